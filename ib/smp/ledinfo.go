@@ -1,0 +1,37 @@
+package smp
+
+import "github.com/ibwarden/ibwarden/ib/mad"
+
+// LEDInfoSize is the length of LEDInfo in octets.
+const LEDInfoSize = 4
+
+// LEDInfo switches the locating light of a port.
+type LEDInfo struct {
+	LEDMask bool // true: on
+
+	spare spare
+}
+
+// ID is AttrLEDInfo.
+func (*LEDInfo) ID() mad.AttributeID { return AttrLEDInfo }
+
+// UnmarshalBinary reads LEDInfoSize octets.
+func (l *LEDInfo) UnmarshalBinary(data []byte) error {
+	if err := checkLength("LEDInfo", data, LEDInfoSize); err != nil {
+		return err
+	}
+	*l = LEDInfo{LEDMask: isSet(data[0], 7)}
+	copy(l.spare[:], data)
+	l.spare[0] &^= flag(true, 7)
+	return nil
+}
+
+// Encode writes the 64 octets of data; it cannot fail.
+func (l *LEDInfo) Encode(dst *[mad.DataSize]byte) error {
+	*dst = l.spare
+	dst[0] |= flag(l.LEDMask, 7)
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (l *LEDInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, l) }

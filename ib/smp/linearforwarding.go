@@ -1,0 +1,44 @@
+package smp
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// LinearForwardingTable blocks: the modifier is the number of the block, and
+// the blocks reach up to the highest unicast LID.
+const (
+	LIDsPerLinearBlock = 64
+	LinearBlocks       = 768
+)
+
+// LinearForwardingTable is one block of a switch's unicast table: entry i of
+// block b is the exit port of LID 64b+i, ib.PortNone for no route.
+type LinearForwardingTable struct {
+	Ports [LIDsPerLinearBlock]ib.PortNum
+}
+
+// ID is AttrLinearForwardingTable.
+func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwardingTable }
+
+// UnmarshalBinary reads 64 octets.
+func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {
+	if err := checkLength("LinearForwardingTable", data, mad.DataSize); err != nil {
+		return err
+	}
+	for i := range t.Ports {
+		t.Ports[i] = ib.PortNum(data[i])
+	}
+	return nil
+}
+
+// Encode writes the 64 octets of data; it cannot fail.
+func (t *LinearForwardingTable) Encode(dst *[mad.DataSize]byte) error {
+	for i, port := range t.Ports {
+		dst[i] = byte(port)
+	}
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (t *LinearForwardingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }

@@ -1,0 +1,59 @@
+package smp
+
+import (
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// PKeyTable blocks. PartitionCap has 16 bits, so that a table has at most
+// PKeyBlocksMax blocks, the last of them with one entry less.
+const (
+	PKeysPerBlock = 32
+	PKeyBlocksMax = 2048
+)
+
+// PKeyTable is one block of a port's partition table: entry i of block b is
+// the P_Key index 32b+i.
+type PKeyTable struct {
+	Keys [PKeysPerBlock]ib.PKey
+}
+
+// ID is AttrPKeyTable.
+func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
+
+// UnmarshalBinary reads 64 octets.
+func (t *PKeyTable) UnmarshalBinary(data []byte) error {
+	if err := checkLength("PKeyTable", data, mad.DataSize); err != nil {
+		return err
+	}
+	for i := range t.Keys {
+		t.Keys[i] = ib.PKey(binary.BigEndian.Uint16(data[2*i:]))
+	}
+	return nil
+}
+
+// Encode writes the 64 octets of data; it cannot fail.
+func (t *PKeyTable) Encode(dst *[mad.DataSize]byte) error {
+	for i, key := range t.Keys {
+		binary.BigEndian.PutUint16(dst[2*i:], uint16(key))
+	}
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (t *PKeyTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
+
+// PKeyModifier names a block of the table of a switch port, 0 for the
+// management port. CAs and routers look at the block only and take the table
+// of the port that received the packet.
+func PKeyModifier(port ib.PortNum, block uint16) uint32 {
+	return uint32(port)<<16 | uint32(block)
+}
+
+// SplitPKeyModifier is the inverse of PKeyModifier. The port has 16 bits on
+// the wire; ok tells that it is a port number.
+func SplitPKeyModifier(modifier uint32) (port ib.PortNum, block uint16, ok bool) {
+	return ib.PortNum(modifier >> 16), uint16(modifier), modifier>>24 == 0
+}

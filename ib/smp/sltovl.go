@@ -1,0 +1,99 @@
+package smp
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// SLToVLMappingTableSize is the length of SLToVLMappingTable in octets.
+const SLToVLMappingTableSize = 8
+
+// SLCount is the number of service levels.
+const SLCount = 16
+
+// SLToVLMappingTable maps each service level to a virtual lane; lane 15 means
+// that packets of the level are dropped.
+type SLToVLMappingTable struct {
+	VLs [SLCount]ib.VL // 4 bits each, indexed by ib.SL
+
+	spare spare
+}
+
+// ID is AttrSLToVLMappingTable.
+func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable }
+
+// UnmarshalBinary reads SLToVLMappingTableSize octets.
+func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
+	if err := checkLength("SLToVLMappingTable", data, SLToVLMappingTableSize); err != nil {
+		return err
+	}
+	*t = SLToVLMappingTable{}
+	for i, octet := range data[:SLToVLMappingTableSize] {
+		t.VLs[2*i] = ib.VL(octet >> 4)
+		t.VLs[2*i+1] = ib.VL(octet & 0x0F)
+	}
+	copy(t.spare[SLToVLMappingTableSize:], data[SLToVLMappingTableSize:])
+	return nil
+}
+
+// Encode writes the 64 octets of data.
+func (t *SLToVLMappingTable) Encode(dst *[mad.DataSize]byte) error {
+	var w widths
+	for _, vl := range t.VLs {
+		w.check("VLs", uint64(vl), 4)
+	}
+	if err := w.err("SLToVLMappingTable"); err != nil {
+		return err
+	}
+	*dst = t.spare
+	for i := range SLToVLMappingTableSize {
+		dst[i] = byte(t.VLs[2*i])<<4 | byte(t.VLs[2*i+1])
+	}
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (t *SLToVLMappingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
+
+// Wildcards of the SLToVLMappingTable modifier, for switches that announce
+// SwitchInfo.OptimizedSLToVLMappingProgramming.
+const (
+	slToVLAllOutputs uint32 = 1 << 16
+	slToVLAllInputs  uint32 = 1 << 17
+)
+
+// SLToVLTarget is what a SLToVLMappingTable modifier names on a switch: the
+// pair of an input and an output port, or many pairs. CAs and routers ignore
+// the modifier.
+type SLToVLTarget struct {
+	In, Out    ib.PortNum
+	AllInputs  bool // In does not count
+	AllOutputs bool // Out does not count
+}
+
+// Modifier is the attribute modifier that names t.
+func (t SLToVLTarget) Modifier() uint32 {
+	m := SLToVLModifier(t.In, t.Out)
+	if t.AllInputs {
+		m |= slToVLAllInputs
+	}
+	if t.AllOutputs {
+		m |= slToVLAllOutputs
+	}
+	return m
+}
+
+// SLToVLModifier names one pair of an input and an output port of a switch.
+func SLToVLModifier(in, out ib.PortNum) uint32 { return uint32(in)<<8 | uint32(out) }
+
+// SplitSLToVLModifier is the inverse of SLToVLTarget.Modifier; ok tells that
+// no other bit is set.
+func SplitSLToVLModifier(modifier uint32) (target SLToVLTarget, ok bool) {
+	target = SLToVLTarget{
+		In:         ib.PortNum(modifier >> 8),
+		Out:        ib.PortNum(modifier),
+		AllInputs:  modifier&slToVLAllInputs != 0,
+		AllOutputs: modifier&slToVLAllOutputs != 0,
+	}
+	return target, target.Modifier() == modifier
+}

@@ -1,0 +1,104 @@
+package smp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// SMInfoSize is the length of SMInfo in octets.
+const SMInfoSize = 21
+
+// SMState is what a subnet manager is doing.
+type SMState uint8
+
+// The states of a subnet manager.
+const (
+	SMNotActive   SMState = 0
+	SMDiscovering SMState = 1
+	SMStandby     SMState = 2
+	SMMaster      SMState = 3
+)
+
+// String names the state.
+func (s SMState) String() string {
+	switch s {
+	case SMNotActive:
+		return "not active"
+	case SMDiscovering:
+		return "discovering"
+	case SMStandby:
+		return "standby"
+	case SMMaster:
+		return "master"
+	}
+	return fmt.Sprintf("unknown SM state %d", uint8(s))
+}
+
+// SMControl is the modifier of a Set of SMInfo: what the sender wants of the
+// receiver.
+type SMControl uint32
+
+// The kinds of control packet.
+const (
+	SMControlHandover    SMControl = 1 // a standby or master is asked to take over
+	SMControlAcknowledge SMControl = 2 // the receiver of a handover has taken over
+	SMControlDisable     SMControl = 3 // a standby becomes not active
+	SMControlStandby     SMControl = 4 // a not active one becomes standby
+	SMControlDiscover    SMControl = 5 // a standby begins to discover
+)
+
+// IsValid reports whether c is one of the five.
+func (c SMControl) IsValid() bool { return c >= SMControlHandover && c <= SMControlDiscover }
+
+// SMInfo describes a subnet manager. All of it is read only; a Set is a
+// control packet and carries the SMInfo of its sender.
+type SMInfo struct {
+	GUID     ib.PortGUID // of the port that the subnet manager is behind
+	SMKey    ib.SMKey    // 0 for an asker who has not shown authority
+	ActCount uint32      // grows with every act of the subnet manager
+	Priority uint8       // 4 bits, 15 is the highest
+	SMState  SMState     // 4 bits
+
+	spare spare
+}
+
+// ID is AttrSMInfo.
+func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
+
+// UnmarshalBinary reads SMInfoSize octets.
+func (s *SMInfo) UnmarshalBinary(data []byte) error {
+	if err := checkLength("SMInfo", data, SMInfoSize); err != nil {
+		return err
+	}
+	*s = SMInfo{
+		GUID:     ib.PortGUID(binary.BigEndian.Uint64(data[0:])),
+		SMKey:    ib.SMKey(binary.BigEndian.Uint64(data[8:])),
+		ActCount: binary.BigEndian.Uint32(data[16:]),
+		Priority: data[20] >> 4,
+		SMState:  SMState(data[20] & 0x0F),
+	}
+	copy(s.spare[SMInfoSize:], data[SMInfoSize:])
+	return nil
+}
+
+// Encode writes the 64 octets of data.
+func (s *SMInfo) Encode(dst *[mad.DataSize]byte) error {
+	var w widths
+	w.check("Priority", uint64(s.Priority), 4)
+	w.check("SMState", uint64(s.SMState), 4)
+	if err := w.err("SMInfo"); err != nil {
+		return err
+	}
+	*dst = s.spare
+	binary.BigEndian.PutUint64(dst[0:], uint64(s.GUID))
+	binary.BigEndian.PutUint64(dst[8:], uint64(s.SMKey))
+	binary.BigEndian.PutUint32(dst[16:], s.ActCount)
+	dst[20] = s.Priority<<4 | byte(s.SMState)
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (s *SMInfo) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, s) }

@@ -1,0 +1,78 @@
+package smp
+
+import (
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// VendorDiagDataSize is the length of VendorDiag.DiagData in octets.
+const VendorDiagDataSize = 62
+
+// VendorDiag is one block of a chain of diagnostic data. The modifier is the
+// index of the block. Read only.
+type VendorDiag struct {
+	NextIndex uint16 // of the next block of the chain, 0 at its end
+	DiagData  [VendorDiagDataSize]byte
+}
+
+// ID is AttrVendorDiag.
+func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
+
+// UnmarshalBinary reads 64 octets.
+func (d *VendorDiag) UnmarshalBinary(data []byte) error {
+	if err := checkLength("VendorDiag", data, mad.DataSize); err != nil {
+		return err
+	}
+	d.NextIndex = binary.BigEndian.Uint16(data)
+	copy(d.DiagData[:], data[2:])
+	return nil
+}
+
+// Encode writes the 64 octets of data; it cannot fail.
+func (d *VendorDiag) Encode(dst *[mad.DataSize]byte) error {
+	binary.BigEndian.PutUint16(dst[:], d.NextIndex)
+	copy(dst[2:], d.DiagData[:])
+	return nil
+}
+
+// AppendBinary appends the 64 octets of data.
+func (d *VendorDiag) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, d) }
+
+// DiagCode is PortInfo.DiagCode, the health of a port.
+type DiagCode uint16
+
+// The universal codes, the low 4 bits of DiagCode. Higher ones are reserved.
+const (
+	DiagReady        = 0
+	DiagSelfTest     = 1
+	DiagInitializing = 2
+	DiagSoftError    = 3 // an error, but the port works
+	DiagHardFailure  = 4
+)
+
+// Universal is the part of the code that has the same meaning everywhere.
+func (c DiagCode) Universal() uint8 { return uint8(c & 0x0F) }
+
+// IsReady reports that the port says nothing but that it is well.
+func (c DiagCode) IsReady() bool { return c == DiagReady }
+
+// VendorDiagIndex is the modifier of the first VendorDiag block about an
+// error, when there is one.
+func (c DiagCode) VendorDiagIndex() (index uint16, ok bool) {
+	u := c.Universal()
+	if u != DiagSoftError && u != DiagHardFailure || c>>15 == 0 {
+		return 0, false
+	}
+	return uint16(c >> 4 & 0x7FF), true
+}
+
+// VendorCode is what the vendor says about an error without a VendorDiag
+// block.
+func (c DiagCode) VendorCode() (code uint16, ok bool) {
+	u := c.Universal()
+	if u != DiagSoftError && u != DiagHardFailure || c>>15 != 0 {
+		return 0, false
+	}
+	return uint16(c >> 4), true
+}

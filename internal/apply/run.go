@@ -1,0 +1,225 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// Failure is a write that did not hold.
+type Failure struct {
+	Port      *subnet.Port
+	Attribute mad.AttributeID
+	Err       error
+}
+
+// Error names port, attribute and cause.
+func (f Failure) Error() string {
+	return fmt.Sprintf("%s: %s: %v", f.Port, smp.AttributeName(f.Attribute), f.Err)
+}
+
+// Unwrap returns the cause.
+func (f Failure) Unwrap() error { return f.Err }
+
+var (
+	errWithheld = errors.New("not written: a partition it adds could not be taken from another port")
+	errUnsafe   = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
+)
+
+// Run is a plan being carried out.
+type Run struct {
+	window *transact.Window
+	plan   *plan.Plan
+	mkey   ib.MKey
+	width  int
+
+	stage int // index of the next stage
+	ops   []plan.Op
+
+	blocked  map[ib.PKeyBase]bool
+	tainted  map[*subnet.Port]bool
+	failures []Failure
+	forgets  map[*subnet.Port]subnet.Element
+	writes   int
+}
+
+// Start prepares to carry out p; width is how many of its operations may be in
+// the window at once, which bounds the memory that a large plan takes.
+func Start(w *transact.Window, p *plan.Plan, mkey ib.MKey, width int) *Run {
+	return &Run{
+		window: w, plan: p, mkey: mkey, width: width,
+		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*subnet.Port]bool),
+		forgets: make(map[*subnet.Port]subnet.Element),
+	}
+}
+
+// Advance is called when the window is idle: it starts the next stage, or
+// reports true when the last has ended.
+func (r *Run) Advance() (done bool) {
+	for r.stage < len(r.plan.Stages) {
+		r.ops = r.plan.Stages[r.stage].Ops
+		r.stage++
+		for range r.width {
+			r.next()
+		}
+		if !r.window.Idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// Stage names the stage under way.
+func (r *Run) Stage() string {
+	if r.stage == 0 {
+		return ""
+	}
+	return r.plan.Stages[r.stage-1].Name
+}
+
+// Failures lists the writes that did not hold.
+func (r *Run) Failures() []Failure { return r.failures }
+
+// Forgets lists the elements that devices accepted and did not keep.
+func (r *Run) Forgets() map[*subnet.Port]subnet.Element { return r.forgets }
+
+// Writes is the number of operations sent.
+func (r *Run) Writes() int { return r.writes }
+
+// next sends the next operation of the stage, passing over those that a
+// failure forbids.
+func (r *Run) next() {
+	for len(r.ops) > 0 {
+		op := r.ops[0]
+		r.ops = r.ops[1:]
+		if r.send(op) {
+			return
+		}
+	}
+}
+
+func (r *Run) send(op plan.Op) bool {
+	if op.Kind == plan.Activate && (r.tainted[op.Port] || op.Port.Peer != nil && r.tainted[op.Port.Peer]) {
+		r.fail(op, nil, errUnsafe)
+		return false
+	}
+	w, err := r.plan.Fill(op)
+	if err != nil {
+		r.fail(op, &w, err)
+		return false
+	}
+	if w.WidensOf(r.blocked) {
+		r.fail(op, &w, errWithheld)
+		return false
+	}
+	r.writes++
+	r.window.Do(r.request(op, mad.MethodSet, w.Data), func(reply transact.Reply) {
+		r.written(op, w, reply)
+	})
+	return true
+}
+
+func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transact.Request {
+	return transact.Request{
+		Path: op.Port.Path, MKey: r.mkey, Method: m,
+		Attribute: op.Attribute, Modifier: op.Modifier, Data: data,
+	}
+}
+
+func (r *Run) written(op plan.Op, w plan.Write, reply transact.Reply) {
+	if reply.Err != nil {
+		// Whether the write took hold is not known until it is read again.
+		op.Port.Doubt(op.Attribute, op.Modifier)
+		r.fail(op, &w, reply.Err)
+		r.next()
+		return
+	}
+	if w.ReadBack {
+		r.window.Do(r.request(op, mad.MethodGet, [mad.DataSize]byte{}), func(reply transact.Reply) {
+			r.answered(op, w, reply)
+			r.next()
+		})
+		return
+	}
+	r.answered(op, w, reply)
+	r.next()
+}
+
+// answered enters what the device showed and compares it with what was asked.
+func (r *Run) answered(op plan.Op, w plan.Write, reply transact.Reply) {
+	err := reply.Err
+	if err != nil {
+		op.Port.Doubt(op.Attribute, op.Modifier)
+		err = fmt.Errorf("reading back: %w", err)
+	} else if err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:]); err == nil {
+		err = r.compare(op, &w, reply.SMP.Data[:])
+	}
+	if err != nil {
+		r.fail(op, &w, err)
+	}
+}
+
+// essential are the elements without which a port cannot be used.
+const essential = subnet.ElementLID | subnet.ElementLMC | subnet.ElementMasterSMLID | subnet.ElementMKey
+
+func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
+	switch op.Attribute {
+	case smp.AttrPortInfo:
+		return r.comparePortInfo(op, w)
+	case smp.AttrSwitchInfo:
+		var asked smp.SwitchInfo
+		if err := asked.UnmarshalBinary(w.Data[:]); err != nil {
+			return err
+		}
+		got := &op.Port.Node.Switch.Info
+		if got.LinearFDBTop != asked.LinearFDBTop || got.DefaultPort != asked.DefaultPort {
+			return fmt.Errorf("kept LinearFDBTop %d and DefaultPort %d, want %d and %d",
+				got.LinearFDBTop, got.DefaultPort, asked.LinearFDBTop, asked.DefaultPort)
+		}
+	default:
+		if string(data) != string(w.Data[:]) {
+			return fmt.Errorf("block 0x%08x reads back otherwise than it was written", op.Modifier)
+		}
+	}
+	return nil
+}
+
+func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
+	var asked smp.PortInfo
+	if err := asked.UnmarshalBinary(w.Data[:]); err != nil {
+		return err
+	}
+	kept := &op.Port.Info
+	lost := w.Elements.Differ(kept, &asked)
+	if lost&essential != 0 {
+		return fmt.Errorf("device did not keep %s", strings.Join((lost&essential).Names(), ", "))
+	}
+	if lost != 0 {
+		op.Port.Forgets |= lost
+		r.forgets[op.Port] |= lost
+	}
+	if w.State != 0 && kept.PortState < w.State {
+		return fmt.Errorf("PortState is %s, want %s", kept.PortState, w.State)
+	}
+	return nil
+}
+
+func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
+	r.failures = append(r.failures, Failure{op.Port, op.Attribute, err})
+	if w == nil {
+		return
+	}
+	for _, b := range w.Removes {
+		r.blocked[b] = true
+	}
+	if w.ReadBack {
+		r.tainted[op.Port] = true
+	}
+}

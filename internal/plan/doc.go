@@ -1,0 +1,22 @@
+// Package plan turns the difference between what a fabric holds and what it
+// ought to hold into ordered writes.
+//
+// Diff is pure: a snapshot and a Desired in, stages of operations out. The
+// operations of one stage may be sent in any order; a stage starts when the
+// one before it has ended. The order of the stages is the safety rule: while a
+// plan is carried out no two ports can talk that neither the old nor the new
+// policy allows, even when a host writes its own table:
+//
+//  1. the tables of enforcing switch ports lose what the policy takes away,
+//     and enforcement is turned on;
+//  2. end ports that no switch guards lose what the policy takes away;
+//  3. end ports get their new tables;
+//  4. switch ports get their new tables;
+//  5. addresses and link settings, and links from Initialize to Armed;
+//  6. forwarding, then lanes;
+//  7. links from Armed to Active, last, when everything that isolates stands.
+//
+// Links that carry no data yet skip the narrowing. An operation names a block,
+// not its content: Fill works out the octets when it is sent, from the
+// snapshot as it is then, so that a plan for a large fabric stays small.
+package plan

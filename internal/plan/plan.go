@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// Kind is the step of the safety rule that an operation belongs to.
+type Kind uint8
+
+// The kinds of operation in the order of their stages.
+const (
+	NarrowSwitch   Kind = iota // a switch port's P_Key table loses keys
+	Enforce                    // PortInfo of a switch port: enforcement on
+	NarrowEnd                  // an unguarded end port's P_Key table loses keys
+	EndKeys                    // an end port's P_Key table
+	SwitchKeys                 // a switch port's P_Key table
+	Settings                   // PortInfo: addresses, link settings, Initialize to Armed
+	Forwarding                 // a block of a forwarding table
+	SwitchSettings             // SwitchInfo
+	Lanes                      // SLToVLMappingTable, VLArbitrationTable
+	Activate                   // PortInfo: Armed to Active
+)
+
+// Op is one write of one attribute block.
+type Op struct {
+	Kind Kind
+	// Port is the port whose table or settings are written; its Path leads to
+	// the agent.
+	Port      *subnet.Port
+	Attribute mad.AttributeID
+	Modifier  uint32
+}
+
+// Stage is a set of operations that may go out in any order.
+type Stage struct {
+	Name string
+	Ops  []Op
+}
+
+// Plan is a list of stages, none of them empty.
+type Plan struct {
+	Stages  []Stage
+	fabric  *subnet.Fabric
+	desired *subnet.Desired
+}
+
+// Len is the number of operations.
+func (p *Plan) Len() int {
+	n := 0
+	for _, s := range p.Stages {
+		n += len(s.Ops)
+	}
+	return n
+}
+
+// stages gives each kind its stage.
+var stages = []struct {
+	name  string
+	kinds []Kind
+}{
+	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
+	{"narrow end ports", []Kind{NarrowEnd}},
+	{"end port keys", []Kind{EndKeys}},
+	{"switch port keys", []Kind{SwitchKeys}},
+	{"port settings", []Kind{Settings}},
+	{"forwarding tables", []Kind{Forwarding}},
+	{"switch settings", []Kind{SwitchSettings}},
+	{"lanes", []Kind{Lanes}},
+	{"activate", []Kind{Activate}},
+}
+
+// Diff lists what has to be written for f to hold what d wants.
+func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
+	p := &Plan{fabric: f, desired: d}
+	var byKind [Activate + 1][]Op
+	add := func(k Kind, port *subnet.Port, a mad.AttributeID, modifier uint32) {
+		byKind[k] = append(byKind[k], Op{k, port, a, modifier})
+	}
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if port := &n.Ports[i]; port.Reached {
+				p.diffKeys(port, add)
+				p.diffPortInfo(port, add)
+				p.diffLanes(port, add)
+			}
+		}
+		if n.Switch != nil {
+			p.diffForwarding(n, add)
+		}
+	}
+	for _, s := range stages {
+		var ops []Op
+		for _, k := range s.kinds {
+			ops = append(ops, byKind[k]...)
+		}
+		if len(ops) > 0 {
+			p.Stages = append(p.Stages, Stage{s.name, ops})
+		}
+	}
+	return p
+}
+
+type addFunc func(Kind, *subnet.Port, mad.AttributeID, uint32)
+
+// carriesData reports whether packets may pass p now.
+func carriesData(p *subnet.Port) bool {
+	return !p.InfoRead || p.Info.PortState == smp.PortActive || p.Info.PortState == smp.PortArmed ||
+		(p.Num == 0 && p.Node.Switch != nil)
+}
+
+// guarded reports whether a switch keeps p to the switch port's table in both
+// directions already.
+func guarded(p *subnet.Port) bool {
+	q := p.Peer
+	if q == nil || !q.FacesEnd() || !q.InfoRead {
+		return false
+	}
+	info := &q.Node.Switch.Info
+	return info.PartitionEnforcementCap > 0 &&
+		info.InboundEnforcementCap && q.Info.PartitionEnforcementInbound &&
+		info.OutboundEnforcementCap && q.Info.PartitionEnforcementOutbound
+}
+
+func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
+	want := p.desired.Port(port)
+	if want.PKeys == nil {
+		return
+	}
+	narrow, final := SwitchKeys, SwitchKeys
+	switch {
+	case !port.IsEnd():
+		narrow = NarrowSwitch
+	case !guarded(port):
+		narrow, final = NarrowEnd, EndKeys
+	default:
+		narrow, final = EndKeys, EndKeys
+	}
+	for block := range port.PKeyBlocks() {
+		now, after := blockOf(port.PKeys, block), blockOf(want.PKeys, block)
+		read := block < len(port.PKeysRead) && port.PKeysRead[block]
+		if read && now == after {
+			continue
+		}
+		selector := ib.PortNum(0)
+		if port.Node.Switch != nil {
+			selector = port.Num
+		}
+		modifier := smp.PKeyModifier(selector, uint16(block))
+		if narrow != final && carriesData(port) {
+			if between := narrowed(port.PKeys, want.PKeys, block); (!read || between != now) && between != after {
+				add(narrow, port, smp.AttrPKeyTable, modifier)
+			} else if between == after {
+				// Nothing is added here: the narrowing is all there is to do.
+				add(narrow, port, smp.AttrPKeyTable, modifier)
+				continue
+			}
+		}
+		add(final, port, smp.AttrPKeyTable, modifier)
+	}
+}
+
+func blockOf(keys []ib.PKey, block int) (b [smp.PKeysPerBlock]ib.PKey) {
+	if start := block * smp.PKeysPerBlock; start < len(keys) {
+		copy(b[:], keys[start:])
+	}
+	return b
+}
+
+// narrowed is a block between now and after: of what after holds, only what
+// now permits already. A limited key is permitted by a full one of its base.
+func narrowed(now, after []ib.PKey, block int) [smp.PKeysPerBlock]ib.PKey {
+	b := blockOf(after, block)
+	for i, k := range b {
+		b[i] = permitted(now, k)
+	}
+	return b
+}
+
+func permitted(table []ib.PKey, k ib.PKey) ib.PKey {
+	best := ib.PKeyInvalid
+	for _, have := range table {
+		switch {
+		case !k.IsValid() || have.Base() != k.Base():
+		case have.IsFull():
+			return k
+		default:
+			best = have
+		}
+	}
+	return best
+}
+
+// settle works out what of PortInfo has to be written, apart from the state.
+func (p *Plan) settle(port *subnet.Port) subnet.Element {
+	want := p.desired.Port(port)
+	return (want.Elements &^ port.Forgets).Differ(&port.Info, &want.Info)
+}
+
+func (p *Plan) diffPortInfo(port *subnet.Port, add addFunc) {
+	if !port.InfoRead {
+		return
+	}
+	modifier := portInfoModifier(port)
+	want := p.desired.Port(port)
+	differ := p.settle(port)
+	arm := want.Activate && port.Info.PortState == smp.PortInit
+	if !arm && turnsOn(differ, &want.Info) {
+		add(Enforce, port, smp.AttrPortInfo, modifier)
+		differ &^= subnet.ElementEnforcement
+	}
+	if differ != 0 || arm {
+		add(Settings, port, smp.AttrPortInfo, modifier)
+	}
+	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {
+		add(Activate, port, smp.AttrPortInfo, modifier)
+	}
+}
+
+func portInfoModifier(port *subnet.Port) uint32 {
+	if port.Node.Switch == nil {
+		return 0 // the port that the request arrives at
+	}
+	return uint32(port.Num)
+}
+
+// turnsOn reports whether an enforcement bit among the differing elements is
+// wanted on. Turning one off widens and waits for the settings.
+func turnsOn(differ subnet.Element, want *smp.PortInfo) bool {
+	return differ&subnet.ElementPartitionEnforcementInbound != 0 && want.PartitionEnforcementInbound ||
+		differ&subnet.ElementPartitionEnforcementOutbound != 0 && want.PartitionEnforcementOutbound
+}
+
+func (p *Plan) diffForwarding(n *subnet.Node, add addFunc) {
+	want, have := &p.desired.Nodes[n.Index], n.Switch
+	management := &n.Ports[0]
+	for block := 0; block*smp.LIDsPerLinearBlock < len(want.LFT); block++ {
+		if block < len(have.LFTRead) && have.LFTRead[block] && lftBlock(have.LFT, block) == lftBlock(want.LFT, block) {
+			continue
+		}
+		add(Forwarding, management, smp.AttrLinearForwardingTable, uint32(block))
+	}
+	for block := 0; block*smp.RandomEntriesPerBlock < len(want.RFT); block++ {
+		if block < len(have.RFTRead) && have.RFTRead[block] && rftBlock(have.RFT, block) == rftBlock(want.RFT, block) {
+			continue
+		}
+		add(Forwarding, management, smp.AttrRandomForwardingTable, uint32(block))
+	}
+	if p.wantSwitchInfo(n) != have.Info {
+		add(SwitchSettings, management, smp.AttrSwitchInfo, 0)
+	}
+}
+
+func lftBlock(t []ib.PortNum, block int) (b [smp.LIDsPerLinearBlock]ib.PortNum) {
+	for i := range b {
+		b[i] = ib.PortNone
+	}
+	if start := block * smp.LIDsPerLinearBlock; start < len(t) {
+		copy(b[:], t[start:])
+	}
+	return b
+}
+
+func rftBlock(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp.RandomEntry) {
+	if start := block * smp.RandomEntriesPerBlock; start < len(t) {
+		copy(b[:], t[start:])
+	}
+	return b
+}
+
+// wantSwitchInfo is SwitchInfo as it should be after the forwarding tables
+// were written. PortStateChange stays out of it: zero leaves it as it is.
+func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
+	want, info := &p.desired.Nodes[n.Index], n.Switch.Info
+	if len(want.LFT) > 0 {
+		info.LinearFDBTop = ib.LID(len(want.LFT) - 1)
+	}
+	if len(want.RFT) > 0 {
+		info.DefaultPort = want.DefaultPort
+	}
+	return info
+}
+
+func (p *Plan) diffLanes(port *subnet.Port, add addFunc) {
+	want := p.desired.Port(port)
+	if want.SLToVL != nil {
+		if port.Node.Switch == nil {
+			if have, ok := port.SLToVL[0]; !ok || have != *want.SLToVL {
+				add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
+			}
+		} else {
+			for in := range port.Node.Ports {
+				q := ib.PortNum(in)
+				if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
+					continue
+				}
+				if have, ok := port.SLToVL[q]; !ok || have != *want.SLToVL {
+					add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(q, port.Num))
+				}
+			}
+		}
+	}
+	selector := ib.PortNum(0)
+	if port.Node.Switch != nil {
+		selector = port.Num
+	}
+	for i, t := range want.VLArbitration {
+		if i < len(port.VLArbitration) && port.VLArbitration[i] == t {
+			continue
+		}
+		add(Lanes, port, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(i+1), selector))
+	}
+}

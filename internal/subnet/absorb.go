@@ -1,0 +1,214 @@
+package subnet
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+const (
+	vlArbParts     = 4
+	portSelectMask = 0xFF
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Absorb enters the answer of a device: attribute and modifier of a Get or
+// Set that was sent along p's Path, and the 64 octets that came back. For an
+// attribute of a switch p is any port of it whose Path leads there; tables of
+// a port go to the port that the modifier selects. An answer that makes no
+// sense for this device is an error and changes nothing.
+func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) error {
+	switch attribute {
+	case smp.AttrNodeDescription:
+		var d smp.NodeDescription
+		if err := d.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		p.Node.Description = d.String()
+	case smp.AttrSwitchInfo:
+		if p.Node.Switch == nil {
+			return p.misplaced(attribute)
+		}
+		return p.Node.Switch.Info.UnmarshalBinary(data)
+	case smp.AttrPortInfo:
+		q, err := p.selected(attribute, modifier&portSelectMask)
+		if err != nil {
+			return err
+		}
+		if err := q.Info.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		q.InfoRead = true
+	case smp.AttrPKeyTable:
+		return p.absorbPKeys(modifier, data)
+	case smp.AttrLinearForwardingTable:
+		return p.absorbLFT(modifier, data)
+	case smp.AttrRandomForwardingTable:
+		return p.absorbRFT(modifier, data)
+	case smp.AttrSLToVLMappingTable:
+		return p.absorbSLToVL(modifier, data)
+	case smp.AttrVLArbitrationTable:
+		return p.absorbVLArbitration(modifier, data)
+	default:
+		return fmt.Errorf("%s: the snapshot keeps no attribute 0x%04x", p, uint16(attribute))
+	}
+	return nil
+}
+
+func (p *Port) misplaced(attribute mad.AttributeID) error {
+	return fmt.Errorf("%s: %s does not exist on a %s", p, smp.AttributeName(attribute), p.Node.Type())
+}
+
+// Doubt marks what Absorb entered for the same attribute and modifier as not
+// read: the device was asked again and did not answer.
+func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
+	switch attribute {
+	case smp.AttrPortInfo:
+		if q, err := p.selected(attribute, modifier&portSelectMask); err == nil {
+			q.InfoRead = false
+		}
+	case smp.AttrPKeyTable:
+		q, err := p.selected(attribute, modifier>>16)
+		if block := int(modifier & 0xFFFF); err == nil && block < len(q.PKeysRead) {
+			q.PKeysRead[block] = false
+		}
+	case smp.AttrLinearForwardingTable:
+		if s := p.Node.Switch; s != nil && int(modifier) < len(s.LFTRead) {
+			s.LFTRead[modifier] = false
+		}
+	case smp.AttrRandomForwardingTable:
+		if s := p.Node.Switch; s != nil && int(modifier) < len(s.RFTRead) {
+			s.RFTRead[modifier] = false
+		}
+	}
+}
+
+// selected is the port that a modifier chooses: on a switch any of its ports,
+// on a CA or router the one that was asked.
+func (p *Port) selected(attribute mad.AttributeID, num uint32) (*Port, error) {
+	if p.Node.Switch == nil {
+		return p, nil
+	}
+	if int(num) >= len(p.Node.Ports) {
+		return nil, fmt.Errorf("%s: %s of port %d, the switch has %d",
+			p, smp.AttributeName(attribute), num, len(p.Node.Ports)-1)
+	}
+	return &p.Node.Ports[num], nil
+}
+
+func (p *Port) absorbPKeys(modifier uint32, data []byte) error {
+	q, err := p.selected(smp.AttrPKeyTable, modifier>>16)
+	if err != nil {
+		return err
+	}
+	var t smp.PKeyTable
+	if err := t.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	block, cap := int(modifier&0xFFFF), q.PKeyCap()
+	if block >= q.PKeyBlocks() {
+		return fmt.Errorf("%s: P_KeyTable block %d, the table has %d entries", q, block, cap)
+	}
+	if q.PKeys == nil {
+		q.PKeys = make([]ib.PKey, cap)
+		q.PKeysRead = make([]bool, q.PKeyBlocks())
+	}
+	q.PKeysRead[block] = true
+	copy(q.PKeys[block*smp.PKeysPerBlock:], t.Keys[:])
+	return nil
+}
+
+func (p *Port) absorbLFT(modifier uint32, data []byte) error {
+	s := p.Node.Switch
+	if s == nil {
+		return p.misplaced(smp.AttrLinearForwardingTable)
+	}
+	var t smp.LinearForwardingTable
+	if err := t.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	block := int(modifier)
+	if block*smp.LIDsPerLinearBlock >= int(s.Info.LinearFDBCap) {
+		return fmt.Errorf("%s: LinearForwardingTable block %d, the table has %d entries", p, block, s.Info.LinearFDBCap)
+	}
+	for len(s.LFTRead) <= block {
+		s.LFTRead = append(s.LFTRead, false)
+		s.LFT = append(s.LFT, unrouted[:]...)
+	}
+	s.LFTRead[block] = true
+	copy(s.LFT[block*smp.LIDsPerLinearBlock:], t.Ports[:])
+	return nil
+}
+
+var unrouted = func() (b [smp.LIDsPerLinearBlock]ib.PortNum) {
+	for i := range b {
+		b[i] = ib.PortNone
+	}
+	return b
+}()
+
+func (p *Port) absorbRFT(modifier uint32, data []byte) error {
+	s := p.Node.Switch
+	if s == nil {
+		return p.misplaced(smp.AttrRandomForwardingTable)
+	}
+	var t smp.RandomForwardingTable
+	if err := t.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	block := int(modifier)
+	if block*smp.RandomEntriesPerBlock >= int(s.Info.RandomFDBCap) {
+		return fmt.Errorf("%s: RandomForwardingTable block %d, the table has %d entries", p, block, s.Info.RandomFDBCap)
+	}
+	for len(s.RFTRead) <= block {
+		s.RFTRead = append(s.RFTRead, false)
+		s.RFT = append(s.RFT, make([]smp.RandomEntry, smp.RandomEntriesPerBlock)...)
+	}
+	s.RFTRead[block] = true
+	copy(s.RFT[block*smp.RandomEntriesPerBlock:], t.Entries[:])
+	return nil
+}
+
+func (p *Port) absorbSLToVL(modifier uint32, data []byte) error {
+	var t smp.SLToVLMappingTable
+	if err := t.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	out, in := p, ib.PortNum(0)
+	if p.Node.Switch != nil {
+		q, err := p.selected(smp.AttrSLToVLMappingTable, modifier&portSelectMask)
+		if err != nil {
+			return err
+		}
+		out, in = q, ib.PortNum(modifier>>8)
+	}
+	if out.SLToVL == nil {
+		out.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
+	}
+	out.SLToVL[in] = t
+	return nil
+}
+
+func (p *Port) absorbVLArbitration(modifier uint32, data []byte) error {
+	q, err := p.selected(smp.AttrVLArbitrationTable, modifier&portSelectMask)
+	if err != nil {
+		return err
+	}
+	part := int(modifier >> 16)
+	if part < 1 || part > vlArbParts {
+		return fmt.Errorf("%s: VLArbitrationTable part %d, want 1 to %d", q, part, vlArbParts)
+	}
+	var t smp.VLArbitrationTable
+	if err := t.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	if q.VLArbitration == nil {
+		q.VLArbitration = make([]smp.VLArbitrationTable, vlArbParts)
+	}
+	q.VLArbitration[part-1] = t
+	return nil
+}

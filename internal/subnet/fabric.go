@@ -1,0 +1,239 @@
+package subnet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// Fabric is what was read from the devices of one subnet.
+type Fabric struct {
+	// Nodes stand in the order of their discovery.
+	Nodes []*Node
+	// Self is the port through which the manager reaches the subnet: a CA or
+	// router port, or port 0 of a switch.
+	Self *Port
+
+	byNode map[ib.NodeGUID]*Node
+}
+
+// NewFabric returns an empty snapshot.
+func NewFabric() *Fabric {
+	return &Fabric{byNode: make(map[ib.NodeGUID]*Node)}
+}
+
+// Node is one device.
+type Node struct {
+	// Index is the node's place in Fabric.Nodes.
+	Index int
+	// Info is NodeInfo as answered through the port that found the node.
+	Info smp.NodeInfo
+	// Description is NodeDescription without its padding; empty when unread.
+	Description string
+	// Switch holds what only switches have; nil for a CA or router.
+	Switch *Switch
+	// Ports is indexed by port number. Element 0 is the management port of a
+	// switch, and unused on a CA or router.
+	Ports []Port
+}
+
+// Port is one port of a device.
+type Port struct {
+	Node *Node
+	Num  ib.PortNum
+	// GUID names an end port; zero on the external ports of a switch and on
+	// ports of a CA or router that were not reached themselves.
+	GUID ib.PortGUID
+	// Path is the directed route to the agent that holds this port's tables:
+	// to the port itself on a CA or router, to the node on a switch.
+	Path mad.Path
+	// Reached tells that Path is valid.
+	Reached bool
+	// Info is PortInfo as last answered; InfoRead tells that it was.
+	Info     smp.PortInfo
+	InfoRead bool
+	// Peer is the port at the other end of the cable, when it was found.
+	Peer *Port
+	// PKeys is the P_Key table by index; nil when no block was read.
+	// PKeysRead has one element for each block: whether it was read.
+	PKeys     []ib.PKey
+	PKeysRead []bool
+	// VLArbitration holds the parts of the VLArbitrationTable that were read,
+	// part n at element n-1; nil when none was.
+	VLArbitration []smp.VLArbitrationTable
+	// SLToVL holds the SLtoVLMappingTables that were read: on a CA or router
+	// one, on a switch one for each input port, for this port as output.
+	SLToVL map[ib.PortNum]smp.SLToVLMappingTable
+	// Forgets holds the PortInfo elements that the device answered to have
+	// but did not keep when they were written.
+	Forgets Element
+}
+
+// Switch holds the attributes of a switch.
+type Switch struct {
+	Info smp.SwitchInfo
+	// LFT is the linear forwarding table by LID, as far as it was read.
+	LFT []ib.PortNum
+	// LFTRead has one element for each block of LFT: whether it was read.
+	LFTRead []bool
+	// RFT is the random forwarding table, as far as it was read.
+	RFT []smp.RandomEntry
+	// RFTRead has one element for each block of RFT.
+	RFTRead []bool
+}
+
+// AddNode enters a device that answered NodeInfo; the answer of a node that is
+// known already returns that node.
+func (f *Fabric) AddNode(info smp.NodeInfo) *Node {
+	if n := f.byNode[info.NodeGUID]; n != nil {
+		return n
+	}
+	n := &Node{Index: len(f.Nodes), Info: info, Ports: make([]Port, int(info.NumPorts)+1)}
+	for i := range n.Ports {
+		n.Ports[i].Node, n.Ports[i].Num = n, ib.PortNum(i)
+	}
+	if info.NodeType == ib.NodeSwitch {
+		n.Switch = &Switch{}
+		n.Ports[0].GUID = info.PortGUID
+	}
+	f.Nodes = append(f.Nodes, n)
+	f.byNode[info.NodeGUID] = n
+	return n
+}
+
+// Node returns the device with this GUID, or nil.
+func (f *Fabric) Node(g ib.NodeGUID) *Node { return f.byNode[g] }
+
+// Port returns the port of this number, or nil when the node has none.
+func (n *Node) Port(num ib.PortNum) *Port {
+	if int(num) >= len(n.Ports) || (num == 0 && n.Switch == nil) {
+		return nil
+	}
+	return &n.Ports[num]
+}
+
+// GUID is NodeInfo.NodeGUID.
+func (n *Node) GUID() ib.NodeGUID { return n.Info.NodeGUID }
+
+// Type is NodeInfo.NodeType.
+func (n *Node) Type() ib.NodeType { return n.Info.NodeType }
+
+// Name is the description, or the GUID when there is none.
+func (n *Node) Name() string {
+	if n.Description != "" {
+		return n.Description
+	}
+	return n.Info.NodeGUID.String()
+}
+
+// IsEnd reports whether p is an end port: one that can own a LID and take
+// part in partitions.
+func (p *Port) IsEnd() bool { return p.Node.Switch == nil || p.Num == 0 }
+
+// FacesEnd reports whether p is an external switch port cabled to a CA or
+// router port.
+func (p *Port) FacesEnd() bool { return !p.IsEnd() && p.Peer != nil && p.Peer.Node.Switch == nil }
+
+// IsUp reports whether the link behind p is trained: any state but Down.
+func (p *Port) IsUp() bool {
+	return p.InfoRead && p.Info.PortState != smp.PortDown && p.Info.PortPhysicalState == smp.PhysLinkUp
+}
+
+// PKeyCap is the number of entries of p's P_Key table: NodeInfo.PartitionCap
+// for an end port, SwitchInfo.PartitionEnforcementCap for an external port.
+func (p *Port) PKeyCap() int {
+	if p.IsEnd() {
+		return int(p.Node.Info.PartitionCap)
+	}
+	return int(p.Node.Switch.Info.PartitionEnforcementCap)
+}
+
+// PKeyBlocks is the number of blocks of p's P_Key table.
+func (p *Port) PKeyBlocks() int { return (p.PKeyCap() + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock }
+
+// PKeysKnown reports whether every block of the table was read. A table of no
+// entries is known.
+func (p *Port) PKeysKnown() bool {
+	return len(p.PKeysRead) == p.PKeyBlocks() && !slices.Contains(p.PKeysRead, false)
+}
+
+// String names the port for people: the node's name and the port number.
+func (p *Port) String() string {
+	if p.Node.Switch == nil && len(p.Node.Ports) == 2 {
+		return p.Node.Name()
+	}
+	return p.Node.Name() + ":" + itoa(int(p.Num))
+}
+
+// EndPorts returns the end ports that were reached, ordered by GUID.
+func (f *Fabric) EndPorts() []*Port {
+	var out []*Port
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Reached && p.IsEnd() && (i > 0 || n.Switch != nil) {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Port) int { return cmp.Compare(a.GUID, b.GUID) })
+	return out
+}
+
+// Switches returns the switches in the order of discovery.
+func (f *Fabric) Switches() []*Node {
+	var out []*Node
+	for _, n := range f.Nodes {
+		if n.Switch != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Connect records that a cable joins a and b.
+func Connect(a, b *Port) { a.Peer, b.Peer = b, a }
+
+// Link is a cable, its ends ordered by node GUID and port number.
+type Link struct{ A, B *Port }
+
+// Links returns every cable once, ordered by its ends.
+func (f *Fabric) Links() []Link {
+	var out []Link
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Peer != nil && comparePorts(p, p.Peer) < 0 {
+				out = append(out, Link{p, p.Peer})
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y Link) int { return comparePorts(x.A, y.A) })
+	return out
+}
+
+func comparePorts(a, b *Port) int {
+	return cmp.Or(cmp.Compare(a.Node.GUID(), b.Node.GUID()), cmp.Compare(a.Num, b.Num))
+}
+
+// Counts is the size of a fabric.
+type Counts struct {
+	Nodes, Switches, CAs, Routers, Links int
+}
+
+// Count returns the size of the fabric.
+func (f *Fabric) Count() Counts {
+	c := Counts{Nodes: len(f.Nodes), Links: len(f.Links())}
+	for _, n := range f.Nodes {
+		switch n.Type() {
+		case ib.NodeSwitch:
+			c.Switches++
+		case ib.NodeRouter:
+			c.Routers++
+		default:
+			c.CAs++
+		}
+	}
+	return c
+}

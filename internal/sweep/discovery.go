@@ -1,0 +1,277 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// MaxNodes bounds the devices of one discovery: the unicast LID space holds
+// no more.
+const MaxNodes = int(ib.LIDUnicastMax)
+
+// Options says how far a discovery goes.
+type Options struct {
+	// MKey goes into every request.
+	MKey ib.MKey
+	// ClearChange writes SwitchInfo.PortStateChange back to zero before the
+	// ports of a switch are read, so that a later change shows. Without it
+	// nothing is written.
+	ClearChange bool
+	// Forwarding reads every forwarding table in use.
+	Forwarding bool
+	// QoS reads SLToVLMappingTables and VLArbitrationTables.
+	QoS bool
+}
+
+// Fault is something that a discovery met and could not use.
+type Fault struct {
+	Where string // node or port, or the directed route to it
+	Err   error
+}
+
+// Error joins place and cause.
+func (f Fault) Error() string { return f.Where + ": " + f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f Fault) Unwrap() error { return f.Err }
+
+type stage uint8
+
+const (
+	stageNodes stage = iota
+	stageTables
+	stageDone
+)
+
+// Discovery is one pass over the subnet.
+type Discovery struct {
+	window  *transact.Window
+	options Options
+	fabric  *subnet.Fabric
+	faults  []Fault
+	stage   stage
+}
+
+// Discover starts at the port through which the window's packets leave.
+func Discover(w *transact.Window, o Options) *Discovery {
+	d := &Discovery{window: w, options: o, fabric: subnet.NewFabric()}
+	d.visit(nil, nil)
+	return d
+}
+
+// Advance is called when the window is idle: it asks for the next part, or
+// reports true when everything was asked and answered.
+func (d *Discovery) Advance() (done bool) {
+	switch d.stage {
+	case stageNodes:
+		d.stage = stageTables
+		d.rejectDuplicates()
+		d.readTables()
+		if !d.window.Idle() {
+			return false
+		}
+		d.stage = stageDone
+	case stageTables:
+		d.stage = stageDone
+	}
+	return true
+}
+
+// Fabric is what was found; complete once Advance has reported true.
+func (d *Discovery) Fabric() *subnet.Fabric { return d.fabric }
+
+// Faults lists what could not be used, in the order in which it was met.
+func (d *Discovery) Faults() []Fault { return d.faults }
+
+func (d *Discovery) fault(where fmt.Stringer, err error) {
+	d.faults = append(d.faults, Fault{where.String(), err})
+}
+
+func (d *Discovery) get(path mad.Path, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
+	d.window.Do(transact.Request{
+		Path: path, MKey: d.options.MKey, Method: mad.MethodGet,
+		Attribute: attribute, Modifier: modifier,
+	}, then)
+}
+
+// read asks for one attribute of p and enters the answer.
+func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uint32, then func()) {
+	d.get(p.Path, attribute, modifier, func(r transact.Reply) {
+		err := r.Err
+		if err == nil {
+			err = p.Absorb(attribute, modifier, r.SMP.Data[:])
+		}
+		if err != nil {
+			d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), modifier, err))
+			return
+		}
+		if then != nil {
+			then()
+		}
+	})
+}
+
+// visit asks who is at the end of path; from is the port that it leaves by
+// last, nil for the manager's own node.
+func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
+	d.get(path, smp.AttrNodeInfo, 0, func(r transact.Reply) {
+		var info smp.NodeInfo
+		err := r.Err
+		if err == nil {
+			err = info.UnmarshalBinary(r.SMP.Data[:])
+		}
+		if err == nil {
+			err = d.arrive(path, from, info)
+		}
+		if err != nil {
+			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
+		}
+	})
+}
+
+func where(path mad.Path, from *subnet.Port) string {
+	if from == nil {
+		return "the manager's own node"
+	}
+	return fmt.Sprintf("node behind %s (route %s)", from, path)
+}
+
+func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) error {
+	switch {
+	case info.NodeType < ib.NodeCA || info.NodeType > ib.NodeRouter:
+		return fmt.Errorf("%s", info.NodeType)
+	case info.NumPorts == 0 || info.NumPorts == uint8(ib.PortNone):
+		return fmt.Errorf("%d ports, want 1 to 254", info.NumPorts)
+	case info.LocalPortNum > ib.PortNum(info.NumPorts),
+		info.LocalPortNum == 0 && (info.NodeType != ib.NodeSwitch || from != nil):
+		return fmt.Errorf("LocalPortNum %d on a %s of %d ports", info.LocalPortNum, info.NodeType, info.NumPorts)
+	case len(d.fabric.Nodes) >= MaxNodes:
+		return fmt.Errorf("more than %d nodes", MaxNodes)
+	}
+	known := d.fabric.Node(info.NodeGUID)
+	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
+		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
+	}
+	node := d.fabric.AddNode(info)
+	port := &node.Ports[info.LocalPortNum]
+	if from != nil {
+		if port.Peer != nil && port.Peer != from {
+			return fmt.Errorf("%s port %d is already cabled to %s: recabled during the sweep, or a second device with node GUID %s",
+				node.Name(), port.Num, port.Peer, info.NodeGUID)
+		}
+		subnet.Connect(from, port)
+	}
+	if node.Switch != nil {
+		if known == nil {
+			d.enterSwitch(node, path)
+		}
+		if from == nil {
+			d.fabric.Self = &node.Ports[0]
+		}
+		return nil
+	}
+	if from == nil {
+		d.fabric.Self = port
+	}
+	if !port.Reached {
+		port.Reached, port.Path, port.GUID = true, path, info.PortGUID
+		d.enterEndPort(port, known == nil, from == nil)
+	}
+	return nil
+}
+
+func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
+	for i := range n.Ports {
+		n.Ports[i].Reached, n.Ports[i].Path = true, path
+	}
+	management := &n.Ports[0]
+	d.read(management, smp.AttrNodeDescription, 0, nil)
+	d.read(management, smp.AttrSwitchInfo, 0, func() {
+		if n.Switch.Info.PortStateChange && d.options.ClearChange {
+			d.clearChange(n)
+			return
+		}
+		d.readPorts(n)
+	})
+}
+
+// clearChange writes SwitchInfo as it was read, with PortStateChange set: one
+// clears it (SwitchInfo, Table 29-4).
+func (d *Discovery) clearChange(n *subnet.Node) {
+	r := transact.Request{
+		Path: n.Ports[0].Path, MKey: d.options.MKey,
+		Method: mad.MethodSet, Attribute: smp.AttrSwitchInfo,
+	}
+	if err := n.Switch.Info.Encode(&r.Data); err != nil {
+		d.fault(&n.Ports[0], err)
+		return
+	}
+	d.window.Do(r, func(reply transact.Reply) {
+		if reply.Err != nil {
+			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", reply.Err))
+		}
+		d.readPorts(n)
+	})
+}
+
+func (d *Discovery) readPorts(n *subnet.Node) {
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		d.read(p, smp.AttrPortInfo, uint32(i), func() {
+			if p.Num != 0 && p.IsUp() && p.Peer == nil {
+				d.follow(p)
+			}
+		})
+	}
+}
+
+// follow goes over the cable behind p.
+func (d *Discovery) follow(p *subnet.Port) {
+	if len(p.Path) >= mad.MaxHops {
+		d.fault(p, fmt.Errorf("more than %d hops from the manager", mad.MaxHops))
+		return
+	}
+	path := make(mad.Path, len(p.Path)+1)
+	copy(path, p.Path)
+	path[len(p.Path)] = p.Num
+	d.visit(path, p)
+}
+
+func (d *Discovery) enterEndPort(p *subnet.Port, newNode, own bool) {
+	if newNode {
+		d.read(p, smp.AttrNodeDescription, 0, nil)
+	}
+	// Modifier 0 is the port that the request arrives at.
+	d.read(p, smp.AttrPortInfo, 0, func() {
+		if own && p.IsUp() {
+			d.follow(p)
+		}
+	})
+}
+
+var errDuplicateGUID = errors.New("port GUID is claimed by two ports; neither is given any partition")
+
+// rejectDuplicates takes out ports that claim one GUID: which of them is
+// genuine cannot be told from the wire.
+func (d *Discovery) rejectDuplicates() {
+	ports := d.fabric.EndPorts()
+	for i := 0; i+1 < len(ports); {
+		j := i + 1
+		for j < len(ports) && ports[j].GUID == ports[i].GUID {
+			j++
+		}
+		if j > i+1 {
+			for _, p := range ports[i:j] {
+				d.fault(p, fmt.Errorf("%s: %w", p.GUID, errDuplicateGUID))
+				p.Reached = false
+			}
+		}
+		i = j
+	}
+}

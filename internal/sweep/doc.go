@@ -1,0 +1,15 @@
+// Package sweep discovers a subnet by directed route and reads the tables that
+// a manager needs into a subnet.Fabric.
+//
+// A Discovery asks its questions through a transact.Window and works in two
+// parts: first the nodes, ports and links, breadth first from the manager's
+// own port; then, when nothing is outstanding, the tables. The caller moves
+// packets until the window is idle and calls Advance, until that says that
+// there is no more to ask. Every cable is followed once, from whichever end
+// was reached first.
+//
+// What did not answer, or answered with something that makes no sense, is a
+// Fault: it is reported and the rest goes on. A port GUID that two ports claim
+// takes both out of the fabric's end ports, so that nobody gains another's
+// partitions by copying its GUID.
+package sweep

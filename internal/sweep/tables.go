@@ -1,0 +1,146 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// maxDiagBlocks bounds a VendorDiag chain: one that points back at itself is
+// cut there.
+const maxDiagBlocks = 16
+
+// readTables asks for the tables of every port that matters to a manager: the
+// P_Key tables of end ports and of the switch ports that face them, and what
+// the options add.
+func (d *Discovery) readTables() {
+	for _, n := range d.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached || (i == 0 && n.Switch == nil) {
+				continue
+			}
+			if p.IsEnd() || p.FacesEnd() {
+				d.readPKeys(p)
+			}
+			if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {
+				d.readDiag(p)
+			}
+			if d.options.QoS && p.InfoRead && p.Info.VLCap > 1 {
+				d.readQoS(p)
+			}
+		}
+		if n.Switch != nil && d.options.Forwarding {
+			d.readForwarding(n)
+		}
+	}
+}
+
+func (d *Discovery) readPKeys(p *subnet.Port) {
+	if p.IsEnd() && p.PKeyCap() == 0 {
+		d.fault(p, fmt.Errorf("NodeInfo.PartitionCap is 0, want at least 1"))
+	}
+	selector := ib.PortNum(0) // of the port itself on a CA or router
+	if p.Node.Switch != nil {
+		selector = p.Num
+	}
+	for block := range p.PKeyBlocks() {
+		d.read(p, smp.AttrPKeyTable, smp.PKeyModifier(selector, uint16(block)), nil)
+	}
+}
+
+// readForwarding reads the part of the forwarding table that is in force.
+func (d *Discovery) readForwarding(n *subnet.Node) {
+	info := &n.Switch.Info
+	management := &n.Ports[0]
+	if info.LinearFDBCap != 0 && info.LinearFDBTop != 0 {
+		top := min(int(info.LinearFDBTop), int(info.LinearFDBCap)-1)
+		for block := range top/len(smp.LinearForwardingTable{}.Ports) + 1 {
+			d.read(management, smp.AttrLinearForwardingTable, uint32(block), nil)
+		}
+	}
+	perBlock := len(smp.RandomForwardingTable{}.Entries)
+	for block := range (int(info.RandomFDBCap) + perBlock - 1) / perBlock {
+		d.read(management, smp.AttrRandomForwardingTable, uint32(block), nil)
+	}
+}
+
+func (d *Discovery) readQoS(p *subnet.Port) {
+	selector := ib.PortNum(0)
+	if p.Node.Switch == nil {
+		d.read(p, smp.AttrSLToVLMappingTable, 0, nil)
+	} else if p.Num != 0 && p.IsUp() {
+		selector = p.Num
+		for in := range p.Node.Ports {
+			if in != int(p.Num) && (in == 0 || p.Node.Ports[in].IsUp()) {
+				d.read(p, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(ib.PortNum(in), p.Num), nil)
+			}
+		}
+	} else {
+		return
+	}
+	for part, entries := range []int{0, int(p.Info.VLArbitrationLowCap), int(p.Info.VLArbitrationLowCap) - 32,
+		int(p.Info.VLArbitrationHighCap), int(p.Info.VLArbitrationHighCap) - 32} {
+		if part > 0 && entries > 0 {
+			d.read(p, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(part), selector), nil)
+		}
+	}
+}
+
+// readDiag reports what a port says of its own health, with the vendor's
+// blocks when the code points at them (VendorDiag and PortInfo.DiagCode).
+func (d *Discovery) readDiag(p *subnet.Port) {
+	code := smp.DiagCode(p.Info.DiagCode)
+	about := fmt.Sprintf("DiagCode 0x%04x: %s", uint16(code), diagMeaning(code))
+	if index, ok := code.VendorDiagIndex(); ok {
+		d.readDiagBlock(p, about, index, nil)
+		return
+	}
+	if vendor, ok := code.VendorCode(); ok {
+		about += fmt.Sprintf(", vendor code 0x%03x", vendor)
+	}
+	d.fault(p, errors.New(about))
+}
+
+func (d *Discovery) readDiagBlock(p *subnet.Port, about string, index uint16, blocks []byte) {
+	d.get(p.Path, smp.AttrVendorDiag, uint32(index), func(r transact.Reply) {
+		var v smp.VendorDiag
+		err := r.Err
+		if err == nil {
+			err = v.UnmarshalBinary(r.SMP.Data[:])
+		}
+		if err != nil {
+			d.fault(p, fmt.Errorf("%s; VendorDiag block %d: %w", about, index, err))
+			return
+		}
+		blocks = append(blocks, v.DiagData[:]...)
+		switch {
+		case v.NextIndex == 0:
+			d.fault(p, fmt.Errorf("%s; vendor data %x", about, blocks))
+		case len(blocks) >= maxDiagBlocks*len(v.DiagData):
+			d.fault(p, fmt.Errorf("%s; vendor data %x, cut after %d blocks", about, blocks, maxDiagBlocks))
+		default:
+			d.readDiagBlock(p, about, v.NextIndex, blocks)
+		}
+	})
+}
+
+// diagMeaning never calls a code healthy that is not: bits 3:0 of zero with
+// other bits set, and the reserved codes, have no meaning in the texts.
+func diagMeaning(c smp.DiagCode) string {
+	switch c.Universal() {
+	case smp.DiagSelfTest:
+		return "self-test running"
+	case smp.DiagInitializing:
+		return "initializing"
+	case smp.DiagSoftError:
+		return "soft error, port works"
+	case smp.DiagHardFailure:
+		return "hard failure"
+	}
+	return "unknown code"
+}

@@ -1,0 +1,358 @@
+package transact
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// ErrNoAnswer says that a request was sent as often as allowed and that no
+// answer came in time.
+var ErrNoAnswer = errors.New("no answer")
+
+// StatusError is an answer whose status is not zero.
+type StatusError struct{ Status mad.Status }
+
+// Error names the status.
+func (e StatusError) Error() string { return "answered with status " + e.Status.String() }
+
+// Request is one subnet-management Get or Set.
+type Request struct {
+	// Path is the directed route to the node; LID is used instead when it is
+	// not zero.
+	Path mad.Path
+	LID  ib.LID
+
+	MKey      ib.MKey
+	Method    mad.Method
+	Attribute mad.AttributeID
+	Modifier  uint32
+	Data      [mad.DataSize]byte
+}
+
+// Reply is how a request ended. SMP is the answer, valid only until the
+// callback returns; it is nil when there was none.
+type Reply struct {
+	SMP *mad.SMP
+	Err error // nil, a StatusError, or ErrNoAnswer with the number of tries
+}
+
+// Limits bounds a window.
+type Limits struct {
+	// Window is the largest number of requests outstanding at once.
+	Window int
+	// Tries is how often a request is sent before it counts as unanswered.
+	Tries int
+	// FirstTimeout is the wait before anything was measured.
+	FirstTimeout time.Duration
+	// MinTimeout and MaxTimeout bound the wait for one try.
+	MinTimeout, MaxTimeout time.Duration
+}
+
+// DefaultLimits suit a real fabric: answers in tens of microseconds, agents
+// that are sometimes busy for tens of milliseconds.
+func DefaultLimits() Limits {
+	return Limits{
+		Window:       128,
+		Tries:        8,
+		FirstTimeout: 200 * time.Millisecond,
+		MinTimeout:   50 * time.Millisecond,
+		MaxTimeout:   time.Second,
+	}
+}
+
+const (
+	firstWindow  = 16 // requests; what a new window starts from
+	smallestOpen = 4  // requests; loss never narrows the window below this
+	// windowCut is how much of the window is left after a loss.
+	windowCut = 0.75
+	// slotBits is the share of the transaction identifier that names the slot;
+	// the other bits tell a slot's successive requests apart. Together they
+	// stay below 32 bits: the kernel and libumad2sim own the upper half.
+	slotBits = 12
+)
+
+// Counts is what a window has done so far.
+type Counts struct {
+	Sent     uint64 // packets, retries included
+	Retried  uint64 // packets
+	Answered uint64 // requests
+	Failed   uint64 // requests that nobody answered
+	Stray    uint64 // answers that matched no request
+}
+
+type slot struct {
+	request Request
+	done    func(Reply)
+	tid     uint32
+	tries   int
+	sentAt  time.Duration
+	due     time.Duration // zero while waiting to be sent again
+	active  bool
+}
+
+// Window is the set of outstanding requests. The zero value is not usable;
+// see NewWindow.
+type Window struct {
+	limits  Limits
+	slots   []slot
+	free    []uint16
+	again   []uint16 // slots to be sent again, in order
+	waiting queue
+	serial  uint32
+	flying  int
+
+	open     float64 // the window in requests, between smallestOpen and limits.Window
+	cutUntil time.Duration
+	srtt     time.Duration
+	rttvar   time.Duration
+	measured bool
+	nextDue  time.Duration // no slot is due earlier; may lie too early
+	last     time.Duration // when the latest packet went out
+
+	counts Counts
+	// OnSend, when set, sees every packet that leaves, retries included.
+	OnSend func(method mad.Method, attribute mad.AttributeID)
+}
+
+type pending struct {
+	request Request
+	done    func(Reply)
+}
+
+// NewWindow returns an empty window with the given limits.
+func NewWindow(limits Limits) *Window {
+	w := &Window{limits: limits, open: min(firstWindow, float64(limits.Window))}
+	w.slots = make([]slot, min(limits.Window, 1<<slotBits))
+	w.free = make([]uint16, 0, len(w.slots))
+	for i := len(w.slots) - 1; i >= 0; i-- {
+		w.free = append(w.free, uint16(i))
+	}
+	return w
+}
+
+// Do asks for a request; done is called once, when it has ended.
+func (w *Window) Do(r Request, done func(Reply)) {
+	w.waiting.push(pending{r, done})
+}
+
+// Idle reports whether every request has ended.
+func (w *Window) Idle() bool { return w.flying == 0 && w.waiting.len() == 0 }
+
+// Counts returns what the window has done so far.
+func (w *Window) Counts() Counts { return w.counts }
+
+// Timeout is the wait that the next first try is given.
+func (w *Window) Timeout() time.Duration {
+	if !w.measured {
+		return w.limits.FirstTimeout
+	}
+	return min(max(w.srtt+4*w.rttvar, w.limits.MinTimeout), w.limits.MaxTimeout)
+}
+
+// Next fills p with the next packet to send at time now and reports whether
+// there is one. Call it until it says no.
+func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
+	for len(w.again) > 0 {
+		i := w.again[0]
+		w.again = w.again[1:]
+		if s := &w.slots[i]; !s.active || s.due != 0 {
+			continue // answered late, after it was given up for this try
+		}
+		w.counts.Retried++
+		w.emit(now, i, p)
+		return true
+	}
+	if w.waiting.len() == 0 || w.flying >= int(w.open) || len(w.free) == 0 {
+		return false
+	}
+	next := w.waiting.pop()
+	i := w.free[len(w.free)-1]
+	w.free = w.free[:len(w.free)-1]
+	w.serial++
+	w.slots[i] = slot{
+		request: next.request, done: next.done, active: true,
+		tid: w.serial<<slotBits | uint32(i),
+	}
+	w.flying++
+	w.emit(now, i, p)
+	return true
+}
+
+func (w *Window) emit(now time.Duration, i uint16, p *mad.SMP) {
+	s := &w.slots[i]
+	s.tries++
+	s.sentAt = now
+	s.due = now + min(w.Timeout()<<(s.tries-1), max(w.limits.MaxTimeout, w.limits.FirstTimeout))
+	if w.nextDue == 0 || s.due < w.nextDue {
+		w.nextDue = s.due
+	}
+	w.last = now
+	w.counts.Sent++
+	if w.OnSend != nil {
+		w.OnSend(s.request.Method, s.request.Attribute)
+	}
+	s.request.fill(p)
+	p.TransactionID = uint64(s.tid)
+}
+
+func (r *Request) fill(p *mad.SMP) {
+	*p = mad.SMP{
+		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion,
+		Class: mad.ClassSubnLID, Method: r.Method,
+		AttributeID: r.Attribute, AttributeModifier: r.Modifier,
+		MKey: r.MKey, Data: r.Data,
+	}
+	if r.LID != 0 {
+		return
+	}
+	p.Class = mad.ClassSubnDirected
+	p.DrSLID, p.DrDLID = ib.LIDPermissive, ib.LIDPermissive
+	p.HopCount = uint8(len(r.Path))
+	for i, n := range r.Path {
+		p.InitialPath[i+1] = byte(n)
+	}
+}
+
+// LIDOf returns the destination of the request behind a packet that Next gave
+// out: its LID, or the permissive LID for a directed route.
+func (w *Window) LIDOf(p *mad.SMP) ib.LID {
+	if s := w.find(p); s != nil && s.request.LID != 0 {
+		return s.request.LID
+	}
+	return ib.LIDPermissive
+}
+
+func (w *Window) find(p *mad.SMP) *slot {
+	tid := uint32(p.TransactionID)
+	i := tid & (1<<slotBits - 1)
+	if int(i) >= len(w.slots) || !w.slots[i].active || w.slots[i].tid != tid {
+		return nil
+	}
+	return &w.slots[i]
+}
+
+// Receive takes an answer that arrived at time now. It reports whether the
+// answer belonged to a request of this window; one that did not is counted
+// and otherwise ignored.
+func (w *Window) Receive(now time.Duration, p *mad.SMP) bool {
+	s := w.find(p)
+	if s == nil || p.AttributeID != s.request.Attribute || p.AttributeModifier != s.request.Modifier {
+		w.counts.Stray++
+		return false
+	}
+	if p.Status&mad.StatusBusy != 0 {
+		return true // the agent asks for patience: the time-out sends it again
+	}
+	if s.tries == 1 { // a retried request may be answered twice: no measure
+		w.measure(now - s.sentAt)
+		w.open = min(w.open+1, float64(w.limits.Window))
+	}
+	w.counts.Answered++
+	var err error
+	if p.Status != mad.StatusOK {
+		err = StatusError{p.Status}
+	}
+	w.end(s, Reply{SMP: p, Err: err})
+	return true
+}
+
+// Lost says that the transport knows p not to have been answered: it is sent
+// again, or ends, without waiting for its time-out.
+func (w *Window) Lost(now time.Duration, p *mad.SMP) {
+	if s := w.find(p); s != nil {
+		w.overdue(now, s)
+	}
+}
+
+func (w *Window) end(s *slot, r Reply) {
+	done := s.done
+	i := uint16(s.tid & (1<<slotBits - 1))
+	s.active, s.done = false, nil
+	w.flying--
+	w.free = append(w.free, i)
+	done(r)
+}
+
+func (w *Window) measure(rtt time.Duration) {
+	if !w.measured {
+		w.measured, w.srtt, w.rttvar = true, rtt, rtt/2
+		return
+	}
+	diff := w.srtt - rtt
+	if diff < 0 {
+		diff = -diff
+	}
+	w.rttvar += (diff - w.rttvar) / 4
+	w.srtt += (rtt - w.srtt) / 8
+}
+
+// Deadline is the earliest time at which Expire may have something to do.
+func (w *Window) Deadline() (time.Duration, bool) {
+	if w.flying == 0 {
+		return 0, false
+	}
+	return w.nextDue, true
+}
+
+// Expire takes every request whose answer is overdue at time now: it will be
+// sent again, or ends with ErrNoAnswer after its last try.
+func (w *Window) Expire(now time.Duration) {
+	if w.flying == 0 || now < w.nextDue {
+		return
+	}
+	w.nextDue = 0
+	for i := range w.slots {
+		s := &w.slots[i]
+		if s.active && s.due != 0 && s.due <= now {
+			w.overdue(now, s)
+		}
+	}
+	for i := range w.slots {
+		s := &w.slots[i]
+		if s.active && s.due != 0 && (w.nextDue == 0 || s.due < w.nextDue) {
+			w.nextDue = s.due
+		}
+	}
+}
+
+func (w *Window) overdue(now time.Duration, s *slot) {
+	if now >= w.cutUntil { // one cut for all that a single burst of loss took
+		w.open = max(w.open*windowCut, min(smallestOpen, float64(w.limits.Window)))
+		w.cutUntil = now + max(w.srtt, 1)
+	}
+	if s.tries >= w.limits.Tries {
+		w.counts.Failed++
+		w.end(s, Reply{Err: fmt.Errorf("%w after %d tries", ErrNoAnswer, s.tries)})
+		return
+	}
+	s.due = 0
+	w.again = append(w.again, uint16(s.tid&(1<<slotBits-1)))
+}
+
+// queue is a first-in first-out list that gives its memory back.
+type queue struct {
+	items []pending
+	head  int
+}
+
+func (q *queue) len() int { return len(q.items) - q.head }
+
+func (q *queue) push(p pending) { q.items = append(q.items, p) }
+
+func (q *queue) pop() pending {
+	p := q.items[q.head]
+	q.items[q.head] = pending{}
+	q.head++
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	} else if q.head > 4096 && q.head*2 > len(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return p
+}
