@@ -66,6 +66,15 @@ func (b PKeyBase) String() string { return fmt.Sprintf("0x%04x", uint16(b)) }
 // MarshalText prints the base as String does.
 func (b PKeyBase) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
+// UnmarshalText reads what MarshalText prints.
+func (b *PKeyBase) UnmarshalText(text []byte) error {
+	v, err := ParsePKeyBase(string(text))
+	if err == nil {
+		*b = v
+	}
+	return err
+}
+
 // ParsePKeyBase reads a partition number, 1 to 0x7FFF, decimal or with 0x.
 func ParsePKeyBase(s string) (PKeyBase, error) {
 	v, err := strconv.ParseUint(s, 0, 64)

@@ -18,9 +18,6 @@ type GUIDInfo struct {
 	GUIDs [GUIDsPerBlock]uint64
 }
 
-// ID is AttrGUIDInfo.
-func (*GUIDInfo) ID() mad.AttributeID { return AttrGUIDInfo }
-
 // UnmarshalBinary reads 64 octets.
 func (g *GUIDInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("GUIDInfo", data, mad.DataSize); err != nil {

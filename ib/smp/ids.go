@@ -30,45 +30,51 @@ const (
 	AttrVendorMin mad.AttributeID = 0xFF00
 )
 
+var attributeNames = map[mad.AttributeID]string{
+	AttrNotice:                   "Notice",
+	AttrNodeDescription:          "NodeDescription",
+	AttrNodeInfo:                 "NodeInfo",
+	AttrSwitchInfo:               "SwitchInfo",
+	AttrGUIDInfo:                 "GUIDInfo",
+	AttrPortInfo:                 "PortInfo",
+	AttrPKeyTable:                "PKeyTable",
+	AttrSLToVLMappingTable:       "SLToVLMappingTable",
+	AttrVLArbitrationTable:       "VLArbitrationTable",
+	AttrLinearForwardingTable:    "LinearForwardingTable",
+	AttrRandomForwardingTable:    "RandomForwardingTable",
+	AttrMulticastForwardingTable: "MulticastForwardingTable",
+	AttrSMInfo:                   "SMInfo",
+	AttrVendorDiag:               "VendorDiag",
+	AttrLEDInfo:                  "LEDInfo",
+	AttrPortInfoExtended:         "PortInfoExtended",
+}
+
 // AttributeName is the name of a subnet-management attribute, or its number
 // when it has none.
 func AttributeName(id mad.AttributeID) string {
-	switch id {
-	case AttrNotice:
-		return "Notice"
-	case AttrNodeDescription:
-		return "NodeDescription"
-	case AttrNodeInfo:
-		return "NodeInfo"
-	case AttrSwitchInfo:
-		return "SwitchInfo"
-	case AttrGUIDInfo:
-		return "GUIDInfo"
-	case AttrPortInfo:
-		return "PortInfo"
-	case AttrPKeyTable:
-		return "PKeyTable"
-	case AttrSLToVLMappingTable:
-		return "SLToVLMappingTable"
-	case AttrVLArbitrationTable:
-		return "VLArbitrationTable"
-	case AttrLinearForwardingTable:
-		return "LinearForwardingTable"
-	case AttrRandomForwardingTable:
-		return "RandomForwardingTable"
-	case AttrMulticastForwardingTable:
-		return "MulticastForwardingTable"
-	case AttrSMInfo:
-		return "SMInfo"
-	case AttrVendorDiag:
-		return "VendorDiag"
-	case AttrLEDInfo:
-		return "LEDInfo"
-	case AttrPortInfoExtended:
-		return "PortInfoExtended"
+	if name, ok := attributeNames[id]; ok {
+		return name
 	}
 	if id >= AttrVendorMin {
 		return fmt.Sprintf("vendor attribute 0x%04x", uint16(id))
 	}
 	return fmt.Sprintf("attribute 0x%04x", uint16(id))
 }
+
+// ID is the number of the attribute; the same for each type below.
+func (*Notice) ID() mad.AttributeID                   { return AttrNotice }
+func (*NodeDescription) ID() mad.AttributeID          { return AttrNodeDescription }
+func (*NodeInfo) ID() mad.AttributeID                 { return AttrNodeInfo }
+func (*SwitchInfo) ID() mad.AttributeID               { return AttrSwitchInfo }
+func (*GUIDInfo) ID() mad.AttributeID                 { return AttrGUIDInfo }
+func (*PortInfo) ID() mad.AttributeID                 { return AttrPortInfo }
+func (*PKeyTable) ID() mad.AttributeID                { return AttrPKeyTable }
+func (*SLToVLMappingTable) ID() mad.AttributeID       { return AttrSLToVLMappingTable }
+func (*VLArbitrationTable) ID() mad.AttributeID       { return AttrVLArbitrationTable }
+func (*LinearForwardingTable) ID() mad.AttributeID    { return AttrLinearForwardingTable }
+func (*RandomForwardingTable) ID() mad.AttributeID    { return AttrRandomForwardingTable }
+func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForwardingTable }
+func (*SMInfo) ID() mad.AttributeID                   { return AttrSMInfo }
+func (*VendorDiag) ID() mad.AttributeID               { return AttrVendorDiag }
+func (*LEDInfo) ID() mad.AttributeID                  { return AttrLEDInfo }
+func (*PortInfoExtended) ID() mad.AttributeID         { return AttrPortInfoExtended }

@@ -12,9 +12,6 @@ type LEDInfo struct {
 	spare spare
 }
 
-// ID is AttrLEDInfo.
-func (*LEDInfo) ID() mad.AttributeID { return AttrLEDInfo }
-
 // UnmarshalBinary reads LEDInfoSize octets.
 func (l *LEDInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("LEDInfo", data, LEDInfoSize); err != nil {

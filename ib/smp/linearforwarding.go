@@ -18,9 +18,6 @@ type LinearForwardingTable struct {
 	Ports [LIDsPerLinearBlock]ib.PortNum
 }
 
-// ID is AttrLinearForwardingTable.
-func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwardingTable }
-
 // UnmarshalBinary reads 64 octets.
 func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("LinearForwardingTable", data, mad.DataSize); err != nil {

@@ -22,9 +22,6 @@ type MulticastForwardingTable struct {
 	Masks [MLIDsPerBlock]uint16
 }
 
-// ID is AttrMulticastForwardingTable.
-func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForwardingTable }
-
 // UnmarshalBinary reads 64 octets.
 func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("MulticastForwardingTable", data, mad.DataSize); err != nil {

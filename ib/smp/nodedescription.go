@@ -15,9 +15,6 @@ type NodeDescription struct {
 	NodeString [mad.DataSize]byte
 }
 
-// ID is AttrNodeDescription.
-func (*NodeDescription) ID() mad.AttributeID { return AttrNodeDescription }
-
 // UnmarshalBinary reads 64 octets.
 func (d *NodeDescription) UnmarshalBinary(data []byte) error {
 	if err := checkLength("NodeDescription", data, mad.DataSize); err != nil {

@@ -29,9 +29,6 @@ type NodeInfo struct {
 	spare spare
 }
 
-// ID is AttrNodeInfo.
-func (*NodeInfo) ID() mad.AttributeID { return AttrNodeInfo }
-
 // UnmarshalBinary reads NodeInfoSize octets.
 func (n *NodeInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("NodeInfo", data, NodeInfoSize); err != nil {

@@ -88,9 +88,6 @@ type Notice struct {
 	Details [NoticeDetailsSize]byte
 }
 
-// ID is AttrNotice.
-func (*Notice) ID() mad.AttributeID { return AttrNotice }
-
 // UnmarshalBinary reads 64 octets.
 func (n *Notice) UnmarshalBinary(data []byte) error {
 	if err := checkLength("Notice", data, mad.DataSize); err != nil {
@@ -152,9 +149,6 @@ func NewTrap(number TrapNumber, producer uint32, issuer ib.LID, details TrapDeta
 type TrapDetails interface {
 	// UnmarshalBinary reads NoticeDetailsSize octets.
 	UnmarshalBinary(data []byte) error
-	// AppendBinary appends NoticeDetailsSize octets; on an error b is
-	// returned as it was.
-	AppendBinary(b []byte) ([]byte, error)
 	// Encode writes the whole of dst; on an error dst stays as it was.
 	Encode(dst *[NoticeDetailsSize]byte) error
 }

@@ -31,16 +31,6 @@ func spareOf(data []byte, d TrapDetails) (s spareDetails) {
 	return s
 }
 
-// appendDetails is the AppendBinary of every kind of details.
-func appendDetails(b []byte, d TrapDetails) ([]byte, error) {
-	n := len(b)
-	b = append(b, make([]byte, NoticeDetailsSize)...)
-	if err := d.Encode((*[NoticeDetailsSize]byte)(b[n:])); err != nil {
-		return b[:n], err
-	}
-	return b, nil
-}
-
 // GIDDetails belong to traps 64 to 67: the GID of a port, or of a multicast
 // group, that came or went.
 type GIDDetails struct {
@@ -65,9 +55,6 @@ func (d *GIDDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	copy(dst[6:], d.GID[:])
 	return nil
 }
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *GIDDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
 
 // PathDetails belong to traps 68 and 69. The path record that follows the two
 // fields is kept, but not read.
@@ -99,9 +86,6 @@ func (d *PathDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *PathDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
-
 // LinkStateDetails belong to trap 128: the switch of which some port came up
 // or went down.
 type LinkStateDetails struct {
@@ -126,9 +110,6 @@ func (d *LinkStateDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	binary.BigEndian.PutUint16(dst[0:], uint16(d.LID))
 	return nil
 }
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *LinkStateDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
 
 // PortDetails belong to traps 129 to 131: the port that is in trouble.
 type PortDetails struct {
@@ -158,9 +139,6 @@ func (d *PortDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	dst[4] = byte(d.Port)
 	return nil
 }
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *PortDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
 
 // LocalChangeDetails belong to trap 144: what changed at a port.
 type LocalChangeDetails struct {
@@ -213,9 +191,6 @@ func (d *LocalChangeDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *LocalChangeDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
-
 // SystemImageGUIDDetails belong to trap 145.
 type SystemImageGUIDDetails struct {
 	LID             ib.LID
@@ -243,11 +218,6 @@ func (d *SystemImageGUIDDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	binary.BigEndian.PutUint16(dst[2:], uint16(d.LID))
 	binary.BigEndian.PutUint64(dst[6:], d.SystemImageGUID)
 	return nil
-}
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *SystemImageGUIDDetails) AppendBinary(b []byte) ([]byte, error) {
-	return appendDetails(b, d)
 }
 
 // NoticeReturnPathSize is the length of BadMKeyDetails.DRNoticeReturnPath.
@@ -310,9 +280,6 @@ func (d *BadMKeyDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	return nil
 }
 
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *BadMKeyDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
-
 // BadKeyDetails belong to traps 257 and 258: the packet whose P_Key or Q_Key
 // was wrong. Fields in 1 are of its source, fields in 2 of its destination;
 // the GIDs are zero when it had no global route header.
@@ -365,9 +332,6 @@ func (d *BadKeyDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	copy(dst[34:], d.GID2[:])
 	return nil
 }
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *BadKeyDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }
 
 // SwitchBadPKeyDetails belong to trap 259: the packet whose P_Key a switch
 // port refused. Fields in 1 are of its source, fields in 2 of its destination.
@@ -429,6 +393,3 @@ func (d *SwitchBadPKeyDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 	dst[50] = byte(d.Port)
 	return nil
 }
-
-// AppendBinary appends NoticeDetailsSize octets.
-func (d *SwitchBadPKeyDetails) AppendBinary(b []byte) ([]byte, error) { return appendDetails(b, d) }

@@ -20,9 +20,6 @@ type PKeyTable struct {
 	Keys [PKeysPerBlock]ib.PKey
 }
 
-// ID is AttrPKeyTable.
-func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
-
 // UnmarshalBinary reads 64 octets.
 func (t *PKeyTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PKeyTable", data, mad.DataSize); err != nil {

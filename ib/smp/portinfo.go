@@ -75,9 +75,6 @@ type PortInfo struct {
 	spare spare
 }
 
-// ID is AttrPortInfo.
-func (*PortInfo) ID() mad.AttributeID { return AttrPortInfo }
-
 // UnmarshalBinary reads 64 octets.
 func (p *PortInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortInfo", data, PortInfoSize); err != nil {

@@ -26,9 +26,6 @@ type PortInfoExtended struct {
 	spare spare
 }
 
-// ID is AttrPortInfoExtended.
-func (*PortInfoExtended) ID() mad.AttributeID { return AttrPortInfoExtended }
-
 // UnmarshalBinary reads PortInfoExtendedSize octets.
 func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {
 	if err := checkLength("PortInfoExtended", data, PortInfoExtendedSize); err != nil {

@@ -81,19 +81,7 @@ const (
 
 // String names the state as the InfiniBand diagnostics do.
 func (s PortState) String() string {
-	switch s {
-	case PortStateNoChange:
-		return "NoChange"
-	case PortDown:
-		return "Down"
-	case PortInit:
-		return "Initialize"
-	case PortArmed:
-		return "Armed"
-	case PortActive:
-		return "Active"
-	}
-	return fmt.Sprintf("unknown port state %d", uint8(s))
+	return nameOf(uint8(s), "port state", "NoChange", "Down", "Initialize", "Armed", "Active")
 }
 
 // PhysState is the state of a port's physical layer.
@@ -113,25 +101,7 @@ const (
 
 // String names the state as the InfiniBand diagnostics do.
 func (s PhysState) String() string {
-	switch s {
-	case PhysNoChange:
-		return "NoChange"
-	case PhysSleep:
-		return "Sleep"
-	case PhysPolling:
-		return "Polling"
-	case PhysDisabled:
-		return "Disabled"
-	case PhysTraining:
-		return "PortConfigurationTraining"
-	case PhysLinkUp:
-		return "LinkUp"
-	case PhysErrorRecovery:
-		return "LinkErrorRecovery"
-	case PhysTest:
-		return "PhyTest"
-	}
-	return fmt.Sprintf("unknown physical state %d", uint8(s))
+	return nameOf(uint8(s), "physical state", "NoChange", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "PhyTest")
 }
 
 // LinkWidth is a set of link widths, in lanes.
@@ -151,7 +121,7 @@ const (
 
 // String lists the widths, as in "1X or 4X".
 func (w LinkWidth) String() string {
-	return bitNames(uint8(w), []string{"1X", "4X", "8X", "12X", "2X"})
+	return bitNames(uint8(w), "1X", "4X", "8X", "12X", "2X")
 }
 
 // LinkSpeed is a set of speeds per lane.
@@ -169,7 +139,7 @@ const (
 
 // String lists the speeds in Gb/s per lane.
 func (s LinkSpeed) String() string {
-	return bitNames(uint8(s), []string{"2.5 Gbps", "5.0 Gbps", "10.0 Gbps"})
+	return bitNames(uint8(s), "2.5 Gbps", "5.0 Gbps", "10.0 Gbps")
 }
 
 // LinkSpeedExt is a set of the speeds per lane that came after LinkSpeed.
@@ -190,12 +160,20 @@ const (
 
 // String lists the speeds in Gb/s per lane.
 func (s LinkSpeedExt) String() string {
-	return bitNames(uint8(s), []string{"14.0625 Gbps", "25.78125 Gbps", "53.125 Gbps", "106.25 Gbps"})
+	return bitNames(uint8(s), "14.0625 Gbps", "25.78125 Gbps", "53.125 Gbps", "106.25 Gbps")
+}
+
+// nameOf is the name of value v, of values that count from 0.
+func nameOf(v uint8, what string, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("unknown %s %d", what, v)
 }
 
 // bitNames joins the names of the bits set in mask, bit 0 first; bits without
 // a name follow as a number.
-func bitNames(mask uint8, names []string) string {
+func bitNames(mask uint8, names ...string) string {
 	var parts []string
 	for i, name := range names {
 		if mask>>i&1 != 0 {

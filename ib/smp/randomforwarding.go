@@ -34,9 +34,6 @@ type RandomForwardingTable struct {
 	spare spare
 }
 
-// ID is AttrRandomForwardingTable.
-func (*RandomForwardingTable) ID() mad.AttributeID { return AttrRandomForwardingTable }
-
 // UnmarshalBinary reads 64 octets.
 func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("RandomForwardingTable", data, mad.DataSize); err != nil {

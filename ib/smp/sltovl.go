@@ -19,9 +19,6 @@ type SLToVLMappingTable struct {
 	spare spare
 }
 
-// ID is AttrSLToVLMappingTable.
-func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable }
-
 // UnmarshalBinary reads SLToVLMappingTableSize octets.
 func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("SLToVLMappingTable", data, SLToVLMappingTableSize); err != nil {

@@ -2,7 +2,6 @@ package smp
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -24,17 +23,7 @@ const (
 
 // String names the state.
 func (s SMState) String() string {
-	switch s {
-	case SMNotActive:
-		return "not active"
-	case SMDiscovering:
-		return "discovering"
-	case SMStandby:
-		return "standby"
-	case SMMaster:
-		return "master"
-	}
-	return fmt.Sprintf("unknown SM state %d", uint8(s))
+	return nameOf(uint8(s), "SM state", "not active", "discovering", "standby", "master")
 }
 
 // SMControl is the modifier of a Set of SMInfo: what the sender wants of the
@@ -64,9 +53,6 @@ type SMInfo struct {
 
 	spare spare
 }
-
-// ID is AttrSMInfo.
-func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
 
 // UnmarshalBinary reads SMInfoSize octets.
 func (s *SMInfo) UnmarshalBinary(data []byte) error {

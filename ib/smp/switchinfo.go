@@ -40,9 +40,6 @@ type SwitchInfo struct {
 // PortInfo.HOQLife that is a time; higher values mean "no limit".
 const TimeValueFiniteMax ib.TimeValue = 19
 
-// ID is AttrSwitchInfo.
-func (*SwitchInfo) ID() mad.AttributeID { return AttrSwitchInfo }
-
 // UnmarshalBinary reads SwitchInfoSize octets.
 func (s *SwitchInfo) UnmarshalBinary(data []byte) error {
 	if err := checkLength("SwitchInfo", data, SwitchInfoSize); err != nil {

@@ -16,9 +16,6 @@ type VendorDiag struct {
 	DiagData  [VendorDiagDataSize]byte
 }
 
-// ID is AttrVendorDiag.
-func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
-
 // UnmarshalBinary reads 64 octets.
 func (d *VendorDiag) UnmarshalBinary(data []byte) error {
 	if err := checkLength("VendorDiag", data, mad.DataSize); err != nil {

@@ -26,9 +26,6 @@ type VLArbitrationTable struct {
 	spare spare
 }
 
-// ID is AttrVLArbitrationTable.
-func (*VLArbitrationTable) ID() mad.AttributeID { return AttrVLArbitrationTable }
-
 // UnmarshalBinary reads 64 octets.
 func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {
 	if err := checkLength("VLArbitrationTable", data, mad.DataSize); err != nil {

@@ -33,7 +33,10 @@ func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) e
 		if p.Node.Switch == nil {
 			return p.misplaced(attribute)
 		}
-		return p.Node.Switch.Info.UnmarshalBinary(data)
+		if err := p.Node.Switch.Info.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		p.Node.Switch.InfoRead = true
 	case smp.AttrPortInfo:
 		q, err := p.selected(attribute, modifier&portSelectMask)
 		if err != nil {
@@ -67,6 +70,10 @@ func (p *Port) misplaced(attribute mad.AttributeID) error {
 // read: the device was asked again and did not answer.
 func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
 	switch attribute {
+	case smp.AttrSwitchInfo:
+		if s := p.Node.Switch; s != nil {
+			s.InfoRead = false
+		}
 	case smp.AttrPortInfo:
 		if q, err := p.selected(attribute, modifier&portSelectMask); err == nil {
 			q.InfoRead = false

@@ -74,7 +74,9 @@ type Port struct {
 
 // Switch holds the attributes of a switch.
 type Switch struct {
-	Info smp.SwitchInfo
+	// Info is SwitchInfo as last answered; InfoRead tells that it was.
+	Info     smp.SwitchInfo
+	InfoRead bool
 	// LFT is the linear forwarding table by LID, as far as it was read.
 	LFT []ib.PortNum
 	// LFTRead has one element for each block of LFT: whether it was read.

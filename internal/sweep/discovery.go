@@ -71,7 +71,7 @@ func (d *Discovery) Advance() (done bool) {
 	switch d.stage {
 	case stageNodes:
 		d.stage = stageTables
-		d.rejectDuplicates()
+		d.reportDuplicates()
 		d.readTables()
 		if !d.window.Idle() {
 			return false
@@ -255,11 +255,10 @@ func (d *Discovery) enterEndPort(p *subnet.Port, newNode, own bool) {
 	})
 }
 
-var errDuplicateGUID = errors.New("port GUID is claimed by two ports; neither is given any partition")
+var errDuplicateGUID = errors.New("port GUID is claimed by two ports, which of them is genuine cannot be told from the wire")
 
-// rejectDuplicates takes out ports that claim one GUID: which of them is
-// genuine cannot be told from the wire.
-func (d *Discovery) rejectDuplicates() {
+// reportDuplicates reports ports that claim one GUID.
+func (d *Discovery) reportDuplicates() {
 	ports := d.fabric.EndPorts()
 	for i := 0; i+1 < len(ports); {
 		j := i + 1
@@ -269,7 +268,6 @@ func (d *Discovery) rejectDuplicates() {
 		if j > i+1 {
 			for _, p := range ports[i:j] {
 				d.fault(p, fmt.Errorf("%s: %w", p.GUID, errDuplicateGUID))
-				p.Reached = false
 			}
 		}
 		i = j

@@ -9,7 +9,5 @@
 // was reached first.
 //
 // What did not answer, or answered with something that makes no sense, is a
-// Fault: it is reported and the rest goes on. A port GUID that two ports claim
-// takes both out of the fabric's end ports, so that nobody gains another's
-// partitions by copying its GUID.
+// Fault: it is reported and the rest goes on.
 package sweep

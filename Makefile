@@ -1,0 +1,36 @@
+# ibwarden: everything that a developer runs. `make help` lists it.
+GO        ?= go
+FUZZTIME  ?= 5s
+PACKAGES  := opensm ibsim-utils infiniband-diags tshark
+
+.PHONY: help build test tools lint fuzz bench soak clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/ibwarden
+	$(GO) build -o bin/ibwarden ./cmd/ibwarden
+
+test: tools ## install what the tests need (Debian packages, when it may) and run them all
+	$(GO) vet ./...
+	$(GO) test ./...
+
+tools: ## install the Debian packages that tests run beside ibwarden
+	@scripts/install-tools $(PACKAGES)
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w on these files'; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
+	@scripts/fuzz-all $(FUZZTIME)
+
+bench: tools build ## compare with OpenSM on one ibsim, in turn; prints ratios
+	@scripts/bench-opensm
+
+soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
+	IBWARDEN_SOAK=1 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/sm
+
+clean: ## remove what was built
+	rm -rf bin

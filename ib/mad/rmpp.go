@@ -1,0 +1,114 @@
+package mad
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// RMPPHeaderSize is the length of the RMPP header in octets. It follows the
+// common header in classes whose messages may be longer than one datagram.
+const RMPPHeaderSize = 12
+
+// RMPPVersion is the version of the RMPP header that this package writes.
+const RMPPVersion uint8 = 1
+
+// RMPPType is the kind of an RMPP packet.
+type RMPPType uint8
+
+// The kinds of RMPP packet.
+const (
+	RMPPNone  RMPPType = 0 // not an RMPP packet
+	RMPPData  RMPPType = 1 // Data1 SegmentNumber from 1, Data2 PayloadLength in octets
+	RMPPAck   RMPPType = 2 // Data1 highest segment received in order, Data2 NewWindowLast
+	RMPPStop  RMPPType = 3
+	RMPPAbort RMPPType = 4
+)
+
+// RMPPFlags are the flags of an RMPP packet.
+type RMPPFlags uint8
+
+// The flags of an RMPP packet. Without RMPPActive a datagram is a message of
+// its own, whatever the rest of the header holds.
+const (
+	RMPPActive RMPPFlags = 1 << 0
+	RMPPFirst  RMPPFlags = 1 << 1
+	RMPPLast   RMPPFlags = 1 << 2
+)
+
+// Has reports whether all flags of want are set.
+func (f RMPPFlags) Has(want RMPPFlags) bool { return f&want == want }
+
+// RMPPStatus is the reason of a STOP or ABORT.
+type RMPPStatus uint8
+
+// The reasons of a STOP or ABORT.
+const (
+	RMPPOK                    RMPPStatus = 0
+	RMPPResourcesExhausted    RMPPStatus = 1 // the only one of STOP
+	RMPPTotalTimeTooLong      RMPPStatus = 118
+	RMPPInconsistentLast      RMPPStatus = 119 // with PayloadLength
+	RMPPInconsistentFirst     RMPPStatus = 120 // with SegmentNumber
+	RMPPBadType               RMPPStatus = 121
+	RMPPNewWindowLastTooSmall RMPPStatus = 122
+	RMPPSegmentNumberTooBig   RMPPStatus = 123
+	RMPPIllegalStatus         RMPPStatus = 124
+	RMPPUnsupportedVersion    RMPPStatus = 125
+	RMPPTooManyRetries        RMPPStatus = 126
+	RMPPUnspecified           RMPPStatus = 127
+)
+
+// RMPPRespTimeNone in RMPP.RRespTime gives no response time.
+const RMPPRespTimeNone ib.TimeValue = 0x1F
+
+// RMPP is the header of the reliable multi-packet protocol.
+type RMPP struct {
+	Version   uint8
+	Type      RMPPType
+	RRespTime ib.TimeValue // 5 bits
+	Flags     RMPPFlags    // 3 bits
+	Status    RMPPStatus
+	Data1     uint32 // meaning by Type
+	Data2     uint32 // meaning by Type
+}
+
+// UnmarshalBinary reads the first RMPPHeaderSize octets of data.
+func (h *RMPP) UnmarshalBinary(data []byte) error {
+	if len(data) < RMPPHeaderSize {
+		return fmt.Errorf("RMPP header: %d octets, want %d", len(data), RMPPHeaderSize)
+	}
+	*h = RMPP{
+		Version:   data[0],
+		Type:      RMPPType(data[1]),
+		RRespTime: ib.TimeValue(data[2] >> 3),
+		Flags:     RMPPFlags(data[2] & 7),
+		Status:    RMPPStatus(data[3]),
+		Data1:     binary.BigEndian.Uint32(data[4:]),
+		Data2:     binary.BigEndian.Uint32(data[8:]),
+	}
+	return nil
+}
+
+// AppendBinary appends the RMPPHeaderSize octets of the header to b. It fails
+// for a value that does not fit its bits.
+func (h *RMPP) AppendBinary(b []byte) ([]byte, error) {
+	if err := fits("RMPP.RRespTime", uint64(h.RRespTime), 5); err != nil {
+		return b, err
+	}
+	if err := fits("RMPP.Flags", uint64(h.Flags), 3); err != nil {
+		return b, err
+	}
+	b = append(b, h.Version, byte(h.Type),
+		byte(h.RRespTime)<<3|byte(h.Flags), byte(h.Status))
+	b = binary.BigEndian.AppendUint32(b, h.Data1)
+	return binary.BigEndian.AppendUint32(b, h.Data2), nil
+}
+
+// fits refuses a value that needs more than so many bits.
+func fits(field string, value uint64, bits uint) error {
+	if value>>bits != 0 {
+		return fmt.Errorf("%s: value %#x does not fit %d bits", field, value, bits)
+	}
+	return nil
+}

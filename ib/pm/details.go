@@ -1,0 +1,111 @@
+package pm
+
+import (
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// Lengths of the details in octets.
+const (
+	PortRcvErrorDetailsSize    = 16
+	PortXmitDiscardDetailsSize = 12
+
+	offDetails = 4 // of the counters
+)
+
+// PortRcvErrorDetails tells what PortCounters.PortRcvErrors is made of. Bit n
+// of CounterSelect is the n-th counter.
+type PortRcvErrorDetails struct {
+	PortSelect                ib.PortNum
+	CounterSelect             uint16
+	PortLocalPhysicalErrors   uint16
+	PortMalformedPacketErrors uint16
+	PortBufferOverrunErrors   uint16
+	PortDLIDMappingErrors     uint16
+	PortVLMappingErrors       uint16
+	PortLoopingErrors         uint16
+
+	reserved0 uint8
+}
+
+func (p *PortRcvErrorDetails) counters() []*uint16 {
+	return []*uint16{
+		&p.PortLocalPhysicalErrors, &p.PortMalformedPacketErrors, &p.PortBufferOverrunErrors,
+		&p.PortDLIDMappingErrors, &p.PortVLMappingErrors, &p.PortLoopingErrors,
+	}
+}
+
+// ID is AttrPortRcvErrorDetails.
+func (*PortRcvErrorDetails) ID() mad.AttributeID { return AttrPortRcvErrorDetails }
+
+// UnmarshalBinary reads PortRcvErrorDetailsSize octets.
+func (p *PortRcvErrorDetails) UnmarshalBinary(data []byte) error {
+	if err := checkLength("PortRcvErrorDetails", data, PortRcvErrorDetailsSize); err != nil {
+		return err
+	}
+	p.reserved0, p.PortSelect, p.CounterSelect = readDetails(data, p.counters())
+	return nil
+}
+
+// AppendBinary appends PortRcvErrorDetailsSize octets; it cannot fail.
+func (p *PortRcvErrorDetails) AppendBinary(b []byte) ([]byte, error) {
+	return appendDetails(b, p.reserved0, p.PortSelect, p.CounterSelect, p.counters()), nil
+}
+
+// PortXmitDiscardDetails tells what PortCounters.PortXmitDiscards is made of.
+// Bit n of CounterSelect is the n-th counter.
+type PortXmitDiscardDetails struct {
+	PortSelect                  ib.PortNum
+	CounterSelect               uint16
+	PortInactiveDiscards        uint16
+	PortNeighborMTUDiscards     uint16
+	PortSwLifetimeLimitDiscards uint16
+	// PortSwHOQLifetimeLimitDiscards are packets that waited too long at the
+	// head of the queue.
+	PortSwHOQLifetimeLimitDiscards uint16
+
+	reserved0 uint8
+}
+
+func (p *PortXmitDiscardDetails) counters() []*uint16 {
+	return []*uint16{
+		&p.PortInactiveDiscards, &p.PortNeighborMTUDiscards,
+		&p.PortSwLifetimeLimitDiscards, &p.PortSwHOQLifetimeLimitDiscards,
+	}
+}
+
+// ID is AttrPortXmitDiscardDetails.
+func (*PortXmitDiscardDetails) ID() mad.AttributeID { return AttrPortXmitDiscardDetails }
+
+// UnmarshalBinary reads PortXmitDiscardDetailsSize octets.
+func (p *PortXmitDiscardDetails) UnmarshalBinary(data []byte) error {
+	if err := checkLength("PortXmitDiscardDetails", data, PortXmitDiscardDetailsSize); err != nil {
+		return err
+	}
+	p.reserved0, p.PortSelect, p.CounterSelect = readDetails(data, p.counters())
+	return nil
+}
+
+// AppendBinary appends PortXmitDiscardDetailsSize octets; it cannot fail.
+func (p *PortXmitDiscardDetails) AppendBinary(b []byte) ([]byte, error) {
+	return appendDetails(b, p.reserved0, p.PortSelect, p.CounterSelect, p.counters()), nil
+}
+
+// readDetails reads the head of either attribute, and its counters.
+func readDetails(data []byte, counters []*uint16) (reserved uint8, port ib.PortNum, selected uint16) {
+	for i, counter := range counters {
+		*counter = binary.BigEndian.Uint16(data[offDetails+2*i:])
+	}
+	return data[0], ib.PortNum(data[1]), binary.BigEndian.Uint16(data[2:])
+}
+
+func appendDetails(b []byte, reserved uint8, port ib.PortNum, selected uint16, counters []*uint16) []byte {
+	b = append(b, reserved, byte(port))
+	b = binary.BigEndian.AppendUint16(b, selected)
+	for _, counter := range counters {
+		b = binary.BigEndian.AppendUint16(b, *counter)
+	}
+	return b
+}

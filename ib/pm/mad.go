@@ -1,0 +1,92 @@
+package pm
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// ClassVersion is the class version of performance management.
+const ClassVersion uint8 = 1
+
+// Offset and length of the attribute inside a datagram, in octets.
+const (
+	DataOffset = 64
+	DataSize   = 192
+)
+
+// The attributes of performance management. ClassPortInfo is
+// mad.AttrClassPortInfo.
+const (
+	AttrPortCounters           mad.AttributeID = 0x0012
+	AttrPortRcvErrorDetails    mad.AttributeID = 0x0015
+	AttrPortXmitDiscardDetails mad.AttributeID = 0x0016
+	AttrPortCountersExtended   mad.AttributeID = 0x001D
+)
+
+// The bits of ClassPortInfo.CapabilityMask that performance management adds.
+const (
+	CapAllPortSelect       mad.ClassCapability = 1 << 8  // PortSelect may be AllPorts
+	CapExtendedWidth       mad.ClassCapability = 1 << 9  // PortCountersExtended is there
+	CapExtendedWidthTotals mad.ClassCapability = 1 << 10 // the same, without unicast and multicast counters
+	CapPortXmitWait        mad.ClassCapability = 1 << 12 // PortCounters.PortXmitWait is there
+)
+
+// Attribute is what every attribute of this package can do.
+type Attribute interface {
+	// ID is the attribute's number in the MAD header.
+	ID() mad.AttributeID
+	// UnmarshalBinary reads the attribute from the start of data.
+	UnmarshalBinary(data []byte) error
+	// AppendBinary appends the attribute to b; on an error b is returned as
+	// it was.
+	AppendBinary(b []byte) ([]byte, error)
+}
+
+// MAD is a datagram of performance management.
+type MAD struct {
+	mad.Header
+	Data [DataSize]byte
+
+	reserved24 [DataOffset - mad.HeaderSize]byte
+}
+
+// UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
+// of the class of performance management.
+func (m *MAD) UnmarshalBinary(data []byte) error {
+	if len(data) != mad.Size {
+		return fmt.Errorf("PM MAD: %d octets, want %d", len(data), mad.Size)
+	}
+	var v MAD
+	if err := v.Header.UnmarshalBinary(data); err != nil {
+		return fmt.Errorf("PM MAD: %w", err)
+	}
+	if err := checkClass(v.Class); err != nil {
+		return err
+	}
+	copy(v.reserved24[:], data[mad.HeaderSize:])
+	copy(v.Data[:], data[DataOffset:])
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the mad.Size octets of the datagram to b. It fails for
+// another class.
+func (m *MAD) AppendBinary(b []byte) ([]byte, error) {
+	if err := checkClass(m.Class); err != nil {
+		return b, err
+	}
+	whole, err := m.Header.AppendBinary(b)
+	if err != nil {
+		return b, fmt.Errorf("PM MAD: %w", err)
+	}
+	whole = append(whole, m.reserved24[:]...)
+	return append(whole, m.Data[:]...), nil
+}
+
+func checkClass(c mad.Class) error {
+	if c != mad.ClassPerfMgt {
+		return fmt.Errorf("PM MAD: management class 0x%02x, want 0x%02x", uint8(c), uint8(mad.ClassPerfMgt))
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// GUIDInfoRecordSize is the length of GUIDInfoRecord in octets.
+const GUIDInfoRecordSize = 72
+
+// GUIDInfoRecord is one block of the GUIDs of a port.
+type GUIDInfoRecord struct {
+	LID      ib.LID
+	BlockNum uint8
+	Table    smp.GUIDInfo
+
+	reserved3 uint64 // 40 bits
+}
+
+// ID is AttrGUIDInfoRecord.
+func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }
+
+// UnmarshalBinary reads GUIDInfoRecordSize octets.
+func (r *GUIDInfoRecord) UnmarshalBinary(data []byte) error {
+	return decode(r, GUIDInfoRecordSize, data)
+}
+
+// AppendBinary appends the record.
+func (r *GUIDInfoRecord) AppendBinary(b []byte) ([]byte, error) {
+	return encode(r, GUIDInfoRecordSize, b)
+}
+
+func (r *GUIDInfoRecord) layout(c *coder) {
+	number(c, "LID", &r.LID, 16)
+	number(c, "BlockNum", &r.BlockNum, 8)
+	number(c, "reserved3", &r.reserved3, 40)
+	c.attribute("Table", &r.Table, mad.DataSize)
+}
+
+// The components of GUIDInfoRecord.
+const (
+	GUIDInfoRecordLID ComponentMask = 1 << iota
+	GUIDInfoRecordBlockNum
+	_ // reserved
+	_ // reserved
+	GUIDInfoRecordGUID0
+	GUIDInfoRecordGUID1
+	GUIDInfoRecordGUID2
+	GUIDInfoRecordGUID3
+	GUIDInfoRecordGUID4
+	GUIDInfoRecordGUID5
+	GUIDInfoRecordGUID6
+	GUIDInfoRecordGUID7
+)

@@ -1,0 +1,58 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// InformInfoRecordSize is the length of InformInfoRecord in octets.
+const InformInfoRecordSize = 60
+
+// InformInfoRecord is a subscription.
+type InformInfoRecord struct {
+	SubscriberGID ib.GID
+	Enum          uint16 // tells the subscriptions of one subscriber apart
+	InformInfo    InformInfo
+
+	reserved18 uint64 // 48 bits
+}
+
+// ID is AttrInformInfoRecord.
+func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }
+
+// UnmarshalBinary reads InformInfoRecordSize octets.
+func (r *InformInfoRecord) UnmarshalBinary(data []byte) error {
+	return decode(r, InformInfoRecordSize, data)
+}
+
+// AppendBinary appends the record.
+func (r *InformInfoRecord) AppendBinary(b []byte) ([]byte, error) {
+	return encode(r, InformInfoRecordSize, b)
+}
+
+func (r *InformInfoRecord) layout(c *coder) {
+	c.bytes(r.SubscriberGID[:])
+	number(c, "Enum", &r.Enum, 16)
+	number(c, "reserved18", &r.reserved18, 48)
+	r.InformInfo.layout(c)
+}
+
+// The components of InformInfoRecord.
+const (
+	InformInfoRecordSubscriberGID ComponentMask = 1 << iota
+	InformInfoRecordEnum
+	_ // reserved
+	InformInfoRecordGID
+	InformInfoRecordLIDRangeBegin
+	InformInfoRecordLIDRangeEnd
+	_ // reserved
+	InformInfoRecordIsGeneric
+	InformInfoRecordSubscribe
+	InformInfoRecordType
+	InformInfoRecordTrapNumber
+	InformInfoRecordQPN
+	_ // reserved
+	InformInfoRecordRespTimeValue
+	_ // reserved
+	InformInfoRecordProducer
+)

@@ -1,0 +1,78 @@
+package sa
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// Offsets and lengths inside a datagram of subnet administration, in octets.
+const (
+	DataOffset = 56  // of the records
+	DataSize   = 200 // of the records
+
+	offSMKey           = mad.HeaderSize + mad.RMPPHeaderSize
+	offAttributeOffset = 44
+	offComponentMask   = 48
+)
+
+// MAD is a datagram of subnet administration, or one segment of a longer
+// message.
+type MAD struct {
+	mad.Header
+	RMPP            mad.RMPP
+	SMKey           ib.SMKey      // of a subnet manager that asks with authority, else 0
+	AttributeOffset uint16        // from record to record in a table, in units of 8 octets
+	ComponentMask   ComponentMask // of a query: what the records must equal
+	Data            [DataSize]byte
+
+	reserved46 uint16 // octets 46-47
+}
+
+// UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
+// of the class of subnet administration.
+func (m *MAD) UnmarshalBinary(data []byte) error {
+	if len(data) != mad.Size {
+		return fmt.Errorf("SA MAD: %d octets, want %d", len(data), mad.Size)
+	}
+	var v MAD
+	if err := v.Header.UnmarshalBinary(data); err != nil {
+		return fmt.Errorf("SA MAD: %w", err)
+	}
+	if v.Class != mad.ClassSubnAdm {
+		return fmt.Errorf("SA MAD: management class 0x%02x, want 0x%02x", uint8(v.Class), uint8(mad.ClassSubnAdm))
+	}
+	if err := v.RMPP.UnmarshalBinary(data[mad.HeaderSize:]); err != nil {
+		return fmt.Errorf("SA MAD: %w", err)
+	}
+	v.SMKey = ib.SMKey(binary.BigEndian.Uint64(data[offSMKey:]))
+	v.AttributeOffset = binary.BigEndian.Uint16(data[offAttributeOffset:])
+	v.reserved46 = binary.BigEndian.Uint16(data[offAttributeOffset+2:])
+	v.ComponentMask = ComponentMask(binary.BigEndian.Uint64(data[offComponentMask:]))
+	copy(v.Data[:], data[DataOffset:])
+	*m = v
+	return nil
+}
+
+// AppendBinary appends the mad.Size octets of the datagram to b. It fails for
+// another class, and for a value of the RMPP header that does not fit its
+// bits.
+func (m *MAD) AppendBinary(b []byte) ([]byte, error) {
+	if m.Class != mad.ClassSubnAdm {
+		return b, fmt.Errorf("SA MAD: management class 0x%02x, want 0x%02x", uint8(m.Class), uint8(mad.ClassSubnAdm))
+	}
+	whole, err := m.Header.AppendBinary(b)
+	if err == nil {
+		whole, err = m.RMPP.AppendBinary(whole)
+	}
+	if err != nil {
+		return b, fmt.Errorf("SA MAD: %w", err)
+	}
+	whole = binary.BigEndian.AppendUint64(whole, uint64(m.SMKey))
+	whole = binary.BigEndian.AppendUint16(whole, m.AttributeOffset)
+	whole = binary.BigEndian.AppendUint16(whole, m.reserved46)
+	whole = binary.BigEndian.AppendUint64(whole, uint64(m.ComponentMask))
+	return append(whole, m.Data[:]...), nil
+}

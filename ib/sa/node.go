@@ -1,0 +1,55 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// NodeRecordSize is the length of NodeRecord in octets.
+const NodeRecordSize = 108
+
+// NodeRecord is a port of a device: its LID and what the device tells about
+// itself through it.
+type NodeRecord struct {
+	LID             ib.LID
+	NodeInfo        smp.NodeInfo
+	NodeDescription smp.NodeDescription
+
+	reserved2 uint16
+}
+
+// ID is AttrNodeRecord.
+func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
+
+// UnmarshalBinary reads NodeRecordSize octets.
+func (r *NodeRecord) UnmarshalBinary(data []byte) error { return decode(r, NodeRecordSize, data) }
+
+// AppendBinary appends the record.
+func (r *NodeRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, NodeRecordSize, b) }
+
+func (r *NodeRecord) layout(c *coder) {
+	number(c, "LID", &r.LID, 16)
+	number(c, "reserved2", &r.reserved2, 16)
+	c.attribute("NodeInfo", &r.NodeInfo, smp.NodeInfoSize)
+	c.attribute("NodeDescription", &r.NodeDescription, mad.DataSize)
+}
+
+// The components of NodeRecord.
+const (
+	NodeRecordLID ComponentMask = 1 << iota
+	_                           // reserved
+	NodeRecordBaseVersion
+	NodeRecordClassVersion
+	NodeRecordNodeType
+	NodeRecordNumPorts
+	NodeRecordSystemImageGUID
+	NodeRecordNodeGUID
+	NodeRecordPortGUID
+	NodeRecordPartitionCap
+	NodeRecordDeviceID
+	NodeRecordRevision
+	NodeRecordLocalPortNum
+	NodeRecordVendorID
+	NodeRecordNodeDescription
+)

@@ -1,0 +1,48 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// PKeyTableRecordSize is the length of PKeyTableRecord in octets.
+const PKeyTableRecordSize = 72
+
+// PKeyTableRecord is one block of the partition table of a port.
+type PKeyTableRecord struct {
+	LID      ib.LID
+	BlockNum uint16
+	PortNum  ib.PortNum
+	Table    smp.PKeyTable
+
+	reserved5 uint32 // 24 bits
+}
+
+// ID is AttrPKeyTableRecord.
+func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }
+
+// UnmarshalBinary reads PKeyTableRecordSize octets.
+func (r *PKeyTableRecord) UnmarshalBinary(data []byte) error {
+	return decode(r, PKeyTableRecordSize, data)
+}
+
+// AppendBinary appends the record.
+func (r *PKeyTableRecord) AppendBinary(b []byte) ([]byte, error) {
+	return encode(r, PKeyTableRecordSize, b)
+}
+
+func (r *PKeyTableRecord) layout(c *coder) {
+	number(c, "LID", &r.LID, 16)
+	number(c, "BlockNum", &r.BlockNum, 16)
+	number(c, "PortNum", &r.PortNum, 8)
+	number(c, "reserved5", &r.reserved5, 24)
+	c.attribute("Table", &r.Table, mad.DataSize)
+}
+
+// The components of PKeyTableRecord.
+const (
+	PKeyTableRecordLID ComponentMask = 1 << iota
+	PKeyTableRecordBlockNum
+	PKeyTableRecordPortNum
+)

@@ -1,0 +1,94 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// ServiceRecordSize is the length of ServiceRecord in octets.
+const ServiceRecordSize = 176
+
+// ServiceRecord is a service that a port offers.
+type ServiceRecord struct {
+	ServiceID     uint64
+	ServiceGID    ib.GID
+	ServicePKey   ib.PKey
+	ServiceLease  uint32 // seconds, ServiceLeaseForever without end
+	ServiceKey    [16]byte
+	ServiceName   [64]byte // UTF-8, filled up with NUL
+	ServiceData8  [16]uint8
+	ServiceData16 [8]uint16
+	ServiceData32 [4]uint32
+	ServiceData64 [2]uint64
+
+	reserved26 uint16
+}
+
+// ID is AttrServiceRecord.
+func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
+
+// UnmarshalBinary reads ServiceRecordSize octets.
+func (r *ServiceRecord) UnmarshalBinary(data []byte) error { return decode(r, ServiceRecordSize, data) }
+
+// AppendBinary appends the record.
+func (r *ServiceRecord) AppendBinary(b []byte) ([]byte, error) {
+	return encode(r, ServiceRecordSize, b)
+}
+
+func (r *ServiceRecord) layout(c *coder) {
+	number(c, "ServiceID", &r.ServiceID, 64)
+	c.bytes(r.ServiceGID[:])
+	number(c, "ServicePKey", &r.ServicePKey, 16)
+	number(c, "reserved26", &r.reserved26, 16)
+	number(c, "ServiceLease", &r.ServiceLease, 32)
+	c.bytes(r.ServiceKey[:])
+	c.bytes(r.ServiceName[:])
+	c.bytes(r.ServiceData8[:])
+	numbers(c, r.ServiceData16[:], 16)
+	numbers(c, r.ServiceData32[:], 32)
+	numbers(c, r.ServiceData64[:], 64)
+}
+
+// The components of ServiceRecord.
+const (
+	ServiceRecordServiceID ComponentMask = 1 << iota
+	ServiceRecordServiceGID
+	ServiceRecordServicePKey
+	_ // reserved
+	ServiceRecordServiceLease
+	ServiceRecordServiceKey
+	ServiceRecordServiceName
+	ServiceRecordServiceData8N1
+	ServiceRecordServiceData8N2
+	ServiceRecordServiceData8N3
+	ServiceRecordServiceData8N4
+	ServiceRecordServiceData8N5
+	ServiceRecordServiceData8N6
+	ServiceRecordServiceData8N7
+	ServiceRecordServiceData8N8
+	ServiceRecordServiceData8N9
+	ServiceRecordServiceData8N10
+	ServiceRecordServiceData8N11
+	ServiceRecordServiceData8N12
+	ServiceRecordServiceData8N13
+	ServiceRecordServiceData8N14
+	ServiceRecordServiceData8N15
+	ServiceRecordServiceData8N16
+	ServiceRecordServiceData16N1
+	ServiceRecordServiceData16N2
+	ServiceRecordServiceData16N3
+	ServiceRecordServiceData16N4
+	ServiceRecordServiceData16N5
+	ServiceRecordServiceData16N6
+	ServiceRecordServiceData16N7
+	ServiceRecordServiceData16N8
+	ServiceRecordServiceData32N1
+	ServiceRecordServiceData32N2
+	ServiceRecordServiceData32N3
+	ServiceRecordServiceData32N4
+	ServiceRecordServiceData64N1
+	ServiceRecordServiceData64N2
+)
+
+// ServiceLeaseForever in ServiceRecord.ServiceLease is a lease without end.
+const ServiceLeaseForever uint32 = 0xFFFF_FFFF

@@ -1,0 +1,62 @@
+package sa
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// SwitchInfoRecordSize is the length of SwitchInfoRecord in octets.
+const SwitchInfoRecordSize = 24
+
+// SwitchInfoRecord is the SwitchInfo of one switch.
+type SwitchInfoRecord struct {
+	LID        ib.LID
+	SwitchInfo smp.SwitchInfo
+
+	reserved2 uint16
+}
+
+// ID is AttrSwitchInfoRecord.
+func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }
+
+// UnmarshalBinary reads SwitchInfoRecordSize octets.
+func (r *SwitchInfoRecord) UnmarshalBinary(data []byte) error {
+	return decode(r, SwitchInfoRecordSize, data)
+}
+
+// AppendBinary appends the record.
+func (r *SwitchInfoRecord) AppendBinary(b []byte) ([]byte, error) {
+	return encode(r, SwitchInfoRecordSize, b)
+}
+
+func (r *SwitchInfoRecord) layout(c *coder) {
+	number(c, "LID", &r.LID, 16)
+	number(c, "reserved2", &r.reserved2, 16)
+	c.attribute("SwitchInfo", &r.SwitchInfo, smp.SwitchInfoSize)
+}
+
+// The components of SwitchInfoRecord.
+const (
+	SwitchInfoRecordLID ComponentMask = 1 << iota
+	_                                 // reserved
+	SwitchInfoRecordLinearFDBCap
+	SwitchInfoRecordRandomFDBCap
+	SwitchInfoRecordMulticastFDBCap
+	SwitchInfoRecordLinearFDBTop
+	SwitchInfoRecordDefaultPort
+	SwitchInfoRecordDefaultMulticastPrimaryPort
+	SwitchInfoRecordDefaultMulticastNotPrimaryPort
+	SwitchInfoRecordLifeTimeValue
+	SwitchInfoRecordPortStateChange
+	SwitchInfoRecordOptimizedSLToVLMappingProgramming
+	SwitchInfoRecordLIDsPerPort
+	SwitchInfoRecordPartitionEnforcementCap
+	SwitchInfoRecordInboundEnforcementCap
+	SwitchInfoRecordOutboundEnforcementCap
+	SwitchInfoRecordFilterRawInboundCap
+	SwitchInfoRecordFilterRawOutboundCap
+	SwitchInfoRecordEnhancedPort0
+	_ // reserved
+	SwitchInfoRecordMulticastFDBTop
+)

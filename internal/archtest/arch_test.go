@@ -1,0 +1,288 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ibwarden/ibwarden/"
+
+// floors places every package; a package imports from lower floors only.
+var floors = map[string]int{
+	"ib":                        0,
+	"ib/mad":                    1,
+	"ib/smp":                    1,
+	"ib/sa":                     1,
+	"ib/pm":                     1,
+	"ib/packet":                 1,
+	"ib/internal/vectors":       1,
+	"internal/netlist":          2,
+	"internal/subnet":           2,
+	"internal/policy":           3,
+	"internal/partition":        3,
+	"internal/lid":              3,
+	"internal/routing":          3,
+	"internal/qos":              3,
+	"internal/plan":             3,
+	"internal/isolation":        3,
+	"internal/sma":              3,
+	"internal/sminfo":           3,
+	"internal/transact":         3,
+	"internal/sweep":            3,
+	"internal/apply":            3,
+	"internal/fabricsim":        4,
+	"internal/sm":               4,
+	"internal/transport":        5,
+	"internal/transport/inproc": 5,
+	"internal/transport/ibsim":  5,
+	"internal/store":            5,
+	"internal/daemon":           6,
+	"internal/cli":              6,
+	"cmd/ibwarden":              7,
+	"internal/archtest":         8,
+	"internal/ibsimtest":        8,
+}
+
+// sameFloor lists the edges inside one floor, each with its reason.
+var sameFloor = map[string]string{
+	"ib/smp -> ib/mad":                                "attributes travel in MADs and name their ids and status in its types",
+	"ib/sa -> ib/mad":                                 "records travel in MADs",
+	"ib/sa -> ib/smp":                                 "many records are a subnet-management attribute with an address in front",
+	"ib/pm -> ib/mad":                                 "counters travel in MADs",
+	"internal/partition -> internal/policy":           "tables are compiled from a resolved policy",
+	"internal/sweep -> internal/transact":             "discovery asks through the request window",
+	"internal/apply -> internal/transact":             "writes go through the request window",
+	"internal/apply -> internal/plan":                 "it carries out plans",
+	"internal/transport/inproc -> internal/transport": "one of the links that transport describes",
+	"internal/transport/ibsim -> internal/transport":  "one of the links that transport describes",
+	"internal/cli -> internal/daemon":                 "commands start the daemon",
+}
+
+// never lists edges that no floor allows, as prefixes of the importer and
+// parts of the imported path.
+var never = []struct{ from, to, reason string }{
+	{"internal/sm", "internal/fabricsim", "manager and fabric meet as octets only"},
+	{"internal/fabricsim", "internal/sm", "manager and fabric meet as octets only"},
+	{"internal/isolation", "internal/partition", "the proof must not believe the compiler"},
+	{"internal/isolation", "internal/plan", "the proof must not believe the planner"},
+	{"internal/isolation", "internal/policy", "the proof is told what is allowed as plain sets"},
+	{"internal/fabricsim", "internal/partition", "the fabric is an opinion of its own"},
+	{"internal/fabricsim", "internal/isolation", "the fabric is an opinion of its own"},
+	{"internal/fabricsim", "internal/subnet", "the fabric is an opinion of its own"},
+	{"internal/sma", "internal/partition", "the agent is an opinion of its own"},
+	{"internal/sma", "internal/isolation", "the agent is an opinion of its own"},
+	{"internal/sma", "internal/subnet", "the agent is an opinion of its own"},
+}
+
+// pureFloors are those whose packages take time and randomness as input.
+const pureFloors = 4
+
+// impure lists what a package on a pure floor may not import.
+var impure = map[string]string{
+	"os": "files and environment", "os/exec": "processes", "net": "sockets", "net/http": "sockets",
+	"sync": "locks", "sync/atomic": "locks", "log": "loggers", "log/slog": "loggers",
+	"math/rand": "global randomness", "math/rand/v2": "global randomness", "crypto/rand": "global randomness",
+	"syscall": "the system", "golang.org/x/sys/unix": "the system", "context": "cancellation belongs to shells",
+	"runtime": "the runtime",
+}
+
+// seeded are the packages that may hold a generator of their own, made from a
+// seed that comes in as input.
+var seeded = []string{"internal/netlist", "internal/fabricsim"}
+
+const (
+	maxFileLines     = 600
+	maxFunctionLines = 70
+	maxPackageLines  = 2200
+)
+
+type source struct {
+	path  string // of the file, from the root
+	pkg   string // its package, from the root
+	file  *ast.File
+	fset  *token.FileSet
+	lines int
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var out []source
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && path != root) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		out = append(out, source{
+			path: filepath.ToSlash(rel), pkg: filepath.ToSlash(filepath.Dir(rel)),
+			file: f, fset: fset, lines: fset.Position(f.End()).Line,
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d source files below %s: looking in the wrong place", len(out), root)
+	}
+	return out
+}
+
+func importsOf(s source) []string {
+	var out []string
+	for _, i := range s.file.Imports {
+		p, _ := strconv.Unquote(i.Path.Value)
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestEveryPackageHasAFloor(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if !seen[s.pkg] {
+			seen[s.pkg] = true
+			if _, ok := floors[s.pkg]; !ok {
+				t.Errorf("%s stands on no floor: add it to floors and to ARCHITECTURE.md", s.pkg)
+			}
+		}
+	}
+	if !seen["ib"] || !seen["cmd/ibwarden"] {
+		t.Error("ib or cmd/ibwarden was not found")
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, path := range importsOf(s) {
+			to, own := strings.CutPrefix(path, module)
+			if !own {
+				continue
+			}
+			for _, n := range never {
+				if s.pkg == n.from && to == n.to {
+					t.Errorf("%s imports %s: %s", s.path, to, n.reason)
+				}
+			}
+			from, low := floors[s.pkg], floors[to]
+			edge := s.pkg + " -> " + to
+			switch {
+			case low < from:
+			case low == from && sameFloor[edge] != "":
+			case low == from:
+				t.Errorf("%s imports %s on its own floor %d: list the edge with its reason, or move a wall", s.path, to, from)
+			default:
+				t.Errorf("%s on floor %d imports %s on floor %d: imports go down", s.path, from, to, low)
+			}
+		}
+	}
+}
+
+func TestPureFloors(t *testing.T) {
+	for _, s := range sources(t) {
+		if floors[s.pkg] > pureFloors {
+			continue
+		}
+		for _, path := range importsOf(s) {
+			if what, bad := impure[path]; bad && !(strings.HasPrefix(path, "math/rand") && slices.Contains(seeded, s.pkg)) {
+				t.Errorf("%s imports %s: %s do not belong on floor %d", s.path, path, what, floors[s.pkg])
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: starts a goroutine on a pure floor", s.fset.Position(n.Pos()))
+			case *ast.SelectorExpr:
+				x, ok := n.X.(*ast.Ident)
+				if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "Tick"}, n.Sel.Name) {
+					t.Errorf("%s: time.%s: time comes in as input", s.fset.Position(n.Pos()), n.Sel.Name)
+				}
+				if ok && x.Name == "rand" && n.Sel.Name != "New" && n.Sel.Name != "NewPCG" && n.Sel.Name != "Rand" {
+					t.Errorf("%s: rand.%s: randomness comes from a seed", s.fset.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestSizes(t *testing.T) {
+	total := map[string]int{}
+	for _, s := range sources(t) {
+		total[s.pkg] += s.lines
+		if s.lines > maxFileLines {
+			t.Errorf("%s has %d lines, at most %d: look for the second idea in it", s.path, s.lines, maxFileLines)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1; n > maxFunctionLines {
+				t.Errorf("%s: %s has %d lines, at most %d", s.fset.Position(f.Pos()), f.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+	for pkg, n := range total {
+		if n > maxPackageLines {
+			t.Errorf("%s has %d lines, at most %d", pkg, n, maxPackageLines)
+		}
+	}
+}
+
+func TestEveryPackageHasAContract(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.file.Doc != nil {
+			documented[s.pkg] = true
+		} else if _, ok := documented[s.pkg]; !ok {
+			documented[s.pkg] = false
+		}
+	}
+	for pkg, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package comment: doc.go is the contract", pkg)
+		}
+	}
+}
+
+func TestNamesSayWhatTheyAre(t *testing.T) {
+	vague := []string{"Manager", "Helper", "Util", "Utils", "Common", "Data"}
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if ts, ok := spec.(*ast.TypeSpec); ok && slices.Contains(vague, ts.Name.Name) {
+					t.Errorf("%s: type %s says nothing", s.fset.Position(ts.Pos()), ts.Name.Name)
+				}
+			}
+		}
+		if base := s.file.Name.Name; slices.Contains([]string{"util", "utils", "common", "helpers"}, base) {
+			t.Errorf("%s: package %s says nothing", s.path, base)
+		}
+	}
+}

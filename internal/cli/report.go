@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/sm"
+)
+
+// reporter says what a run comes to.
+type reporter struct {
+	out, err io.Writer
+	asJSON   bool
+	runner   *daemon.Runner
+
+	completed *sm.Result // until its state was saved
+	last      *sm.Result
+	refused   bool
+	deferred  bool
+	remarks   map[string]int // how often a kind of remark was made in this pass
+}
+
+func newReporter(out, err io.Writer, asJSON bool) *reporter {
+	return &reporter{out: out, err: err, asJSON: asJSON, remarks: map[string]int{}}
+}
+
+// remarksMax bounds the remarks of one kind in one pass; a fabric in trouble
+// has thousands.
+const remarksMax = 20
+
+// Event says what happened.
+func (r *reporter) Event(e sm.Event) {
+	switch e := e.(type) {
+	case sm.PhaseBegun:
+		if e.Phase == sm.PhaseWatch {
+			return
+		}
+		fmt.Fprintf(r.err, "%s ...\n", e.Phase)
+	case sm.Completed:
+		r.completed, r.last = e.Result, e.Result
+		r.report(e.Result)
+		clear(r.remarks)
+	case sm.Refused:
+		r.refused = r.last == nil
+		fmt.Fprintln(r.err, "ibwarden:", e)
+	case sm.Deferred:
+		r.deferred = true
+		fmt.Fprintln(r.err, "ibwarden:", e)
+	default:
+		kind := fmt.Sprintf("%T", e)
+		switch r.remarks[kind]++; {
+		case r.remarks[kind] <= remarksMax:
+			fmt.Fprintln(r.err, "ibwarden:", plain(e))
+		case r.remarks[kind] == remarksMax+1:
+			fmt.Fprintln(r.err, "ibwarden: more of the same is not shown")
+		}
+	}
+}
+
+// Progress says that a long phase goes on.
+func (r *reporter) Progress(phase string, answered uint64) {
+	fmt.Fprintf(r.err, "%s: %d requests answered\n", phase, answered)
+}
+
+// errNotReached and errNotProved end a run that did not come to what it is for.
+var (
+	errNotReached = errors.New("the fabric is not as the policy wants it")
+	errNotProved  = errors.New("isolation is not proved")
+	errStandby    = errors.New("another manager is master; nothing was written")
+	errNoVerdict  = errors.New("ended before there was a verdict")
+)
+
+// outcome is the exit status of the run.
+func (r *reporter) outcome(err error) error {
+	switch {
+	case r.refused:
+		return misuse(nil)
+	case err != nil:
+		return bad(err)
+	case r.last == nil && r.deferred:
+		return bad(errStandby)
+	case r.last == nil:
+		return bad(errNoVerdict)
+	case !r.last.Proof.Verdict.Holds():
+		return bad(errNotProved)
+	case !r.last.Reached():
+		return bad(errNotReached)
+	}
+	return nil
+}
+
+// document is what --json prints for a verdict.
+type document struct {
+	Fabric struct {
+		Nodes    int `json:"nodes"`
+		Switches int `json:"switches"`
+		CAs      int `json:"cas"`
+		Routers  int `json:"routers"`
+		Links    int `json:"links"`
+	} `json:"fabric"`
+	Partitions []partitionEntry `json:"partitions"`
+	SMPs       daemon.SMPs      `json:"smps"`
+	Phases     []daemon.Phase   `json:"phases"`
+	Proof      *isolation.Proof `json:"proof"`
+	Writes     int              `json:"writes"`
+	Failures   int              `json:"failures"`
+	Faults     int              `json:"faults"`
+	Inactive   int              `json:"inactive_links"`
+}
+
+type partitionEntry struct {
+	Name    string      `json:"name"`
+	PKey    ib.PKeyBase `json:"pkey"`
+	Full    int         `json:"full"`
+	Limited int         `json:"limited"`
+}
+
+func (r *reporter) report(result *sm.Result) {
+	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
+	if r.asJSON {
+		d := document{SMPs: smps, Phases: phases, Proof: result.Proof, Partitions: []partitionEntry{},
+			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
+		c := result.Counts
+		d.Fabric.Nodes, d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links =
+			c.Nodes, c.Switches, c.CAs, c.Routers, c.Links
+		for _, p := range result.Partitions {
+			d.Partitions = append(d.Partitions, partitionEntry(p))
+		}
+		if err := printJSON(r.out, d); err != nil {
+			fmt.Fprintln(r.err, "ibwarden:", err)
+		}
+		return
+	}
+	r.reportPartitions(result)
+	r.reportSent(smps, phases)
+	r.reportProof(result)
+}
+
+func (r *reporter) reportPartitions(result *sm.Result) {
+	t := table{columns: []string{"partition", "p_key", "full", "limited"}}
+	for _, p := range result.Partitions {
+		t.add(p.Name, p.PKey, p.Full, p.Limited)
+	}
+	fmt.Fprintln(r.out)
+	r.print(t)
+}
+
+func (r *reporter) print(t table) {
+	if err := t.print(r.out, "", false); err != nil {
+		fmt.Fprintln(r.err, "ibwarden:", err)
+	}
+}
+
+func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
+	t := table{columns: []string{"sent so far", "get", "set"}}
+	for _, a := range smps.ByAttribute {
+		t.add(a.Attribute, a.Get, a.Set)
+	}
+	t.add("all", smps.Get, smps.Set)
+	fmt.Fprintln(r.out)
+	r.print(t)
+	fmt.Fprintln(r.out)
+	tw := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	total := 0.0
+	for _, p := range phases {
+		fmt.Fprintf(tw, "%s\t%.4f s\n", p.Name, p.Seconds)
+		total += p.Seconds
+	}
+	fmt.Fprintf(tw, "in all\t%.4f s\n", total)
+	tw.Flush()
+}
+
+// listMax bounds the reasons that are printed; --json has them all.
+const listMax = 20
+
+func (r *reporter) reportProof(result *sm.Result) {
+	p := result.Proof
+	if len(p.Pairs) > 0 {
+		t := table{columns: []string{"between", "and", "verdict", "because"}}
+		for _, pair := range p.Pairs {
+			t.add(pair.A, pair.B, pair.Verdict, pair.Reason)
+		}
+		fmt.Fprintln(r.out)
+		r.print(t)
+	}
+	fmt.Fprintf(r.out, "\nverdict: %s\n", p.Verdict)
+	for i, reason := range p.Reasons {
+		if i == listMax {
+			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(p.Reasons)-i)
+			break
+		}
+		fmt.Fprintf(r.out, "  %s\n", plain(reason))
+	}
+	if result.Failures > 0 || result.Inactive > 0 {
+		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
+	}
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses.
+const (
+	exitGood = 0 // up and proved, or whatever the command promises
+	exitBad  = 1 // not reached, or not proved
+	exitUse  = 2 // bad input; nothing was sent that writes
+)
+
+// exitError carries the exit status of a command that failed.
+type exitError struct {
+	status int
+	err    error // nil when everything was said already
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// bad is a result that is not good; said already when err is nil.
+func bad(err error) error { return &exitError{exitBad, err} }
+
+// misuse is input that cannot be used.
+func misuse(err error) error { return &exitError{exitUse, err} }
+
+// Main runs the command line and returns the exit status.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitGood
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		exit = &exitError{exitUse, err} // cobra's own: an unknown command or flag
+	}
+	if exit.err != nil {
+		fmt.Fprintln(stderr, "ibwarden:", exit.err)
+	}
+	return exit.status
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ibwarden",
+		Short: "An InfiniBand subnet manager that keeps tenants apart, and proves it",
+		Long: `An InfiniBand subnet manager that keeps tenants apart, and proves it.
+
+` + fabricHelp + `
+Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
+was sent that writes.`,
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddCommand(newRun(), newShow(), newPolicy())
+	return root
+}
+
+const fabricHelp = `A fabric (--fabric) is one of
+  sim                           the embedded demonstration fabric (default)
+  sim:FILE                      a topology file, of ibsim or ibnetdiscover
+  sim:fattree,radix=36,levels=2 a generated one; also torus, dragonfly, random
+  ibsim[:SOCKNAME]              a running ibsim; IBSIM_SOCKNAME, SIM_HOST and
+                                IBSIM_SERVER_* are read as libumad2sim reads them
+`

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// fabricFlags are the flags that choose a fabric and a place in it.
+type fabricFlags struct{ spec, guid string }
+
+func (f *fabricFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.spec, "fabric", "sim", "the fabric, as listed above")
+	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
+}
+
+func (f *fabricFlags) open() (transport.Link, error) {
+	var guid ib.PortGUID
+	if f.guid != "" {
+		g, err := ib.ParsePortGUID(f.guid)
+		if err != nil {
+			return nil, fmt.Errorf("--guid: %w", err)
+		}
+		guid = g
+	}
+	return daemon.Open(f.spec, guid)
+}
+
+// runFlags are the flags of `ibwarden run`.
+type runFlags struct {
+	where          fabricFlags
+	policy, state  string
+	routing        string
+	lmc            uint8
+	once, json     bool
+	sweep, drift   time.Duration
+	policyOptions  policyfile.Options
+	parsedEngine   routing.Engine
+	loadedPolicy   *policy.Policy
+	loadedAssigned sm.Assigned
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Bring up a fabric, keep its tenants apart, and prove it",
+		Long: `Bring up a fabric, keep its tenants apart, and prove it.
+
+It sweeps the fabric, checks that the whole policy fits, writes what differs,
+reads it back, says who is isolated from whom, and then watches: a changed
+link, a new node or a table that somebody else changed is seen and put right.
+SIGHUP reads the policy file again; a policy with a fault leaves the old one.
+
+Without --policy the demonstration fabric gets the demonstration policy, and
+every other fabric only the default partition, with all ports but the
+manager's as limited members: nobody reaches anybody but the manager.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	flags := c.Flags()
+	f.where.add(flags)
+	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
+	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
+	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
+	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
+	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
+	return c
+}
+
+// load checks everything that was given before anything is sent.
+func (f *runFlags) load(c *cobra.Command) (err error) {
+	if f.parsedEngine, err = routing.ParseEngine(f.routing); err != nil {
+		return misuse(fmt.Errorf("--routing: %w", err))
+	}
+	if f.lmc > uint8(ib.LMCMax) {
+		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+	}
+	if f.sweep < time.Millisecond || f.drift < f.sweep {
+		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
+	}
+	if f.state != "" {
+		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
+			return misuse(err)
+		}
+	}
+	switch {
+	case f.policy != "":
+		f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	case f.where.spec == "sim":
+		f.loadedPolicy, err = daemon.DemoPolicy()
+	default:
+		f.loadedPolicy = &policy.Policy{Default: policy.Limited}
+	}
+	return err
+}
+
+func (f *runFlags) run(c *cobra.Command) error {
+	if err := f.load(c); err != nil {
+		return err
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return misuse(err)
+	}
+	defer link.Close()
+	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
+	r.runner = daemon.NewRunner(link, sm.Config{
+		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
+		SweepInterval: f.sweep, DriftPeriod: f.drift,
+	}, f.loadedPolicy, r)
+	engine := r.runner.Engine()
+
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	err = r.runner.Run(c.Context(), func() bool {
+		select {
+		case <-hangup:
+			f.reload(c, engine)
+		default:
+		}
+		if r.completed != nil && f.state != "" {
+			if err := daemon.SaveState(f.state, engine.Assigned()); err != nil {
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err)
+			}
+			r.completed = nil
+		}
+		return engine.Settled() && (f.once || r.refused)
+	})
+	if errors.Is(err, context.Canceled) && !f.once {
+		err = nil // interrupted, as a run without --once always is
+	}
+	return r.outcome(err)
+}
+
+// reload reads the policy file again.
+func (f *runFlags) reload(c *cobra.Command, engine *sm.Engine) {
+	if f.policy == "" {
+		return
+	}
+	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	if err != nil {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the policy in force stays")
+		return
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "policy read again")
+	engine.SetPolicy(p)
+}

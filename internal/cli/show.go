@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// views are what `ibwarden show` can show: a table for people and the rows
+// behind it for programs.
+var views = []struct {
+	name, about string
+	rows        func(*subnet.Fabric) table
+	forwarding  bool
+}{
+	{"nodes", "devices", nodeRows, false},
+	{"ports", "ports with a cable, and end ports", portRows, false},
+	{"links", "cables", linkRows, false},
+	{"lids", "addresses of end ports", lidRows, false},
+	{"routes", "forwarding tables", routeRows, true},
+	{"pkeys", "partition key tables", pkeyRows, false},
+	{"partitions", "partitions, as the tables of end ports make them", partitionRows, false},
+}
+
+func newShow() *cobra.Command {
+	show := &cobra.Command{
+		Use:   "show nodes|ports|links|lids|routes|pkeys|partitions",
+		Short: "Read a fabric without writing to it",
+		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys or partitions"))
+		},
+	}
+	var where fabricFlags
+	asJSON := show.PersistentFlags().Bool("json", false, "print one JSON document")
+	where.add(show.PersistentFlags())
+	for _, v := range views {
+		show.AddCommand(&cobra.Command{
+			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				link, err := where.open()
+				if err != nil {
+					return misuse(err)
+				}
+				defer link.Close()
+				r, err := daemon.Read(c.Context(), link, sweep.Options{Forwarding: v.forwarding})
+				if err != nil {
+					return bad(err)
+				}
+				for _, f := range r.Faults {
+					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f)
+				}
+				if err := v.rows(r.Fabric).print(c.OutOrStdout(), v.name, *asJSON); err != nil {
+					return bad(err)
+				}
+				if len(r.Faults) > 0 {
+					return bad(fmt.Errorf("%d places could not be read", len(r.Faults)))
+				}
+				return nil
+			},
+		})
+	}
+	return show
+}
+
+// printJSON prints one document.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

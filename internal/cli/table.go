@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// table is rows with named columns: one form for people and one for programs.
+type table struct {
+	columns []string // in JSON, lower case with underscores
+	rows    [][]any
+}
+
+func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
+
+// print writes the table, or with asJSON one document {name: [{column: cell}]}.
+func (t table) print(w io.Writer, name string, asJSON bool) error {
+	if asJSON {
+		list := make([]map[string]any, len(t.rows))
+		for i, row := range t.rows {
+			list[i] = make(map[string]any, len(row))
+			for j, cell := range row {
+				list[i][t.columns[j]] = cell
+			}
+		}
+		return printJSON(w, map[string]any{name: list})
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, c := range t.columns {
+		separate(tw, i)
+		fmt.Fprint(tw, strings.ToUpper(strings.ReplaceAll(c, "_", " ")))
+	}
+	fmt.Fprintln(tw)
+	for _, row := range t.rows {
+		for i, cell := range row {
+			separate(tw, i)
+			fmt.Fprint(tw, plain(cell))
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+func separate(w io.Writer, column int) {
+	if column > 0 {
+		fmt.Fprint(w, "\t")
+	}
+}
+
+// plain is a cell for people: nothing reads "-", a list is joined by blanks.
+func plain(cell any) string {
+	var s string
+	switch c := cell.(type) {
+	case nil:
+	case []string:
+		s = strings.Join(c, " ")
+	default:
+		s = fmt.Sprint(c)
+	}
+	if s == "" {
+		return "-"
+	}
+	// What a device says of itself must not steer a terminal.
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7F {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// sorted returns the nodes ordered by type (switches first) and GUID.
+func sorted(f *subnet.Fabric) []*subnet.Node {
+	nodes := slices.Clone(f.Nodes)
+	slices.SortFunc(nodes, func(a, b *subnet.Node) int {
+		return cmp.Or(-cmp.Compare(a.Type()&ib.NodeSwitch, b.Type()&ib.NodeSwitch), cmp.Compare(a.GUID(), b.GUID()))
+	})
+	return nodes
+}
+
+func nodeRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"guid", "type", "ports", "partition_cap", "vendor_id", "device_id", "description"}}
+	for _, n := range sorted(f) {
+		i := &n.Info
+		t.add(n.GUID(), n.Type().String(), i.NumPorts, i.PartitionCap,
+			fmt.Sprintf("0x%06x", i.VendorID), fmt.Sprintf("0x%04x", i.DeviceID), n.Description)
+	}
+	return t
+}
+
+func portRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"node", "port", "guid", "lid", "state", "physical_state", "width", "speed",
+		"neighbor_mtu", "operational_vls", "enforce_inbound", "enforce_outbound", "peer"}}
+	for _, n := range sorted(f) {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.InfoRead || (!p.IsEnd() && p.Peer == nil && !p.IsUp()) {
+				continue
+			}
+			var guid, peer any
+			if p.IsEnd() {
+				guid = p.GUID
+			}
+			if p.Peer != nil {
+				peer = place(p.Peer)
+			}
+			t.add(n.Name(), p.Num, guid, p.Info.LID, p.Info.PortState.String(), p.Info.PortPhysicalState.String(),
+				p.Info.LinkWidthActive.String(), speedOf(p), p.Info.NeighborMTU.String(), p.Info.OperationalVLs,
+				p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound, peer)
+		}
+	}
+	return t
+}
+
+func place(p *subnet.Port) string { return fmt.Sprintf("%s:%d", p.Node.Name(), p.Num) }
+
+// speedOf is the speed that the link runs at: the extended one when there is
+// one, else the plain one.
+func speedOf(p *subnet.Port) string {
+	if p.Info.LinkSpeedExtActive != 0 {
+		return p.Info.LinkSpeedExtActive.String()
+	}
+	return p.Info.LinkSpeedActive.String()
+}
+
+func linkRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b"}}
+	for _, l := range f.Links() {
+		t.add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), speedOf(l.A),
+			l.A.Info.PortState.String(), l.A.Node.Name(), l.B.Node.Name())
+	}
+	return t
+}
+
+func lidRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"lid", "lmc", "guid", "master_sm_lid", "type", "name"}}
+	ports := f.EndPorts()
+	slices.SortStableFunc(ports, func(a, b *subnet.Port) int { return cmp.Compare(a.Info.LID, b.Info.LID) })
+	for _, p := range ports {
+		t.add(p.Info.LID, p.Info.LMC, p.GUID, p.Info.MasterSMLID, p.Node.Type().String(), p.String())
+	}
+	return t
+}
+
+func routeRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"switch", "guid", "lid", "port", "towards"}}
+	for _, n := range sorted(f) {
+		if n.Switch == nil {
+			continue
+		}
+		add := func(lid ib.LID, out ib.PortNum) {
+			var next any
+			if p := n.Port(out); out == 0 {
+				next = n.Name()
+			} else if p != nil && p.Peer != nil {
+				next = p.Peer.Node.Name()
+			}
+			t.add(n.Name(), n.GUID(), lid, out, next)
+		}
+		for lid, out := range n.Switch.LFT {
+			if lid > 0 && lid <= int(n.Switch.Info.LinearFDBTop) && out != ib.PortNone {
+				add(ib.LID(lid), out)
+			}
+		}
+		for _, e := range n.Switch.RFT {
+			if e.Valid {
+				add(e.LID, e.Port)
+			}
+		}
+	}
+	return t
+}
+
+func pkeyRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"node", "port", "guid", "cap", "pkeys"}}
+	for _, n := range sorted(f) {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if p.PKeys == nil {
+				continue
+			}
+			var guid any
+			if p.IsEnd() {
+				guid = p.GUID
+			}
+			keys := make([]string, 0, len(p.PKeys))
+			for index, k := range p.PKeys {
+				if k.IsValid() {
+					keys = append(keys, fmt.Sprintf("[%d]%s", index, k))
+				}
+			}
+			t.add(n.Name(), p.Num, guid, p.PKeyCap(), keys)
+		}
+	}
+	return t
+}
+
+func partitionRows(f *subnet.Fabric) table {
+	t := table{columns: []string{"pkey", "full", "limited", "full_members", "limited_members"}}
+	type members struct{ full, limited []string }
+	by := map[ib.PKeyBase]*members{}
+	for _, p := range f.EndPorts() {
+		for _, k := range p.PKeys {
+			if !k.IsValid() {
+				continue
+			}
+			m := by[k.Base()]
+			if m == nil {
+				m = new(members)
+				by[k.Base()] = m
+			}
+			if k.IsFull() {
+				m.full = append(m.full, p.String())
+			} else {
+				m.limited = append(m.limited, p.String())
+			}
+		}
+	}
+	bases := make([]ib.PKeyBase, 0, len(by))
+	for b := range by {
+		bases = append(bases, b)
+	}
+	slices.Sort(bases)
+	for _, b := range bases {
+		t.add(b, len(by[b].full), len(by[b].limited), by[b].full, by[b].limited)
+	}
+	return t
+}

@@ -1,0 +1,5 @@
+// Package daemon joins engines to fabrics: it opens what --fabric names, reads
+// a fabric without writing to it (Read), and runs a subnet manager on it (Run).
+// The engines are values of lower floors; this package has the clock, the
+// signals and the counting that they do without.
+package daemon

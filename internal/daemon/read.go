@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+	"github.com/ibwarden/ibwarden/internal/transact"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// Reading is what Read found.
+type Reading struct {
+	Fabric *subnet.Fabric
+	Faults []sweep.Fault
+	SMPs   SMPs
+}
+
+// Read sweeps the fabric once and writes nothing: only SubnGet leaves.
+func Read(ctx context.Context, link transport.Link, o sweep.Options) (Reading, error) {
+	o.ClearChange = false
+	r := reader{window: transact.NewWindow(link.Limits())}
+	var counter counter
+	r.window.OnSend = counter.count
+	r.discovery = sweep.Discover(r.window, o)
+	if err := link.Drive(ctx, &r, func() bool { return r.done }); err != nil {
+		return Reading{}, err
+	}
+	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps()}, nil
+}
+
+// reader is the engine behind Read.
+type reader struct {
+	window    *transact.Window
+	discovery *sweep.Discovery
+	done      bool
+}
+
+func (r *reader) step() {
+	for !r.done && r.window.Idle() {
+		r.done = r.discovery.Advance()
+	}
+}
+
+func (r *reader) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	if !r.window.Next(now, p) {
+		return 0, false
+	}
+	return r.window.LIDOf(p), true
+}
+
+func (r *reader) Receive(now time.Duration, p *mad.SMP, _ ib.LID) {
+	if p.Method == mad.MethodGetResp {
+		r.window.Receive(now, p)
+	}
+	r.step()
+}
+
+func (r *reader) Lost(now time.Duration, p *mad.SMP) {
+	r.window.Lost(now, p)
+	r.step()
+}
+
+func (r *reader) Expire(now time.Duration) {
+	r.window.Expire(now)
+	r.step()
+}
+
+func (r *reader) Deadline() (time.Duration, bool) { return r.window.Deadline() }

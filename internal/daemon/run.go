@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// Phase is a part of a pass and the wall time that it took.
+type Phase struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Runner drives one subnet manager on one link.
+type Runner struct {
+	link    transport.Link
+	engine  *sm.Engine
+	watcher Watcher
+	counter counter
+	phases  []Phase
+	began   time.Time // of the phase under way
+	shown   time.Time // when progress was last shown
+	base    uint64    // requests answered when the phase began
+}
+
+// Watcher is told what a runner does.
+type Watcher interface {
+	// Event sees every event as it happens.
+	Event(sm.Event)
+	// Progress is called about once a second while a phase lasts, with the
+	// requests answered in it so far.
+	Progress(phase string, answered uint64)
+}
+
+// NewRunner returns a runner for a manager with this configuration, whose
+// request limits are the link's.
+func NewRunner(link transport.Link, c sm.Config, p *policy.Policy, w Watcher) *Runner {
+	r := &Runner{link: link, watcher: w}
+	c.Limits = link.Limits()
+	r.engine = sm.New(c, p, func(e sm.Event) {
+		if b, ok := e.(sm.PhaseBegun); ok {
+			r.turn(b.Phase)
+		}
+		w.Event(e)
+	})
+	r.engine.OnSend(r.counter.count)
+	return r
+}
+
+// Engine is the manager.
+func (r *Runner) Engine() *sm.Engine { return r.engine }
+
+// progressEvery is how often progress is shown within one phase.
+const progressEvery = time.Second
+
+// Run drives the engine until until reports true or the context ends. IsSM is
+// set while it runs.
+func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
+	if err := r.link.SetIsSM(true); err != nil {
+		return err
+	}
+	defer func() {
+		if e := r.link.SetIsSM(false); err == nil && e != nil {
+			err = fmt.Errorf("leaving: %w", e)
+		}
+	}()
+	return r.link.Drive(ctx, r.engine, func() bool {
+		r.showProgress()
+		return until()
+	})
+}
+
+// SMPs is what was sent so far.
+func (r *Runner) SMPs() SMPs { return r.counter.smps() }
+
+// TakePhases returns the phases since the last call, the one under way as far
+// as it has come.
+func (r *Runner) TakePhases() []Phase {
+	r.end(time.Now())
+	out := r.phases
+	r.phases = nil
+	return out
+}
+
+func (r *Runner) showProgress() {
+	if len(r.phases) == 0 || r.engine.Settled() {
+		return
+	}
+	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
+		r.shown = now
+		r.watcher.Progress(r.phases[len(r.phases)-1].Name, r.engine.Counts().Answered-r.base)
+	}
+}
+
+// turn ends the phase under way and begins another.
+func (r *Runner) turn(phase string) {
+	now := time.Now()
+	r.end(now)
+	r.began, r.shown = now, now
+	if r.engine != nil { // the first phase begins while the engine is made
+		r.base = r.engine.Counts().Answered
+	}
+	if phase != sm.PhaseWatch {
+		r.phases = append(r.phases, Phase{Name: phase})
+	}
+}
+
+func (r *Runner) end(now time.Time) {
+	if n := len(r.phases); n > 0 {
+		r.phases[n-1].Seconds = now.Sub(r.began).Seconds()
+	}
+}

@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/sm"
+)
+
+// stateFile is what is kept from run to run: the LIDs of ports and the P_Keys
+// that were allocated to partitions by name.
+type stateFile struct {
+	Version int                    `json:"version"`
+	LIDs    map[string]ib.LID      `json:"lids"`
+	PKeys   map[string]ib.PKeyBase `json:"pkeys"`
+}
+
+const stateVersion = 1
+
+// LoadState reads what an earlier run assigned; a file that does not exist is
+// a first run.
+func LoadState(path string) (sm.Assigned, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sm.Assigned{}, nil
+	}
+	if err != nil {
+		return sm.Assigned{}, err
+	}
+	var s stateFile
+	if err := json.Unmarshal(data, &s); err != nil {
+		return sm.Assigned{}, fmt.Errorf("state %s: %w", path, err)
+	}
+	if s.Version != stateVersion {
+		return sm.Assigned{}, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
+	}
+	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys}
+	for g, lid := range s.LIDs {
+		guid, err := ib.ParsePortGUID(g)
+		if err != nil || !lid.IsUnicast() {
+			return sm.Assigned{}, fmt.Errorf("state %s: LID %d of port %q: want a unicast LID and a port GUID", path, lid, g)
+		}
+		a.LIDs[guid] = lid
+	}
+	for name, base := range s.PKeys {
+		if !base.IsValid() {
+			return sm.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
+		}
+	}
+	return a, nil
+}
+
+// SaveState replaces the file as a whole: a crash leaves the old or the new.
+func SaveState(path string, a sm.Assigned) error {
+	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys}
+	for g, lid := range a.LIDs {
+		s.LIDs[g.String()] = lid
+	}
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has been renamed
+	if _, err = f.Write(append(data, '\n')); err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("state %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package isolation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxNamed is the number of places that one reason names.
+const maxNamed = 3
+
+// tally collects what is the matter, and where, for reasons in words.
+type tally struct {
+	order []string
+	where map[string]*places
+}
+
+type places struct {
+	count int
+	named []string
+}
+
+func (t *tally) add(what, where string) {
+	if t.where == nil {
+		t.where = make(map[string]*places)
+	}
+	p := t.where[what]
+	if p == nil {
+		p = new(places)
+		t.where[what] = p
+		t.order = append(t.order, what)
+	}
+	if p.count++; p.count <= maxNamed {
+		p.named = append(p.named, where)
+	}
+}
+
+// lines gives one line for each thing that is the matter.
+func (t *tally) lines(prefix string) []string {
+	var out []string
+	for _, what := range t.order {
+		p := t.where[what]
+		line := prefix + what + ": " + strings.Join(p.named, ", ")
+		if more := p.count - len(p.named); more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// counted adds to a count and reports whether a list of limit elements has
+// room for one more.
+func counted(count *int, limit int) bool {
+	*count++
+	return *count <= limit
+}
+
+// conclude sums up what was found.
+func (p *prover) conclude() {
+	c := &p.proof.Counts
+	c.EndPorts, c.Partitions = len(p.ports), len(p.policy.parts)
+	c.Pairs = PairCounts{
+		Isolated: p.pairs.counts[Isolated], ByEndPorts: p.pairs.counts[ByEndPorts],
+		Unknown: p.pairs.counts[Unknown], Violated: p.pairs.counts[Violated],
+	}
+	p.proof.Pairs = p.pairs.list(p.policy.joined())
+	switch {
+	case c.Violations > 0:
+		p.proof.Verdict = Violated
+	case c.Unknown > 0 || c.EndPorts == 0:
+		p.proof.Verdict = Unknown
+	case c.Exposed > 0 || c.Unenforced > 0:
+		p.proof.Verdict = ByEndPorts
+	default:
+		p.proof.Verdict = Isolated
+	}
+	p.explain(c)
+	p.proof.Caveats = append(p.proof.Caveats, p.limitedMembers()...)
+}
+
+func (p *prover) explain(c *Counts) {
+	var out []string
+	if c.Violations > 0 {
+		w, at := p.first[Violated], p.proof.Violations[0].At
+		out = append(out, fmt.Sprintf("end ports can talk against the policy in %d cases, first %s and %s over %s (P_Key index %d of %s)",
+			c.Violations, w.from, w.to, w.key, at.Index, at.Name))
+	}
+	if c.EndPorts == 0 {
+		out = append(out, "no end port was read")
+	}
+	out = append(out, p.unread.lines("")...)
+	if c.Exposed > 0 {
+		w, at := p.first[ByEndPorts], p.proof.Exposed[0].At
+		out = append(out, fmt.Sprintf("a host that forges its table could talk against the policy in %d cases, first %s to %s over %s (P_Key index %d of %s)",
+			c.Exposed, w.from, w.to, w.key, at.Index, at.Name))
+	}
+	out = append(out, p.gaps.lines("no switch enforces partitions, ")...)
+	p.proof.Reasons = append(p.proof.Reasons, out...)
+}
+
+// limitedMembers names the partitions with limited members that only their own
+// tables keep from one another.
+func (p *prover) limitedMembers() []string {
+	limited, hosts := make([]int, len(p.policy.parts)), make([]int, len(p.policy.parts))
+	for i, port := range p.ports {
+		grant := p.policy.grant[i]
+		for n, part := range p.policy.partsOf(grant) {
+			if p.sets.sets[grant][n].IsFull() {
+				continue
+			}
+			limited[part]++
+			if port.Node.Switch == nil {
+				hosts[part]++
+			}
+		}
+	}
+	var caveat tally
+	for i, part := range p.policy.parts {
+		if hosts[i] > 0 && limited[i] > 1 {
+			caveat.add("only their own tables keep limited members of one partition apart, since a switch cannot tell a forged membership",
+				fmt.Sprintf("%s (%s)", part.name, part.base))
+		}
+	}
+	return caveat.lines("")
+}

@@ -1,0 +1,39 @@
+package isolation
+
+// Verdict is the answer of a proof. Higher values are worse; the zero value is
+// no answer and reads as Unknown does.
+type Verdict uint8
+
+// The verdicts, from best to worst.
+const (
+	// Isolated: who can talk is within the policy, and stays within the
+	// partitions of the policy when hosts forge their own tables.
+	Isolated Verdict = iota + 1
+	// ByEndPorts: every end port's table is right, but somewhere no switch
+	// would hold a host that forges its own.
+	ByEndPorts
+	// Unknown: something that the answer rests on was not read.
+	Unknown
+	// Violated: somebody can talk whom the policy keeps apart.
+	Violated
+)
+
+// String is the verdict as it stands in reports.
+func (v Verdict) String() string {
+	switch v {
+	case Isolated:
+		return "isolated"
+	case ByEndPorts:
+		return "isolated-by-end-ports"
+	case Violated:
+		return "violated"
+	}
+	return "unknown"
+}
+
+// MarshalText prints the verdict as String does.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Holds reports whether the policy holds as the fabric stands: Isolated or
+// ByEndPorts.
+func (v Verdict) Holds() bool { return v == Isolated || v == ByEndPorts }

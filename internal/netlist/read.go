@@ -1,0 +1,368 @@
+package netlist
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Limits of a file.
+const (
+	MaxLine         = 4096 // octets of a line
+	MaxIncludeDepth = 8    // of files included by files
+	MaxIncludes     = 256  // of files included in all
+	MaxModule       = 20   // octets of a module name
+	MaxAlias        = 39   // octets of module@alias
+
+	ibsimLine   = 254 // octets; ibsim splits longer lines
+	maxVendorID = 0xFF_FFFF
+)
+
+// Include opens a file that another one names in an include line.
+type Include func(name string) ([]byte, error)
+
+// Read reads a topology in ibsim's netfile format or in ibnetdiscover's. The
+// name stands for the file in messages. A nil include refuses include lines.
+// The error is of type Faults and lists all that is wrong; the warnings are
+// complete with and without an error.
+func Read(data []byte, name string, include Include) (*Netlist, []Warning, error) {
+	r := &reader{
+		include: include,
+		rates:   DefaultRates,
+		guids:   newGUIDSequence(),
+		byID:    make(map[string]*record),
+		aliases: make(map[string]aliasUse),
+		netlist: new(Netlist),
+		at:      Place{File: name},
+	}
+	r.file(string(data))
+	if !r.stopped {
+		r.at = Place{File: name, Line: 1, Column: 1}
+		if len(r.records) == 0 {
+			r.faultAt(r.at, errors.New("no node record: want at least one line that starts with Switch, Ca, Hca or Rt"))
+		}
+		r.connect()
+		r.netlist.check(func(i int, err error) { r.faultAt(r.records[i].place, err) })
+	}
+	if len(r.faults) > 0 {
+		return nil, r.warnings, r.faults
+	}
+	return r.netlist, r.warnings, nil
+}
+
+// reader is the state of reading one file and what it includes.
+type reader struct {
+	include  Include
+	depth    int
+	includes int
+	stopped  bool // a limit was met
+
+	at       Place // the line being read
+	faults   Faults
+	warnings []Warning
+
+	netlist    *Netlist
+	records    []*record // one for each node of netlist
+	byID       map[string]*record
+	aliases    map[string]aliasUse // by module@alias
+	open       *record             // the record to which port lines belong
+	totalPorts int
+
+	// What setting lines say about the nodes that follow.
+	guids       guidSequence
+	swPortGUID  ib.PortGUID // next switch, 0 for none
+	vendorID    uint32      // next node
+	systemImage uint64      // next node, 0 for none
+	deviceID    uint16
+	module      string
+	rates       Rates
+}
+
+// record is a node while it is read.
+type record struct {
+	node  *Node
+	place Place
+	lines []portLine // by port
+	count int        // of lines seen, good or not
+}
+
+// stop ends reading at a limit, with a last fault.
+func (r *reader) stop(err error) {
+	if !r.stopped {
+		r.stopped = true
+		r.faults = append(r.faults, &Fault{r.at, err})
+	}
+}
+
+func (r *reader) faultAt(at Place, err error) {
+	if len(r.faults) >= MaxFaults {
+		r.at = at
+		r.stop(fmt.Errorf("more than %d faults: the rest is not listed", MaxFaults))
+		return
+	}
+	r.faults = append(r.faults, &Fault{at, err})
+}
+
+func (r *reader) warnAt(at Place, format string, args ...any) {
+	if len(r.warnings) < MaxWarnings {
+		r.warnings = append(r.warnings, Warning{at, fmt.Sprintf(format, args...)})
+	}
+}
+
+// column is the current line at offset pos.
+func (r *reader) column(pos int) Place {
+	at := r.at
+	at.Column = pos + 1
+	return at
+}
+
+func (r *reader) fault(c *cursor, err error) { r.faultAt(r.column(c.pos), err) }
+
+func (r *reader) warn(c *cursor, format string, args ...any) {
+	r.warnAt(r.column(c.pos), format, args...)
+}
+
+// file reads the lines of one file, r.at naming it.
+func (r *reader) file(text string) {
+	for len(text) > 0 && !r.stopped {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		r.at.Line++
+		r.at.Column = 1
+		if len(line) > MaxLine {
+			r.faultAt(r.column(MaxLine), fmt.Errorf("line of %d octets: want at most %d", len(line), MaxLine))
+			continue
+		}
+		r.line(&cursor{text: strings.TrimSuffix(line, "\r")})
+	}
+	r.open = nil
+}
+
+// keywords start the lines that ibsim reads; it compares no further.
+var keywords = []string{
+	"Switch", "Hca", "Ca", "Rt", "switchguid", "hcaguids", "caguid", "rtguid", "vendid", "devid",
+	"sysimgguid", "width", "speed", "extspeed", "module", "include", "pdebug", "do",
+}
+
+func (r *reader) line(c *cursor) {
+	if c.peek() == '#' {
+		return // does not end a record
+	}
+	unfinished := r.open != nil && r.open.count < r.open.node.NumPorts()
+	switch {
+	case c.peek() == '[' || c.peek() == '@':
+		r.checkLength(c)
+		r.portLine(c)
+		return
+	case isIndentedPortLine(c.text):
+		r.faultAt(r.at, errors.New("blank before a port line: want [ in column 1"))
+		return
+	}
+	r.open = nil
+	word := c.word()
+	if !slices.ContainsFunc(keywords, func(k string) bool { return strings.HasPrefix(word, k) }) {
+		if word != "" && c.peek() == '=' {
+			r.warnAt(r.at, "setting %q is unknown and ignored", word)
+		}
+		return
+	}
+	if unfinished {
+		r.warnAt(r.at, "no blank line ends the record before: ibsim ignores this line")
+	}
+	r.checkLength(c)
+	if err := r.keyword(word, c); err != nil {
+		r.fault(c, err)
+	}
+}
+
+// isIndentedPortLine recognizes a port line that ibsim would pass over in silence.
+func isIndentedPortLine(text string) bool {
+	text = strings.TrimLeft(text, " \t")
+	return len(text) > 1 && text[0] == '[' && isDigit(text[1]) && strings.Contains(text, `"`)
+}
+
+func (r *reader) checkLength(c *cursor) {
+	if len(c.text) > ibsimLine {
+		r.warnAt(r.column(ibsimLine), "line of %d octets: ibsim reads lines of at most %d", len(c.text), ibsimLine)
+	}
+}
+
+// keyword reads a line whose first word starts like a keyword.
+func (r *reader) keyword(word string, c *cursor) error {
+	switch word {
+	case "Switch":
+		r.header(ib.NodeSwitch, c)
+	case "Ca", "Hca":
+		r.header(ib.NodeCA, c)
+	case "Rt":
+		r.header(ib.NodeRouter, c)
+	case "switchguid", "switchguids":
+		return r.setGUID(ib.NodeSwitch, c)
+	case "caguid", "caguids", "hcaguids":
+		return r.setGUID(ib.NodeCA, c)
+	case "rtguid", "rtguids":
+		return r.setGUID(ib.NodeRouter, c)
+	case "vendid":
+		return setNumber(c, "a vendor id", 0, maxVendorID, &r.vendorID)
+	case "devid":
+		return setNumber(c, "a device id", 0, math.MaxUint16, &r.deviceID)
+	case "sysimgguid":
+		return setNumber(c, "a GUID", 0, math.MaxUint64, &r.systemImage)
+	case "width":
+		return setNumber(c, "a mask of link widths", 1, widthMask, &r.rates.Width)
+	case "speed":
+		return setNumber(c, "a mask of link speeds", 1, speedMask, &r.rates.Speed)
+	case "extspeed":
+		return setNumber(c, "a mask of extended link speeds", 0, extSpeedMask, &r.rates.ExtSpeed)
+	case "module":
+		return r.setModule(c)
+	case "include":
+		return r.includeLine(c)
+	case "pdebug":
+		// Asks ibsim's own parser for a trace.
+	case "do":
+		return r.command(c)
+	default:
+		r.warnAt(r.at, "line starts with %q and is ignored: ibsim would take it for another keyword", word)
+	}
+	return nil
+}
+
+// assignment reads the = of a setting line.
+func assignment(c *cursor) error {
+	c.skipBlanks()
+	if err := c.expect("="); err != nil {
+		return err
+	}
+	c.skipBlanks()
+	return nil
+}
+
+// setNumber reads "=number".
+func setNumber[T uint8 | uint16 | uint32 | uint64](c *cursor, what string, lo, hi uint64, to *T) error {
+	if err := assignment(c); err != nil {
+		return err
+	}
+	v, err := c.number(what, 0, lo, hi)
+	if err != nil {
+		return err
+	}
+	if err := endOfSetting(c); err != nil {
+		return err
+	}
+	*to = T(v)
+	return nil
+}
+
+// endOfSetting checks that nothing but a comment follows a setting's value.
+func endOfSetting(c *cursor) error {
+	c.skipBlanks()
+	if c.peek() != 0 && c.peek() != '#' {
+		return c.want("the end of the line or a comment")
+	}
+	return nil
+}
+
+// setGUID reads "=GUID", "=GUID(port GUID)" or "+offset" for the next node of
+// type t.
+func (r *reader) setGUID(t ib.NodeType, c *cursor) error {
+	relative := c.accept("+")
+	if !relative {
+		if err := assignment(c); err != nil {
+			return err
+		}
+	}
+	v, err := c.number("a GUID", 0, 0, math.MaxUint64)
+	if err != nil {
+		return err
+	}
+	portGUID, err := portGUIDIn(c)
+	if err != nil {
+		return err
+	}
+	if err := endOfSetting(c); err != nil {
+		return err
+	}
+	if t == ib.NodeSwitch {
+		r.swPortGUID = portGUID
+	}
+	if relative {
+		r.guids.setRelative(t, v)
+	} else {
+		r.guids.set(t, v)
+	}
+	return nil
+}
+
+// portGUIDIn reads "(GUID)" in hexadecimal, if it comes next; else it returns 0.
+func portGUIDIn(c *cursor) (ib.PortGUID, error) {
+	if !c.accept("(") {
+		return 0, nil
+	}
+	guid, err := c.number("a port GUID", 16, 1, math.MaxUint64)
+	if err != nil {
+		return 0, err
+	}
+	return ib.PortGUID(guid), c.expect(")")
+}
+
+// command keeps a command for ibsim's console.
+func (r *reader) command(c *cursor) error {
+	c.skipBlanks()
+	if i := strings.IndexFunc(c.rest(), isControl); i >= 0 {
+		c.pos += i
+		return fmt.Errorf("control character 0x%02x in a command", c.peek())
+	}
+	r.netlist.Commands = append(r.netlist.Commands, strings.Clone(strings.TrimRight(c.rest(), " ")))
+	return nil
+}
+
+func (r *reader) setModule(c *cursor) error {
+	if err := assignment(c); err != nil {
+		return err
+	}
+	start := c.pos
+	name, err := c.quoted("a module name")
+	if err != nil {
+		return err
+	}
+	if len(name) > MaxModule || strings.ContainsAny(name, "#@") {
+		c.pos = start
+		return c.want(fmt.Sprintf("a module name of up to %d octets without # and @", MaxModule))
+	}
+	r.module = strings.Clone(name)
+	return nil
+}
+
+func (r *reader) includeLine(c *cursor) error {
+	name, err := c.quoted("a file name")
+	if err != nil {
+		return err
+	}
+	if r.include == nil {
+		return fmt.Errorf("include %q: included files are not read here: want all in one file", name)
+	}
+	if r.depth == MaxIncludeDepth {
+		return fmt.Errorf("include %q: want at most %d files deep", name, MaxIncludeDepth)
+	}
+	if r.includes == MaxIncludes {
+		r.stop(fmt.Errorf("include %q: want at most %d included files", name, MaxIncludes))
+		return nil
+	}
+	data, err := r.include(name)
+	if err != nil {
+		return fmt.Errorf("include %q: %w", name, err)
+	}
+	r.includes++
+	outer := r.at
+	r.depth++
+	r.at = Place{File: name}
+	r.file(string(data))
+	r.depth--
+	r.at = outer
+	return nil
+}

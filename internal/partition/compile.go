@@ -1,0 +1,131 @@
+package partition
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// compiler holds what one call of Compile works on.
+type compiler struct {
+	in    Input
+	ports []PortFacts // sorted
+	// keys are those that each port should hold, in OpenSM's order.
+	keys     [][]wantedKey
+	faults   Error
+	warnings []string
+}
+
+// wantedKey is a key that a port should hold.
+type wantedKey struct {
+	ib.PKey
+	// partition is the index of its partition in the resolution, -1 for the
+	// default key of a port that the resolution does not know.
+	partition int
+	index0    bool
+}
+
+// collectKeys fills in keys from the partitions.
+func (c *compiler) collectKeys() {
+	c.keys = make([][]wantedKey, len(c.ports))
+	owner := make(map[ib.PortGUID]int, len(c.ports))
+	for i, port := range c.ports {
+		if i > 0 && port.PortGUID == c.ports[i-1].PortGUID {
+			first := c.ports[i-1]
+			c.warnings = append(c.warnings, fmt.Sprintf("port GUID %v is claimed by node %v port %d and node %v port %d: both are limited to the default partition",
+				port.PortGUID, first.NodeGUID, first.PortNum, port.NodeGUID, port.PortNum))
+			delete(owner, port.PortGUID)
+			continue
+		}
+		owner[port.PortGUID] = i
+	}
+	partitions := c.in.Resolution.Partitions
+	order := make([]int, len(partitions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rank(partitions[a].Base), rank(partitions[b].Base)) })
+	for _, n := range order {
+		part := &partitions[n]
+		// Limited before full: a port in both gets both keys in this order, or
+		// only the full one.
+		c.addKeys(owner, n, part.Limited, part.Base.Limited())
+		c.addKeys(owner, n, part.Full, part.Base.Full())
+		for _, guid := range part.Index0 {
+			if i, ok := owner[guid]; ok {
+				c.claimIndex0(i, part.Base)
+			}
+		}
+	}
+	for i := range c.keys {
+		if !slices.ContainsFunc(c.keys[i], func(k wantedKey) bool { return k.Base() == ib.PKeyBaseDefault }) {
+			c.keys[i] = append(c.keys[i], wantedKey{PKey: ib.PKeyDefaultLimited, partition: -1})
+		}
+	}
+}
+
+// rank orders partitions as OpenSM goes through them on the usual hosts: by
+// the number with its octets swapped.
+func rank(b ib.PKeyBase) uint16 { return bits.ReverseBytes16(uint16(b)) }
+
+func (c *compiler) addKeys(owner map[ib.PortGUID]int, partition int, ports []ib.PortGUID, key ib.PKey) {
+	for _, guid := range ports {
+		i, ok := owner[guid]
+		if !ok {
+			continue
+		}
+		keys := c.keys[i]
+		if last := len(keys) - 1; last >= 0 && keys[last].partition == partition && !c.in.Resolution.AllowBoth {
+			keys[last].PKey = key
+			continue
+		}
+		c.keys[i] = append(keys, wantedKey{PKey: key, partition: partition})
+	}
+}
+
+// claimIndex0 marks the key just added to the i-th port: the full one, if the
+// port has both of its partition.
+func (c *compiler) claimIndex0(i int, base ib.PKeyBase) {
+	if keys := c.keys[i]; len(keys) > 0 && keys[len(keys)-1].Base() == base {
+		keys[len(keys)-1].index0 = true
+	}
+}
+
+// fits notes why the keys cannot be put into the port's table, if so.
+func (c *compiler) fits(port *PortFacts, keys []wantedKey) bool {
+	var claims []string
+	for _, k := range keys {
+		if k.index0 {
+			claims = append(claims, c.partitionName(k))
+		}
+	}
+	if len(claims) > 1 {
+		c.faults.Index0 = append(c.faults.Index0, Index0Conflict{port.PortGUID, port.NodeGUID, port.PortNum, claims})
+	}
+	switch {
+	case len(keys) <= port.Cap:
+		return len(claims) <= 1
+	case port.Cap <= 0 && len(keys) == 1:
+		c.warnings = append(c.warnings, fmt.Sprintf("port %v (node %v port %d) reports a P_Key table of no entries: it cannot hold even the default key",
+			port.PortGUID, port.NodeGUID, port.PortNum))
+		return true
+	}
+	o := Overflow{PortGUID: port.PortGUID, NodeGUID: port.NodeGUID, PortNum: port.PortNum, Cap: port.Cap, Needed: len(keys)}
+	for _, k := range keys {
+		o.Partitions = append(o.Partitions, c.partitionName(k))
+	}
+	c.faults.Overflows = append(c.faults.Overflows, o)
+	return false
+}
+
+func (c *compiler) partitionName(k wantedKey) string {
+	name := policy.DefaultName
+	if k.partition >= 0 {
+		name = c.in.Resolution.Partitions[k.partition].Name
+	}
+	return fmt.Sprintf("%s (%v)", name, k.PKey)
+}

@@ -1,0 +1,67 @@
+package partition
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Error refuses a policy that does not fit the fabric, with every port that is
+// in the way, sorted as EndPorts are.
+type Error struct {
+	Overflows []Overflow
+	Index0    []Index0Conflict
+}
+
+// Error prints one line per port.
+func (e *Error) Error() string {
+	var lines []string
+	for _, o := range e.Overflows {
+		lines = append(lines, o.String())
+	}
+	for _, x := range e.Index0 {
+		lines = append(lines, x.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Overflow is a port that should hold more keys than it has room for.
+type Overflow struct {
+	PortGUID ib.PortGUID
+	NodeGUID ib.NodeGUID
+	PortNum  ib.PortNum
+	// Cap is the size of the port's table, Needed what the policy asks for,
+	// both in keys.
+	Cap, Needed int
+	// Partitions are those that the port should be in, with the key of each.
+	Partitions []string
+}
+
+// namesMax is how many partitions a message names.
+const namesMax = 16
+
+// String tells the port, its size, what would fit and what was asked.
+func (o Overflow) String() string {
+	names := strings.Join(o.Partitions[:min(len(o.Partitions), namesMax)], ", ")
+	if more := len(o.Partitions) - namesMax; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("port %v (node %v port %d): the P_Key table holds %d keys, the policy needs %d: take the port out of %d of %s",
+		o.PortGUID, o.NodeGUID, o.PortNum, o.Cap, o.Needed, o.Needed-o.Cap, names)
+}
+
+// Index0Conflict is a port whose index 0 several partitions claim.
+type Index0Conflict struct {
+	PortGUID ib.PortGUID
+	NodeGUID ib.NodeGUID
+	PortNum  ib.PortNum
+	// Partitions are those with the claim, with the key of each.
+	Partitions []string
+}
+
+// String tells the port and the partitions.
+func (x Index0Conflict) String() string {
+	return fmt.Sprintf("port %v (node %v port %d): index 0 is claimed by %s: only one of them can have it",
+		x.PortGUID, x.NodeGUID, x.PortNum, strings.Join(x.Partitions, " and by "))
+}

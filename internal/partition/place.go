@@ -1,0 +1,118 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// placement finds an index for each key that a port should hold.
+type placement struct {
+	current Table
+	keys    []wantedKey
+	// at is the index of each of keys, or noEntry.
+	at []int
+	// left is the index that a key gives up by moving to index 0, or noEntry.
+	left int
+}
+
+const noEntry = -1
+
+// place makes the table of a port with room for tableCap keys, which are no
+// more than that, from the one that it holds.
+func place(current Table, keys []wantedKey, tableCap int) Table {
+	p := placement{current: current[:min(len(current), tableCap)], keys: keys, at: make([]int, len(keys)), left: noEntry}
+	p.locate()
+	p.settleIndex0()
+	return p.fill(tableCap)
+}
+
+// locate finds the keys that the table holds now. With one key per partition
+// an entry of the other membership will do, if there is no better.
+func (p *placement) locate() {
+	where := make(map[ib.PKey]int, len(p.keys))
+	for n, k := range p.keys {
+		p.at[n] = noEntry
+		where[k.PKey] = n
+	}
+	take := func(key ib.PKey, index int) {
+		if n, wanted := where[key]; wanted && p.at[n] == noEntry {
+			p.at[n] = index
+		}
+	}
+	for i, k := range p.current {
+		take(k, i)
+	}
+	for i, k := range p.current {
+		if _, itself := where[k]; !itself {
+			take(twin(k), i)
+		}
+	}
+}
+
+// twin is the key of the same partition with the other membership.
+func twin(k ib.PKey) ib.PKey {
+	if k.IsFull() {
+		return k.Base().Limited()
+	}
+	return k.Base().Full()
+}
+
+// settleIndex0 gives index 0 to the key that has a claim to it, or else to the
+// default key, and takes it from any other.
+func (p *placement) settleIndex0() {
+	first := slices.IndexFunc(p.keys, func(k wantedKey) bool { return k.index0 })
+	if first < 0 {
+		for n, k := range p.keys { // if there are both default keys, the full one is last
+			if k.Base() == ib.PKeyBaseDefault {
+				first = n
+			}
+		}
+	}
+	for n := range p.at {
+		if p.at[n] == 0 {
+			p.at[n] = noEntry
+		}
+	}
+	p.left, p.at[first] = p.at[first], 0
+}
+
+// fill makes the table: keys that have an index there, the others behind the
+// last entry in use, or in gaps when there is no room behind. The entry of a
+// key that goes counts as in use, since somebody may still use its index; the
+// entry left for index 0 does not.
+func (p *placement) fill(tableCap int) Table {
+	last := 0
+	for i, k := range p.current {
+		if k.IsValid() && i != p.left {
+			last = i
+		}
+	}
+	table := make(Table, 0, len(p.current)+len(p.keys))
+	put := func(i int, k ib.PKey) {
+		if i >= len(table) {
+			table = append(table, make(Table, i+1-len(table))...)
+		}
+		table[i] = k
+	}
+	for n, k := range p.keys {
+		if p.at[n] != noEntry {
+			put(p.at[n], k.PKey)
+		}
+	}
+	gap := 1
+	for n, k := range p.keys {
+		switch {
+		case p.at[n] != noEntry:
+		case last+1 < tableCap:
+			last++
+			put(last, k.PKey)
+		default:
+			for gap < len(table) && table[gap].IsValid() {
+				gap++
+			}
+			put(gap, k.PKey)
+		}
+	}
+	return table
+}

@@ -1,0 +1,64 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Allocate gives a number to each partition that states none. The answer maps
+// their names to their numbers and holds nothing else; it depends on the
+// policy and on previous, the answer for the policy before, alone.
+//
+// A partition keeps the number it had. Another gets the lowest number, from
+// 0x0001 up, that no partition states and none had before: while a change is
+// being carried out a port may still hold the key of a partition that is
+// going, so its number is used again only when no other is left. The default
+// partition's number is never given away.
+//
+// It is an error when a partition states a number that another one already
+// has from an earlier allocation, and when no number is left.
+func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBase, error) {
+	taken := map[ib.PKeyBase]string{ib.PKeyBaseDefault: DefaultName}
+	for _, part := range p.Partitions {
+		if part.PKey != 0 {
+			taken[part.PKey] = part.Name
+		}
+	}
+	given := map[string]ib.PKeyBase{}
+	for _, part := range p.Partitions {
+		had, ok := previous[part.Name]
+		if part.PKey != 0 || !ok || !had.IsValid() {
+			continue
+		}
+		if other, stated := taken[had]; stated {
+			return nil, fmt.Errorf("partition %q states P_Key %v, which was allocated to %q before: state another one, or state one for %q",
+				other, had, part.Name, part.Name)
+		}
+		taken[had], given[part.Name] = part.Name, had
+	}
+	had := map[ib.PKeyBase]bool{}
+	for _, base := range previous {
+		had[base] = true
+	}
+	unused, any := ib.PKeyBase(1), ib.PKeyBase(1)
+	for _, part := range p.Partitions {
+		if _, done := given[part.Name]; part.PKey != 0 || done {
+			continue
+		}
+		for unused <= ib.PKeyBaseMax && (had[unused] || taken[unused] != "") {
+			unused++
+		}
+		base := unused
+		if base > ib.PKeyBaseMax {
+			for any <= ib.PKeyBaseMax && taken[any] != "" {
+				any++
+			}
+			if base = any; base > ib.PKeyBaseMax {
+				return nil, fmt.Errorf("partition %q: no P_Key is left, all %d are in use", part.Name, ib.PKeyBaseMax)
+			}
+		}
+		taken[base], given[part.Name] = part.Name, base
+	}
+	return given, nil
+}

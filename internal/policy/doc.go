@@ -1,0 +1,31 @@
+// Package policy says who belongs to which partition, and how that is written
+// down.
+//
+// In: a policy file, in our own YAML (ReadYAML) or in OpenSM's partitions.conf
+// (ReadPartitionsConf); Read tells them apart. Out: a *Policy, or an *Error
+// that lists every fault found with its line and column. A file with any fault
+// is refused whole: there is no policy from half a file, and none from an
+// empty one. What is odd but certain in meaning stands in Policy.Warnings.
+//
+// Allocate gives a number to each partition that states none; the answer is
+// a pure function of the policy and of the numbers given before. Resolve turns
+// selectors into port GUIDs for the end ports of one fabric.
+//
+// The members of a partition are an ordered list, and the last member that
+// selects a port decides for that port, as in partitions.conf. Where YAML
+// lists members by membership instead, without an order, the list is put in
+// the order of SelectorKind: the more specific selector decides, and between
+// equals limited decides.
+//
+// Every end port is at least a limited member of the default partition,
+// 0x7fff, and the subnet manager's own port a full one; a policy may raise the
+// former and lower the latter.
+//
+// A node description is what a node says of itself. A selector that goes by
+// description trusts the node that far; GUIDs are the better selectors where
+// hosts are not trusted.
+//
+// The meaning of a valid partitions.conf is OpenSM's. Where OpenSM opens the
+// fabric, or reads something else than what is written, the file is refused or
+// read as written; TestOpenSMTraps lists the cases.
+package policy

@@ -1,0 +1,261 @@
+package partitionsconf
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/source"
+)
+
+// confFlags are the flags of a definition, which its members and multicast
+// groups inherit.
+type confFlags struct {
+	// group holds the parameters of groups; its Pos is the place of the flags.
+	group  policy.MulticastGroup
+	scopes uint16 // a bit for each scope that was named
+	ipoib  bool
+	index0 bool
+	member policy.Membership
+}
+
+// groupFlags are the flags of groups, headerWords those of a definition.
+var (
+	groupFlags  = []string{"mtu", "rate", "scope", "Q_Key", "TClass", "sl", "FlowLabel"}
+	headerWords = append(groupFlags[:len(groupFlags):len(groupFlags)], "ipoib", "defmember", "indx0")
+)
+
+// memberships are the words for what a member is.
+var memberships = []string{policy.Limited.String(), policy.Full.String(), policy.Both.String()}
+
+// portKeywords are the words that stand in place of a GUID; NONE is no port.
+var portKeywords = []string{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "NONE"}
+
+// number reads a number between low and high, both included.
+func (r *reader) number(t source.Text, what string, low, high uint64) (uint64, bool) {
+	v, octal, ok := source.ParseNumber(t.S)
+	if !ok || v < low || v > high {
+		r.Fault(t.Pos, source.NumberRange(low, high), "%s %q", what, t.S)
+		return 0, false
+	}
+	if octal {
+		r.Warn(t.Pos, "%s %s begins with 0, so it is octal: %d", what, t.S, v)
+	}
+	return v, true
+}
+
+func (r *reader) headerFlags(flags source.Text, more bool) confFlags {
+	f := confFlags{member: policy.Limited}
+	f.group = policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate, Pos: flags.Pos}
+	for more {
+		var item source.Text
+		item, flags, more = flags.Cut(',')
+		name, value, hasValue := item.Cut('=')
+		name, value = name.Trim(), value.Trim()
+		if name.S == "" && !hasValue {
+			continue // an empty flag does nothing
+		}
+		word, ok := r.word(name, "flag", headerWords)
+		switch {
+		case !ok:
+		case word == "indx0" && name.S != word:
+			r.Fault(name.Pos, "indx0 written out", "flag %q", name.S)
+		case word == "indx0" || word == "ipoib":
+			if hasValue {
+				r.Fault(value.Pos, "no value", "flag %s with the value %q", word, value.S)
+			}
+			f.index0 = f.index0 || word == "indx0"
+			f.ipoib = f.ipoib || word == "ipoib"
+		case word == "defmember":
+			f.member = r.membership(value)
+		default:
+			r.groupFlag(&f.group, &f.scopes, word, value)
+		}
+	}
+	return f
+}
+
+// groupFlag sets the parameter that word names.
+func (r *reader) groupFlag(g *policy.MulticastGroup, scopes *uint16, word string, value source.Text) {
+	switch word {
+	case "mtu":
+		v, _, _ := source.ParseNumber(value.S)
+		if g.MTU = ib.MTU(min(v, math.MaxUint8)); !g.MTU.IsValid() {
+			r.Fault(value.Pos, "a code from 1 to 5 (4 is 2048 octets, 5 is 4096)", "mtu %q", value.S)
+		}
+	case "rate":
+		v, _, _ := source.ParseNumber(value.S)
+		if g.Rate = ib.Rate(min(v, math.MaxUint8)); !g.Rate.IsValid() {
+			r.Fault(value.Pos, "the code of a rate (3 is 10 Gb/s, 7 is 40, 16 is 100)", "rate %q", value.S)
+		}
+	case "scope":
+		if v, ok := r.number(value, word, 1, policy.ScopeMax); ok {
+			*scopes |= 1 << v
+		}
+	case "Q_Key":
+		v, _ := r.number(value, word, 0, math.MaxUint32)
+		g.QKey = ib.QKey(v)
+	case "TClass":
+		v, _ := r.number(value, word, 0, math.MaxUint8)
+		g.TClass = uint8(v)
+	case "sl":
+		v, _ := r.number(value, word, 0, policy.SLMax)
+		g.SL = ib.SL(v)
+	case "FlowLabel":
+		v, _ := r.number(value, word, 0, policy.FlowLabelMax)
+		g.FlowLabel = uint32(v)
+	}
+}
+
+// word finds which of the words t stands for; OpenSM takes prefixes.
+func (r *reader) word(t source.Text, what string, words []string) (string, bool) {
+	if t.S == "" {
+		r.Fault(t.Pos, source.OrList(words), "no %s", what)
+		return "", false
+	}
+	word, candidates := source.MatchWord(t.S, words)
+	switch {
+	case word != "":
+		return word, true
+	case len(candidates) > 0:
+		r.Fault(t.Pos, "it written out", "%s %q, which can be %s", what, t.S, source.OrList(candidates))
+	default:
+		r.Fault(t.Pos, source.OrList(words), "%s %q", what, t.S)
+	}
+	return "", false
+}
+
+func (r *reader) membership(t source.Text) policy.Membership {
+	word, _ := r.word(t, "membership", memberships)
+	switch word {
+	case policy.Full.String():
+		return policy.Full
+	case policy.Both.String():
+		if !r.policy.AllowBoth {
+			r.Warn(t.Pos, "both acts as full, because both keys on one port are not allowed (allow_both_pkeys)")
+		}
+		return policy.Both
+	}
+	return policy.Limited
+}
+
+// properties reads the members and groups on one line of a statement.
+func (r *reader) properties(piece source.Text) {
+	for more := true; more; {
+		var item source.Text
+		item, piece, more = piece.Cut(',')
+		name, value, hasValue := item.Cut('=')
+		switch name = name.Trim(); {
+		case name.S == "" && !hasValue:
+		case name.S == "mgid":
+			r.multicast(value.Trim(), piece, more)
+			return // the rest of the line was its flags
+		case strings.Contains(item.S, ":"):
+			before, _, _ := item.Cut(':')
+			colon := before.Pos
+			colon.Column += len([]rune(before.S))
+			r.Fault(colon, "';' before a new definition, and one ':' in each", "':' among the members")
+			return
+		default:
+			r.member(name, value.Trim(), hasValue)
+		}
+	}
+}
+
+func (r *reader) member(name, value source.Text, hasValue bool) {
+	m := policy.Member{Membership: r.open.member, Index0: r.open.index0, Pos: name.Pos}
+	if hasValue {
+		m.Membership = r.membership(value)
+	}
+	switch {
+	case name.S == "":
+		r.Fault(name.Pos, "a port GUID or "+source.OrList(portKeywords), "a membership without a port")
+		return
+	case name.S[0] >= '0' && name.S[0] <= '9':
+		v, ok := r.number(name, "port GUID", 1, math.MaxUint64)
+		if !ok {
+			return
+		}
+		m.Selector = policy.Selector{Kind: policy.SelectPort, GUID: v}
+	default:
+		word, candidates := source.MatchWord(name.S, portKeywords)
+		if word == "" && len(candidates) == 0 {
+			r.Fault(name.Pos, "a port GUID or "+source.OrList(portKeywords), "%q", name.S)
+			return
+		}
+		word, _ = r.word(name, "keyword", portKeywords)
+		s, ok := policy.KeywordSelector(word)
+		if !ok {
+			return // a fault, or NONE
+		}
+		m.Selector = s
+	}
+	if r.open.partition == nil {
+		return
+	}
+	if r.members++; r.members > policy.MembersMax {
+		if r.members == policy.MembersMax+1 {
+			r.Fault(name.Pos, "fewer", "more than %d members", policy.MembersMax)
+		}
+		return
+	}
+	part := &r.policy.Partitions[r.open.partition.index]
+	part.Members = append(part.Members, m)
+}
+
+// multicast reads an mgid item: the address and the flags after it.
+func (r *reader) multicast(address, flags source.Text, more bool) {
+	before := len(r.Faults)
+	header := r.open.confFlags
+	g, scopes := header.group, header.scopes
+	g.TClass, g.Pos = 0, address.Pos
+	mgid, err := ib.ParseGID(address.S)
+	if err != nil || !mgid.IsMulticast() {
+		r.Fault(address.Pos, "a multicast GID (an IPv6 address that begins with ff)", "mgid %q", address.S)
+	}
+	for more {
+		var item source.Text
+		item, flags, more = flags.Cut(',')
+		name, value, hasValue := item.Cut('=')
+		if name = name.Trim(); name.S == "" && !hasValue {
+			continue
+		}
+		if word, ok := r.word(name, "flag of an mgid", groupFlags); ok {
+			r.groupFlag(&g, &scopes, word, value.Trim())
+		}
+	}
+	if len(r.Faults) > before || r.open.partition == nil {
+		return
+	}
+	g.MGID = mgid
+	if err := g.ClearPKey(r.open.partition.key); err != nil {
+		r.Fault(address.Pos, fmt.Sprintf("0 or %v", r.open.partition.key), "%v", err)
+		return
+	}
+	if g.IsIPoIB() {
+		if g.MTU != header.group.MTU || g.Rate != header.group.Rate {
+			r.Fault(address.Pos, fmt.Sprintf("MTU %v and rate %v, as the partition", header.group.MTU, header.group.Rate),
+				"IPoIB group %s with MTU %v and rate %v", address.S, g.MTU, g.Rate)
+			return
+		}
+		if g.QKey == 0 {
+			g.QKey = policy.QKeyIPoIB
+		}
+	}
+	if scopes == 0 {
+		if scopes = 1 << policy.ScopeLink; g.Scope() != policy.ScopeLink {
+			r.Fault(address.Pos, fmt.Sprintf("scope=%d said too: without it the group would be made in scope %d", g.Scope(), policy.ScopeLink),
+				"mgid %s of scope %d", address.S, g.Scope())
+			return
+		}
+	}
+	part := &r.policy.Partitions[r.open.partition.index]
+	for scope := range uint8(policy.ScopeMax + 1) {
+		if scopes&(1<<scope) != 0 {
+			g.MGID = policy.WithScope(g.MGID, scope)
+			r.groups.Add(r.open.partition.index, part, g)
+		}
+	}
+}

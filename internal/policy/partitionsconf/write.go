@@ -1,0 +1,151 @@
+package partitionsconf
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/source"
+)
+
+// Write writes p as a partitions.conf with the same meaning: on
+// any fabric both resolve to the same members. Every port is named by GUID
+// there; the error, a *policy.Error, lists what p names otherwise, and whatever
+// else the format cannot say. The name is for messages.
+//
+// allow_both is an option of OpenSM, not of the file: it must be given again
+// to whoever reads it, which a comment in the file says.
+func Write(p *policy.Policy, name string) ([]byte, error) {
+	w := writer{policy: p, groups: map[string]*policy.Group{}}
+	for i := range p.Groups {
+		w.groups[p.Groups[i].Name] = &p.Groups[i]
+	}
+	w.WriteString("# OpenSM partition configuration, written by ibwarden\n")
+	if p.AllowBoth {
+		w.WriteString("# needs allow_both_pkeys TRUE (opensm -W)\n")
+	}
+	if p.Default == policy.Full || len(p.Partitions) == 0 {
+		fmt.Fprintf(&w, "%s=%v : ALL=%v, SELF=full ;\n", policy.DefaultName, ib.PKeyBaseDefault, p.Default)
+	}
+	// Automatic numbers come last: OpenSM gives them out while it reads, and
+	// a number stated after that would be taken twice.
+	for _, stated := range []bool{true, false} {
+		for i := range p.Partitions {
+			if part := &p.Partitions[i]; (part.PKey != 0) == stated {
+				w.partition(part)
+			}
+		}
+	}
+	if err := w.Err(name); err != nil {
+		return nil, err
+	}
+	return w.Bytes(), nil
+}
+
+type writer struct {
+	bytes.Buffer
+	source.Notes
+	policy *policy.Policy
+	groups map[string]*policy.Group
+}
+
+// partition writes a definition for each run of members with one Index0.
+func (w *writer) partition(part *policy.Partition) {
+	if part.PKey == 0 && part.Name[0] >= '0' && part.Name[0] <= '9' {
+		w.Fault(part.Pos, "a stated P_Key, or another name", "partition %q without P_Key: partitions.conf takes such a name for a P_Key", part.Name)
+	}
+	members := w.members(part)
+	for first := true; first || len(members) > 0; first = false {
+		run := len(members)
+		if run > 0 {
+			index0 := members[0].Index0
+			if i := slices.IndexFunc(members, func(m policy.Member) bool { return m.Index0 != index0 }); i > 0 {
+				run = i
+			}
+		}
+		w.definition(part, members[:run], first)
+		members = members[run:]
+	}
+}
+
+// definition writes one statement. OpenSM misreads a ';' on a line of its own
+// and an mgid line without flags, so neither is written.
+func (w *writer) definition(part *policy.Partition, members []policy.Member, first bool) {
+	w.WriteString(part.Name)
+	if part.PKey != 0 {
+		fmt.Fprintf(w, "=%v", part.PKey)
+	}
+	if len(members) > 0 && members[0].Index0 {
+		w.WriteString(",indx0")
+	}
+	header := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate}
+	inHeader := -1
+	if first {
+		if i := slices.IndexFunc(part.Groups, policy.MulticastGroup.IsIPoIB); i >= 0 {
+			header = part.Groups[i]
+			fmt.Fprintf(w, ",mtu=%d,rate=%d", header.MTU, header.Rate)
+		}
+		inHeader = slices.IndexFunc(part.Groups, func(g policy.MulticastGroup) bool {
+			return g.MGID == policy.Broadcast(policy.ScopeLink) && g.SL == part.SL
+		})
+		if inHeader >= 0 {
+			g := part.Groups[inHeader]
+			fmt.Fprintf(w, ",ipoib,Q_Key=%#x,TClass=%d,FlowLabel=%d", uint32(g.QKey), g.TClass, g.FlowLabel)
+		}
+	}
+	if part.SL != 0 {
+		fmt.Fprintf(w, ",sl=%d", part.SL)
+	}
+	w.WriteString(" :")
+	if first {
+		for i, g := range part.Groups {
+			if i != inHeader {
+				fmt.Fprintf(w, "\n\tmgid=%v,scope=%d,mtu=%d,rate=%d,sl=%d,Q_Key=%#x,TClass=%d,FlowLabel=%d",
+					g.MGID, g.Scope(), g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
+			}
+		}
+	}
+	for i, m := range members {
+		comma := ","
+		if i == len(members)-1 {
+			comma = ""
+		}
+		who := ib.PortGUID(m.GUID).String()
+		if word, ok := m.Keyword(); ok {
+			who = word
+		}
+		fmt.Fprintf(w, "\n\t%s=%v%s", who, m.Membership, comma)
+	}
+	w.WriteString(" ;\n")
+}
+
+// members gives the members of part with their groups opened, and notes those
+// that partitions.conf has no word for.
+func (w *writer) members(part *policy.Partition) (members []policy.Member) {
+	const want = "port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS and SELF only"
+	add := func(m policy.Member, s policy.Selector, from string) {
+		if _, keyword := s.Keyword(); !keyword && s.Kind != policy.SelectPort {
+			w.Fault(m.Pos, want, "partition %q: %v%s cannot be written in partitions.conf", part.Name, s, from)
+			return
+		}
+		m.Selector = s
+		members = append(members, m)
+	}
+	for _, m := range part.Members {
+		if m.Kind != policy.SelectGroup {
+			add(m, m.Selector, "")
+			continue
+		}
+		group := w.groups[m.Text]
+		if group == nil {
+			w.Fault(m.Pos, "a group of the policy", "no group %q", m.Text)
+			continue
+		}
+		for _, s := range group.Selectors {
+			add(m, s, fmt.Sprintf(" (in group %q)", m.Text))
+		}
+	}
+	return members
+}

@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Limits of a policy.
+const (
+	// PartitionsMax is the most partitions in a policy: one for every number.
+	PartitionsMax = int(ib.PKeyBaseMax)
+	// GroupsMax is the most named groups in a policy.
+	GroupsMax = 1 << 16
+	// MembersMax is the most selectors in a policy, over all partitions and groups.
+	MembersMax = 1 << 20
+	// NameMax is the longest name of a partition or group, in octets (OpenSM
+	// cuts longer ones and then fails to recognise them).
+	NameMax = 63
+)
+
+// DefaultName is the name of the default partition where none is given.
+const DefaultName = "Default"
+
+// Policy is a whole policy: what one file says.
+type Policy struct {
+	// Default is the membership that every end port has in the default
+	// partition unless a member of that partition says otherwise: Limited or Full.
+	Default Membership
+	// AllowBoth lets a port hold the full and the limited key of one
+	// partition. Without it a Both member is a full member.
+	AllowBoth bool
+	// Groups are named lists of selectors.
+	Groups []Group
+	// Partitions are in the order of the file. Names and stated numbers are
+	// unique. The default partition is among them only if the file names it.
+	Partitions []Partition
+	// Warnings tell what is odd in the file, sorted by place.
+	Warnings []Fault
+}
+
+// Partition is one partition and its members.
+type Partition struct {
+	Name string
+	// PKey is the number of the partition; 0 leaves it to Allocate.
+	PKey ib.PKeyBase
+	// SL is the service level of paths in the partition (used later).
+	SL ib.SL
+	// Groups are the multicast groups to create in the partition (used later).
+	Groups []MulticastGroup
+	// Members in order: the last one that selects a port decides for it. No
+	// selector is in the list twice.
+	Members []Member
+	Pos     Pos
+}
+
+// Group is a named list of selectors, none of which is itself a group.
+type Group struct {
+	Name      string
+	Selectors []Selector
+	Pos       Pos
+}
+
+// Member gives the ports that a selector selects a membership.
+type Member struct {
+	Selector
+	Membership Membership
+	// Index0 puts the key of this partition at index 0 of these ports' tables.
+	Index0 bool
+	Pos    Pos
+}
+
+// Membership tells which key of a partition a port holds.
+type Membership uint8
+
+// The memberships. Both holds both keys.
+const (
+	Limited Membership = iota + 1
+	Full
+	Both
+)
+
+// String prints the membership as the policy files write it.
+func (m Membership) String() string {
+	switch m {
+	case Limited:
+		return "limited"
+	case Full:
+		return "full"
+	case Both:
+		return "both"
+	}
+	return fmt.Sprintf("invalid membership %d", uint8(m))
+}
+
+// SelectorKind tells how a selector selects end ports. The kinds go from the
+// least to the most specific.
+type SelectorKind uint8
+
+// The kinds of selector.
+const (
+	// SelectAll selects every end port.
+	SelectAll SelectorKind = iota + 1
+	// SelectCAs, SelectSwitches and SelectRouters go by the type of node.
+	SelectCAs
+	SelectSwitches
+	SelectRouters
+	// SelectGroup selects what the group named Text selects.
+	SelectGroup
+	// SelectPattern selects nodes whose description matches the glob Text.
+	SelectPattern
+	// SelectDescription selects nodes whose description is Text.
+	SelectDescription
+	// SelectNode selects all end ports of the node with GUID.
+	SelectNode
+	// SelectSelf selects the port of the subnet manager.
+	SelectSelf
+	// SelectPort selects the end port with GUID.
+	SelectPort
+)
+
+// keywords are the kinds that a word names.
+var keywords = []struct {
+	word string
+	kind SelectorKind
+}{
+	{"ALL", SelectAll}, {"ALL_CAS", SelectCAs}, {"ALL_SWITCHES", SelectSwitches}, {"ALL_ROUTERS", SelectRouters}, {"SELF", SelectSelf},
+}
+
+// KeywordSelector is the selector that a keyword such as ALL_CAS stands for.
+func KeywordSelector(word string) (Selector, bool) {
+	for _, k := range keywords {
+		if k.word == word {
+			return Selector{Kind: k.kind}, true
+		}
+	}
+	return Selector{}, false
+}
+
+// Keyword is the word for a selector that KeywordSelector gives.
+func (s Selector) Keyword() (string, bool) {
+	for _, k := range keywords {
+		if k.kind == s.Kind {
+			return k.word, true
+		}
+	}
+	return "", false
+}
+
+// Selector selects end ports. It is comparable.
+type Selector struct {
+	Kind SelectorKind
+	// GUID is the port's for SelectPort and the node's for SelectNode.
+	GUID uint64
+	// Text is the name, description or pattern of the kinds that have one.
+	Text string
+}
+
+// String prints the selector for messages.
+func (s Selector) String() string {
+	switch s.Kind {
+	case SelectPort:
+		return "port " + ib.PortGUID(s.GUID).String()
+	case SelectNode:
+		return "node " + ib.NodeGUID(s.GUID).String()
+	case SelectDescription:
+		return fmt.Sprintf("description %q", s.Text)
+	case SelectPattern:
+		return fmt.Sprintf("pattern %q", s.Text)
+	case SelectGroup:
+		return fmt.Sprintf("group %q", s.Text)
+	}
+	if word, ok := s.Keyword(); ok {
+		return word
+	}
+	return fmt.Sprintf("invalid selector kind %d", s.Kind)
+}
+
+// membership is what a member of this policy gets: Both needs AllowBoth.
+func (p *Policy) membership(m Membership) Membership {
+	if m == Both && !p.AllowBoth {
+		return Full
+	}
+	return m
+}
+
+// BadName tells what is wrong with the name of a partition or group, or
+// nothing. Both formats can write every name that passes.
+func BadName(name string) string {
+	switch {
+	case name == "":
+		return "no name"
+	case len(name) > NameMax:
+		return fmt.Sprintf("a name of %d octets", len(name))
+	case strings.TrimSpace(name) != name:
+		return fmt.Sprintf("name %q with blanks around it", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || strings.ContainsRune("=,:;#", r) }):
+		return fmt.Sprintf("name %q", name)
+	}
+	return ""
+}
+
+// NameRule is what BadName asks of a name, for messages.
+const NameRule = "up to 63 octets without = , : ; # or control characters"

@@ -1,0 +1,38 @@
+// Package policyyaml reads and writes policies in YAML.
+//
+// In: the octets of a file. Out: a *policy.Policy, or a *policy.Error with
+// every fault of the file, each at its line and column: unknown and repeated
+// keys, values of the wrong kind or out of range, names of nothing. Anchors,
+// aliases, tags and further documents are faults too. Only a fault of YAML
+// itself ends the search for others.
+//
+//	version: 1
+//	default: limited        # or full: what every port is in the default partition
+//	allow_both: false       # let a port hold both keys of a partition
+//	groups:
+//	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
+//	  storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}]
+//	partitions:
+//	  - name: red
+//	    pkey: 0x0010        # 1 to 0x7fff; left out: allocated, and then kept
+//	    sl: 0
+//	    index0: false       # put the key at index 0 of the members' tables
+//	    members:            # the more specific selector decides, then limited
+//	      full: [storage, 0x0002c90300000001, {description: "node 1"}]
+//	      limited: [red, ALL_ROUTERS]
+//	      both: []
+//	    ipoib: {mtu: 4096, rate: 100, sl: 0, scope: link, qkey: 0xb1b, tclass: 0, flow_label: 0}
+//	    multicast: [{mgid: "ff12:401b::16", mtu: 4096, rate: 100}]
+//
+// A member is a group's name, a port GUID, one of the keywords ALL, ALL_CAS,
+// ALL_SWITCHES, ALL_ROUTERS and SELF, a description with a wildcard, or one of
+// {port: }, {node: }, {description: }, {group: }. Members may also be an
+// ordered list, of which the last entry that selects a port decides:
+//
+//	members:
+//	  - {as: full, ports: [ALL]}
+//	  - {as: limited, ports: [red], index0: true}
+//
+// MTU is in octets, rate in Gb/s; scope is link, site, organization, global or
+// a number. ipoib: true takes the defaults.
+package policyyaml

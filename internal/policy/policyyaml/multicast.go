@@ -1,0 +1,137 @@
+package policyyaml
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/source"
+)
+
+// scopeNames are the names of multicast scopes.
+var scopeNames = map[string]uint8{"link": policy.ScopeLink, "site": 5, "organization": 8, "global": 0xE}
+
+// groupFields are the readers of the parameters that ipoib and multicast share.
+func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[string]func(ast.Node) {
+	return map[string]func(ast.Node){
+		"mtu": func(v ast.Node) {
+			n := r.numeral(v, "mtu", 0, math.MaxInt32)
+			mtu, err := ib.MTUFromOctets(int(n))
+			if err != nil {
+				r.Fault(nodePos(v), "256, 512, 1024, 2048 or 4096 octets", "%s for mtu", describe(v))
+			}
+			g.MTU = mtu
+		},
+		"rate":       func(v ast.Node) { g.Rate = r.rate(v) },
+		"sl":         func(v ast.Node) { g.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"qkey":       func(v ast.Node) { g.QKey = ib.QKey(r.numeral(v, "qkey", qkeyMin, math.MaxUint32)) },
+		"tclass":     func(v ast.Node) { g.TClass = uint8(r.numeral(v, "tclass", 0, math.MaxUint8)) },
+		"flow_label": func(v ast.Node) { g.FlowLabel = uint32(r.numeral(v, "flow_label", 0, policy.FlowLabelMax)) },
+	}
+}
+
+// rate reads a rate in Gb/s, with one decimal at most.
+func (r *reader) rate(node ast.Node) ib.Rate {
+	const want = "the rate of an InfiniBand link in Gb/s, such as 2.5, 10, 40 or 100"
+	t, ok := r.scalar(node, "rate", want)
+	if !ok {
+		return 0
+	}
+	whole, part, _ := strings.Cut(t.S, ".")
+	tenths, err := strconv.ParseUint(whole+(part + "0")[:1], 10, 31)
+	rate, err2 := ib.RateFromGbps(int(tenths))
+	if err != nil || err2 != nil || len(part) > 1 {
+		r.Fault(t.Pos, want, "%q for rate", t.S)
+	}
+	return rate
+}
+
+// scope reads a name or number of a scope.
+func (r *reader) scope(node ast.Node) uint8 {
+	if t, ok := node.(*ast.StringNode); ok {
+		if _, known := scopeNames[t.Value]; !known {
+			r.Fault(nodePos(node), source.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", describe(node))
+		}
+		return scopeNames[t.Value]
+	}
+	return uint8(r.numeral(node, "scope", 1, policy.ScopeMax))
+}
+
+// ipoib adds the broadcast groups of the partition.
+func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
+	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: policy.DefaultRate, SL: part.SL, QKey: policy.QKeyIPoIB, Pos: nodePos(node)}
+	scopes := []uint8{policy.ScopeLink}
+	if _, plain := node.(*ast.BoolNode); plain {
+		if !r.truth(node, "ipoib") {
+			return
+		}
+	} else {
+		readers := r.groupFields(&g, 1)
+		readers["scope"] = func(v ast.Node) {
+			if several, ok := v.(*ast.SequenceNode); ok {
+				scopes = nil
+				for _, one := range several.Values {
+					scopes = append(scopes, r.scope(one))
+				}
+				return
+			}
+			scopes = []uint8{r.scope(v)}
+		}
+		r.fields(node, "ipoib", readers)
+	}
+	for _, scope := range scopes {
+		g.MGID = policy.Broadcast(scope)
+		r.groups.Add(len(r.policy.Partitions), part, g)
+	}
+}
+
+// multicast adds one group. An IPoIB group takes MTU and rate from the first
+// IPoIB group of the partition, if there is one.
+func (r *reader) multicast(node ast.Node, part *policy.Partition) {
+	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate, SL: part.SL, Pos: nodePos(node)}
+	faults, stated := len(r.Faults), false
+	// The address comes first, whatever the order of the keys: defaults hang on it.
+	address := func(v ast.Node) {
+		stated = true
+		t, _ := r.scalar(v, "mgid", "a multicast GID")
+		mgid, err := ib.ParseGID(t.S)
+		if err != nil || !mgid.IsMulticast() || mgid[1]&0x0F == 0 {
+			r.Fault(nodePos(v), "a multicast GID (an IPv6 address that begins with ff) with a scope", "%s for mgid", describe(v))
+			return
+		}
+		g.MGID, g.Pos = mgid, nodePos(v)
+		if err := g.ClearPKey(part.PKey); err != nil {
+			r.Fault(g.Pos, fmt.Sprintf("0, or the partition's pkey (%v)", part.PKey), "%v", err)
+		}
+	}
+	if pairs, ok := node.(ast.MapNode); ok {
+		for i := pairs.MapRange(); i.Next(); {
+			if key, ok := i.Key().(*ast.StringNode); ok && key.Value == "mgid" && !stated {
+				address(i.Value())
+			}
+		}
+	}
+	qkeyMin := uint64(0)
+	if g.IsIPoIB() {
+		g.QKey, qkeyMin = policy.QKeyIPoIB, 1
+		if i := slices.IndexFunc(part.Groups, policy.MulticastGroup.IsIPoIB); i >= 0 {
+			g.MTU, g.Rate = part.Groups[i].MTU, part.Groups[i].Rate
+		}
+	}
+	readers := r.groupFields(&g, qkeyMin)
+	readers["mgid"] = func(ast.Node) {}
+	r.fields(node, "a multicast group", readers)
+	if !stated {
+		r.Fault(nodePos(node), "mgid", "a multicast group without an address")
+	}
+	if len(r.Faults) == faults {
+		r.groups.Add(len(r.policy.Partitions), part, g)
+	}
+}

@@ -1,0 +1,327 @@
+package policyyaml
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/source"
+)
+
+// FileSizeMax is the largest file that is read, in octets.
+const FileSizeMax = 16 << 20
+
+// Version is the version of the format that is read and written.
+const Version = 1
+
+// memberships are the words for what a member is.
+var memberships = []string{policy.Limited.String(), policy.Full.String(), policy.Both.String()}
+
+// Read reads a policy. The name is for messages. The error is a *policy.Error.
+func Read(data []byte, name string) (*policy.Policy, error) {
+	r := reader{
+		policy:     &policy.Policy{Default: policy.Limited},
+		groupNames: map[string]bool{},
+		names:      map[string]policy.Pos{},
+		keys:       map[ib.PKeyBase]policy.Pos{},
+	}
+	r.groups.Notes = &r.Notes
+	src := r.Clean(data, FileSizeMax)
+	if len(r.Faults) == 0 {
+		if root := r.parse(src); root != nil {
+			r.root(root)
+		}
+	}
+	return r.Result(r.policy, name)
+}
+
+type reader struct {
+	tree
+	policy  *policy.Policy
+	groups  source.Groups
+	members int
+	// groupNames, names and keys are those of the groups and partitions so far.
+	groupNames map[string]bool
+	names      map[string]policy.Pos
+	keys       map[ib.PKeyBase]policy.Pos
+}
+
+func (r *reader) root(node ast.Node) {
+	version := false
+	var partitions, groups ast.Node
+	r.fields(node, "the policy", map[string]func(ast.Node){
+		"version": func(v ast.Node) {
+			version = true
+			r.numeral(v, "version", Version, Version)
+		},
+		"default": func(v ast.Node) {
+			r.policy.Default = r.membership(v, memberships[:2])
+		},
+		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.truth(v, "allow_both") },
+		"groups":     func(v ast.Node) { groups = v },
+		"partitions": func(v ast.Node) { partitions = v },
+	})
+	if !version {
+		r.Fault(nodePos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
+	}
+	if groups != nil {
+		r.fields(groups, "groups", map[string]func(ast.Node){"": r.group})
+	}
+	if partitions == nil {
+		return
+	}
+	for i, v := range r.list(partitions, "partitions") {
+		if i == policy.PartitionsMax {
+			r.Fault(nodePos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
+		}
+		if r.Full() || i >= policy.PartitionsMax {
+			return
+		}
+		r.partition(v)
+	}
+}
+
+// membership reads one of the memberships that words allow.
+func (r *reader) membership(node ast.Node, words []string) policy.Membership {
+	word, ok := r.choice(node, "a membership", words)
+	if !ok {
+		return policy.Limited
+	}
+	return policy.Membership(1 + slices.Index(memberships, word))
+}
+
+// group reads one entry of groups, name and selectors.
+func (r *reader) group(pair ast.Node) {
+	v := pair.(*ast.MappingValueNode)
+	g := policy.Group{Name: v.Key.(*ast.StringNode).Value, Pos: nodePos(v.Key)}
+	if bad := policy.BadName(g.Name); bad != "" {
+		r.Fault(g.Pos, policy.NameRule, "%s for a group", bad)
+	}
+	if _, keyword := policy.KeywordSelector(g.Name); keyword || policy.IsPattern(g.Name) || strings.HasPrefix(g.Name, "0x") {
+		r.Fault(g.Pos, "a name that is no keyword, GUID or pattern", "group %q", g.Name)
+	}
+	seen := map[policy.Selector]policy.Pos{}
+	for _, item := range r.list(v.Value, "group "+strconv.Quote(g.Name)) {
+		s, ok := r.selector(item, false)
+		if ok && r.once(seen, s, nodePos(item)) {
+			g.Selectors = append(g.Selectors, s)
+		}
+	}
+	if len(r.policy.Groups) == policy.GroupsMax {
+		r.Fault(g.Pos, "fewer", "more than %d groups", policy.GroupsMax)
+		return
+	}
+	r.policy.Groups = append(r.policy.Groups, g)
+	r.groupNames[g.Name] = true
+}
+
+// once notes a selector that is in a list, or a policy, too often.
+func (r *reader) once(seen map[policy.Selector]policy.Pos, s policy.Selector, at policy.Pos) bool {
+	first, again := seen[s]
+	if again {
+		r.Fault(at, "each selector once", "%v again, as at %v", s, first)
+		return false
+	}
+	seen[s] = at
+	if r.members++; r.members == policy.MembersMax+1 {
+		r.Fault(at, "fewer", "more than %d selectors", policy.MembersMax)
+	}
+	return r.members <= policy.MembersMax
+}
+
+// selector reads one selector; in a group a plain text is a description, in a
+// partition the name of a group.
+func (r *reader) selector(node ast.Node, inPartition bool) (policy.Selector, bool) {
+	const want = "a keyword, a port GUID with 0x, a group, a pattern, or a mapping with port, node, description or group"
+	if _, mapping := node.(ast.MapNode); mapping {
+		return r.selectorMapping(node, inPartition)
+	}
+	t, ok := r.scalar(node, "a selector", want)
+	if !ok {
+		return policy.Selector{}, false
+	}
+	if s, ok := policy.KeywordSelector(t.S); ok {
+		return s, true
+	}
+	switch {
+	case strings.HasPrefix(t.S, "0x"):
+		return r.guid(node, policy.SelectPort)
+	case policy.IsPattern(t.S):
+		return r.described(t)
+	case inPartition:
+		return r.groupNamed(t)
+	}
+	if _, isText := node.(*ast.StringNode); !isText {
+		r.Fault(t.Pos, want, "%q for a selector", t.S)
+		return policy.Selector{}, false
+	}
+	return r.described(t)
+}
+
+func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Selector, ok bool) {
+	count := 0
+	read := func(f func(v ast.Node) (policy.Selector, bool)) func(ast.Node) {
+		return func(v ast.Node) { count++; s, ok = f(v) }
+	}
+	readText := func(f func(t source.Text) (policy.Selector, bool)) func(ast.Node) {
+		return read(func(v ast.Node) (policy.Selector, bool) {
+			t, ok := r.scalar(v, "a selector", "text")
+			if !ok {
+				return policy.Selector{}, false
+			}
+			return f(t)
+		})
+	}
+	readers := map[string]func(ast.Node){
+		"port":        read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectPort) }),
+		"node":        read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectNode) }),
+		"description": readText(r.described),
+	}
+	if inPartition {
+		readers["group"] = readText(r.groupNamed)
+	}
+	faults := len(r.Faults)
+	r.fields(node, "a selector", readers)
+	if count != 1 && len(r.Faults) == faults {
+		r.Fault(nodePos(node), "exactly one of port, node, description and group", "a selector with %d keys", count)
+	}
+	return s, ok && count == 1
+}
+
+func (r *reader) guid(node ast.Node, kind policy.SelectorKind) (policy.Selector, bool) {
+	guid := r.numeral(node, "a GUID", 1, math.MaxUint64)
+	return policy.Selector{Kind: kind, GUID: guid}, guid != 0
+}
+
+func (r *reader) described(t source.Text) (policy.Selector, bool) {
+	if !policy.IsPattern(t.S) {
+		if t.S == "" {
+			r.Fault(t.Pos, "the description of a node", "no text")
+		}
+		return policy.Selector{Kind: policy.SelectDescription, Text: t.S}, t.S != ""
+	}
+	if err := policy.CheckPattern(t.S); err != nil {
+		r.Fault(t.Pos, "a pattern of text, *, ?, [a-z] and \\", "pattern %q: %v", t.S, err)
+		return policy.Selector{}, false
+	}
+	return policy.Selector{Kind: policy.SelectPattern, Text: t.S}, true
+}
+
+func (r *reader) groupNamed(t source.Text) (policy.Selector, bool) {
+	if !r.groupNames[t.S] {
+		r.Fault(t.Pos, "the name of a group; a node is named by {description: ...}", "no group %q", t.S)
+		return policy.Selector{}, false
+	}
+	return policy.Selector{Kind: policy.SelectGroup, Text: t.S}, true
+}
+
+func (r *reader) partition(node ast.Node) {
+	part := policy.Partition{Pos: nodePos(node)}
+	index0 := false
+	var members, ipoib, multicast ast.Node
+	keep := func(to *ast.Node) func(ast.Node) { return func(v ast.Node) { *to = v } }
+	r.fields(node, "a partition", map[string]func(ast.Node){
+		"name": func(v ast.Node) {
+			t, _ := r.scalar(v, "name", policy.NameRule)
+			part.Name, part.Pos = t.S, t.Pos
+		},
+		"pkey":      func(v ast.Node) { part.PKey = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
+		"sl":        func(v ast.Node) { part.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"index0":    func(v ast.Node) { index0 = r.truth(v, "index0") },
+		"members":   keep(&members),
+		"ipoib":     keep(&ipoib),
+		"multicast": keep(&multicast),
+	})
+	r.identify(&part)
+	if members != nil {
+		part.Members = r.memberLists(members, index0)
+	}
+	if ipoib != nil {
+		r.ipoib(ipoib, &part)
+	}
+	if multicast != nil {
+		for _, v := range r.list(multicast, "multicast") {
+			r.multicast(v, &part)
+		}
+	}
+	r.policy.Partitions = append(r.policy.Partitions, part)
+}
+
+// identify checks the name and number of a partition against the others.
+func (r *reader) identify(part *policy.Partition) {
+	if bad := policy.BadName(part.Name); bad != "" {
+		r.Fault(part.Pos, policy.NameRule, "%s for a partition", bad)
+		return
+	}
+	if part.Name == policy.DefaultName {
+		part.PKey = cmp.Or(part.PKey, ib.PKeyBaseDefault)
+		if part.PKey != ib.PKeyBaseDefault {
+			r.Fault(part.Pos, fmt.Sprintf("pkey %v, or another name", ib.PKeyBaseDefault), "partition %q with pkey %v", part.Name, part.PKey)
+		}
+	}
+	if first, again := r.names[part.Name]; again {
+		r.Fault(part.Pos, "each name once", "partition %q again, as at %v", part.Name, first)
+	}
+	if first, again := r.keys[part.PKey]; again {
+		r.Fault(part.Pos, "each pkey once", "pkey %v again, as at %v", part.PKey, first)
+	}
+	r.names[part.Name] = part.Pos
+	if part.PKey != 0 {
+		r.keys[part.PKey] = part.Pos
+	}
+}
+
+// memberLists reads members in either of its two forms.
+func (r *reader) memberLists(node ast.Node, index0 bool) (members []policy.Member) {
+	seen := map[policy.Selector]policy.Pos{}
+	add := func(list ast.Node, as policy.Membership, index0 bool) {
+		for _, item := range r.list(list, "members") {
+			s, ok := r.selector(item, true)
+			at := nodePos(item)
+			if as == policy.Both && !r.policy.AllowBoth {
+				r.Warn(at, "both acts as full, because allow_both is not true")
+			}
+			if ok && r.once(seen, s, at) {
+				members = append(members, policy.Member{Selector: s, Membership: as, Index0: index0, Pos: at})
+			}
+		}
+	}
+	entries, ordered := node.(*ast.SequenceNode)
+	if !ordered {
+		readers := map[string]func(ast.Node){}
+		for i, word := range memberships {
+			readers[word] = func(v ast.Node) { add(v, policy.Membership(i+1), index0) }
+		}
+		r.fields(node, "members", readers)
+		slices.SortStableFunc(members, compareMembers)
+		return members
+	}
+	for _, entry := range entries.Values {
+		var ports, as ast.Node
+		first := index0
+		r.fields(entry, "an entry of members", map[string]func(ast.Node){
+			"as":     func(v ast.Node) { as = v },
+			"ports":  func(v ast.Node) { ports = v },
+			"index0": func(v ast.Node) { first = r.truth(v, "index0") },
+		})
+		if as == nil || ports == nil {
+			r.Fault(nodePos(entry), "as and ports", "an incomplete entry of members")
+			continue
+		}
+		add(ports, r.membership(as, memberships), first)
+	}
+	return members
+}
+
+// compareMembers orders members that were listed without an order: the one
+// that decides comes last.
+func compareMembers(a, b policy.Member) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Membership, a.Membership))
+}

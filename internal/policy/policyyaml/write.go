@@ -1,0 +1,124 @@
+package policyyaml
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Write writes p with the same members in the same order.
+func Write(p *policy.Policy) []byte {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "version: %d\ndefault: %v\n", Version, p.Default)
+	if p.AllowBoth {
+		w.WriteString("allow_both: true\n")
+	}
+	if len(p.Groups) > 0 {
+		w.WriteString("groups:\n")
+	}
+	for _, g := range p.Groups {
+		fmt.Fprintf(&w, "  %s: [", quote(g.Name))
+		for i, s := range g.Selectors {
+			fmt.Fprintf(&w, "%s%s", separator(i), writeSelector(s))
+		}
+		w.WriteString("]\n")
+	}
+	if len(p.Partitions) > 0 {
+		w.WriteString("partitions:\n")
+	}
+	for i := range p.Partitions {
+		writePartition(&w, &p.Partitions[i])
+	}
+	return w.Bytes()
+}
+
+func writePartition(w *bytes.Buffer, part *policy.Partition) {
+	fmt.Fprintf(w, "  - name: %s\n", quote(part.Name))
+	if part.PKey != 0 {
+		fmt.Fprintf(w, "    pkey: %v\n", part.PKey)
+	}
+	if part.SL != 0 {
+		fmt.Fprintf(w, "    sl: %d\n", part.SL)
+	}
+	writeMembers(w, part.Members)
+	if len(part.Groups) > 0 {
+		w.WriteString("    multicast:\n")
+	}
+	for _, g := range part.Groups {
+		fmt.Fprintf(w, "      - {mgid: \"%v\", mtu: %v, rate: %v, sl: %d, qkey: %#x, tclass: %d, flow_label: %d}\n",
+			g.MGID, g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
+	}
+}
+
+// writeMembers writes members by membership if that keeps their order.
+func writeMembers(w *bytes.Buffer, members []policy.Member) {
+	if len(members) == 0 {
+		return
+	}
+	index0 := members[0].Index0
+	mixed := slices.ContainsFunc(members, func(m policy.Member) bool { return m.Index0 != index0 })
+	if index0 && !mixed {
+		w.WriteString("    index0: true\n")
+	}
+	w.WriteString("    members:\n")
+	if !mixed && slices.IsSortedFunc(members, compareMembers) {
+		for i, word := range memberships {
+			list := slices.Clone(members)
+			list = slices.DeleteFunc(list, func(m policy.Member) bool { return m.Membership != policy.Membership(i+1) })
+			if len(list) > 0 {
+				fmt.Fprintf(w, "      %s:\n", word)
+				writeList(w, "        ", list)
+			}
+		}
+		return
+	}
+	for len(members) > 0 {
+		first, run := members[0], 1
+		for run < len(members) && members[run].Membership == first.Membership && members[run].Index0 == first.Index0 {
+			run++
+		}
+		fmt.Fprintf(w, "      - as: %v\n", first.Membership)
+		if mixed && first.Index0 {
+			w.WriteString("        index0: true\n")
+		}
+		w.WriteString("        ports:\n")
+		writeList(w, "          ", members[:run])
+		members = members[run:]
+	}
+}
+
+func writeList(w *bytes.Buffer, indent string, members []policy.Member) {
+	for _, m := range members {
+		fmt.Fprintf(w, "%s- %s\n", indent, writeSelector(m.Selector))
+	}
+}
+
+func writeSelector(s policy.Selector) string {
+	switch s.Kind {
+	case policy.SelectPort:
+		return ib.PortGUID(s.GUID).String()
+	case policy.SelectNode:
+		return fmt.Sprintf("{node: %v}", ib.NodeGUID(s.GUID))
+	case policy.SelectGroup:
+		return fmt.Sprintf("{group: %s}", quote(s.Text))
+	case policy.SelectDescription:
+		return fmt.Sprintf("{description: %s}", quote(s.Text))
+	case policy.SelectPattern:
+		return quote(s.Text)
+	}
+	word, _ := s.Keyword()
+	return word
+}
+
+// quote writes s as a double-quoted scalar, whose escapes are Go's too.
+func quote(s string) string { return fmt.Sprintf("%q", s) }
+
+func separator(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ", "
+}

@@ -1,0 +1,306 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// EndPort is what resolution needs to know of an end port: a CA or router
+// port, or port 0 of a switch.
+type EndPort struct {
+	PortGUID    ib.PortGUID
+	NodeGUID    ib.NodeGUID
+	PortNum     ib.PortNum
+	Description string
+	NodeType    ib.NodeType
+	// SM marks the port of the subnet manager itself.
+	SM bool
+}
+
+// Resolution is a policy for the end ports of one fabric.
+type Resolution struct {
+	// AllowBoth is the policy's: only with it is any port in both lists of a
+	// partition.
+	AllowBoth bool
+	// Partitions are sorted by Base; the default partition is always there.
+	Partitions []ResolvedPartition
+	// Warnings tell of selectors and partitions that found no port, and of a
+	// subnet manager that limited members cannot reach.
+	Warnings []Fault
+}
+
+// ResolvedPartition is a partition with its members. The lists are sorted.
+type ResolvedPartition struct {
+	Base          ib.PKeyBase
+	Name          string
+	Full, Limited []ib.PortGUID
+	// Index0 are those of the members that get this partition's key at index 0.
+	Index0 []ib.PortGUID
+}
+
+// Resolve finds the members of every partition among ports. The numbers of
+// partitions that state none come from keys, as Allocate gives them.
+//
+// The error is one of the caller's or of a policy made by hand: a partition
+// without a number, two with the same, a group that does not exist, a pattern
+// that is none. What the fabric is like never makes an error.
+func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolution, error) {
+	x := newPortIndex(p, ports)
+	res := &Resolution{AllowBoth: p.AllowBoth}
+	members := newMemberSet(len(x.ports))
+	byBase := map[ib.PKeyBase]string{}
+	for i := range p.Partitions {
+		part := &p.Partitions[i]
+		base := cmp.Or(part.PKey, keys[part.Name])
+		if !base.IsValid() {
+			return nil, fmt.Errorf("partition %q at %v has no P_Key", part.Name, part.Pos)
+		}
+		if other, taken := byBase[base]; taken {
+			return nil, fmt.Errorf("partitions %q and %q have the same P_Key %v", other, part.Name, base)
+		}
+		byBase[base] = part.Name
+		if err := p.resolve(x, members, part, base, res); err != nil {
+			return nil, fmt.Errorf("partition %q: %w", part.Name, err)
+		}
+	}
+	if _, stated := byBase[ib.PKeyBaseDefault]; !stated {
+		implicit := Partition{Name: DefaultName}
+		if err := p.resolve(x, members, &implicit, ib.PKeyBaseDefault, res); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
+	res.Warnings = x.warnings
+	SortFaults(res.Warnings)
+	return res, nil
+}
+
+// resolve adds one partition to res.
+func (p *Policy) resolve(x *portIndex, members *memberSet, part *Partition, base ib.PKeyBase, res *Resolution) error {
+	isDefault := base == ib.PKeyBaseDefault
+	if isDefault {
+		members.set(x.all, mark(p.Default, false))
+		members.set(x.self, mark(Full, false))
+	}
+	for _, m := range part.Members {
+		found, err := x.find(m.Selector)
+		if err != nil {
+			return fmt.Errorf("%v: %w", m.Pos, err)
+		}
+		if len(found) == 0 {
+			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
+		}
+		members.set(found, mark(p.membership(m.Membership), m.Index0))
+	}
+	r := ResolvedPartition{Base: base, Name: part.Name}
+	members.drain(func(i int32, marks uint8) {
+		guid := x.ports[i].PortGUID
+		if marks&isFull != 0 {
+			r.Full = append(r.Full, guid)
+		}
+		if marks&isLimited != 0 {
+			r.Limited = append(r.Limited, guid)
+		}
+		if marks&isIndex0 != 0 {
+			r.Index0 = append(r.Index0, guid)
+		}
+		if isDefault && x.ports[i].SM && marks&isFull == 0 {
+			x.warn(part.Pos, "the subnet manager's port %v is only a limited member of the default partition: "+
+				"other limited members cannot talk to it", guid)
+		}
+	})
+	if len(r.Full)+len(r.Limited) == 0 {
+		x.warn(part.Pos, "partition %q has no member in this fabric", part.Name)
+	}
+	res.Partitions = append(res.Partitions, r)
+	return nil
+}
+
+// The marks of a port in a memberSet.
+const (
+	isLimited uint8 = 1 << iota
+	isFull
+	isIndex0
+)
+
+func mark(m Membership, index0 bool) uint8 {
+	marks := isLimited | isFull
+	switch m {
+	case Limited:
+		marks = isLimited
+	case Full:
+		marks = isFull
+	}
+	if index0 {
+		marks |= isIndex0
+	}
+	return marks
+}
+
+// memberSet collects the members of one partition after another without
+// clearing or sorting more than was touched.
+type memberSet struct {
+	marks   []uint8
+	touched []int32
+}
+
+func newMemberSet(n int) *memberSet { return &memberSet{marks: make([]uint8, n)} }
+
+// set gives the ports these marks in place of those they had.
+func (s *memberSet) set(ports []int32, marks uint8) {
+	for _, i := range ports {
+		if s.marks[i] == 0 {
+			s.touched = append(s.touched, i)
+		}
+		s.marks[i] = marks
+	}
+}
+
+// drain hands out the members in order and empties the set.
+func (s *memberSet) drain(yield func(i int32, marks uint8)) {
+	slices.Sort(s.touched)
+	for _, i := range s.touched {
+		yield(i, s.marks[i])
+		s.marks[i] = 0
+	}
+	s.touched = s.touched[:0]
+}
+
+// portIndex finds the ports that a selector selects, as indexes into ports.
+type portIndex struct {
+	warnings  []Fault
+	ports     []EndPort // sorted by GUID, each GUID once
+	all, self []int32
+	byType    map[ib.NodeType][]int32
+	byNode    map[ib.NodeGUID][]int32
+	byText    map[string][]int32
+	texts     []string // the keys of byText, sorted
+	groups    map[string]*Group
+	found     map[Selector][]int32 // answers for groups and patterns
+}
+
+func newPortIndex(p *Policy, ports []EndPort) *portIndex {
+	x := &portIndex{
+		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
+		groups: map[string]*Group{}, found: map[Selector][]int32{},
+	}
+	x.ports = slices.SortedStableFunc(slices.Values(ports), comparePorts)
+	x.ports = slices.CompactFunc(x.ports, func(a, b EndPort) bool {
+		if a.PortGUID == b.PortGUID {
+			x.warn(Pos{}, "port GUID %v on %v port %d and on %v port %d: only the former is looked at",
+				a.PortGUID, a.NodeGUID, a.PortNum, b.NodeGUID, b.PortNum)
+		}
+		return a.PortGUID == b.PortGUID
+	})
+	for i, port := range x.ports {
+		i := int32(i)
+		x.all = append(x.all, i)
+		if port.SM {
+			x.self = append(x.self, i)
+		}
+		x.byType[port.NodeType] = append(x.byType[port.NodeType], i)
+		x.byNode[port.NodeGUID] = append(x.byNode[port.NodeGUID], i)
+		x.byText[port.Description] = append(x.byText[port.Description], i)
+	}
+	x.texts = slices.Sorted(maps.Keys(x.byText))
+	for i := range p.Groups {
+		x.groups[p.Groups[i].Name] = &p.Groups[i]
+	}
+	return x
+}
+
+func comparePorts(a, b EndPort) int {
+	return cmp.Or(cmp.Compare(a.PortGUID, b.PortGUID), cmp.Compare(a.NodeGUID, b.NodeGUID), cmp.Compare(a.PortNum, b.PortNum))
+}
+
+func (x *portIndex) warn(at Pos, format string, args ...any) {
+	x.warnings = append(x.warnings, Fault{Pos: at, Found: fmt.Sprintf(format, args...)})
+}
+
+// find gives the ports that s selects. The caller may not change the answer.
+func (x *portIndex) find(s Selector) ([]int32, error) {
+	switch s.Kind {
+	case SelectAll:
+		return x.all, nil
+	case SelectCAs:
+		return x.byType[ib.NodeCA], nil
+	case SelectSwitches:
+		return x.byType[ib.NodeSwitch], nil
+	case SelectRouters:
+		return x.byType[ib.NodeRouter], nil
+	case SelectSelf:
+		return x.self, nil
+	case SelectNode:
+		return x.byNode[ib.NodeGUID(s.GUID)], nil
+	case SelectDescription:
+		return x.byText[s.Text], nil
+	case SelectPort:
+		i, found := slices.BinarySearchFunc(x.ports, ib.PortGUID(s.GUID), func(p EndPort, guid ib.PortGUID) int { return cmp.Compare(p.PortGUID, guid) })
+		if !found {
+			return nil, nil
+		}
+		return []int32{int32(i)}, nil
+	}
+	if found, ok := x.found[s]; ok {
+		return found, nil
+	}
+	var found []int32
+	var err error
+	switch s.Kind {
+	case SelectPattern:
+		found, err = x.match(s.Text)
+	case SelectGroup:
+		found, err = x.group(s.Text)
+	default:
+		err = fmt.Errorf("%v", s)
+	}
+	x.found[s] = found
+	return found, err
+}
+
+// match looks only at descriptions that begin as the pattern does.
+func (x *portIndex) match(pattern string) ([]int32, error) {
+	g, err := compileGlob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	var found []int32
+	first, _ := slices.BinarySearch(x.texts, g.prefix)
+	for _, description := range x.texts[first:] {
+		if !strings.HasPrefix(description, g.prefix) {
+			break
+		}
+		if g.match(description) {
+			found = append(found, x.byText[description]...)
+		}
+	}
+	return found, nil
+}
+
+func (x *portIndex) group(name string) ([]int32, error) {
+	group, ok := x.groups[name]
+	if !ok {
+		return nil, fmt.Errorf("no group %q", name)
+	}
+	var all []int32
+	for _, s := range group.Selectors {
+		if s.Kind == SelectGroup {
+			return nil, fmt.Errorf("group %q holds %v", name, s)
+		}
+		found, err := x.find(s)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			x.warn(group.Pos, "group %q: no end port for %v", name, s)
+		}
+		all = append(all, found...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}

@@ -1,0 +1,92 @@
+package source
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// FaultsMax is how many faults are found before reading stops.
+const FaultsMax = 1000
+
+// Notes collects faults and warnings while a text is read.
+type Notes struct {
+	Faults, Warnings []policy.Fault
+}
+
+// Fault notes what was found, told by format and args, in place of what was
+// expected.
+func (n *Notes) Fault(at policy.Pos, expected, format string, args ...any) {
+	if !n.Full() {
+		n.Faults = append(n.Faults, policy.Fault{Pos: at, Found: fmt.Sprintf(format, args...), Expected: expected})
+	}
+}
+
+// Warn notes what is odd but certain in meaning.
+func (n *Notes) Warn(at policy.Pos, format string, args ...any) {
+	n.Warnings = append(n.Warnings, policy.Fault{Pos: at, Found: fmt.Sprintf(format, args...)})
+}
+
+// Full reports whether so many faults were found that reading on is no use.
+func (n *Notes) Full() bool { return len(n.Faults) >= FaultsMax }
+
+// Err is the *policy.Error of the faults, nil if there are none. The name is
+// that of the text.
+func (n *Notes) Err(name string) error {
+	if len(n.Faults) == 0 {
+		return nil
+	}
+	if n.Full() {
+		n.Faults = append(n.Faults, policy.Fault{Found: fmt.Sprintf("%d faults or more: reading stopped", FaultsMax)})
+	}
+	policy.SortFaults(n.Faults)
+	return &policy.Error{Name: name, Faults: n.Faults}
+}
+
+// Result is the policy with its warnings, or the error with all faults.
+func (n *Notes) Result(p *policy.Policy, name string) (*policy.Policy, error) {
+	if err := n.Err(name); err != nil {
+		return nil, err
+	}
+	policy.SortFaults(n.Warnings)
+	p.Warnings = n.Warnings
+	return p, nil
+}
+
+// Groups adds multicast groups to partitions, and finds those that cannot
+// stand together. One value serves one policy.
+type Groups struct {
+	*Notes
+	seen map[groupKey]policy.Pos
+}
+
+// groupKey tells groups apart: an IPoIB address is another one in each partition.
+type groupKey struct {
+	partition int
+	mgid      ib.GID
+}
+
+// Add puts g into part, the policy's i-th partition, or notes why it cannot.
+func (c *Groups) Add(i int, part *policy.Partition, g policy.MulticastGroup) {
+	key := groupKey{partition: -1, mgid: g.MGID}
+	if g.IsIPoIB() {
+		key.partition = i
+		for _, other := range part.Groups {
+			if other.IsIPoIB() && (other.MTU != g.MTU || other.Rate != g.Rate) {
+				c.Fault(g.Pos, fmt.Sprintf("MTU %v and rate %v, as the IPoIB group at %v of the same partition", other.MTU, other.Rate, other.Pos),
+					"IPoIB group %v with MTU %v and rate %v", g.MGID, g.MTU, g.Rate)
+				return
+			}
+		}
+	}
+	if first, ok := c.seen[key]; ok {
+		c.Fault(g.Pos, "each group once", "group %v again, as at %v", g.MGID, first)
+		return
+	}
+	if c.seen == nil {
+		c.seen = map[groupKey]policy.Pos{}
+	}
+	c.seen[key] = g.Pos
+	part.Groups = append(part.Groups, g)
+}

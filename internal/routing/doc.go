@@ -1,0 +1,25 @@
+// Package routing computes the unicast forwarding tables of a subnet.
+//
+// In: a snapshot, the LIDs of its end ports, and the name of an engine. Out:
+// for each switch the exit port of every LID, port 0 of the switches included,
+// over links that are trained at both ends. The same input always gives the
+// same tables, and the order of discovery does not matter. What cannot be
+// reached is left unrouted and reported: islands of switches without a link
+// between them, and end ports behind a link that is not trained.
+//
+// MinHop takes a shortest path, and can deadlock where the cabling has loops.
+// UpDown, the default, cannot: all switches stand in one order and no packet
+// goes up again after it went down. The order begins with the switch that is
+// nearest to all CAs and grows along the cables, nearer ones first. So each
+// switch but the first of its island has a higher neighbour, which is what
+// makes everyone reachable from everyone, and in a fat tree every spine and
+// every core switch serves at its full width, broken links or not.
+//
+// Among exits of equal length the tables balance the routes from CA to CA
+// that cross each link, with equal weight for every pair, and after that the
+// number of LIDs. The LIDs of one port take different links where there are
+// different ones.
+//
+// Enter puts the tables into the form that each switch has: linear, or random
+// by way of RFT.
+package routing

@@ -1,0 +1,133 @@
+package routing
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// upDownOrder returns the switches from the highest to the lowest. Each but
+// the first of its island has a neighbour that stands before it; subject to
+// that, a switch stands the higher the fewer hops all CAs are away from it
+// together, then the nearer it is to the first, then by index.
+func (g *graph) upDownOrder() []*subnet.Node {
+	remote := g.remoteness()
+	byRemote := make([]uint16, len(g.nodes))
+	for s := range byRemote {
+		byRemote[s] = uint16(s)
+	}
+	slices.SortStableFunc(byRemote, func(a, b uint16) int { return cmp.Compare(remote[a], remote[b]) })
+
+	order := make([]*subnet.Node, 0, len(g.nodes))
+	place := make([]uint16, len(g.nodes)) // where a switch would like to stand
+	queued := make([]bool, len(g.nodes))
+	dist := make([]uint16, len(g.nodes))
+	var island []uint16
+	for _, root := range byRemote {
+		if queued[root] {
+			continue
+		}
+		island = g.distances(dist, island, root)
+		slices.SortFunc(island, func(a, b uint16) int {
+			return cmp.Or(cmp.Compare(remote[a], remote[b]), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
+		})
+		for i, s := range island {
+			place[s] = uint16(i)
+		}
+		queued[root] = true
+		edge := &frontier{0}
+		for len(*edge) > 0 {
+			s := island[heap.Pop(edge).(uint16)]
+			order = append(order, g.nodes[s])
+			for _, t := range g.neighbours(s) {
+				if !queued[t] {
+					queued[t] = true
+					heap.Push(edge, place[t])
+				}
+			}
+		}
+	}
+	return order
+}
+
+// remoteness is, for each switch, the sum of its distances from all CAs that
+// it can reach.
+func (g *graph) remoteness() []uint64 {
+	out := make([]uint64, len(g.nodes))
+	dist := make([]uint16, len(g.nodes))
+	var queue []uint16
+	for s, hosts := range g.hosts {
+		if hosts == 0 {
+			continue
+		}
+		queue = g.distances(dist, queue, uint16(s))
+		for _, t := range queue {
+			out[t] += uint64(hosts) * uint64(dist[t])
+		}
+	}
+	return out
+}
+
+// frontier is a heap of places.
+type frontier []uint16
+
+func (f frontier) Len() int           { return len(f) }
+func (f frontier) Less(i, j int) bool { return f[i] < f[j] }
+func (f frontier) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *frontier) Push(x any)        { *f = append(*f, x.(uint16)) }
+func (f *frontier) Pop() any {
+	last := len(*f) - 1
+	x := (*f)[last]
+	*f = (*f)[:last]
+	return x
+}
+
+// tour returns all switches in the order in which they are routed to: a walk
+// that goes on to where CAs are nearest, so that the leaves of a pod follow
+// each other. Choices that alternate from one destination to the next then
+// spread over the links into the pod as evenly as over those out of it.
+func (g *graph) tour() []uint16 {
+	var leaves []uint16
+	for s, hosts := range g.hosts {
+		if hosts > 0 {
+			leaves = append(leaves, uint16(s))
+		}
+	}
+	depth := make([]uint16, len(g.nodes)) // hops to the nearest CA
+	g.distances(depth, nil, leaves...)
+
+	out := make([]uint16, 0, len(g.nodes))
+	seen := make([]bool, len(g.nodes))
+	walk := func(from uint16) {
+		seen[from] = true
+		out = append(out, from)
+		for stack := []uint16{from}; len(stack) > 0; {
+			next, found := uint16(0), false
+			for _, t := range g.neighbours(stack[len(stack)-1]) {
+				if !seen[t] && (!found || depth[t] < depth[next]) {
+					next, found = t, true
+				}
+			}
+			if !found {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			seen[next] = true
+			out = append(out, next)
+			stack = append(stack, next)
+		}
+	}
+	for _, s := range leaves {
+		if !seen[s] {
+			walk(s)
+		}
+	}
+	for s := range g.nodes {
+		if !seen[s] {
+			walk(uint16(s))
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+package sm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/lid"
+	"github.com/ibwarden/ibwarden/internal/partition"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// desired is what a policy comes to on the fabric at hand.
+type desired struct {
+	tables     *subnet.Desired
+	allowed    []isolation.Partition
+	partitions []Partition
+	warnings   []string
+	assigned   Assigned
+}
+
+// subnetTimeOut is PortInfo.SubnetTimeOut: 4.096 us * 2^18, about a second,
+// for any packet to cross the subnet.
+const subnetTimeOut ib.TimeValue = 18
+
+// desire works out every table and setting. It writes nothing, and an error
+// means that nothing may be written.
+func (e *Engine) desire(p *policy.Policy) (*desired, error) {
+	if e.fabric.Self == nil {
+		return nil, fmt.Errorf("the manager's own port did not answer")
+	}
+	d := &desired{tables: subnet.NewDesired(e.fabric)}
+	if err := d.keys(e, p); err != nil {
+		return nil, err
+	}
+	assigned, moves, err := lid.Assign(e.fabric, e.known.LIDs, e.config.LMC)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range moves {
+		d.warnings = append(d.warnings, m.String())
+	}
+	lid.Enter(assigned, d.tables)
+	if err := d.routes(e, assigned); err != nil {
+		return nil, err
+	}
+	d.remember(e, assigned)
+	d.settings(e, p)
+	return d, nil
+}
+
+// keys compiles the policy into P_Key tables and enforcement.
+func (d *desired) keys(e *Engine, p *policy.Policy) error {
+	var err error
+	if d.assigned.PKeys, err = policy.Allocate(p, e.known.PKeys); err != nil {
+		return err
+	}
+	ends := e.fabric.EndPorts()
+	resolution, err := p.Resolve(identities(ends, e.fabric.Self), d.assigned.PKeys)
+	if err != nil {
+		return err
+	}
+	for _, w := range resolution.Warnings {
+		d.warnings = append(d.warnings, "policy: "+w.String())
+	}
+	out, err := partition.Compile(partition.Input{Ports: facts(ends), Resolution: resolution})
+	if err != nil {
+		return err
+	}
+	d.warnings = append(d.warnings, out.Warnings...)
+	for _, x := range out.EndPorts {
+		d.port(e, x.NodeGUID, x.PortNum).PKeys = x.Table
+	}
+	d.unguarded(e)
+	for _, x := range out.SwitchPorts {
+		want := d.port(e, x.SwitchGUID, x.PortNum)
+		if x.HasTable {
+			want.PKeys = x.Table
+		}
+		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
+	}
+	for _, r := range resolution.Partitions {
+		d.allowed = append(d.allowed, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
+		d.partitions = append(d.partitions, Partition{r.Name, r.Base, len(r.Full), len(r.Limited)})
+	}
+	return nil
+}
+
+// unguarded wants no enforcement on any switch port, before those that face an
+// end port get theirs: between switches every key has to pass.
+func (d *desired) unguarded(e *Engine) {
+	for _, n := range e.fabric.Switches() {
+		for i := 1; i < len(n.Ports); i++ {
+			d.tables.Port(&n.Ports[i]).Elements |= subnet.ElementEnforcement
+		}
+	}
+}
+
+func (d *desired) port(e *Engine, node ib.NodeGUID, num ib.PortNum) *subnet.DesiredPort {
+	return d.tables.Port(e.fabric.Node(node).Port(num))
+}
+
+func identities(ends []*subnet.Port, self *subnet.Port) []policy.EndPort {
+	out := make([]policy.EndPort, len(ends))
+	for i, p := range ends {
+		out[i] = policy.EndPort{
+			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+			Description: p.Node.Description, NodeType: p.Node.Type(), SM: p == self,
+		}
+	}
+	return out
+}
+
+func facts(ends []*subnet.Port) []partition.PortFacts {
+	out := make([]partition.PortFacts, len(ends))
+	for i, p := range ends {
+		out[i] = partition.PortFacts{
+			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+			Cap: p.PKeyCap(), Current: p.PKeys,
+		}
+		if q := p.Peer; q != nil && q.FacesEnd() {
+			info := &q.Node.Switch.Info
+			out[i].Facing = &partition.SwitchPortFacts{
+				SwitchGUID: q.Node.GUID(), PortNum: q.Num, Cap: q.PKeyCap(),
+				InboundCap: info.InboundEnforcementCap, OutboundCap: info.OutboundEnforcementCap,
+			}
+		}
+	}
+	return out
+}
+
+func (d *desired) routes(e *Engine, assigned []lid.Assignment) error {
+	to := make([]routing.Destination, len(assigned))
+	for i, a := range assigned {
+		to[i] = routing.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
+	}
+	tables, err := routing.Compute(e.fabric, to, e.config.Routing)
+	if err != nil {
+		return err
+	}
+	if len(tables.Islands) > 1 {
+		d.warnings = append(d.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))
+	}
+	if err := tables.Enter(e.fabric, d.tables); err != nil {
+		d.warnings = append(d.warnings, err.Error())
+	}
+	return nil
+}
+
+// remember keeps the LIDs of ports that are absent now: a node that comes back
+// finds its address.
+func (d *desired) remember(e *Engine, assigned []lid.Assignment) {
+	d.assigned.LIDs = maps.Clone(e.known.LIDs)
+	if d.assigned.LIDs == nil {
+		d.assigned.LIDs = make(map[ib.PortGUID]ib.LID, len(assigned))
+	}
+	for _, a := range assigned {
+		d.assigned.LIDs[a.Port.GUID] = a.LID
+	}
+}
+
+// settings wants the rest of PortInfo, the lanes, and the links Active.
+func (d *desired) settings(e *Engine, p *policy.Policy) {
+	qos.Enter(e.fabric, usedLevels(p), d.tables)
+	self := d.tables.Port(e.fabric.Self).Info.LID
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			port := &n.Ports[i]
+			want := d.tables.Port(port)
+			want.Activate = joined(port)
+			if !port.Reached || !port.IsEnd() {
+				continue
+			}
+			want.Elements |= subnet.ElementGIDPrefix | subnet.ElementMasterSMLID |
+				subnet.ElementMasterSMSL | subnet.ElementSubnetTimeOut
+			want.Info.GIDPrefix, want.Info.MasterSMLID = e.config.GIDPrefix, self
+			want.Info.MasterSMSL, want.Info.SubnetTimeOut = 0, subnetTimeOut
+			if e.config.MKey != 0 {
+				want.Elements |= subnet.ElementMKey | subnet.ElementMKeyProtectBits
+				want.Info.MKey, want.Info.MKeyProtectBits = e.config.MKey, mkeyProtectBits
+			}
+		}
+	}
+}
+
+// mkeyProtectBits hides the key from whoever does not know it and lets
+// everybody read the rest.
+const mkeyProtectBits = 1
+
+// joined reports whether p is one end of a link that can be brought up: both
+// ends are trained and answered.
+func joined(p *subnet.Port) bool {
+	q := p.Peer
+	return q != nil && p.Reached && q.Reached && p.IsUp() && q.IsUp()
+}
+
+// usedLevels lists the service levels that the policy puts traffic on. Level 0
+// is always used.
+func usedLevels(p *policy.Policy) []ib.SL {
+	levels := []ib.SL{0}
+	for i := range p.Partitions {
+		levels = append(levels, p.Partitions[i].SL)
+	}
+	slices.Sort(levels)
+	return slices.Compact(levels)
+}
+
+// usesLanes reports whether service levels apart from 0 are in use: without
+// them any mapping of levels to lanes will do, and is left alone.
+func usesLanes(p *policy.Policy) bool { return len(usedLevels(p)) > 1 }
+
+// result judges the fabric as the devices showed it.
+func (e *Engine) result(writes int) *Result {
+	r := &Result{
+		Counts: e.fabric.Count(), Partitions: e.desired.partitions,
+		Proof:  isolation.Prove(e.fabric, e.desired.allowed),
+		Writes: writes, Failures: e.failures, Faults: e.faults,
+	}
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !e.desired.tables.Port(p).Activate || p.Info.PortState == smp.PortActive {
+				continue
+			}
+			r.Inactive++
+		}
+	}
+	return r
+}
+
+// reportForgotten says once which elements devices accept and do not keep.
+func (e *Engine) reportForgotten() {
+	type tally struct {
+		ports   int
+		example *subnet.Port
+	}
+	byElements := map[subnet.Element]*tally{}
+	for p, elements := range e.run.Forgets() {
+		t := byElements[elements]
+		if t == nil {
+			t = &tally{example: p}
+			byElements[elements] = t
+		}
+		t.ports++
+		if p.Node.GUID() < t.example.Node.GUID() || p.Node == t.example.Node && p.Num < t.example.Num {
+			t.example = p
+		}
+	}
+	for _, elements := range slices.Sorted(maps.Keys(byElements)) {
+		t := byElements[elements]
+		e.emit(Forgotten{elements, t.ports, t.example.String()})
+	}
+}

@@ -1,0 +1,352 @@
+package sm
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/apply"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// Config is what an engine is told once.
+type Config struct {
+	// Limits bound the requests under way.
+	Limits transact.Limits
+	// GIDPrefix is the subnet prefix; 0 stands for ib.DefaultGIDPrefix.
+	GIDPrefix uint64
+	// LMC gives every CA and router port 2^LMC LIDs.
+	LMC ib.LMC
+	// Routing is the routing engine.
+	Routing routing.Engine
+	// MKey guards every port, and goes into every request; 0 for none.
+	MKey ib.MKey
+	// Priority and SMKey take part in the election among managers.
+	Priority uint8
+	SMKey    ib.SMKey
+	// SweepInterval is the time between light sweeps, DriftPeriod the time in
+	// which every table is read back at least once.
+	SweepInterval, DriftPeriod time.Duration
+	// Known is what an earlier run assigned.
+	Known Assigned
+}
+
+// Assigned is what has to stay the same from run to run.
+type Assigned struct {
+	LIDs  map[ib.PortGUID]ib.LID
+	PKeys map[string]ib.PKeyBase
+}
+
+// Default times between sweeps.
+const (
+	DefaultSweepInterval = 10 * time.Second
+	DefaultDriftPeriod   = 60 * time.Second
+)
+
+// minSweepGap is the least time between the end of one pass and a sweep of
+// the whole subnet, however many traps and changes ask for it.
+const minSweepGap = time.Second
+
+type state uint8
+
+const (
+	stateSweeping state = iota // reading the whole subnet
+	stateElecting              // asking other managers
+	stateApplying
+	stateWatching // idle between light sweeps
+	stateChecking // a light sweep
+	stateStandby  // another manager is master
+	stateRefused  // the first policy does not fit
+)
+
+// Engine is one subnet manager.
+type Engine struct {
+	config Config
+	policy *policy.Policy
+	window *transact.Window
+	state  state
+
+	discovery *sweep.Discovery
+	fabric    *subnet.Fabric
+	desired   *desired
+	run       *apply.Run
+	stage     string
+	known     Assigned
+
+	// settled tells that a policy stands on the subnet: from then on sweeps
+	// may clear PortStateChange, and a refused policy leaves the old one.
+	settled  bool
+	failures int
+	faults   int
+
+	outbox    []outgoing
+	observe   func(Event)
+	nextCheck time.Duration
+	checks    []check
+	cursor    int
+	resweep   string        // why the whole subnet has to be read again
+	sweepFrom time.Duration // no sweep of the whole subnet before this
+	newPolicy *policy.Policy
+}
+
+type outgoing struct {
+	smp  mad.SMP
+	dlid ib.LID
+}
+
+// New returns an engine that starts to sweep when it is first driven. observe
+// sees every event as it happens and must not call back; it may be nil.
+func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
+	if c.GIDPrefix == 0 {
+		c.GIDPrefix = ib.DefaultGIDPrefix
+	}
+	if c.SweepInterval == 0 {
+		c.SweepInterval = DefaultSweepInterval
+	}
+	if c.DriftPeriod == 0 {
+		c.DriftPeriod = DefaultDriftPeriod
+	}
+	if observe == nil {
+		observe = func(Event) {}
+	}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e.startSweep()
+	return e
+}
+
+// OnSend makes f see every request that leaves, retries included.
+func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend = f }
+
+// Settled reports whether the engine has nothing to do until time passes or
+// something arrives, and Fabric and Result tell what it came to.
+func (e *Engine) Settled() bool {
+	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused
+}
+
+// Fabric is the subnet as it was last read; nil before the first sweep ended.
+func (e *Engine) Fabric() *subnet.Fabric { return e.fabric }
+
+// Assigned is what the engine assigned, to be given to the next run.
+func (e *Engine) Assigned() Assigned { return e.known }
+
+// Counts is what the request window has done.
+func (e *Engine) Counts() transact.Counts { return e.window.Counts() }
+
+// SetPolicy replaces the policy. It takes effect at the next call that tells
+// the time, when the engine has nothing else under way, without another sweep
+// of the subnet. A policy that does not fit is refused (event Refused) and the
+// old one stays.
+func (e *Engine) SetPolicy(p *policy.Policy) { e.newPolicy = p }
+
+func (e *Engine) emit(ev Event) { e.observe(ev) }
+
+func (e *Engine) begin(phase string) { e.emit(PhaseBegun{phase}) }
+
+// Next gives out the next packet: answers to others first, then requests.
+func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	if len(e.outbox) > 0 {
+		*p = e.outbox[0].smp
+		dlid := e.outbox[0].dlid
+		e.outbox = e.outbox[1:]
+		return dlid, true
+	}
+	if !e.window.Next(now, p) {
+		return 0, false
+	}
+	return e.window.LIDOf(p), true
+}
+
+// Receive takes a packet: the answer to a request, a trap, or a question of
+// another manager.
+func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+	if p.Method == mad.MethodGetResp {
+		e.window.Receive(now, p)
+	} else {
+		e.receiveRequest(now, p, slid)
+	}
+	e.step(now)
+}
+
+// Lost takes back a request that nobody answered.
+func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
+	e.window.Lost(now, p)
+	e.step(now)
+}
+
+// Expire tells that time has passed.
+func (e *Engine) Expire(now time.Duration) {
+	e.window.Expire(now)
+	if (e.state == stateWatching || e.state == stateStandby) && now >= e.nextCheck {
+		e.startCheck()
+	}
+	e.step(now)
+}
+
+// Deadline is when Expire wants to be called.
+func (e *Engine) Deadline() (time.Duration, bool) {
+	due, ok := e.window.Deadline()
+	if e.state == stateWatching || e.state == stateStandby {
+		rest := e.nextCheck
+		if e.resweep != "" {
+			rest = min(rest, e.sweepFrom)
+		}
+		if !ok || rest < due {
+			return rest, true
+		}
+	}
+	return due, ok
+}
+
+// step goes on as far as it can without an answer.
+func (e *Engine) step(now time.Duration) {
+	for e.window.Idle() && e.advance(now) {
+	}
+}
+
+// advance takes the step that is due when every request has ended; false
+// means that there is none.
+func (e *Engine) advance(now time.Duration) bool {
+	switch e.state {
+	case stateSweeping:
+		if e.discovery.Advance() {
+			e.swept()
+		}
+	case stateElecting:
+		e.elected(now)
+	case stateApplying:
+		if e.run.Advance() {
+			e.applied(now)
+		} else if s := e.run.Stage(); s != e.stage {
+			e.stage = s
+			e.begin(s)
+		}
+	case stateChecking:
+		e.checked(now)
+	case stateWatching, stateRefused, stateStandby:
+		return e.attend(now)
+	}
+	return true
+}
+
+// attend looks for a reason to leave rest.
+func (e *Engine) attend(now time.Duration) bool {
+	switch {
+	case e.resweep != "" && now >= e.sweepFrom:
+		e.emit(Resweeping{e.resweep})
+		e.startSweep()
+	case e.newPolicy != nil && e.state == stateStandby:
+		e.policy, e.newPolicy = e.newPolicy, nil
+		return false
+	case e.newPolicy != nil:
+		e.pursue(now)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Engine) startSweep() {
+	e.state, e.resweep = stateSweeping, ""
+	e.begin(PhaseDiscover)
+	e.discovery = sweep.Discover(e.window, sweep.Options{
+		MKey: e.config.MKey, ClearChange: e.settled, Forwarding: true, QoS: usesLanes(e.policy),
+	})
+}
+
+// swept takes over what a sweep found.
+func (e *Engine) swept() {
+	old := e.fabric
+	e.fabric = e.discovery.Fabric()
+	for _, f := range e.discovery.Faults() {
+		e.emit(Met{f})
+	}
+	e.faults = len(e.discovery.Faults())
+	e.discovery = nil
+	e.emit(Found{e.fabric.Count()})
+	e.remember(old)
+	e.startElection()
+}
+
+// remember carries over what an earlier sweep taught about the devices.
+func (e *Engine) remember(old *subnet.Fabric) {
+	if old == nil {
+		return
+	}
+	for _, n := range old.Nodes {
+		same := e.fabric.Node(n.GUID())
+		if same == nil {
+			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") has gone"})
+			continue
+		}
+		for i := range min(len(n.Ports), len(same.Ports)) {
+			// A port that was down may have another firmware behind it.
+			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
+				same.Ports[i].Forgets = n.Ports[i].Forgets
+			}
+		}
+	}
+	for _, n := range e.fabric.Nodes {
+		if old.Node(n.GUID()) == nil {
+			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") is new"})
+		}
+	}
+}
+
+// pursue works out what the policy wants of the fabric as it was read, and
+// starts to write the difference.
+func (e *Engine) pursue(now time.Duration) {
+	e.begin(PhasePlan)
+	p := e.policy
+	if e.newPolicy != nil {
+		p, e.newPolicy = e.newPolicy, nil
+	}
+	want, err := e.desire(p)
+	if err != nil {
+		e.emit(Refused{err})
+		if e.settled {
+			e.rest(now, stateWatching)
+		} else {
+			e.rest(now, stateRefused)
+		}
+		return
+	}
+	for _, w := range want.warnings {
+		e.emit(Warned{w})
+	}
+	e.policy, e.desired, e.known = p, want, want.assigned
+	e.write(plan.Diff(e.fabric, want.tables))
+}
+
+func (e *Engine) write(p *plan.Plan) {
+	e.state, e.stage = stateApplying, ""
+	e.run = apply.Start(e.window, p, e.config.MKey, e.config.Limits.Window)
+}
+
+// applied judges what the devices showed.
+func (e *Engine) applied(now time.Duration) {
+	e.begin(PhaseProve)
+	e.settled = true
+	e.failures = len(e.run.Failures())
+	for _, f := range e.run.Failures() {
+		e.emit(Failed{f})
+	}
+	e.reportForgotten()
+	e.emit(Completed{e.result(e.run.Writes())})
+	e.run = nil
+	e.listChecks()
+	e.rest(now, stateWatching)
+}
+
+func (e *Engine) rest(now time.Duration, s state) {
+	e.state = s
+	e.nextCheck = now + e.config.SweepInterval
+	e.sweepFrom = now + minSweepGap
+	if s == stateWatching {
+		e.begin(PhaseWatch)
+	}
+}

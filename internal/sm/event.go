@@ -1,0 +1,132 @@
+package sm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/apply"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// Event is something that happened; String says it for people.
+type Event interface{ String() string }
+
+// PhaseBegun says what the engine is doing from now on.
+type PhaseBegun struct{ Phase string }
+
+// The phases of a pass. Phases of applying are named after their stages.
+const (
+	PhaseDiscover = "discover"
+	PhaseElect    = "other managers"
+	PhasePlan     = "plan"
+	PhaseProve    = "prove"
+	PhaseWatch    = "watch"
+)
+
+// Found is the size of the subnet that a sweep found.
+type Found struct{ Counts subnet.Counts }
+
+// Met is a place that a sweep could not use.
+type Met struct{ Fault sweep.Fault }
+
+// Warned is something odd that does not stop a pass.
+type Warned struct{ Text string }
+
+// Refused says why a pass wrote nothing: the policy does not fit, or
+// addresses or routes cannot be given.
+type Refused struct{ Err error }
+
+// Failed is a write that did not hold.
+type Failed struct{ Failure apply.Failure }
+
+// Forgotten lists elements that devices accept and do not keep.
+type Forgotten struct {
+	Elements subnet.Element
+	Ports    int    // how many ports forgot one of them
+	Example  string // one of the ports
+}
+
+// Deferred says that another manager is master and that nothing was written.
+type Deferred struct {
+	Master ib.PortGUID
+	Reason string
+}
+
+// Drifted is a table or setting that somebody else changed, and that is being
+// put right.
+type Drifted struct{ Op plan.Op }
+
+// Resweeping says what made the engine sweep the whole subnet again.
+type Resweeping struct{ Reason string }
+
+// Trapped is a trap that a device sent.
+type Trapped struct {
+	Number smp.TrapNumber
+	Issuer ib.LID
+}
+
+// Completed ends a pass.
+type Completed struct{ Result *Result }
+
+// Result is what a pass came to.
+type Result struct {
+	Counts     subnet.Counts
+	Partitions []Partition
+	Proof      *isolation.Proof
+	// Writes is the number of writes, read-backs not counted.
+	Writes int
+	// Failures counts the writes that did not hold, Faults the places that
+	// could not be used.
+	Failures, Faults int
+	// Inactive counts links that should be Active and are not.
+	Inactive int
+}
+
+// Partition is a partition as it stands.
+type Partition struct {
+	Name          string
+	PKey          ib.PKeyBase
+	Full, Limited int // members
+}
+
+// Reached reports whether the subnet is as the policy wants it.
+func (r *Result) Reached() bool { return r.Failures == 0 && r.Inactive == 0 }
+
+func (e PhaseBegun) String() string { return e.Phase }
+
+func (e Found) String() string {
+	c := e.Counts
+	return fmt.Sprintf("found %d switches, %d CAs, %d routers, %d links", c.Switches, c.CAs, c.Routers, c.Links)
+}
+
+func (e Met) String() string     { return e.Fault.Error() }
+func (e Warned) String() string  { return e.Text }
+func (e Refused) String() string { return "refused, nothing was written: " + e.Err.Error() }
+func (e Failed) String() string  { return e.Failure.Error() }
+
+func (e Forgotten) String() string {
+	return fmt.Sprintf("%d ports accept %s and forget it (%s, for one); it is not asked for again",
+		e.Ports, strings.Join(e.Elements.Names(), ", "), e.Example)
+}
+
+func (e Deferred) String() string {
+	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)
+}
+
+func (e Drifted) String() string {
+	return fmt.Sprintf("%s: %s (modifier 0x%08x) was changed by somebody else; putting it right",
+		e.Op.Port, smp.AttributeName(e.Op.Attribute), e.Op.Modifier)
+}
+
+func (e Resweeping) String() string { return "sweeping again: " + e.Reason }
+
+func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
+
+func (e Completed) String() string {
+	return fmt.Sprintf("done: %s", e.Result.Proof.Verdict)
+}

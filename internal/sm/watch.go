@@ -1,0 +1,196 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// check is one attribute block that light sweeps read back in turn.
+type check struct {
+	port      *subnet.Port
+	attribute mad.AttributeID
+	modifier  uint32
+}
+
+// listChecks lists everything that somebody else could change.
+func (e *Engine) listChecks() {
+	e.checks, e.cursor = e.checks[:0], 0
+	add := func(p *subnet.Port, a mad.AttributeID, modifier uint32) {
+		e.checks = append(e.checks, check{p, a, modifier})
+	}
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached {
+				continue
+			}
+			selector := ib.PortNum(0)
+			if n.Switch != nil {
+				selector = p.Num
+			}
+			add(p, smp.AttrPortInfo, uint32(selector))
+			if p.IsEnd() || p.FacesEnd() {
+				for block := range p.PKeyBlocks() {
+					add(p, smp.AttrPKeyTable, smp.PKeyModifier(selector, uint16(block)))
+				}
+			}
+			for in := range n.Ports { // in order of the input ports
+				if _, ok := p.SLToVL[ib.PortNum(in)]; ok {
+					add(p, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(ib.PortNum(in), selector))
+				}
+			}
+			for part := range p.VLArbitration {
+				add(p, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(part+1), selector))
+			}
+		}
+		if n.Switch == nil {
+			continue
+		}
+		for block := range n.Switch.LFTRead {
+			add(&n.Ports[0], smp.AttrLinearForwardingTable, uint32(block))
+		}
+		for block := range n.Switch.RFTRead {
+			add(&n.Ports[0], smp.AttrRandomForwardingTable, uint32(block))
+		}
+	}
+}
+
+// startCheck begins a light sweep: every switch is asked for changes, and the
+// next share of all tables is read back. A standby asks its master instead.
+func (e *Engine) startCheck() {
+	if e.state == stateStandby {
+		e.pollMaster()
+		return
+	}
+	e.state = stateChecking
+	for _, n := range e.fabric.Switches() {
+		p := &n.Ports[0]
+		e.reread(p, smp.AttrSwitchInfo, 0, func() {
+			if n.Switch.Info.PortStateChange {
+				e.wantSweep(p.String() + " reports a port state change")
+			}
+		})
+	}
+	share := len(e.checks)
+	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
+		share = (len(e.checks) + rounds - 1) / rounds
+	}
+	for range share {
+		c := e.checks[e.cursor]
+		e.cursor = (e.cursor + 1) % len(e.checks)
+		if c.attribute == smp.AttrPortInfo {
+			e.recheckPort(c)
+		} else {
+			e.reread(c.port, c.attribute, c.modifier, nil)
+		}
+	}
+}
+
+func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then func()) {
+	e.window.Do(transact.Request{
+		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+	}, func(r transact.Reply) {
+		err := r.Err
+		if err == nil {
+			err = p.Absorb(a, modifier, r.SMP.Data[:])
+		}
+		if err != nil {
+			p.Doubt(a, modifier)
+			e.wantSweep(fmt.Sprintf("%s: %s: %v", p, smp.AttributeName(a), err))
+			return
+		}
+		if then != nil {
+			then()
+		}
+	})
+}
+
+// recheckPort reads PortInfo again and looks for what calls for a sweep: a
+// link that came or went, and new capabilities.
+func (e *Engine) recheckPort(c check) {
+	before := c.port.Info
+	e.reread(c.port, c.attribute, c.modifier, func() {
+		now := &c.port.Info
+		switch {
+		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
+			e.wantSweep(c.port.String() + " has another CapabilityMask")
+		case now.PortState != before.PortState:
+			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.port, before.PortState, now.PortState))
+		}
+	})
+}
+
+// wantSweep keeps the first reason for reading the whole subnet again.
+func (e *Engine) wantSweep(reason string) {
+	if e.resweep == "" {
+		e.resweep = reason
+	}
+}
+
+// checked ends a light sweep: what differs from the desired tables now was
+// changed by somebody else.
+func (e *Engine) checked(now time.Duration) {
+	if e.resweep != "" {
+		e.rest(now, stateWatching)
+		return
+	}
+	p := plan.Diff(e.fabric, e.desired.tables)
+	if p.Len() == 0 {
+		e.state, e.nextCheck = stateWatching, now+e.config.SweepInterval
+		return
+	}
+	for _, s := range p.Stages {
+		for _, op := range s.Ops {
+			e.emit(Drifted{op})
+		}
+	}
+	e.write(p)
+}
+
+// receiveRequest takes what others ask of the manager, or tell it.
+func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
+	switch {
+	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
+		e.receiveTrap(p, slid)
+	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
+		e.receiveSMInfo(now, p, slid)
+	}
+}
+
+// receiveTrap answers a trap with TrapRepress, so that its sender stops, and
+// looks where it points.
+func (e *Engine) receiveTrap(p *mad.SMP, slid ib.LID) {
+	var n smp.Notice
+	if n.UnmarshalBinary(p.Data[:]) != nil {
+		return
+	}
+	reply := *p
+	reply.Method, reply.MKey = mad.MethodTrapRepress, e.config.MKey
+	e.answer(reply, slid)
+	if !n.IsGeneric {
+		return
+	}
+	number := n.TrapNumber
+	e.emit(Trapped{number, n.IssuerLID})
+	switch number {
+	case smp.TrapLinkStateChanged, smp.TrapLocalChange:
+		e.wantSweep(Trapped{number, n.IssuerLID}.String())
+	}
+}
+
+// outboxMax bounds the answers that wait to be sent: whoever asks faster than
+// they leave has to ask again.
+const outboxMax = 256
+
+func (e *Engine) answer(p mad.SMP, dlid ib.LID) {
+	if len(e.outbox) < outboxMax {
+		e.outbox = append(e.outbox, outgoing{p, dlid})
+	}
+}

@@ -1,0 +1,218 @@
+package transact
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+func limits() Limits {
+	return Limits{
+		Window: 32, Tries: 4, FirstTimeout: 100 * time.Millisecond,
+		MinTimeout: time.Microsecond, MaxTimeout: time.Second,
+	}
+}
+
+// drain takes every packet that may go out now.
+func drain(w *Window, now time.Duration) []mad.SMP {
+	var out []mad.SMP
+	var p mad.SMP
+	for w.Next(now, &p) {
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestRequestsEndOnceWithTheirAnswer(t *testing.T) {
+	w := NewWindow(limits())
+	ended := map[uint32]int{}
+	for i := range uint32(100) {
+		w.Do(Request{Path: mad.Path{1, 2}, Method: mad.MethodGet, Attribute: 0x15, Modifier: i}, func(r Reply) {
+			if r.Err != nil || r.SMP.AttributeModifier != i {
+				t.Errorf("request %d: err %v, answer %+v", i, r.Err, r.SMP)
+			}
+			ended[i]++
+		})
+	}
+	now := time.Duration(0)
+	for !w.Idle() {
+		sent := drain(w, now)
+		if len(sent) == 0 {
+			t.Fatal("nothing to send, not idle")
+		}
+		now += 10 * time.Microsecond
+		for _, p := range sent {
+			if p.HopCount != 2 || p.InitialPath[1] != 1 || p.InitialPath[2] != 2 || p.Class != mad.ClassSubnDirected {
+				t.Fatalf("bad directed route: %+v", p)
+			}
+			p.MakeResponse(mad.StatusOK)
+			w.Receive(now, &p)
+			if w.Receive(now, &p) {
+				t.Fatal("the same answer was taken twice")
+			}
+		}
+	}
+	for i := range uint32(100) {
+		if ended[i] != 1 {
+			t.Errorf("request %d ended %d times", i, ended[i])
+		}
+	}
+	if c := w.Counts(); c.Answered != 100 || c.Stray != 100 || c.Retried != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestUnansweredRequestIsRetriedWithBackoffThenFails(t *testing.T) {
+	w := NewWindow(limits())
+	var got error
+	w.Do(Request{LID: 7, Method: mad.MethodGet}, func(r Reply) { got = r.Err })
+	var sentAt []time.Duration
+	now := time.Duration(0)
+	for !w.Idle() {
+		for _, p := range drain(w, now) {
+			if w.LIDOf(&p) != 7 || p.Class != mad.ClassSubnLID {
+				t.Fatalf("sent %+v", p)
+			}
+			sentAt = append(sentAt, now)
+		}
+		due, ok := w.Deadline()
+		if !ok {
+			t.Fatal("no deadline with a request outstanding")
+		}
+		now = due
+		w.Expire(now)
+	}
+	if !errors.Is(got, ErrNoAnswer) {
+		t.Fatalf("ended with %v", got)
+	}
+	if len(sentAt) != 4 {
+		t.Fatalf("sent %d times, want 4", len(sentAt))
+	}
+	for i := 2; i < len(sentAt); i++ {
+		if sentAt[i]-sentAt[i-1] <= sentAt[i-1]-sentAt[i-2] {
+			t.Errorf("no backoff: sent at %v", sentAt)
+		}
+	}
+}
+
+func TestLateAnswerEndsARequestThatWaitsToBeSentAgain(t *testing.T) {
+	w := NewWindow(limits())
+	ends := 0
+	w.Do(Request{Method: mad.MethodGet}, func(r Reply) {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+		ends++
+	})
+	first := drain(w, 0)[0]
+	due, _ := w.Deadline()
+	w.Expire(due)
+	first.MakeResponse(mad.StatusOK)
+	w.Receive(due, &first)
+	if ends != 1 || len(drain(w, due)) != 0 || !w.Idle() {
+		t.Fatalf("ended %d times, idle %v", ends, w.Idle())
+	}
+}
+
+func TestStatusAndBusy(t *testing.T) {
+	w := NewWindow(limits())
+	var got error
+	w.Do(Request{Method: mad.MethodSet}, func(r Reply) { got = r.Err })
+	p := drain(w, 0)[0]
+	busy := p
+	busy.MakeResponse(mad.StatusBusy)
+	if !w.Receive(1, &busy) || w.Idle() {
+		t.Fatal("a busy agent's answer ended the request")
+	}
+	p.MakeResponse(mad.StatusInvalidField)
+	w.Receive(2, &p)
+	var status StatusError
+	if !errors.As(got, &status) || status.Status != mad.StatusInvalidField {
+		t.Fatalf("ended with %v", got)
+	}
+}
+
+func TestForeignAnswersAreIgnored(t *testing.T) {
+	w := NewWindow(limits())
+	w.Do(Request{Method: mad.MethodGet, Attribute: 0x11}, func(Reply) { t.Error("ended by a foreign answer") })
+	p := drain(w, 0)[0]
+	p.MakeResponse(mad.StatusOK)
+	for name, change := range map[string]func(*mad.SMP){
+		"transaction": func(p *mad.SMP) { p.TransactionID++ },
+		"slot":        func(p *mad.SMP) { p.TransactionID |= 1<<slotBits - 1 },
+		"attribute":   func(p *mad.SMP) { p.AttributeID++ },
+		"modifier":    func(p *mad.SMP) { p.AttributeModifier++ },
+	} {
+		q := p
+		change(&q)
+		if w.Receive(1, &q) {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// TestWindowAdapts drives a window over a lossy line with a fixed delay and
+// looks at how wide it opens.
+func TestWindowAdapts(t *testing.T) {
+	const seed = 7
+	widest := func(loss float64) (most int) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		w := NewWindow(limits())
+		left := 2000
+		for range left {
+			w.Do(Request{Method: mad.MethodGet}, func(r Reply) {
+				if r.Err == nil {
+					left--
+				}
+			})
+		}
+		type arrival struct {
+			at time.Duration
+			p  mad.SMP
+		}
+		var line []arrival
+		now := time.Duration(0)
+		for !w.Idle() {
+			for _, p := range drain(w, now) {
+				if rng.Float64() >= loss {
+					line = append(line, arrival{now + 20*time.Microsecond, p})
+				}
+			}
+			most = max(most, w.flying)
+			now += time.Microsecond
+			for len(line) > 0 && line[0].at <= now {
+				line[0].p.MakeResponse(mad.StatusOK)
+				w.Receive(now, &line[0].p)
+				line = line[1:]
+			}
+			w.Expire(now)
+		}
+		if left > 2 { // 0.05^4 of 2000 may fail
+			t.Errorf("seed %d: at loss %v %d requests failed", seed, loss, left)
+		}
+		return most
+	}
+	if got := widest(0); got != 32 {
+		t.Errorf("without loss the window opens to %d, want its limit 32", got)
+	}
+	w := NewWindow(limits())
+	now := time.Duration(0)
+	for range 64 {
+		w.Do(Request{LID: ib.LID(1), Method: mad.MethodGet}, func(Reply) {})
+	}
+	for range 40 { // nothing is ever answered
+		drain(w, now)
+		if due, ok := w.Deadline(); ok {
+			now = due
+		}
+		w.Expire(now)
+	}
+	if w.open != smallestOpen {
+		t.Errorf("with nothing answered the window is %v, want %d", w.open, smallestOpen)
+	}
+	widest(0.05)
+}

@@ -1,0 +1,207 @@
+package ibsim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/transact"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// Link is a place at one node of a simulator. One goroutine may use it.
+type Link struct {
+	control net.Conn
+	data    net.Conn
+	server  *net.UDPAddr // nil for a local simulator
+	id      uint32       // in the names of our sockets
+	client  uint32       // our number at the simulator
+	node    string
+	origin  time.Time
+}
+
+// Node is the name of the node that the link is attached to.
+func (l *Link) Node() string { return l.node }
+
+// windowLimit keeps the packets under way below what fits a socket buffer:
+// ibsim retries a full one in a busy loop, and never comes back to reading.
+const windowLimit = 128
+
+// Limits are those of a simulator that answers in microseconds and says at
+// once when nobody answers.
+func (l *Link) Limits() transact.Limits {
+	limits := transact.DefaultLimits()
+	limits.Window = windowLimit
+	limits.FirstTimeout = time.Second // the simulator may be busy with another client
+	limits.MinTimeout = 500 * time.Millisecond
+	limits.Tries = 4
+	return limits
+}
+
+// SetIsSM tells the simulator whether a subnet manager lives here: it then
+// forwards traps and SMInfo to this link.
+func (l *Link) SetIsSM(on bool) error {
+	payload := make([]byte, 4)
+	if on {
+		binary.NativeEndian.PutUint32(payload, 1)
+	}
+	_, err := l.ask(control{kind: controlSetIsSM, payload: payload})
+	if err != nil {
+		return fmt.Errorf("ibsim: setting IsSM at %s: %w", l.node, err)
+	}
+	return nil
+}
+
+// Close leaves the simulator, which keeps the place for somebody else.
+func (l *Link) Close() error {
+	_, err := l.ask(control{kind: controlDisconnect})
+	l.closeSockets()
+	return err
+}
+
+func (l *Link) closeSockets() {
+	for _, c := range []net.Conn{l.data, l.control} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+var _ transport.Link = (*Link)(nil)
+
+// longestNap bounds one wait for a packet, so that the end of a context is
+// noticed soon.
+const longestNap = 100 * time.Millisecond
+
+// Drive moves packets between the engine and the simulator.
+func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) error {
+	raw, err := l.data.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	p := pump{link: l, engine: e, raw: raw}
+	for !done() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.sendAll(); err != nil {
+			return fmt.Errorf("ibsim: sending: %w", err)
+		}
+		if err := p.receive(); err != nil {
+			return fmt.Errorf("ibsim: receiving: %w", err)
+		}
+		e.Expire(l.now())
+	}
+	return nil
+}
+
+func (l *Link) now() time.Duration { return time.Since(l.origin) }
+
+type pump struct {
+	link    *Link
+	engine  transport.Engine
+	raw     syscall.RawConn
+	smp     mad.SMP
+	buf     [packetSize + 1]byte
+	waking  time.Time // the read deadline that is set
+	started bool
+}
+
+func (p *pump) sendAll() error {
+	for {
+		dlid, ok := p.engine.Next(p.link.now(), &p.smp)
+		if !ok {
+			return nil
+		}
+		putPacketHeader(p.buf[:], dlid)
+		if err := p.smp.Encode((*[mad.Size]byte)(p.buf[packetHeader:])); err != nil {
+			return err
+		}
+		if _, err := p.link.data.Write(p.buf[:packetSize]); err != nil {
+			return err
+		}
+	}
+}
+
+// receive waits for a packet, until the engine's deadline at the latest, and
+// takes in all that have arrived.
+func (p *pump) receive() error {
+	now := time.Now()
+	nap := longestNap
+	if due, ok := p.engine.Deadline(); ok {
+		nap = min(max(due-p.link.now(), time.Millisecond), longestNap)
+	}
+	// Moving the deadline costs more than a packet: it may be up to one nap late.
+	if wake := now.Add(nap); p.waking.Before(now) || wake.Before(p.waking) || !p.started {
+		p.waking, p.started = wake, true
+		if err := p.link.data.SetReadDeadline(wake); err != nil {
+			return err
+		}
+	}
+	n, err := p.link.data.Read(p.buf[:])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.started = false
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.take(n)
+	err = p.raw.Read(func(fd uintptr) bool {
+		for {
+			n, err := syscall.Read(int(fd), p.buf[:])
+			if err != nil {
+				return true // nothing more to read; a real error shows at the next wait
+			}
+			p.take(n)
+			if !p.sendWaiting(int(fd)) {
+				return true
+			}
+		}
+	})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.started = false
+		return nil
+	}
+	return err
+}
+
+// sendWaiting answers a packet with the next one, while both are at hand.
+func (p *pump) sendWaiting(fd int) bool {
+	for {
+		dlid, ok := p.engine.Next(p.link.now(), &p.smp)
+		if !ok {
+			return true
+		}
+		putPacketHeader(p.buf[:], dlid)
+		if p.smp.Encode((*[mad.Size]byte)(p.buf[packetHeader:])) != nil {
+			return false
+		}
+		if _, err := syscall.Write(fd, p.buf[:packetSize]); err != nil {
+			// Taken for lost: the engine sends it again.
+			p.engine.Lost(p.link.now(), &p.smp)
+			return false
+		}
+	}
+}
+
+func (p *pump) take(n int) {
+	if n != packetSize {
+		return
+	}
+	if p.smp.UnmarshalBinary(p.buf[packetHeader:packetSize]) != nil {
+		return // a general management packet: no service of ours yet
+	}
+	now := p.link.now()
+	if packetStatus(p.buf[:]) == statusNoAnswer && !p.smp.Method.IsResponse() {
+		p.engine.Lost(now, &p.smp)
+		return
+	}
+	p.engine.Receive(now, &p.smp, packetSource(p.buf[:]))
+}

@@ -1,0 +1,43 @@
+// Package transport says how a subnet-management engine and a fabric meet:
+// the engine is a value that packets and time go into and packets come out of,
+// and a Link moves them. The links live in packages of their own: inproc for
+// the simulated fabric of this process, ibsim for a running ibsim.
+package transport
+
+import (
+	"context"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// Engine is what a link drives. Times count from the link's own origin and
+// never go back.
+type Engine interface {
+	// Next fills p with the next packet to send, and names its destination:
+	// the permissive LID for a directed route. It is called until it has none.
+	Next(now time.Duration, p *mad.SMP) (dlid ib.LID, ok bool)
+	// Receive takes a packet that arrived from slid.
+	Receive(now time.Duration, p *mad.SMP, slid ib.LID)
+	// Lost takes back a packet that the link knows nobody answered.
+	Lost(now time.Duration, p *mad.SMP)
+	// Expire tells that time has passed.
+	Expire(now time.Duration)
+	// Deadline is when Expire wants to be called; false for never.
+	Deadline() (time.Duration, bool)
+}
+
+// Link is a way to a fabric.
+type Link interface {
+	// Drive moves packets and time until done reports true, the context ends,
+	// or the link breaks. It may be called again.
+	Drive(ctx context.Context, e Engine, done func() bool) error
+	// SetIsSM tells the fabric whether a subnet manager lives at this port.
+	SetIsSM(on bool) error
+	// Limits are the request limits that suit this link.
+	Limits() transact.Limits
+	// Close leaves the fabric.
+	Close() error
+}
