@@ -72,7 +72,9 @@ type PortInfo struct {
 	LinkSpeedExtSupported               LinkSpeedExt    // 4 bits; read only
 	LinkSpeedExtEnabled                 LinkSpeedExt    // 5 bits
 
-	spare spare
+	// The bits that no field covers; a fabric has many PortInfos, so only
+	// their octets are kept.
+	spare34, spare52, spare56, spare63 byte
 }
 
 // UnmarshalBinary reads 64 octets.
@@ -117,9 +119,9 @@ func (p *PortInfo) unmarshalLink(data []byte) {
 	p.LinkRoundTripLatency = uint24(data[57:])
 	p.LinkSpeedExtActive, p.LinkSpeedExtSupported = LinkSpeedExt(data[62]>>4), LinkSpeedExt(data[62]&0x0F)
 	p.LinkSpeedExtEnabled = LinkSpeedExt(data[63] & 0x1F)
-	p.spare[34] = data[34] & 0x38
-	p.spare[56] = data[56] & 0x80
-	p.spare[63] = data[63] & 0xE0
+	p.spare34 = data[34] & 0x38
+	p.spare56 = data[56] & 0x80
+	p.spare63 = data[63] & 0xE0
 }
 
 // unmarshalLanes reads the packed octets 37 to 43 and 51 to 53.
@@ -139,7 +141,7 @@ func (p *PortInfo) unmarshalLanes(data []byte) {
 	p.SubnetTimeOut = ib.TimeValue(data[51] & 0x1F)
 	p.RespTimeValue = ib.TimeValue(data[52] & 0x1F)
 	p.LocalPhyErrors, p.OverrunErrors = data[53]>>4, data[53]&0x0F
-	p.spare[52] = data[52] & 0xE0
+	p.spare52 = data[52] & 0xE0
 }
 
 // check finds a field whose value does not fit.
@@ -182,7 +184,7 @@ func (p *PortInfo) Encode(dst *[mad.DataSize]byte) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	*dst = p.spare
+	*dst = [mad.DataSize]byte{34: p.spare34, 52: p.spare52, 56: p.spare56, 63: p.spare63}
 	binary.BigEndian.PutUint64(dst[0:], uint64(p.MKey))
 	binary.BigEndian.PutUint64(dst[8:], p.GIDPrefix)
 	binary.BigEndian.PutUint16(dst[16:], uint16(p.LID))

@@ -44,6 +44,7 @@ func (b *builder) open(p *subnet.Port) {
 
 func (b *builder) sw(name string, ports uint8) *subnet.Node {
 	n := b.node(ib.NodeSwitch, name, ports)
+	n.Switch.InfoRead = true
 	n.Switch.Info = smp.SwitchInfo{
 		LinearFDBCap: 0xBFFF, PartitionEnforcementCap: switchEntries,
 		InboundEnforcementCap: true, OutboundEnforcementCap: true,

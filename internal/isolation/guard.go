@@ -68,9 +68,7 @@ func guardOf(p *subnet.Port) guard {
 func guardAt(s *subnet.Port) guard {
 	g := guard{at: s}
 	info := &s.Node.Switch.Info
-	// Every switch has one of the two forwarding tables: without any, its
-	// SwitchInfo is the empty one of a switch that did not answer.
-	if info.LinearFDBCap == 0 && info.RandomFDBCap == 0 {
+	if !s.Node.Switch.InfoRead {
 		g.unread = append(g.unread, "SwitchInfo")
 	}
 	if !s.InfoRead {

@@ -85,7 +85,7 @@ func enforces(s *subnet.Port) bool {
 }
 
 func answered(s *subnet.Port) bool {
-	return s.InfoRead && (s.Node.Switch.Info.LinearFDBCap != 0 || s.Node.Switch.Info.RandomFDBCap != 0)
+	return s.InfoRead && s.Node.Switch.InfoRead
 }
 
 func ask(f *subnet.Fabric, allowed []Partition) *oracle {

@@ -235,9 +235,8 @@ func TestDroppedReads(t *testing.T) {
 	}
 	for _, leaf := range s.leaves {
 		unknown("SwitchInfo of "+leaf.Name(), func() func() {
-			info := leaf.Switch.Info
-			leaf.Switch.Info = smp.SwitchInfo{}
-			return func() { leaf.Switch.Info = info }
+			leaf.Switch.InfoRead = false
+			return func() { leaf.Switch.InfoRead = true }
 		})
 	}
 	check(t, s.f, s.allowed)
@@ -409,7 +408,7 @@ func spoil(r *rand.Rand, s *site, bases []ib.PKeyBase) {
 		// The tables stay as they were read, longer than they should be.
 		leaf.Switch.Info.PartitionEnforcementCap = 0
 	case kind == 13 && r.IntN(2) == 0:
-		leaf.Switch.Info = smp.SwitchInfo{}
+		leaf.Switch.InfoRead = false
 	case kind == 14 && end.Node.Switch == nil && r.IntN(2) == 0:
 		end.Reached = false
 	case kind == 15:

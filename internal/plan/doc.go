@@ -10,11 +10,14 @@
 //  1. the tables of enforcing switch ports lose what the policy takes away,
 //     and enforcement is turned on;
 //  2. end ports that no switch guards lose what the policy takes away;
-//  3. end ports get their new tables;
-//  4. switch ports get their new tables;
-//  5. addresses and link settings, and links from Initialize to Armed;
-//  6. forwarding, then lanes;
-//  7. links from Armed to Active, last, when everything that isolates stands.
+//  3. end ports behind an enforcing switch port get their new tables: what
+//     they gain their switch port still stops, and who goes from full to
+//     limited member does so before anybody gains a key;
+//  4. all other end ports get their new tables;
+//  5. switch ports get their new tables;
+//  6. addresses and link settings, and links from Initialize to Armed;
+//  7. forwarding, then lanes;
+//  8. links from Armed to Active, last, when everything that isolates stands.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,
 // not its content: Fill works out the octets when it is sent, from the

@@ -34,7 +34,8 @@ func (p *Plan) Fill(op Op) (Write, error) {
 		return p.fillPortInfo(op)
 	case smp.AttrSwitchInfo:
 		info := p.wantSwitchInfo(op.Port.Node)
-		info.PortStateChange = false
+		// Written as it was read: a one clears it, a zero leaves it.
+		info.PortStateChange = op.Port.Node.Switch.Info.PortStateChange
 		return encoded(Write{}, &info)
 	case smp.AttrLinearForwardingTable:
 		t := smp.LinearForwardingTable{Ports: lftBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}

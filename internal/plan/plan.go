@@ -15,7 +15,8 @@ const (
 	NarrowSwitch   Kind = iota // a switch port's P_Key table loses keys
 	Enforce                    // PortInfo of a switch port: enforcement on
 	NarrowEnd                  // an unguarded end port's P_Key table loses keys
-	EndKeys                    // an end port's P_Key table
+	GuardedEndKeys             // the P_Key table of an end port behind an enforcing switch port
+	EndKeys                    // the P_Key table of any other end port
 	SwitchKeys                 // a switch port's P_Key table
 	Settings                   // PortInfo: addresses, link settings, Initialize to Armed
 	Forwarding                 // a block of a forwarding table
@@ -63,6 +64,7 @@ var stages = []struct {
 }{
 	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
 	{"narrow end ports", []Kind{NarrowEnd}},
+	{"guarded end port keys", []Kind{GuardedEndKeys}},
 	{"end port keys", []Kind{EndKeys}},
 	{"switch port keys", []Kind{SwitchKeys}},
 	{"port settings", []Kind{Settings}},
@@ -136,7 +138,7 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 	case !guarded(port):
 		narrow, final = NarrowEnd, EndKeys
 	default:
-		narrow, final = EndKeys, EndKeys
+		narrow, final = GuardedEndKeys, GuardedEndKeys
 	}
 	for block := range port.PKeyBlocks() {
 		now, after := blockOf(port.PKeys, block), blockOf(want.PKeys, block)
@@ -271,9 +273,10 @@ func rftBlock(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp.
 }
 
 // wantSwitchInfo is SwitchInfo as it should be after the forwarding tables
-// were written. PortStateChange stays out of it: zero leaves it as it is.
+// were written.
 func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
 	want, info := &p.desired.Nodes[n.Index], n.Switch.Info
+	info.PortStateChange = false
 	if len(want.LFT) > 0 {
 		info.LinearFDBTop = ib.LID(len(want.LFT) - 1)
 	}
