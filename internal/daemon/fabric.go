@@ -4,14 +4,18 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/transport"
 	"github.com/ibwarden/ibwarden/internal/transport/ibsim"
+	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
 
 //go:embed demo.yaml
@@ -39,4 +43,55 @@ func Open(spec string, guid ib.PortGUID) (transport.Link, error) {
 	}
 	return nil, fmt.Errorf("--fabric %q: want sim, sim:FILE, sim:GENERATOR or ibsim[:SOCKNAME]", spec)
 }
-func openSim(rest string, guid ib.PortGUID) (transport.Link, error) { return nil, errors.New("wait") }
+
+// openSim makes a simulated fabric and attaches to it.
+func openSim(rest string, guid ib.PortGUID) (transport.Link, error) {
+	topology, err := simTopology(rest)
+	if err != nil {
+		return nil, err
+	}
+	f, err := fabricsim.New(topology, fabricsim.DefaultConfig())
+	if err != nil {
+		return nil, err
+	}
+	node, num := firstEndPort(topology)
+	if guid != 0 {
+		var ok bool
+		if node, num, ok = f.EndPort(guid); !ok {
+			return nil, fmt.Errorf("--guid: no port of this fabric has GUID %s", guid)
+		}
+	}
+	return inproc.New(f, node, num, true)
+}
+
+// simTopology finds the topology that follows "sim:": nothing for the
+// demonstration, a generator, or a file. What is both a generator's name and a
+// file is a file.
+func simTopology(rest string) (*netlist.Netlist, error) {
+	if rest == "" {
+		return netlist.Demo(), nil
+	}
+	data, err := os.ReadFile(rest)
+	if errors.Is(err, fs.ErrNotExist) {
+		generated, genErr := netlist.Generate(rest)
+		if genErr != nil {
+			return nil, fmt.Errorf("sim:%s: no such file, and no generator: %w", rest, genErr)
+		}
+		return generated, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	topology, _, err := netlist.Read(data, rest, nil)
+	return topology, err
+}
+
+// firstEndPort is where a client of ibsim that names no node attaches: the
+// first node, at port 0 of a switch and port 1 of anything else.
+func firstEndPort(l *netlist.Netlist) (ib.NodeGUID, ib.PortNum) {
+	n := l.Nodes[0]
+	if n.Type == ib.NodeSwitch {
+		return n.GUID, 0
+	}
+	return n.GUID, 1
+}

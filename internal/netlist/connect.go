@@ -17,7 +17,7 @@ func (r *reader) connect() {
 				continue
 			}
 			if err := r.cable(rec, l); err != nil {
-				r.faultAt(l.place, err)
+				r.faultAt(l.place, "%w", err)
 			}
 		}
 	}

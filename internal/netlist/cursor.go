@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// cursor reads one line from left to right. A method that fails leaves the
-// cursor where the fault is.
+// cursor reads one line from left to right. The first failure stays in err,
+// with pos where it is; after it, nothing more is read.
 type cursor struct {
 	text string
 	pos  int
+	err  error
 }
 
 // rest is what was not read yet.
@@ -29,15 +30,22 @@ func (c *cursor) peek() byte {
 // moved.
 func (c *cursor) skipBlanks() bool {
 	start := c.pos
-	for c.peek() == ' ' || c.peek() == '\t' {
+	for c.err == nil && (c.peek() == ' ' || c.peek() == '\t') {
 		c.pos++
 	}
 	return c.pos > start
 }
 
+// skipWord moves to the next blank or comment.
+func (c *cursor) skipWord() {
+	for c.peek() != 0 && c.peek() != ' ' && c.peek() != '\t' && c.peek() != '#' {
+		c.pos++
+	}
+}
+
 // accept reads s if it comes next.
 func (c *cursor) accept(s string) bool {
-	if !strings.HasPrefix(c.rest(), s) {
+	if c.err != nil || !strings.HasPrefix(c.rest(), s) {
 		return false
 	}
 	c.pos += len(s)
@@ -45,22 +53,28 @@ func (c *cursor) accept(s string) bool {
 }
 
 // expect reads s or fails.
-func (c *cursor) expect(s string) error {
+func (c *cursor) expect(s string) {
 	if !c.accept(s) {
-		return c.want(strconv.Quote(s))
+		c.want(strconv.Quote(s))
 	}
-	return nil
 }
 
-// want is the error that something else should come next.
-func (c *cursor) want(what string) error {
+// fail notes a failure at pos.
+func (c *cursor) fail(pos int, format string, args ...any) {
+	if c.err == nil {
+		c.pos, c.err = pos, fmt.Errorf(format, args...)
+	}
+}
+
+// want fails because something else should come next.
+func (c *cursor) want(what string) {
 	switch rest := strings.TrimLeft(c.rest(), " \t"); {
 	case rest == "":
-		return fmt.Errorf("the line ends here: want %s", what)
+		c.fail(c.pos, "the line ends here: want %s", what)
 	case len(rest) > 20:
-		return fmt.Errorf("%q...: want %s", rest[:20], what)
+		c.fail(c.pos, "%q...: want %s", rest[:20], what)
 	default:
-		return fmt.Errorf("%q: want %s", rest, what)
+		c.fail(c.pos, "%q: want %s", rest, what)
 	}
 }
 
@@ -74,21 +88,27 @@ func (c *cursor) word() string {
 }
 
 // number reads a number from lo to hi: base 16, base 10, or base 0 for the rule
-// of C (0x hexadecimal, 0 octal, else decimal). what names it in errors.
-func (c *cursor) number(what string, base int, lo, hi uint64) (uint64, error) {
+// of C (0x hexadecimal, 0 octal, else decimal). what names it in errors. It
+// returns 0 if it fails.
+func (c *cursor) number(what string, base int, lo, hi uint64) uint64 {
+	if c.err != nil {
+		return 0
+	}
 	start := c.pos
 	for isLetter(c.peek()) || isDigit(c.peek()) {
 		c.pos++
 	}
 	v, err := parseNumber(c.text[start:c.pos], base)
 	if err == nil && lo <= v && v <= hi {
-		return v, nil
+		return v
 	}
 	c.pos = start
 	if hi > math.MaxUint16 {
-		return 0, c.want(fmt.Sprintf("%s, 0x%x to 0x%x", what, lo, hi))
+		c.want(fmt.Sprintf("%s, 0x%x to 0x%x", what, lo, hi))
+	} else {
+		c.want(fmt.Sprintf("%s, %d to %d", what, lo, hi))
 	}
-	return 0, c.want(fmt.Sprintf("%s, %d to %d", what, lo, hi))
+	return 0
 }
 
 func parseNumber(digits string, base int) (uint64, error) {
@@ -104,23 +124,31 @@ func parseNumber(digits string, base int) (uint64, error) {
 	return strconv.ParseUint(digits, base, 64)
 }
 
-// quoted reads text in double quotes.
-func (c *cursor) quoted(what string) (string, error) {
-	c.skipBlanks()
-	if c.peek() != '"' {
-		return "", c.want(what + " in double quotes")
+// quoted reads text in double quotes. It returns "" if it fails.
+func (c *cursor) quoted(what string) string {
+	if c.skipBlanks(); c.peek() != '"' {
+		c.want(what + " in double quotes")
 	}
-	end := strings.IndexByte(c.text[c.pos+1:], '"')
-	if end < 0 {
-		return "", fmt.Errorf("%s without a closing double quote", what)
+	if c.err != nil {
+		return ""
 	}
-	s := c.text[c.pos+1 : c.pos+1+end]
+	start := c.pos + 1
+	length := strings.IndexByte(c.text[start:], '"')
+	if length < 0 {
+		c.fail(c.pos, "%s without a closing double quote", what)
+		return ""
+	}
+	s := c.text[start : start+length]
+	c.pos = start + length + 1
+	c.refuseControl(what, s, start)
+	return s
+}
+
+// refuseControl fails if s, which begins at start, has a control character.
+func (c *cursor) refuseControl(what, s string, start int) {
 	if i := strings.IndexFunc(s, isControl); i >= 0 {
-		c.pos += 1 + i
-		return "", fmt.Errorf("control character 0x%02x in %s", s[i], what)
+		c.fail(start+i, "control character 0x%02x in %s", s[i], what)
 	}
-	c.pos += end + 2
-	return s, nil
 }
 
 // seek moves to the value of key: after the next "key " that begins a word and

@@ -14,7 +14,9 @@
 //     number. "switchguid=N(P)" gives a switch's port GUID P.
 //   - The rate and the LID at the end of a router's port line count too.
 //   - Options (w=, s=, e=) are read before "#" only, not in comments.
-//   - "#id"[m]" with a blank before [m] means port m, not port 1.
+//   - Descriptions have up to 64 octets, not 63.
+//   - A blank between a remote id and its [port] makes no difference; ibsim
+//     takes port 1.
 //   - A record header that follows an unfinished record without a blank line is
 //     read; an alias may be used before it is declared; long lines are whole.
 //   - "do" lines are kept in Netlist.Commands and never run; "include" is refused

@@ -34,8 +34,9 @@ var generators = map[string]func(*params) (*builder, error){
 //	           as far as ports are left), routers (0), ca-ports (1 to 4, default 1)
 //
 // Hosts come first in the result, so that a client attaches to one. Node ids are
-// readable (L0, SP0, H0_0) and GUIDs are those that ibsim would give. The error
-// names every key that is unknown or out of range.
+// readable (L0, SP0, H0_0) and GUIDs are those that ibsim would give, but for
+// routers, which begin at 0x300000. The error names every key that is unknown or
+// out of range.
 func Generate(spec string) (*Netlist, error) {
 	name, rest, _ := strings.Cut(spec, ",")
 	generate := generators[name]
@@ -133,7 +134,15 @@ type builder struct {
 	err   error
 }
 
-func newBuilder() *builder { return &builder{guids: newGUIDSequence()} }
+// firstRouterGUID is where generated routers begin. ibsim begins at 0, which is
+// no GUID: OpenSM leaves such a node alone.
+const firstRouterGUID = 0x30_0000
+
+func newBuilder() *builder {
+	b := &builder{guids: newGUIDSequence()}
+	b.guids.set(ib.NodeRouter, firstRouterGUID)
+	return b
+}
 
 // add makes the next node of type t.
 func (b *builder) add(t ib.NodeType, ports int, format string, args ...any) *Node {

@@ -1,6 +1,7 @@
 package netlist
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,11 +14,11 @@ import (
 func checkConnected(t *testing.T, spec string, n *Netlist) {
 	t.Helper()
 	seen := map[*Node]bool{n.Nodes[0]: true}
-	for queue := n.Nodes[:1]; len(queue) > 0; queue = queue[1:] {
+	for queue := []*Node{n.Nodes[0]}; len(queue) > 0; queue = queue[1:] {
 		for _, port := range queue[0].Ports {
 			if port.Peer != nil && !seen[port.Peer] {
 				seen[port.Peer] = true
-				queue = append(queue[:1:1], append(queue[1:], port.Peer)...)
+				queue = append(queue, port.Peer)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func TestDragonflyGroups(t *testing.T) {
 func TestRandomVariety(t *testing.T) {
 	parallel, secondPort, noSecondPort, gaps := 0, 0, 0, 0
 	for seed := range 10 {
-		n := mustGenerate(t, "random,switches=5,hosts=15,ports=14,ca-ports=2,routers=2,extra=8,seed="+string(rune('0'+seed)))
+		n := mustGenerate(t, "random,switches=5,hosts=15,ports=14,ca-ports=2,routers=2,extra=8,seed="+fmt.Sprint(seed))
 		for _, node := range n.Nodes {
 			peers := make(map[*Node]int)
 			for p := 1; p <= node.NumPorts(); p++ {
@@ -175,6 +176,14 @@ func TestRandomVariety(t *testing.T) {
 	}
 }
 
+// TestRandomFull leaves no port free: every host and router still has a cable.
+func TestRandomFull(t *testing.T) {
+	for seed := range 20 {
+		spec := fmt.Sprintf("random,seed=%d,switches=4,ports=6,hosts=16,routers=2,ca-ports=4,extra=9", seed)
+		checkConnected(t, spec, mustGenerate(t, spec))
+	}
+}
+
 func TestGenerateErrors(t *testing.T) {
 	tests := []struct{ spec, want string }{
 		{"", `topology "": want fattree, torus, dragonfly or random, then key=value pairs after commas`},
@@ -189,7 +198,7 @@ func TestGenerateErrors(t *testing.T) {
 		{"fattree,", `topology fattree: radix: not given: want a whole number, 2 to 254`},
 		{"fattree,radix=", `topology fattree: radix: "": want a whole number, 2 to 254`},
 		{"torus,x=2", `topology torus: y: not given: want a whole number, 1 to 128`},
-		{"torus,x=128,y=128,z=128", `topology torus: makes 4194304 nodes with 18874368 ports: want at most 49152 and 1048576`},
+		{"torus,x=128,y=128,z=128", `topology torus: makes 4194304 nodes with 20971520 ports: want at most 49152 and 1048576`},
 		{"torus,x=2,y=2,hosts=251", `topology torus: hosts: "251": want a whole number, 1 to 250`},
 		{"dragonfly,groups=9,global=3", `topology dragonfly: groups: 9: want at most 7, one more than spines times global`},
 		{"dragonfly,groups=1024,spines=2", `topology dragonfly: global: 512 are needed by default: want at most 252 beside 2 leafs`},

@@ -100,8 +100,11 @@ func (n *Node) description() string { return cmp.Or(n.Description, n.ID) }
 // ActiveRate is the rate to which the link at port p trains. The second result
 // is false if there is no cable, or no rate common to its ends.
 func (n *Node) ActiveRate(p ib.PortNum) (Rates, bool) {
+	if int(p) >= len(n.Ports) {
+		return Rates{}, false
+	}
 	port := &n.Ports[p]
-	if port.Peer == nil {
+	if port.Peer == nil || int(port.PeerPort) >= len(port.Peer.Ports) {
 		return Rates{}, false
 	}
 	return port.Enabled.Active(port.Peer.Ports[port.PeerPort].Enabled)

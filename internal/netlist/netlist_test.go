@@ -160,3 +160,16 @@ func TestCanonical(t *testing.T) {
 		}
 	}
 }
+
+func TestActiveRateWithoutLink(t *testing.T) {
+	n, _ := mustRead(t, pair)
+	for p := range 255 {
+		if _, ok := n.Nodes[1].ActiveRate(ib.PortNum(p)); ok != (p == 2) {
+			t.Errorf("port %d has an active rate: %t", p, ok)
+		}
+	}
+	n.Nodes[0].Ports[1].PeerPort = 200
+	if rate, ok := n.Nodes[0].ActiveRate(1); ok {
+		t.Errorf("rate %v with a port that does not exist", rate)
+	}
+}

@@ -1,7 +1,6 @@
 package netlist
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,9 +18,9 @@ const (
 
 // random builds a connected fabric: a random tree of switches, hosts and routers
 // on random switches, and random further links between switches, some of them
-// parallel. All take random ports, so that the free ones lie between. Each port
-// of a host goes to another switch; every fourth or so but the first has no
-// cable.
+// parallel. All take random ports, so that the free ones lie between. The ports
+// of a host go to different switches; one in four beyond the first, and those
+// for which no port is left, have no cable.
 func random(p *params) (*builder, error) {
 	seed := p.number("seed", 1, 0, math.MaxInt)
 	switches := p.number("switches", 8, 1, maxRandomSwitches)
@@ -45,16 +44,25 @@ func random(p *params) (*builder, error) {
 	b := &randomBuilder{builder: newBuilder(), rng: rand.New(rand.NewPCG(uint64(seed), 0))}
 	b.tree(switches, ports)
 	for i := range hosts {
-		b.hostOn(b.add(ib.NodeCA, caPorts, "H%d", i))
+		b.cable(b.add(ib.NodeCA, caPorts, "H%d", i), 1)
 	}
 	for i := range routers {
-		r := b.add(ib.NodeRouter, routerPorts, "R%d", i)
-		b.linkTo(r, 1, b.pick(nil))
+		b.cable(b.add(ib.NodeRouter, routerPorts, "R%d", i), 1)
 	}
-	for i := 0; i < extra && len(b.open) > 1; i++ {
-		x := b.pick(nil)
-		y := b.pick([]*openSwitch{x})
-		b.linkTo(x.node, b.take(x), y)
+	for _, h := range b.nodes[ib.NodeCA] {
+		for p := 2; p <= caPorts; p++ {
+			if b.rng.IntN(4) > 0 {
+				b.cable(h, p)
+			}
+		}
+	}
+	for range extra {
+		if len(b.open) < 2 {
+			break
+		}
+		x := b.pick(func(*Node) bool { return true })
+		y := b.pick(func(n *Node) bool { return n != x.node })
+		b.link(x.node, b.take(x), y.node, b.take(y))
 	}
 	return b.builder, nil
 }
@@ -63,7 +71,7 @@ func random(p *params) (*builder, error) {
 type randomBuilder struct {
 	*builder
 	rng  *rand.Rand
-	open []*openSwitch // with free ports
+	open []*openSwitch // those with free ports
 }
 
 type openSwitch struct {
@@ -76,37 +84,28 @@ func (b *randomBuilder) tree(switches, ports int) {
 	for i := range switches {
 		s := &openSwitch{node: b.add(ib.NodeSwitch, ports, "S%d", i), free: b.rng.Perm(ports)}
 		if i > 0 {
-			b.linkTo(s.node, b.take(s), b.pick(nil))
+			b.cable(s.node, b.take(s))
 		}
 		b.open = append(b.open, s)
 	}
 }
 
-// hostOn cables a host's ports to different switches.
-func (b *randomBuilder) hostOn(h *Node) {
-	var used []*openSwitch
-	for p := 1; p <= h.NumPorts(); p++ {
-		if p > 1 && b.rng.IntN(4) == 0 {
-			continue
-		}
-		s := b.pick(used)
-		if s == nil {
-			return
-		}
-		used = append(used, s)
-		b.linkTo(h, p, s)
+// cable cables a port of n to a random switch to which no other port of n goes,
+// if one has a free port.
+func (b *randomBuilder) cable(n *Node, port int) {
+	s := b.pick(func(sw *Node) bool {
+		return !slices.ContainsFunc(n.Ports, func(p Port) bool { return p.Peer == sw })
+	})
+	if s != nil {
+		b.link(n, port, s.node, b.take(s))
 	}
 }
 
-// pick chooses a switch with a free port, but none of those excluded; nil if there
-// is none.
-func (b *randomBuilder) pick(excluded []*openSwitch) *openSwitch {
-	if len(b.open) == 0 {
-		return nil
-	}
-	start := b.rng.IntN(len(b.open))
+// pick chooses among the open switches that will do, nil if there is none.
+func (b *randomBuilder) pick(willDo func(*Node) bool) *openSwitch {
+	start := b.rng.IntN(max(len(b.open), 1))
 	for i := range b.open {
-		if s := b.open[(start+i)%len(b.open)]; !slices.Contains(excluded, s) {
+		if s := b.open[(start+i)%len(b.open)]; willDo(s.node) {
 			return s
 		}
 	}
@@ -121,15 +120,4 @@ func (b *randomBuilder) take(s *openSwitch) int {
 		b.open = slices.DeleteFunc(b.open, func(o *openSwitch) bool { return o == s })
 	}
 	return port
-}
-
-// linkTo cables a port of n to any free port of s.
-func (b *randomBuilder) linkTo(n *Node, port int, s *openSwitch) {
-	if s == nil {
-		if b.err == nil {
-			b.err = fmt.Errorf("no switch has a free port for %q", n.ID)
-		}
-		return
-	}
-	b.link(n, port, s.node, b.take(s))
 }

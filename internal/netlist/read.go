@@ -1,7 +1,6 @@
 package netlist
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -43,10 +42,10 @@ func Read(data []byte, name string, include Include) (*Netlist, []Warning, error
 	if !r.stopped {
 		r.at = Place{File: name, Line: 1, Column: 1}
 		if len(r.records) == 0 {
-			r.faultAt(r.at, errors.New("no node record: want at least one line that starts with Switch, Ca, Hca or Rt"))
+			r.faultAt(r.at, "no node record: want at least one line that starts with Switch, Ca, Hca or Rt")
 		}
 		r.connect()
-		r.netlist.check(func(i int, err error) { r.faultAt(r.records[i].place, err) })
+		r.netlist.check(func(i int, err error) { r.faultAt(r.records[i].place, "%w", err) })
 	}
 	if len(r.faults) > 0 {
 		return nil, r.warnings, r.faults
@@ -90,21 +89,16 @@ type record struct {
 	count int        // of lines seen, good or not
 }
 
-// stop ends reading at a limit, with a last fault.
-func (r *reader) stop(err error) {
-	if !r.stopped {
-		r.stopped = true
-		r.faults = append(r.faults, &Fault{r.at, err})
-	}
-}
-
-func (r *reader) faultAt(at Place, err error) {
-	if len(r.faults) >= MaxFaults {
-		r.at = at
-		r.stop(fmt.Errorf("more than %d faults: the rest is not listed", MaxFaults))
+// faultAt notes a fault. A fault too many ends reading.
+func (r *reader) faultAt(at Place, format string, args ...any) {
+	switch {
+	case r.stopped:
 		return
+	case len(r.faults) == MaxFaults:
+		r.stopped = true
+		format, args = "more than %d faults: the rest is not listed", []any{MaxFaults}
 	}
-	r.faults = append(r.faults, &Fault{at, err})
+	r.faults = append(r.faults, &Fault{at, fmt.Errorf(format, args...)})
 }
 
 func (r *reader) warnAt(at Place, format string, args ...any) {
@@ -120,10 +114,18 @@ func (r *reader) column(pos int) Place {
 	return at
 }
 
-func (r *reader) fault(c *cursor, err error) { r.faultAt(r.column(c.pos), err) }
-
 func (r *reader) warn(c *cursor, format string, args ...any) {
 	r.warnAt(r.column(c.pos), format, args...)
+}
+
+// failed notes a failure of c, if there is one, and lets it read on.
+func (r *reader) failed(c *cursor) bool {
+	if c.err == nil {
+		return false
+	}
+	r.faultAt(r.column(c.pos), "%w", c.err)
+	c.err = nil
+	return true
 }
 
 // file reads the lines of one file, r.at naming it.
@@ -134,7 +136,7 @@ func (r *reader) file(text string) {
 		r.at.Line++
 		r.at.Column = 1
 		if len(line) > MaxLine {
-			r.faultAt(r.column(MaxLine), fmt.Errorf("line of %d octets: want at most %d", len(line), MaxLine))
+			r.faultAt(r.column(MaxLine), "line of %d octets: want at most %d", len(line), MaxLine)
 			continue
 		}
 		r.line(&cursor{text: strings.TrimSuffix(line, "\r")})
@@ -152,16 +154,15 @@ func (r *reader) line(c *cursor) {
 	if c.peek() == '#' {
 		return // does not end a record
 	}
-	unfinished := r.open != nil && r.open.count < r.open.node.NumPorts()
 	switch {
 	case c.peek() == '[' || c.peek() == '@':
-		r.checkLength(c)
 		r.portLine(c)
 		return
 	case isIndentedPortLine(c.text):
-		r.faultAt(r.at, errors.New("blank before a port line: want [ in column 1"))
+		r.faultAt(r.at, "blank before a port line: want [ in column 1")
 		return
 	}
+	unfinished := r.open != nil && r.open.count < r.open.node.NumPorts()
 	r.open = nil
 	word := c.word()
 	if !slices.ContainsFunc(keywords, func(k string) bool { return strings.HasPrefix(word, k) }) {
@@ -173,10 +174,9 @@ func (r *reader) line(c *cursor) {
 	if unfinished {
 		r.warnAt(r.at, "no blank line ends the record before: ibsim ignores this line")
 	}
-	r.checkLength(c)
-	if err := r.keyword(word, c); err != nil {
-		r.fault(c, err)
-	}
+	r.warnIfLong(c)
+	r.keyword(word, c)
+	r.failed(c)
 }
 
 // isIndentedPortLine recognizes a port line that ibsim would pass over in silence.
@@ -185,14 +185,14 @@ func isIndentedPortLine(text string) bool {
 	return len(text) > 1 && text[0] == '[' && isDigit(text[1]) && strings.Contains(text, `"`)
 }
 
-func (r *reader) checkLength(c *cursor) {
+func (r *reader) warnIfLong(c *cursor) {
 	if len(c.text) > ibsimLine {
 		r.warnAt(r.column(ibsimLine), "line of %d octets: ibsim reads lines of at most %d", len(c.text), ibsimLine)
 	}
 }
 
 // keyword reads a line whose first word starts like a keyword.
-func (r *reader) keyword(word string, c *cursor) error {
+func (r *reader) keyword(word string, c *cursor) {
 	switch word {
 	case "Switch":
 		r.header(ib.NodeSwitch, c)
@@ -201,161 +201,128 @@ func (r *reader) keyword(word string, c *cursor) error {
 	case "Rt":
 		r.header(ib.NodeRouter, c)
 	case "switchguid", "switchguids":
-		return r.setGUID(ib.NodeSwitch, c)
+		r.setGUID(ib.NodeSwitch, c)
 	case "caguid", "caguids", "hcaguids":
-		return r.setGUID(ib.NodeCA, c)
+		r.setGUID(ib.NodeCA, c)
 	case "rtguid", "rtguids":
-		return r.setGUID(ib.NodeRouter, c)
+		r.setGUID(ib.NodeRouter, c)
 	case "vendid":
-		return setNumber(c, "a vendor id", 0, maxVendorID, &r.vendorID)
+		setNumber(c, "a vendor id", 0, maxVendorID, &r.vendorID)
 	case "devid":
-		return setNumber(c, "a device id", 0, math.MaxUint16, &r.deviceID)
+		setNumber(c, "a device id", 0, math.MaxUint16, &r.deviceID)
 	case "sysimgguid":
-		return setNumber(c, "a GUID", 0, math.MaxUint64, &r.systemImage)
+		setNumber(c, "a GUID", 0, math.MaxUint64, &r.systemImage)
 	case "width":
-		return setNumber(c, "a mask of link widths", 1, widthMask, &r.rates.Width)
+		setNumber(c, "a mask of link widths", 1, widthMask, &r.rates.Width)
 	case "speed":
-		return setNumber(c, "a mask of link speeds", 1, speedMask, &r.rates.Speed)
+		setNumber(c, "a mask of link speeds", 1, speedMask, &r.rates.Speed)
 	case "extspeed":
-		return setNumber(c, "a mask of extended link speeds", 0, extSpeedMask, &r.rates.ExtSpeed)
+		setNumber(c, "a mask of extended link speeds", 0, extSpeedMask, &r.rates.ExtSpeed)
 	case "module":
-		return r.setModule(c)
+		r.setModule(c)
 	case "include":
-		return r.includeLine(c)
+		r.includeLine(c)
 	case "pdebug":
 		// Asks ibsim's own parser for a trace.
 	case "do":
-		return r.command(c)
+		c.skipBlanks()
+		command := strings.TrimRight(c.rest(), " \t")
+		c.refuseControl("a command", command, c.pos)
+		r.netlist.Commands = append(r.netlist.Commands, strings.Clone(command))
 	default:
 		r.warnAt(r.at, "line starts with %q and is ignored: ibsim would take it for another keyword", word)
 	}
-	return nil
 }
 
 // assignment reads the = of a setting line.
-func assignment(c *cursor) error {
+func assignment(c *cursor) {
 	c.skipBlanks()
-	if err := c.expect("="); err != nil {
-		return err
+	c.expect("=")
+	c.skipBlanks()
+}
+
+// endOfSetting fails unless nothing but a comment follows a setting's value.
+func endOfSetting(c *cursor) {
+	if c.skipBlanks(); c.peek() != 0 && c.peek() != '#' {
+		c.want("the end of the line or a comment")
 	}
-	c.skipBlanks()
-	return nil
 }
 
 // setNumber reads "=number".
-func setNumber[T uint8 | uint16 | uint32 | uint64](c *cursor, what string, lo, hi uint64, to *T) error {
-	if err := assignment(c); err != nil {
-		return err
+func setNumber[T uint8 | uint16 | uint32 | uint64](c *cursor, what string, lo, hi uint64, to *T) {
+	assignment(c)
+	v := c.number(what, 0, lo, hi)
+	endOfSetting(c)
+	if c.err == nil {
+		*to = T(v)
 	}
-	v, err := c.number(what, 0, lo, hi)
-	if err != nil {
-		return err
-	}
-	if err := endOfSetting(c); err != nil {
-		return err
-	}
-	*to = T(v)
-	return nil
-}
-
-// endOfSetting checks that nothing but a comment follows a setting's value.
-func endOfSetting(c *cursor) error {
-	c.skipBlanks()
-	if c.peek() != 0 && c.peek() != '#' {
-		return c.want("the end of the line or a comment")
-	}
-	return nil
 }
 
 // setGUID reads "=GUID", "=GUID(port GUID)" or "+offset" for the next node of
 // type t.
-func (r *reader) setGUID(t ib.NodeType, c *cursor) error {
+func (r *reader) setGUID(t ib.NodeType, c *cursor) {
 	relative := c.accept("+")
 	if !relative {
-		if err := assignment(c); err != nil {
-			return err
-		}
+		assignment(c)
 	}
-	v, err := c.number("a GUID", 0, 0, math.MaxUint64)
-	if err != nil {
-		return err
-	}
-	portGUID, err := portGUIDIn(c)
-	if err != nil {
-		return err
-	}
-	if err := endOfSetting(c); err != nil {
-		return err
+	v := c.number("a GUID", 0, 0, math.MaxUint64)
+	portGUID := portGUIDIn(c)
+	endOfSetting(c)
+	switch {
+	case c.err != nil:
+		return
+	case relative:
+		r.guids.setRelative(t, v)
+	default:
+		r.guids.set(t, v)
 	}
 	if t == ib.NodeSwitch {
 		r.swPortGUID = portGUID
 	}
-	if relative {
-		r.guids.setRelative(t, v)
-	} else {
-		r.guids.set(t, v)
-	}
-	return nil
 }
 
 // portGUIDIn reads "(GUID)" in hexadecimal, if it comes next; else it returns 0.
-func portGUIDIn(c *cursor) (ib.PortGUID, error) {
+func portGUIDIn(c *cursor) ib.PortGUID {
 	if !c.accept("(") {
-		return 0, nil
+		return 0
 	}
-	guid, err := c.number("a port GUID", 16, 1, math.MaxUint64)
-	if err != nil {
-		return 0, err
-	}
-	return ib.PortGUID(guid), c.expect(")")
+	guid := c.number("a port GUID", 16, 1, math.MaxUint64)
+	c.expect(")")
+	return ib.PortGUID(guid)
 }
 
-// command keeps a command for ibsim's console.
-func (r *reader) command(c *cursor) error {
-	c.skipBlanks()
-	if i := strings.IndexFunc(c.rest(), isControl); i >= 0 {
-		c.pos += i
-		return fmt.Errorf("control character 0x%02x in a command", c.peek())
-	}
-	r.netlist.Commands = append(r.netlist.Commands, strings.Clone(strings.TrimRight(c.rest(), " ")))
-	return nil
-}
-
-func (r *reader) setModule(c *cursor) error {
-	if err := assignment(c); err != nil {
-		return err
-	}
+func (r *reader) setModule(c *cursor) {
+	assignment(c)
 	start := c.pos
-	name, err := c.quoted("a module name")
-	if err != nil {
-		return err
-	}
+	name := c.quoted("a module name")
 	if len(name) > MaxModule || strings.ContainsAny(name, "#@") {
-		c.pos = start
-		return c.want(fmt.Sprintf("a module name of up to %d octets without # and @", MaxModule))
+		c.fail(start, "module name %q: want up to %d octets without # and @", name, MaxModule)
 	}
-	r.module = strings.Clone(name)
-	return nil
+	if c.err == nil {
+		r.module = strings.Clone(name)
+	}
 }
 
-func (r *reader) includeLine(c *cursor) error {
-	name, err := c.quoted("a file name")
-	if err != nil {
-		return err
-	}
-	if r.include == nil {
-		return fmt.Errorf("include %q: included files are not read here: want all in one file", name)
-	}
-	if r.depth == MaxIncludeDepth {
-		return fmt.Errorf("include %q: want at most %d files deep", name, MaxIncludeDepth)
-	}
-	if r.includes == MaxIncludes {
-		r.stop(fmt.Errorf("include %q: want at most %d included files", name, MaxIncludes))
-		return nil
+func (r *reader) includeLine(c *cursor) {
+	name := c.quoted("a file name")
+	switch {
+	case c.err != nil:
+		return
+	case r.include == nil:
+		c.fail(c.pos, "include %q: included files are not read here: want all in one file", name)
+		return
+	case r.depth == MaxIncludeDepth:
+		c.fail(c.pos, "include %q: want at most %d files deep", name, MaxIncludeDepth)
+		return
+	case r.includes == MaxIncludes:
+		r.faultAt(r.column(c.pos), "include %q: want at most %d included files", name, MaxIncludes)
+		r.stopped = true
+		return
 	}
 	data, err := r.include(name)
 	if err != nil {
-		return fmt.Errorf("include %q: %w", name, err)
+		c.fail(c.pos, "include %q: %w", name, err)
+		return
 	}
 	r.includes++
 	outer := r.at
@@ -364,5 +331,4 @@ func (r *reader) includeLine(c *cursor) error {
 	r.file(string(data))
 	r.depth--
 	r.at = outer
-	return nil
 }

@@ -2,8 +2,7 @@ package netlist
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
+	"math"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -33,63 +32,48 @@ type aliasUse struct {
 // header reads the first line of a record from after its keyword:
 // ports "id" # description attributes.
 func (r *reader) header(t ib.NodeType, c *cursor) {
-	rec, err := r.record(t, c)
-	if err != nil {
-		r.fault(c, err)
-		// The port lines go to a node that is not part of the netlist.
-		rec = &record{
-			node:  &Node{Type: t, Ports: make([]Port, MaxPorts+1)},
-			lines: make([]portLine, MaxPorts+1),
-		}
-	}
-	r.open = rec
-}
-
-// record adds the node of a header.
-func (r *reader) record(t ib.NodeType, c *cursor) (*record, error) {
 	c.skipBlanks()
-	ports, err := c.number("the number of ports", 0, 1, MaxPorts)
-	if err != nil {
-		return nil, err
-	}
+	ports := c.number("the number of ports", 0, 1, MaxPorts)
 	c.skipBlanks()
 	start := c.pos
-	id, err := c.quoted("a node id")
-	if err != nil {
-		return nil, err
-	}
-	if id, err = r.qualify(id); err != nil {
-		c.pos = start
-		return nil, err
-	}
-	r.totalPorts += int(ports)
-	if len(r.records) == MaxNodes || r.totalPorts > MaxTotalPorts {
-		r.stopped = true
-		return nil, fmt.Errorf("one node too many: want at most %d nodes and %d ports", MaxNodes, MaxTotalPorts)
-	}
-	rec := &record{
-		place: r.at,
-		node:  r.node(t, id, ib.PortNum(ports)),
-		lines: make([]portLine, ports+1),
-	}
-	r.attributes(rec.node, c)
-	r.records = append(r.records, rec)
-	r.netlist.Nodes = append(r.netlist.Nodes, rec.node)
-	if r.byID[rec.node.ID] == nil {
-		r.byID[rec.node.ID] = rec
-	}
-	return rec, nil
-}
-
-// qualify puts the module's name before a node id.
-func (r *reader) qualify(id string) (string, error) {
+	id := c.quoted("a node id")
 	if strings.ContainsAny(id, "#@") {
-		return "", fmt.Errorf("node id %q: want no # or @ in it", id)
+		c.fail(start, "node id %q: want no # or @ in it", id)
 	}
 	if r.module != "" {
 		id = r.module + "#" + id
 	}
-	return id, checkID(id)
+	if err := checkID(id); err != nil {
+		c.fail(start, "%w", err)
+	}
+	if r.failed(c) {
+		// The port lines go to a node that is not part of the netlist.
+		r.open = &record{
+			node:  &Node{Type: t, Ports: make([]Port, MaxPorts+1)},
+			lines: make([]portLine, MaxPorts+1),
+		}
+		return
+	}
+	r.totalPorts += int(ports)
+	if len(r.records) == MaxNodes || r.totalPorts > MaxTotalPorts {
+		r.faultAt(r.at, "one node too many: want at most %d nodes and %d ports", MaxNodes, MaxTotalPorts)
+		r.stopped = true
+		return
+	}
+	r.open = &record{
+		place: r.at,
+		node:  r.node(t, id, ib.PortNum(ports)),
+		lines: make([]portLine, ports+1),
+	}
+	if r.open.node.GUID == 0 {
+		r.warnAt(r.at, "node GUID 0, which some subnet managers do not manage: want a line before it like rtguid=0x300000")
+	}
+	r.attributes(r.open.node, c)
+	r.records = append(r.records, r.open)
+	r.netlist.Nodes = append(r.netlist.Nodes, r.open.node)
+	if r.byID[id] == nil {
+		r.byID[r.open.node.ID] = r.open
+	}
 }
 
 // node makes a node with what the settings say about it.
@@ -126,16 +110,16 @@ func (r *reader) attributes(n *Node, c *cursor) {
 // begin.
 func (r *reader) description(n *Node, c *cursor) {
 	c.skipBlanks()
-	start := c.pos
-	var text string
-	if rest := c.rest(); c.accept(`"`) && strings.Contains(c.rest(), `"`) {
-		text, _, _ = strings.Cut(rest[1:], `"`)
-		c.pos += len(text) + 1
+	isQuoted := c.accept(`"`)
+	start, text := c.pos, c.rest()
+	end := strings.IndexByte(text, '"')
+	if isQuoted && end >= 0 {
+		text = text[:end]
+		c.pos += end + 1
 	} else {
-		if c.pos > start {
+		if isQuoted {
 			r.warn(c, "description without a closing double quote")
 		}
-		text = c.rest()
 		for _, key := range []string{" enhanced port ", " base port ", " lid ", " lmc "} {
 			if i := strings.Index(text, key); i >= 0 {
 				text = text[:i]
@@ -145,55 +129,51 @@ func (r *reader) description(n *Node, c *cursor) {
 		c.pos += len(text)
 		text = strings.TrimRight(text, " \t")
 	}
-	if i := strings.IndexFunc(text, isControl); i >= 0 {
-		r.faultAt(r.column(start), fmt.Errorf("control character 0x%02x in a description", text[i]))
-		return
-	}
 	if len(text) > MaxDescription {
 		r.warnAt(r.column(start), "description of %d octets: cut to %d", len(text), MaxDescription)
 		text = text[:MaxDescription]
 	}
-	if text != "" {
+	if c.refuseControl("a description", text, start); !r.failed(c) && text != "" {
 		n.Description = strings.Clone(text)
 	}
 }
 
 // address reads the LID and LMC that the rest of a line presets.
-func (r *reader) address(p *Port, lid cursor) {
-	lmc := lid
-	if lid.seek("lid") {
-		v, err := lid.number("a LID", 0, 0, uint64(ib.LIDUnicastMax))
-		if err != nil {
-			r.warn(&lid, "%v: no LID is preset", err)
-		}
-		p.LID = ib.LID(v)
+func (r *reader) address(p *Port, c cursor) {
+	p.LID = ib.LID(r.preset(c, "LID", uint64(ib.LIDUnicastMax)))
+	p.LMC = ib.LMC(r.preset(c, "LMC", uint64(ib.LMCMax)))
+}
+
+// preset reads one value that the rest of a line presets, 0 if there is none.
+func (r *reader) preset(c cursor, name string, limit uint64) uint64 {
+	if !c.seek(strings.ToLower(name)) {
+		return 0
 	}
-	if lmc.seek("lmc") {
-		v, err := lmc.number("an LMC", 0, 0, uint64(ib.LMCMax))
-		if err != nil {
-			r.warn(&lmc, "%v: no LMC is preset", err)
-		}
-		p.LMC = ib.LMC(v)
+	v := c.number("the "+name, 0, 0, limit)
+	if c.err != nil {
+		r.warn(&c, "%v: none is preset", c.err)
 	}
+	return v
 }
 
 // portLine reads a line of a record:
 // [port](GUID) "remote id"[remote port](GUID) options # comment.
 func (r *reader) portLine(c *cursor) {
+	r.warnIfLong(c)
 	if r.open == nil {
-		r.fault(c, errors.New("port line outside a node record: want it below its Switch, Ca, Hca or Rt line, without a blank line between"))
+		r.faultAt(r.at, "port line outside a node record: want it below its Switch, Ca, Hca or Rt line, without a blank line between")
 		return
 	}
 	rec := r.open
 	rec.count++
 	line := portLine{place: r.at, isAlias: c.accept("@")}
-	if err := r.ends(rec, &line, c); err != nil {
-		r.fault(c, err)
+	r.ends(rec, &line, c)
+	if r.failed(c) {
 		return
 	}
 	l := &rec.lines[line.port]
 	if l.isListed() {
-		r.faultAt(r.at, fmt.Errorf("port %d is listed twice, first at %v", l.port, l.place))
+		r.faultAt(r.at, "port %d is listed twice, first at %v", l.port, l.place)
 		return
 	}
 	*l = line
@@ -206,58 +186,41 @@ func (r *reader) portLine(c *cursor) {
 }
 
 // ends reads both ends of a port line.
-func (r *reader) ends(rec *record, l *portLine, c *cursor) error {
-	port, guid, err := endIn(c, rec.node.NumPorts())
-	if err != nil {
-		return err
-	}
-	l.port = port
+func (r *reader) ends(rec *record, l *portLine, c *cursor) {
+	var guid ib.PortGUID
+	l.port, guid = endIn(c, rec.node.NumPorts())
 	if l.hasGUID = guid != 0 && rec.node.Type != ib.NodeSwitch; l.hasGUID {
-		rec.node.Ports[port].GUID = guid
+		rec.node.Ports[l.port].GUID = guid
 	}
-	if l.remote, err = c.quoted("a remote node id"); err != nil {
-		return err
-	}
-	if l.isAlias {
-		return nil
+	l.remote = c.quoted("a remote node id")
+	if l.isAlias || c.err != nil {
+		return
 	}
 	l.remote, l.remotePort = r.expand(l.remote), 1
 	before := *c
-	if c.skipBlanks() && c.peek() == '[' {
+	moved := c.skipBlanks()
+	if c.peek() != '[' {
+		*c = before
+		return
+	}
+	if moved {
 		r.warn(c, "blank before the remote port: ibsim takes port 1")
 	}
-	if c.peek() == '[' {
-		l.remotePort, l.remoteGUID, err = endIn(c, MaxPorts)
-		return err
-	}
-	*c = before
-	return nil
+	l.remotePort, l.remoteGUID = endIn(c, MaxPorts)
 }
 
 // endIn reads [port](GUID), the port from 1 to limit, the GUID 0 if there is
 // none. ibnetdiscover writes the number on a chassis as [ext N] between them.
-func endIn(c *cursor, limit int) (ib.PortNum, ib.PortGUID, error) {
-	if err := c.expect("["); err != nil {
-		return 0, 0, err
-	}
-	port, err := c.number("a port number", 10, 1, uint64(limit))
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := c.expect("]"); err != nil {
-		return 0, 0, err
-	}
+func endIn(c *cursor, limit int) (ib.PortNum, ib.PortGUID) {
+	c.expect("[")
+	port := c.number("a port number", 10, 1, uint64(limit))
+	c.expect("]")
 	if c.accept("[ext ") {
-		if _, err := c.number("an external port number", 10, 0, MaxPorts+1); err != nil {
-			return 0, 0, err
-		}
-		if err := c.expect("]"); err != nil {
-			return 0, 0, err
-		}
+		c.number("an external port number", 10, 0, math.MaxUint8)
+		c.expect("]")
 	}
 	c.skipBlanks()
-	guid, err := portGUIDIn(c)
-	return ib.PortNum(port), guid, err
+	return ib.PortNum(port), portGUIDIn(c)
 }
 
 // expand gives a remote id its module, unless it names one.
@@ -273,20 +236,18 @@ func (r *reader) expand(id string) string {
 
 // alias enters the name that an alias line gives to its port.
 func (r *reader) alias(rec *record, l *portLine) {
-	if strings.ContainsAny(l.remote, "#@") {
-		r.faultAt(l.place, fmt.Errorf("alias %q: want no # or @ in it", l.remote))
-		return
-	}
 	name := r.module + "@" + l.remote
-	if len(name) > MaxAlias {
-		r.faultAt(l.place, fmt.Errorf("alias %q: want at most %d octets with the module", name, MaxAlias))
-		return
+	first, again := r.aliases[name]
+	switch {
+	case strings.ContainsAny(l.remote, "#@"):
+		r.faultAt(l.place, "alias %q: want no # or @ in it", l.remote)
+	case len(name) > MaxAlias:
+		r.faultAt(l.place, "alias %q: want at most %d octets with the module", name, MaxAlias)
+	case again:
+		r.faultAt(l.place, "alias %q is given twice, first at %v", name, first.line.place)
+	default:
+		r.aliases[name] = aliasUse{rec, l}
 	}
-	if first, ok := r.aliases[name]; ok {
-		r.faultAt(l.place, fmt.Errorf("alias %q is given twice, first at %v", name, first.line.place))
-		return
-	}
-	r.aliases[name] = aliasUse{rec, l}
 }
 
 // options reads w=, s= and e= before the comment of a port line.
@@ -300,46 +261,31 @@ func (r *reader) options(p *Port, c *cursor) {
 		start := *c
 		key := c.word()
 		if !c.accept("=") {
-			r.warn(&start, "%v", start.want("an option, w=, s= or e=, or a comment"))
-			c.pos = start.pos
-			skipWord(c)
+			start.want("an option, w=, s= or e=, or a comment")
+			r.warn(&start, "%v", start.err)
+			c.skipWord()
 			continue
 		}
-		if err := option(p, key, c); err != nil {
-			r.fault(c, err)
-			skipWord(c)
+		option(p, key, c)
+		if r.failed(c) {
+			c.skipWord()
 		}
-	}
-}
-
-func skipWord(c *cursor) {
-	for c.peek() != 0 && c.peek() != ' ' && c.peek() != '\t' && c.peek() != '#' {
-		c.pos++
 	}
 }
 
 // option reads the value of one option.
-func option(p *Port, key string, c *cursor) error {
-	var v uint64
-	var err error
+func option(p *Port, key string, c *cursor) {
 	switch key {
 	case "w":
-		if v, err = c.number("a mask of link widths", 0, 1, widthMask); err == nil {
-			p.Enabled.Width = uint8(v)
-		}
+		p.Enabled.Width = uint8(c.number("a mask of link widths", 0, 1, widthMask))
 	case "s":
-		if v, err = c.number("a mask of link speeds", 0, 0, speedMask); err == nil {
-			// ibsim means QDR by 0.
-			p.Enabled.Speed = cmp.Or(uint8(v), SpeedQDR)
-		}
+		// ibsim means QDR by 0.
+		p.Enabled.Speed = cmp.Or(uint8(c.number("a mask of link speeds", 0, 0, speedMask)), SpeedQDR)
 	case "e":
-		if v, err = c.number("a mask of extended link speeds", 0, 0, extSpeedMask); err == nil {
-			p.Enabled.ExtSpeed = uint8(v)
-		}
+		p.Enabled.ExtSpeed = uint8(c.number("a mask of extended link speeds", 0, 0, extSpeedMask))
 	default:
-		err = fmt.Errorf("option %q is unknown: want w, s or e", key)
+		c.fail(c.pos, "option %q is unknown: want w, s or e", key)
 	}
-	return err
 }
 
 // tail reads what ibnetdiscover writes at the end of a port line: a CA's own

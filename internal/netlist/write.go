@@ -142,14 +142,15 @@ func writePort(out io.Writer, n *Node, p int, peer string) {
 		fmt.Fprintf(out, "(%x)", uint64(port.GUID))
 	}
 	fmt.Fprintf(out, "\t\"%s\"[%d]", peer, port.PeerPort)
-	if r := port.Enabled; r.Width != DefaultRates.Width {
-		fmt.Fprintf(out, " w=%d", r.Width)
+	enabled := port.Enabled
+	if enabled.Width != DefaultRates.Width {
+		fmt.Fprintf(out, " w=%d", enabled.Width)
 	}
-	if r := port.Enabled; r.Speed != DefaultRates.Speed {
-		fmt.Fprintf(out, " s=%d", r.Speed)
+	if enabled.Speed != DefaultRates.Speed {
+		fmt.Fprintf(out, " s=%d", enabled.Speed)
 	}
-	if r := port.Enabled; r.ExtSpeed != DefaultRates.ExtSpeed {
-		fmt.Fprintf(out, " e=%d", r.ExtSpeed)
+	if enabled.ExtSpeed != DefaultRates.ExtSpeed {
+		fmt.Fprintf(out, " e=%d", enabled.ExtSpeed)
 	}
 	if lid := preset(port); lid != "" {
 		fmt.Fprintf(out, " #%s", lid)

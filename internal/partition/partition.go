@@ -2,6 +2,7 @@ package partition
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -142,9 +143,13 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// Compile computes the tables. The error is an *Error: the policy does not fit
-// the fabric, and nothing of it should be applied.
+// Compile computes the tables. The error, when there is a resolution, is an
+// *Error: the policy does not fit the fabric, and nothing of it should be
+// applied.
 func Compile(in Input) (Output, error) {
+	if in.Resolution == nil {
+		return Output{}, errors.New("no resolved policy to compile")
+	}
 	c := compiler{in: in}
 	c.ports = slices.SortedStableFunc(slices.Values(in.Ports), comparePorts)
 	c.collectKeys()

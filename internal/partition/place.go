@@ -100,7 +100,7 @@ func (p *placement) fill(tableCap int) Table {
 			put(p.at[n], k.PKey)
 		}
 	}
-	gap := 1
+	gap := 0
 	for n, k := range p.keys {
 		switch {
 		case p.at[n] != noEntry:

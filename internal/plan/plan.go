@@ -289,21 +289,7 @@ func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
 func (p *Plan) diffLanes(port *subnet.Port, add addFunc) {
 	want := p.desired.Port(port)
 	if want.SLToVL != nil {
-		if port.Node.Switch == nil {
-			if have, ok := port.SLToVL[0]; !ok || have != *want.SLToVL {
-				add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
-			}
-		} else {
-			for in := range port.Node.Ports {
-				q := ib.PortNum(in)
-				if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
-					continue
-				}
-				if have, ok := port.SLToVL[q]; !ok || have != *want.SLToVL {
-					add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(q, port.Num))
-				}
-			}
-		}
+		diffSLToVL(port, want.SLToVL, add)
 	}
 	selector := ib.PortNum(0)
 	if port.Node.Switch != nil {
@@ -314,5 +300,31 @@ func (p *Plan) diffLanes(port *subnet.Port, add addFunc) {
 			continue
 		}
 		add(Lanes, port, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(i+1), selector))
+	}
+}
+
+// diffSLToVL wants one mapping for every port that packets can come in by; a
+// switch that can takes it in a single write.
+func diffSLToVL(port *subnet.Port, want *smp.SLToVLMappingTable, add addFunc) {
+	if port.Node.Switch == nil {
+		if have, ok := port.SLToVL[0]; !ok || have != *want {
+			add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
+		}
+		return
+	}
+	atOnce := port.Node.Switch.Info.OptimizedSLToVLMappingProgramming&1 != 0
+	for in := range port.Node.Ports {
+		q := ib.PortNum(in)
+		if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
+			continue
+		}
+		if have, ok := port.SLToVL[q]; ok && have == *want {
+			continue
+		}
+		if atOnce {
+			add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLTarget{Out: port.Num, AllInputs: true}.Modifier())
+			return
+		}
+		add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(q, port.Num))
 	}
 }

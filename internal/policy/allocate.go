@@ -41,7 +41,7 @@ func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBas
 	for _, base := range previous {
 		had[base] = true
 	}
-	unused, any := ib.PKeyBase(1), ib.PKeyBase(1)
+	unused, free := ib.PKeyBase(1), ib.PKeyBase(1)
 	for _, part := range p.Partitions {
 		if _, done := given[part.Name]; part.PKey != 0 || done {
 			continue
@@ -51,10 +51,10 @@ func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBas
 		}
 		base := unused
 		if base > ib.PKeyBaseMax {
-			for any <= ib.PKeyBaseMax && taken[any] != "" {
-				any++
+			for free <= ib.PKeyBaseMax && taken[free] != "" {
+				free++
 			}
-			if base = any; base > ib.PKeyBaseMax {
+			if base = free; base > ib.PKeyBaseMax {
 				return nil, fmt.Errorf("partition %q: no P_Key is left, all %d are in use", part.Name, ib.PKeyBaseMax)
 			}
 		}

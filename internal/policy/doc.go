@@ -1,11 +1,10 @@
-// Package policy says who belongs to which partition, and how that is written
-// down.
+// Package policy says who belongs to which partition.
 //
-// In: a policy file, in our own YAML (ReadYAML) or in OpenSM's partitions.conf
-// (ReadPartitionsConf); Read tells them apart. Out: a *Policy, or an *Error
-// that lists every fault found with its line and column. A file with any fault
-// is refused whole: there is no policy from half a file, and none from an
-// empty one. What is odd but certain in meaning stands in Policy.Warnings.
+// A Policy is what one file says, as read by partitionsconf (OpenSM's
+// partitions.conf), policyyaml (our own format) or policyfile (either). Those
+// readers return a *Policy, or an *Error that lists every fault found with its
+// place; a file with any fault is refused whole, and so is an empty one. What
+// is odd but certain in meaning stands in Policy.Warnings.
 //
 // Allocate gives a number to each partition that states none; the answer is
 // a pure function of the policy and of the numbers given before. Resolve turns
@@ -24,8 +23,4 @@
 // A node description is what a node says of itself. A selector that goes by
 // description trusts the node that far; GUIDs are the better selectors where
 // hosts are not trusted.
-//
-// The meaning of a valid partitions.conf is OpenSM's. Where OpenSM opens the
-// fabric, or reads something else than what is written, the file is refused or
-// read as written; TestOpenSMTraps lists the cases.
 package policy

@@ -47,8 +47,8 @@ type Partition struct {
 	PKey ib.PKeyBase
 	// SL is the service level of paths in the partition (used later).
 	SL ib.SL
-	// Groups are the multicast groups to create in the partition (used later).
-	Groups []MulticastGroup
+	// Multicast are the groups to create in the partition (used later).
+	Multicast []MulticastGroup
 	// Members in order: the last one that selects a port decides for it. No
 	// selector is in the list twice.
 	Members []Member

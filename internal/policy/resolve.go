@@ -58,7 +58,7 @@ func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolut
 		part := &p.Partitions[i]
 		base := cmp.Or(part.PKey, keys[part.Name])
 		if !base.IsValid() {
-			return nil, fmt.Errorf("partition %q at %v has no P_Key", part.Name, part.Pos)
+			return nil, fmt.Errorf("partition %q has no P_Key, and none was allocated", part.Name)
 		}
 		if other, taken := byBase[base]; taken {
 			return nil, fmt.Errorf("partitions %q and %q have the same P_Key %v", other, part.Name, base)
@@ -129,12 +129,12 @@ const (
 )
 
 func mark(m Membership, index0 bool) uint8 {
-	marks := isLimited | isFull
+	marks := isLimited
 	switch m {
-	case Limited:
-		marks = isLimited
 	case Full:
 		marks = isFull
+	case Both:
+		marks = isFull | isLimited
 	}
 	if index0 {
 		marks |= isIndex0

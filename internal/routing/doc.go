@@ -9,11 +9,12 @@
 //
 // MinHop takes a shortest path, and can deadlock where the cabling has loops.
 // UpDown, the default, cannot: all switches stand in one order and no packet
-// goes up again after it went down. The order begins with the switch that is
-// nearest to all CAs and grows along the cables, nearer ones first. So each
-// switch but the first of its island has a higher neighbour, which is what
-// makes everyone reachable from everyone, and in a fat tree every spine and
-// every core switch serves at its full width, broken links or not.
+// goes up again after it went down. The order begins with a switch farthest
+// from any CA, or in the middle where all have CAs, and grows along the
+// cables. So each switch but the first of its island has a higher neighbour,
+// which is what makes everyone reachable from everyone, switches included, and
+// still every spine and every core switch of a fat tree carries its share,
+// with broken links too.
 //
 // Among exits of equal length the tables balance the routes from CA to CA
 // that cross each link, with equal weight for every pair, and after that the

@@ -182,6 +182,9 @@ func checked(f *subnet.Fabric, destinations []Destination) ([]Destination, error
 	out := slices.Clone(destinations)
 	slices.SortStableFunc(out, func(a, b Destination) int { return cmp.Compare(a.LID, b.LID) })
 	for i, d := range out {
+		if d.Port == nil {
+			return nil, fmt.Errorf("LID %d belongs to no port", d.LID)
+		}
 		n := d.Port.Node
 		if n.Index >= len(f.Nodes) || f.Nodes[n.Index] != n || !d.Port.IsEnd() {
 			return nil, fmt.Errorf("LID %d: %s is no end port of the fabric", d.LID, d.Port)

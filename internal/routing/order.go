@@ -10,28 +10,32 @@ import (
 
 // upDownOrder returns the switches from the highest to the lowest. Each but
 // the first of its island has a neighbour that stands before it; subject to
-// that, a switch stands the higher the fewer hops all CAs are away from it
-// together, then the nearer it is to the first, then by index.
+// that, a switch stands the higher the farther the nearest CA is, then the
+// fewer hops it has to all CAs together, then the nearer it is to the first.
+// So it begins at the top of a tree, and in the middle of anything else.
 func (g *graph) upDownOrder() []*subnet.Node {
-	remote := g.remoteness()
-	byRemote := make([]uint16, len(g.nodes))
-	for s := range byRemote {
-		byRemote[s] = uint16(s)
+	depth, remote := g.depth(), g.remoteness()
+	higher := func(a, b uint16) int {
+		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(remote[a], remote[b]))
 	}
-	slices.SortStableFunc(byRemote, func(a, b uint16) int { return cmp.Compare(remote[a], remote[b]) })
+	roots := make([]uint16, len(g.nodes))
+	for s := range roots {
+		roots[s] = uint16(s)
+	}
+	slices.SortStableFunc(roots, higher)
 
 	order := make([]*subnet.Node, 0, len(g.nodes))
 	place := make([]uint16, len(g.nodes)) // where a switch would like to stand
 	queued := make([]bool, len(g.nodes))
 	dist := make([]uint16, len(g.nodes))
 	var island []uint16
-	for _, root := range byRemote {
+	for _, root := range roots {
 		if queued[root] {
 			continue
 		}
 		island = g.distances(dist, island, root)
 		slices.SortFunc(island, func(a, b uint16) int {
-			return cmp.Or(cmp.Compare(remote[a], remote[b]), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
+			return cmp.Or(higher(a, b), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
 		})
 		for i, s := range island {
 			place[s] = uint16(i)
@@ -52,19 +56,34 @@ func (g *graph) upDownOrder() []*subnet.Node {
 	return order
 }
 
+// depth is, for each switch, the hops to the nearest switch with CAs.
+func (g *graph) depth() []uint16 {
+	dist := make([]uint16, len(g.nodes))
+	g.distances(dist, nil, g.leaves()...)
+	return dist
+}
+
+// leaves returns the switches with CAs.
+func (g *graph) leaves() []uint16 {
+	var out []uint16
+	for s, hosts := range g.hosts {
+		if hosts > 0 {
+			out = append(out, uint16(s))
+		}
+	}
+	return out
+}
+
 // remoteness is, for each switch, the sum of its distances from all CAs that
 // it can reach.
 func (g *graph) remoteness() []uint64 {
 	out := make([]uint64, len(g.nodes))
 	dist := make([]uint16, len(g.nodes))
 	var queue []uint16
-	for s, hosts := range g.hosts {
-		if hosts == 0 {
-			continue
-		}
-		queue = g.distances(dist, queue, uint16(s))
+	for _, s := range g.leaves() {
+		queue = g.distances(dist, queue, s)
 		for _, t := range queue {
-			out[t] += uint64(hosts) * uint64(dist[t])
+			out[t] += uint64(g.hosts[s]) * uint64(dist[t])
 		}
 	}
 	return out
@@ -89,15 +108,7 @@ func (f *frontier) Pop() any {
 // each other. Choices that alternate from one destination to the next then
 // spread over the links into the pod as evenly as over those out of it.
 func (g *graph) tour() []uint16 {
-	var leaves []uint16
-	for s, hosts := range g.hosts {
-		if hosts > 0 {
-			leaves = append(leaves, uint16(s))
-		}
-	}
-	depth := make([]uint16, len(g.nodes)) // hops to the nearest CA
-	g.distances(depth, nil, leaves...)
-
+	depth := g.depth()
 	out := make([]uint16, 0, len(g.nodes))
 	seen := make([]bool, len(g.nodes))
 	walk := func(from uint16) {
@@ -119,7 +130,7 @@ func (g *graph) tour() []uint16 {
 			stack = append(stack, next)
 		}
 	}
-	for _, s := range leaves {
+	for _, s := range g.leaves() {
 		if !seen[s] {
 			walk(s)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lid"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/qos"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
@@ -50,7 +51,10 @@ func (e *Engine) desire(p *policy.Policy) (*desired, error) {
 		return nil, err
 	}
 	d.remember(e, assigned)
-	d.settings(e, p)
+	if err := d.lanes(e, p); err != nil {
+		return nil, err
+	}
+	d.settings(e)
 	return d, nil
 }
 
@@ -164,9 +168,29 @@ func (d *desired) remember(e *Engine, assigned []lid.Assignment) {
 	}
 }
 
-// settings wants the rest of PortInfo, the lanes, and the links Active.
-func (d *desired) settings(e *Engine, p *policy.Policy) {
-	qos.Enter(e.fabric, usedLevels(p), d.tables)
+// lanes wants the settings of links and, where the policy uses more than one
+// service level, the tables that map levels to lanes.
+func (d *desired) lanes(e *Engine, p *policy.Policy) error {
+	s := qos.DefaultSettings()
+	faults, err := qos.Links(e.fabric, s, d.tables)
+	if err != nil {
+		return err
+	}
+	if usesLanes(p) {
+		more, err := qos.Lanes(e.fabric, s, d.tables)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, more...)
+	}
+	for _, f := range faults {
+		d.warnings = append(d.warnings, f.String())
+	}
+	return nil
+}
+
+// settings wants the rest of PortInfo, and the links Active.
+func (d *desired) settings(e *Engine) {
 	self := d.tables.Port(e.fabric.Self).Info.LID
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
@@ -199,20 +223,11 @@ func joined(p *subnet.Port) bool {
 	return q != nil && p.Reached && q.Reached && p.IsUp() && q.IsUp()
 }
 
-// usedLevels lists the service levels that the policy puts traffic on. Level 0
-// is always used.
-func usedLevels(p *policy.Policy) []ib.SL {
-	levels := []ib.SL{0}
-	for i := range p.Partitions {
-		levels = append(levels, p.Partitions[i].SL)
-	}
-	slices.Sort(levels)
-	return slices.Compact(levels)
+// usesLanes reports whether the policy puts traffic on a service level apart
+// from 0: else any mapping of levels to lanes will do, and is left alone.
+func usesLanes(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Partitions, func(x policy.Partition) bool { return x.SL != 0 })
 }
-
-// usesLanes reports whether service levels apart from 0 are in use: without
-// them any mapping of levels to lanes will do, and is left alone.
-func usesLanes(p *policy.Policy) bool { return len(usedLevels(p)) > 1 }
 
 // result judges the fabric as the devices showed it.
 func (e *Engine) result(writes int) *Result {

@@ -185,19 +185,33 @@ func (p *Port) absorbSLToVL(modifier uint32, data []byte) error {
 	if err := t.UnmarshalBinary(data); err != nil {
 		return err
 	}
-	out, in := p, ib.PortNum(0)
-	if p.Node.Switch != nil {
-		q, err := p.selected(smp.AttrSLToVLMappingTable, modifier&portSelectMask)
-		if err != nil {
-			return err
-		}
-		out, in = q, ib.PortNum(modifier>>8)
+	if p.Node.Switch == nil {
+		p.setSLToVL(0, t)
+		return nil
 	}
-	if out.SLToVL == nil {
-		out.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
+	target, ok := smp.SplitSLToVLModifier(modifier)
+	if !ok || target.AllOutputs {
+		return fmt.Errorf("%s: SLToVLMappingTable modifier 0x%08x names no output port", p, modifier)
 	}
-	out.SLToVL[in] = t
+	out, err := p.selected(smp.AttrSLToVLMappingTable, uint32(target.Out))
+	if err != nil {
+		return err
+	}
+	if !target.AllInputs {
+		out.setSLToVL(target.In, t)
+		return nil
+	}
+	for in := range out.Node.Ports {
+		out.setSLToVL(ib.PortNum(in), t)
+	}
 	return nil
+}
+
+func (p *Port) setSLToVL(in ib.PortNum, t smp.SLToVLMappingTable) {
+	if p.SLToVL == nil {
+		p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
+	}
+	p.SLToVL[in] = t
 }
 
 func (p *Port) absorbVLArbitration(modifier uint32, data []byte) error {

@@ -44,7 +44,7 @@ func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
 		if r.open != nil && !r.open.skip {
 			r.Warn(r.open.group.Pos, "the last definition is not closed by ';': the file may be cut short")
 		}
-		if !r.any && len(r.Faults) == 0 {
+		if !r.started && len(r.Faults) == 0 {
 			r.Fault(policy.Pos{}, "at least one partition definition (OpenSM would open the fabric)", "no definition in the file")
 		}
 	}
@@ -64,8 +64,9 @@ type reader struct {
 	nextAuto ib.PKeyBase
 
 	// open is the statement that is being read, nil between statements.
-	open    *statement
-	any     bool
+	open *statement
+	// started tells that there was a definition, good or bad.
+	started bool
 	members int
 }
 
@@ -112,7 +113,7 @@ func (r *reader) line(line source.Text) {
 
 // definition opens a statement and returns what stands after its colon.
 func (r *reader) definition(piece source.Text) source.Text {
-	r.any = true
+	r.started = true
 	r.open = &statement{}
 	head, properties, found := piece.Cut(':')
 	if !found {
@@ -245,7 +246,7 @@ func (r *reader) apply(s *statement) {
 	if s.scopes != 0 && s.scopes != 1<<policy.ScopeLink {
 		r.Warn(g.Pos, "scope does not apply to the broadcast group, which is link-local")
 	}
-	for _, other := range part.Groups {
+	for _, other := range part.Multicast {
 		if other.MGID == g.MGID {
 			r.Warn(g.Pos, "the broadcast group of %q stays as it was first defined, at %v", part.Name, other.Pos)
 			return

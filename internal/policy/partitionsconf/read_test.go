@@ -217,7 +217,7 @@ P : mgid=ff12:401b:1::16,scope=2,scope=0xe;
 		Other [2]int
 	}
 	list := func(part policy.Partition) (groups []group) {
-		for _, g := range part.Groups {
+		for _, g := range part.Multicast {
 			groups = append(groups, group{g.MGID.String(), g.MTU, g.Rate, g.SL, g.QKey, [2]int{int(g.TClass), int(g.FlowLabel)}})
 		}
 		return groups
@@ -239,7 +239,7 @@ P : mgid=ff12:401b:1::16,scope=2,scope=0xe;
 	if p.Partitions[0].SL != 3 || p.Partitions[1].SL != 0 {
 		t.Errorf("SLs %d and %d, want 3 and 0", p.Partitions[0].SL, p.Partitions[1].SL)
 	}
-	if g := p.Partitions[1].Groups[0]; g.AddressIn(1).String() != "ff12:401b:8001::16" {
+	if g := p.Partitions[1].Multicast[0]; g.AddressIn(1).String() != "ff12:401b:8001::16" {
 		t.Errorf("address in partition 1: %v", g.AddressIn(1))
 	}
 	if len(p.Warnings) != 1 {

@@ -91,7 +91,7 @@ func TestOpenSMTraps(t *testing.T) {
 
 // The comment behind an mgid must not reach the group.
 func TestCommentBehindMGIDIsNoFlag(t *testing.T) {
-	g := mustRead(t, "A=1 : mgid=ff12::77 # Q_Key=0x99,mtu=2,\n 1;").Partitions[0].Groups[0]
+	g := mustRead(t, "A=1 : mgid=ff12::77 # Q_Key=0x99,mtu=2,\n 1;").Partitions[0].Multicast[0]
 	if g.QKey != 0 || g.MTU.Octets() != 2048 {
 		t.Errorf("Q_Key %v and MTU %v, want 0 and 2048", g.QKey, g.MTU)
 	}

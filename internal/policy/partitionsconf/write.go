@@ -10,9 +10,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
-// Write writes p as a partitions.conf with the same meaning: on
-// any fabric both resolve to the same members. Every port is named by GUID
-// there; the error, a *policy.Error, lists what p names otherwise, and whatever
+// Write writes p with the same meaning: on any fabric, what is read back
+// resolves to the same members. The format knows ports by GUID and keyword
+// only; the error, a *policy.Error, lists what p names otherwise, and whatever
 // else the format cannot say. The name is for messages.
 //
 // allow_both is an option of OpenSM, not of the file: it must be given again
@@ -51,28 +51,30 @@ type writer struct {
 	groups map[string]*policy.Group
 }
 
-// partition writes a definition for each run of members with one Index0.
+// partition writes a definition for each run of members with one Index0. The
+// first of them has the multicast groups.
 func (w *writer) partition(part *policy.Partition) {
+	if bad := policy.BadName(part.Name); bad != "" {
+		w.Fault(part.Pos, policy.NameRule, "%s for a partition", bad)
+		return
+	}
 	if part.PKey == 0 && part.Name[0] >= '0' && part.Name[0] <= '9' {
 		w.Fault(part.Pos, "a stated P_Key, or another name", "partition %q without P_Key: partitions.conf takes such a name for a P_Key", part.Name)
 	}
-	members := w.members(part)
+	members, groups := w.members(part), part.Multicast
 	for first := true; first || len(members) > 0; first = false {
-		run := len(members)
-		if run > 0 {
-			index0 := members[0].Index0
-			if i := slices.IndexFunc(members, func(m policy.Member) bool { return m.Index0 != index0 }); i > 0 {
-				run = i
-			}
+		run := 0
+		for run < len(members) && members[run].Index0 == members[0].Index0 {
+			run++
 		}
-		w.definition(part, members[:run], first)
-		members = members[run:]
+		w.definition(part, groups, members[:run])
+		members, groups = members[run:], nil
 	}
 }
 
 // definition writes one statement. OpenSM misreads a ';' on a line of its own
 // and an mgid line without flags, so neither is written.
-func (w *writer) definition(part *policy.Partition, members []policy.Member, first bool) {
+func (w *writer) definition(part *policy.Partition, groups []policy.MulticastGroup, members []policy.Member) {
 	w.WriteString(part.Name)
 	if part.PKey != 0 {
 		fmt.Fprintf(w, "=%v", part.PKey)
@@ -80,43 +82,37 @@ func (w *writer) definition(part *policy.Partition, members []policy.Member, fir
 	if len(members) > 0 && members[0].Index0 {
 		w.WriteString(",indx0")
 	}
-	header := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate}
-	inHeader := -1
-	if first {
-		if i := slices.IndexFunc(part.Groups, policy.MulticastGroup.IsIPoIB); i >= 0 {
-			header = part.Groups[i]
-			fmt.Fprintf(w, ",mtu=%d,rate=%d", header.MTU, header.Rate)
-		}
-		inHeader = slices.IndexFunc(part.Groups, func(g policy.MulticastGroup) bool {
-			return g.MGID == policy.Broadcast(policy.ScopeLink) && g.SL == part.SL
-		})
-		if inHeader >= 0 {
-			g := part.Groups[inHeader]
-			fmt.Fprintf(w, ",ipoib,Q_Key=%#x,TClass=%d,FlowLabel=%d", uint32(g.QKey), g.TClass, g.FlowLabel)
-		}
-	}
 	if part.SL != 0 {
 		fmt.Fprintf(w, ",sl=%d", part.SL)
 	}
+	// IPoIB groups must have the MTU and rate of the definition.
+	if i := slices.IndexFunc(groups, policy.MulticastGroup.IsIPoIB); i >= 0 {
+		fmt.Fprintf(w, ",mtu=%d,rate=%d", groups[i].MTU, groups[i].Rate)
+	}
+	// The broadcast group is made by a flag, unless its SL is one of its own.
+	ipoib := slices.IndexFunc(groups, func(g policy.MulticastGroup) bool {
+		return g.MGID == policy.Broadcast(policy.ScopeLink) && g.SL == part.SL
+	})
+	if ipoib >= 0 {
+		g := groups[ipoib]
+		fmt.Fprintf(w, ",ipoib,Q_Key=%#x,TClass=%d,FlowLabel=%d", uint32(g.QKey), g.TClass, g.FlowLabel)
+	}
 	w.WriteString(" :")
-	if first {
-		for i, g := range part.Groups {
-			if i != inHeader {
-				fmt.Fprintf(w, "\n\tmgid=%v,scope=%d,mtu=%d,rate=%d,sl=%d,Q_Key=%#x,TClass=%d,FlowLabel=%d",
-					g.MGID, g.Scope(), g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
-			}
+	for i, g := range groups {
+		if i != ipoib {
+			fmt.Fprintf(w, "\n\tmgid=%v,scope=%d,mtu=%d,rate=%d,sl=%d,Q_Key=%#x,TClass=%d,FlowLabel=%d",
+				g.MGID, g.Scope(), g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
 		}
 	}
 	for i, m := range members {
-		comma := ","
-		if i == len(members)-1 {
-			comma = ""
+		if i > 0 {
+			w.WriteByte(',')
 		}
-		who := ib.PortGUID(m.GUID).String()
-		if word, ok := m.Keyword(); ok {
-			who = word
+		who, keyword := m.Keyword()
+		if !keyword {
+			who = ib.PortGUID(m.GUID).String()
 		}
-		fmt.Fprintf(w, "\n\t%s=%v%s", who, m.Membership, comma)
+		fmt.Fprintf(w, "\n\t%s=%v", who, m.Membership)
 	}
 	w.WriteString(" ;\n")
 }

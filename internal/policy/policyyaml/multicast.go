@@ -121,8 +121,8 @@ func (r *reader) multicast(node ast.Node, part *policy.Partition) {
 	qkeyMin := uint64(0)
 	if g.IsIPoIB() {
 		g.QKey, qkeyMin = policy.QKeyIPoIB, 1
-		if i := slices.IndexFunc(part.Groups, policy.MulticastGroup.IsIPoIB); i >= 0 {
-			g.MTU, g.Rate = part.Groups[i].MTU, part.Groups[i].Rate
+		if i := slices.IndexFunc(part.Multicast, policy.MulticastGroup.IsIPoIB); i >= 0 {
+			g.MTU, g.Rate = part.Multicast[i].MTU, part.Multicast[i].Rate
 		}
 	}
 	readers := r.groupFields(&g, qkeyMin)

@@ -86,7 +86,7 @@ func wantWhole() *policy.Policy {
 					member(sel(policy.SelectSelf, 0, ""), policy.Full, true),
 					member(sel(policy.SelectPort, 2, ""), policy.Limited, true),
 				},
-				Groups: []policy.MulticastGroup{
+				Multicast: []policy.MulticastGroup{
 					{MGID: gid("ff12:401b::ffff:ffff"), MTU: ib.MTU4096, Rate: 16, SL: 3, QKey: 0x1234, TClass: 7, FlowLabel: 0xfffff},
 					{MGID: gid("ff15:401b::ffff:ffff"), MTU: ib.MTU4096, Rate: 16, SL: 3, QKey: 0x1234, TClass: 7, FlowLabel: 0xfffff},
 					{MGID: gid("ff12:401b::16"), MTU: ib.MTU4096, Rate: 16, SL: 3, QKey: 0x0b1b},
@@ -95,7 +95,7 @@ func wantWhole() *policy.Policy {
 				}},
 			{Name: "blue", Members: []policy.Member{
 				member(sel(policy.SelectAll, 0, ""), policy.Full, false), member(sel(policy.SelectPort, 2, ""), policy.Limited, true)}},
-			{Name: "Default", PKey: 0x7fff, Groups: []policy.MulticastGroup{
+			{Name: "Default", PKey: 0x7fff, Multicast: []policy.MulticastGroup{
 				{MGID: gid("ff12:401b::ffff:ffff"), MTU: ib.MTU2048, Rate: 3, QKey: 0x0b1b}}},
 			{Name: "no members"},
 		},
@@ -274,16 +274,16 @@ func TestWriteIsReadable(t *testing.T) {
 	want := `version: 1
 default: limited
 groups:
-  "g": ["a*"]
+  g: ["a*"]
 partitions:
-  - name: "a"
+  - name: a
     pkey: 0x0010
     index0: true
     members:
       limited:
         - ALL
       full:
-        - {group: "g"}
+        - {group: g}
         - 0x0000000000000001
 `
 	if diff := cmp.Diff(want, string(Write(p))); diff != "" {

@@ -3,7 +3,10 @@ package policyyaml
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -22,7 +25,10 @@ func Write(p *policy.Policy) []byte {
 	for _, g := range p.Groups {
 		fmt.Fprintf(&w, "  %s: [", quote(g.Name))
 		for i, s := range g.Selectors {
-			fmt.Fprintf(&w, "%s%s", separator(i), writeSelector(s))
+			if i > 0 {
+				w.WriteString(", ")
+			}
+			w.WriteString(writeSelector(s))
 		}
 		w.WriteString("]\n")
 	}
@@ -44,13 +50,22 @@ func writePartition(w *bytes.Buffer, part *policy.Partition) {
 		fmt.Fprintf(w, "    sl: %d\n", part.SL)
 	}
 	writeMembers(w, part.Members)
-	if len(part.Groups) > 0 {
+	groups := part.Multicast
+	if len(groups) > 0 && groups[0].MGID == policy.Broadcast(policy.ScopeLink) {
+		fmt.Fprintf(w, "    ipoib: {%s}\n", parameters(groups[0]))
+		groups = groups[1:]
+	}
+	if len(groups) > 0 {
 		w.WriteString("    multicast:\n")
 	}
-	for _, g := range part.Groups {
-		fmt.Fprintf(w, "      - {mgid: \"%v\", mtu: %v, rate: %v, sl: %d, qkey: %#x, tclass: %d, flow_label: %d}\n",
-			g.MGID, g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
+	for _, g := range groups {
+		fmt.Fprintf(w, "      - {mgid: \"%v\", %s}\n", g.MGID, parameters(g))
 	}
+}
+
+func parameters(g policy.MulticastGroup) string {
+	return fmt.Sprintf("mtu: %v, rate: %v, sl: %d, qkey: %#x, tclass: %d, flow_label: %d",
+		g.MTU, g.Rate, g.SL, uint32(g.QKey), g.TClass, g.FlowLabel)
 }
 
 // writeMembers writes members by membership if that keeps their order.
@@ -113,12 +128,15 @@ func writeSelector(s policy.Selector) string {
 	return word
 }
 
-// quote writes s as a double-quoted scalar, whose escapes are Go's too.
-func quote(s string) string { return fmt.Sprintf("%q", s) }
+// plain is what needs no quotes, unless YAML takes it for something else.
+var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-func separator(i int) string {
-	if i == 0 {
-		return ""
+// quote writes s as a scalar, with double quotes where it needs them; the
+// escapes between them are Go's too.
+func quote(s string) string {
+	reserved := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+	if plain.MatchString(s) && !slices.Contains(reserved, strings.ToLower(s)) {
+		return s
 	}
-	return ", "
+	return strconv.Quote(s)
 }

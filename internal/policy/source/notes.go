@@ -72,7 +72,7 @@ func (c *Groups) Add(i int, part *policy.Partition, g policy.MulticastGroup) {
 	key := groupKey{partition: -1, mgid: g.MGID}
 	if g.IsIPoIB() {
 		key.partition = i
-		for _, other := range part.Groups {
+		for _, other := range part.Multicast {
 			if other.IsIPoIB() && (other.MTU != g.MTU || other.Rate != g.Rate) {
 				c.Fault(g.Pos, fmt.Sprintf("MTU %v and rate %v, as the IPoIB group at %v of the same partition", other.MTU, other.Rate, other.Pos),
 					"IPoIB group %v with MTU %v and rate %v", g.MGID, g.MTU, g.Rate)
@@ -88,5 +88,5 @@ func (c *Groups) Add(i int, part *policy.Partition, g policy.MulticastGroup) {
 		c.seen = map[groupKey]policy.Pos{}
 	}
 	c.seen[key] = g.Pos
-	part.Groups = append(part.Groups, g)
+	part.Multicast = append(part.Multicast, g)
 }

@@ -1,0 +1,277 @@
+package fabricsim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/sma"
+)
+
+// launch starts a packet on its way from a node. In is the port of a CA or
+// router that it is to leave by, and 0 on a switch.
+func (f *Fabric) launch(p *packet, at int32, in ib.PortNum) {
+	p.node, p.port, p.crossed = at, in, 0
+	if p.isDirected() && !startsByLID(&p.mad) {
+		f.follow(p, standing{origin: true})
+		return
+	}
+	f.relay(p, true)
+}
+
+// arrive looks at a packet that has crossed a link.
+func (f *Fabric) arrive(p *packet) {
+	n := &f.nodes[p.node]
+	switch {
+	case n.off:
+		f.discard(p, DiscardOff)
+	case n.fault != nil && n.fault.Drop != nil && n.fault.Drop(f.now, p.port, &p.mad):
+		f.discard(p, DiscardDrop)
+	case p.dlid != ib.LIDPermissive:
+		f.relay(p, false)
+	case p.isDirected():
+		f.follow(p, standing{})
+	default:
+		f.take(p)
+	}
+}
+
+// follow does with a directed-route packet what its route says. Of at, only
+// origin and byLID are set.
+func (f *Fabric) follow(p *packet, at standing) {
+	n := &f.nodes[p.node]
+	at.isSwitch, at.ports, at.in = n.isSwitch, n.last, p.port
+	d := direct(&p.mad, at)
+	switch d.action {
+	case leave:
+		if at.byLID {
+			p.dlid = ib.LIDPermissive
+		}
+		f.depart(p, d.port)
+	case take:
+		f.take(p)
+	case takeByManager:
+		f.deliver(p)
+	case routeByLID:
+		// The hop pointer has moved, so that a packet that comes back here in
+		// relay, being for this very node, ends.
+		end := n.endPort(p.port)
+		p.slid, p.dlid = n.agent.Port(end).LID, d.lid
+		p.port = end
+		f.relay(p, true)
+	default:
+		f.discard(p, DiscardRoute)
+	}
+}
+
+// relay moves a packet by its LID, from the node itself when origin is set.
+func (f *Fabric) relay(p *packet, origin bool) {
+	n := &f.nodes[p.node]
+	if (origin || !n.isSwitch) && n.agent.HasLID(p.port, p.dlid) {
+		f.reach(p)
+		return
+	}
+	if !n.isSwitch {
+		if !origin {
+			f.discard(p, DiscardLID)
+			return
+		}
+		f.depart(p, p.port)
+		return
+	}
+	if p.dlid == ib.LIDPermissive { // from here to whoever is behind that port
+		f.departOrTake(p)
+		return
+	}
+	exit, ok := n.agent.UnicastExit(p.port, p.dlid)
+	switch {
+	case !ok:
+		f.discard(p, DiscardTable)
+	case exit == p.port && !origin:
+		f.discard(p, DiscardLoop)
+	case exit != 0:
+		f.depart(p, exit)
+	case n.agent.HasLID(0, p.dlid):
+		f.reach(p)
+	default:
+		f.discard(p, DiscardLID)
+	}
+}
+
+// departOrTake is for a packet to the permissive LID that starts at a switch:
+// an answer leaves by the port that the request came in by, anything else has
+// come from port 0 and is there already.
+func (f *Fabric) departOrTake(p *packet) {
+	if p.port != 0 {
+		f.depart(p, p.port)
+		return
+	}
+	f.reach(p)
+}
+
+// reach ends the LID-routed part of a packet's way.
+func (f *Fabric) reach(p *packet) {
+	if p.isDirected() {
+		f.follow(p, standing{byLID: true})
+		return
+	}
+	f.take(p)
+}
+
+// depart sends a packet over the link at a port of its node.
+func (f *Fabric) depart(p *packet, exit ib.PortNum) {
+	at := &f.ports[f.nodes[p.node].first+int32(exit)]
+	p.port = exit
+	if !at.up {
+		f.discard(p, DiscardLink)
+		return
+	}
+	if p.crossed == 0 {
+		if f.config.Loss > 0 && f.random.Float64() < f.config.Loss {
+			f.discard(p, DiscardLoss)
+			return
+		}
+		if f.config.Drop != nil && f.config.Drop(f.now, &p.mad) {
+			f.discard(p, DiscardDrop)
+			return
+		}
+	}
+	if p.crossed == MaxCrossings {
+		f.discard(p, DiscardHops)
+		return
+	}
+	p.crossed++
+	f.counts.Crossings++
+	f.trace(p, SeenLeaving, NotDiscarded)
+	peer := &f.ports[at.peer]
+	p.node, p.port = peer.node, peer.num
+	f.queue.push(laneHop, f.now+f.config.HopDelay, kindArrive, p.index)
+}
+
+// take gives a packet at the end of its way to the manager if it is an answer,
+// else to the agent, once that has the time.
+func (f *Fabric) take(p *packet) {
+	if mad.Method(p.mad[offMethod]).IsResponse() {
+		f.deliver(p)
+		return
+	}
+	delay := f.config.AgentDelay
+	if fault := f.nodes[p.node].fault; fault != nil {
+		delay += fault.Late
+	}
+	if f.config.Jitter > 0 {
+		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
+	}
+	f.queue.push(laneServe, f.now+delay, kindServe, p.index)
+}
+
+// serve lets the agent act on a packet.
+func (f *Fabric) serve(p *packet) {
+	at := p.node
+	n := &f.nodes[at]
+	switch {
+	case n.off:
+		f.discard(p, DiscardOff)
+		return
+	case n.fault != nil && n.fault.Mute:
+		f.discard(p, DiscardMute)
+		return
+	}
+	f.trace(p, SeenByAgent, NotDiscarded)
+	f.received[Received{
+		mad.Method(p.mad[offMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[offAttributeID:])),
+	}]++
+	if f.smp.UnmarshalBinary(p.mad[:]) != nil {
+		f.discard(p, DiscardClass)
+		return
+	}
+	result := n.agent.Handle(f.now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
+	switch result.Verdict {
+	case sma.Answered:
+		f.answer(p)
+	case sma.ForManager:
+		f.deliver(p)
+	case sma.Absorbed:
+		f.pool.put(p)
+	case sma.BadMKey:
+		f.discard(p, DiscardMKey)
+	default:
+		f.discard(p, DiscardAgent)
+	}
+	f.follows(at, result.Effects)
+}
+
+// answer turns a request into the answer that the agent made of it and sends
+// it back where the request came from.
+func (f *Fabric) answer(p *packet) {
+	if f.smp.Encode(&p.mad) != nil {
+		f.discard(p, DiscardAgent)
+		return
+	}
+	n := &f.nodes[p.node]
+	from := p.dlid
+	if from == ib.LIDPermissive {
+		from = n.agent.Port(n.endPort(p.port)).LID
+	}
+	p.slid, p.dlid = orPermissive(from), p.slid
+	in := p.port
+	if p.isDirected() {
+		if !startsByLID(&p.mad) {
+			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
+		}
+		in = n.endPort(in)
+	} else if p.dlid != ib.LIDPermissive {
+		in = n.endPort(in)
+	}
+	f.launch(p, p.node, in)
+}
+
+// orPermissive is the source of a packet from a port that may have no LID yet.
+func orPermissive(lid ib.LID) ib.LID {
+	if lid == ib.LIDReserved {
+		return ib.LIDPermissive
+	}
+	return lid
+}
+
+// deliver puts a packet into the inbox of the manager at its port.
+func (f *Fabric) deliver(p *packet) {
+	n := &f.nodes[p.node]
+	a := f.ports[n.first+int32(n.endPort(p.port))].attached
+	switch {
+	case a == nil:
+		f.discard(p, DiscardNobody)
+	case a.inbox.count >= MaxInbox:
+		f.discard(p, DiscardBuffer)
+	default:
+		f.counts.Delivered++
+		f.trace(p, SeenByManager, NotDiscarded)
+		p.at = f.now
+		a.inbox.push(p)
+	}
+}
+
+func (f *Fabric) discard(p *packet, why Reason) {
+	f.counts.Discarded[why]++
+	f.trace(p, SeenDiscarded, why)
+	f.pool.put(p)
+}
+
+func (f *Fabric) trace(p *packet, what Seen, why Reason) {
+	if f.config.Trace != nil {
+		f.config.Trace(Sighting{
+			At: f.now, What: what, Node: f.nodes[p.node].source.GUID, Port: p.port,
+			SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
+		})
+	}
+}
+
+// endPort is the end port that port num belongs to: itself, or port 0 of a
+// switch.
+func (n *node) endPort(num ib.PortNum) ib.PortNum {
+	if n.isSwitch {
+		return 0
+	}
+	return num
+}

@@ -1,0 +1,146 @@
+package fabricsim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/sma"
+)
+
+// Limits of a fabric.
+const (
+	// MaxPackets is how many packets may be under way or unread at once; more
+	// are discarded for want of a buffer.
+	MaxPackets = 1 << 18
+	// MaxInbox is how many packets may wait to be received at one Attachment.
+	MaxInbox = 1 << 16
+	// MaxCrossings is how many links one packet may cross. It stands for the
+	// lifetime limit that ends a packet whose forwarding tables form a loop;
+	// a directed route with both LID-routed parts stays below it on any
+	// fabric without loops of that size.
+	MaxCrossings = 255
+)
+
+// Config says how a fabric behaves. The zero value is a fabric without delays,
+// loss or hooks.
+type Config struct {
+	// Seed is where all chance comes from.
+	Seed uint64
+	// HopDelay is the time to cross one link and the node before it.
+	HopDelay time.Duration
+	// AgentDelay is the time from a packet's arrival at an agent to its
+	// answer's departure; up to Jitter, drawn evenly, is added to it.
+	AgentDelay, Jitter time.Duration
+	// TrainDelay is the time that a link takes to train. Links that are
+	// cabled from the start are up at once.
+	TrainDelay time.Duration
+	// Loss is the probability, 0 to 1, that a packet is lost on its way, be it
+	// a request, an answer or a trap. Packets that cross no link are not.
+	Loss float64
+	// Profile, when set, changes what a device is capable of from the default
+	// profile in c; it must do the same each time it is called for a node.
+	Profile func(n *netlist.Node, c *sma.Config)
+	// Drop, when set, is asked about every packet as it leaves its origin;
+	// true loses it.
+	Drop func(now time.Duration, m *[mad.Size]byte) bool
+	// Trace, when set, is told of every packet, wherever it gets to.
+	Trace func(Sighting)
+}
+
+// DefaultConfig has the delays of a real fabric: some hundred nanoseconds for
+// a link and a switch, some microseconds for an agent.
+func DefaultConfig() Config {
+	return Config{
+		Seed:       1,
+		HopDelay:   300 * time.Nanosecond,
+		AgentDelay: 10 * time.Microsecond,
+		Jitter:     5 * time.Microsecond,
+	}
+}
+
+// check refuses what makes no sense.
+func (c *Config) check() error {
+	switch {
+	case c.Loss < 0 || c.Loss > 1 || c.Loss != c.Loss:
+		return fmt.Errorf("loss %v: want a probability, 0 to 1", c.Loss)
+	case c.HopDelay < 0 || c.AgentDelay < 0 || c.Jitter < 0 || c.TrainDelay < 0:
+		return fmt.Errorf("delays %v, %v, %v, %v: want none below 0", c.HopDelay, c.AgentDelay, c.Jitter, c.TrainDelay)
+	}
+	return nil
+}
+
+// Entries of the default profile's tables.
+const (
+	defaultLinearFDBCap    = 49152
+	defaultMulticastFDBCap = 4096
+	defaultEnforcementCap  = 64
+	defaultPartitionCap    = 128
+	defaultGUIDCap         = 32
+)
+
+// device is the configuration of a node's agent: the default profile with what
+// the topology says of the node, and what Profile makes of that.
+func (c *Config) device(n *netlist.Node) sma.Config {
+	d := sma.Config{
+		NodeType:        n.Type,
+		NodeGUID:        n.GUID,
+		SystemImageGUID: n.SystemImageGUID,
+		Description:     n.Description,
+		VendorID:        n.VendorID,
+		DeviceID:        n.DeviceID,
+		PartitionCap:    defaultPartitionCap,
+		Ports:           make([]sma.PortConfig, n.NumPorts()),
+	}
+	if d.Description == "" {
+		d.Description = n.ID
+	}
+	for i := range d.Ports {
+		d.Ports[i] = portConfig(&n.Ports[i+1])
+	}
+	if n.Type == ib.NodeSwitch {
+		d.Switch = &sma.SwitchConfig{
+			Port0:                   portConfig(&n.Ports[0]),
+			EnhancedPort0:           n.EnhancedPort0,
+			LinearFDBCap:            defaultLinearFDBCap,
+			MulticastFDBCap:         defaultMulticastFDBCap,
+			PartitionEnforcementCap: defaultEnforcementCap,
+			InboundEnforcementCap:   true,
+			OutboundEnforcementCap:  true,
+			FilterRawInboundCap:     true,
+			FilterRawOutboundCap:    true,
+			OptimizedSLToVL:         true,
+		}
+	}
+	if c.Profile != nil {
+		c.Profile(n, &d)
+	}
+	return d
+}
+
+// portConfig is the default profile of a port: eight data lanes, 4096 octets,
+// and the rates that the topology enables.
+func portConfig(p *netlist.Port) sma.PortConfig {
+	c := sma.TypicalPort()
+	c.GUID = p.GUID
+	c.GUIDCap = defaultGUIDCap
+	c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width)
+	c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed)
+	c.LinkSpeedExtSupported = smp.LinkSpeedExt(p.Enabled.ExtSpeed)
+	return c
+}
+
+// Fault is how one node misbehaves.
+type Fault struct {
+	// Mute keeps the agent from taking in and sending anything. A mute switch
+	// still passes on what others send.
+	Mute bool
+	// Late is added to the agent's delay.
+	Late time.Duration
+	// Drop, when set, is asked about every packet that arrives at the node,
+	// by the port that it arrives at; true loses it.
+	Drop func(now time.Duration, in ib.PortNum, m *[mad.Size]byte) bool
+}

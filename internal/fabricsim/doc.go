@@ -1,0 +1,44 @@
+// Package fabricsim simulates an InfiniBand subnet: every node of a
+// netlist.Netlist with its agent (package sma), the cables between them, and
+// the packets on their way. It carries subnet-management packets, octet by
+// octet as they would be on the wire; a manager sees the fabric through an
+// Attachment, which is one end port of one node.
+//
+//	New                      a fabric with its links trained and nobody's LID set
+//	Attach, Send, Receive    a manager's way in and out
+//	NextEvent, Step, AdvanceTo   time, which moves only here
+//	Link, Unlink, PowerOff, PowerOn, SetFault, At   what befalls a fabric
+//	Received, Counts, Config.Trace   what happened, for tests and captures
+//
+// # Carrying
+//
+// A directed-route packet is looked at in every node that it passes and moves
+// by the rules of its hop pointer, both ways, with or without LID-routed parts;
+// it crosses any link whose two ends are physically up. A LID-routed packet is
+// looked up in the forwarding table of each switch; it reaches port 0 of a
+// switch only if the table says so, and a port only under one of the port's
+// LIDs. What cannot go on is dropped silently and counted with its Reason.
+//
+// A request ends at the agent of the port that it reached. SMInfo and traps
+// are handed to the attached manager when it has announced itself (SetIsSM),
+// answers always. An agent acts and answers in one instant, AgentDelay after
+// the packet reached it; what it does to its own links happens once the answer
+// has left. Agents do not queue: each packet has its delay to itself.
+//
+// # Links
+//
+// A cable trains when both its ends poll and share a width and a speed. A link
+// that one end takes down goes down at the other end in the same instant.
+// Switches whose links change by themselves set PortStateChange and send trap
+// 128; which transitions are legal is the agent's affair.
+//
+// # Time and chance
+//
+// Time is virtual. Events happen in the order of their time and, at one time,
+// of their making. All chance (Loss, Jitter) is drawn from Config.Seed in the
+// order of events, so that the same calls give the same packets at the same
+// times, byte for byte.
+//
+// A Fabric is not safe for concurrent use. Hooks run inside Step and must not
+// call back into the Fabric, except that a function given to At may.
+package fabricsim

@@ -1,0 +1,158 @@
+package fabricsim
+
+import (
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// Offsets in a subnet-management packet of what a packet on its way needs;
+// the rest is decoded where the packet is taken in.
+const (
+	offClass       = 1
+	offMethod      = 3
+	offDirection   = 4 // bit 7
+	offHopPointer  = 6
+	offHopCount    = 7
+	offAttributeID = 16
+	offDrSLID      = 32
+	offDrDLID      = 34
+	offInitialPath = 128
+	offReturnPath  = 192
+
+	directionBit = 0x80
+)
+
+// action is what a node does with a packet.
+type action uint8
+
+const (
+	discard action = iota
+	leave          // by one of the node's external ports
+	take           // by the node's agent, or by a manager, as the method says
+	takeByManager
+	routeByLID // on, or from here on, as an ordinary packet
+)
+
+// standing is where a directed-route packet stands when a node looks at it.
+type standing struct {
+	isSwitch bool
+	ports    ib.PortNum // the node's highest port number
+	// in is the port that the packet came in by. At its originator it is the
+	// port that it is to leave by, 0 on a switch, which may use any.
+	in ib.PortNum
+	// origin tells that the packet starts here.
+	origin bool
+	// byLID tells that a LID-routed part of its way ends here.
+	byLID bool
+}
+
+// decision is an action with what it needs.
+type decision struct {
+	action action
+	port   ib.PortNum // for leave
+	lid    ib.LID     // for routeByLID
+}
+
+// direct applies the directed-route rules of one node to a packet of class
+// 0x81 and writes the hop pointer and the return path as they say (IBA 14.2.2;
+// the clauses are those of the outgoing and the returning packet in turn).
+func direct(m *[mad.Size]byte, at standing) decision {
+	if m[offHopCount] > mad.MaxHops {
+		return decision{}
+	}
+	if m[offDirection]&directionBit != 0 {
+		return returning(m, at)
+	}
+	return outgoing(m, at)
+}
+
+func outgoing(m *[mad.Size]byte, at standing) decision {
+	count, pointer := m[offHopCount], m[offHopPointer]
+	switch {
+	case count != 0 && pointer == 0:
+		// The first step is the originator's, or that of the switch where a
+		// LID-routed part ends; from a wire of the directed part it is wrong.
+		if !at.origin && !(at.byLID && at.isSwitch) {
+			return decision{}
+		}
+		return at.send(m, offInitialPath, 1)
+	case pointer < count:
+		if !at.isSwitch {
+			return decision{}
+		}
+		m[offReturnPath+int(pointer)] = byte(at.in)
+		return at.send(m, offInitialPath, pointer+1)
+	case pointer == count:
+		if count != 0 {
+			m[offReturnPath+int(pointer)] = byte(at.in)
+		}
+		m[offHopPointer] = pointer + 1
+		lid := drDLID(m)
+		if lid == ib.LIDPermissive {
+			return decision{action: take}
+		}
+		if !at.isSwitch {
+			return decision{}
+		}
+		return decision{action: routeByLID, lid: lid}
+	case pointer == count+1:
+		return decision{action: take}
+	}
+	return decision{}
+}
+
+func returning(m *[mad.Size]byte, at standing) decision {
+	count, pointer := m[offHopCount], m[offHopPointer]
+	switch {
+	case count != 0 && pointer == count+1:
+		if !at.origin && !(at.byLID && at.isSwitch) {
+			return decision{}
+		}
+		return at.send(m, offReturnPath, pointer-1)
+	case pointer >= 2 && pointer <= count:
+		if !at.isSwitch {
+			return decision{}
+		}
+		return at.send(m, offReturnPath, pointer-1)
+	case pointer == 1:
+		m[offHopPointer] = 0
+		lid := drSLID(m)
+		if lid == ib.LIDPermissive {
+			return decision{action: takeByManager}
+		}
+		if !at.isSwitch && !at.origin {
+			return decision{}
+		}
+		return decision{action: routeByLID, lid: lid}
+	case pointer == 0:
+		return decision{action: takeByManager}
+	}
+	return decision{}
+}
+
+// send sets the hop pointer and leaves by the port that the path names there:
+// an external port, and on a CA or router the one port that the packet has to
+// do with.
+func (at standing) send(m *[mad.Size]byte, path int, pointer uint8) decision {
+	m[offHopPointer] = pointer
+	out := ib.PortNum(m[path+int(pointer)])
+	if out == 0 || out > at.ports || !at.isSwitch && out != at.in {
+		return decision{}
+	}
+	return decision{action: leave, port: out}
+}
+
+func drSLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrSLID:])) }
+
+func drDLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrDLID:])) }
+
+// startsByLID reports whether a directed-route packet begins with a LID-routed
+// part, during which its hop pointer stands still.
+func startsByLID(m *[mad.Size]byte) bool {
+	if m[offDirection]&directionBit != 0 {
+		return drDLID(m) != ib.LIDPermissive
+	}
+	return drSLID(m) != ib.LIDPermissive
+}

@@ -1,0 +1,137 @@
+package fabricsim
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// packet is one packet under way, or waiting to be received.
+type packet struct {
+	mad        [mad.Size]byte
+	at         time.Duration // when it was delivered
+	next       *packet       // in an inbox
+	index      int32         // of itself
+	node       int32         // where it is, or is about to arrive
+	slid, dlid ib.LID
+	port       ib.PortNum // by which it came, or comes, in
+	sl         ib.SL
+	crossed    uint8 // links
+}
+
+// isDirected reports the class of a packet; all are of one of two classes.
+func (p *packet) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
+
+// pool holds the packets. They come in slabs and never move, and are used
+// again when they are done with.
+type pool struct {
+	slabs [][]packet
+	free  []int32
+}
+
+const slabSize = 256 // packets; a power of two
+
+func (l *pool) get(index int32) *packet { return &l.slabs[index/slabSize][index%slabSize] }
+
+// take returns a packet whose octets are those of its last use, nil when there
+// are MaxPackets already.
+func (l *pool) take() *packet {
+	if len(l.free) == 0 {
+		first := len(l.slabs) * slabSize
+		if first >= MaxPackets {
+			return nil
+		}
+		slab := make([]packet, slabSize)
+		for i := slabSize - 1; i >= 0; i-- {
+			slab[i].index = int32(first + i)
+			l.free = append(l.free, slab[i].index)
+		}
+		l.slabs = append(l.slabs, slab)
+	}
+	last := len(l.free) - 1
+	p := l.get(l.free[last])
+	l.free = l.free[:last]
+	return p
+}
+
+func (l *pool) put(p *packet) { l.free = append(l.free, p.index) }
+
+// inFlight is the number of packets taken and not put back.
+func (l *pool) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
+
+// Reason is why a packet was discarded.
+type Reason uint8
+
+// The reasons, in no order.
+const (
+	NotDiscarded  Reason = iota
+	DiscardLoss          // by chance: Config.Loss
+	DiscardDrop          // a Drop hook said so
+	DiscardClass         // not a subnet-management packet
+	DiscardBuffer        // MaxPackets or MaxInbox
+	DiscardRoute         // a directed route that makes no sense, or ends nowhere
+	DiscardTable         // no entry in a forwarding table
+	DiscardLoop          // an entry that leads back where the packet came from
+	DiscardHops          // MaxCrossings
+	DiscardLink          // the link is down, or there is no cable
+	DiscardLID           // not a LID of the port
+	DiscardOff           // the node is without power
+	DiscardMute          // Fault.Mute
+	DiscardAgent         // refused by the agent without an answer
+	DiscardMKey          // refused by the agent for its M_Key
+	DiscardNobody        // for a manager, and none is attached
+	reasonCount
+)
+
+var reasonNames = [reasonCount]string{
+	"not discarded", "lost", "dropped by a filter", "not a subnet-management packet", "no buffer",
+	"bad directed route", "no forwarding entry", "forwarded to where it came from", "too many hops",
+	"link down", "not a LID of the port", "node off", "agent mute", "refused by the agent", "bad M_Key",
+	"no manager attached",
+}
+
+// String says why in a few words.
+func (r Reason) String() string {
+	if r >= reasonCount {
+		return "unknown reason"
+	}
+	return reasonNames[r]
+}
+
+// Seen is where a packet was seen.
+type Seen uint8
+
+// The places.
+const (
+	SeenLeaving   Seen = iota + 1 // a node, by Port, over a link
+	SeenByAgent                   // that takes it, having come in by Port
+	SeenByManager                 // at Port
+	SeenDiscarded                 // at Port, for Reason
+)
+
+// Sighting is what Config.Trace is told.
+type Sighting struct {
+	At         time.Duration
+	What       Seen
+	Node       ib.NodeGUID
+	Port       ib.PortNum
+	SLID, DLID ib.LID
+	SL         ib.SL
+	Reason     Reason
+	MAD        *[mad.Size]byte // valid until the hook returns; not to be written
+}
+
+// Counts is what became of packets so far.
+type Counts struct {
+	Sent      uint64 // by managers, answers and traps included
+	Crossings uint64 // of links
+	Delivered uint64 // to managers
+	Discarded [reasonCount]uint64
+}
+
+// Received names a kind of packet that agents took in.
+type Received struct {
+	Method    mad.Method
+	Attribute mad.AttributeID
+}

@@ -1,0 +1,254 @@
+package policyfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+)
+
+func TestReadTellsFormatsApart(t *testing.T) {
+	const yaml, conf = "# x\n\nversion: 1\n", "# x\nversion : 0x1;\n"
+	tests := []struct {
+		name, src string
+		yaml      bool
+	}{
+		{"a.yaml", yaml, true}, {"a.YML", yaml, true}, {"partitions.conf", conf, false},
+		{"stdin", yaml, true}, {"stdin", conf, false},
+		{"stdin", "---\nversion: 1\n", true}, {"stdin", "{version: 1}\n", true}, {"stdin", "\uFEFFversion: 1\r\n", true},
+		{"stdin", "Default=0x7fff : ALL=full;\n", false}, {"stdin", "partitions: 0x1;\n", false},
+	}
+	for _, tt := range tests {
+		if _, err := Read([]byte(tt.src), tt.name, Options{}); err != nil {
+			t.Errorf("%s, %q: %v", tt.name, tt.src, err)
+		}
+		if got := isYAML([]byte(tt.src), tt.name); got != tt.yaml {
+			t.Errorf("%s, %q is YAML: %v, want %v", tt.name, tt.src, got, tt.yaml)
+		}
+	}
+	for _, src := range []string{"", "#\n", "\n"} {
+		if _, err := Read([]byte(src), "stdin", Options{}); err == nil {
+			t.Errorf("%q was read", src)
+		}
+	}
+}
+
+func TestConvert(t *testing.T) {
+	const conf = "A=1 : 0x1=full, 0x1 ;\n"
+	yaml, warnings, err := Convert([]byte(conf), "p.conf", Options{})
+	if err != nil || len(warnings) != 1 || !strings.Contains(string(yaml), "- name: A\n    pkey: 0x0001\n") {
+		t.Errorf("to YAML: %v, %v\n%s", err, warnings, yaml)
+	}
+	back, _, err := Convert(yaml, "p.yaml", Options{})
+	if want := "# OpenSM partition configuration, written by ibwarden\nA=0x0001 :\n\t0x0000000000000001=limited ;\n"; err != nil || string(back) != want {
+		t.Errorf("back: %v\n%s\nwant\n%s", err, back, want)
+	}
+	var refused *policy.Error
+	if _, _, err := Convert([]byte("A=1 : x;"), "p.conf", Options{}); !errors.As(err, &refused) {
+		t.Errorf("a fault: %v", err)
+	}
+	out, _, err := Convert([]byte("version: 1\npartitions: [{name: a, members: {full: [\"n*\"]}}]\n"), "p.yaml", Options{})
+	if !errors.As(err, &refused) || len(out) > 0 || !strings.Contains(err.Error(), `p.yaml:2:41: partition "a": pattern "n*"`) {
+		t.Errorf("what partitions.conf cannot say: %v\n%s", err, out)
+	}
+}
+
+// ports is a fabric of n end ports whose GUIDs are 1 to n.
+func ports(n int) (list []policy.EndPort) {
+	for i := 1; i <= n; i++ {
+		list = append(list, policy.EndPort{
+			PortGUID: ib.PortGUID(i), NodeGUID: ib.NodeGUID(0x100 + i/2), PortNum: ib.PortNum(1 + i%2),
+			Description: fmt.Sprintf("node-%d", i/2), NodeType: ib.NodeType(1 + i%3), SM: i == 5,
+		})
+	}
+	return list
+}
+
+// selectors draws a list without repetition from those that both formats know,
+// or from all.
+func selectors(t *rapid.T, groups []policy.Group, all bool) []policy.Selector {
+	from := []policy.Selector{{Kind: policy.SelectAll}, {Kind: policy.SelectCAs}, {Kind: policy.SelectSwitches}, {Kind: policy.SelectRouters}, {Kind: policy.SelectSelf}}
+	for guid := range uint64(15) {
+		from = append(from, policy.Selector{Kind: policy.SelectPort, GUID: guid + 1})
+	}
+	for _, g := range groups {
+		from = append(from, policy.Selector{Kind: policy.SelectGroup, Text: g.Name})
+	}
+	if all {
+		for i := range uint64(7) {
+			from = append(from, policy.Selector{Kind: policy.SelectNode, GUID: 0x100 + i},
+				policy.Selector{Kind: policy.SelectDescription, Text: fmt.Sprint("node-", i)},
+				policy.Selector{Kind: policy.SelectPattern, Text: fmt.Sprintf("node-[%d-5]*", min(i, 5))})
+		}
+	}
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, 6, rapid.ID[policy.Selector]).Draw(t, "selectors")
+}
+
+// drawPolicy draws a policy of a few partitions.
+func drawPolicy(t *rapid.T, all bool) *policy.Policy {
+	p := &policy.Policy{Default: policy.Membership(rapid.IntRange(1, 2).Draw(t, "default")), AllowBoth: rapid.Bool().Draw(t, "allow both")}
+	for _, name := range []string{"g1", "g2"} {
+		p.Groups = append(p.Groups, policy.Group{Name: name, Selectors: selectors(t, nil, all)})
+	}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"red", "blue", "Storage 1", "Größe", "true", "NO", "1e3", "0x1f", "x-y", "~", "a'b\"c\\", policy.DefaultName}), 0, 5, rapid.ID[string]).Draw(t, "names") {
+		part := policy.Partition{Name: name, SL: ib.SL(rapid.IntRange(0, 2).Draw(t, "sl"))}
+		if name == policy.DefaultName {
+			part.PKey = ib.PKeyBaseDefault
+		} else if rapid.Bool().Draw(t, "stated") || unicode.IsDigit(rune(name[0])) {
+			part.PKey = ib.PKeyBase(3*len(p.Partitions) + rapid.IntRange(1, 3).Draw(t, "P_Key"))
+		}
+		for _, s := range selectors(t, p.Groups, all) {
+			part.Members = append(part.Members, policy.Member{Selector: s,
+				Membership: policy.Membership(rapid.IntRange(1, 3).Draw(t, "membership")), Index0: rapid.Bool().Draw(t, "index0")})
+		}
+		for _, mgid := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ff12:401b::ffff:ffff", "ff15:401b::ffff:ffff", "ff12:601b::16"}), 0, 3, rapid.ID[string]).Draw(t, "groups") {
+			address, err := ib.ParseGID(mgid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part.Multicast = append(part.Multicast, policy.MulticastGroup{MGID: address, MTU: ib.MTU4096, Rate: 16,
+				SL: ib.SL(rapid.IntRange(0, 1).Draw(t, "group sl")), QKey: ib.QKey(rapid.IntRange(1, 9).Draw(t, "qkey")), TClass: 1, FlowLabel: 2})
+		}
+		p.Partitions = append(p.Partitions, part)
+	}
+	return p
+}
+
+// resolve gives who belongs where, or what is wrong.
+func resolve(t *rapid.T, p *policy.Policy) []policy.ResolvedPartition {
+	keys, err := policy.Allocate(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Resolve(ports(12), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Partitions
+}
+
+// A policy written in either format and read again is the same on any fabric.
+func TestConversionKeepsTheMeaning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t, false)
+		yaml := policyyaml.Write(p)
+		fromYAML, err := policyyaml.Read(yaml, "f")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, yaml)
+		}
+		conf, err := partitionsconf.Write(fromYAML, "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromConf, err := partitionsconf.Read(conf, "f", Options{AllowBoth: p.AllowBoth})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, conf)
+		}
+		want := resolve(t, p)
+		if diff := cmp.Diff(want, resolve(t, fromYAML), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("YAML (-before +after):\n%s\n%s", diff, yaml)
+		}
+		if diff := cmp.Diff(want, resolve(t, fromConf), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("partitions.conf (-before +after):\n%s\n%s\n%s", diff, yaml, conf)
+		}
+	})
+}
+
+// The same with every kind of selector, through YAML alone; and not only the
+// meaning, but the whole policy stays.
+func TestYAMLKeepsThePolicy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t, true)
+		out := policyyaml.Write(p)
+		again, err := policyyaml.Read(out, "f")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(policy.Pos{}), cmpopts.IgnoreFields(policy.Policy{}, "Warnings")); diff != "" {
+			t.Fatalf("(-before +after):\n%s\n%s", diff, out)
+		}
+	})
+}
+
+// The judge of Resolve: for every port and partition, go through the members
+// and ask each whether it selects the port.
+func TestResolveAgreesWithTheDefinition(t *testing.T) {
+	selects := func(p *policy.Policy, s policy.Selector, port policy.EndPort) bool { return false }
+	selects = func(p *policy.Policy, s policy.Selector, port policy.EndPort) bool {
+		switch s.Kind {
+		case policy.SelectAll:
+			return true
+		case policy.SelectCAs, policy.SelectSwitches, policy.SelectRouters:
+			return int(port.NodeType) == 1+int(s.Kind-policy.SelectCAs)
+		case policy.SelectSelf:
+			return port.SM
+		case policy.SelectPort:
+			return uint64(port.PortGUID) == s.GUID
+		case policy.SelectNode:
+			return uint64(port.NodeGUID) == s.GUID
+		case policy.SelectDescription:
+			return port.Description == s.Text
+		case policy.SelectPattern: // node-[a-5]*
+			digit := port.Description[len("node-")]
+			return digit >= s.Text[len("node-[")] && digit <= '5'
+		}
+		for _, g := range p.Groups {
+			for _, inner := range g.Selectors {
+				if g.Name == s.Text && selects(p, inner, port) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t, true)
+		got := map[string]string{}
+		for _, part := range resolve(t, p) {
+			for _, guid := range part.Limited {
+				got[fmt.Sprint(part.Name, guid)] += "l"
+			}
+			for _, guid := range part.Full {
+				got[fmt.Sprint(part.Name, guid)] += "f"
+			}
+			for _, guid := range part.Index0 {
+				got[fmt.Sprint(part.Name, guid)] += "0"
+			}
+		}
+		want := map[string]string{}
+		words := map[policy.Membership]string{policy.Limited: "l", policy.Full: "f", policy.Both: "f"}
+		if p.AllowBoth {
+			words[policy.Both] = "lf"
+		}
+		for _, port := range ports(12) {
+			want[fmt.Sprint(policy.DefaultName, port.PortGUID)] = words[p.Default]
+			if port.SM {
+				want[fmt.Sprint(policy.DefaultName, port.PortGUID)] = "f"
+			}
+			for _, part := range p.Partitions {
+				for _, m := range part.Members {
+					if selects(p, m.Selector, port) {
+						word := words[m.Membership]
+						if m.Index0 {
+							word += "0"
+						}
+						want[fmt.Sprint(part.Name, port.PortGUID)] = word
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("members (-want +got):\n%s\n%s", diff, policyyaml.Write(p))
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package qos
+
+import "github.com/ibwarden/ibwarden/internal/subnet"
+
+// Links enters the wanted elements of PortInfo in d. It fails when a setting
+// is out of its range.
+func Links(f *subnet.Fabric, s Settings, d *subnet.Desired) ([]Fault, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	var faults []Fault
+	trained(f, func(p *subnet.Port) {
+		if p.Info.MTUCap != mtuCap(p) {
+			faults = append(faults, Fault{p, "MTUCap", uint8(p.Info.MTUCap), mostMTUCap})
+		}
+		if p.Info.VLCap != vlCap(p) {
+			faults = append(faults, Fault{p, "VLCap", p.Info.VLCap, mostVLCap})
+		}
+		want := d.Port(p)
+		want.Elements |= subnet.ElementNeighborMTU | subnet.ElementOperationalVLs
+		want.Info.NeighborMTU = min(mtuCap(p), mtuCap(p.Peer))
+		want.Info.OperationalVLs = min(vlCap(p), vlCap(p.Peer))
+		if p.IsEnd() {
+			return // CAs and routers make no use of the rest
+		}
+		want.Elements |= subnet.ElementHOQLife | subnet.ElementVLStallCount
+		want.Info.HOQLife, want.Info.VLStallCount = s.HOQLife, s.VLStallCount
+		if p.FacesEnd() {
+			want.Info.HOQLife = s.LeafHOQLife
+		}
+	})
+	return faults, nil
+}

@@ -1,0 +1,107 @@
+package routing
+
+import "github.com/ibwarden/ibwarden/ib"
+
+// The load of a link is the number of routes from a CA to a LID that cross it.
+// Above these bits stands the number of LIDs of the end port at hand, so that
+// a second LID of one port is dearer than any load.
+const (
+	turnOne  = uint64(1) << 56
+	loadMask = turnOne - 1
+)
+
+// balance chooses among exits of equal length and writes the tables. All
+// slices go by link or by switch of the graph.
+type balance struct {
+	g     *graph
+	table [][]ib.PortNum // by switch
+	load  []uint64       // by link
+	lids  []uint16       // by link: LIDs of CAs and routers
+	owned []uint16       // by link: LIDs of switches
+	// For the LID at hand:
+	flow []uint32 // by switch: CAs whose packets pass it
+	path []uint64 // by switch: load of the chosen way
+	exit []int32  // by switch: the chosen link
+}
+
+func newBalance(g *graph, linear [][]ib.PortNum) *balance {
+	links, n := len(g.to), len(g.nodes)
+	b := &balance{
+		g:    g,
+		load: make([]uint64, links), lids: make([]uint16, links), owned: make([]uint16, links),
+		flow: make([]uint32, n), path: make([]uint64, n), exit: make([]int32, n),
+	}
+	for _, node := range g.nodes {
+		b.table = append(b.table, linear[node.Index])
+	}
+	return b
+}
+
+// route enters the LIDs of e, to whose switch the paths lead, everywhere.
+func (b *balance) route(p *paths, e end) {
+	lids, turn := b.lids, uint64(0)
+	if e.port == 0 {
+		lids = b.owned
+	}
+	if e.lmc > 0 {
+		turn = turnOne
+	}
+	for i := range e.lmc.Count() {
+		lid := e.lid + ib.LID(i)
+		b.table[e.at][lid] = e.port
+		// What CAs send to a switch itself weighs nothing.
+		clear(b.flow)
+		if e.port != 0 {
+			copy(b.flow, b.g.hosts)
+			b.choose(p, e.at)
+		}
+		b.enter(p, lid, lids, turn)
+	}
+	if turn != 0 {
+		for l := range b.load {
+			b.load[l] &= loadMask
+		}
+	}
+}
+
+// choose finds the least loaded of the paths to switch d.
+func (b *balance) choose(p *paths, d uint16) {
+	load, path, to := b.load, b.path, b.g.to
+	path[d] = 0
+	for i := len(p.order) - 1; i >= 0; i-- {
+		best, least := int32(0), ^uint64(0)
+		for _, l := range p.exits[p.exitFirst[i]:p.exitFirst[i+1]] {
+			if sum := load[l] + path[to[l]]; sum < least {
+				least, best = sum, l
+			}
+		}
+		s := p.order[i]
+		b.exit[s], path[s] = best, least&loadMask
+	}
+}
+
+// enter writes the chosen exits into the tables and adds their load. Where no
+// CA's packets pass, the exit with the fewest LIDs is taken instead.
+func (b *balance) enter(p *paths, lid ib.LID, lids []uint16, turn uint64) {
+	for i, s := range p.order {
+		flow, best := b.flow[s], b.exit[s]
+		if flow == 0 {
+			best = b.idlest(p.exits[p.exitFirst[i]:p.exitFirst[i+1]], lids)
+		}
+		b.load[best] += turn + uint64(flow)
+		lids[best]++
+		b.flow[b.g.to[best]] += flow
+		b.table[s][lid] = b.g.port[best]
+	}
+}
+
+// idlest is the exit with the fewest LIDs.
+func (b *balance) idlest(exits []int32, lids []uint16) int32 {
+	best, least := exits[0], ^uint64(0)
+	for _, l := range exits {
+		if n := b.load[l]&^loadMask | uint64(lids[l]); n < least {
+			best, least = l, n
+		}
+	}
+	return best
+}
