@@ -40,30 +40,35 @@ func TestLID(t *testing.T) {
 	}
 }
 
-// PK-06 to PK-16: the low 15 bits decide, then one of two must be full.
+// The low 15 bits decide, then one of the two must be full.
 func TestPKeyMatches(t *testing.T) {
 	for _, test := range []struct {
+		rule string
 		a, b PKey
 		want bool
 	}{
-		{0x0001, 0x0001, false}, // limited to limited
-		{0x0001, 0x8001, true},
-		{0x8001, 0x0001, true},
-		{0x8001, 0x8001, true},
-		{0x8001, 0x8002, false},
-		{0x0001, 0x8002, false},
-		{0xFFFF, 0x7FFF, true},
-		{0x7FFF, 0x7FFF, false},
-		{0xFFFF, 0xFFFF, true},
-		{0x0000, 0x0000, false}, // no key at all
-		{0x8000, 0x8000, false},
-		{0x8000, 0x0000, false},
-		{0x0000, 0x8000, false},
-		{0x8001, 0xC001, false},
+		{"PK-06/one partition", 0x8001, 0x0001, true},
+		{"PK-06/two partitions", 0x8001, 0x8002, false},
+		{"PK-06/one high bit apart", 0x8001, 0xC001, false},
+		{"PK-09", 0x0001, 0x0001, false},
+		{"PK-10", 0x0001, 0x8001, true},
+		{"PK-11", 0x8001, 0x0001, true},
+		{"PK-12", 0x8001, 0x8001, true},
+		{"PK-13", 0xFFFF, 0x8001, false},
+		{"PK-13/limited", 0x0001, 0x8002, false},
+		{"default, full and limited", 0xFFFF, 0x7FFF, true},
+		{"default, limited", 0x7FFF, 0x7FFF, false},
+		{"default, full", 0xFFFF, 0xFFFF, true},
+		{"PK-24/0x0000", 0x0000, 0x0000, false},
+		{"PK-24/0x8000", 0x8000, 0x8000, false},
+		{"PK-24/0x8000 and 0x0000", 0x8000, 0x0000, false},
+		{"PK-24/0x0000 and 0x8000", 0x0000, 0x8000, false},
 	} {
-		if got := test.a.Matches(test.b); got != test.want {
-			t.Errorf("%v against %v: %v", test.a, test.b, got)
-		}
+		t.Run(test.rule, func(t *testing.T) {
+			if got := test.a.Matches(test.b); got != test.want {
+				t.Errorf("%v against %v: %v", test.a, test.b, got)
+			}
+		})
 	}
 }
 
@@ -217,14 +222,18 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// PI-112, PI-114: 4.096 microseconds times two to the power of the value.
+// 4.096 microseconds times two to the power of the value.
 func TestTimeValue(t *testing.T) {
-	for v, want := range map[TimeValue]time.Duration{
-		0: 4096 * time.Nanosecond, 1: 8192 * time.Nanosecond, 18: 1073741824 * time.Nanosecond, 31: 8796093022208 * time.Nanosecond,
-	} {
-		if got := v.Duration(); got != want {
-			t.Errorf("value %d: %v, want %v", v, got, want)
-		}
+	for _, rule := range []string{"PI-112", "PI-114"} {
+		t.Run(rule, func(t *testing.T) {
+			for v, want := range map[TimeValue]time.Duration{
+				0: 4096 * time.Nanosecond, 1: 8192 * time.Nanosecond, 18: 1073741824 * time.Nanosecond, 31: 8796093022208 * time.Nanosecond,
+			} {
+				if got := v.Duration(); got != want {
+					t.Errorf("value %d: %v, want %v", v, got, want)
+				}
+			}
+		})
 	}
 }
 

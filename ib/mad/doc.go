@@ -5,5 +5,5 @@
 // SMP is the decoded form of a subnet-management packet. Both directions are
 // exact: what Unmarshal took in, reserved octets included, AppendBinary gives
 // back. A short or foreign packet is an error that says what was wrong; no
-// input panics. Hop is the directed-route rule for one node.
+// input panics.
 package mad

@@ -175,15 +175,24 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 	tw.Flush()
 }
 
+// wanted says what the policy has in mind for a pair of partitions: where it
+// joins them, isolated means "no further than that".
+func wanted(joined bool) string {
+	if joined {
+		return "joins some"
+	}
+	return "keeps apart"
+}
+
 // listMax bounds the reasons that are printed; --json has them all.
 const listMax = 20
 
 func (r *reporter) reportProof(result *sm.Result) {
 	p := result.Proof
 	if len(p.Pairs) > 0 {
-		t := table{columns: []string{"between", "and", "verdict", "because"}}
+		t := table{columns: []string{"between", "and", "the policy", "verdict", "because"}}
 		for _, pair := range p.Pairs {
-			t.add(pair.A, pair.B, pair.Verdict, pair.Reason)
+			t.add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
 		}
 		fmt.Fprintln(r.out)
 		r.print(t)

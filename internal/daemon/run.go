@@ -22,8 +22,10 @@ type Runner struct {
 	engine  *sm.Engine
 	watcher Watcher
 	counter counter
+	turns   int
 	phases  []Phase
-	began   time.Time // of the phase under way
+	open    bool      // the last phase is under way
+	began   time.Time // when it began
 	shown   time.Time // when progress was last shown
 	base    uint64    // requests answered when the phase began
 }
@@ -87,8 +89,11 @@ func (r *Runner) TakePhases() []Phase {
 	return out
 }
 
+// lookEvery is how many turns of the link pass between two looks at the clock.
+const lookEvery = 256
+
 func (r *Runner) showProgress() {
-	if len(r.phases) == 0 || r.engine.Settled() {
+	if r.turns++; r.turns%lookEvery != 0 || !r.open {
 		return
 	}
 	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
@@ -105,13 +110,13 @@ func (r *Runner) turn(phase string) {
 	if r.engine != nil { // the first phase begins while the engine is made
 		r.base = r.engine.Counts().Answered
 	}
-	if phase != sm.PhaseWatch {
+	if r.open = phase != sm.PhaseWatch; r.open {
 		r.phases = append(r.phases, Phase{Name: phase})
 	}
 }
 
 func (r *Runner) end(now time.Time) {
-	if n := len(r.phases); n > 0 {
+	if n := len(r.phases); n > 0 && r.open {
 		r.phases[n-1].Seconds = now.Sub(r.began).Seconds()
 	}
 }

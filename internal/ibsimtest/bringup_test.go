@@ -15,7 +15,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
-// bringUps are the topologies that are brought up. %d is a seed.
+// bringUps are the topologies that are brought up, generated ones from a node
+// that is chosen at random, netfiles from the first. %d is a seed.
 var bringUps = []string{
 	"fattree,radix=4,levels=2",
 	"fattree,radix=6,levels=2",
@@ -130,7 +131,7 @@ func bringUpBoth(t *testing.T, spec string, rng *rand.Rand, seed uint64) {
 		spec = fmt.Sprintf(spec, rng.Uint32())
 	}
 	l := topologyOf(t, spec)
-	host := pickHost(rng, l)
+	host := pickHost(rng, spec, l)
 	lmc := rng.IntN(4) * rng.IntN(2)
 	statements, text := writePolicy(rng, explore(t, l, host))
 	defer func() {
@@ -155,9 +156,9 @@ func bringUpBoth(t *testing.T, spec string, rng *rand.Rand, seed uint64) {
 }
 
 // pickHost chooses where the manager lives: often the first node.
-func pickHost(rng *rand.Rand, l *netlist.Netlist) string {
+func pickHost(rng *rand.Rand, spec string, l *netlist.Netlist) string {
 	n := l.Nodes[rng.IntN(len(l.Nodes))]
-	if rng.IntN(2) == 0 || n.Type != ib.NodeSwitch && n.Ports[1].Peer == nil {
+	if isNetfile(spec) || rng.IntN(2) == 0 || n.Type != ib.NodeSwitch && n.Ports[1].Peer == nil {
 		return ""
 	}
 	return n.ID

@@ -99,7 +99,7 @@ func newRig(t testing.TB, l *netlist.Netlist, host string) *rig {
 	tools := needTools(t)
 	simSlots <- struct{}{}
 	t.Cleanup(func() { <-simSlots })
-	sim, err := StartSim(tools, t.TempDir(), l)
+	sim, err := StartSim(tools, workDir(t), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +116,28 @@ func newRig(t testing.TB, l *netlist.Netlist, host string) *rig {
 // leaves a node with GUID 0 alone.
 const routerGUIDs = 0x300000
 
+// workDir is a directory of the test's own: in memory where there is room for
+// that, since libumad2sim makes and removes a hundred files for every program.
+func workDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "ibwarden-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func isNetfile(spec string) bool { return strings.Contains(spec, "\n") }
+
 // topologyOf is the netlist of a specification, or of a netfile.
 func topologyOf(t testing.TB, spec string) *netlist.Netlist {
 	t.Helper()
-	if strings.Contains(spec, "\n") {
+	if isNetfile(spec) {
 		l, _, err := netlist.Read([]byte(spec), "fabric.net", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,8 @@ type place struct {
 	path string // as smpquery takes it
 }
 
-func (p place) String() string { return fmt.Sprintf("%s:%d", p.node.ID, p.port) }
+// String names the port as ibwarden does.
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.node.Description, p.port) }
 
 // endPort is a port with a GUID: of a CA or router, or port 0 of a switch.
 type endPort struct {

@@ -124,7 +124,7 @@ func TestPK20BothKeys(t *testing.T) {
 	if got := show(out.EndPorts[0].Table); got != "8005 0005 7fff" {
 		t.Errorf("allowed: %s", got)
 	}
-	if got := show(out.SwitchPorts[0].Table); got != "8005 7fff" {
+	if got := show(out.SwitchPorts[0].Table); got != "8005 ffff" {
 		t.Errorf("the switch port holds %s", got)
 	}
 	// One of the two goes, the other keeps its index.
@@ -178,7 +178,7 @@ func TestNI21PT07SwitchSizes(t *testing.T) {
 	l := newLab()
 	for i := range l.ports {
 		if f := l.ports[i].Facing; f != nil {
-			f.Cap = 32
+			f.Cap, f.InboundCap, f.OutboundCap = 32, true, true
 		}
 	}
 	var conf strings.Builder
@@ -227,6 +227,9 @@ func TestSW03SW14Enforcement(t *testing.T) {
 			want := SwitchPort{SwitchGUID: 2, PortNum: 7, Peer: 1, HasTable: tt.hasTable, Inbound: tt.in, Outbound: tt.out}
 			if tt.hasTable {
 				want.Table = out.EndPorts[0].Table
+				if tt.in || tt.out {
+					want.Table = full(want.Table)
+				}
 			}
 			if diff := cmp.Diff(want, out.SwitchPorts[0]); diff != "" {
 				t.Errorf("switch port (-want +got):\n%s", diff)
@@ -417,6 +420,15 @@ func checkGuards(t *rapid.T, in Input, out Output) {
 	for _, guard := range out.SwitchPorts {
 		port := in.Ports[guard.Peer-1]
 		table := out.EndPorts[guard.Peer-1].Table
+		if guard.Inbound || guard.Outbound {
+			// A port that checks must let pass what its peer sends and gets.
+			for _, k := range table {
+				if k != 0 && !slices.ContainsFunc(guard.Table, func(e ib.PKey) bool { return k.Matches(e) }) {
+					t.Fatalf("%v of %s does not pass %s", k, show(table), show(guard.Table))
+				}
+			}
+			table = full(compact(table))
+		}
 		for _, k := range table {
 			covered := slices.Contains(guard.Table, k) || slices.Contains(guard.Table, k.Base().Full()) && slices.Contains(table, k.Base().Full())
 			if k != 0 && guard.HasTable && !covered {

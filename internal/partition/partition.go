@@ -93,7 +93,8 @@ type SwitchPort struct {
 	// Peer is the end port it faces.
 	Peer ib.PortGUID
 	// HasTable tells that Table is to be written: the port has a table and the
-	// peer's keys fit. Otherwise the table, if any, is without effect and is
+	// peer's keys fit. A port that checks holds the full key of each of the
+	// peer's partitions, one that does not a copy of the peer's keys. Otherwise the table, if any, is without effect and is
 	// best left alone.
 	HasTable bool
 	Table    Table
@@ -203,8 +204,11 @@ func enforce(port *PortFacts, table Table) (SwitchPort, NotEnforced) {
 		missing.Reasons = []Reason{TableTooSmall}
 		return guard, missing
 	}
-	guard.HasTable, guard.Table = true, keys
 	guard.Inbound, guard.Outbound = f.InboundCap, f.OutboundCap
+	if guard.Inbound || guard.Outbound {
+		keys = full(keys)
+	}
+	guard.HasTable, guard.Table = true, keys
 	if !f.InboundCap {
 		missing.Reasons = append(missing.Reasons, NoInboundCap)
 	}
@@ -212,6 +216,19 @@ func enforce(port *PortFacts, table Table) (SwitchPort, NotEnforced) {
 		missing.Reasons = append(missing.Reasons, NoOutboundCap)
 	}
 	return guard, missing
+}
+
+// full gives the keys of a switch port that checks: of each partition the full
+// one. A switch matches as an end port does, so that a limited key in its table
+// would stop what a limited member sends, and let pass what it could only
+// forge; a full key lets both pass. Who may talk to whom among the members of
+// one partition is for their own tables to say.
+func full(keys Table) Table {
+	out := make(Table, len(keys))
+	for i, k := range keys {
+		out[i] = k.Base().Full()
+	}
+	return out
 }
 
 // compact gives the keys of an end port as the switch port facing it holds

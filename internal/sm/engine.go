@@ -5,10 +5,12 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 	"github.com/ibwarden/ibwarden/internal/transact"
@@ -76,6 +78,8 @@ type Engine struct {
 	desired   *desired
 	run       *apply.Run
 	stage     string
+	managers  *sminfo.Engine
+	others    []sminfo.Remote // that answered in the last election
 	known     Assigned
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
@@ -124,9 +128,7 @@ func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend =
 
 // Settled reports whether the engine has nothing to do until time passes or
 // something arrives, and Fabric and Result tell what it came to.
-func (e *Engine) Settled() bool {
-	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused
-}
+func (e *Engine) Settled() bool { return e.atRest() }
 
 // Fabric is the subnet as it was last read; nil before the first sweep ended.
 func (e *Engine) Fabric() *subnet.Fabric { return e.fabric }
@@ -158,6 +160,9 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	if !e.window.Next(now, p) {
 		return 0, false
 	}
+	if e.managers != nil {
+		e.managers.Act(1)
+	}
 	return e.window.LIDOf(p), true
 }
 
@@ -181,7 +186,8 @@ func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.window.Expire(now)
-	if (e.state == stateWatching || e.state == stateStandby) && now >= e.nextCheck {
+	e.tickManagers(now)
+	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
 	}
 	e.step(now)
@@ -190,16 +196,28 @@ func (e *Engine) Expire(now time.Duration) {
 // Deadline is when Expire wants to be called.
 func (e *Engine) Deadline() (time.Duration, bool) {
 	due, ok := e.window.Deadline()
-	if e.state == stateWatching || e.state == stateStandby {
-		rest := e.nextCheck
-		if e.resweep != "" {
-			rest = min(rest, e.sweepFrom)
+	sooner := func(at time.Duration) {
+		if !ok || at < due {
+			due, ok = at, true
 		}
-		if !ok || rest < due {
-			return rest, true
+	}
+	if e.state == stateWatching {
+		sooner(e.nextCheck)
+	}
+	if e.resweep != "" && e.atRest() {
+		sooner(e.sweepFrom)
+	}
+	if e.managers != nil {
+		if at, polls := e.managers.Due(); polls {
+			sooner(at)
 		}
 	}
 	return due, ok
+}
+
+// atRest reports whether nothing is under way.
+func (e *Engine) atRest() bool {
+	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused
 }
 
 // step goes on as far as it can without an answer.
@@ -343,10 +361,11 @@ func (e *Engine) applied(now time.Duration) {
 }
 
 func (e *Engine) rest(now time.Duration, s state) {
+	if s == stateWatching && e.managers != nil && e.managers.State() != smp.SMMaster {
+		s = stateStandby // mastership went while the pass was under way
+	}
 	e.state = s
 	e.nextCheck = now + e.config.SweepInterval
 	e.sweepFrom = now + minSweepGap
-	if s == stateWatching {
-		e.begin(PhaseWatch)
-	}
+	e.begin(PhaseWatch)
 }

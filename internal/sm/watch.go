@@ -63,12 +63,8 @@ func (e *Engine) listChecks() {
 }
 
 // startCheck begins a light sweep: every switch is asked for changes, and the
-// next share of all tables is read back. A standby asks its master instead.
+// next share of all tables is read back.
 func (e *Engine) startCheck() {
-	if e.state == stateStandby {
-		e.pollMaster()
-		return
-	}
 	e.state = stateChecking
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]

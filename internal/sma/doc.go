@@ -23,12 +23,16 @@
 //
 // Elements of PortInfo exist by kind of port: those of an end port on CA and
 // router ports and on switch port 0, those of a link on all ports but a base
-// port 0, those of an exit on external ports of switches. Where an element does
-// not exist it reads zero and a Set does not touch it. Of a Set with good and
-// bad elements the good ones take effect; the answer has status 0x001C and the
-// values that resulted. A device of Config.BadInput ignored answers such a Set
-// without a status, as the architecture's first book has it.
+// port 0, those of an exit on external ports of switches and on router ports.
+// Where an element does not exist it reads zero and a Set does not touch it.
+// Only VLCap, MTUCap and the state, always Active, show on a base port 0.
+//
+// Of a Set of PortInfo with good and bad elements the good ones take effect;
+// the answer has status 0x001C and the values that resulted. A device with
+// BadInputIgnored answers it with status 0, as the architecture's first book
+// has it.
 //
 // For packet simulation the tables are read directly: Port, PKeys,
-// UnicastExit, MulticastExits, VL, VLArbitration. None of these allocates.
+// UnicastExit, MulticastExits, VL, VLArbitration. None of these allocates, but
+// for the first UnicastExit after a random forwarding table was written.
 package sma

@@ -93,13 +93,6 @@ func (a *Agent) changeState(p *port, n ib.PortNum, state smp.PortState) {
 	a.effect(Effect{Kind: StateChanged, Port: n})
 }
 
-// bringDown takes the link down because a Set of PortState said so.
-func (a *Agent) bringDown(p *port, n ib.PortNum) {
-	if p.info.PortState != smp.PortDown {
-		a.moveLink(p, n, p.info.LinkDownDefaultState)
-	}
-}
-
 // moveLink gives the physical layer of a port another state. Even when it was
 // polling before, the fabric is told: the other end may have something to try.
 func (a *Agent) moveLink(p *port, n ib.PortNum, phys smp.PhysState) {

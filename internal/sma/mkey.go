@@ -21,8 +21,8 @@ const (
 func (a *Agent) checkMKey(r request) bool {
 	guards := [2]*port{r.end, r.end}
 	if r.AttributeID == smp.AttrPortInfo {
-		if selected := a.selectedPort(r); selected != nil && selected.kind.isEnd() {
-			guards[1] = selected
+		if _, p := a.selected(r); p != nil && p.kind.isEnd() {
+			guards[1] = p
 		}
 	}
 	for _, g := range guards {

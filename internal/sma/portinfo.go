@@ -6,33 +6,27 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// selectedPort is the port that a PortInfo modifier names, nil when there is
-// none such.
-func (a *Agent) selectedPort(r request) *port {
-	n, ok := a.selectedNumber(r)
-	if !ok {
-		return nil
-	}
-	return a.port(n)
-}
-
-func (a *Agent) selectedNumber(r request) (n ib.PortNum, ok bool) {
-	n, _, ok = smp.SplitPortInfoModifier(r.AttributeModifier)
+// selected is the port that a PortInfo modifier names, nil when there is none
+// such.
+func (a *Agent) selected(r request) (ib.PortNum, *port) {
+	n, _, ok := smp.SplitPortInfoModifier(r.AttributeModifier)
 	if n == 0 && a.fabric == nil {
 		n = r.from.Port
 	}
-	return n, ok
+	if !ok {
+		return 0, nil
+	}
+	return n, a.port(n)
 }
 
 func (a *Agent) servePortInfo(r request) mad.Status {
-	p := a.selectedPort(r)
+	n, p := a.selected(r)
 	if p == nil {
 		return mad.StatusInvalidField
 	}
 	status := mad.StatusOK
 	reregister := false
 	if r.set {
-		n, _ := a.selectedNumber(r)
 		if a.fabric == nil && n != r.from.Port {
 			status = a.bad() // another port's PortInfo can only be read
 		} else {
@@ -229,7 +223,9 @@ func (a *Agent) setState(w *portWrite, n ib.PortNum) {
 	switch {
 	case state == smp.PortStateNoChange:
 	case state == smp.PortDown && w.kind.hasCable():
-		a.bringDown(w.port, n)
+		if i.PortState != smp.PortDown {
+			a.moveLink(w.port, n, i.LinkDownDefaultState)
+		}
 	case state == smp.PortDown:
 		// The link inside the switch trains again at once.
 		a.changeState(w.port, n, smp.PortInit)

@@ -623,6 +623,14 @@ func TestViolationCounters(t *testing.T) {
 				v.provoke(d)
 			}
 		})
+		if v.name == "P_KeyViolations" {
+			t.Run("QP-28", func(t *testing.T) {
+				d, read := open(t)
+				if v.provoke(d); read() != 1 {
+					t.Errorf("%d", read())
+				}
+			})
+		}
 		t.Run(v.rules[1], func(t *testing.T) {
 			d, read := open(t)
 			*v.counter(&d.ports[1].info) = 0xFFFE

@@ -266,6 +266,17 @@ func TestPKeyTable(t *testing.T) {
 		}
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, 1024)
 	})
+	t.Run("PT-14", func(t *testing.T) {
+		c := caConfig(1)
+		c.PartitionCap = 0xFFFF
+		d := start(t, c)
+		table := keys(0x8001)
+		d.mustSet(1, 2047, &table)
+		if table.Keys[30] != 0x801F || table.Keys[31] != 0 {
+			t.Errorf("%v", table.Keys)
+		}
+		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, 2048)
+	})
 	for _, rule := range []string{"PT-10", "PT-11", "PT-13"} {
 		t.Run(rule, func(t *testing.T) {
 			c := caConfig(1)

@@ -17,8 +17,9 @@
 //
 // Only managers in Config.Trusted count, and when there is an SMKey a control
 // packet must carry it. It is sent to trusted managers only, and shown to none
-// but a master that presented it. What is not legal in the present state is
-// answered with mad.StatusInvalidField and changes nothing.
+// but a master that presented it. Without a list of trusted managers anyone of
+// higher rank is handed the subnet, and the key. What is not legal in the
+// present state is answered with mad.StatusInvalidField and changes nothing.
 //
 // An Engine must not be used by two goroutines at once.
 package sminfo

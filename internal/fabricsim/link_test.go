@@ -1,0 +1,369 @@
+package fabricsim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/sma"
+)
+
+// ends names the two ends of the cable between the switches of a chain of two.
+type states struct {
+	near, far         smp.PortState
+	nearPhys, farPhys smp.PhysState
+}
+
+func linkStates(f *fabricsim.Fabric) states {
+	near, far := f.Agent(switchGUID(1)).Port(2), f.Agent(switchGUID(2)).Port(1)
+	return states{near.PortState, far.PortState, near.PortPhysicalState, far.PortPhysicalState}
+}
+
+var (
+	trained = states{smp.PortInit, smp.PortInit, smp.PhysLinkUp, smp.PhysLinkUp}
+	pulled  = states{smp.PortDown, smp.PortDown, smp.PhysPolling, smp.PhysPolling}
+)
+
+func wantStates(t *testing.T, f *fabricsim.Fabric, when string, want states) {
+	t.Helper()
+	if got := linkStates(f); got != want {
+		t.Errorf("%s: %v, want %v", when, got, want)
+	}
+}
+
+// setPort writes PortInfo of port 2 of the first switch, the near end.
+func setPort(c *client, change func(*smp.PortInfo)) {
+	c.t.Helper()
+	var info smp.PortInfo
+	c.get(along(1), 2, &info)
+	info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysNoChange
+	change(&info)
+	c.set(along(1), 2, &info)
+}
+
+func TestLinkStates(t *testing.T) {
+	down := func(near, far smp.PhysState) states { return states{smp.PortDown, smp.PortDown, near, far} }
+	phys := func(s smp.PhysState) func(*smp.PortInfo) {
+		return func(i *smp.PortInfo) { i.PortPhysicalState = s }
+	}
+	type step struct {
+		name string
+		do   func(f *fabricsim.Fabric, c *client)
+		want states
+	}
+	set := func(name string, change func(*smp.PortInfo), want states) step {
+		return step{"Set " + name, func(_ *fabricsim.Fabric, c *client) { setPort(c, change) }, want}
+	}
+	cable := func(name string, do func(f *fabricsim.Fabric) error, want states) step {
+		return step{name, func(f *fabricsim.Fabric, c *client) {
+			if err := do(f); err != nil {
+				c.t.Fatal(err)
+			}
+		}, want}
+	}
+	unlink := func(f *fabricsim.Fabric) error { return f.Unlink(switchGUID(2), 1) }
+	relink := func(f *fabricsim.Fabric) error { return f.Link(switchGUID(1), 2, switchGUID(2), 1) }
+	tests := map[string][]step{
+		"a cable pulled and plugged": {
+			cable("unlink", unlink, pulled),
+			cable("link", relink, trained),
+		},
+		"disabled and enabled": {
+			set("Disabled", phys(smp.PhysDisabled), down(smp.PhysDisabled, smp.PhysPolling)),
+			set("Polling", phys(smp.PhysPolling), trained),
+		},
+		"asleep": {
+			set("Sleep", phys(smp.PhysSleep), down(smp.PhysSleep, smp.PhysPolling)),
+			set("Polling", phys(smp.PhysPolling), trained),
+		},
+		"down trains again": {
+			set("Down", func(i *smp.PortInfo) { i.PortState = smp.PortDown }, trained),
+		},
+		"down into sleep": {
+			set("Down, LinkDownDefaultState Sleep", func(i *smp.PortInfo) {
+				i.PortState, i.LinkDownDefaultState = smp.PortDown, smp.PhysSleep
+			}, down(smp.PhysSleep, smp.PhysPolling)),
+		},
+		"disabled while the cable is out": {
+			cable("unlink", unlink, pulled),
+			set("Disabled", phys(smp.PhysDisabled), down(smp.PhysDisabled, smp.PhysPolling)),
+			cable("link", relink, down(smp.PhysDisabled, smp.PhysPolling)),
+			set("Polling", phys(smp.PhysPolling), trained),
+		},
+		"armed, then down": {
+			set("Armed", func(i *smp.PortInfo) { i.PortState = smp.PortArmed },
+				states{smp.PortArmed, smp.PortInit, smp.PhysLinkUp, smp.PhysLinkUp}),
+			cable("unlink", unlink, pulled),
+			cable("link", relink, trained),
+		},
+		"no speed in common": {
+			set("LinkWidthEnabled and Polling", func(i *smp.PortInfo) {
+				i.LinkWidthEnabled, i.PortPhysicalState = smp.LinkWidth1X, smp.PhysPolling
+			}, pulled),
+			set("LinkWidthEnabled", func(i *smp.PortInfo) {
+				i.LinkWidthEnabled, i.PortPhysicalState = smp.LinkWidthAll, smp.PhysPolling
+			}, trained),
+		},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := chain(t, 2)
+			l.Nodes[1].Ports[2].Enabled.Width |= netlist.Width1x // the near end alone
+			f := newFabric(t, l, fabricsim.DefaultConfig())
+			c := attach(t, f, hostGUID(1), 1)
+			wantStates(t, f, "at the start", trained)
+			for _, s := range steps {
+				s.do(f, c)
+				wantStates(t, f, s.name, s.want)
+			}
+			if _, _, ok := c.ask(directed(along(3), mad.MethodGet, smp.AttrNodeInfo, 0), ib.LIDPermissive); ok != (linkStates(f) == trained) {
+				t.Errorf("in the end a packet passes: %v", ok)
+			}
+		})
+	}
+}
+
+// A port that a Set takes down answers before it goes.
+func TestAnswerBeforeLinkGoesDown(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.DefaultConfig())
+	c := attach(t, f, hostGUID(1), 1)
+	var info smp.PortInfo
+	c.get(along(2), 1, &info)
+	info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysDisabled
+	c.set(along(2), 1, &info) // through the very port
+	if got, want := linkStates(f), (states{smp.PortDown, smp.PortDown, smp.PhysPolling, smp.PhysDisabled}); got != want {
+		t.Errorf("afterwards: %v, want %v", got, want)
+	}
+}
+
+func TestTrainDelay(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.Config{TrainDelay: time.Millisecond})
+	wantStates(t, f, "at the start", trained)
+	if err := f.Unlink(switchGUID(1), 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Link(switchGUID(1), 2, switchGUID(2), 1); err != nil {
+		t.Fatal(err)
+	}
+	f.AdvanceTo(time.Millisecond - 1)
+	wantStates(t, f, "before TrainDelay", pulled)
+	f.AdvanceTo(time.Millisecond)
+	wantStates(t, f, "after TrainDelay", trained)
+}
+
+func TestLinkErrors(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.Config{})
+	tests := map[string]error{
+		"unlink at no such node":      f.Unlink(1, 1),
+		"unlink at port 0":            f.Unlink(switchGUID(1), 0),
+		"unlink at no such port":      f.Unlink(switchGUID(1), 5),
+		"unlink at no cable":          f.Unlink(switchGUID(1), 3),
+		"link to a cabled port":       f.Link(switchGUID(1), 3, switchGUID(2), 1),
+		"link from a cabled port":     f.Link(switchGUID(2), 1, switchGUID(1), 3),
+		"link to itself":              f.Link(switchGUID(1), 3, switchGUID(1), 3),
+		"link to no such port":        f.Link(switchGUID(1), 3, switchGUID(2), 9),
+		"power off of no such node":   f.PowerOff(1),
+		"power on of no such node":    f.PowerOn(1),
+		"power on of a node with it":  f.PowerOn(switchGUID(1)),
+		"fault of no such node":       f.SetFault(1, fabricsim.Fault{}),
+		"a probability of 2":          f.SetLoss(2),
+		"attach at no such node":      attachError(f, 1, 1),
+		"attach at no such port":      attachError(f, hostGUID(1), 3),
+		"attach at port 0 of a CA":    attachError(f, hostGUID(1), 0),
+		"attach at a switch's port 1": attachError(f, switchGUID(1), 1),
+	}
+	for what, err := range tests {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	wantStates(t, f, "after all that", trained)
+	attach(t, f, hostGUID(1), 1)
+	if attachError(f, hostGUID(1), 1) == nil {
+		t.Error("two managers at one port: no error")
+	}
+	if err := f.Link(switchGUID(1), 3, switchGUID(1), 4); err != nil {
+		t.Errorf("a cable between two ports of one switch: %v", err)
+	}
+	if err := f.Unlink(switchGUID(1), 4); err != nil {
+		t.Error(err)
+	}
+}
+
+func attachError(f *fabricsim.Fabric, g ib.NodeGUID, num ib.PortNum) error {
+	_, err := f.Attach(g, num)
+	return err
+}
+
+func TestNewErrors(t *testing.T) {
+	if _, err := fabricsim.New(chain(t, 1), fabricsim.Config{Loss: 1.5}); err == nil {
+		t.Error("Loss 1.5: no error")
+	}
+	if _, err := fabricsim.New(chain(t, 1), fabricsim.Config{HopDelay: -1}); err == nil {
+		t.Error("HopDelay -1: no error")
+	}
+	l := chain(t, 1)
+	l.Nodes[0].Ports[1].Peer = nil
+	if _, err := fabricsim.New(l, fabricsim.Config{}); err == nil {
+		t.Error("a cable with one end: no error")
+	}
+	none := func(_ *netlist.Node, c *sma.Config) { c.PartitionCap = 0 }
+	if _, err := fabricsim.New(chain(t, 1), fabricsim.Config{Profile: none}); err == nil {
+		t.Error("a device without P_Key table: no error")
+	}
+}
+
+// traps receives all that has come in and returns the numbers of the traps.
+func traps(c *client) []smp.TrapNumber {
+	c.t.Helper()
+	var numbers []smp.TrapNumber
+	var d fabricsim.Delivery
+	for c.a.Receive(&d) {
+		var p mad.SMP
+		var n smp.Notice
+		if err := p.UnmarshalBinary(d.MAD[:]); err != nil {
+			c.t.Fatal(err)
+		}
+		if p.Method != mad.MethodTrap {
+			continue
+		}
+		if err := n.UnmarshalBinary(p.Data[:]); err != nil {
+			c.t.Fatal(err)
+		}
+		if n.IssuerLID != d.SLID {
+			c.t.Errorf("trap %d of LID %v came from LID %v", n.TrapNumber, n.IssuerLID, d.SLID)
+		}
+		numbers = append(numbers, n.TrapNumber)
+		// Seen; no need to send it again.
+		p.Method = mad.MethodTrapRepress
+		c.send(p, d.SLID)
+	}
+	return numbers
+}
+
+// A switch that loses a link says so to the manager, once that is known to be
+// one, until it is told that this was heard.
+func TestTraps(t *testing.T) {
+	f, c := routed(t)
+	second := func() { f.AdvanceTo(f.Now() + time.Second) }
+	if err := f.Unlink(switchGUID(2), 2); err != nil {
+		t.Fatal(err)
+	}
+	second()
+	if got := traps(c); got != nil {
+		t.Errorf("traps %v before IsSM", got)
+	}
+	c.a.SetIsSM(true)
+	second()
+	second()
+	if got := traps(c); len(got) == 0 || got[0] != smp.TrapLocalChange {
+		t.Errorf("traps %v after SetIsSM, want 144 for the port's own change first", got)
+	}
+	for range 3 {
+		second()
+		traps(c)
+	}
+	second()
+	if got := traps(c); got != nil {
+		t.Errorf("traps %v go on although repressed", got)
+	}
+	if !f.Agent(switchGUID(2)).SwitchInfo().PortStateChange {
+		t.Error("PortStateChange is not set")
+	}
+	if err := f.Link(switchGUID(2), 2, hostGUID(2), 1); err != nil {
+		t.Fatal(err)
+	}
+	second()
+	if got := traps(c); len(got) != 1 || got[0] != smp.TrapLinkStateChanged {
+		t.Errorf("traps %v after the cable is back, want 128", got)
+	}
+	if f.Received(mad.MethodTrapRepress, smp.AttrNotice) == 0 {
+		t.Error("no TrapRepress was counted")
+	}
+}
+
+// A question to a manager reaches the manager, and its answer comes back.
+func TestManagersTalk(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.DefaultConfig())
+	asking, asked := attach(t, f, hostGUID(1), 1), attach(t, f, hostGUID(2), 1)
+	request := directed(along(3), mad.MethodGet, smp.AttrSMInfo, 0)
+	answer, _, ok := asking.ask(request, ib.LIDPermissive)
+	if !ok || answer.Status == mad.StatusOK {
+		t.Errorf("where no manager runs: answered %v, status %v; want a refusal", ok, answer.Status)
+	}
+	asked.a.SetIsSM(true)
+	asking.send(request, ib.LIDPermissive)
+	f.AdvanceTo(f.Now() + patience)
+	var d fabricsim.Delivery
+	if !asked.a.Receive(&d) {
+		t.Fatalf("the question did not arrive; discarded: %s", discards(f))
+	}
+	var p mad.SMP
+	if err := p.UnmarshalBinary(d.MAD[:]); err != nil {
+		t.Fatal(err)
+	}
+	p.MakeResponse(mad.StatusOK)
+	p.Data[0] = 0x77
+	asked.send(p, d.SLID)
+	f.AdvanceTo(f.Now() + patience)
+	if !asking.a.Receive(&d) {
+		t.Fatalf("the answer did not arrive; discarded: %s", discards(f))
+	}
+	if err := p.UnmarshalBinary(d.MAD[:]); err != nil {
+		t.Fatal(err)
+	}
+	if p.Data[0] != 0x77 || p.HopPointer != 0 {
+		t.Errorf("got %+v", p)
+	}
+	asked.a.Detach()
+	asking.a.Detach()
+	if attachError(f, hostGUID(1), 1) != nil {
+		t.Error("a port that was left cannot be attached to")
+	}
+	if f.Agent(hostGUID(2)).Port(1).CapabilityMask.Has(smp.CapIsSM) {
+		t.Error("IsSM stays when the manager leaves")
+	}
+}
+
+// Without power a node answers nothing and its links are down; with it, it is
+// as at first, but for what it keeps.
+func TestPower(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.Config{Profile: func(n *netlist.Node, c *sma.Config) {
+		if n.ID == "last" {
+			c.Ports[0].CapabilityMask |= smp.CapPKeyNVRAM
+		}
+	}})
+	c := attach(t, f, hostGUID(1), 1)
+	c.address(along(3), 9, 9, 0)
+	keys := smp.PKeyTable{Keys: [smp.PKeysPerBlock]ib.PKey{0x8001, 0x0002}}
+	c.set(along(3), 0, &keys)
+	if err := f.PowerOff(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	if p := f.Agent(switchGUID(2)).Port(2); p.PortState != smp.PortDown || p.PortPhysicalState != smp.PhysPolling {
+		t.Errorf("the other end is %v, %v", p.PortState, p.PortPhysicalState)
+	}
+	if _, _, ok := c.ask(directed(along(3), mad.MethodGet, smp.AttrNodeInfo, 0), ib.LIDPermissive); ok {
+		t.Error("answered without power")
+	}
+	if err := f.PowerOn(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reboot(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	var info smp.PortInfo
+	c.get(along(3), 0, &info)
+	if info.LID != 0 || info.PortState != smp.PortInit {
+		t.Errorf("after power-on: LID %v, state %v", info.LID, info.PortState)
+	}
+	var kept smp.PKeyTable
+	c.get(along(3), 0, &kept)
+	if kept != keys {
+		t.Errorf("after power-on: keys %v", kept.Keys)
+	}
+}

@@ -1,0 +1,149 @@
+package sm
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sminfo"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/transact"
+)
+
+// startElection asks every other port that says it has a subnet manager.
+func (e *Engine) startElection() {
+	e.state, e.others = stateElecting, nil
+	if e.fabric.Self == nil {
+		return
+	}
+	if e.managers == nil {
+		var err error
+		e.managers, err = sminfo.New(sminfo.Config{
+			GUID: e.fabric.Self.GUID, Priority: e.config.Priority, SMKey: e.config.SMKey,
+		})
+		if err != nil {
+			e.emit(Warned{err.Error()})
+			return
+		}
+	}
+	begun := false
+	for _, p := range e.fabric.EndPorts() {
+		if p == e.fabric.Self || !p.InfoRead || !p.Info.CapabilityMask.Has(smp.CapIsSM) {
+			continue
+		}
+		if !begun {
+			e.begin(PhaseElect)
+			begun = true
+		}
+		e.askManager(p)
+	}
+}
+
+func (e *Engine) askManager(p *subnet.Port) {
+	to := sminfo.Address{Path: p.Path}
+	e.window.Do(transact.Request{
+		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: smp.AttrSMInfo,
+	}, func(r transact.Reply) {
+		var info smp.SMInfo
+		err := r.Err
+		if err == nil {
+			err = info.UnmarshalBinary(r.SMP.Data[:])
+		}
+		if err != nil {
+			e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
+			return
+		}
+		e.others = append(e.others, sminfo.Remote{Info: info, Address: to})
+	})
+}
+
+// elected goes on as master, or stands by.
+func (e *Engine) elected(now time.Duration) {
+	if e.managers == nil {
+		e.pursue(now) // and fails there: the manager has no port
+		return
+	}
+	verdict, effects := e.managers.Decide(now, e.others)
+	e.follow(effects)
+	if verdict == sminfo.Master {
+		e.pursue(now)
+		return
+	}
+	var master ib.PortGUID
+	for _, r := range e.others {
+		if r.Info.SMState == smp.SMMaster {
+			master = r.Info.GUID
+		}
+	}
+	e.emit(Deferred{Master: master, Reason: verdict.String() + ", " + effects.Why})
+	e.rest(now, stateStandby)
+}
+
+// follow does what the election asks for.
+func (e *Engine) follow(f sminfo.Effects) {
+	for _, m := range f.Send {
+		e.sendSMInfo(m)
+	}
+	if f.Sweep {
+		e.wantSweep("subnet managers: " + f.Why)
+	}
+	if f.From == smp.SMMaster && f.To != smp.SMMaster {
+		e.emit(Deferred{Reason: f.Why})
+		if e.state == stateWatching {
+			e.state = stateStandby
+		}
+	}
+}
+
+func (e *Engine) sendSMInfo(m sminfo.Message) {
+	r := transact.Request{
+		Path: m.To.Path, LID: m.To.LID, MKey: e.config.MKey,
+		Method: m.Method, Attribute: smp.AttrSMInfo, Modifier: uint32(m.Control),
+	}
+	if m.Method == mad.MethodSet {
+		if err := m.Info.Encode(&r.Data); err != nil {
+			e.emit(Warned{err.Error()})
+			return
+		}
+	}
+	e.window.Do(r, func(reply transact.Reply) {
+		var info smp.SMInfo
+		if reply.SMP == nil || info.UnmarshalBinary(reply.SMP.Data[:]) != nil {
+			return // silence counts as a poll that failed
+		}
+		e.follow(e.managers.Answered(m, reply.SMP.Status, info))
+	})
+}
+
+// receiveSMInfo answers another manager.
+func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
+	if e.managers == nil {
+		return // not known yet who we are
+	}
+	from := sminfo.Address{}
+	if p.Class == mad.ClassSubnLID {
+		from.LID = slid
+	}
+	reply := *p
+	effects, ok := e.managers.Serve(now, from, &reply)
+	if !ok {
+		return
+	}
+	dlid := slid
+	if p.Class == mad.ClassSubnDirected {
+		dlid = ib.LIDPermissive
+	}
+	e.answer(reply, dlid)
+	e.follow(effects)
+}
+
+// tickManagers lets time pass among managers.
+func (e *Engine) tickManagers(now time.Duration) {
+	if e.managers == nil {
+		return
+	}
+	if due, ok := e.managers.Due(); ok && now >= due {
+		e.follow(e.managers.Tick(now))
+	}
+}
