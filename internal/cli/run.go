@@ -34,11 +34,18 @@ func (f *fabricFlags) open() (transport.Link, error) {
 	if f.guid != "" {
 		g, err := ib.ParsePortGUID(f.guid)
 		if err != nil {
-			return nil, fmt.Errorf("--guid: %w", err)
+			return nil, misuse(fmt.Errorf("--guid: %w", err))
 		}
 		guid = g
 	}
-	return daemon.Open(f.spec, guid)
+	link, err := daemon.Open(f.spec, guid)
+	if errors.Is(err, daemon.ErrUnreachable) {
+		return nil, bad(err)
+	}
+	if err != nil {
+		return nil, misuse(err)
+	}
+	return link, nil
 }
 
 // runFlags are the flags of `ibwarden run`.
@@ -122,7 +129,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	link, err := f.where.open()
 	if err != nil {
-		return misuse(err)
+		return err
 	}
 	defer link.Close()
 	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)

@@ -47,7 +47,7 @@ func newShow() *cobra.Command {
 			RunE: func(c *cobra.Command, _ []string) error {
 				link, err := where.open()
 				if err != nil {
-					return misuse(err)
+					return err
 				}
 				defer link.Close()
 				r, err := daemon.Read(c.Context(), link, sweep.Options{Forwarding: v.forwarding})

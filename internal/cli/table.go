@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 )
@@ -58,6 +59,9 @@ func plain(cell any) string {
 		s = strings.Join(c, " ")
 	default:
 		s = fmt.Sprint(c)
+		if reflect.TypeOf(c).Kind() == reflect.Slice {
+			s = s[1 : len(s)-1] // without the brackets around the whole
+		}
 	}
 	if s == "" {
 		return "-"

@@ -123,10 +123,10 @@ func pkeyRows(f *subnet.Fabric) table {
 			if p.IsEnd() {
 				guid = p.GUID
 			}
-			keys := make([]string, 0, len(p.PKeys))
+			keys := make([]tableKey, 0, len(p.PKeys))
 			for index, k := range p.PKeys {
 				if k.IsValid() {
-					keys = append(keys, fmt.Sprintf("[%d]%s", index, k))
+					keys = append(keys, tableKey{index, k})
 				}
 			}
 			t.add(n.Name(), p.Num, guid, p.PKeyCap(), keys)
@@ -134,6 +134,14 @@ func pkeyRows(f *subnet.Fabric) table {
 	}
 	return t
 }
+
+// tableKey is an entry of a P_Key table.
+type tableKey struct {
+	Index int     `json:"index"`
+	PKey  ib.PKey `json:"pkey"`
+}
+
+func (k tableKey) String() string { return fmt.Sprintf("[%d]%s", k.Index, k.PKey) }
 
 func partitionRows(f *subnet.Fabric) table {
 	t := table{columns: []string{"pkey", "full", "limited", "full_members", "limited_members"}}

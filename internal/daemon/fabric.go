@@ -24,6 +24,9 @@ var demoPolicy []byte
 // DemoPolicy is the policy of the demonstration fabric.
 func DemoPolicy() (*policy.Policy, error) { return policyyaml.Read(demoPolicy, "demo.yaml") }
 
+// ErrUnreachable says that a fabric was named rightly and is not there.
+var ErrUnreachable = errors.New("fabric cannot be reached")
+
 // Open opens what a --fabric flag names, at the port with this GUID, or at the
 // fabric's own first port when it is zero.
 func Open(spec string, guid ib.PortGUID) (transport.Link, error) {
@@ -39,7 +42,11 @@ func Open(spec string, guid ib.PortGUID) (transport.Link, error) {
 		if rest != "" {
 			e.SockName = rest
 		}
-		return ibsim.Dial(e)
+		link, err := ibsim.Dial(e)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		return link, nil
 	}
 	return nil, fmt.Errorf("--fabric %q: want sim, sim:FILE, sim:GENERATOR or ibsim[:SOCKNAME]", spec)
 }

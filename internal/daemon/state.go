@@ -7,17 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
-// stateFile is what is kept from run to run: the LIDs of ports and the P_Keys
-// that were allocated to partitions by name.
+// stateFile is what is kept from run to run: the LIDs of ports by GUID, the
+// P_Keys that were allocated to partitions by name, and the PortInfo elements
+// that ports do not keep, by node GUID and port number.
 type stateFile struct {
 	Version int                    `json:"version"`
 	LIDs    map[string]ib.LID      `json:"lids"`
 	PKeys   map[string]ib.PKeyBase `json:"pkeys"`
+	Forgets map[string][]string    `json:"forgets"`
 }
 
 const stateVersion = 1
@@ -52,14 +57,36 @@ func LoadState(path string) (sm.Assigned, error) {
 			return sm.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
 		}
 	}
+	a.Forgets = make(map[sm.Place]subnet.Element, len(s.Forgets))
+	for at, names := range s.Forgets {
+		place, err := parsePlace(at)
+		elements, ok := subnet.ParseElements(names)
+		if err != nil || !ok {
+			return sm.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
+		}
+		a.Forgets[place] = elements &^ subnet.ElementEnforcement
+	}
 	return a, nil
+}
+
+func parsePlace(s string) (sm.Place, error) {
+	guid, num, _ := strings.Cut(s, ":")
+	g, err := ib.ParseNodeGUID(guid)
+	if err != nil {
+		return sm.Place{}, err
+	}
+	n, err := strconv.ParseUint(num, 10, 8)
+	return sm.Place{Node: g, Port: ib.PortNum(n)}, err
 }
 
 // SaveState replaces the file as a whole: a crash leaves the old or the new.
 func SaveState(path string, a sm.Assigned) error {
-	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys}
+	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Forgets: make(map[string][]string, len(a.Forgets))}
 	for g, lid := range a.LIDs {
 		s.LIDs[g.String()] = lid
+	}
+	for at, elements := range a.Forgets {
+		s.Forgets[fmt.Sprintf("%s:%d", at.Node, at.Port)] = elements.Names()
 	}
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {

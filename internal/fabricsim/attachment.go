@@ -32,8 +32,11 @@ func (f *Fabric) Attach(g ib.NodeGUID, num ib.PortNum) (*Attachment, error) {
 		return nil, fmt.Errorf("attach: node %v: no such node in this fabric", g)
 	}
 	n := &f.nodes[i]
-	if num > n.last || (num == 0) != n.isSwitch {
-		return nil, fmt.Errorf("attach: port %d of node %v: want 0 on a switch, 1 to %d on this node otherwise", num, g, n.last)
+	switch {
+	case n.isSwitch && num != 0:
+		return nil, fmt.Errorf("attach: port %d of node %v: want 0, since it is a switch", num, g)
+	case !n.isSwitch && (num == 0 || num > n.last):
+		return nil, fmt.Errorf("attach: port %d of node %v: want 1 to %d", num, g, n.last)
 	}
 	p := &f.ports[n.first+int32(num)]
 	if p.attached != nil {

@@ -68,23 +68,26 @@ func (f *Fabric) follow(p *packet, at standing) {
 // relay moves a packet by its LID, from the node itself when origin is set.
 func (f *Fabric) relay(p *packet, origin bool) {
 	n := &f.nodes[p.node]
-	if (origin || !n.isSwitch) && n.agent.HasLID(p.port, p.dlid) {
+	switch {
+	case (origin || !n.isSwitch) && n.agent.HasLID(p.port, p.dlid):
 		f.reach(p)
-		return
-	}
-	if !n.isSwitch {
-		if !origin {
-			f.discard(p, DiscardLID)
-			return
-		}
+	case !n.isSwitch && !origin:
+		f.discard(p, DiscardLID)
+	case !n.isSwitch:
 		f.depart(p, p.port)
-		return
+	case p.dlid != ib.LIDPermissive:
+		f.forward(p, origin)
+	case p.port == 0: // to whoever is at port 0, from there
+		f.reach(p)
+	default: // an answer to whoever is behind the port that he asked through
+		f.depart(p, p.port)
 	}
-	if p.dlid == ib.LIDPermissive { // from here to whoever is behind that port
-		f.departOrTake(p)
-		return
-	}
-	exit, ok := n.agent.UnicastExit(p.port, p.dlid)
+}
+
+// forward moves a packet by the forwarding table of a switch.
+func (f *Fabric) forward(p *packet, origin bool) {
+	agent := f.nodes[p.node].agent
+	exit, ok := agent.UnicastExit(p.port, p.dlid)
 	switch {
 	case !ok:
 		f.discard(p, DiscardTable)
@@ -92,22 +95,11 @@ func (f *Fabric) relay(p *packet, origin bool) {
 		f.discard(p, DiscardLoop)
 	case exit != 0:
 		f.depart(p, exit)
-	case n.agent.HasLID(0, p.dlid):
+	case agent.HasLID(0, p.dlid):
 		f.reach(p)
 	default:
 		f.discard(p, DiscardLID)
 	}
-}
-
-// departOrTake is for a packet to the permissive LID that starts at a switch:
-// an answer leaves by the port that the request came in by, anything else has
-// come from port 0 and is there already.
-func (f *Fabric) departOrTake(p *packet) {
-	if p.port != 0 {
-		f.depart(p, p.port)
-		return
-	}
-	f.reach(p)
 }
 
 // reach ends the LID-routed part of a packet's way.

@@ -323,6 +323,19 @@ func TestRandomForwarding(t *testing.T) {
 	if !ask(9) {
 		t.Error("LID 9 is not answered through the default port")
 	}
+	// A directed route that goes on by LID starts anew at the switch: it may
+	// leave by the default port even if it came in there.
+	info.DefaultPort = 1
+	c.set(along(1), 0, &info)
+	table.Entries[0] = smp.RandomEntry{}
+	c.set(along(1), 0, &table)
+	before := f.Received(mad.MethodGet, smp.AttrNodeInfo)
+	p := directed(mad.Path{1}, mad.MethodGet, smp.AttrNodeInfo, 0)
+	p.DrDLID = 4
+	c.ask(p, ib.LIDPermissive)
+	if f.Received(mad.MethodGet, smp.AttrNodeInfo) != before+1 {
+		t.Errorf("a route back through the default port did not arrive; discarded: %s", discards(f))
+	}
 }
 
 // A directed route may begin and end with a LID-routed part.
@@ -375,6 +388,10 @@ func TestPermissiveLID(t *testing.T) {
 	if node.NodeGUID != switchGUID(1) {
 		t.Errorf("from port 0 of the switch: answered by %v, want the switch itself", node.NodeGUID)
 	}
+	own.address(nil, 3, 3, 0)
+	if _, slid, _ := c.ask(byLID(mad.MethodGet, smp.AttrNodeInfo, 0), ib.LIDPermissive); slid != 3 {
+		t.Errorf("the answer comes from LID %v, want the switch's own, 3", slid)
+	}
 }
 
 // A manager at port 0 of a switch reaches everything, by either routing.
@@ -397,6 +414,9 @@ func TestManagerOnSwitch(t *testing.T) {
 			t.Errorf("LID %v leads to %v, want %v", lid, node.NodeGUID, guid)
 		}
 	}
+	c.route(nil, nil)
+	var node smp.NodeInfo
+	c.must(byLID(mad.MethodGet, smp.AttrNodeInfo, 0), lidS1, &node) // needs no table to reach itself
 }
 
 // Addresses that a topology file gives are there from the start.

@@ -113,8 +113,9 @@ func (f *Fabric) addNode(i int32, source *netlist.Node) error {
 	return nil
 }
 
-// Agent is the agent of a node, nil when there is no such node. What is
-// changed through it behind the fabric's back must not concern links.
+// Agent is the agent of a node, nil when there is no such node; after PowerOn it
+// is another. What is changed through it behind the fabric's back must not
+// concern links.
 func (f *Fabric) Agent(g ib.NodeGUID) *sma.Agent {
 	if i, ok := f.byGUID[g]; ok {
 		return f.nodes[i].agent
@@ -217,10 +218,10 @@ func (f *Fabric) call(i int32) {
 	call()
 }
 
-// RoundTrip is the longest time that a directed-route request and its answer
+// RoundTrip is the longest time that a request over so many hops and its answer
 // take when nothing is at fault.
-func (f *Fabric) RoundTrip() time.Duration {
-	return 2*mad.MaxHops*f.config.HopDelay + f.config.AgentDelay + f.config.Jitter
+func (f *Fabric) RoundTrip(hops int) time.Duration {
+	return time.Duration(2*hops)*f.config.HopDelay + f.config.AgentDelay + f.config.Jitter
 }
 
 // SetFault makes a node misbehave from now on; the zero Fault ends that.

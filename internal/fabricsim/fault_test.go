@@ -248,3 +248,44 @@ func TestTooManyPackets(t *testing.T) {
 		t.Errorf("%d packets found no buffer, want 10", got)
 	}
 }
+
+// Packets of other classes are not carried.
+func TestOtherClasses(t *testing.T) {
+	f := newFabric(t, chain(t, 1), fabricsim.Config{})
+	c := attach(t, f, hostGUID(1), 1)
+	for _, class := range []mad.Class{0, mad.ClassSubnAdm, mad.ClassPerfMgt, 0x80, 0xFF} {
+		before := f.Counts()
+		m := [mad.Size]byte{1, byte(class), 1, byte(mad.MethodGet)}
+		c.a.Send(&m, 1)
+		wantDiscard(t, f, before, fabricsim.DiscardClass)
+	}
+}
+
+// The default profile, and what the topology says of a device.
+func TestDefaultProfile(t *testing.T) {
+	l := chain(t, 1)
+	l.Nodes[0].Description, l.Nodes[0].DeviceID, l.Nodes[0].VendorID = "", 7, 9
+	l.Nodes[0].SystemImageGUID = 0x55
+	l.Nodes[1].EnhancedPort0 = true
+	f := newFabric(t, l, fabricsim.Config{})
+	c := attach(t, f, hostGUID(1), 1)
+	var text smp.NodeDescription
+	c.get(nil, 0, &text)
+	if text.String() != "first" {
+		t.Errorf("description %q, want the node's id", text.String())
+	}
+	node := f.Agent(hostGUID(1)).NodeInfo(2)
+	if node.DeviceID != 7 || node.VendorID != 9 || node.SystemImageGUID != 0x55 || node.PartitionCap != 128 ||
+		node.PortGUID != l.Nodes[0].Ports[2].GUID {
+		t.Errorf("NodeInfo %+v", node)
+	}
+	s := f.Agent(switchGUID(1)).SwitchInfo()
+	if !s.EnhancedPort0 || s.LinearFDBCap != 49152 || s.PartitionEnforcementCap != 64 || !s.InboundEnforcementCap ||
+		!s.OutboundEnforcementCap || s.OptimizedSLToVLMappingProgramming != 1 {
+		t.Errorf("SwitchInfo %+v", *s)
+	}
+	p := f.Agent(switchGUID(1)).Port(1)
+	if p.MTUCap != ib.MTU4096 || smp.DataVLs(p.VLCap) != 8 || p.LinkWidthActive != smp.LinkWidth4X || p.LinkSpeedActive != smp.LinkSpeedSDR {
+		t.Errorf("PortInfo %+v", *p)
+	}
+}

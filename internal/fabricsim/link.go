@@ -58,12 +58,16 @@ func (f *Fabric) Peer(g ib.NodeGUID, num ib.PortNum) (n ib.NodeGUID, at ib.PortN
 	return f.nodes[peer.node].source.GUID, peer.num, true
 }
 
-// PowerOff takes the power from a node. Its links go down at their other ends,
-// and what is inside the node or arrives there is lost.
+// PowerOff takes the power from a node. Its links go down at their other ends;
+// what arrives at the node, or waits for its agent's time, is lost while it is
+// off.
 func (f *Fabric) PowerOff(g ib.NodeGUID) error {
 	n, err := f.node(g)
 	if err != nil {
 		return fmt.Errorf("power off: %w", err)
+	}
+	if n.off {
+		return fmt.Errorf("power off: node %v is off already", g)
 	}
 	n.off = true
 	for i := n.first; i <= n.first+int32(n.last); i++ {
@@ -85,7 +89,7 @@ func (f *Fabric) PowerOn(g ib.NodeGUID) error {
 		return fmt.Errorf("power on: %w", err)
 	}
 	if !n.off {
-		return fmt.Errorf("power on: node %v is on", g)
+		return fmt.Errorf("power on: node %v is on already", g)
 	}
 	agent, err := n.agent.Restart(f.config.device(n.source))
 	if err != nil {
@@ -206,7 +210,7 @@ func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {
 		f.counts.Discarded[DiscardBuffer]++
 		return
 	}
-	p.slid, p.dlid, p.sl = t.SLID, t.DLID, t.SL
+	p.slid, p.dlid, p.sl = orPermissive(t.SLID), t.DLID, t.SL
 	if t.SMP.Encode(&p.mad) != nil {
 		f.pool.put(p)
 		return

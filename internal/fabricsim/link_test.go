@@ -286,6 +286,68 @@ func TestTraps(t *testing.T) {
 	}
 }
 
+// Both switches at the ends of a cable tell of it; a mute one does not.
+func TestTrapsOfBothEnds(t *testing.T) {
+	for _, mute := range []bool{false, true} {
+		f, c := routed(t)
+		c.a.SetIsSM(true)
+		if err := f.Unlink(switchGUID(1), 2); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			f.AdvanceTo(f.Now() + time.Second)
+			traps(c)
+		}
+		if err := f.SetFault(switchGUID(2), fabricsim.Fault{Mute: mute}); err != nil {
+			t.Fatal(err)
+		}
+		// The far switch has been telling of the pull all the time, in vain.
+		if err := f.Link(switchGUID(1), 2, switchGUID(2), 1); err != nil {
+			t.Fatal(err)
+		}
+		f.AdvanceTo(f.Now() + 2*time.Second)
+		issuers := map[ib.LID]bool{}
+		var d fabricsim.Delivery
+		for c.a.Receive(&d) {
+			if mad.Method(d.MAD[3]) == mad.MethodTrap {
+				issuers[d.SLID] = true
+			}
+		}
+		if !issuers[lidS1] || issuers[lidS2] == mute {
+			t.Errorf("mute %v: traps came from %v", mute, issuers)
+		}
+	}
+}
+
+// Power that fails takes with it what is under way to the node, what waits for
+// its agent and what its manager has not received.
+func TestPowerOffUnderWay(t *testing.T) {
+	f := newFabric(t, chain(t, 1), fabricsim.Config{HopDelay: 10, AgentDelay: 100})
+	c := attach(t, f, hostGUID(1), 1)
+	far := attach(t, f, hostGUID(2), 1)
+	request := directed(along(2), mad.MethodGet, smp.AttrNodeInfo, 0)
+	far.send(directed(nil, mad.MethodGet, smp.AttrNodeInfo, 0), ib.LIDPermissive)
+	f.AdvanceTo(200)
+	if far.a.Waiting() != 1 {
+		t.Fatalf("%d packets wait, want 1", far.a.Waiting())
+	}
+	c.send(request, ib.LIDPermissive)
+	f.AdvanceTo(250)
+	c.send(request, ib.LIDPermissive)
+	f.AdvanceTo(265)
+	if err := f.PowerOff(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	far.send(request, ib.LIDPermissive)
+	f.AdvanceTo(1000)
+	if got := f.Counts().Discarded[fabricsim.DiscardOff]; got != 3 {
+		t.Errorf("discarded: %s; want 3 for want of power", discards(f))
+	}
+	if f.InFlight() != 0 {
+		t.Errorf("%d packets are left over", f.InFlight())
+	}
+}
+
 // A question to a manager reaches the manager, and its answer comes back.
 func TestManagersTalk(t *testing.T) {
 	f := newFabric(t, chain(t, 2), fabricsim.DefaultConfig())
@@ -350,8 +412,20 @@ func TestPower(t *testing.T) {
 	if _, _, ok := c.ask(directed(along(3), mad.MethodGet, smp.AttrNodeInfo, 0), ib.LIDPermissive); ok {
 		t.Error("answered without power")
 	}
+	if f.PowerOff(hostGUID(2)) == nil {
+		t.Error("power off without power: no error")
+	}
+	if err := f.Link(switchGUID(2), 3, hostGUID(2), 2); err != nil {
+		t.Fatal(err)
+	}
+	if p := f.Agent(switchGUID(2)).Port(3); p.PortState != smp.PortDown {
+		t.Errorf("a cable to a node without power is %v", p.PortState)
+	}
 	if err := f.PowerOn(hostGUID(2)); err != nil {
 		t.Fatal(err)
+	}
+	if p := f.Agent(switchGUID(2)).Port(3); p.PortState != smp.PortInit {
+		t.Errorf("the same cable is %v once there is power", p.PortState)
 	}
 	if err := f.Reboot(hostGUID(2)); err != nil {
 		t.Fatal(err)

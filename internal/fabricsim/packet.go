@@ -63,7 +63,7 @@ func (l *pool) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
 // Reason is why a packet was discarded.
 type Reason uint8
 
-// The reasons, in no order.
+// The reasons: chance and hooks first, then the way, then its end.
 const (
 	NotDiscarded  Reason = iota
 	DiscardLoss          // by chance: Config.Loss

@@ -318,7 +318,10 @@ type (
 		Node  string
 		Port  int
 		GUID  *string
-		PKeys []string
+		PKeys []struct {
+			Index int
+			PKey  string
+		}
 	}
 	lidRow struct {
 		LID, LMC    int
@@ -343,12 +346,11 @@ func (r *rig) checkShown(read *reading) {
 	for _, row := range show[pkeyRow](r, "pkeys") {
 		var keys []uint16
 		for _, entry := range row.PKeys {
-			var index int
 			var key uint16
-			if n, err := fmt.Sscanf(entry, "[%d]0x%x", &index, &key); n != 2 || err != nil || index < len(keys) {
-				r.Fatalf("show pkeys: entry %q of %s:%d", entry, row.Node, row.Port)
+			if n, err := fmt.Sscanf(entry.PKey, "0x%x", &key); n != 1 || err != nil || entry.Index < len(keys) {
+				r.Fatalf("show pkeys: entry %+v of %s:%d", entry, row.Node, row.Port)
 			}
-			keys = append(append(keys, make([]uint16, index-len(keys))...), key)
+			keys = append(append(keys, make([]uint16, entry.Index-len(keys))...), key)
 		}
 		tables[fmt.Sprintf("%s:%d", row.Node, row.Port)] = keysText(keys)
 	}

@@ -193,16 +193,26 @@ func do(cmd *exec.Cmd) (output, error) {
 	return o, err
 }
 
+// umadTries bounds how often a question is asked that nobody answered: on a
+// machine with much to do a second may pass before ibsim gets its turn.
+const umadTries = 3
+
 // umad runs a program that uses libibumad and has to succeed.
-func (r *rig) umad(program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
-	defer cancel()
-	cmd := r.sim.UmadCommand(ctx, r.host, program, args...)
-	o, err := do(cmd)
-	if err == nil && o.status != 0 {
-		err = fmt.Errorf("%v: exit status %d\n%s", cmd.Args, o.status, o.stderr)
+func (r *rig) umad(program string, args ...string) (stdout string, err error) {
+	for range umadTries {
+		ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+		cmd := r.sim.UmadCommand(ctx, r.host, program, args...)
+		var o output
+		o, err = do(cmd)
+		cancel()
+		if err == nil && o.status != 0 {
+			err = fmt.Errorf("%v: exit status %d\n%s", cmd.Args, o.status, o.stderr)
+		}
+		if !strings.Contains(o.stderr, "Connection timed out") {
+			return o.stdout, err
+		}
 	}
-	return o.stdout, err
+	return "", err
 }
 
 // warden runs ibwarden.

@@ -1,6 +1,7 @@
 package ibsimtest
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -89,6 +90,7 @@ func (r *rig) read(byLID bool) *reading {
 	r.Helper()
 	out := &reading{map[*endPort]portState{}, map[*endPort][]uint16{}, map[*endPort][]uint16{}}
 	var lock sync.Mutex
+	var errs []error
 	var group sync.WaitGroup
 	work := make(chan *endPort)
 	for range readersAtOnce {
@@ -107,9 +109,7 @@ func (r *rig) read(byLID bool) *reading {
 					guard, err = r.pkeys(*e.facing, 0)
 				}
 				lock.Lock()
-				if err != nil {
-					r.Error(err)
-				}
+				errs = append(errs, err)
 				out.ports[e], out.keys[e], out.guard[e] = state, keys, guard
 				lock.Unlock()
 			}
@@ -120,8 +120,8 @@ func (r *rig) read(byLID bool) *reading {
 	}
 	close(work)
 	group.Wait()
-	if r.Failed() {
-		r.FailNow()
+	if err := errors.Join(errs...); err != nil {
+		r.Fatal(err)
 	}
 	return out
 }

@@ -219,7 +219,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 }
 
 // VA-03 and SV-03: a port with one data lane need not have the tables.
-func TestNoTablesForOneLane(t *testing.T) {
+func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 1, 0})
 	d, faults := lanes(t, f, DefaultSettings())
 	if want := d.Port(y); want.SLToVL != nil || want.VLArbitration != nil {

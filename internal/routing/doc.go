@@ -12,9 +12,10 @@
 // goes up again after it went down. The order begins with a switch farthest
 // from any CA, or in the middle where all have CAs, and grows along the
 // cables. So each switch but the first of its island has a higher neighbour,
-// which is what makes everyone reachable from everyone, switches included, and
-// still every spine and every core switch of a fat tree carries its share,
-// with broken links too.
+// which makes everyone reachable from everyone, switches included, and still
+// the spines and cores of a fat tree all carry their share, with broken links
+// too. (A core switch with CAs of its own is the exception: in a tree of three
+// levels it may carry nothing between pods.)
 //
 // Among exits of equal length the tables balance the routes from CA to CA
 // that cross each link, with equal weight for every pair, and after that the

@@ -95,7 +95,8 @@ func TestRFTSendsWhereTheLinearTableDoes(t *testing.T) {
 	})
 }
 
-func TestEnter(t *testing.T) {
+// LF-03: a switch has a linear or a random table, and never gets both.
+func TestLF03EachSwitchGetsTheTableItHas(t *testing.T) {
 	b := newBuilder(nil)
 	linear, short, random, full, none := b.sw(9, "linear"), b.sw(9, "short"), b.sw(9, "random"), b.sw(9, "full"), b.sw(9, "none")
 	for _, s := range []*subnet.Node{short, random, full, none} {

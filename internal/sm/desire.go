@@ -150,6 +150,9 @@ func (d *desired) routes(e *Engine, assigned []lid.Assignment) error {
 	if len(tables.Islands) > 1 {
 		d.warnings = append(d.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))
 	}
+	for _, p := range tables.Detached {
+		d.warnings = append(d.warnings, p.String()+" has no trained link: nothing reaches it")
+	}
 	if err := tables.Enter(e.fabric, d.tables); err != nil {
 		d.warnings = append(d.warnings, err.Error())
 	}

@@ -38,10 +38,21 @@ type Config struct {
 	Known Assigned
 }
 
-// Assigned is what has to stay the same from run to run.
+// Assigned is what has to stay the same from run to run, and what an earlier
+// run learned.
 type Assigned struct {
 	LIDs  map[ib.PortGUID]ib.LID
 	PKeys map[string]ib.PKeyBase
+	// Forgets are the elements that ports accept and do not keep, so that a new
+	// run does not ask for them. Enforcement is never among them: it is asked
+	// for anew each time.
+	Forgets map[Place]subnet.Element
+}
+
+// Place is a port of a device.
+type Place struct {
+	Node ib.NodeGUID
+	Port ib.PortNum
 }
 
 // Default times between sweeps.
@@ -293,6 +304,11 @@ func (e *Engine) swept() {
 // remember carries over what an earlier sweep taught about the devices.
 func (e *Engine) remember(old *subnet.Fabric) {
 	if old == nil {
+		for at, elements := range e.known.Forgets {
+			if n := e.fabric.Node(at.Node); n != nil && int(at.Port) < len(n.Ports) && n.Ports[at.Port].IsUp() {
+				n.Ports[at.Port].Forgets = elements
+			}
+		}
 		return
 	}
 	for _, n := range old.Nodes {
@@ -354,10 +370,23 @@ func (e *Engine) applied(now time.Duration) {
 		e.emit(Failed{f})
 	}
 	e.reportForgotten()
+	e.learn()
 	e.emit(Completed{e.result(e.run.Writes())})
 	e.run = nil
 	e.listChecks()
 	e.rest(now, stateWatching)
+}
+
+// learn keeps for the next run what the devices do not keep.
+func (e *Engine) learn() {
+	e.known.Forgets = make(map[Place]subnet.Element)
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			if elements := n.Ports[i].Forgets &^ subnet.ElementEnforcement; elements != 0 {
+				e.known.Forgets[Place{n.GUID(), ib.PortNum(i)}] = elements
+			}
+		}
+	}
 }
 
 func (e *Engine) rest(now time.Duration, s state) {

@@ -1,6 +1,8 @@
 package subnet
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -26,19 +28,20 @@ const (
 	ElementSubnetTimeOut
 	ElementPartitionEnforcementInbound
 	ElementPartitionEnforcementOutbound
-	elementEnd
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
 )
 
 // element ties a bit to its name and to the field of PortInfo behind it.
-var elements = []struct {
+type element struct {
 	bit  Element
 	name string
 	same func(a, b *smp.PortInfo) bool
 	copy func(to, from *smp.PortInfo)
-}{
+}
+
+var elements = []element{
 	{ElementMKey, "M_Key",
 		func(a, b *smp.PortInfo) bool { return a.MKey == b.MKey },
 		func(to, from *smp.PortInfo) { to.MKey = from.MKey }},
@@ -98,6 +101,18 @@ func (e Element) Names() []string {
 		}
 	}
 	return out
+}
+
+// ParseElements is the inverse of Names; ok is false when a name is unknown.
+func ParseElements(names []string) (e Element, ok bool) {
+	for _, name := range names {
+		i := slices.IndexFunc(elements, func(x element) bool { return x.name == name })
+		if i < 0 {
+			return 0, false
+		}
+		e |= elements[i].bit
+	}
+	return e, true
 }
 
 // Differ returns the elements of e whose values in a and b are not the same.

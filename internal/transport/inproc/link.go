@@ -40,15 +40,17 @@ var _ transport.Link = (*Link)(nil)
 // Fabric is the fabric behind the link.
 func (l *Link) Fabric() *fabricsim.Fabric { return l.fabric }
 
-// firstTimeout is long against an answer of a simulated agent and short
-// against what a person notices.
-const firstTimeout = 200 * time.Microsecond
+// usualHops is as far as two ports of a usual fabric are apart: a three-level
+// fat tree needs 6.
+const usualHops = 8
 
-// Limits are those of a fabric whose time costs nothing: the wait follows what
-// is measured, and patience is cheap.
+// Limits are those of a fabric whose delays are known: whoever did not answer
+// within a round trip will not answer at all, unless a fault makes it late,
+// and then the wait follows what is measured.
 func (l *Link) Limits() transact.Limits {
 	limits := transact.DefaultLimits()
-	limits.FirstTimeout, limits.MinTimeout = firstTimeout, time.Microsecond
+	limits.FirstTimeout = max(l.fabric.RoundTrip(mad.MaxHops), time.Microsecond)
+	limits.MinTimeout = max(l.fabric.RoundTrip(usualHops), time.Microsecond)
 	return limits
 }
 
@@ -81,9 +83,11 @@ func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if moved, err := d.exchange(); err != nil {
+		sent, err := d.send()
+		if err != nil {
 			return err
-		} else if moved {
+		}
+		if d.receive() || sent {
 			continue
 		}
 		if err := d.wait(ctx); err != nil {
@@ -101,28 +105,30 @@ type driver struct {
 	in     fabricsim.Delivery
 }
 
-// exchange sends what the engine has and hands it what came in; it reports
-// whether there was anything.
-func (d *driver) exchange() (moved bool, err error) {
-	f, a := d.link.fabric, d.link.place
+// send sends what the engine has, and reports whether that was anything.
+func (d *driver) send() (some bool, err error) {
 	for {
-		dlid, ok := d.engine.Next(f.Now(), &d.smp)
+		dlid, ok := d.engine.Next(d.link.fabric.Now(), &d.smp)
 		if !ok {
-			break
+			return some, nil
 		}
 		if err := d.smp.Encode(&d.octets); err != nil {
-			return false, err
+			return some, err
 		}
-		a.Send(&d.octets, dlid)
-		moved = true
+		d.link.place.Send(&d.octets, dlid)
+		some = true
 	}
-	for a.Receive(&d.in) {
-		moved = true
+}
+
+// receive hands the engine what came in, and reports whether that was anything.
+func (d *driver) receive() (some bool) {
+	for d.link.place.Receive(&d.in) {
+		some = true
 		if d.smp.UnmarshalBinary(d.in.MAD[:]) == nil {
-			d.engine.Receive(f.Now(), &d.smp, d.in.SLID)
+			d.engine.Receive(d.link.fabric.Now(), &d.smp, d.in.SLID)
 		}
 	}
-	return moved, nil
+	return some
 }
 
 // wait lets time pass until the next thing happens.
@@ -144,6 +150,7 @@ func (d *driver) wait(ctx context.Context) error {
 		}
 	}
 	f.AdvanceTo(max(next, f.Now()))
+	d.receive() // an answer that comes in at the last moment is in time
 	d.engine.Expire(f.Now())
 	return nil
 }

@@ -73,7 +73,19 @@ func ask(a *asker, n int) (answered, failed *int) {
 }
 
 func TestDrive(t *testing.T) {
-	l, a := newLink(t, fabricsim.DefaultConfig(), false)
+	for name, config := range map[string]fabricsim.Config{
+		"usual delays": fabricsim.DefaultConfig(),
+		"no delays":    {},
+		"slow":         {HopDelay: time.Millisecond, AgentDelay: 20 * time.Millisecond, Jitter: 80 * time.Millisecond},
+		"equal delays": {HopDelay: 1, AgentDelay: 1000},
+		"much jitter":  {HopDelay: 1, Jitter: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) { testDrive(t, config) })
+	}
+}
+
+func testDrive(t *testing.T, config fabricsim.Config) {
+	l, a := newLink(t, config, false)
 	answered, failed := ask(a, 100)
 	if err := l.Drive(t.Context(), a, a.Idle); err != nil {
 		t.Fatal(err)
