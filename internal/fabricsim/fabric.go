@@ -185,7 +185,7 @@ func (f *Fabric) step(limit time.Duration) bool {
 	if !ok {
 		return false
 	}
-	f.now = max(f.now, e.at)
+	f.now = e.at
 	switch e.kind {
 	case kindArrive:
 		f.arrive(f.pool.get(e.subject))

@@ -343,8 +343,66 @@ func TestPowerOffUnderWay(t *testing.T) {
 	if got := f.Counts().Discarded[fabricsim.DiscardOff]; got != 3 {
 		t.Errorf("discarded: %s; want 3 for want of power", discards(f))
 	}
+	c.send(request, ib.LIDPermissive)
+	f.AdvanceTo(1005)
+	if err := f.PowerOff(switchGUID(1)); err != nil {
+		t.Fatal(err)
+	}
+	f.AdvanceTo(2000)
+	if got := f.Counts().Discarded[fabricsim.DiscardOff]; got != 4 {
+		t.Errorf("discarded: %s; want 4 for want of power", discards(f))
+	}
 	if f.InFlight() != 0 {
 		t.Errorf("%d packets are left over", f.InFlight())
+	}
+}
+
+// A new cable is told of at once, by both ends, without any timer.
+func TestTrapsOfNewCable(t *testing.T) {
+	f, c := routed(t)
+	c.a.SetIsSM(true)
+	f.AdvanceTo(f.Now() + 2*time.Second)
+	traps(c)
+	if err := f.Link(switchGUID(1), 3, switchGUID(2), 3); err != nil {
+		t.Fatal(err)
+	}
+	f.AdvanceTo(f.Now() + patience)
+	if got := traps(c); len(got) != 2 || got[0] != smp.TrapLinkStateChanged || got[1] != smp.TrapLinkStateChanged {
+		t.Errorf("traps %v, want 128 twice", got)
+	}
+}
+
+// An agent's timers work again after a time without power in which one fell
+// due.
+func TestTimersAfterPower(t *testing.T) {
+	f, c := routed(t)
+	c.a.SetIsSM(true)
+	far := attach(t, f, hostGUID(2), 1)
+	repeated := func() (n int) {
+		t.Helper()
+		far.a.SetIsSM(true) // trap 144
+		f.AdvanceTo(f.Now() + 2500*time.Millisecond)
+		var d fabricsim.Delivery
+		for c.a.Receive(&d) {
+			if d.SLID == lidLast {
+				n++
+			}
+		}
+		return n
+	}
+	if n := repeated(); n != 3 {
+		t.Errorf("%d traps in 2.5 s, want 3", n)
+	}
+	if err := f.PowerOff(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	f.AdvanceTo(f.Now() + 5*time.Second)
+	if err := f.PowerOn(hostGUID(2)); err != nil {
+		t.Fatal(err)
+	}
+	c.address(along(3), lidLast, lidFirst, 0)
+	if n := repeated(); n != 3 {
+		t.Errorf("%d traps in 2.5 s after power was back, want 3", n)
 	}
 }
 

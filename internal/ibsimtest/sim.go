@@ -123,9 +123,6 @@ func (s *Sim) Alive() bool {
 	}
 }
 
-// Usage is what the simulator has used; it is known after Stop.
-func (s *Sim) Usage() Usage { return usageOf(s.cmd.ProcessState) }
-
 // environment is that of the simulator and of its clients at the named node,
 // the simulator's default when host is empty.
 func (s *Sim) environment(host string) []string {
@@ -169,21 +166,4 @@ func tame(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.WaitDelay = exitWait
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// Usage is what a process used.
-type Usage struct {
-	CPU    time.Duration // user and system
-	MaxRSS int64         // octets
-}
-
-func usageOf(p *os.ProcessState) Usage {
-	if p == nil {
-		return Usage{}
-	}
-	u := Usage{CPU: p.UserTime() + p.SystemTime()}
-	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
-		u.MaxRSS = r.Maxrss << 10 // Linux counts in KiB
-	}
-	return u
 }

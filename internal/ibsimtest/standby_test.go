@@ -16,13 +16,15 @@ const (
 	standbyFabric = "fattree,radix=4,levels=2"
 	openSMPolicy  = "Default=0x7fff : ALL=limited, SELF=full ;\nTheirs=0x0666 : 0x100003=full, 0x100005 ;\n"
 	ourPolicy     = "Ours=0x0777 : ALL_CAS=full ;\n"
+	// openSMWait is how long OpenSM may take to find its place.
+	openSMWait = 15 * time.Second
 )
 
 // master runs an OpenSM until the test ends and waits until it has brought
 // the fabric up.
 func (r *rig) master(host string, args ...string) *exec.Cmd {
 	r.Helper()
-	cmd := r.sim.OpenSM(r.Context(), host, r.file("opensm.conf", openSMPolicy), append([]string{"-d0", "-D", "0x83"}, args...)...)
+	cmd := r.sim.OpenSM(r.Context(), host, r.file("opensm.conf", openSMPolicy), append([]string{"-d", "2"}, args...)...)
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func (r *rig) master(host string, args ...string) *exec.Cmd {
 func (r *rig) waitFor(text string) {
 	r.Helper()
 	var log []byte
-	for end := time.Now().Add(commandTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(openSMWait); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		log, _ = os.ReadFile(r.sim.OpenSMLog()) // it comes to be when OpenSM starts
 		if bytes.Contains(log, []byte(text)) {
 			return

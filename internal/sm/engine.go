@@ -291,6 +291,9 @@ func (e *Engine) startSweep() {
 func (e *Engine) swept() {
 	old := e.fabric
 	e.fabric = e.discovery.Fabric()
+	// What was desired belongs to the fabric as it was: until the policy has
+	// been worked out anew there is nothing to compare with, or to write.
+	e.desired, e.checks = nil, nil
 	for _, f := range e.discovery.Faults() {
 		e.emit(Met{f})
 	}

@@ -133,7 +133,7 @@ func (e *Engine) wantSweep(reason string) {
 // checked ends a light sweep: what differs from the desired tables now was
 // changed by somebody else.
 func (e *Engine) checked(now time.Duration) {
-	if e.resweep != "" {
+	if e.resweep != "" || e.desired == nil {
 		e.rest(now, stateWatching)
 		return
 	}
