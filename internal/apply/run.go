@@ -120,9 +120,9 @@ func (r *Run) send(op plan.Op) bool {
 		return false
 	}
 	r.writes++
-	r.window.Do(r.request(op, mad.MethodSet, w.Data), func(reply transact.Reply) {
-		r.written(op, w, reply)
-	})
+	set := r.request(op, mad.MethodSet, w.Data)
+	set.Once = w.ReadBack // a late copy could undo what is written next
+	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })
 	return true
 }
 

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,8 @@ var ruleGroups = map[string]int{
 var (
 	ruleID   = regexp.MustCompile(`^([A-Z]{2})-(\d{2,3})$`)
 	codeSpan = regexp.MustCompile("`([^`]+)`")
+	// unshown is a line of the closing list: "- QP, 3: 01, 04-05; reason".
+	unshown = regexp.MustCompile(`^- ([A-Z]{2}), (\d+): ([\d, -]+); .`)
 )
 
 // row is one line of docs/conformance.md: id, rule, source, where, test.
@@ -26,14 +29,19 @@ type row struct {
 	cells []string
 }
 
-func conformanceRows(t *testing.T) []row {
+func conformanceLines(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return strings.Split(string(data), "\n")
+}
+
+func conformanceRows(t *testing.T) []row {
+	t.Helper()
 	var out []row
-	for i, line := range strings.Split(string(data), "\n") {
+	for i, line := range conformanceLines(t) {
 		if !strings.HasPrefix(line, "| ") {
 			continue
 		}
@@ -71,12 +79,96 @@ func TestConformanceRows(t *testing.T) {
 				t.Errorf("line %d: %s has no %s", r.line, r.cells[0], what)
 			}
 		}
+		checkWhere(t, r)
 		checkTests(t, r, tests)
 	}
 }
 
+// TestConformanceComplete checks that every rule has a row or stands in the
+// closing list of those that are not shown yet, and not in both.
+func TestConformanceComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range conformanceRows(t) {
+		seen[r.cells[0]] = true
+	}
+	for i, line := range conformanceLines(t) {
+		m := unshown.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		count := 0
+		for _, span := range strings.Split(m[3], ", ") {
+			first, last, isRange := strings.Cut(span, "-")
+			if !isRange {
+				last = first
+			}
+			from, err1 := strconv.Atoi(first)
+			to, err2 := strconv.Atoi(last)
+			if err1 != nil || err2 != nil || from > to || to > ruleGroups[m[1]] {
+				t.Fatalf("line %d: %q are no rules of %s", i+1, span, m[1])
+			}
+			for n := from; n <= to; n++ {
+				count++
+				if id := ruleName(m[1], n); seen[id] {
+					t.Errorf("line %d: %s is listed already", i+1, id)
+				} else {
+					seen[id] = true
+				}
+			}
+		}
+		if m[2] != strconv.Itoa(count) {
+			t.Errorf("line %d: %d rules, the line says %s", i+1, count, m[2])
+		}
+	}
+	for group, rules := range ruleGroups {
+		for n := 1; n <= rules; n++ {
+			if id := ruleName(group, n); !seen[id] {
+				t.Errorf("%s has no row and is not in the closing list", id)
+			}
+		}
+	}
+}
+
+func ruleName(group string, n int) string { return fmt.Sprintf("%s-%02d", group, n) }
+
+// checkWhere looks for the places of a row: a code span is a file or package,
+// or a name that stands in the file or package before it.
+func checkWhere(t *testing.T, r row) {
+	t.Helper()
+	source := ""
+	for _, span := range codeSpan.FindAllStringSubmatch(r.cells[3], -1) {
+		if strings.Contains(span[1], "/") {
+			source = sourceOf(filepath.Join("..", "..", filepath.FromSlash(span[1])))
+			if source == "" {
+				t.Errorf("line %d: %s: there is no %s", r.line, r.cells[0], span[1])
+			}
+		} else if !regexp.MustCompile(`\b` + regexp.QuoteMeta(span[1]) + `\b`).MatchString(source) {
+			t.Errorf("line %d: %s: no %s there", r.line, r.cells[0], span[1])
+		}
+	}
+	if source == "" {
+		t.Errorf("line %d: %s names no place", r.line, r.cells[0])
+	}
+}
+
+// sourceOf is the text of a file, or of a package's files but its tests; empty
+// when there is none.
+func sourceOf(path string) string {
+	files := []string{path}
+	if filepath.Ext(path) != ".go" {
+		files, _ = filepath.Glob(filepath.Join(path, "*.go")) // the pattern is well-formed
+	}
+	var b strings.Builder
+	for _, f := range files {
+		if data, err := os.ReadFile(f); err == nil && !strings.HasSuffix(f, "_test.go") {
+			b.Write(data)
+		}
+	}
+	return b.String()
+}
+
 // checkTests looks for each test of a row, written `package TestName` or
-// `package TestName/part`; the part must stand in the package's tests as text.
+// `package TestName/part`; the part must begin a string in the package's tests.
 func checkTests(t *testing.T, r row, tests map[string]string) {
 	t.Helper()
 	spans := codeSpan.FindAllStringSubmatch(r.cells[4], -1)
@@ -95,7 +187,7 @@ func checkTests(t *testing.T, r row, tests map[string]string) {
 		}
 		if !strings.Contains(tests[pkg], "func "+name+"(t *testing.T)") {
 			t.Errorf("line %d: %s: no %s in %s", r.line, r.cells[0], name, pkg)
-		} else if part != "" && !strings.Contains(tests[pkg], part) {
+		} else if part != "" && !regexp.MustCompile("[\"`/]"+regexp.QuoteMeta(part)+`\b`).MatchString(tests[pkg]) {
 			t.Errorf("line %d: %s: nothing in the tests of %s is called %q", r.line, r.cells[0], pkg, part)
 		}
 	}

@@ -11,6 +11,8 @@
 // The window widens by one request for each answer that came at the first try
 // and narrows by a quarter when an answer is overdue, at most once in a round
 // trip; the time-out follows the measured round-trip time and its variation.
+// While answers are being lost, requests at the end of a phase go out more than
+// once, unless they must not (Request.Once).
 // There is no clock here: the time is whatever the caller says it is, counted
 // from any origin that does not move.
 package transact

@@ -3,6 +3,7 @@ package transact
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -31,6 +32,11 @@ type Request struct {
 	Attribute mad.AttributeID
 	Modifier  uint32
 	Data      [mad.DataSize]byte
+
+	// Once keeps a request from being sent again before its time-out has
+	// passed. It is for writes that must not arrive late: a second copy that
+	// the fabric delays could undo what was written after the first.
+	Once bool
 }
 
 // Reply is how a request ended. SMP is the answer, valid only until the
@@ -69,6 +75,16 @@ const (
 	smallestOpen = 4  // requests; loss never narrows the window below this
 	// windowCut is how much of the window is left after a loss.
 	windowCut = 0.75
+	// extraCopies is how often a request is sent at once in addition, when
+	// answers are being lost and nothing else waits to be sent: at the end of a
+	// phase one lost packet would make everything wait for a time-out.
+	extraCopies = 1
+	// lossy is the share of overdue answers from which on that is done.
+	lossy = 0.01
+	// lossMemory is how many answers the measured share looks back on.
+	lossMemory = 64
+	// patience is how many tries wait for the plain time-out before it doubles.
+	patience = 3
 	// slotBits is the share of the transaction identifier that names the slot;
 	// the other bits tell a slot's successive requests apart. Together they
 	// stay below 32 bits: the kernel and libumad2sim own the upper half.
@@ -79,6 +95,7 @@ const (
 type Counts struct {
 	Sent     uint64 // packets, retries included
 	Retried  uint64 // packets
+	Extra    uint64 // packets, copies sent before a time-out
 	Answered uint64 // requests
 	Failed   uint64 // requests that nobody answered
 	Stray    uint64 // answers that matched no request
@@ -101,19 +118,19 @@ type Window struct {
 	slots   []slot
 	free    []uint16
 	again   []uint16 // slots to be sent again, in order
+	spare   []uint32 // requests, by transaction, that may be sent in addition
 	waiting queue
 	serial  uint32
 	flying  int
 
+	loss     float64 // share of answers that were overdue, lately
 	open     float64 // the window in requests, between smallestOpen and limits.Window
 	cutUntil time.Duration
 	srtt     time.Duration
 	rttvar   time.Duration
 	measured bool
 	nextDue  time.Duration // no slot is due earlier; may lie too early
-	last     time.Duration // when the latest packet went out
-
-	counts Counts
+	counts   Counts
 	// OnSend, when set, sees every packet that leaves, retries included.
 	OnSend func(method mad.Method, attribute mad.AttributeID)
 }
@@ -166,7 +183,10 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 		w.emit(now, i, p)
 		return true
 	}
-	if w.waiting.len() == 0 || w.flying >= int(w.open) || len(w.free) == 0 {
+	if w.waiting.len() == 0 {
+		return w.copy(p)
+	}
+	if w.flying >= int(w.open) || len(w.free) == 0 {
 		return false
 	}
 	next := w.waiting.pop()
@@ -186,11 +206,44 @@ func (w *Window) emit(now time.Duration, i uint16, p *mad.SMP) {
 	s := &w.slots[i]
 	s.tries++
 	s.sentAt = now
-	s.due = now + min(w.Timeout()<<(s.tries-1), max(w.limits.MaxTimeout, w.limits.FirstTimeout))
+	wait := w.Timeout() << max(s.tries-patience, 0)
+	s.due = now + min(wait, max(w.limits.MaxTimeout, w.limits.FirstTimeout))
 	if w.nextDue == 0 || s.due < w.nextDue {
 		w.nextDue = s.due
 	}
-	w.last = now
+	if w.loss >= lossy && !s.request.Once {
+		w.allowCopies(s.tid)
+	}
+	w.send(s, p)
+}
+
+// allowCopies lets a request be sent in addition. Requests that have ended
+// meanwhile are passed over, and weeded out when the list gets long.
+func (w *Window) allowCopies(tid uint32) {
+	if len(w.spare) > (extraCopies+1)*len(w.slots) {
+		w.spare = slices.DeleteFunc(w.spare, func(t uint32) bool { return w.slot(t) == nil })
+	}
+	for range extraCopies {
+		w.spare = append(w.spare, tid)
+	}
+}
+
+// copy fills p with another copy of a request that is out, while answers are
+// being lost and nothing else waits.
+func (w *Window) copy(p *mad.SMP) bool {
+	for len(w.spare) > 0 {
+		tid := w.spare[0]
+		w.spare = w.spare[1:]
+		if s := w.slot(tid); s != nil && s.due != 0 {
+			w.counts.Extra++
+			w.send(s, p)
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Window) send(s *slot, p *mad.SMP) {
 	w.counts.Sent++
 	if w.OnSend != nil {
 		w.OnSend(s.request.Method, s.request.Attribute)
@@ -226,8 +279,9 @@ func (w *Window) LIDOf(p *mad.SMP) ib.LID {
 	return ib.LIDPermissive
 }
 
-func (w *Window) find(p *mad.SMP) *slot {
-	tid := uint32(p.TransactionID)
+func (w *Window) find(p *mad.SMP) *slot { return w.slot(uint32(p.TransactionID)) }
+
+func (w *Window) slot(tid uint32) *slot {
 	i := tid & (1<<slotBits - 1)
 	if int(i) >= len(w.slots) || !w.slots[i].active || w.slots[i].tid != tid {
 		return nil
@@ -249,6 +303,7 @@ func (w *Window) Receive(now time.Duration, p *mad.SMP) bool {
 	}
 	if s.tries == 1 { // a retried request may be answered twice: no measure
 		w.measure(now - s.sentAt)
+		w.loss -= w.loss / lossMemory
 		w.open = min(w.open+1, float64(w.limits.Window))
 	}
 	w.counts.Answered++
@@ -320,6 +375,7 @@ func (w *Window) Expire(now time.Duration) {
 }
 
 func (w *Window) overdue(now time.Duration, s *slot) {
+	w.loss += (1 - w.loss) / lossMemory
 	if now >= w.cutUntil { // one cut for all that a single burst of loss took
 		w.open = max(w.open*windowCut, min(smallestOpen, float64(w.limits.Window)))
 		w.cutUntil = now + max(w.srtt, 1)

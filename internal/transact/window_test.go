@@ -67,9 +67,11 @@ func TestRequestsEndOnceWithTheirAnswer(t *testing.T) {
 }
 
 func TestUnansweredRequestIsRetriedWithBackoffThenFails(t *testing.T) {
-	w := NewWindow(limits())
+	l := limits()
+	l.Tries = 6
+	w := NewWindow(l)
 	var got error
-	w.Do(Request{LID: 7, Method: mad.MethodGet}, func(r Reply) { got = r.Err })
+	w.Do(Request{LID: 7, Method: mad.MethodSet, Once: true}, func(r Reply) { got = r.Err })
 	var sentAt []time.Duration
 	now := time.Duration(0)
 	for !w.Idle() {
@@ -89,13 +91,38 @@ func TestUnansweredRequestIsRetriedWithBackoffThenFails(t *testing.T) {
 	if !errors.Is(got, ErrNoAnswer) {
 		t.Fatalf("ended with %v", got)
 	}
-	if len(sentAt) != 4 {
-		t.Fatalf("sent %d times, want 4", len(sentAt))
+	if len(sentAt) != 6 {
+		t.Fatalf("sent %d times, want 6", len(sentAt))
 	}
 	for i := 2; i < len(sentAt); i++ {
-		if sentAt[i]-sentAt[i-1] <= sentAt[i-1]-sentAt[i-2] {
-			t.Errorf("no backoff: sent at %v", sentAt)
+		was, is := sentAt[i-1]-sentAt[i-2], sentAt[i]-sentAt[i-1]
+		if i < patience && is != was || i > patience && is <= was {
+			t.Errorf("try %d came %v after the last, that one %v after its own: sent at %v", i+1, is, was, sentAt)
 		}
+	}
+}
+
+// TestCopiesWhileAnswersAreLost: once answers are overdue, what may be repeated
+// goes out twice at the end of a phase, and what may not does not.
+func TestCopiesWhileAnswersAreLost(t *testing.T) {
+	w := NewWindow(limits())
+	w.Do(Request{Method: mad.MethodGet, Modifier: 1}, func(Reply) {})
+	if n := len(drain(w, 0)); n != 1 {
+		t.Fatalf("sent %d times with nothing lost yet", n)
+	}
+	due, _ := w.Deadline()
+	w.Expire(due)
+	w.Do(Request{Method: mad.MethodGet, Modifier: 2}, func(Reply) {})
+	w.Do(Request{Method: mad.MethodSet, Modifier: 3, Once: true}, func(Reply) {})
+	copies := map[uint32]int{}
+	for _, p := range drain(w, due) {
+		copies[p.AttributeModifier]++
+	}
+	if copies[1] != 1+extraCopies || copies[2] != 1+extraCopies || copies[3] != 1 {
+		t.Errorf("copies by modifier %v", copies)
+	}
+	if w.Counts().Extra != 2*extraCopies {
+		t.Errorf("counts %+v", w.Counts())
 	}
 }
 
