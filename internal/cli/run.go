@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -53,7 +54,9 @@ type runFlags struct {
 	where          fabricFlags
 	policy, state  string
 	routing        string
-	lmc            uint8
+	lmc, priority  uint8
+	smKey          string
+	parsedSMKey    ib.SMKey
 	once, json     bool
 	sweep, drift   time.Duration
 	policyOptions  policyfile.Options
@@ -90,6 +93,8 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
+	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks; OpenSM ignores managers without its own, which is 1 by default")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
@@ -104,6 +109,14 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	if f.lmc > uint8(ib.LMCMax) {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
+	if f.priority > 15 {
+		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
+	}
+	key, err := strconv.ParseUint(f.smKey, 0, 64)
+	if err != nil {
+		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
+	}
+	f.parsedSMKey = ib.SMKey(key)
 	if f.sweep < time.Millisecond || f.drift < f.sweep {
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
@@ -136,6 +149,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	r.runner = daemon.NewRunner(link, sm.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
+		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 	}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 

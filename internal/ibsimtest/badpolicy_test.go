@@ -98,17 +98,22 @@ var noComments = regexp.MustCompile(`#.*\n`)
 const (
 	bitFlips    = 40
 	truncations = 12
+	soakDamages = 20 // times as many of both, with IBWARDEN_SOAK
 )
 
 // corrupted are random damages to the good policy.
 func corrupted(rng *rand.Rand) (all []badPolicy) {
-	for range bitFlips {
+	times := 1
+	if soak() {
+		times = soakDamages
+	}
+	for range bitFlips * times {
 		data := []byte(goodPolicy)
 		at, bit := rng.IntN(len(data)), rng.IntN(8)
 		data[at] ^= 1 << bit
 		all = append(all, badPolicy{name: fmt.Sprintf("bit %d of octet %d flipped", bit, at), text: string(data)})
 	}
-	for range truncations {
+	for range truncations * times {
 		at := rng.IntN(len(goodPolicy))
 		all = append(all, badPolicy{name: fmt.Sprintf("cut to %d octets", at), text: goodPolicy[:at]})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -100,17 +101,18 @@ Switch 4 "S3"
 )
 
 const (
-	shortBringUps = 6  // with -short
-	soakRounds    = 20 // over all topologies, with IBWARDEN_SOAK
+	shortBringUps  = 6  // with -short
+	ordinaryRounds = 2  // over all topologies
+	soakRounds     = 20 // the same, with IBWARDEN_SOAK
 )
 
 // A fabric that ibwarden brings up is as ibwarden says, as a model of the
 // policy says, and gives each port the keys that OpenSM gives it.
 func TestBringUpAgainstIbsim(t *testing.T) {
 	needTools(t)
-	cases, rounds := bringUps, 1
+	cases, rounds := bringUps, ordinaryRounds
 	if testing.Short() {
-		cases = cases[len(cases)-shortBringUps:]
+		cases, rounds = cases[len(cases)-shortBringUps:], 1
 	}
 	if soak() {
 		rounds = soakRounds
@@ -143,12 +145,13 @@ func bringUpBoth(t *testing.T, spec string, rng *rand.Rand, seed uint64) {
 
 	r := newRig(t, l, host)
 	meant := evaluate(statements, r.model)
-	d := r.bringUp(r.file("partitions.conf", text), "--lmc", strconv.Itoa(lmc))
-	r.checkDocument(d, meant)
+	conf := r.file("partitions.conf", text)
+	r.checkDocument(r.bringUp(conf, "--lmc", strconv.Itoa(lmc)), meant)
 	read := r.read(true)
 	r.checkKeys("ibwarden", read, meant)
 	r.checkPorts(read, lmc)
 	r.checkShown(read)
+	r.checkConverted(conf, "--lmc", strconv.Itoa(lmc))
 
 	open := newRig(t, l, host)
 	open.openSM(text)
@@ -211,18 +214,12 @@ func (r *rig) openSM(text string) {
 func (r *rig) checkDocument(d *document, meant *meaning) {
 	r.Helper()
 	x := r.model
-	for _, c := range []struct {
-		what string
-		got  *int
-		want int
-	}{
-		{"nodes", d.Fabric.Nodes, len(x.nodes)}, {"switches", d.Fabric.Switches, x.count(ib.NodeSwitch)},
-		{"cas", d.Fabric.CAs, x.count(ib.NodeCA)}, {"routers", d.Fabric.Routers, x.count(ib.NodeRouter)},
-		{"links", d.Fabric.Links, x.links},
-	} {
-		if c.got == nil || *c.got != c.want {
-			r.Errorf("fabric.%s: got %v, want %d", c.what, c.got, c.want)
-		}
+	fabric := map[string]int{
+		"nodes": len(x.nodes), "switches": x.count(ib.NodeSwitch), "cas": x.count(ib.NodeCA),
+		"routers": x.count(ib.NodeRouter), "links": x.links,
+	}
+	if !maps.Equal(d.Fabric, fabric) {
+		r.Errorf("fabric %v, want %v", d.Fabric, fabric)
 	}
 	if len(d.Partitions) != len(meant.partitions) {
 		r.Errorf("%d partitions, want %d", len(d.Partitions), len(meant.partitions))
@@ -247,13 +244,13 @@ func (r *rig) checkDocument(d *document, meant *meaning) {
 	if get != d.SMPs.Get || set != d.SMPs.Set || get == 0 || set == 0 {
 		r.Errorf("%d Gets and %d Sets, by attribute %d and %d", d.SMPs.Get, d.SMPs.Set, get, set)
 	}
-	if len(d.Phases) < 3 || slices.ContainsFunc(d.Phases, func(p struct {
-		Name    string
-		Seconds float64
-	}) bool {
-		return p.Name == "" || p.Seconds < 0
-	}) {
-		r.Errorf("phases: %v", d.Phases)
+	for _, p := range d.Phases {
+		if p.Name == "" || p.Seconds < 0 {
+			r.Errorf("phases: %v", d.Phases)
+		}
+	}
+	if len(d.Phases) < 3 {
+		r.Errorf("only %d phases: %v", len(d.Phases), d.Phases)
 	}
 	// No switch of ibsim's can check keys; a switch's own port needs no check.
 	verdict := "isolated-by-end-ports"
@@ -309,6 +306,19 @@ func (r *rig) checkPorts(read *reading, lmc int) {
 		if s.logical != "Active" || s.physical != "LinkUp" {
 			r.Errorf("port %v is %s and %s", e, s.logical, s.physical)
 		}
+	}
+}
+
+// checkConverted checks that the policy turned into YAML asks for the same
+// tables.
+func (r *rig) checkConverted(conf string, args ...string) {
+	r.Helper()
+	o := r.warden("policy", "convert", conf)
+	if o.status != 0 {
+		r.Fatalf("policy convert: exit status %d\n%s", o.status, o.stderr)
+	}
+	if n := r.bringUp(r.file("policy.yaml", o.stdout), args...).sets()["PKeyTable"]; n != 0 {
+		r.Errorf("the same policy as YAML took %d Sets of P_KeyTable:\n%s", n, o.stdout)
 	}
 }
 

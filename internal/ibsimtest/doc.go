@@ -2,7 +2,8 @@
 // Debian's ibsim as the fabric, smpquery and ibnetdiscover to read it, and
 // OpenSM to bring up the same fabric with the same partitions.conf. It runs the
 // ibwarden binary and looks at what programs print, never at ibwarden's own
-// packages, but for internal/netlist, which makes the topologies.
+// packages, but for internal/netlist, which makes the topologies, and the values
+// of ib that it uses.
 //
 // The package itself is the harness: FindTools finds the programs, StartSim
 // runs an ibsim of one's own, and Sim.Command runs a program that talks to it.

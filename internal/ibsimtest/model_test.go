@@ -256,26 +256,37 @@ func readMembership(word string) (full bool, err error) {
 	return false, fmt.Errorf("%w: membership %q", errUnlike, word)
 }
 
+// readSelector reads a GUID, or a keyword or the beginning of one.
+func readSelector(word string) (string, error) {
+	keywords := []string{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "NONE"}
+	if slices.Contains(keywords, word) {
+		return word, nil
+	}
+	keywords = slices.DeleteFunc(keywords, func(k string) bool { return !strings.HasPrefix(k, word) })
+	if word != "" && len(keywords) == 1 {
+		return keywords[0], nil
+	}
+	guid, err := strconv.ParseUint(word, 0, 64)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errUnlike, err)
+	}
+	return guidText(guid), nil
+}
+
 // readMembers reads the rest of one line of a definition.
 func (s *statement) readMembers(items string, defaultFull bool) error {
 	for _, item := range strings.Split(items, ",") {
 		word, value, stated := strings.Cut(item, "=")
 		m := member{selector: strings.TrimSpace(word), full: defaultFull}
-		switch m.selector {
-		case "":
-			if stated {
-				return fmt.Errorf("%w: %q", errUnlike, item)
-			}
+		if m.selector == "" && !stated {
 			continue
-		case "mgid":
+		}
+		if m.selector == "mgid" {
 			return nil // it takes the rest of the line
-		case "ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "NONE":
-		default:
-			guid, err := strconv.ParseUint(m.selector, 0, 64)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errUnlike, err)
-			}
-			m.selector = guidText(guid)
+		}
+		var err error
+		if m.selector, err = readSelector(m.selector); err != nil {
+			return err
 		}
 		if stated {
 			full, err := readMembership(value)

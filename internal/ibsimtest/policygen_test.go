@@ -40,6 +40,7 @@ func (w *policyWriter) definition() {
 	for range 1 + w.IntN(6) {
 		s.members = append(s.members, member{selector: w.selector(), full: w.IntN(2) == 0})
 	}
+	key := evaluate(w.statements, w.x).keyOf(s)
 	with := append(slices.Clone(w.statements), s)
 	meant := evaluate(with, w.x)
 	for _, e := range w.x.ends {
@@ -48,12 +49,7 @@ func (w *policyWriter) definition() {
 		}
 	}
 	w.statements = with
-	w.write(s, title, defaultFull, meant.key(w.statements))
-}
-
-// key is the key of the last of the statements that were evaluated.
-func (m *meaning) key(statements []statement) uint16 {
-	return m.keyOf(statements[len(statements)-1])
+	w.write(s, title, defaultFull, key)
 }
 
 // title chooses what a definition defines, and how it says so: a new
@@ -197,10 +193,11 @@ func (w *policyWriter) group(key uint16) {
 
 func (w *policyWriter) member(m member, defaultFull bool) string {
 	text := m.selector
-	if strings.HasPrefix(text, "0x") {
-		var guid uint64
-		fmt.Sscanf(text, "0x%x", &guid)
+	var guid uint64
+	if n, _ := fmt.Sscanf(text, "0x%x", &guid); n == 1 {
 		text = w.pick(text, fmt.Sprintf("0x%x", guid), fmt.Sprintf("0x%X", guid), fmt.Sprint(guid))
+	} else if short := map[string]string{"SELF": "S", "NONE": "NO", "ALL_SWITCHES": "ALL_SW", "ALL_ROUTERS": "ALL_R"}[text]; short != "" {
+		text = w.pick(text, text, short)
 	}
 	if m.full == defaultFull && w.IntN(2) == 0 {
 		return text

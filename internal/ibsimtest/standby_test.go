@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,11 +19,11 @@ const (
 	openSMWait = 15 * time.Second
 )
 
-// master runs an OpenSM until the test ends and waits until it has brought
-// the fabric up.
-func (r *rig) master(host string, args ...string) *exec.Cmd {
+// startOpenSM runs an OpenSM at the named node until the test ends.
+func (r *rig) startOpenSM(host string) {
 	r.Helper()
-	cmd := r.sim.OpenSM(r.Context(), host, r.file("opensm.conf", openSMPolicy), append([]string{"-d", "2"}, args...)...)
+	const flushLog = "2" // a debug option: every message reaches the file at once
+	cmd := r.sim.OpenSM(r.Context(), host, r.file("opensm.conf", openSMPolicy), "-d", flushLog)
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
@@ -32,7 +31,6 @@ func (r *rig) master(host string, args ...string) *exec.Cmd {
 		cmd.Process.Kill()
 		cmd.Wait() // killed
 	})
-	return cmd
 }
 
 // waitFor waits until OpenSM's log has the text.
@@ -59,7 +57,7 @@ func TestStandbyForOpenSM(t *testing.T) {
 		t.Run(at.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, topologyOf(t, standbyFabric), at.ours)
-			r.master(at.openSM)
+			r.startOpenSM(at.openSM)
 			r.waitFor("SUBNET UP")
 			before := r.read(true)
 			o := r.runOnce("--policy", r.file("ours.conf", ourPolicy))
@@ -77,10 +75,11 @@ func TestStandbyForOpenSM(t *testing.T) {
 // keeps ibwarden's tables.
 func TestOpenSMStandsBy(t *testing.T) {
 	r := newRig(t, topologyOf(t, standbyFabric), "H0_0")
-	d := r.start("--policy", r.file("ours.conf", ourPolicy))
+	// An OpenSM as installed has SM_Key 1 and ignores managers with another.
+	d := r.start("--policy", r.file("ours.conf", ourPolicy), "--sm-key", "1")
 	d.next()
 	before := r.read(true)
-	r.master("H3_1", "-p", "0")
+	r.startOpenSM("H3_1")
 	r.waitFor("Entering STANDBY")
 	if after := r.read(true); !reflect.DeepEqual(before, after) {
 		t.Errorf("smpquery reads\n%+v\nbefore\n%+v", after, before)

@@ -199,7 +199,7 @@ func (d *desired) settings(e *Engine) {
 		for i := range n.Ports {
 			port := &n.Ports[i]
 			want := d.tables.Port(port)
-			want.Activate = joined(port)
+			want.Activate = joined(port) || isInner(port)
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}
@@ -224,6 +224,12 @@ const mkeyProtectBits = 1
 func joined(p *subnet.Port) bool {
 	q := p.Peer
 	return q != nil && p.Reached && q.Reached && p.IsUp() && q.IsUp()
+}
+
+// isInner reports whether p is an enhanced port 0: the link to it lies inside
+// the switch and is brought up as any other.
+func isInner(p *subnet.Port) bool {
+	return p.Num == 0 && p.Node.Switch != nil && p.Node.Switch.Info.EnhancedPort0 && p.IsUp()
 }
 
 // usesLanes reports whether the policy puts traffic on a service level apart

@@ -20,7 +20,8 @@ func (e *Engine) startElection() {
 	if e.managers == nil {
 		var err error
 		e.managers, err = sminfo.New(sminfo.Config{
-			GUID: e.fabric.Self.GUID, Priority: e.config.Priority, SMKey: e.config.SMKey,
+			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
+			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey,
 		})
 		if err != nil {
 			e.emit(Warned{err.Error()})

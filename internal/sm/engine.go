@@ -28,9 +28,11 @@ type Config struct {
 	Routing routing.Engine
 	// MKey guards every port, and goes into every request; 0 for none.
 	MKey ib.MKey
-	// Priority and SMKey take part in the election among managers.
-	Priority uint8
-	SMKey    ib.SMKey
+	// Priority and SMKey take part in the election among managers; ShowSMKey
+	// tells the key to whoever asks, as managers do that only compare it.
+	Priority  uint8
+	SMKey     ib.SMKey
+	ShowSMKey bool
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
 	SweepInterval, DriftPeriod time.Duration

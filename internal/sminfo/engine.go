@@ -27,6 +27,9 @@ type Config struct {
 	Priority uint8
 	// SMKey is what trusted managers know each other by; 0 for none.
 	SMKey ib.SMKey
+	// ShowKey puts SMKey into every answer. OpenSM asks without showing a key
+	// and ignores a manager whose answer lacks its own (1 unless configured).
+	ShowKey bool
 	// PollInterval is the time between two polls of a master, and between two
 	// tries to hand over; 0 for DefaultPollInterval.
 	PollInterval time.Duration

@@ -42,7 +42,7 @@ func (e *Engine) Receive(now time.Duration, from Address, method mad.Method, mod
 	}
 	e.actCount++
 	reply := e.info()
-	if !e.proven(&asker) {
+	if !e.config.ShowKey && !e.proven(&asker) {
 		reply.SMKey = 0
 	}
 	return reply, status, effects

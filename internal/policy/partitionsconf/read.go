@@ -42,7 +42,7 @@ func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
 			}
 		}
 		if r.open != nil && !r.open.skip {
-			r.Warn(r.open.group.Pos, "the last definition is not closed by ';': the file may be cut short")
+			r.unclosed(src)
 		}
 		if !r.started && len(r.Faults) == 0 {
 			r.Fault(policy.Pos{}, "at least one partition definition (OpenSM would open the fabric)", "no definition in the file")
@@ -50,6 +50,20 @@ func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
 	}
 	r.dropOverruled()
 	return r.Result(r.policy, name)
+}
+
+// unclosed judges a file that ends without the last ';'. OpenSM takes that;
+// but a file that was cut short may give more than the whole would (a member
+// without its "=limited", a list without its end), so that it is taken only
+// where its last line is whole.
+func (r *reader) unclosed(src string) {
+	const found = "the last definition is not closed by ';': the file may be cut short"
+	trimmed := strings.TrimRight(src, " \t\r\n")
+	if strings.HasSuffix(src, "\n") && !strings.HasSuffix(trimmed, ",") {
+		r.Warn(r.open.group.Pos, found)
+		return
+	}
+	r.Fault(r.open.group.Pos, "';' at its end", found)
 }
 
 // reader reads a partitions.conf line by line.

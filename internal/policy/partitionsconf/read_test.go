@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 		{"last one wins", "A=1 : 1=full, 2, 1=limited; A=1 : 2=full;", []string{"A=0x0001: 1=limited 2=full"}, 2},
 		{"indx0 belongs to a definition", "A=1,indx0 : 1=full; A=1 : 2;", []string{"A=0x0001: 1=full,indx0 2=limited"}, 0},
 		{"empty flags", "A=1,,ipoib, : 1;", []string{"A=0x0001: 1=limited"}, 0},
-		{"no semicolon at the end", "A=1 : 1=full", []string{"A=0x0001: 1=full"}, 1},
+		{"no semicolon at the end", "A=1 : 1=full\n", []string{"A=0x0001: 1=full"}, 1},
 		{"a byte-order mark", "\uFEFFA=1 : 1;", []string{"A=0x0001: 1=limited"}, 0},
 		{"text that is not ASCII", "Größe=1 : 1;", []string{"Größe=0x0001: 1=limited"}, 0},
 	}

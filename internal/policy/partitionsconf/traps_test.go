@@ -39,7 +39,9 @@ func TestOpenSMTraps(t *testing.T) {
 		{"fatal: semicolon on a line of its own", "reads stale octets, drops the file", "A=1 : 1\n;\n", "", []string{"A=0x0001: 1=limited"}},
 		{"fatal: two semicolons", "reads stale octets, drops the file", "A=1 : 1;;\n", "1:9: ';' without a definition", nil},
 		{"fatal: defmember after a second colon", "drops the file, though its manual has it", "A=1 : defmember=limited : 1;", "1:25: ':' among the members", nil},
-		{"no semicolon at the end of the file", "accepts it", "A=1 : 1", "", []string{"A=0x0001: 1=limited"}},
+		{"no semicolon at the end of the file", "accepts it", "A=1 : 1\n", "", []string{"A=0x0001: 1=limited"}},
+		{"a file cut short in a line", "accepts it; what follows may narrow it", "A=1,defmember=full : 1, 2", "1:5: the last definition", nil},
+		{"a file cut short in a list", "accepts it", "A=1,defmember=full : 1,\n", "1:5: the last definition", nil},
 
 		{"membership: = with nothing", "full, though its manual says limited", "A=1 : 1= ;", "1:9: no membership", nil},
 		{"membership: Full", "limited", "A=1 : 1=Full;", `1:9: membership "Full"`, nil},
