@@ -29,7 +29,7 @@ func (f Failure) Error() string {
 func (f Failure) Unwrap() error { return f.Err }
 
 var (
-	errWithheld = errors.New("not written: a partition it adds could not be taken from another port")
+	errWithheld = errors.New("not written: a partition that it adds could not be taken from another port")
 	errUnsafe   = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
 )
 
@@ -60,6 +60,13 @@ func Start(w *transact.Window, p *plan.Plan, mkey ib.MKey, width int) *Run {
 	}
 }
 
+// Withhold keeps the plan from giving these partitions to anybody.
+func (r *Run) Withhold(bases []ib.PKeyBase) {
+	for _, b := range bases {
+		r.blocked[b] = true
+	}
+}
+
 // Advance is called when the window is idle: it starts the next stage, or
 // reports true when the last has ended.
 func (r *Run) Advance() (done bool) {
@@ -75,6 +82,10 @@ func (r *Run) Advance() (done bool) {
 	}
 	return true
 }
+
+// Stop ends the run when what is outstanding has been answered: nothing more is
+// written.
+func (r *Run) Stop() { r.stage, r.ops = len(r.plan.Stages), nil }
 
 // Stage names the stage under way.
 func (r *Run) Stage() string {

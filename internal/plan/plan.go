@@ -116,14 +116,7 @@ func carriesData(p *subnet.Port) bool {
 // guarded reports whether a switch keeps p to the switch port's table in both
 // directions already.
 func guarded(p *subnet.Port) bool {
-	q := p.Peer
-	if q == nil || !q.FacesEnd() || !q.InfoRead {
-		return false
-	}
-	info := &q.Node.Switch.Info
-	return info.PartitionEnforcementCap > 0 &&
-		info.InboundEnforcementCap && q.Info.PartitionEnforcementInbound &&
-		info.OutboundEnforcementCap && q.Info.PartitionEnforcementOutbound
+	return p.Peer != nil && p.Peer.FacesEnd() && p.Peer.Enforces()
 }
 
 func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {

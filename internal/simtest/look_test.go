@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
 // end is an end port that the manager has to look after.
@@ -65,6 +66,9 @@ func (w *world) checkLinks() {
 			at := place{n.GUID, ib.PortNum(num)}
 			info := w.info(at)
 			far, cabled := w.peer(at)
+			if cabled && !w.listed(far.node) {
+				continue
+			}
 			if !cabled {
 				if info.PortState != smp.PortDown {
 					w.t.Errorf("%s:%d has no cable and is %v", n.ID, num, info.PortState)
@@ -88,6 +92,10 @@ func (w *world) checkLinks() {
 			}
 		}
 	}
+}
+
+func (w *world) listed(g ib.NodeGUID) bool {
+	return slices.ContainsFunc(w.list.Nodes, func(n *netlist.Node) bool { return n.GUID == g })
 }
 
 func (w *world) isEnhanced(g ib.NodeGUID) bool {
@@ -268,6 +276,13 @@ func (w *world) guards(e end, at place) (in, out bool) {
 	return s.InboundEnforcementCap, s.OutboundEnforcementCap
 }
 
+// inUse reports whether a switch port is the management port, or has a link to
+// a device that is looked after.
+func (w *world) inUse(at place) bool {
+	far, cabled := w.peer(at)
+	return at.num == 0 || cabled && w.listed(far.node) && w.info(at).PortState != smp.PortDown
+}
+
 // checkGuards: switch ports that face an end port check what they can against
 // the full key of each of its partitions, and no others check anything.
 func (w *world) checkGuards() {
@@ -286,7 +301,7 @@ func (w *world) checkGuards() {
 				if info.PartitionEnforcementInbound || info.PartitionEnforcementOutbound {
 					w.t.Errorf("%s:%d is no switch port and checks", n.ID, num)
 				}
-			} else if info != nil {
+			} else if info != nil && w.inUse(at) {
 				in, out := false, false
 				if faces {
 					in, out = w.guards(e, at)
@@ -330,6 +345,14 @@ func (w *world) allGuarded() bool {
 	return true
 }
 
+// trimmed is a table without the empty entries at its end.
+func trimmed(table []ib.PKey) []ib.PKey {
+	for len(table) > 0 && table[len(table)-1] == ib.PKeyInvalid {
+		table = table[:len(table)-1]
+	}
+	return table
+}
+
 // isolating is all that keeps tenants apart: P_Key tables and enforcement.
 func (w *world) isolating() string {
 	var b strings.Builder
@@ -337,7 +360,7 @@ func (w *world) isolating() string {
 		a := w.agent(n.GUID)
 		for num := range n.Ports {
 			if info := a.Port(ib.PortNum(num)); info != nil {
-				fmt.Fprintf(&b, "%s:%d %v in %v out %v\n", n.ID, num, a.PKeys(ib.PortNum(num)),
+				fmt.Fprintf(&b, "%s:%d %v in %v out %v\n", n.ID, num, trimmed(a.PKeys(ib.PortNum(num))),
 					info.PartitionEnforcementInbound, info.PartitionEnforcementOutbound)
 			}
 		}

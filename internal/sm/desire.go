@@ -21,8 +21,10 @@ type desired struct {
 	tables     *subnet.Desired
 	allowed    []isolation.Partition
 	partitions []Partition
-	warnings   []string
-	assigned   Assigned
+	// withheld are partitions that nobody may be given.
+	withheld []ib.PKeyBase
+	warnings []string
+	assigned Assigned
 }
 
 // subnetTimeOut is PortInfo.SubnetTimeOut: 4.096 us * 2^18, about a second,
@@ -32,9 +34,6 @@ const subnetTimeOut ib.TimeValue = 18
 // desire works out every table and setting. It writes nothing, and an error
 // means that nothing may be written.
 func (e *Engine) desire(p *policy.Policy) (*desired, error) {
-	if e.fabric.Self == nil {
-		return nil, fmt.Errorf("the manager's own port did not answer")
-	}
 	d := &desired{tables: subnet.NewDesired(e.fabric)}
 	if err := d.keys(e, p); err != nil {
 		return nil, err
@@ -64,28 +63,31 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	if d.assigned.PKeys, err = policy.Allocate(p, e.known.PKeys); err != nil {
 		return err
 	}
-	ends := e.fabric.EndPorts()
-	resolution, err := p.Resolve(identities(ends, e.fabric.Self), d.assigned.PKeys)
+	resolution, err := p.Resolve(e.identities(), d.assigned.PKeys)
 	if err != nil {
 		return err
 	}
 	for _, w := range resolution.Warnings {
 		d.warnings = append(d.warnings, "policy: "+w.String())
 	}
-	out, err := partition.Compile(partition.Input{Ports: facts(ends), Resolution: resolution})
+	out, err := partition.Compile(partition.Input{Ports: e.facts(), Resolution: resolution})
 	if err != nil {
 		return err
 	}
 	d.warnings = append(d.warnings, out.Warnings...)
 	for _, x := range out.EndPorts {
-		d.port(e, x.NodeGUID, x.PortNum).PKeys = x.Table
+		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
+			d.tables.Port(port).PKeys = x.Table
+		}
 	}
+	d.withheld = e.withheld(out.EndPorts)
 	d.unguarded(e)
 	for _, x := range out.SwitchPorts {
-		want := d.port(e, x.SwitchGUID, x.PortNum)
+		want := d.tables.Port(e.port(Place{x.SwitchGUID, x.PortNum}))
 		if x.HasTable {
 			want.PKeys = x.Table
 		}
+		want.Elements |= subnet.ElementEnforcement
 		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
 	}
 	for _, r := range resolution.Partitions {
@@ -95,47 +97,66 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	return nil
 }
 
-// unguarded wants no enforcement on any switch port, before those that face an
-// end port get theirs: between switches every key has to pass.
+// unguarded wants no enforcement between switches: there every key has to
+// pass. What stands on a port without a known device behind it stays.
 func (d *desired) unguarded(e *Engine) {
 	for _, n := range e.fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
-			d.tables.Port(&n.Ports[i]).Elements |= subnet.ElementEnforcement
-		}
-	}
-}
-
-func (d *desired) port(e *Engine, node ib.NodeGUID, num ib.PortNum) *subnet.DesiredPort {
-	return d.tables.Port(e.fabric.Node(node).Port(num))
-}
-
-func identities(ends []*subnet.Port, self *subnet.Port) []policy.EndPort {
-	out := make([]policy.EndPort, len(ends))
-	for i, p := range ends {
-		out[i] = policy.EndPort{
-			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-			Description: p.Node.Description, NodeType: p.Node.Type(), SM: p == self,
-		}
-	}
-	return out
-}
-
-func facts(ends []*subnet.Port) []partition.PortFacts {
-	out := make([]partition.PortFacts, len(ends))
-	for i, p := range ends {
-		out[i] = partition.PortFacts{
-			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-			Cap: p.PKeyCap(), Current: p.PKeys,
-		}
-		if q := p.Peer; q != nil && q.FacesEnd() {
-			info := &q.Node.Switch.Info
-			out[i].Facing = &partition.SwitchPortFacts{
-				SwitchGUID: q.Node.GUID(), PortNum: q.Num, Cap: q.PKeyCap(),
-				InboundCap: info.InboundEnforcementCap, OutboundCap: info.OutboundEnforcementCap,
+			if p := &n.Ports[i]; p.Peer != nil && p.Peer.Node.Switch != nil {
+				d.tables.Port(p).Elements |= subnet.ElementEnforcement
 			}
 		}
 	}
+}
+
+// identities are those of all end ports, unseen ones included. Who claims to
+// be somebody else too is left out, and gets what a port that nobody knows gets.
+func (e *Engine) identities() []policy.EndPort {
+	var out []policy.EndPort
+	for _, p := range e.fabric.EndPorts() {
+		if !p.Node.Contested {
+			out = append(out, identity(p, p == e.fabric.Self))
+		}
+	}
+	for i := range e.unseen {
+		out = append(out, e.unseen[i].identity)
+	}
 	return out
+}
+
+func identity(p *subnet.Port, self bool) policy.EndPort {
+	return policy.EndPort{
+		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+		Description: p.Node.Description, NodeType: p.Node.Type(), SM: self,
+	}
+}
+
+// facts are those of all end ports, unseen ones included.
+func (e *Engine) facts() []partition.PortFacts {
+	var out []partition.PortFacts
+	for _, p := range e.fabric.EndPorts() {
+		x := partition.PortFacts{
+			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+			Cap: p.PKeyCap(), Current: p.PKeys,
+		}
+		if p.Peer != nil && p.Peer.FacesEnd() {
+			x.Facing = guardFacts(p.Peer)
+		}
+		out = append(out, x)
+	}
+	for i := range e.unseen {
+		out = append(out, e.unseenFacts(&e.unseen[i]))
+	}
+	return out
+}
+
+// guardFacts are those of a switch port that faces an end port.
+func guardFacts(q *subnet.Port) *partition.SwitchPortFacts {
+	info := &q.Node.Switch.Info
+	return &partition.SwitchPortFacts{
+		SwitchGUID: q.Node.GUID(), PortNum: q.Num, Cap: q.PKeyCap(),
+		InboundCap: info.InboundEnforcementCap, OutboundCap: info.OutboundEnforcementCap,
+	}
 }
 
 func (d *desired) routes(e *Engine, assigned []lid.Assignment) error {
@@ -166,7 +187,7 @@ func (d *desired) remember(e *Engine, assigned []lid.Assignment) {
 	if d.assigned.LIDs == nil {
 		d.assigned.LIDs = make(map[ib.PortGUID]ib.LID, len(assigned))
 	}
-	for _, a := range assigned {
+	for _, a := range slices.Backward(assigned) { // of two ports with one GUID the first counts
 		d.assigned.LIDs[a.Port.GUID] = a.LID
 	}
 }

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -12,21 +13,11 @@ import (
 )
 
 // startElection asks every other port that says it has a subnet manager.
-func (e *Engine) startElection() {
+func (e *Engine) startElection(now time.Duration) {
 	e.state, e.others = stateElecting, nil
-	if e.fabric.Self == nil {
+	if err := e.enterElection(); err != nil {
+		e.refuse(now, err)
 		return
-	}
-	if e.managers == nil {
-		var err error
-		e.managers, err = sminfo.New(sminfo.Config{
-			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
-			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey,
-		})
-		if err != nil {
-			e.emit(Warned{err.Error()})
-			return
-		}
 	}
 	begun := false
 	for _, p := range e.fabric.EndPorts() {
@@ -39,6 +30,21 @@ func (e *Engine) startElection() {
 		}
 		e.askManager(p)
 	}
+}
+
+// enterElection makes sure that the manager has its part in the election: one
+// that has none may not write.
+func (e *Engine) enterElection() (err error) {
+	if e.fabric.Self == nil {
+		return errors.New("the manager's own port did not answer")
+	}
+	if e.managers == nil {
+		e.managers, err = sminfo.New(sminfo.Config{
+			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
+			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey,
+		})
+	}
+	return err
 }
 
 func (e *Engine) askManager(p *subnet.Port) {
@@ -61,10 +67,6 @@ func (e *Engine) askManager(p *subnet.Port) {
 
 // elected goes on as master, or stands by.
 func (e *Engine) elected(now time.Duration) {
-	if e.managers == nil {
-		e.pursue(now) // and fails there: the manager has no port
-		return
-	}
 	verdict, effects := e.managers.Decide(now, e.others)
 	e.follow(effects)
 	if verdict == sminfo.Master {
@@ -91,9 +93,22 @@ func (e *Engine) follow(f sminfo.Effects) {
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		e.emit(Deferred{Reason: f.Why})
-		if e.state == stateWatching {
-			e.state = stateStandby
-		}
+		e.layDown()
+	}
+}
+
+// isMaster reports whether this manager may write.
+func (e *Engine) isMaster() bool { return e.managers != nil && e.managers.State() == smp.SMMaster }
+
+// layDown ends all writing: only a master writes.
+func (e *Engine) layDown() {
+	switch e.state {
+	case stateWatching:
+		e.state = stateStandby
+	case stateSweeping:
+		e.discovery.WriteNothing()
+	case stateApplying:
+		e.run.Stop()
 	}
 }
 

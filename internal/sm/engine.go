@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -94,6 +93,7 @@ type Engine struct {
 	managers  *sminfo.Engine
 	others    []sminfo.Remote // that answered in the last election
 	known     Assigned
+	unseen    []unseen
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
@@ -108,6 +108,7 @@ type Engine struct {
 	cursor    int
 	resweep   string        // why the whole subnet has to be read again
 	sweepFrom time.Duration // no sweep of the whole subnet before this
+	retryAt   time.Duration // when to try again after a refusal, 0 for never
 	newPolicy *policy.Policy
 }
 
@@ -220,6 +221,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.resweep != "" && e.atRest() {
 		sooner(e.sweepFrom)
 	}
+	if e.retryAt != 0 && e.atRest() {
+		sooner(e.retryAt)
+	}
 	if e.managers != nil {
 		if at, polls := e.managers.Due(); polls {
 			sooner(at)
@@ -245,7 +249,7 @@ func (e *Engine) advance(now time.Duration) bool {
 	switch e.state {
 	case stateSweeping:
 		if e.discovery.Advance() {
-			e.swept()
+			e.swept(now)
 		}
 	case stateElecting:
 		e.elected(now)
@@ -266,6 +270,9 @@ func (e *Engine) advance(now time.Duration) bool {
 
 // attend looks for a reason to leave rest.
 func (e *Engine) attend(now time.Duration) bool {
+	if e.retryAt != 0 && now >= e.retryAt {
+		e.wantSweep("the last pass was refused")
+	}
 	switch {
 	case e.resweep != "" && now >= e.sweepFrom:
 		e.emit(Resweeping{e.resweep})
@@ -273,29 +280,32 @@ func (e *Engine) attend(now time.Duration) bool {
 	case e.newPolicy != nil && e.state == stateStandby:
 		e.policy, e.newPolicy = e.newPolicy, nil
 		return false
-	case e.newPolicy != nil:
+	case e.newPolicy != nil && e.state == stateRefused:
+		e.emit(Resweeping{"a new policy"}) // nobody has watched the subnet since
+		e.startSweep()
+	case e.newPolicy != nil && e.resweep == "":
 		e.pursue(now)
-	default:
+	default: // a new policy waits for the sweep that is due
 		return false
 	}
 	return true
 }
 
 func (e *Engine) startSweep() {
-	e.state, e.resweep = stateSweeping, ""
+	e.state, e.resweep, e.retryAt = stateSweeping, "", 0
 	e.begin(PhaseDiscover)
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		MKey: e.config.MKey, ClearChange: e.settled, Forwarding: true, QoS: usesLanes(e.policy),
+		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, QoS: usesLanes(e.wanted()),
 	})
 }
 
 // swept takes over what a sweep found.
-func (e *Engine) swept() {
+func (e *Engine) swept(now time.Duration) {
 	old := e.fabric
 	e.fabric = e.discovery.Fabric()
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
-	e.desired, e.checks = nil, nil
+	e.desired, e.checks, e.cursor = nil, nil, 0
 	for _, f := range e.discovery.Faults() {
 		e.emit(Met{f})
 	}
@@ -303,7 +313,7 @@ func (e *Engine) swept() {
 	e.discovery = nil
 	e.emit(Found{e.fabric.Count()})
 	e.remember(old)
-	e.startElection()
+	e.startElection(now)
 }
 
 // remember carries over what an earlier sweep taught about the devices.
@@ -316,6 +326,7 @@ func (e *Engine) remember(old *subnet.Fabric) {
 		}
 		return
 	}
+	e.loseSight(old)
 	for _, n := range old.Nodes {
 		same := e.fabric.Node(n.GUID())
 		if same == nil {
@@ -336,22 +347,23 @@ func (e *Engine) remember(old *subnet.Fabric) {
 	}
 }
 
+// wanted is the policy that the next pass is for.
+func (e *Engine) wanted() *policy.Policy {
+	if e.newPolicy != nil {
+		return e.newPolicy
+	}
+	return e.policy
+}
+
 // pursue works out what the policy wants of the fabric as it was read, and
 // starts to write the difference.
 func (e *Engine) pursue(now time.Duration) {
 	e.begin(PhasePlan)
-	p := e.policy
-	if e.newPolicy != nil {
-		p, e.newPolicy = e.newPolicy, nil
-	}
+	p := e.wanted()
+	e.newPolicy = nil
 	want, err := e.desire(p)
 	if err != nil {
-		e.emit(Refused{err})
-		if e.settled {
-			e.rest(now, stateWatching)
-		} else {
-			e.rest(now, stateRefused)
-		}
+		e.refuse(now, err)
 		return
 	}
 	for _, w := range want.warnings {
@@ -361,13 +373,33 @@ func (e *Engine) pursue(now time.Duration) {
 	e.write(plan.Diff(e.fabric, want.tables))
 }
 
+// refuse ends a pass that wrote nothing. Without a policy that stands nothing
+// is put right either, so that the pass is tried again after a while.
+func (e *Engine) refuse(now time.Duration, err error) {
+	e.emit(Refused{err})
+	if e.settled && e.isMaster() {
+		e.rest(now, stateWatching)
+	} else {
+		e.rest(now, stateRefused)
+	}
+	if e.desired == nil {
+		e.retryAt = now + e.config.DriftPeriod
+	}
+}
+
 func (e *Engine) write(p *plan.Plan) {
 	e.state, e.stage = stateApplying, ""
 	e.run = apply.Start(e.window, p, e.config.MKey, e.config.Limits.Window)
+	e.run.Withhold(e.desired.withheld)
 }
 
 // applied judges what the devices showed.
 func (e *Engine) applied(now time.Duration) {
+	if !e.isMaster() { // not any more
+		e.run = nil
+		e.rest(now, stateStandby)
+		return
+	}
 	e.begin(PhaseProve)
 	e.settled = true
 	e.failures = len(e.run.Failures())
@@ -395,7 +427,7 @@ func (e *Engine) learn() {
 }
 
 func (e *Engine) rest(now time.Duration, s state) {
-	if s == stateWatching && e.managers != nil && e.managers.State() != smp.SMMaster {
+	if s == stateWatching && !e.isMaster() {
 		s = stateStandby // mastership went while the pass was under way
 	}
 	e.state = s

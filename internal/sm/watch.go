@@ -2,6 +2,7 @@ package sm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -19,9 +20,11 @@ type check struct {
 	modifier  uint32
 }
 
-// listChecks lists everything that somebody else could change.
+// listChecks lists everything that somebody else could change. Where reading
+// had got to stays: who keeps changing one table must not keep the others from
+// being looked at.
 func (e *Engine) listChecks() {
-	e.checks, e.cursor = e.checks[:0], 0
+	e.checks = e.checks[:0]
 	add := func(p *subnet.Port, a mad.AttributeID, modifier uint32) {
 		e.checks = append(e.checks, check{p, a, modifier})
 	}
@@ -36,7 +39,7 @@ func (e *Engine) listChecks() {
 				selector = p.Num
 			}
 			add(p, smp.AttrPortInfo, uint32(selector))
-			if p.IsEnd() || p.FacesEnd() {
+			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() {
 				for block := range p.PKeyBlocks() {
 					add(p, smp.AttrPKeyTable, smp.PKeyModifier(selector, uint16(block)))
 				}
@@ -62,8 +65,9 @@ func (e *Engine) listChecks() {
 	}
 }
 
-// startCheck begins a light sweep: every switch is asked for changes, and the
-// next share of all tables is read back.
+// startCheck begins a light sweep: every switch is asked for changes, devices
+// that did not answer are asked again, and the next share of all tables is read
+// back.
 func (e *Engine) startCheck() {
 	e.state = stateChecking
 	for _, n := range e.fabric.Switches() {
@@ -74,17 +78,38 @@ func (e *Engine) startCheck() {
 			}
 		})
 	}
+	e.probe()
 	share := len(e.checks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
 		share = (len(e.checks) + rounds - 1) / rounds
 	}
 	for range share {
-		c := e.checks[e.cursor]
+		c := e.checks[e.cursor%len(e.checks)]
 		e.cursor = (e.cursor + 1) % len(e.checks)
 		if c.attribute == smp.AttrPortInfo {
 			e.recheckPort(c)
 		} else {
 			e.reread(c.port, c.attribute, c.modifier, nil)
+		}
+	}
+}
+
+// probe asks again where nothing answered behind a link that is up.
+func (e *Engine) probe() {
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Silent {
+				continue
+			}
+			e.window.Do(transact.Request{
+				Path: append(slices.Clone(p.Path), p.Num), MKey: e.config.MKey,
+				Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
+			}, func(r transact.Reply) {
+				if r.Err == nil {
+					e.wantSweep("the device behind " + p.String() + " answers now")
+				}
+			})
 		}
 	}
 }
@@ -133,7 +158,7 @@ func (e *Engine) wantSweep(reason string) {
 // checked ends a light sweep: what differs from the desired tables now was
 // changed by somebody else.
 func (e *Engine) checked(now time.Duration) {
-	if e.resweep != "" || e.desired == nil {
+	if e.resweep != "" || e.desired == nil || !e.isMaster() {
 		e.rest(now, stateWatching)
 		return
 	}

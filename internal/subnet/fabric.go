@@ -38,6 +38,9 @@ type Node struct {
 	// Ports is indexed by port number. Element 0 is the management port of a
 	// switch, and unused on a CA or router.
 	Ports []Port
+	// Contested tells that another device claims the same GUID. Which of the
+	// two is genuine cannot be told from the wire.
+	Contested bool
 }
 
 // Port is one port of a device.
@@ -57,6 +60,9 @@ type Port struct {
 	InfoRead bool
 	// Peer is the port at the other end of the cable, when it was found.
 	Peer *Port
+	// Silent tells that whatever is behind the link was asked and did not
+	// answer.
+	Silent bool
 	// PKeys is the P_Key table by index; nil when no block was read.
 	// PKeysRead has one element for each block: whether it was read.
 	PKeys     []ib.PKey
@@ -139,9 +145,25 @@ func (p *Port) IsEnd() bool { return p.Node.Switch == nil || p.Num == 0 }
 // router port.
 func (p *Port) FacesEnd() bool { return !p.IsEnd() && p.Peer != nil && p.Peer.Node.Switch == nil }
 
+// FacesStranger reports whether the link of p, through which the subnet goes
+// on, is up and leads to nobody who was found.
+func (p *Port) FacesStranger() bool { return p.Peer == nil && p.Num != 0 && p.Reached && p.IsUp() }
+
 // IsUp reports whether the link behind p is trained: any state but Down.
 func (p *Port) IsUp() bool {
 	return p.InfoRead && p.Info.PortState != smp.PortDown && p.Info.PortPhysicalState == smp.PhysLinkUp
+}
+
+// Enforces reports whether p, an external switch port, answered that it checks
+// P_Keys in both directions.
+func (p *Port) Enforces() bool {
+	if p.Node.Switch == nil || !p.InfoRead {
+		return false
+	}
+	info := &p.Node.Switch.Info
+	return info.PartitionEnforcementCap > 0 &&
+		info.InboundEnforcementCap && p.Info.PartitionEnforcementInbound &&
+		info.OutboundEnforcementCap && p.Info.PartitionEnforcementOutbound
 }
 
 // PKeyCap is the number of entries of p's P_Key table: NodeInfo.PartitionCap
@@ -196,7 +218,10 @@ func (f *Fabric) Switches() []*Node {
 }
 
 // Connect records that a cable joins a and b.
-func Connect(a, b *Port) { a.Peer, b.Peer = b, a }
+func Connect(a, b *Port) {
+	a.Peer, b.Peer = b, a
+	a.Silent, b.Silent = false, false
+}
 
 // Link is a cable, its ends ordered by node GUID and port number.
 type Link struct{ A, B *Port }

@@ -83,6 +83,9 @@ func (d *Discovery) Advance() (done bool) {
 	return true
 }
 
+// WriteNothing makes the rest of the pass leave PortStateChange as it is.
+func (d *Discovery) WriteNothing() { d.options.ClearChange = false }
+
 // Fabric is what was found; complete once Advance has reported true.
 func (d *Discovery) Fabric() *subnet.Fabric { return d.fabric }
 
@@ -123,6 +126,9 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 	d.get(path, smp.AttrNodeInfo, 0, func(r transact.Reply) {
 		var info smp.NodeInfo
 		err := r.Err
+		if from != nil && from.Peer == nil {
+			from.Silent = errors.Is(err, transact.ErrNoAnswer)
+		}
 		if err == nil {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
@@ -156,12 +162,17 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) 
 	}
 	known := d.fabric.Node(info.NodeGUID)
 	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
+		d.contest(known)
 		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
+	}
+	if from != nil && from.Peer != nil && (known == nil || from.Peer != known.Port(info.LocalPortNum)) {
+		return fmt.Errorf("%s is cabled to %s already: recabled during the sweep", from, from.Peer)
 	}
 	node := d.fabric.AddNode(info)
 	port := &node.Ports[info.LocalPortNum]
 	if from != nil {
 		if port.Peer != nil && port.Peer != from {
+			d.contest(node)
 			return fmt.Errorf("%s port %d is already cabled to %s: recabled during the sweep, or a second device with node GUID %s",
 				node.Name(), port.Num, port.Peer, info.NodeGUID)
 		}
@@ -184,6 +195,12 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) 
 		d.enterEndPort(port, known == nil, from == nil)
 	}
 	return nil
+}
+
+// contest marks a node whose GUID another device claims; not the manager's own,
+// which is known to be genuine.
+func (d *Discovery) contest(n *subnet.Node) {
+	n.Contested = d.fabric.Self == nil || n != d.fabric.Self.Node
 }
 
 func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
@@ -213,8 +230,12 @@ func (d *Discovery) clearChange(n *subnet.Node) {
 		return
 	}
 	d.window.Do(r, func(reply transact.Reply) {
-		if reply.Err != nil {
-			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", reply.Err))
+		err := reply.Err
+		if err == nil { // later writes must not clear what comes after this
+			err = n.Ports[0].Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:])
+		}
+		if err != nil {
+			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", err))
 		}
 		d.readPorts(n)
 	})

@@ -15,8 +15,8 @@ import (
 const maxDiagBlocks = 16
 
 // readTables asks for the tables of every port that matters to a manager: the
-// P_Key tables of end ports and of the switch ports that face them, and what
-// the options add.
+// P_Key tables of end ports and of the switch ports that face them or nobody
+// known, and what the options add.
 func (d *Discovery) readTables() {
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
@@ -24,7 +24,7 @@ func (d *Discovery) readTables() {
 			if !p.Reached || (i == 0 && n.Switch == nil) {
 				continue
 			}
-			if p.IsEnd() || p.FacesEnd() {
+			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() {
 				d.readPKeys(p)
 			}
 			if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {

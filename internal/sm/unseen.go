@@ -1,0 +1,147 @@
+package sm
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/partition"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// unseen is an end port that an earlier sweep found and the last one did not,
+// though its link may still carry data: it lies behind a switch port whose link
+// is up and beyond which nobody was found. It may go on to use every key that
+// it had, so that a policy has to take them from it where that can be done, at
+// the switch port before it, and else may not give them to others.
+type unseen struct {
+	identity policy.EndPort
+	cap      int
+	keys     []ib.PKey // as last read
+	// at is the switch port that it is cabled to, if any, behind the one beyond
+	// which nobody was found: the same, or one closer to the manager.
+	at, behind Place
+}
+
+// port is the port at a place, nil when the last sweep did not find its node.
+func (e *Engine) port(at Place) *subnet.Port {
+	if n := e.fabric.Node(at.Node); n != nil {
+		return n.Port(at.Port)
+	}
+	return nil
+}
+
+// facesStranger reports whether the last sweep found nobody behind a port whose
+// link is up.
+func (e *Engine) facesStranger(at Place) bool {
+	p := e.port(at)
+	return p != nil && p.FacesStranger()
+}
+
+func placeOf(p *subnet.Port) Place { return Place{p.Node.GUID(), p.Num} }
+
+// loseSight works out which end ports are unseen after a sweep; old is what the
+// sweep before it found.
+func (e *Engine) loseSight(old *subnet.Fabric) {
+	found := make(map[ib.PortGUID]bool)
+	for _, p := range e.fabric.EndPorts() {
+		found[p.GUID] = true
+	}
+	before := e.unseen
+	e.unseen = nil
+	keep := func(u unseen) {
+		if guid := u.identity.PortGUID; !found[guid] {
+			found[guid] = true
+			e.unseen = append(e.unseen, u)
+		}
+	}
+	for _, u := range before {
+		if e.facesStranger(u.at) {
+			u.behind = u.at
+		}
+		if e.facesStranger(u.behind) {
+			keep(u)
+		}
+	}
+	passed := make(map[*subnet.Node]bool)
+	for _, n := range old.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Peer != nil && e.facesStranger(placeOf(p)) {
+				e.loseBehind(p, placeOf(p), passed, keep)
+			}
+		}
+	}
+}
+
+// loseBehind calls keep for the end ports beyond p that the last sweep did not
+// find. p belongs to the sweep before it.
+func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Node]bool, keep func(unseen)) {
+	n := p.Peer.Node
+	if n.Switch == nil {
+		keep(lost(p.Peer, behind))
+		return
+	}
+	if passed[n] || e.fabric.Node(n.GUID()) != nil {
+		return
+	}
+	passed[n] = true
+	keep(lost(&n.Ports[0], behind))
+	for i := 1; i < len(n.Ports); i++ {
+		if q := &n.Ports[i]; q.Peer != nil && q.Peer != p {
+			e.loseBehind(q, behind, passed, keep)
+		}
+	}
+}
+
+func lost(p *subnet.Port, behind Place) unseen {
+	u := unseen{identity: identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, behind: behind}
+	if p.Peer != nil {
+		u.at = placeOf(p.Peer)
+	}
+	return u
+}
+
+// unseenFacts is what there is to know of an unseen port and of the switch port
+// before it, if that can be reached.
+func (e *Engine) unseenFacts(u *unseen) partition.PortFacts {
+	x := partition.PortFacts{
+		PortGUID: u.identity.PortGUID, NodeGUID: u.identity.NodeGUID, PortNum: u.identity.PortNum,
+		Cap: u.cap, Current: u.keys,
+	}
+	if q := e.port(u.at); q != nil && q.FacesStranger() && !q.IsEnd() {
+		x.Facing = guardFacts(q)
+	}
+	return x
+}
+
+// withheld lists the partitions that unseen ports may still use and should not,
+// with no switch port before them that takes them away. tables are those that
+// end ports ought to hold.
+func (e *Engine) withheld(tables []partition.EndPort) []ib.PKeyBase {
+	var out []ib.PKeyBase
+	for i := range e.unseen {
+		u := &e.unseen[i]
+		if q := e.port(u.at); q != nil && q.FacesStranger() && q.Enforces() {
+			continue
+		}
+		for _, x := range tables {
+			if x.PortGUID != u.identity.PortGUID {
+				continue
+			}
+			for _, k := range u.keys {
+				if k.IsValid() && !allows(x.Table, k) {
+					out = append(out, k.Base())
+				}
+			}
+		}
+	}
+	return out
+}
+
+// allows reports whether a table lets its port do all that a key k does.
+func allows(table partition.Table, k ib.PKey) bool {
+	for _, have := range table {
+		if have == k || have == k.Base().Full() {
+			return true
+		}
+	}
+	return false
+}
