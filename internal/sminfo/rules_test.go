@@ -360,6 +360,12 @@ func TestSM12SetWritesNoElement(t *testing.T) {
 		if info.GUID != ownGUID || info.SMKey != key || info.Priority != 3 || info.ActCount > 1000 {
 			t.Errorf("after control %d: %+v", control, info)
 		}
+		// A manager without a key takes none from a Set either.
+		e = engine(t, smp.SMStandby, Config{Priority: 3})
+		e.Receive(0, Address{}, mad.MethodSet, control, smp.SMInfo{GUID: 90, SMKey: key, Priority: 2, SMState: smp.SMMaster})
+		if got := e.info().SMKey; got != 0 {
+			t.Errorf("control %d gave a manager without a key the SM_Key %#x", control, uint64(got))
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (d *Discovery) readQoS(p *subnet.Port) {
 // readDiag reports what a port says of its own health, with the vendor's
 // blocks when the code points at them (VendorDiag and PortInfo.DiagCode).
 func (d *Discovery) readDiag(p *subnet.Port) {
-	code := smp.DiagCode(p.Info.DiagCode)
+	code := p.Info.DiagCode
 	about := fmt.Sprintf("DiagCode 0x%04x: %s", uint16(code), diagMeaning(code))
 	if index, ok := code.VendorDiagIndex(); ok {
 		d.readDiagBlock(p, about, index, nil)
