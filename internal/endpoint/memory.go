@@ -1,0 +1,68 @@
+package endpoint
+
+import "fmt"
+
+// Access is what a remote peer may do with a memory region.
+type Access uint8
+
+// The kinds of access.
+const (
+	AccessRemoteWrite Access = 1 << iota
+	AccessRemoteRead
+)
+
+// Memory is a region that peers reach by RDMA with its R_Key.
+type Memory struct {
+	d      *Device
+	rkey   uint32
+	va     uint64 // of the first octet
+	octets []byte
+	access Access
+}
+
+// RegisterMemory makes octets reachable for peers, the first of them at address
+// va. The device reads and writes them while packets are sent and received.
+func (d *Device) RegisterMemory(octets []byte, va uint64, access Access) (*Memory, error) {
+	switch {
+	case len(d.memory) >= MaxMemoryRegions:
+		return nil, fmt.Errorf("memory region: the device has %d, the most it can have", MaxMemoryRegions)
+	case va+uint64(len(octets)) < va:
+		return nil, fmt.Errorf("memory region: %d octets at 0x%x pass the end of the address space", len(octets), va)
+	}
+	for d.lastRKey++; d.memory[d.lastRKey] != nil; d.lastRKey++ {
+	}
+	m := &Memory{d: d, rkey: d.lastRKey, va: va, octets: octets, access: access}
+	d.memory[m.rkey] = m
+	return m, nil
+}
+
+// RKey is what a peer names the region by.
+func (m *Memory) RKey() uint32 { return m.rkey }
+
+// Deregister takes the region from the peers. What was asked of it before is
+// still done.
+func (m *Memory) Deregister() { delete(m.d.memory, m.rkey) }
+
+// reach is what peers reach of a device's memory, for connections.
+type reach struct{ *Device }
+
+// Window is the part of a region that a request asks for.
+func (d reach) Window(rkey uint32, va uint64, size uint32, write bool) ([]byte, bool) {
+	if size == 0 {
+		return nil, true // no region is touched, whatever it is called
+	}
+	need := AccessRemoteRead
+	if write {
+		need = AccessRemoteWrite
+	}
+	m := d.memory[rkey]
+	if m == nil || m.access&need == 0 || va < m.va {
+		return nil, false
+	}
+	from, length := va-m.va, uint64(len(m.octets))
+	if from > length || uint64(size) > length-from {
+		return nil, false
+	}
+	end := from + uint64(size)
+	return m.octets[from:end:end], true
+}
