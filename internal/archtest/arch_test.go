@@ -122,7 +122,7 @@ var seeded = []string{"internal/netlist", "internal/fabricsim"}
 const (
 	maxFileLines     = 600
 	maxFunctionLines = 70
-	maxPackageLines  = 2400
+	maxPackageLines  = 2500
 )
 
 type source struct {

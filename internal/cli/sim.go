@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/ibsimd"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+)
+
+// simFlags are the flags of `ibwarden sim`.
+type simFlags struct {
+	socket, udp, capture, pace string
+	noConsole                  bool
+}
+
+func newSim() *cobra.Command {
+	var f simFlags
+	c := &cobra.Command{
+		Use:   "sim [FILE|GENERATOR]",
+		Short: "Serve a simulated fabric to programs that speak to ibsim",
+		Long: `Serve a simulated fabric to programs that speak to ibsim: opensm, smpquery,
+ibnetdiscover and the other diagnostics under libumad2sim, and ibwarden itself
+(--fabric ibsim:SOCKET).
+
+The fabric is the demonstration, a topology file of ibsim or ibnetdiscover, or
+a generated one, as in --fabric sim:GENERATOR. When clients can come, one line
+that begins with "ready" is printed, with the environment that they need.
+
+Commands are read from standard input, until its end; Help lists them.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, append(args, "")[0]) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
+	flags.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
+	flags.StringVar(&f.capture, "capture", "", "write what clients send and get to this file, for Wireshark")
+	flags.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
+	flags.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
+	return c
+}
+
+func (f *simFlags) run(c *cobra.Command, spec string) (err error) {
+	if f.pace != "fast" && f.pace != "real" {
+		return misuse(fmt.Errorf("--pace %q: want fast or real", f.pace))
+	}
+	topology, err := f.topology(c, spec)
+	if err != nil {
+		return misuse(err)
+	}
+	if _, err := strconv.ParseUint(f.udp, 10, 16); err == nil {
+		f.udp = "127.0.0.1:" + f.udp
+	}
+	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Fabric: fabricsim.DefaultConfig(), RealTime: f.pace == "real"}
+	if f.capture != "" {
+		file, err := os.Create(f.capture)
+		if err != nil {
+			return misuse(err)
+		}
+		defer func() {
+			if closed := file.Close(); err == nil && closed != nil {
+				err = bad(closed)
+			}
+		}()
+		config.Capture = file
+	}
+	s, err := ibsimd.Listen(topology, config)
+	if err != nil {
+		return misuse(err)
+	}
+	defer s.Close()
+	if err := f.serve(c, s); err != nil && !errors.Is(err, context.Canceled) {
+		return bad(err)
+	}
+	return nil
+}
+
+// topology finds what to serve. What is both a file's name and a generator's is
+// a file.
+func (f *simFlags) topology(c *cobra.Command, spec string) (*netlist.Netlist, error) {
+	if spec == "" {
+		return netlist.Demo(), nil
+	}
+	data, err := os.ReadFile(spec)
+	if errors.Is(err, fs.ErrNotExist) {
+		generated, genErr := netlist.Generate(spec)
+		if genErr != nil {
+			return nil, fmt.Errorf("%s: no such file, and no generator: %w", spec, genErr)
+		}
+		return generated, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	topology, warnings, err := netlist.Read(data, spec, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(spec), name)
+		}
+		return os.ReadFile(name)
+	})
+	for _, w := range warnings {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", w)
+	}
+	return topology, err
+}
+
+// serve serves until the command is interrupted or the console says Quit.
+func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
+	ctx, quit := context.WithCancel(c.Context())
+	defer quit()
+	go func() {
+		if errors.Is(f.converse(c, s), ibsimd.ErrQuit) {
+			quit()
+		}
+	}()
+	return s.Serve(ctx)
+}
+
+// converse carries out the commands of the topology, says that clients can
+// come, and takes further commands.
+func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
+	console := ibsimd.NewConsole(s, c.OutOrStdout())
+	l := s.Topology()
+	for _, line := range l.Commands {
+		if err := console.Execute(line); err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: do %s: %v\n", line, err)
+		}
+	}
+	environment := append(s.Environment(), "LD_PRELOAD="+umad2sim())
+	fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes, %d links; clients need %s\n",
+		len(l.Nodes), len(l.Links()), strings.Join(environment, " "))
+	if f.noConsole {
+		return nil
+	}
+	prompt := ""
+	if in, ok := c.InOrStdin().(*os.File); ok {
+		if _, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS); err == nil {
+			prompt = "sim> " // somebody sits there
+		}
+	}
+	return console.Run(c.InOrStdin(), prompt)
+}
+
+// umad2sim is where Debian has the library, or its name.
+func umad2sim() string {
+	for _, pattern := range []string{"/usr/lib/*/umad2sim/libumad2sim.so*", "/usr/lib*/umad2sim/libumad2sim.so*"} {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return found[0]
+		}
+	}
+	return "libumad2sim.so"
+}

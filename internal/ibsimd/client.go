@@ -1,0 +1,188 @@
+package ibsimd
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+)
+
+// Limits of one client.
+const (
+	maxClients = 10 // the protocol has numbers for no more
+
+	// maxRequests are the requests that may wait for an answer; more come back
+	// at once, as if nobody had answered.
+	maxRequests = 1 << indexBits
+	// maxOutbox are the packets that may wait until the client reads; more are
+	// lost to it.
+	maxOutbox = 4096
+	// packetsPerTurn is how many are taken from one client before the next has
+	// its turn.
+	packetsPerTurn = 64
+)
+
+// client is a program that is attached.
+type client struct {
+	slot    int
+	control endpoint // where its control requests come from
+	data    endpoint
+	place   *place
+	isSM    bool
+	replies int // to control requests, since all clients had read theirs
+
+	requests []request
+	free     []uint16 // indexes in requests
+	waiting  int      // requests in use
+
+	outbox outbox
+	busy   bool // it had sent something when it was looked at last
+	full   bool // its socket takes nothing at present
+	gone   bool // its socket is no more
+
+	received, sent, dropped, strays uint64 // packets
+}
+
+// place is an end port that clients are attached to.
+type place struct {
+	node       *netlist.Node
+	port       ib.PortNum
+	attachment attachment
+	clients    []*client
+}
+
+// manager is the client that said that it is a subnet manager, nil for none.
+func (p *place) manager() *client {
+	for _, c := range p.clients {
+		if c.isSM {
+			return c
+		}
+	}
+	return nil
+}
+
+// request is a packet that a client waits for an answer to. While it is in the
+// fabric, its tag says which it is: the client's slot, counted from 1, in the
+// upper bits and the index in the lower. Nothing else has a tag of that kind:
+// traps of agents have 0, and so has what needs no answer.
+type request struct {
+	packet datagram // as it came
+	state  requestState
+	peer   *client // while atPeer or underWay back
+	taken  end     // where an agent took it in; of a Set of PortInfo only
+	// due is when it is given up: in the fabric's time while underWay, in that
+	// of the clock while atPeer.
+	due time.Duration
+}
+
+type requestState uint8
+
+const (
+	unused requestState = iota
+	underWay
+	atPeer // with another client, a subnet manager
+)
+
+const indexBits = 12
+
+func tagOf(slot int, index uint16) uint16 { return uint16(slot+1)<<indexBits | index }
+
+// open notes a request and returns its tag; false when there are too many.
+func (c *client) open(p *datagram, due time.Duration) (tag uint16, ok bool) {
+	if len(c.free) == 0 {
+		first := len(c.requests)
+		if first == maxRequests {
+			return 0, false
+		}
+		grown := make([]request, max(2*first, packetsPerTurn))
+		copy(grown, c.requests)
+		c.requests = grown
+		for i := len(grown) - 1; i >= first; i-- {
+			c.free = append(c.free, uint16(i))
+		}
+	}
+	last := len(c.free) - 1
+	index := c.free[last]
+	c.free = c.free[:last]
+	c.waiting++
+	r := &c.requests[index]
+	r.packet, r.state, r.due, r.peer, r.taken = *p, underWay, due, nil, end{}
+	return tagOf(c.slot, index), true
+}
+
+// close forgets the request with this tag.
+func (c *client) close(tag uint16) {
+	index := tag & (maxRequests - 1)
+	c.requests[index].state = unused
+	c.requests[index].peer = nil
+	c.free = append(c.free, index)
+	c.waiting--
+}
+
+// post puts a packet into the outbox. The caller fills it in; nil means that
+// the client has read too little for too long.
+func (c *client) post() *datagram {
+	p := c.outbox.push()
+	if p == nil {
+		c.dropped++
+	}
+	return p
+}
+
+// bounce gives a request back that nobody answered.
+func (c *client) bounce(p *datagram) {
+	if out := c.post(); out != nil {
+		*out = *p
+		clear(out[offStatus:offLength])
+		out[offStatus+3] = statusNoAnswer
+	}
+}
+
+// outbox is a first-in first-out list of packets to a client; its capacity is
+// a power of two.
+type outbox struct {
+	packets      []datagram
+	first, count int
+}
+
+func (o *outbox) push() *datagram {
+	if o.count == len(o.packets) {
+		if o.count == maxOutbox {
+			return nil
+		}
+		grown := make([]datagram, max(packetsPerTurn, 2*o.count))
+		n := copy(grown, o.packets[o.first:])
+		copy(grown[n:], o.packets[:o.first])
+		o.packets, o.first = grown, 0
+	}
+	p := &o.packets[(o.first+o.count)&(len(o.packets)-1)]
+	o.count++
+	return p
+}
+
+// sender sends several packets at once.
+type sender struct {
+	messages [packetsPerTurn]message
+	iovecs   [packetsPerTurn]unix.Iovec
+}
+
+// empty sends what can be sent without waiting.
+func (s *sender) empty(o *outbox, fd int) (sent int, err error) {
+	for o.count > 0 {
+		n := min(o.count, packetsPerTurn)
+		for i := range n {
+			p := &o.packets[(o.first+i)&(len(o.packets)-1)]
+			s.messages[i].set(&s.iovecs[i], &p[0], packetSize)
+		}
+		moved, err := batchCall(unix.SYS_SENDMMSG, fd, s.messages[:n])
+		o.first = (o.first + moved) & (len(o.packets) - 1)
+		o.count -= moved
+		sent += moved
+		if err != nil || moved < n {
+			return sent, err
+		}
+	}
+	return sent, nil
+}

@@ -1,0 +1,412 @@
+package ibsimd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+)
+
+// Times that a request may take.
+const (
+	// AnswerTime is how long an agent may take, in the fabric's time.
+	AnswerTime = 200 * time.Millisecond
+	// PeerTime is how long another client may take, in that of the clock.
+	PeerTime = 4 * time.Second
+)
+
+const (
+	// stepsPerTurn bounds what happens in the fabric before the sockets are
+	// looked at again: a storm of traps must not keep clients out.
+	stepsPerTurn = 1 << 10
+	// watchTime is how long the sockets are watched before the server sleeps,
+	// and mostLuck bounds how much good experience with that counts.
+	watchTime = 30 * time.Microsecond
+	mostLuck  = 16
+	// turnsUnpolled bounds how long busy clients keep others waiting.
+	turnsUnpolled = 8
+	// controlsPerTurn is how many control requests are taken in a turn.
+	controlsPerTurn = 16
+	// expiryPeriod is the time between two looks for requests that nobody
+	// answered, and deathPeriod between two looks for clients that died.
+	expiryPeriod = 10 * time.Millisecond
+	deathPeriod  = time.Second
+)
+
+// Config says what is served and how.
+type Config struct {
+	// Socket is the base of the local socket names, DefaultSocket when empty.
+	Socket string
+	// UDP, when set, is the IPv4 address and port of the control socket of a
+	// server that is reached by UDP instead; the data sockets have the ten
+	// ports that follow.
+	UDP string
+	// Fabric is how the fabric behaves.
+	Fabric fabricsim.Config
+	// RealTime makes the fabric's delays real; see the package's notes.
+	RealTime bool
+	// Capture, when set, gets a capture file of every datagram that a client
+	// sends or gets.
+	Capture io.Writer
+}
+
+type attachment = *fabricsim.Attachment
+
+// Server serves one fabric.
+type Server struct {
+	config   Config
+	topology *netlist.Netlist
+	fabric   *fabricsim.Fabric
+	meter    *meter
+	recorder *recorder // nil for none
+
+	names   namespace
+	wake    *os.File // an event counter that ends the wait for packets
+	control int
+	out     [maxClients]int
+	clients [maxClients]*client // nil for a free place
+	places  []*place
+	replies replies
+	refused uint64 // control requests
+
+	controls, packets *receiver
+	sender            sender
+	polled            [2 + maxClients]unix.PollFd // wake, control, clients
+	delivery          fabricsim.Delivery
+
+	origin   time.Time
+	lag      time.Duration // of the fabric behind the clock, for want of processor time
+	more     bool          // there is work without waiting
+	luck     int           // how often watching was better than sleeping
+	unpolled int           // turns since the kernel was asked who has sent
+	expireAt time.Duration // by the clock, as deathAt
+	deathAt  time.Duration
+	calls    chan func()
+	ended    chan struct{} // closed when Serve has ended
+}
+
+// Listen makes the fabric of a topology and opens the sockets. Close gives them
+// back.
+func Listen(l *netlist.Netlist, c Config) (*Server, error) {
+	s := &Server{
+		config: c, topology: l, control: -1,
+		controls: newReceiver(controlsPerTurn, controlSize, true),
+		packets:  newReceiver(packetsPerTurn, packetSize, false),
+		calls:    make(chan func(), 1), ended: make(chan struct{}),
+	}
+	for i := range s.out {
+		s.out[i] = -1
+	}
+	if len(l.Nodes) == 0 {
+		return nil, errors.New("the topology has no nodes")
+	}
+	f := c.Fabric
+	s.meter = newMeter(l)
+	f.Trace = s.sighted
+	var err error
+	if s.fabric, err = fabricsim.New(l, f); err != nil {
+		return nil, err
+	}
+	s.meter.fabric = s.fabric
+	if s.names, err = newNamespace(c.Socket, c.UDP); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.origin = time.Now()
+	if c.Capture != nil {
+		if s.recorder, err = newRecorder(c.Capture, s.origin); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	s.wake = os.NewFile(uintptr(wake), "wake")
+	s.polled[pollWake] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
+	if s.control, err = listen(s.names.control()); err != nil {
+		return fmt.Errorf("%s: control socket: %w", s.Name(), inUse(err))
+	}
+	s.replies = newReplies(s.control)
+	s.polled[pollControl] = unix.PollFd{Fd: int32(s.control), Events: unix.POLLIN}
+	for i := range s.out {
+		if s.out[i], err = listen(s.names.out(i)); err != nil {
+			return fmt.Errorf("%s: data socket %d: %w", s.Name(), i, inUse(err))
+		}
+	}
+	return nil
+}
+
+func inUse(err error) error {
+	if errors.Is(err, unix.EADDRINUSE) {
+		return fmt.Errorf("another simulator has this name: %w", err)
+	}
+	return err
+}
+
+// Name is the base of the socket names, or the address of a server that is
+// reached by UDP.
+func (s *Server) Name() string {
+	if s.names.udp {
+		return s.names.remote.String()
+	}
+	return s.names.base
+}
+
+// Environment is what a client's environment has to say, as NAME=VALUE.
+func (s *Server) Environment() []string {
+	if !s.names.udp {
+		return []string{"IBSIM_SOCKNAME=" + s.names.base}
+	}
+	host := s.names.remote.Addr()
+	if host.IsUnspecified() {
+		host = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return []string{"IBSIM_SERVER_NAME=" + host.String(), fmt.Sprintf("IBSIM_SERVER_PORT=%d", s.names.remote.Port())}
+}
+
+// Topology is what the fabric was made of.
+func (s *Server) Topology() *netlist.Netlist { return s.topology }
+
+// Close gives the sockets back. Serve must have ended, or not have begun.
+func (s *Server) Close() {
+	for _, fd := range append(s.out[:], s.control) {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	if s.wake != nil {
+		s.wake.Close()
+	}
+}
+
+// Serve answers clients until the context ends, and reports why it ended. It
+// can be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	defer close(s.ended)
+	defer context.AfterFunc(ctx, s.nudge)()
+	for ctx.Err() == nil {
+		if err := s.turn(); err != nil {
+			return err
+		}
+	}
+	if s.recorder != nil {
+		if err := s.recorder.flush(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// nudge ends the wait for packets.
+func (s *Server) nudge() {
+	one := [8]byte{1} // any number that is not 0
+	_, _ = s.wake.Write(one[:])
+}
+
+// errEnded says that nobody serves any more.
+var errEnded = errors.New("the simulator has ended")
+
+// Do calls something between two turns of Serve, when the fabric may be used,
+// and waits for its end.
+func (s *Server) Do(call func(*fabricsim.Fabric)) error {
+	done := make(chan struct{})
+	select {
+	case s.calls <- func() { call(s.fabric); close(done) }:
+		s.nudge()
+	case <-s.ended:
+		return errEnded
+	}
+	select {
+	case <-done:
+		return nil
+	case <-s.ended:
+		return errEnded
+	}
+}
+
+// called does what Do asks for.
+func (s *Server) called() {
+	var count [8]byte
+	_, _ = s.wake.Read(count[:])
+	for {
+		select {
+		case call := <-s.calls:
+			call()
+		default:
+			return
+		}
+	}
+}
+
+// elapsed is the time by the clock that the fabric has, or is to have.
+func (s *Server) elapsed() time.Duration { return time.Since(s.origin) - s.lag }
+
+// Places in Server.polled; a client's is behind them, by its slot.
+const (
+	pollWake = iota
+	pollControl
+	pollClients
+)
+
+// turn waits for something to do and does it.
+func (s *Server) turn() error {
+	if err := s.wait(); err != nil {
+		return err
+	}
+	s.more = false
+	s.advance()
+	if s.polled[pollWake].Revents != 0 {
+		s.called()
+	}
+	// What a client sent before it said something on the control socket comes
+	// first; after that it waits for the answer.
+	for i, c := range s.clients {
+		if c != nil && s.polled[pollClients+i].Revents&^unix.POLLOUT != 0 {
+			s.takePackets(c)
+		}
+	}
+	if s.polled[pollControl].Revents != 0 {
+		s.takeControls()
+	}
+	if !s.config.RealTime {
+		s.hurry()
+	}
+	s.deliver()
+	s.meter.settle()
+	for _, c := range s.clients {
+		if c != nil {
+			s.flush(c)
+		}
+	}
+	return s.housekeep()
+}
+
+// wait waits for a packet, a nudge, or the time of the next thing to do.
+func (s *Server) wait() error {
+	clients, busy := 0, 0
+	for i, c := range s.clients {
+		p := &s.polled[pollClients+i]
+		p.Fd, p.Events, p.Revents = -1, unix.POLLIN, 0
+		if c == nil {
+			continue
+		}
+		clients++
+		p.Fd = int32(s.out[i])
+		if c.outbox.count > 0 {
+			p.Events |= unix.POLLOUT
+		}
+		if c.busy {
+			p.Revents = unix.POLLIN
+			busy++
+		}
+	}
+	s.polled[pollWake].Revents, s.polled[pollControl].Revents = 0, 0
+	if s.unpolled++; busy > 0 && busy == clients && s.unpolled < turnsUnpolled {
+		return nil // who has just sent has sent more: looking costs less than asking
+	}
+	s.unpolled = 0
+	err := s.poll(s.patience())
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("waiting for packets: %w", err)
+	}
+	return nil
+}
+
+// poll waits for packets so long. It does not go to sleep at once, as long as
+// that proves to be worth while: a client that waits for each answer has the
+// next request ready sooner than a sleeper wakes up.
+func (s *Server) poll(patience time.Duration) error {
+	if patience > 0 && s.luck > 0 {
+		var none unix.Timespec
+		for begin := time.Now(); time.Since(begin) < watchTime; {
+			if n, err := unix.Ppoll(s.polled[:], &none, nil); n != 0 || err != nil {
+				s.luck = min(s.luck+1, mostLuck)
+				return err
+			}
+		}
+		s.luck -= mostLuck / 4
+	}
+	begin := time.Now()
+	timeout := unix.NsecToTimespec(int64(patience))
+	n, err := unix.Ppoll(s.polled[:], &timeout, nil)
+	if n > 0 && time.Since(begin) < 2*watchTime {
+		s.luck = min(s.luck+1, mostLuck)
+	}
+	return err
+}
+
+// patience is how long nothing is to be done but for what clients send.
+func (s *Server) patience() time.Duration {
+	if s.more {
+		return 0
+	}
+	clock := time.Since(s.origin)
+	wait := s.deathAt - clock
+	if next, ok := s.fabric.NextEvent(); ok {
+		wait = min(wait, next-(clock-s.lag))
+	}
+	for _, c := range s.clients {
+		if c != nil && c.waiting > 0 {
+			wait = min(wait, s.expireAt-clock)
+		}
+	}
+	return max(wait, 0)
+}
+
+// advance lets everything happen in the fabric that the clock says is due.
+func (s *Server) advance() {
+	now := s.elapsed()
+	for range stepsPerTurn {
+		if next, ok := s.fabric.NextEvent(); !ok || next > now {
+			s.fabric.AdvanceTo(now)
+			return
+		}
+		s.fabric.Step()
+	}
+	s.lag += now - s.fabric.Now()
+	s.more = true
+}
+
+// hurry lets time jump until no packet is under way.
+func (s *Server) hurry() {
+	for range stepsPerTurn {
+		if s.deliver(); s.fabric.InFlight() == 0 || !s.fabric.Step() {
+			return
+		}
+	}
+	s.more = true
+}
+
+// housekeep looks after what is due by the clock.
+func (s *Server) housekeep() error {
+	now := time.Since(s.origin)
+	if now >= s.expireAt {
+		s.expireAt = now + expiryPeriod
+		s.expire()
+	}
+	if now >= s.deathAt {
+		s.deathAt = now + deathPeriod
+		s.bury()
+		if s.recorder != nil {
+			return s.recorder.flush()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package ibsimd
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// A control request and its answer, in the machine's own octet order:
+// magic, client, kind, length of the payload, 64 octets of payload.
+const (
+	controlSize  = 80
+	controlMagic = 0xDEADBEEF
+	payloadSize  = 64
+)
+
+type control [controlSize]byte
+
+func (c *control) magic() uint32         { return binary.NativeEndian.Uint32(c[0:]) }
+func (c *control) client() uint32        { return binary.NativeEndian.Uint32(c[4:]) }
+func (c *control) kind() controlKind     { return controlKind(binary.NativeEndian.Uint32(c[8:])) }
+func (c *control) setKind(k controlKind) { binary.NativeEndian.PutUint32(c[8:], uint32(k)) }
+func (c *control) payload() *[payloadSize]byte {
+	return (*[payloadSize]byte)(c[16:])
+}
+
+type controlKind uint32
+
+const (
+	controlError controlKind = iota // in answers only
+	controlConnect
+	controlDisconnect
+	controlGetPort
+	controlGetVendor
+	controlGetGID
+	controlGetGUID
+	controlGetNodeInfo
+	controlGetPortInfo
+	controlSetIsSM
+	controlGetPKeys
+)
+
+// Offsets in the payload of a connect request, in octets: a number that names
+// the client's data socket (the client's number in the answer), a queue pair
+// that nobody uses, whether the client is a subnet manager, and a node's name
+// with a closing zero.
+const (
+	offConnectID   = 0
+	offConnectIsSM = 8
+	offConnectNode = 12
+	nodeNameSize   = 32
+)
+
+// nodeName reads the name in a connect request.
+func nodeName(payload *[payloadSize]byte) string {
+	name, _, _ := bytes.Cut(payload[offConnectNode:offConnectNode+nodeNameSize], []byte{0})
+	return string(name)
+}
+
+// keysInAnswer is the number of P_Keys that GET_PKEYS tells of.
+const keysInAnswer = 32
+
+// datagram is what travels on a data socket: a header of 32 octets and the MAD.
+// LIDs stand big-endian in the first two of four octets, all other fields are
+// big-endian.
+type datagram [packetSize]byte
+
+const (
+	packetSize = offMAD + mad.Size
+
+	offDLID   = 0
+	offSLID   = 4
+	offDestQP = 8
+	offSrcQP  = 12
+	offStatus = 16
+	offLength = 24 // 64 bits
+	offMAD    = 32
+
+	// statusNoAnswer is ETIMEDOUT: a request that comes back.
+	statusNoAnswer = 110
+)
+
+func (p *datagram) mad() *madOctets { return (*madOctets)(p[offMAD:]) }
+func (p *datagram) dlid() ib.LID    { return ib.LID(binary.BigEndian.Uint16(p[offDLID:])) }
+
+// address fills in the header of a packet to a client; the MAD is left as it
+// is.
+func (p *datagram) address(slid, dlid ib.LID, source, dest ib.QPN) {
+	clear(p[:offMAD])
+	binary.BigEndian.PutUint16(p[offDLID:], uint16(dlid))
+	binary.BigEndian.PutUint16(p[offSLID:], uint16(slid))
+	binary.BigEndian.PutUint32(p[offDestQP:], uint32(dest))
+	binary.BigEndian.PutUint32(p[offSrcQP:], uint32(source))
+	binary.BigEndian.PutUint64(p[offLength:], mad.Size)
+}
+
+// madOctets is a datagram in its octets; no more of it is decoded here than
+// says where it goes.
+type madOctets [mad.Size]byte
+
+const (
+	offClass      = 1
+	offMethod     = 3
+	offDirection  = 4 // bit 7, directed route only
+	offHopPointer = 6 // directed route only
+	offHopCount   = 7 // directed route only
+	offTID        = 8
+	offAttribute  = 16
+	offModifier   = 20
+
+	directionBit = 0x80
+)
+
+func (m *madOctets) class() mad.Class   { return mad.Class(m[offClass]) }
+func (m *madOctets) method() mad.Method { return mad.Method(m[offMethod]) }
+func (m *madOctets) isDirected() bool   { return m.class() == mad.ClassSubnDirected }
+func (m *madOctets) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
+func (m *madOctets) modifier() uint32   { return binary.BigEndian.Uint32(m[offModifier:]) }
+func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[offAttribute:]) }
+
+// wantsAnswer reports whether a datagram is a request that somebody answers.
+// Traps, their repressing and Send are not.
+func (m *madOctets) wantsAnswer() bool {
+	switch m.method() {
+	case mad.MethodTrap, mad.MethodTrapRepress, mad.MethodSend:
+		return false
+	}
+	return !m.method().IsResponse()
+}
+
+// tag is bits 63 to 48 of the transaction identifier, which belong to the
+// simulator while a datagram is in the fabric; see request.
+func (m *madOctets) tag() uint16     { return binary.BigEndian.Uint16(m[offTID:]) }
+func (m *madOctets) setTag(t uint16) { binary.BigEndian.PutUint16(m[offTID:], t) }
+
+// concerns reports whether two datagrams are of one transaction: the same
+// class, attribute and transaction, tag left out.
+func (m *madOctets) concerns(o *madOctets) bool {
+	return m.class() == o.class() && m.attribute() == o.attribute() && [6]byte(m[offTID+2:]) == [6]byte(o[offTID+2:])
+}
+
+// queuePair is where datagrams of the class go.
+func (m *madOctets) queuePair() ib.QPN {
+	if m.isSMP() {
+		return ib.QP0
+	}
+	return ib.QP1
+}
