@@ -34,8 +34,7 @@ func (p *Plan) Fill(op Op) (Write, error) {
 		return p.fillPortInfo(op)
 	case smp.AttrSwitchInfo:
 		info := p.wantSwitchInfo(op.Port.Node)
-		// Written as it was read: a one clears it, a zero leaves it.
-		info.PortStateChange = op.Port.Node.Switch.Info.PortStateChange
+		info.PortStateChange = false // leaves it: only who reads the ports after that may clear it
 		return encoded(Write{}, &info)
 	case smp.AttrLinearForwardingTable:
 		t := smp.LinearForwardingTable{Ports: lftBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}

@@ -269,7 +269,6 @@ func rftBlock(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp.
 // were written.
 func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
 	want, info := &p.desired.Nodes[n.Index], n.Switch.Info
-	info.PortStateChange = false
 	if len(want.LFT) > 0 {
 		info.LinearFDBTop = ib.LID(len(want.LFT) - 1)
 	}

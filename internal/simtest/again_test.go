@@ -27,9 +27,10 @@ func TestSecondPassWritesNothing(t *testing.T) {
 				y := randomTenancy(rand.New(rand.NewPCG(seed, 2)), ends(list), 4)
 				y.tenants[0].sl = ib.SL(seed % 2) // lanes are written, or not
 				s := setup{list: list, policy: y.policy(), manager: sm.Config{LMC: lmc, Routing: engine}}
-				s.fabric.Profile = mixed(seed, 8192)
+				s.fabric.Profile = mixed(seed, 4096)
 				w := bringUp(t, s)
 				w.checkUp(y)
+				w.calm()
 				lids, dump := w.lids(), w.dump()
 				unchanged := func(what string) {
 					t.Helper()

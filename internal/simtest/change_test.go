@@ -169,6 +169,7 @@ func TestRefused(t *testing.T) {
 			s := s
 			s.policy = fits.policy()
 			w := bringUp(t, s)
+			w.calm()
 			before := w.dump()
 			w.forget()
 			w.change(x.bad)

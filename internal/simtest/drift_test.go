@@ -143,7 +143,9 @@ func driftWorld(t *testing.T) (*world, tenancy) {
 			c.Switch.LinearFDBCap, c.Switch.RandomFDBCap = 0, 64
 		}
 	}
-	return bringUp(t, s), y
+	w := bringUp(t, s)
+	w.calm()
+	return w, y
 }
 
 // Whatever somebody else changes is seen within one drift period, reported, and
@@ -216,6 +218,7 @@ func TestHostileSet(t *testing.T) {
 	list := netlist.Demo()
 	y := halves(hosts(list))
 	w := bringUp(t, setup{list: list, policy: y.policy()})
+	w.calm()
 	before := w.dump()
 	s := w.stranger("blue-6")
 	guard := w.switchPort("red-1")

@@ -368,7 +368,8 @@ func (w *world) isolating() string {
 	return b.String()
 }
 
-// dump is everything that agents show: PortInfo, SwitchInfo and all tables.
+// dump is everything that agents show: PortInfo, SwitchInfo and all tables, but
+// for PortStateChange, which tells of the past.
 func (w *world) dump() string {
 	var b strings.Builder
 	b.WriteString(w.isolating())
@@ -399,7 +400,9 @@ func (w *world) dump() string {
 			b.WriteByte('\n')
 		}
 		if s := a.SwitchInfo(); s != nil {
-			fmt.Fprintf(&b, "%s %+v", n.ID, *s)
+			info := *s
+			info.PortStateChange = false
+			fmt.Fprintf(&b, "%s %+v", n.ID, info)
 			for lid := range top + 8 {
 				exit, ok := a.UnicastExit(0, lid)
 				fmt.Fprintf(&b, " %d/%v", exit, ok)

@@ -167,6 +167,14 @@ func bringUp(t *testing.T, s setup) *world {
 	return w
 }
 
+// calm waits until the manager has swept once more, to see what has changed while
+// it brought the fabric up.
+func (w *world) calm() {
+	w.t.Helper()
+	w.run(2 * sm.DefaultSweepInterval)
+	w.settle()
+}
+
 // change gives the manager another policy and waits until it stands.
 func (w *world) change(p *policy.Policy) {
 	w.t.Helper()

@@ -2,6 +2,7 @@ package sm
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -19,17 +20,52 @@ func (e *Engine) startElection(now time.Duration) {
 		e.refuse(now, err)
 		return
 	}
-	begun := false
+	e.rivals = make(map[*subnet.Port]smp.SMInfo)
 	for _, p := range e.fabric.EndPorts() {
-		if p == e.fabric.Self || !p.InfoRead || !p.Info.CapabilityMask.Has(smp.CapIsSM) {
+		if !e.isRival(p) {
 			continue
 		}
-		if !begun {
+		if len(e.rivals) == 0 {
 			e.begin(PhaseElect)
-			begun = true
 		}
-		e.askManager(p)
+		e.rivals[p] = smp.SMInfo{}
+		e.askManager(p, func(info smp.SMInfo, err error) {
+			if err != nil {
+				e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
+				return
+			}
+			e.rivals[p] = info
+			e.others = append(e.others, sminfo.Remote{Info: info, Address: sminfo.Address{Path: p.Path}})
+		})
 	}
+}
+
+// asked reports whether the manager behind p took part in the last election.
+func (e *Engine) asked(p *subnet.Port) bool {
+	_, ok := e.rivals[p]
+	return ok
+}
+
+// recheckRivals asks the other managers whether they are as they were in the
+// last election: one that was still discovering may have come to wait for this
+// one to hand over.
+func (e *Engine) recheckRivals() {
+	for _, p := range e.fabric.EndPorts() {
+		if !e.asked(p) {
+			continue
+		}
+		before := e.rivals[p]
+		e.askManager(p, func(info smp.SMInfo, _ error) {
+			if info.GUID != before.GUID || info.SMState != before.SMState || info.Priority != before.Priority {
+				e.wantSweep(fmt.Sprintf("the subnet manager at %s is %s now", p, info.SMState))
+			}
+		})
+	}
+}
+
+// isRival reports whether another manager says that it is behind p.
+func (e *Engine) isRival(p *subnet.Port) bool {
+	return p != e.fabric.Self && p.IsEnd() && p.InfoRead && p.Info.CapabilityMask.Has(smp.CapIsSM)
 }
 
 // enterElection makes sure that the manager has its part in the election: one
@@ -47,8 +83,9 @@ func (e *Engine) enterElection() (err error) {
 	return err
 }
 
-func (e *Engine) askManager(p *subnet.Port) {
-	to := sminfo.Address{Path: p.Path}
+// askManager asks the manager behind p for its SMInfo, which is zero when there
+// is none to be had.
+func (e *Engine) askManager(p *subnet.Port, then func(smp.SMInfo, error)) {
 	e.window.Do(transact.Request{
 		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: smp.AttrSMInfo,
 	}, func(r transact.Reply) {
@@ -57,11 +94,7 @@ func (e *Engine) askManager(p *subnet.Port) {
 		if err == nil {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
-		if err != nil {
-			e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
-			return
-		}
-		e.others = append(e.others, sminfo.Remote{Info: info, Address: to})
+		then(info, err)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -91,15 +92,17 @@ type Engine struct {
 	run       *apply.Run
 	stage     string
 	managers  *sminfo.Engine
-	others    []sminfo.Remote // that answered in the last election
+	rivals    map[*subnet.Port]smp.SMInfo // other managers in the last election, zero where none answered
+	others    []sminfo.Remote             // those that answered
 	known     Assigned
 	unseen    []unseen
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
-	settled  bool
-	failures int
-	faults   int
+	settled    bool
+	failures   int
+	faults     int
+	unfinished map[unfinished]bool
 
 	outbox    []outgoing
 	observe   func(Event)
@@ -108,8 +111,15 @@ type Engine struct {
 	cursor    int
 	resweep   string        // why the whole subnet has to be read again
 	sweepFrom time.Duration // no sweep of the whole subnet before this
-	retryAt   time.Duration // when to try again after a refusal, 0 for never
+	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
+}
+
+// unfinished is an attribute that the last pass could not write: that it is not
+// as it should be is nobody else's doing.
+type unfinished struct {
+	port      *subnet.Port
+	attribute mad.AttributeID
 }
 
 type outgoing struct {
@@ -218,11 +228,13 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateWatching {
 		sooner(e.nextCheck)
 	}
-	if e.resweep != "" && e.atRest() {
-		sooner(e.sweepFrom)
-	}
-	if e.retryAt != 0 && e.atRest() {
-		sooner(e.retryAt)
+	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
+		if e.resweep != "" {
+			sooner(e.sweepFrom)
+		}
+		if e.retryAt != 0 {
+			sooner(e.retryAt)
+		}
 	}
 	if e.managers != nil {
 		if at, polls := e.managers.Due(); polls {
@@ -271,7 +283,7 @@ func (e *Engine) advance(now time.Duration) bool {
 // attend looks for a reason to leave rest.
 func (e *Engine) attend(now time.Duration) bool {
 	if e.retryAt != 0 && now >= e.retryAt {
-		e.wantSweep("the last pass was refused")
+		e.wantSweep("the last pass did not come to its end")
 	}
 	switch {
 	case e.resweep != "" && now >= e.sweepFrom:
@@ -403,8 +415,10 @@ func (e *Engine) applied(now time.Duration) {
 	e.begin(PhaseProve)
 	e.settled = true
 	e.failures = len(e.run.Failures())
+	e.unfinished = make(map[unfinished]bool)
 	for _, f := range e.run.Failures() {
 		e.emit(Failed{f})
+		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
 	e.learn()
@@ -412,6 +426,22 @@ func (e *Engine) applied(now time.Duration) {
 	e.run = nil
 	e.listChecks()
 	e.rest(now, stateWatching)
+	if e.metStrangers() {
+		e.retryAt = now + e.config.DriftPeriod
+	}
+}
+
+// metStrangers reports whether something answered behind a link that is up and
+// made no sense.
+func (e *Engine) metStrangers() bool {
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.FacesStranger() && !p.Silent {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // learn keeps for the next run what the devices do not keep.

@@ -79,6 +79,7 @@ func (e *Engine) startCheck() {
 		})
 	}
 	e.probe()
+	e.recheckRivals()
 	share := len(e.checks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
 		share = (len(e.checks) + rounds - 1) / rounds
@@ -134,13 +135,14 @@ func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then
 }
 
 // recheckPort reads PortInfo again and looks for what calls for a sweep: a
-// link that came or went, and new capabilities.
+// link that came or went, other capabilities, and managers that came or went
+// since the last election.
 func (e *Engine) recheckPort(c check) {
 	before := c.port.Info
 	e.reread(c.port, c.attribute, c.modifier, func() {
 		now := &c.port.Info
 		switch {
-		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
+		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, e.isRival(c.port) != e.asked(c.port):
 			e.wantSweep(c.port.String() + " has another CapabilityMask")
 		case now.PortState != before.PortState:
 			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.port, before.PortState, now.PortState))
@@ -156,7 +158,7 @@ func (e *Engine) wantSweep(reason string) {
 }
 
 // checked ends a light sweep: what differs from the desired tables now was
-// changed by somebody else.
+// changed by somebody else, unless it could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
 	if e.resweep != "" || e.desired == nil || !e.isMaster() {
 		e.rest(now, stateWatching)
@@ -169,7 +171,9 @@ func (e *Engine) checked(now time.Duration) {
 	}
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			e.emit(Drifted{op})
+			if !e.unfinished[unfinished{op.Port, op.Attribute}] {
+				e.emit(Drifted{op})
+			}
 		}
 	}
 	e.write(p)
