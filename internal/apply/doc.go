@@ -4,8 +4,8 @@
 //
 // A Run is advanced when the window is idle, until it says that it is done.
 // Failure narrows, never widens: when a partition could not be taken from a
-// port, nothing later in the plan gives that partition to anybody; a link
-// whose keys or enforcement could not be written and read back is not brought
-// to Active. An element of PortInfo that a device accepts and forgets is noted
-// on the port, once, and not asked for again.
+// port, or the caller withholds it, nothing later in the plan gives that
+// partition to anybody; a link whose keys or enforcement could not be written
+// and read back is not brought to Active. An element of PortInfo that a device
+// accepts and forgets is noted on the port, once, and not asked for again.
 package apply

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -185,6 +186,47 @@ func TestRefused(t *testing.T) {
 			w.checkKeys(fits)
 		})
 	}
+}
+
+// A device that a policy does not fit holds up the others only for as long as it
+// is there.
+func TestRefusedUntilItFits(t *testing.T) {
+	list := netlist.Demo()
+	y := tenancy{tenants: []tenant{{base: 0x10, full: hosts(list)[:8]}}}
+	s := setup{list: list, policy: y.policy()}
+	s.fabric.Profile = sizes(map[string]uint16{"red-1": 1})
+	misfit := []string{"red-1"}
+	t.Run("at first", func(t *testing.T) {
+		w := newWorld(t, s)
+		w.settle()
+		w.checkRefused(w.dump(), nil)
+		w.must(w.fabric.PowerOff(w.node("red-1").GUID))
+		w.run(sm.DefaultDriftPeriod + time.Second)
+		w.settle()
+		w.checkRest(y, misfit)
+	})
+	t.Run("later", func(t *testing.T) {
+		w := newWorld(t, s)
+		w.must(w.fabric.PowerOff(w.node("red-1").GUID))
+		w.settle()
+		w.calm()
+		w.checkRest(y, misfit)
+		before := w.isolating()
+		w.forget()
+		w.must(w.fabric.PowerOn(w.node("red-1").GUID))
+		w.run(2 * time.Second)
+		if !mentions[sm.Refused](w, guidOf(list, "red-1").String()) {
+			t.Errorf("not refused: %v", w.events)
+		}
+		if d := firstDifference(before, w.isolating()); d != "" {
+			t.Errorf("something has changed: %s", d)
+		}
+		w.must(w.fabric.PowerOff(w.node("red-1").GUID))
+		w.tamper("red-2")
+		w.run(2 * time.Second)
+		w.settle()
+		w.checkRest(y, misfit)
+	})
 }
 
 func (w *world) checkRefused(before string, names []string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sma"
 	"github.com/ibwarden/ibwarden/internal/transact"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
@@ -32,10 +33,18 @@ type rival struct {
 	events []happened
 }
 
+// quietHost sends no traps.
+const quietHost = "blue-5"
+
 func newRivals(t *testing.T) *rivals {
 	t.Helper()
 	r := &rivals{world: &world{t: t, list: netlist.Demo()}, written: map[ib.NodeGUID][]time.Duration{}}
 	c := fabricsim.DefaultConfig()
+	c.Profile = func(n *netlist.Node, d *sma.Config) {
+		if n.ID == quietHost {
+			d.Ports[0].CapabilityMask &^= smp.CapTrapSupported
+		}
+	}
 	c.Trace = func(s fabricsim.Sighting) {
 		r.world.trace(s)
 		var p mad.SMP
@@ -276,28 +285,31 @@ func TestStandbyTakesOver(t *testing.T) {
 // A manager of higher rank is handed the subnet, whatever the master is about:
 // from then on the old one writes nothing.
 func TestHandover(t *testing.T) {
-	for _, busy := range []bool{false, true} {
-		name := "SM-06 SM-07 idle"
-		if busy {
-			name = "SM-06 SM-07 in the middle of a change"
-		}
-		t.Run(name, func(t *testing.T) {
+	for _, x := range []struct {
+		name, heir string
+		busy       bool
+	}{
+		{"SM-06 SM-07 idle", "blue-6", false},
+		{"SM-06 SM-07 in the middle of a change", "blue-6", true},
+		{"SM-06 SM-07 no trap announces it", quietHost, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
 			r := newRivals(t)
 			y := halves(hosts(r.list))
 			old := r.join("mgmt-1", 1, y)
-			r.run(3 * time.Second)
+			r.run(30 * time.Second)
 			since := r.fabric.Now()
-			if busy {
+			if x.busy {
 				y = halves(hosts(r.list)[5:])
 			}
-			heir := r.join("blue-6", 9, y)
-			if busy { // the change goes into the sweep that finds the heir
+			heir := r.join(x.heir, 9, y)
+			if x.busy { // the change goes into the sweep that finds the heir
 				for !has[sm.Resweeping](old, since) {
 					r.run(5 * time.Microsecond)
 				}
 				old.engine.(*sm.Engine).SetPolicy(y.policy())
 			}
-			r.run(30 * time.Second)
+			r.run(sm.DefaultDriftPeriod + 30*time.Second)
 			if !has[sm.Deferred](old, since) {
 				t.Fatalf("not handed over: %v", old.events)
 			}
@@ -367,4 +379,78 @@ func TestStatesOfOthers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// order is a control packet of a master to the manager at a port.
+func (i *impostor) order(c smp.SMControl, to ib.LID) {
+	p := mad.SMP{
+		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID, Method: mad.MethodSet,
+		TransactionID: uint64(c), AttributeID: smp.AttrSMInfo, AttributeModifier: uint32(c),
+	}
+	if i.info.Encode(&p.Data) == nil {
+		i.out, i.dlid = append(i.out, p), append(i.dlid, to)
+	}
+}
+
+// A standby does what its master tells it, and nothing that no master says.
+func TestOrders(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	first := r.join("mgmt-1", 0, y)
+	r.run(time.Second)
+	r.leave(first)
+	master := &impostor{info: smp.SMInfo{GUID: guidOf(r.list, "blue-6"), Priority: 9, SMState: smp.SMMaster}}
+	r.seat("blue-6", func(*rival) transport.Engine { return master })
+	m := r.join("red-1", 0, y)
+	r.run(3 * time.Second)
+	state := func() smp.SMState {
+		t.Helper()
+		asker, err := r.fabric.Attach(r.host("blue-1").node, 1)
+		r.must(err)
+		defer asker.Detach()
+		p := mad.SMP{
+			BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID,
+			Method: mad.MethodGet, TransactionID: 1, AttributeID: smp.AttrSMInfo,
+		}
+		var octets [mad.Size]byte
+		r.must(p.Encode(&octets))
+		asker.Send(&octets, r.info(m.at).LID)
+		r.run(wait)
+		var d fabricsim.Delivery
+		var info smp.SMInfo
+		if !asker.Receive(&d) || p.UnmarshalBinary(d.MAD[:]) != nil || info.UnmarshalBinary(p.Data[:]) != nil {
+			t.Fatal("no SMInfo")
+		}
+		return info.SMState
+	}
+	for _, x := range []struct {
+		name  string
+		order smp.SMControl
+		want  smp.SMState
+	}{
+		{"SM-18 standby at first", 0, smp.SMStandby},
+		{"SM-05 there is no order 6", 6, smp.SMStandby},
+		{"SM-09 not for a standby", smp.SMControlStandby, smp.SMStandby},
+		{"SM-08 DISABLE", smp.SMControlDisable, smp.SMNotActive},
+		{"SM-10 not for one that is not active", smp.SMControlDiscover, smp.SMNotActive},
+		{"SM-09 STANDBY", smp.SMControlStandby, smp.SMStandby},
+		{"SM-10 DISCOVER", smp.SMControlDiscover, smp.SMStandby}, // it finds the master again
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			since := r.fabric.Now()
+			master.order(x.order, r.info(m.at).LID)
+			r.run(2 * time.Second)
+			if got := state(); got != x.want {
+				t.Errorf("%v, want %v", got, x.want)
+			}
+			if x.order == smp.SMControlDiscover && x.want == smp.SMStandby && !has[sm.Found](m, since) {
+				t.Error("no sweep begins")
+			}
+		})
+	}
+	t.Run("AT-08 nothing is written", func(t *testing.T) {
+		if n := r.wrote(m, 0); n != 0 {
+			t.Errorf("%d writes", n)
+		}
+	})
 }

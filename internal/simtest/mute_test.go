@@ -238,24 +238,28 @@ func TestWithheldFromOthers(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		silent  string // falls silent
+		keys    bool   // only when it is asked about its P_Key table
 		noticed bool   // before the policy changes
 		profile func(*netlist.Node, *sma.Config)
 	}{
-		{"host, while the policy changes", "red-1", false, unguarded},
-		{"host, noticed before", "red-1", true, unguarded},
-		{"host and its switch, noticed before", "leaf-1", true, unguarded},
-		{"switch of a guarded host, noticed before", "leaf-1", true, nil},
+		{"host, while the policy changes", "red-1", false, false, unguarded},
+		{"host, noticed before", "red-1", false, true, unguarded},
+		{"host that hides its keys, noticed before", "red-1", true, true, unguarded},
+		{"host and its switch, noticed before", "leaf-1", false, true, unguarded},
+		{"switch of a guarded host, noticed before", "leaf-1", false, true, nil},
 	} {
 		for _, end := range []string{"speaks again", "goes"} {
 			t.Run(x.name+"/"+end, func(t *testing.T) {
 				list := netlist.Demo()
-				red, blue := w0(list, "red-1"), w0(list, "blue-2")
+				red, blue := guidOf(list, "red-1"), guidOf(list, "blue-2")
 				old := tenancy{tenants: []tenant{{base: 0x10, full: []ib.PortGUID{red}}, {base: 0x20, full: []ib.PortGUID{blue}}}}
 				next := tenancy{tenants: []tenant{{base: 0x10, full: []ib.PortGUID{blue}}, {base: 0x20, full: []ib.PortGUID{red, blue}}}}
 				s := setup{list: list, at: "blue-6", policy: old.policy()}
 				s.fabric.Profile = x.profile
 				w := bringUp(t, s)
-				w.mute(x.silent, true)
+				if w.mute(x.silent, true); x.keys {
+					w.deaf(x.silent, smp.AttrPKeyTable, false)
+				}
 				if x.noticed {
 					w.run(sm.DefaultDriftPeriod + 5*time.Second)
 				}
@@ -291,14 +295,4 @@ func TestWithheldFromOthers(t *testing.T) {
 			})
 		}
 	}
-}
-
-// w0 is the GUID of the first port of a host.
-func w0(l *netlist.Netlist, id string) ib.PortGUID {
-	for _, n := range l.Nodes {
-		if n.ID == id {
-			return n.Ports[1].GUID
-		}
-	}
-	return 0
 }

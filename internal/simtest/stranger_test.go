@@ -32,6 +32,15 @@ func (w *world) stranger(id string) *stranger {
 	return &stranger{w: w, at: place{node.GUID, num}, Attachment: a}
 }
 
+// visit lets a stranger do something and go.
+func (w *world) visit(id string, do func(*stranger)) {
+	w.t.Helper()
+	s := w.stranger(id)
+	do(s)
+	w.run(wait)
+	s.Detach()
+}
+
 // packet is a packet that the stranger makes.
 func (s *stranger) packet(class mad.Class, m mad.Method, a mad.AttributeID, modifier uint32) mad.SMP {
 	s.tid++

@@ -43,12 +43,12 @@ func TestTableSizes(t *testing.T) {
 	s := setup{list: list}
 	s.fabric.Profile = sizes(map[string]uint16{"mgmt-1": 32, "storage-1": 64, "red-1": 1, "red-3": 128, "red-4": 33})
 	y := tenancy{}
-	y = partitions(w0(list, "storage-1"), 39, y) // with the default key as many as its switch port holds
+	y = partitions(guidOf(list, "storage-1"), 39, y) // with the default key as many as its switch port holds
 	for i := range y.tenants {
 		if x := &y.tenants[i]; i < 31 {
-			x.limited = append(x.limited, w0(list, "mgmt-1"))
+			x.limited = append(x.limited, guidOf(list, "mgmt-1"))
 		}
-		y.tenants[i].full = append(y.tenants[i].full, w0(list, "red-3"))
+		y.tenants[i].full = append(y.tenants[i].full, guidOf(list, "red-3"))
 	}
 	s.policy = y.policy()
 	w := bringUp(t, s)
@@ -88,7 +88,7 @@ func TestTableSizes(t *testing.T) {
 		before := w.tables()
 		host := w.host("red-3")
 		last := before[host][39]
-		next := y.move(w0(list, "red-3"), last.Base(), 0)
+		next := y.move(guidOf(list, "red-3"), last.Base(), 0)
 		w.forget()
 		w.change(next.policy())
 		w.checkKeys(next)
@@ -104,10 +104,10 @@ func TestTableSizes(t *testing.T) {
 	})
 	t.Run("PT-08 NI-20 one key too many", func(t *testing.T) {
 		for id, n := range map[string]string{"red-1": "1", "red-4": "33", "mgmt-1": "32"} {
-			bad := partitions(w0(list, id), 33, tenancy{})
+			bad := partitions(guidOf(list, id), 33, tenancy{})
 			w.forget()
 			w.change(bad.policy())
-			w.checkRefused(w.dump(), []string{w0(list, id).String(), n})
+			w.checkRefused(w.dump(), []string{guidOf(list, id).String(), n})
 		}
 	})
 }
@@ -159,7 +159,7 @@ func TestBothMemberships(t *testing.T) {
 		t.Run(fmt.Sprintf("PK-20 allowed %v", both), func(t *testing.T) {
 			list := netlist.Demo()
 			p := &policy.Policy{Default: policy.Limited, AllowBoth: both, Partitions: []policy.Partition{
-				{Name: "both", PKey: 1, Members: []policy.Member{member(w0(list, "red-1"), policy.Both)}},
+				{Name: "both", PKey: 1, Members: []policy.Member{member(guidOf(list, "red-1"), policy.Both)}},
 			}}
 			w := bringUp(t, setup{list: list, policy: p})
 			want := []ib.PKey{0x7fff, 0x8001}

@@ -132,3 +132,13 @@ func ends(l *netlist.Netlist) []ib.PortGUID {
 	}
 	return out
 }
+
+// guidOf is the GUID of the first port of a host.
+func guidOf(l *netlist.Netlist, id string) ib.PortGUID {
+	for _, n := range l.Nodes {
+		if n.ID == id {
+			return n.Ports[1].GUID
+		}
+	}
+	return 0
+}

@@ -12,7 +12,17 @@
 // does not fit is refused and leaves everything as it was. While another
 // manager is master of the subnet nothing is written either.
 //
-// After the first pass light sweeps ask every switch for changes and read back
-// a share of all tables, so that within one drift period every table was
-// looked at: a foreign value is reported and put right.
+// After the first pass light sweeps ask every switch for changes, devices that
+// did not answer whether they do now and other managers what they are about, and
+// read back a share of all tables, so that within one drift period every table
+// was looked at: a foreign value is reported and put right. PortStateChange is
+// cleared only by a sweep that reads the ports after that, so that no change is
+// missed, those during the first pass included: the first light sweep finds it
+// set and makes the subnet be read once more.
+//
+// A device that stops answering while its link stays up keeps what it has, and
+// so does the switch port before it; a new policy still takes from that switch
+// port what it takes from the device, and what cannot be taken is not given to
+// others. Of two devices with one GUID neither is in any partition but the
+// default one.
 package sm

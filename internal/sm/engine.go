@@ -350,6 +350,7 @@ func (e *Engine) remember(old *subnet.Fabric) {
 			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
 				same.Ports[i].Forgets = n.Ports[i].Forgets
 			}
+			same.Ports[i].Recall(&n.Ports[i])
 		}
 	}
 	for _, n := range e.fabric.Nodes {

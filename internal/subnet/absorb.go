@@ -129,6 +129,24 @@ func (p *Port) absorbPKeys(modifier uint32, data []byte) error {
 	return nil
 }
 
+// Recall enters what an earlier snapshot held of those blocks of the P_Key table
+// that could not be read this time. They stay marked as not read: what they
+// hold is what the port may still have, and proves nothing.
+func (p *Port) Recall(old *Port) {
+	if len(old.PKeys) != p.PKeyCap() || p.PKeysKnown() {
+		return
+	}
+	if p.PKeys == nil {
+		p.PKeys = make([]ib.PKey, p.PKeyCap())
+		p.PKeysRead = make([]bool, p.PKeyBlocks())
+	}
+	for block, read := range p.PKeysRead {
+		if first := block * smp.PKeysPerBlock; !read {
+			copy(p.PKeys[first:min(first+smp.PKeysPerBlock, len(p.PKeys))], old.PKeys[first:])
+		}
+	}
+}
+
 func (p *Port) absorbLFT(modifier uint32, data []byte) error {
 	s := p.Node.Switch
 	if s == nil {

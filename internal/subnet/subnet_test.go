@@ -120,6 +120,30 @@ func TestAbsorbPutsThingsWhereTheModifierSays(t *testing.T) {
 	}
 }
 
+func TestRecallFillsWhatWasNotRead(t *testing.T) {
+	_, _, before := pair()
+	_, _, now := pair()
+	old, p := &before.Ports[1], &now.Ports[1]
+	p.Recall(old)
+	if p.PKeys != nil {
+		t.Errorf("recalled %v from a table that was not read", p.PKeys)
+	}
+	old.PKeys, old.PKeysRead = make([]ib.PKey, 33), []bool{true, true}
+	old.PKeys[0], old.PKeys[32] = 0x8001, 0x8002
+	p.Recall(old)
+	if p.PKeys[0] != 0x8001 || p.PKeys[32] != 0x8002 || p.PKeysKnown() {
+		t.Errorf("table %v, known %v", p.PKeys, p.PKeysKnown())
+	}
+	table := smp.PKeyTable{Keys: [32]ib.PKey{0x8003}}
+	if err := p.Absorb(smp.AttrPKeyTable, 0, octets(t, &table)); err != nil {
+		t.Fatal(err)
+	}
+	p.Recall(old)
+	if p.PKeys[0] != 0x8003 || p.PKeys[32] != 0x8002 || p.PKeysKnown() {
+		t.Errorf("table %v, known %v", p.PKeys, p.PKeysKnown())
+	}
+}
+
 func TestAbsorbForwarding(t *testing.T) {
 	_, sw, _ := pair()
 	management := &sw.Ports[0]

@@ -230,12 +230,8 @@ func (d *Discovery) clearChange(n *subnet.Node) {
 		return
 	}
 	d.window.Do(r, func(reply transact.Reply) {
-		err := reply.Err
-		if err == nil { // later writes must not clear what comes after this
-			err = n.Ports[0].Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:])
-		}
-		if err != nil {
-			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", err))
+		if reply.Err != nil {
+			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", reply.Err))
 		}
 		d.readPorts(n)
 	})

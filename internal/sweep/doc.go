@@ -9,5 +9,7 @@
 // was reached first.
 //
 // What did not answer, or answered with something that makes no sense, is a
-// Fault: it is reported and the rest goes on.
+// Fault: it is reported and the rest goes on. The port that it is behind says
+// which of the two it was (subnet.Port.Silent), and a node whose GUID a second
+// device claims says so (subnet.Node.Contested).
 package sweep

@@ -252,17 +252,24 @@ func (w *Window) send(s *slot, p *mad.SMP) {
 	p.TransactionID = uint64(s.tid)
 }
 
+// class is LID routed or directed route.
+func (r *Request) class() mad.Class {
+	if r.LID != 0 {
+		return mad.ClassSubnLID
+	}
+	return mad.ClassSubnDirected
+}
+
 func (r *Request) fill(p *mad.SMP) {
 	*p = mad.SMP{
 		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion,
-		Class: mad.ClassSubnLID, Method: r.Method,
+		Class: r.class(), Method: r.Method,
 		AttributeID: r.Attribute, AttributeModifier: r.Modifier,
 		MKey: r.MKey, Data: r.Data,
 	}
 	if r.LID != 0 {
 		return
 	}
-	p.Class = mad.ClassSubnDirected
 	p.DrSLID, p.DrDLID = ib.LIDPermissive, ib.LIDPermissive
 	p.HopCount = uint8(len(r.Path))
 	for i, n := range r.Path {
@@ -294,7 +301,8 @@ func (w *Window) slot(tid uint32) *slot {
 // and otherwise ignored.
 func (w *Window) Receive(now time.Duration, p *mad.SMP) bool {
 	s := w.find(p)
-	if s == nil || p.AttributeID != s.request.Attribute || p.AttributeModifier != s.request.Modifier {
+	if s == nil || p.Class != s.request.class() ||
+		p.AttributeID != s.request.Attribute || p.AttributeModifier != s.request.Modifier {
 		w.counts.Stray++
 		return false
 	}

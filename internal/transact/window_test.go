@@ -243,3 +243,17 @@ func TestWindowAdapts(t *testing.T) {
 	}
 	widest(0.05)
 }
+
+// An answer that came another way than its request went is not believed.
+func TestAnswerOfAnotherClassIsStray(t *testing.T) {
+	for _, lid := range []ib.LID{0, 7} {
+		w := NewWindow(limits())
+		w.Do(Request{LID: lid, Method: mad.MethodGet, Attribute: 0x15}, func(Reply) { t.Errorf("LID %d: a stray answer was taken", lid) })
+		p := drain(w, 0)[0]
+		p.MakeResponse(mad.StatusOK)
+		p.Class ^= mad.ClassSubnLID ^ mad.ClassSubnDirected
+		if w.Receive(1, &p) || w.Counts().Stray != 1 {
+			t.Errorf("LID %d: counts %+v", lid, w.Counts())
+		}
+	}
+}
