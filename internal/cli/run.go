@@ -23,14 +23,26 @@ import (
 )
 
 // fabricFlags are the flags that choose a fabric and a place in it.
-type fabricFlags struct{ spec, guid string }
+type fabricFlags struct {
+	spec, guid, keyFile string
+	// mKey goes into every request, once open has succeeded.
+	mKey ib.MKey
+}
 
 func (f *fabricFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.spec, "fabric", "sim", "the fabric, as listed above")
 	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
+	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a number of 64 bits; nobody but its owner may be able to read it")
 }
 
 func (f *fabricFlags) open() (transport.Link, error) {
+	if f.keyFile != "" {
+		key, err := daemon.LoadMKey(f.keyFile)
+		if err != nil {
+			return nil, misuse(fmt.Errorf("--m-key-file: %w", err))
+		}
+		f.mKey = key
+	}
 	var guid ib.PortGUID
 	if f.guid != "" {
 		g, err := ib.ParsePortGUID(f.guid)
@@ -57,6 +69,8 @@ type runFlags struct {
 	lmc, priority  uint8
 	smKey          string
 	parsedSMKey    ib.SMKey
+	trusted        []string
+	parsedTrusted  []ib.PortGUID
 	once, json     bool
 	sweep, drift   time.Duration
 	policyOptions  policyfile.Options
@@ -95,6 +109,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
 	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks; OpenSM ignores managers without its own, which is 1 by default")
+	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that may rank above this one (default: all that answer)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
@@ -117,6 +132,13 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
 	}
 	f.parsedSMKey = ib.SMKey(key)
+	for _, text := range f.trusted {
+		guid, err := ib.ParsePortGUID(text)
+		if err != nil {
+			return misuse(fmt.Errorf("--trusted-sm: %w", err))
+		}
+		f.parsedTrusted = append(f.parsedTrusted, guid)
+	}
 	if f.sweep < time.Millisecond || f.drift < f.sweep {
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
@@ -150,6 +172,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
+		Trusted: f.parsedTrusted, MKey: f.where.mKey,
 	}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 

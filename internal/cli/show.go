@@ -50,7 +50,7 @@ func newShow() *cobra.Command {
 					return err
 				}
 				defer link.Close()
-				r, err := daemon.Read(c.Context(), link, sweep.Options{Forwarding: v.forwarding})
+				r, err := daemon.Read(c.Context(), link, sweep.Options{Forwarding: v.forwarding, MKey: where.mKey})
 				if err != nil {
 					return bad(err)
 				}

@@ -76,12 +76,12 @@ func (r *rivals) seat(id string, engine func(*rival) transport.Engine) *rival {
 }
 
 // join seats a manager.
-func (r *rivals) join(id string, priority uint8, y tenancy) *rival {
+func (r *rivals) join(id string, priority uint8, y tenancy, trusted ...ib.PortGUID) *rival {
 	r.t.Helper()
 	return r.seat(id, func(m *rival) transport.Engine {
 		limits := transact.DefaultLimits()
 		limits.FirstTimeout, limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
-		c := sm.Config{Limits: limits, Routing: routing.UpDown, Priority: priority}
+		c := sm.Config{Limits: limits, Routing: routing.UpDown, Priority: priority, Trusted: trusted}
 		return sm.New(c, y.policy(), func(e sm.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})
 }
@@ -322,6 +322,36 @@ func TestHandover(t *testing.T) {
 				}
 			}
 			r.checkMaster(heir, y, since)
+		})
+	}
+}
+
+// Of managers of higher rank only one that is trusted is handed the subnet.
+func TestTrustedManagers(t *testing.T) {
+	for _, x := range []struct {
+		trusted string
+		handed  bool
+	}{{"blue-5", false}, {"blue-6", true}} {
+		t.Run(x.trusted, func(t *testing.T) {
+			r := newRivals(t)
+			y := halves(hosts(r.list))
+			first := r.join("mgmt-1", 1, y, r.node(x.trusted).Ports[1].GUID)
+			r.run(30 * time.Second)
+			second := r.join("blue-6", 9, y)
+			r.run(time.Minute)
+			since := r.fabric.Now()
+			r.run(3 * time.Minute)
+			master, other := first, second
+			if x.handed {
+				master, other = second, first
+			}
+			if n := r.wrote(other, since); n != 0 {
+				t.Errorf("the manager at %v wrote %d times", other.at, n)
+			}
+			if got := has[sm.Deferred](first, 0); got != x.handed {
+				t.Errorf("the first manager gave way: %v, want %v", got, x.handed)
+			}
+			r.checkMaster(master, y, 0)
 		})
 	}
 }

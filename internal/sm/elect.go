@@ -77,7 +77,7 @@ func (e *Engine) enterElection() (err error) {
 	if e.managers == nil {
 		e.managers, err = sminfo.New(sminfo.Config{
 			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
-			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey,
+			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey, Trusted: e.config.Trusted,
 		})
 	}
 	return err

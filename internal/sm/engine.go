@@ -33,6 +33,9 @@ type Config struct {
 	Priority  uint8
 	SMKey     ib.SMKey
 	ShowSMKey bool
+	// Trusted are the port GUIDs of the managers that count; all do when it
+	// is nil.
+	Trusted []ib.PortGUID
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
 	SweepInterval, DriftPeriod time.Duration
