@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"internal/isolation":             3,
 	"internal/sma":                   3,
 	"internal/endpoint":              3,
+	"internal/egress":                3,
 	"internal/sminfo":                3,
 	"internal/transact":              3,
 	"internal/sweep":                 3,
