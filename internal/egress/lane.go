@@ -28,7 +28,7 @@ type waiting struct {
 type lane struct {
 	ring        []waiting
 	first, n    int32
-	owed        int32         // blocks sent and not credited
+	owed        int32 // blocks sent and not credited
 	vl          ib.VL
 	drops       uint8         // head-of-queue drops in a row
 	since       time.Duration // when the first packet came to the head
