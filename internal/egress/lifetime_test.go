@@ -317,10 +317,14 @@ func TestSI28StalledLaneRecovers(t *testing.T) {
 		refused(t, p, now+8*nominal(code)-1, 0, Stalled)
 		enqueue(t, p, now+8*nominal(code), 0, 2)
 		wantLeaves(t, p, now+8*nominal(code), 2)
-		// The row begins anew: two drops do not stall.
-		dropHeads(t, p, now+8*nominal(code), 2)
-		enqueue(t, p, now+10*nominal(code), 0, 3)
 	}
+	t.Run("the row begins anew", func(t *testing.T) {
+		const code = 1
+		p := stalling(t, code)
+		now := dropHeads(t, p, 0, 3) + 8*nominal(code)
+		now = dropHeads(t, p, now, 2)
+		enqueue(t, p, now, 0, 1)
+	})
 }
 
 // aged is a port with credits whose wire is busy: packets grow old.
@@ -367,6 +371,18 @@ func TestSI30SlowSwitchDropsAged(t *testing.T) {
 			}
 			expect(t, p, at, want.out)
 		}
+	})
+	t.Run("too old when it comes", func(t *testing.T) {
+		s := exit()
+		s.HOQLife, s.LifeTimeValue = code, code
+		p := configured(t, s)
+		now := 100 * nominal(code)
+		if ok, reason := p.Enqueue(now, 1, 0, 1, 0); !ok {
+			t.Fatal(reason)
+		}
+		enqueue(t, p, now, 0, 2)
+		expect(t, p, now, "1 switch lifetime limit")
+		expect(t, p, now+earliest(code)-1) // the next is at the head from now
 	})
 	t.Run("in time", func(t *testing.T) {
 		p := aged(t, code, false, false)

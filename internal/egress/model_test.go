@@ -160,6 +160,7 @@ func runModel(t *testing.T, r *rand.Rand, drops map[Reason]int) {
 			t.Fatalf("at %v dropped %q, model %q", now, got, want)
 		}
 	}
+	vls := 1 + r.IntN(16)
 	var now, next time.Duration
 	for h := range Handle(300) {
 		next += time.Duration(r.IntN(4000))
@@ -171,12 +172,14 @@ func runModel(t *testing.T, r *rand.Rand, drops map[Reason]int) {
 		expire(now)
 		switch n := r.IntN(10); {
 		case n < 6:
-			vl, blocks, firstBit := r.IntN(16), 1+r.IntN(66), now-time.Duration(r.IntN(9000))
+			vl, blocks, firstBit := r.IntN(vls), 1+r.IntN(66), randomFirstBit(r, now)
 			_, got := p.Enqueue(now, h, ib.VL(vl), uint16(blocks), firstBit)
 			if want := m.enqueue(now, h, vl, blocks, firstBit); got != want {
 				t.Fatalf("at %v VL%d says %v, model %v", now, vl, got, want)
 			}
-			expire(now)
+			if r.IntN(2) == 0 {
+				expire(now) // else one that came too old goes with the next step
+			}
 		case n < 8:
 			got, vl, ok := p.Next(now)
 			m.leave(t, now, got, vl, ok)

@@ -133,11 +133,12 @@ func (p *Port) leave(now time.Duration, l *lane) waiting {
 	return w
 }
 
-// ready tells which lanes have a packet that may leave now.
+// ready tells which lanes have a packet that may leave now; the arbiter has no
+// entry for lanes that are not in operation.
 func (p *Port) ready(now time.Duration) uint16 {
 	var ready uint16
 	head, age := p.limits()
-	for rest := p.waiting & (p.open | management); rest != 0; rest &= rest - 1 {
+	for rest := p.waiting; rest != 0; rest &= rest - 1 {
 		vl := ib.VL(bits.TrailingZeros16(rest))
 		l := p.lane(vl)
 		w := l.at(0)

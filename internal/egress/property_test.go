@@ -26,6 +26,7 @@ type books struct {
 	owed [16]int
 	size map[Handle]uint16
 	last Handle
+	vls  int // how many lanes the run uses
 }
 
 func (b *books) out(h Handle, door string) ib.VL {
@@ -41,7 +42,7 @@ func (b *books) out(h Handle, door string) ib.VL {
 func runRandom(t *testing.T, seed uint64, steps int) bool {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var p Port
-	b := &books{t: t, in: map[Handle]ib.VL{}, size: map[Handle]uint16{}}
+	b := &books{t: t, in: map[Handle]ib.VL{}, size: map[Handle]uint16{}, vls: 1 + r.IntN(17)}
 	s := randomSettings(r)
 	if err := p.Configure(&s); err != nil {
 		t.Error(err)
@@ -83,8 +84,8 @@ func (b *books) step(r *rand.Rand, p *Port, s *Settings, now time.Duration) {
 	switch n := r.IntN(100); {
 	case n < 50:
 		b.last++
-		vl, size := ib.VL(r.IntN(17)), uint16(r.IntN(70))
-		if ok, reason := p.Enqueue(now, b.last, vl, size, now-time.Duration(r.IntN(20000))); ok != (reason == Accepted) {
+		vl, size := ib.VL(r.IntN(b.vls)), uint16(r.IntN(70))
+		if ok, reason := p.Enqueue(now, b.last, vl, size, randomFirstBit(r, now)); ok != (reason == Accepted) {
 			b.t.Errorf("Enqueue says %v and %v", ok, reason)
 		} else if ok {
 			b.in[b.last], b.size[b.last] = vl, max(1, size)
@@ -122,7 +123,7 @@ func (b *books) step(r *rand.Rand, p *Port, s *Settings, now time.Duration) {
 func randomSettings(r *rand.Rand) Settings {
 	s := Settings{
 		DataVLs: r.IntN(16), Exit: r.IntN(4) > 0,
-		HOQLife: ib.TimeValue(r.IntN(4)), LifeTimeValue: ib.TimeValue(r.IntN(5)), VLStallCount: uint8(r.IntN(8)),
+		HOQLife: ib.TimeValue(r.IntN(4)), LifeTimeValue: ib.TimeValue(r.IntN(8)), VLStallCount: uint8(r.IntN(8)),
 		PromisesTransit: r.IntN(2) == 0, DropsAged: r.IntN(2) == 0,
 		High: randomTable(r), Low: randomTable(r), VLHighLimit: []uint8{0, 1, 2, 255}[r.IntN(4)],
 	}
@@ -133,6 +134,12 @@ func randomSettings(r *rand.Rand) Settings {
 		s.Buffer[vl] = uint16(r.IntN(200))
 	}
 	return s
+}
+
+// randomFirstBit is before now, mostly so little that lanes keep their order,
+// sometimes so much that the packet comes too old.
+func randomFirstBit(r *rand.Rand, now time.Duration) time.Duration {
+	return now - time.Duration(r.IntN([]int{1, 2000, 300_000}[r.IntN(3)]))
 }
 
 func randomTable(r *rand.Rand) []smp.VLArbitrationEntry {
