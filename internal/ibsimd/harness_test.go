@@ -162,6 +162,7 @@ type at struct {
 	tools        *ibsimtest.Tools
 	socket, host string
 	dir          string
+	environment  []string // in addition
 }
 
 // command prepares a program.
@@ -176,6 +177,7 @@ func (a at) command(ctx context.Context, name string, args ...string) *exec.Cmd 
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + a.dir, "IBSIM_SOCKNAME=" + a.socket, "SIM_HOST=" + a.host,
 		"LD_PRELOAD=" + a.tools.Umad2sim, "OSM_TMP_DIR=" + a.dir, "OSM_CACHE_DIR=" + a.dir,
 	}
+	cmd.Env = append(cmd.Env, a.environment...)
 	return cmd
 }
 

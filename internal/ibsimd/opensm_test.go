@@ -101,15 +101,20 @@ func workDir(t testing.TB) string {
 	return dir
 }
 
-// openSM runs an OpenSM, which sweeps every second, until it is stopped.
-func (a at) openSM(policy string) (stop func() (log string)) {
+// openSM runs an OpenSM, which sweeps every second, until it is stopped. It waits
+// until the log says something.
+func (a at) openSM(policy string, until string, options ...string) (stop func() (log string)) {
 	a.Helper()
 	conf, log := filepath.Join(a.dir, "partitions.conf"), filepath.Join(a.dir, "opensm.log")
 	if err := os.WriteFile(conf, []byte(policy), 0o600); err != nil {
 		a.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := a.command(ctx, "opensm", "-F", os.DevNull, "-P", conf, "-e", "-f", log, "-s", "1", "-d2") // -d2: flush the log
+	settings := filepath.Join(a.dir, "opensm.conf")
+	if err := os.WriteFile(settings, []byte(strings.Join(options, "\n")+"\n"), 0o600); err != nil {
+		a.Fatal(err)
+	}
+	cmd := a.command(ctx, "opensm", "-F", settings, "-P", conf, "-e", "-f", log, "-s", "1", "-d2") // -d2: flush the log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
 		a.Fatal(err)
@@ -133,11 +138,17 @@ func (a at) openSM(policy string) (stop func() (log string)) {
 			a.Logf("OpenSM on %s:\n%.5000s", a.socket, text)
 		}
 	})
-	a.waitFor("OpenSM brings the fabric up", func() bool {
-		text, _ := os.ReadFile(log)
-		return strings.Contains(string(text), "SUBNET UP")
-	})
+	a.waitForLog(until)
 	return stop
+}
+
+// waitForLog waits until OpenSM says something.
+func (a at) waitForLog(what string) {
+	a.Helper()
+	a.waitFor("OpenSM says "+what, func() bool {
+		text, _ := os.ReadFile(filepath.Join(a.dir, "opensm.log"))
+		return strings.Contains(string(text), what)
+	})
 }
 
 // waitFor waits until something is true.
@@ -161,6 +172,9 @@ func errorsIn(log string) []string {
 	return slices.Compact(kinds)
 }
 
+// up is what OpenSM says of a fabric that is up.
+const up = "SUBNET UP"
+
 const partitions = `Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full, SELF=full ;
 Red=0x0010 : ALL=full ;
 Blue=0x8020 : ALL_CAS=limited, SELF=full ;
@@ -179,11 +193,11 @@ func TestOpenSM(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer theirs.Stop()
-			reference := at{TB: t, tools: tools, socket: theirs.Name, dir: workDir(t)}.openSM(partitions)
+			reference := at{TB: t, tools: tools, socket: theirs.Name, dir: workDir(t)}.openSM(partitions, up)
 
 			s := serve(t, l, ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
 			a := at{TB: t, tools: tools, socket: s.Name(), dir: workDir(t)}
-			stop := a.openSM(partitions)
+			stop := a.openSM(partitions, up)
 			settle(t, s)
 			checkOpenSMKeys(t, s)
 			log, known := stop(), errorsIn(reference())
@@ -267,4 +281,28 @@ func checkOpenSMKeys(t *testing.T, s *ibsimd.Server) {
 	if checked < 2 {
 		t.Errorf("OpenSM reached %d ports", checked)
 	}
+}
+
+// Of two managers one waits, and takes over when the other has died.
+func TestTwoManagers(t *testing.T) {
+	tools := needTools(t)
+	l := topologyOf(t, "fattree,radix=4,levels=2")
+	s := serve(t, l, ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+	at := func(host string) at { return at{TB: t, tools: tools, socket: s.Name(), dir: workDir(t), host: host} }
+	impatient := []string{"sminfo_polling_timeout 200", "polling_retry_number 2"}
+	var hosts []string
+	for _, n := range l.Nodes {
+		if n.Type == ib.NodeCA {
+			hosts = append(hosts, n.ID)
+		}
+	}
+	first, second := at(hosts[0]), at(hosts[len(hosts)-1])
+	stop := first.openSM(partitions, up, impatient...)
+	defer second.openSM(partitions, "Entering STANDBY state", impatient...)()
+	if text := second.run("sminfo"); !strings.Contains(text, "SMINFO_MASTER") {
+		t.Errorf("sminfo: %s", text)
+	}
+	stop()
+	second.waitForLog("Entering MASTER state")
+	second.waitForLog(up)
 }
