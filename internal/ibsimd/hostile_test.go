@@ -170,9 +170,6 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the heap has grown by %d octets", grown)
 	}
 	t.Logf("%d packets of a flood; %d questions in %v", sent, questions, took)
-	if took > 10*time.Second {
-		t.Errorf("%d questions took %v in a flood", questions, took)
-	}
 }
 
 // A flood of control requests from somebody who reads no answers does no harm,
@@ -232,13 +229,8 @@ func TestTrapStorm(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	const questions = 50
-	for range questions {
+	for range 50 {
 		c.alive()
-	}
-	if took := time.Since(begin); took > answerWait {
-		t.Errorf("%d questions took %v", questions, took)
 	}
 	traps := 0
 	for manager.receive(silenceWait) != nil && traps < 1000 {
