@@ -2,7 +2,9 @@ package ibsimd_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -113,4 +115,48 @@ func BenchmarkAgainstIbsim(b *testing.B) {
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return of[len(of)/2]
+}
+
+// BenchmarkBringUpAgainstIbsim lets ibwarden bring up a tree of 648 hosts on
+// both simulators, in turn, and gives the times and their ratio. It writes more
+// here, where switches can check keys.
+func BenchmarkBringUpAgainstIbsim(b *testing.B) {
+	tools := needTools(b)
+	path, err := ibwarden()
+	if err != nil {
+		b.Fatal(err)
+	}
+	l := topologyOf(b, "fattree,radix=36,levels=2")
+	file := netfile(b, l)
+	seconds := func(socket string) (took, perSMP float64) {
+		cmd := exec.Command(path, "run", "--once", "--json", "--fabric", "ibsim:"+socket)
+		begin := time.Now()
+		out, err := cmd.Output()
+		if err != nil {
+			b.Fatalf("ibwarden run: %v\n%s", err, out)
+		}
+		took = time.Since(begin).Seconds()
+		var d struct{ SMPs struct{ Get, Set int } }
+		if err := json.Unmarshal(out, &d); err != nil {
+			b.Fatal(err)
+		}
+		return took, took / float64(d.SMPs.Get+d.SMPs.Set)
+	}
+	var we, they, ratios, perSMP []float64
+	for b.Loop() {
+		theirs, err := ibsimtest.StartSim(tools, b.TempDir(), l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ours := simulate(b, file)
+		x, xs := seconds(ours.name)
+		y, ys := seconds(theirs.Name)
+		ours.end(b)
+		theirs.Stop()
+		we, they, ratios, perSMP = append(we, x), append(they, y), append(ratios, y/x), append(perSMP, ys/xs)
+	}
+	b.ReportMetric(median(we), "ours_s")
+	b.ReportMetric(median(they), "ibsim_s")
+	b.ReportMetric(median(ratios), "ratio")
+	b.ReportMetric(median(perSMP), "ratio_per_SMP")
 }

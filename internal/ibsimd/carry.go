@@ -14,11 +14,15 @@ import (
 
 // takePackets takes in what a client has sent.
 func (s *Server) takePackets(c *client) {
-	n, err := s.packets.receive(s.out[c.slot])
+	receive := s.packets.receiveOne
+	if c.bulk {
+		receive = s.packets.receive
+	}
+	n, err := receive(s.out[c.slot])
 	if errors.Is(err, unix.ECONNREFUSED) {
 		c.gone = true
 	}
-	c.busy = n > 1 // of one that waits for each answer there is nothing yet
+	c.expect(n)
 	for i := range n {
 		if d := s.packets.datagram(i); len(d) == packetSize {
 			s.fromClient(c, (*datagram)(d))

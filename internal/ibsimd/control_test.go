@@ -1,7 +1,9 @@
 package ibsimd_test
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,5 +225,28 @@ func TestNamesOfServers(t *testing.T) {
 		t.Error(err)
 	} else if other.Close(); fmt.Sprint(other.Environment()) != "[IBSIM_SERVER_NAME=127.0.0.1 IBSIM_SERVER_PORT=7171]" {
 		t.Error(other.Environment())
+	}
+}
+
+// A server that is told to end before it has begun in earnest does so.
+func TestServeEndsAtOnce(t *testing.T) {
+	for range 200 {
+		s, err := ibsimd.Listen(small(t), ibsimd.Config{Socket: socketName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ctx) }()
+		stop()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("it ended: %v", err)
+			}
+		case <-time.After(answerWait):
+			t.Fatal("it does not end")
+		}
+		s.Close()
 	}
 }

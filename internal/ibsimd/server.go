@@ -27,10 +27,6 @@ const (
 	// stepsPerTurn bounds what happens in the fabric before the sockets are
 	// looked at again: a storm of traps must not keep clients out.
 	stepsPerTurn = 1 << 10
-	// watchTime is how long the sockets are watched before the server sleeps,
-	// and mostLuck bounds how much good experience with that counts.
-	watchTime = 30 * time.Microsecond
-	mostLuck  = 16
 	// turnsUnpolled bounds how long busy clients keep others waiting.
 	turnsUnpolled = 8
 	// controlsPerTurn is how many control requests are taken in a turn.
@@ -85,7 +81,7 @@ type Server struct {
 	origin   time.Time
 	lag      time.Duration // of the fabric behind the clock, for want of processor time
 	more     bool          // there is work without waiting
-	luck     int           // how often watching was better than sleeping
+	lively   bool          // the last wait ended with a packet or by itself
 	unpolled int           // turns since the kernel was asked who has sent
 	expireAt time.Duration // by the clock, as deathAt
 	deathAt  time.Duration
@@ -200,7 +196,9 @@ func (s *Server) Close() {
 // can be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	defer close(s.ended)
-	defer context.AfterFunc(ctx, s.nudge)()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go s.remind(ctx)
 	for ctx.Err() == nil {
 		if err := s.turn(); err != nil {
 			return err
@@ -212,6 +210,23 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// remind sees to it that dead clients are looked for, and that the end of the
+// context is noticed: even one that ended before this began, since Serve may
+// already sleep then.
+func (s *Server) remind(ctx context.Context) {
+	clock := time.NewTicker(deathPeriod)
+	defer clock.Stop()
+	defer s.nudge()
+	for {
+		select {
+		case <-clock.C:
+			s.nudge()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // nudge ends the wait for packets.
@@ -322,45 +337,24 @@ func (s *Server) wait() error {
 		return nil // who has just sent has sent more: looking costs less than asking
 	}
 	s.unpolled = 0
-	err := s.poll(s.patience())
+	err := poll(s.polled[:], s.patience(), s.lively)
+	s.lively = err == nil
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("waiting for packets: %w", err)
 	}
 	return nil
 }
 
-// poll waits for packets so long. It does not go to sleep at once, as long as
-// that proves to be worth while: a client that waits for each answer has the
-// next request ready sooner than a sleeper wakes up.
-func (s *Server) poll(patience time.Duration) error {
-	if patience > 0 && s.luck > 0 {
-		var none unix.Timespec
-		for begin := time.Now(); time.Since(begin) < watchTime; {
-			if n, err := unix.Ppoll(s.polled[:], &none, nil); n != 0 || err != nil {
-				s.luck = min(s.luck+1, mostLuck)
-				return err
-			}
-		}
-		s.luck -= mostLuck / 4
-	}
-	begin := time.Now()
-	timeout := unix.NsecToTimespec(int64(patience))
-	n, err := unix.Ppoll(s.polled[:], &timeout, nil)
-	if n > 0 && time.Since(begin) < 2*watchTime {
-		s.luck = min(s.luck+1, mostLuck)
-	}
-	return err
-}
-
-// patience is how long nothing is to be done but for what clients send.
+// patience is how long nothing is to be done but for what clients send and what
+// remind reminds of.
 func (s *Server) patience() time.Duration {
 	if s.more {
 		return 0
 	}
 	clock := time.Since(s.origin)
-	wait := s.deathAt - clock
+	wait := forever
 	if next, ok := s.fabric.NextEvent(); ok {
-		wait = min(wait, next-(clock-s.lag))
+		wait = next - (clock - s.lag)
 	}
 	for _, c := range s.clients {
 		if c != nil && c.waiting > 0 {

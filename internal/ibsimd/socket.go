@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -173,6 +175,21 @@ func newReceiver(count, size int, noteSenders bool) *receiver {
 	return r
 }
 
+// receiveOne takes a datagram, if there is one; without its sender.
+func (r *receiver) receiveOne(fd int) (count int, err error) {
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&r.buffer[0])), uintptr(r.slot))
+		switch errno {
+		case 0:
+			r.messages[0].size = uint32(n)
+			return 1, nil
+		case unix.EINTR:
+		default:
+			return 0, passing(errno)
+		}
+	}
+}
+
 // receive takes what has arrived, at most as many datagrams as it has slots.
 func (r *receiver) receive(fd int) (count int, err error) {
 	for i := range r.senders {
@@ -206,16 +223,62 @@ func sendTo(fd int, data []byte, to *endpoint) {
 // were moved; that none could be is no error.
 func batchCall(call uintptr, fd int, messages []message) (int, error) {
 	for {
-		n, _, errno := unix.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])),
+		n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])),
 			uintptr(len(messages)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil
 		case unix.EINTR:
-		case unix.EAGAIN, unix.ENOBUFS:
-			return 0, nil
 		default:
-			return 0, errno
+			return 0, passing(errno)
 		}
 	}
+}
+
+// write sends one datagram without waiting.
+func write(fd int, b []byte) error {
+	for {
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return errno
+		}
+	}
+}
+
+// passing is nil for an error that only means that it cannot be done now.
+func passing(err error) error {
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS) {
+		return nil
+	}
+	return err
+}
+
+// forever is a wait that only a packet ends. To the kernel it is less work than
+// one that ends.
+const forever = time.Duration(math.MaxInt64)
+
+// poll waits until there is something to read or write, at most so long. It can
+// do so without a word to the scheduler of goroutines, whose measures for a
+// thread that sleeps cost more than a packet; the scheduler interrupts a wait of
+// that kind when it needs the thread, and after 10 ms in any case.
+func poll(fds []unix.PollFd, wait time.Duration, aside bool) error {
+	var limit *unix.Timespec
+	if wait != forever {
+		timespec := unix.NsecToTimespec(int64(wait))
+		limit = &timespec
+	}
+	call := unix.Syscall6
+	if aside {
+		call = unix.RawSyscall6
+	}
+	_, _, errno := call(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
+		uintptr(unsafe.Pointer(limit)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
