@@ -19,9 +19,9 @@ const (
 	// maxOutbox are the packets that may wait until the client reads; more are
 	// lost to it.
 	maxOutbox = 4096
-	// bulkLooks is how often the server looks for one packet of a client before
-	// it looks for several.
-	bulkLooks = 4
+	// The server looks for one packet of a client so often before it looks for
+	// several: the more often, the longer there was only one.
+	minSingleLooks, maxSingleLooks = 2, 64
 	// packetsPerTurn is how many are taken from one client before the next has
 	// its turn.
 	packetsPerTurn = 64
@@ -42,7 +42,8 @@ type client struct {
 
 	outbox outbox
 	bulk   bool // to be asked for several packets at once
-	looks  int
+	looks  int  // for one packet, since bulk was set
+	single int  // looks until bulk is set
 	busy   bool // it has probably sent something
 	full   bool // its socket takes nothing at present
 	gone   bool // its socket is no more
@@ -140,9 +141,16 @@ func (c *client) post() *datagram {
 // once costs more when there is only one; where there were several, there will
 // be more.
 func (c *client) expect(n int) {
-	c.looks++
 	c.busy = n > 1
-	c.bulk = c.busy || c.looks%bulkLooks == 0
+	switch {
+	case c.busy:
+		c.bulk, c.single = true, minSingleLooks
+	case c.bulk:
+		c.bulk, c.looks, c.single = false, 0, min(max(2*c.single, minSingleLooks), maxSingleLooks)
+	default:
+		c.looks++
+		c.bulk = c.looks >= c.single
+	}
 }
 
 // bounce gives a request back that nobody answered.

@@ -1,7 +1,6 @@
 package ibsimd_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
-	"github.com/ibwarden/ibwarden/internal/ibsimtest"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -33,33 +31,6 @@ func netfile(t testing.TB, l *netlist.Netlist) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// ibnetdiscover finds the same fabric here and in ibsim, given the same file.
-func TestIbnetdiscover(t *testing.T) {
-	tools := needTools(t)
-	for i, spec := range append(bringUps, "random,seed=5,switches=5,hosts=8,routers=3,ca-ports=3") {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			l := topologyOf(t, spec)
-			theirs, err := ibsimtest.StartSim(tools, workDir(t), l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer theirs.Stop()
-			found := func(socket string) string {
-				text := at{TB: t, tools: tools, socket: socket, dir: workDir(t)}.run("ibnetdiscover")
-				seen, _, err := netlist.Read([]byte(text), "ibnetdiscover", nil)
-				if err != nil {
-					t.Fatalf("%v\n%s", err, text)
-				}
-				return seen.Canonical()
-			}
-			if ours, reference := found(simulate(t, netfile(t, l)).name), found(theirs.Name); ours != reference {
-				t.Errorf("ibnetdiscover finds here\n%s\nand in ibsim\n%s", ours, reference)
-			}
-		})
-	}
 }
 
 var fieldLine = regexp.MustCompile(`(?m)^([A-Z]\w*):\.+(.*)$`)
@@ -143,7 +114,7 @@ func TestDiagnostics(t *testing.T) {
 	l := topologyOf(t, "fattree,radix=4,levels=2")
 	s := serve(t, l, ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
 	a := at{TB: t, tools: tools, socket: s.Name(), dir: workDir(t), host: l.Nodes[0].ID}
-	defer a.openSM(partitions, up)()
+	a.openSM(partitions, up)
 	settle(t, s)
 	if text := a.run("sminfo"); !strings.Contains(text, "SMINFO_MASTER") || !strings.Contains(text, "sm guid 0x") {
 		t.Errorf("sminfo: %s", text)
@@ -195,30 +166,6 @@ func TestDiagnostics(t *testing.T) {
 	a.waitFor("the port is up again", func() bool {
 		return fields(a.run("ibportstate", "-D", "0,1", "2", "query"))["LinkState"] == "Active"
 	})
-}
-
-// ibwarden is a manager like any other.
-func TestIbwarden(t *testing.T) {
-	path, err := ibwarden()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim := simulate(t, "fattree,radix=8,levels=2")
-	dir := workDir(t)
-	policy := filepath.Join(dir, "partitions.conf")
-	if err := os.WriteFile(policy, []byte("Default=0x7fff : ALL=limited, SELF=full ;\nRed=0x0010 : ALL=full ;\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, "run", "--once", "--json", "--fabric", "ibsim:"+sim.name, "--policy", policy)
-	tame(cmd, dir)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("ibwarden run: %v\n%s", err, out)
-	}
-	var d struct{ Proof struct{ Verdict string } }
-	if err := json.Unmarshal(out, &d); err != nil || d.Proof.Verdict != "isolated" {
-		t.Errorf("%v, verdict %q:\n%s", err, d.Proof.Verdict, out)
-	}
 }
 
 // The console takes commands on standard input, and Quit ends the program.
