@@ -24,7 +24,7 @@ const (
 	fleetSeed   = 3   // of the random fabrics in every ordinary run
 	randomOnes  = 8   // of those
 	soakFabrics = 120 // random fabrics, with IBWARDEN_SOAK
-	squadron    = 7   // fabrics at a time: their managers wait most of the time
+	squadron    = 11  // fabrics at a time: their managers wait most of the time
 )
 
 // fixedFabrics are topologies for a manager to bring up.
@@ -67,18 +67,31 @@ func fleet(t *testing.T) []string {
 	return all
 }
 
-// inSquadrons tries every fabric: begin starts what takes its time and returns
-// what there is to check after that.
-func inSquadrons(t *testing.T, specs []string, begin func(t *testing.T, spec string) (check func(t *testing.T))) {
+// trial is something that takes its time, begun on one fabric.
+type trial struct {
+	ready func() bool
+	check func(t *testing.T)
+}
+
+// inSquadrons begins something on several fabrics at a time, waits until all are
+// ready and checks them.
+func inSquadrons(t *testing.T, specs []string, begin func(t *testing.T, spec string) trial) {
 	for first := 0; first < len(specs); first += squadron {
 		some := specs[first:min(first+squadron, len(specs))]
 		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) {
-			var checks []func(*testing.T)
+			var trials []trial
 			for _, spec := range some {
-				checks = append(checks, begin(t, spec))
+				trials = append(trials, begin(t, spec))
 			}
-			for i, check := range checks {
-				if ok := t.Run(fmt.Sprint(first+i), check); !ok {
+			done := make([]bool, len(trials))
+			waitFor(t, "all managers are done", func() bool {
+				for i, x := range trials {
+					done[i] = done[i] || x.ready()
+				}
+				return !slices.Contains(done, false)
+			})
+			for i, x := range trials {
+				if ok := t.Run(fmt.Sprint(first+i), x.check); !ok {
 					t.Logf("%d is %s", first+i, some[i])
 				}
 			}
@@ -91,7 +104,7 @@ func inSquadrons(t *testing.T, specs []string, begin func(t *testing.T, spec str
 // quiet. Before that, ibnetdiscover finds the same fabric in both.
 func TestOpenSM(t *testing.T) {
 	tools := needTools(t)
-	inSquadrons(t, fleet(t), func(t *testing.T, spec string) func(*testing.T) {
+	inSquadrons(t, fleet(t), func(t *testing.T, spec string) trial {
 		l := topologyOf(t, spec)
 		theirs, err := ibsimtest.StartSim(tools, workDir(t), l)
 		if err != nil {
@@ -105,11 +118,10 @@ func TestOpenSM(t *testing.T) {
 			t.Errorf("ibnetdiscover finds here\n%s\nand in ibsim\n%s", ours, reference)
 		}
 		reference, manager := there.openSM(partitions, ""), here.openSM(partitions, "")
-		return func(t *testing.T) {
+		quiet := settled(t, s)
+		isReady := func() bool { return quiet() && manager.says(up) && reference.says(up) }
+		return trial{isReady, func(t *testing.T) {
 			reference.TB, manager.TB = t, t
-			manager.waitForLog(up)
-			reference.waitForLog(up)
-			settle(t, s)
 			checkOpenSMKeys(t, s)
 			manager.interrupt()
 			reference.interrupt()
@@ -119,7 +131,7 @@ func TestOpenSM(t *testing.T) {
 					t.Errorf("OpenSM logs %s, and not with ibsim:\n%s", kind, log)
 				}
 			}
-		}
+		}}
 	})
 }
 

@@ -143,10 +143,13 @@ func (a at) openSM(policy string, until string, options ...string) openSM {
 // waitForLog waits until OpenSM says something.
 func (a at) waitForLog(what string) {
 	a.Helper()
-	a.waitFor("OpenSM says "+what, func() bool {
-		text, _ := os.ReadFile(a.logFile())
-		return strings.Contains(string(text), what)
-	})
+	a.waitFor("OpenSM says "+what, func() bool { return a.says(what) })
+}
+
+// says reports whether OpenSM's log has something in it.
+func (a at) says(what string) bool {
+	text, _ := os.ReadFile(a.logFile())
+	return strings.Contains(string(text), what)
 }
 
 // waitFor waits until something is true.
@@ -181,11 +184,16 @@ Blue=0x8020 : ALL_CAS=limited, SELF=full ;
 // quietSweeps are the sweeps that have to go by without a write.
 const quietSweeps = 2
 
-// settle waits until sweeps go by in which nothing is written. A light sweep of
-// OpenSM's asks every switch for its SwitchInfo, and without switches both nodes
-// for what they are.
+// settle waits until sweeps go by in which nothing is written.
 func settle(t testing.TB, s *ibsimd.Server) {
 	t.Helper()
+	waitFor(t, "sweeps in which nothing is written", settled(t, s))
+}
+
+// settled tells, when it is asked again and again, whether sweeps have gone by
+// in which nothing was written. A light sweep of OpenSM's asks every switch for
+// its SwitchInfo, and without switches both nodes for what they are.
+func settled(t testing.TB, s *ibsimd.Server) func() bool {
 	each, attribute := uint64(0), mad.AttributeID(smp.AttrSwitchInfo)
 	for n := range routes(s.Topology()) {
 		if n.Type == ib.NodeSwitch {
@@ -196,7 +204,8 @@ func settle(t testing.TB, s *ibsimd.Server) {
 		each, attribute = 2, smp.AttrNodeInfo
 	}
 	var lastSets, since uint64
-	waitFor(t, "sweeps in which nothing is written", func() bool {
+	return func() bool {
+		t.Helper()
 		var sets, asked uint64
 		if err := s.Do(func(f *fabricsim.Fabric) {
 			for _, k := range f.ReceivedKinds() {
@@ -211,8 +220,8 @@ func settle(t testing.TB, s *ibsimd.Server) {
 		if sets != lastSets {
 			lastSets, since = sets, asked
 		}
-		return asked-since >= (quietSweeps+1)*each // the first has begun before
-	})
+		return sets > 0 && asked-since >= (quietSweeps+1)*each // the first has begun before
+	}
 }
 
 // checkOpenSMKeys checks that ports have the keys of partitions.
