@@ -56,6 +56,7 @@ var floors = map[string]int{
 	"internal/ibsimtest/bench":       9,
 	"internal/simtest":               8,
 	"internal/ibsimd":                5,
+	"internal/ibsimd/dgram":          5,
 	"internal/pma":                   3,
 	"internal/archtest":              8,
 	"internal/ibsimtest":             8,
@@ -81,6 +82,7 @@ var sameFloor = map[string]string{
 	"internal/apply -> internal/plan":                              "it carries out plans",
 	"internal/transport/inproc -> internal/transport":              "one of the links that transport describes",
 	"internal/transport/ibsim -> internal/transport":               "one of the links that transport describes",
+	"internal/ibsimd -> internal/ibsimd/dgram":                     "the sockets that it serves",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 

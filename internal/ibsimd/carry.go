@@ -14,9 +14,9 @@ import (
 
 // takePackets takes in what a client has sent.
 func (s *Server) takePackets(c *client) {
-	receive := s.packets.receiveOne
+	receive := s.packets.ReceiveOne
 	if c.bulk {
-		receive = s.packets.receive
+		receive = s.packets.Receive
 	}
 	n, err := receive(s.out[c.slot])
 	if errors.Is(err, unix.ECONNREFUSED) {
@@ -24,7 +24,7 @@ func (s *Server) takePackets(c *client) {
 	}
 	c.expect(n)
 	for i := range n {
-		if d := s.packets.datagram(i); len(d) == packetSize {
+		if d := s.packets.Datagram(i); len(d) == packetSize {
 			s.fromClient(c, (*datagram)(d))
 		} else {
 			c.strays++
@@ -267,7 +267,7 @@ func (s *Server) sighted(g fabricsim.Sighting) {
 // flush sends a client what waits for it.
 func (s *Server) flush(c *client) {
 	if c.outbox.count > 0 && !c.gone && (!c.full || s.polled[pollClients+c.slot].Revents&unix.POLLOUT != 0) {
-		sent, err := s.sender.empty(&c.outbox, s.out[c.slot])
+		sent, err := c.outbox.empty(s.sender, s.out[c.slot])
 		c.sent += uint64(sent)
 		c.full, c.gone = c.outbox.count > 0, err != nil
 	}

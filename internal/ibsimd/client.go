@@ -3,9 +3,8 @@ package ibsimd
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -30,8 +29,8 @@ const (
 // client is a program that is attached.
 type client struct {
 	slot    int
-	control endpoint // where its control requests come from
-	data    endpoint
+	control dgram.Address // where its control requests come from
+	data    dgram.Address
 	place   *place
 	isSM    bool
 	replies int // to control requests, since all clients had read theirs
@@ -184,29 +183,11 @@ func (o *outbox) push() *datagram {
 	return p
 }
 
-// sender sends several packets at once.
-type sender struct {
-	messages [packetsPerTurn]message
-	iovecs   [packetsPerTurn]unix.Iovec
-}
-
 // empty sends what can be sent without waiting.
-func (s *sender) empty(o *outbox, fd int) (sent int, err error) {
+func (o *outbox) empty(s *dgram.Sender, fd int) (sent int, err error) {
 	for o.count > 0 {
-		if o.count == 1 { // the usual case, for which there is a cheaper call
-			err := write(fd, o.packets[o.first][:])
-			if err == nil {
-				o.first, o.count = 0, 0
-				return sent + 1, nil
-			}
-			return sent, passing(err)
-		}
 		n := min(o.count, packetsPerTurn)
-		for i := range n {
-			p := &o.packets[(o.first+i)&(len(o.packets)-1)]
-			s.messages[i].set(&s.iovecs[i], &p[0], packetSize)
-		}
-		moved, err := batchCall(unix.SYS_SENDMMSG, fd, s.messages[:n])
+		moved, err := s.Send(fd, n, func(i int) []byte { return o.packets[(o.first+i)&(len(o.packets)-1)][:] })
 		o.first = (o.first + moved) & (len(o.packets) - 1)
 		o.count -= moved
 		sent += moved
@@ -214,5 +195,6 @@ func (s *sender) empty(o *outbox, fd int) (sent int, err error) {
 			return sent, err
 		}
 	}
+	o.first = 0
 	return sent, nil
 }

@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 )
 
 // takeControls answers control requests.
 func (s *Server) takeControls() {
-	n, _ := s.controls.receive(s.control)
+	n, _ := s.controls.Receive(s.control)
 	unread := s.replies.unread(s.clients[:])
 	for i := range n {
-		d, from := s.controls.datagram(i), &s.controls.senders[i]
+		d, from := s.controls.Datagram(i), &s.controls.Senders[i]
 		// Who has no name cannot be answered. By UDP the sender may be forged,
 		// and is not to get more than was sent.
-		if from.size <= 2 || s.names.udp && len(d) != controlSize || s.replies.isShunned(from) {
+		if !from.IsNamed() || s.names.udp && len(d) != controlSize || s.replies.isShunned(from) {
 			s.refused++
 			continue
 		}
@@ -36,7 +37,7 @@ func (s *Server) takeControls() {
 }
 
 // clientAt is the client with this control socket, nil when there is none.
-func (s *Server) clientAt(control *endpoint) *client {
+func (s *Server) clientAt(control *dgram.Address) *client {
 	for _, c := range s.clients {
 		if c != nil && c.control == *control {
 			return c
@@ -47,7 +48,7 @@ func (s *Server) clientAt(control *endpoint) *client {
 
 // obey turns a control request into its answer, and reports whether it could be
 // done.
-func (s *Server) obey(c *control, from *endpoint) bool {
+func (s *Server) obey(c *control, from *dgram.Address) bool {
 	payload := c.payload()
 	if c.kind() == controlConnect {
 		return s.connect(payload, from)
@@ -121,7 +122,7 @@ func (s *Server) portInfo(p *place, n ib.PortNum, payload *[payloadSize]byte) bo
 }
 
 // connect gives a client a place and tells it its number and its node.
-func (s *Server) connect(payload *[payloadSize]byte, from *endpoint) bool {
+func (s *Server) connect(payload *[payloadSize]byte, from *dgram.Address) bool {
 	name := nodeName(payload)
 	node, port, err := s.topology.Attach(name)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *endpoint) bool {
 		return false
 	}
 	data := s.names.in(from, binary.NativeEndian.Uint32(payload[offConnectID:]))
-	if connect(s.out[slot], data) != nil {
+	if dgram.Connect(s.out[slot], data) != nil {
 		return false // there is no such socket, or it listens to somebody else
 	}
 	if !s.drain(slot) {
@@ -156,7 +157,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *endpoint) bool {
 
 // slotFor finds a number for a client, -1 for none: the one that it has, when it
 // begins anew.
-func (s *Server) slotFor(from *endpoint) int {
+func (s *Server) slotFor(from *dgram.Address) int {
 	if c := s.clientAt(from); c != nil {
 		s.forget(c)
 		return c.slot
@@ -172,7 +173,7 @@ func (s *Server) slotFor(from *endpoint) int {
 // it now belongs to, which is to send nothing yet.
 func (s *Server) drain(slot int) (empty bool) {
 	for range 16 {
-		if n, _ := s.packets.receive(s.out[slot]); n == 0 {
+		if n, _ := s.packets.Receive(s.out[slot]); n == 0 {
 			return true
 		}
 	}
@@ -233,7 +234,7 @@ func (s *Server) forget(c *client) {
 func (s *Server) bury() {
 	s.deathAt = time.Since(s.origin) + deathPeriod
 	for _, c := range s.clients {
-		if c != nil && !answers(c.data) {
+		if c != nil && !dgram.Answers(c.data) {
 			s.forget(c)
 		}
 	}

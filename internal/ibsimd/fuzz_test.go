@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -37,8 +38,8 @@ func FuzzSockets(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(s.Close)
-	attach := func(id uint32, node string) *endpoint {
-		from := abstract(fmt.Sprintf("%s:ctl%d", s.Name(), id))
+	attach := func(id uint32, node string) *dgram.Address {
+		from := dgram.Abstract(fmt.Sprintf("%s:ctl%d", s.Name(), id))
 		data, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("@%s:in%d\x00", s.Name(), id)})
 		if err != nil {
 			f.Fatal(err)
@@ -52,7 +53,7 @@ func FuzzSockets(f *testing.F) {
 		}
 		return &from
 	}
-	from := []*endpoint{attach(1, l.Nodes[0].ID), attach(2, l.Nodes[1].ID)}
+	from := []*dgram.Address{attach(1, l.Nodes[0].ID), attach(2, l.Nodes[1].ID)}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < 2 {
 			return

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 )
 
 // replies sends the answers to control requests. All leave by one socket, and
@@ -16,7 +18,7 @@ type replies struct {
 
 	// shunned are clients that were expelled for what they left unread, which
 	// is lost octets. All is forgiven when everything has been read.
-	shunned []endpoint
+	shunned []dgram.Address
 	lost    int
 }
 
@@ -33,7 +35,7 @@ const (
 func newReplies(fd int) replies {
 	room, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
 	if err != nil {
-		room = socketBuffer
+		room = dgram.Buffer
 	}
 	return replies{fd: fd, room: room}
 }
@@ -60,13 +62,13 @@ func startAgain(clients []*client) {
 }
 
 // isShunned reports whether nobody should listen to a sender.
-func (r *replies) isShunned(from *endpoint) bool { return slices.Contains(r.shunned, *from) }
+func (r *replies) isShunned(from *dgram.Address) bool { return slices.Contains(r.shunned, *from) }
 
 // refuse answers somebody who has no place, as long as those do not leave too
 // much unread.
-func (r *replies) refuse(answer *control, to *endpoint, unread int) {
+func (r *replies) refuse(answer *control, to *dgram.Address, unread int) {
 	if unread <= r.room/refusedShare {
-		sendTo(r.fd, answer[:], to)
+		dgram.SendTo(r.fd, answer[:], to)
 	}
 }
 
@@ -84,7 +86,7 @@ func (r *replies) answer(answer *control, c *client, clients []*client, unread i
 		}
 	}
 	if expelled != c {
-		sendTo(r.fd, answer[:], &c.control)
+		dgram.SendTo(r.fd, answer[:], &c.control)
 	}
 	return expelled
 }

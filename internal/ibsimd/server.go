@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -73,8 +74,8 @@ type Server struct {
 	replies replies
 	refused uint64 // control requests
 
-	controls, packets *receiver
-	sender            sender
+	controls, packets *dgram.Receiver
+	sender            *dgram.Sender
 	polled            [2 + maxClients]unix.PollFd // wake, control, clients
 	delivery          fabricsim.Delivery
 
@@ -94,8 +95,9 @@ type Server struct {
 func Listen(l *netlist.Netlist, c Config) (*Server, error) {
 	s := &Server{
 		config: c, topology: l, control: -1,
-		controls: newReceiver(controlsPerTurn, controlSize, true),
-		packets:  newReceiver(packetsPerTurn, packetSize, false),
+		controls: dgram.NewReceiver(controlsPerTurn, controlSize, true),
+		packets:  dgram.NewReceiver(packetsPerTurn, packetSize, false),
+		sender:   dgram.NewSender(packetsPerTurn),
 		calls:    make(chan func(), 1), ended: make(chan struct{}),
 	}
 	for i := range s.out {
@@ -136,13 +138,13 @@ func (s *Server) open() (err error) {
 	}
 	s.wake = os.NewFile(uintptr(wake), "wake")
 	s.polled[pollWake] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
-	if s.control, err = listen(s.names.control()); err != nil {
+	if s.control, err = dgram.Listen(s.names.control()); err != nil {
 		return fmt.Errorf("%s: control socket: %w", s.Name(), inUse(err))
 	}
 	s.replies = newReplies(s.control)
 	s.polled[pollControl] = unix.PollFd{Fd: int32(s.control), Events: unix.POLLIN}
 	for i := range s.out {
-		if s.out[i], err = listen(s.names.out(i)); err != nil {
+		if s.out[i], err = dgram.Listen(s.names.out(i)); err != nil {
 			return fmt.Errorf("%s: data socket %d: %w", s.Name(), i, inUse(err))
 		}
 	}
@@ -337,7 +339,7 @@ func (s *Server) wait() error {
 		return nil // who has just sent has sent more: looking costs less than asking
 	}
 	s.unpolled = 0
-	err := poll(s.polled[:], s.patience(), s.lively)
+	err := dgram.Poll(s.polled[:], s.patience(), s.lively)
 	s.lively = err == nil
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("waiting for packets: %w", err)
@@ -352,7 +354,7 @@ func (s *Server) patience() time.Duration {
 		return 0
 	}
 	clock := time.Since(s.origin)
-	wait := forever
+	wait := dgram.Forever
 	if next, ok := s.fabric.NextEvent(); ok {
 		wait = next - (clock - s.lag)
 	}
