@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"internal/qos":                   3,
 	"internal/plan":                  3,
 	"internal/isolation":             3,
+	"internal/snapshot":              3,
 	"internal/sma":                   3,
 	"internal/endpoint":              3,
 	"internal/egress":                3,

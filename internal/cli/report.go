@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // reporter says what a run comes to.
@@ -96,13 +97,7 @@ func (r *reporter) outcome(err error) error {
 
 // document is what --json prints for a verdict.
 type document struct {
-	Fabric struct {
-		Nodes    int `json:"nodes"`
-		Switches int `json:"switches"`
-		CAs      int `json:"cas"`
-		Routers  int `json:"routers"`
-		Links    int `json:"links"`
-	} `json:"fabric"`
+	Fabric     fabricCounts     `json:"fabric"`
 	Partitions []partitionEntry `json:"partitions"`
 	SMPs       daemon.SMPs      `json:"smps"`
 	Phases     []daemon.Phase   `json:"phases"`
@@ -111,6 +106,19 @@ type document struct {
 	Failures   int              `json:"failures"`
 	Faults     int              `json:"faults"`
 	Inactive   int              `json:"inactive_links"`
+}
+
+// fabricCounts is the size of a fabric.
+type fabricCounts struct {
+	Nodes    int `json:"nodes"`
+	Switches int `json:"switches"`
+	CAs      int `json:"cas"`
+	Routers  int `json:"routers"`
+	Links    int `json:"links"`
+}
+
+func countsOf(c subnet.Counts) fabricCounts {
+	return fabricCounts{c.Nodes, c.Switches, c.CAs, c.Routers, c.Links}
 }
 
 type partitionEntry struct {
@@ -125,9 +133,7 @@ func (r *reporter) report(result *sm.Result) {
 	if r.asJSON {
 		d := document{SMPs: smps, Phases: phases, Proof: result.Proof, Partitions: []partitionEntry{},
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
-		c := result.Counts
-		d.Fabric.Nodes, d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links =
-			c.Nodes, c.Switches, c.CAs, c.Routers, c.Links
+		d.Fabric = countsOf(result.Counts)
 		for _, p := range result.Partitions {
 			d.Partitions = append(d.Partitions, partitionEntry(p))
 		}

@@ -21,12 +21,26 @@ type Reading struct {
 
 // Read sweeps the fabric once and writes nothing: only SubnGet leaves.
 func Read(ctx context.Context, link transport.Link, o sweep.Options) (Reading, error) {
+	return readShowing(ctx, link, o, nil)
+}
+
+// readShowing is Read that now and then says how many packets it has sent.
+func readShowing(ctx context.Context, link transport.Link, o sweep.Options, progress func(sent int)) (Reading, error) {
 	o.ClearChange = false
 	r := reader{window: transact.NewWindow(link.Limits())}
 	var counter counter
 	r.window.OnSend = counter.count
 	r.discovery = sweep.Discover(r.window, o)
-	if err := link.Drive(ctx, &r, func() bool { return r.done }); err != nil {
+	turns, shown := 0, time.Now()
+	err := link.Drive(ctx, &r, func() bool {
+		if turns++; progress != nil && turns%lookEvery == 0 && time.Since(shown) >= progressEvery {
+			shown = time.Now()
+			s := counter.smps()
+			progress(s.Get + s.Set)
+		}
+		return r.done
+	})
+	if err != nil {
 		return Reading{}, err
 	}
 	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps()}, nil

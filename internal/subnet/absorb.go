@@ -120,7 +120,7 @@ func (p *Port) absorbPKeys(modifier uint32, data []byte) error {
 	if block >= q.PKeyBlocks() {
 		return fmt.Errorf("%s: P_KeyTable block %d, the table has %d entries", q, block, cap)
 	}
-	if q.PKeys == nil {
+	if len(q.PKeys) != cap { // not read before, or the device changed its mind about the size
 		q.PKeys = make([]ib.PKey, cap)
 		q.PKeysRead = make([]bool, q.PKeyBlocks())
 	}

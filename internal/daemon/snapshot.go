@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/snapshot"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// Snapshot reads the fabric behind a link as Read does, and enters source as
+// its name. Progress, unless nil, is called about once a second with the
+// packets sent so far.
+func Snapshot(ctx context.Context, link transport.Link, source string, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, SMPs, error) {
+	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: []string{}, Faults: []snapshot.Fault{}}
+	if o.Forwarding {
+		s.Asked = append(s.Asked, snapshot.AskedForwarding)
+	}
+	if o.QoS {
+		s.Asked = append(s.Asked, snapshot.AskedQoS)
+	}
+	r, err := readShowing(ctx, link, o, progress)
+	if err != nil {
+		return nil, SMPs{}, err
+	}
+	s.Fabric = r.Fabric
+	for _, f := range r.Faults {
+		s.Faults = append(s.Faults, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
+	}
+	return s, r.SMPs, nil
+}
+
+// LoadSnapshot reads the file that SaveSnapshot wrote.
+func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := snapshot.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// SaveSnapshot replaces the file as a whole; only its owner can read it, since
+// ports tell their M_Key to whoever knows it.
+func SaveSnapshot(path string, s *snapshot.Snapshot) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has been renamed
+	if err = snapshot.Write(f, s); err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	return nil
+}
