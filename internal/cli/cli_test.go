@@ -19,7 +19,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": wantStatus,
+			"status":   wantStatus,
+			"startsim": startSim,
 		},
 	})
 }

@@ -97,15 +97,16 @@ func (r *reporter) outcome(err error) error {
 
 // document is what --json prints for a verdict.
 type document struct {
-	Fabric     fabricCounts     `json:"fabric"`
-	Partitions []partitionEntry `json:"partitions"`
-	SMPs       daemon.SMPs      `json:"smps"`
-	Phases     []daemon.Phase   `json:"phases"`
-	Proof      *isolation.Proof `json:"proof"`
-	Writes     int              `json:"writes"`
-	Failures   int              `json:"failures"`
-	Faults     int              `json:"faults"`
-	Inactive   int              `json:"inactive_links"`
+	Verdict    isolation.Verdict `json:"verdict"`
+	Fabric     fabricCounts      `json:"fabric"`
+	Partitions []partitionEntry  `json:"partitions"`
+	SMPs       daemon.SMPs       `json:"smps"`
+	Phases     []daemon.Phase    `json:"phases"`
+	Proof      *isolation.Proof  `json:"proof"`
+	Writes     int               `json:"writes"`
+	Failures   int               `json:"failures"`
+	Faults     int               `json:"faults"`
+	Inactive   int               `json:"inactive_links"`
 }
 
 // fabricCounts is the size of a fabric.
@@ -131,25 +132,33 @@ type partitionEntry struct {
 func (r *reporter) report(result *sm.Result) {
 	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
-		d := document{SMPs: smps, Phases: phases, Proof: result.Proof, Partitions: []partitionEntry{},
+		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Partitions: []partitionEntry{},
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
 		d.Fabric = countsOf(result.Counts)
-		for _, p := range result.Partitions {
-			d.Partitions = append(d.Partitions, partitionEntry(p))
-		}
+		d.Partitions = append(d.Partitions, partitionsOf(result)...)
 		if err := printJSON(r.out, d); err != nil {
 			fmt.Fprintln(r.err, "ibwarden:", err)
 		}
 		return
 	}
-	r.reportPartitions(result)
+	r.reportPartitions(partitionsOf(result))
 	r.reportSent(smps, phases)
-	r.reportProof(result)
+	r.reportProof(result.Proof, true)
+	if result.Failures > 0 || result.Inactive > 0 {
+		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
+	}
 }
 
-func (r *reporter) reportPartitions(result *sm.Result) {
-	t := table{columns: []string{"partition", "p_key", "full", "limited"}}
+func partitionsOf(result *sm.Result) (out []partitionEntry) {
 	for _, p := range result.Partitions {
+		out = append(out, partitionEntry(p))
+	}
+	return out
+}
+
+func (r *reporter) reportPartitions(partitions []partitionEntry) {
+	t := table{columns: []string{"partition", "p_key", "full", "limited"}}
+	for _, p := range partitions {
 		t.add(p.Name, p.PKey, p.Full, p.Limited)
 	}
 	fmt.Fprintln(r.out)
@@ -193,9 +202,10 @@ func wanted(joined bool) string {
 // listMax bounds the reasons that are printed; --json has them all.
 const listMax = 20
 
-func (r *reporter) reportProof(result *sm.Result) {
-	p := result.Proof
-	if len(p.Pairs) > 0 {
+// reportProof says the verdict; pairs of partitions only where there is a
+// policy that says something of them.
+func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
+	if pairs && len(p.Pairs) > 0 {
 		t := table{columns: []string{"between", "and", "the policy", "verdict", "because"}}
 		for _, pair := range p.Pairs {
 			t.add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
@@ -210,8 +220,5 @@ func (r *reporter) reportProof(result *sm.Result) {
 			break
 		}
 		fmt.Fprintf(r.out, "  %s\n", plain(reason))
-	}
-	if result.Failures > 0 || result.Inactive > 0 {
-		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
 	}
 }

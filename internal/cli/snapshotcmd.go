@@ -63,10 +63,7 @@ The file holds M_Keys, where ports show them: nobody but its owner can read it.
 func reportSnapshot(c *cobra.Command, file string, r *reading, asJSON bool) error {
 	counts := countsOf(r.Fabric.Count())
 	if asJSON {
-		d := snapshotReport{File: file, ReadAt: r.readAt(), Fabric: counts, SMPs: r.smps, Faults: []faultEntry{}}
-		for _, f := range r.Faults {
-			d.Faults = append(d.Faults, faultEntry(f))
-		}
+		d := snapshotReport{File: file, ReadAt: r.readAt(), Fabric: counts, SMPs: r.smps, Faults: faultsOf(r)}
 		if err := printJSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}

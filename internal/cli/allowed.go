@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// policyFlags are the flags that name a policy to judge by.
+type policyFlags struct {
+	file, state string
+	options     policyfile.Options
+	loaded      *policy.Policy
+	assigned    sm.Assigned
+}
+
+func (p *policyFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&p.file, "policy", "", "policy file: partitions.conf or YAML")
+	c.Flags().BoolVar(&p.options.AllowBoth, "allow-both", false, allowBothHelp)
+	c.Flags().StringVar(&p.state, "state", "", "the manager's state file: the P_Keys of partitions that state none")
+}
+
+// load reads the files; loaded stays nil without a policy.
+func (p *policyFlags) load(c *cobra.Command) (err error) {
+	if p.file == "" {
+		return nil
+	}
+	if p.state != "" {
+		if p.assigned, err = daemon.LoadState(p.state); err != nil {
+			return misuse(err)
+		}
+	}
+	p.loaded, err = readPolicy(p.file, p.options, c.ErrOrStderr())
+	return err
+}
+
+// on is what the policy allows on a fabric. Who claims to be somebody else too
+// gets what a port that nobody knows gets.
+func (p *policyFlags) on(c *cobra.Command, f *subnet.Fabric) ([]isolation.Partition, error) {
+	keys, err := policy.Allocate(p.loaded, p.assigned.PKeys)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	master := managerOf(f)
+	var ports []policy.EndPort
+	for _, port := range f.EndPorts() {
+		if !port.Node.Contested {
+			ports = append(ports, policy.EndPort{
+				PortGUID: port.GUID, NodeGUID: port.Node.GUID(), PortNum: port.Num,
+				Description: port.Node.Description, NodeType: port.Node.Type(), SM: port == master,
+			})
+		}
+	}
+	r, err := p.loaded.Resolve(ports, keys)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	warn(c.ErrOrStderr(), p.file, r.Warnings)
+	var out []isolation.Partition
+	for _, part := range r.Partitions {
+		out = append(out, isolation.Partition{Name: part.Name, Base: part.Base, Full: part.Full, Limited: part.Limited})
+	}
+	return out, nil
+}
+
+// managerOf is the port that the port which was read from takes for the master
+// subnet manager's; where nobody has that LID, it is that port itself.
+func managerOf(f *subnet.Fabric) *subnet.Port {
+	if f.Self == nil || !f.Self.InfoRead {
+		return f.Self
+	}
+	for _, p := range f.EndPorts() {
+		if lid := f.Self.Info.MasterSMLID; p.InfoRead && lid.IsUnicast() && p.Info.LID == lid {
+			return p
+		}
+	}
+	return f.Self
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// proveFlags are the flags of `ibwarden prove`.
+type proveFlags struct {
+	source source
+	policy policyFlags
+	maxAge time.Duration
+	json   bool
+}
+
+// proveReport is what `ibwarden prove --json` prints: the proof, and what it
+// rests on.
+type proveReport struct {
+	*isolation.Proof
+	Policy     string            `json:"policy"`
+	Source     string            `json:"source"`
+	ReadAt     string            `json:"read_at"`
+	Fabric     fabricCounts      `json:"fabric"`
+	Partitions []partitionEntry  `json:"partitions"`
+	Classes    []isolation.Class `json:"classes"`
+	Faults     []faultEntry      `json:"faults"`
+	SMPs       *daemon.SMPs      `json:"smps"`
+}
+
+func newProve() *cobra.Command {
+	var f proveFlags
+	c := &cobra.Command{
+		Use:   "prove",
+		Short: "Prove from what devices hold who can talk to whom",
+		Long: `Prove from what devices hold who can talk to whom, and whether that is the
+policy. Only SubnGet is sent, whoever manages the fabric.
+
+A violation comes with two ports, the key, the way between them and the entry
+at fault. What could not be read, or was read longer ago than --max-age, makes
+the verdict unknown.
+
+Without --policy the tables of the end ports are taken at their word: the
+classes of ports that hold the same keys are listed, and the verdict says
+whether switches hold everybody to them.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.source.add(c)
+	f.policy.add(c)
+	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+func (f *proveFlags) run(c *cobra.Command) error {
+	if f.maxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
+	}
+	if err := f.policy.load(c); err != nil {
+		return err
+	}
+	r, err := f.source.read(c, sweep.Options{Forwarding: true})
+	if err != nil {
+		return err
+	}
+	allowed := isolation.AsTables(r.Fabric)
+	if f.policy.loaded != nil {
+		if allowed, err = f.policy.on(c, r.Fabric); err != nil {
+			return err
+		}
+	}
+	proof := isolation.Prove(r.Fabric, allowed)
+	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
+		proof.Outdate(age, f.maxAge)
+	}
+	if err := f.report(c, r, proof, allowed); err != nil {
+		return err
+	}
+	if !proof.Verdict.Holds() {
+		return bad(errNotProved)
+	}
+	return nil
+}
+
+func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, allowed []isolation.Partition) error {
+	d := proveReport{
+		Proof: proof, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
+		Partitions: []partitionEntry{}, Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
+	}
+	for _, a := range allowed {
+		d.Partitions = append(d.Partitions, partitionEntry{a.Name, a.Base, len(a.Full), len(a.Limited)})
+	}
+	if f.json {
+		if err := printJSON(c.OutOrStdout(), d); err != nil {
+			return bad(err)
+		}
+		return nil
+	}
+	out := c.OutOrStdout()
+	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
+		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
+	view := newReporter(out, c.ErrOrStderr(), false)
+	if f.policy.loaded == nil {
+		view.reportClasses(d.Classes)
+	}
+	view.reportPartitions(d.Partitions)
+	view.reportWitnesses("can talk against the policy", proof.Violations, proof.Counts.Violations)
+	view.reportWitnesses("could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	view.reportProof(proof, f.policy.loaded != nil)
+	if len(proof.Caveats) > 0 {
+		for _, caveat := range proof.Caveats {
+			fmt.Fprintf(out, "  left to the hosts: %s\n", plain(caveat))
+		}
+	}
+	return nil
+}
+
+func faultsOf(r *reading) []faultEntry {
+	out := []faultEntry{}
+	for _, f := range r.Faults {
+		out = append(out, faultEntry(f))
+	}
+	return out
+}
+
+// classesShown bounds the classes that are printed; --json has them all.
+const classesShown = 40
+
+func (r *reporter) reportClasses(classes []isolation.Class) {
+	t := table{columns: []string{"ports", "hold", "first"}}
+	for i, class := range classes {
+		if i == classesShown {
+			t.add("...", fmt.Sprintf("%d more (--json has all)", len(classes)-i), nil)
+			break
+		}
+		hold := plain(class.PKeys)
+		if class.Unread {
+			hold += " and what was not read"
+		}
+		t.add(class.Count, hold, class.Ports[0])
+	}
+	fmt.Fprintln(r.out)
+	r.print(t)
+}
+
+// witnessesShown bounds the witnesses that are printed with their way.
+const witnessesShown = 10
+
+func (r *reporter) reportWitnesses(what string, list []isolation.Violation, count int) {
+	if count == 0 {
+		return
+	}
+	fmt.Fprintf(r.out, "\n%d times two ports %s:\n", count, what)
+	for i, v := range list {
+		if i == witnessesShown {
+			fmt.Fprintf(r.out, "  and %d more\n", count-i)
+			return
+		}
+		fmt.Fprintf(r.out, "  %s to %s over %s, for P_Key index %d of %s is %s\n", v.From, v.To, v.PKey, v.At.Index, plain(v.At.Name), v.At.PKey)
+		if v.Note != "" {
+			fmt.Fprintf(r.out, "    today: %s\n", plain(v.Note))
+		}
+		for _, h := range v.Path {
+			fmt.Fprintf(r.out, "    %s, in %d, out %d\n", plain(h.Name), h.In, h.Out)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package reach
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// Packet is what decides about a packet.
+type Packet struct {
+	PKey    ib.PKey // of no account in a raw packet
+	SL      ib.SL
+	Service Service
+	// QKey is what the packet carries, of UD and RD; nil when nobody asks.
+	QKey *ib.QKey
+}
+
+// Trace is the way of one packet.
+type Trace struct {
+	From    ib.PortGUID `json:"from"`
+	To      ib.PortGUID `json:"to"`
+	DLID    ib.LID      `json:"dlid"`
+	SL      ib.SL       `json:"sl"`
+	Service Service     `json:"service"`
+	// PKey is nil in a raw packet.
+	PKey        *ib.PKey    `json:"pkey"`
+	Disposition Disposition `json:"disposition"`
+	// Reason says in words what decided, and where.
+	Reason string `json:"reason"`
+	Hops   []Hop  `json:"hops"`
+}
+
+// Hop is a node on the way.
+type Hop struct {
+	Node ib.NodeGUID `json:"node"`
+	Name string      `json:"name"`
+	// In and Out are the ports by which the packet comes and goes; 0 where it
+	// starts or ends.
+	In  ib.PortNum `json:"in"`
+	Out ib.PortNum `json:"out"`
+	// VL is the lane on which it leaves; nil when it does not.
+	VL     *ib.VL  `json:"vl"`
+	Checks []Check `json:"checks"`
+}
+
+// Check is a rule that a packet met.
+type Check struct {
+	// Port is the port whose rule it is.
+	Port ib.PortNum `json:"port"`
+	Rule string     `json:"check"`
+	// Result is pass, stop, off (the port does not make this check) or unknown.
+	Result string `json:"result"`
+	// Entry is what decided: a value, or an entry of a table.
+	Entry string `json:"entry"`
+}
+
+// The results of a check.
+const (
+	pass    = "pass"
+	stop    = "stop"
+	off     = "off"
+	unknown = "unknown"
+)
+
+// Follow follows a packet between two end ports that were reached, to the base
+// LID of the second.
+func Follow(from, to *subnet.Port, p Packet) Trace {
+	w := walker{packet: p, from: from, to: to}
+	w.trace = Trace{From: from.GUID, To: to.GUID, SL: p.SL, Service: p.Service, Hops: []Hop{}}
+	if p.Service != Raw {
+		w.trace.PKey = &p.PKey
+	}
+	w.run()
+	return w.trace
+}
+
+// walker is a packet under way.
+type walker struct {
+	packet   Packet
+	from, to *subnet.Port
+	dlid     ib.LID
+	vl       ib.VL
+	trace    Trace
+	// anyLane leaves lanes out.
+	anyLane bool
+}
+
+func (w *walker) run() {
+	if w.to.InfoRead {
+		w.dlid = w.to.Info.LID
+	}
+	w.trace.DLID = w.dlid
+	w.enterNode(w.from.Node, 0)
+	if !w.send() {
+		return
+	}
+	in := w.from
+	if w.from.Node.Switch == nil {
+		w.hop().Out = w.from.Num
+		if !w.depart(w.from, 0) {
+			return
+		}
+		if in = w.cross(w.from); in == nil {
+			return
+		}
+	}
+	for first := true; ; first = false {
+		if w.wasAt(in) {
+			w.end(Loop, "LID %s of %s leads back to %s", w.dlid, w.to, in)
+			return
+		}
+		if !first || w.from.Node.Switch == nil {
+			w.enterNode(in.Node, in.Num)
+			if !w.arrive(in) {
+				return
+			}
+		}
+		out, on := w.forward(in)
+		if !on {
+			return
+		}
+		if !w.depart(out, in.Num) {
+			return
+		}
+		if in = w.cross(out); in == nil {
+			return
+		}
+	}
+}
+
+// wasAt reports whether the packet came in by this port before: it will do so
+// for ever.
+func (w *walker) wasAt(in *subnet.Port) bool {
+	for i := range w.trace.Hops {
+		if h := &w.trace.Hops[i]; h.In != 0 && h.In == in.Num && h.Node == in.Node.GUID() {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) enterNode(n *subnet.Node, in ib.PortNum) {
+	w.trace.Hops = append(w.trace.Hops, Hop{Node: n.GUID(), Name: n.Name(), In: in, Checks: []Check{}})
+}
+
+func (w *walker) hop() *Hop { return &w.trace.Hops[len(w.trace.Hops)-1] }
+
+func (w *walker) check(port ib.PortNum, rule, result, entry string) {
+	h := w.hop()
+	h.Checks = append(h.Checks, Check{port, rule, result, entry})
+}
+
+func (w *walker) end(d Disposition, format string, args ...any) {
+	w.trace.Disposition, w.trace.Reason = d, fmt.Sprintf(format, args...)
+}
+
+// settle enters a check and ends the packet unless it passed or was not made.
+// It reports whether the packet goes on.
+func (w *walker) settle(p *subnet.Port, rule, result, entry string, d Disposition) bool {
+	w.check(p.Num, rule, result, entry)
+	switch result {
+	case pass, off:
+		return true
+	case unknown:
+		d = Unknown
+	}
+	w.end(d, "%s: %s: %s", p, rule, entry)
+	return false
+}
+
+// send asks whether the sender may use the key.
+func (w *walker) send() bool {
+	if w.packet.Service == Raw {
+		return true
+	}
+	index, key, known := find(w.from, func(k ib.PKey) bool { return k == w.packet.PKey && k.IsValid() })
+	switch {
+	case index >= 0:
+		return w.settle(w.from, "P_Key of the sender", pass, entryOf(index, key), SourceKey)
+	case !known:
+		return w.settle(w.from, "P_Key of the sender", unknown, "P_KeyTable was not read whole", SourceKey)
+	}
+	entry := fmt.Sprintf("no entry is %s", w.packet.PKey)
+	if i, k, _ := find(w.from, func(k ib.PKey) bool { return k.IsValid() && k.Base() == w.packet.PKey.Base() }); i >= 0 {
+		entry += fmt.Sprintf(", %s is of the same partition", entryOf(i, k))
+	}
+	return w.settle(w.from, "P_Key of the sender", stop, entry, SourceKey)
+}
+
+// cross is the port at the other end of p's cable, nil when there is none.
+func (w *walker) cross(p *subnet.Port) *subnet.Port {
+	if p.Peer == nil {
+		w.settle(p, "cable", stop, "nothing was found behind it", DeadEnd)
+	}
+	return p.Peer
+}
+
+// receive asks the port where the packet ends.
+func (w *walker) receive(p *subnet.Port) {
+	owned := p.Info.LID
+	switch {
+	case !p.InfoRead:
+		w.settle(p, "LID", unknown, "PortInfo was not read", Unknown)
+		return
+	case p != w.to || w.dlid < owned || int(w.dlid) >= int(owned)+1<<p.Info.LMC:
+		w.settle(p, "LID", stop, fmt.Sprintf("has LID %s, the packet is for %s of %s", owned, w.dlid, w.to), WrongDestination)
+		return
+	}
+	w.check(p.Num, "LID", pass, owned.String())
+	if w.packet.Service != Raw && !w.match(p, "P_Key of the receiver", DestinationKey) {
+		return
+	}
+	w.acceptQKey(p)
+}
+
+// acceptQKey ends the trace of a packet that the port takes.
+func (w *walker) acceptQKey(p *subnet.Port) {
+	q := w.packet.QKey
+	switch {
+	case q == nil || (w.packet.Service != UD && w.packet.Service != RD):
+		w.end(Delivered, "%s takes it", p)
+	case *q == ib.QKeyGSI:
+		w.check(p.Num, "Q_Key", pass, q.String()+" is that of QP1")
+		w.end(Delivered, "QP1 of %s takes it", p)
+	default:
+		w.settle(p, "Q_Key", unknown, fmt.Sprintf("%s: those of queue pairs cannot be read over the wire", *q), Unknown)
+	}
+}
