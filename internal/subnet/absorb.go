@@ -56,6 +56,8 @@ func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) e
 		return p.absorbSLToVL(modifier, data)
 	case smp.AttrVLArbitrationTable:
 		return p.absorbVLArbitration(modifier, data)
+	case smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo:
+		return p.absorbForAudit(attribute, modifier, data)
 	default:
 		return fmt.Errorf("%s: the snapshot keeps no attribute 0x%04x", p, uint16(attribute))
 	}
@@ -91,6 +93,14 @@ func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
 		if s := p.Node.Switch; s != nil && int(modifier) < len(s.RFTRead) {
 			s.RFTRead[modifier] = false
 		}
+	case smp.AttrMulticastForwardingTable:
+		if s := p.Node.Switch; s != nil {
+			delete(s.MFT, modifier)
+		}
+	case smp.AttrSMInfo:
+		p.SMInfoRead = false
+	case smp.AttrGUIDInfo:
+		delete(p.GUIDInfo, modifier)
 	}
 }
 

@@ -73,6 +73,12 @@ type Port struct {
 	// SLToVL holds the SLtoVLMappingTables that were read: on a CA or router
 	// one, on a switch one for each input port, for this port as output.
 	SLToVL map[ib.PortNum]smp.SLToVLMappingTable
+	// SMInfo is what the subnet manager behind this end port answered;
+	// SMInfoRead tells that it did.
+	SMInfo     smp.SMInfo
+	SMInfoRead bool
+	// GUIDInfo holds the blocks of the table of GUIDs that were read.
+	GUIDInfo map[uint32]smp.GUIDInfo
 	// Forgets holds the PortInfo elements that the device answered to have
 	// but did not keep when they were written.
 	Forgets Element
@@ -91,6 +97,9 @@ type Switch struct {
 	RFT []smp.RandomEntry
 	// RFTRead has one element for each block of RFT.
 	RFTRead []bool
+	// MFT holds the blocks of the multicast forwarding table that were read,
+	// by smp.MFTModifier.
+	MFT map[uint32]smp.MulticastForwardingTable
 }
 
 // AddNode enters a device that answered NodeInfo; the answer of a node that is

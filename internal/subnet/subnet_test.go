@@ -189,7 +189,12 @@ func TestAbsorbRefusesWhatMakesNoSense(t *testing.T) {
 		"SLtoVL of no port":          {&sw.Ports[0], smp.AttrSLToVLMappingTable, 9, data[:]},
 		"VLArbitration of no part":   {&sw.Ports[0], smp.AttrVLArbitrationTable, 0x50001, data[:]},
 		"VLArbitration of no port":   {&sw.Ports[0], smp.AttrVLArbitrationTable, 0x10009, data[:]},
-		"an attribute not kept":      {&sw.Ports[0], smp.AttrSMInfo, 0, data[:]},
+		"an attribute not kept":      {&sw.Ports[0], smp.AttrLEDInfo, 0, data[:]},
+		"MFT of a CA":                {&ca.Ports[1], smp.AttrMulticastForwardingTable, 0, data[:]},
+		"MFT past the table":         {&sw.Ports[0], smp.AttrMulticastForwardingTable, 2, data[:]},
+		"MFT past the ports":         {&sw.Ports[0], smp.AttrMulticastForwardingTable, smp.MFTModifier(0, 1), data[:]},
+		"SMInfo behind no end port":  {&sw.Ports[1], smp.AttrSMInfo, 0, data[:]},
+		"GUIDInfo past the table":    {&ca.Ports[1], smp.AttrGUIDInfo, smp.GUIDInfoBlocks, data[:]},
 		"a PortInfo that is short":   {&sw.Ports[0], smp.AttrPortInfo, 1, data[:10]},
 		"a P_KeyTable that is short": {&ca.Ports[1], smp.AttrPKeyTable, 0, data[:10]},
 	} {

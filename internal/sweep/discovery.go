@@ -27,6 +27,10 @@ type Options struct {
 	Forwarding bool
 	// QoS reads SLToVLMappingTables and VLArbitrationTables.
 	QoS bool
+	// Audit reads what only an audit looks at: the P_Key tables of all switch
+	// ports, SMInfo where a port says that a subnet manager is behind it,
+	// GUIDInfo of end ports, and the multicast forwarding tables.
+	Audit bool
 }
 
 // Fault is something that a discovery met and could not use.

@@ -24,8 +24,11 @@ func (d *Discovery) readTables() {
 			if !p.Reached || (i == 0 && n.Switch == nil) {
 				continue
 			}
-			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() {
+			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() || d.options.Audit {
 				d.readPKeys(p)
+			}
+			if d.options.Audit && p.IsEnd() && p.InfoRead {
+				d.readIdentity(p)
 			}
 			if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {
 				d.readDiag(p)
@@ -36,6 +39,28 @@ func (d *Discovery) readTables() {
 		}
 		if n.Switch != nil && d.options.Forwarding {
 			d.readForwarding(n)
+		}
+		if n.Switch != nil && d.options.Audit {
+			d.readMulticast(n)
+		}
+	}
+}
+
+// readIdentity asks an end port for its other GUIDs and for the subnet manager
+// that it says is behind it.
+func (d *Discovery) readIdentity(p *subnet.Port) {
+	if p.Info.CapabilityMask.Has(smp.CapIsSM) {
+		d.read(p, smp.AttrSMInfo, 0, nil)
+	}
+	for block := range p.GUIDBlocks() {
+		d.read(p, smp.AttrGUIDInfo, uint32(block), nil)
+	}
+}
+
+func (d *Discovery) readMulticast(n *subnet.Node) {
+	for block := range n.MFTBlocks() {
+		for position := range n.MFTPositions() {
+			d.read(&n.Ports[0], smp.AttrMulticastForwardingTable, smp.MFTModifier(uint16(block), uint8(position)), nil)
 		}
 	}
 }
