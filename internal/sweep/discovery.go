@@ -29,8 +29,10 @@ type Options struct {
 	QoS bool
 	// Audit reads what only an audit looks at: the P_Key tables of all switch
 	// ports, SMInfo where a port says that a subnet manager is behind it,
-	// GUIDInfo of end ports, and the multicast forwarding tables.
+	// and GUIDInfo of end ports.
 	Audit bool
+	// Multicast reads every multicast forwarding table in use.
+	Multicast bool
 }
 
 // Fault is something that a discovery met and could not use.

@@ -40,7 +40,7 @@ func (d *Discovery) readTables() {
 		if n.Switch != nil && d.options.Forwarding {
 			d.readForwarding(n)
 		}
-		if n.Switch != nil && d.options.Audit {
+		if n.Switch != nil && d.options.Multicast {
 			d.readMulticast(n)
 		}
 	}

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/audit"
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// auditFlags are the flags of `ibwarden audit`.
+type auditFlags struct {
+	where            fabricFlags
+	policy, topology string
+	profile, failOn  string
+	managers         []string
+	json             bool
+	policyOptions    policyfile.Options
+	options          audit.Options
+	threshold        audit.Severity
+	intent           audit.Intent
+	loaded           *policy.Policy
+}
+
+func newAudit() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "Hold a fabric against a catalogue of isolation checks, reading only",
+		Long: `Hold a fabric against a catalogue of isolation checks, reading only.
+
+It works on any fabric, whoever manages it: only SubnGet is sent. Each finding
+says how bad it is, where, what was read there and what to do. What was not
+read is a finding too, "unknown", and never a pass. Checks that need what
+cannot be read over the wire, or what was not given, are listed with the
+reason. docs/audit.md has the whole catalogue.
+
+Exit status: 0 no finding that counts; 1 a finding of the severity of --fail-on
+or above, or anything unknown; 2 bad input.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	flags := c.Flags()
+	f.where.add(flags)
+	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML; more can be checked with it")
+	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that there may be")
+	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
+	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic, or strict for what only some managers can do")
+	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that ends with status 1: low, medium, high or critical")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+// load checks everything that was given before anything is sent.
+func (f *auditFlags) load(c *cobra.Command) (err error) {
+	if f.options.Profile, err = audit.ParseProfile(f.profile); err != nil {
+		return misuse(fmt.Errorf("--profile: %w", err))
+	}
+	if f.threshold, err = audit.ParseSeverity(f.failOn); err != nil {
+		return misuse(fmt.Errorf("--fail-on: %w", err))
+	}
+	for _, text := range f.managers {
+		guid, err := ib.ParsePortGUID(text)
+		if err != nil {
+			return misuse(fmt.Errorf("--manager: %w", err))
+		}
+		f.intent.Managers = append(f.intent.Managers, guid)
+	}
+	if f.topology != "" {
+		if f.intent.Cables, err = readCables(f.topology); err != nil {
+			return misuse(fmt.Errorf("--topology: %w", err))
+		}
+	}
+	if f.policy != "" {
+		f.loaded, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	}
+	return err
+}
+
+// readCables reads the cables of a topology file.
+func readCables(path string) ([]audit.Cable, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, err
+	}
+	l, _, err := netlist.Read(data, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := []audit.Cable{}
+	for _, x := range l.Links() {
+		out = append(out, audit.Cable{A: audit.End{Node: x.A, Port: x.APort}, B: audit.End{Node: x.B, Port: x.BPort}})
+	}
+	return out, nil
+}
+
+func (f *auditFlags) run(c *cobra.Command) error {
+	if err := f.load(c); err != nil {
+		return err
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	r, err := daemon.Read(c.Context(), link, sweep.Options{
+		MKey: f.where.mKey, Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile == audit.Strict,
+	})
+	if err != nil {
+		return bad(err)
+	}
+	for _, x := range r.Faults {
+		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Err.Error()})
+	}
+	if f.loaded != nil {
+		if err := f.enterPolicy(r.Fabric); err != nil {
+			return misuse(err)
+		}
+	}
+	report := audit.Audit(r.Fabric, f.intent, f.options)
+	if f.json {
+		err = printJSON(c.OutOrStdout(), report)
+	} else {
+		err = printAudit(c.OutOrStdout(), report)
+	}
+	if err != nil {
+		return bad(err)
+	}
+	if report.Fails(f.threshold) {
+		return bad(nil)
+	}
+	return nil
+}
+
+// enterPolicy works out what the policy means for this fabric. Its manager is
+// the port that the fabric says is master, not the one that reads.
+func (f *auditFlags) enterPolicy(fabric *subnet.Fabric) error {
+	keys, err := policy.Allocate(f.loaded, nil)
+	if err != nil {
+		return err
+	}
+	manager := audit.MasterPort(fabric)
+	var ends []policy.EndPort
+	for _, p := range fabric.EndPorts() {
+		ends = append(ends, policy.EndPort{
+			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+			Description: p.Node.Description, NodeType: p.Node.Type(), SM: p == manager,
+		})
+	}
+	resolution, err := f.loaded.Resolve(ends, keys)
+	if err != nil {
+		return err
+	}
+	levels := map[string]ib.SL{}
+	for _, p := range f.loaded.Partitions {
+		levels[p.Name] = p.SL
+	}
+	f.intent.Partitions = []isolation.Partition{}
+	apart := false
+	for _, r := range resolution.Partitions {
+		f.intent.Partitions = append(f.intent.Partitions, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
+		f.intent.Levels = append(f.intent.Levels, audit.Level{Base: r.Base, SL: levels[r.Name]})
+		apart = apart || levels[r.Name] != 0
+	}
+	if !apart { // one level for all: nothing is meant to have a lane of its own
+		f.intent.Levels = nil
+	}
+	return nil
+}
+
+// placesMax bounds the places that are printed for one check; --json has more.
+const placesMax = 5
+
+// printAudit prints a report for people: the findings of each check together.
+func printAudit(w io.Writer, r *audit.Report) error {
+	titles := map[string]string{}
+	for _, e := range audit.Catalogue() {
+		titles[e.Check] = e.Title
+	}
+	findings := slices.Clone(r.Findings) // the worst first; unknown is 0, and last
+	slices.SortStableFunc(findings, func(x, y audit.Finding) int { return cmp.Compare(y.Severity, x.Severity) })
+	var b strings.Builder
+	for i := 0; i < len(findings); {
+		first := &findings[i]
+		n := 1
+		for i+n < len(findings) && findings[i+n].Check == first.Check && findings[i+n].Severity == first.Severity {
+			n++
+		}
+		fmt.Fprintf(&b, "%-8s  %s (%d): %s\n", first.Severity, first.Check, first.Number, titles[first.Check])
+		for _, x := range findings[i : i+min(n, placesMax)] {
+			fmt.Fprintf(&b, "            %s: %s\n", plain(x.Where), plain(x.Read))
+		}
+		if n > placesMax {
+			fmt.Fprintf(&b, "            and %d more places (--json has them)\n", n-placesMax)
+		}
+		fmt.Fprintf(&b, "          %s\n\n", first.Advice)
+		i += n
+	}
+	if len(r.NotCheckable) > 0 {
+		fmt.Fprintln(&b, "not checkable here:")
+		for _, x := range r.NotCheckable {
+			fmt.Fprintf(&b, "          %s (%d): %s\n", x.Check, x.Number, x.Reason)
+		}
+		fmt.Fprintln(&b)
+	}
+	c := &r.Counts
+	failed := audit.MaxNumber - len(r.Passed) - len(r.NotCheckable) - len(r.Skipped)
+	fmt.Fprintf(&b, "%d checks: %d found nothing, %d found something, %d not checkable here, %d only with --profile strict\n",
+		audit.MaxNumber, len(r.Passed), failed, len(r.NotCheckable), len(r.Skipped))
+	fmt.Fprintf(&b, "findings: %d critical, %d high, %d medium, %d low, %d unknown\n", c.Critical, c.High, c.Medium, c.Low, c.Unknown)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
