@@ -1,0 +1,191 @@
+package ibsimd_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/ibsimd"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+)
+
+// auditReport is what `ibwarden audit --json` prints, as far as it is looked at.
+type auditReport struct {
+	Findings []struct{ Check, Severity, Where, Read, Advice string }
+	Passed   []string
+	Counts   map[string]int
+}
+
+// checks lists the checks with a finding, each once.
+func (r *auditReport) checks() []string {
+	var out []string
+	for _, f := range r.Findings {
+		out = append(out, f.Check)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (r *auditReport) has(check, where, read string) bool {
+	for _, f := range r.Findings {
+		if f.Check == check && f.Severity != "unknown" && strings.Contains(f.Where, where) && strings.Contains(f.Read, read) {
+			return true
+		}
+	}
+	return false
+}
+
+// audit runs `ibwarden audit` on the server's fabric.
+func (a at) audit(args ...string) *auditReport {
+	a.Helper()
+	path, err := ibwarden()
+	if err != nil {
+		a.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{"audit", "--json", "--fabric", "ibsim:" + a.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "SIM_HOST="+a.host)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		a.Fatalf("audit: %v", err)
+	}
+	var r auditReport
+	if err := json.Unmarshal(out, &r); err != nil {
+		a.Fatalf("audit --json: %v\n%s", err, out)
+	}
+	for _, f := range r.Findings {
+		if f.Where == "" || f.Read == "" || f.Advice == "" {
+			a.Errorf("a finding that does not say all: %+v", f)
+		}
+	}
+	return &r
+}
+
+// file writes a file where the program runs.
+func (a at) file(name, text string) string {
+	a.Helper()
+	path := filepath.Join(a.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		a.Fatal(err)
+	}
+	return path
+}
+
+// sent counts the requests of a method that the fabric's devices got.
+func sent(t *testing.T, s *ibsimd.Server, m mad.Method) (n uint64) {
+	t.Helper()
+	if err := s.Do(func(f *fabricsim.Fabric) {
+		for _, k := range f.ReceivedKinds() {
+			if k.Method == m {
+				n += f.Received(k.Method, k.Attribute)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Port GUIDs of the demonstration fabric.
+const (
+	guidRed1  = "0x0000000000100009"
+	guidRed2  = "0x000000000010000b"
+	guidBlue1 = "0x0000000000100015"
+)
+
+// keysFor are definitions of n partitions for one port.
+func keysFor(n int, port string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "K%d=0x%x : %s=full ;\n", i, 0x100+i, port)
+	}
+	return b.String()
+}
+
+// openSMFindings are policies, as given to OpenSM, and what an audit of the
+// fabric that it leaves has to find besides what every such fabric has.
+var openSMFindings = []struct {
+	name, policy string
+	options      []string // of OpenSM
+	intended     string // what the owner meant, for --policy; empty for none
+	want         [][3]string
+}{
+	{"nothing wrong", "A=0x10 : " + guidRed1 + "=full, " + guidRed2 + "=full ;\n", nil,
+		"A=0x10 : " + guidRed1 + "=full, " + guidRed2 + "=full ;\n", nil},
+	{"a typing error opens the fabric", "A=0x10 : " + guidRed1 + "=full ;\nB=0x20 : 0xZZZ=full ;\n", nil, "", [][3]string{
+		{"failed-open", "the fabric", "0xffff"},
+		{"default-full", "red-1", "0xffff"}, {"default-members", "red-1", "0xffff"}, {"default-members", "spine", "0xffff"}}},
+	{"the default partition is full for all", "Default=0x7fff : ALL=full ;\nA=0x10 : " + guidRed1 + "=full ;\n", nil, "", [][3]string{
+		{"default-full", "red-1", "0xffff"}, {"default-full", "blue-1", "0xffff"}, {"default-members", "blue-1", "0xffff"}}},
+	{"keys that fill the switch port turn enforcement off", keysFor(63, guidRed1), nil, "", [][3]string{
+		{"enforcement-off", "leaf", "red-1"}, {"enforcement-overflow", "leaf", "64 keys"}}},
+	{"more keys than the switch port holds", keysFor(70, guidRed1), nil, "", [][3]string{
+		{"enforcement-off", "leaf", "red-1"}, {"enforcement-overflow", "leaf", "71 keys"}}},
+	{"more keys than the host holds", keysFor(130, guidRed1), nil, keysFor(130, guidRed1), [][3]string{
+		{"keys-do-not-fit", "red-1", "131 partitions"}, {"policy-drift", "red-1", "no 0x"}}},
+	{"an automatic key joins tenants", "P1 : " + guidRed1 + "=full ;\nFix=0x1 : " + guidBlue1 + "=full ;\n", nil,
+		"P1=0x2 : " + guidRed1 + "=full ;\nFix=0x1 : " + guidBlue1 + "=full ;\n", [][3]string{
+			{"tenants-joined", guidRed1, "0x8001"}, {"policy-drift", "red-1", "0x8001"}}},
+	{"both memberships empty index 0", "X=0x44 : " + guidRed1 + "=both ;\n", []string{"allow_both_pkeys TRUE"}, "", [][3]string{
+		{"index-zero", "red-1", "0x0000"}, {"both-memberships", "red-1", "0x0044"}}},
+}
+
+// everyOpenSM is what an audit finds in every fabric that OpenSM brought up
+// with its own settings.
+var everyOpenSM = []string{"mkey-zero", "sm-key-default"}
+
+// What OpenSM is known to leave behind is found, by reading alone.
+func TestAuditOfOpenSM(t *testing.T) {
+	tools := needTools(t)
+	for _, x := range openSMFindings {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, netlist.Demo(), ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+			a := at{TB: t, tools: tools, socket: s.Name(), dir: workDir(t)}
+			o := a.openSM(x.policy, up, x.options...)
+			settle(t, s)
+			var args []string
+			if x.intended != "" {
+				args = []string{"--policy", a.file("intended.conf", x.intended)}
+			}
+			sets, gets := sent(t, s, mad.MethodSet), sent(t, s, mad.MethodGet)
+			r := a.audit(args...)
+			if n := sent(t, s, mad.MethodSet) - sets; n != 0 || sent(t, s, mad.MethodGet) == gets {
+				t.Errorf("%d Sets reached devices while the fabric was audited", n)
+			}
+			for _, check := range everyOpenSM {
+				if !slices.Contains(r.checks(), check) {
+					t.Errorf("%s found nothing", check)
+				}
+			}
+			for _, want := range x.want {
+				if !r.has(want[0], want[1], want[2]) {
+					t.Errorf("no %s at %q with %q", want[0], want[1], want[2])
+				}
+			}
+			for _, check := range r.checks() {
+				if x.want == nil && !slices.Contains(everyOpenSM, check) {
+					t.Errorf("%s found something", check)
+				}
+			}
+			if t.Failed() {
+				for _, f := range r.Findings[:min(len(r.Findings), 60)] {
+					t.Logf("%+v", f)
+				}
+				t.Logf("OpenSM:\n%.3000s", o.stop())
+			}
+		})
+	}
+}
