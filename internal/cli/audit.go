@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,14 +17,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/snapshot"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
 
 // auditFlags are the flags of `ibwarden audit`.
 type auditFlags struct {
-	where            fabricFlags
+	source           source
 	policy, topology string
+	since            string
 	profile, failOn  string
 	managers         []string
 	json             bool
@@ -32,6 +35,7 @@ type auditFlags struct {
 	threshold        audit.Severity
 	intent           audit.Intent
 	loaded           *policy.Policy
+	earlier          *snapshot.Snapshot
 }
 
 func newAudit() *cobra.Command {
@@ -55,10 +59,12 @@ or above, or anything unknown; 2 bad input.
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	flags := c.Flags()
-	f.where.add(flags)
+	f.source.add(c)
 	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML; more can be checked with it")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that there may be")
+	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric; more can be checked with it")
+	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "how old a snapshot may be; what is older is unknown (default: any age)")
 	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
 	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic, or strict for what only some managers can do")
 	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that ends with status 1: low, medium, high or critical")
@@ -85,6 +91,15 @@ func (f *auditFlags) load(c *cobra.Command) (err error) {
 		if f.intent.Cables, err = readCables(f.topology); err != nil {
 			return misuse(fmt.Errorf("--topology: %w", err))
 		}
+	}
+	if f.options.MaxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.options.MaxAge))
+	}
+	if f.since != "" {
+		if f.earlier, err = daemon.LoadSnapshot(f.since); err != nil {
+			return misuse(fmt.Errorf("--since: %w", err))
+		}
+		f.options.Earlier = f.earlier.Fabric
 	}
 	if f.policy != "" {
 		f.loaded, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
@@ -113,19 +128,18 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	if err := f.load(c); err != nil {
 		return err
 	}
-	link, err := f.where.open()
+	r, err := f.source.read(c, sweep.Options{
+		Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile == audit.Strict,
+	})
 	if err != nil {
 		return err
 	}
-	defer link.Close()
-	r, err := daemon.Read(c.Context(), link, sweep.Options{
-		MKey: f.where.mKey, Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile == audit.Strict,
-	})
-	if err != nil {
-		return bad(err)
+	if f.earlier != nil && f.earlier.ReadAt.After(r.ReadAt) {
+		return misuse(fmt.Errorf("--since %s: read at %s, after what is audited", f.since, f.earlier.ReadAt.Format(time.RFC3339)))
 	}
+	f.options.Age = time.Since(r.ReadAt)
 	for _, x := range r.Faults {
-		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Err.Error()})
+		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Why})
 	}
 	if f.loaded != nil {
 		if err := f.enterPolicy(r.Fabric); err != nil {

@@ -44,7 +44,7 @@ The file holds M_Keys, where ports show them: nobody but its owner can read it.
 				return misuse(errors.New("-o FILE: want the file to write"))
 			}
 			s := source{where: where}
-			r, err := s.read(c, sweep.Options{Forwarding: true, QoS: true})
+			r, err := s.read(c, sweep.Options{Forwarding: true, QoS: true, Audit: true, Multicast: true})
 			if err != nil {
 				return err
 			}

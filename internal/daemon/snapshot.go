@@ -17,11 +17,16 @@ import (
 // packets sent so far.
 func Snapshot(ctx context.Context, link transport.Link, source string, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, SMPs, error) {
 	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: []string{}, Faults: []snapshot.Fault{}}
-	if o.Forwarding {
-		s.Asked = append(s.Asked, snapshot.AskedForwarding)
-	}
-	if o.QoS {
-		s.Asked = append(s.Asked, snapshot.AskedQoS)
+	for _, asked := range []struct {
+		name string
+		on   bool
+	}{
+		{snapshot.AskedAudit, o.Audit}, {snapshot.AskedForwarding, o.Forwarding},
+		{snapshot.AskedMulticast, o.Multicast}, {snapshot.AskedQoS, o.QoS},
+	} {
+		if asked.on {
+			s.Asked = append(s.Asked, asked.name)
+		}
 	}
 	r, err := readShowing(ctx, link, o, progress)
 	if err != nil {

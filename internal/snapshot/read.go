@@ -234,6 +234,7 @@ var kept = func() map[string]mad.AttributeID {
 	for _, id := range []mad.AttributeID{
 		smp.AttrSwitchInfo, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLToVLMappingTable,
 		smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
+		smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo,
 	} {
 		out[smp.AttributeName(id)] = id
 	}

@@ -21,7 +21,9 @@ const (
 // Names of what a reading can be asked for beyond nodes, ports, links and P_Key
 // tables: they stand in Snapshot.Asked.
 const (
+	AskedAudit      = "audit"      // P_KeyTables of all switch ports, SMInfo, GUIDInfo
 	AskedForwarding = "forwarding" // forwarding tables of switches
+	AskedMulticast  = "multicast"  // multicast forwarding tables of switches
 	AskedQoS        = "qos"        // SLToVLMappingTable and VLArbitrationTable
 )
 

@@ -77,13 +77,14 @@ func answerAtRandom(r *rand.Rand, n *subnet.Node) {
 	if n.Switch != nil {
 		answer(&n.Ports[0], smp.AttrSwitchInfo, 0)
 		n.Switch.Info.LinearFDBCap = uint16(r.IntN(500))
+		n.Switch.Info.MulticastFDBCap = uint16(r.IntN(200))
 	}
-	for range 60 {
+	for range 90 {
 		p, num := &n.Ports[r.IntN(len(n.Ports))], ib.PortNum(r.IntN(len(n.Ports)))
 		if n.Switch == nil {
 			p = &n.Ports[1+r.IntN(len(n.Ports)-1)]
 		}
-		switch r.IntN(6) {
+		switch r.IntN(9) {
 		case 0:
 			answer(p, smp.AttrPortInfo, uint32(num))
 		case 1:
@@ -96,6 +97,12 @@ func answerAtRandom(r *rand.Rand, n *subnet.Node) {
 			answer(p, smp.AttrLinearForwardingTable, uint32(r.IntN(8)))
 		case 5:
 			answer(p, smp.AttrRandomForwardingTable, uint32(r.IntN(8)))
+		case 6:
+			answer(p, smp.AttrMulticastForwardingTable, smp.MFTModifier(uint16(r.IntN(8)), 0))
+		case 7:
+			answer(p, smp.AttrSMInfo, 0)
+		case 8:
+			answer(p, smp.AttrGUIDInfo, uint32(r.IntN(4)))
 		}
 	}
 	earlier := &subnet.Port{Node: n, PKeys: make([]ib.PKey, n.Ports[1].PKeyCap())}
@@ -146,8 +153,8 @@ func TestNothingIsForgotten(t *testing.T) {
 	}{
 		{subnet.Fabric{}, "Nodes Self byNode"},
 		{subnet.Node{}, "Index Info Description Switch Ports Contested"},
-		{subnet.Port{}, "Node Num GUID Path Reached Info InfoRead Peer Silent PKeys PKeysRead VLArbitration SLToVL Forgets"},
-		{subnet.Switch{}, "Info InfoRead LFT LFTRead RFT RFTRead"},
+		{subnet.Port{}, "Node Num GUID Path Reached Info InfoRead Peer Silent PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo Forgets"},
+		{subnet.Switch{}, "Info InfoRead LFT LFTRead RFT RFTRead MFT"},
 	} {
 		known := strings.Fields(x.known)
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(x.of)) {

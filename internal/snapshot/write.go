@@ -181,6 +181,13 @@ func (a *answers) addPort(p *subnet.Port) {
 		}
 		a.add(p, modifier, &t, true)
 	}
+	if p.SMInfoRead || p.SMInfo != (smp.SMInfo{}) {
+		a.add(p, 0, &p.SMInfo, p.SMInfoRead)
+	}
+	for _, block := range slices.Sorted(maps.Keys(p.GUIDInfo)) {
+		t := p.GUIDInfo[block]
+		a.add(p, block, &t, true)
+	}
 }
 
 func (a *answers) addForwarding(n *subnet.Node) {
@@ -194,5 +201,9 @@ func (a *answers) addForwarding(n *subnet.Node) {
 		var t smp.RandomForwardingTable
 		copy(t.Entries[:], s.RFT[block*smp.RandomEntriesPerBlock:])
 		a.add(management, uint32(block), &t, read)
+	}
+	for _, modifier := range slices.Sorted(maps.Keys(s.MFT)) {
+		t := s.MFT[modifier]
+		a.add(management, modifier, &t, true)
 	}
 }

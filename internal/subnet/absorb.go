@@ -95,12 +95,16 @@ func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
 		}
 	case smp.AttrMulticastForwardingTable:
 		if s := p.Node.Switch; s != nil {
-			delete(s.MFT, modifier)
+			if delete(s.MFT, modifier); len(s.MFT) == 0 {
+				s.MFT = nil
+			}
 		}
 	case smp.AttrSMInfo:
 		p.SMInfoRead = false
 	case smp.AttrGUIDInfo:
-		delete(p.GUIDInfo, modifier)
+		if delete(p.GUIDInfo, modifier); len(p.GUIDInfo) == 0 {
+			p.GUIDInfo = nil
+		}
 	}
 }
 
