@@ -239,3 +239,33 @@ func TestAuditOfOwnFabric(t *testing.T) {
 		t.Errorf("%d Sets reached devices while the fabric was audited", n)
 	}
 }
+
+// Routes that cannot deadlock audit clean on topologies with circles; shortest
+// ones around a torus do not.
+func TestAuditOfRoutes(t *testing.T) {
+	path, err := ibwarden()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		spec, routing string
+		loop          bool
+	}{
+		{"torus,x=5,y=5", "updn", false},
+		{"torus,x=5,y=5", "minhop", true},
+		{"dragonfly,groups=4", "updn", false},
+		{"random,seed=9,switches=12,hosts=14,ports=9,extra=20", "updn", false},
+		{"fattree,radix=8,levels=3", "minhop", false},
+	} {
+		t.Run(x.spec+" "+x.routing, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, topologyOf(t, x.spec), ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+			a := at{TB: t, socket: s.Name(), dir: workDir(t)}
+			a.run(path, "run", "--once", "--fabric", "ibsim:"+s.Name(), "--routing", x.routing)
+			found := a.audit().checks()
+			if slices.Contains(found, "credit-loop") != x.loop || slices.Contains(found, "route-broken") {
+				t.Errorf("findings of %v; credit-loop wanted: %v", found, x.loop)
+			}
+		})
+	}
+}

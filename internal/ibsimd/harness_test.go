@@ -175,7 +175,7 @@ func (a at) command(ctx context.Context, name string, args ...string) *exec.Cmd 
 	tame(cmd, a.dir)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + a.dir, "IBSIM_SOCKNAME=" + a.socket, "SIM_HOST=" + a.host,
-		"LD_PRELOAD=" + a.tools.Umad2sim, "OSM_TMP_DIR=" + a.dir, "OSM_CACHE_DIR=" + a.dir,
+		preload(a.tools), "OSM_TMP_DIR=" + a.dir, "OSM_CACHE_DIR=" + a.dir,
 	}
 	cmd.Env = append(cmd.Env, a.environment...)
 	return cmd
@@ -203,4 +203,13 @@ func (a at) run(name string, args ...string) string {
 		a.Fatal(err)
 	}
 	return out
+}
+
+// preload leads the umad calls of Debian's programs to the server; ibwarden
+// needs no such thing.
+func preload(tools *ibsimtest.Tools) string {
+	if tools == nil {
+		return "LD_PRELOAD="
+	}
+	return "LD_PRELOAD=" + tools.Umad2sim
 }
