@@ -171,13 +171,14 @@ func (a *auditor) laneShared() {
 		if p.Peer == nil || !a.info(p) || !p.IsUp() {
 			continue
 		}
-		if p.Info.VLCap > 1 && p.SLToVL == nil {
-			a.unknown(place(p), "SLtoVLMappingTables were not read")
-		}
 		for in := range p.Node.Ports {
+			if in == int(p.Num) || in > 0 && !p.Node.Ports[in].IsUp() {
+				continue // no packet takes this way
+			}
 			t, read := p.SLToVL[ib.PortNum(in)]
-			if !read && (p.Info.VLCap > 1 || in > 0) {
-				continue // a port of one lane has no tables: all levels share it
+			if !read && p.Info.VLCap > 1 { // a port of one lane has no tables: all levels share it
+				a.unknown(place(p), "the SLtoVLMappingTable for packets from port %d was not read", in)
+				continue
 			}
 			if x, y, shared := sharedLane(order, t); shared {
 				a.found(place(p), "SL %d (partition %s) and SL %d (partition %s) from port %d both take VL %d", x, levels[x], y, levels[y], in, t.VLs[x])

@@ -174,7 +174,7 @@ func (a *auditor) mkeyNotRotated() {
 		slices.Sort(now)
 		slices.Sort(then)
 		switch {
-		case slices.Equal(now, then):
+		case slices.Equal(now, then), unreadKeys(p), unreadKeys(old):
 		case guardOf(p) == hidden || guardOf(old) == hidden:
 			a.hiddenKey(p)
 		case guardOf(p) == known && p.Info.MKey == old.Info.MKey:

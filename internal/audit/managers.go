@@ -65,9 +65,10 @@ func stateName(s smp.SMState) string {
 
 func (a *auditor) twoMasters() {
 	chosen := master(a.f)
-	there := false
+	there := false // the port with that LID, or one that may have it
 	for _, p := range a.f.EndPorts() {
 		if !a.info(p) {
+			there = true
 			continue
 		}
 		there = there || chosen != 0 && covers(p, chosen)

@@ -211,6 +211,9 @@ func (a *auditor) keyChangedHands() {
 	for _, p := range a.options.Earlier.EndPorts() {
 		a.earlierKeys(p)
 	}
+	if slices.ContainsFunc(a.hosts(), unreadKeys) || slices.ContainsFunc(a.options.Earlier.EndPorts(), unreadKeys) {
+		return // who holds a key now, or did then, is not known
+	}
 	now, then := membersOf(a.f), membersOf(a.options.Earlier)
 	for base := ib.PKeyBase(1); base < ib.PKeyBaseDefault; base++ {
 		if len(now[base]) == 0 || len(then[base]) == 0 {

@@ -33,7 +33,7 @@ func (a *auditor) multicastLeak() {
 		}
 	}
 	for _, mlid := range slices.Sorted(maps.Keys(reached)) {
-		if ports := reached[mlid]; len(ports) > 1 && !a.haveCommonPartition(ports) {
+		if ports := reached[mlid]; len(ports) > 1 && !a.haveCommonPartition(ports) && !slices.ContainsFunc(ports, unreadKeys) {
 			a.found(fmt.Sprintf("multicast LID 0x%04x", uint16(mlid)), "it leads to %d hosts, %s and %s among them, and in no partition are all of them members and one full",
 				len(ports), place(ports[0]), place(ports[len(ports)-1]))
 		}
@@ -53,6 +53,8 @@ func gather(reached map[ib.LID][]*subnet.Port, n *subnet.Node, block, position i
 		}
 	}
 }
+
+func unreadKeys(p *subnet.Port) bool { return !p.PKeysKnown() }
 
 func (a *auditor) haveCommonPartition(ports []*subnet.Port) bool {
 	members, full := map[ib.PKeyBase]int{}, map[ib.PKeyBase]bool{}
