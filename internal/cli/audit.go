@@ -16,26 +16,22 @@ import (
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/snapshot"
-	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
 
 // auditFlags are the flags of `ibwarden audit`.
 type auditFlags struct {
-	source           source
-	policy, topology string
-	since            string
-	profile, failOn  string
-	managers         []string
-	json             bool
-	policyOptions    policyfile.Options
-	options          audit.Options
-	threshold        audit.Severity
-	intent           audit.Intent
-	loaded           *policy.Policy
-	earlier          *snapshot.Snapshot
+	source          source
+	policy          policyFlags
+	topology, since string
+	profile, failOn string
+	managers        []string
+	json            bool
+	options         audit.Options
+	threshold       audit.Severity
+	intent          audit.Intent
+	earlier         *snapshot.Snapshot
 }
 
 func newAudit() *cobra.Command {
@@ -60,8 +56,7 @@ or above, or anything unknown; 2 bad input.
 	}
 	flags := c.Flags()
 	f.source.add(c)
-	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML; more can be checked with it")
-	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	f.policy.add(c)
 	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that there may be")
 	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric; more can be checked with it")
 	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "how old a snapshot may be; what is older is unknown (default: any age)")
@@ -101,10 +96,7 @@ func (f *auditFlags) load(c *cobra.Command) (err error) {
 		}
 		f.options.Earlier = f.earlier.Fabric
 	}
-	if f.policy != "" {
-		f.loaded, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
-	}
-	return err
+	return f.policy.load(c)
 }
 
 // readCables reads the cables of a topology file.
@@ -141,10 +133,11 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	for _, x := range r.Faults {
 		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Why})
 	}
-	if f.loaded != nil {
-		if err := f.enterPolicy(r.Fabric); err != nil {
-			return misuse(err)
+	if f.policy.loaded != nil {
+		if f.intent.Partitions, err = f.policy.on(c, r.Fabric); err != nil {
+			return err
 		}
+		f.intent.Levels = levelsOf(f.policy.loaded, f.intent.Partitions)
 	}
 	report := audit.Audit(r.Fabric, f.intent, f.options)
 	if f.json {
@@ -161,40 +154,23 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	return nil
 }
 
-// enterPolicy works out what the policy means for this fabric. Its manager is
-// the port that the fabric says is master, not the one that reads.
-func (f *auditFlags) enterPolicy(fabric *subnet.Fabric) error {
-	keys, err := policy.Allocate(f.loaded, nil)
-	if err != nil {
-		return err
-	}
-	manager := audit.MasterPort(fabric)
-	var ends []policy.EndPort
-	for _, p := range fabric.EndPorts() {
-		ends = append(ends, policy.EndPort{
-			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-			Description: p.Node.Description, NodeType: p.Node.Type(), SM: p == manager,
-		})
-	}
-	resolution, err := f.loaded.Resolve(ends, keys)
-	if err != nil {
-		return err
-	}
+// levelsOf are the service levels of partitions; none when all have the same,
+// and nothing is meant to have a lane of its own.
+func levelsOf(p *policy.Policy, partitions []isolation.Partition) []audit.Level {
 	levels := map[string]ib.SL{}
-	for _, p := range f.loaded.Partitions {
-		levels[p.Name] = p.SL
+	for _, x := range p.Partitions {
+		levels[x.Name] = x.SL
 	}
-	f.intent.Partitions = []isolation.Partition{}
+	var out []audit.Level
 	apart := false
-	for _, r := range resolution.Partitions {
-		f.intent.Partitions = append(f.intent.Partitions, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
-		f.intent.Levels = append(f.intent.Levels, audit.Level{Base: r.Base, SL: levels[r.Name]})
-		apart = apart || levels[r.Name] != 0
+	for _, x := range partitions {
+		out = append(out, audit.Level{Base: x.Base, SL: levels[x.Name]})
+		apart = apart || levels[x.Name] != out[0].SL
 	}
-	if !apart { // one level for all: nothing is meant to have a lane of its own
-		f.intent.Levels = nil
+	if !apart {
+		return nil
 	}
-	return nil
+	return out
 }
 
 // placesMax bounds the places that are printed for one check; --json has more.
