@@ -166,7 +166,9 @@ func (a *auditor) allows(g ib.PortGUID, base ib.PKeyBase) (member, full bool) {
 		a.grants = map[grant]bool{}
 		for _, p := range a.intent.Partitions {
 			for _, g := range p.Limited {
-				a.grants[grant{g, p.Base}] = a.grants[grant{g, p.Base}]
+				if _, known := a.grants[grant{g, p.Base}]; !known {
+					a.grants[grant{g, p.Base}] = false
+				}
 			}
 			for _, g := range p.Full {
 				a.grants[grant{g, p.Base}] = true

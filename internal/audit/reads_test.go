@@ -112,7 +112,7 @@ func scribble(r *rand.Rand, s *site) {
 		num := ib.PortNum(r.IntN(len(n.Ports)))
 		var data [mad.DataSize]byte
 		for i := range data {
-			data[i] = byte(r.Uint32()) & byte(r.Uint32())
+			data[i] = byte(r.Uint32()) & byte(r.UintN(256))
 		}
 		absorb(r, p, num, data[:])
 	}
