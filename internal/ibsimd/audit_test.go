@@ -121,7 +121,7 @@ func keysFor(n int, port string) string {
 var openSMFindings = []struct {
 	name, policy string
 	options      []string // of OpenSM
-	intended     string // what the owner meant, for --policy; empty for none
+	intended     string   // what the owner meant, for --policy; empty for none
 	want         [][3]string
 }{
 	{"nothing wrong", "A=0x10 : " + guidRed1 + "=full, " + guidRed2 + "=full ;\n", nil,
