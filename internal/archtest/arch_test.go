@@ -47,6 +47,7 @@ var floors = map[string]int{
 	"internal/transact":              3,
 	"internal/sweep":                 3,
 	"internal/apply":                 3,
+	"internal/relay":                 3,
 	"internal/fabricsim":             4,
 	"internal/sm":                    4,
 	"internal/transport":             5,
@@ -87,6 +88,7 @@ var sameFloor = map[string]string{
 	"internal/transport/inproc -> internal/transport":              "one of the links that transport describes",
 	"internal/transport/ibsim -> internal/transport":               "one of the links that transport describes",
 	"internal/ibsimd -> internal/ibsimd/dgram":                     "the sockets that it serves",
+	"internal/relay -> internal/sma":                               "a relay decides by the tables of its agent",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 
@@ -110,6 +112,9 @@ var never = []struct{ from, to, reason string }{
 	{"internal/fabricsim", "internal/partition", "the fabric is an opinion of its own"},
 	{"internal/fabricsim", "internal/isolation", "the fabric is an opinion of its own"},
 	{"internal/fabricsim", "internal/subnet", "the fabric is an opinion of its own"},
+	{"internal/relay", "internal/partition", "the relay is an opinion of its own"},
+	{"internal/relay", "internal/isolation", "the relay is an opinion of its own"},
+	{"internal/relay", "internal/subnet", "the relay is an opinion of its own"},
 	{"internal/endpoint", "internal/partition", "the end node is an opinion of its own"},
 	{"internal/endpoint", "internal/isolation", "the end node is an opinion of its own"},
 	{"internal/endpoint", "internal/subnet", "the end node is an opinion of its own"},

@@ -57,6 +57,10 @@ type Config struct {
 	// Ports are the end ports by number: the ports of a CA or router from 1 up,
 	// or port 0 of a switch. Numbers without an end port are nil.
 	Ports []Port
+	// Wake, when set, is told each time that port n may have gained a packet
+	// to send, from inside a call of the device or of one of its queue pairs.
+	// It must not call the device.
+	Wake func(n ib.PortNum)
 }
 
 // Device is an end node.
@@ -71,6 +75,7 @@ type Device struct {
 	attached  int // in all groups
 	timers    timers
 	events    connection.Queue[Event]
+	wakeUp    func(n ib.PortNum)
 	view      packet.View // of the packet that is being received
 	violation Violation   // of the packet that was received last
 
@@ -89,7 +94,7 @@ type group struct {
 // New makes a device without queue pairs.
 func New(c Config) (*Device, error) {
 	d := &Device{
-		flags: c.Flags, ports: make([]port, len(c.Ports)), lastQPN: firstQPN - 1,
+		flags: c.Flags, wakeUp: c.Wake, ports: make([]port, len(c.Ports)), lastQPN: firstQPN - 1,
 		qps: map[ib.QPN]*QP{}, contexts: map[uint32]*EEContext{},
 		memory: map[uint32]*Memory{}, groups: map[group][]*QP{},
 	}

@@ -33,7 +33,23 @@ func (c *context) kick() {
 	if !c.queued && c.hasPacket() {
 		c.queued = true
 		c.port().ready.Push(c)
+		if c.d.wakeUp != nil {
+			c.d.wakeUp(c.attr.Port)
+		}
 	}
+}
+
+// Ready reports whether something may wait to leave by port n. What waits for an
+// active port counts.
+func (d *Device) Ready(n ib.PortNum) bool {
+	p, err := d.port(n)
+	return err == nil && p.ready.Len() > 0
+}
+
+// HasSMI reports whether port n has a QP0.
+func (d *Device) HasSMI(n ib.PortNum) bool {
+	p, err := d.port(n)
+	return err == nil && p.smi != nil
 }
 
 func (c *context) unready() {

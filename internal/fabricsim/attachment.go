@@ -117,13 +117,13 @@ func (a *Attachment) empty() {
 	}
 }
 
-// inbox is a first-in first-out list of packets, linked by packet.next.
+// inbox is a first-in first-out list of packets, linked by carried.next.
 type inbox struct {
-	first, last *packet
+	first, last *carried
 	count       int
 }
 
-func (b *inbox) push(p *packet) {
+func (b *inbox) push(p *carried) {
 	p.next = nil
 	if b.count == 0 {
 		b.first = p
@@ -135,7 +135,7 @@ func (b *inbox) push(p *packet) {
 }
 
 // pop must not be called on an empty inbox.
-func (b *inbox) pop() *packet {
+func (b *inbox) pop() *carried {
 	p := b.first
 	b.first = p.next
 	b.count--

@@ -11,7 +11,7 @@ import (
 
 // launch starts a packet on its way from a node. In is the port of a CA or
 // router that it is to leave by, and 0 on a switch.
-func (f *Fabric) launch(p *packet, at int32, in ib.PortNum) {
+func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
 	p.node, p.port, p.crossed = at, in, 0
 	if p.isDirected() && !startsByLID(&p.mad) {
 		f.follow(p, standing{origin: true})
@@ -21,7 +21,7 @@ func (f *Fabric) launch(p *packet, at int32, in ib.PortNum) {
 }
 
 // arrive looks at a packet that has crossed a link.
-func (f *Fabric) arrive(p *packet) {
+func (f *Fabric) arrive(p *carried) {
 	n := &f.nodes[p.node]
 	switch {
 	case n.off:
@@ -39,7 +39,7 @@ func (f *Fabric) arrive(p *packet) {
 
 // follow does with a directed-route packet what its route says. Of at, only
 // origin and byLID are set.
-func (f *Fabric) follow(p *packet, at standing) {
+func (f *Fabric) follow(p *carried, at standing) {
 	n := &f.nodes[p.node]
 	at.isSwitch, at.ports, at.in = n.isSwitch, n.last, p.port
 	d := direct(&p.mad, at)
@@ -66,7 +66,7 @@ func (f *Fabric) follow(p *packet, at standing) {
 }
 
 // relay moves a packet by its LID, from the node itself when origin is set.
-func (f *Fabric) relay(p *packet, origin bool) {
+func (f *Fabric) relay(p *carried, origin bool) {
 	n := &f.nodes[p.node]
 	switch {
 	case (origin || !n.isSwitch) && n.agent.HasLID(p.port, p.dlid):
@@ -85,7 +85,7 @@ func (f *Fabric) relay(p *packet, origin bool) {
 }
 
 // forward moves a packet by the forwarding table of a switch.
-func (f *Fabric) forward(p *packet, origin bool) {
+func (f *Fabric) forward(p *carried, origin bool) {
 	agent := f.nodes[p.node].agent
 	exit, ok := agent.UnicastExit(p.port, p.dlid)
 	switch {
@@ -103,7 +103,7 @@ func (f *Fabric) forward(p *packet, origin bool) {
 }
 
 // reach ends the LID-routed part of a packet's way.
-func (f *Fabric) reach(p *packet) {
+func (f *Fabric) reach(p *carried) {
 	if p.isDirected() {
 		f.follow(p, standing{byLID: true})
 		return
@@ -112,7 +112,7 @@ func (f *Fabric) reach(p *packet) {
 }
 
 // depart sends a packet over the link at a port of its node.
-func (f *Fabric) depart(p *packet, exit ib.PortNum) {
+func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 	at := &f.ports[f.nodes[p.node].first+int32(exit)]
 	p.port = exit
 	if !at.up {
@@ -133,17 +133,26 @@ func (f *Fabric) depart(p *packet, exit ib.PortNum) {
 		f.discard(p, DiscardHops)
 		return
 	}
+	delay := f.config.HopDelay
+	if at.data != nil && at.data.fault.active {
+		fault := &at.data.fault
+		if fault.Loss > 0 && f.random.Float64() < fault.Loss || fault.Flips > 0 && f.random.Float64() < fault.Flips {
+			f.discard(p, DiscardLoss)
+			return
+		}
+		delay += fault.Delay
+	}
 	p.crossed++
 	f.counts.Crossings++
 	f.trace(p, SeenLeaving, NotDiscarded)
 	peer := &f.ports[at.peer]
 	p.node, p.port = peer.node, peer.num
-	f.queue.push(laneHop, f.now+f.config.HopDelay, kindArrive, p.index)
+	f.queue.push(laneHop, f.now+delay, kindArrive, p.index)
 }
 
 // take gives a packet at the end of its way to the manager if it is an answer,
 // else to the agent, once that has the time.
-func (f *Fabric) take(p *packet) {
+func (f *Fabric) take(p *carried) {
 	if mad.Method(p.mad[offMethod]).IsResponse() {
 		f.deliver(p)
 		return
@@ -159,7 +168,7 @@ func (f *Fabric) take(p *packet) {
 }
 
 // serve lets the agent act on a packet.
-func (f *Fabric) serve(p *packet) {
+func (f *Fabric) serve(p *carried) {
 	at := p.node
 	n := &f.nodes[at]
 	switch {
@@ -178,6 +187,7 @@ func (f *Fabric) serve(p *packet) {
 		f.discard(p, DiscardClass)
 		return
 	}
+	set := f.smp.Method == mad.MethodSet
 	result := n.agent.Handle(f.now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
 	switch result.Verdict {
 	case sma.Answered:
@@ -192,16 +202,22 @@ func (f *Fabric) serve(p *packet) {
 		f.discard(p, DiscardAgent)
 	}
 	f.follows(at, result.Effects)
+	if set && f.nodes[at].data != nil {
+		f.afterSet(at)
+	}
 }
 
 // answer turns a request into the answer that the agent made of it and sends
 // it back where the request came from.
-func (f *Fabric) answer(p *packet) {
+func (f *Fabric) answer(p *carried) {
 	if f.smp.Encode(&p.mad) != nil {
 		f.discard(p, DiscardAgent)
 		return
 	}
 	n := &f.nodes[p.node]
+	if n.fault != nil && n.fault.Alter != nil {
+		n.fault.Alter(f.now, &p.mad)
+	}
 	from := p.dlid
 	if from == ib.LIDPermissive {
 		from = n.agent.Port(n.endPort(p.port)).LID
@@ -228,10 +244,14 @@ func orPermissive(lid ib.LID) ib.LID {
 }
 
 // deliver puts a packet into the inbox of the manager at its port.
-func (f *Fabric) deliver(p *packet) {
+func (f *Fabric) deliver(p *carried) {
 	n := &f.nodes[p.node]
 	a := f.ports[n.first+int32(n.endPort(p.port))].attached
 	switch {
+	case a == nil && n.data != nil && f.deliverToDevice(p, p.node, n.endPort(p.port)):
+		f.counts.Delivered++
+		f.trace(p, SeenByManager, NotDiscarded)
+		f.pool.put(p)
 	case a == nil:
 		f.discard(p, DiscardNobody)
 	case a.inbox.count >= MaxInbox:
@@ -244,13 +264,13 @@ func (f *Fabric) deliver(p *packet) {
 	}
 }
 
-func (f *Fabric) discard(p *packet, why Reason) {
+func (f *Fabric) discard(p *carried, why Reason) {
 	f.counts.Discarded[why]++
 	f.trace(p, SeenDiscarded, why)
 	f.pool.put(p)
 }
 
-func (f *Fabric) trace(p *packet, what Seen, why Reason) {
+func (f *Fabric) trace(p *carried, what Seen, why Reason) {
 	if f.config.Trace != nil {
 		f.config.Trace(Sighting{
 			At: f.now, What: what, Node: f.nodes[p.node].source.GUID, Port: p.port,

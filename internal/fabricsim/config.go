@@ -41,6 +41,11 @@ type Config struct {
 	// Loss is the probability, 0 to 1, that a packet is lost on its way, be it
 	// a request, an answer or a trap. Packets that cross no link are not.
 	Loss float64
+	// WireTime lets a data packet keep a link busy for as long as its octets
+	// take at the link's rate, and arrive that much later.
+	WireTime bool
+	// DataTrace, when set, is told of every data packet, wherever it gets to.
+	DataTrace func(DataSighting)
 	// Profile, when set, changes what a device is capable of from the default
 	// profile in c; it must do the same each time it is called for a node.
 	Profile func(n *netlist.Node, c *sma.Config)
@@ -59,6 +64,7 @@ func DefaultConfig() Config {
 		HopDelay:   300 * time.Nanosecond,
 		AgentDelay: 10 * time.Microsecond,
 		Jitter:     5 * time.Microsecond,
+		WireTime:   true,
 	}
 }
 
@@ -143,4 +149,7 @@ type Fault struct {
 	// Drop, when set, is asked about every packet that arrives at the node,
 	// by the port that it arrives at; true loses it.
 	Drop func(now time.Duration, in ib.PortNum, m *[mad.Size]byte) bool
+	// Alter, when set, changes the answers of the agent before they leave: a
+	// node that lies.
+	Alter func(now time.Duration, m *[mad.Size]byte)
 }

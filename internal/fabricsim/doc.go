@@ -9,6 +9,9 @@
 //	NextEvent, Step, AdvanceTo   time, which moves only here
 //	Link, Unlink, PowerOff, PowerOn, SetFault, At   what befalls a fabric
 //	Received, Counts, Config.Trace   what happened, for tests and captures
+//	Device, Inject               data packets: end nodes, and hosts that obey nobody
+//	DataCounts, DataInFlight, DataWaiting, Counters, Config.DataTrace   what became of them
+//	SetLinkFault, Flap, Swap, Withhold, SetSpoiling   what befalls them
 //
 // # Carrying
 //
@@ -31,6 +34,36 @@
 // that one end takes down goes down at the other end in the same instant.
 // Switches whose links change by themselves set PortStateChange and send trap
 // 128; which transitions are legal is the agent's affair.
+//
+// # Data packets
+//
+// Device gives the end node of a node (package endpoint). Its queue pairs' packets
+// travel as octets, LRH to VCRC: over each link with its VCRC, checked on arrival
+// and computed anew where the lane changes; through switches and routers by the
+// verdicts of package relay; and queued at each exit by package egress, which has
+// the lanes, the arbitration, the credits and the lifetimes. The ICRC is the
+// receiver's affair. The VCRC of octets that nobody has touched since it was
+// computed or checked is known to be right and is not computed again.
+//
+// What an end node refuses for its P_Key or Q_Key is told to its agent, which
+// counts and sends traps 257 and 258; what the port of a switch refuses on
+// arrival, 259. What an exit refuses is counted by the performance counters
+// alone. What a manager writes reaches the consumer as events.
+//
+// QP0 packets of a Device are carried like all other subnet management, without
+// their packet headers, and come to its QP0 when no manager is attached to its
+// port. Performance management at QP1 is answered by the node itself.
+//
+// Each port has room for InputBlocks of each data lane. A packet fills its room
+// until it begins to leave, or ends, and the sender waits for room; credits come
+// back at once. No packet is lost for want of them, but one may be too old. When
+// a link goes down all that is on it or waits for it is lost, and both ends begin
+// with all their room. When NextEvent finds nothing more, only packets that wait
+// for credits that nobody will give, at exits without a time limit, are left.
+//
+// A router passes on what has a GRH for a subnet that it has a port in, by the
+// GUID in DGID; what its own port would ask the subnet's administration, it
+// knows. DataTrace tells of each packet at each place, with a Fate.
 //
 // # Time and chance
 //

@@ -28,6 +28,9 @@ type Fabric struct {
 	pending int      // of them, not yet happened
 	smp     mad.SMP  // of the packet that an agent is looking at
 	settled []int32  // ports whose agent moved its link; see settle
+	data    dataPool
+	fates   DataCounts
+	byPort  map[ib.PortGUID]int32 // end ports, made when a router first asks
 
 	received map[Received]uint64
 	counts   Counts
@@ -38,6 +41,7 @@ type node struct {
 	agent    *sma.Agent
 	source   *netlist.Node
 	fault    *Fault        // nil for none
+	data     *nodeData     // nil until data packets come into it
 	timer    time.Duration // of the agent's next timer event, noTimer for none
 	first    int32         // index of port 0 in Fabric.ports
 	last     ib.PortNum    // highest port number
@@ -50,8 +54,9 @@ const noTimer time.Duration = -1
 // port is one end of a cable, or of none.
 type port struct {
 	attached *Attachment
-	node     int32 // that the port belongs to
-	peer     int32 // index of the port at the other end, none without a cable
+	data     *portData // nil until data packets come into it
+	node     int32     // that the port belongs to
+	peer     int32     // index of the port at the other end, none without a cable
 	num      ib.PortNum
 	up       bool // both ends are physically up
 }
@@ -197,6 +202,8 @@ func (f *Fabric) step(limit time.Duration) bool {
 		f.train(e.subject)
 	case kindCall:
 		f.call(e.subject)
+	default:
+		f.dataEvent(e)
 	}
 	return true
 }

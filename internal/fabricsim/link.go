@@ -70,6 +70,9 @@ func (f *Fabric) PowerOff(g ib.NodeGUID) error {
 		return fmt.Errorf("power off: node %v is off already", g)
 	}
 	n.off = true
+	if n.data != nil {
+		n.data.device, n.data.timer = nil, noTimer
+	}
 	for i := n.first; i <= n.first+int32(n.last); i++ {
 		f.lose(i)
 		if a := f.ports[i].attached; a != nil {
@@ -127,8 +130,11 @@ func (f *Fabric) train(i int32) {
 		return
 	}
 	at.up, peer.up = true, true
+	other := at.peer
 	f.follows(at.node, n.agent.LinkUp(f.now, at.num, link))
 	f.follows(peer.node, m.agent.LinkUp(f.now, peer.num, link))
+	f.configure(i)
+	f.configure(other)
 }
 
 // trainLater lets the link at a port train after the time that this takes.
@@ -149,6 +155,8 @@ func (f *Fabric) lose(i int32) {
 	}
 	peer := &f.ports[at.peer]
 	at.up, peer.up = false, false
+	f.linkLost(i)
+	f.linkLost(at.peer)
 	for _, end := range []*port{at, peer} {
 		if n := &f.nodes[end.node]; !n.off {
 			f.follows(end.node, n.agent.LinkDown(f.now, end.num))
@@ -164,6 +172,10 @@ func (f *Fabric) follows(at int32, effects []sma.Effect) {
 		switch e.Kind {
 		case sma.TrapSent:
 			f.sendTrap(at, e.Port, e.Trap)
+		case sma.PKeysChanged, sma.StateChanged, sma.Reregister:
+			if n.data != nil && n.data.device != nil {
+				f.announce(at, &e)
+			}
 		case sma.LinkMoved:
 			f.settled = append(f.settled, n.first+int32(e.Port))
 		}

@@ -7,11 +7,11 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// packet is one packet under way, or waiting to be received.
-type packet struct {
+// carried is one packet under way, or waiting to be received.
+type carried struct {
 	mad        [mad.Size]byte
 	at         time.Duration // when it was delivered
-	next       *packet       // in an inbox
+	next       *carried      // in an inbox
 	index      int32         // of itself
 	node       int32         // where it is, or is about to arrive
 	slid, dlid ib.LID
@@ -21,28 +21,28 @@ type packet struct {
 }
 
 // isDirected reports the class of a packet; all are of one of two classes.
-func (p *packet) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
+func (p *carried) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
 
 // pool holds the packets. They come in slabs and never move, and are used
 // again when they are done with.
 type pool struct {
-	slabs [][]packet
+	slabs [][]carried
 	free  []int32
 }
 
 const slabSize = 256 // packets; a power of two
 
-func (l *pool) get(index int32) *packet { return &l.slabs[index/slabSize][index%slabSize] }
+func (l *pool) get(index int32) *carried { return &l.slabs[index/slabSize][index%slabSize] }
 
 // take returns a packet whose octets are those of its last use, nil when there
 // are MaxPackets already.
-func (l *pool) take() *packet {
+func (l *pool) take() *carried {
 	if len(l.free) == 0 {
 		first := len(l.slabs) * slabSize
 		if first >= MaxPackets {
 			return nil
 		}
-		slab := make([]packet, slabSize)
+		slab := make([]carried, slabSize)
 		for i := slabSize - 1; i >= 0; i-- {
 			slab[i].index = int32(first + i)
 			l.free = append(l.free, slab[i].index)
@@ -55,7 +55,7 @@ func (l *pool) take() *packet {
 	return p
 }
 
-func (l *pool) put(p *packet) { l.free = append(l.free, p.index) }
+func (l *pool) put(p *carried) { l.free = append(l.free, p.index) }
 
 // inFlight is the number of packets taken and not put back.
 func (l *pool) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }

@@ -11,6 +11,11 @@ const (
 	kindTimer              // an agent's own deadline
 	kindTrain              // a port looks for a peer to train with
 	kindCall               // a function of the caller's
+
+	kindDataArrive // a data packet is at a port
+	kindSend       // a port may send its next data packet
+	kindAge        // data packets that wait at a port may be too old
+	kindDevice     // an end node's retry timers
 )
 
 // event is one entry of the queue. What subject means depends on the kind: a
@@ -34,6 +39,8 @@ type lane uint8
 const (
 	laneHop   lane = iota // one link ahead
 	laneServe             // one agent delay ahead
+	laneData              // a link and a packet's length ahead
+	laneSend              // a packet's length ahead
 	laneCount
 
 	noLane = laneCount // straight to the heap

@@ -89,10 +89,10 @@ func (h *Headers) Offence() smp.BadKeyDetails {
 
 // Shift gives a sealed packet another lane. The VCRC is computed anew only when
 // the lane is another.
-func (h *Headers) Shift(vl ib.VL) {
-	if h.LRH.VL() != vl {
-		h.LRH.SetVL(vl)
-		packet.SealVCRC(h.octets)
+func Shift(octets []byte, vl ib.VL) {
+	if h := (*packet.LRH)(octets); h.VL() != vl {
+		h.SetVL(vl)
+		packet.SealVCRC(octets)
 	}
 }
 

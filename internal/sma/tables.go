@@ -33,6 +33,19 @@ func (a *Agent) serveGUIDInfo(r request) mad.Status {
 	return done(block.Encode(&r.Data))
 }
 
+// GUID is entry i of the GUID table of end port n, 0 where the manager has
+// assigned none; ok is false past the end of the table.
+func (a *Agent) GUID(n ib.PortNum, i int) (guid uint64, ok bool) {
+	p := a.port(n)
+	switch {
+	case p == nil || !p.kind.isEnd() || i < 0 || i >= int(p.info.GUIDCap):
+		return 0, false
+	case i == 0:
+		return uint64(p.guid), true
+	}
+	return at(p.guids, i), true
+}
+
 // put writes an entry of a table that is kept only as far as it was written.
 // Zeros behind its end are not kept.
 func put[T comparable](table []T, index int, value T) []T {

@@ -1,0 +1,37 @@
+package fabricsim_test
+
+import (
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+)
+
+// A datagram goes from host to host through a switch, if every key fits.
+func TestDatagram(t *testing.T) {
+	b := newBench(t, chain(t, 1), fabricsim.DefaultConfig())
+	from, to := b.qp(hostGUID(1), 0, 7, 0), b.qp(hostGUID(2), 0, 7, 8)
+	b.datagram(from, to, 3, 7, 100)
+	b.idle()
+	if n := b.arrived(to); n != 1 {
+		t.Fatalf("%d arrived; %s", n, b.fates())
+	}
+	b.keys(switchGUID(1), 1, 0x8001)
+	b.change(switchGUID(1), 1, func(p *smp.PortInfo) { p.PartitionEnforcementInbound = true })
+	b.datagram(from, to, 3, 7, 100)
+	b.idle()
+	if n := b.arrived(to); n != 0 || len(b.dropped) != 1 || b.dropped[0].Fate != fabricsim.FateEntryPKey {
+		t.Fatalf("%d arrived; %s", n, b.fates())
+	}
+	if n := b.Agent(switchGUID(1)).Port(1).PKeyViolations; n != 1 {
+		t.Errorf("PKeyViolations %d, want 1", n)
+	}
+	b.keys(switchGUID(1), 1, 0x8001, 0xFFFF)
+	b.datagram(from, to, 3, 7, 100)
+	b.idle()
+	if n := b.arrived(to); n != 1 {
+		t.Fatalf("%d arrived; %s", n, b.fates())
+	}
+	_ = ib.PKeyDefaultFull
+}
