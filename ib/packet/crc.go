@@ -84,10 +84,6 @@ func SealVCRC(packet []byte) {
 	}
 }
 
-// crcOfOnes is the state of the ICRC after the eight octets of ones that stand
-// for the LRH of a global packet.
-const crcOfOnes uint32 = 0xDEBB_20E3
-
 // icrc is the CRC-32 of Ethernet over b, with the fields that change on the
 // way replaced by ones: the lane in the LRH and octet 4 of the BTH; with a GRH
 // the whole LRH and TClass, FlowLabel and HopLmt too.
@@ -96,44 +92,73 @@ func icrc(b []byte) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	var crc uint32
+	word := binary.LittleEndian.Uint64
+	crc := ^uint32(0)
 	bth := LRHSize
 	switch h.LNH() {
 	case LNHLocal:
 		if len(b) < bth+BTHSize {
 			return 0, shortError(b, "LRH and BTH", bth+BTHSize)
 		}
-		crc = ^crcOctet(^uint32(0), b[0]|0xF0)
-		crc = crc32.Update(crc, crc32.IEEETable, b[1:bth+bthVariant])
+		crc = crcWord(crc, word(b)|onesOfLRH)
 	case LNHGlobal:
 		bth += GRHSize
 		if len(b) < bth+BTHSize {
 			return 0, shortError(b, "LRH, GRH and BTH", bth+BTHSize)
 		}
-		crc = ^crcOfGRH((*GRH)(b[LRHSize:]))
-		crc = crc32.Update(crc, crc32.IEEETable, b[LRHSize+8:bth+bthVariant])
+		crc = crcWord(crc, ^uint64(0))
+		crc = crcWord(crc, word(b[LRHSize:])|onesOfGRH)
+		for at := LRHSize + 8; at < bth; at += 8 {
+			crc = crcWord(crc, word(b[at:]))
+		}
 	default:
 		return 0, ErrNoICRC
 	}
-	crc = ^crcOctet(^crc, 0xFF)
-	return crc32.Update(crc, crc32.IEEETable, b[bth+bthVariant+1:]), nil
+	crc = crcWord(crc, word(b[bth:])|onesOfBTH)
+	rest := b[bth+8:]
+	if len(rest) >= crcLong {
+		return crc32.Update(^crc, crc32.IEEETable, rest), nil
+	}
+	for ; len(rest) >= 8; rest = rest[8:] {
+		crc = crcWord(crc, word(rest))
+	}
+	for _, x := range rest {
+		crc = crc32.IEEETable[byte(crc)^x] ^ crc>>8
+	}
+	return ^crc, nil
 }
 
-// crcOfGRH is the state after the LRH and the first 8 octets of the GRH.
-func crcOfGRH(h *GRH) uint32 {
-	crc := crcOctet(crcOfOnes, h[0]|0x0F)
-	for range 3 { // rest of TClass, FlowLabel
-		crc = crcOctet(crc, 0xFF)
-	}
-	for _, x := range h[4:7] { // PayLen, NxtHdr
-		crc = crcOctet(crc, x)
-	}
-	return crcOctet(crc, 0xFF) // HopLmt
-}
+// Fields of the first octets of headers that change on the way, as words whose
+// first octet is the lowest.
+const (
+	onesOfLRH uint64 = 0xF0                  // VL
+	onesOfGRH uint64 = 0xFF00_0000_FFFF_FF0F // TClass, FlowLabel, HopLmt
+	onesOfBTH uint64 = 0xFF << 32            // FECN, BECN and what is reserved beside them
+)
 
-// crcOctet feeds one octet. The masked octets go this way because a buffer
-// handed to crc32.Update would be allocated for each packet.
-func crcOctet(crc uint32, x byte) uint32 { return crc32.IEEETable[byte(crc)^x] ^ crc>>8 }
+// crcLong is from how many octets on hash/crc32 is faster: it has the means of
+// the processor, but for short slices it goes octet by octet.
+const crcLong = 96
+
+// crcTables[k][x] is the effect of octet x followed by k octets of zero.
+var crcTables = func() (tables [8][256]uint32) {
+	tables[0] = *crc32.IEEETable
+	for k := 1; k < 8; k++ {
+		for x := range 256 {
+			crc := tables[k-1][x]
+			tables[k][x] = crc>>8 ^ tables[0][byte(crc)]
+		}
+	}
+	return tables
+}()
+
+// crcWord feeds eight octets, the first the lowest.
+func crcWord(crc uint32, w uint64) uint32 {
+	t := &crcTables
+	w ^= uint64(crc)
+	return t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
+		t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+}
 
 func shortError(b []byte, what string, want int) error {
 	return fmt.Errorf("packet: %d octets, %s alone have %d", len(b), what, want)
@@ -168,11 +193,10 @@ var vcrcTables = func() (tables [8][256]uint16) {
 func vcrc(b []byte) uint16 {
 	t := &vcrcTables
 	crc := ^uint16(0)
-	for len(b) >= 8 {
-		crc ^= binary.LittleEndian.Uint16(b)
-		crc = t[7][byte(crc)] ^ t[6][crc>>8] ^ t[5][b[2]] ^ t[4][b[3]] ^
-			t[3][b[4]] ^ t[2][b[5]] ^ t[1][b[6]] ^ t[0][b[7]]
-		b = b[8:]
+	for ; len(b) >= 8; b = b[8:] {
+		w := binary.LittleEndian.Uint64(b) ^ uint64(crc)
+		crc = t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
+			t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
 	}
 	for _, x := range b {
 		crc = crc>>8 ^ t[0][byte(crc)^x]

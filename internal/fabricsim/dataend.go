@@ -353,9 +353,11 @@ func (f *Fabric) countRefusal(d *datum, at int32, num ib.PortNum, why endpoint.R
 // QP1 whoever else does. It reports false for all else, and for what QP1 would
 // refuse, so that the end node refuses it.
 func (f *Fabric) perform(d *datum, at int32, num ib.PortNum) bool {
+	if h, _ := relay.Read(d.octets); h.BTH == nil || h.BTH.DestQP() != ib.QP1 {
+		return false // most packets
+	}
 	v, err := packet.Parse(d.octets)
-	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size ||
-		mad.Class(v.Payload[offClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[offMethod]).IsResponse() ||
+	if err != nil || v.DETH == nil || len(v.Payload) != mad.Size || mad.Class(v.Payload[offClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[offMethod]).IsResponse() ||
 		v.BTH.OpCode() != packet.MakeOpCode(packet.UD, packet.SendOnly) || v.LRH.DLID().IsMulticast() ||
 		v.DETH.QKey() != ib.QKeyGSI || v.GRH != nil && !f.ownsGID(at, num, v.GRH.DGID()) {
 		return false

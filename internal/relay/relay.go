@@ -11,20 +11,20 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Pass         Verdict = iota
-	Malformed            // lengths or versions
-	EntryState           // the port of arrival is neither Armed nor Active
-	EntryLane            // a lane that the port of arrival does not have
-	EntryRaw             // raw filter of the port of arrival
-	EntryPKey            // P_Key not in the table of the port of arrival
-	NoRoute              // no exit in the forwarding table
-	Loop                 // the exit is the port of arrival
-	ExitState            // the exit is not Active
-	ExitRaw              // raw filter of the exit
-	ExitPKey             // P_Key not in the table of the exit
-	ExitLane             // the service level has no lane at the exit
-	TooLong              // payload above NeighborMTU of the exit
-	HopLimit             // a router may not pass it on
+	Pass       Verdict = iota
+	Malformed          // lengths or versions
+	EntryState         // the port of arrival is neither Armed nor Active
+	EntryLane          // a lane that the port of arrival does not have
+	EntryRaw           // raw filter of the port of arrival
+	EntryPKey          // P_Key not in the table of the port of arrival
+	NoRoute            // no exit in the forwarding table
+	Loop               // the exit is the port of arrival
+	ExitState          // the exit is not Active
+	ExitRaw            // raw filter of the exit
+	ExitPKey           // P_Key not in the table of the exit
+	ExitLane           // the service level has no lane at the exit
+	TooLong            // payload above NeighborMTU of the exit
+	HopLimit           // a router may not pass it on
 	verdictCount
 )
 
