@@ -264,8 +264,9 @@ func (f *Fabric) transmit(i int32, d *datum, vl ib.VL) {
 		relay.Spoil(d.octets)
 		d.spoiled, d.sound = false, false
 	}
-	d.vl, d.blocks, d.epoch, d.port = vl, blocksOf(len(d.octets)), p.epoch, at.peer
-	d.held = vl < egress.DataLanes && !d.raw
+	// The epoch is that of the end that keeps the room.
+	d.vl, d.blocks, d.epoch, d.port = vl, blocksOf(len(d.octets)), f.dataAt(at.peer).epoch, at.peer
+	d.held = vl < egress.DataLanes
 	wire := p.perOctet * time.Duration(len(d.octets)) / 1000
 	p.busy = f.now + wire
 	if f.lostOnWire(i, d) {
