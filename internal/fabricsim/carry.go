@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/directed"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
@@ -13,8 +14,8 @@ import (
 // router that it is to leave by, and 0 on a switch.
 func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
 	p.node, p.port, p.crossed = at, in, 0
-	if p.isDirected() && !startsByLID(&p.mad) {
-		f.follow(p, standing{origin: true})
+	if p.isDirected() && !directed.StartsByLID(&p.mad) {
+		f.follow(p, directed.Standing{Origin: true})
 		return
 	}
 	f.relay(p, true)
@@ -31,7 +32,7 @@ func (f *Fabric) arrive(p *carried) {
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
 	case p.isDirected():
-		f.follow(p, standing{})
+		f.follow(p, directed.Standing{})
 	default:
 		f.take(p)
 	}
@@ -39,25 +40,25 @@ func (f *Fabric) arrive(p *carried) {
 
 // follow does with a directed-route packet what its route says. Of at, only
 // origin and byLID are set.
-func (f *Fabric) follow(p *carried, at standing) {
+func (f *Fabric) follow(p *carried, at directed.Standing) {
 	n := &f.nodes[p.node]
-	at.isSwitch, at.ports, at.in = n.isSwitch, n.last, p.port
-	d := direct(&p.mad, at)
-	switch d.action {
-	case leave:
-		if at.byLID {
+	at.IsSwitch, at.Ports, at.In = n.isSwitch, n.last, p.port
+	d := directed.Direct(&p.mad, at)
+	switch d.Action {
+	case directed.Leave:
+		if at.ByLID {
 			p.dlid = ib.LIDPermissive
 		}
-		f.depart(p, d.port)
-	case take:
+		f.depart(p, d.Port)
+	case directed.Take:
 		f.take(p)
-	case takeByManager:
+	case directed.TakeByManager:
 		f.deliver(p)
-	case routeByLID:
+	case directed.RouteByLID:
 		// The hop pointer has moved, so that a packet that comes back here in
 		// relay, being for this very node, ends.
 		end := n.endPort(p.port)
-		p.slid, p.dlid = n.agent.Port(end).LID, d.lid
+		p.slid, p.dlid = n.agent.Port(end).LID, d.LID
 		p.port = end
 		f.relay(p, true)
 	default:
@@ -105,7 +106,7 @@ func (f *Fabric) forward(p *carried, origin bool) {
 // reach ends the LID-routed part of a packet's way.
 func (f *Fabric) reach(p *carried) {
 	if p.isDirected() {
-		f.follow(p, standing{byLID: true})
+		f.follow(p, directed.Standing{ByLID: true})
 		return
 	}
 	f.take(p)
@@ -147,7 +148,7 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 	f.trace(p, SeenLeaving, NotDiscarded)
 	peer := &f.ports[at.peer]
 	p.node, p.port = peer.node, peer.num
-	f.queue.push(laneHop, f.now+delay, kindArrive, p.index)
+	f.queue.Push(laneHop, f.now+delay, kindArrive, p.index)
 }
 
 // take gives a packet at the end of its way to the manager if it is an answer,
@@ -164,7 +165,7 @@ func (f *Fabric) take(p *carried) {
 	if f.config.Jitter > 0 {
 		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
 	}
-	f.queue.push(laneServe, f.now+delay, kindServe, p.index)
+	f.queue.Push(laneServe, f.now+delay, kindServe, p.index)
 }
 
 // serve lets the agent act on a packet.
@@ -225,7 +226,7 @@ func (f *Fabric) answer(p *carried) {
 	p.slid, p.dlid = orPermissive(from), p.slid
 	in := p.port
 	if p.isDirected() {
-		if !startsByLID(&p.mad) {
+		if !directed.StartsByLID(&p.mad) {
 			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
 		}
 		in = n.endPort(in)

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/relay"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
@@ -404,18 +405,18 @@ func (f *Fabric) armDevice(at int32) {
 		return
 	}
 	data.timer = max(due, f.now)
-	f.queue.push(noLane, data.timer, kindDevice, at)
+	f.queue.Push(timeline.NoLane, data.timer, kindDevice, at)
 }
 
 // deviceTimer lets an end node do what is due.
-func (f *Fabric) deviceTimer(e event) {
-	data := f.nodes[e.subject].data
-	if data == nil || data.device == nil || data.timer != e.at {
+func (f *Fabric) deviceTimer(e timeline.Event) {
+	data := f.nodes[e.Subject].data
+	if data == nil || data.device == nil || data.timer != e.At {
 		return
 	}
 	data.timer = noTimer
 	data.device.Expire(f.now)
-	f.armDevice(e.subject)
+	f.armDevice(e.Subject)
 }
 
 // launchSMP carries on a packet of lane 15 as a subnet-management packet.

@@ -7,24 +7,25 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/egress"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/relay"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // dataEvent lets happen what concerns data packets.
-func (f *Fabric) dataEvent(e event) {
-	switch e.kind {
+func (f *Fabric) dataEvent(e timeline.Event) {
+	switch e.Kind {
 	case kindDataArrive:
-		f.arriveData(f.data.get(e.subject))
+		f.arriveData(f.data.get(e.Subject))
 	case kindSend:
-		if p := f.ports[e.subject].data; p.sendAt == e.at {
+		if p := f.ports[e.Subject].data; p.sendAt == e.At {
 			p.sendAt = noTimer
-			f.send(e.subject)
+			f.send(e.Subject)
 		}
 	case kindAge:
-		if p := f.ports[e.subject].data; p.ageAt == e.at {
+		if p := f.ports[e.Subject].data; p.ageAt == e.At {
 			p.ageAt = noTimer
-			f.age(e.subject)
+			f.age(e.Subject)
 		}
 	case kindDevice:
 		f.deviceTimer(e)
@@ -222,7 +223,7 @@ func (f *Fabric) sendAt(i int32, at time.Duration) {
 		return
 	}
 	p.sendAt = at
-	f.queue.push(laneSend, at, kindSend, i)
+	f.queue.Push(laneSend, at, kindSend, i)
 }
 
 // armAge makes sure of an event when something that waits at port i is too old.
@@ -239,7 +240,7 @@ func (f *Fabric) armAge(i int32) {
 		return
 	}
 	p.ageAt = due
-	f.queue.push(noLane, due, kindAge, i)
+	f.queue.Push(timeline.NoLane, due, kindAge, i)
 }
 
 // age drops what waits at port i and is too old.
@@ -281,7 +282,7 @@ func (f *Fabric) transmit(i int32, d *datum, vl ib.VL) {
 		f.flip(p, d)
 	}
 	d.firstBit = f.now + delay
-	f.queue.push(laneData, f.now+delay+wire, kindDataArrive, d.index)
+	f.queue.Push(laneData, f.now+delay+wire, kindDataArrive, d.index)
 }
 
 // lostOnWire decides by chance whether a packet that leaves by port i gets lost.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
@@ -18,7 +19,7 @@ import (
 type Fabric struct {
 	config  Config
 	now     time.Duration
-	queue   queue
+	queue   timeline.Queue
 	random  *rand.Rand
 	nodes   []node
 	ports   []port // of all nodes
@@ -167,8 +168,8 @@ func (f *Fabric) Now() time.Duration { return f.now }
 
 // NextEvent is when the next thing happens by itself; false for never.
 func (f *Fabric) NextEvent() (time.Duration, bool) {
-	if first, _ := f.queue.head(); first != nil {
-		return first.at, true
+	if first, _ := f.queue.Head(); first != nil {
+		return first.At, true
 	}
 	return 0, false
 }
@@ -186,22 +187,22 @@ func (f *Fabric) AdvanceTo(t time.Duration) {
 }
 
 func (f *Fabric) step(limit time.Duration) bool {
-	e, ok := f.queue.pop(limit)
+	e, ok := f.queue.Pop(limit)
 	if !ok {
 		return false
 	}
-	f.now = e.at
-	switch e.kind {
+	f.now = e.At
+	switch e.Kind {
 	case kindArrive:
-		f.arrive(f.pool.get(e.subject))
+		f.arrive(f.pool.get(e.Subject))
 	case kindServe:
-		f.serve(f.pool.get(e.subject))
+		f.serve(f.pool.get(e.Subject))
 	case kindTimer:
 		f.timer(e)
 	case kindTrain:
-		f.train(e.subject)
+		f.train(e.Subject)
 	case kindCall:
-		f.call(e.subject)
+		f.call(e.Subject)
 	default:
 		f.dataEvent(e)
 	}
@@ -213,7 +214,7 @@ func (f *Fabric) step(limit time.Duration) bool {
 func (f *Fabric) At(t time.Duration, call func()) {
 	f.calls = append(f.calls, call)
 	f.pending++
-	f.queue.push(noLane, max(t, f.now), kindCall, int32(len(f.calls)-1))
+	f.queue.Push(timeline.NoLane, max(t, f.now), kindCall, int32(len(f.calls)-1))
 }
 
 func (f *Fabric) call(i int32) {

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
@@ -143,7 +144,7 @@ func (f *Fabric) trainLater(i int32) {
 		f.train(i)
 		return
 	}
-	f.queue.push(noLane, f.now+f.config.TrainDelay, kindTrain, i)
+	f.queue.Push(timeline.NoLane, f.now+f.config.TrainDelay, kindTrain, i)
 }
 
 // lose takes down the link at a port, if it is up, and tells both agents. One
@@ -198,18 +199,18 @@ func (f *Fabric) arm(at int32) {
 		return
 	}
 	n.timer = max(due, f.now+1) // an agent that is never content does not stop time
-	f.queue.push(noLane, n.timer, kindTimer, at)
+	f.queue.Push(timeline.NoLane, n.timer, kindTimer, at)
 }
 
 // timer lets an agent do what is due. Events that another has overtaken find a
 // different time in the node.
-func (f *Fabric) timer(e event) {
-	n := &f.nodes[e.subject]
-	if n.off || n.timer != e.at {
+func (f *Fabric) timer(e timeline.Event) {
+	n := &f.nodes[e.Subject]
+	if n.off || n.timer != e.At {
 		return
 	}
 	n.timer = noTimer
-	f.follows(e.subject, n.agent.Expire(f.now))
+	f.follows(e.Subject, n.agent.Expire(f.now))
 }
 
 func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {

@@ -1,4 +1,4 @@
-package fabricsim
+package timeline
 
 import (
 	"cmp"
@@ -14,33 +14,33 @@ func TestQueueOrder(t *testing.T) {
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 0))
 	for round := range 200 {
-		var q queue
-		var want, got []event
+		var q Queue
+		var want, got []Event
 		now := time.Duration(0)
 		for range 300 {
 			if r.IntN(3) > 0 || len(want) == len(got) {
 				at := now + time.Duration(r.IntN(20))
-				l := lane(r.IntN(int(laneCount)))
-				want = append(want, event{at: at, order: q.next})
-				q.push(l, at, kindArrive, 0)
+				l := Lane(r.IntN(Lanes))
+				want = append(want, Event{At: at, order: q.next})
+				q.Push(l, at, 0, 0)
 				continue
 			}
-			e, ok := q.pop(1 << 40)
+			e, ok := q.Pop(1 << 40)
 			if !ok {
 				t.Fatalf("seed %d round %d: queue empty, %d events are missing", seed, round, len(want)-len(got))
 			}
-			now = e.at
-			got = append(got, event{at: e.at, order: e.order})
+			now = e.At
+			got = append(got, Event{At: e.At, order: e.order})
 		}
 		for {
-			e, ok := q.pop(1 << 40)
+			e, ok := q.Pop(1 << 40)
 			if !ok {
 				break
 			}
-			got = append(got, event{at: e.at, order: e.order})
+			got = append(got, Event{At: e.At, order: e.order})
 		}
-		slices.SortFunc(want, func(a, b event) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
+		slices.SortFunc(want, func(a, b Event) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order))
 		})
 		// Events pushed after an earlier pop never lie before it, so that the
 		// order of the pops is the order of all.
@@ -51,15 +51,15 @@ func TestQueueOrder(t *testing.T) {
 }
 
 func TestQueueLimit(t *testing.T) {
-	var q queue
-	q.push(laneHop, 5, kindArrive, 0)
-	if _, ok := q.pop(4); ok {
+	var q Queue
+	q.Push(0, 5, 0, 0)
+	if _, ok := q.Pop(4); ok {
 		t.Error("an event at 5 came out with limit 4")
 	}
-	if _, ok := q.pop(5); !ok {
+	if _, ok := q.Pop(5); !ok {
 		t.Error("an event at 5 did not come out with limit 5")
 	}
-	if first, _ := q.head(); first != nil {
+	if first, _ := q.Head(); first != nil {
 		t.Errorf("head of an empty queue is %v", first)
 	}
 }

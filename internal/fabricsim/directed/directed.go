@@ -1,4 +1,4 @@
-package fabricsim
+package directed
 
 import (
 	"encoding/binary"
@@ -24,43 +24,43 @@ const (
 	directionBit = 0x80
 )
 
-// action is what a node does with a packet.
-type action uint8
+// Action is what a node does with a packet.
+type Action uint8
 
 const (
-	discard action = iota
-	leave          // by one of the node's external ports
-	take           // by the node's agent, or by a manager, as the method says
-	takeByManager
-	routeByLID // on, or from here on, as an ordinary packet
+	Discard Action = iota
+	Leave          // by one of the node's external ports
+	Take           // by the node's agent, or by a manager, as the method says
+	TakeByManager
+	RouteByLID // on, or from here on, as an ordinary packet
 )
 
-// standing is where a directed-route packet stands when a node looks at it.
-type standing struct {
-	isSwitch bool
-	ports    ib.PortNum // the node's highest port number
+// Standing is where a directed-route packet stands when a node looks at it.
+type Standing struct {
+	IsSwitch bool
+	Ports    ib.PortNum // the node's highest port number
 	// in is the port that the packet came in by. At its originator it is the
 	// port that it is to leave by, 0 on a switch, which may use any.
-	in ib.PortNum
+	In ib.PortNum
 	// origin tells that the packet starts here.
-	origin bool
+	Origin bool
 	// byLID tells that a LID-routed part of its way ends here.
-	byLID bool
+	ByLID bool
 }
 
-// decision is an action with what it needs.
-type decision struct {
-	action action
-	port   ib.PortNum // for leave
-	lid    ib.LID     // for routeByLID
+// Decision is an action with what it needs.
+type Decision struct {
+	Action Action
+	Port   ib.PortNum // for Leave
+	LID    ib.LID     // for RouteByLID
 }
 
-// direct applies the directed-route rules of one node to a packet of class
+// Direct applies the directed-route rules of one node to a packet of class
 // 0x81 and writes the hop pointer and the return path as they say (IBA 14.2.2;
 // the clauses are those of the outgoing and the returning packet in turn).
-func direct(m *[mad.Size]byte, at standing) decision {
+func Direct(m *[mad.Size]byte, at Standing) Decision {
 	if m[offHopCount] > mad.MaxHops {
-		return decision{}
+		return Decision{}
 	}
 	if m[offDirection]&directionBit != 0 {
 		return returning(m, at)
@@ -68,89 +68,89 @@ func direct(m *[mad.Size]byte, at standing) decision {
 	return outgoing(m, at)
 }
 
-func outgoing(m *[mad.Size]byte, at standing) decision {
+func outgoing(m *[mad.Size]byte, at Standing) Decision {
 	count, pointer := m[offHopCount], m[offHopPointer]
 	switch {
 	case count != 0 && pointer == 0:
 		// The first step is the originator's, or that of the switch where a
 		// LID-routed part ends; from a wire of the directed part it is wrong.
-		if !at.origin && !(at.byLID && at.isSwitch) {
-			return decision{}
+		if !at.Origin && !(at.ByLID && at.IsSwitch) {
+			return Decision{}
 		}
 		return at.send(m, offInitialPath, 1)
 	case pointer < count:
-		if !at.isSwitch {
-			return decision{}
+		if !at.IsSwitch {
+			return Decision{}
 		}
-		m[offReturnPath+int(pointer)] = byte(at.in)
+		m[offReturnPath+int(pointer)] = byte(at.In)
 		return at.send(m, offInitialPath, pointer+1)
 	case pointer == count:
 		if count != 0 {
-			m[offReturnPath+int(pointer)] = byte(at.in)
+			m[offReturnPath+int(pointer)] = byte(at.In)
 		}
 		m[offHopPointer] = pointer + 1
 		lid := drDLID(m)
 		if lid == ib.LIDPermissive {
-			return decision{action: take}
+			return Decision{Action: Take}
 		}
-		if !at.isSwitch {
-			return decision{}
+		if !at.IsSwitch {
+			return Decision{}
 		}
-		return decision{action: routeByLID, lid: lid}
+		return Decision{Action: RouteByLID, LID: lid}
 	case pointer == count+1:
-		return decision{action: take}
+		return Decision{Action: Take}
 	}
-	return decision{}
+	return Decision{}
 }
 
-func returning(m *[mad.Size]byte, at standing) decision {
+func returning(m *[mad.Size]byte, at Standing) Decision {
 	count, pointer := m[offHopCount], m[offHopPointer]
 	switch {
 	case count != 0 && pointer == count+1:
-		if !at.origin && !(at.byLID && at.isSwitch) {
-			return decision{}
+		if !at.Origin && !(at.ByLID && at.IsSwitch) {
+			return Decision{}
 		}
 		return at.send(m, offReturnPath, pointer-1)
 	case pointer >= 2 && pointer <= count:
-		if !at.isSwitch {
-			return decision{}
+		if !at.IsSwitch {
+			return Decision{}
 		}
 		return at.send(m, offReturnPath, pointer-1)
 	case pointer == 1:
 		m[offHopPointer] = 0
 		lid := drSLID(m)
 		if lid == ib.LIDPermissive {
-			return decision{action: takeByManager}
+			return Decision{Action: TakeByManager}
 		}
-		if !at.isSwitch && !at.origin {
-			return decision{}
+		if !at.IsSwitch && !at.Origin {
+			return Decision{}
 		}
-		return decision{action: routeByLID, lid: lid}
+		return Decision{Action: RouteByLID, LID: lid}
 	case pointer == 0:
-		return decision{action: takeByManager}
+		return Decision{Action: TakeByManager}
 	}
-	return decision{}
+	return Decision{}
 }
 
 // send sets the hop pointer and leaves by the port that the path names there:
 // an external port, and on a CA or router the one port that the packet has to
 // do with.
-func (at standing) send(m *[mad.Size]byte, path int, pointer uint8) decision {
+func (at Standing) send(m *[mad.Size]byte, path int, pointer uint8) Decision {
 	m[offHopPointer] = pointer
 	out := ib.PortNum(m[path+int(pointer)])
-	if out == 0 || out > at.ports || !at.isSwitch && out != at.in {
-		return decision{}
+	if out == 0 || out > at.Ports || !at.IsSwitch && out != at.In {
+		return Decision{}
 	}
-	return decision{action: leave, port: out}
+	return Decision{Action: Leave, Port: out}
 }
 
 func drSLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrSLID:])) }
 
 func drDLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrDLID:])) }
 
-// startsByLID reports whether a directed-route packet begins with a LID-routed
+// StartsByLID reports whether a directed-route packet begins with a LID-routed
 // part, during which its hop pointer stands still.
-func startsByLID(m *[mad.Size]byte) bool {
+func StartsByLID(m *[mad.Size]byte) bool {
 	if m[offDirection]&directionBit != 0 {
 		return drDLID(m) != ib.LIDPermissive
 	}
