@@ -74,7 +74,7 @@ func (a *Attachment) SetIsSM(on bool) {
 func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 	f := a.fabric
 	f.counts.Sent++
-	p := f.pool.take()
+	p := f.newCarried()
 	if p == nil {
 		f.counts.Discarded[DiscardBuffer]++
 		return
@@ -104,7 +104,7 @@ func (a *Attachment) Receive(d *Delivery) bool {
 	}
 	p := a.inbox.pop()
 	d.At, d.SLID, d.MAD = p.at, p.slid, p.mad
-	a.fabric.pool.put(p)
+	a.fabric.pool.put(p.index)
 	return true
 }
 
@@ -113,7 +113,7 @@ func (a *Attachment) Waiting() int { return a.inbox.count }
 
 func (a *Attachment) empty() {
 	for a.inbox.count > 0 {
-		a.fabric.pool.put(a.inbox.pop())
+		a.fabric.pool.put(a.inbox.pop().index)
 	}
 }
 

@@ -196,7 +196,7 @@ func (f *Fabric) serve(p *carried) {
 	case sma.ForManager:
 		f.deliver(p)
 	case sma.Absorbed:
-		f.pool.put(p)
+		f.pool.put(p.index)
 	case sma.BadMKey:
 		f.discard(p, DiscardMKey)
 	default:
@@ -252,7 +252,7 @@ func (f *Fabric) deliver(p *carried) {
 	case a == nil && n.data != nil && f.deliverToDevice(p, p.node, n.endPort(p.port)):
 		f.counts.Delivered++
 		f.trace(p, SeenByManager, NotDiscarded)
-		f.pool.put(p)
+		f.pool.put(p.index)
 	case a == nil:
 		f.discard(p, DiscardNobody)
 	case a.inbox.count >= MaxInbox:
@@ -268,7 +268,7 @@ func (f *Fabric) deliver(p *carried) {
 func (f *Fabric) discard(p *carried, why Reason) {
 	f.counts.Discarded[why]++
 	f.trace(p, SeenDiscarded, why)
-	f.pool.put(p)
+	f.pool.put(p.index)
 }
 
 func (f *Fabric) trace(p *carried, what Seen, why Reason) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/profile"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
@@ -79,64 +79,13 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Entries of the default profile's tables.
-const (
-	defaultLinearFDBCap    = 49152
-	defaultMulticastFDBCap = 4096
-	defaultEnforcementCap  = 64
-	defaultPartitionCap    = 128
-	defaultGUIDCap         = 32
-)
-
-// device is the configuration of a node's agent: the default profile with what
-// the topology says of the node, and what Profile makes of that.
+// device is the configuration of a node's agent.
 func (c *Config) device(n *netlist.Node) sma.Config {
-	d := sma.Config{
-		NodeType:        n.Type,
-		NodeGUID:        n.GUID,
-		SystemImageGUID: n.SystemImageGUID,
-		Description:     n.Description,
-		VendorID:        n.VendorID,
-		DeviceID:        n.DeviceID,
-		PartitionCap:    defaultPartitionCap,
-		Ports:           make([]sma.PortConfig, n.NumPorts()),
-	}
-	if d.Description == "" {
-		d.Description = n.ID
-	}
-	for i := range d.Ports {
-		d.Ports[i] = portConfig(&n.Ports[i+1])
-	}
-	if n.Type == ib.NodeSwitch {
-		d.Switch = &sma.SwitchConfig{
-			Port0:                   portConfig(&n.Ports[0]),
-			EnhancedPort0:           n.EnhancedPort0,
-			LinearFDBCap:            defaultLinearFDBCap,
-			MulticastFDBCap:         defaultMulticastFDBCap,
-			PartitionEnforcementCap: defaultEnforcementCap,
-			InboundEnforcementCap:   true,
-			OutboundEnforcementCap:  true,
-			FilterRawInboundCap:     true,
-			FilterRawOutboundCap:    true,
-			OptimizedSLToVL:         true,
-		}
-	}
+	d := profile.Device(n)
 	if c.Profile != nil {
 		c.Profile(n, &d)
 	}
 	return d
-}
-
-// portConfig is the default profile of a port: eight data lanes, 4096 octets,
-// and the rates that the topology enables.
-func portConfig(p *netlist.Port) sma.PortConfig {
-	c := sma.TypicalPort()
-	c.GUID = p.GUID
-	c.GUIDCap = defaultGUIDCap
-	c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width)
-	c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed)
-	c.LinkSpeedExtSupported = smp.LinkSpeedExt(p.Enabled.ExtSpeed)
-	return c
 }
 
 // Fault is how one node misbehaves.

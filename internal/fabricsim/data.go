@@ -7,6 +7,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/egress"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/endnode"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/profile"
 	"github.com/ibwarden/ibwarden/internal/pma"
 )
 
@@ -36,55 +38,33 @@ type datum struct {
 	spoiled  bool  // refused on the way, and leaves with a wrong VCRC
 }
 
-// hold is the room that several copies of a packet fill together.
-type hold struct{ left int32 }
-
-// dataPool holds the data packets, as pool does the others.
+// dataPool holds the data packets.
 type dataPool struct {
-	slabs [][]datum
-	free  []int32
-	holds []hold
+	pool[datum]
+	holds []int32 // copies that fill one room together
 	spare []int32 // of holds
 	buf   []byte  // a packet that an end node has just made
 }
 
-func (l *dataPool) get(index int32) *datum { return &l.slabs[index/slabSize][index%slabSize] }
-
 // take returns an empty packet, nil when there are MaxDataPackets already.
 func (l *dataPool) take() *datum {
-	if len(l.free) == 0 {
-		first := len(l.slabs) * slabSize
-		if first >= MaxDataPackets {
-			return nil
-		}
-		slab := make([]datum, slabSize)
-		for i := slabSize - 1; i >= 0; i-- {
-			slab[i].index = int32(first + i)
-			l.free = append(l.free, slab[i].index)
-		}
-		l.slabs = append(l.slabs, slab)
+	d, index := l.pool.take(MaxDataPackets)
+	if d != nil {
+		*d = datum{octets: d.octets[:0], index: index, hold: none}
 	}
-	last := len(l.free) - 1
-	d := l.get(l.free[last])
-	l.free = l.free[:last]
-	*d = datum{octets: d.octets[:0], index: d.index, hold: none}
 	return d
 }
-
-func (l *dataPool) put(d *datum) { l.free = append(l.free, d.index) }
-
-func (l *dataPool) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
 
 // share makes n copies of a packet fill one room together.
 func (l *dataPool) share(n int) int32 {
 	if len(l.spare) == 0 {
-		l.holds = append(l.holds, hold{})
+		l.holds = append(l.holds, 0)
 		l.spare = append(l.spare, int32(len(l.holds)-1))
 	}
 	last := len(l.spare) - 1
 	i := l.spare[last]
 	l.spare = l.spare[:last]
-	l.holds[i].left = int32(n)
+	l.holds[i] = int32(n)
 	return i
 }
 
@@ -109,7 +89,7 @@ type portData struct {
 	// withholds: the port gives no credits back; owed is what it would have.
 	withholds bool
 	owed      [egress.DataLanes]uint16
-	seen      seenPort // by the consumer of the end node
+	seen      endnode.Seen // by the consumer of the end node
 }
 
 // dataOf makes sure of what node i has for data packets.
@@ -159,30 +139,9 @@ func (f *Fabric) configure(i int32) {
 	}
 	at.data.perOctet = 0
 	if f.config.WireTime {
-		at.data.perOctet = perThousand(info)
+		at.data.perOctet = profile.PerThousand(info)
 	}
 	f.armAge(i)
-}
-
-// Rates of a lane in Mb/s of data.
-var (
-	speeds    = map[smp.LinkSpeed]int64{1: 2000, 2: 4000, 4: 8000}
-	extSpeeds = map[smp.LinkSpeedExt]int64{
-		smp.LinkSpeedFDR: 13_636, smp.LinkSpeedEDR: 25_000, smp.LinkSpeedHDR: 50_000, smp.LinkSpeedNDR: 100_000,
-	}
-	widths = map[smp.LinkWidth]int64{
-		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
-	}
-)
-
-// perThousand is the time that 1000 octets take on a port's link.
-func perThousand(info *smp.PortInfo) time.Duration {
-	lane := speeds[info.LinkSpeedActive]
-	if lane == 0 {
-		lane = extSpeeds[info.LinkSpeedExtActive]
-	}
-	rate := max(lane*widths[info.LinkWidthActive], 2000)
-	return time.Duration(8_000_000 / rate)
 }
 
 // handle is a packet as the sending side of a port knows it.

@@ -1,40 +1,20 @@
 package fabricsim
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/endnode"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/fate"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/relay"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
-
-// endPortOf is an end port as its device sees it: what the agent says now.
-type endPortOf struct {
-	f    *Fabric
-	node int32
-	num  ib.PortNum
-}
-
-func (p *endPortOf) Info() *smp.PortInfo { return p.f.nodes[p.node].agent.Port(p.num) }
-func (p *endPortOf) PKeys() []ib.PKey    { return p.f.nodes[p.node].agent.PKeys(p.num) }
-func (p *endPortOf) PKeyTableLen() int {
-	return int(p.f.nodes[p.node].agent.NodeInfo(p.num).PartitionCap)
-}
-
-func (p *endPortOf) GID(i int) (ib.GID, bool) {
-	agent := p.f.nodes[p.node].agent
-	guid, ok := agent.GUID(p.num, i)
-	return ib.MakeGID(agent.Port(p.num).GIDPrefix, ib.PortGUID(guid)), ok
-}
 
 // Device is the end node of a CA, router or switch: its queue pairs, whose
 // packets the fabric carries. It is another after the node was off, and what was
@@ -59,7 +39,7 @@ func (f *Fabric) device(i int32) *endpoint.Device {
 	ports := make([]endpoint.Port, int(n.last)+1)
 	for num := range ports {
 		if n.endPort(ib.PortNum(num)) == ib.PortNum(num) && n.agent.Port(ib.PortNum(num)) != nil {
-			ports[num] = &endPortOf{f, i, ib.PortNum(num)}
+			ports[num] = f.endPortAt(i, ib.PortNum(num))
 		}
 	}
 	if n.isSwitch {
@@ -80,24 +60,10 @@ func (f *Fabric) device(i int32) *endpoint.Device {
 	data.device = device
 	for num, p := range ports {
 		if p != nil {
-			f.dataAt(n.first + int32(num)).seen = f.look(i, ib.PortNum(num))
+			f.dataAt(n.first + int32(num)).seen = f.endPortAt(i, ib.PortNum(num)).Look()
 		}
 	}
 	return device
-}
-
-// look takes down what a consumer is told of when it changes.
-func (f *Fabric) look(at int32, num ib.PortNum) seenPort {
-	agent := f.nodes[at].agent
-	var guids []uint64
-	for i := 0; ; i++ {
-		guid, ok := agent.GUID(num, i)
-		if !ok {
-			break
-		}
-		guids = append(guids, guid)
-	}
-	return lookAt(agent.Port(num), guids)
 }
 
 // announce tells the consumer of an end node what an effect means for him.
@@ -115,12 +81,12 @@ func (f *Fabric) announce(at int32, e *sma.Effect) {
 	case sma.StateChanged:
 		active := n.agent.Port(e.Port).PortState == smp.PortActive
 		switch {
-		case active && !p.seen.active:
+		case active && !p.seen.Active:
 			device.Announce(endpoint.EventPortActive, e.Port)
-		case !active && p.seen.active:
+		case !active && p.seen.Active:
 			device.Announce(endpoint.EventPortError, e.Port)
 		}
-		p.seen.active = active
+		p.seen.Active = active
 		f.sendAt(n.first+int32(e.Port), max(f.now, p.busy))
 	}
 }
@@ -138,17 +104,9 @@ func (f *Fabric) afterSet(at int32) {
 		if n.data.device == nil || n.endPort(num) != num || n.agent.Port(num) == nil {
 			continue
 		}
-		before, now := p.seen, f.look(at, num)
+		now := f.endPortAt(at, num).Look()
+		now.Tell(n.data.device, num, &p.seen)
 		p.seen = now
-		if now.lid != before.lid || now.lmc != before.lmc {
-			n.data.device.Announce(endpoint.EventLIDChange, num)
-		}
-		if now.prefix != before.prefix || !slices.Equal(now.guids, before.guids) {
-			n.data.device.Announce(endpoint.EventGIDChange, num)
-		}
-		if now.smLID != before.smLID || now.smSL != before.smSL {
-			n.data.device.Announce(endpoint.EventSMChange, num)
-		}
 	}
 }
 
@@ -232,13 +190,13 @@ func (f *Fabric) start(d *datum, at int32, num ib.PortNum) {
 	default:
 		vl, v := relay.Leave(n.agent, 0, num, &h)
 		if v != relay.Pass {
-			f.end(d, fates[v], at, num)
+			f.end(d, fate.OfVerdict(v), at, num)
 			return
 		}
 		p := f.ports[d.port].data
 		ok, why := p.out.Enqueue(f.now, handle(d), vl, blocksOf(len(d.octets)), f.now)
 		if !ok {
-			f.end(d, ages[why], at, num)
+			f.end(d, fate.OfReason(why), at, num)
 		}
 	}
 }
@@ -246,7 +204,7 @@ func (f *Fabric) start(d *datum, at int32, num ib.PortNum) {
 // arriveAtEnd takes a packet that came in by the link of a CA or router port.
 func (f *Fabric) arriveAtEnd(d *datum, at int32, num ib.PortNum, h *relay.Headers) {
 	n := &f.nodes[at]
-	if h.GRH != nil && n.source.Type == ib.NodeRouter && n.agent.HasLID(num, h.LRH.DLID()) && !f.ownsGID(at, num, h.GRH.DGID()) {
+	if h.GRH != nil && n.source.Type == ib.NodeRouter && n.agent.HasLID(num, h.LRH.DLID()) && !f.endPortAt(at, num).OwnsGID(h.GRH.DGID()) {
 		f.route(d, at, num, h)
 		return
 	}
@@ -257,54 +215,22 @@ func (f *Fabric) arriveAtEnd(d *datum, at int32, num ib.PortNum, h *relay.Header
 	f.reachEnd(d, at, num)
 }
 
-// ownsGID reports whether a GID is one of an end port's.
-func (f *Fabric) ownsGID(at int32, num ib.PortNum, gid ib.GID) bool {
-	p := endPortOf{f, at, num}
-	for i := 0; ; i++ {
-		own, ok := p.GID(i)
-		if !ok {
-			return false
-		}
-		if own.PortGUID() != 0 && (own == gid || gid == ib.MakeGID(ib.DefaultGIDPrefix, own.PortGUID())) {
-			return true
-		}
-	}
-}
-
 // route passes a packet on to another subnet. The router knows the LIDs there
 // by the GUIDs, as if it had asked the subnet's administration.
 func (f *Fabric) route(d *datum, at int32, in ib.PortNum, h *relay.Headers) {
 	n := &f.nodes[at]
 	exit, v := relay.Cross(n.agent, in, h)
 	if v != relay.Pass {
-		f.end(d, fates[v], at, in)
+		f.end(d, fate.OfVerdict(v), at, in)
 		return
 	}
-	dlid := f.lidOf(h.GRH.DGID().PortGUID())
-	if dlid == 0 {
+	g, num, ok := f.EndPort(h.GRH.DGID().PortGUID())
+	if !ok || f.Agent(g).Port(num).LID == 0 {
 		f.end(d, FateNoRoute, at, in)
 		return
 	}
-	h.Readdress(n.agent.Port(exit).LID, dlid)
+	h.Readdress(n.agent.Port(exit).LID, f.Agent(g).Port(num).LID)
 	f.leave(d, at, in, exit, h)
-}
-
-// lidOf is the LID of the end port with a GUID, 0 when there is none.
-func (f *Fabric) lidOf(g ib.PortGUID) ib.LID {
-	if f.byPort == nil {
-		f.byPort = make(map[ib.PortGUID]int32)
-		for i := range f.ports {
-			source := f.nodes[f.ports[i].node].source
-			if num := int(f.ports[i].num); source.IsEndPort(num) {
-				f.byPort[source.Ports[num].GUID] = int32(i)
-			}
-		}
-	}
-	i, ok := f.byPort[g]
-	if !ok {
-		return 0
-	}
-	return f.nodes[f.ports[i].node].agent.Port(f.ports[i].num).LID
 }
 
 // reachEnd gives a packet to the performance agent or the end node of a node.
@@ -323,7 +249,7 @@ func (f *Fabric) reachEnd(d *datum, at int32, num ib.PortNum) {
 		f.countRefusal(d, at, num, r.Reason)
 	}
 	f.release(d)
-	f.data.put(d)
+	f.data.put(d.index)
 	if r.Violation != nil {
 		if r.Violation.Kind == endpoint.BadPKey {
 			f.follows(at, n.agent.BadPKey(f.now, num, r.Violation.Offence))
@@ -357,44 +283,22 @@ func (f *Fabric) perform(d *datum, at int32, num ib.PortNum) bool {
 	if h, _ := relay.Read(d.octets); h.BTH == nil || h.BTH.DestQP() != ib.QP1 {
 		return false // most packets
 	}
-	v, err := packet.Parse(d.octets)
-	if err != nil || v.DETH == nil || len(v.Payload) != mad.Size || mad.Class(v.Payload[offClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[offMethod]).IsResponse() ||
-		v.BTH.OpCode() != packet.MakeOpCode(packet.UD, packet.SendOnly) || v.LRH.DLID().IsMulticast() ||
-		v.DETH.QKey() != ib.QKeyGSI || v.GRH != nil && !f.ownsGID(at, num, v.GRH.DGID()) {
+	octets, ok := f.endPortAt(at, num).Perform(f.dataOf(at).counters, d.octets)
+	if !ok {
 		return false
-	}
-	agent := f.nodes[at].agent
-	right, err := packet.CheckICRC(d.octets)
-	key := slices.IndexFunc(agent.PKeys(num), v.BTH.PKey().Matches)
-	if err != nil || !right || key < 0 || !agent.HasLID(num, v.LRH.DLID()) {
-		return false
-	}
-	var m pm.MAD
-	if m.UnmarshalBinary(v.Payload) != nil || !f.dataOf(at).counters.Handle(&m) {
-		return false
-	}
-	octets, err := m.AppendBinary(nil)
-	if err != nil {
-		return false
-	}
-	answer := packet.MADPacket{
-		QP: ib.QP1, SLID: v.LRH.DLID(), DLID: v.LRH.SLID(), SL: v.LRH.SL(), PKey: agent.PKeys(num)[key], PSN: v.BTH.PSN(), MAD: octets,
 	}
 	f.see(d, FateTaken, at, num, endpoint.Taken)
 	f.release(d)
-	octets, err = answer.AppendBinary(d.octets[:0:0])
-	if err != nil {
-		f.data.put(d)
-		return true
-	}
-	f.data.put(d)
-	if a := f.data.take(); a != nil {
-		a.octets = append(a.octets, octets...)
-		a.sound = true
-		f.start(a, at, num)
-		f.sendAt(f.nodes[at].first+int32(num), max(f.now, f.dataAt(f.nodes[at].first+int32(num)).busy))
-	}
+	d.octets, d.sound, d.spoiled, d.raw, d.crossed = append(d.octets[:0], octets...), true, false, false, 0
+	f.start(d, at, num)
+	i := f.nodes[at].first + int32(num)
+	f.sendAt(i, max(f.now, f.dataAt(i).busy))
 	return true
+}
+
+// endPortAt is port num of node at, an end port, as it is at any time.
+func (f *Fabric) endPortAt(at int32, num ib.PortNum) *endnode.Port {
+	return &endnode.Port{Agent: func() *sma.Agent { return f.nodes[at].agent }, Number: num}
 }
 
 // armDevice makes sure of an event at the deadline of an end node.
@@ -428,7 +332,7 @@ func (f *Fabric) launchSMP(octets []byte, at int32, num ib.PortNum) {
 		return
 	}
 	f.counts.Sent++
-	p := f.pool.take()
+	p := f.newCarried()
 	if p == nil {
 		f.counts.Discarded[DiscardBuffer]++
 		return
@@ -471,10 +375,8 @@ func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
 		return fmt.Errorf("inject: %w", err)
 	case f.nodes[f.ports[i].node].isSwitch:
 		return fmt.Errorf("inject: node %v is a switch: want an end port", g)
-	case len(octets) > packet.MaxSize:
-		return fmt.Errorf("inject: %d octets: want at most %d", len(octets), packet.MaxSize)
-	case len(octets) == 0:
-		return errors.New("inject: no octets")
+	case len(octets) == 0 || len(octets) > packet.MaxSize:
+		return fmt.Errorf("inject: %d octets: want 1 to %d", len(octets), packet.MaxSize)
 	}
 	f.inject(i, octets)
 	return nil
@@ -501,7 +403,7 @@ func (f *Fabric) inject(i int32, octets []byte) {
 	right, err := packet.CheckICRC(octets)
 	if vl == ib.VLManagement && packet.CheckVCRC(octets) && err == nil && right {
 		f.launchSMP(octets, at.node, at.num)
-		f.data.put(d)
+		f.data.put(d.index)
 		return
 	}
 	if ok, _ := p.out.Enqueue(f.now, handle(d), vl, blocksOf(len(octets)), f.now); ok {

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/egress"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/fate"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
 	"github.com/ibwarden/ibwarden/internal/relay"
 	"github.com/ibwarden/ibwarden/internal/sma"
@@ -46,7 +47,7 @@ func (f *Fabric) arriveData(d *datum) {
 		f.end(d, FateVCRC, at.node, at.num)
 		return
 	}
-	d.sound = true
+	d.sound, d.raw = true, false
 	h, v := relay.Read(d.octets)
 	if v == relay.Pass {
 		p.counters.Received(uint64(h.LRH.PktLen()))
@@ -56,9 +57,6 @@ func (f *Fabric) arriveData(d *datum) {
 	case relay.Pass:
 	case relay.EntryPKey:
 		f.follows(at.node, n.agent.BadPKey(f.now, at.num, h.Offence()))
-		if d.epoch != p.epoch {
-			d.held = false // a trap is no reason for a link to go down, but who knows
-		}
 		if !n.data.spoils {
 			f.end(d, FateEntryPKey, at.node, at.num)
 			return
@@ -66,7 +64,7 @@ func (f *Fabric) arriveData(d *datum) {
 		p.counters.PortRcvConstraintErrors++
 		d.spoiled = true
 	default:
-		f.end(d, fates[v], at.node, at.num)
+		f.end(d, fate.OfVerdict(v), at.node, at.num)
 		return
 	}
 	if n.isSwitch {
@@ -87,7 +85,7 @@ func (f *Fabric) relayData(d *datum, at int32, in ib.PortNum, h *relay.Headers) 
 	exit, v := relay.Exit(agent, in, h)
 	switch {
 	case v != relay.Pass:
-		f.end(d, fates[v], at, in)
+		f.end(d, fate.OfVerdict(v), at, in)
 	case exit == 0 && d.spoiled:
 		f.end(d, FateEntryPKey, at, in)
 	case exit == 0:
@@ -102,7 +100,7 @@ func (f *Fabric) relayData(d *datum, at int32, in ib.PortNum, h *relay.Headers) 
 func (f *Fabric) relayMulticast(d *datum, at int32, in ib.PortNum, h *relay.Headers) {
 	exits, v := relay.Exits(f.nodes[at].agent, in, h)
 	if v != relay.Pass {
-		f.end(d, fates[v], at, in)
+		f.end(d, fate.OfVerdict(v), at, in)
 		return
 	}
 	var copies []*datum
@@ -161,7 +159,7 @@ func (f *Fabric) leave(d *datum, at int32, in, exit ib.PortNum, h *relay.Headers
 		vl, v = n.agent.VL(in, exit, h.LRH.SL()), relay.Pass
 	}
 	if v != relay.Pass {
-		f.end(d, fates[v], at, exit)
+		f.end(d, fate.OfVerdict(v), at, exit)
 		return
 	}
 	f.enqueue(d, n.first+int32(exit), vl)
@@ -177,7 +175,7 @@ func (f *Fabric) enqueue(d *datum, i int32, vl ib.VL) {
 	}
 	ok, why := p.out.Enqueue(f.now, handle(d), vl, blocksOf(len(d.octets)), d.firstBit)
 	if !ok {
-		f.end(d, ages[why], at.node, at.num)
+		f.end(d, fate.OfReason(why), at.node, at.num)
 		return
 	}
 	f.send(i)
@@ -247,7 +245,7 @@ func (f *Fabric) armAge(i int32) {
 func (f *Fabric) age(i int32) {
 	at := &f.ports[i]
 	at.data.out.Expire(f.now, func(h egress.Handle, why egress.Reason) {
-		f.end(f.data.get(int32(h)), ages[why], at.node, at.num)
+		f.end(f.data.get(int32(h)), fate.OfReason(why), at.node, at.num)
 	})
 	f.armAge(i)
 	f.sendAt(i, f.now) // another may be at the head now
@@ -290,23 +288,23 @@ func (f *Fabric) transmit(i int32, d *datum, vl ib.VL) {
 // real link count what was sent, not what arrived.
 func (f *Fabric) lostOnWire(i int32, d *datum) bool {
 	at := &f.ports[i]
-	fate := FateLeft
+	what := FateLeft
 	switch {
 	case d.crossed == 0 && f.config.Loss > 0 && f.random.Float64() < f.config.Loss:
-		fate = FateLost
+		what = FateLost
 	case at.data.fault.active && at.data.fault.Loss > 0 && f.random.Float64() < at.data.fault.Loss:
-		fate = FateLost
+		what = FateLost
 	case d.crossed == MaxCrossings:
-		fate = FateHops
+		what = FateHops
 	}
-	if fate == FateLeft {
+	if what == FateLeft {
 		return false
 	}
 	if d.held {
 		at.data.out.Credit(d.vl, d.blocks)
 		d.held = false
 	}
-	f.end(d, fate, at.node, at.num)
+	f.end(d, what, at.node, at.num)
 	return true
 }
 
@@ -318,9 +316,8 @@ func (f *Fabric) release(d *datum) {
 	}
 	d.held = false
 	if d.hold != none {
-		h := &f.data.holds[d.hold]
-		h.left--
-		last := h.left == 0
+		f.data.holds[d.hold]--
+		last := f.data.holds[d.hold] == 0
 		if last {
 			f.data.spare = append(f.data.spare, d.hold)
 		}

@@ -24,14 +24,14 @@ type Fabric struct {
 	nodes   []node
 	ports   []port // of all nodes
 	byGUID  map[ib.NodeGUID]int32
-	pool    pool
+	pool    pool[carried]
 	calls   []func() // of At; emptied when all have happened
 	pending int      // of them, not yet happened
 	smp     mad.SMP  // of the packet that an agent is looking at
 	settled []int32  // ports whose agent moved its link; see settle
 	data    dataPool
 	fates   DataCounts
-	byPort  map[ib.PortGUID]int32 // end ports, made when a router first asks
+	byPort  map[ib.PortGUID]int32 // end ports, made when somebody first asks
 
 	received map[Received]uint64
 	counts   Counts
@@ -131,15 +131,20 @@ func (f *Fabric) Agent(g ib.NodeGUID) *sma.Agent {
 
 // EndPort finds the node and number of the end port with a GUID.
 func (f *Fabric) EndPort(g ib.PortGUID) (n ib.NodeGUID, num ib.PortNum, ok bool) {
-	for i := range f.nodes {
-		source := f.nodes[i].source
-		for num := range source.Ports {
-			if source.IsEndPort(num) && source.Ports[num].GUID == g {
-				return source.GUID, ib.PortNum(num), true
+	if f.byPort == nil {
+		f.byPort = make(map[ib.PortGUID]int32)
+		for i := range f.ports {
+			source := f.nodes[f.ports[i].node].source
+			if num := int(f.ports[i].num); source.IsEndPort(num) {
+				f.byPort[source.Ports[num].GUID] = int32(i)
 			}
 		}
 	}
-	return 0, 0, false
+	i, ok := f.byPort[g]
+	if !ok {
+		return 0, 0, false
+	}
+	return f.nodes[f.ports[i].node].source.GUID, f.ports[i].num, true
 }
 
 // node finds a node by its GUID.

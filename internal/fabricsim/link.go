@@ -218,14 +218,14 @@ func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {
 	if n.off || n.fault != nil && n.fault.Mute {
 		return
 	}
-	p := f.pool.take()
+	p := f.newCarried()
 	if p == nil {
 		f.counts.Discarded[DiscardBuffer]++
 		return
 	}
 	p.slid, p.dlid, p.sl = orPermissive(t.SLID), t.DLID, t.SL
 	if t.SMP.Encode(&p.mad) != nil {
-		f.pool.put(p)
+		f.pool.put(p.index)
 		return
 	}
 	f.launch(p, at, from)

@@ -23,42 +23,50 @@ type carried struct {
 // isDirected reports the class of a packet; all are of one of two classes.
 func (p *carried) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
 
-// pool holds the packets. They come in slabs and never move, and are used
-// again when they are done with.
-type pool struct {
-	slabs [][]carried
+// pool holds packets of one kind. They come in slabs and never move, and are
+// used again when they are done with.
+type pool[T any] struct {
+	slabs [][]T
 	free  []int32
 }
 
 const slabSize = 256 // packets; a power of two
 
-func (l *pool) get(index int32) *carried { return &l.slabs[index/slabSize][index%slabSize] }
+func (l *pool[T]) get(index int32) *T { return &l.slabs[index/slabSize][index%slabSize] }
 
-// take returns a packet whose octets are those of its last use, nil when there
-// are MaxPackets already.
-func (l *pool) take() *carried {
+// take returns a packet as it was left by its last use, and its index; nil when
+// there are limit already.
+func (l *pool[T]) take(limit int) (*T, int32) {
 	if len(l.free) == 0 {
 		first := len(l.slabs) * slabSize
-		if first >= MaxPackets {
-			return nil
+		if first >= limit {
+			return nil, none
 		}
-		slab := make([]carried, slabSize)
 		for i := slabSize - 1; i >= 0; i-- {
-			slab[i].index = int32(first + i)
-			l.free = append(l.free, slab[i].index)
+			l.free = append(l.free, int32(first+i))
 		}
-		l.slabs = append(l.slabs, slab)
+		l.slabs = append(l.slabs, make([]T, slabSize))
 	}
 	last := len(l.free) - 1
-	p := l.get(l.free[last])
+	index := l.free[last]
 	l.free = l.free[:last]
-	return p
+	return l.get(index), index
 }
 
-func (l *pool) put(p *carried) { l.free = append(l.free, p.index) }
+func (l *pool[T]) put(index int32) { l.free = append(l.free, index) }
 
 // inFlight is the number of packets taken and not put back.
-func (l *pool) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
+func (l *pool[T]) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
+
+// newCarried returns a packet whose octets are those of its last use, nil when
+// there are MaxPackets already.
+func (f *Fabric) newCarried() *carried {
+	p, index := f.pool.take(MaxPackets)
+	if p != nil {
+		p.index = index
+	}
+	return p
+}
 
 // Reason is why a packet was discarded.
 type Reason uint8
