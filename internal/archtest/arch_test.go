@@ -58,6 +58,10 @@ var floors = map[string]int{
 	"internal/transport":             5,
 	"internal/transport/inproc":      5,
 	"internal/transport/ibsim":       5,
+	"internal/scenario":              5,
+	"internal/scenario/text":         3,
+	"internal/scenario/attribute":    3,
+	"internal/scenario/stage":        5,
 	"internal/store":                 5,
 	"internal/daemon":                6,
 	"internal/cli":                   6,
@@ -101,6 +105,7 @@ var sameFloor = map[string]string{
 	"internal/fabricsim/endnode -> internal/sma":                   "joins an agent to an end node",
 	"internal/fabricsim/endnode -> internal/endpoint":              "joins an agent to an end node",
 	"internal/fabricsim/endnode -> internal/pma":                   "joins a performance agent to QP1",
+	"internal/scenario -> internal/scenario/stage":                 "a story acts on a stage",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 

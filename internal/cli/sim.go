@@ -22,6 +22,8 @@ import (
 type simFlags struct {
 	socket, udp, capture, pace string
 	noConsole                  bool
+	script                     string
+	seed                       uint64
 }
 
 func newSim() *cobra.Command {
@@ -37,15 +39,26 @@ The fabric is the demonstration, a topology file of ibsim or ibnetdiscover, or
 a generated one, as in --fabric sim:GENERATOR. When clients can come, one line
 that begins with "ready" is printed, with the environment that they need.
 
-Commands are read from standard input, until its end; Help lists them.`,
+Commands are read from standard input, until its end; Help lists them.
+
+With --script nothing is served: the statements of FILE run on the fabric, which
+the file may name itself, and what they expect is reported. Exit status: 0 when
+every expectation holds, 1 when one does not, 2 for a bad script.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c, append(args, "")[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.script != "" {
+				return f.story(c, append(args, "")[0])
+			}
+			return f.run(c, append(args, "")[0])
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
 	flags.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
 	flags.StringVar(&f.capture, "capture", "", "write what clients send and get to this file, for Wireshark")
 	flags.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
+	flags.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
+	flags.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
 	flags.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
 	return c
 }

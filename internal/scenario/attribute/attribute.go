@@ -1,0 +1,223 @@
+package attribute
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// raw is an attribute without a layout: octets by number.
+type raw struct {
+	id     mad.AttributeID
+	Octets [mad.DataSize]uint8
+}
+
+func (r *raw) ID() mad.AttributeID { return r.id }
+
+func (r *raw) UnmarshalBinary(data []byte) error {
+	clear(r.Octets[copy(r.Octets[:], data):])
+	return nil
+}
+
+func (r *raw) AppendBinary(b []byte) ([]byte, error) { return append(b, r.Octets[:]...), nil }
+
+func (r *raw) Encode(dst *[mad.DataSize]byte) error { *dst = r.Octets; return nil }
+
+// Kind is an attribute that a script can name.
+type Kind struct {
+	Name string
+	New  func() smp.Attribute
+	// PerBlock is how many entries a block has, where entries may be named by
+	// their number in the whole table.
+	PerBlock int
+}
+
+// kinds are the attributes with a layout.
+func kinds() []Kind {
+	return []Kind{
+		{"Notice", func() smp.Attribute { return new(smp.Notice) }, 0},
+		{"NodeDescription", func() smp.Attribute { return new(smp.NodeDescription) }, 0},
+		{"NodeInfo", func() smp.Attribute { return new(smp.NodeInfo) }, 0},
+		{"SwitchInfo", func() smp.Attribute { return new(smp.SwitchInfo) }, 0},
+		{"GUIDInfo", func() smp.Attribute { return new(smp.GUIDInfo) }, smp.GUIDsPerBlock},
+		{"PortInfo", func() smp.Attribute { return new(smp.PortInfo) }, 0},
+		{"PKeyTable", func() smp.Attribute { return new(smp.PKeyTable) }, smp.PKeysPerBlock},
+		{"SLToVLMappingTable", func() smp.Attribute { return new(smp.SLToVLMappingTable) }, 0},
+		{"VLArbitrationTable", func() smp.Attribute { return new(smp.VLArbitrationTable) }, 0},
+		{"LinearForwardingTable", func() smp.Attribute { return new(smp.LinearForwardingTable) }, smp.LIDsPerLinearBlock},
+		{"RandomForwardingTable", func() smp.Attribute { return new(smp.RandomForwardingTable) }, 0},
+		{"MulticastForwardingTable", func() smp.Attribute { return new(smp.MulticastForwardingTable) }, 0},
+		{"SMInfo", func() smp.Attribute { return new(smp.SMInfo) }, 0},
+		{"VendorDiag", func() smp.Attribute { return new(smp.VendorDiag) }, 0},
+		{"LEDInfo", func() smp.Attribute { return new(smp.LEDInfo) }, 0},
+		{"PortInfoExtended", func() smp.Attribute { return new(smp.PortInfoExtended) }, 0},
+	}
+}
+
+// plain is a name as it is compared: without underscores, in small letters, so
+// that P_KeyTable and PKeyTable are one.
+func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+// Find finds an attribute by its name, or by its number.
+func Find(text string) (Kind, error) {
+	var known []string
+	for _, k := range kinds() {
+		if plain(k.Name) == plain(text) {
+			return k, nil
+		}
+		known = append(known, k.Name)
+	}
+	if n, err := strconv.ParseUint(text, 0, 16); err == nil {
+		id := mad.AttributeID(n)
+		return Kind{fmt.Sprintf("%#04x", n), func() smp.Attribute { return &raw{id: id} }, 0}, nil
+	}
+	return Kind{}, fmt.Errorf("%q: want an attribute: %s, or a number such as 0xFF00", text, strings.Join(known, ", "))
+}
+
+// valueNames names the values of fields that have names.
+var valueNames = map[reflect.Type]map[string]uint64{
+	reflect.TypeFor[smp.PortState](): {"down": 1, "initialize": 2, "init": 2, "armed": 3, "active": 4},
+	reflect.TypeFor[smp.PhysState](): {
+		"sleep": 1, "polling": 2, "disabled": 3, "training": 4, "linkup": 5, "errorrecovery": 6,
+	},
+	reflect.TypeFor[ib.NodeType](): {"ca": 1, "switch": 2, "router": 3},
+	reflect.TypeFor[smp.SMState](): {"notactive": 0, "discovering": 1, "standby": 2, "master": 3},
+	reflect.TypeFor[bool]():        {"on": 1, "off": 0, "true": 1, "false": 0},
+}
+
+// Field finds a field of an attribute by its name: NAME, NAME.i of an array,
+// NAME.i.PART of an array of structures, or i alone in the one array that an
+// attribute has.
+func Field(v reflect.Value, name string) (reflect.Value, error) {
+	parts := strings.Split(name, ".")
+	if _, err := strconv.Atoi(parts[0]); err == nil {
+		array, ok := onlyArray(v)
+		if !ok {
+			return v, fmt.Errorf("field %q: want a name, one of %s", name, fieldNames(v))
+		}
+		v = array
+	}
+	for _, part := range parts {
+		switch v.Kind() {
+		case reflect.Struct:
+			found := false
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && plain(f.Name) == plain(part) {
+					v, found = v.Field(i), true
+					break
+				}
+			}
+			if !found {
+				return v, fmt.Errorf("field %q: want one of %s", part, fieldNames(v))
+			}
+		case reflect.Array:
+			i, err := strconv.ParseUint(part, 10, 16)
+			if err != nil || i >= uint64(v.Len()) {
+				return v, fmt.Errorf("entry %q: want 0 to %d", part, v.Len()-1)
+			}
+			v = v.Index(int(i))
+		default:
+			return v, fmt.Errorf("%q: want nothing behind a field that has no parts", part)
+		}
+	}
+	if v.Kind() == reflect.Struct || v.Kind() == reflect.Array && v.Type().Elem().Kind() != reflect.Uint8 {
+		return v, fmt.Errorf("%q: want one of its parts, as %s.0", name, name)
+	}
+	return v, nil
+}
+
+func onlyArray(v reflect.Value) (reflect.Value, bool) {
+	var found []reflect.Value
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() && v.Field(i).Kind() == reflect.Array {
+			found = append(found, v.Field(i))
+		}
+	}
+	if len(found) != 1 {
+		return v, false
+	}
+	return found[0], true
+}
+
+func fieldNames(v reflect.Value) string {
+	var names []string
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Number is a field as a number.
+func Number(v reflect.Value) uint64 {
+	if v.Kind() == reflect.Bool {
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	}
+	return v.Uint()
+}
+
+// Show prints a field as a script would write it.
+func Show(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case bool:
+		return strconv.FormatUint(Number(v), 10)
+	case ib.PKey, ib.MKey, ib.QKey, ib.NodeGUID, ib.PortGUID, smp.PortState, smp.PhysState:
+		return fmt.Sprint(x)
+	}
+	if v.Kind() == reflect.Array {
+		octets := make([]byte, v.Len())
+		for i := range octets {
+			octets[i] = byte(v.Index(i).Uint())
+		}
+		if text := bytes.TrimRight(octets, "\x00"); isText(text) {
+			return strconv.Quote(string(text))
+		}
+		return "0x" + hex.EncodeToString(octets)
+	}
+	n := v.Uint()
+	if v.Type().Bits() > 8 && n > 9 {
+		return fmt.Sprintf("%d (%#x)", n, n)
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func isText(b []byte) bool {
+	for _, r := range string(b) {
+		if r < ' ' || r == '\uFFFD' {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// Keys lists the keys of a map in order.
+func Keys[V any](m map[string]V) string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// Named is the value that a name stands for in fields of a type; want lists the
+// names that the type has.
+func Named(t reflect.Type, name string) (n uint64, ok bool, want string) {
+	n, ok = valueNames[t][plain(name)]
+	if names := valueNames[t]; names != nil {
+		want = Keys(names)
+	}
+	return n, ok, want
+}

@@ -1,0 +1,295 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/sma"
+)
+
+// setup is what stands before a story begins.
+type setup struct {
+	stage.Config
+	// profiles are what device lines say, by node, in their order.
+	profiles map[ib.NodeGUID][]func(*sma.Config)
+}
+
+// DefaultTimeout is how long a request waits for its answer when the script
+// says nothing else.
+const DefaultTimeout = 10 * time.Millisecond
+
+func defaultSetup(seed uint64) setup {
+	c := fabricsim.DefaultConfig()
+	c.Seed = max(seed, 1)
+	return setup{Config: stage.Config{Fabric: c, Timeout: DefaultTimeout, Repress: true}, profiles: map[ib.NodeGUID][]func(*sma.Config){}}
+}
+
+func settingVerbs() []verb {
+	return []verb{
+		{"fabric", "FILE | GENERATOR | demo | { ... }", "the topology: a file, a generator, or ibsim's own text up to a line with }", true, compileFabric},
+		{"seed", "N", "where all chance comes from", true, compileSeed},
+		{"option", "NAME=VALUE...", "delays, loss and time-out of the fabric", true, compileOption},
+		{"device", "NODE|* NAME=VALUE...", "what a device is capable of", true, compileDevice},
+	}
+}
+
+func compileSeed(a *args) (action, error) {
+	n, err := a.Number("seed", 64)
+	a.setup.Fabric.Seed = n
+	return nil, err
+}
+
+// compileFabric reads the topology. An inline one is the text of the lines up
+// to the one that is a closing brace.
+func compileFabric(a *args) (action, error) {
+	w, err := a.Next("a file, a generator, demo or {")
+	if err != nil {
+		return nil, err
+	}
+	if len(a.setup.profiles) > 0 {
+		return nil, a.Fault(w, "want the fabric line before device lines")
+	}
+	switch {
+	case w.Text == "{" && !w.Quoted:
+		a.topology, err = a.inline(w)
+		return nil, err
+	case w.Text == "demo" && !w.Quoted:
+		a.topology = netlist.Demo()
+	case a.source.Load == nil:
+		return nil, a.Fault(w, "%q: want demo or { here, since no files are read", w.Text)
+	default:
+		topology, err := a.source.Load(w.Text)
+		if err != nil {
+			return nil, a.Fault(w, "%v", err)
+		}
+		a.topology = topology
+	}
+	return nil, nil
+}
+
+func (a *args) inline(w text.Word) (*netlist.Netlist, error) {
+	if err := a.Done(); err != nil {
+		return nil, err
+	}
+	all := strings.Split(string(a.source.Text), "\n")
+	first := a.Line.Number // index of the line after this one
+	for i := first; i < len(all); i++ {
+		if strings.TrimSpace(all[i]) != "}" {
+			continue
+		}
+		below := strings.Repeat("\n", first) + strings.Join(all[first:i], "\n") + "\n" // keeps line numbers
+		l, _, err := netlist.Read([]byte(below), a.source.Name, nil)
+		for a.at < len(a.lines) && a.lines[a.at].Number <= i+1 {
+			a.at++
+		}
+		return l, a.wrapTopology(w, err)
+	}
+	return nil, a.Fault(w, "{: want a line with } and nothing else below")
+}
+
+// wrapTopology makes a Fault of what is wrong with a topology.
+func (a *args) wrapTopology(w text.Word, err error) error {
+	if err == nil {
+		return nil
+	}
+	var fault *netlist.Fault
+	if errors.As(err, &fault) && fault.Place.Line > 0 {
+		return &text.Fault{Name: a.source.Name, Line: fault.Place.Line, Column: 1, Text: fault.Err.Error()}
+	}
+	return a.Fault(w, "%v", err)
+}
+
+func compileOption(a *args) (action, error) {
+	for first := true; first || a.More(); first = false {
+		s, err := a.Setting("NAME=VALUE, as train-delay=2ms", false)
+		if err != nil {
+			return nil, err
+		}
+		c := &a.setup.Fabric
+		durations := map[string]*time.Duration{
+			"hop-delay": &c.HopDelay, "agent-delay": &c.AgentDelay, "jitter": &c.Jitter,
+			"train-delay": &c.TrainDelay, "timeout": &a.setup.Timeout,
+		}
+		switch to, ok := durations[s.Name]; {
+		case ok:
+			*to, err = a.ToDuration(s.Word, s.Value, s.Name)
+		case s.Name == "loss":
+			c.Loss, err = a.ToShare(s.Word, s.Value, s.Name)
+		case s.Name == "repress":
+			a.setup.Repress, err = a.ToOnOff(s.Word, s.Value, s.Name)
+		default:
+			err = a.Fault(s.Word, "%q: want hop-delay, agent-delay, jitter, train-delay, timeout, loss or repress", s.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// trait is something that a device line can say: a number of so many bits (1
+// for on or off), and what it changes.
+type trait struct {
+	bits  int
+	apply func(c *sma.Config, n uint64) bool // false: not for such a device
+}
+
+// of makes a trait of switches.
+func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) trait {
+	return trait{bits, func(c *sma.Config, n uint64) bool {
+		if c.Switch == nil {
+			return false
+		}
+		apply(c.Switch, n)
+		return true
+	}}
+}
+
+// ofPorts makes a trait of all ports of a device, port 0 of a switch included.
+func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) trait {
+	return trait{bits, func(c *sma.Config, n uint64) bool {
+		for i := range c.Ports {
+			apply(&c.Ports[i], n)
+		}
+		if c.Switch != nil {
+			apply(&c.Switch.Port0, n)
+		}
+		return true
+	}}
+}
+
+func ofDevice(bits int, apply func(c *sma.Config, n uint64)) trait {
+	return trait{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
+}
+
+func capability(m smp.CapabilityMask) trait {
+	return ofPorts(1, func(p *sma.PortConfig, n uint64) {
+		if p.CapabilityMask &^= m; n == 1 {
+			p.CapabilityMask |= m
+		}
+	})
+}
+
+func traits() map[string]trait {
+	return map[string]trait{
+		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),
+		"default-pkey":      ofDevice(16, func(c *sma.Config, n uint64) { c.DefaultPKey = ib.PKey(n) }),
+		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),
+		"one-membership":    ofDevice(1, func(c *sma.Config, n uint64) { c.OneMembership = n == 1 }),
+		"pkey-traps":        ofDevice(1, func(c *sma.Config, n uint64) { c.PKeyTraps = n == 1 }),
+		"led-stuck":         ofDevice(1, func(c *sma.Config, n uint64) { c.LEDStuck = n == 1 }),
+		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
+		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),
+		"book-values":       ofDevice(1, bookValues),
+		"bad-input-ignored": ofDevice(1, func(c *sma.Config, n uint64) { c.BadInput = sma.BadInput(n) }),
+
+		"pkey-nvram": capability(smp.CapPKeyNVRAM),
+		"mkey-nvram": capability(smp.CapMKeyNVRAM),
+		"led":        capability(smp.CapLEDInfo),
+		"notices":    capability(smp.CapNoticeSupported),
+		"traps":      capability(smp.CapTrapSupported),
+		"guid-cap":   ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
+		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {
+			if p.VLCap = uint8(n); n == 1 {
+				p.VLArbitrationHighCap, p.VLArbitrationLowCap = 0, 0
+			}
+		}),
+		"mtu-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) { p.MTUCap = ib.MTU(n) }),
+
+		"enforcement-cap":      ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.PartitionEnforcementCap = uint16(n) }),
+		"inbound-enforcement":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.InboundEnforcementCap = n == 1 }),
+		"outbound-enforcement": ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OutboundEnforcementCap = n == 1 }),
+		"filter-raw-inbound":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawInboundCap = n == 1 }),
+		"filter-raw-outbound":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawOutboundCap = n == 1 }),
+		"enhanced-port0":       ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.EnhancedPort0 = n == 1 }),
+		"optimized-sl-to-vl":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OptimizedSLToVL = n == 1 }),
+		"multicast-cap":        ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.MulticastFDBCap = uint16(n) }),
+		"linear-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
+			s.LinearFDBCap, s.RandomFDBCap = uint16(n), 0
+		}),
+		"random-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
+			s.LinearFDBCap, s.RandomFDBCap = 0, uint16(n)
+		}),
+	}
+}
+
+// bookValues gives every port what the first book knows: 1x, 4x or 12x at 2.5
+// Gb/s.
+func bookValues(c *sma.Config, n uint64) {
+	if c.BookValues = n == 1; !c.BookValues {
+		return
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = 11, smp.LinkSpeedSDR, 0
+	}
+}
+
+func compileDevice(a *args) (action, error) {
+	if a.topology == nil {
+		return nil, a.Fault(text.Word{}, "want a fabric line before device lines")
+	}
+	nodes := a.topology.Nodes
+	all := a.Keyword("*")
+	if !all {
+		n, err := a.node()
+		if err != nil {
+			return nil, err
+		}
+		nodes = []*netlist.Node{n}
+	}
+	known := traits()
+	for first := true; first || a.More(); first = false {
+		s, err := a.Setting("NAME=VALUE, as partition-cap=5", false)
+		if err != nil {
+			return nil, err
+		}
+		t, ok := known[s.Name]
+		if !ok {
+			return nil, a.Fault(s.Word, "%q: want one of %s", s.Name, attribute.Keys(known))
+		}
+		var number uint64
+		if t.bits == 1 {
+			on, err := a.ToOnOff(s.Word, s.Value, s.Name)
+			if err != nil {
+				return nil, err
+			}
+			if on {
+				number = 1
+			}
+		} else if number, err = a.ToNumber(s.Word, s.Value, s.Name, t.bits); err != nil {
+			return nil, err
+		}
+		if err := a.give(nodes, t, number, all); err != nil {
+			return nil, a.Fault(s.Word, "%s: %v", s.Text, err)
+		}
+	}
+	return nil, nil
+}
+
+// give adds a trait to the profiles of some nodes.
+func (a *args) give(nodes []*netlist.Node, t trait, number uint64, all bool) error {
+	for _, n := range nodes {
+		if !all && n.Type != ib.NodeSwitch && !t.apply(&sma.Config{Ports: make([]sma.PortConfig, 1)}, number) {
+			return fmt.Errorf("%s is no switch", n.ID)
+		}
+		a.setup.profiles[n.GUID] = append(a.setup.profiles[n.GUID], func(c *sma.Config) { t.apply(c, number) })
+	}
+	return nil
+}
+
+// profile makes what the device lines say of a node.
+func (s *setup) profile(n *netlist.Node, c *sma.Config) {
+	for _, apply := range s.profiles[n.GUID] {
+		apply(c)
+	}
+}

@@ -1,0 +1,326 @@
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+)
+
+// Port is a port of the fabric.
+type Port struct {
+	Node ib.NodeGUID
+	Num  ib.PortNum
+}
+
+// station is an end port from which packets are sent.
+type station struct {
+	Port
+	place   *fabricsim.Attachment
+	manages bool // it says that a manager runs there
+}
+
+// Trap is a notice that reached a manager.
+type Trap struct {
+	smp.Notice
+	SL   ib.SL
+	DLID ib.LID
+}
+
+// Drop is a packet that was discarded.
+type Drop struct {
+	Port
+	Reason fabricsim.Reason
+}
+
+// Limits of what a stage keeps.
+const (
+	MaxDrops = 1 << 16 // packets since the last Ask
+	MaxTraps = 1 << 12 // not taken from Traps
+	MaxSteps = 1 << 22 // events in one call
+)
+
+// Config says how a stage behaves.
+type Config struct {
+	Fabric fabricsim.Config // Trace is the stage's own
+	// Timeout is how long a request waits for its answer.
+	Timeout time.Duration
+	// Repress lets managers answer traps, so that they are not sent again.
+	Repress bool
+}
+
+// Stage is a fabric with stations.
+type Stage struct {
+	Topology *netlist.Netlist
+	Fabric   *fabricsim.Fabric
+	// Traps and Drops are in the order in which they came; whoever looks at
+	// them may take from them.
+	Traps []Trap
+	Drops []Drop
+
+	config   Config
+	nodes    map[ib.NodeGUID]*netlist.Node
+	stations []*station // in order of their coming
+	sender   *station
+	lids     map[Port]ib.LID   // that BringUp gave
+	ways     map[Port]mad.Path // last known, from the sender
+	off      map[ib.NodeGUID]bool
+	faults   map[ib.NodeGUID]fabricsim.Fault
+	nextID   uint64
+	last     *Request
+}
+
+// New makes the fabric of a topology.
+func New(l *netlist.Netlist, c Config) (*Stage, error) {
+	s := &Stage{
+		Topology: l, config: c, nodes: map[ib.NodeGUID]*netlist.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
+		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabricsim.Fault{}, nextID: 1,
+	}
+	for _, n := range l.Nodes {
+		s.nodes[n.GUID] = n
+	}
+	if len(l.Nodes) == 0 {
+		return nil, fmt.Errorf("a topology without nodes: want at least one")
+	}
+	c.Fabric.Trace = s.sight
+	var err error
+	s.Fabric, err = fabricsim.New(l, c.Fabric)
+	return s, err
+}
+
+// sight sees every packet.
+func (s *Stage) sight(seen fabricsim.Sighting) {
+	switch seen.What {
+	case fabricsim.SeenDiscarded:
+		if len(s.Drops) < MaxDrops {
+			s.Drops = append(s.Drops, Drop{Port{seen.Node, seen.Port}, seen.Reason})
+		}
+	case fabricsim.SeenByManager:
+		var p mad.SMP
+		if p.UnmarshalBinary(seen.MAD[:]) != nil || p.Method != mad.MethodTrap || len(s.Traps) == MaxTraps {
+			return
+		}
+		t := Trap{SL: seen.SL, DLID: seen.DLID}
+		if t.Notice.UnmarshalBinary(p.Data[:]) == nil {
+			s.Traps = append(s.Traps, t)
+		}
+	}
+}
+
+// Node is the node with a GUID.
+func (s *Stage) Node(g ib.NodeGUID) *netlist.Node { return s.nodes[g] }
+
+// Name is how a script calls a port.
+func (s *Stage) Name(p Port) string {
+	if n := s.nodes[p.Node]; n != nil {
+		return fmt.Sprintf("%s:%d", n.ID, p.Num)
+	}
+	return fmt.Sprintf("%v:%d", p.Node, p.Num)
+}
+
+// errRestless ends a run whose fabric does not come to rest.
+var errRestless = fmt.Errorf("%d events and no end: want a fabric that comes to rest", MaxSteps)
+
+// Until lets time pass up to end, or until done.
+func (s *Stage) Until(end time.Duration, done func() bool) error {
+	for range MaxSteps {
+		s.drain()
+		if done() {
+			return nil
+		}
+		next, ok := s.Fabric.NextEvent()
+		if !ok || next > end {
+			s.Fabric.AdvanceTo(end)
+			s.drain()
+			return nil
+		}
+		s.Fabric.Step()
+	}
+	return errRestless
+}
+
+// Advance lets time pass.
+func (s *Stage) Advance(d time.Duration) error {
+	return s.Until(s.Fabric.Now()+d, func() bool { return false })
+}
+
+// Rest lets time pass until nothing is left to happen.
+func (s *Stage) Rest() error {
+	for range MaxSteps {
+		s.drain()
+		if !s.Fabric.Step() {
+			return nil
+		}
+	}
+	return errRestless
+}
+
+// drain takes what came in at the stations.
+func (s *Stage) drain() {
+	var d fabricsim.Delivery
+	for _, at := range s.stations {
+		for at.place.Receive(&d) {
+			var p mad.SMP
+			if p.UnmarshalBinary(d.MAD[:]) != nil {
+				continue
+			}
+			switch {
+			case p.Method == mad.MethodGetResp && s.last != nil && !s.last.Answered && p.TransactionID == s.last.id:
+				s.last.answer(&p)
+			case p.Method == mad.MethodTrap && at.manages && s.config.Repress:
+				s.repress(at, &p, d.SLID)
+			}
+		}
+	}
+}
+
+// repress answers a trap, so that it is not sent again, with the key of the port
+// that sent it: a manager knows the keys of its ports.
+func (s *Stage) repress(at *station, p *mad.SMP, to ib.LID) {
+	if !to.IsUnicast() {
+		return
+	}
+	p.Method, p.MKey = mad.MethodTrapRepress, s.keyOf(to)
+	at.post(p, to)
+}
+
+// keyOf is the M_Key of the end port with a LID.
+func (s *Stage) keyOf(lid ib.LID) ib.MKey {
+	for _, n := range s.Topology.Nodes {
+		agent := s.Fabric.Agent(n.GUID)
+		for _, i := range EndPorts(n) {
+			if agent.HasLID(i, lid) {
+				return agent.Port(i).MKey
+			}
+		}
+	}
+	return 0
+}
+
+// EndPorts are the numbers of a node's end ports.
+func EndPorts(n *netlist.Node) []ib.PortNum {
+	if n.Type == ib.NodeSwitch {
+		return []ib.PortNum{0}
+	}
+	all := make([]ib.PortNum, n.NumPorts())
+	for i := range all {
+		all[i] = ib.PortNum(i + 1)
+	}
+	return all
+}
+
+func (at *station) post(p *mad.SMP, dlid ib.LID) {
+	var octets [mad.Size]byte
+	if p.Encode(&octets) == nil { // a request of ours always encodes
+		at.place.Send(&octets, dlid)
+	}
+}
+
+// SendFrom makes an end port the one that packets are sent from. With manages
+// it says that a subnet manager runs there, and takes traps.
+func (s *Stage) SendFrom(p Port, manages bool) error {
+	at, err := s.station(p)
+	if err != nil {
+		return err
+	}
+	if s.sender != at {
+		clear(s.ways)
+	}
+	s.sender = at
+	if manages && !at.manages {
+		at.manages = true
+		at.place.SetIsSM(true)
+	}
+	return nil
+}
+
+// Resign ends what SendFrom said about a manager.
+func (s *Stage) Resign(p Port) error {
+	for _, at := range s.stations {
+		if at.Port == p && at.manages {
+			at.manages = false
+			at.place.SetIsSM(false)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: no manager runs there", s.Name(p))
+}
+
+func (s *Stage) station(p Port) (*station, error) {
+	for _, at := range s.stations {
+		if at.Port == p {
+			return at, nil
+		}
+	}
+	a, err := s.Fabric.Attach(p.Node, p.Num)
+	if err != nil {
+		return nil, err
+	}
+	at := &station{Port: p, place: a}
+	s.stations = append(s.stations, at)
+	return at, nil
+}
+
+// from is the station that sends: that of SendFrom, or the first node.
+func (s *Stage) from() (*station, error) {
+	if s.sender == nil {
+		n := s.Topology.Nodes[0]
+		if err := s.SendFrom(Port{n.GUID, EndPorts(n)[0]}, false); err != nil {
+			return nil, err
+		}
+	}
+	return s.sender, nil
+}
+
+// Forget forgets the traps and drops seen so far.
+func (s *Stage) Forget() {
+	s.drain()
+	s.Traps, s.Drops = s.Traps[:0], s.Drops[:0]
+}
+
+// PowerOff takes the power from a node.
+func (s *Stage) PowerOff(g ib.NodeGUID) error {
+	if err := s.Fabric.PowerOff(g); err != nil {
+		return err
+	}
+	s.off[g] = true
+	return nil
+}
+
+// PowerOn gives it back; managers on the node come up with it.
+func (s *Stage) PowerOn(g ib.NodeGUID) error {
+	if err := s.Fabric.PowerOn(g); err != nil {
+		return err
+	}
+	s.off[g] = false
+	for _, at := range s.stations {
+		if at.Node == g && at.manages {
+			at.place.SetIsSM(true)
+		}
+	}
+	return nil
+}
+
+// Reboot takes the power from a node and gives it back at once.
+func (s *Stage) Reboot(g ib.NodeGUID) error {
+	if err := s.PowerOff(g); err != nil {
+		return err
+	}
+	return s.PowerOn(g)
+}
+
+// Misbehave changes the fault of a node; a nil change ends it.
+func (s *Stage) Misbehave(g ib.NodeGUID, change func(*fabricsim.Fault)) error {
+	f := s.faults[g]
+	if change == nil {
+		f = fabricsim.Fault{}
+	} else {
+		change(&f)
+	}
+	s.faults[g] = f
+	return s.Fabric.SetFault(g, f)
+}

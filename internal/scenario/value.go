@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/text"
+)
+
+// value is what a field is set to or compared with: a number, octets, or a
+// number that is known only when the script runs.
+type value struct {
+	number uint64
+	octets []byte
+	padded bool // octets are text, filled up with NUL
+	late   func(*world) uint64
+}
+
+// toValue reads the value of a field of type t.
+func (a *args) toValue(s text.Setting, t reflect.Type) (value, error) {
+	if t.Kind() == reflect.Array {
+		return a.toOctets(s, t.Len())
+	}
+	n, ok, names := attribute.Named(t, s.Value)
+	if ok {
+		return value{number: n}, nil
+	}
+	if name, inner, ok := strings.Cut(strings.TrimSuffix(s.Value, ")"), "("); ok && strings.HasSuffix(s.Value, ")") {
+		return a.toLate(s, name, inner)
+	}
+	width := 1
+	if t.Kind() != reflect.Bool {
+		width = t.Bits()
+	}
+	n, err := text.ParseNumber(s.Value)
+	if err != nil || width < 64 && n>>width != 0 {
+		want := fmt.Sprintf("a number of %d bits", width)
+		if names != "" {
+			want += " or one of " + names
+		}
+		return value{}, a.Fault(s.Word, "%s: value %q: want %s", s.Name, s.Value, want)
+	}
+	return value{number: n}, nil
+}
+
+func (a *args) toOctets(s text.Setting, size int) (value, error) {
+	if digits, ok := strings.CutPrefix(s.Value, "0x"); ok {
+		octets, err := hex.DecodeString(digits)
+		if err != nil || len(octets) > size {
+			return value{}, a.Fault(s.Word, "%s: want up to %d octets as 0x and pairs of hexadecimal digits", s.Name, size)
+		}
+		return value{octets: octets}, nil
+	}
+	if len(s.Value) > size {
+		return value{}, a.Fault(s.Word, "%s: a text of %d octets: want up to %d", s.Name, len(s.Value), size)
+	}
+	return value{octets: []byte(s.Value), padded: true}, nil
+}
+
+// toLate reads lid(NODE), guid(NODE) or portguid(NODE:PORT).
+func (a *args) toLate(s text.Setting, name, inner string) (value, error) {
+	p, err := a.toPlace(s.Word, inner)
+	if err != nil {
+		return value{}, err
+	}
+	switch name {
+	case "lid":
+		return value{late: func(w *world) uint64 { return uint64(w.Fabric.Agent(p.node.GUID).Port(p.entry()).LID) }}, nil
+	case "guid":
+		return value{number: uint64(p.node.GUID)}, nil
+	case "portguid":
+		return value{late: func(w *world) uint64 { return uint64(w.Fabric.Agent(p.node.GUID).NodeInfo(p.entry()).PortGUID) }}, nil
+	}
+	return value{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE) or portguid(NODE:PORT)", s.Value)
+}
+
+func (v value) now(w *world) uint64 {
+	if v.late != nil {
+		return v.late(w)
+	}
+	return v.number
+}
+
+// store writes a value to a field.
+func (v value) store(w *world, to reflect.Value) {
+	switch to.Kind() {
+	case reflect.Array:
+		for i := range to.Len() {
+			var octet byte
+			if i < len(v.octets) {
+				octet = v.octets[i]
+			}
+			to.Index(i).SetUint(uint64(octet))
+		}
+	case reflect.Bool:
+		to.SetBool(v.now(w) != 0)
+	default:
+		to.SetUint(v.now(w))
+	}
+}
+
+// compare reports whether a field stands in a relation to a value.
+func (v value) compare(w *world, relation string, got reflect.Value) bool {
+	var order int
+	switch got.Kind() {
+	case reflect.Array:
+		octets := make([]byte, got.Len())
+		for i := range octets {
+			octets[i] = byte(got.Index(i).Uint())
+		}
+		want := slices.Clone(v.octets)
+		if v.padded {
+			want = append(want, make([]byte, len(octets)-len(want))...)
+		} else {
+			octets = octets[:len(want)] // as many as the script has
+		}
+		order = bytes.Compare(octets, want)
+	default:
+		order = cmp.Compare(attribute.Number(got), v.now(w))
+	}
+	switch relation {
+	case "!=":
+		return order != 0
+	case ">=":
+		return order >= 0
+	case "<=":
+		return order <= 0
+	}
+	return order == 0
+}
