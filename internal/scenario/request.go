@@ -278,8 +278,11 @@ func (w *world) ask(q asking) error {
 			return fmt.Errorf("to-lid=0: want the LID of a port that has one")
 		}
 	}
+	w.last = nil
 	r, err := w.Ask(question)
-	w.last = &request{Request: r, step: w.step}
+	if r != nil {
+		w.last = &request{Request: r, step: w.step}
+	}
 	return err
 }
 

@@ -16,9 +16,19 @@ var root = filepath.Join("..", "..")
 // compile reads a script the way the command does.
 func compile(name, text string) (*scenario.Script, error) {
 	return scenario.Compile(scenario.Source{
-		Name: name, Text: []byte(text), Seed: 1, Load: netlist.Generate,
+		Name: name, Text: []byte(text), Seed: 1, Load: load,
 		Read: func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(root, "scenarios", name)) },
 	})
+}
+
+// load finds a topology beside the stories, else a generator.
+func load(name string) (*netlist.Netlist, error) {
+	data, err := os.ReadFile(filepath.Join(root, "scenarios", name))
+	if err != nil {
+		return netlist.Generate(name)
+	}
+	l, _, err := netlist.Read(data, name, nil)
+	return l, err
 }
 
 func run(t *testing.T, name, text string) *scenario.Report {
@@ -41,7 +51,7 @@ func printed(r *scenario.Report) string {
 }
 
 // stories are the scripts that ship, by name.
-func stories(t *testing.T) map[string]string {
+func stories(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*.ibs"))
 	if err != nil || len(files) == 0 {

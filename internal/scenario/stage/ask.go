@@ -42,7 +42,7 @@ func (r *Request) Outcome() string {
 	case r.Status == mad.StatusOK:
 		return "status ok"
 	}
-	return fmt.Sprintf("status %#04x (%v)", uint16(r.Status), r.Status)
+	return fmt.Sprintf("status %v", r.Status)
 }
 
 func (r *Request) answer(p *mad.SMP) {
