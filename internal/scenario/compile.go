@@ -82,6 +82,7 @@ type compiler struct {
 	begun    bool // a statement that is no setting was seen
 	// lastTarget is what the last get or set line is about.
 	lastTarget *target
+	qps        map[string]bool // queue pairs that were named
 }
 
 // verb is a kind of statement.
@@ -95,7 +96,7 @@ type verb struct {
 // verbs are all statements, in the order of the documentation.
 func verbs() []verb {
 	var all []verb
-	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), expectVerbs()} {
+	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), trafficVerbs(), expectVerbs()} {
 		all = append(all, group...)
 	}
 	return all
@@ -114,7 +115,7 @@ func Usage() [][3]string {
 // Compile reads a script. The error is a *text.Fault, which names line, column and
 // what was expected.
 func Compile(source Source) (*Script, error) {
-	c := &compiler{source: source, topology: source.Fabric, setup: defaultSetup(source.Seed)}
+	c := &compiler{source: source, topology: source.Fabric, setup: defaultSetup(source.Seed), qps: map[string]bool{}}
 	var err error
 	if c.lines, err = text.Lines(source.Name, source.Text); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
@@ -19,7 +20,8 @@ func expectVerbs() []verb {
 	return []verb{
 		{"expect", "status CODE|ok | timeout | answer FIELD=VALUE... | NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE... | " +
 			"counter NODE:PORT FIELD VALUE | trap NUMBER FIELD=VALUE... | no trap [NUMBER] | drop at NODE[:PORT] REASON | no drop | " +
-			"cable NODE:PORT NODE:PORT | no cable NODE:PORT",
+			"cable NODE:PORT NODE:PORT | no cable NODE:PORT | refused | received QP NUMBER [pkey=] [pkey-index=] [bytes=] | nothing QP | " +
+			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=]",
 			"fail the script unless it is so", false, compileExpect},
 	}
 }
@@ -41,10 +43,17 @@ func expectations() []expectation {
 		{"no", expectNo, false},
 		{"drop", expectDrop, false},
 		{"cable", expectCable, false},
+		{"refused", expectRefused, true},
+		{"received", expectReceived, false},
+		{"nothing", expectNothing, false},
+		{"completion", expectCompletion, false},
+		{"qp", expectQP, false},
+		{"event", expectEvent, false},
+		{"sent", expectSent, false},
 	}
 }
 
-// judges tells whether the words of an expect line are about the last request.
+// judges tells whether the words of an expect line are about the last request or verb
 func judges(words []text.Word) bool {
 	for _, e := range expectations() {
 		if len(words) > 0 && !words[0].Quoted && words[0].Text == e.name {
@@ -338,15 +347,22 @@ func expectNo(a *args) (action, error) {
 	}, err
 }
 
-// reasons are the names of the ways in which a packet is lost.
+// reasons are the names of the ways in which a packet is lost: subnet management
+// packets, then data packets on their way, then those that an end node refuses.
 func reasons() []string {
 	var all []string
-	for r := fabricsim.NotDiscarded + 1; ; r++ {
-		if r.String() == fabricsim.Reason(0xFF).String() {
-			return all
-		}
+	for r := fabricsim.NotDiscarded + 1; r.String() != fabricsim.Reason(0xFF).String(); r++ {
 		all = append(all, r.String())
 	}
+	for f := fabricsim.Fate(0); f.String() != fabricsim.Fate(0xFF).String(); f++ {
+		if f.IsDrop() {
+			all = append(all, f.String())
+		}
+	}
+	for r := endpoint.Taken + 1; r.String() != endpoint.Reason(0xFF).String(); r++ {
+		all = append(all, r.String())
+	}
+	return all
 }
 
 func expectDrop(a *args) (action, error) {
@@ -366,7 +382,7 @@ func expectDrop(a *args) (action, error) {
 	}
 	return func(w *world) error {
 		some := slices.ContainsFunc(w.Drops, func(d stage.Drop) bool {
-			return d.Node == p.node.GUID && (!p.hasPort || d.Num == p.port) && d.Reason.String() == reason.Text
+			return d.Node == p.node.GUID && (!p.hasPort || d.Num == p.port) && d.Reason == reason.Text
 		})
 		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.dropList())
 		return nil
@@ -386,7 +402,7 @@ func (w *world) dropList() string {
 			all = append(all, fmt.Sprintf("and %d more", len(w.Drops)-i))
 			break
 		}
-		all = append(all, fmt.Sprintf("a drop at %s: %v", w.Name(d.Port), d.Reason))
+		all = append(all, fmt.Sprintf("a drop at %s: %s", w.Name(d.Port), d.Reason))
 	}
 	return strings.Join(all, "; ")
 }

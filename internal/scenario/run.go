@@ -18,6 +18,8 @@ type world struct {
 	script *Script
 	mkey   ib.MKey // that requests carry
 	last   *request
+	verb   *verbCall
+	qps    map[string]*stage.QP
 	faults uint64 // fault lines so far; each has chances of its own
 	step   *step
 	report *Report
@@ -29,7 +31,7 @@ func (s *Script) begin() (*world, error) {
 	c.Fabric.Profile = s.setup.profile
 	on, err := stage.New(s.topology, c)
 	return &world{
-		Stage: on, script: s,
+		Stage: on, script: s, qps: map[string]*stage.QP{},
 		report: &Report{
 			Name: s.name, Seed: c.Fabric.Seed, Rules: slices.Clone(s.rules),
 			held: make([]int, len(s.rules)), failed: make([]int, len(s.rules)),
@@ -92,20 +94,29 @@ func (s *Script) Run() (*Report, error) {
 	return w.report, err
 }
 
-// settleLast fails a request that went wrong and about which nothing was
+// settleLast fails a request or verb that went wrong and about which nothing was
 // expected: silence never counts as success.
 func (w *world) settleLast() {
-	r := w.last
-	if r == nil || r.judged {
-		return
+	if r := w.last; r != nil && !r.judged {
+		r.judged = true
+		if !r.Good() {
+			w.failAt(r.step, "status ok", r.Outcome())
+		}
 	}
-	r.judged = true
-	if !r.Good() {
-		now := w.step
-		w.step = r.step
-		w.fail("status ok", r.Outcome())
-		w.step = now
+	if v := w.verb; v != nil && !v.judged {
+		v.judged = true
+		if v.err != nil {
+			w.failAt(v.step, "accepted", v.outcome())
+		}
 	}
+}
+
+// failAt is a failure of an earlier line.
+func (w *world) failAt(s *step, expected, got string) {
+	now := w.step
+	w.step = s
+	w.fail(expected, got)
+	w.step = now
 }
 
 // hold counts an expectation that held.

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/scenario/trait"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
@@ -136,104 +136,6 @@ func compileOption(a *args) (action, error) {
 	return nil, nil
 }
 
-// trait is something that a device line can say: a number of so many bits (1
-// for on or off), and what it changes.
-type trait struct {
-	bits  int
-	apply func(c *sma.Config, n uint64) bool // false: not for such a device
-}
-
-// of makes a trait of switches.
-func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) trait {
-	return trait{bits, func(c *sma.Config, n uint64) bool {
-		if c.Switch == nil {
-			return false
-		}
-		apply(c.Switch, n)
-		return true
-	}}
-}
-
-// ofPorts makes a trait of all ports of a device, port 0 of a switch included.
-func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) trait {
-	return trait{bits, func(c *sma.Config, n uint64) bool {
-		for i := range c.Ports {
-			apply(&c.Ports[i], n)
-		}
-		if c.Switch != nil {
-			apply(&c.Switch.Port0, n)
-		}
-		return true
-	}}
-}
-
-func ofDevice(bits int, apply func(c *sma.Config, n uint64)) trait {
-	return trait{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
-}
-
-func capability(m smp.CapabilityMask) trait {
-	return ofPorts(1, func(p *sma.PortConfig, n uint64) {
-		if p.CapabilityMask &^= m; n == 1 {
-			p.CapabilityMask |= m
-		}
-	})
-}
-
-func traits() map[string]trait {
-	return map[string]trait{
-		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),
-		"default-pkey":      ofDevice(16, func(c *sma.Config, n uint64) { c.DefaultPKey = ib.PKey(n) }),
-		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),
-		"one-membership":    ofDevice(1, func(c *sma.Config, n uint64) { c.OneMembership = n == 1 }),
-		"pkey-traps":        ofDevice(1, func(c *sma.Config, n uint64) { c.PKeyTraps = n == 1 }),
-		"led-stuck":         ofDevice(1, func(c *sma.Config, n uint64) { c.LEDStuck = n == 1 }),
-		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
-		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),
-		"book-values":       ofDevice(1, bookValues),
-		"bad-input-ignored": ofDevice(1, func(c *sma.Config, n uint64) { c.BadInput = sma.BadInput(n) }),
-
-		"pkey-nvram": capability(smp.CapPKeyNVRAM),
-		"mkey-nvram": capability(smp.CapMKeyNVRAM),
-		"led":        capability(smp.CapLEDInfo),
-		"notices":    capability(smp.CapNoticeSupported),
-		"traps":      capability(smp.CapTrapSupported),
-		"guid-cap":   ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
-		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {
-			if p.VLCap = uint8(n); n == 1 {
-				p.VLArbitrationHighCap, p.VLArbitrationLowCap = 0, 0
-			}
-		}),
-		"mtu-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) { p.MTUCap = ib.MTU(n) }),
-
-		"enforcement-cap":      ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.PartitionEnforcementCap = uint16(n) }),
-		"inbound-enforcement":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.InboundEnforcementCap = n == 1 }),
-		"outbound-enforcement": ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OutboundEnforcementCap = n == 1 }),
-		"filter-raw-inbound":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawInboundCap = n == 1 }),
-		"filter-raw-outbound":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawOutboundCap = n == 1 }),
-		"enhanced-port0":       ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.EnhancedPort0 = n == 1 }),
-		"optimized-sl-to-vl":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OptimizedSLToVL = n == 1 }),
-		"multicast-cap":        ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.MulticastFDBCap = uint16(n) }),
-		"linear-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
-			s.LinearFDBCap, s.RandomFDBCap = uint16(n), 0
-		}),
-		"random-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
-			s.LinearFDBCap, s.RandomFDBCap = 0, uint16(n)
-		}),
-	}
-}
-
-// bookValues gives every port what the first book knows: 1x, 4x or 12x at 2.5
-// Gb/s.
-func bookValues(c *sma.Config, n uint64) {
-	if c.BookValues = n == 1; !c.BookValues {
-		return
-	}
-	for i := range c.Ports {
-		p := &c.Ports[i]
-		p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = 11, smp.LinkSpeedSDR, 0
-	}
-}
-
 func compileDevice(a *args) (action, error) {
 	if a.topology == nil {
 		return nil, a.Fault(text.Word{}, "want a fabric line before device lines")
@@ -247,7 +149,7 @@ func compileDevice(a *args) (action, error) {
 		}
 		nodes = []*netlist.Node{n}
 	}
-	known := traits()
+	known := trait.All()
 	for first := true; first || a.More(); first = false {
 		s, err := a.Setting("NAME=VALUE, as partition-cap=5", false)
 		if err != nil {
@@ -258,7 +160,7 @@ func compileDevice(a *args) (action, error) {
 			return nil, a.Fault(s.Word, "%q: want one of %s", s.Name, attribute.Keys(known))
 		}
 		var number uint64
-		if t.bits == 1 {
+		if t.Bits == 1 {
 			on, err := a.ToOnOff(s.Word, s.Value, s.Name)
 			if err != nil {
 				return nil, err
@@ -266,7 +168,7 @@ func compileDevice(a *args) (action, error) {
 			if on {
 				number = 1
 			}
-		} else if number, err = a.ToNumber(s.Word, s.Value, s.Name, t.bits); err != nil {
+		} else if number, err = a.ToNumber(s.Word, s.Value, s.Name, t.Bits); err != nil {
 			return nil, err
 		}
 		if err := a.give(nodes, t, number, all); err != nil {
@@ -277,12 +179,12 @@ func compileDevice(a *args) (action, error) {
 }
 
 // give adds a trait to the profiles of some nodes.
-func (a *args) give(nodes []*netlist.Node, t trait, number uint64, all bool) error {
+func (a *args) give(nodes []*netlist.Node, t trait.Trait, number uint64, all bool) error {
 	for _, n := range nodes {
-		if !all && n.Type != ib.NodeSwitch && !t.apply(&sma.Config{Ports: make([]sma.PortConfig, 1)}, number) {
+		if !all && n.Type != ib.NodeSwitch && !t.Apply(&sma.Config{Ports: make([]sma.PortConfig, 1)}, number) {
 			return fmt.Errorf("%s is no switch", n.ID)
 		}
-		a.setup.profiles[n.GUID] = append(a.setup.profiles[n.GUID], func(c *sma.Config) { t.apply(c, number) })
+		a.setup.profiles[n.GUID] = append(a.setup.profiles[n.GUID], func(c *sma.Config) { t.Apply(c, number) })
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (s *Stage) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib
 	}
 	var info smp.SwitchInfo
 	s.Held(to, 0, &info)
-	info.LinearFDBTop = top
+	info.LinearFDBTop, info.LifeTimeValue = top, smp.TimeValueFiniteMax
 	return s.write(to, 0, key, &info)
 }
 
@@ -175,6 +175,7 @@ func (s *Stage) activate(from Port, key ib.MKey) error {
 				var info smp.PortInfo
 				s.Held(p, uint32(n), &info)
 				info.PortState = state
+				s.settings(Port{p.Node, n}, &info)
 				if err := s.write(p, uint32(n), key, &info); err != nil {
 					return err
 				}
@@ -182,4 +183,15 @@ func (s *Stage) activate(from Port, key ib.MKey) error {
 		}
 	}
 	return nil
+}
+
+// settings are those of a link that both its ends can have.
+func (s *Stage) settings(p Port, to *smp.PortInfo) {
+	peer, ok := s.neighbour(p)
+	if !ok {
+		return
+	}
+	far := s.Fabric.Agent(peer.Node).Port(peer.Num)
+	to.NeighborMTU, to.OperationalVLs = min(to.MTUCap, far.MTUCap), min(to.VLCap, far.VLCap)
+	to.HOQLife = smp.TimeValueFiniteMax
 }

@@ -8,7 +8,9 @@
 //	Until, Rest                time
 //	PowerOff, PowerOn, Reboot, Misbehave   what befalls a node
 //	BringUp                    addresses, routes, Active links
-//	Traps, Drops               what was seen since Forget, or since the last Ask
+//	CreateQP, Connect, Send    queue pairs and their messages
+//	Forge, Inject              a host that obeys nobody
+//	Traps, Drops, Sent         what was seen since Forget, or since the last packet of a caller
 //
 // BringUp is deliberately not the project's own manager: what devices do is
 // shown without it.

@@ -34,7 +34,7 @@ type Trap struct {
 // Drop is a packet that was discarded.
 type Drop struct {
 	Port
-	Reason fabricsim.Reason
+	Reason string // a fabricsim.Reason or Fate, or an endpoint.Reason
 }
 
 // Limits of what a stage keeps.
@@ -61,6 +61,7 @@ type Stage struct {
 	// them may take from them.
 	Traps []Trap
 	Drops []Drop
+	Sent  []Sent
 
 	config   Config
 	nodes    map[ib.NodeGUID]*netlist.Node
@@ -86,7 +87,7 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 	if len(l.Nodes) == 0 {
 		return nil, fmt.Errorf("a topology without nodes: want at least one")
 	}
-	c.Fabric.Trace = s.sight
+	c.Fabric.Trace, c.Fabric.DataTrace = s.sight, s.sightData
 	var err error
 	s.Fabric, err = fabricsim.New(l, c.Fabric)
 	return s, err
@@ -97,7 +98,7 @@ func (s *Stage) sight(seen fabricsim.Sighting) {
 	switch seen.What {
 	case fabricsim.SeenDiscarded:
 		if len(s.Drops) < MaxDrops {
-			s.Drops = append(s.Drops, Drop{Port{seen.Node, seen.Port}, seen.Reason})
+			s.Drops = append(s.Drops, Drop{Port{seen.Node, seen.Port}, seen.Reason.String()})
 		}
 	case fabricsim.SeenByManager:
 		var p mad.SMP

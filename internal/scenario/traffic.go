@@ -1,0 +1,303 @@
+package scenario
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/scenario/text"
+)
+
+func trafficVerbs() []verb {
+	return []verb{
+		{"qp", "NAME on NODE[:PORT] service=SERVICE [pkey-index=N] [qkey=KEY] [privileged=on]", "make a queue pair", false, compileQP},
+		{"connect", "QP QP", "join two queue pairs of RC, UC or RD", false, compileConnect},
+		{"modify", "QP [pkey-index=N] [qkey=KEY] [privileged=on]", "change a queue pair as a program would", false, compileModify},
+		{"send", "QP -> QP [bytes=N] [count=N] [qkey=KEY] [pkey-index=N] [sl=N]", "send messages and let them arrive", false, compileSend},
+		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
+		{"inject", "NODE[:PORT] OCTETS", "put octets on the wire, in hexadecimal", false, compileInject},
+	}
+}
+
+// services by their names.
+var services = map[string]endpoint.Service{
+	"UD": endpoint.UD, "RC": endpoint.RC, "UC": endpoint.UC, "RD": endpoint.RD, "GSI": endpoint.GSI, "SMI": endpoint.SMI,
+	"IPv6": endpoint.RawIPv6, "EtherType": endpoint.RawEtherType,
+}
+
+// verbCall is what a verb of a queue pair answered; a refusal that nobody asks
+// about is a failure.
+type verbCall struct {
+	step   *step
+	err    error
+	judged bool
+}
+
+func (v *verbCall) outcome() string {
+	if v.err == nil {
+		return "accepted"
+	}
+	return "refused: " + v.err.Error()
+}
+
+// knobs are the name=value words of a traffic line.
+type knobs map[string]uint64
+
+// knobBits is how wide each of them is; 1 is on or off.
+var knobBits = map[string]int{
+	"pkey-index": 16, "qkey": 32, "pkey": 16, "bytes": 12, "count": 5, "sl": 4, "privileged": 1,
+	"packets": 16, "vl": 4,
+}
+
+// knobs takes the rest of a line as settings with these names.
+func (a *args) knobs(names ...string) (knobs, error) {
+	out := knobs{}
+	for a.More() {
+		s, err := a.Setting(strings.Join(names, "=, ")+"=", false)
+		if err != nil {
+			return nil, err
+		}
+		known := false
+		for _, n := range names {
+			known = known || n == s.Name
+		}
+		if !known {
+			return nil, a.Fault(s.Word, "%q: want one of %s", s.Name, strings.Join(names, ", "))
+		}
+		if knobBits[s.Name] == 1 {
+			on, err := a.ToOnOff(s.Word, s.Value, s.Name)
+			if err != nil {
+				return nil, err
+			}
+			if on {
+				out[s.Name] = 1
+			}
+			continue
+		}
+		if out[s.Name], err = a.ToNumber(s.Word, s.Value, s.Name, knobBits[s.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (k knobs) caller() endpoint.Caller {
+	if k["privileged"] == 1 {
+		return endpoint.Kernel
+	}
+	return endpoint.Application
+}
+
+// qkey is the Q_Key that was named, nil for none.
+func (k knobs) qkey() *ib.QKey {
+	n, ok := k["qkey"]
+	if !ok {
+		return nil
+	}
+	key := ib.QKey(n)
+	return &key
+}
+
+// or is a knob, or what stands when it was not turned.
+func (k knobs) or(name string, otherwise uint64) uint64 {
+	if n, ok := k[name]; ok {
+		return n
+	}
+	return otherwise
+}
+
+// qp takes the name of a queue pair that a line above has made.
+func (a *args) qp() (string, error) {
+	w, err := a.Next("a queue pair")
+	if err != nil {
+		return "", err
+	}
+	if !a.qps[w.Text] {
+		return "", a.Fault(w, "%q: want a queue pair that a qp line above makes: %s", w.Text, attribute.Keys(a.qps))
+	}
+	return w.Text, nil
+}
+
+// pair is a queue pair of a run; it is not there when making it was refused.
+func (w *world) pair(name string) (*stage.QP, error) {
+	if q := w.qps[name]; q != nil {
+		return q, nil
+	}
+	return nil, fmt.Errorf("%s was refused: want a queue pair", name)
+}
+
+func (a *args) arrow() error {
+	_, err := a.Pick("->")
+	return err
+}
+
+func compileQP(a *args) (action, error) {
+	w, err := a.Next("a name")
+	if err != nil {
+		return nil, err
+	}
+	if a.qps[w.Text] {
+		return nil, a.Fault(w, "%q: want a name that no other queue pair has", w.Text)
+	}
+	if _, err := a.Pick("on"); err != nil {
+		return nil, err
+	}
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.Setting("service=SERVICE", false)
+	if err != nil {
+		return nil, err
+	}
+	service, ok := services[s.Value]
+	if !ok || s.Name != "service" {
+		return nil, a.Fault(s.Word, "%q: want service= one of %s", s.Text, attribute.Keys(services))
+	}
+	k, err := a.knobs("pkey-index", "qkey", "privileged")
+	if err != nil {
+		return nil, err
+	}
+	a.qps[w.Text] = true
+	caller := k.caller()
+	if service == endpoint.SMI || service == endpoint.GSI {
+		caller = endpoint.Kernel // nobody else has these
+	}
+	return func(r *world) error {
+		q, err := r.CreateQP(p.end(), service, caller, uint16(k["pkey-index"]), ib.QKey(k["qkey"]))
+		r.called(err)
+		if err == nil {
+			r.qps[w.Text] = q
+		}
+		return nil
+	}, nil
+}
+
+// called notes what a verb answered.
+func (w *world) called(err error) { w.verb = &verbCall{step: w.step, err: err} }
+
+func compileConnect(a *args) (action, error) {
+	first, err := a.qp()
+	if err != nil {
+		return nil, err
+	}
+	second, err := a.qp()
+	return func(w *world) error {
+		p, err := w.pair(first)
+		if err != nil {
+			return err
+		}
+		q, err := w.pair(second)
+		if err != nil {
+			return err
+		}
+		w.called(stage.Connect(p, q))
+		return nil
+	}, err
+}
+
+func compileModify(a *args) (action, error) {
+	name, err := a.qp()
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.knobs("pkey-index", "qkey", "privileged")
+	if err != nil {
+		return nil, err
+	}
+	var index *uint16
+	if n, ok := k["pkey-index"]; ok {
+		i := uint16(n)
+		index = &i
+	}
+	if index == nil && k.qkey() == nil {
+		return nil, a.Fault(text.Word{}, "want pkey-index= or qkey=")
+	}
+	return func(w *world) error {
+		q, err := w.pair(name)
+		if err != nil {
+			return err
+		}
+		w.called(q.Modify(k.qkey(), index, k.caller()))
+		return nil
+	}, nil
+}
+
+// defaultOctets is how long a message is when nothing is said: that of a
+// management datagram.
+const defaultOctets = 256
+
+func compileSend(a *args) (action, error) {
+	from, err := a.qp()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.arrow(); err != nil {
+		return nil, err
+	}
+	to, err := a.qp()
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl")
+	m := stage.Message{
+		Octets: int(k.or("bytes", defaultOctets)), Count: int(k.or("count", 1)), QKey: k.qkey(),
+		PKeyIndex: uint16(k["pkey-index"]), SL: ib.SL(k["sl"]),
+	}
+	return func(w *world) error {
+		p, err := w.pair(from)
+		if err != nil {
+			return err
+		}
+		q, err := w.pair(to)
+		if err != nil {
+			return err
+		}
+		return w.Send(p, q, m)
+	}, err
+}
+
+func compileForge(a *args) (action, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.arrow(); err != nil {
+		return nil, err
+	}
+	to, err := a.qp()
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.knobs("pkey", "qkey", "bytes")
+	if _, ok := k["pkey"]; err == nil && !ok {
+		err = a.Fault(text.Word{}, "want pkey=KEY")
+	}
+	return func(w *world) error {
+		q, err := w.pair(to)
+		if err != nil {
+			return err
+		}
+		return w.Forge(p.end(), q, ib.PKey(k["pkey"]), ib.QKey(k["qkey"]), int(k.or("bytes", defaultOctets)))
+	}, err
+}
+
+func compileInject(a *args) (action, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.Next("octets in hexadecimal")
+	if err != nil {
+		return nil, err
+	}
+	octets, err := hex.DecodeString(w.Text)
+	if err != nil || len(octets) == 0 {
+		return nil, a.Fault(w, "want pairs of hexadecimal digits without 0x")
+	}
+	return func(r *world) error { return r.Inject(p.end(), octets) }, nil
+}
