@@ -99,7 +99,7 @@ func TestExpectationsCanFail(t *testing.T) {
 				t.Errorf("expected %q, got %q; want %q and %q", f.Expected, f.Got, w.expected, w.got)
 			}
 			out := printed(r)
-			for _, part := range []string{fmt.Sprintf("wrong:%d: ", f.Line), "expected: ", "got: ", "seed:     1", "1 fail;"} {
+			for _, part := range []string{fmt.Sprintf("wrong:%d: ", f.Line), "expected: ", "got: ", "seed:     1", " expectations hold; seed 1, "} {
 				if !strings.Contains(out, part) {
 					t.Errorf("the report has no %q:\n%s", part, out)
 				}
