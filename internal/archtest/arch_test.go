@@ -62,6 +62,7 @@ var floors = map[string]int{
 	"internal/scenario/text":         3,
 	"internal/scenario/attribute":    3,
 	"internal/scenario/trait":        4,
+	"internal/scenario/report":       0,
 	"internal/scenario/stage":        5,
 	"internal/store":                 5,
 	"internal/daemon":                6,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -35,18 +36,11 @@ type Script struct {
 	topology *netlist.Netlist
 	setup    setup
 	steps    []step
-	rules    []Rule
-}
-
-// Rule is a rule line: the ids that the statements behind it are about.
-type Rule struct {
-	Line int
-	IDs  []string
-	Text string
+	rules    []report.Rule
 }
 
 // Rules lists the rule lines of a script.
-func (s *Script) Rules() []Rule { return slices.Clone(s.rules) }
+func (s *Script) Rules() []report.Rule { return slices.Clone(s.rules) }
 
 // step is a statement ready to run.
 type step struct {
@@ -78,7 +72,7 @@ type compiler struct {
 	topology *netlist.Netlist
 	setup    setup
 	steps    []step
-	rules    []Rule
+	rules    []report.Rule
 	begun    bool // a statement that is no setting was seen
 	// lastTarget is what the last get or set line is about.
 	lastTarget *target
@@ -96,7 +90,7 @@ type verb struct {
 // verbs are all statements, in the order of the documentation.
 func verbs() []verb {
 	var all []verb
-	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), trafficVerbs(), expectVerbs()} {
+	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), trafficVerbs(), wardenVerbs(), expectVerbs()} {
 		all = append(all, group...)
 	}
 	return all
@@ -194,7 +188,7 @@ var ruleID = regexp.MustCompile(`^[A-Z]{2}-[0-9]{2,3}$`)
 
 // rule reads a rule line: ids, and a text in quotation marks if one is wanted.
 func (c *compiler) rule(a *args) error {
-	r := Rule{Line: a.Line.Number}
+	r := report.Rule{Line: a.Line.Number}
 	for a.More() && !a.Words[0].Quoted {
 		w, _ := a.Next("")
 		id := strings.TrimSuffix(w.Text, ",")

@@ -3,7 +3,7 @@
 //
 //	Compile        a script and its topology, every name and number checked
 //	Script.Run     one run from the beginning; runs share nothing
-//	Report         what held, what did not, under which rules
+//	report.Report  what held, what did not, under which rules
 //	Usage          every statement of the language
 //
 // docs/scenarios.md describes the language; scenarios/ has the stories that
@@ -15,9 +15,9 @@
 // expected. What only a run shows (a cable where there is one already, a node
 // that was never reachable) ends the run with a *text.Fault too.
 //
-// An expectation that does not hold is a Failure and the run goes on, up to
+// An expectation that does not hold is a report.Failure and the run goes on, up to
 // MaxFailures. A get or set that nobody asks about has to succeed; if it does
-// not, that is a Failure.
+// not, that is a report.Failure.
 //
 // A run draws all chance from the seed and knows no clock but the fabric's: the
 // same script with the same seed gives the same report, byte for byte. Nothing

@@ -21,7 +21,7 @@ func expectVerbs() []verb {
 		{"expect", "status CODE|ok | timeout | answer FIELD=VALUE... | NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE... | " +
 			"counter NODE:PORT FIELD VALUE | trap NUMBER FIELD=VALUE... | no trap [NUMBER] | drop at NODE[:PORT] REASON | no drop | " +
 			"cable NODE:PORT NODE:PORT | no cable NODE:PORT | refused | received QP NUMBER [pkey=] [pkey-index=] [bytes=] | nothing QP | " +
-			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=]",
+			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=] | verdict NODE VERDICT | requests get|set ATTRIBUTE NUMBER|some",
 			"fail the script unless it is so", false, compileExpect},
 	}
 }
@@ -50,6 +50,8 @@ func expectations() []expectation {
 		{"qp", expectQP, false},
 		{"event", expectEvent, false},
 		{"sent", expectSent, false},
+		{"verdict", expectVerdict, false},
+		{"requests", expectRequests, false},
 	}
 }
 

@@ -41,7 +41,7 @@ func expectReceived(a *args) (action, error) {
 
 func expectNothing(a *args) (action, error) {
 	name, err := a.qp()
-	return func(w *world) error { return w.expectReceived(name, 0, nil) }, err
+	return func(w *world) error { return w.expectReceived(name, 0, knobs{}) }, err
 }
 
 func (w *world) expectReceived(name string, n int, k knobs) error {
@@ -63,7 +63,7 @@ func (w *world) expectReceived(name string, n int, k knobs) error {
 			name string
 			got  uint64
 		}{{"pkey", uint64(c.PKey)}, {"pkey-index", uint64(c.PKeyIndex)}, {"bytes", octets}} {
-			if want, ok := k[x.name]; ok {
+			if want, ok := k.Knobs[x.name]; ok {
 				w.check(x.got == want, fmt.Sprintf("%s=%#x", x.name, want), fmt.Sprintf("%s=%#x", x.name, x.got))
 			}
 		}
@@ -126,7 +126,7 @@ func expectQP(a *args) (action, error) {
 		}
 	}
 	k, err := a.knobs("pkey-index", "qkey")
-	if err == nil && state == "" && len(k) == 0 {
+	if err == nil && state == "" && len(k.Knobs) == 0 {
 		err = a.Fault(text.Word{}, "want state=, pkey-index= or qkey=")
 	}
 	return func(w *world) error {
@@ -138,10 +138,10 @@ func expectQP(a *args) (action, error) {
 		if state != "" {
 			w.check(got.String() == state, "state="+state, "state="+got.String())
 		}
-		if n, ok := k["pkey-index"]; ok {
+		if n, ok := k.Knobs["pkey-index"]; ok {
 			w.check(uint64(attr.PKeyIndex) == n, fmt.Sprintf("pkey-index=%d", n), fmt.Sprintf("pkey-index=%d", attr.PKeyIndex))
 		}
-		if n, ok := k["qkey"]; ok {
+		if n, ok := k.Knobs["qkey"]; ok {
 			w.check(uint64(attr.QKey) == n, "qkey="+ib.QKey(n).String(), "qkey="+attr.QKey.String())
 		}
 		return nil
@@ -208,7 +208,7 @@ func expectSent(a *args) (action, error) {
 			return nil
 		}
 		w.hold()
-		if n, ok := k["packets"]; ok {
+		if n, ok := k.Knobs["packets"]; ok {
 			w.check(uint64(len(packets)) == n, fmt.Sprintf("%d packets", n), fmt.Sprintf("%d packets", len(packets)))
 		}
 		for _, s := range packets {
@@ -229,7 +229,7 @@ func (w *world) checkSent(s stage.Sent, raw bool, k knobs) {
 	}{
 		{"pkey", s.HasPKey, uint64(s.PKey)}, {"qkey", s.HasQKey, uint64(s.QKey)}, {"sl", true, uint64(s.SL)}, {"vl", true, uint64(s.VL)},
 	} {
-		want, ok := k[x.name]
+		want, ok := k.Knobs[x.name]
 		if !ok {
 			continue
 		}

@@ -25,7 +25,7 @@ func happeningVerbs() []verb {
 		{"reboot", "NODE", "take a node's power and give it back at once", false, compileReboot},
 		{"fault", "NODE mute | late=TIME | loss=SHARE | loss=SHARE,ATTRIBUTE | none", "let a node misbehave from now on", false, compileFault},
 		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode", false, compileDiag},
-		{"forget", "", "forget the traps and drops seen so far", false, compileForget},
+		{"forget", "", "forget the traps, drops and requests seen so far", false, compileForget},
 	}
 }
 

@@ -2,12 +2,10 @@ package scenario
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -22,7 +20,9 @@ type world struct {
 	qps    map[string]*stage.QP
 	faults uint64 // fault lines so far; each has chances of its own
 	step   *step
-	report *Report
+	report *report.Report
+
+	wardens map[stage.Port]*stage.Warden
 }
 
 // begin makes the fabric of a script.
@@ -32,9 +32,9 @@ func (s *Script) begin() (*world, error) {
 	on, err := stage.New(s.topology, c)
 	return &world{
 		Stage: on, script: s, qps: map[string]*stage.QP{},
-		report: &Report{
+		wardens: map[stage.Port]*stage.Warden{},
+		report: &report.Report{
 			Name: s.name, Seed: c.Fabric.Seed, Rules: slices.Clone(s.rules),
-			held: make([]int, len(s.rules)), failed: make([]int, len(s.rules)),
 		},
 	}, err
 }
@@ -42,35 +42,9 @@ func (s *Script) begin() (*world, error) {
 // MaxFailures is how many failed expectations a run reports before it ends.
 const MaxFailures = 100
 
-// Report is what a run came to. The same script with the same seed gives the
-// same report.
-type Report struct {
-	Name     string
-	Seed     uint64
-	Rules    []Rule
-	Failures []Failure
-	Held     int           // expectations that held
-	Elapsed  time.Duration // simulated
-	Packets  uint64        // of subnet management that were sent
-
-	held, failed []int // by rule
-}
-
-// Failure is an expectation that did not hold.
-type Failure struct {
-	Line          int
-	Statement     string
-	Expected, Got string
-	Rules         []string // that the statement stands under
-	At            time.Duration
-}
-
-// Good reports whether every expectation held.
-func (r *Report) Good() bool { return len(r.Failures) == 0 }
-
 // Run runs a script from its beginning. The error, a *text.Fault, says that a
 // statement asks for what cannot be done; the report is complete up to there.
-func (s *Script) Run() (*Report, error) {
+func (s *Script) Run() (*report.Report, error) {
 	w, err := s.begin()
 	if err != nil {
 		return nil, &text.Fault{Name: s.name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
@@ -122,18 +96,15 @@ func (w *world) failAt(s *step, expected, got string) {
 // hold counts an expectation that held.
 func (w *world) hold() {
 	w.report.Held++
-	if w.step.rule >= 0 {
-		w.report.held[w.step.rule]++
-	}
 }
 
 // fail reports an expectation that did not.
 func (w *world) fail(expected, got string) {
-	f := Failure{
+	f := report.Failure{
 		Line: w.step.line.Number, Statement: w.step.line.Text, Expected: expected, Got: got, At: w.Fabric.Now(),
 	}
 	if w.step.rule >= 0 {
-		w.report.failed[w.step.rule]++
+		w.report.Rules[w.step.rule].Failed++
 		f.Rules = w.script.rules[w.step.rule].IDs
 	}
 	w.report.Failures = append(w.report.Failures, f)
@@ -146,28 +117,4 @@ func (w *world) check(holds bool, expected, got string) {
 	} else {
 		w.fail(expected, got)
 	}
-}
-
-// WriteTo prints the report: each rule line with what was expected under it,
-// then every failure with line, expected, got and seed, then the sum.
-func (r *Report) WriteTo(out io.Writer) (int64, error) {
-	var b strings.Builder
-	for i, rule := range r.Rules {
-		verdict := "holds"
-		if r.failed[i] > 0 {
-			verdict = "FAILS"
-		}
-		fmt.Fprintf(&b, "%s  line %-4d %s  %s\n", verdict, rule.Line, strings.Join(rule.IDs, " "), rule.Text)
-	}
-	for _, f := range r.Failures {
-		fmt.Fprintf(&b, "%s:%d: %s\n  expected: %s\n  got:      %s\n", r.Name, f.Line, f.Statement, f.Expected, f.Got)
-		if len(f.Rules) > 0 {
-			fmt.Fprintf(&b, "  rules:    %s\n", strings.Join(f.Rules, " "))
-		}
-		fmt.Fprintf(&b, "  seed:     %d, at %v\n", r.Seed, f.At)
-	}
-	fmt.Fprintf(&b, "%s: %d of %d expectations hold; seed %d, %d management packets in %v\n",
-		r.Name, r.Held, r.Held+len(r.Failures), r.Seed, r.Packets, r.Elapsed)
-	n, err := io.WriteString(out, b.String())
-	return int64(n), err
 }

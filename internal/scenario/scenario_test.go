@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/scenario"
+	"github.com/ibwarden/ibwarden/internal/scenario/report"
 )
 
 var root = filepath.Join("..", "..")
@@ -33,7 +34,7 @@ func load(name string) (*netlist.Netlist, error) {
 	return l, err
 }
 
-func run(t *testing.T, name, text string) *scenario.Report {
+func run(t *testing.T, name, text string) *report.Report {
 	t.Helper()
 	s, err := compile(name, text)
 	if err != nil {
@@ -46,7 +47,7 @@ func run(t *testing.T, name, text string) *scenario.Report {
 	return r
 }
 
-func printed(r *scenario.Report) string {
+func printed(r *report.Report) string {
 	var b strings.Builder
 	_, _ = r.WriteTo(&b) // a Builder takes everything
 	return b.String()

@@ -3,7 +3,6 @@ package scenario
 import (
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
@@ -45,48 +44,16 @@ func (v *verbCall) outcome() string {
 }
 
 // knobs are the name=value words of a traffic line.
-type knobs map[string]uint64
-
-// knobBits is how wide each of them is; 1 is on or off.
-var knobBits = map[string]int{
-	"pkey-index": 16, "qkey": 32, "pkey": 16, "bytes": 12, "count": 5, "sl": 4, "privileged": 1,
-	"packets": 16, "vl": 4,
-}
+type knobs struct{ text.Knobs }
 
 // knobs takes the rest of a line as settings with these names.
 func (a *args) knobs(names ...string) (knobs, error) {
-	out := knobs{}
-	for a.More() {
-		s, err := a.Setting(strings.Join(names, "=, ")+"=", false)
-		if err != nil {
-			return nil, err
-		}
-		known := false
-		for _, n := range names {
-			known = known || n == s.Name
-		}
-		if !known {
-			return nil, a.Fault(s.Word, "%q: want one of %s", s.Name, strings.Join(names, ", "))
-		}
-		if knobBits[s.Name] == 1 {
-			on, err := a.ToOnOff(s.Word, s.Value, s.Name)
-			if err != nil {
-				return nil, err
-			}
-			if on {
-				out[s.Name] = 1
-			}
-			continue
-		}
-		if out[s.Name], err = a.ToNumber(s.Word, s.Value, s.Name, knobBits[s.Name]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	k, err := a.Knobs(names...)
+	return knobs{k}, err
 }
 
 func (k knobs) caller() endpoint.Caller {
-	if k["privileged"] == 1 {
+	if k.Knobs["privileged"] == 1 {
 		return endpoint.Kernel
 	}
 	return endpoint.Application
@@ -94,20 +61,12 @@ func (k knobs) caller() endpoint.Caller {
 
 // qkey is the Q_Key that was named, nil for none.
 func (k knobs) qkey() *ib.QKey {
-	n, ok := k["qkey"]
+	n, ok := k.Knobs["qkey"]
 	if !ok {
 		return nil
 	}
 	key := ib.QKey(n)
 	return &key
-}
-
-// or is a knob, or what stands when it was not turned.
-func (k knobs) or(name string, otherwise uint64) uint64 {
-	if n, ok := k[name]; ok {
-		return n
-	}
-	return otherwise
 }
 
 // qp takes the name of a queue pair that a line above has made.
@@ -168,7 +127,7 @@ func compileQP(a *args) (action, error) {
 		caller = endpoint.Kernel // nobody else has these
 	}
 	return func(r *world) error {
-		q, err := r.CreateQP(p.end(), service, caller, uint16(k["pkey-index"]), ib.QKey(k["qkey"]))
+		q, err := r.CreateQP(p.end(), service, caller, uint16(k.Knobs["pkey-index"]), ib.QKey(k.Knobs["qkey"]))
 		r.called(err)
 		if err == nil {
 			r.qps[w.Text] = q
@@ -210,7 +169,7 @@ func compileModify(a *args) (action, error) {
 		return nil, err
 	}
 	var index *uint16
-	if n, ok := k["pkey-index"]; ok {
+	if n, ok := k.Knobs["pkey-index"]; ok {
 		i := uint16(n)
 		index = &i
 	}
@@ -245,8 +204,8 @@ func compileSend(a *args) (action, error) {
 	}
 	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl")
 	m := stage.Message{
-		Octets: int(k.or("bytes", defaultOctets)), Count: int(k.or("count", 1)), QKey: k.qkey(),
-		PKeyIndex: uint16(k["pkey-index"]), SL: ib.SL(k["sl"]),
+		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
+		PKeyIndex: uint16(k.Knobs["pkey-index"]), SL: ib.SL(k.Knobs["sl"]),
 	}
 	return func(w *world) error {
 		p, err := w.pair(from)
@@ -274,7 +233,7 @@ func compileForge(a *args) (action, error) {
 		return nil, err
 	}
 	k, err := a.knobs("pkey", "qkey", "bytes")
-	if _, ok := k["pkey"]; err == nil && !ok {
+	if _, ok := k.Knobs["pkey"]; err == nil && !ok {
 		err = a.Fault(text.Word{}, "want pkey=KEY")
 	}
 	return func(w *world) error {
@@ -282,7 +241,7 @@ func compileForge(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		return w.Forge(p.end(), q, ib.PKey(k["pkey"]), ib.QKey(k["qkey"]), int(k.or("bytes", defaultOctets)))
+		return w.Forge(p.end(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
 	}, err
 }
 

@@ -8,6 +8,7 @@
 //	Until, Rest                time
 //	PowerOff, PowerOn, Reboot, Misbehave   what befalls a node
 //	BringUp                    addresses, routes, Active links
+//	Seat, Dismiss, Settle      managers that run by themselves
 //	CreateQP, Connect, Send    queue pairs and their messages
 //	Forge, Inject              a host that obeys nobody
 //	Traps, Drops, Sent         what was seen since Forget, or since the last packet of a caller

@@ -22,6 +22,7 @@ type station struct {
 	Port
 	place   *fabricsim.Attachment
 	manages bool // it says that a manager runs there
+	engine  Engine
 }
 
 // Trap is a notice that reached a manager.
@@ -73,6 +74,7 @@ type Stage struct {
 	faults   map[ib.NodeGUID]fabricsim.Fault
 	nextID   uint64
 	last     *Request
+	before   map[fabricsim.Received]uint64 // requests up to the last Forget
 }
 
 // New makes the fabric of a topology.
@@ -80,6 +82,7 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 	s := &Stage{
 		Topology: l, config: c, nodes: map[ib.NodeGUID]*netlist.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
 		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabricsim.Fault{}, nextID: 1,
+		before: map[fabricsim.Received]uint64{},
 	}
 	for _, n := range l.Nodes {
 		s.nodes[n.GUID] = n
@@ -130,16 +133,22 @@ var errRestless = fmt.Errorf("%d events and no end: want a fabric that comes to 
 func (s *Stage) Until(end time.Duration, done func() bool) error {
 	for range MaxSteps {
 		s.drain()
+		s.speak()
 		if done() {
 			return nil
 		}
-		next, ok := s.Fabric.NextEvent()
+		next, ok := s.due()
 		if !ok || next > end {
 			s.Fabric.AdvanceTo(end)
 			s.drain()
 			return nil
 		}
-		s.Fabric.Step()
+		if at, some := s.Fabric.NextEvent(); some && at <= next {
+			s.Fabric.Step()
+			continue
+		}
+		s.Fabric.AdvanceTo(max(next, s.Fabric.Now()))
+		s.expire()
 	}
 	return errRestless
 }
@@ -151,6 +160,9 @@ func (s *Stage) Advance(d time.Duration) error {
 
 // Rest lets time pass until nothing is left to happen.
 func (s *Stage) Rest() error {
+	if s.restless() {
+		return errNeverRests
+	}
 	for range MaxSteps {
 		s.drain()
 		if !s.Fabric.Step() {
@@ -170,6 +182,8 @@ func (s *Stage) drain() {
 				continue
 			}
 			switch {
+			case at.engine != nil:
+				at.engine.Receive(s.Fabric.Now(), &p, d.SLID)
 			case p.Method == mad.MethodGetResp && s.last != nil && !s.last.Answered && p.TransactionID == s.last.id:
 				s.last.answer(&p)
 			case p.Method == mad.MethodTrap && at.manages && s.config.Repress:
@@ -228,6 +242,9 @@ func (s *Stage) SendFrom(p Port, manages bool) error {
 	if err != nil {
 		return err
 	}
+	if at.engine != nil {
+		return fmt.Errorf("%s: a manager runs there; want another port", s.Name(p))
+	}
 	if s.sender != at {
 		clear(s.ways)
 	}
@@ -277,10 +294,18 @@ func (s *Stage) from() (*station, error) {
 	return s.sender, nil
 }
 
-// Forget forgets the traps and drops seen so far.
+// Forget forgets the traps, drops and requests seen so far.
 func (s *Stage) Forget() {
 	s.drain()
 	s.Traps, s.Drops = s.Traps[:0], s.Drops[:0]
+	for _, r := range s.Fabric.ReceivedKinds() {
+		s.before[r] = s.Fabric.Received(r.Method, r.Attribute)
+	}
+}
+
+// Requests is how many packets of a kind agents took since the last Forget.
+func (s *Stage) Requests(m mad.Method, id mad.AttributeID) uint64 {
+	return s.Fabric.Received(m, id) - s.before[fabricsim.Received{Method: m, Attribute: id}]
 }
 
 // PowerOff takes the power from a node.

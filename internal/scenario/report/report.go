@@ -1,0 +1,65 @@
+// Package report is what a run of a scenario came to, and how it is printed.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Report is what a run came to. The same script with the same seed gives the
+// same report.
+type Report struct {
+	Name     string
+	Seed     uint64
+	Rules    []Rule
+	Failures []Failure
+	Held     int           // expectations that held
+	Elapsed  time.Duration // simulated
+	Packets  uint64        // of subnet management that were sent
+}
+
+// Failure is an expectation that did not hold.
+type Failure struct {
+	Line          int
+	Statement     string
+	Expected, Got string
+	Rules         []string // that the statement stands under
+	At            time.Duration
+}
+
+// Good reports whether every expectation held.
+func (r *Report) Good() bool { return len(r.Failures) == 0 }
+
+// Rule is a rule line: the ids that the statements behind it are about.
+type Rule struct {
+	Line   int
+	IDs    []string
+	Text   string
+	Failed int // expectations under it that did not hold
+}
+
+// WriteTo prints the report: each rule line with what was expected under it,
+// then every failure with line, expected, got and seed, then the sum.
+func (r *Report) WriteTo(out io.Writer) (int64, error) {
+	var b strings.Builder
+	for _, rule := range r.Rules {
+		verdict := "holds"
+		if rule.Failed > 0 {
+			verdict = "FAILS"
+		}
+		fmt.Fprintf(&b, "%s  line %-4d %s  %s\n", verdict, rule.Line, strings.Join(rule.IDs, " "), rule.Text)
+	}
+	for _, f := range r.Failures {
+		fmt.Fprintf(&b, "%s:%d: %s\n  expected: %s\n  got:      %s\n", r.Name, f.Line, f.Statement, f.Expected, f.Got)
+		if len(f.Rules) > 0 {
+			fmt.Fprintf(&b, "  rules:    %s\n", strings.Join(f.Rules, " "))
+		}
+		fmt.Fprintf(&b, "  seed:     %d, at %v\n", r.Seed, f.At)
+	}
+	fmt.Fprintf(&b, "%s: %d of %d expectations hold; seed %d, %d management packets in %v\n",
+		r.Name, r.Held, r.Held+len(r.Failures), r.Seed, r.Packets, r.Elapsed)
+	n, err := io.WriteString(out, b.String())
+	return int64(n), err
+}

@@ -1,0 +1,163 @@
+package scenario
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/scenario/stage"
+)
+
+func wardenVerbs() []verb {
+	return []verb{
+		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY]", "ibwarden's own subnet manager runs there from now on", false, compileWarden},
+		{"policy", "NODE[:PORT] POLICYFILE", "it gets another policy", false, compilePolicy},
+		{"settle", "", "let time pass until managers have nothing more to do", false, compileSettle},
+		{"dismiss", "NODE[:PORT]", "the manager there is gone, without a word", false, compileDismiss},
+	}
+}
+
+// policyFile reads the policy that a line names.
+func (a *args) policyFile() (*policy.Policy, error) {
+	w, err := a.Next("a policy file")
+	if err != nil {
+		return nil, err
+	}
+	if a.source.Read == nil {
+		return nil, a.Fault(w, "%q: want no policy file here, since no files are read", w.Text)
+	}
+	data, err := a.source.Read(w.Text)
+	if err != nil {
+		return nil, a.Fault(w, "%v", err)
+	}
+	p, err := policyfile.Read(data, w.Text, policyfile.Options{})
+	if err != nil {
+		return nil, a.Fault(w, "%v", err)
+	}
+	return p, nil
+}
+
+func compileWarden(a *args) (action, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := a.policyFile()
+	if err != nil {
+		return nil, err
+	}
+	priority := uint64(0)
+	if a.More() {
+		if priority, err = a.Number("priority", 4); err != nil {
+			return nil, err
+		}
+	}
+	return func(w *world) error {
+		m := stage.NewWarden(rules, uint8(priority))
+		if err := w.Seat(p.end(), m); err != nil {
+			return err
+		}
+		w.wardens[p.end()] = m
+		return nil
+	}, nil
+}
+
+// warden is the manager at a place.
+func (w *world) warden(p place) (*stage.Warden, error) {
+	if m := w.wardens[p.end()]; m != nil {
+		return m, nil
+	}
+	return nil, fmt.Errorf("%v: no warden runs there", p)
+}
+
+func compilePolicy(a *args) (action, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := a.policyFile()
+	return func(w *world) error {
+		m, err := w.warden(p)
+		if err != nil {
+			return err
+		}
+		m.SetPolicy(rules)
+		m.Expire(w.Fabric.Now())
+		return nil
+	}, err
+}
+
+func compileSettle(*args) (action, error) {
+	return func(w *world) error { return w.Settle() }, nil
+}
+
+func compileDismiss(a *args) (action, error) {
+	p, err := a.place()
+	return func(w *world) error {
+		delete(w.wardens, p.end())
+		return w.Dismiss(p.end())
+	}, err
+}
+
+// expectVerdict is about the proof of a warden's last pass.
+func expectVerdict(a *args) (action, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for v := isolation.Isolated; v <= isolation.Violated; v++ {
+		names = append(names, v.String())
+	}
+	want, err := a.Pick(names...)
+	return func(w *world) error {
+		m, err := w.warden(p)
+		if err != nil {
+			return err
+		}
+		w.check(m.Verdict.String() == want, want, m.Verdict.String())
+		return nil
+	}, err
+}
+
+// expectRequests counts the Gets or Sets of an attribute that agents took since
+// the last forget line.
+func expectRequests(a *args) (action, error) {
+	name, err := a.Pick("get", "set")
+	if err != nil {
+		return nil, err
+	}
+	method := mad.MethodGet
+	if name == "set" {
+		method = mad.MethodSet
+	}
+	word, err := a.Next("an attribute")
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.kind(word, word.Text)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.Next("a number, or some")
+	if err != nil {
+		return nil, err
+	}
+	some := s.Text == "some"
+	want := uint64(0)
+	if !some {
+		want, err = a.ToNumber(s, s.Text, "number of requests", 32)
+	}
+	id := k.New().ID()
+	return func(w *world) error {
+		got := w.Requests(method, id)
+		holds, expected := got == want, fmt.Sprintf("%d times", want)
+		if some {
+			holds, expected = got > 0, "some"
+		}
+		w.check(holds, expected, fmt.Sprintf("%d times", got))
+		return nil
+	}, err
+}
