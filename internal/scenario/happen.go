@@ -24,6 +24,7 @@ func happeningVerbs() []verb {
 		{"power", "on|off NODE", "give or take a node's power", false, compilePower},
 		{"reboot", "NODE", "take a node's power and give it back at once", false, compileReboot},
 		{"fault", "NODE mute | late=TIME | loss=SHARE | loss=SHARE,ATTRIBUTE | none", "let a node misbehave from now on", false, compileFault},
+		{"spoil", "on|off NODE", "a switch passes on what it refuses for its P_Key, spoiled on purpose", false, compileSpoil},
 		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode", false, compileDiag},
 		{"forget", "", "forget the traps, drops and requests seen so far", false, compileForget},
 	}
@@ -206,6 +207,18 @@ func (l loss) of(w *world) func(time.Duration, ib.PortNum, *[mad.Size]byte) bool
 		}
 		return random.Float64() < l.share
 	}
+}
+
+func compileSpoil(a *args) (action, error) {
+	state, err := a.Pick("on", "off")
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.node()
+	if err == nil && n.Type == ib.NodeCA {
+		err = a.Fault(a.Line.Words[2], "%s: want a switch or router", n.ID)
+	}
+	return func(w *world) error { return w.Fabric.SetSpoiling(n.GUID, state == "on") }, err
 }
 
 func compileDiag(a *args) (action, error) {

@@ -144,6 +144,7 @@ var bad = []struct {
 	{"fault A loss=2", 12, 9, "want a share from 0 to 1"},
 	{"fault A loss=0.5,Nonsense", 12, 9, "want an attribute"},
 	{"fault A sings=1", 12, 9, "want mute"},
+	{"spoil on A", 12, 10, "A: want a switch or router"},
 	{"get A", 12, 6, "want an attribute"},
 	{"get A PortInf", 12, 7, "want an attribute: Notice, NodeDescription"},
 	{"get A PortInfo[1", 12, 7, "want a closing bracket"},
