@@ -43,6 +43,7 @@ type Run struct {
 	stage int // index of the next stage
 	ops   []plan.Op
 
+	strict   bool
 	blocked  map[ib.PKeyBase]bool
 	tainted  map[*subnet.Port]bool
 	failures []Failure
@@ -86,6 +87,10 @@ func (r *Run) Advance() (done bool) {
 // Stop ends the run when what is outstanding has been answered: nothing more is
 // written.
 func (r *Run) Stop() { r.stage, r.ops = len(r.plan.Stages), nil }
+
+// Strict makes the run stop at the first write that does not hold. What is
+// outstanding then is still awaited and reported.
+func (r *Run) Strict() { r.strict = true }
 
 // Stage names the stage under way.
 func (r *Run) Stage() string {
@@ -132,7 +137,11 @@ func (r *Run) send(op plan.Op) bool {
 	}
 	r.writes++
 	set := r.request(op, mad.MethodSet, w.Data)
-	set.Once = w.ReadBack // a late copy could undo what is written next
+	// A late copy could undo what is written next. Every write of PortInfo
+	// carries the enforcement bits as they stand.
+	unguarded := op.Attribute == smp.AttrPortInfo && op.Port.FacesEnd() && !op.Port.Enforces()
+	set.Once = w.ReadBack || unguarded
+	set.Alone = w.ReadBack
 	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })
 	return true
 }
@@ -224,6 +233,9 @@ func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
 
 func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 	r.failures = append(r.failures, Failure{op.Port, op.Attribute, err})
+	if r.strict {
+		r.Stop()
+	}
 	if w == nil {
 		return
 	}

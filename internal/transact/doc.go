@@ -12,7 +12,9 @@
 // and narrows by a quarter when an answer is overdue, at most once in a round
 // trip; the time-out follows the measured round-trip time and its variation.
 // While answers are being lost, requests at the end of a phase go out more than
-// once, unless they must not (Request.Once).
+// once, unless they must not (Request.Once). After a write of that kind that had
+// to be sent again, the next to the same place waits (Request.Alone) until no copy
+// of it can be under way any more.
 // There is no clock here: the time is whatever the caller says it is, counted
 // from any origin that does not move.
 package transact

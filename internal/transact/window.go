@@ -33,10 +33,14 @@ type Request struct {
 	Modifier  uint32
 	Data      [mad.DataSize]byte
 
-	// Once keeps a request from being sent again before its time-out has
-	// passed. It is for writes that must not arrive late: a second copy that
-	// the fabric delays could undo what was written after the first.
+	// Once is for writes that must not arrive late: a copy that the fabric
+	// delays could undo what is written after it. Such a request is not sent
+	// again before its time-out has passed, and the window remembers for
+	// Limits.Lifetime which copies of it were not answered.
 	Once bool
+	// Alone keeps a request back while a copy of an earlier one that was Once,
+	// for the same attribute and modifier at the same place, may be under way.
+	Alone bool
 }
 
 // Reply is how a request ended. SMP is the answer, valid only until the
@@ -56,6 +60,9 @@ type Limits struct {
 	FirstTimeout time.Duration
 	// MinTimeout and MaxTimeout bound the wait for one try.
 	MinTimeout, MaxTimeout time.Duration
+	// Lifetime is how long a packet may be under way, and wait in its agent, at
+	// the most. 0 for none that matters.
+	Lifetime time.Duration
 }
 
 // DefaultLimits suit a real fabric: answers in tens of microseconds, agents
@@ -67,6 +74,7 @@ func DefaultLimits() Limits {
 		FirstTimeout: 200 * time.Millisecond,
 		MinTimeout:   50 * time.Millisecond,
 		MaxTimeout:   time.Second,
+		Lifetime:     time.Second,
 	}
 }
 
@@ -109,6 +117,7 @@ type slot struct {
 	sentAt  time.Duration
 	due     time.Duration // zero while waiting to be sent again
 	active  bool
+	answers int // that came, of any kind
 }
 
 // Window is the set of outstanding requests. The zero value is not usable;
@@ -131,6 +140,8 @@ type Window struct {
 	measured bool
 	nextDue  time.Duration // no slot is due earlier; may lie too early
 	counts   Counts
+	late     map[target]time.Duration // until when copies of writes may be under way
+	held     []held                   // requests that wait for that, in order
 	// OnSend, when set, sees every packet that leaves, retries included.
 	OnSend func(method mad.Method, attribute mad.AttributeID)
 }
@@ -140,9 +151,30 @@ type pending struct {
 	done    func(Reply)
 }
 
+// target is what a request is for.
+type target struct {
+	path      string
+	lid       ib.LID
+	attribute mad.AttributeID
+	modifier  uint32
+}
+
+type held struct {
+	pending
+	until time.Duration
+}
+
+func (r *Request) target() target {
+	path := make([]byte, len(r.Path))
+	for i, n := range r.Path {
+		path[i] = byte(n)
+	}
+	return target{string(path), r.LID, r.Attribute, r.Modifier}
+}
+
 // NewWindow returns an empty window with the given limits.
 func NewWindow(limits Limits) *Window {
-	w := &Window{limits: limits, open: min(firstWindow, float64(limits.Window))}
+	w := &Window{limits: limits, open: min(firstWindow, float64(limits.Window)), late: make(map[target]time.Duration)}
 	w.slots = make([]slot, min(limits.Window, 1<<slotBits))
 	w.free = make([]uint16, 0, len(w.slots))
 	for i := len(w.slots) - 1; i >= 0; i-- {
@@ -157,7 +189,20 @@ func (w *Window) Do(r Request, done func(Reply)) {
 }
 
 // Idle reports whether every request has ended.
-func (w *Window) Idle() bool { return w.flying == 0 && w.waiting.len() == 0 }
+func (w *Window) Idle() bool { return w.flying == 0 && w.waiting.len() == 0 && len(w.held) == 0 }
+
+// Settled tells whether a copy of a write that was Once, and has ended, may
+// still be under way, and when none can be any more.
+func (w *Window) Settled(now time.Duration) (at time.Duration, waits bool) {
+	for t, until := range w.late {
+		if until <= now {
+			delete(w.late, t)
+			continue
+		}
+		at, waits = max(at, until), true
+	}
+	return at, waits
+}
 
 // Counts returns what the window has done so far.
 func (w *Window) Counts() Counts { return w.counts }
@@ -183,6 +228,9 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 		w.emit(now, i, p)
 		return true
 	}
+	w.release(now)
+	for w.waiting.len() > 0 && w.hold(now) {
+	}
 	if w.waiting.len() == 0 {
 		return w.copy(p)
 	}
@@ -200,6 +248,31 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 	w.flying++
 	w.emit(now, i, p)
 	return true
+}
+
+// hold takes the next request out of the queue if a copy of an earlier write
+// may still come in its way.
+func (w *Window) hold(now time.Duration) bool {
+	next := &w.waiting.items[w.waiting.head]
+	if !next.request.Alone || len(w.late) == 0 {
+		return false
+	}
+	until := w.late[next.request.target()]
+	if until <= now {
+		return false
+	}
+	w.held = append(w.held, held{w.waiting.pop(), until})
+	return true
+}
+
+// release puts the requests back whose time has come.
+func (w *Window) release(now time.Duration) {
+	w.held = slices.DeleteFunc(w.held, func(h held) bool {
+		if h.until <= now {
+			w.waiting.push(h.pending)
+		}
+		return h.until <= now
+	})
 }
 
 func (w *Window) emit(now time.Duration, i uint16, p *mad.SMP) {
@@ -277,6 +350,22 @@ func (r *Request) fill(p *mad.SMP) {
 	}
 }
 
+// went reports whether a packet has gone the way of the request.
+func (r *Request) went(p *mad.SMP) bool {
+	if r.LID != 0 {
+		return true
+	}
+	if int(p.HopCount) != len(r.Path) {
+		return false
+	}
+	for i, n := range r.Path {
+		if p.InitialPath[i+1] != byte(n) {
+			return false
+		}
+	}
+	return true
+}
+
 // LIDOf returns the destination of the request behind a packet that Next gave
 // out: its LID, or the permissive LID for a directed route.
 func (w *Window) LIDOf(p *mad.SMP) ib.LID {
@@ -301,11 +390,12 @@ func (w *Window) slot(tid uint32) *slot {
 // and otherwise ignored.
 func (w *Window) Receive(now time.Duration, p *mad.SMP) bool {
 	s := w.find(p)
-	if s == nil || p.Class != s.request.class() ||
+	if s == nil || p.Class != s.request.class() || !s.request.went(p) ||
 		p.AttributeID != s.request.Attribute || p.AttributeModifier != s.request.Modifier {
 		w.counts.Stray++
 		return false
 	}
+	s.answers++
 	if p.Status&mad.StatusBusy != 0 {
 		return true // the agent asks for patience: the time-out sends it again
 	}
@@ -335,6 +425,9 @@ func (w *Window) end(s *slot, r Reply) {
 	done := s.done
 	i := uint16(s.tid & (1<<slotBits - 1))
 	s.active, s.done = false, nil
+	if s.request.Once && s.answers < s.tries && w.limits.Lifetime > 0 {
+		w.late[s.request.target()] = s.sentAt + w.limits.Lifetime
+	}
 	w.flying--
 	w.free = append(w.free, i)
 	done(r)
@@ -355,10 +448,13 @@ func (w *Window) measure(rtt time.Duration) {
 
 // Deadline is the earliest time at which Expire may have something to do.
 func (w *Window) Deadline() (time.Duration, bool) {
-	if w.flying == 0 {
-		return 0, false
+	due, ok := w.nextDue, w.flying > 0
+	for i := range w.held {
+		if until := w.held[i].until; !ok || until < due {
+			due, ok = until, true
+		}
 	}
-	return w.nextDue, true
+	return due, ok
 }
 
 // Expire takes every request whose answer is overdue at time now: it will be

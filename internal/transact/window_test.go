@@ -257,3 +257,66 @@ func TestAnswerOfAnotherClassIsStray(t *testing.T) {
 		}
 	}
 }
+
+// A write that had to be sent twice may still have a copy under way when it has
+// been answered: the next write to the same place waits until that cannot be.
+func TestNextWriteWaitsForLateCopies(t *testing.T) {
+	l := limits()
+	l.Lifetime = time.Second
+	w := NewWindow(l)
+	ended := 0
+	write := func(modifier uint32) {
+		w.Do(Request{Path: mad.Path{3}, Method: mad.MethodSet, Attribute: 0x16, Modifier: modifier, Once: true, Alone: true},
+			func(Reply) { ended++ })
+	}
+	answer := func(now time.Duration, p mad.SMP) {
+		p.MakeResponse(mad.StatusOK)
+		w.Receive(now, &p)
+	}
+	write(1)
+	drain(w, 0)
+	const resent = 150 * time.Millisecond
+	w.Expire(resent)
+	again := drain(w, resent)
+	if len(again) != 1 {
+		t.Fatalf("%d packets, want the write again", len(again))
+	}
+	answer(resent+1, again[0])
+	if at, waits := w.Settled(resent + 1); !waits || at != resent+l.Lifetime {
+		t.Errorf("settles at %v (%v), want %v", at, waits, resent+l.Lifetime)
+	}
+	write(1)
+	write(2) // elsewhere: does not wait
+	out := drain(w, resent+2)
+	if len(out) != 1 || out[0].AttributeModifier != 2 {
+		t.Fatalf("sent %v, want the write to the other place alone", out)
+	}
+	answer(resent+3, out[0])
+	if due, ok := w.Deadline(); !ok || due != resent+l.Lifetime || w.Idle() {
+		t.Errorf("deadline %v (%v), idle %v", due, ok, w.Idle())
+	}
+	out = drain(w, resent+l.Lifetime)
+	if len(out) != 1 || out[0].AttributeModifier != 1 {
+		t.Fatalf("sent %v, want the write that waited", out)
+	}
+	answer(resent+l.Lifetime+1, out[0])
+	if _, waits := w.Settled(resent + l.Lifetime + 1); waits || ended != 3 || !w.Idle() {
+		t.Errorf("waits %v, %d ended, idle %v", waits, ended, w.Idle())
+	}
+}
+
+// Answers that went another way belong to somebody else.
+func TestAnswerOfAnotherNodeIsStray(t *testing.T) {
+	w := NewWindow(limits())
+	w.Do(Request{Path: mad.Path{1, 2}, Method: mad.MethodGet, Attribute: 0x15}, func(Reply) { t.Error("ended") })
+	for _, p := range drain(w, 0) {
+		p.MakeResponse(mad.StatusOK)
+		p.InitialPath[2] = 3
+		if w.Receive(1, &p) {
+			t.Error("taken")
+		}
+	}
+	if w.Counts().Stray != 1 {
+		t.Errorf("counts %+v", w.Counts())
+	}
+}

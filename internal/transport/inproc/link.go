@@ -23,6 +23,10 @@ type Link struct {
 	fabric *fabricsim.Fabric
 	place  *fabricsim.Attachment
 	paced  bool
+	// mark is the upper half of the transaction identifiers of requests, as a
+	// host's kernel has one for each of its clients: an answer to who was here
+	// before must not pass for an answer to who is here now.
+	mark uint64
 }
 
 // New attaches to the end port num of a node. A paced link waits in real time
@@ -32,8 +36,13 @@ func New(f *fabricsim.Fabric, node ib.NodeGUID, num ib.PortNum, paced bool) (*Li
 	if err != nil {
 		return nil, err
 	}
-	return &Link{fabric: f, place: a, paced: paced}, nil
+	return &Link{fabric: f, place: a, paced: paced, mark: f.Counts().Sent << markShift & markMask}, nil
 }
+
+const (
+	markShift = 32
+	markMask  = uint64(0xFFFFFFFF) << markShift
+)
 
 var _ transport.Link = (*Link)(nil)
 
@@ -112,6 +121,9 @@ func (d *driver) send() (some bool, err error) {
 		if !ok {
 			return some, nil
 		}
+		if d.smp.Method == mad.MethodGet || d.smp.Method == mad.MethodSet {
+			d.smp.TransactionID |= d.link.mark
+		}
 		if err := d.smp.Encode(&d.octets); err != nil {
 			return some, err
 		}
@@ -125,6 +137,12 @@ func (d *driver) receive() (some bool) {
 	for d.link.place.Receive(&d.in) {
 		some = true
 		if d.smp.UnmarshalBinary(d.in.MAD[:]) == nil {
+			if d.smp.Method == mad.MethodGetResp {
+				if d.smp.TransactionID&markMask != d.link.mark {
+					continue // for somebody else
+				}
+				d.smp.TransactionID &^= markMask
+			}
 			d.engine.Receive(d.link.fabric.Now(), &d.smp, d.in.SLID)
 		}
 	}
