@@ -41,9 +41,14 @@ func (p *placement) locate() {
 		}
 	}
 	for i, k := range p.current {
-		take(k, i)
+		if k.IsValid() { // most entries of most tables are empty
+			take(k, i)
+		}
 	}
 	for i, k := range p.current {
+		if !k.IsValid() {
+			continue
+		}
 		if _, itself := where[k]; !itself {
 			take(twin(k), i)
 		}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -232,7 +234,7 @@ func (p *Plan) diffForwarding(n *subnet.Node, add addFunc) {
 	want, have := &p.desired.Nodes[n.Index], n.Switch
 	management := &n.Ports[0]
 	for block := 0; block*smp.LIDsPerLinearBlock < len(want.LFT); block++ {
-		if block < len(have.LFTRead) && have.LFTRead[block] && lftBlock(have.LFT, block) == lftBlock(want.LFT, block) {
+		if block < len(have.LFTRead) && have.LFTRead[block] && sameRoutes(have.LFT, want.LFT, block) {
 			continue
 		}
 		add(Forwarding, management, smp.AttrLinearForwardingTable, uint32(block))
@@ -246,6 +248,16 @@ func (p *Plan) diffForwarding(n *subnet.Node, add addFunc) {
 	if p.wantSwitchInfo(n) != have.Info {
 		add(SwitchSettings, management, smp.AttrSwitchInfo, 0)
 	}
+}
+
+// sameRoutes compares a block of two tables: where both have it whole, without
+// a copy.
+func sameRoutes(a, b []ib.PortNum, block int) bool {
+	start, end := block*smp.LIDsPerLinearBlock, (block+1)*smp.LIDsPerLinearBlock
+	if end <= min(len(a), len(b)) {
+		return slices.Equal(a[start:end], b[start:end])
+	}
+	return lftBlock(a, block) == lftBlock(b, block)
 }
 
 func lftBlock(t []ib.PortNum, block int) (b [smp.LIDsPerLinearBlock]ib.PortNum) {
