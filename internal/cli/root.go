@@ -82,7 +82,7 @@ was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newShow(), newPolicy(), newSim(), newSnapshot(), newProve(), newTrace(), newAudit())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), newSim(), newSnapshot(), newProve(), newTrace(), newAudit())
 	return root
 }
 

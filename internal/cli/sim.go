@@ -156,12 +156,19 @@ func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
 		return nil
 	}
 	prompt := ""
-	if in, ok := c.InOrStdin().(*os.File); ok {
-		if _, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS); err == nil {
-			prompt = "sim> " // somebody sits there
-		}
+	if isTerminal(c.InOrStdin()) {
+		prompt = "sim> " // somebody sits there
 	}
 	return console.Run(c.InOrStdin(), prompt)
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // umad2sim is where Debian has the library, or its name.

@@ -80,6 +80,29 @@ func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolut
 	return res, nil
 }
 
+// ResolvedGroup is a group with the ports that it selects, sorted.
+type ResolvedGroup struct {
+	Name  string
+	Ports []ib.PortGUID
+}
+
+// ResolveGroups finds the ports of every group, in the order of the policy.
+func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
+	x := newPortIndex(p, ports)
+	out := make([]ResolvedGroup, len(p.Groups))
+	for i := range p.Groups {
+		found, err := x.group(p.Groups[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Name = p.Groups[i].Name
+		for _, n := range found {
+			out[i].Ports = append(out[i].Ports, x.ports[n].PortGUID)
+		}
+	}
+	return out, nil
+}
+
 // resolve adds one partition to res.
 func (p *Policy) resolve(x *portIndex, members *memberSet, part *Partition, base ib.PKeyBase, res *Resolution) error {
 	isDefault := base == ib.PKeyBaseDefault

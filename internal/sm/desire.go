@@ -159,7 +159,34 @@ func guardFacts(q *subnet.Port) *partition.SwitchPortFacts {
 	}
 }
 
+// routed is what routing came to for the addresses of a fabric. As long as
+// neither changes, it need not be worked out again.
+type routed struct {
+	fabric   *subnet.Fabric
+	assigned []lid.Assignment
+	tables   *subnet.Desired
+	warnings []string
+}
+
+// routes wants forwarding tables. A policy has no say in them: while fabric and
+// addresses are those of the last time, so are the tables.
 func (d *desired) routes(e *Engine, assigned []lid.Assignment) error {
+	if e.routed.fabric != e.fabric || !slices.Equal(e.routed.assigned, assigned) {
+		r := desired{tables: subnet.NewDesired(e.fabric)}
+		if err := r.computeRoutes(e, assigned); err != nil {
+			return err
+		}
+		e.routed = routed{e.fabric, assigned, r.tables, r.warnings}
+	}
+	for i := range e.routed.tables.Nodes {
+		from, to := &e.routed.tables.Nodes[i], &d.tables.Nodes[i]
+		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
+	}
+	d.warnings = append(d.warnings, e.routed.warnings...)
+	return nil
+}
+
+func (d *desired) computeRoutes(e *Engine, assigned []lid.Assignment) error {
 	to := make([]routing.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = routing.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}

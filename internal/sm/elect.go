@@ -103,7 +103,11 @@ func (e *Engine) elected(now time.Duration) {
 	verdict, effects := e.managers.Decide(now, e.others)
 	e.follow(effects)
 	if verdict == sminfo.Master {
-		e.pursue(now)
+		if e.config.Hold {
+			e.rest(now, stateHeld)
+		} else {
+			e.pursue(now)
+		}
 		return
 	}
 	var master ib.PortGUID
@@ -136,7 +140,7 @@ func (e *Engine) isMaster() bool { return e.managers != nil && e.managers.State(
 // layDown ends all writing: only a master writes.
 func (e *Engine) layDown() {
 	switch e.state {
-	case stateWatching:
+	case stateWatching, stateHeld:
 		e.state = stateStandby
 	case stateSweeping:
 		e.discovery.WriteNothing()

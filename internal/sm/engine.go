@@ -39,6 +39,13 @@ type Config struct {
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
 	SweepInterval, DriftPeriod time.Duration
+	// Hold makes the engine rest once it has read the subnet and is master of
+	// it, and write only what Carry says. ReadLanes reads the tables of lanes
+	// whether or not the policy uses them.
+	Hold, ReadLanes bool
+	// Pause is how long the engine waits before it reads anything: what an
+	// earlier manager sent has to have landed.
+	Pause time.Duration
 	// Known is what an earlier run assigned.
 	Known Assigned
 }
@@ -80,6 +87,8 @@ const (
 	stateChecking // a light sweep
 	stateStandby  // another manager is master
 	stateRefused  // the first policy does not fit
+	stateHeld     // Config.Hold: waits to be told what to write
+	statePausing  // Config.Pause
 )
 
 // Engine is one subnet manager.
@@ -99,6 +108,8 @@ type Engine struct {
 	others    []sminfo.Remote             // those that answered
 	known     Assigned
 	unseen    []unseen
+	carried   Carried
+	routed    routed
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
@@ -133,6 +144,20 @@ type outgoing struct {
 // New returns an engine that starts to sweep when it is first driven. observe
 // sees every event as it happens and must not call back; it may be nil.
 func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
+	c.setDefaults()
+	if observe == nil {
+		observe = func(Event) {}
+	}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	if c.Pause > 0 {
+		e.state = statePausing
+	} else {
+		e.startSweep()
+	}
+	return e
+}
+
+func (c *Config) setDefaults() {
 	if c.GIDPrefix == 0 {
 		c.GIDPrefix = ib.DefaultGIDPrefix
 	}
@@ -142,12 +167,6 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	if c.DriftPeriod == 0 {
 		c.DriftPeriod = DefaultDriftPeriod
 	}
-	if observe == nil {
-		observe = func(Event) {}
-	}
-	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
-	e.startSweep()
-	return e
 }
 
 // OnSend makes f see every request that leaves, retries included.
@@ -217,6 +236,13 @@ func (e *Engine) Expire(now time.Duration) {
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
 	}
+	if e.state == statePausing {
+		if e.nextCheck == 0 { // the time is known only now
+			e.nextCheck = now + e.config.Pause
+		} else if now >= e.nextCheck {
+			e.startSweep()
+		}
+	}
 	e.step(now)
 }
 
@@ -228,7 +254,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			due, ok = at, true
 		}
 	}
-	if e.state == stateWatching {
+	if e.state == stateWatching || e.state == statePausing || e.state == stateApplying && e.config.Hold && e.window.Idle() {
 		sooner(e.nextCheck)
 	}
 	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
@@ -249,7 +275,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 
 // atRest reports whether nothing is under way.
 func (e *Engine) atRest() bool {
-	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused
+	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
 }
 
 // step goes on as far as it can without an answer.
@@ -268,8 +294,13 @@ func (e *Engine) advance(now time.Duration) bool {
 		}
 	case stateElecting:
 		e.elected(now)
+	case stateHeld, statePausing:
+		return false
 	case stateApplying:
 		if e.run.Advance() {
+			if e.config.Hold {
+				return e.carriedOut(now)
+			}
 			e.applied(now)
 		} else if s := e.run.Stage(); s != e.stage {
 			e.stage = s
@@ -310,7 +341,7 @@ func (e *Engine) startSweep() {
 	e.state, e.resweep, e.retryAt = stateSweeping, "", 0
 	e.begin(PhaseDiscover)
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, QoS: usesLanes(e.wanted()),
+		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, QoS: e.config.ReadLanes || usesLanes(e.wanted()),
 	})
 }
 

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/preview"
+	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// changeFlags are the flags that plan and apply have in common: what to change,
+// and to what.
+type changeFlags struct {
+	where          fabricFlags
+	policy, state  string
+	routing        string
+	lmc            uint8
+	json           bool
+	policyOptions  policyfile.Options
+	loadedPolicy   *policy.Policy
+	config         sm.Config
+	policyOptional bool
+}
+
+func (f *changeFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	f.where.add(flags)
+	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
+	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
+}
+
+// load checks everything that was given before anything is sent.
+func (f *changeFlags) load(w io.Writer) error {
+	engine, err := routing.ParseEngine(f.routing)
+	if err != nil {
+		return misuse(fmt.Errorf("--routing: %w", err))
+	}
+	if f.lmc > uint8(ib.LMCMax) {
+		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+	}
+	f.config = sm.Config{LMC: ib.LMC(f.lmc), Routing: engine}
+	if f.state != "" {
+		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
+			return misuse(err)
+		}
+	}
+	if f.policy == "" {
+		if f.policyOptional {
+			return nil
+		}
+		return misuse(errors.New("--policy: want the file of the new policy"))
+	}
+	f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, w)
+	return err
+}
+
+func newPlan() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:   "plan --policy FILE",
+		Short: "Say what a new policy would change, and change nothing",
+		Long: `Say what a new policy would change, and change nothing: only SubnGet is sent.
+
+It reads the fabric and lists, port by port and index by index, which keys come,
+go and change; how many packets it takes; what room is left; and what it means:
+which groups of the policy can talk after and could not before, and the reverse.
+It names what looks like a mistake: a node that joins two tenants (bridge), a
+shared partition whose tenants are full members (shared-full), a key that goes
+to others while somebody may still hold it (reused-key), an index 0 that moves
+under running jobs (index-0), a switch port that ceases to check (guard-off).
+
+Exit status: 0 planned, whether or not there is anything to change; 1 the fabric
+could not be read whole; 2 bad input, or a policy that does not fit the fabric.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.plan(c) },
+	}
+	f.add(c)
+	return c
+}
+
+// planDocument is what plan --json prints.
+type planDocument struct {
+	Fabric fabricCounts `json:"fabric"`
+	*preview.Preview
+	Warnings []string `json:"warnings"`
+	// Read is what was sent to find all this out.
+	Read   daemon.SMPs `json:"read"`
+	Faults int         `json:"faults"`
+}
+
+func (f *changeFlags) plan(c *cobra.Command) error {
+	if err := f.load(c.ErrOrStderr()); err != nil {
+		return err
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	f.config.MKey = f.where.mKey
+	read, err := daemon.Read(c.Context(), link, sm.ReadingFor(f.config, f.loadedPolicy))
+	if err != nil {
+		return bad(err)
+	}
+	sayFaults(c.ErrOrStderr(), read.Faults)
+	foresight, err := sm.Foresee(read.Fabric, f.config, f.loadedPolicy)
+	if err != nil {
+		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
+	}
+	p, err := look(read.Fabric, foresight)
+	if err != nil {
+		return bad(err)
+	}
+	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, foresight.Warnings...), read.SMPs, len(read.Faults)}
+	if f.json {
+		err = printJSON(c.OutOrStdout(), d)
+	} else {
+		err = printPlan(c.OutOrStdout(), &d)
+	}
+	switch {
+	case err != nil:
+		return bad(err)
+	case len(read.Faults) > 0:
+		return bad(fmt.Errorf("%d places could not be read: this may not be all", len(read.Faults)))
+	case p.Unread > 0:
+		return bad(fmt.Errorf("%d P_Key tables could not be read whole: this may not be all", p.Unread))
+	}
+	return nil
+}
+
+func sayFaults(w io.Writer, faults []sweep.Fault) {
+	for i, f := range faults {
+		if i == remarksMax {
+			fmt.Fprintln(w, "ibwarden: more of the same is not shown")
+			return
+		}
+		fmt.Fprintln(w, "ibwarden:", plain(f))
+	}
+}
+
+// look previews what a foresight comes to.
+func look(f *subnet.Fabric, s *sm.Foresight) (*preview.Preview, error) {
+	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
+	for _, g := range s.Groups {
+		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
+	}
+	for _, p := range s.Allowed {
+		in.Partitions = append(in.Partitions, preview.Partition{Name: p.Name, Base: p.Base, Full: p.Full, Limited: p.Limited})
+	}
+	return preview.Look(in)
+}
+
+// printPlan prints a plan for people.
+func printPlan(w io.Writer, d *planDocument) error {
+	if err := d.Print(w); err != nil {
+		return err
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintf(w, "note: %s\n", plain(text))
+	}
+	_, err := fmt.Fprintf(w, "read with %d SubnGet and %d SubnSet\n", d.Read.Get, d.Read.Set)
+	return err
+}

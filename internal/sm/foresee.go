@@ -1,0 +1,57 @@
+package sm
+
+import (
+	"errors"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// Foresight is what a policy comes to on a fabric, before anything is written.
+type Foresight struct {
+	Tables *subnet.Desired
+	// Allowed is what the policy allows, Groups its groups.
+	Allowed []isolation.Partition
+	Groups  []policy.ResolvedGroup
+	// Withheld are partitions that nobody may be given.
+	Withheld []ib.PKeyBase
+	Warnings []string
+	// Assigned are LIDs and P_Keys as they will be.
+	Assigned Assigned
+}
+
+// ReadingFor says what of a fabric has to be read for Foresee.
+func ReadingFor(c Config, p *policy.Policy) sweep.Options {
+	return sweep.Options{MKey: c.MKey, Forwarding: true, QoS: usesLanes(p)}
+}
+
+// Foresee works out what a manager with this configuration would want a fabric
+// to hold under a policy. Nothing is sent; an error means that the policy, or
+// the fabric, would be refused.
+func Foresee(f *subnet.Fabric, c Config, p *policy.Policy) (*Foresight, error) {
+	if f.Self == nil {
+		return nil, errors.New("the port to work from did not answer")
+	}
+	c.setDefaults()
+	e := &Engine{config: c, policy: p, known: c.Known, fabric: f, observe: func(Event) {}}
+	e.remember(nil)
+	return e.foresee(p)
+}
+
+func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
+	d, err := e.desire(p)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := p.ResolveGroups(e.identities())
+	if err != nil {
+		return nil, err
+	}
+	return &Foresight{
+		Tables: d.tables, Allowed: d.allowed, Groups: groups,
+		Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
+	}, nil
+}
