@@ -47,6 +47,7 @@ var floors = map[string]int{
 	"internal/egress":                3,
 	"internal/sminfo":                3,
 	"internal/transact":              3,
+	"internal/rmpp":                  3,
 	"internal/sweep":                 3,
 	"internal/apply":                 3,
 	"internal/relay":                 3,
