@@ -77,6 +77,15 @@ var rateGbps = [...]int{
 // IsValid reports whether r is a known code.
 func (r Rate) IsValid() bool { return int(r) < len(rateGbps) && rateGbps[r] != 0 }
 
+// Tenths is the rate in tenths of Gb/s (25 is 2.5 Gb/s), 0 for an unknown code.
+// Codes are not in the order of their rates.
+func (r Rate) Tenths() int {
+	if int(r) >= len(rateGbps) {
+		return 0
+	}
+	return rateGbps[r]
+}
+
 // String prints the rate in Gb/s.
 func (r Rate) String() string {
 	if !r.IsValid() {

@@ -1,6 +1,8 @@
 package sa
 
 import (
+	"encoding/binary"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -64,11 +66,63 @@ type PathRecord struct {
 // ID is AttrPathRecord.
 func (*PathRecord) ID() mad.AttributeID { return AttrPathRecord }
 
-// UnmarshalBinary reads PathRecordSize octets.
-func (r *PathRecord) UnmarshalBinary(data []byte) error { return decode(r, PathRecordSize, data) }
+// UnmarshalBinary reads PathRecordSize octets. Paths are asked for more often
+// than all other records together: they do not go through layout, which says
+// the same.
+func (r *PathRecord) UnmarshalBinary(data []byte) error {
+	if len(data) < PathRecordSize {
+		return decode(r, PathRecordSize, data) // which says what is wrong
+	}
+	b := data[:PathRecordSize]
+	flow, qos := binary.BigEndian.Uint32(b[44:]), binary.BigEndian.Uint16(b[52:])
+	r.ServiceID = binary.BigEndian.Uint64(b)
+	r.DGID, r.SGID = ib.GID(b[8:24]), ib.GID(b[24:40])
+	r.DLID, r.SLID = ib.LID(binary.BigEndian.Uint16(b[40:])), ib.LID(binary.BigEndian.Uint16(b[42:]))
+	r.PathProperties = PathProperties{
+		RawTraffic: b[44]&0x80 != 0, reserved0: b[44] >> 4 & 7, FlowLabel: flow >> 8 & 0xF_FFFF, HopLimit: b[47],
+		TClass: b[48], Reversible: b[49]&0x80 != 0, NumbPath: b[49] & 0x7F,
+		PKey: ib.PKey(binary.BigEndian.Uint16(b[50:])), QoSClass: qos >> 4, SL: ib.SL(qos & 0x0F),
+		MTUSelector: Selector(b[54] >> 6), MTU: ib.MTU(b[54] & 0x3F),
+		RateSelector: Selector(b[55] >> 6), Rate: ib.Rate(b[55] & 0x3F),
+		PacketLifeTimeSelector: Selector(b[56] >> 6), PacketLifeTime: ib.TimeValue(b[56] & 0x3F),
+	}
+	r.Preference = b[57]
+	r.reserved58 = binary.BigEndian.Uint64(b[56:]) & (1<<48 - 1)
+	return nil
+}
+
+// fits reports whether every field fits its bits.
+func (r *PathRecord) fits() bool {
+	return r.FlowLabel>>20 == 0 && r.NumbPath>>7 == 0 && r.QoSClass>>12 == 0 && r.SL>>4 == 0 &&
+		r.MTUSelector>>2 == 0 && r.MTU>>6 == 0 && r.RateSelector>>2 == 0 && r.Rate>>6 == 0 &&
+		r.PacketLifeTimeSelector>>2 == 0 && r.PacketLifeTime>>6 == 0 && r.reserved0>>3 == 0 && r.reserved58>>48 == 0
+}
 
 // AppendBinary appends the record.
-func (r *PathRecord) AppendBinary(b []byte) ([]byte, error) { return encode(r, PathRecordSize, b) }
+func (r *PathRecord) AppendBinary(b []byte) ([]byte, error) {
+	if !r.fits() {
+		return encode(r, PathRecordSize, b) // which says what does not
+	}
+	var raw, reversible byte
+	if r.RawTraffic {
+		raw = 0x80
+	}
+	if r.Reversible {
+		reversible = 0x80
+	}
+	b = binary.BigEndian.AppendUint64(b, r.ServiceID)
+	b = append(append(b, r.DGID[:]...), r.SGID[:]...)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.DLID))
+	b = binary.BigEndian.AppendUint16(b, uint16(r.SLID))
+	b = append(b, raw|r.reserved0<<4|byte(r.FlowLabel>>16), byte(r.FlowLabel>>8), byte(r.FlowLabel), r.HopLimit,
+		r.TClass, reversible|r.NumbPath)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.PKey))
+	b = binary.BigEndian.AppendUint16(b, r.QoSClass<<4|uint16(r.SL))
+	b = append(b, byte(r.MTUSelector)<<6|byte(r.MTU), byte(r.RateSelector)<<6|byte(r.Rate),
+		byte(r.PacketLifeTimeSelector)<<6|byte(r.PacketLifeTime), r.Preference)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.reserved58>>32))
+	return binary.BigEndian.AppendUint32(b, uint32(r.reserved58)), nil
+}
 
 func (r *PathRecord) layout(c *coder) {
 	number(c, "ServiceID", &r.ServiceID, 64)

@@ -117,3 +117,12 @@ func reply(m *[mad.Size]byte, head *[HeadSize]byte, kind mad.RMPPType, status ma
 func IsActive(m *[mad.Size]byte) bool {
 	return mad.RMPPFlags(m[offRMPP+2]).Has(mad.RMPPActive)
 }
+
+// First is the first segment of a message, for peers that do not acknowledge
+// and take no more.
+func First(m *Message) *[mad.Size]byte {
+	var out [mad.Size]byte
+	l := Limits{}
+	newSender(0, m, &l).segment(0, &out, &l)
+	return &out
+}

@@ -1,0 +1,81 @@
+package saserver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/rmpp"
+	"github.com/ibwarden/ibwarden/internal/saserver/view"
+)
+
+// requester is what is kept about a port that asks.
+type requester struct {
+	tokens   float64
+	refilled time.Duration
+	recent   [recentMax]recent
+	next     int
+}
+
+// recentMax is how many such requests of a port are remembered, and
+// recentTime for how long.
+const (
+	recentMax  = 8
+	recentTime = 10 * time.Second
+)
+
+// recent is a request for something of the server's choosing, and its answer:
+// when the answer was lost, the request must not get another.
+type recent struct {
+	transaction uint64
+	until       time.Duration
+	head        [rmpp.HeadSize]byte
+	data        [rmpp.SegmentSize]byte
+	answer      *[mad.Size]byte
+}
+
+func (s *Server) requester(now time.Duration, p *view.Port) *requester {
+	r := s.byPort[p.Index]
+	if r == nil {
+		r = s.askers[p.GUID]
+		if r == nil {
+			r = &requester{tokens: float64(s.config.Limits.QueriesBurst), refilled: now}
+			s.askers[p.GUID] = r
+		}
+		s.byPort[p.Index] = r
+	}
+	return r
+}
+
+// take takes a token, and reports whether there was one.
+func (r *requester) take(now time.Duration, l *Limits) bool {
+	if gone := now - r.refilled; gone > 0 {
+		r.tokens = min(r.tokens+gone.Seconds()*float64(l.QueriesPerSecond), float64(l.QueriesBurst))
+		r.refilled = now
+	}
+	if r.tokens < 1 {
+		return false
+	}
+	r.tokens--
+	return true
+}
+
+// recall is the answer that a request had, when it is one that came before.
+func (r *requester) recall(now time.Duration, head *[rmpp.HeadSize]byte, data []byte) *[mad.Size]byte {
+	tid := binary.BigEndian.Uint64(head[offTransaction:])
+	for i := range r.recent {
+		if x := &r.recent[i]; x.answer != nil && x.transaction == tid && now < x.until && x.head == *head && bytes.Equal(x.data[:], data) {
+			return x.answer
+		}
+	}
+	return nil
+}
+
+func (r *requester) remember(now time.Duration, head *[rmpp.HeadSize]byte, data []byte, answer *[mad.Size]byte) {
+	copied := *answer
+	x := &r.recent[r.next]
+	*x = recent{transaction: binary.BigEndian.Uint64(head[offTransaction:]), until: now + recentTime, head: *head, answer: &copied}
+	copy(x.data[:], data)
+	r.next = (r.next + 1) % recentMax
+}

@@ -1,0 +1,207 @@
+package saserver
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/rmpp"
+	"github.com/ibwarden/ibwarden/internal/saserver/record"
+	"github.com/ibwarden/ibwarden/internal/saserver/view"
+)
+
+// Server is subnet administration.
+type Server struct {
+	config  Config
+	view    *view.View // nil while this manager is not master
+	subject record.Subject
+	groups  *group.Set
+	store   store
+	rmpp    *rmpp.Endpoint[mad.Address]
+	askers  map[ib.PortGUID]*requester
+	byPort  []*requester // those of askers, by view.Port.Index, as they come
+	out     queue
+	reports reports
+	counts  Counts
+	version uint64
+	path    record.PathQuery // reused by every query for paths
+	answer  [mad.Size]byte   // reused by every answer
+	small   table            // reused by every answer of one datagram
+}
+
+// New returns a server without a subnet.
+func New(c Config) *Server {
+	if c.Limits == (Limits{}) {
+		c.Limits = DefaultLimits()
+	}
+	s := &Server{
+		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
+		rmpp: rmpp.New[mad.Address](c.Limits.RMPP), askers: make(map[ib.PortGUID]*requester),
+		reports: newReports(),
+	}
+	s.subject = record.Subject{Groups: s.groups, Aliases: s.store.aliasesOf, Owner: s.store.ownerOf}
+	return s
+}
+
+// Counts is what the server has done.
+func (s *Server) Counts() Counts { return s.counts }
+
+// Groups are the multicast groups, for whoever computes their trees.
+func (s *Server) Groups() *group.Set { return s.groups }
+
+// SetSubnet replaces the subnet. Members, services and subscriptions of ports
+// that are gone, or that lost the partition, go; subscribers are told of ports
+// that came and went. What was wrong with fixed groups comes back.
+func (s *Server) SetSubnet(now time.Duration, subnet Subnet) (errs []error) {
+	old := s.view
+	s.view = view.New(subnet.Snapshot)
+	s.subject.View = s.view
+	s.byPort = make([]*requester, len(s.view.Ports))
+	s.groups.SetLastMLID(s.lastMLID())
+	s.groups.Prune(func(port ib.PortGUID, base ib.PKeyBase) bool {
+		p := s.view.Owner(port)
+		return p != nil && p.Key(base).IsValid()
+	})
+	errs = s.groups.Fix(subnet.Groups)
+	if s.store.prune(s.view) {
+		s.version++
+	}
+	for guid := range s.askers {
+		if s.view.Owner(guid) == nil {
+			delete(s.askers, guid)
+		}
+	}
+	if old != nil {
+		s.reportPorts(now, old)
+	}
+	s.reportGroups(now)
+	return errs
+}
+
+// lastMLID is the highest multicast LID that every switch can route.
+func (s *Server) lastMLID() ib.LID {
+	last := s.config.Limits.Groups.LastMLID
+	for _, n := range s.view.Fabric.Switches() {
+		if sw := n.Switch; sw.InfoRead && sw.Info.MulticastFDBCap > 0 {
+			last = min(last, ib.LIDMulticastMin+ib.LID(min(sw.Info.MulticastFDBCap, 0x3FFF)-1))
+		}
+	}
+	return last
+}
+
+// LayDown says that another manager is master: until the next SetSubnet every
+// request is answered with BUSY.
+func (s *Server) LayDown() { s.view, s.subject.View = nil, nil }
+
+// Receive takes a packet of class subnet administration.
+func (s *Server) Receive(now time.Duration, m *[mad.Size]byte, from mad.Address) {
+	if mad.Class(m[1]) != mad.ClassSubnAdm {
+		s.counts.Malformed++
+		return
+	}
+	if rmpp.IsActive(m) {
+		if long := s.rmpp.Receive(now, from, m); long != nil {
+			s.request(now, from, &long.Head, long.Body)
+		}
+		return
+	}
+	head := (*[rmpp.HeadSize]byte)(m[:])
+	switch method := mad.Method(m[offMethod]); {
+	case method == mad.MethodReportResp:
+		s.reportAnswered(from, m)
+	case method.IsResponse() || method == mad.MethodTrapRepress:
+		s.counts.Malformed++
+	default:
+		s.request(now, from, head, m[rmpp.HeadSize:])
+	}
+}
+
+// Lost takes back a packet that the link knows nobody answered: a report to a
+// port that is not there.
+func (s *Server) Lost(now time.Duration, m *[mad.Size]byte) { s.reportLost(now, m) }
+
+// Next fills m with the next packet to send.
+func (s *Server) Next(now time.Duration, m *[mad.Size]byte) (to mad.Address, ok bool) {
+	if to, ok = s.out.pop(m); ok {
+		return to, true
+	}
+	if to, ok = s.rmpp.Next(now, m); ok {
+		return to, true
+	}
+	return s.nextReport(now, m)
+}
+
+// Expire tells that time has passed.
+func (s *Server) Expire(now time.Duration) {
+	s.rmpp.Expire(now)
+	s.rmpp.Ended() // an answer that did not get through is asked for again
+	s.expireReports(now)
+	if s.store.expire(now) {
+		s.version++
+	}
+}
+
+// Deadline is when Expire wants to be called, or sooner; false for never.
+func (s *Server) Deadline() (due time.Duration, ok bool) {
+	for _, next := range []func() (time.Duration, bool){s.rmpp.Deadline, s.reports.deadline, s.store.deadline} {
+		if at, some := next(); some && (!ok || at < due) {
+			due, ok = at, true
+		}
+	}
+	return due, ok
+}
+
+// queue holds answers that wait to leave.
+type queue struct {
+	packets []waiting
+	first   int
+}
+
+type waiting struct {
+	to mad.Address
+	m  [mad.Size]byte
+}
+
+func (q *queue) len() int { return len(q.packets) - q.first }
+
+func (q *queue) push(to mad.Address, m *[mad.Size]byte) {
+	q.packets = append(q.packets, waiting{to, *m})
+}
+
+func (q *queue) pop(m *[mad.Size]byte) (to mad.Address, ok bool) {
+	if q.first == len(q.packets) {
+		return to, false
+	}
+	p := &q.packets[q.first]
+	*m, to = p.m, p.to
+	if q.first++; q.first == len(q.packets) {
+		q.first, q.packets = 0, q.packets[:0]
+	}
+	return to, true
+}
+
+// classPortInfo is what the server can do.
+func (s *Server) classPortInfo() mad.ClassPortInfo {
+	return mad.ClassPortInfo{
+		BaseVersion: mad.BaseVersion, ClassVersion: sa.ClassVersion,
+		CapabilityMask: sa.CapOptionalRecords | sa.CapUDMulticast | sa.CapMultiPath | sa.CapPortInfoCapMaskMatch,
+		RespTimeValue:  respTimeValue,
+	}
+}
+
+// respTimeValue is the time in which answers leave: 4.096 us * 2^16, 268 ms.
+const respTimeValue ib.TimeValue = 16
+
+// offMethod is the place of the method in a datagram.
+const offMethod = 3
+
+// portMTU and portRate are what a port can do.
+func portMTU(p *smp.PortInfo) ib.MTU {
+	if p.NeighborMTU.IsValid() {
+		return min(p.NeighborMTU, p.MTUCap)
+	}
+	return p.MTUCap
+}

@@ -1,0 +1,220 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// Snapshot is what a view is made of.
+type Snapshot struct {
+	// Fabric is the subnet as it was read back.
+	Fabric *subnet.Fabric
+	// Partitions are the policy's, resolved for this fabric.
+	Partitions []Partition
+	// GIDPrefix is the prefix of every GID of the subnet.
+	GIDPrefix uint64
+	// Lifetime is how long a packet may be under way.
+	Lifetime ib.TimeValue
+	// Manager is the SMInfo of the master, at Fabric.Self; Others that of
+	// further managers.
+	Manager smp.SMInfo
+	Others  []OtherManager
+	// Multicast are the blocks of multicast forwarding tables, in order.
+	Multicast []MulticastBlock
+}
+
+// Partition is one partition and its members.
+type Partition struct {
+	Base          ib.PKeyBase
+	Name          string
+	SL            ib.SL
+	Full, Limited []ib.PortGUID
+}
+
+// OtherManager is a subnet manager that is not master.
+type OtherManager struct {
+	Port *subnet.Port
+	Info smp.SMInfo
+}
+
+// MulticastBlock is a block of the multicast forwarding table of a switch.
+type MulticastBlock struct {
+	Switch   ib.NodeGUID
+	Block    uint16
+	Position uint8
+	Table    smp.MulticastForwardingTable
+}
+
+// View is an index over a Snapshot.
+type View struct {
+	Snapshot
+	// Ports are the end ports that have a LID, by LID.
+	Ports []*Port
+
+	byLID  []*Port // by LID, every LID of a port
+	byGUID map[ib.PortGUID]*Port
+	byPort map[*subnet.Port]*Port
+	byBase map[ib.PKeyBase]*Partition
+	exits  [][]ib.PortNum // by node and LID; nil but for switches
+	wires  [][]wire       // by node and port
+	rests  [][]rest       // by node and LID; nil but for switches
+	levels []ib.SL        // by partition
+}
+
+// Port is an end port.
+type Port struct {
+	*subnet.Port
+	// Index is the port's place in View.Ports.
+	Index int
+	// Contested tells that others claim the port's GUID, its node's, or one of
+	// its LIDs. It has no keys then.
+	Contested bool
+	// LID is the first of 1<<LMC.
+	LID ib.LID
+	LMC ib.LMC
+	// Keys are those that the port can use, by partition, each partition once.
+	Keys []ib.PKey
+	GID  ib.GID
+}
+
+// Contains reports whether lid is one of the port's.
+func (p *Port) Contains(lid ib.LID) bool {
+	return lid >= p.LID && int(lid-p.LID) < p.LMC.Count()
+}
+
+// New indexes a snapshot.
+func New(s Snapshot) *View {
+	v := &View{
+		Snapshot: s,
+		byGUID:   make(map[ib.PortGUID]*Port), byPort: make(map[*subnet.Port]*Port),
+		byBase: make(map[ib.PKeyBase]*Partition), levels: make([]ib.SL, int(ib.PKeyBaseMax)+1),
+	}
+	v.enterPorts()
+	slices.SortFunc(v.Partitions, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
+	for i := range v.Partitions {
+		part := &v.Partitions[i]
+		if v.byBase[part.Base] = part; part.Base.IsValid() {
+			v.levels[part.Base] = part.SL
+		}
+	}
+	v.enterKeys()
+	v.enterRoutes()
+	return v
+}
+
+// enterPorts lists the end ports that can be addressed.
+func (v *View) enterPorts() {
+	top := ib.LID(0)
+	claims := make(map[ib.PortGUID]int)
+	for _, p := range v.Fabric.EndPorts() {
+		claims[p.GUID]++
+		if !p.InfoRead || !p.Info.LID.IsUnicast() {
+			continue
+		}
+		x := &Port{Port: p, LID: p.Info.LID, LMC: p.Info.LMC, GID: ib.MakeGID(v.GIDPrefix, p.GUID)}
+		v.Ports = append(v.Ports, x)
+		top = max(top, x.LID+ib.LID(x.LMC.Count()-1))
+	}
+	slices.SortStableFunc(v.Ports, func(a, b *Port) int { return cmp.Compare(a.LID, b.LID) })
+	v.byLID = make([]*Port, int(top)+1)
+	for i, p := range v.Ports {
+		p.Index = i
+		p.Contested = p.Contested || claims[p.GUID] > 1 || p.Node.Contested
+		v.byPort[p.Port] = p
+		for i := range p.LMC.Count() {
+			at := &v.byLID[int(p.LID)+i]
+			if *at == nil {
+				*at = p
+			} else {
+				(*at).Contested, p.Contested = true, true
+			}
+		}
+	}
+	for _, p := range v.Ports {
+		if !p.Contested {
+			v.byGUID[p.GUID] = p
+		}
+	}
+}
+
+// enterKeys works out which keys each port can use.
+func (v *View) enterKeys() {
+	tables := make(map[ib.PortGUID]map[ib.PKeyBase]ib.PKey, len(v.Ports))
+	for _, p := range v.Ports {
+		if !p.Contested {
+			tables[p.GUID] = tableKeys(p.Port)
+		}
+	}
+	for i := range v.Partitions {
+		part := &v.Partitions[i]
+		if !part.Base.IsValid() {
+			continue
+		}
+		for _, m := range []struct {
+			guids []ib.PortGUID
+			key   ib.PKey
+		}{{part.Full, part.Base.Full()}, {part.Limited, part.Base.Limited()}} {
+			for _, guid := range m.guids {
+				p := v.byGUID[guid]
+				held, ok := tables[guid][part.Base]
+				if p == nil || !ok {
+					continue
+				}
+				if n := len(p.Keys); n > 0 && p.Keys[n-1].Base() == part.Base {
+					continue // a full member that is a limited one too
+				}
+				p.Keys = append(p.Keys, held&m.key)
+			}
+		}
+	}
+}
+
+// tableKeys are the keys in the blocks of a table that were read; the full key
+// where both of a partition are there.
+func tableKeys(p *subnet.Port) map[ib.PKeyBase]ib.PKey {
+	keys := make(map[ib.PKeyBase]ib.PKey)
+	for i, k := range p.PKeys {
+		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
+			keys[k.Base()] |= k
+		}
+	}
+	return keys
+}
+
+// At is the end port with this LID, or nil.
+func (v *View) At(lid ib.LID) *Port {
+	if int(lid) >= len(v.byLID) {
+		return nil
+	}
+	return v.byLID[lid]
+}
+
+// Named is the end port with this GID, or nil.
+func (v *View) Named(g ib.GID) *Port {
+	if g.Prefix() != v.GIDPrefix && g.Prefix() != ib.DefaultGIDPrefix {
+		return nil
+	}
+	return v.Owner(g.PortGUID())
+}
+
+// Owner is the end port with this GUID, or nil; nil also when it is contested.
+func (v *View) Owner(g ib.PortGUID) *Port { return v.byGUID[g] }
+
+// EndOf is the end port that p belongs to: itself, or port 0 of its switch; nil
+// when that cannot be addressed.
+func (v *View) EndOf(p *subnet.Port) *Port {
+	if p.Node.Switch != nil {
+		p = &p.Node.Ports[0]
+	}
+	return v.byPort[p]
+}
+
+// Partition is the partition with this number, or nil.
+func (v *View) Partition(base ib.PKeyBase) *Partition { return v.byBase[base] }
+
+// Level is the service level of a partition's paths.
+func (v *View) Level(base ib.PKeyBase) ib.SL { return v.levels[base] }
