@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
@@ -71,6 +72,8 @@ type runFlags struct {
 	parsedSMKey    ib.SMKey
 	trusted        []string
 	parsedTrusted  []ib.PortGUID
+	saKey          string
+	parsedSAKey    ib.SMKey
 	once, json     bool
 	sweep, drift   time.Duration
 	policyOptions  policyfile.Options
@@ -110,6 +113,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks; OpenSM ignores managers without its own, which is 1 by default")
 	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that may rank above this one (default: all that answer)")
+	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
@@ -139,6 +143,10 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		}
 		f.parsedTrusted = append(f.parsedTrusted, guid)
 	}
+	if key, err = strconv.ParseUint(f.saKey, 0, 64); err != nil {
+		return misuse(fmt.Errorf("--sa-key %q: want a number of 64 bits, decimal or with 0x", f.saKey))
+	}
+	f.parsedSAKey = ib.SMKey(key)
 	if f.sweep < time.Millisecond || f.drift < f.sweep {
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
@@ -173,7 +181,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Trusted: f.parsedTrusted, MKey: f.where.mKey,
-	}, f.loadedPolicy, r)
+	}, saserver.Config{SAKey: f.parsedSAKey}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 
 	hangup := make(chan os.Signal, 1)

@@ -1,5 +1,6 @@
 // Package daemon joins engines to fabrics: it opens what --fabric names, reads
-// a fabric without writing to it (Read), and runs a subnet manager on it (Run).
+// a fabric without writing to it (Read), and runs a subnet manager on it (Run),
+// with the administration of the subnet beside it: hosts that ask get answers.
 // The engines are values of lower floors; this package has the clock, the
 // signals and the counting that they do without.
 package daemon

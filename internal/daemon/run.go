@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
@@ -20,6 +21,7 @@ type Phase struct {
 type Runner struct {
 	link    transport.Link
 	engine  *sm.Engine
+	managed *managed
 	watcher Watcher
 	counter counter
 	turns   int
@@ -40,19 +42,26 @@ type Watcher interface {
 }
 
 // NewRunner returns a runner for a manager with this configuration, whose
-// request limits are the link's.
-func NewRunner(link transport.Link, c sm.Config, p *policy.Policy, w Watcher) *Runner {
+// request limits are the link's, and for the administration of its subnet.
+func NewRunner(link transport.Link, c sm.Config, a saserver.Config, p *policy.Policy, w Watcher) *Runner {
 	r := &Runner{link: link, watcher: w}
 	c.Limits = link.Limits()
+	_, a.Unacknowledged = link.(transport.Unacknowledged)
+	r.managed = &managed{admin: saserver.New(a), warn: func(text string) { w.Event(sm.Warned{Text: text}) }}
 	r.engine = sm.New(c, p, func(e sm.Event) {
 		if b, ok := e.(sm.PhaseBegun); ok {
 			r.turn(b.Phase)
 		}
+		r.managed.observe(e)
 		w.Event(e)
 	})
+	r.managed.manager = r.engine
 	r.engine.OnSend(r.counter.count)
 	return r
 }
+
+// Administration answers hosts.
+func (r *Runner) Administration() *saserver.Server { return r.managed.admin }
 
 // Engine is the manager.
 func (r *Runner) Engine() *sm.Engine { return r.engine }
@@ -71,7 +80,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 			err = fmt.Errorf("leaving: %w", e)
 		}
 	}()
-	return r.link.Drive(ctx, r.engine, func() bool {
+	return r.link.Drive(ctx, r.managed, func() bool {
 		r.showProgress()
 		return until()
 	})

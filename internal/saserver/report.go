@@ -106,7 +106,7 @@ func (s *Server) tell(now time.Duration, n smp.Notice, issuer ib.GID, may func(v
 			s.counts.Unreported++
 			continue
 		}
-		s.reports.id++
+		s.reports.id = (s.reports.id + 1) & 0xFFFF_FFFF
 		r := &report{to: x, tries: l.ReportTries, due: now + l.ReportTime}
 		head := mad.Header{
 			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
@@ -141,7 +141,7 @@ func (s *Server) nextReport(now time.Duration, m *[mad.Size]byte) (to mad.Addres
 
 // reportAnswered takes a ReportResp of a subscriber.
 func (s *Server) reportAnswered(from mad.Address, m *[mad.Size]byte) {
-	id := binary.BigEndian.Uint64(m[offTransaction:])
+	id := reportID(m)
 	r := s.reports.byID[id]
 	if r == nil || r.to.Address.LID != from.LID {
 		s.counts.Malformed++
@@ -159,9 +159,13 @@ func (s *Server) endReport(id uint64, r *report) {
 	}
 }
 
+// reportID is the number of a report: the lower half of its transaction ID, of
+// which links use the upper one.
+func reportID(m *[mad.Size]byte) uint64 { return uint64(binary.BigEndian.Uint32(m[offTransaction+4:])) }
+
 // reportLost takes back a report that cannot be answered.
 func (s *Server) reportLost(now time.Duration, m *[mad.Size]byte) {
-	id := binary.BigEndian.Uint64(m[offTransaction:])
+	id := reportID(m)
 	if r := s.reports.byID[id]; r != nil && mad.Method(m[offMethod]) == mad.MethodReport {
 		r.due = now
 		s.reports.bound = min(s.reports.bound, now)

@@ -68,6 +68,8 @@ type Resweeping struct{ Reason string }
 type Trapped struct {
 	Number smp.TrapNumber
 	Issuer ib.LID
+	// Notice is all that the device said.
+	Notice smp.Notice
 }
 
 // Completed ends a pass.

@@ -203,10 +203,11 @@ func (e *Engine) receiveTrap(p *mad.SMP, slid ib.LID) {
 		return
 	}
 	number := n.TrapNumber
-	e.emit(Trapped{number, n.IssuerLID})
+	trapped := Trapped{number, n.IssuerLID, n}
+	e.emit(trapped)
 	switch number {
 	case smp.TrapLinkStateChanged, smp.TrapLocalChange:
-		e.wantSweep(Trapped{number, n.IssuerLID}.String())
+		e.wantSweep(trapped.String())
 	}
 }
 

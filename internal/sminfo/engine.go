@@ -122,6 +122,9 @@ func (e *Engine) State() smp.SMState { return e.state }
 // the manager is alive. Replies and messages of the engine are counted by it.
 func (e *Engine) Act(acts uint32) { e.actCount += acts }
 
+// Info is the manager's own SMInfo, key included.
+func (e *Engine) Info() smp.SMInfo { return e.info() }
+
 // info is the manager's own SMInfo, key included.
 func (e *Engine) info() smp.SMInfo {
 	return smp.SMInfo{

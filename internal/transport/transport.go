@@ -29,6 +29,23 @@ type Engine interface {
 	Deadline() (time.Duration, bool)
 }
 
+// General is what an engine is that takes general management datagrams (QP 1)
+// too. A link that carries them asks whether its engine is one.
+type General interface {
+	Engine
+	// NextGeneral fills m with the next datagram to send. It is called until it
+	// has none.
+	NextGeneral(now time.Duration, m *[mad.Size]byte) (to mad.Address, ok bool)
+	// ReceiveGeneral takes a datagram that arrived.
+	ReceiveGeneral(now time.Duration, m *[mad.Size]byte, from mad.Address)
+	// LostGeneral takes back a request that the link knows nobody answered.
+	LostGeneral(now time.Duration, m *[mad.Size]byte)
+}
+
+// Unacknowledged is a link to programs that do not acknowledge the segments of
+// long messages and take the first one only.
+type Unacknowledged interface{ Unacknowledged() }
+
 // Link is a way to a fabric.
 type Link interface {
 	// Drive moves packets and time until done reports true, the context ends,

@@ -10,9 +10,6 @@ func (x *search) nodes() {
 	for p := range x.ends {
 		r := sa.NodeRecord{LID: p.LID, NodeInfo: p.Node.Info}
 		r.NodeInfo.PortGUID, r.NodeInfo.LocalPortNum = p.GUID, p.Num
-		if p.Node.Switch != nil {
-			r.NodeInfo.LocalPortNum = p.Node.Info.LocalPortNum
-		}
 		// Descriptions were read from as many octets as are written.
 		_ = r.NodeDescription.SetString(p.Node.Description)
 		x.give(&r)

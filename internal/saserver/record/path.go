@@ -206,7 +206,6 @@ func (q *PathQuery) suits(r *sa.PathRecord) bool {
 		mask.Has(sa.PathRecordRawTraffic) && want.RawTraffic:
 		return false
 	}
-	r.NumbPath = 1
 	r.MTUSelector, r.RateSelector, r.PacketLifeTimeSelector = sa.SelectExactly, sa.SelectExactly, sa.SelectExactly
 	if mask.Has(sa.PathRecordMTUSelector|sa.PathRecordMTU) && !takeMTU(r, want.MTUSelector, want.MTU) {
 		return false

@@ -1,6 +1,7 @@
 // Package ibsim is a client of ibsim, the simulator that ships with the
 // InfiniBand diagnostics: it attaches to one node of a running simulator and
-// carries subnet-management packets to and from it.
+// carries subnet-management packets and general management datagrams to and from
+// it. No header of the latter but LIDs and queue pairs is carried.
 //
 // The protocol is two datagram sockets: one for control requests, answered one
 // by one, and one for packets. Which simulator, and where in its fabric, is

@@ -44,6 +44,9 @@ func (l *Link) Limits() transact.Limits {
 	return limits
 }
 
+// Unacknowledged: the simulator's other clients know nothing of long messages.
+func (l *Link) Unacknowledged() {}
+
 // SetIsSM tells the simulator whether a subnet manager lives here: it then
 // forwards traps and SMInfo to this link.
 func (l *Link) SetIsSM(on bool) error {
@@ -73,7 +76,10 @@ func (l *Link) closeSockets() {
 	}
 }
 
-var _ transport.Link = (*Link)(nil)
+var (
+	_ transport.Link           = (*Link)(nil)
+	_ transport.Unacknowledged = (*Link)(nil)
+)
 
 // longestNap bounds one wait for a packet, so that the end of a context is
 // noticed soon.
@@ -86,6 +92,7 @@ func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) 
 		return err
 	}
 	p := pump{link: l, engine: e, raw: raw}
+	p.general, _ = e.(transport.General)
 	for !done() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -106,6 +113,7 @@ func (l *Link) now() time.Duration { return time.Since(l.origin) }
 type pump struct {
 	link    *Link
 	engine  transport.Engine
+	general transport.General // the engine, if it is one
 	raw     syscall.RawConn
 	smp     mad.SMP
 	buf     [packetSize + 1]byte
@@ -115,18 +123,34 @@ type pump struct {
 
 func (p *pump) sendAll() error {
 	for {
-		dlid, ok := p.engine.Next(p.link.now(), &p.smp)
-		if !ok {
-			return nil
-		}
-		putPacketHeader(p.buf[:], dlid)
-		if err := p.smp.Encode((*[mad.Size]byte)(p.buf[packetHeader:])); err != nil {
+		some, err := p.next()
+		if err != nil || !some {
 			return err
 		}
 		if _, err := p.link.data.Write(p.buf[:packetSize]); err != nil {
 			return err
 		}
 	}
+}
+
+// next puts the next packet into the buffer.
+func (p *pump) next() (some bool, err error) {
+	now := p.link.now()
+	octets := (*[mad.Size]byte)(p.buf[packetHeader:])
+	if dlid, ok := p.engine.Next(now, &p.smp); ok {
+		putPacketHeader(p.buf[:], dlid)
+		return true, p.smp.Encode(octets)
+	}
+	if p.general == nil {
+		return false, nil
+	}
+	to, ok := p.general.NextGeneral(now, octets)
+	if ok {
+		putPacketHeader(p.buf[:], to.LID)
+		putQueuePairs(p.buf[:], to)
+		putGeneralLength(p.buf[:])
+	}
+	return ok, nil
 }
 
 // receive waits for a packet, until the engine's deadline at the latest, and
@@ -152,14 +176,14 @@ func (p *pump) receive() error {
 	if err != nil {
 		return err
 	}
-	p.take(n)
+	p.take(n, false)
 	err = p.raw.Read(func(fd uintptr) bool {
 		for {
 			n, err := syscall.Read(int(fd), p.buf[:])
 			if err != nil {
 				return true // nothing more to read; a real error shows at the next wait
 			}
-			p.take(n)
+			p.take(n, false)
 			if !p.sendWaiting(int(fd)) {
 				return true
 			}
@@ -175,33 +199,56 @@ func (p *pump) receive() error {
 // sendWaiting answers a packet with the next one, while both are at hand.
 func (p *pump) sendWaiting(fd int) bool {
 	for {
-		dlid, ok := p.engine.Next(p.link.now(), &p.smp)
-		if !ok {
+		some, err := p.next()
+		if !some {
 			return true
 		}
-		putPacketHeader(p.buf[:], dlid)
-		if p.smp.Encode((*[mad.Size]byte)(p.buf[packetHeader:])) != nil {
+		if err != nil {
 			return false
 		}
 		if _, err := syscall.Write(fd, p.buf[:packetSize]); err != nil {
 			// Taken for lost: the engine sends it again.
-			p.engine.Lost(p.link.now(), &p.smp)
+			p.take(packetSize, true)
 			return false
 		}
 	}
 }
 
-func (p *pump) take(n int) {
+// take hands a packet to the engine. A request that nobody answered, by its
+// status or because it is lost, goes back to it.
+func (p *pump) take(n int, lost bool) {
 	if n != packetSize {
 		return
 	}
-	if p.smp.UnmarshalBinary(p.buf[packetHeader:packetSize]) != nil {
-		return // a general management packet: no service of ours yet
-	}
 	now := p.link.now()
-	if packetStatus(p.buf[:]) == statusNoAnswer && !p.smp.Method.IsResponse() {
-		p.engine.Lost(now, &p.smp)
+	lost = lost || packetStatus(p.buf[:]) == statusNoAnswer
+	if p.smp.UnmarshalBinary(p.buf[packetHeader:packetSize]) != nil {
+		p.takeGeneral(now, lost)
+		return
+	}
+	if lost {
+		if !p.smp.Method.IsResponse() {
+			p.engine.Lost(now, &p.smp)
+		}
 		return
 	}
 	p.engine.Receive(now, &p.smp, packetSource(p.buf[:]))
+}
+
+// offMethod is the place of the method in a datagram.
+const offMethod = 3
+
+// takeGeneral hands on a general management datagram.
+func (p *pump) takeGeneral(now time.Duration, lost bool) {
+	if p.general == nil {
+		return
+	}
+	octets := (*[mad.Size]byte)(p.buf[packetHeader:])
+	if !lost {
+		p.general.ReceiveGeneral(now, octets, mad.Address{LID: packetSource(p.buf[:]), QP: packetQueuePair(p.buf[:])})
+		return
+	}
+	if !mad.Method(octets[offMethod]).IsResponse() {
+		p.general.LostGeneral(now, octets)
+	}
 }

@@ -94,6 +94,30 @@ func putPacketHeader(b []byte, dlid ib.LID) {
 	binary.BigEndian.PutUint64(b[24:], mad.Size)
 }
 
+// putQueuePairs enters where a general management datagram goes; it comes from
+// queue pair 1.
+func putQueuePairs(b []byte, to mad.Address) {
+	binary.BigEndian.PutUint32(b[8:], uint32(to.QP))
+	binary.BigEndian.PutUint32(b[12:], uint32(ib.QP1))
+}
+
+// putGeneralLength enters how much of a general management datagram means
+// something, which tells programs under libumad2sim how many records there are.
+func putGeneralLength(b []byte) {
+	var h mad.RMPP
+	if h.UnmarshalBinary(b[packetHeader+mad.HeaderSize:]) != nil {
+		return // not with a whole packet
+	}
+	n := uint64(mad.Size)
+	if h.Flags.Has(mad.RMPPActive|mad.RMPPLast) && h.Type == mad.RMPPData {
+		n = min(n, mad.HeaderSize+mad.RMPPHeaderSize+uint64(h.Data2))
+	}
+	binary.BigEndian.PutUint64(b[24:], n)
+}
+
+// packetQueuePair is the queue pair that a packet comes from.
+func packetQueuePair(b []byte) ib.QPN { return ib.QPN(binary.BigEndian.Uint32(b[12:]) & 0xFF_FFFF) }
+
 func packetStatus(b []byte) uint32 { return binary.BigEndian.Uint32(b[16:]) }
 
 func packetSource(b []byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(b[4:])) }

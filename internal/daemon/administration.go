@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/saserver"
+	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/transport"
+)
+
+// managed is a subnet manager and the administration of its subnet as one
+// engine: the former's packets leave first.
+type managed struct {
+	manager *sm.Engine
+	admin   *saserver.Server
+	warn    func(string)
+	// changed tells that the subnet is another than the administration knows,
+	// notices what devices reported since. Both wait until the manager has
+	// done its step: events must not call back.
+	changed bool
+	notices []smp.Notice
+}
+
+var _ transport.General = (*managed)(nil)
+
+// observe notes what an event of the manager means for the administration.
+func (m *managed) observe(e sm.Event) {
+	switch e := e.(type) {
+	case sm.Completed, sm.Deferred:
+		m.changed = true
+	case sm.Trapped:
+		m.notices = append(m.notices, e.Notice)
+	}
+}
+
+// follow tells the administration what the manager came to.
+func (m *managed) follow(now time.Duration) {
+	if m.changed {
+		m.changed = false
+		if snapshot, groups, ok := m.manager.Administered(); ok {
+			for _, err := range m.admin.SetSubnet(now, saserver.Subnet{Snapshot: snapshot, Groups: groups}) {
+				m.warn(err.Error())
+			}
+		} else {
+			m.admin.LayDown()
+		}
+	}
+	for _, n := range m.notices {
+		m.admin.Notice(now, n)
+	}
+	m.notices = m.notices[:0]
+}
+
+func (m *managed) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
+
+func (m *managed) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+	m.manager.Receive(now, p, slid)
+	m.follow(now)
+}
+
+func (m *managed) Lost(now time.Duration, p *mad.SMP) {
+	m.manager.Lost(now, p)
+	m.follow(now)
+}
+
+func (m *managed) Expire(now time.Duration) {
+	m.manager.Expire(now)
+	m.follow(now)
+	m.admin.Expire(now)
+}
+
+func (m *managed) Deadline() (time.Duration, bool) {
+	due, ok := m.manager.Deadline()
+	if at, some := m.admin.Deadline(); some && (!ok || at < due) {
+		return at, true
+	}
+	return due, ok
+}
+
+func (m *managed) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
+	return m.admin.Next(now, octets)
+}
+
+func (m *managed) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
+	m.admin.Receive(now, octets, from)
+}
+
+func (m *managed) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }

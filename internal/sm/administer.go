@@ -1,0 +1,65 @@
+package sm
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/saserver/view"
+)
+
+// Administered is what subnet administration has to know of the subnet: the
+// fabric as it was read back, the policy as plain sets, and its multicast
+// groups. ok is false while no policy stands, or while another manager is
+// master. It is worth asking for after every Completed.
+func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool) {
+	if e.desired == nil || !e.settled || !e.isMaster() {
+		return view.Snapshot{}, nil, false
+	}
+	s = view.Snapshot{
+		Fabric: e.fabric, GIDPrefix: e.config.GIDPrefix, Lifetime: subnetTimeOut, Manager: e.managers.Info(),
+	}
+	byName := make(map[string]*policy.Partition, len(e.policy.Partitions))
+	for i := range e.policy.Partitions {
+		byName[e.policy.Partitions[i].Name] = &e.policy.Partitions[i]
+	}
+	for _, x := range e.desired.allowed {
+		p := view.Partition{Base: x.Base, Name: x.Name, Full: x.Full, Limited: x.Limited}
+		if said := byName[x.Name]; said != nil {
+			p.SL = said.SL
+			for _, g := range said.Multicast {
+				groups = append(groups, groupOf(g, p))
+			}
+		}
+		s.Partitions = append(s.Partitions, p)
+	}
+	slices.SortFunc(groups, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
+	for p, info := range e.rivals {
+		if info.GUID != 0 {
+			s.Others = append(s.Others, view.OtherManager{Port: p, Info: info})
+		}
+	}
+	slices.SortFunc(s.Others, func(a, b view.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
+	return s, groups, true
+}
+
+// hopLimitFar is the hop limit of groups that reach beyond the subnet.
+const hopLimitFar = 255
+
+// groupOf is a group of the policy as hosts get to know it.
+func groupOf(g policy.MulticastGroup, p view.Partition) group.Group {
+	out := group.Group{
+		MGID: g.AddressIn(p.Base), Partition: p.Base,
+		Settings: group.Settings{
+			QKey: g.QKey, MTU: g.MTU, Rate: g.Rate, Lifetime: subnetTimeOut,
+			SL: g.SL, TClass: g.TClass, FlowLabel: g.FlowLabel,
+		},
+	}
+	if group.ScopeOf(out.MGID) != sa.ScopeLinkLocal {
+		out.HopLimit = hopLimitFar
+	}
+	return out
+}
