@@ -9,7 +9,7 @@ import (
 
 // Tools are the programs that the comparison needs, as paths.
 type Tools struct {
-	Ibsim, OpenSM, SMPQuery, Ibnetdiscover string
+	Ibsim, OpenSM, SMPQuery, SAQuery, Ibnetdiscover string
 	// Umad2sim is the library that leads a program's umad calls to ibsim.
 	Umad2sim string
 }
@@ -25,6 +25,7 @@ func FindTools() (*Tools, error) {
 		{&t.Ibsim, "ibsim", "ibsim-utils"},
 		{&t.OpenSM, "opensm", "opensm"},
 		{&t.SMPQuery, "smpquery", "infiniband-diags"},
+		{&t.SAQuery, "saquery", "infiniband-diags"},
 		{&t.Ibnetdiscover, "ibnetdiscover", "infiniband-diags"},
 	} {
 		if *p.path = findProgram(p.name); *p.path == "" {
