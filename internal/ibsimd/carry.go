@@ -138,6 +138,7 @@ func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 	if out := c.post(); out != nil {
 		out.address(slid, dlid, m.queuePair(), m.queuePair())
 		*out.mad() = *m
+		out.measure()
 		out.mad().setTag(r.packet.mad().tag())
 	}
 	c.close(tag)

@@ -96,6 +96,20 @@ func (p *datagram) address(slid, dlid ib.LID, source, dest ib.QPN) {
 	binary.BigEndian.PutUint64(p[offLength:], mad.Size)
 }
 
+// measure enters how much of a last segment means something: programs under
+// libumad2sim count records by the length of a datagram.
+func (p *datagram) measure() {
+	m := p.mad()
+	var h mad.RMPP
+	if m.isSMP() || m.class() != mad.ClassSubnAdm || h.UnmarshalBinary(m[mad.HeaderSize:]) != nil {
+		return
+	}
+	if h.Type == mad.RMPPData && h.Flags.Has(mad.RMPPActive|mad.RMPPLast) {
+		n := mad.HeaderSize + mad.RMPPHeaderSize + uint64(h.Data2)
+		binary.BigEndian.PutUint64(p[offLength:], min(n, mad.Size))
+	}
+}
+
 // madOctets is a datagram in its octets; no more of it is decoded here than
 // says where it goes.
 type madOctets [mad.Size]byte

@@ -19,16 +19,15 @@ type flight struct {
 
 // pair is two endpoints and an unreliable wire between them.
 type pair struct {
-	now        time.Duration
-	ends       [2]*Endpoint[int]
-	air        []flight
-	r          *rand.Rand
-	loss, dup  float64
-	spread     time.Duration // of delays: more than 1 us reorders
-	got        []*Message
-	ended      []Ending[int]
-	carried    int
-	mostInBody int
+	now       time.Duration
+	ends      [2]*Endpoint[int]
+	air       []flight
+	r         *rand.Rand
+	loss, dup float64
+	spread    time.Duration // of delays: more than 1 us reorders
+	got       []*Message
+	ended     []Ending[int]
+	carried   int
 }
 
 func newPair(seed uint64, l Limits) *pair {

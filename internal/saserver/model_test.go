@@ -16,12 +16,7 @@ import (
 
 // model says who may see what, from the tables and the policy alone and by
 // trying everything. It shares no code with what it judges.
-type model struct {
-	*world
-	services []sa.ServiceRecord
-	joins    []sa.MCMemberRecord
-	informs  map[ib.PortGUID]int
-}
+type model struct{ *world }
 
 // key is the membership that a port really has: 0 none, 1 limited, 2 full.
 func (m *model) key(p *subnet.Port, base ib.PKeyBase) int {
@@ -90,7 +85,7 @@ func (m *model) bases() []ib.PKeyBase { return []ib.PKeyBase{1, 2, 3, 4, 0x7FFF}
 // randomModel is a world with a random policy, and tables that are not all as
 // the policy has them.
 func randomModel(t testing.TB, r *rand.Rand) *model {
-	m := &model{world: build(t, 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)), informs: map[ib.PortGUID]int{}}
+	m := &model{world: build(t, 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3))}
 	for _, base := range m.bases() {
 		for _, p := range m.hosts {
 			if r.IntN(3) > 0 {
