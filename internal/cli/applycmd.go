@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 )
 
@@ -116,7 +117,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	// In a document, what was planned and what came of it stand side by side.
 	var d applyDocument
 	r := newReporter(io.Discard, c.ErrOrStderr(), f.json)
-	r.runner = daemon.NewRunner(link, config, p, r)
+	r.runner = daemon.NewRunner(link, config, saserver.Config{}, p, r)
 	out, err := daemon.Apply(c.Context(), link, r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
 		Approve: func(x *daemon.Proposal) (bool, error) { return f.approve(c, x, r, &d) },

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
@@ -51,7 +52,7 @@ func (z *zero) applied(d daemon.Direction, p *policy.Policy, looked bool, before
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}
 	}
-	return daemon.Apply(z.t.Context(), link, daemon.NewRunner(link, config, p, silent{}), daemon.ApplyOptions{
+	return daemon.Apply(z.t.Context(), link, daemon.NewRunner(link, config, saserver.Config{}, p, silent{}), daemon.ApplyOptions{
 		Direction: d, Policy: p, Journal: &z.journal,
 		Approve: func(*daemon.Proposal) (bool, error) {
 			if before != nil {

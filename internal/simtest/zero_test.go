@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
@@ -96,7 +97,7 @@ func (z *zero) attempt(d daemon.Direction, p *policy.Policy, n int) (*daemon.App
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}
 	}
-	return daemon.Apply(ctx, link, daemon.NewRunner(link, config, p, silent{}), daemon.ApplyOptions{
+	return daemon.Apply(ctx, link, daemon.NewRunner(link, config, saserver.Config{}, p, silent{}), daemon.ApplyOptions{
 		Direction: d, Policy: p, Batch: z.r.IntN(3), Journal: &z.journal,
 		Approve: func(*daemon.Proposal) (bool, error) { return z.r.IntN(2) == 0, nil },
 	})
@@ -345,7 +346,7 @@ func TestExposureIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := daemon.NewRunner(careless, sm.Config{Routing: routing.UpDown, Hold: true}, next.policy(), silent{})
+	runner := daemon.NewRunner(careless, sm.Config{Routing: routing.UpDown, Hold: true}, saserver.Config{}, next.policy(), silent{})
 	engine := runner.Engine()
 	rest := func() bool { return engine.Settled() && engine.Idle() }
 	if err := careless.Drive(t.Context(), engine, rest); err != nil {
