@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/reach"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
 
@@ -29,8 +30,11 @@ type proveReport struct {
 	Fabric     fabricCounts      `json:"fabric"`
 	Partitions []partitionEntry  `json:"partitions"`
 	Classes    []isolation.Class `json:"classes"`
-	Faults     []faultEntry      `json:"faults"`
-	SMPs       *daemon.SMPs      `json:"smps"`
+	// Packets counts what becomes of every packet that end ports can send to
+	// each other, by disposition; null where that is not worked out.
+	Packets map[string]uint64 `json:"packets"`
+	Faults  []faultEntry      `json:"faults"`
+	SMPs    *daemon.SMPs      `json:"smps"`
 }
 
 func newProve() *cobra.Command {
@@ -98,6 +102,10 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	for _, a := range allowed {
 		d.Partitions = append(d.Partitions, partitionEntry{a.Name, a.Base, len(a.Full), len(a.Limited)})
 	}
+	packets, counted := reach.Count(r.Fabric)
+	if counted {
+		d.Packets = packets.ByName()
+	}
 	if f.json {
 		if err := printJSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
@@ -112,13 +120,14 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 		view.reportClasses(d.Classes)
 	}
 	view.reportPartitions(d.Partitions)
+	if counted {
+		view.reportPackets(packets)
+	}
 	view.reportWitnesses("can talk against the policy", proof.Violations, proof.Counts.Violations)
 	view.reportWitnesses("could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportProof(proof, f.policy.loaded != nil)
-	if len(proof.Caveats) > 0 {
-		for _, caveat := range proof.Caveats {
-			fmt.Fprintf(out, "  left to the hosts: %s\n", plain(caveat))
-		}
+	for _, caveat := range proof.Caveats {
+		fmt.Fprintf(out, "  left to the hosts: %s\n", plain(caveat))
 	}
 	return nil
 }
@@ -146,6 +155,18 @@ func (r *reporter) reportClasses(classes []isolation.Class) {
 			hold += " and what was not read"
 		}
 		t.add(class.Count, hold, class.Ports[0])
+	}
+	fmt.Fprintln(r.out)
+	r.print(t)
+}
+
+// reportPackets says where packets end that are sent by the tables as they are.
+func (r *reporter) reportPackets(packets reach.Counts) {
+	t := table{columns: []string{"packets, one from each port to each other with each of its keys", "end as"}}
+	for _, d := range reach.Dispositions() {
+		if n := packets[d]; n > 0 {
+			t.add(n, d)
+		}
 	}
 	fmt.Fprintln(r.out)
 	r.print(t)
