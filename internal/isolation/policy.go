@@ -16,6 +16,9 @@ type policy struct {
 	grant []int32
 	// members tells the grants that hold a partition.
 	members map[ib.PKeyBase]*members
+	entered map[int32]bool // grants that are in members
+	ports   []*subnet.Port
+	counts  []partCount // by partition
 	// placed remembers the answers of partsOf by set.
 	placed map[int32][]int
 	// mark and from answer with: mark[h] is from for every grant h that grant
@@ -24,24 +27,30 @@ type policy struct {
 	from int32
 }
 
+// partCount counts the limited members of a partition, and those of them that
+// are hosts.
+type partCount struct{ limited, hosts int }
+
 type part struct {
 	name string
 	base ib.PKeyBase
 }
+
+func compareGUIDs(a, b ib.PortGUID) int { return cmp.Compare(a, b) }
 
 type members struct{ all, full []int32 }
 
 // newPolicy works out what each of ports, which are ordered by GUID, is given.
 func newPolicy(allowed []Partition, ports []*subnet.Port, sets *keySets) *policy {
 	p := &policy{
-		sets: sets, grant: make([]int32, len(ports)),
+		sets: sets, grant: make([]int32, len(ports)), ports: ports, entered: make(map[int32]bool),
 		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int),
 	}
 	given := make([][]ib.PKey, len(ports))
 	give := func(guids []ib.PortGUID, k ib.PKey) {
 		for _, g := range guids {
 			i, _ := slices.BinarySearchFunc(ports, g, func(q *subnet.Port, g ib.PortGUID) int {
-				return cmp.Compare(q.GUID, g)
+				return compareGUIDs(q.GUID, g)
 			})
 			for ; i < len(ports) && ports[i].GUID == g; i++ {
 				given[i] = append(given[i], k)
@@ -69,18 +78,53 @@ func (p *policy) enroll() {
 	grants := slices.Clone(p.grant)
 	slices.Sort(grants)
 	for _, g := range slices.Compact(grants) {
-		for _, k := range p.sets.sets[g] {
-			m := p.members[k.Base()]
-			if m == nil {
-				m = new(members)
-				p.members[k.Base()] = m
-			}
-			m.all = append(m.all, g)
-			if k.IsFull() {
-				m.full = append(m.full, g)
-			}
+		p.enter(g)
+	}
+	p.counts = make([]partCount, len(p.parts))
+	for i := range p.ports {
+		p.count(i, 1)
+	}
+}
+
+// enter puts a grant into members.
+func (p *policy) enter(g int32) {
+	p.entered[g] = true
+	for _, k := range p.sets.sets[g] {
+		m := p.members[k.Base()]
+		if m == nil {
+			m = new(members)
+			p.members[k.Base()] = m
+		}
+		m.all = append(m.all, g)
+		if k.IsFull() {
+			m.full = append(m.full, g)
 		}
 	}
+}
+
+// count adds by to what is counted of the partitions of end port i.
+func (p *policy) count(i, by int) {
+	grant := p.grant[i]
+	for n, part := range p.partsOf(grant) {
+		if p.sets.sets[grant][n].IsFull() {
+			continue
+		}
+		p.counts[part].limited += by
+		if p.ports[i].Node.Switch == nil {
+			p.counts[part].hosts += by
+		}
+	}
+}
+
+// regrant gives another set to end port i.
+func (p *policy) regrant(i int, grant int32) {
+	p.count(i, -1)
+	p.grant[i] = grant
+	p.count(i, 1)
+	if !p.entered[grant] {
+		p.enter(grant)
+	}
+	p.from = 0 // what ask has marked no longer counts
 }
 
 // partsOf lists the partitions of a set by their place in parts; partitions
@@ -102,11 +146,10 @@ func (p *policy) partsOf(set int32) []int {
 	return out
 }
 
-// ask chooses the grant that may answers for. It is called when all sets have
-// their numbers.
+// ask chooses the grant that may answers for.
 func (p *policy) ask(grant int32) {
-	if p.mark == nil {
-		p.mark = make([]int32, len(p.sets.sets))
+	if len(p.mark) < len(p.sets.sets) {
+		p.mark, p.from = make([]int32, len(p.sets.sets)), 0
 	}
 	if p.from == grant+1 {
 		return

@@ -1,7 +1,6 @@
 package isolation
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -10,120 +9,63 @@ import (
 
 // Prove judges what was read from a subnet against what a policy allows, the
 // default partition included. The fabric is not changed.
-func Prove(f *subnet.Fabric, allowed []Partition) *Proof {
-	p := newProver(f, allowed)
-	for i := range p.ports {
-		p.judgePort(i)
-	}
-	p.findStrangers(f)
-	p.pairs.settle()
+func Prove(f *subnet.Fabric, allowed []Partition) *Proof { return NewProver(f, allowed).Proof() }
 
-	byTables := newRelation(p.policy, p.tables)
-	byGuards := newRelation(p.policy, p.reach)
-	p.gather(byTables, Violated, &p.proof.Violations, &p.proof.Counts.Violations,
+// Proof is the proof as things stand, the same as Prove gives.
+func (p *Prover) Proof() *Proof {
+	q := &prover{
+		Prover: p, pairs: newPairTable(p.policy.parts),
+		proof: &Proof{
+			Reasons: []string{}, Caveats: []string{}, Violations: []Violation{}, Exposed: []Violation{},
+			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Unknown: []Finding{},
+		},
+	}
+	for i, some := range p.noted {
+		if some {
+			q.enter(i)
+		}
+	}
+	q.findStrangers()
+	q.pairs.settle()
+	q.gather(p.byTables, Violated, &q.proof.Violations, &q.proof.Counts.Violations,
 		func(i int32) *subnet.Port { return p.ports[i] })
-	p.gather(byGuards, ByEndPorts, &p.proof.Exposed, &p.proof.Counts.Exposed,
+	q.gather(p.byGuards, ByEndPorts, &q.proof.Exposed, &q.proof.Counts.Exposed,
 		func(i int32) *subnet.Port { return p.guards[i].at })
-	p.conclude()
-	return p.proof
+	q.conclude()
+	return q.proof
 }
 
+// prover is the work on one proof.
 type prover struct {
-	ports  []*subnet.Port // end ports by GUID
-	sets   *keySets
-	policy *policy
+	*Prover
 	pairs  *pairTable
 	proof  *Proof
-
-	// By end port: what stands before it, the keys in its table, and the keys
-	// that it can use when it forges its table.
-	guards []guard
-	tables []holding
-	reach  []holding
-
-	scratch []ib.PKey
-	gaps    tally
-	unread  tally
-	first   [Violated + 1]witness // by verdict, of the end ports
+	gaps   tally
+	unread tally
+	first  [Violated + 1]witness // by verdict, of the end ports
 }
 
-func newProver(f *subnet.Fabric, allowed []Partition) *prover {
-	p := &prover{ports: f.EndPorts(), sets: newKeySets()}
-	p.policy = newPolicy(allowed, p.ports, p.sets)
-	p.pairs = newPairTable(p.policy.parts)
-	p.guards = make([]guard, len(p.ports))
-	p.tables = make([]holding, len(p.ports))
-	p.reach = make([]holding, len(p.ports))
-	p.proof = &Proof{
-		Reasons: []string{}, Caveats: []string{}, Violations: []Violation{}, Exposed: []Violation{},
-		Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Unknown: []Finding{},
+// enter takes over what was noted of an end port.
+func (p *prover) enter(i int) {
+	n, parts := &p.notes[i], p.policy.partsOf(p.policy.grant[i])
+	for _, l := range n.lacks {
+		p.lack(l.at, l.what, parts)
 	}
-	return p
-}
-
-// judgePort enters what was read of an end port and of its guard.
-func (p *prover) judgePort(i int) {
-	port, grant := p.ports[i], p.policy.grant[i]
-	own, complete := p.tableOf(port), isKnown(port)
-	p.tables[i] = holding{keys: own, may: grant, grant: grant}
-	p.compare(port, port.GUID, own, grant, grant, complete)
-
-	parts := p.policy.partsOf(grant)
-	if !complete {
-		p.lack(port, "P_KeyTable", parts)
-	}
-	if !port.InfoRead {
-		p.lack(port, "PortInfo", parts)
-	}
-
-	g := guardOf(port)
-	p.guards[i] = g
-	for _, what := range g.unread {
-		p.lack(g.at, what, parts)
-	}
-	if g.gap != "" {
+	if g := p.guards[i]; g.gap != "" {
 		p.pairs.rest(parts, ByEndPorts, g.at, "no partition enforcement: "+g.gap)
 		p.gaps.add(g.gap, g.at.String())
 		if counted(&p.proof.Counts.Unenforced, MaxListed) {
 			p.proof.Unenforced = append(p.proof.Unenforced, Finding{placeOf(g.at), g.gap})
 		}
 	}
-	// An end port without a guard is named as such; here it counts with what
-	// its table holds, as somebody whom others can reach.
-	usable := p.sets.lift(own)
-	p.reach[i] = holding{keys: usable, may: usable, grant: grant}
-	if g.at != port {
-		table, may := p.sets.lift(p.tableOf(g.at)), p.sets.lift(grant)
-		p.compare(g.at, port.GUID, table, grant, may, g.enforced)
-		if g.enforced {
-			p.reach[i] = holding{keys: table, may: may, grant: grant}
+	for _, e := range n.foreign {
+		if counted(&p.proof.Counts.Foreign, MaxListed) {
+			p.proof.Foreign = append(p.proof.Foreign, e)
 		}
 	}
-}
-
-// tableOf is the set of the keys that were read of a table.
-func (p *prover) tableOf(port *subnet.Port) int32 {
-	p.scratch = readKeys(p.scratch[:0], port)
-	return p.sets.id(newKeySet(p.scratch))
-}
-
-// compare lists what the table of a port holds beyond may, and what it lacks
-// of want, which may covers, when it is complete.
-func (p *prover) compare(at *subnet.Port, end ib.PortGUID, table, want, may int32, complete bool) {
-	if table == may {
-		return
-	}
-	held, limit := p.sets.sets[table], p.sets.sets[may]
-	if slices.ContainsFunc(held, func(k ib.PKey) bool { return !limit.covers(k) }) {
-		entries(at, func(index int, k ib.PKey) {
-			if !limit.covers(k) && counted(&p.proof.Counts.Foreign, MaxListed) {
-				p.proof.Foreign = append(p.proof.Foreign, Entry{placeOf(at), end, index, k})
-			}
-		})
-	}
-	for _, k := range p.sets.sets[want] {
-		if complete && !held.covers(k) && counted(&p.proof.Counts.Missing, MaxListed) {
-			p.proof.Missing = append(p.proof.Missing, MissingKey{placeOf(at), end, k})
+	for _, m := range n.missing {
+		if counted(&p.proof.Counts.Missing, MaxListed) {
+			p.proof.Missing = append(p.proof.Missing, m)
 		}
 	}
 }
@@ -140,24 +82,17 @@ func (p *prover) lack(at *subnet.Port, what string, parts []int) {
 // findStrangers looks for links that lead to a device whose tables were not
 // read. Such a device may belong to any partition, unless the link carries no
 // data or a switch holds it to the partitions of a table.
-func (p *prover) findStrangers(f *subnet.Fabric) {
-	for _, n := range f.Nodes {
-		for i := range n.Ports {
-			s := &n.Ports[i]
-			named := s.Peer != nil && (s.Peer.Reached || s.Peer.Node.Switch != nil)
-			if i == 0 || !s.Reached || named {
-				continue
-			}
-			switch {
-			case !s.InfoRead && !s.IsEnd():
-				p.lack(s, "PortInfo", p.allParts())
-			case s.InfoRead && !carriesData(s):
-			case s.IsEnd() || !guardAt(s).enforced:
-				p.lack(s, stranger, p.allParts())
-			default:
-				if table := p.tableOf(s); table != 0 {
-					p.lack(s, stranger, p.policy.partsOf(table))
-				}
+func (p *prover) findStrangers() {
+	for _, s := range p.open {
+		switch {
+		case !s.InfoRead && !s.IsEnd():
+			p.lack(s, "PortInfo", p.allParts())
+		case s.InfoRead && !carriesData(s):
+		case s.IsEnd() || !guardAt(s).enforced:
+			p.lack(s, stranger, p.allParts())
+		default:
+			if table := p.tableOf(s); table != 0 {
+				p.lack(s, stranger, p.policy.partsOf(table))
 			}
 		}
 	}
@@ -180,7 +115,7 @@ func (p *prover) gather(r *relation, v Verdict, list *[]Violation, count *int, t
 	var culprit *class
 	var over ib.PKey
 	budget := 0
-	r.excess(p.policy, func(from, to *class, key ib.PKey) {
+	r.tooMuch(func(from, to *class, key ib.PKey) {
 		*count += pairs(from, to)
 		if from != culprit || key != over {
 			culprit, over, budget = from, key, MaxWitnessesPerKey

@@ -1,21 +1,29 @@
 package isolation
 
-import "github.com/ibwarden/ibwarden/ib"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
 
 // relation is who can talk to whom, by classes of end ports that hold the same
 // keys and are given the same. What goes beyond the policy is found by looking
 // at excess keys only: two ports that hold no more of a partition than they
 // are given can talk over it only as allowed.
 type relation struct {
-	classes []class
-	holders map[ib.PKeyBase][]holder
+	policy  *policy
+	known   map[holding]*class
+	excited int // classes with an excess key
 }
 
 // class is a number of end ports that are alike.
 type class struct {
 	holding
-	ports []int32
-	parts []int // that the ports are given
+	ports  []int32 // ascending
+	parts  []int   // that the ports are given
+	excess bool    // some key is too much
+	place  int     // among the classes, while excess looks at them
 }
 
 // holding is what makes end ports alike.
@@ -26,53 +34,88 @@ type holding struct {
 }
 
 type holder struct {
-	class  int
+	class  *class
 	key    ib.PKey
 	excess bool
 }
 
-// newRelation sorts end ports, given by their holdings, into classes.
-func newRelation(pol *policy, ports []holding) *relation {
-	r := &relation{holders: make(map[ib.PKeyBase][]holder)}
-	known := make(map[holding]int)
-	for i, h := range ports {
-		c, ok := known[h]
-		if !ok {
-			c = len(r.classes)
-			known[h] = c
-			r.classes = append(r.classes, class{holding: h, parts: pol.partsOf(h.grant)})
-		}
-		r.classes[c].ports = append(r.classes[c].ports, int32(i))
-	}
-	sets := pol.sets.sets
-	for c := range r.classes {
-		h := &r.classes[c]
-		for _, k := range sets[h.keys] {
-			r.holders[k.Base()] = append(r.holders[k.Base()], holder{c, k, !sets[h.may].covers(k)})
-		}
-	}
-	return r
+func newRelation(pol *policy) *relation {
+	return &relation{policy: pol, known: make(map[holding]*class)}
 }
 
-// excess calls yield for every two classes whose ports can talk over key,
+// add enters the end port with this number.
+func (r *relation) add(port int32, h holding) {
+	c := r.known[h]
+	if c == nil {
+		c = &class{holding: h, parts: r.policy.partsOf(h.grant)}
+		may := r.policy.sets.sets[h.may]
+		c.excess = slices.ContainsFunc(r.policy.sets.sets[h.keys], func(k ib.PKey) bool { return !may.covers(k) })
+		if c.excess {
+			r.excited++
+		}
+		r.known[h] = c
+	}
+	i, _ := slices.BinarySearch(c.ports, port)
+	c.ports = slices.Insert(c.ports, i, port)
+}
+
+// remove takes out an end port that was added with this holding.
+func (r *relation) remove(port int32, h holding) {
+	c := r.known[h]
+	i, _ := slices.BinarySearch(c.ports, port)
+	if c.ports = slices.Delete(c.ports, i, i+1); len(c.ports) > 0 {
+		return
+	}
+	delete(r.known, h)
+	if c.excess {
+		r.excited--
+	}
+}
+
+// sorted gives the classes in the order of their first ports, and who holds
+// keys of each partition.
+func (r *relation) sorted() ([]*class, map[ib.PKeyBase][]holder) {
+	classes := make([]*class, 0, len(r.known))
+	for _, c := range r.known {
+		classes = append(classes, c)
+	}
+	slices.SortFunc(classes, func(a, b *class) int { return cmp.Compare(a.ports[0], b.ports[0]) })
+	sets := r.policy.sets.sets
+	holders := make(map[ib.PKeyBase][]holder)
+	for i, c := range classes {
+		c.place = i
+		for _, k := range sets[c.keys] {
+			holders[k.Base()] = append(holders[k.Base()], holder{c, k, !sets[c.may].covers(k)})
+		}
+	}
+	return classes, holders
+}
+
+// tooMuch calls yield for every two classes whose ports can talk over key,
 // which is too much for the first, and may not talk at all; each two classes
 // once for each partition, in the order of classes and keys. The two are the
 // same when the ports of one class can talk among themselves.
-func (r *relation) excess(pol *policy, yield func(from, to *class, key ib.PKey)) {
-	sets := pol.sets.sets
-	for i := range r.classes {
-		from := &r.classes[i]
+func (r *relation) tooMuch(yield func(from, to *class, key ib.PKey)) {
+	if r.excited == 0 {
+		return
+	}
+	pol, sets := r.policy, r.policy.sets.sets
+	classes, holders := r.sorted()
+	for _, from := range classes {
+		if !from.excess {
+			continue
+		}
 		for _, key := range sets[from.keys] {
 			if sets[from.may].covers(key) {
 				continue
 			}
 			pol.ask(from.grant)
-			for _, h := range r.holders[key.Base()] {
-				to := &r.classes[h.class]
+			for _, h := range holders[key.Base()] {
+				to := h.class
 				switch {
 				case !key.Matches(h.key), pol.may(to.grant):
-				case h.class == i && len(to.ports) < 2:
-				case h.class < i && h.excess: // seen from the other side
+				case to == from && len(to.ports) < 2:
+				case to.place < from.place && h.excess: // seen from the other side
 				default:
 					yield(from, to, key)
 				}

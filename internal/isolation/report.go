@@ -101,22 +101,9 @@ func (p *prover) explain(c *Counts) {
 // limitedMembers names the partitions with limited members that only their own
 // tables keep from one another.
 func (p *prover) limitedMembers() []string {
-	limited, hosts := make([]int, len(p.policy.parts)), make([]int, len(p.policy.parts))
-	for i, port := range p.ports {
-		grant := p.policy.grant[i]
-		for n, part := range p.policy.partsOf(grant) {
-			if p.sets.sets[grant][n].IsFull() {
-				continue
-			}
-			limited[part]++
-			if port.Node.Switch == nil {
-				hosts[part]++
-			}
-		}
-	}
 	var caveat tally
 	for i, part := range p.policy.parts {
-		if hosts[i] > 0 && limited[i] > 1 {
+		if c := p.policy.counts[i]; c.hosts > 0 && c.limited > 1 {
 			caveat.add("only their own tables keep limited members of one partition apart, since a switch cannot tell a forged membership",
 				fmt.Sprintf("%s (%s)", part.name, part.base))
 		}

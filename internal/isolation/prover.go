@@ -1,0 +1,172 @@
+package isolation
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// Prover keeps what a proof rests on, so that after a change only the ports
+// that changed are looked at again.
+//
+// It holds for the devices, cables and end ports that the fabric had when it
+// was made; when a sweep finds others, make a new one.
+type Prover struct {
+	ports  []*subnet.Port // end ports by GUID
+	at     map[*subnet.Port]int
+	sets   *keySets
+	policy *policy
+
+	// By end port: what stands before it, the keys in its table, the keys that
+	// it can use when it forges its table, and what else is to be said.
+	guards []guard
+	tables []holding
+	reach  []holding
+	notes  []note
+	noted  []bool
+
+	byTables, byGuards *relation
+	// open are the ports whose link leads to no device that was found.
+	open []*subnet.Port
+
+	scratch []ib.PKey
+}
+
+// note is what is to be said of one end port.
+type note struct {
+	lacks   []lacking
+	foreign []Entry
+	missing []MissingKey
+}
+
+// lacking is a read that a proof needs and does not have.
+type lacking struct {
+	at   *subnet.Port
+	what string
+}
+
+// NewProver looks at the whole of a fabric.
+func NewProver(f *subnet.Fabric, allowed []Partition) *Prover {
+	p := &Prover{ports: f.EndPorts(), sets: newKeySets()}
+	p.policy = newPolicy(allowed, p.ports, p.sets)
+	n := len(p.ports)
+	p.at = make(map[*subnet.Port]int, n)
+	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)
+	p.notes, p.noted = make([]note, n), make([]bool, n)
+	p.byTables, p.byGuards = newRelation(p.policy), newRelation(p.policy)
+	for i, port := range p.ports {
+		p.at[port] = i
+		p.judge(i)
+	}
+	for _, n := range f.Nodes {
+		for i := 1; i < len(n.Ports); i++ {
+			s := &n.Ports[i]
+			if named := s.Peer != nil && (s.Peer.Reached || s.Peer.Node.Switch != nil); s.Reached && !named {
+				p.open = append(p.open, s)
+			}
+		}
+	}
+	return p
+}
+
+// Changed looks again at ports of which something was read: end ports, or
+// switch ports. Where a SwitchInfo was read, all ports of the switch are meant.
+func (p *Prover) Changed(ports ...*subnet.Port) {
+	for _, port := range ports {
+		if i, known := p.at[port]; known {
+			p.again(i)
+		}
+		if i, known := p.at[port.Peer]; known && !port.IsEnd() {
+			p.again(i)
+		}
+	}
+}
+
+// Allow changes what the policy gives to the end ports with this GUID: one key
+// for each partition, full or limited. Partitions that the policy did not have
+// when the Prover was made give nothing.
+func (p *Prover) Allow(port ib.PortGUID, keys []ib.PKey) {
+	var known []ib.PKey
+	for _, k := range keys {
+		if slices.ContainsFunc(p.policy.parts, func(q part) bool { return q.base == k.Base() }) {
+			known = append(known, k)
+		}
+	}
+	grant := p.sets.id(newKeySet(known))
+	i, _ := slices.BinarySearchFunc(p.ports, port, func(q *subnet.Port, g ib.PortGUID) int {
+		return compareGUIDs(q.GUID, g)
+	})
+	for ; i < len(p.ports) && p.ports[i].GUID == port; i++ {
+		p.policy.regrant(i, grant)
+		p.again(i)
+	}
+}
+
+func (p *Prover) again(i int) {
+	p.byTables.remove(int32(i), p.tables[i])
+	p.byGuards.remove(int32(i), p.reach[i])
+	p.judge(i)
+}
+
+// judge notes what was read of an end port and of its guard.
+func (p *Prover) judge(i int) {
+	port, grant := p.ports[i], p.policy.grant[i]
+	p.notes[i] = note{}
+	n := &p.notes[i]
+	own, complete := p.tableOf(port), isKnown(port)
+	p.tables[i] = holding{keys: own, may: grant, grant: grant}
+	p.compare(n, port, port.GUID, own, grant, grant, complete)
+	if !complete {
+		n.lacks = append(n.lacks, lacking{port, "P_KeyTable"})
+	}
+	if !port.InfoRead {
+		n.lacks = append(n.lacks, lacking{port, "PortInfo"})
+	}
+	g := guardOf(port)
+	p.guards[i] = g
+	for _, what := range g.unread {
+		n.lacks = append(n.lacks, lacking{g.at, what})
+	}
+	// An end port without a guard is named as such; here it counts with what
+	// its table holds, as somebody whom others can reach.
+	usable := p.sets.lift(own)
+	p.reach[i] = holding{keys: usable, may: usable, grant: grant}
+	if g.at != port {
+		table, may := p.sets.lift(p.tableOf(g.at)), p.sets.lift(grant)
+		p.compare(n, g.at, port.GUID, table, grant, may, g.enforced)
+		if g.enforced {
+			p.reach[i] = holding{keys: table, may: may, grant: grant}
+		}
+	}
+	p.noted[i] = g.gap != "" || n.lacks != nil || n.foreign != nil || n.missing != nil
+	p.byTables.add(int32(i), p.tables[i])
+	p.byGuards.add(int32(i), p.reach[i])
+}
+
+// tableOf is the set of the keys that were read of a table.
+func (p *Prover) tableOf(port *subnet.Port) int32 {
+	p.scratch = readKeys(p.scratch[:0], port)
+	return p.sets.id(newKeySet(p.scratch))
+}
+
+// compare notes what the table of a port holds beyond may, and what it lacks
+// of want, which may covers, when it is complete.
+func (p *Prover) compare(n *note, at *subnet.Port, end ib.PortGUID, table, want, may int32, complete bool) {
+	if table == may {
+		return
+	}
+	held, limit := p.sets.sets[table], p.sets.sets[may]
+	if slices.ContainsFunc(held, func(k ib.PKey) bool { return !limit.covers(k) }) {
+		entries(at, func(index int, k ib.PKey) {
+			if !limit.covers(k) {
+				n.foreign = append(n.foreign, Entry{placeOf(at), end, index, k})
+			}
+		})
+	}
+	for _, k := range p.sets.sets[want] {
+		if complete && !held.covers(k) {
+			n.missing = append(n.missing, MissingKey{placeOf(at), end, k})
+		}
+	}
+}
