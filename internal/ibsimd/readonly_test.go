@@ -1,0 +1,104 @@
+package ibsimd_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/ibsimd"
+	"github.com/ibwarden/ibwarden/internal/ibsimtest"
+)
+
+// proved is what `ibwarden prove --json` says, as far as this test looks.
+type proved struct {
+	Verdict    string           `json:"verdict"`
+	Violations []struct{}       `json:"violations"`
+	Packets    map[string]int64 `json:"packets"`
+	SMPs       struct{ Get, Set int }
+}
+
+// tryJSON runs ibwarden, which may end with status 1, and reads what it prints.
+func (a at) tryJSON(v any, args ...string) {
+	a.Helper()
+	path, err := ibwarden()
+	if err != nil {
+		a.Fatal(err)
+	}
+	out, err := a.try(path, args...)
+	if bad := json.Unmarshal([]byte(out), v); bad != nil {
+		a.Fatalf("%q: %v, %v\n%s", args, bad, err, out)
+	}
+}
+
+// A fabric that OpenSM brought up, on ibsim and on the simulated fabric, is
+// proved, kept in a file and traced with reads alone. On the simulated fabric
+// its agents count what reaches them, whoever says what was sent.
+func TestOpenSMIsOnlyRead(t *testing.T) {
+	tools := needTools(t)
+	l := topologyOf(t, "fattree,radix=6,levels=2")
+	theirs, err := ibsimtest.StartSim(tools, workDir(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Stop()
+	s := serve(t, l, ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+	for _, x := range []struct {
+		socket, want string
+		count        func() (gets, sets uint64)
+	}{
+		// ibsim does not keep enforcement bits.
+		{theirs.Name, "isolated-by-end-ports", nil},
+		{s.Name(), "isolated", func() (gets, sets uint64) { return received(t, s) }},
+	} {
+		a := at{TB: t, tools: tools, socket: x.socket, dir: workDir(t)}
+		stop := a.openSM(partitions)
+		if x.count != nil {
+			settle(t, s)
+		}
+		stop()
+		var getsBefore, setsBefore uint64
+		if x.count != nil {
+			getsBefore, setsBefore = x.count()
+		}
+		policy, file := filepath.Join(a.dir, "partitions.conf"), filepath.Join(a.dir, "now.snap")
+		fabric := "ibsim:" + x.socket
+		var live, kept proved
+		a.tryJSON(&live, "prove", "--fabric", fabric, "--policy", policy, "--json")
+		var any map[string]any
+		a.tryJSON(&any, "snapshot", "--fabric", fabric, "-o", file, "--json")
+		a.tryJSON(&any, "trace", "--fabric", fabric, "1", "2", "--json")
+		a.tryJSON(&kept, "prove", "--snapshot", file, "--policy", policy, "--json")
+		if live.Verdict != x.want || kept.Verdict != x.want || len(live.Violations) > 0 || live.Packets["delivered"] == 0 {
+			t.Errorf("%s: live %+v, from the file %+v; want %s", fabric, live, kept, x.want)
+		}
+		if live.SMPs.Get == 0 || live.SMPs.Set != 0 {
+			t.Errorf("%s: ibwarden counts %+v", fabric, live.SMPs)
+		}
+		if x.count != nil {
+			gets, sets := x.count()
+			if gets < getsBefore+300 || sets != setsBefore {
+				t.Errorf("agents got %d Gets and %d Sets from three readings", gets-getsBefore, sets-setsBefore)
+			}
+		}
+	}
+}
+
+// received counts the Gets and Sets that agents have taken in.
+func received(t *testing.T, s *ibsimd.Server) (gets, sets uint64) {
+	t.Helper()
+	if err := s.Do(func(f *fabricsim.Fabric) {
+		for _, k := range f.ReceivedKinds() {
+			switch k.Method {
+			case mad.MethodGet:
+				gets += f.Received(k.Method, k.Attribute)
+			case mad.MethodSet:
+				sets += f.Received(k.Method, k.Attribute)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return gets, sets
+}
