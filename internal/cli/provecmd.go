@@ -33,8 +33,14 @@ type proveReport struct {
 	// Packets counts what becomes of every packet that end ports can send to
 	// each other, by disposition; null where that is not worked out.
 	Packets map[string]uint64 `json:"packets"`
-	Faults  []faultEntry      `json:"faults"`
-	SMPs    *daemon.SMPs      `json:"smps"`
+	// Cut lists ports that hold matching keys and whose packets do not arrive,
+	// cutsListed at most.
+	Cut []reach.Cut `json:"cut"`
+	// Exact tells that who can talk is what the policy says, no more and no
+	// less; null without a policy.
+	Exact  *bool        `json:"exact"`
+	Faults []faultEntry `json:"faults"`
+	SMPs   *daemon.SMPs `json:"smps"`
 }
 
 func newProve() *cobra.Command {
@@ -106,6 +112,10 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	if counted {
 		d.Packets = packets.ByName()
 	}
+	if d.Cut = reach.Cuts(r.Fabric, cutsListed); f.policy.loaded != nil {
+		exact := proof.Verdict.Holds() && proof.Counts.Missing == 0 && counted && len(d.Cut) == 0
+		d.Exact = &exact
+	}
 	if f.json {
 		if err := printJSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
@@ -125,6 +135,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	}
 	view.reportWitnesses("can talk against the policy", proof.Violations, proof.Counts.Violations)
 	view.reportWitnesses("could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
 	for _, caveat := range proof.Caveats {
 		fmt.Fprintf(out, "  left to the hosts: %s\n", plain(caveat))
@@ -170,6 +181,31 @@ func (r *reporter) reportPackets(packets reach.Counts) {
 	}
 	fmt.Fprintln(r.out)
 	r.print(t)
+}
+
+// cutsListed bounds the cut pairs in a report, and cutsShown those printed.
+const (
+	cutsListed = 256
+	cutsShown  = 10
+)
+
+// reportCuts says who cannot talk that should.
+func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
+	if n := proof.Counts.Missing; n > 0 {
+		m := proof.Missing[0]
+		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, plain(m.Name))
+	}
+	if len(cuts) == 0 {
+		return
+	}
+	fmt.Fprintf(r.out, "\nports that hold matching keys and do not reach each other:\n")
+	for i, c := range cuts {
+		if i == cutsShown {
+			fmt.Fprintf(r.out, "  and more (--json lists up to %d)\n", cutsListed)
+			return
+		}
+		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, plain(c.Reason))
+	}
 }
 
 // witnessesShown bounds the witnesses that are printed with their way.

@@ -31,12 +31,17 @@
 // What was not read is unknown, never fine: a table with a missing block, a
 // PortInfo, the SwitchInfo behind a guard, a link that carries data to a
 // device that did not answer. A violation seen in what was read stands
-// nevertheless. Blocks marked as not read are no evidence, whatever they hold.
+// nevertheless. So are end ports that claim one GUID: which of them the policy
+// means cannot be told. Blocks marked as not read are no evidence, whatever they hold.
 //
 // A pair of partitions is as good as the worst of what it rests on: whether
 // ports of one can talk to ports of the other against the policy, and whether
 // the tables and guards of all ports of both were read and hold. The verdict
 // on the whole is the worst of everything, ports of no partition included.
+//
+// Prove looks at the whole. A Prover keeps what a proof rests on and looks again
+// at the ports that changed only; its proof is the same. Classes and AsTables
+// say what the tables amount to where there is no policy.
 //
 // All lists are ordered, bounded by the Max constants, and counted in full in
 // Proof.Counts.

@@ -70,12 +70,12 @@ func (p *prover) enter(i int) {
 	}
 }
 
-// lack enters a read that was needed for what is said of these partitions.
-func (p *prover) lack(at *subnet.Port, what string, parts []int) {
-	p.pairs.rest(parts, Unknown, at, what+" was not read")
-	p.unread.add(what+" was not read", at.String())
+// lack enters why nothing can be said of these partitions.
+func (p *prover) lack(at *subnet.Port, reason string, parts []int) {
+	p.pairs.rest(parts, Unknown, at, reason)
+	p.unread.add(reason, at.String())
 	if counted(&p.proof.Counts.Unknown, MaxListed) {
-		p.proof.Unknown = append(p.proof.Unknown, Finding{placeOf(at), what + " was not read"})
+		p.proof.Unknown = append(p.proof.Unknown, Finding{placeOf(at), reason})
 	}
 }
 
@@ -86,7 +86,7 @@ func (p *prover) findStrangers() {
 	for _, s := range p.open {
 		switch {
 		case !s.InfoRead && !s.IsEnd():
-			p.lack(s, "PortInfo", p.allParts())
+			p.lack(s, "PortInfo"+unread, p.allParts())
 		case s.InfoRead && !carriesData(s):
 		case s.IsEnd() || !guardAt(s).enforced:
 			p.lack(s, stranger, p.allParts())
@@ -98,7 +98,7 @@ func (p *prover) findStrangers() {
 	}
 }
 
-const stranger = "the device behind the link"
+const stranger = "the device behind the link" + unread
 
 func (p *prover) allParts() []int {
 	out := make([]int, len(p.policy.parts))

@@ -40,7 +40,7 @@ type note struct {
 	missing []MissingKey
 }
 
-// lacking is a read that a proof needs and does not have.
+// lacking is why a proof cannot tell.
 type lacking struct {
 	at   *subnet.Port
 	what string
@@ -118,15 +118,18 @@ func (p *Prover) judge(i int) {
 	p.tables[i] = holding{keys: own, may: grant, grant: grant}
 	p.compare(n, port, port.GUID, own, grant, grant, complete)
 	if !complete {
-		n.lacks = append(n.lacks, lacking{port, "P_KeyTable"})
+		n.lacks = append(n.lacks, lacking{port, "P_KeyTable" + unread})
 	}
 	if !port.InfoRead {
-		n.lacks = append(n.lacks, lacking{port, "PortInfo"})
+		n.lacks = append(n.lacks, lacking{port, "PortInfo" + unread})
+	}
+	if p.sharesGUID(i) {
+		n.lacks = append(n.lacks, lacking{port, shared})
 	}
 	g := guardOf(port)
 	p.guards[i] = g
 	for _, what := range g.unread {
-		n.lacks = append(n.lacks, lacking{g.at, what})
+		n.lacks = append(n.lacks, lacking{g.at, what + unread})
 	}
 	// An end port without a guard is named as such; here it counts with what
 	// its table holds, as somebody whom others can reach.
@@ -142,6 +145,19 @@ func (p *Prover) judge(i int) {
 	p.noted[i] = g.gap != "" || n.lacks != nil || n.foreign != nil || n.missing != nil
 	p.byTables.add(int32(i), p.tables[i])
 	p.byGuards.add(int32(i), p.reach[i])
+}
+
+// unread is said of an attribute, shared of a port: which of those that claim
+// its GUID the policy means cannot be told.
+const (
+	unread = " was not read"
+	shared = "its GUID is claimed by another port too"
+)
+
+// sharesGUID reports whether another end port claims the GUID of end port i.
+func (p *Prover) sharesGUID(i int) bool {
+	g := p.ports[i].GUID
+	return i > 0 && p.ports[i-1].GUID == g || i+1 < len(p.ports) && p.ports[i+1].GUID == g
 }
 
 // tableOf is the set of the keys that were read of a table.

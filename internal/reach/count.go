@@ -21,18 +21,26 @@ type Counts [dispositions]uint64
 // keys, or hosts are cabled to each other: there, every pair has to be looked
 // at by itself.
 func Count(f *subnet.Fabric) (c Counts, ok bool) {
-	for _, n := range f.Nodes {
-		for i := 1; i < len(n.Ports); i++ {
-			if p := &n.Ports[i]; p.Peer != nil && odd(p) {
-				return c, false
-			}
-		}
+	if !countable(f) {
+		return c, false
 	}
 	t := newTally(f)
 	for i := range t.ends {
 		t.countTo(&t.ends[i])
 	}
 	return t.counts, true
+}
+
+// countable reports whether nothing in the fabric is odd.
+func countable(f *subnet.Fabric) bool {
+	for _, n := range f.Nodes {
+		for i := 1; i < len(n.Ports); i++ {
+			if p := &n.Ports[i]; p.Peer != nil && odd(p) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // odd reports whether p, which has a cable, is outside what Count can do.

@@ -267,6 +267,7 @@ func TestBruteForce(t *testing.T) {
 		}
 		if got, ok := Count(w.f); ok {
 			counted++
+			compareCuts(t, seed, w.f)
 			if got != sum {
 				t.Fatalf("seed %d: Count %v, one by one %v", seed, got, sum)
 			}
@@ -280,6 +281,39 @@ func TestBruteForce(t *testing.T) {
 	}
 	if counted < int(worlds())*9/10 {
 		t.Errorf("only %d of %d fabrics were counted", counted, worlds())
+	}
+}
+
+// compareCuts compares Cuts with a look at every pair.
+func compareCuts(t *testing.T, seed uint64, f *subnet.Fabric) {
+	t.Helper()
+	type pair struct{ from, to ib.PortGUID }
+	want, got := map[pair]bool{}, map[pair]Disposition{}
+	ports := f.EndPorts()
+	for _, a := range ports {
+		for _, b := range ports {
+			for i, k := range a.PKeys {
+				if a == b || !k.IsValid() || !a.PKeysRead[i/32] {
+					continue
+				}
+				takes := false
+				for j, e := range b.PKeys {
+					takes = takes || b.PKeysRead[j/32] && e&0x7fff == k&0x7fff && (e|k)&0x8000 != 0
+				}
+				if takes && oracle(a, b, uint16(k), false) != Delivered {
+					want[pair{a.GUID, b.GUID}] = true
+				}
+			}
+		}
+	}
+	for _, c := range Cuts(f, 1<<20) {
+		if _, twice := got[pair{c.From, c.To}]; twice || !want[pair{c.From, c.To}] {
+			t.Errorf("seed %d: cut %+v is listed twice or arrives", seed, c)
+		}
+		got[pair{c.From, c.To}] = c.Disposition
+	}
+	if len(got) != len(want) {
+		t.Fatalf("seed %d: %d cuts, one by one %d", seed, len(got), len(want))
 	}
 }
 
