@@ -209,7 +209,7 @@ func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 }
 
 // witnessesShown bounds the witnesses that are printed with their way.
-const witnessesShown = 10
+const witnessesShown = 5
 
 func (r *reporter) reportWitnesses(what string, list []isolation.Violation, count int) {
 	if count == 0 {

@@ -16,7 +16,8 @@ const maxDiagBlocks = 16
 
 // readTables asks for the tables of every port that matters to a manager: the
 // P_Key tables of end ports and of the switch ports that face them or nobody
-// known, and what the options add.
+// known, and what the options add. With forwarding tables come the P_Key tables
+// of ports between switches that check keys.
 func (d *Discovery) readTables() {
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
@@ -24,7 +25,7 @@ func (d *Discovery) readTables() {
 			if !p.Reached || (i == 0 && n.Switch == nil) {
 				continue
 			}
-			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() || d.options.Audit {
+			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() || d.options.Audit || d.options.Forwarding && checksKeys(p) {
 				d.readPKeys(p)
 			}
 			if d.options.Audit && p.IsEnd() && p.InfoRead {
@@ -63,6 +64,13 @@ func (d *Discovery) readMulticast(n *subnet.Node) {
 			d.read(&n.Ports[0], smp.AttrMulticastForwardingTable, smp.MFTModifier(uint16(block), uint8(position)), nil)
 		}
 	}
+}
+
+// checksKeys reports whether packets may be refused at p for their keys. Between
+// switches that is unusual, and then a packet's way cannot be told without the
+// table.
+func checksKeys(p *subnet.Port) bool {
+	return p.InfoRead && p.Peer != nil && (p.Info.PartitionEnforcementInbound || p.Info.PartitionEnforcementOutbound)
 }
 
 func (d *Discovery) readPKeys(p *subnet.Port) {
