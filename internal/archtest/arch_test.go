@@ -73,6 +73,7 @@ var floors = map[string]int{
 	"internal/scenario/stage":        5,
 	"internal/store":                 5,
 	"internal/daemon":                6,
+	"internal/cli/table":             5,
 	"internal/cli":                   6,
 	"cmd/ibwarden":                   7,
 	"internal/ibsimtest/bench":       9,

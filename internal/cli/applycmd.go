@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver"
@@ -199,7 +200,7 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 	d.Report = daemon.NewReport(out, err, r.runner)
 	var said error
 	if f.json {
-		said = printJSON(c.OutOrStdout(), d)
+		said = table.JSON(c.OutOrStdout(), d)
 	} else if out != nil {
 		said = d.Print(c.OutOrStdout(), f.journal)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/audit"
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/netlist"
@@ -141,7 +142,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	}
 	report := audit.Audit(r.Fabric, f.intent, f.options)
 	if f.json {
-		err = printJSON(c.OutOrStdout(), report)
+		err = table.JSON(c.OutOrStdout(), report)
 	} else {
 		err = printAudit(c.OutOrStdout(), report)
 	}
@@ -193,7 +194,7 @@ func printAudit(w io.Writer, r *audit.Report) error {
 		}
 		fmt.Fprintf(&b, "%-8s  %s (%d): %s\n", first.Severity, first.Check, first.Number, titles[first.Check])
 		for _, x := range findings[i : i+min(n, placesMax)] {
-			fmt.Fprintf(&b, "            %s: %s\n", plain(x.Where), plain(x.Read))
+			fmt.Fprintf(&b, "            %s: %s\n", table.Plain(x.Where), table.Plain(x.Read))
 		}
 		if n > placesMax {
 			fmt.Fprintf(&b, "            and %d more places (--json has them)\n", n-placesMax)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -130,7 +131,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	}
 	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, foresight.Warnings...), read.SMPs, len(read.Faults)}
 	if f.json {
-		err = printJSON(c.OutOrStdout(), d)
+		err = table.JSON(c.OutOrStdout(), d)
 	} else {
 		err = printPlan(c.OutOrStdout(), &d)
 	}
@@ -151,7 +152,7 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 			fmt.Fprintln(w, "ibwarden: more of the same is not shown")
 			return
 		}
-		fmt.Fprintln(w, "ibwarden:", plain(f))
+		fmt.Fprintln(w, "ibwarden:", table.Plain(f))
 	}
 }
 
@@ -173,7 +174,7 @@ func printPlan(w io.Writer, d *planDocument) error {
 		return err
 	}
 	for _, text := range d.Warnings {
-		fmt.Fprintf(w, "note: %s\n", plain(text))
+		fmt.Fprintf(w, "note: %s\n", table.Plain(text))
 	}
 	_, err := fmt.Fprintf(w, "read with %d SubnGet and %d SubnSet\n", d.Read.Get, d.Read.Set)
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/reach"
@@ -117,7 +118,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 		d.Exact = &exact
 	}
 	if f.json {
-		if err := printJSON(c.OutOrStdout(), d); err != nil {
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 		return nil
@@ -138,7 +139,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
 	for _, caveat := range proof.Caveats {
-		fmt.Fprintf(out, "  left to the hosts: %s\n", plain(caveat))
+		fmt.Fprintf(out, "  left to the hosts: %s\n", table.Plain(caveat))
 	}
 	return nil
 }
@@ -155,17 +156,17 @@ func faultsOf(r *reading) []faultEntry {
 const classesShown = 40
 
 func (r *reporter) reportClasses(classes []isolation.Class) {
-	t := table{columns: []string{"ports", "hold", "first"}}
+	t := table.New("ports", "hold", "first")
 	for i, class := range classes {
 		if i == classesShown {
-			t.add("...", fmt.Sprintf("%d more (--json has all)", len(classes)-i), nil)
+			t.Add("...", fmt.Sprintf("%d more (--json has all)", len(classes)-i), nil)
 			break
 		}
-		hold := plain(class.PKeys)
+		hold := table.Plain(class.PKeys)
 		if class.Unread {
 			hold += " and what was not read"
 		}
-		t.add(class.Count, hold, class.Ports[0])
+		t.Add(class.Count, hold, class.Ports[0])
 	}
 	fmt.Fprintln(r.out)
 	r.print(t)
@@ -173,10 +174,10 @@ func (r *reporter) reportClasses(classes []isolation.Class) {
 
 // reportPackets says where packets end that are sent by the tables as they are.
 func (r *reporter) reportPackets(packets reach.Counts) {
-	t := table{columns: []string{"packets, one from each port to each other with each of its keys", "end as"}}
+	t := table.New("packets, one from each port to each other with each of its keys", "end as")
 	for _, d := range reach.Dispositions() {
 		if n := packets[d]; n > 0 {
-			t.add(n, d)
+			t.Add(n, d)
 		}
 	}
 	fmt.Fprintln(r.out)
@@ -193,7 +194,7 @@ const (
 func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 	if n := proof.Counts.Missing; n > 0 {
 		m := proof.Missing[0]
-		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, plain(m.Name))
+		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, table.Plain(m.Name))
 	}
 	if len(cuts) == 0 {
 		return
@@ -204,7 +205,7 @@ func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 			fmt.Fprintf(r.out, "  and more (--json lists up to %d)\n", cutsListed)
 			return
 		}
-		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, plain(c.Reason))
+		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, table.Plain(c.Reason))
 	}
 }
 
@@ -221,12 +222,12 @@ func (r *reporter) reportWitnesses(what string, list []isolation.Violation, coun
 			fmt.Fprintf(r.out, "  and %d more\n", count-i)
 			return
 		}
-		fmt.Fprintf(r.out, "  %s to %s over %s, for P_Key index %d of %s is %s\n", v.From, v.To, v.PKey, v.At.Index, plain(v.At.Name), v.At.PKey)
+		fmt.Fprintf(r.out, "  %s to %s over %s, for P_Key index %d of %s is %s\n", v.From, v.To, v.PKey, v.At.Index, table.Plain(v.At.Name), v.At.PKey)
 		if v.Note != "" {
-			fmt.Fprintf(r.out, "    today: %s\n", plain(v.Note))
+			fmt.Fprintf(r.out, "    today: %s\n", table.Plain(v.Note))
 		}
 		for _, h := range v.Path {
-			fmt.Fprintf(r.out, "    %s, in %d, out %d\n", plain(h.Name), h.In, h.Out)
+			fmt.Fprintf(r.out, "    %s, in %d, out %d\n", table.Plain(h.Name), h.In, h.Out)
 		}
 	}
 }

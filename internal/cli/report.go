@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -56,7 +57,7 @@ func (r *reporter) Event(e sm.Event) {
 		kind := fmt.Sprintf("%T", e)
 		switch r.remarks[kind]++; {
 		case r.remarks[kind] <= remarksMax:
-			fmt.Fprintln(r.err, "ibwarden:", plain(e))
+			fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 		case r.remarks[kind] == remarksMax+1:
 			fmt.Fprintln(r.err, "ibwarden: more of the same is not shown")
 		}
@@ -136,7 +137,7 @@ func (r *reporter) report(result *sm.Result) {
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
 		d.Fabric = countsOf(result.Counts)
 		d.Partitions = append(d.Partitions, partitionsOf(result)...)
-		if err := printJSON(r.out, d); err != nil {
+		if err := table.JSON(r.out, d); err != nil {
 			fmt.Fprintln(r.err, "ibwarden:", err)
 		}
 		return
@@ -157,26 +158,26 @@ func partitionsOf(result *sm.Result) (out []partitionEntry) {
 }
 
 func (r *reporter) reportPartitions(partitions []partitionEntry) {
-	t := table{columns: []string{"partition", "p_key", "full", "limited"}}
+	t := table.New("partition", "p_key", "full", "limited")
 	for _, p := range partitions {
-		t.add(p.Name, p.PKey, p.Full, p.Limited)
+		t.Add(p.Name, p.PKey, p.Full, p.Limited)
 	}
 	fmt.Fprintln(r.out)
 	r.print(t)
 }
 
-func (r *reporter) print(t table) {
-	if err := t.print(r.out, "", false); err != nil {
+func (r *reporter) print(t table.Table) {
+	if err := t.Print(r.out, "", false); err != nil {
 		fmt.Fprintln(r.err, "ibwarden:", err)
 	}
 }
 
 func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
-	t := table{columns: []string{"sent so far", "get", "set"}}
+	t := table.New("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
-		t.add(a.Attribute, a.Get, a.Set)
+		t.Add(a.Attribute, a.Get, a.Set)
 	}
-	t.add("all", smps.Get, smps.Set)
+	t.Add("all", smps.Get, smps.Set)
 	fmt.Fprintln(r.out)
 	r.print(t)
 	fmt.Fprintln(r.out)
@@ -206,9 +207,9 @@ const listMax = 20
 // policy that says something of them.
 func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 	if pairs && len(p.Pairs) > 0 {
-		t := table{columns: []string{"between", "and", "the policy", "verdict", "because"}}
+		t := table.New("between", "and", "the policy", "verdict", "because")
 		for _, pair := range p.Pairs {
-			t.add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
+			t.Add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
 		}
 		fmt.Fprintln(r.out)
 		r.print(t)
@@ -219,6 +220,6 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(p.Reasons)-i)
 			break
 		}
-		fmt.Fprintf(r.out, "  %s\n", plain(reason))
+		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
 	}
 }

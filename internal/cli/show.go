@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
@@ -16,16 +15,16 @@ import (
 // behind it for programs.
 var views = []struct {
 	name, about string
-	rows        func(*subnet.Fabric) table
+	rows        func(*subnet.Fabric) table.Table
 	forwarding  bool
 }{
-	{"nodes", "devices", nodeRows, false},
-	{"ports", "ports with a cable, and end ports", portRows, false},
-	{"links", "cables", linkRows, false},
-	{"lids", "addresses of end ports", lidRows, false},
-	{"routes", "forwarding tables", routeRows, true},
-	{"pkeys", "partition key tables", pkeyRows, false},
-	{"partitions", "partitions, as the tables of end ports make them", partitionRows, false},
+	{"nodes", "devices", table.Nodes, false},
+	{"ports", "ports with a cable, and end ports", table.Ports, false},
+	{"links", "cables", table.Links, false},
+	{"lids", "addresses of end ports", table.LIDs, false},
+	{"routes", "forwarding tables", table.Routes, true},
+	{"pkeys", "partition key tables", table.PKeys, false},
+	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, false},
 }
 
 func newShow() *cobra.Command {
@@ -57,7 +56,7 @@ func newShow() *cobra.Command {
 				for _, f := range r.Faults {
 					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f)
 				}
-				if err := v.rows(r.Fabric).print(c.OutOrStdout(), v.name, *asJSON); err != nil {
+				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
 					return bad(err)
 				}
 				if len(r.Faults) > 0 {
@@ -68,11 +67,4 @@ func newShow() *cobra.Command {
 		})
 	}
 	return show
-}
-
-// printJSON prints one document.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

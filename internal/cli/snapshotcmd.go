@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -64,7 +65,7 @@ func reportSnapshot(c *cobra.Command, file string, r *reading, asJSON bool) erro
 	counts := countsOf(r.Fabric.Count())
 	if asJSON {
 		d := snapshotReport{File: file, ReadAt: r.readAt(), Fabric: counts, SMPs: r.smps, Faults: faultsOf(r)}
-		if err := printJSON(c.OutOrStdout(), d); err != nil {
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 	} else {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/snapshot"
 	"github.com/ibwarden/ibwarden/internal/sweep"
@@ -77,6 +78,6 @@ func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %d more are not shown\n", len(faults)-i)
 			return
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", plain(f))
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/reach"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -134,7 +135,7 @@ func (f *traceFlags) run(c *cobra.Command) error {
 	if f.json {
 		d := traceReport{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,
 			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps}
-		if err := printJSON(c.OutOrStdout(), d); err != nil {
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 	} else if err := printTrace(c, t, from, to); err != nil {
@@ -202,8 +203,8 @@ func printTrace(c *cobra.Command, t reach.Trace, from, to *subnet.Port) error {
 	if t.PKey != nil {
 		key = "P_Key " + t.PKey.String()
 	}
-	fmt.Fprintf(out, "%s to %s (LID %s), %s, SL %d, %s\n\n", plain(from), plain(to), t.DLID, t.Service, t.SL, key)
-	rows := table{columns: []string{"node", "in", "out", "vl", "port", "check", "result", "entry"}}
+	fmt.Fprintf(out, "%s to %s (LID %s), %s, SL %d, %s\n\n", table.Plain(from), table.Plain(to), t.DLID, t.Service, t.SL, key)
+	rows := table.New("node", "in", "out", "vl", "port", "check", "result", "entry")
 	for _, h := range t.Hops {
 		var vl any
 		if h.VL != nil {
@@ -214,12 +215,12 @@ func printTrace(c *cobra.Command, t reach.Trace, from, to *subnet.Port) error {
 			if i > 0 {
 				node, in, leaves, vl = " ", " ", " ", " "
 			}
-			rows.add(node, in, leaves, vl, check.Port, check.Rule, check.Result, check.Entry)
+			rows.Add(node, in, leaves, vl, check.Port, check.Rule, check.Result, check.Entry)
 		}
 	}
-	if err := rows.print(out, "", false); err != nil {
+	if err := rows.Print(out, "", false); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\ndisposition: %s\n  %s\n", t.Disposition, plain(t.Reason))
+	_, err := fmt.Fprintf(out, "\ndisposition: %s\n  %s\n", t.Disposition, table.Plain(t.Reason))
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/reach"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
@@ -94,7 +95,7 @@ func TestUnknownIsNeverAPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := daemon.NewRunner(inner, sm.Config{Routing: routing.UpDown}, p, silent{})
+	r := daemon.NewRunner(inner, sm.Config{Routing: routing.UpDown}, saserver.Config{}, p, silent{})
 	if err := r.Run(context.Background(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}

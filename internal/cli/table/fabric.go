@@ -1,4 +1,4 @@
-package cli
+package table
 
 import (
 	"cmp"
@@ -18,19 +18,21 @@ func sorted(f *subnet.Fabric) []*subnet.Node {
 	return nodes
 }
 
-func nodeRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"guid", "type", "ports", "partition_cap", "vendor_id", "device_id", "description"}}
+// Nodes has a row for each device.
+func Nodes(f *subnet.Fabric) Table {
+	t := New("guid", "type", "ports", "partition_cap", "vendor_id", "device_id", "description")
 	for _, n := range sorted(f) {
 		i := &n.Info
-		t.add(n.GUID(), n.Type().String(), i.NumPorts, i.PartitionCap,
+		t.Add(n.GUID(), n.Type().String(), i.NumPorts, i.PartitionCap,
 			fmt.Sprintf("0x%06x", i.VendorID), fmt.Sprintf("0x%04x", i.DeviceID), n.Description)
 	}
 	return t
 }
 
-func portRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"node", "port", "guid", "lid", "state", "physical_state", "width", "speed",
-		"neighbor_mtu", "operational_vls", "enforce_inbound", "enforce_outbound", "peer"}}
+// Ports has a row for each end port, and for each port with a cable.
+func Ports(f *subnet.Fabric) Table {
+	t := New("node", "port", "guid", "lid", "state", "physical_state", "width", "speed",
+		"neighbor_mtu", "operational_vls", "enforce_inbound", "enforce_outbound", "peer")
 	for _, n := range sorted(f) {
 		for i := range n.Ports {
 			p := &n.Ports[i]
@@ -44,7 +46,7 @@ func portRows(f *subnet.Fabric) table {
 			if p.Peer != nil {
 				peer = place(p.Peer)
 			}
-			t.add(n.Name(), p.Num, guid, p.Info.LID, p.Info.PortState.String(), p.Info.PortPhysicalState.String(),
+			t.Add(n.Name(), p.Num, guid, p.Info.LID, p.Info.PortState.String(), p.Info.PortPhysicalState.String(),
 				p.Info.LinkWidthActive.String(), speedOf(p), p.Info.NeighborMTU.String(), p.Info.OperationalVLs,
 				p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound, peer)
 		}
@@ -63,27 +65,30 @@ func speedOf(p *subnet.Port) string {
 	return p.Info.LinkSpeedActive.String()
 }
 
-func linkRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b"}}
+// Links has a row for each cable.
+func Links(f *subnet.Fabric) Table {
+	t := New("guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b")
 	for _, l := range f.Links() {
-		t.add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), speedOf(l.A),
+		t.Add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), speedOf(l.A),
 			l.A.Info.PortState.String(), l.A.Node.Name(), l.B.Node.Name())
 	}
 	return t
 }
 
-func lidRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"lid", "lmc", "guid", "master_sm_lid", "type", "name"}}
+// LIDs has the addresses of end ports.
+func LIDs(f *subnet.Fabric) Table {
+	t := New("lid", "lmc", "guid", "master_sm_lid", "type", "name")
 	ports := f.EndPorts()
 	slices.SortStableFunc(ports, func(a, b *subnet.Port) int { return cmp.Compare(a.Info.LID, b.Info.LID) })
 	for _, p := range ports {
-		t.add(p.Info.LID, p.Info.LMC, p.GUID, p.Info.MasterSMLID, p.Node.Type().String(), p.String())
+		t.Add(p.Info.LID, p.Info.LMC, p.GUID, p.Info.MasterSMLID, p.Node.Type().String(), p.String())
 	}
 	return t
 }
 
-func routeRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"switch", "guid", "lid", "port", "towards"}}
+// Routes has the entries of forwarding tables that lead somewhere.
+func Routes(f *subnet.Fabric) Table {
+	t := New("switch", "guid", "lid", "port", "towards")
 	for _, n := range sorted(f) {
 		if n.Switch == nil {
 			continue
@@ -95,7 +100,7 @@ func routeRows(f *subnet.Fabric) table {
 			} else if p != nil && p.Peer != nil {
 				next = p.Peer.Node.Name()
 			}
-			t.add(n.Name(), n.GUID(), lid, out, next)
+			t.Add(n.Name(), n.GUID(), lid, out, next)
 		}
 		for lid, out := range n.Switch.LFT {
 			if lid > 0 && lid <= int(n.Switch.Info.LinearFDBTop) && out != ib.PortNone {
@@ -111,8 +116,9 @@ func routeRows(f *subnet.Fabric) table {
 	return t
 }
 
-func pkeyRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"node", "port", "guid", "cap", "pkeys"}}
+// PKeys has the valid entries of every P_Key table.
+func PKeys(f *subnet.Fabric) Table {
+	t := New("node", "port", "guid", "cap", "pkeys")
 	for _, n := range sorted(f) {
 		for i := range n.Ports {
 			p := &n.Ports[i]
@@ -129,7 +135,7 @@ func pkeyRows(f *subnet.Fabric) table {
 					keys = append(keys, tableKey{index, k})
 				}
 			}
-			t.add(n.Name(), p.Num, guid, p.PKeyCap(), keys)
+			t.Add(n.Name(), p.Num, guid, p.PKeyCap(), keys)
 		}
 	}
 	return t
@@ -143,8 +149,9 @@ type tableKey struct {
 
 func (k tableKey) String() string { return fmt.Sprintf("[%d]%s", k.Index, k.PKey) }
 
-func partitionRows(f *subnet.Fabric) table {
-	t := table{columns: []string{"pkey", "full", "limited", "full_members", "limited_members"}}
+// Partitions has the partitions that the tables of end ports make.
+func Partitions(f *subnet.Fabric) Table {
+	t := New("pkey", "full", "limited", "full_members", "limited_members")
 	type members struct{ full, limited []string }
 	by := map[ib.PKeyBase]*members{}
 	for _, p := range f.EndPorts() {
@@ -170,7 +177,7 @@ func partitionRows(f *subnet.Fabric) table {
 	}
 	slices.Sort(bases)
 	for _, b := range bases {
-		t.add(b, len(by[b].full), len(by[b].limited), by[b].full, by[b].limited)
+		t.Add(b, len(by[b].full), len(by[b].limited), by[b].full, by[b].limited)
 	}
 	return t
 }

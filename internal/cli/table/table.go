@@ -1,6 +1,7 @@
-package cli
+package table
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -8,16 +9,21 @@ import (
 	"text/tabwriter"
 )
 
-// table is rows with named columns: one form for people and one for programs.
-type table struct {
-	columns []string // in JSON, lower case with underscores
+// Table is rows with named columns: one form for people and one for programs.
+type Table struct {
+	columns []string
 	rows    [][]any
 }
 
-func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
+// New returns a table without rows. The names of its columns are those of
+// fields in JSON: lower case with underscores.
+func New(columns ...string) Table { return Table{columns: columns} }
 
-// print writes the table, or with asJSON one document {name: [{column: cell}]}.
-func (t table) print(w io.Writer, name string, asJSON bool) error {
+// Add appends a row, a cell for each column.
+func (t *Table) Add(cells ...any) { t.rows = append(t.rows, cells) }
+
+// Print writes the table, or with asJSON one document {name: [{column: cell}]}.
+func (t Table) Print(w io.Writer, name string, asJSON bool) error {
 	if asJSON {
 		list := make([]map[string]any, len(t.rows))
 		for i, row := range t.rows {
@@ -26,7 +32,7 @@ func (t table) print(w io.Writer, name string, asJSON bool) error {
 				list[i][t.columns[j]] = cell
 			}
 		}
-		return printJSON(w, map[string]any{name: list})
+		return JSON(w, map[string]any{name: list})
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, c := range t.columns {
@@ -37,7 +43,7 @@ func (t table) print(w io.Writer, name string, asJSON bool) error {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			separate(tw, i)
-			fmt.Fprint(tw, plain(cell))
+			fmt.Fprint(tw, Plain(cell))
 		}
 		fmt.Fprintln(tw)
 	}
@@ -50,8 +56,9 @@ func separate(w io.Writer, column int) {
 	}
 }
 
-// plain is a cell for people: nothing reads "-", a list is joined by blanks.
-func plain(cell any) string {
+// Plain is a value as text for people: nothing reads "-", a list is joined by
+// blanks, and a character that could steer a terminal is replaced.
+func Plain(cell any) string {
 	var s string
 	switch c := cell.(type) {
 	case nil:
@@ -73,4 +80,11 @@ func plain(cell any) string {
 		}
 		return r
 	}, s)
+}
+
+// JSON writes one document.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
