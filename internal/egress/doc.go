@@ -6,6 +6,7 @@
 //	Configure        the port's tables and times, as its agent holds them
 //	Enqueue          a packet wants to leave by this port
 //	Next             the packet to send now, when the wire is idle
+//	Pass             both at once, for a packet that finds nothing waiting
 //	Credit           the other end has room again
 //	Deadline, Expire when packets grow too old, and dropping them
 //	Reset            the link went down: everything comes back

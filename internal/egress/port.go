@@ -104,6 +104,31 @@ func (p *Port) Enqueue(now time.Duration, h Handle, vl ib.VL, blocks uint16, fir
 	return true, Accepted
 }
 
+// Pass is Enqueue and Next in one for a packet that may leave at once because
+// nothing waits: the wire must be idle. If it may not, Pass reports false and the
+// packet has to be enqueued.
+func (p *Port) Pass(now time.Duration, vl ib.VL, blocks uint16, firstBit time.Duration) bool {
+	l := p.lane(vl)
+	_, age := p.limits()
+	if l == nil || p.length != 0 || (p.open|management)>>vl&1 == 0 || now < l.stalledTill || until(firstBit, age) <= now {
+		return false
+	}
+	blocks = max(1, blocks)
+	if vl != ib.VLManagement {
+		if int32(blocks) > p.free(l) {
+			return false
+		}
+		c, ok := p.arbiter.pick(1 << vl)
+		if !ok {
+			return false
+		}
+		p.arbiter.serve(c, blocks)
+		l.owed += int32(blocks)
+	}
+	l.drops = 0
+	return true
+}
+
 // Next takes out the packet that begins to leave now: it is to be called when
 // the wire is idle. Its blocks are owed by the other end until Credit returns
 // them. There is none if nothing waits or no lane in turn has the credits.
@@ -243,6 +268,9 @@ func (p *Port) Reset(drop func(Handle)) {
 
 // Len is how many packets wait.
 func (p *Port) Len() int { return int(p.length) }
+
+// WaitingLanes is the set of lanes in which packets wait, bit v for VLv.
+func (p *Port) WaitingLanes() uint16 { return p.waiting }
 
 // Waiting is how many packets wait in one lane.
 func (p *Port) Waiting(vl ib.VL) int {

@@ -27,43 +27,43 @@ type Delivery struct {
 // Attach gives a manager the end port num of a node: any port of a CA or
 // router, port 0 of a switch. A port has room for one.
 func (f *Fabric) Attach(g ib.NodeGUID, num ib.PortNum) (*Attachment, error) {
-	i, ok := f.byGUID[g]
+	i, ok := f.wiring.Index(g)
 	if !ok {
 		return nil, fmt.Errorf("attach: node %v: no such node in this fabric", g)
 	}
 	n := &f.nodes[i]
 	switch {
-	case n.isSwitch && num != 0:
+	case n.IsSwitch && num != 0:
 		return nil, fmt.Errorf("attach: port %d of node %v: want 0, since it is a switch", num, g)
-	case !n.isSwitch && (num == 0 || num > n.last):
-		return nil, fmt.Errorf("attach: port %d of node %v: want 1 to %d", num, g, n.last)
+	case !n.IsSwitch && (num == 0 || num > n.Last):
+		return nil, fmt.Errorf("attach: port %d of node %v: want 1 to %d", num, g, n.Last)
 	}
-	p := &f.ports[n.first+int32(num)]
-	if p.attached != nil {
+	p := &f.attached[n.First+int32(num)]
+	if *p != nil {
 		return nil, fmt.Errorf("attach: port %d of node %v: another manager is attached", num, g)
 	}
-	p.attached = &Attachment{fabric: f, node: i, port: num}
-	return p.attached, nil
+	*p = &Attachment{fabric: f, node: i, port: num}
+	return *p, nil
 }
 
 // Detach leaves the fabric. What was not received is lost.
 func (a *Attachment) Detach() {
 	f := a.fabric
-	at := &f.ports[f.nodes[a.node].first+int32(a.port)]
-	if at.attached != a {
+	at := &f.attached[f.nodes[a.node].First+int32(a.port)]
+	if *at != a {
 		return
 	}
 	a.SetIsSM(false)
 	a.empty()
-	at.attached = nil
+	*at = nil
 }
 
 // SetIsSM says whether a subnet manager runs here. The port's CapabilityMask
 // shows it, and SMInfo and traps are delivered while it does.
 func (a *Attachment) SetIsSM(on bool) {
 	n := &a.fabric.nodes[a.node]
-	if !n.off {
-		a.fabric.follows(a.node, n.agent.SetIsSM(a.fabric.now, a.port, on))
+	if !n.Off {
+		a.fabric.follows(a.node, n.Agent.SetIsSM(a.fabric.queue.Now, a.port, on))
 	}
 }
 
@@ -84,14 +84,14 @@ func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 	class := mad.Class(m[offClass])
 	n := &f.nodes[a.node]
 	switch {
-	case n.off:
+	case n.Off:
 		f.discard(p, DiscardOff)
 		return
 	case class != mad.ClassSubnLID && class != mad.ClassSubnDirected:
 		f.discard(p, DiscardClass)
 		return
 	case dlid != ib.LIDPermissive || class == mad.ClassSubnLID:
-		p.slid = orPermissive(n.agent.Port(a.port).LID)
+		p.slid = orPermissive(n.Agent.Port(a.port).LID)
 	}
 	f.launch(p, a.node, a.port)
 }
@@ -104,7 +104,7 @@ func (a *Attachment) Receive(d *Delivery) bool {
 	}
 	p := a.inbox.pop()
 	d.At, d.SLID, d.MAD = p.at, p.slid, p.mad
-	a.fabric.pool.put(p.index)
+	a.fabric.pool.Put(p.index)
 	return true
 }
 
@@ -113,7 +113,7 @@ func (a *Attachment) Waiting() int { return a.inbox.count }
 
 func (a *Attachment) empty() {
 	for a.inbox.count > 0 {
-		a.fabric.pool.put(a.inbox.pop().index)
+		a.fabric.pool.Put(a.inbox.pop().index)
 	}
 }
 

@@ -25,9 +25,9 @@ func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
 func (f *Fabric) arrive(p *carried) {
 	n := &f.nodes[p.node]
 	switch {
-	case n.off:
+	case n.Off:
 		f.discard(p, DiscardOff)
-	case n.fault != nil && n.fault.Drop != nil && n.fault.Drop(f.now, p.port, &p.mad):
+	case f.manners[p.node].drops(f.queue.Now, p.port, &p.mad):
 		f.discard(p, DiscardDrop)
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
@@ -42,7 +42,7 @@ func (f *Fabric) arrive(p *carried) {
 // origin and byLID are set.
 func (f *Fabric) follow(p *carried, at directed.Standing) {
 	n := &f.nodes[p.node]
-	at.IsSwitch, at.Ports, at.In = n.isSwitch, n.last, p.port
+	at.IsSwitch, at.Ports, at.In = n.IsSwitch, n.Last, p.port
 	d := directed.Direct(&p.mad, at)
 	switch d.Action {
 	case directed.Leave:
@@ -57,8 +57,8 @@ func (f *Fabric) follow(p *carried, at directed.Standing) {
 	case directed.RouteByLID:
 		// The hop pointer has moved, so that a packet that comes back here in
 		// relay, being for this very node, ends.
-		end := n.endPort(p.port)
-		p.slid, p.dlid = n.agent.Port(end).LID, d.LID
+		end := n.EndPort(p.port)
+		p.slid, p.dlid = n.Agent.Port(end).LID, d.LID
 		p.port = end
 		f.relay(p, true)
 	default:
@@ -70,11 +70,11 @@ func (f *Fabric) follow(p *carried, at directed.Standing) {
 func (f *Fabric) relay(p *carried, origin bool) {
 	n := &f.nodes[p.node]
 	switch {
-	case (origin || !n.isSwitch) && n.agent.HasLID(p.port, p.dlid):
+	case (origin || !n.IsSwitch) && n.Agent.HasLID(p.port, p.dlid):
 		f.reach(p)
-	case !n.isSwitch && !origin:
+	case !n.IsSwitch && !origin:
 		f.discard(p, DiscardLID)
-	case !n.isSwitch:
+	case !n.IsSwitch:
 		f.depart(p, p.port)
 	case p.dlid != ib.LIDPermissive:
 		f.forward(p, origin)
@@ -87,7 +87,7 @@ func (f *Fabric) relay(p *carried, origin bool) {
 
 // forward moves a packet by the forwarding table of a switch.
 func (f *Fabric) forward(p *carried, origin bool) {
-	agent := f.nodes[p.node].agent
+	agent := f.nodes[p.node].Agent
 	exit, ok := agent.UnicastExit(p.port, p.dlid)
 	switch {
 	case !ok:
@@ -114,9 +114,9 @@ func (f *Fabric) reach(p *carried) {
 
 // depart sends a packet over the link at a port of its node.
 func (f *Fabric) depart(p *carried, exit ib.PortNum) {
-	at := &f.ports[f.nodes[p.node].first+int32(exit)]
+	at := &f.ports[f.nodes[p.node].First+int32(exit)]
 	p.port = exit
-	if !at.up {
+	if !at.Up {
 		f.discard(p, DiscardLink)
 		return
 	}
@@ -125,7 +125,7 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 			f.discard(p, DiscardLoss)
 			return
 		}
-		if f.config.Drop != nil && f.config.Drop(f.now, &p.mad) {
+		if f.config.Drop != nil && f.config.Drop(f.queue.Now, &p.mad) {
 			f.discard(p, DiscardDrop)
 			return
 		}
@@ -135,8 +135,7 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 		return
 	}
 	delay := f.config.HopDelay
-	if at.data != nil && at.data.fault.active {
-		fault := &at.data.fault
+	if fault := f.data.LinkFault(f.nodes[p.node].First + int32(exit)); fault != nil {
 		if fault.Loss > 0 && f.random.Float64() < fault.Loss || fault.Flips > 0 && f.random.Float64() < fault.Flips {
 			f.discard(p, DiscardLoss)
 			return
@@ -146,9 +145,9 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 	p.crossed++
 	f.counts.Crossings++
 	f.trace(p, SeenLeaving, NotDiscarded)
-	peer := &f.ports[at.peer]
-	p.node, p.port = peer.node, peer.num
-	f.queue.Push(laneHop, f.now+delay, kindArrive, p.index)
+	peer := &f.ports[at.Peer]
+	p.node, p.port = peer.Node, peer.Num
+	f.queue.Push(laneHop, f.queue.Now+delay, kindArrive, p.index)
 }
 
 // take gives a packet at the end of its way to the manager if it is an answer,
@@ -159,13 +158,13 @@ func (f *Fabric) take(p *carried) {
 		return
 	}
 	delay := f.config.AgentDelay
-	if fault := f.nodes[p.node].fault; fault != nil {
+	if fault := f.manners[p.node].fault; fault != nil {
 		delay += fault.Late
 	}
 	if f.config.Jitter > 0 {
 		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
 	}
-	f.queue.Push(laneServe, f.now+delay, kindServe, p.index)
+	f.queue.Push(laneServe, f.queue.Now+delay, kindServe, p.index)
 }
 
 // serve lets the agent act on a packet.
@@ -173,10 +172,10 @@ func (f *Fabric) serve(p *carried) {
 	at := p.node
 	n := &f.nodes[at]
 	switch {
-	case n.off:
+	case n.Off:
 		f.discard(p, DiscardOff)
 		return
-	case n.fault != nil && n.fault.Mute:
+	case f.manners[at].mute():
 		f.discard(p, DiscardMute)
 		return
 	}
@@ -189,22 +188,22 @@ func (f *Fabric) serve(p *carried) {
 		return
 	}
 	set := f.smp.Method == mad.MethodSet
-	result := n.agent.Handle(f.now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
+	result := n.Agent.Handle(f.queue.Now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
 	switch result.Verdict {
 	case sma.Answered:
 		f.answer(p)
 	case sma.ForManager:
 		f.deliver(p)
 	case sma.Absorbed:
-		f.pool.put(p.index)
+		f.pool.Put(p.index)
 	case sma.BadMKey:
 		f.discard(p, DiscardMKey)
 	default:
 		f.discard(p, DiscardAgent)
 	}
 	f.follows(at, result.Effects)
-	if set && f.nodes[at].data != nil {
-		f.afterSet(at)
+	if set {
+		f.data.AfterSet(at)
 	}
 }
 
@@ -216,12 +215,12 @@ func (f *Fabric) answer(p *carried) {
 		return
 	}
 	n := &f.nodes[p.node]
-	if n.fault != nil && n.fault.Alter != nil {
-		n.fault.Alter(f.now, &p.mad)
+	if fault := f.manners[p.node].fault; fault != nil && fault.Alter != nil {
+		fault.Alter(f.queue.Now, &p.mad)
 	}
 	from := p.dlid
 	if from == ib.LIDPermissive {
-		from = n.agent.Port(n.endPort(p.port)).LID
+		from = n.Agent.Port(n.EndPort(p.port)).LID
 	}
 	p.slid, p.dlid = orPermissive(from), p.slid
 	in := p.port
@@ -229,9 +228,9 @@ func (f *Fabric) answer(p *carried) {
 		if !directed.StartsByLID(&p.mad) {
 			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
 		}
-		in = n.endPort(in)
+		in = n.EndPort(in)
 	} else if p.dlid != ib.LIDPermissive {
-		in = n.endPort(in)
+		in = n.EndPort(in)
 	}
 	f.launch(p, p.node, in)
 }
@@ -247,12 +246,12 @@ func orPermissive(lid ib.LID) ib.LID {
 // deliver puts a packet into the inbox of the manager at its port.
 func (f *Fabric) deliver(p *carried) {
 	n := &f.nodes[p.node]
-	a := f.ports[n.first+int32(n.endPort(p.port))].attached
+	a := f.attached[n.First+int32(n.EndPort(p.port))]
 	switch {
-	case a == nil && n.data != nil && f.deliverToDevice(p, p.node, n.endPort(p.port)):
+	case a == nil && f.data.DeliverSMP(p.node, n.EndPort(p.port), p.sl, p.slid, p.dlid, &p.mad):
 		f.counts.Delivered++
 		f.trace(p, SeenByManager, NotDiscarded)
-		f.pool.put(p.index)
+		f.pool.Put(p.index)
 	case a == nil:
 		f.discard(p, DiscardNobody)
 	case a.inbox.count >= MaxInbox:
@@ -260,7 +259,7 @@ func (f *Fabric) deliver(p *carried) {
 	default:
 		f.counts.Delivered++
 		f.trace(p, SeenByManager, NotDiscarded)
-		p.at = f.now
+		p.at = f.queue.Now
 		a.inbox.push(p)
 	}
 }
@@ -268,23 +267,14 @@ func (f *Fabric) deliver(p *carried) {
 func (f *Fabric) discard(p *carried, why Reason) {
 	f.counts.Discarded[why]++
 	f.trace(p, SeenDiscarded, why)
-	f.pool.put(p.index)
+	f.pool.Put(p.index)
 }
 
 func (f *Fabric) trace(p *carried, what Seen, why Reason) {
 	if f.config.Trace != nil {
 		f.config.Trace(Sighting{
-			At: f.now, What: what, Node: f.nodes[p.node].source.GUID, Port: p.port,
+			At: f.queue.Now, What: what, Node: f.nodes[p.node].Source.GUID, Port: p.port,
 			SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
 		})
 	}
-}
-
-// endPort is the end port that port num belongs to: itself, or port 0 of a
-// switch.
-func (n *node) endPort(num ib.PortNum) ib.PortNum {
-	if n.isSwitch {
-		return 0
-	}
-	return num
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/dataplane"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/profile"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/sma"
@@ -22,7 +23,7 @@ const (
 	// lifetime limit that ends a packet whose forwarding tables form a loop;
 	// a directed route with both LID-routed parts stays below it on any
 	// fabric without loops of that size.
-	MaxCrossings = 255
+	MaxCrossings = dataplane.MaxCrossings
 )
 
 // Config says how a fabric behaves. The zero value is a fabric without delays,
@@ -101,4 +102,12 @@ type Fault struct {
 	// Alter, when set, changes the answers of the agent before they leave: a
 	// node that lies.
 	Alter func(now time.Duration, m *[mad.Size]byte)
+}
+
+// mute reports whether a node's agent takes in and sends nothing.
+func (m *manners) mute() bool { return m.fault != nil && m.fault.Mute }
+
+// drops reports whether a node loses a packet that arrives by port in.
+func (m *manners) drops(now time.Duration, in ib.PortNum, packet *[mad.Size]byte) bool {
+	return m.fault != nil && m.fault.Drop != nil && m.fault.Drop(now, in, packet)
 }

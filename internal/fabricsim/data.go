@@ -1,176 +1,148 @@
 package fabricsim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/egress"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
-	"github.com/ibwarden/ibwarden/internal/fabricsim/endnode"
-	"github.com/ibwarden/ibwarden/internal/fabricsim/profile"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/dataplane"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/wiring"
 	"github.com/ibwarden/ibwarden/internal/pma"
+	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
+// Data packets are the affair of package dataplane; what follows is the way to it.
+
+// DataSighting is what Config.DataTrace is told.
+type DataSighting = dataplane.Sighting
+
+// DataCounts is what became of data packets so far, by Fate. Left counts links
+// crossed.
+type DataCounts = dataplane.Counts
+
+// LinkFault is how one direction of a link misbehaves.
+type LinkFault = dataplane.LinkFault
+
+// Limits of data packets.
 const (
-	// MaxDataPackets is how many data packets may be under way at once, queues
-	// of ports included; more are discarded for want of a buffer.
-	MaxDataPackets = 1 << 16
-	// InputBlocks is the room that a port has for arriving packets of one data
-	// lane, in blocks of 64 octets: two of the longest packets.
-	InputBlocks = 256
+	MaxDataPackets = dataplane.MaxPackets
+	InputBlocks    = dataplane.InputBlocks
+	MaxFlips       = dataplane.MaxFlips
 )
 
-// datum is one data packet under way, LRH to VCRC.
-type datum struct {
-	octets   []byte
-	firstBit time.Duration // when it began to come in at the port where it is
-	index    int32         // of itself
-	port     int32         // where it is, or is about to arrive, in Fabric.ports
-	hold     int32         // shared by the copies of one packet, none without any
-	held     bool          // it fills room at port, which the peer counts
-	epoch    uint32        // of the link that it crosses or came by
-	blocks   uint16
-	vl       ib.VL // on that link
-	crossed  uint8 // links
-	sound    bool  // the VCRC is known to be right
-	raw      bool  // leaves as it is, whatever lane the port would choose
-	spoiled  bool  // refused on the way, and leaves with a wrong VCRC
-}
+// carrier is the fabric as the data path knows it.
+type carrier Fabric
 
-// dataPool holds the data packets.
-type dataPool struct {
-	pool[datum]
-	holds []int32 // copies that fill one room together
-	spare []int32 // of holds
-	buf   []byte  // a packet that an end node has just made
-}
+// Follows carries out what an agent wants.
+func (c *carrier) Follows(at int32, effects []sma.Effect) { (*Fabric)(c).follows(at, effects) }
 
-// take returns an empty packet, nil when there are MaxDataPackets already.
-func (l *dataPool) take() *datum {
-	d, index := l.pool.take(MaxDataPackets)
-	if d != nil {
-		*d = datum{octets: d.octets[:0], index: index, hold: none}
-	}
-	return d
-}
-
-// share makes n copies of a packet fill one room together.
-func (l *dataPool) share(n int) int32 {
-	if len(l.spare) == 0 {
-		l.holds = append(l.holds, 0)
-		l.spare = append(l.spare, int32(len(l.holds)-1))
-	}
-	last := len(l.spare) - 1
-	i := l.spare[last]
-	l.spare = l.spare[:last]
-	l.holds[i] = int32(n)
-	return i
-}
-
-// nodeData is what a node has for data packets.
-type nodeData struct {
-	device   *endpoint.Device
-	timer    time.Duration // of the device's next timer event, noTimer for none
-	counters *pma.Agent
-	spoils   bool
-}
-
-// portData is what a port has for data packets.
-type portData struct {
-	out      egress.Port
-	counters *pma.Port
-	epoch    uint32        // how often the link went down
-	busy     time.Duration // until when the wire carries what was sent last
-	perOctet time.Duration // of 1000 octets on the wire
-	sendAt   time.Duration // of the pending kindSend, noTimer for none
-	ageAt    time.Duration // of the pending kindAge, noTimer for none
-	fault    LinkFault
-	// withholds: the port gives no credits back; owed is what it would have.
-	withholds bool
-	owed      [egress.DataLanes]uint16
-	seen      endnode.Seen // by the consumer of the end node
-}
-
-// dataOf makes sure of what node i has for data packets.
-func (f *Fabric) dataOf(i int32) *nodeData {
-	n := &f.nodes[i]
-	if n.data == nil {
-		n.data = &nodeData{timer: noTimer, counters: pma.New(n.last, n.isSwitch)}
-	}
-	return n.data
-}
-
-// dataAt makes sure of what port i has for data packets.
-func (f *Fabric) dataAt(i int32) *portData {
-	at := &f.ports[i]
-	if at.data == nil {
-		at.data = &portData{sendAt: noTimer, ageAt: noTimer, counters: f.dataOf(at.node).counters.Port(at.num)}
-		f.configure(i)
-	}
-	return at.data
-}
-
-// configure brings what the agent says into the sending side of port i.
-func (f *Fabric) configure(i int32) {
-	at := &f.ports[i]
-	n := &f.nodes[at.node]
-	info := n.agent.Port(at.num)
-	if at.data == nil || info == nil {
+// LaunchSMP carries on a packet that an end node has sent on lane 15.
+func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LID, m *[mad.Size]byte) {
+	f := (*Fabric)(c)
+	f.counts.Sent++
+	p := f.newCarried()
+	if p == nil {
+		f.counts.Discarded[DiscardBuffer]++
 		return
 	}
-	s := egress.Settings{
-		DataVLs: smp.DataVLs(info.OperationalVLs),
-		Exit:    at.num != 0 && n.source.Type != ib.NodeCA,
-		HOQLife: info.HOQLife, VLStallCount: info.VLStallCount, VLHighLimit: info.VLHighLimit,
-		LifeTimeValue: egress.LimitCodeMax + 1,
-	}
-	if w := n.agent.SwitchInfo(); w != nil {
-		s.LifeTimeValue = w.LifeTimeValue
-	}
-	s.High, s.Low = n.agent.VLArbitration(at.num)
-	for vl := range s.Buffer {
-		s.Buffer[vl] = InputBlocks
-	}
-	if at.data.out.Configure(&s) != nil {
-		// The agent keeps no value outside its bits; should it, the port
-		// takes nothing more.
+	p.mad, p.node, p.port, p.sl, p.slid, p.dlid = *m, at, num, sl, slid, dlid
+	if class := mad.Class(m[offClass]); class != mad.ClassSubnLID && class != mad.ClassSubnDirected {
+		f.discard(p, DiscardClass)
 		return
 	}
-	at.data.perOctet = 0
-	if f.config.WireTime {
-		at.data.perOctet = profile.PerThousand(info)
-	}
-	f.armAge(i)
+	f.launch(p, at, num)
 }
 
-// handle is a packet as the sending side of a port knows it.
-func handle(d *datum) egress.Handle { return egress.Handle(d.index) }
-
-// blocksOf is how many blocks a packet fills.
-func blocksOf(octets int) uint16 {
-	return uint16((octets + egress.BlockOctets - 1) / egress.BlockOctets)
-}
+// Device is the end node of a CA, router or switch: its queue pairs, whose
+// packets the fabric carries. It is another after the node was off, and what was
+// made on the earlier one is cut off from the fabric.
+func (f *Fabric) Device(g ib.NodeGUID) (*endpoint.Device, error) { return f.data.Device(g) }
 
 // DataInFlight is the number of data packets under way or waiting at a port to
 // leave. What end nodes have still to send is not counted.
-func (f *Fabric) DataInFlight() int { return f.data.inFlight() }
+func (f *Fabric) DataInFlight() int { return f.data.InFlight() }
 
 // DataWaiting is the number of data packets that wait at a port to leave by it.
-func (f *Fabric) DataWaiting(g ib.NodeGUID, num ib.PortNum) int {
-	i, err := f.external(g, num)
-	if err != nil || f.ports[i].data == nil {
-		return 0
-	}
-	return f.ports[i].data.out.Len()
-}
+func (f *Fabric) DataWaiting(g ib.NodeGUID, num ib.PortNum) int { return f.data.Waiting(g, num) }
+
+// DataCounts is what became of data packets so far.
+func (f *Fabric) DataCounts() DataCounts { return f.data.Counts() }
 
 // Counters are the performance counters of a node's ports, nil when there is no
-// such node. Data packets move them; subnet-management packets do not.
-func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent {
-	i, ok := f.byGUID[g]
-	if !ok {
-		return nil
+// such node.
+func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent { return f.data.Counters(g) }
+
+// Inject puts octets on the wire at an end port, as a host could whose adapter
+// obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
+// packet of lane 15 that holds a datagram for QP0 is carried on as such; all
+// else that names a lane waits its turn there if the port has it.
+func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
+	return f.data.Inject(g, num, octets)
+}
+
+// SetLinkFault makes the link misbehave by which packets leave port num of a
+// node, from now on; the zero LinkFault ends that.
+func (f *Fabric) SetLinkFault(g ib.NodeGUID, num ib.PortNum, fault LinkFault) error {
+	return f.data.SetLinkFault(g, num, fault)
+}
+
+// Withhold lets port num of a node give no credits back to its peer from now on,
+// so that packets towards it wait once its buffers are full; off ends that and
+// gives back what was withheld.
+func (f *Fabric) Withhold(g ib.NodeGUID, num ib.PortNum, on bool) error {
+	return f.data.Withhold(g, num, on)
+}
+
+// SetSpoiling lets a switch or router send packets on that it refuses for their
+// P_Key, with a VCRC that is wrong on purpose, instead of dropping them. Those
+// meant for itself are dropped.
+func (f *Fabric) SetSpoiling(g ib.NodeGUID, on bool) error { return f.data.SetSpoiling(g, on) }
+
+// Flap takes the link at a port down; it trains anew at the time that the
+// fabric needs for that, and after has passed.
+func (f *Fabric) Flap(g ib.NodeGUID, num ib.PortNum, after time.Duration) error {
+	i, err := f.wiring.External(g, num)
+	switch {
+	case err != nil:
+		return fmt.Errorf("flap: %w", err)
+	case after < 0:
+		return fmt.Errorf("flap: after %v: want no time below 0", after)
+	case f.ports[i].Peer == wiring.None:
+		return fmt.Errorf("flap: port %d of node %v has no cable", num, g)
 	}
-	return f.dataOf(i).counters
+	f.lose(i)
+	f.At(f.queue.Now+after, func() { f.trainLater(i) })
+	return nil
+}
+
+// Swap changes the cables of two ports for each other, each keeping its far end.
+func (f *Fabric) Swap(a ib.NodeGUID, aPort ib.PortNum, b ib.NodeGUID, bPort ib.PortNum) error {
+	type end struct {
+		g   ib.NodeGUID
+		num ib.PortNum
+	}
+	var far [2]end
+	for k, near := range []end{{a, aPort}, {b, bPort}} {
+		g, num, ok := f.Peer(near.g, near.num)
+		if !ok {
+			return fmt.Errorf("swap: port %d of node %v has no cable", near.num, near.g)
+		}
+		far[k] = end{g, num}
+	}
+	if far[0] == (end{b, bPort}) || a == b && aPort == bPort {
+		return fmt.Errorf("swap: port %d of node %v and port %d of node %v are the ends of one cable", aPort, a, bPort, b)
+	}
+	for _, step := range []func() error{
+		func() error { return f.Unlink(a, aPort) },
+		func() error { return f.Unlink(b, bPort) },
+		func() error { return f.Link(a, aPort, far[1].g, far[1].num) },
+		func() error { return f.Link(b, bPort, far[0].g, far[0].num) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("swap: %w", err)
+		}
+	}
+	return nil
 }

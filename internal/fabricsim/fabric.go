@@ -10,59 +10,42 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/dataplane"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/pool"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/wiring"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // Fabric is a simulated subnet; see New.
 type Fabric struct {
-	config  Config
-	now     time.Duration
-	queue   timeline.Queue
-	random  *rand.Rand
-	nodes   []node
-	ports   []port // of all nodes
-	byGUID  map[ib.NodeGUID]int32
-	pool    pool[carried]
-	calls   []func() // of At; emptied when all have happened
-	pending int      // of them, not yet happened
-	smp     mad.SMP  // of the packet that an agent is looking at
-	settled []int32  // ports whose agent moved its link; see settle
-	data    dataPool
-	fates   DataCounts
-	byPort  map[ib.PortGUID]int32 // end ports, made when somebody first asks
+	config   Config
+	queue    timeline.Queue
+	random   *rand.Rand
+	wiring   *wiring.Wiring
+	nodes    []wiring.Node // of wiring
+	ports    []wiring.Port // of wiring
+	data     *dataplane.Plane
+	manners  []manners     // of nodes
+	attached []*Attachment // of ports, nil for none
+	pool     pool.Pool[carried]
+	calls    []func() // of At; emptied when all have happened
+	pending  int      // of them, not yet happened
+	smp      mad.SMP  // of the packet that an agent is looking at
+	settled  []int32  // ports whose agent moved its link; see follows
 
 	received map[Received]uint64
 	counts   Counts
 }
 
-// node is a device.
-type node struct {
-	agent    *sma.Agent
-	source   *netlist.Node
-	fault    *Fault        // nil for none
-	data     *nodeData     // nil until data packets come into it
-	timer    time.Duration // of the agent's next timer event, noTimer for none
-	first    int32         // index of port 0 in Fabric.ports
-	last     ib.PortNum    // highest port number
-	isSwitch bool
-	off      bool
+// manners are how a node behaves beside its agent.
+type manners struct {
+	fault *Fault        // nil for none
+	timer time.Duration // of the agent's next timer event, noTimer for none
 }
 
 const noTimer time.Duration = -1
-
-// port is one end of a cable, or of none.
-type port struct {
-	attached *Attachment
-	data     *portData // nil until data packets come into it
-	node     int32     // that the port belongs to
-	peer     int32     // index of the port at the other end, none without a cable
-	num      ib.PortNum
-	up       bool // both ends are physically up
-}
-
-const none int32 = -1
 
 // New makes the fabric of a topology: every device just switched on, and every
 // cable whose ends agree trained. It fails on a topology that is none and on a
@@ -77,21 +60,21 @@ func New(l *netlist.Netlist, c Config) (*Fabric, error) {
 	f := &Fabric{
 		config:   c,
 		random:   rand.New(rand.NewPCG(c.Seed, 0)),
-		nodes:    make([]node, len(l.Nodes)),
-		byGUID:   make(map[ib.NodeGUID]int32, len(l.Nodes)),
+		manners:  make([]manners, len(l.Nodes)),
 		received: make(map[Received]uint64),
 	}
-	for i, source := range l.Nodes {
-		if err := f.addNode(int32(i), source); err != nil {
-			return nil, fmt.Errorf("simulated fabric: node %q: %w", source.ID, err)
-		}
+	var err error
+	if f.wiring, err = wiring.New(l, f.newAgent); err != nil {
+		return nil, fmt.Errorf("simulated fabric: %w", err)
 	}
-	for i := range f.ports {
-		source := &f.nodes[f.ports[i].node].source.Ports[f.ports[i].num]
-		if source.Peer != nil {
-			peer := &f.nodes[f.byGUID[source.Peer.GUID]]
-			f.ports[i].peer = peer.first + int32(source.PeerPort)
-		}
+	f.nodes, f.ports = f.wiring.Nodes, f.wiring.Ports
+	f.attached = make([]*Attachment, len(f.ports))
+	f.data = dataplane.New(dataplane.Config{
+		Wiring: f.wiring, Queue: &f.queue, Random: f.random, Carrier: (*carrier)(f),
+		HopDelay: c.HopDelay, WireTime: c.WireTime, Loss: c.Loss, Trace: c.DataTrace,
+	})
+	for i := range f.manners {
+		f.manners[i].timer = noTimer
 	}
 	for i := range f.ports {
 		f.train(int32(i))
@@ -99,77 +82,38 @@ func New(l *netlist.Netlist, c Config) (*Fabric, error) {
 	return f, nil
 }
 
-func (f *Fabric) addNode(i int32, source *netlist.Node) error {
+// newAgent makes the agent of a node, with the addresses that the topology says
+// its ports have.
+func (f *Fabric) newAgent(source *netlist.Node) (*sma.Agent, error) {
 	agent, err := sma.New(f.config.device(source))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n := &f.nodes[i]
-	*n = node{
-		agent: agent, source: source, timer: noTimer, first: int32(len(f.ports)),
-		last: ib.PortNum(source.NumPorts()), isSwitch: source.Type == ib.NodeSwitch,
-	}
-	f.byGUID[source.GUID] = i
-	for num := range len(source.Ports) {
-		f.ports = append(f.ports, port{node: i, num: ib.PortNum(num), peer: none})
+	for num := range source.Ports {
 		if p := &source.Ports[num]; source.IsEndPort(num) && p.LID != 0 {
 			presetLID(agent, ib.PortNum(num), p.LID, p.LMC)
 		}
 	}
-	return nil
+	return agent, nil
 }
 
 // Agent is the agent of a node, nil when there is no such node; after PowerOn it
 // is another. What is changed through it behind the fabric's back must not
 // concern links.
 func (f *Fabric) Agent(g ib.NodeGUID) *sma.Agent {
-	if i, ok := f.byGUID[g]; ok {
-		return f.nodes[i].agent
+	if i, ok := f.wiring.Index(g); ok {
+		return f.nodes[i].Agent
 	}
 	return nil
 }
 
 // EndPort finds the node and number of the end port with a GUID.
 func (f *Fabric) EndPort(g ib.PortGUID) (n ib.NodeGUID, num ib.PortNum, ok bool) {
-	if f.byPort == nil {
-		f.byPort = make(map[ib.PortGUID]int32)
-		for i := range f.ports {
-			source := f.nodes[f.ports[i].node].source
-			if num := int(f.ports[i].num); source.IsEndPort(num) {
-				f.byPort[source.Ports[num].GUID] = int32(i)
-			}
-		}
-	}
-	i, ok := f.byPort[g]
-	if !ok {
-		return 0, 0, false
-	}
-	return f.nodes[f.ports[i].node].source.GUID, f.ports[i].num, true
-}
-
-// node finds a node by its GUID.
-func (f *Fabric) node(g ib.NodeGUID) (*node, error) {
-	i, ok := f.byGUID[g]
-	if !ok {
-		return nil, fmt.Errorf("node %v: no such node in this fabric", g)
-	}
-	return &f.nodes[i], nil
-}
-
-// external finds the index of a port that can have a cable.
-func (f *Fabric) external(g ib.NodeGUID, num ib.PortNum) (int32, error) {
-	n, err := f.node(g)
-	if err != nil {
-		return none, err
-	}
-	if num == 0 || num > n.last {
-		return none, fmt.Errorf("port %d of node %v: want 1 to %d", num, g, n.last)
-	}
-	return n.first + int32(num), nil
+	return f.wiring.EndPort(g)
 }
 
 // Now is the time, counted from the making of the fabric.
-func (f *Fabric) Now() time.Duration { return f.now }
+func (f *Fabric) Now() time.Duration { return f.queue.Now }
 
 // NextEvent is when the next thing happens by itself; false for never.
 func (f *Fabric) NextEvent() (time.Duration, bool) {
@@ -188,7 +132,7 @@ func (f *Fabric) Step() bool { return f.step(math.MaxInt64) }
 func (f *Fabric) AdvanceTo(t time.Duration) {
 	for f.step(t) {
 	}
-	f.now = max(f.now, t)
+	f.queue.Now = max(f.queue.Now, t)
 }
 
 func (f *Fabric) step(limit time.Duration) bool {
@@ -196,12 +140,11 @@ func (f *Fabric) step(limit time.Duration) bool {
 	if !ok {
 		return false
 	}
-	f.now = e.At
 	switch e.Kind {
 	case kindArrive:
-		f.arrive(f.pool.get(e.Subject))
+		f.arrive(f.pool.Get(e.Subject))
 	case kindServe:
-		f.serve(f.pool.get(e.Subject))
+		f.serve(f.pool.Get(e.Subject))
 	case kindTimer:
 		f.timer(e)
 	case kindTrain:
@@ -209,7 +152,7 @@ func (f *Fabric) step(limit time.Duration) bool {
 	case kindCall:
 		f.call(e.Subject)
 	default:
-		f.dataEvent(e)
+		f.data.Event(e)
 	}
 	return true
 }
@@ -219,7 +162,7 @@ func (f *Fabric) step(limit time.Duration) bool {
 func (f *Fabric) At(t time.Duration, call func()) {
 	f.calls = append(f.calls, call)
 	f.pending++
-	f.queue.Push(timeline.NoLane, max(t, f.now), kindCall, int32(len(f.calls)-1))
+	f.queue.Push(timeline.NoLane, max(t, f.queue.Now), kindCall, int32(len(f.calls)-1))
 }
 
 func (f *Fabric) call(i int32) {
@@ -239,11 +182,11 @@ func (f *Fabric) RoundTrip(hops int) time.Duration {
 
 // SetFault makes a node misbehave from now on; the zero Fault ends that.
 func (f *Fabric) SetFault(g ib.NodeGUID, fault Fault) error {
-	n, err := f.node(g)
-	if err != nil {
-		return err
+	i, ok := f.wiring.Index(g)
+	if !ok {
+		return fmt.Errorf("fault: node %v: no such node in this fabric", g)
 	}
-	n.fault = &fault
+	f.manners[i].fault = &fault
 	return nil
 }
 
@@ -254,6 +197,7 @@ func (f *Fabric) SetLoss(probability float64) error {
 		return err
 	}
 	f.config.Loss = probability
+	f.data.SetLoss(probability)
 	return nil
 }
 
@@ -261,7 +205,7 @@ func (f *Fabric) SetLoss(probability float64) error {
 func (f *Fabric) Counts() Counts { return f.counts }
 
 // InFlight is the number of packets under way or not yet received.
-func (f *Fabric) InFlight() int { return f.pool.inFlight() }
+func (f *Fabric) InFlight() int { return f.pool.InFlight() }
 
 // Received is how many packets of a kind have reached agents so far, whatever
 // the agents did with them.

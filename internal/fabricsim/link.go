@@ -8,16 +8,17 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/wiring"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // Link lays a cable between two ports that have none and lets it train.
 func (f *Fabric) Link(a ib.NodeGUID, aPort ib.PortNum, b ib.NodeGUID, bPort ib.PortNum) error {
-	x, err := f.external(a, aPort)
+	x, err := f.wiring.External(a, aPort)
 	if err != nil {
 		return fmt.Errorf("link: %w", err)
 	}
-	y, err := f.external(b, bPort)
+	y, err := f.wiring.External(b, bPort)
 	if err != nil {
 		return fmt.Errorf("link: %w", err)
 	}
@@ -25,58 +26,51 @@ func (f *Fabric) Link(a ib.NodeGUID, aPort ib.PortNum, b ib.NodeGUID, bPort ib.P
 		return fmt.Errorf("link: port %d of node %v cannot be cabled to itself", aPort, a)
 	}
 	for _, i := range []int32{x, y} {
-		if p := &f.ports[i]; p.peer != none {
-			return fmt.Errorf("link: port %d of node %v has a cable already", p.num, f.nodes[p.node].source.GUID)
+		if p := &f.ports[i]; p.Peer != wiring.None {
+			return fmt.Errorf("link: port %d of node %v has a cable already", p.Num, f.nodes[p.Node].Source.GUID)
 		}
 	}
-	f.ports[x].peer, f.ports[y].peer = y, x
+	f.ports[x].Peer, f.ports[y].Peer = y, x
 	f.trainLater(x)
 	return nil
 }
 
 // Unlink pulls the cable at a port.
 func (f *Fabric) Unlink(g ib.NodeGUID, num ib.PortNum) error {
-	i, err := f.external(g, num)
+	i, err := f.wiring.External(g, num)
 	if err != nil {
 		return fmt.Errorf("unlink: %w", err)
 	}
-	peer := f.ports[i].peer
-	if peer == none {
+	peer := f.ports[i].Peer
+	if peer == wiring.None {
 		return fmt.Errorf("unlink: port %d of node %v has no cable", num, g)
 	}
 	f.lose(i)
-	f.ports[i].peer, f.ports[peer].peer = none, none
+	f.ports[i].Peer, f.ports[peer].Peer = wiring.None, wiring.None
 	return nil
 }
 
 // Peer is the other end of the cable at a port, false without a cable.
 func (f *Fabric) Peer(g ib.NodeGUID, num ib.PortNum) (n ib.NodeGUID, at ib.PortNum, ok bool) {
-	i, err := f.external(g, num)
-	if err != nil || f.ports[i].peer == none {
-		return 0, 0, false
-	}
-	peer := &f.ports[f.ports[i].peer]
-	return f.nodes[peer.node].source.GUID, peer.num, true
+	return f.wiring.Peer(g, num)
 }
 
 // PowerOff takes the power from a node. Its links go down at their other ends;
 // what arrives at the node, or waits for its agent's time, is lost while it is
 // off.
 func (f *Fabric) PowerOff(g ib.NodeGUID) error {
-	n, err := f.node(g)
+	n, err := f.wiring.Node(g)
 	if err != nil {
 		return fmt.Errorf("power off: %w", err)
 	}
-	if n.off {
+	if n.Off {
 		return fmt.Errorf("power off: node %v is off already", g)
 	}
-	n.off = true
-	if n.data != nil {
-		n.data.device, n.data.timer = nil, noTimer
-	}
-	for i := n.first; i <= n.first+int32(n.last); i++ {
+	n.Off = true
+	f.data.PowerOff(f.ports[n.First].Node)
+	for i := n.First; i <= n.First+int32(n.Last); i++ {
 		f.lose(i)
-		if a := f.ports[i].attached; a != nil {
+		if a := f.attached[i]; a != nil {
 			a.empty()
 		}
 	}
@@ -88,19 +82,20 @@ func (f *Fabric) PowerOff(g ib.NodeGUID) error {
 // over a power failure, and its links train. A manager attached to it has to
 // announce itself again.
 func (f *Fabric) PowerOn(g ib.NodeGUID) error {
-	n, err := f.node(g)
+	n, err := f.wiring.Node(g)
 	if err != nil {
 		return fmt.Errorf("power on: %w", err)
 	}
-	if !n.off {
+	if !n.Off {
 		return fmt.Errorf("power on: node %v is on already", g)
 	}
-	agent, err := n.agent.Restart(f.config.device(n.source))
+	agent, err := n.Agent.Restart(f.config.device(n.Source))
 	if err != nil {
 		return fmt.Errorf("power on: node %v: %w", g, err)
 	}
-	n.agent, n.off, n.timer = agent, false, noTimer
-	for i := n.first; i <= n.first+int32(n.last); i++ {
+	n.Agent, n.Off = agent, false
+	f.manners[f.ports[n.First].Node].timer = noTimer
+	for i := n.First; i <= n.First+int32(n.Last); i++ {
 		f.trainLater(i)
 	}
 	return nil
@@ -118,24 +113,24 @@ func (f *Fabric) Reboot(g ib.NodeGUID) error {
 // agree on a width and a speed.
 func (f *Fabric) train(i int32) {
 	at := &f.ports[i]
-	if at.peer == none || at.up {
+	if at.Peer == wiring.None || at.Up {
 		return
 	}
-	peer := &f.ports[at.peer]
-	n, m := &f.nodes[at.node], &f.nodes[peer.node]
-	if n.off || m.off {
+	peer := &f.ports[at.Peer]
+	n, m := &f.nodes[at.Node], &f.nodes[peer.Node]
+	if n.Off || m.Off {
 		return
 	}
-	link, ok := sma.Train(n.agent.Port(at.num), m.agent.Port(peer.num))
+	link, ok := sma.Train(n.Agent.Port(at.Num), m.Agent.Port(peer.Num))
 	if !ok {
 		return
 	}
-	at.up, peer.up = true, true
-	other := at.peer
-	f.follows(at.node, n.agent.LinkUp(f.now, at.num, link))
-	f.follows(peer.node, m.agent.LinkUp(f.now, peer.num, link))
-	f.configure(i)
-	f.configure(other)
+	at.Up, peer.Up = true, true
+	other := at.Peer
+	f.follows(at.Node, n.Agent.LinkUp(f.queue.Now, at.Num, link))
+	f.follows(peer.Node, m.Agent.LinkUp(f.queue.Now, peer.Num, link))
+	f.data.Configure(i)
+	f.data.Configure(other)
 }
 
 // trainLater lets the link at a port train after the time that this takes.
@@ -144,23 +139,23 @@ func (f *Fabric) trainLater(i int32) {
 		f.train(i)
 		return
 	}
-	f.queue.Push(timeline.NoLane, f.now+f.config.TrainDelay, kindTrain, i)
+	f.queue.Push(timeline.NoLane, f.queue.Now+f.config.TrainDelay, kindTrain, i)
 }
 
 // lose takes down the link at a port, if it is up, and tells both agents. One
 // that knows already takes it well.
 func (f *Fabric) lose(i int32) {
 	at := &f.ports[i]
-	if !at.up {
+	if !at.Up {
 		return
 	}
-	peer := &f.ports[at.peer]
-	at.up, peer.up = false, false
-	f.linkLost(i)
-	f.linkLost(at.peer)
-	for _, end := range []*port{at, peer} {
-		if n := &f.nodes[end.node]; !n.off {
-			f.follows(end.node, n.agent.LinkDown(f.now, end.num))
+	peer := &f.ports[at.Peer]
+	at.Up, peer.Up = false, false
+	f.data.LinkLost(i)
+	f.data.LinkLost(at.Peer)
+	for _, end := range []*wiring.Port{at, peer} {
+		if n := &f.nodes[end.Node]; !n.Off {
+			f.follows(end.Node, n.Agent.LinkDown(f.queue.Now, end.Num))
 		}
 	}
 }
@@ -174,11 +169,9 @@ func (f *Fabric) follows(at int32, effects []sma.Effect) {
 		case sma.TrapSent:
 			f.sendTrap(at, e.Port, e.Trap)
 		case sma.PKeysChanged, sma.StateChanged, sma.Reregister:
-			if n.data != nil && n.data.device != nil {
-				f.announce(at, &e)
-			}
+			f.data.Announce(at, &e)
 		case sma.LinkMoved:
-			f.settled = append(f.settled, n.first+int32(e.Port))
+			f.settled = append(f.settled, n.First+int32(e.Port))
 		}
 	}
 	f.arm(at)
@@ -193,29 +186,28 @@ func (f *Fabric) follows(at int32, effects []sma.Effect) {
 
 // arm makes sure of an event at the agent's deadline, if it has one.
 func (f *Fabric) arm(at int32) {
-	n := &f.nodes[at]
-	due, ok := n.agent.Deadline()
-	if !ok || n.timer != noTimer && n.timer <= due {
+	own := &f.manners[at]
+	due, ok := f.nodes[at].Agent.Deadline()
+	if !ok || own.timer != noTimer && own.timer <= due {
 		return
 	}
-	n.timer = max(due, f.now+1) // an agent that is never content does not stop time
-	f.queue.Push(timeline.NoLane, n.timer, kindTimer, at)
+	own.timer = max(due, f.queue.Now+1) // an agent that is never content does not stop time
+	f.queue.Push(timeline.NoLane, own.timer, kindTimer, at)
 }
 
 // timer lets an agent do what is due. Events that another has overtaken find a
 // different time in the node.
 func (f *Fabric) timer(e timeline.Event) {
-	n := &f.nodes[e.Subject]
-	if n.off || n.timer != e.At {
+	n, own := &f.nodes[e.Subject], &f.manners[e.Subject]
+	if n.Off || own.timer != e.At {
 		return
 	}
-	n.timer = noTimer
-	f.follows(e.Subject, n.agent.Expire(f.now))
+	own.timer = noTimer
+	f.follows(e.Subject, n.Agent.Expire(f.queue.Now))
 }
 
 func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {
-	n := &f.nodes[at]
-	if n.off || n.fault != nil && n.fault.Mute {
+	if n := &f.nodes[at]; n.Off || f.manners[at].mute() {
 		return
 	}
 	p := f.newCarried()
@@ -225,7 +217,7 @@ func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {
 	}
 	p.slid, p.dlid, p.sl = orPermissive(t.SLID), t.DLID, t.SL
 	if t.SMP.Encode(&p.mad) != nil {
-		f.pool.put(p.index)
+		f.pool.Put(p.index)
 		return
 	}
 	f.launch(p, at, from)

@@ -23,45 +23,10 @@ type carried struct {
 // isDirected reports the class of a packet; all are of one of two classes.
 func (p *carried) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
 
-// pool holds packets of one kind. They come in slabs and never move, and are
-// used again when they are done with.
-type pool[T any] struct {
-	slabs [][]T
-	free  []int32
-}
-
-const slabSize = 256 // packets; a power of two
-
-func (l *pool[T]) get(index int32) *T { return &l.slabs[index/slabSize][index%slabSize] }
-
-// take returns a packet as it was left by its last use, and its index; nil when
-// there are limit already.
-func (l *pool[T]) take(limit int) (*T, int32) {
-	if len(l.free) == 0 {
-		first := len(l.slabs) * slabSize
-		if first >= limit {
-			return nil, none
-		}
-		for i := slabSize - 1; i >= 0; i-- {
-			l.free = append(l.free, int32(first+i))
-		}
-		l.slabs = append(l.slabs, make([]T, slabSize))
-	}
-	last := len(l.free) - 1
-	index := l.free[last]
-	l.free = l.free[:last]
-	return l.get(index), index
-}
-
-func (l *pool[T]) put(index int32) { l.free = append(l.free, index) }
-
-// inFlight is the number of packets taken and not put back.
-func (l *pool[T]) inFlight() int { return len(l.slabs)*slabSize - len(l.free) }
-
 // newCarried returns a packet whose octets are those of its last use, nil when
 // there are MaxPackets already.
 func (f *Fabric) newCarried() *carried {
-	p, index := f.pool.take(MaxPackets)
+	p, index := f.pool.Take(MaxPackets)
 	if p != nil {
 		p.index = index
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/wiring"
 	"github.com/ibwarden/ibwarden/internal/pma"
-	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // Port is an end port. It holds nothing but the way to its agent, which is
 // another after the node was off.
 type Port struct {
-	Agent  func() *sma.Agent
+	Node   *wiring.Node
 	Number ib.PortNum
 }
 
 // Info is the port's PortInfo.
-func (p *Port) Info() *smp.PortInfo { return p.Agent().Port(p.Number) }
+func (p *Port) Info() *smp.PortInfo { return p.Node.Agent.Port(p.Number) }
 
 // PKeys is the port's P_Key table as far as it was written.
-func (p *Port) PKeys() []ib.PKey { return p.Agent().PKeys(p.Number) }
+func (p *Port) PKeys() []ib.PKey { return p.Node.Agent.PKeys(p.Number) }
 
 // PKeyTableLen is the number of entries that the table has.
-func (p *Port) PKeyTableLen() int { return int(p.Agent().NodeInfo(p.Number).PartitionCap) }
+func (p *Port) PKeyTableLen() int { return int(p.Node.Agent.NodeInfo(p.Number).PartitionCap) }
 
 // GID is entry i of the GID table.
 func (p *Port) GID(i int) (ib.GID, bool) {
-	agent := p.Agent()
+	agent := p.Node.Agent
 	guid, ok := agent.GUID(p.Number, i)
 	return ib.MakeGID(agent.Port(p.Number).GIDPrefix, ib.PortGUID(guid)), ok
 }
@@ -69,7 +69,7 @@ func (p *Port) Look() Seen {
 		smLID: info.MasterSMLID, smSL: info.MasterSMSL, prefix: info.GIDPrefix,
 	}
 	for i := 0; ; i++ {
-		guid, ok := p.Agent().GUID(p.Number, i)
+		guid, ok := p.Node.Agent.GUID(p.Number, i)
 		if !ok {
 			return s
 		}
@@ -109,7 +109,7 @@ func (p *Port) Perform(counters *pma.Agent, octets []byte) (answer []byte, ok bo
 	}
 	right, err := packet.CheckICRC(octets)
 	key := slices.IndexFunc(p.PKeys(), v.BTH.PKey().Matches)
-	if err != nil || !right || key < 0 || p.Info().PortState < smp.PortArmed || !p.Agent().HasLID(p.Number, v.LRH.DLID()) {
+	if err != nil || !right || key < 0 || p.Info().PortState < smp.PortArmed || !p.Node.Agent.HasLID(p.Number, v.LRH.DLID()) {
 		return nil, false
 	}
 	var m pm.MAD

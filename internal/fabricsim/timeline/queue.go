@@ -31,6 +31,9 @@ const (
 // Queue gives events back in the order of their time, and of their arrival
 // where that is equal. The zero value is empty.
 type Queue struct {
+	// Now is the time: that of the event that Pop gave last, unless the caller
+	// has moved it on.
+	Now   time.Duration
 	next  uint64
 	lanes [Lanes]ring
 	heap  []Event
@@ -74,6 +77,7 @@ func (q *Queue) Pop(limit time.Duration) (Event, bool) {
 		return Event{}, false
 	}
 	e := *first
+	q.Now = e.At
 	if from != NoLane {
 		q.lanes[from].drop()
 		return e, true
