@@ -13,12 +13,21 @@ import (
 // with Seal. It fails for an opcode that is not known, for a payload where op
 // has none, and for one that PktLen cannot describe.
 func Append(b []byte, op OpCode, global bool, payload []byte) ([]byte, View, error) {
-	l := layouts[op]
+	var v View
+	b, err := v.Append(b, op, global, payload)
+	return b, v, err
+}
+
+// Append is the function Append for a View that is used again. After an error
+// it is empty.
+func (v *View) Append(b []byte, op OpCode, global bool, payload []byte) ([]byte, error) {
+	*v = View{}
+	l := &layouts[op]
 	switch {
 	case !l.valid:
-		return b, View{}, fmt.Errorf("packet: unknown opcode 0x%02x", uint8(op))
+		return b, fmt.Errorf("packet: unknown opcode 0x%02x", uint8(op))
 	case !l.payload && len(payload) != 0:
-		return b, View{}, fmt.Errorf("packet: payload of %d octets, %v has none", len(payload), op)
+		return b, fmt.Errorf("packet: payload of %d octets, %v has none", len(payload), op)
 	}
 	headers := LRHSize + BTHSize + l.size
 	lnh := LNHLocal
@@ -29,7 +38,7 @@ func Append(b []byte, op OpCode, global bool, payload []byte) ([]byte, View, err
 	pad := -len(payload) & (wordSize - 1)
 	size := headers + len(payload) + pad + ICRCSize
 	if size > maxPktLen*wordSize {
-		return b, View{}, fmt.Errorf("packet: payload of %d octets makes %d words, PktLen ends at %d",
+		return b, fmt.Errorf("packet: payload of %d octets makes %d words, PktLen ends at %d",
 			len(payload), size/wordSize, maxPktLen)
 	}
 	start := len(b)
@@ -39,21 +48,23 @@ func Append(b []byte, op OpCode, global bool, payload []byte) ([]byte, View, err
 	b = append(b, zero[:pad+ICRCSize+VCRCSize]...)
 
 	packet := b[start:]
-	lrh := (*LRH)(packet)
-	lrh.SetLNH(lnh)
-	lrh.SetPktLen(uint16(size / wordSize))
-	bth := packet[LRHSize:]
+	end := len(packet) - VCRCSize
+	v.LRH, v.VCRC = (*LRH)(packet), (*[VCRCSize]byte)(packet[end:])
+	v.LRH.SetLNH(lnh)
+	v.LRH.SetPktLen(uint16(size / wordSize))
+	rest := packet[LRHSize:end:end]
 	if global {
-		grh := (*GRH)(bth)
-		grh.SetIPVer(grhIPVer)
-		grh.SetNxtHdr(grhNxtHdrBTH)
-		grh.SetPayLen(uint16(size - LRHSize - GRHSize))
-		bth = bth[GRHSize:]
+		v.GRH = (*GRH)(rest)
+		v.GRH.SetIPVer(grhIPVer)
+		v.GRH.SetNxtHdr(grhNxtHdrBTH)
+		v.GRH.SetPayLen(uint16(size - LRHSize - GRHSize))
+		rest = rest[GRHSize:]
 	}
-	(*BTH)(bth).SetOpCode(op)
-	(*BTH)(bth).SetPadCnt(uint8(pad))
-	v, err := Parse(packet)
-	return b, v, err
+	bth := (*BTH)(rest)
+	bth.SetOpCode(op)
+	bth.SetPadCnt(uint8(pad))
+	v.layTransport(bth, l, rest)
+	return b, nil
 }
 
 // madSize is the length of a management datagram in octets.

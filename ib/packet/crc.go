@@ -116,11 +116,16 @@ func icrc(b []byte) (uint32, error) {
 	}
 	crc = crcWord(crc, word(b[bth:])|onesOfBTH)
 	rest := b[bth+8:]
-	if len(rest) >= crcLong {
-		return crc32.Update(^crc, crc32.IEEETable, rest), nil
+	if long := len(rest) &^ (crcStride - 1); long >= crcLong {
+		crc = ^crc32.Update(^crc, crc32.IEEETable, rest[:long])
+		rest = rest[long:]
 	}
 	for ; len(rest) >= 8; rest = rest[8:] {
 		crc = crcWord(crc, word(rest))
+	}
+	if len(rest) >= 4 {
+		crc = crcHalf(crc, binary.LittleEndian.Uint32(rest))
+		rest = rest[4:]
 	}
 	for _, x := range rest {
 		crc = crc32.IEEETable[byte(crc)^x] ^ crc>>8
@@ -137,8 +142,11 @@ const (
 )
 
 // crcLong is from how many octets on hash/crc32 is faster: it has the means of
-// the processor, but for short slices it goes octet by octet.
-const crcLong = 96
+// the processor, for whole strides; the rest it takes octet by octet.
+const (
+	crcLong   = 64
+	crcStride = 16
+)
 
 // crcTables[k][x] is the effect of octet x followed by k octets of zero.
 var crcTables = func() (tables [8][256]uint32) {
@@ -158,6 +166,13 @@ func crcWord(crc uint32, w uint64) uint32 {
 	w ^= uint64(crc)
 	return t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
 		t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+}
+
+// crcHalf feeds four octets, the first the lowest.
+func crcHalf(crc, w uint32) uint32 {
+	t := &crcTables
+	w ^= crc
+	return t[3][byte(w)] ^ t[2][byte(w>>8)] ^ t[1][byte(w>>16)] ^ t[0][byte(w>>24)]
 }
 
 func shortError(b []byte, what string, want int) error {
@@ -197,6 +212,11 @@ func vcrc(b []byte) uint16 {
 		w := binary.LittleEndian.Uint64(b) ^ uint64(crc)
 		crc = t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
 			t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+	}
+	if len(b) >= 4 {
+		w := binary.LittleEndian.Uint32(b) ^ uint32(crc)
+		crc = t[3][byte(w)] ^ t[2][byte(w>>8)] ^ t[1][byte(w>>16)] ^ t[0][byte(w>>24)]
+		b = b[4:]
 	}
 	for _, x := range b {
 		crc = crc>>8 ^ t[0][byte(crc)^x]

@@ -36,41 +36,54 @@ type View struct {
 // Parse takes a whole packet apart, LRH to VCRC. The error says which length
 // or version is wrong; CRCs are not checked.
 func Parse(packet []byte) (View, error) {
+	var v View
+	err := v.Parse(packet)
+	return v, err
+}
+
+// Parse is the function Parse for a View that is used again. After an error it
+// is empty.
+func (v *View) Parse(packet []byte) error {
+	*v = View{}
+	if err := v.parse(packet); err != nil {
+		*v = View{}
+		return err
+	}
+	return nil
+}
+
+func (v *View) parse(packet []byte) error {
 	h, err := ParseLRH(packet)
 	if err != nil {
-		return View{}, err
+		return err
 	}
 	if h.LVer() != 0 {
-		return View{}, fmt.Errorf("packet: LVer %d, want 0", h.LVer())
+		return fmt.Errorf("packet: LVer %d, want 0", h.LVer())
 	}
 	if want := int(h.PktLen())*wordSize + VCRCSize; len(packet) != want {
-		return View{}, fmt.Errorf("packet: %d octets, PktLen %d and the VCRC make %d",
+		return fmt.Errorf("packet: %d octets, PktLen %d and the VCRC make %d",
 			len(packet), h.PktLen(), want)
 	}
 	end := len(packet) - VCRCSize
-	v := View{LRH: h, VCRC: (*[VCRCSize]byte)(packet[end:])}
+	v.LRH, v.VCRC = h, (*[VCRCSize]byte)(packet[end:])
 	rest := packet[LRHSize:end:end]
 	switch h.LNH() {
 	case LNHRaw:
 		if len(rest) < RWHSize {
-			return View{}, fmt.Errorf("packet: raw with %d octets after the LRH, an RWH has %d", len(rest), RWHSize)
+			return fmt.Errorf("packet: raw with %d octets after the LRH, an RWH has %d", len(rest), RWHSize)
 		}
 		v.RWH = (*RWH)(rest)
 		v.Payload = rest[RWHSize:]
-		return v, nil
+		return nil
 	case LNHRawIPv6:
 		v.Payload = rest
-		return v, nil
+		return nil
 	case LNHGlobal:
-		rest, err = v.parseGRH(rest)
-		if err != nil {
-			return View{}, err
+		if rest, err = v.parseGRH(rest); err != nil {
+			return err
 		}
 	}
-	if err := v.parseTransport(rest); err != nil {
-		return View{}, err
-	}
-	return v, nil
+	return v.parseTransport(rest)
 }
 
 // parseGRH takes the GRH off b and returns what follows.
@@ -116,12 +129,20 @@ func (v *View) parseTransport(b []byte) error {
 		return fmt.Errorf("packet: %v with a payload of %d octets and PadCnt %d, want none",
 			h.OpCode(), payload, pad)
 	}
+	v.layTransport(h, l, b)
+	return nil
+}
+
+// layTransport lays headers, payload and pad over b, which reaches from the BTH
+// to the ICRC and is long enough for what h says.
+func (v *View) layTransport(h *BTH, l *layout, b []byte) {
+	end := len(b) - ICRCSize
+	rest, pad := b[BTHSize:end:end], int(h.PadCnt())
 	v.BTH = h
 	v.ICRC = (*[ICRCSize]byte)(b[end:])
 	v.viewExtended(l.headers, rest)
 	rest = rest[l.size:]
 	v.Payload, v.Pad = rest[:len(rest)-pad:len(rest)-pad], rest[len(rest)-pad:]
-	return nil
 }
 
 // viewExtended lays the headers of set over b, which is long enough for them.

@@ -175,8 +175,8 @@ var impure = map[string]string{
 }
 
 // seeded are the packages that may hold a generator of their own, made from a
-// seed that comes in as input.
-var seeded = []string{"internal/netlist", "internal/fabricsim"}
+// seed that comes in as input or given to them as such.
+var seeded = []string{"internal/netlist", "internal/fabricsim", "internal/fabricsim/dataplane"}
 
 const (
 	maxFileLines     = 600

@@ -76,7 +76,8 @@ type Device struct {
 	timers    timers
 	events    connection.Queue[Event]
 	wakeUp    func(n ib.PortNum)
-	view      packet.View // of the packet that is being received
+	view      packet.View // of the packet that was received last
+	outgoing  packet.View // of the packet that was sent last
 	violation Violation   // of the packet that was received last
 
 	lastQPN    ib.QPN

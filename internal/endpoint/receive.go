@@ -84,11 +84,10 @@ func (d *Device) Receive(now time.Duration, n ib.PortNum, octets []byte) Result 
 		return Result{Reason: ReasonPort}
 	}
 	// A view of its own would be allocated for each packet.
-	if d.view, err = packet.Parse(octets); err != nil {
+	if err := d.view.Parse(octets); err != nil {
 		return Result{Reason: ReasonMalformed}
 	}
 	r := Result{Reason: d.receive(now, p, &d.view, octets)}
-	d.view = packet.View{}
 	if d.violation.Kind != 0 {
 		r.Violation = &d.violation
 	}
@@ -340,9 +339,9 @@ func (q *QP) deliver(v *packet.View, index uint16) Reason {
 	r := q.receives.Pop()
 	size := copy(r.Buffer, header)
 	size += copy(r.Buffer[size:], v.Payload)
-	c := Completion{ID: r.ID, Op: OpReceive, Octets: r.Buffer[:size], PKeyIndex: index}
+	c := q.completions.Add()
+	c.ID, c.Op, c.Octets, c.PKeyIndex = r.ID, OpReceive, r.Buffer[:size], index
 	c.describe(v)
-	q.complete(c)
 	return Taken
 }
 

@@ -125,11 +125,12 @@ func (c *context) level() ib.SL {
 
 // appendPacket makes a packet of a connection.
 func (c *context) appendPacket(dst []byte, o *connection.Outgoing) []byte {
-	b, v, err := packet.Append(dst, o.OpCode, c.attr.Path.Global, o.Payload)
+	v := &c.d.outgoing
+	b, err := v.Append(dst, o.OpCode, c.attr.Path.Global, o.Payload)
 	if err != nil {
 		return dst // no payload is longer than an MTU
 	}
-	c.route(&v, &c.attr.Path)
+	c.route(v, &c.attr.Path)
 	v.BTH.SetPKey(c.port().key(c.attr.PKeyIndex))
 	v.BTH.SetDestQP(ib.QPN(c.attr.Remote))
 	v.BTH.SetPSN(o.PSN)
@@ -163,21 +164,29 @@ func (c *context) appendPacket(dst []byte, o *connection.Outgoing) []byte {
 
 // appendDatagram makes the packet of the oldest request, which ends with it.
 func (q *QP) appendDatagram(dst []byte) []byte {
-	r := q.sends.Pop()
-	q.complete(Completion{ID: r.ID, Op: r.Op})
+	r := q.sends.At(0)
+	c := q.completions.Add()
+	c.ID, c.Op = r.ID, r.Op
+	b := q.layDatagram(dst, r)
+	q.sends.Drop()
+	return b
+}
+
+func (q *QP) layDatagram(dst []byte, r *SendRequest) []byte {
 	if q.service.isRaw() {
-		return q.appendRaw(dst, &r)
+		return q.appendRaw(dst, r)
 	}
 	op := packet.SendOnly
 	if r.HasImm {
 		op = packet.SendOnlyImm
 	}
-	b, v, err := packet.Append(dst, packet.MakeOpCode(packet.UD, op), r.To.Global, r.Data)
+	v := &q.d.outgoing
+	b, err := v.Append(dst, packet.MakeOpCode(packet.UD, op), r.To.Global, r.Data)
 	if err != nil {
 		return dst // PostSend has looked at the length
 	}
-	q.route(&v, &r.To)
-	v.BTH.SetPKey(q.stampedPKey(&r))
+	q.route(v, &r.To)
+	v.BTH.SetPKey(q.stampedPKey(r))
 	v.BTH.SetDestQP(r.RemoteQP)
 	v.BTH.SetPSN(q.psn)
 	v.BTH.SetSolicitedEvent(r.Solicited)

@@ -21,6 +21,21 @@ func (q *Queue[T]) Push(x T) {
 	*q.At(q.n - 1) = x
 }
 
+// Add makes room for the newest element, which is zero, and returns it.
+func (q *Queue[T]) Add() *T {
+	q.grow()
+	q.n++
+	return q.At(q.n - 1)
+}
+
+// Drop takes the oldest element away; there must be one.
+func (q *Queue[T]) Drop() {
+	var zero T
+	*q.At(0) = zero
+	q.head = (q.head + 1) & (len(q.items) - 1)
+	q.n--
+}
+
 // PushFront adds an element that is older than all others.
 func (q *Queue[T]) PushFront(x T) {
 	q.grow()

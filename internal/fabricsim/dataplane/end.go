@@ -55,8 +55,9 @@ func (pl *Plane) device(i int32) *endpoint.Device {
 	}
 	var device *endpoint.Device
 	wake := func(num ib.PortNum) {
-		if n := &pl.nodes[i]; data.device == device && !n.Off {
-			pl.sendAt(n.First+int32(num), max(pl.queue.Now, pl.side(n.First+int32(num)).busy))
+		n := &pl.nodes[i]
+		if p := pl.side(n.First + int32(num)); data.device == device && !n.Off && !p.filling {
+			pl.sendAt(n.First+int32(num), max(pl.queue.Now, p.busy))
 		}
 	}
 	device, err := endpoint.New(endpoint.Config{
@@ -127,6 +128,8 @@ func (pl *Plane) AfterSet(at int32) {
 func (pl *Plane) fill(i int32, device *endpoint.Device) {
 	at, p := &pl.ports[i], pl.sides[i]
 	data := pl.ends[at.Node]
+	p.filling = true
+	defer func() { p.filling = false }()
 	for data.device == device && device.Ready(at.Num) {
 		levels := endpoint.AllServiceLevels
 		for waiting := p.out.WaitingLanes(); waiting != 0; waiting &= waiting - 1 {

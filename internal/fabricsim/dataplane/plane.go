@@ -148,6 +148,7 @@ type portData struct {
 	sendAt   time.Duration              // of the pending kindSend, noTimer for none
 	ageAt    time.Duration              // of the pending kindAge, noTimer for none
 	fault    LinkFault
+	filling  bool // it is taking packets from the end node, as long as there are any
 	// withholds: the port gives no credits back; owed is what it would have.
 	withholds bool
 	owed      [egress.DataLanes]uint16
