@@ -1,0 +1,189 @@
+package umad
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/umad/abi"
+)
+
+// File is one open umad file.
+type File struct {
+	layer   *Layer
+	agents  [abi.MaxAgents]*agent
+	long    bool // it has the header with a P_Key index
+	used    bool // an agent was registered
+	dead    bool // the device is gone
+	closed  bool
+	flagged bool // it is in Layer.ready
+	sends   map[sendKey][]*send
+	count   int // of sends
+	serial  uint64
+	unread  []message
+}
+
+// message is something to read.
+type message struct {
+	header abi.Header
+	octets []byte
+}
+
+// Events of Poll, with the numbers of Linux.
+const (
+	PollIn      uint32 = 0x001
+	PollOut     uint32 = 0x004
+	PollErr     uint32 = 0x008
+	PollReadNor uint32 = 0x040
+	PollWritNor uint32 = 0x100
+)
+
+// Poll is the set of events that are true now.
+func (f *File) Poll() uint32 {
+	switch {
+	case f.dead:
+		return PollErr
+	case len(f.unread) > 0:
+		return PollOut | PollWritNor | PollIn | PollReadNor
+	}
+	return PollOut | PollWritNor
+}
+
+// Ioctl carries out a command. What it returns is written back to the
+// program's argument, with an error too.
+func (f *File) Ioctl(command uint32, argument []byte) ([]byte, abi.Errno) {
+	switch command {
+	case abi.CommandRegister, abi.CommandRegister2:
+		return f.register(command, argument)
+	case abi.CommandUnregister:
+		return nil, f.unregister(argument)
+	case abi.CommandEnablePKey:
+		if f.used {
+			return nil, abi.EINVAL
+		}
+		f.long = true
+		return nil, abi.OK
+	}
+	return nil, abi.ENOTTY
+}
+
+func (f *File) register(command uint32, argument []byte) ([]byte, abi.Errno) {
+	if f.dead {
+		return nil, abi.EPIPE
+	}
+	r, err := abi.ReadRegistration(command, argument)
+	if err != nil {
+		return nil, abi.EFAULT
+	}
+	encode := r.Encode
+	second := command == abi.CommandRegister2
+	if second {
+		encode = r.Encode2
+	}
+	switch {
+	case r.QPN > 1:
+		return nil, abi.EINVAL
+	case r.Flags&^abi.FlagUserRMPP != 0:
+		r.Flags = abi.FlagUserRMPP // tells what is supported
+		return encode(), abi.EINVAL
+	}
+	slot := slices.Index(f.agents[:], nil)
+	switch {
+	case slot < 0:
+		return nil, abi.ENOMEM
+	case r.Class != 0 && r.OUI > 0xFFFFFF:
+		return nil, abi.EINVAL
+	}
+	if errno := f.layer.register(f, slot, r); errno != abi.OK {
+		return nil, errno
+	}
+	f.long = f.long || second && !f.used
+	f.used = true
+	r.ID = uint32(slot)
+	return encode(), abi.OK
+}
+
+func (f *File) unregister(argument []byte) abi.Errno {
+	id, ok := abi.ReadID(argument)
+	if !ok {
+		return abi.EFAULT
+	}
+	if id >= abi.MaxAgents || f.agents[id] == nil {
+		return abi.EINVAL
+	}
+	f.layer.unregister(f.agents[id])
+	return abi.OK
+}
+
+// Read takes the first message that fits into room octets: the header, the
+// heads of the first datagram and what follows. It answers EAGAIN when there is
+// none, EINVAL when room is too small for it, and ENOSPC, with the header and
+// the first datagram, when it is too small for the rest; the message then stays.
+func (f *File) Read(room int) ([]byte, abi.Errno) {
+	size := abi.SizeOf(f.long)
+	switch {
+	case room < size:
+		return nil, abi.EINVAL
+	case f.dead:
+		return nil, abi.EIO
+	case len(f.unread) == 0:
+		return nil, abi.EAGAIN
+	}
+	m := &f.unread[0]
+	first := min(len(m.octets), mad.Size)
+	if room < size+first {
+		return nil, abi.EINVAL
+	}
+	if m.header.Status == 0 { // of what comes back unanswered it stays as written
+		m.header.Length = uint32(size + len(m.octets))
+	}
+	short := room < size+len(m.octets)
+	if !short {
+		first = len(m.octets)
+	}
+	out := make([]byte, size+first)
+	m.header.Put(out, f.long)
+	copy(out[size:], m.octets[:first])
+	if short {
+		return out, abi.ENOSPC
+	}
+	f.unread[0] = message{}
+	f.unread = f.unread[1:]
+	return out, abi.OK
+}
+
+// Close ends the file: its agents go, what they asked is not answered.
+func (f *File) Close() {
+	if f.closed {
+		return
+	}
+	f.dropAgents()
+	f.closed, f.dead, f.unread = true, true, nil
+	l := f.layer
+	l.files = slices.DeleteFunc(l.files, func(g *File) bool { return f == g })
+	l.ready = slices.DeleteFunc(l.ready, func(g *File) bool { return f == g })
+}
+
+func (f *File) dropAgents() {
+	for _, a := range f.agents {
+		if a != nil {
+			f.layer.unregister(a)
+		}
+	}
+}
+
+// deliver puts a message where Read finds it.
+func (f *File) deliver(m message) {
+	f.unread = append(f.unread, m)
+	f.layer.wake(f)
+}
+
+// outstanding are the file's sends in the order in which they were written.
+func (f *File) outstanding() []*send {
+	out := make([]*send, 0, f.count)
+	for _, some := range f.sends {
+		out = append(out, some...)
+	}
+	slices.SortFunc(out, func(a, b *send) int { return cmp.Compare(a.serial, b.serial) })
+	return out
+}

@@ -1,0 +1,243 @@
+package umad_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/umad"
+	"github.com/ibwarden/ibwarden/internal/umad/abi"
+)
+
+// wantHeader reads a message and looks at its header.
+func (b *bench) wantHeader(id, status uint32, octets int) []byte {
+	b.Helper()
+	out := b.wantRead(room, abi.OK)
+	h, err := abi.ReadHeader(out, true)
+	if err != nil || h.ID != id || h.Status != status || len(out) != abi.HeaderSize+octets {
+		b.Fatalf("read %d octets for agent %d with status %d (%v), want %d, %d, %d",
+			len(out)-abi.HeaderSize, h.ID, h.Status, err, octets, id, status)
+	}
+	return out[abi.HeaderSize:]
+}
+
+func TestTimeOut(t *testing.T) {
+	b := newBench(t).pkeys()
+	id := b.agent(b.file, smAgent())
+	h := request(id)
+	h.Retries = 2
+	b.wantWrite(written(h, true, datagram(mad.ClassSubnDirected, mad.MethodGet, 1)), abi.OK)
+	b.later(time.Second) // the clock does not run before it has left
+	for range 3 {
+		b.wantRead(room, abi.EAGAIN)
+		b.sent()
+		if at, ok := b.layer.Deadline(); !ok || at != b.now+100*time.Millisecond {
+			t.Fatalf("deadline %v, %v, want in 100 ms", at, ok)
+		}
+		b.later(100*time.Millisecond - 1)
+		var p umad.Packet
+		if b.layer.Next(b.now, &p) {
+			t.Fatal("sent again too early")
+		}
+		b.later(1)
+	}
+	m := b.wantHeader(id, uint32(abi.ETIMEDOUT), mad.HeaderSize)
+	if got := binary.BigEndian.Uint64(m[8:]); got != 1<<32|1 {
+		t.Errorf("transaction %#x, want that which left", got)
+	}
+	b.wantRead(room, abi.EAGAIN)
+	// What was given back is done with: it may be asked again.
+	b.wantWrite(written(h, true, datagram(mad.ClassSubnDirected, mad.MethodGet, 1)), abi.OK)
+}
+
+func TestAnswersFindTheirRequests(t *testing.T) {
+	b := newBench(t).pkeys()
+	b.layer.SetLMC(1)
+	id := b.agent(b.file, saAgent())
+	h := request(id)
+	h.PathBits = 1
+	b.wantWrite(written(h, true, datagram(mad.ClassSubnAdm, mad.MethodGet, 1)), abi.OK)
+	p := b.sent()
+	for name, change := range map[string]func(p *umad.Packet){
+		"another transaction": func(p *umad.Packet) { p.MAD[15]++ },
+		"another agent":       func(p *umad.Packet) { p.MAD[11]++ },
+		"another class":       func(p *umad.Packet) { p.MAD[1] = byte(mad.ClassPerfMgt) },
+		"another LID of ours": func(p *umad.Packet) { p.PathBits = 0 },
+		"a GRH":               func(p *umad.Packet) { p.HasGRH = true },
+		"another queue pair":  func(p *umad.Packet) { p.QP = 0 },
+		"another version":     func(p *umad.Packet) { p.MAD[0] = 2 },
+		"a request":           func(p *umad.Packet) { p.MAD[3] = byte(mad.MethodReport) },
+	} {
+		wrong := answer(p)
+		change(wrong)
+		b.layer.Receive(b.now, wrong)
+		if _, errno := b.file.Read(room); errno != abi.EAGAIN {
+			t.Errorf("%s: taken for the answer", name)
+		}
+	}
+	b.layer.Receive(b.now, answer(p))
+	b.wantHeader(id, 0, mad.Size)
+	b.layer.Receive(b.now, answer(p))
+	b.wantRead(room, abi.EAGAIN) // twice is once
+	b.later(time.Hour)
+	b.wantRead(room, abi.EAGAIN)
+}
+
+func TestUnasked(t *testing.T) {
+	b := newBench(t).pkeys()
+	id := b.agent(b.file, smAgent())
+	vendor := b.agent(b.file, abi.Registration{QPN: 1, Class: 0x32, ClassVersion: 1, OUI: 0x112233, Methods: abi.MethodSet(mad.MethodGet)})
+	in := func(qp uint8, class mad.Class, method mad.Method) *umad.Packet {
+		return &umad.Packet{QP: qp, MAD: [mad.Size]byte(datagram(class, method, 9)), Address: umad.Address{LID: 4}}
+	}
+	b.layer.Receive(b.now, in(0, mad.ClassSubnDirected, mad.MethodTrap))
+	b.wantHeader(id, 0, mad.Size)
+	p := in(1, 0x32, mad.MethodGet)
+	copy(p.MAD[37:], []byte{0x11, 0x22, 0x33})
+	b.layer.Receive(b.now, p)
+	b.wantHeader(vendor, 0, mad.Size)
+
+	// Nobody's: a Get and a Set are refused, the rest is dropped.
+	p.MAD[39]++
+	b.layer.Receive(b.now, p)
+	b.layer.Receive(b.now, in(0, mad.ClassSubnLID, mad.MethodSet))
+	b.layer.Receive(b.now, in(0, mad.ClassSubnLID, mad.MethodTrap))
+	b.layer.Receive(b.now, in(0, mad.ClassSubnLID, mad.MethodGetResp))
+	b.wantRead(room, abi.EAGAIN)
+	for range 2 {
+		p := b.sent()
+		if mad.Method(p.MAD[3]) != mad.MethodGetResp || p.MAD[5] != byte(mad.StatusUnsupportedAttrib) || p.LID != 4 {
+			t.Errorf("method %#x, status %#x to %d", p.MAD[3], p.MAD[5], p.LID)
+		}
+	}
+	if b.layer.Next(b.now, p) || b.layer.Dropped() != 2 {
+		t.Errorf("more leaves, or %d dropped, want 2", b.layer.Dropped())
+	}
+}
+
+// carry moves packets between two layers until both are silent. The other end
+// sees the packet come from LID from.
+func carry(now time.Duration, a, b *umad.Layer) (n int) {
+	for moved := true; moved; {
+		moved = false
+		for _, way := range []struct {
+			from, to *umad.Layer
+			lid      uint16
+		}{{a, b, 1}, {b, a, 2}} {
+			var p umad.Packet
+			for way.from.Next(now, &p) {
+				p.QPN, p.LID = 1, 3-p.LID
+				way.to.Receive(now, &p)
+				moved = true
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestLongMessages has one layer's program ask and the other's answer with a
+// message of many segments, by the kernel both ways.
+func TestLongMessages(t *testing.T) {
+	for _, size := range []int{0, 1, 200, 201, 5000, 300_000} {
+		client, server := newBench(t).pkeys(), newBench(t).pkeys()
+		asked := saAgent()
+		asked.Methods = abi.Methods{} // answers only
+		cid, sid := client.agent(client.file, asked), server.agent(server.file, saAgent())
+		h := request(cid)
+		h.LID = 2
+		client.wantWrite(written(h, true, datagram(mad.ClassSubnAdm, mad.MethodGetTable, 7)), abi.OK)
+		carry(0, client.layer, server.layer)
+		question := server.wantHeader(sid, 0, mad.Size)
+
+		reply := append([]byte(nil), question[:56]...)
+		reply[3] |= byte(mad.MethodResponse)
+		reply[24], reply[25], reply[26] = 1, 1, 1 // version, DATA, Active
+		for i := range size {
+			reply = append(reply, byte(i*7))
+		}
+		server.wantWrite(written(abi.Header{ID: sid, LID: 1, QPN: 1}, true, reply), abi.OK)
+		server.wantWrite(written(abi.Header{ID: sid, LID: 1, QPN: 1}, true, reply), abi.EINVAL)
+		n := carry(0, client.layer, server.layer)
+		if least := (size+199)/200 + 1; n < least {
+			t.Errorf("%d octets: %d packets, want %d at least", size, n, least)
+		}
+		if 56+size > mad.Size {
+			short := client.wantRead(abi.HeaderSize+mad.Size, abi.ENOSPC)
+			sh, _ := abi.ReadHeader(short, true)
+			if len(short) != abi.HeaderSize+mad.Size || int(sh.Length) != abi.HeaderSize+56+size {
+				t.Errorf("%d octets and length %d with a short buffer", len(short), sh.Length)
+			}
+			client.wantRead(abi.HeaderSize+mad.Size-1, abi.EINVAL)
+		}
+		out := client.wantRead(abi.HeaderSize+56+size, abi.OK)
+		if !bytes.Equal(out[abi.HeaderSize+56:], reply[56:]) {
+			t.Errorf("%d octets: others were read than written", size)
+		}
+		server.wantWrite(written(abi.Header{ID: sid, LID: 1, QPN: 1}, true, reply), abi.OK) // the first is done with
+	}
+}
+
+// TestLongMessageNobodyTakes ends as Linux ends it: written, then given back.
+func TestLongMessageNobodyTakes(t *testing.T) {
+	b := newBench(t).pkeys()
+	id := b.agent(b.file, saAgent())
+	m := datagram(mad.ClassSubnAdm, mad.MethodGetMulti, 7)
+	m[24], m[25], m[26] = 1, 1, 1
+	b.wantWrite(written(request(id), true, append(m, make([]byte, 1000)...)), abi.OK)
+	for range 100 {
+		var p umad.Packet
+		for b.layer.Next(b.now, &p) {
+		}
+		b.later(time.Second)
+	}
+	b.wantHeader(id, uint32(abi.ETIMEDOUT), mad.HeaderSize)
+	b.wantRead(room, abi.EAGAIN)
+}
+
+// TestUserRMPP: an agent that does RMPP itself gets every packet of it.
+func TestUserRMPP(t *testing.T) {
+	b := newBench(t)
+	r := saAgent()
+	r.Flags = abi.FlagUserRMPP
+	out, errno := b.file.Ioctl(abi.CommandRegister2, r.Encode2())
+	if errno != abi.OK {
+		t.Fatal(errno)
+	}
+	r, _ = abi.ReadRegistration(abi.CommandRegister2, out)
+	b.wantWrite(written(request(r.ID), true, datagram(mad.ClassSubnAdm, mad.MethodGetTable, 7)), abi.OK)
+	p := answer(b.sent())
+	p.MAD[24], p.MAD[25], p.MAD[26] = 1, 1, 3
+	for i := range 3 {
+		p.MAD[31] = byte(i + 1)
+		b.layer.Receive(b.now, p)
+		b.wantHeader(r.ID, 0, mad.Size)
+	}
+	long := append(p.MAD[:], 0)
+	b.wantWrite(written(request(r.ID), true, long), abi.EINVAL)
+}
+
+func TestFull(t *testing.T) {
+	b := newBench(t).pkeys()
+	id := b.agent(b.file, smAgent())
+	for i := range umad.MaxMessages {
+		b.wantWrite(written(request(id), true, datagram(mad.ClassSubnDirected, mad.MethodGet, uint64(i))), abi.OK)
+	}
+	b.wantWrite(written(request(id), true, datagram(mad.ClassSubnDirected, mad.MethodGet, umad.MaxMessages)), abi.ENOMEM)
+	var p umad.Packet
+	for range umad.MaxMessages {
+		p = b.sent()
+		b.layer.Receive(b.now, answer(p))
+	}
+	p.MAD[3] = byte(mad.MethodTrap)
+	b.layer.Receive(b.now, &p)
+	if b.layer.Dropped() != 1 {
+		t.Errorf("%d dropped, want the trap", b.layer.Dropped())
+	}
+	for range umad.MaxMessages {
+		b.wantHeader(id, 0, mad.Size)
+	}
+	b.wantRead(room, abi.EAGAIN)
+}
