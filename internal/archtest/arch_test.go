@@ -76,6 +76,7 @@ var floors = map[string]int{
 	"internal/scenario/trait":        4,
 	"internal/scenario/report":       0,
 	"internal/scenario/stage":        5,
+	"internal/transport/umad":        5,
 	"internal/store":                 5,
 	"internal/daemon":                6,
 	"internal/cli/table":             5,
@@ -128,6 +129,7 @@ var sameFloor = map[string]string{
 	"internal/fabricsim -> internal/fabricsim/dataplane":           "the fabric around its data path",
 	"internal/scenario -> internal/scenario/stage":                 "a story acts on a stage",
 	"internal/saserver/record -> internal/saserver/view":           "records are looked up in the index, as far as it lets an asker see",
+	"internal/transport/umad -> internal/transport":                "one of the links that transport describes",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 

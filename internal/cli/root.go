@@ -82,7 +82,7 @@ was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), newSim(), newSnapshot(), newProve(), newTrace(), newAudit())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), newSim(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit())
 	return root
 }
 
@@ -92,4 +92,6 @@ const fabricHelp = `A fabric (--fabric) is one of
   sim:fattree,radix=36,levels=2 a generated one; also torus, dragonfly, random
   ibsim[:SOCKNAME]              a running ibsim; IBSIM_SOCKNAME, SIM_HOST and
                                 IBSIM_SERVER_* are read as libumad2sim reads them
+  umad[:DEVICE[/PORT]]          an adapter of this machine (ibwarden devices);
+                                by itself the first InfiniBand port that is up
 `

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/transport"
 	"github.com/ibwarden/ibwarden/internal/transport/ibsim"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
+	"github.com/ibwarden/ibwarden/internal/transport/umad"
 )
 
 //go:embed demo.yaml
@@ -34,6 +35,8 @@ func Open(spec string, guid ib.PortGUID) (transport.Link, error) {
 	switch kind {
 	case "sim":
 		return openSim(rest, guid)
+	case "umad":
+		return openUMAD(rest, guid)
 	case "ibsim":
 		if guid != 0 {
 			return nil, errors.New("--guid: ibsim attaches by node name: set SIM_HOST")
@@ -48,7 +51,37 @@ func Open(spec string, guid ib.PortGUID) (transport.Link, error) {
 		}
 		return link, nil
 	}
-	return nil, fmt.Errorf("--fabric %q: want sim, sim:FILE, sim:GENERATOR or ibsim[:SOCKNAME]", spec)
+	return nil, fmt.Errorf("--fabric %q: want sim, sim:FILE, sim:GENERATOR, ibsim[:SOCKNAME] or umad[:DEVICE[/PORT]]", spec)
+}
+
+// RootVariable names a directory that stands for / when adapters are looked
+// for: a container's, or a test's.
+const RootVariable = "IBWARDEN_ROOT"
+
+func root() string {
+	if r := os.Getenv(RootVariable); r != "" {
+		return r
+	}
+	return "/"
+}
+
+// Devices lists the adapters of this machine.
+func Devices() ([]umad.Device, error) { return umad.Devices(root()) }
+
+// openUMAD opens a port of this machine.
+func openUMAD(rest string, guid ib.PortGUID) (transport.Link, error) {
+	place, err := umad.ParsePlace(rest)
+	if err != nil {
+		return nil, err
+	}
+	place.GUID = guid
+	link, err := umad.Open(umad.NewMachine(root()), place, umad.Options{
+		Notice: func(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return link, nil
 }
 
 // openSim makes a simulated fabric and attaches to it.

@@ -1,7 +1,8 @@
 // Package transport says how a subnet-management engine and a fabric meet:
 // the engine is a value that packets and time go into and packets come out of,
 // and a Link moves them. The links live in packages of their own: inproc for
-// the simulated fabric of this process, ibsim for a running ibsim.
+// the simulated fabric of this process, ibsim for a running ibsim, umad for an
+// adapter of this machine.
 package transport
 
 import (
