@@ -3,13 +3,16 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags tshark
 
-.PHONY: help build test tools lint fuzz bench soak clean
+.PHONY: help build deb test tools lint fuzz bench soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ibwarden
 	$(GO) build -o bin/ibwarden ./cmd/ibwarden
+
+deb: ## build a Debian package into bin, with the systemd service
+	@GO='$(GO)' scripts/build-deb bin
 
 test: tools ## install what the tests need (Debian packages, when it may) and run them all
 	$(GO) vet ./...

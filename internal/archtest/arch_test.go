@@ -88,6 +88,7 @@ var floors = map[string]int{
 	"internal/ibsimd/dgram":          5,
 	"internal/pma":                   3,
 	"internal/archtest":              8,
+	"internal/packagetest":           8,
 	"internal/ibsimtest":             8,
 }
 
