@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 	transport "github.com/ibwarden/ibwarden/internal/transport/umad"
@@ -50,7 +51,7 @@ func bringUp(t *testing.T, m *machine, notice func(string)) *isolation.Proof {
 		t.Fatal(err)
 	}
 	w := &witness{}
-	r := daemon.NewRunner(link, sm.Config{Routing: routing.UpDown, SweepInterval: 10 * time.Second, DriftPeriod: time.Hour}, policy, w)
+	r := daemon.NewRunner(link, sm.Config{Routing: routing.UpDown, SweepInterval: 10 * time.Second, DriftPeriod: time.Hour}, saserver.Config{}, policy, w)
 	if err := r.Run(t.Context(), func() bool { return r.Engine().Settled() || m.Now() > time.Hour }); err != nil {
 		t.Fatal(err)
 	}
