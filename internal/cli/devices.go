@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/transport/umad"
 )
@@ -23,7 +24,7 @@ InfiniBand, it has a MAD file, and it is not DOWN.`,
 			if err != nil {
 				return bad(err)
 			}
-			if err := deviceRows(devices).print(c.OutOrStdout(), "ports", asJSON); err != nil {
+			if err := deviceRows(devices).Print(c.OutOrStdout(), "ports", asJSON); err != nil {
 				return bad(err)
 			}
 			if len(devices) == 0 {
@@ -37,12 +38,12 @@ InfiniBand, it has a MAD file, and it is not DOWN.`,
 }
 
 // deviceRows has one row for each port.
-func deviceRows(devices []umad.Device) table {
-	t := table{columns: []string{"device", "port", "guid", "link_layer", "state", "physical_state", "lid", "sm_lid", "rate",
-		"mad_file", "node_guid", "system_image_guid", "type", "board", "firmware"}}
+func deviceRows(devices []umad.Device) table.Table {
+	t := table.New("device", "port", "guid", "link_layer", "state", "physical_state", "lid", "sm_lid", "rate",
+		"mad_file", "node_guid", "system_image_guid", "type", "board", "firmware")
 	for _, d := range devices {
 		for _, p := range d.Ports {
-			t.add(d.Name, p.Num, p.GUID, p.LinkLayer, p.State, p.Physical, p.LID, p.SMLID, p.Rate,
+			t.Add(d.Name, p.Num, p.GUID, p.LinkLayer, p.State, p.Physical, p.LID, p.SMLID, p.Rate,
 				p.MAD, d.NodeGUID, d.SystemImageGUID, d.Type, d.Board, d.Firmware)
 		}
 	}
