@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,12 +17,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/umadfs"
 )
 
 // simFlags are the flags of `ibwarden sim`.
 type simFlags struct {
 	socket, udp, capture, pace string
-	noConsole                  bool
+	noConsole, devices         bool
 	script                     string
 	seed                       uint64
 }
@@ -59,7 +61,36 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	flags.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
 	flags.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
 	flags.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
+	flags.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
 	flags.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
+	c.AddCommand(newSimExec())
+	return c
+}
+
+// newSimExec is `ibwarden sim exec`.
+func newSimExec() *cobra.Command {
+	var socket, node string
+	c := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARGUMENT]...",
+		Short: "Run a command that sees a node of a served fabric in /dev/infiniband",
+		Long: `Run a command that sees a node of a served fabric in /dev/infiniband.
+
+The command, unmodified and without a preload, finds the node's ports in
+/dev/infiniband and in sysfs, as on a host with an adapter; nobody else sees
+them. The fabric is that of ibwarden sim --socket NAME --devices. It needs FUSE
+and the right to mount, so root. Its exit status is the command's.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := umadfs.Exec(socket, node, args, os.Environ())
+			if errors.Is(err, exec.ErrNotFound) {
+				return misuse(err)
+			}
+			return bad(err)
+		},
+	}
+	c.Flags().StringVar(&socket, "socket", ibsimd.DefaultSocket, "name of the simulator")
+	c.Flags().StringVar(&node, "node", "", "name of the node (default: the fabric's first CA)")
+	c.Flags().SetInterspersed(false)
 	return c
 }
 
@@ -131,6 +162,17 @@ func (f *simFlags) topology(c *cobra.Command, spec string) (*netlist.Netlist, er
 func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 	ctx, quit := context.WithCancel(c.Context())
 	defer quit()
+	if f.devices {
+		devices, err := umadfs.Listen(f.socket, s)
+		if err != nil {
+			return err
+		}
+		s.Accompany(devices)
+		ended := make(chan error, 1)
+		go func() { ended <- devices.Serve(ctx) }()
+		defer func() { <-ended }()
+		defer quit()
+	}
 	go func() {
 		if errors.Is(f.converse(c, s), ibsimd.ErrQuit) {
 			quit()

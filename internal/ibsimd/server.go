@@ -57,6 +57,16 @@ type Config struct {
 
 type attachment = *fabricsim.Attachment
 
+// Companion is somebody else who uses the fabric, in the turns of Serve.
+type Companion interface {
+	// Turn moves what is on its way to and from the fabric, and reports
+	// whether anything was.
+	Turn() (moved bool)
+	// Wait is how long it has nothing to do but for what arrives; false for
+	// ever.
+	Wait() (time.Duration, bool)
+}
+
 // Server serves one fabric.
 type Server struct {
 	config   Config
@@ -64,6 +74,8 @@ type Server struct {
 	fabric   *fabricsim.Fabric
 	meter    *meter
 	recorder *recorder // nil for none
+	// companion is nil for none.
+	companion Companion
 
 	names   namespace
 	wake    *os.File // an event counter that ends the wait for packets
@@ -178,6 +190,9 @@ func (s *Server) Environment() []string {
 	}
 	return []string{"IBSIM_SERVER_NAME=" + host.String(), fmt.Sprintf("IBSIM_SERVER_PORT=%d", s.names.remote.Port())}
 }
+
+// Accompany lets somebody else use the fabric. It is called before Serve.
+func (s *Server) Accompany(c Companion) { s.companion = c }
 
 // Topology is what the fabric was made of.
 func (s *Server) Topology() *netlist.Netlist { return s.topology }
@@ -305,7 +320,7 @@ func (s *Server) turn() error {
 	if !s.config.RealTime {
 		s.hurry()
 	}
-	s.deliver()
+	s.more = s.exchange() || s.more
 	s.meter.settle()
 	for _, c := range s.clients {
 		if c != nil {
@@ -363,6 +378,11 @@ func (s *Server) patience() time.Duration {
 			wait = min(wait, s.expireAt-clock)
 		}
 	}
+	if s.companion != nil {
+		if due, ok := s.companion.Wait(); ok {
+			wait = min(wait, due)
+		}
+	}
 	return max(wait, 0)
 }
 
@@ -383,11 +403,18 @@ func (s *Server) advance() {
 // hurry lets time jump until no packet is under way.
 func (s *Server) hurry() {
 	for range stepsPerTurn {
-		if s.deliver(); s.fabric.InFlight() == 0 || !s.fabric.Step() {
+		if s.exchange(); s.fabric.InFlight() == 0 || !s.fabric.Step() {
 			return
 		}
 	}
 	s.more = true
+}
+
+// exchange gives clients and the companion what has arrived for them, and
+// reports whether the companion has sent something.
+func (s *Server) exchange() (moved bool) {
+	s.deliver()
+	return s.companion != nil && s.companion.Turn()
 }
 
 // housekeep looks after what is due by the clock.

@@ -76,3 +76,6 @@ func (a *Agent) serveVendor(r request) mad.Status {
 	r.Data = data
 	return mad.StatusOK
 }
+
+// Description is the text of the device, as NodeDescription has it.
+func (a *Agent) Description() string { return a.description.String() }

@@ -1,0 +1,209 @@
+package umadfs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/sma"
+	"github.com/ibwarden/ibwarden/internal/umad"
+	"github.com/ibwarden/ibwarden/internal/umad/abi"
+)
+
+// gsiDepth is how many datagrams may wait at queue pair 1 in either direction;
+// more that arrive are dropped, as by an adapter.
+const gsiDepth = 512
+
+// datagram is the room for one that arrives at queue pair 1.
+const datagram = endpoint.GRHSize + mad.Size
+
+// host is a node of the fabric with the devices of its ports.
+type host struct {
+	fabric *fabricsim.Fabric
+	guid   ib.NodeGUID
+	ports  []*port
+	users  int // namespaces that see it
+}
+
+// port joins one end port's management queue pairs to its layer.
+type port struct {
+	host  *host
+	num   ib.PortNum
+	layer *umad.Layer
+	smi   *fabricsim.Attachment
+	gsi   *endpoint.QP
+	// rooms are the buffers of gsi's receive requests, by their ID.
+	rooms   [gsiDepth][datagram]byte
+	posted  uint64 // sends
+	files   map[*umad.File]*file
+	waiting []*managerOpening // for the place of the subnet manager
+	managed bool
+
+	delivery    fabricsim.Delivery
+	packet      umad.Packet
+	completions [32]endpoint.Completion
+}
+
+func newHost(f *fabricsim.Fabric, guid ib.NodeGUID) (*host, error) {
+	agent := f.Agent(guid)
+	if agent == nil {
+		return nil, fmt.Errorf("node %v: no such node in this fabric", guid)
+	}
+	device, err := f.Device(guid)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{fabric: f, guid: guid}
+	first, last := endPorts(agent)
+	for num := first; num <= last; num++ {
+		p, err := newPort(h, device, agent, num)
+		if err != nil {
+			h.leave()
+			return nil, err
+		}
+		h.ports = append(h.ports, p)
+	}
+	return h, nil
+}
+
+// endPorts are the ports of a node that have queue pairs.
+func endPorts(agent *sma.Agent) (first, last ib.PortNum) {
+	info := agent.NodeInfo(0)
+	if info.NodeType == ib.NodeSwitch {
+		return 0, 0
+	}
+	return 1, ib.PortNum(info.NumPorts)
+}
+
+func newPort(h *host, device *endpoint.Device, agent *sma.Agent, num ib.PortNum) (p *port, err error) {
+	p = &port{host: h, num: num, files: map[*umad.File]*file{}}
+	p.layer = umad.New(umad.Config{Port: num, GIDs: int(agent.Port(num).GUIDCap)})
+	if p.smi, err = h.fabric.Attach(h.guid, num); err != nil {
+		return nil, err
+	}
+	p.gsi, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{
+		Service: endpoint.GSI, Port: num, SendDepth: gsiDepth, ReceiveDepth: gsiDepth,
+	})
+	for _, to := range []endpoint.State{endpoint.StateInit, endpoint.StateRTR, endpoint.StateRTS} {
+		if err == nil {
+			err = p.gsi.Modify(endpoint.Kernel, to, 0, endpoint.Attr{})
+		}
+	}
+	for i := range p.rooms {
+		if err == nil {
+			err = p.gsi.PostReceive(endpoint.ReceiveRequest{ID: uint64(i), Buffer: p.rooms[i][:]})
+		}
+	}
+	if err != nil {
+		p.leave()
+		return nil, fmt.Errorf("queue pair 1 of port %d of node %v: %w", num, h.guid, err)
+	}
+	return p, nil
+}
+
+// leave gives the queue pairs back.
+func (h *host) leave() {
+	for _, p := range h.ports {
+		p.leave()
+	}
+	h.ports = nil
+}
+
+func (p *port) leave() {
+	p.layer.Remove()
+	p.wake()
+	p.smi.Detach()
+	if p.gsi != nil {
+		p.gsi.Destroy()
+	}
+}
+
+// turn moves what is on its way between the fabric and the programs, and
+// reports whether anything was.
+func (p *port) turn(now time.Duration) (moved bool) {
+	for p.smi.Receive(&p.delivery) {
+		p.packet = umad.Packet{MAD: p.delivery.MAD, Address: umad.Address{LID: p.delivery.SLID}}
+		p.layer.Receive(now, &p.packet)
+		moved = true
+	}
+	for n := p.gsi.Poll(p.completions[:]); n > 0; n = p.gsi.Poll(p.completions[:]) {
+		for i := range p.completions[:n] {
+			p.complete(now, &p.completions[i])
+		}
+		moved = true
+	}
+	if at, ok := p.layer.Deadline(); ok && at <= now {
+		p.layer.Expire(now)
+	}
+	for p.layer.Next(now, &p.packet) {
+		p.send()
+		moved = true
+	}
+	p.wake()
+	return moved
+}
+
+// complete takes a datagram that came to queue pair 1.
+func (p *port) complete(now time.Duration, c *endpoint.Completion) {
+	if c.Op != endpoint.OpReceive {
+		return // one that was sent: nobody waits for that
+	}
+	if c.Status == endpoint.Success && len(c.Octets) == datagram {
+		info := p.host.fabric.Agent(p.host.guid).Port(p.num)
+		p.packet = umad.Packet{QP: 1, Address: umad.Address{
+			QPN: uint32(c.SrcQP), LID: c.SLID, SL: uint8(c.SL), PKeyIndex: c.PKeyIndex,
+			PathBits: uint8(c.DLID & (1<<info.LMC - 1)), HasGRH: c.Global,
+		}}
+		if c.Global {
+			p.packet.GRH = readGRH(c.Octets)
+		}
+		copy(p.packet.MAD[:], c.Octets[endpoint.GRHSize:])
+		p.layer.Receive(now, &p.packet)
+	}
+	room := c.ID
+	_ = p.gsi.PostReceive(endpoint.ReceiveRequest{ID: room, Buffer: p.rooms[room][:]}) // there was room for it before
+}
+
+// send puts a datagram of the layer on its way. What the queue pair refuses is
+// lost, as on a wire; the layer sends again or times out.
+func (p *port) send() {
+	if p.packet.QP == 0 {
+		p.smi.Send(&p.packet.MAD, p.packet.LID)
+		return
+	}
+	a := &p.packet.Address
+	octets := p.packet.MAD
+	p.posted++
+	_ = p.gsi.PostSend(endpoint.SendRequest{
+		ID: p.posted, Op: endpoint.OpSend, Data: octets[:],
+		RemoteQP: ib.QPN(a.QPN), RemoteQKey: ib.QKeyGSI, PKeyIndex: a.PKeyIndex,
+		To: endpoint.Address{
+			DLID: a.LID, SL: ib.SL(a.SL), SourcePathBits: a.PathBits,
+			Global: a.HasGRH, DGID: a.GRH.GID, SGIDIndex: a.GRH.GIDIndex,
+			TClass: a.GRH.TrafficClass, FlowLabel: a.GRH.FlowLabel, HopLimit: a.GRH.HopLimit,
+		},
+	})
+}
+
+// wake tells programs what they have to read.
+func (p *port) wake() {
+	for _, f := range p.layer.Ready() {
+		if f := p.files[f]; f != nil {
+			f.ready()
+		}
+	}
+}
+
+// readGRH is the other side's address in the room before a datagram.
+func readGRH(b []byte) abi.GRH {
+	g := abi.GRH{
+		TrafficClass: b[0]<<4 | b[1]>>4,
+		FlowLabel:    uint32(b[1]&0xF)<<16 | uint32(b[2])<<8 | uint32(b[3]),
+		HopLimit:     b[7],
+	}
+	copy(g.GID[:], b[8:24])
+	return g
+}
