@@ -40,7 +40,6 @@ type port struct {
 	posted  uint64 // sends
 	files   map[*umad.File]*file
 	waiting []*managerOpening // for the place of the subnet manager
-	managed bool
 
 	delivery    fabricsim.Delivery
 	packet      umad.Packet
