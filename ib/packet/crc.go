@@ -163,9 +163,9 @@ var crcTables = func() (tables [8][256]uint32) {
 // crcWord feeds eight octets, the first the lowest.
 func crcWord(crc uint32, w uint64) uint32 {
 	t := &crcTables
-	w ^= uint64(crc)
-	return t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
-		t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+	rest := t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+	crc ^= uint32(w)
+	return rest ^ (t[7][byte(crc)] ^ t[6][byte(crc>>8)] ^ t[5][byte(crc>>16)] ^ t[4][byte(crc>>24)])
 }
 
 // crcHalf feeds four octets, the first the lowest.
@@ -183,7 +183,7 @@ func shortError(b []byte, what string, want int) error {
 const vcrcPolynomial = 0xD008
 
 // vcrcTables[k][x] is the effect of octet x followed by k octets of zero.
-var vcrcTables = func() (tables [8][256]uint16) {
+var vcrcTables = func() (tables [16][256]uint16) {
 	for x := range 256 {
 		crc := uint16(x)
 		for range 8 {
@@ -195,7 +195,7 @@ var vcrcTables = func() (tables [8][256]uint16) {
 		}
 		tables[0][x] = crc
 	}
-	for k := 1; k < 8; k++ {
+	for k := 1; k < len(tables); k++ {
 		for x := range 256 {
 			crc := tables[k-1][x]
 			tables[k][x] = crc>>8 ^ tables[0][byte(crc)]
@@ -204,14 +204,28 @@ var vcrcTables = func() (tables [8][256]uint16) {
 	return tables
 }()
 
-// vcrc is the CRC-16 over b, eight octets at a time.
+// vcrc is the CRC-16 over b, sixteen octets at a time. Only two of those depend on
+// the CRC of what went before, and come last, so that the processor has the others
+// ready by then.
 func vcrc(b []byte) uint16 {
 	t := &vcrcTables
 	crc := ^uint16(0)
-	for ; len(b) >= 8; b = b[8:] {
-		w := binary.LittleEndian.Uint64(b) ^ uint64(crc)
-		crc = t[7][byte(w)] ^ t[6][byte(w>>8)] ^ t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
+	for ; len(b) >= 16; b = b[16:] {
+		w, x := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		first := t[13][byte(w>>16)] ^ t[12][byte(w>>24)] ^
+			t[11][byte(w>>32)] ^ t[10][byte(w>>40)] ^ t[9][byte(w>>48)] ^ t[8][byte(w>>56)]
+		second := t[7][byte(x)] ^ t[6][byte(x>>8)] ^ t[5][byte(x>>16)] ^ t[4][byte(x>>24)] ^
+			t[3][byte(x>>32)] ^ t[2][byte(x>>40)] ^ t[1][byte(x>>48)] ^ t[0][byte(x>>56)]
+		crc ^= uint16(w)
+		crc = first ^ second ^ (t[15][byte(crc)] ^ t[14][byte(crc>>8)])
+	}
+	if len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b)
+		rest := t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
 			t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
+		crc ^= uint16(w)
+		crc = rest ^ (t[7][byte(crc)] ^ t[6][byte(crc>>8)])
+		b = b[8:]
 	}
 	if len(b) >= 4 {
 		w := binary.LittleEndian.Uint32(b) ^ uint32(crc)

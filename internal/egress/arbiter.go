@@ -36,13 +36,14 @@ func (t *turns) pick(ready uint16) (entry uint8, fresh, ok bool) {
 	if t.left > 0 && ready>>t.entries[t.turn].VL&1 != 0 {
 		return t.turn, false, true
 	}
-	i := t.turn
-	for range t.entries {
-		if i++; int(i) == len(t.entries) {
-			i = 0
-		}
+	for i := int(t.turn) + 1; i < len(t.entries); i++ {
 		if ready>>t.entries[i].VL&1 != 0 {
-			return i, true, true
+			return uint8(i), true, true
+		}
+	}
+	for i := range t.entries[:t.turn+1] {
+		if ready>>t.entries[i].VL&1 != 0 {
+			return uint8(i), true, true
 		}
 	}
 	return 0, false, false

@@ -135,6 +135,9 @@ func (pl *Plane) fill(i int32, device *endpoint.Device) {
 		for waiting := p.out.WaitingLanes(); waiting != 0; waiting &= waiting - 1 {
 			levels &^= p.levels[bits.TrailingZeros16(waiting)]
 		}
+		if levels == 0 && !device.HasSMI(at.Num) { // only QP0 needs no level
+			return
+		}
 		if !pl.originate(at.Node, at.Num, levels) {
 			return
 		}
