@@ -184,9 +184,8 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}, saserver.Config{SAKey: f.parsedSAKey}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+	hangup, stop := hangups(link)
+	defer stop()
 	err = r.runner.Run(c.Context(), func() bool {
 		select {
 		case <-hangup:
@@ -205,6 +204,28 @@ func (f *runFlags) run(c *cobra.Command) error {
 		err = nil // interrupted, as a run without --once always is
 	}
 	return r.outcome(err)
+}
+
+// hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
+func hangups(link transport.Link) (hangup chan struct{}, stop func()) {
+	hangup = make(chan struct{}, 1)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			select {
+			case hangup <- struct{}{}:
+			default: // it is about to be noticed
+			}
+			if w, ok := link.(transport.Waker); ok {
+				w.Wake()
+			}
+		}
+	}()
+	return hangup, func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // reload reads the policy file again.

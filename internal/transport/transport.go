@@ -47,6 +47,11 @@ type General interface {
 // long messages and take the first one only.
 type Unacknowledged interface{ Unacknowledged() }
 
+// Waker is a link whose Drive can be called back from its wait for packets, by
+// any goroutine: it asks soon whether it is done. Now and then a call is lost,
+// and Drive asks when it would have anyway.
+type Waker interface{ Wake() }
+
 // Link is a way to a fabric.
 type Link interface {
 	// Drive moves packets and time until done reports true, the context ends,

@@ -2,7 +2,8 @@
 // with the same partitions.conf, in turn, each time on an ibsim of their own.
 // It prints wall time, CPU time and peak memory of every run, the medians, and
 // the ratios of ibwarden to OpenSM; and how long ibwarden takes for the same
-// topology on its own simulated fabric. scripts/bench-opensm runs it.
+// topology on its own simulated fabric. Then one host moves to another tenant
+// and back, on one ibsim, by each. scripts/bench-opensm runs it.
 package main
 
 import (
@@ -32,13 +33,14 @@ const runTime = 10 * time.Minute
 func main() {
 	rounds := flag.Int("rounds", 3, "how often each program runs on each fabric")
 	ibwarden := flag.String("ibwarden", "bin/ibwarden", "the ibwarden to measure")
+	only := flag.String("only", "", "measure nothing but this: up, or move")
 	flag.Parse()
 	topologies := fabrics
 	if flag.NArg() > 0 {
 		topologies = flag.Args()
 	}
 	for _, spec := range topologies {
-		if err := compare(spec, *ibwarden, *rounds); err != nil {
+		if err := compare(spec, *ibwarden, *rounds, *only); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -115,8 +117,8 @@ func subnetUp(s *ibsimtest.Sim, _ []byte) error {
 	return nil
 }
 
-// compare runs all contenders in turn, round after round.
-func compare(spec, ibwarden string, rounds int) error {
+// compare compares on one topology: what is told, or all.
+func compare(spec, ibwarden string, rounds int, only string) error {
 	tools, err := ibsimtest.FindTools()
 	if err != nil {
 		return err
@@ -135,11 +137,24 @@ func compare(spec, ibwarden string, rounds int) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{tools: tools, spec: spec, topology: topology, ibwarden: path, conf: filepath.Join(dir, "partitions.conf"), dir: dir}
-	if err := os.WriteFile(b.conf, policyFor(topology), 0o600); err != nil {
+	if err := os.WriteFile(b.conf, policyFor(topology, -1), 0o600); err != nil {
 		return err
 	}
 	fmt.Printf("\n%s: %d hosts, %d switches, %d links, %d partitions\n\n", spec,
 		topology.Count(ib.NodeCA), topology.Count(ib.NodeSwitch), len(topology.Links()), tenants+3)
+	if only != "move" {
+		if err := b.compareBringUp(rounds); err != nil {
+			return err
+		}
+	}
+	if only != "up" {
+		return b.compareMoves(rounds)
+	}
+	return nil
+}
+
+// compareBringUp runs all contenders in turn, round after round.
+func (b *bench) compareBringUp(rounds int) error {
 	fmt.Printf("%-22s %6s %9s %9s %9s\n", "", "round", "wall s", "CPU s", "peak MB")
 	all := contenders()
 	for round := range rounds {
@@ -253,7 +268,7 @@ func (c *contender) median() measure {
 	}
 }
 
-func middle[T cmp.Ordered](runs []measure, of func(measure) T) T {
+func middle[R any, T cmp.Ordered](runs []R, of func(R) T) T {
 	all := make([]T, len(runs))
 	for i, m := range runs {
 		all[i] = of(m)
@@ -266,8 +281,9 @@ func middle[T cmp.Ordered](runs []measure, of func(measure) T) T {
 const tenants = 16
 
 // policyFor gives every host to a tenant, and all of them limited membership
-// of a storage and a management partition.
-func policyFor(l *netlist.Netlist) []byte {
+// of a storage and a management partition. The host with the number astray, -1
+// for none, is in the tenant after its own.
+func policyFor(l *netlist.Netlist, astray int) []byte {
 	members := make([][]string, tenants)
 	storage := ""
 	count := 0
@@ -276,7 +292,11 @@ func policyFor(l *netlist.Netlist) []byte {
 			continue
 		}
 		guid := fmt.Sprintf("%v=full", n.Ports[1].GUID)
-		if members[count%tenants] = append(members[count%tenants], guid); count == tenants {
+		tenant := count % tenants
+		if count == astray {
+			tenant = (tenant + 1) % tenants
+		}
+		if members[tenant] = append(members[tenant], guid); count == tenants {
 			storage = guid
 		}
 		count++

@@ -97,16 +97,21 @@ func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		e.Expire(l.now()) // of what done has done to the engine too
 		if err := p.sendAll(); err != nil {
 			return fmt.Errorf("ibsim: sending: %w", err)
 		}
 		if err := p.receive(); err != nil {
 			return fmt.Errorf("ibsim: receiving: %w", err)
 		}
-		e.Expire(l.now())
 	}
 	return nil
 }
+
+var _ transport.Waker = (*Link)(nil)
+
+// Wake ends a wait of Drive's, as transport.Waker says.
+func (l *Link) Wake() { _ = l.data.SetReadDeadline(time.Now()) }
 
 func (l *Link) now() time.Duration { return time.Since(l.origin) }
 
