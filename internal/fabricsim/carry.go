@@ -189,6 +189,12 @@ func (f *Fabric) serve(p *carried) {
 	}
 	set := f.smp.Method == mad.MethodSet
 	result := n.Agent.Handle(f.queue.Now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
+	effects := result.Effects
+	if moved, ok := f.retrains(at, effects); ok && result.Verdict == sma.Answered {
+		f.follows(at, effects)
+		effects = nil
+		n.Agent.ShowLink(moved, &f.smp)
+	}
 	switch result.Verdict {
 	case sma.Answered:
 		f.answer(p)
@@ -201,7 +207,7 @@ func (f *Fabric) serve(p *carried) {
 	default:
 		f.discard(p, DiscardAgent)
 	}
-	f.follows(at, result.Effects)
+	f.follows(at, effects)
 	if set {
 		f.data.AfterSet(at)
 	}

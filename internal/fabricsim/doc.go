@@ -26,7 +26,8 @@
 // are handed to the attached manager when it has announced itself (SetIsSM),
 // answers always. An agent acts and answers in one instant, AgentDelay after
 // the packet reached it; what it does to its own links happens once the answer
-// has left. Agents do not queue: each packet has its delay to itself.
+// has left. Where a link trains in no time the answer shows it trained: it goes
+// down and comes up again before the answer leaves. Agents do not queue: each packet has its delay to itself.
 //
 // # Links
 //

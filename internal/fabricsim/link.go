@@ -160,6 +160,37 @@ func (f *Fabric) lose(i int32) {
 	}
 }
 
+// retrains reports whether effects of a Set take down a link that is up again in
+// the same instant, and of which port. The answer then shows what the link has
+// come to: OpenSM keeps nothing of an answer that says Down but that.
+func (f *Fabric) retrains(at int32, effects []sma.Effect) (moved ib.PortNum, ok bool) {
+	if f.config.TrainDelay != 0 {
+		return 0, false
+	}
+	n := &f.nodes[at]
+	for _, e := range effects {
+		if e.Kind != sma.LinkMoved {
+			continue
+		}
+		end := &f.ports[n.First+int32(e.Port)]
+		if end.Peer == wiring.None || n.Off {
+			return 0, false
+		}
+		peer := &f.ports[end.Peer]
+		m := &f.nodes[peer.Node]
+		if m.Off {
+			return 0, false
+		}
+		there := *m.Agent.Port(peer.Num)
+		if end.Up { // it will have lost the link
+			there.PortPhysicalState = there.LinkDownDefaultState
+		}
+		_, ok = sma.Train(n.Agent.Port(e.Port), &there)
+		return e.Port, ok // a Set moves one link
+	}
+	return 0, false
+}
+
 // follows carries out the effects of a call of a node's agent. Those on links
 // come last, since they call agents again.
 func (f *Fabric) follows(at int32, effects []sma.Effect) {

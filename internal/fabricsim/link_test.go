@@ -35,14 +35,15 @@ func wantStates(t *testing.T, f *fabricsim.Fabric, when string, want states) {
 	}
 }
 
-// setPort writes PortInfo of port 2 of the first switch, the near end.
-func setPort(c *client, change func(*smp.PortInfo)) {
+// setPort writes PortInfo of port 2 of the first switch, the near end, and
+// returns the answer.
+func setPort(c *client, change func(*smp.PortInfo)) (info smp.PortInfo) {
 	c.t.Helper()
-	var info smp.PortInfo
 	c.get(along(1), 2, &info)
 	info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysNoChange
 	change(&info)
 	c.set(along(1), 2, &info)
+	return info
 }
 
 func TestLinkStates(t *testing.T) {
@@ -56,7 +57,13 @@ func TestLinkStates(t *testing.T) {
 		want states
 	}
 	set := func(name string, change func(*smp.PortInfo), want states) step {
-		return step{"Set " + name, func(_ *fabricsim.Fabric, c *client) { setPort(c, change) }, want}
+		return step{"Set " + name, func(_ *fabricsim.Fabric, c *client) {
+			// Links train in no time here, and the answer shows it.
+			said := setPort(c, change)
+			if said.PortState != want.near || said.PortPhysicalState != want.nearPhys {
+				c.t.Errorf("Set %s: the answer says %v, %v, want %v", name, said.PortState, said.PortPhysicalState, want)
+			}
+		}, want}
 	}
 	cable := func(name string, do func(f *fabricsim.Fabric) error, want states) step {
 		return step{name, func(f *fabricsim.Fabric, c *client) {
@@ -137,6 +144,35 @@ func TestAnswerBeforeLinkGoesDown(t *testing.T) {
 	c.set(along(2), 1, &info) // through the very port
 	if got, want := linkStates(f), (states{smp.PortDown, smp.PortDown, smp.PhysPolling, smp.PhysDisabled}); got != want {
 		t.Errorf("afterwards: %v, want %v", got, want)
+	}
+}
+
+// An answer shows what the link trained to; where that takes time, that it is
+// down.
+func TestAnswerShowsLink(t *testing.T) {
+	for _, c := range []struct {
+		delay time.Duration
+		state smp.PortState
+		phys  smp.PhysState
+		width smp.LinkWidth
+	}{
+		{0, smp.PortInit, smp.PhysLinkUp, smp.LinkWidth1X},
+		{time.Millisecond, smp.PortDown, smp.PhysPolling, smp.LinkWidth4X},
+	} {
+		config := fabricsim.DefaultConfig()
+		config.TrainDelay = c.delay
+		l := chain(t, 2)
+		near := &l.Nodes[1].Ports[2]
+		for _, end := range []*netlist.Port{near, &near.Peer.Ports[near.PeerPort]} {
+			end.Enabled.Width |= netlist.Width1x
+		}
+		said := setPort(attach(t, newFabric(t, l, config), hostGUID(1), 1), func(i *smp.PortInfo) {
+			i.PortPhysicalState, i.LinkWidthEnabled = smp.PhysPolling, smp.LinkWidth1X
+		})
+		if said.PortState != c.state || said.PortPhysicalState != c.phys || said.LinkWidthActive != c.width {
+			t.Errorf("training takes %v: %v, %v, %v, want %v, %v, %v", c.delay,
+				said.PortState, said.PortPhysicalState, said.LinkWidthActive, c.state, c.phys, c.width)
+		}
 	}
 }
 

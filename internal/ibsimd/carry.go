@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 )
 
@@ -129,9 +128,6 @@ func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 		s.giveUp(c, tag)
 		return
 	}
-	if isSetOfPortInfo(r.packet.mad()) {
-		s.showTrained(r, m)
-	}
 	if s.recorder != nil {
 		s.recorder.record(s.fabric.Now(), m, slid, dlid)
 	}
@@ -142,30 +138,6 @@ func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 		out.mad().setTag(r.packet.mad().tag())
 	}
 	c.close(tag)
-}
-
-func isSetOfPortInfo(m *madOctets) bool {
-	return m.method() == mad.MethodSet && mad.AttributeID(m.attribute()) == smp.AttrPortInfo && m.isSMP()
-}
-
-// showTrained brings the answer to a Set of PortInfo that took a link down up to
-// date: the link may be up again. ibsim's answers are like that, and OpenSM
-// relies on it: of an answer that says Down it keeps nothing but that.
-func (s *Server) showTrained(r *request, m *madOctets) {
-	info := (*[mad.DataSize]byte)(m[mad.DataOffset:])
-	var said smp.PortInfo
-	if r.taken.node == 0 || said.UnmarshalBinary(info[:]) != nil || said.PortState != smp.PortDown {
-		return
-	}
-	agent := s.fabric.Agent(r.taken.node)
-	n, _, _ := smp.SplitPortInfoModifier(r.packet.mad().modifier())
-	if n == 0 && agent.SwitchInfo() == nil {
-		n = r.taken.port
-	}
-	if is := agent.Port(n); is != nil && is.PortState != smp.PortDown {
-		said.PortState, said.PortPhysicalState = is.PortState, is.PortPhysicalState
-		_ = said.Encode(info) // it was decoded: every value fits
-	}
 }
 
 // toManager brings a request or a trap to the subnet manager at a place.
@@ -247,12 +219,6 @@ func (s *Server) sighted(g fabricsim.Sighting) {
 	switch g.What {
 	case fabricsim.SeenLeaving:
 		s.meter.crossed(end{g.Node, g.Port})
-	case fabricsim.SeenByAgent:
-		if m := (*madOctets)(g.MAD); isSetOfPortInfo(m) {
-			if r, _ := s.find(m); r != nil {
-				r.taken = end{g.Node, g.Port}
-			}
-		}
 	case fabricsim.SeenDiscarded:
 		s.meter.discarded(end{g.Node, g.Port}, g.Reason)
 		m := (*madOctets)(g.MAD)

@@ -76,7 +76,6 @@ type request struct {
 	packet datagram // as it came
 	state  requestState
 	peer   *client // while atPeer or underWay back
-	taken  end     // where an agent took it in; of a Set of PortInfo only
 	// due is when it is given up: in the fabric's time while underWay, in that
 	// of the clock while atPeer.
 	due time.Duration
@@ -113,7 +112,7 @@ func (c *client) open(p *datagram, due time.Duration) (tag uint16, ok bool) {
 	c.free = c.free[:last]
 	c.waiting++
 	r := &c.requests[index]
-	r.packet, r.state, r.due, r.peer, r.taken = *p, underWay, due, nil, end{}
+	r.packet, r.state, r.due, r.peer = *p, underWay, due, nil
 	return tagOf(c.slot, index), true
 }
 

@@ -14,7 +14,8 @@
 //
 // LinkMoved obliges the fabric to carry the change to the other end of the
 // cable: LinkDown there if that port is up, then Train, and LinkUp at both ends
-// if they agree. The same is done for each cable at power-up.
+// if they agree. The same is done for each cable at power-up. A fabric that does
+// so before it sends the answer of the Set brings that up to date with ShowLink.
 //
 // The agent takes packets at the end of their way: the directed route is the
 // fabric's, and so are queues and links. Packets for a subnet manager are

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
@@ -99,4 +100,18 @@ func (a *Agent) moveLink(p *port, n ib.PortNum, phys smp.PhysState) {
 	p.info.PortPhysicalState = phys
 	a.changeState(p, n, smp.PortDown)
 	a.effect(Effect{Kind: LinkMoved, Port: n})
+}
+
+// ShowLink brings the answer to a Set of PortInfo that moved the link of port n
+// up to date with what has become of the link since.
+func (a *Agent) ShowLink(n ib.PortNum, answer *mad.SMP) {
+	p := a.port(n)
+	var said smp.PortInfo
+	if p == nil || said.UnmarshalBinary(answer.Data[:]) != nil {
+		return
+	}
+	is := &p.info
+	said.PortState, said.PortPhysicalState = is.PortState, is.PortPhysicalState
+	said.LinkWidthActive, said.LinkSpeedActive, said.LinkSpeedExtActive = is.LinkWidthActive, is.LinkSpeedActive, is.LinkSpeedExtActive
+	_ = said.Encode(&answer.Data) // of what was decoded: every value fits
 }
