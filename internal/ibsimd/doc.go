@@ -4,10 +4,12 @@
 //
 //	Listen    a fabric of a topology, and its sockets
 //	Serve     answers clients until its context ends
-//	Do        something with the fabric, between two turns of Serve
+//	Do        something with the fabric, between two turns of Serve; what comes
+//	          of it has happened when it returns
 //	Console   ibsim's console commands
 //
-// One goroutine, that of Serve, owns the fabric, the clients and the sockets.
+// One goroutine, that of Serve, owns the clients and the sockets. The fabric is
+// used in its turns and in those of Do, one at a time.
 //
 // # Clients
 //

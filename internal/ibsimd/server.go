@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -98,8 +100,11 @@ type Server struct {
 	unpolled int           // turns since the kernel was asked who has sent
 	expireAt time.Duration // by the clock, as deathAt
 	deathAt  time.Duration
-	calls    chan func()
-	ended    chan struct{} // closed when Serve has ended
+	// mutex guards all of this but for polled, lively and unpolled, which are
+	// Serve's alone.
+	mutex  sync.Mutex
+	wakeAt time.Duration // by the clock: when Serve's wait ends by itself
+	ended  chan struct{} // closed when Serve has ended
 }
 
 // Listen makes the fabric of a topology and opens the sockets. Close gives them
@@ -110,7 +115,7 @@ func Listen(l *netlist.Netlist, c Config) (*Server, error) {
 		controls: dgram.NewReceiver(controlsPerTurn, controlSize, true),
 		packets:  dgram.NewReceiver(packetsPerTurn, packetSize, false),
 		sender:   dgram.NewSender(packetsPerTurn),
-		calls:    make(chan func(), 1), ended: make(chan struct{}),
+		ended:    make(chan struct{}),
 	}
 	for i := range s.out {
 		s.out[i] = -1
@@ -212,7 +217,11 @@ func (s *Server) Close() {
 // Serve answers clients until the context ends, and reports why it ended. It
 // can be called once.
 func (s *Server) Serve(ctx context.Context) error {
-	defer close(s.ended)
+	defer func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		close(s.ended)
+	}()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go s.remind(ctx)
@@ -221,6 +230,8 @@ func (s *Server) Serve(ctx context.Context) error {
 			return err
 		}
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if s.recorder != nil {
 		if err := s.recorder.flush(); err != nil {
 			return err
@@ -256,35 +267,37 @@ func (s *Server) nudge() {
 var errEnded = errors.New("the simulator has ended")
 
 // Do calls something between two turns of Serve, when the fabric may be used,
-// and waits for its end.
+// and moves what comes of it as far as it goes: what a companion's program asks
+// is answered before Do returns, without waking Serve.
 func (s *Server) Do(call func(*fabricsim.Fabric)) error {
-	done := make(chan struct{})
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	select {
-	case s.calls <- func() { call(s.fabric); close(done) }:
+	case <-s.ended:
+		return errEnded
+	default:
+	}
+	call(s.fabric)
+	s.advance()
+	if !s.config.RealTime {
+		s.hurry()
+	}
+	s.more = s.exchange() || s.more
+	if clock := time.Since(s.origin); s.owes() || s.more || s.wakeAt-clock > s.patience(clock) {
 		s.nudge()
-	case <-s.ended:
-		return errEnded
 	}
-	select {
-	case <-done:
-		return nil
-	case <-s.ended:
-		return errEnded
-	}
+	return nil
 }
 
-// called does what Do asks for.
-func (s *Server) called() {
+// owes reports whether something waits to be sent to a client.
+func (s *Server) owes() bool {
+	return slices.ContainsFunc(s.clients[:], func(c *client) bool { return c != nil && (c.outbox.count > 0 || c.gone) })
+}
+
+// rest drains the counter of nudges.
+func (s *Server) rest() {
 	var count [8]byte
 	_, _ = s.wake.Read(count[:])
-	for {
-		select {
-		case call := <-s.calls:
-			call()
-		default:
-			return
-		}
-	}
 }
 
 // elapsed is the time by the clock that the fabric has, or is to have.
@@ -302,10 +315,12 @@ func (s *Server) turn() error {
 	if err := s.wait(); err != nil {
 		return err
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.more = false
 	s.advance()
 	if s.polled[pollWake].Revents != 0 {
-		s.called()
+		s.rest()
 	}
 	// What a client sent before it said something on the control socket comes
 	// first; after that it waits for the answer.
@@ -332,6 +347,23 @@ func (s *Server) turn() error {
 
 // wait waits for a packet, a nudge, or the time of the next thing to do.
 func (s *Server) wait() error {
+	patience, ask := s.prepare()
+	if !ask {
+		return nil // who has just sent has sent more: looking costs less than asking
+	}
+	s.unpolled = 0
+	err := dgram.Poll(s.polled[:], patience, s.lively)
+	s.lively = err == nil
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("waiting for packets: %w", err)
+	}
+	return nil
+}
+
+// prepare says for whom to wait, how long, and whether to ask the kernel.
+func (s *Server) prepare() (patience time.Duration, ask bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	clients, busy := 0, 0
 	for i, c := range s.clients {
 		p := &s.polled[pollClients+i]
@@ -351,24 +383,22 @@ func (s *Server) wait() error {
 	}
 	s.polled[pollWake].Revents, s.polled[pollControl].Revents = 0, 0
 	if s.unpolled++; busy > 0 && busy == clients && s.unpolled < turnsUnpolled {
-		return nil // who has just sent has sent more: looking costs less than asking
+		return 0, false
 	}
-	s.unpolled = 0
-	err := dgram.Poll(s.polled[:], s.patience(), s.lively)
-	s.lively = err == nil
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("waiting for packets: %w", err)
+	clock := time.Since(s.origin)
+	patience = s.patience(clock)
+	if s.wakeAt = dgram.Forever; patience != dgram.Forever {
+		s.wakeAt = clock + patience
 	}
-	return nil
+	return patience, true
 }
 
-// patience is how long nothing is to be done but for what clients send and what
-// remind reminds of.
-func (s *Server) patience() time.Duration {
+// patience is how long from a time by the clock nothing is to be done but for
+// what clients send and what remind reminds of.
+func (s *Server) patience(clock time.Duration) time.Duration {
 	if s.more {
 		return 0
 	}
-	clock := time.Since(s.origin)
 	wait := dgram.Forever
 	if next, ok := s.fabric.NextEvent(); ok {
 		wait = next - (clock - s.lag)

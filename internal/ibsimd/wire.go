@@ -122,7 +122,6 @@ const (
 	offHopCount   = 7 // directed route only
 	offTID        = 8
 	offAttribute  = 16
-	offModifier   = 20
 
 	directionBit = 0x80
 )
@@ -131,7 +130,6 @@ func (m *madOctets) class() mad.Class   { return mad.Class(m[offClass]) }
 func (m *madOctets) method() mad.Method { return mad.Method(m[offMethod]) }
 func (m *madOctets) isDirected() bool   { return m.class() == mad.ClassSubnDirected }
 func (m *madOctets) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
-func (m *madOctets) modifier() uint32   { return binary.BigEndian.Uint32(m[offModifier:]) }
 func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[offAttribute:]) }
 
 // wantsAnswer reports whether a datagram is a request that somebody answers.
