@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport"
@@ -24,7 +25,7 @@ type managed struct {
 	notices []smp.Notice
 }
 
-var _ transport.General = (*managed)(nil)
+var _ transport.Long = (*managed)(nil)
 
 // observe notes what an event of the manager means for the administration.
 func (m *managed) observe(e sm.Event) {
@@ -89,3 +90,11 @@ func (m *managed) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from
 }
 
 func (m *managed) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
+
+func (m *managed) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) { return m.admin.NextLong() }
+
+func (m *managed) ReceiveLong(now time.Duration, whole *rmpp.Message, from mad.Address) {
+	m.admin.ReceiveLong(now, whole, from)
+}
+
+func (m *managed) LostLong(now time.Duration, to mad.Address) { m.admin.LostLong(now, to) }

@@ -47,6 +47,7 @@ func NewRunner(link transport.Link, c sm.Config, a saserver.Config, p *policy.Po
 	r := &Runner{link: link, watcher: w}
 	c.Limits = link.Limits()
 	_, a.Unacknowledged = link.(transport.Unacknowledged)
+	_, a.LongByLink = link.(transport.Joiner)
 	r.managed = &managed{admin: saserver.New(a), warn: func(text string) { w.Event(sm.Warned{Text: text}) }}
 	r.engine = sm.New(c, p, func(e sm.Event) {
 		if b, ok := e.(sm.PhaseBegun); ok {

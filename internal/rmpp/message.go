@@ -126,3 +126,12 @@ func First(m *Message) *[mad.Size]byte {
 	newSender(0, m, &l).segment(0, &out, &l)
 	return &out
 }
+
+// MarkWhole gives the head of a message the RMPP header that Linux wants of one
+// that it is to cut.
+func MarkWhole(head *[HeadSize]byte) {
+	b := head[offRMPP:]
+	b[0], b[1] = mad.RMPPVersion, byte(mad.RMPPData)
+	b[2], b[3] = byte(mad.RMPPRespTimeNone)<<3|byte(mad.RMPPActive), 0
+	clear(b[4:mad.RMPPHeaderSize])
+}

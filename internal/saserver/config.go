@@ -17,6 +17,8 @@ type Config struct {
 	// Unacknowledged says that no host acknowledges segments: answers end
 	// after their first, of which no repetition is sent.
 	Unacknowledged bool
+	// LongByLink says that the link cuts and joins long messages.
+	LongByLink bool
 	// AliasGUIDs says that whoever drives the server writes alias GUIDs to
 	// the ports; without it none can be registered.
 	AliasGUIDs bool

@@ -278,6 +278,10 @@ func (s *Server) sendTable(q *request, t *table) {
 		s.counts.Answers++
 		return
 	}
+	if s.config.LongByLink {
+		s.sendLong(q, m)
+		return
+	}
 	switch err := s.rmpp.Send(q.now, q.from, &m); {
 	case err == nil:
 		s.counts.Answers++
@@ -288,5 +292,18 @@ func (s *Server) sendTable(q *request, t *table) {
 	default:
 		s.counts.Busy++
 		s.reply(q, mad.StatusBusy, nil)
+	}
+}
+
+// sendLong leaves a table to the link.
+func (s *Server) sendLong(q *request, m rmpp.Message) {
+	switch limits := &s.config.Limits.RMPP; {
+	case len(m.Body) > limits.SendMax:
+		s.reply(q, sa.StatusNoResources, nil)
+	case !s.long.send(q.now, limits, q.from, m):
+		s.counts.Busy++
+		s.reply(q, mad.StatusBusy, nil)
+	default:
+		s.counts.Answers++
 	}
 }

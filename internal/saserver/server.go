@@ -21,6 +21,7 @@ type Server struct {
 	groups  *group.Set
 	store   store
 	rmpp    *rmpp.Endpoint[mad.Address]
+	long    long
 	askers  map[ib.PortGUID]*requester
 	byPort  []*requester // those of askers, by view.Port.Index, as they come
 	out     queue
@@ -39,7 +40,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
-		rmpp: rmpp.New[mad.Address](c.Limits.RMPP), askers: make(map[ib.PortGUID]*requester),
+		rmpp: rmpp.New[mad.Address](c.Limits.RMPP), long: newLong(), askers: make(map[ib.PortGUID]*requester),
 		reports: newReports(),
 	}
 	s.subject = record.Subject{Groups: s.groups, Aliases: s.store.aliasesOf, Owner: s.store.ownerOf}

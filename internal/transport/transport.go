@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
 
@@ -42,6 +43,23 @@ type General interface {
 	// LostGeneral takes back a request that the link knows nobody answered.
 	LostGeneral(now time.Duration, m *[mad.Size]byte)
 }
+
+// Long is what an engine is that can leave the cutting and joining of long
+// messages to a link that is a Joiner.
+type Long interface {
+	General
+	// NextLong hands out the next message to cut. It is called until there is
+	// none.
+	NextLong(now time.Duration) (to mad.Address, m rmpp.Message, ok bool)
+	// ReceiveLong takes a message that was joined.
+	ReceiveLong(now time.Duration, m *rmpp.Message, from mad.Address)
+	// LostLong tells that a message to this address was not acknowledged.
+	LostLong(now time.Duration, to mad.Address)
+}
+
+// Joiner is a link that cuts and joins long messages itself, as Linux does. It
+// tells of those that were not acknowledged, and not when one has come through.
+type Joiner interface{ JoinsLong() }
 
 // Unacknowledged is a link to programs that do not acknowledge the segments of
 // long messages and take the first one only.

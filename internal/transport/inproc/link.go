@@ -4,6 +4,9 @@
 // While anything is under way, time moves as fast as it can. Between two
 // events that lie further apart than a pause, a paced link waits in real time,
 // so that a manager that watches an idle fabric does not use up a processor.
+//
+// An engine that takes general datagrams has the port's queue pair 1 until the
+// link is closed.
 package inproc
 
 import (
@@ -22,6 +25,9 @@ import (
 type Link struct {
 	fabric *fabricsim.Fabric
 	place  *fabricsim.Attachment
+	node   ib.NodeGUID
+	port   ib.PortNum
+	gsi    *gsi // once a transport.General was driven
 	paced  bool
 	// mark is the upper half of the transaction identifiers of requests, as a
 	// host's kernel has one for each of its clients: an answer to who was here
@@ -36,7 +42,7 @@ func New(f *fabricsim.Fabric, node ib.NodeGUID, num ib.PortNum, paced bool) (*Li
 	if err != nil {
 		return nil, err
 	}
-	return &Link{fabric: f, place: a, paced: paced, mark: f.Counts().Sent << markShift & markMask}, nil
+	return &Link{fabric: f, place: a, node: node, port: num, paced: paced, mark: f.Counts().Sent << markShift & markMask}, nil
 }
 
 const (
@@ -72,6 +78,9 @@ func (l *Link) SetIsSM(on bool) error {
 // Close leaves the fabric.
 func (l *Link) Close() error {
 	l.place.Detach()
+	if l.gsi != nil {
+		l.gsi.close()
+	}
 	return nil
 }
 
@@ -88,6 +97,9 @@ const (
 // Drive moves packets and time.
 func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) error {
 	d := driver{link: l, engine: e}
+	if err := d.takeGeneral(); err != nil {
+		return err
+	}
 	for !done() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -109,9 +121,21 @@ func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) 
 type driver struct {
 	link   *Link
 	engine transport.Engine
-	smp    mad.SMP
-	octets [mad.Size]byte
-	in     fabricsim.Delivery
+	// general is the engine, if it is one.
+	general transport.General
+	smp     mad.SMP
+	octets  [mad.Size]byte
+	in      fabricsim.Delivery
+}
+
+// takeGeneral takes the queue pair for general datagrams, if the engine has any.
+func (d *driver) takeGeneral() (err error) {
+	l := d.link
+	d.general, _ = d.engine.(transport.General)
+	if d.general != nil && l.gsi == nil {
+		l.gsi, err = openGSI(l.fabric, l.node, l.port)
+	}
+	return err
 }
 
 // send sends what the engine has, and reports whether that was anything.
@@ -119,7 +143,7 @@ func (d *driver) send() (some bool, err error) {
 	for {
 		dlid, ok := d.engine.Next(d.link.fabric.Now(), &d.smp)
 		if !ok {
-			return some, nil
+			break
 		}
 		if d.smp.Method == mad.MethodGet || d.smp.Method == mad.MethodSet {
 			d.smp.TransactionID |= d.link.mark
@@ -130,6 +154,10 @@ func (d *driver) send() (some bool, err error) {
 		d.link.place.Send(&d.octets, dlid)
 		some = true
 	}
+	if d.general != nil && d.link.gsi.send(d.general) {
+		some = true
+	}
+	return some, nil
 }
 
 // receive hands the engine what came in, and reports whether that was anything.
@@ -145,6 +173,9 @@ func (d *driver) receive() (some bool) {
 			}
 			d.engine.Receive(d.link.fabric.Now(), &d.smp, d.in.SLID)
 		}
+	}
+	if d.general != nil && d.link.gsi.receive(d.link.fabric.Now(), d.general) {
+		some = true
 	}
 	return some
 }

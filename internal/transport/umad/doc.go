@@ -18,6 +18,9 @@
 // and holds issmN, so that two managers at one port exclude each other and a
 // reader disturbs none.
 //
+// Subnet administration has an agent of its own, which takes every request and
+// leaves long messages to the kernel (JoinsLong); it exists while SetIsSM is on.
+//
 // When the device goes away Drive says so (Options.Notice), waits for the same
 // port GUID to return, opens it again under whatever name it has, and hands
 // the engine everything that was under way as Lost. The engine sees no time

@@ -28,6 +28,8 @@ type machine struct {
 	waits   int
 	// before is called once before the wait with this number.
 	before map[int]func()
+	// general is what left by queue pair 1, where nobody is.
+	general []umad.Packet
 }
 
 func newMachine(t *testing.T, topology *netlist.Netlist, c fabricsim.Config) *machine {
@@ -77,6 +79,10 @@ func (m *machine) Devices() ([]transport.Device, error) {
 	return m.devices, nil
 }
 
+func (m *machine) PKeys(p *transport.Port) []ib.PKey {
+	return m.fabric.Agent(m.devices[0].NodeGUID).PKeys(p.Num)
+}
+
 func (m *machine) OpenMAD(name string) (transport.File, error) {
 	if !m.present || name != m.devices[0].Ports[0].MAD {
 		return nil, syscall.ENOENT
@@ -122,6 +128,10 @@ func (m *machine) run(end time.Duration, until func() bool) {
 	var in fabricsim.Delivery
 	for {
 		for m.layer.Next(m.Now(), &out) {
+			if out.QP == 1 {
+				m.general = append(m.general, out)
+				continue
+			}
 			m.place.Send(&out.MAD, out.LID)
 		}
 		for m.place.Receive(&in) {

@@ -45,9 +45,12 @@ type Link struct {
 	// Agents: askers for requests and what answers others, hearers for what
 	// nobody asked; of directed routes and of LIDs.
 	askers, hearers []uint32
-	flights         map[uint32]*flight // under way, by our number
-	copies          map[uint64]int     // of each of the engine's transactions
-	serial          uint32
+	// admin is the agent of subnet administration, while there is one.
+	admin   []uint32
+	keys    keyTable
+	flights map[uint32]*flight // under way, by our number
+	copies  map[uint64]int     // of each of the engine's transactions
+	serial  uint32
 }
 
 // flight is a request that is under way.
@@ -158,6 +161,10 @@ func (l *Link) announce() (err error) {
 		}
 		return fmt.Errorf("%s: %w", &l.port, err)
 	}
+	if l.admin, err = l.registerAdministration(); err != nil {
+		l.resign()
+		return fmt.Errorf("%s: another program has registered for subnet administration at this port: %w", &l.port, err)
+	}
 	if l.issm, err = l.system.OpenIsSM(l.port.IsSM); err != nil {
 		l.issm = nil
 		l.resign()
@@ -169,8 +176,9 @@ func (l *Link) announce() (err error) {
 func (l *Link) resign() {
 	if l.file != nil {
 		l.unregister(l.hearers)
+		l.unregister(l.admin)
 	}
-	l.hearers = nil
+	l.hearers, l.admin = nil, nil
 	if l.issm != nil {
 		l.issm.Close()
 		l.issm = nil
@@ -195,7 +203,8 @@ func (l *Link) close() error {
 // Drive moves packets between the engine and the port.
 func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) error {
 	l.forget() // answers to another engine's requests are nobody's
-	p := pump{Link: l, engine: e}
+	p := pump{Link: l, engine: e, buf: make([]byte, bufferSize)}
+	p.general, _ = e.(transport.Long)
 	for !done() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -218,8 +227,10 @@ const bufferSize = abi.HeaderSize + mad.Size
 type pump struct {
 	*Link
 	engine transport.Engine
-	smp    mad.SMP
-	buf    [bufferSize]byte
+	// general is the engine, if it is one.
+	general transport.Long
+	smp     mad.SMP
+	buf     []byte // bufferSize or, for a while, longer
 }
 
 // turn sends what there is, waits, and takes in what has come.
@@ -239,14 +250,20 @@ func (p *pump) turn() error {
 		return err
 	}
 	for {
-		n, err := p.file.Read(p.buf[:])
+		n, err := p.file.Read(p.buf)
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
 			return nil
+		case errors.Is(err, syscall.ENOSPC):
+			p.buf = make([]byte, 2*len(p.buf)) // the message is longer, and stays until it fits
+			continue
 		case err != nil:
 			return err
 		}
 		p.take(p.buf[:n])
+		if len(p.buf) > bufferSize {
+			p.buf = make([]byte, bufferSize)
+		}
 		if err := p.sendAll(); err != nil {
 			return err
 		}
@@ -257,7 +274,7 @@ func (p *pump) sendAll() error {
 	for {
 		dlid, ok := p.engine.Next(p.system.Now(), &p.smp)
 		if !ok {
-			return nil
+			return p.sendGeneral()
 		}
 		if err := p.send(dlid); err != nil {
 			return err
@@ -281,11 +298,12 @@ func (p *pump) send(dlid ib.LID) error {
 		p.serial++
 		out.TransactionID = uint64(p.serial)
 	}
-	h.Put(p.buf[:], true)
-	if err := out.Encode((*[mad.Size]byte)(p.buf[abi.HeaderSize:])); err != nil {
+	b := p.buf[:bufferSize]
+	h.Put(b, true)
+	if err := out.Encode((*[mad.Size]byte)(b[abi.HeaderSize:])); err != nil {
 		return err
 	}
-	if _, err := p.file.Write(p.buf[:]); err != nil {
+	if _, err := p.file.Write(b); err != nil {
 		if isGone(err) {
 			return err
 		}
@@ -305,6 +323,10 @@ func (p *pump) take(b []byte) {
 		return
 	}
 	m, now := b[abi.HeaderSize:], p.system.Now()
+	if len(m) >= mad.HeaderSize && mad.Class(m[1]) == mad.ClassSubnAdm {
+		p.takeGeneral(now, &h, m)
+		return
+	}
 	if h.Status != 0 {
 		var head mad.Header
 		if head.UnmarshalBinary(m) == nil {

@@ -4,10 +4,13 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/ib"
 )
 
 // System is what a link needs of the machine. Errors of files are, or wrap,
@@ -18,6 +21,8 @@ type System interface {
 	// Sleep lets at most so much time pass.
 	Sleep(d time.Duration)
 	Devices() ([]Device, error)
+	// PKeys is the P_Key table of a port, as far as it can be read.
+	PKeys(*Port) []ib.PKey
 	// OpenMAD opens a file of /dev/infiniband for reading and writing that
 	// never waits.
 	OpenMAD(name string) (File, error)
@@ -53,6 +58,22 @@ func (m *Machine) Sleep(d time.Duration) { time.Sleep(d) }
 
 // Devices lists the adapters.
 func (m *Machine) Devices() ([]Device, error) { return Devices(m.root) }
+
+// PKeys is the P_Key table of a port.
+func (m *Machine) PKeys(p *Port) (keys []ib.PKey) {
+	dir := filepath.Join(m.root, "sys/class/infiniband", p.Device, "ports", strconv.Itoa(int(p.Num)), "pkeys")
+	for i := 0; ; i++ {
+		text, err := attribute(dir, strconv.Itoa(i))
+		if err != nil {
+			return keys
+		}
+		key, err := strconv.ParseUint(text, 0, 16)
+		if err != nil {
+			return keys
+		}
+		keys = append(keys, ib.PKey(key))
+	}
+}
 
 // OpenMAD opens a umad file.
 func (m *Machine) OpenMAD(name string) (File, error) { return m.open(name, unix.O_RDWR) }

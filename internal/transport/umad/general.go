@@ -1,0 +1,176 @@
+package umad
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/rmpp"
+	"github.com/ibwarden/ibwarden/internal/umad/abi"
+)
+
+const (
+	// reportTimeout is how long the kernel waits for the answer to what the
+	// administration asks: reports to subscribers.
+	reportTimeout = 900 * time.Millisecond
+	// longRetries is how often the kernel sends the segments of a long answer
+	// again, 2 s each, before it gives up.
+	longRetries = 4
+	// keysTime is how long a P_Key table that was read is taken to hold.
+	keysTime = time.Second
+	// generalHops is the hop limit of an answer with a route header.
+	generalHops = 0xFF
+	// offMethod is the place of the method in a datagram.
+	offMethod = 3
+)
+
+// JoinsLong: the kernel cuts and joins long messages.
+func (l *Link) JoinsLong() {}
+
+// leftToOthers are the methods that programs beside an administration register
+// for at this port: they subscribe, and want reports.
+var leftToOthers = []mad.Method{mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress}
+
+// registerAdministration makes an agent for every request of subnet
+// administration, those with unknown methods too: they have to be answered.
+func (l *Link) registerAdministration() ([]uint32, error) {
+	var methods []mad.Method
+	for m := mad.Method(1); m < mad.MethodResponse; m++ {
+		if !slices.Contains(leftToOthers, m) {
+			methods = append(methods, m)
+		}
+	}
+	r := abi.Registration{
+		QPN: 1, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion, Methods: abi.MethodSet(methods...), RMPPVersion: mad.RMPPVersion,
+	}
+	argument := r.Encode()
+	if err := l.file.Ioctl(abi.CommandRegister, argument); err != nil {
+		return nil, err
+	}
+	r, err := abi.ReadRegistration(abi.CommandRegister, argument)
+	return []uint32{r.ID}, err
+}
+
+// keyTable is the P_Key table of the link's port: packets name their key by its
+// place there.
+type keyTable struct {
+	keys []ib.PKey
+	read time.Duration
+	some bool
+}
+
+func (l *Link) table() []ib.PKey {
+	if now := l.system.Now(); !l.keys.some || now-l.keys.read >= keysTime {
+		l.keys = keyTable{l.system.PKeys(&l.port), now, true}
+	}
+	return l.keys.keys
+}
+
+// indexOf is the place of a key's partition; the first when it has none.
+func (l *Link) indexOf(key ib.PKey) uint16 {
+	if key == 0 {
+		return 0
+	}
+	i := slices.IndexFunc(l.table(), func(k ib.PKey) bool { return k.Base() == key.Base() })
+	return uint16(max(i, 0))
+}
+
+// headerTo is the header for what goes to an address.
+func (p *pump) headerTo(to *mad.Address) abi.Header {
+	h := abi.Header{
+		ID: p.admin[0], QPN: uint32(to.QP), QKey: uint32(ib.QKeyGSI), LID: to.LID, SL: uint8(to.SL), PKeyIndex: p.indexOf(to.PKey),
+	}
+	if to.GID != (ib.GID{}) {
+		h.GRHPresent, h.GID, h.HopLimit = 1, to.GID, generalHops
+	}
+	return h
+}
+
+// addressOf is where a message came from.
+func (p *pump) addressOf(h *abi.Header) mad.Address {
+	a := mad.Address{LID: h.LID, QP: ib.QPN(h.QPN), SL: ib.SL(h.SL)}
+	if keys := p.table(); int(h.PKeyIndex) < len(keys) {
+		a.PKey = keys[h.PKeyIndex]
+	}
+	if h.GRHPresent != 0 {
+		a.GID = h.GID
+	}
+	return a
+}
+
+// sendGeneral sends what the administration has. What the kernel refuses is lost.
+func (p *pump) sendGeneral() error {
+	if p.general == nil || p.admin == nil {
+		return nil
+	}
+	for {
+		b := p.buf[:bufferSize]
+		m := (*[mad.Size]byte)(b[abi.HeaderSize:])
+		to, ok := p.general.NextGeneral(p.system.Now(), m)
+		if !ok {
+			break
+		}
+		h := p.headerTo(&to)
+		if !mad.Method(m[offMethod]).IsResponse() {
+			h.TimeoutMilliseconds = uint32(reportTimeout / time.Millisecond)
+		}
+		h.Put(b, true)
+		if _, err := p.file.Write(b); err != nil && isGone(err) {
+			return err
+		}
+	}
+	for {
+		to, m, ok := p.general.NextLong(p.system.Now())
+		if !ok {
+			return nil
+		}
+		if err := p.sendLong(&to, &m); err != nil {
+			return err
+		}
+	}
+}
+
+// sendLong leaves a message to the kernel, which cuts it.
+func (p *pump) sendLong(to *mad.Address, m *rmpp.Message) error {
+	h := p.headerTo(to)
+	h.Retries = longRetries
+	b := make([]byte, abi.HeaderSize, abi.HeaderSize+rmpp.HeadSize+len(m.Body))
+	h.Put(b, true)
+	b = append(append(b, m.Head[:]...), m.Body...)
+	rmpp.MarkWhole((*[rmpp.HeadSize]byte)(b[abi.HeaderSize:]))
+	if _, err := p.file.Write(b); err != nil && isGone(err) {
+		return err
+	}
+	return nil
+}
+
+// takeGeneral hands on what came for the administration, or what the kernel
+// says of what it sent.
+func (p *pump) takeGeneral(now time.Duration, h *abi.Header, m []byte) {
+	switch {
+	case p.general == nil:
+	case h.Status != 0 && mad.Method(m[offMethod]).IsResponse():
+		p.general.LostLong(now, mad.Address{LID: h.LID})
+	case h.Status != 0:
+		var head [mad.Size]byte
+		copy(head[:], m)
+		p.general.LostGeneral(now, &head)
+	case len(m) < rmpp.HeadSize:
+	case rmpp.IsActive((*[mad.Size]byte)(p.padded(m))):
+		whole := rmpp.Message{Body: slices.Clone(m[rmpp.HeadSize:])}
+		copy(whole.Head[:], m)
+		p.general.ReceiveLong(now, &whole, p.addressOf(h))
+	case len(m) >= mad.Size:
+		p.general.ReceiveGeneral(now, (*[mad.Size]byte)(m), p.addressOf(h))
+	}
+}
+
+// padded is the first datagram of a message, filled up with zeros.
+func (p *pump) padded(m []byte) []byte {
+	if len(m) >= mad.Size {
+		return m[:mad.Size]
+	}
+	return append(slices.Clone(m), make([]byte, mad.Size-len(m))...)
+}
