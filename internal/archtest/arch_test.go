@@ -78,6 +78,8 @@ var floors = map[string]int{
 	"internal/scenario/stage":        5,
 	"internal/transport/umad":        5,
 	"internal/store":                 5,
+	"internal/replica":               5,
+	"internal/beside":                5,
 	"internal/daemon":                6,
 	"internal/cli/table":             5,
 	"internal/cli":                   6,
@@ -134,6 +136,7 @@ var sameFloor = map[string]string{
 	"internal/scenario -> internal/scenario/stage":                 "a story acts on a stage",
 	"internal/saserver/record -> internal/saserver/view":           "records are looked up in the index, as far as it lets an asker see",
 	"internal/transport/umad -> internal/transport":                "one of the links that transport describes",
+	"internal/beside -> internal/replica":                          "it holds packets beside what was computed of them",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 
@@ -152,6 +155,8 @@ var never = []struct{ from, to, reason string }{
 	{"internal/reach", "internal/policy", "what becomes of a packet follows from tables alone"},
 	{"internal/reach", "internal/sma", "an opinion of its own, beside that of the simulated fabric"},
 	{"internal/fabricsim", "internal/reach", "the fabric is an opinion of its own"},
+	{"internal/replica", "internal/reach", "what packets do must not come from what was computed"},
+	{"internal/replica", "internal/isolation", "what packets do must not come from what was computed"},
 	{"internal/audit", "internal/partition", "the audit must not believe the compiler"},
 	{"internal/audit", "internal/plan", "the audit must not believe the planner"},
 	{"internal/audit", "internal/policy", "the audit is told what is intended as plain values"},

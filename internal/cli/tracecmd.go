@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/beside"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/reach"
@@ -25,7 +27,7 @@ type traceFlags struct {
 	pkey, service string
 	qkey          string
 	sl            uint8
-	json          bool
+	json, send    bool
 
 	packet   reach.Packet
 	anyPKey  bool
@@ -41,6 +43,8 @@ type traceReport struct {
 	ReadAt   string       `json:"read_at"`
 	Faults   []faultEntry `json:"faults"`
 	SMPs     *daemon.SMPs `json:"smps"`
+	// Packet is what became of a real one; null without --packet.
+	Packet *beside.Report `json:"packet"`
 }
 
 func newTrace() *cobra.Command {
@@ -56,6 +60,9 @@ FROM and TO are end ports: a port GUID, a LID, a node description, or
 DESCRIPTION:PORT. Without --pkey the packet has the first key of FROM that TO
 takes, or else the first that FROM has.
 
+With --packet a simulated fabric is made of what was read, the packet is really
+sent through it, and what becomes of it is held beside the trace, hop by hop.
+
 ` + fabricHelp,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -69,6 +76,7 @@ takes, or else the first that FROM has.
 	flags.StringVar(&f.service, "service", "UD", "UD, RC, UC, RD or raw")
 	flags.Uint8Var(&f.sl, "sl", 0, "service level, 0 to 15")
 	flags.StringVar(&f.qkey, "qkey", "", "Q_Key of the packet, 32 bits; UD and RD only")
+	flags.BoolVar(&f.send, "packet", false, "send the packet through a simulated fabric made of what was read, and compare")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }
@@ -106,8 +114,12 @@ func (f *traceFlags) load() (err error) {
 	return nil
 }
 
-// errNotDelivered ends a trace of a packet that does not get through.
-var errNotDelivered = errors.New("the packet is not delivered")
+// What ends a trace of a packet that does not get through, and one of which a
+// packet does not go the way that was computed.
+var (
+	errNotDelivered = errors.New("the packet is not delivered")
+	errOtherwise    = errors.New("the packet that was sent does not agree with the trace")
+)
 
 func (f *traceFlags) run(c *cobra.Command) error {
 	if err := f.load(); err != nil {
@@ -132,14 +144,23 @@ func (f *traceFlags) run(c *cobra.Command) error {
 		f.packet.PKey = usualKey(from, to)
 	}
 	t := reach.Follow(from, to, f.packet)
+	var sent *beside.Report
+	if f.send {
+		if sent, err = beside.Try(r.Fabric, from, to, f.packet, &t); err != nil {
+			return bad(err)
+		}
+	}
 	if f.json {
 		d := traceReport{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,
-			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps}
+			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps, Packet: sent}
 		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
-	} else if err := printTrace(c, t, from, to); err != nil {
+	} else if err := printTrace(c, t, from, to, sent); err != nil {
 		return bad(err)
+	}
+	if sent != nil && !sent.Agrees {
+		return bad(errOtherwise)
 	}
 	if t.Disposition != reach.Delivered {
 		return bad(errNotDelivered)
@@ -197,7 +218,7 @@ func firstWord(s string) string {
 	return word
 }
 
-func printTrace(c *cobra.Command, t reach.Trace, from, to *subnet.Port) error {
+func printTrace(c *cobra.Command, t reach.Trace, from, to *subnet.Port, sent *beside.Report) error {
 	out := c.OutOrStdout()
 	key := "no P_Key"
 	if t.PKey != nil {
@@ -222,5 +243,28 @@ func printTrace(c *cobra.Command, t reach.Trace, from, to *subnet.Port) error {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\ndisposition: %s\n  %s\n", t.Disposition, table.Plain(t.Reason))
+	if sent != nil {
+		printPacket(out, sent)
+	}
 	return err
+}
+
+// printPacket says what became of the packet that was sent.
+func printPacket(out io.Writer, sent *beside.Report) {
+	fmt.Fprintf(out, "the packet: %s, %s, after %d hops", sent.Disposition, sent.Reason, len(sent.Hops))
+	if sent.Agrees {
+		fmt.Fprintln(out, ", as computed")
+	} else {
+		fmt.Fprintln(out, ", NOT as computed:")
+	}
+	for _, d := range sent.Differences {
+		fmt.Fprintf(out, "  %s\n", table.Plain(d))
+	}
+	for i, g := range sent.Gaps {
+		if i == remarksMax {
+			fmt.Fprintln(out, "  and more (--json lists them)")
+			return
+		}
+		fmt.Fprintf(out, "  not made as it was read: port %d of node %s: %s\n", g.Port, g.Node, table.Plain(g.Why))
+	}
 }

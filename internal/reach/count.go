@@ -28,6 +28,7 @@ func Count(f *subnet.Fabric) (c Counts, ok bool) {
 	for i := range t.ends {
 		t.countTo(&t.ends[i])
 	}
+	t.recount(f.EndPorts())
 	return t.counts, true
 }
 
@@ -222,11 +223,13 @@ func (t *tally) settle(to *end, w way, within func(at int) bool, senders *census
 		behind = w.last.Peer
 	}
 	// A sender that is the wrong destination itself gets its own packets sent
-	// back: a switch does not do that.
-	if i, known := t.place[behind]; known && behind != to.port && behind != w.last {
-		if e := &t.ends[i]; len(e.entered) > 0 && within(e.at) && e.at == t.ways.number[w.last.Node] {
+	// back: a switch does not do that, and its own do not go to its default port
+	// when that is itself.
+	if i, known := t.place[behind]; known && behind != to.port {
+		e, own := &t.ends[i], behind == w.last
+		_, end := back(w.last, to.port.Info.LID)
+		if len(e.entered) > 0 && within(e.at) && e.at == t.ways.number[w.last.Node] && (!own || end == NoRoute) {
 			t.less.add(e.entered)
-			_, end := back(w.last, to.port.Info.LID)
 			t.counts[end] += uint64(len(e.entered))
 		}
 	}

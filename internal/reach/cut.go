@@ -31,9 +31,11 @@ func Cuts(f *subnet.Fabric, limit int) []Cut {
 	t := newTally(f)
 	at := make([][]int, len(t.ways.switches)) // senders by switch
 	var apart []int                           // senders of which some packets end early
+	keeps := make(map[*subnet.Port]bool)
+	namesakes(f.EndPorts(), func(from, _ *subnet.Port) { keeps[from] = true })
 	for i := range t.ends {
 		e := &t.ends[i]
-		if len(e.entered) < len(keysOf(e.port)) {
+		if len(e.entered) < len(keysOf(e.port)) || keeps[e.port] {
 			apart = append(apart, i)
 		} else {
 			at[e.at] = append(at[e.at], i)

@@ -9,8 +9,9 @@
 //
 // The rules, in the order in which a packet meets them:
 //
-//	sender      its table holds the key; its port is Active; the service level
-//	            has a lane in operation
+//	sender      its table holds the key; its port is Active, and has not the LID
+//	            itself (a CA or router keeps such packets); the service level has
+//	            a lane in operation
 //	arrival     the port is Armed or Active; the lane is in operation; a raw
 //	            packet is not filtered; a port that checks keys inbound has an
 //	            entry that matches

@@ -44,6 +44,10 @@ func oracle(from, to *subnet.Port, key uint16, raw bool) Disposition {
 			return SourceKey
 		}
 	}
+	if mine := int(from.Info.LID); from.Node.Info.NodeType != ib.NodeSwitch && from.InfoRead && to.InfoRead && from.Info.PortState == smp.PortActive &&
+		mine > 0 && mine < 0xC000 && int(to.Info.LID)-mine >= 0 && int(to.Info.LID)-mine < 1<<from.Info.LMC {
+		return WrongDestination // does not leave
+	}
 	at, in := from.Node, 0
 	out := int(from.Num)
 	type place struct {
@@ -197,7 +201,7 @@ func lookUp(n *subnet.Node, to *subnet.Port, in int) (out int, known bool) {
 	if !whole {
 		return 0, false
 	}
-	if in == int(s.Info.DefaultPort) && in != 0 {
+	if in == int(s.Info.DefaultPort) {
 		return 255, true
 	}
 	return int(s.Info.DefaultPort), true

@@ -188,8 +188,11 @@ func (w *walker) forward(in *subnet.Port) (out *subnet.Port, on bool) {
 	return nil, false
 }
 
+// anyPort stands for the port that a packet came in by where that is left open.
+const anyPort = ib.PortNone
+
 // exitOf is the port by which a switch sends a unicast LID that came in by port
-// in: 0 to itself, ib.PortNone nowhere.
+// in, 0 being its own: 0 to itself, ib.PortNone nowhere.
 func exitOf(s *subnet.Switch, lid ib.LID, in ib.PortNum) (out ib.PortNum, known bool) {
 	switch {
 	case !s.InfoRead:
@@ -217,7 +220,7 @@ func randomExit(s *subnet.Switch, lid ib.LID, in ib.PortNum) (out ib.PortNum, kn
 		}
 		whole = whole && read
 	}
-	if !whole || in == s.Info.DefaultPort && in != 0 {
+	if !whole || in == s.Info.DefaultPort {
 		return ib.PortNone, whole
 	}
 	return s.Info.DefaultPort, true

@@ -82,8 +82,9 @@ type walker struct {
 	dlid     ib.LID
 	vl       ib.VL
 	trace    Trace
-	// anyLane leaves lanes out.
-	anyLane bool
+	// anyLane leaves lanes out, leaves that a port keeps packets for its own
+	// LIDs to itself.
+	anyLane, leaves bool
 }
 
 func (w *walker) run() {
@@ -97,6 +98,10 @@ func (w *walker) run() {
 	}
 	in := w.from
 	if w.from.Node.Switch == nil {
+		if !w.leaves && keepsOwn(w.from, w.dlid) {
+			w.settle(w.from, "LID", stop, fmt.Sprintf("has LID %s itself: the packet does not leave", w.dlid), WrongDestination)
+			return
+		}
 		w.hop().Out = w.from.Num
 		if !w.depart(w.from, 0) {
 			return
@@ -129,11 +134,15 @@ func (w *walker) run() {
 	}
 }
 
-// wasAt reports whether the packet came in by this port before: it will do so
-// for ever.
+// wasAt reports whether the packet came in by this port on this lane before: it
+// will do so for ever.
 func (w *walker) wasAt(in *subnet.Port) bool {
 	for i := range w.trace.Hops {
-		if h := &w.trace.Hops[i]; h.In != 0 && h.In == in.Num && h.Node == in.Node.GUID() {
+		h := &w.trace.Hops[i]
+		if h.In == 0 || h.In != in.Num || h.Node != in.Node.GUID() {
+			continue
+		}
+		if before := w.trace.Hops[i-1].VL; w.anyLane || before == nil || *before == w.vl {
 			return true
 		}
 	}

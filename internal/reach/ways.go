@@ -66,7 +66,7 @@ func (w *ways) find(lid ib.LID) {
 
 // step is the switch that comes after n, or nil and where packets come to.
 func (w *ways) step(n *subnet.Node, lid ib.LID) (next *subnet.Node, end way) {
-	num, known := exitOf(n.Switch, lid, 0)
+	num, known := exitOf(n.Switch, lid, anyPort)
 	switch {
 	case !known:
 		return nil, way{end: Unknown}
@@ -97,7 +97,7 @@ func (w *ways) step(n *subnet.Node, lid ib.LID) (next *subnet.Node, end way) {
 // back, and what becomes of it then.
 func back(in *subnet.Port, lid ib.LID) (is bool, d Disposition) {
 	s := in.Node.Switch
-	always, known := exitOf(s, lid, 0)
+	always, known := exitOf(s, lid, anyPort)
 	if !known || always != in.Num {
 		return false, Delivered
 	}

@@ -1,0 +1,60 @@
+package beside_test
+
+import (
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/beside"
+	"github.com/ibwarden/ibwarden/internal/reach"
+	"github.com/ibwarden/ibwarden/internal/replica"
+)
+
+// Every service, level and key, from every end port to every other of random
+// fabrics in which much is out of order: the packet goes the way that was
+// computed, hop by hop, and ends as was said.
+func TestWays(t *testing.T) {
+	worlds := uint64(60)
+	if isSoak() {
+		worlds = 6000
+	}
+	seen, packets := map[reach.Disposition]int{}, 0
+	first := firstSeed(t)
+	for seed := first; seed < first+worlds; seed++ {
+		w := newWorld(seed, 1+int(seed%5), 2+int(seed*7%8), 1+int(seed%3))
+		r, err := replica.Build(w.f)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, g := range r.Gaps() {
+			t.Fatalf("seed %d: port %d of node %v: %s", seed, g.Port, g.Node, g.Why)
+		}
+		for _, a := range w.f.EndPorts() {
+			for _, b := range w.f.EndPorts() {
+				if a == b {
+					continue
+				}
+				for _, s := range []reach.Service{reach.UD, reach.RC, reach.UC, reach.RD, reach.Raw} {
+					for base := range ib.PKey(bases) {
+						p := reach.Packet{Service: s, PKey: base | ib.PKey(w.r.IntN(2))<<15, SL: ib.SL(w.r.IntN(16))}
+						want := reach.Follow(a, b, p)
+						got, err := beside.Send(r, a, b, p)
+						if err != nil {
+							t.Fatalf("seed %d: %s over %s, SL %d: %v", seed, s, p.PKey, p.SL, err)
+						}
+						if d := beside.Compare(&want, &got); d != nil {
+							t.Fatalf("seed %d: %s from %s to %s over %s, SL %d: %q\n%+v\n%+v", seed, s, a, b, p.PKey, p.SL, d, want, got)
+						}
+						packets++
+						seen[want.Disposition]++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d packets in %d fabrics from seed %d: %v", packets, worlds, first, seen)
+	for _, d := range reach.Dispositions() {
+		if seen[d] == 0 && d != reach.Unknown && d != reach.DestinationQKey {
+			t.Errorf("no packet ended as %s", d)
+		}
+	}
+}
