@@ -29,8 +29,9 @@ func (f Failure) Error() string {
 func (f Failure) Unwrap() error { return f.Err }
 
 var (
-	errWithheld = errors.New("not written: a partition that it adds could not be taken from another port")
-	errUnsafe   = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
+	errWithheld  = errors.New("not written: a partition that it adds could not be taken from another port")
+	errAliasHeld = errors.New("not written: an alias GUID that it gives could not be taken from another port")
+	errUnsafe    = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
 )
 
 // Run is a plan being carried out.
@@ -45,6 +46,7 @@ type Run struct {
 
 	strict   bool
 	blocked  map[ib.PKeyBase]bool
+	held     map[ib.PortGUID]bool // alias GUIDs that could not be taken away
 	tainted  map[*subnet.Port]bool
 	failures []Failure
 	forgets  map[*subnet.Port]subnet.Element
@@ -57,6 +59,7 @@ func Start(w *transact.Window, p *plan.Plan, mkey ib.MKey, width int) *Run {
 	return &Run{
 		window: w, plan: p, mkey: mkey, width: width,
 		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*subnet.Port]bool),
+		held:    make(map[ib.PortGUID]bool),
 		forgets: make(map[*subnet.Port]subnet.Element),
 	}
 }
@@ -135,6 +138,10 @@ func (r *Run) send(op plan.Op) bool {
 		r.fail(op, &w, errWithheld)
 		return false
 	}
+	if w.GivesOf(r.held) {
+		r.fail(op, &w, errAliasHeld)
+		return false
+	}
 	r.writes++
 	set := r.request(op, mad.MethodSet, w.Data)
 	// A late copy could undo what is written next. Every write of PortInfo
@@ -203,6 +210,10 @@ func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
 			return fmt.Errorf("kept LinearFDBTop %d and DefaultPort %d, want %d and %d",
 				got.LinearFDBTop, got.DefaultPort, asked.LinearFDBTop, asked.DefaultPort)
 		}
+	case smp.AttrGUIDInfo:
+		if !sameGUIDs(op, data, w.Data[:]) {
+			return fmt.Errorf("block %d reads back otherwise than it was written", op.Modifier)
+		}
 	default:
 		if string(data) != string(w.Data[:]) {
 			return fmt.Errorf("block 0x%08x reads back otherwise than it was written", op.Modifier)
@@ -210,6 +221,19 @@ func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
 	}
 	return nil
 }
+
+// sameGUIDs compares two blocks of a table of GUIDs. Entry 0 of the table
+// cannot be written.
+func sameGUIDs(op plan.Op, got, asked []byte) bool {
+	skip := 0
+	if op.Modifier == 0 {
+		skip = guidSize
+	}
+	return string(got[skip:]) == string(asked[skip:])
+}
+
+// guidSize is the length of a GUID in octets.
+const guidSize = 8
 
 func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
 	var asked smp.PortInfo
@@ -242,7 +266,10 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 	for _, b := range w.Removes {
 		r.blocked[b] = true
 	}
-	if w.ReadBack {
+	for _, g := range w.Takes {
+		r.held[g] = true
+	}
+	if w.ReadBack && op.Attribute != smp.AttrGUIDInfo { // which isolates nobody
 		r.tainted[op.Port] = true
 	}
 }

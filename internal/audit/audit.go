@@ -84,6 +84,9 @@ type Intent struct {
 	// Partitions is what the policy allows, the default partition included;
 	// nil when no policy was given.
 	Partitions []isolation.Partition
+	// Aliases are the alias GUIDs that the policy gives to ports; nil when it
+	// does not speak of them.
+	Aliases map[ib.PortGUID][]ib.PortGUID
 	// Levels are the service levels that the policy gives to partitions.
 	Levels []Level
 	// Managers are the ports that subnet managers may be behind; without them

@@ -229,6 +229,9 @@ var fixtures = map[string][]fixture{
 	},
 	"alias-guid": {
 		{"another's GUID", func(s *site) { s.hosts[0].GUIDInfo[0] = smp.GUIDInfo{GUIDs: [8]uint64{1: uint64(s.hosts[5].GUID)}} }, "h0", "h5", false},
+		{"not the policy's", func(s *site) {
+			s.intent.Aliases = map[ib.PortGUID][]ib.PortGUID{s.hosts[5].GUID: {1}}
+		}, "h5", "does not give it", false},
 		{"another's alias", func(s *site) { s.hosts[0].GUIDInfo[0] = s.hosts[5].GUIDInfo[0] }, "h5", "h0", false},
 	},
 	"device-changed": {

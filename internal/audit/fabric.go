@@ -20,8 +20,8 @@ var fabricChecks = []check{
 	{number: 44, name: "guid-elsewhere", title: "A device is not where it is cabled", severity: Critical, needs: needsCables,
 		how:    "node GUID of each CA and router, with switch and port, against the topology file or, without one, the earlier reading",
 		advice: "look at the cable: a host that takes another's GUID gets its partitions", run: (*auditor).guidElsewhere},
-	{number: 45, name: "alias-guid", title: "A port has the GUID of another as an alias", severity: Critical,
-		how:    "GUIDInfo of end ports: an alias that is another port's GUID, or the alias of two ports. Which aliases a port may have at all cannot be read",
+	{number: 45, name: "alias-guid", title: "A port has the GUID of another, or one that nobody gave it, as an alias", severity: Critical,
+		how:    "GUIDInfo of end ports: an alias that is another port's GUID, or the alias of two ports; with a policy that gives aliases, also one that it does not give to the port",
 		advice: "take the alias away; SA and address handles would follow it to the wrong port", run: (*auditor).aliasGUID},
 	{number: 46, name: "device-changed", title: "A device is new, or is not what it was", severity: Medium, profile: Strict, needs: needsEarlier,
 		how:    "NodeInfo of each node against the earlier reading: a new node GUID, or another type, VendorID, DeviceID, Revision or number of ports under the same one",
@@ -105,6 +105,9 @@ func (a *auditor) aliasGUID() {
 			for i, g := range t.GUIDs {
 				if g == 0 || block == 0 && i == 0 {
 					continue
+				}
+				if given := a.intent.Aliases; given != nil && !slices.Contains(given[p.GUID], ib.PortGUID(g)) {
+					a.found(place(p), "GUIDInfo[%d] is %s, which the policy does not give it", block*smp.GUIDsPerBlock+i, ib.PortGUID(g))
 				}
 				if other := owner[g]; other == nil {
 					owner[g] = p

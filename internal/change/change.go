@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -97,6 +98,13 @@ func blockOf(op plan.Op, d *subnet.Desired) (b Block, err error) {
 		if err = encode(&b.Before, &p.Node.Switch.Info); err == nil {
 			err = encode(&b.After, &info)
 		}
+	case smp.AttrGUIDInfo:
+		block := int(op.Modifier)
+		held, read := plan.HeldGUIDs(p, block)
+		b.Unread = !read
+		if err = encode(&b.Before, &smp.GUIDInfo{GUIDs: held}); err == nil {
+			err = encode(&b.After, &smp.GUIDInfo{GUIDs: plan.WantedGUIDs(p, want.GUIDs, block)})
+		}
 	default:
 		err = b.routesOrLanes(p, d)
 	}
@@ -177,6 +185,12 @@ func entriesOf(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp
 		copy(b[:], t[start:])
 	}
 	return b
+}
+
+// HasAliases reports whether the change writes tables of GUIDs, which sweeps do
+// not read unasked.
+func (c *Change) HasAliases() bool {
+	return slices.ContainsFunc(c.Blocks, func(b Block) bool { return b.Attribute == smp.AttrGUIDInfo })
 }
 
 // HasLanes reports whether the change writes tables of lanes, which sweeps do

@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -118,6 +119,8 @@ func (b *Block) stand(f *subnet.Fabric) (Place, string) {
 	switch b.Attribute {
 	case smp.AttrPKeyTable:
 		return b.standKeys(p)
+	case smp.AttrGUIDInfo:
+		return b.standGUIDs(p)
 	case smp.AttrPortInfo:
 		return b.standPortInfo(p)
 	case smp.AttrSwitchInfo:
@@ -190,6 +193,32 @@ func (b *Block) standKeys(p *subnet.Port) (Place, string) {
 			continue
 		}
 		return Elsewhere, fmt.Sprintf("index %d holds %v, which is neither %v as before nor %v as it was to be", i, k, x, y)
+	}
+	return Between, ""
+}
+
+// standGUIDs takes a table entry by entry: on the way an entry is empty.
+func (b *Block) standGUIDs(p *subnet.Port) (Place, string) {
+	now, read := plan.HeldGUIDs(p, int(b.Modifier))
+	var before, after smp.GUIDInfo
+	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
+		return Elsewhere, "the journal is damaged"
+	}
+	switch {
+	case !read && b.Unread:
+		return Between, ""
+	case !read:
+		return Elsewhere, "could not be read"
+	case now == after.GUIDs:
+		return AtNew, ""
+	case b.Unread, now == before.GUIDs:
+		return AtOld, ""
+	}
+	for i, g := range now {
+		if x, y := before.GUIDs[i], after.GUIDs[i]; g != x && g != y && g != 0 {
+			return Elsewhere, fmt.Sprintf("entry %d holds %v, which is neither %v as before nor %v as it was to be",
+				int(b.Modifier)*smp.GUIDsPerBlock+i, ib.PortGUID(g), ib.PortGUID(x), ib.PortGUID(y))
+		}
 	}
 	return Between, ""
 }

@@ -82,6 +82,12 @@ func (b *Block) enter(p *subnet.Port, d *subnet.Desired, s Side) error {
 		if start := int(b.Modifier&0xFFFF) * smp.PKeysPerBlock; start < len(want.PKeys) {
 			copy(want.PKeys[start:], t.Keys[:])
 		}
+	case smp.AttrGUIDInfo:
+		var t smp.GUIDInfo
+		if err := t.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		want.GUIDs = withGUIDs(p, want.GUIDs, int(b.Modifier), t.GUIDs)
 	case smp.AttrPortInfo:
 		var info smp.PortInfo
 		if err := info.UnmarshalBinary(data); err != nil {
@@ -106,6 +112,23 @@ func (b *Block) enter(p *subnet.Port, d *subnet.Desired, s Side) error {
 		return b.enterOther(p, d, data)
 	}
 	return nil
+}
+
+// withGUIDs is a table of GUIDs, that which a port holds for nil, with one block
+// as it is wanted.
+func withGUIDs(p *subnet.Port, table []ib.PortGUID, block int, guids [smp.GUIDsPerBlock]uint64) []ib.PortGUID {
+	if table == nil {
+		table = make([]ib.PortGUID, p.Info.GUIDCap)
+		for _, a := range p.Aliases() {
+			table[a.Index] = a.GUID
+		}
+	}
+	for i, g := range guids {
+		if index := block*smp.GUIDsPerBlock + i; index < len(table) {
+			table[index] = ib.PortGUID(g)
+		}
+	}
+	return table
 }
 
 func (b *Block) enterOther(p *subnet.Port, d *subnet.Desired, data []byte) error {

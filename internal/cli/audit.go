@@ -138,6 +138,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		if f.intent.Partitions, err = f.policy.on(c, r.Fabric); err != nil {
 			return err
 		}
+		f.intent.Aliases = f.policy.loaded.AliasesByPort()
 		f.intent.Levels = levelsOf(f.policy.loaded, f.intent.Partitions)
 	}
 	report := audit.Audit(r.Fabric, f.intent, f.options)

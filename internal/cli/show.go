@@ -16,25 +16,26 @@ import (
 var views = []struct {
 	name, about string
 	rows        func(*subnet.Fabric) table.Table
-	forwarding  bool
+	reads       sweep.Options // besides what every sweep reads
 }{
-	{"nodes", "devices", table.Nodes, false},
-	{"ports", "ports with a cable, and end ports", table.Ports, false},
-	{"links", "cables", table.Links, false},
-	{"lids", "addresses of end ports", table.LIDs, false},
-	{"routes", "forwarding tables", table.Routes, true},
-	{"pkeys", "partition key tables", table.PKeys, false},
-	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, false},
+	{"nodes", "devices", table.Nodes, sweep.Options{}},
+	{"ports", "ports with a cable, and end ports", table.Ports, sweep.Options{}},
+	{"links", "cables", table.Links, sweep.Options{}},
+	{"lids", "addresses of end ports", table.LIDs, sweep.Options{}},
+	{"routes", "forwarding tables", table.Routes, sweep.Options{Forwarding: true}},
+	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
+	{"aliases", "GUIDs that end ports have besides their own", table.Aliases, sweep.Options{Aliases: true}},
+	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, sweep.Options{}},
 }
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|lids|routes|pkeys|partitions",
+		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys or partitions"))
+			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases or partitions"))
 		},
 	}
 	var where fabricFlags
@@ -49,7 +50,9 @@ func newShow() *cobra.Command {
 					return err
 				}
 				defer link.Close()
-				r, err := daemon.Read(c.Context(), link, sweep.Options{Forwarding: v.forwarding, MKey: where.mKey})
+				reads := v.reads
+				reads.MKey = where.mKey
+				r, err := daemon.Read(c.Context(), link, reads)
 				if err != nil {
 					return bad(err)
 				}

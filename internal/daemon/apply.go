@@ -436,7 +436,7 @@ func HeldConfig(c sm.Config, j Journal) (sm.Config, error) {
 	c.Hold = true
 	e, err := j.Load()
 	if err == nil && e != nil {
-		c.ReadLanes = e.Change.HasLanes()
+		c.ReadLanes, c.ReadAliases = e.Change.HasLanes(), e.Change.HasAliases()
 		if !e.Finished() {
 			c.Pause = transact.DefaultLimits().Lifetime
 		}

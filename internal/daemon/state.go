@@ -23,6 +23,8 @@ type stateFile struct {
 	LIDs    map[string]ib.LID      `json:"lids"`
 	PKeys   map[string]ib.PKeyBase `json:"pkeys"`
 	Forgets map[string][]string    `json:"forgets"`
+	// Aliases tells that a policy has given alias GUIDs.
+	Aliases bool `json:"aliases,omitempty"`
 }
 
 const stateVersion = 1
@@ -44,7 +46,7 @@ func LoadState(path string) (sm.Assigned, error) {
 	if s.Version != stateVersion {
 		return sm.Assigned{}, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
 	}
-	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys}
+	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases}
 	for g, lid := range s.LIDs {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil || !lid.IsUnicast() {
@@ -81,7 +83,7 @@ func parsePlace(s string) (sm.Place, error) {
 
 // SaveState replaces the file as a whole: a crash leaves the old or the new.
 func SaveState(path string, a sm.Assigned) error {
-	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Forgets: make(map[string][]string, len(a.Forgets))}
+	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Forgets: make(map[string][]string, len(a.Forgets))}
 	for g, lid := range a.LIDs {
 		s.LIDs[g.String()] = lid
 	}

@@ -9,12 +9,13 @@
 //
 //  1. the tables of enforcing switch ports lose what the policy takes away,
 //     and enforcement is turned on;
-//  2. end ports that no switch guards lose what the policy takes away;
+//  2. ports lose the alias GUIDs that they are to lose, so that no two ports
+//     have one at a time, and end ports that no switch guards lose what the policy takes away;
 //  3. end ports behind an enforcing switch port get their new tables: what
 //     they gain their switch port still stops, and who goes from full to
 //     limited member does so before anybody gains a key;
 //  4. all other end ports get their new tables;
-//  5. switch ports get their new tables;
+//  5. switch ports get their new tables, then end ports their alias GUIDs;
 //  6. addresses and link settings, and links from Initialize to Armed;
 //  7. forwarding, then lanes;
 //  8. links from Armed to Active, last, when everything that isolates stands.

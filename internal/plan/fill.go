@@ -20,6 +20,9 @@ type Write struct {
 	// Adds and Removes are the partitions that a P_KeyTable write gives to a
 	// port, or gives more of, and takes away.
 	Adds, Removes []ib.PKeyBase
+	// Gives and Takes are the alias GUIDs that a GUIDInfo write gives to a port
+	// and takes from it.
+	Gives, Takes []ib.PortGUID
 	// ReadBack asks for the block to be read again after the write: what
 	// isolates is believed only when a device shows it.
 	ReadBack bool
@@ -30,6 +33,8 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	switch op.Attribute {
 	case smp.AttrPKeyTable:
 		return p.fillPKeys(op)
+	case smp.AttrGUIDInfo:
+		return p.fillGUIDs(op)
 	case smp.AttrPortInfo:
 		return p.fillPortInfo(op)
 	case smp.AttrSwitchInfo:

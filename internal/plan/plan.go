@@ -16,10 +16,12 @@ type Kind uint8
 const (
 	NarrowSwitch   Kind = iota // a switch port's P_Key table loses keys
 	Enforce                    // PortInfo of a switch port: enforcement on
+	TakeGUIDs                  // GUIDInfo: alias GUIDs that the port is to lose
 	NarrowEnd                  // an unguarded end port's P_Key table loses keys
 	GuardedEndKeys             // the P_Key table of an end port behind an enforcing switch port
 	EndKeys                    // the P_Key table of any other end port
 	SwitchKeys                 // a switch port's P_Key table
+	GiveGUIDs                  // GUIDInfo: alias GUIDs
 	Settings                   // PortInfo: addresses, link settings, Initialize to Armed
 	Forwarding                 // a block of a forwarding table
 	SwitchSettings             // SwitchInfo
@@ -65,10 +67,12 @@ var stages = []struct {
 	kinds []Kind
 }{
 	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
+	{"take alias GUIDs", []Kind{TakeGUIDs}},
 	{"narrow end ports", []Kind{NarrowEnd}},
 	{"guarded end port keys", []Kind{GuardedEndKeys}},
 	{"end port keys", []Kind{EndKeys}},
 	{"switch port keys", []Kind{SwitchKeys}},
+	{"alias GUIDs", []Kind{GiveGUIDs}},
 	{"port settings", []Kind{Settings}},
 	{"forwarding tables", []Kind{Forwarding}},
 	{"switch settings", []Kind{SwitchSettings}},
@@ -87,6 +91,7 @@ func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 		for i := range n.Ports {
 			if port := &n.Ports[i]; port.Reached {
 				p.diffKeys(port, add)
+				p.diffGUIDs(port, add)
 				p.diffPortInfo(port, add)
 				p.diffLanes(port, add)
 			}

@@ -20,6 +20,10 @@
 // 0x7fff, and the subnet manager's own port a full one; a policy may raise the
 // former and lower the latter.
 //
+// A policy may give ports further GUIDs. A selector that names an alias GUID
+// means its port, and only the policy says whose alias a GUID is: neither what
+// a device claims nor what a host registers makes it a member.
+//
 // A node description is what a node says of itself. A selector that goes by
 // description trusts the node that far; GUIDs are the better selectors where
 // hosts are not trusted.

@@ -36,6 +36,9 @@ type Policy struct {
 	// Partitions are in the order of the file. Names and stated numbers are
 	// unique. The default partition is among them only if the file names it.
 	Partitions []Partition
+	// Aliases are further GUIDs of ports, each port and each GUID once; nil
+	// when the policy does not speak of them, so that they are left alone.
+	Aliases []PortAliases
 	// Warnings tell what is odd in the file, sorted by place.
 	Warnings []Fault
 }
@@ -116,7 +119,8 @@ const (
 	SelectNode
 	// SelectSelf selects the port of the subnet manager.
 	SelectSelf
-	// SelectPort selects the end port with GUID.
+	// SelectPort selects the end port with GUID, or the one that the policy
+	// gives GUID as an alias.
 	SelectPort
 )
 

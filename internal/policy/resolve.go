@@ -29,6 +29,9 @@ type Resolution struct {
 	AllowBoth bool
 	// Partitions are sorted by Base; the default partition is always there.
 	Partitions []ResolvedPartition
+	// Aliases are those that can be given to the ports there are, sorted by
+	// port, each port once.
+	Aliases []PortAliases
 	// Warnings tell of selectors and partitions that found no port, and of a
 	// subnet manager that limited members cannot reach.
 	Warnings []Fault
@@ -50,7 +53,10 @@ type ResolvedPartition struct {
 // without a number, two with the same, a group that does not exist, a pattern
 // that is none. What the fabric is like never makes an error.
 func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolution, error) {
-	x := newPortIndex(p, ports)
+	x, err := newPortIndex(p, ports)
+	if err != nil {
+		return nil, err
+	}
 	res := &Resolution{AllowBoth: p.AllowBoth}
 	members := newMemberSet(len(x.ports))
 	byBase := map[ib.PKeyBase]string{}
@@ -75,6 +81,7 @@ func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolut
 		}
 	}
 	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
+	res.Aliases = p.resolveAliases(x)
 	res.Warnings = x.warnings
 	SortFaults(res.Warnings)
 	return res, nil
@@ -88,7 +95,10 @@ type ResolvedGroup struct {
 
 // ResolveGroups finds the ports of every group, in the order of the policy.
 func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
-	x := newPortIndex(p, ports)
+	x, err := newPortIndex(p, ports)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]ResolvedGroup, len(p.Groups))
 	for i := range p.Groups {
 		found, err := x.group(p.Groups[i].Name)
@@ -202,13 +212,20 @@ type portIndex struct {
 	byType    map[ib.NodeType][]int32
 	byNode    map[ib.NodeGUID][]int32
 	byText    map[string][]int32
-	texts     []string // the keys of byText, sorted
+	texts     []string                    // the keys of byText, sorted
+	doubled   map[ib.PortGUID]bool        // GUIDs that two ports claim
+	owners    map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
 	groups    map[string]*Group
 	found     map[Selector][]int32 // answers for groups and patterns
 }
 
-func newPortIndex(p *Policy, ports []EndPort) *portIndex {
+func newPortIndex(p *Policy, ports []EndPort) (*portIndex, error) {
+	owners, err := p.owners()
+	if err != nil {
+		return nil, err
+	}
 	x := &portIndex{
+		owners: owners, doubled: map[ib.PortGUID]bool{},
 		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
 		groups: map[string]*Group{}, found: map[Selector][]int32{},
 	}
@@ -217,6 +234,7 @@ func newPortIndex(p *Policy, ports []EndPort) *portIndex {
 		if a.PortGUID == b.PortGUID {
 			x.warn(Pos{}, "port GUID %v on %v port %d and on %v port %d: only the former is looked at",
 				a.PortGUID, a.NodeGUID, a.PortNum, b.NodeGUID, b.PortNum)
+			x.doubled[a.PortGUID] = true
 		}
 		return a.PortGUID == b.PortGUID
 	})
@@ -234,7 +252,7 @@ func newPortIndex(p *Policy, ports []EndPort) *portIndex {
 	for i := range p.Groups {
 		x.groups[p.Groups[i].Name] = &p.Groups[i]
 	}
-	return x
+	return x, nil
 }
 
 func comparePorts(a, b EndPort) int {
@@ -263,7 +281,13 @@ func (x *portIndex) find(s Selector) ([]int32, error) {
 	case SelectDescription:
 		return x.byText[s.Text], nil
 	case SelectPort:
-		i, found := slices.BinarySearchFunc(x.ports, ib.PortGUID(s.GUID), func(p EndPort, guid ib.PortGUID) int { return cmp.Compare(p.PortGUID, guid) })
+		guid := ib.PortGUID(s.GUID)
+		// Whose alias a GUID is the policy says alone: no device can become
+		// a member by claiming it.
+		if owner, alias := x.owners[guid]; alias {
+			guid = owner
+		}
+		i, found := x.byGUID(guid)
 		if !found {
 			return nil, nil
 		}

@@ -37,7 +37,7 @@ type Input struct {
 type Preview struct {
 	// Changes tells whether anything is written at all.
 	Changes bool `json:"changes"`
-	// Ports are the ports whose keys or enforcement change, in the order of
+	// Ports are the ports whose keys, enforcement or alias GUIDs change, in the order of
 	// the snapshot.
 	Ports    []Port    `json:"ports"`
 	SMPs     SMPs      `json:"smps"`
@@ -49,7 +49,7 @@ type Preview struct {
 	Unread int `json:"unread_tables"`
 }
 
-// Port is a port whose keys or enforcement change.
+// Port is a port whose keys, enforcement or alias GUIDs change.
 type Port struct {
 	Node string      `json:"node"`
 	GUID ib.NodeGUID `json:"node_guid"`
@@ -67,6 +67,15 @@ type Port struct {
 	Before      int           `json:"used_before"`
 	After       int           `json:"used_after"`
 	Enforcement []Enforcement `json:"enforcement"`
+	Aliases     []Alias       `json:"aliases"`
+}
+
+// Alias is a change of one entry of a table of GUIDs: What is Added or Removed,
+// both for an entry that gets another GUID.
+type Alias struct {
+	What  string      `json:"what"`
+	Index int         `json:"index"`
+	GUID  ib.PortGUID `json:"guid"`
 }
 
 // What happens to a key.
@@ -178,10 +187,11 @@ func (p *Preview) lookAt(q *subnet.Port, want *subnet.DesiredPort) {
 	}
 	x := Port{
 		Node: q.Node.Name(), GUID: q.Node.GUID(), Num: q.Num, Role: "end port",
-		Keys: keys(now, after), Cap: q.PKeyCap(), Before: used(now), After: used(after), Enforcement: []Enforcement{},
+		Keys: keys(now, after), Cap: q.PKeyCap(), Before: used(now), After: used(after), Enforcement: []Enforcement{}, Aliases: []Alias{},
 	}
 	if q.IsEnd() {
 		x.PortGUID = q.GUID
+		x.Aliases = aliases(q, want.GUIDs)
 		p.Capacity.EndPorts = tighter(p.Capacity.EndPorts, q, x.After)
 	} else {
 		x.Role = "switch port"
@@ -203,9 +213,31 @@ func (p *Preview) lookAt(q *subnet.Port, want *subnet.DesiredPort) {
 	if want.PKeys != nil && !q.PKeysKnown() {
 		p.Unread++
 	}
-	if len(x.Keys) > 0 || len(x.Enforcement) > 0 {
+	if len(x.Keys) > 0 || len(x.Enforcement) > 0 || len(x.Aliases) > 0 {
 		p.Ports = append(p.Ports, x)
 	}
+}
+
+// aliases lists what changes in a table of GUIDs, by index; nil leaves it alone.
+func aliases(q *subnet.Port, want []ib.PortGUID) []Alias {
+	out := []Alias{}
+	for block := range q.GUIDBlocks() {
+		if want == nil {
+			break
+		}
+		now, _ := plan.HeldGUIDs(q, block)
+		after := plan.WantedGUIDs(q, want, block)
+		for i := range now {
+			index := block*smp.GUIDsPerBlock + i
+			if now[i] != after[i] && now[i] != 0 {
+				out = append(out, Alias{Removed, index, ib.PortGUID(now[i])})
+			}
+			if now[i] != after[i] && after[i] != 0 {
+				out = append(out, Alias{Added, index, ib.PortGUID(after[i])})
+			}
+		}
+	}
+	return out
 }
 
 func used(t []ib.PKey) (n int) {

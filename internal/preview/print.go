@@ -78,6 +78,13 @@ func planRows(p *Preview) *table {
 			}
 			t.add(name, role, k.Index, k.What, k.PKey, was, used, x.Cap)
 		}
+		for _, a := range x.Aliases {
+			if len(t.rows) > planRowsMax {
+				more++
+				continue
+			}
+			t.add(name, role, a.Index, "alias "+a.What, a.GUID, "", "", "")
+		}
 		for _, e := range x.Enforcement {
 			if len(t.rows) > planRowsMax {
 				more++

@@ -81,6 +81,9 @@ func (s *Server) addAlias(port ib.PortGUID, at int, alias ib.PortGUID) ib.PortGU
 		}
 	}
 	owner, taken := s.store.owners[alias]
+	if _, fixed := s.view.Alias(alias); fixed || s.fixed(port, at) != 0 {
+		return 0 // the policy's, or in its place
+	}
 	switch {
 	case taken && owner == port && s.oldAlias(port, at) == alias:
 		return alias
@@ -101,6 +104,40 @@ func (s *Server) isPort(guid ib.PortGUID) bool {
 		}
 	}
 	return false
+}
+
+// aliasesOf are the aliases of a port: those of the policy, and what its host
+// registered where the policy gives none.
+func (s *Server) aliasesOf(port ib.PortGUID) []ib.PortGUID {
+	fixed, registered := s.view.Aliases[port], s.store.aliases[port]
+	if len(fixed) == 0 {
+		return registered
+	}
+	out := make([]ib.PortGUID, max(len(fixed), len(registered)))
+	copy(out, registered)
+	for i, g := range fixed {
+		if g != 0 {
+			out[i] = g
+		}
+	}
+	return out
+}
+
+// ownerOf is the port with an alias.
+func (s *Server) ownerOf(alias ib.PortGUID) (ib.PortGUID, bool) {
+	if port, fixed := s.view.Alias(alias); fixed {
+		return port, true
+	}
+	owner, ok := s.store.owners[alias]
+	return owner, ok
+}
+
+// fixed is the alias that the policy gives a port at an index, or zero.
+func (s *Server) fixed(port ib.PortGUID, at int) ib.PortGUID {
+	if list := s.view.Aliases[port]; at <= len(list) {
+		return list[at-1]
+	}
+	return 0
 }
 
 func (s *Server) oldAlias(port ib.PortGUID, at int) ib.PortGUID {
@@ -139,7 +176,7 @@ func (s *Server) freeAlias(port ib.PortGUID, at int) ib.PortGUID {
 	for salt := 0; ; salt++ {
 		b[3], b[4] = byte(at), byte(salt)
 		guid := ib.PortGUID(binary.BigEndian.Uint64(b[:]))
-		if _, taken := s.store.owners[guid]; !taken && !s.isPort(guid) {
+		if _, taken := s.ownerOf(guid); !taken && !s.isPort(guid) {
 			return guid
 		}
 		if salt == 255 {

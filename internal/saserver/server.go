@@ -43,7 +43,7 @@ func New(c Config) *Server {
 		rmpp: rmpp.New[mad.Address](c.Limits.RMPP), long: newLong(), askers: make(map[ib.PortGUID]*requester),
 		reports: newReports(),
 	}
-	s.subject = record.Subject{Groups: s.groups, Aliases: s.store.aliasesOf, Owner: s.store.ownerOf}
+	s.subject = record.Subject{Groups: s.groups, Aliases: s.aliasesOf, Owner: s.ownerOf}
 	return s
 }
 

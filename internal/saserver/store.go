@@ -60,13 +60,6 @@ func newStore() store {
 	return store{aliases: make(map[ib.PortGUID][]ib.PortGUID), owners: make(map[ib.PortGUID]ib.PortGUID)}
 }
 
-func (s *store) aliasesOf(port ib.PortGUID) []ib.PortGUID { return s.aliases[port] }
-
-func (s *store) ownerOf(alias ib.PortGUID) (ib.PortGUID, bool) {
-	owner, ok := s.owners[alias]
-	return owner, ok
-}
-
 // prune drops what belongs to ports that are gone or lost the partition.
 func (s *store) prune(v *view.View) (changed bool) {
 	before := len(s.services) + len(s.subscriptions) + len(s.aliases)
@@ -171,7 +164,6 @@ func (s *Server) Restore(now time.Duration, state State) error {
 		return err
 	}
 	s.store = fresh
-	s.subject.Aliases, s.subject.Owner = s.store.aliasesOf, s.store.ownerOf
 	s.version++
 	return nil
 }

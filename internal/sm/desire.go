@@ -90,6 +90,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 		want.Elements |= subnet.ElementEnforcement
 		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
 	}
+	d.aliases(e, p, resolution)
 	for _, r := range resolution.Partitions {
 		d.allowed = append(d.allowed, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
 		d.partitions = append(d.partitions, Partition{r.Name, r.Base, len(r.Full), len(r.Limited)})

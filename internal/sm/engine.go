@@ -43,6 +43,9 @@ type Config struct {
 	// it, and write only what Carry says. ReadLanes reads the tables of lanes
 	// whether or not the policy uses them.
 	Hold, ReadLanes bool
+	// ReadAliases reads the tables of GUIDs whether or not the policy speaks
+	// of aliases.
+	ReadAliases bool
 	// Pause is how long the engine waits before it reads anything: what an
 	// earlier manager sent has to have landed.
 	Pause time.Duration
@@ -59,6 +62,9 @@ type Assigned struct {
 	// run does not ask for them. Enforcement is never among them: it is asked
 	// for anew each time.
 	Forgets map[Place]subnet.Element
+	// Aliases tells that the tables of GUIDs are the manager's to keep: a
+	// policy has given aliases.
+	Aliases bool
 }
 
 // Place is a port of a device.
@@ -109,7 +115,10 @@ type Engine struct {
 	known     Assigned
 	unseen    []unseen
 	carried   Carried
-	routed    routed
+	// aliasesRead tells that the last sweep of the whole subnet, or the one
+	// under way, reads GUIDInfo.
+	aliasesRead bool
+	routed      routed
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
@@ -340,8 +349,10 @@ func (e *Engine) attend(now time.Duration) bool {
 func (e *Engine) startSweep() {
 	e.state, e.resweep, e.retryAt = stateSweeping, "", 0
 	e.begin(PhaseDiscover)
+	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, sweep.Options{
 		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, QoS: e.config.ReadLanes || usesLanes(e.wanted()),
+		Aliases: e.aliasesRead,
 	})
 }
 
@@ -405,6 +416,11 @@ func (e *Engine) wanted() *policy.Policy {
 // pursue works out what the policy wants of the fabric as it was read, and
 // starts to write the difference.
 func (e *Engine) pursue(now time.Duration) {
+	if e.lacksAliases() {
+		e.emit(Resweeping{"a policy with alias GUIDs, which were not read yet"})
+		e.startSweep()
+		return
+	}
 	e.begin(PhasePlan)
 	p := e.wanted()
 	e.newPolicy = nil

@@ -16,6 +16,7 @@ type unseen struct {
 	identity policy.EndPort
 	cap      int
 	keys     []ib.PKey // as last read
+	aliases  []subnet.Alias
 	// at is the switch port that it is cabled to, if any, behind the one beyond
 	// which nobody was found: the same, or one closer to the manager.
 	at, behind Place
@@ -92,7 +93,7 @@ func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Nod
 }
 
 func lost(p *subnet.Port, behind Place) unseen {
-	u := unseen{identity: identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, behind: behind}
+	u := unseen{identity: identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
 	if p.Peer != nil {
 		u.at = placeOf(p.Peer)
 	}

@@ -44,6 +44,11 @@ func (e *Engine) listChecks() {
 					add(p, smp.AttrPKeyTable, smp.PKeyModifier(selector, uint16(block)))
 				}
 			}
+			for block := range p.GUIDBlocks() {
+				if _, ok := p.GUIDInfo[uint32(block)]; ok {
+					add(p, smp.AttrGUIDInfo, uint32(block))
+				}
+			}
 			for in := range n.Ports { // in order of the input ports
 				if _, ok := p.SLToVL[ib.PortNum(in)]; ok {
 					add(p, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(ib.PortNum(in), selector))

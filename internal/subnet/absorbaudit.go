@@ -3,6 +3,7 @@ package subnet
 import (
 	"fmt"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -84,6 +85,28 @@ func (n *Node) MFTPositions() int {
 
 // mlidFirst is the first multicast LID.
 const mlidFirst = 0xC000
+
+// Aliases are the GUIDs of p besides its own, as far as they were read, by
+// their index in the table.
+func (p *Port) Aliases() []Alias {
+	var out []Alias
+	for block := range p.GUIDBlocks() {
+		t := p.GUIDInfo[uint32(block)]
+		for i, g := range t.GUIDs {
+			index := block*smp.GUIDsPerBlock + i
+			if g != 0 && index > 0 && index < int(p.Info.GUIDCap) {
+				out = append(out, Alias{index, ib.PortGUID(g)})
+			}
+		}
+	}
+	return out
+}
+
+// Alias is an entry of a table of GUIDs.
+type Alias struct {
+	Index int
+	GUID  ib.PortGUID
+}
 
 // GUIDBlocks is the number of blocks of p's table of GUIDs.
 func (p *Port) GUIDBlocks() int {

@@ -161,6 +161,10 @@ type DesiredPort struct {
 	// PKeys is the P_Key table by index, shorter than the table when the rest
 	// is to be empty; nil leaves the table alone.
 	PKeys []ib.PKey
+	// GUIDs is the table of GUIDs by index, shorter than the table when the
+	// rest is to be empty; element 0, the port's own, counts for nothing. nil
+	// leaves the table alone.
+	GUIDs []ib.PortGUID
 	// SLToVL is wanted for every input port; nil leaves the tables alone.
 	SLToVL *smp.SLToVLMappingTable
 	// VLArbitration is wanted part by part; nil leaves the tables alone.

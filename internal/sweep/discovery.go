@@ -31,6 +31,8 @@ type Options struct {
 	// ports, SMInfo where a port says that a subnet manager is behind it,
 	// and GUIDInfo of end ports.
 	Audit bool
+	// Aliases reads GUIDInfo of end ports that have more than one entry.
+	Aliases bool
 	// Multicast reads every multicast forwarding table in use.
 	Multicast bool
 }

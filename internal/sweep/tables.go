@@ -31,6 +31,9 @@ func (d *Discovery) readTables() {
 			if d.options.Audit && p.IsEnd() && p.InfoRead {
 				d.readIdentity(p)
 			}
+			if d.options.Aliases && !d.options.Audit && p.IsEnd() && p.InfoRead && p.Info.GUIDCap > 1 {
+				d.readGUIDs(p)
+			}
 			if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {
 				d.readDiag(p)
 			}
@@ -53,6 +56,10 @@ func (d *Discovery) readIdentity(p *subnet.Port) {
 	if p.Info.CapabilityMask.Has(smp.CapIsSM) {
 		d.read(p, smp.AttrSMInfo, 0, nil)
 	}
+	d.readGUIDs(p)
+}
+
+func (d *Discovery) readGUIDs(p *subnet.Port) {
 	for block := range p.GUIDBlocks() {
 		d.read(p, smp.AttrGUIDInfo, uint32(block), nil)
 	}

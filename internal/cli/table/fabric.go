@@ -141,6 +141,17 @@ func PKeys(f *subnet.Fabric) Table {
 	return t
 }
 
+// Aliases has the GUIDs of end ports besides their own.
+func Aliases(f *subnet.Fabric) Table {
+	t := New("node", "port", "guid", "cap", "index", "alias")
+	for _, p := range f.EndPorts() {
+		for _, a := range p.Aliases() {
+			t.Add(p.Node.Name(), p.Num, p.GUID, p.Info.GUIDCap, a.Index, a.GUID)
+		}
+	}
+	return t
+}
+
 // tableKey is an entry of a P_Key table.
 type tableKey struct {
 	Index int     `json:"index"`

@@ -22,6 +22,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	for i := range p.Groups {
 		w.groups[p.Groups[i].Name] = &p.Groups[i]
 	}
+	for _, a := range p.Aliases {
+		w.Fault(a.Pos, "a policy without them: partitions.conf knows none", "alias GUIDs of port %v", a.Port)
+	}
 	w.WriteString("# OpenSM partition configuration, written by ibwarden\n")
 	if p.AllowBoth {
 		w.WriteString("# needs allow_both_pkeys TRUE (opensm -W)\n")

@@ -12,6 +12,9 @@
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
 //	  storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}]
+//	aliases:                # further GUIDs of ports; without it they are left alone
+//	  - port: 0x0002c90300a1b2c3
+//	    guids: [0x0202c90300000001, 0, 0x0202c90300000002]  # entries 1, 2, 3; 0: empty
 //	partitions:
 //	  - name: red
 //	    pkey: 0x0010        # 1 to 0x7fff; left out: allocated, and then kept
@@ -32,6 +35,10 @@
 //	members:
 //	  - {as: full, ports: [ALL]}
 //	  - {as: limited, ports: [red], index0: true}
+//
+// An alias GUID has the local bit, 0x0200000000000000, and no two ports have
+// it; as a member it means its port. aliases: [] keeps every table of GUIDs
+// empty but for the port's own.
 //
 // MTU is in octets, rate in Gb/s; scope is link, site, organization, global or
 // a number. ipoib: true takes the defaults.

@@ -66,6 +66,7 @@ func (r *reader) root(node ast.Node) {
 		},
 		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.truth(v, "allow_both") },
 		"groups":     func(v ast.Node) { groups = v },
+		"aliases":    r.aliases,
 		"partitions": func(v ast.Node) { partitions = v },
 	})
 	if !version {

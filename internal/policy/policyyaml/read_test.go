@@ -20,6 +20,10 @@ allow_both: true
 groups:
   red: ["red-*", "Node 7 HCA-1", 0x10]
   storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}, {description: "st[0-9]"}, ALL_ROUTERS]
+aliases:
+  - {port: 0x0002c90300a1b2c3, guids: [0x0202c90300000001, 0, 0x0202c90300000002]}
+  - port: 0x2
+    guids: []
 partitions:
   - name: red
     pkey: 0x0010
@@ -76,6 +80,9 @@ func wantWhole() *policy.Policy {
 			{Name: "storage", Selectors: []policy.Selector{sel(policy.SelectPort, 0x0002c90300a1b2c3, ""), sel(policy.SelectNode, 0x0002c90300a1b2c0, ""),
 				sel(policy.SelectPattern, 0, "st[0-9]"), sel(policy.SelectRouters, 0, "")}},
 		},
+		Aliases: []policy.PortAliases{
+			{Port: 0x0002c90300a1b2c3, GUIDs: []ib.PortGUID{0x0202c90300000001, 0, 0x0202c90300000002}}, {Port: 2},
+		},
 		Partitions: []policy.Partition{
 			{Name: "red", PKey: 0x10, SL: 3,
 				Members: []policy.Member{
@@ -115,8 +122,8 @@ func TestReadWhole(t *testing.T) {
 	if len(p.Warnings) != 0 {
 		t.Errorf("warnings: %v", p.Warnings)
 	}
-	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 16, Column: 14}) {
-		t.Errorf("the pattern is at %v, want 16:14", at)
+	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 20, Column: 14}) {
+		t.Errorf("the pattern is at %v, want 20:14", at)
 	}
 }
 
@@ -140,6 +147,7 @@ func TestReadBothNeedsAllowBoth(t *testing.T) {
 
 func TestReadFaults(t *testing.T) {
 	partition := func(s string) string { return "version: 1\npartitions:\n  - name: a\n    " + s + "\n" }
+	aliased := func(s string) string { return "version: 1\naliases:\n  - " + s + "\n" }
 	tests := []struct {
 		name, src string
 		want      []string
@@ -161,6 +169,17 @@ func TestReadFaults(t *testing.T) {
 		{"syntax", "version: 1\ngroups: [a\n", []string{"2:9: sequence end token ']' not found"}},
 		{"tab", "version: 1\n\tdefault: full\n", []string{"2:1: found character '\t' that cannot start any token"}},
 		{"control character", "version: 1\x01\n", []string{"1:11: control character 0x01"}},
+
+		{"GI-07: a universal alias GUID", aliased("{port: 1, guids: [0x0002c90300000001]}"), []string{"3:23: 0x0002c90300000001, which is not locally scoped for an alias GUID; expected a GUID with the local bit"}},
+		{"GI-07: one too long for a GUID", aliased("{port: 1, guids: [0x10202c90300000001]}"), []string{`3:23: "0x10202c90300000001" for an alias GUID`}},
+		{"GI-03: an alias of two ports", aliased("{port: 1, guids: [0x0200000000000001]}\n  - {port: 2, guids: [0, 0x0200000000000001]}"), []string{"4:26: alias GUID 0x0200000000000001 again, as at 3:23"}},
+		{"GI-03: an alias twice", aliased("{port: 1, guids: [0x0200000000000001, 0x0200000000000001]}"), []string{"3:43: alias GUID 0x0200000000000001 again"}},
+		{"GI-03: an alias that is a port", aliased("{port: 1, guids: [0x0200000000000001]}\n  - {port: 0x0200000000000001, guids: []}"), []string{"3:23: alias GUID 0x0200000000000001, which is the port at 4:12"}},
+		{"aliases of a port twice", aliased("{port: 1, guids: []}\n  - {port: 1, guids: []}"), []string{"4:12: aliases of port 0x0000000000000001 again, as at 3:12"}},
+		{"aliases without a port", aliased("{guids: []}"), []string{"3:5: an incomplete entry of aliases"}},
+		{"aliases without GUIDs", aliased("{port: 1}"), []string{"3:5: an incomplete entry of aliases"}},
+		{"aliases as a mapping", "version: 1\naliases: {port: 1}\n", []string{"2:10: a mapping for aliases"}},
+		{"too many aliases", aliased("{port: 1, guids: [" + strings.Repeat("0,", 254) + "0]}"), []string{"3:531: more than 254 alias GUIDs of one port"}},
 
 		{"PK-03: pkey 0x8000", partition("pkey: 0x8000"), []string{`4:11: "0x8000" for pkey; expected a number from 0x1 to 0x7fff`}},
 		{"PK-03: pkey 0", partition("pkey: 0"), []string{`4:11: "0" for pkey`}},

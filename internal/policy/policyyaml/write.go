@@ -32,6 +32,7 @@ func Write(p *policy.Policy) []byte {
 		}
 		w.WriteString("]\n")
 	}
+	writeAliases(&w, p.Aliases)
 	if len(p.Partitions) > 0 {
 		w.WriteString("partitions:\n")
 	}

@@ -25,6 +25,9 @@ type Snapshot struct {
 	Others  []OtherManager
 	// Multicast are the blocks of multicast forwarding tables, in order.
 	Multicast []MulticastBlock
+	// Aliases are the alias GUIDs that the policy gives to ports, by index
+	// from 1, zero where there is none. No two ports have one.
+	Aliases map[ib.PortGUID][]ib.PortGUID
 }
 
 // Partition is one partition and its members.
@@ -59,10 +62,11 @@ type View struct {
 	byGUID map[ib.PortGUID]*Port
 	byPort map[*subnet.Port]*Port
 	byBase map[ib.PKeyBase]*Partition
-	exits  [][]ib.PortNum // by node and LID; nil but for switches
-	wires  [][]wire       // by node and port
-	rests  [][]rest       // by node and LID; nil but for switches
-	levels []ib.SL        // by partition
+	named  map[ib.PortGUID]ib.PortGUID // ports by their aliases
+	exits  [][]ib.PortNum              // by node and LID; nil but for switches
+	wires  [][]wire                    // by node and port
+	rests  [][]rest                    // by node and LID; nil but for switches
+	levels []ib.SL                     // by partition
 }
 
 // Port is an end port.
@@ -94,6 +98,14 @@ func New(s Snapshot) *View {
 		byBase: make(map[ib.PKeyBase]*Partition), levels: make([]ib.SL, int(ib.PKeyBaseMax)+1),
 	}
 	v.enterPorts()
+	v.named = make(map[ib.PortGUID]ib.PortGUID)
+	for port, list := range v.Aliases {
+		for _, g := range list {
+			if g != 0 {
+				v.named[g] = port
+			}
+		}
+	}
 	slices.SortFunc(v.Partitions, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
 	for i := range v.Partitions {
 		part := &v.Partitions[i]
@@ -203,6 +215,12 @@ func (v *View) Named(g ib.GID) *Port {
 
 // Owner is the end port with this GUID, or nil; nil also when it is contested.
 func (v *View) Owner(g ib.PortGUID) *Port { return v.byGUID[g] }
+
+// Alias is the port to which the policy gives an alias GUID.
+func (v *View) Alias(g ib.PortGUID) (port ib.PortGUID, ok bool) {
+	port, ok = v.named[g]
+	return port, ok
+}
 
 // EndOf is the end port that p belongs to: itself, or port 0 of its switch; nil
 // when that cannot be addressed.
