@@ -91,7 +91,9 @@ func (m *managed) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from
 
 func (m *managed) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
 
-func (m *managed) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) { return m.admin.NextLong() }
+func (m *managed) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {
+	return m.admin.NextLong()
+}
 
 func (m *managed) ReceiveLong(now time.Duration, whole *rmpp.Message, from mad.Address) {
 	m.admin.ReceiveLong(now, whole, from)
