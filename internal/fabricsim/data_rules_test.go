@@ -99,7 +99,9 @@ func TestEnforcement(t *testing.T) {
 	const good, foreign = ib.PKey(0x8005), ib.PKey(0x8006)
 	sw := switchGUID(0)
 	setUp := func(t *testing.T) (*bench, func(key ib.PKey, dlid ib.LID) []byte) {
-		b := newBench(t, star(t), fabricsim.DefaultConfig())
+		c := fabricsim.DefaultConfig()
+		c.Profile = func(_ *netlist.Node, d *sma.Config) { d.TrapSends = 1 } // nobody represses them
+		b := newBench(t, star(t), c)
 		qpn := ib.QPN(0)
 		for i := range 3 {
 			b.keys(hostGUID(i+1), 1, good, foreign, 0x0005)
@@ -211,6 +213,22 @@ func TestEnforcement(t *testing.T) {
 				b.want("raw", raw, c.want)
 				b.change(sw, c.num, func(p *smp.PortInfo) { p.FilterRawInbound, p.FilterRawOutbound = false, false })
 			}
+		}
+	})
+	t.Run("QK-23 switches pass Q_Keys over", func(t *testing.T) {
+		b, p := setUp(t)
+		qpn := packetView(t, p(good, 3)).BTH.DestQP()
+		for num := range ib.PortNum(2) {
+			b.enforce(num+1, true, true)
+		}
+		for _, qkey := range []ib.QKey{0, 8, 0x8000_0007, 0xFFFF_FFFF} {
+			b.want("QK-23", octetsOf(t, 3, qpn, good, qkey, 64), fabricsim.FateRefused)
+			if d := b.dropped[0]; d.Node != hostGUID(2) || d.Reason != endpoint.ReasonQKey || len(b.left) != 2 {
+				t.Errorf("QK-23: Q_Key %v was refused by %v for %v; want by the host, for the Q_Key", qkey, d.Node, d.Reason)
+			}
+		}
+		if b.violations(sw, 1) != 0 || b.Agent(sw).Port(1).QKeyViolations != 0 {
+			t.Error("QK-23: the switch counts a Q_Key")
 		}
 	})
 	t.Run("SI-29 PI-63 NeighborMTU", func(t *testing.T) {

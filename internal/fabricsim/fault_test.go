@@ -63,6 +63,57 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A node that lies: its answers are altered before they leave, and nothing else is;
+// what it passes on for others, and what it does, is not.
+func TestFaultAlter(t *testing.T) {
+	f := newFabric(t, chain(t, 2), fabricsim.Config{HopDelay: 1000, AgentDelay: 10_000})
+	c := attach(t, f, hostGUID(1), 1)
+	const lie = ib.NodeGUID(0xBAD)
+	var at []time.Duration
+	if err := f.SetFault(switchGUID(2), fabricsim.Fault{Alter: func(now time.Duration, m *[mad.Size]byte) {
+		at = append(at, now)
+		switch mad.AttributeID(binary.BigEndian.Uint16(m[16:])) {
+		case smp.AttrNodeInfo:
+			binary.BigEndian.PutUint64(m[64+12:], uint64(lie)) // NodeGUID
+		case smp.AttrNodeDescription:
+			copy(m[64:], "somebody else")
+		}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	guid := func(n int) ib.NodeGUID {
+		t.Helper()
+		var node smp.NodeInfo
+		c.get(along(n), 0, &node)
+		return node.NodeGUID
+	}
+	if got := guid(2); got != lie {
+		t.Errorf("the node that lies says %v, want %v", got, lie)
+	}
+	if got := guid(1); got != switchGUID(1) {
+		t.Errorf("an honest node says %v", got)
+	}
+	if got := guid(3); got != hostGUID(2) {
+		t.Errorf("an answer that it passes on says %v", got)
+	}
+	var info smp.SwitchInfo
+	c.get(along(2), 0, &info)
+	info.LifeTimeValue = 9
+	c.set(along(2), 0, &info)
+	if got := f.Agent(switchGUID(2)).SwitchInfo().LifeTimeValue; got != 9 {
+		t.Errorf("it does not do what it says: LifeTimeValue %d, want 9", got)
+	}
+	if len(at) != 3 {
+		t.Errorf("%d answers were altered, want those of the node itself: 3", len(at))
+	}
+	if err := f.SetFault(switchGUID(2), fabricsim.Fault{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := guid(2); got != switchGUID(2) {
+		t.Errorf("after the fault it says %v", got)
+	}
+}
+
 // Config.Drop sees requests and answers once each, whatever their way.
 func TestDrop(t *testing.T) {
 	var seen []mad.Method
