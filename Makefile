@@ -33,7 +33,7 @@ bench: tools build ## compare with OpenSM on one ibsim, in turn; prints ratios
 	@scripts/bench-opensm
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/ibsimd ./internal/partition ./internal/simtest ./internal/reach ./internal/isolation
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/ibsimd ./internal/partition ./internal/simtest ./internal/reach ./internal/isolation ./internal/beside
 
 clean: ## remove what was built
 	rm -rf bin

@@ -256,6 +256,9 @@ func TestBruteForce(t *testing.T) {
 						if want := oracle(a, b, uint16(k), false); d != want {
 							t.Fatalf("seed %d: %s to %s over %s: %s, the oracle says %s", seed, a, b, k, d, want)
 						}
+						if full := (Packet{PKey: k, SL: ib.SL(pairs % 16)}); pairs%8 == 0 && Ends(a, b, full) != Follow(a, b, full).Disposition {
+							t.Fatalf("seed %d: %s to %s over %s: Ends and Follow differ", seed, a, b, k)
+						}
 						seen[d]++
 						if held[k] {
 							sum[d]++

@@ -34,18 +34,18 @@ func wholeTable(p *subnet.Port) bool {
 	return true
 }
 
-func entryOf(index int, k ib.PKey) string { return fmt.Sprintf("index %d is %s", index, k) }
+func (w *walker) entryOf(index int, k ib.PKey) string { return w.say("index %d is %s", index, k) }
 
 // match asks p's P_Key table for an entry that matches the packet's key.
 func (w *walker) match(p *subnet.Port, rule string, d Disposition) bool {
 	index, key, known := find(p, w.packet.PKey.Matches)
 	switch {
 	case index >= 0:
-		return w.settle(p, rule, pass, entryOf(index, key), d)
+		return w.settle(p, rule, pass, w.entryOf(index, key), d)
 	case !known:
 		return w.settle(p, rule, unknown, "P_KeyTable was not read whole", d)
 	}
-	return w.settle(p, rule, stop, fmt.Sprintf("no entry matches %s", w.packet.PKey), d)
+	return w.settle(p, rule, stop, w.say("no entry matches %s", w.packet.PKey), d)
 }
 
 // state asks whether p's link is in one of the states.
@@ -67,13 +67,13 @@ func (w *walker) lane(p *subnet.Port, entry string) bool {
 	if w.anyLane || int(w.vl) < lanes {
 		return w.settle(p, "lane", pass, entry, NoLane)
 	}
-	return w.settle(p, "lane", stop, fmt.Sprintf("%s, %d in operation", entry, lanes), NoLane)
+	return w.settle(p, "lane", stop, w.say("%s, %d in operation", entry, lanes), NoLane)
 }
 
 // arrive asks port in of the node that the packet has come to.
 func (w *walker) arrive(in *subnet.Port) bool {
 	if !w.state(in, "state on arrival", smp.PortArmed, smp.PortActive) ||
-		!w.lane(in, fmt.Sprintf("VL %d", w.vl)) {
+		!w.lane(in, w.say("VL %d", w.vl)) {
 		return false
 	}
 	s := in.Node.Switch
@@ -137,10 +137,10 @@ func (w *walker) chooseLane(out *subnet.Port, in ib.PortNum) bool {
 	var entry string
 	switch {
 	case w.packet.SL >= smp.SLCount:
-		return w.settle(out, "lane", stop, fmt.Sprintf("SL %d does not exist", w.packet.SL), NoLane)
+		return w.settle(out, "lane", stop, w.say("SL %d does not exist", w.packet.SL), NoLane)
 	case read:
 		w.vl = t.VLs[w.packet.SL]
-		entry = fmt.Sprintf("SL %d to VL %d", w.packet.SL, w.vl)
+		entry = w.say("SL %d to VL %d", w.packet.SL, w.vl)
 	case w.anyLane:
 		w.vl = 0
 	case smp.DataVLs(out.Info.VLCap) == 1:
@@ -166,12 +166,15 @@ func (w *walker) forward(in *subnet.Port) (out *subnet.Port, on bool) {
 		return nil, false
 	}
 	num, known := exitOf(n.Switch, w.dlid, in.Num)
-	entry := describe(n.Switch, w.dlid, num, known)
+	entry := ""
+	if !w.quiet {
+		entry = describe(n.Switch, w.dlid, num, known)
+	}
 	switch {
 	case !w.to.InfoRead:
-		w.settle(in, rule, unknown, fmt.Sprintf("PortInfo of %s was not read, so its LID is not known", w.to), NoRoute)
+		w.settle(in, rule, unknown, w.say("PortInfo of %s was not read, so its LID is not known", w.to), NoRoute)
 	case !w.dlid.IsUnicast():
-		w.settle(in, rule, stop, fmt.Sprintf("%s has no unicast LID but %s", w.to, w.dlid), NoRoute)
+		w.settle(in, rule, stop, w.say("%s has no unicast LID but %s", w.to, w.dlid), NoRoute)
 	case !known:
 		w.settle(in, rule, unknown, entry, NoRoute)
 	case num == 0:

@@ -75,6 +75,15 @@ func Follow(from, to *subnet.Port, p Packet) Trace {
 	return w.trace
 }
 
+// Ends is the disposition of the trace that Follow gives, found without a word.
+func Ends(from, to *subnet.Port, p Packet) Disposition {
+	var room [8]Hop
+	w := walker{packet: p, from: from, to: to, quiet: true}
+	w.trace.Hops = room[:0]
+	w.run()
+	return w.trace.Disposition
+}
+
 // walker is a packet under way.
 type walker struct {
 	packet   Packet
@@ -85,6 +94,8 @@ type walker struct {
 	// anyLane leaves lanes out, leaves that a port keeps packets for its own
 	// LIDs to itself.
 	anyLane, leaves bool
+	// quiet leaves out all words.
+	quiet bool
 }
 
 func (w *walker) run() {
@@ -99,7 +110,7 @@ func (w *walker) run() {
 	in := w.from
 	if w.from.Node.Switch == nil {
 		if !w.leaves && keepsOwn(w.from, w.dlid) {
-			w.settle(w.from, "LID", stop, fmt.Sprintf("has LID %s itself: the packet does not leave", w.dlid), WrongDestination)
+			w.settle(w.from, "LID", stop, w.say("has LID %s itself: the packet does not leave", w.dlid), WrongDestination)
 			return
 		}
 		w.hop().Out = w.from.Num
@@ -150,18 +161,33 @@ func (w *walker) wasAt(in *subnet.Port) bool {
 }
 
 func (w *walker) enterNode(n *subnet.Node, in ib.PortNum) {
+	if w.quiet {
+		w.trace.Hops = append(w.trace.Hops, Hop{Node: n.GUID(), In: in})
+		return
+	}
 	w.trace.Hops = append(w.trace.Hops, Hop{Node: n.GUID(), Name: n.Name(), In: in, Checks: []Check{}})
 }
 
 func (w *walker) hop() *Hop { return &w.trace.Hops[len(w.trace.Hops)-1] }
 
 func (w *walker) check(port ib.PortNum, rule, result, entry string) {
+	if w.quiet {
+		return
+	}
 	h := w.hop()
 	h.Checks = append(h.Checks, Check{port, rule, result, entry})
 }
 
 func (w *walker) end(d Disposition, format string, args ...any) {
-	w.trace.Disposition, w.trace.Reason = d, fmt.Sprintf(format, args...)
+	w.trace.Disposition, w.trace.Reason = d, w.say(format, args...)
+}
+
+// say is fmt.Sprintf where anybody listens.
+func (w *walker) say(format string, args ...any) string {
+	if w.quiet {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // settle enters a check and ends the packet unless it passed or was not made.
@@ -174,7 +200,11 @@ func (w *walker) settle(p *subnet.Port, rule, result, entry string, d Dispositio
 	case unknown:
 		d = Unknown
 	}
-	w.end(d, "%s: %s: %s", p, rule, entry)
+	if w.quiet {
+		w.trace.Disposition = d
+	} else {
+		w.end(d, "%s: %s: %s", p, rule, entry)
+	}
 	return false
 }
 
@@ -186,13 +216,16 @@ func (w *walker) send() bool {
 	index, key, known := find(w.from, func(k ib.PKey) bool { return k == w.packet.PKey && k.IsValid() })
 	switch {
 	case index >= 0:
-		return w.settle(w.from, "P_Key of the sender", pass, entryOf(index, key), SourceKey)
+		return w.settle(w.from, "P_Key of the sender", pass, w.entryOf(index, key), SourceKey)
 	case !known:
 		return w.settle(w.from, "P_Key of the sender", unknown, "P_KeyTable was not read whole", SourceKey)
 	}
-	entry := fmt.Sprintf("no entry is %s", w.packet.PKey)
+	entry := w.say("no entry is %s", w.packet.PKey)
+	if w.quiet {
+		return w.settle(w.from, "P_Key of the sender", stop, "", SourceKey)
+	}
 	if i, k, _ := find(w.from, func(k ib.PKey) bool { return k.IsValid() && k.Base() == w.packet.PKey.Base() }); i >= 0 {
-		entry += fmt.Sprintf(", %s is of the same partition", entryOf(i, k))
+		entry += w.say(", %s is of the same partition", w.entryOf(i, k))
 	}
 	return w.settle(w.from, "P_Key of the sender", stop, entry, SourceKey)
 }
@@ -213,10 +246,10 @@ func (w *walker) receive(p *subnet.Port) {
 		w.settle(p, "LID", unknown, "PortInfo was not read", Unknown)
 		return
 	case p != w.to || w.dlid < owned || int(w.dlid) >= int(owned)+1<<p.Info.LMC:
-		w.settle(p, "LID", stop, fmt.Sprintf("has LID %s, the packet is for %s of %s", owned, w.dlid, w.to), WrongDestination)
+		w.settle(p, "LID", stop, w.say("has LID %s, the packet is for %s of %s", owned, w.dlid, w.to), WrongDestination)
 		return
 	}
-	w.check(p.Num, "LID", pass, owned.String())
+	w.check(p.Num, "LID", pass, w.say("%s", owned))
 	if w.packet.Service != Raw && !w.match(p, "P_Key of the receiver", DestinationKey) {
 		return
 	}
@@ -233,6 +266,6 @@ func (w *walker) acceptQKey(p *subnet.Port) {
 		w.check(p.Num, "Q_Key", pass, q.String()+" is that of QP1")
 		w.end(Delivered, "QP1 of %s takes it", p)
 	default:
-		w.settle(p, "Q_Key", unknown, fmt.Sprintf("%s: those of queue pairs cannot be read over the wire", *q), Unknown)
+		w.settle(p, "Q_Key", unknown, w.say("%s: those of queue pairs cannot be read over the wire", *q), Unknown)
 	}
 }
