@@ -60,6 +60,7 @@ not fit, and then nothing was written.
 	}
 	f.add(c)
 	flags := c.Flags()
+	f.where.quarantineFlag(flags)
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.IntVar(&f.batch, "batch", 0, "change so many hosts at a time, 0 for all at once")
 	flags.StringVar(&f.canary, "canary", "", "change this group of the policy first")
@@ -100,6 +101,11 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
+	pause, err := f.where.pause()
+	if err != nil {
+		return err
+	}
+	f.config.Pause = pause
 	journal := daemon.FileJournal{Path: f.journal}
 	config, err := daemon.HeldConfig(f.config, journal)
 	if err != nil {

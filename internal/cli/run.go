@@ -27,13 +27,32 @@ import (
 type fabricFlags struct {
 	spec, guid, keyFile string
 	// mKey goes into every request, once open has succeeded.
-	mKey ib.MKey
+	mKey       ib.MKey
+	quarantine time.Duration
 }
 
 func (f *fabricFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.spec, "fabric", "sim", "the fabric, as listed above")
 	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
 	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a number of 64 bits; nobody but its owner may be able to read it")
+}
+
+// quarantineFlag adds the flag for the time in which packets of a manager that was here
+// before may still be under way.
+func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
+		"wait so long before anything is read: packets of a manager that was killed may still be under way; 0s where there was none, as on sim")
+}
+
+// pause is how long to wait for those packets.
+func (f *fabricFlags) pause() (time.Duration, error) {
+	switch {
+	case f.quarantine < 0:
+		return 0, misuse(fmt.Errorf("--quarantine %v: want a time that is not negative", f.quarantine))
+	case daemon.Fresh(f.spec):
+		return 0, nil
+	}
+	return f.quarantine, nil
 }
 
 func (f *fabricFlags) open() (transport.Link, error) {
@@ -104,6 +123,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	}
 	flags := c.Flags()
 	f.where.add(flags)
+	f.where.quarantineFlag(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
@@ -170,6 +190,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.load(c); err != nil {
 		return err
 	}
+	pause, err := f.where.pause()
+	if err != nil {
+		return err
+	}
 	link, err := f.where.open()
 	if err != nil {
 		return err
@@ -180,7 +204,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, MKey: f.where.mKey,
+		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause,
 	}, saserver.Config{SAKey: f.parsedSAKey}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 

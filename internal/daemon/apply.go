@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/apply"
@@ -429,16 +431,28 @@ func (a *applier) end(err error) (*Applied, error) {
 	return &a.out, err
 }
 
+// Quarantine is how long whoever comes to a fabric waits before it reads or
+// writes anything there, since a manager that was killed may have sent what has
+// not landed yet: the longest that a packet may be under way.
+func Quarantine() time.Duration { return transact.DefaultLimits().Lifetime }
+
+// Fresh reports whether a --fabric flag names a fabric that nobody can have
+// managed before: one that is made for this command.
+func Fresh(spec string) bool {
+	kind, _, _ := strings.Cut(spec, ":")
+	return kind == "sim"
+}
+
 // HeldConfig makes a manager's configuration one for Apply. Going on with a
 // change that writes the tables of lanes has to read them, and whoever follows a
-// manager that was killed waits until what that one sent has landed.
+// manager that the journal says was killed waits for the Quarantine at least.
 func HeldConfig(c sm.Config, j Journal) (sm.Config, error) {
 	c.Hold = true
 	e, err := j.Load()
 	if err == nil && e != nil {
 		c.ReadLanes, c.ReadAliases = e.Change.HasLanes(), e.Change.HasAliases()
 		if !e.Finished() {
-			c.Pause = transact.DefaultLimits().Lifetime
+			c.Pause = max(c.Pause, Quarantine())
 		}
 	}
 	return c, err

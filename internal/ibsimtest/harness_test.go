@@ -237,7 +237,7 @@ func (r *rig) warden(args ...string) output {
 // runOnce is `ibwarden run --once --json` on the simulator.
 func (r *rig) runOnce(args ...string) output {
 	r.Helper()
-	return r.warden(append([]string{"run", "--once", "--json", "--fabric", "ibsim:" + r.sim.Name}, args...)...)
+	return r.warden(append([]string{"run", "--once", "--json", "--quarantine", "0s", "--fabric", "ibsim:" + r.sim.Name}, args...)...)
 }
 
 // bringUp is runOnce that has to succeed.

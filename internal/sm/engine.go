@@ -47,7 +47,9 @@ type Config struct {
 	// of aliases.
 	ReadAliases bool
 	// Pause is how long the engine waits before it reads anything: what an
-	// earlier manager sent has to have landed.
+	// earlier manager sent has to have landed. A copy of a write that comes
+	// after this engine has read, or written, the same table would undo what
+	// stands there, and nobody would know.
 	Pause time.Duration
 	// Known is what an earlier run assigned.
 	Known Assigned
@@ -160,6 +162,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
 	if c.Pause > 0 {
 		e.state = statePausing
+		e.begin(PhasePause)
 	} else {
 		e.startSweep()
 	}

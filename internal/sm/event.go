@@ -21,6 +21,7 @@ type PhaseBegun struct{ Phase string }
 
 // The phases of a pass. Phases of applying are named after their stages.
 const (
+	PhasePause    = "quarantine" // Config.Pause
 	PhaseDiscover = "discover"
 	PhaseElect    = "other managers"
 	PhasePlan     = "plan"

@@ -83,7 +83,7 @@ func contenders() []*contender {
 		{
 			name: "ibwarden", ibsim: true, check: proved,
 			run: func(ctx context.Context, b *bench, s *ibsimtest.Sim) *exec.Cmd {
-				return s.Command(ctx, "", b.ibwarden, "run", "--once", "--json", "--fabric", "ibsim:"+s.Name, "--policy", b.conf)
+				return s.Command(ctx, "", b.ibwarden, "run", "--once", "--json", "--quarantine", "0s", "--fabric", "ibsim:"+s.Name, "--policy", b.conf)
 			},
 		},
 		{name: "OpenSM", ibsim: true, run: openSM(), check: subnetUp},
