@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -38,7 +40,7 @@ type Sim struct {
 
 	tools *Tools
 	cmd   *exec.Cmd
-	log   bytes.Buffer
+	log   *os.File
 	ended chan struct{} // closed when the process has ended
 	stop  context.CancelFunc
 }
@@ -46,9 +48,13 @@ type Sim struct {
 // sims counts the simulators of this process, for their names.
 var sims atomic.Uint32
 
+// Record is an option of ibsim: it writes down every packet that it takes in; see
+// Requests.
+const Record = "-vvv"
+
 // StartSim runs an ibsim with this topology in the directory dir and waits
 // until it listens. Stop ends it.
-func StartSim(t *Tools, dir string, l *netlist.Netlist) (*Sim, error) {
+func StartSim(t *Tools, dir string, l *netlist.Netlist, options ...string) (*Sim, error) {
 	var text bytes.Buffer
 	if err := l.WriteIbsim(&text); err != nil {
 		return nil, err
@@ -70,24 +76,56 @@ func StartSim(t *Tools, dir string, l *netlist.Netlist) (*Sim, error) {
 		Name: fmt.Sprintf(socketStyle, os.Getpid(), sims.Add(1)), Dir: dir,
 		tools: t, ended: make(chan struct{}), stop: cancel,
 	}
-	s.cmd = exec.CommandContext(ctx, t.Ibsim, "-s", "-n",
+	options = append(options, "-s", "-n",
 		"-N", limit(len(l.Nodes)+spareNodes), "-S", limit(switches+spareNodes), "-P", limit(ports+sparePorts), file)
+	s.cmd = exec.CommandContext(ctx, t.Ibsim, options...)
 	s.cmd.Env = s.environment("")
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	var err error
+	if s.log, err = os.Create(filepath.Join(dir, "ibsim.log")); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	tame(s.cmd, dir)
 	if err := s.cmd.Start(); err != nil {
 		cancel()
+		s.log.Close()
 		return nil, err
 	}
 	go func() {
 		s.cmd.Wait() // it only ever ends by being killed, or badly: the log tells
+		s.log.Close()
 		close(s.ended)
 	}()
 	if err := s.listens(); err != nil {
 		s.Stop()
-		return nil, fmt.Errorf("ibsim: %w\n%s", err, s.log.Bytes())
+		text, _ := os.ReadFile(s.log.Name()) // what there is of it
+		return nil, fmt.Errorf("ibsim: %w\n%s", err, text)
 	}
 	return s, nil
+}
+
+// packetDump is how a packet begins in ibsim's record: the second group of
+// digits is the class version and the method.
+var packetDump = regexp.MustCompile(`--- packet ---\n01[0-9a-f]{2} [0-9a-f]{2}([0-9a-f]{2}) `)
+
+// Requests counts the packets that clients have sent so far, by method, as ibsim
+// itself has written down. It has to run with Record. What a client sent before
+// it was told that it is disconnected is in the record by then.
+func (s *Sim) Requests() (map[mad.Method]int, error) {
+	text, err := os.ReadFile(s.log.Name())
+	if err != nil {
+		return nil, err
+	}
+	out := map[mad.Method]int{}
+	for _, found := range packetDump.FindAllSubmatch(text, -1) {
+		method, err := strconv.ParseUint(string(found[1]), 16, 8)
+		if err != nil {
+			return nil, err
+		}
+		out[mad.Method(method)]++
+	}
+	return out, nil
 }
 
 // listens waits for the control socket.
