@@ -94,6 +94,7 @@ func workDir(t testing.TB) string {
 // openSM is a running OpenSM.
 type openSM struct {
 	at
+	process   *os.Process
 	interrupt func() // asks it to end
 	ended     func() // waits for that
 }
@@ -128,7 +129,7 @@ func (a at) openSM(policy string, until string, options ...string) openSM {
 	if err := cmd.Start(); err != nil {
 		a.Fatal(err)
 	}
-	o := openSM{at: a, interrupt: interrupt, ended: sync.OnceFunc(func() { _ = cmd.Wait() })} // the log tells how it was
+	o := openSM{at: a, process: cmd.Process, interrupt: interrupt, ended: sync.OnceFunc(func() { _ = cmd.Wait() })} // the log tells how it was
 	a.Cleanup(func() {
 		interrupt()
 		o.ended()
@@ -147,9 +148,12 @@ func (a at) waitForLog(what string) {
 }
 
 // says reports whether OpenSM's log has something in it.
-func (a at) says(what string) bool {
-	text, _ := os.ReadFile(a.logFile())
-	return strings.Contains(string(text), what)
+func (a at) says(what string) bool { return strings.Contains(a.text(), what) }
+
+// text is OpenSM's log so far.
+func (a at) text() string {
+	text, _ := os.ReadFile(a.logFile()) // it comes to be when OpenSM starts
+	return string(text)
 }
 
 // waitFor waits until something is true.
