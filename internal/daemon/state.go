@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,8 @@ type stateFile struct {
 	LIDs    map[string]ib.LID      `json:"lids"`
 	PKeys   map[string]ib.PKeyBase `json:"pkeys"`
 	Forgets map[string][]string    `json:"forgets"`
+	// Fenced are the ports that the policy does not fit.
+	Fenced []string `json:"fenced,omitempty"`
 	// Aliases tells that a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
 }
@@ -59,6 +63,14 @@ func LoadState(path string) (sm.Assigned, error) {
 			return sm.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
 		}
 	}
+	a.Fenced = make(map[ib.PortGUID]bool, len(s.Fenced))
+	for _, g := range s.Fenced {
+		guid, err := ib.ParsePortGUID(g)
+		if err != nil {
+			return sm.Assigned{}, fmt.Errorf("state %s: fenced port %q: want a port GUID", path, g)
+		}
+		a.Fenced[guid] = true
+	}
 	a.Forgets = make(map[sm.Place]subnet.Element, len(s.Forgets))
 	for at, names := range s.Forgets {
 		place, err := parsePlace(at)
@@ -89,6 +101,9 @@ func SaveState(path string, a sm.Assigned) error {
 	}
 	for at, elements := range a.Forgets {
 		s.Forgets[fmt.Sprintf("%s:%d", at.Node, at.Port)] = elements.Names()
+	}
+	for _, g := range slices.Sorted(maps.Keys(a.Fenced)) {
+		s.Fenced = append(s.Fenced, g.String())
 	}
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {

@@ -17,6 +17,7 @@ type compiler struct {
 	// keys are those that each port should hold, in OpenSM's order.
 	keys     [][]wantedKey
 	faults   Error
+	fenced   []Overflow
 	warnings []string
 }
 
@@ -95,8 +96,9 @@ func (c *compiler) claimIndex0(i int, base ib.PKeyBase) {
 	}
 }
 
-// fits notes why the keys cannot be put into the port's table, if so.
-func (c *compiler) fits(port *PortFacts, keys []wantedKey) bool {
+// fit gives the keys that go into the port's table: all of them, or of a port
+// that is fenced the default one. It notes why they cannot, if so.
+func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 	var claims []string
 	for _, k := range keys {
 		if k.index0 {
@@ -108,18 +110,22 @@ func (c *compiler) fits(port *PortFacts, keys []wantedKey) bool {
 	}
 	switch {
 	case len(keys) <= port.Cap:
-		return len(claims) <= 1
+		return keys, len(claims) <= 1
 	case port.Cap <= 0 && len(keys) == 1:
 		c.warnings = append(c.warnings, fmt.Sprintf("port %v (node %v port %d) reports a P_Key table of no entries: it cannot hold even the default key",
 			port.PortGUID, port.NodeGUID, port.PortNum))
-		return true
+		return keys, true
 	}
 	o := Overflow{PortGUID: port.PortGUID, NodeGUID: port.NodeGUID, PortNum: port.PortNum, Cap: port.Cap, Needed: len(keys)}
 	for _, k := range keys {
 		o.Partitions = append(o.Partitions, c.partitionName(k))
 	}
+	if c.in.Fence != nil && c.in.Fence(port.PortGUID) {
+		c.fenced = append(c.fenced, o)
+		return []wantedKey{{PKey: ib.PKeyDefaultLimited, partition: -1}}, len(claims) <= 1
+	}
 	c.faults.Overflows = append(c.faults.Overflows, o)
-	return false
+	return nil, false
 }
 
 func (c *compiler) partitionName(k wantedKey) string {

@@ -161,6 +161,53 @@ func TestNI20PT06PT08Sizes(t *testing.T) {
 
 // NI-22: a device that reports no table is flagged; nothing is planned for it,
 // and only asking more of it than nothing is an error.
+// A port that the caller has fenced gets the default partition only, its switch
+// port too, and the others what they should; a conflict about index 0 is refused
+// all the same.
+func TestFence(t *testing.T) {
+	ports := []PortFacts{
+		{PortGUID: 1, NodeGUID: 1, PortNum: 1, Cap: 2, Facing: &SwitchPortFacts{SwitchGUID: 9, PortNum: 1, Cap: 8, InboundCap: true, OutboundCap: true}},
+		{PortGUID: 2, NodeGUID: 2, PortNum: 1, Cap: 8},
+	}
+	r := resolution(part(1, 1, 2), part(2, 1, 2))
+	fence := func(g ib.PortGUID) func(ib.PortGUID) bool { return func(x ib.PortGUID) bool { return x == g } }
+	out, err := Compile(Input{Ports: ports, Resolution: r, Fence: fence(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.EndPorts[0].Table; !slices.Equal(got, Table{0x7FFF}) {
+		t.Errorf("the fenced port gets %v", got)
+	}
+	if got := out.SwitchPorts[0].Table; !slices.Equal(got, Table{0xFFFF}) {
+		t.Errorf("its switch port gets %v", got)
+	}
+	if got := valid(out.EndPorts[1].Table); got != 3 {
+		t.Errorf("the other gets %d keys", got)
+	}
+	if len(out.Fenced) != 1 || out.Fenced[0].PortGUID != 1 || out.Fenced[0].Needed != 3 || out.Fenced[0].Cap != 2 {
+		t.Errorf("fenced: %v", out.Fenced)
+	}
+	var refused *Error
+	if _, err := Compile(Input{Ports: ports, Resolution: r, Fence: fence(2)}); !errors.As(err, &refused) || len(refused.Overflows) != 1 {
+		t.Errorf("another one fenced: %v", err)
+	}
+	for i := range 2 {
+		r.Partitions[i].Index0 = []ib.PortGUID{1}
+	}
+	if _, err := Compile(Input{Ports: ports, Resolution: r, Fence: fence(1)}); !errors.As(err, &refused) || len(refused.Index0) != 1 {
+		t.Errorf("two keys for index 0: %v", err)
+	}
+}
+
+func valid(t Table) (n int) {
+	for _, k := range t {
+		if k.IsValid() {
+			n++
+		}
+	}
+	return n
+}
+
 func TestNI22NoTable(t *testing.T) {
 	ports := []PortFacts{{PortGUID: 1, NodeGUID: 1, PortNum: 1}, {PortGUID: 2, NodeGUID: 2, PortNum: 1, Cap: 2}}
 	out, err := Compile(Input{Ports: ports, Resolution: resolution(part(1, 2))})

@@ -17,7 +17,8 @@
 // from either manager.
 //
 // A policy that does not fit is refused whole, with every port that is too
-// small. A switch port that is too small is not refused: it gets no
+// small, unless the caller has it fenced: then it gets limited membership of the
+// default partition and nothing else, and the others what they should. A switch port that is too small is not refused: it gets no
 // enforcement, and says so. There is never enforcement with half a table.
 //
 // A port GUID that two ports claim is nobody's: both get limited membership

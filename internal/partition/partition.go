@@ -36,6 +36,9 @@ type Input struct {
 	// Resolution tells who belongs where. A port it does not know gets limited
 	// membership of the default partition.
 	Resolution *policy.Resolution
+	// Fence tells of a port, unless it is nil, that a table too small for it
+	// is no reason to refuse the policy: the port is fenced.
+	Fence func(ib.PortGUID) bool
 }
 
 // PortFacts describes an end port: a CA or router port, or port 0 of a switch.
@@ -74,6 +77,9 @@ type Output struct {
 	// NotEnforced are the switch ports that do not check both directions, in
 	// the same order.
 	NotEnforced []NotEnforced
+	// Fenced are the ports that get the default partition and nothing else,
+	// because what the policy asks for does not fit them, sorted as EndPorts.
+	Fenced []Overflow
 	// Warnings tell what is odd about the fabric, sorted.
 	Warnings []string
 }
@@ -157,8 +163,8 @@ func Compile(in Input) (Output, error) {
 	var out Output
 	for i := range c.ports {
 		port := &c.ports[i]
-		keys := c.keys[i]
-		if !c.fits(port, keys) {
+		keys, ok := c.fit(port, c.keys[i])
+		if !ok {
 			continue
 		}
 		table := place(port.Current, keys, max(port.Cap, len(keys)))
@@ -182,7 +188,7 @@ func Compile(in Input) (Output, error) {
 	slices.SortFunc(out.NotEnforced, func(a, b NotEnforced) int {
 		return cmp.Or(cmp.Compare(a.SwitchGUID, b.SwitchGUID), cmp.Compare(a.PortNum, b.PortNum))
 	})
-	out.Warnings = c.warnings
+	out.Warnings, out.Fenced = c.warnings, c.fenced
 	return out, nil
 }
 

@@ -188,14 +188,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A device that a policy does not fit holds up the others only for as long as it
-// is there.
+// A device that a new policy does not fit holds up the others for as long as it
+// is there; one that comes when the policy stands is fenced, and so it stays for
+// the next policy and the next manager.
 func TestRefusedUntilItFits(t *testing.T) {
 	list := netlist.Demo()
 	y := tenancy{tenants: []tenant{{base: 0x10, full: hosts(list)[:8]}}}
 	s := setup{list: list, policy: y.policy()}
 	s.fabric.Profile = sizes(map[string]uint16{"red-1": 1})
 	misfit := []string{"red-1"}
+	checkFenced := func(w *world, y tenancy) {
+		t.Helper()
+		if n := len(all[sm.Refused](w)); n != 0 {
+			t.Fatalf("%d refusals: %v", n, all[sm.Refused](w))
+		}
+		if !w.warned("fenced", guidOf(list, "red-1").String()) {
+			t.Errorf("no word of red-1: %v", all[sm.Warned](w))
+		}
+		for _, at := range []place{w.host("red-1"), w.switchPort("red-1")} {
+			if got := valid(w.table(at)); len(got) != 1 || got[0].Base() != ib.PKeyBaseDefault {
+				t.Errorf("%v holds %v, want the default partition only", at, got)
+			}
+		}
+		if w.info(w.host("red-1")).PortState != smp.PortActive || w.info(w.host("red-1")).LID == 0 {
+			t.Error("red-1 was not brought up")
+		}
+		if !w.result().Proof.Verdict.Holds() {
+			t.Error(w.result().Proof)
+		}
+		w.checkRest(y, misfit)
+	}
 	t.Run("at first", func(t *testing.T) {
 		w := newWorld(t, s)
 		w.settle()
@@ -211,18 +233,28 @@ func TestRefusedUntilItFits(t *testing.T) {
 		w.settle()
 		w.calm()
 		w.checkRest(y, misfit)
-		before := w.isolating()
 		w.forget()
 		w.must(w.fabric.PowerOn(w.node("red-1").GUID))
-		w.run(2 * time.Second)
-		if !mentions[sm.Refused](w, guidOf(list, "red-1").String()) {
-			t.Errorf("not refused: %v", w.events)
-		}
-		if d := firstDifference(before, w.isolating()); d != "" {
-			t.Errorf("something has changed: %s", d)
+		w.tamper("red-2")
+		w.run(sm.DefaultDriftPeriod)
+		w.settle()
+		checkFenced(w, y)
+		next := y.move(hosts(list)[7], 0x10, 0)
+		w.forget()
+		w.change(next.policy())
+		checkFenced(w, next)
+		w.manager.Known = w.engine.Assigned()
+		w.restart(y.policy())
+		w.settle()
+		checkFenced(w, y)
+		w.calm()
+		w.forget()
+		bad := partitions(guidOf(list, "red-2"), 200, tenancy{}) // more than any device holds
+		w.change(bad.policy())
+		if !mentions[sm.Refused](w, guidOf(list, "red-2").String()) || mentions[sm.Refused](w, guidOf(list, "red-1").String()) {
+			t.Errorf("refused with red-1, or not at all: %v", all[sm.Refused](w))
 		}
 		w.must(w.fabric.PowerOff(w.node("red-1").GUID))
-		w.tamper("red-2")
 		w.run(2 * time.Second)
 		w.settle()
 		w.checkRest(y, misfit)

@@ -70,11 +70,12 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	for _, w := range resolution.Warnings {
 		d.warnings = append(d.warnings, "policy: "+w.String())
 	}
-	out, err := partition.Compile(partition.Input{Ports: e.facts(), Resolution: resolution})
+	out, err := partition.Compile(partition.Input{Ports: e.facts(), Resolution: resolution, Fence: e.fences(p)})
 	if err != nil {
 		return err
 	}
 	d.warnings = append(d.warnings, out.Warnings...)
+	d.fence(out.Fenced)
 	for _, x := range out.EndPorts {
 		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
 			d.tables.Port(port).PKeys = x.Table

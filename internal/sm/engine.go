@@ -64,6 +64,9 @@ type Assigned struct {
 	// run does not ask for them. Enforcement is never among them: it is asked
 	// for anew each time.
 	Forgets map[Place]subnet.Element
+	// Fenced are the ports that the policy does not fit and that get the
+	// default partition only: they are no reason to refuse another policy.
+	Fenced map[ib.PortGUID]bool
 	// Aliases tells that the tables of GUIDs are the manager's to keep: a
 	// policy has given aliases.
 	Aliases bool
