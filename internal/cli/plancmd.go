@@ -54,7 +54,7 @@ func (f *changeFlags) load(w io.Writer) error {
 	if f.lmc > uint8(ib.LMCMax) {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
-	f.config = sm.Config{LMC: ib.LMC(f.lmc), Routing: engine}
+	f.config = sm.Config{LMC: ib.LMC(f.lmc), Routing: engine, Seed: daemon.Secret()}
 	if f.state != "" {
 		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)

@@ -204,7 +204,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause,
+		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
 	}, saserver.Config{SAKey: f.parsedSAKey}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 

@@ -28,6 +28,7 @@ func Read(ctx context.Context, link transport.Link, o sweep.Options) (Reading, e
 func readShowing(ctx context.Context, link transport.Link, o sweep.Options, progress func(sent int)) (Reading, error) {
 	o.ClearChange = false
 	r := reader{window: transact.NewWindow(link.Limits())}
+	r.window.Seed(Secret())
 	var counter counter
 	r.window.OnSend = counter.count
 	r.discovery = sweep.Discover(r.window, o)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -59,6 +60,12 @@ func NewRunner(link transport.Link, c sm.Config, a saserver.Config, p *policy.Po
 	r.managed.manager = r.engine
 	r.engine.OnSend(r.counter.count)
 	return r
+}
+
+// Secret is a seed that nobody else knows, for sm.Config.
+func Secret() (seed [32]byte) {
+	rand.Read(seed[:]) // never fails: it would end the program
+	return seed
 }
 
 // Administration answers hosts.

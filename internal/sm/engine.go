@@ -20,6 +20,9 @@ import (
 type Config struct {
 	// Limits bound the requests under way.
 	Limits transact.Limits
+	// Seed is where transaction identifiers come from; with a secret one nobody
+	// can answer a request that he has not seen.
+	Seed [32]byte
 	// GIDPrefix is the subnet prefix; 0 stands for ib.DefaultGIDPrefix.
 	GIDPrefix uint64
 	// LMC gives every CA and router port 2^LMC LIDs.
@@ -163,6 +166,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 		observe = func(Event) {}
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e.window.Seed(c.Seed)
 	if c.Pause > 0 {
 		e.state = statePausing
 		e.begin(PhasePause)

@@ -15,6 +15,8 @@
 // once, unless they must not (Request.Once). After a write of that kind that had
 // to be sent again, the next to the same place waits (Request.Alone) until no copy
 // of it can be under way any more.
+// Transaction identifiers come from a seed: with a secret one (Window.Seed) an
+// answer counts only from somebody who saw the request, or guessed 32 bits.
 // There is no clock here: the time is whatever the caller says it is, counted
 // from any origin that does not move.
 package transact

@@ -3,6 +3,7 @@ package transact
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -93,10 +94,8 @@ const (
 	lossMemory = 64
 	// patience is how many tries wait for the plain time-out before it doubles.
 	patience = 3
-	// slotBits is the share of the transaction identifier that names the slot;
-	// the other bits tell a slot's successive requests apart. Together they
-	// stay below 32 bits: the kernel and libumad2sim own the upper half.
-	slotBits = 12
+	// slotsMax is the most requests outstanding at once, whatever the limits.
+	slotsMax = 4096
 )
 
 // Counts is what a window has done so far.
@@ -112,6 +111,7 @@ type Counts struct {
 type slot struct {
 	request Request
 	done    func(Reply)
+	index   uint16
 	tid     uint32
 	tries   int
 	sentAt  time.Duration
@@ -129,7 +129,8 @@ type Window struct {
 	again   []uint16 // slots to be sent again, in order
 	spare   []uint32 // requests, by transaction, that may be sent in addition
 	waiting queue
-	serial  uint32
+	ids     *rand.ChaCha8
+	byTID   map[uint32]uint16 // slots by the transactions under way
 	flying  int
 
 	loss     float64 // share of answers that were overdue, lately
@@ -175,12 +176,30 @@ func (r *Request) target() target {
 // NewWindow returns an empty window with the given limits.
 func NewWindow(limits Limits) *Window {
 	w := &Window{limits: limits, open: min(firstWindow, float64(limits.Window)), late: make(map[target]time.Duration)}
-	w.slots = make([]slot, min(limits.Window, 1<<slotBits))
+	w.slots = make([]slot, min(limits.Window, slotsMax))
+	w.byTID = make(map[uint32]uint16, len(w.slots))
+	w.Seed([32]byte{})
 	w.free = make([]uint16, 0, len(w.slots))
 	for i := len(w.slots) - 1; i >= 0; i-- {
 		w.free = append(w.free, uint16(i))
 	}
 	return w
+}
+
+// Seed makes the transaction identifiers to come such that nobody can tell the
+// next one who does not know the seed: who sends answers without having seen
+// the request has to guess all 32 bits. (The upper half of the identifier is the
+// kernel's, or libumad2sim's.) Without it the seed is zero.
+func (w *Window) Seed(seed [32]byte) { w.ids = rand.NewChaCha8(seed) }
+
+// newTID is an identifier that no request under way has; never 0.
+func (w *Window) newTID() uint32 {
+	for {
+		tid := uint32(w.ids.Uint64())
+		if _, taken := w.byTID[tid]; tid != 0 && !taken {
+			return tid
+		}
+	}
 }
 
 // Do asks for a request; done is called once, when it has ended.
@@ -240,11 +259,8 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 	next := w.waiting.pop()
 	i := w.free[len(w.free)-1]
 	w.free = w.free[:len(w.free)-1]
-	w.serial++
-	w.slots[i] = slot{
-		request: next.request, done: next.done, active: true,
-		tid: w.serial<<slotBits | uint32(i),
-	}
+	w.slots[i] = slot{request: next.request, done: next.done, active: true, index: i, tid: w.newTID()}
+	w.byTID[w.slots[i].tid] = i
 	w.flying++
 	w.emit(now, i, p)
 	return true
@@ -378,11 +394,10 @@ func (w *Window) LIDOf(p *mad.SMP) ib.LID {
 func (w *Window) find(p *mad.SMP) *slot { return w.slot(uint32(p.TransactionID)) }
 
 func (w *Window) slot(tid uint32) *slot {
-	i := tid & (1<<slotBits - 1)
-	if int(i) >= len(w.slots) || !w.slots[i].active || w.slots[i].tid != tid {
-		return nil
+	if i, ok := w.byTID[tid]; ok {
+		return &w.slots[i]
 	}
-	return &w.slots[i]
+	return nil
 }
 
 // Receive takes an answer that arrived at time now. It reports whether the
@@ -423,7 +438,8 @@ func (w *Window) Lost(now time.Duration, p *mad.SMP) {
 
 func (w *Window) end(s *slot, r Reply) {
 	done := s.done
-	i := uint16(s.tid & (1<<slotBits - 1))
+	i := s.index
+	delete(w.byTID, s.tid)
 	s.active, s.done = false, nil
 	if s.request.Once && s.answers < s.tries && w.limits.Lifetime > 0 {
 		w.late[s.request.target()] = s.sentAt + w.limits.Lifetime
@@ -490,7 +506,7 @@ func (w *Window) overdue(now time.Duration, s *slot) {
 		return
 	}
 	s.due = 0
-	w.again = append(w.again, uint16(s.tid&(1<<slotBits-1)))
+	w.again = append(w.again, s.index)
 }
 
 // queue is a first-in first-out list that gives its memory back.

@@ -3,6 +3,7 @@ package transact
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,15 +170,63 @@ func TestForeignAnswersAreIgnored(t *testing.T) {
 	p := drain(w, 0)[0]
 	p.MakeResponse(mad.StatusOK)
 	for name, change := range map[string]func(*mad.SMP){
-		"transaction": func(p *mad.SMP) { p.TransactionID++ },
-		"slot":        func(p *mad.SMP) { p.TransactionID |= 1<<slotBits - 1 },
-		"attribute":   func(p *mad.SMP) { p.AttributeID++ },
-		"modifier":    func(p *mad.SMP) { p.AttributeModifier++ },
+		"transaction":    func(p *mad.SMP) { p.TransactionID++ },
+		"no transaction": func(p *mad.SMP) { p.TransactionID = 0 },
+		"attribute":      func(p *mad.SMP) { p.AttributeID++ },
+		"modifier":       func(p *mad.SMP) { p.AttributeModifier++ },
 	} {
 		q := p
 		change(&q)
 		if w.Receive(1, &q) {
 			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// Transaction identifiers follow from the seed alone, are different while under
+// way, and give no hint of the next one: no step between two comes again, and
+// every bit is as often set as not.
+func TestTransactionIDsCannotBeGuessed(t *testing.T) {
+	const n = 4000
+	draw := func(seed byte) (ids []uint64) {
+		l := limits()
+		l.Window = n
+		w := NewWindow(l)
+		w.open = n
+		w.Seed([32]byte{seed})
+		for range n {
+			w.Do(Request{Method: mad.MethodGet}, func(Reply) {})
+		}
+		for _, p := range drain(w, 0) {
+			ids = append(ids, p.TransactionID)
+		}
+		return ids
+	}
+	a, again, b := draw(1), draw(1), draw(2)
+	if len(a) != n || !slices.Equal(a, again) {
+		t.Fatalf("%d ids, the same again: %v", len(a), slices.Equal(a, again))
+	}
+	seen, steps, bits := map[uint64]bool{}, map[uint32]int{}, [64]int{}
+	for i, id := range a {
+		if id == 0 || id>>32 != 0 || seen[id] || id == b[i] {
+			t.Fatalf("id %d is 0x%x", i, id)
+		}
+		seen[id] = true
+		if i > 0 {
+			steps[uint32(id-a[i-1])]++
+		}
+		for bit := range bits {
+			bits[bit] += int(id >> bit & 1)
+		}
+	}
+	for step, times := range steps {
+		if times > 2 {
+			t.Errorf("step 0x%x came %d times", step, times)
+		}
+	}
+	for bit, set := range bits[:32] {
+		if set < n/2-n/8 || set > n/2+n/8 { // 16 standard deviations
+			t.Errorf("bit %d is set in %d of %d", bit, set, n)
 		}
 	}
 }

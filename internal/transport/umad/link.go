@@ -2,6 +2,8 @@ package umad
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -295,7 +297,7 @@ func (p *pump) send(dlid ib.LID) error {
 	asks := !out.Method.IsResponse() && out.Method != mad.MethodTrapRepress && out.Method != mad.MethodTrap
 	if asks {
 		h.TimeoutMilliseconds = uint32(requestTimeout / time.Millisecond)
-		p.serial++
+		p.serial = p.number()
 		out.TransactionID = uint64(p.serial)
 	}
 	b := p.buf[:bufferSize]
@@ -314,6 +316,19 @@ func (p *pump) send(dlid ib.LID) error {
 		p.copies[p.smp.TransactionID]++
 	}
 	return nil
+}
+
+// number is one that no request under way has, and that nobody can tell before:
+// it is all that the other side needs to answer.
+func (p *pump) number() uint32 {
+	for {
+		var b [4]byte
+		rand.Read(b[:]) // never fails: it would end the program
+		n := binary.BigEndian.Uint32(b[:])
+		if _, taken := p.flights[n]; n != 0 && !taken {
+			return n
+		}
+	}
 }
 
 // take hands the engine what was read.
