@@ -155,7 +155,7 @@ func (r *Run) send(op plan.Op) bool {
 
 func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transact.Request {
 	return transact.Request{
-		Path: op.Port.Path, MKey: r.mkey, Method: m,
+		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: r.mkey, Method: m,
 		Attribute: op.Attribute, Modifier: op.Modifier, Data: data,
 	}
 }

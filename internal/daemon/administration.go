@@ -57,6 +57,8 @@ func (m *managed) follow(now time.Duration) {
 
 func (m *managed) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
 
+func (m *managed) LastWait(p *mad.SMP) time.Duration { return m.manager.LastWait(p) }
+
 func (m *managed) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	m.manager.Receive(now, p, slid)
 	m.follow(now)

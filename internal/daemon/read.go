@@ -67,6 +67,8 @@ func (r *reader) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	return r.window.LIDOf(p), true
 }
 
+func (r *reader) LastWait(p *mad.SMP) time.Duration { return r.window.LastWait(p) }
+
 func (r *reader) Receive(now time.Duration, p *mad.SMP, _ ib.LID) {
 	if p.Method == mad.MethodGetResp {
 		r.window.Receive(now, p)

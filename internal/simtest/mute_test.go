@@ -296,3 +296,48 @@ func TestWithheldFromOthers(t *testing.T) {
 		}
 	}
 }
+
+// The wait for an answer contains what the agent says it may take (PortInfo
+// RespTimeValue): one that is as slow as it says is managed like the others.
+func TestSlowAgents(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		respond ib.TimeValue
+		late    time.Duration
+		reached bool
+	}{
+		{"PI-114 a quarter of a second, as usual", 16, 250 * time.Millisecond, true},
+		{"PI-114 a second", 18, time.Second, true},
+		{"PI-114 later than it says", 14, time.Second, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			list := netlist.Demo()
+			y := halves(hosts(list))
+			s := setup{list: list, policy: y.policy()}
+			s.fabric.Profile = func(n *netlist.Node, c *sma.Config) {
+				for i := range c.Ports {
+					c.Ports[i].RespTimeValue = x.respond
+				}
+			}
+			w := bringUp(t, s)
+			w.must(w.fabric.SetFault(w.host("red-1").node, fabricsim.Fault{Late: x.late}))
+			w.forget()
+			next := y.move(guidOf(list, "red-1"), 0x10, 0x20)
+			w.change(next.policy())
+			if w.result().Reached() != x.reached {
+				t.Errorf("%d failures: %v", w.result().Failures, all[sm.Failed](w))
+			}
+			if x.reached {
+				w.checkKeys(next)
+			}
+		})
+	}
+	t.Run("PI-114 from the first question on", func(t *testing.T) {
+		list := netlist.Demo()
+		y := halves(hosts(list))
+		w := newWorld(t, setup{list: list, policy: y.policy()})
+		w.must(w.fabric.SetFault(w.host("red-1").node, fabricsim.Fault{Late: 250 * time.Millisecond}))
+		w.settle()
+		w.checkUp(y)
+	})
+}

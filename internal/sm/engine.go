@@ -231,6 +231,10 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	return e.window.LIDOf(p), true
 }
 
+// LastWait is how long the engine waits for the answer to a request that Next gave
+// out, if it will not be sent again; else 0.
+func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.window.LastWait(p) }
+
 // Receive takes a packet: the answer to a request, a trap, or a question of
 // another manager.
 func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {

@@ -72,7 +72,7 @@ func (e *Engine) Reread(p *plan.Plan) error {
 			}
 			asked[b] = true
 			e.window.Do(transact.Request{
-				Path: op.Port.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
+				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: e.config.MKey, Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
 			}, func(r transact.Reply) {
 				if err := sameAsRead(op, r); err != nil {
 					e.carried.Changed = append(e.carried.Changed,

@@ -109,7 +109,7 @@ func (e *Engine) probe() {
 				continue
 			}
 			e.window.Do(transact.Request{
-				Path: append(slices.Clone(p.Path), p.Num), MKey: e.config.MKey,
+				Path: append(slices.Clone(p.Path), p.Num), Respond: subnet.RespTimeAssumed.Duration(), MKey: e.config.MKey,
 				Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 			}, func(r transact.Reply) {
 				if r.Err == nil {
@@ -122,7 +122,7 @@ func (e *Engine) probe() {
 
 func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then func()) {
 	e.window.Do(transact.Request{
-		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+		Path: p.Path, Respond: p.RespTime(), MKey: e.config.MKey, Method: mad.MethodGet, Attribute: a, Modifier: modifier,
 	}, func(r transact.Reply) {
 		err := r.Err
 		if err == nil {

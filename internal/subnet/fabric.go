@@ -3,6 +3,7 @@ package subnet
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -173,6 +174,22 @@ func (p *Port) Enforces() bool {
 	return info.PartitionEnforcementCap > 0 &&
 		info.InboundEnforcementCap && p.Info.PartitionEnforcementInbound &&
 		info.OutboundEnforcementCap && p.Info.PartitionEnforcementOutbound
+}
+
+// RespTimeAssumed is what an agent is taken to need for an answer that did not
+// say (PortInfo.RespTimeValue): a quarter of a second, as devices usually say.
+const RespTimeAssumed ib.TimeValue = 16
+
+// RespTime is the longest time that the agent behind p says it takes to answer,
+// RespTimeAssumed when that was not read.
+func (p *Port) RespTime() time.Duration {
+	if p.Node.Switch != nil {
+		p = &p.Node.Ports[0]
+	}
+	if !p.InfoRead {
+		return RespTimeAssumed.Duration()
+	}
+	return p.Info.RespTimeValue.Duration()
 }
 
 // PKeyCap is the number of entries of p's P_Key table: NodeInfo.PartitionCap

@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -104,16 +105,16 @@ func (d *Discovery) fault(where fmt.Stringer, err error) {
 	d.faults = append(d.faults, Fault{where.String(), err})
 }
 
-func (d *Discovery) get(path mad.Path, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
+func (d *Discovery) get(path mad.Path, respond time.Duration, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
 	d.window.Do(transact.Request{
-		Path: path, MKey: d.options.MKey, Method: mad.MethodGet,
+		Path: path, Respond: respond, MKey: d.options.MKey, Method: mad.MethodGet,
 		Attribute: attribute, Modifier: modifier,
 	}, then)
 }
 
 // read asks for one attribute of p and enters the answer.
 func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uint32, then func()) {
-	d.get(p.Path, attribute, modifier, func(r transact.Reply) {
+	d.get(p.Path, p.RespTime(), attribute, modifier, func(r transact.Reply) {
 		err := r.Err
 		if err == nil {
 			err = p.Absorb(attribute, modifier, r.SMP.Data[:])
@@ -131,7 +132,7 @@ func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uin
 // visit asks who is at the end of path; from is the port that it leaves by
 // last, nil for the manager's own node.
 func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
-	d.get(path, smp.AttrNodeInfo, 0, func(r transact.Reply) {
+	d.get(path, subnet.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
 		var info smp.NodeInfo
 		err := r.Err
 		if from != nil && from.Peer == nil {
@@ -230,7 +231,7 @@ func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
 // clears it (SwitchInfo, Table 29-4).
 func (d *Discovery) clearChange(n *subnet.Node) {
 	r := transact.Request{
-		Path: n.Ports[0].Path, MKey: d.options.MKey,
+		Path: n.Ports[0].Path, Respond: n.Ports[0].RespTime(), MKey: d.options.MKey,
 		Method: mad.MethodSet, Attribute: smp.AttrSwitchInfo,
 	}
 	if err := n.Switch.Info.Encode(&r.Data); err != nil {

@@ -34,6 +34,11 @@ type Request struct {
 	Modifier  uint32
 	Data      [mad.DataSize]byte
 
+	// Respond is how long the agent says that it may take to answer
+	// (PortInfo.RespTimeValue), or what is assumed of it. The last try waits at
+	// least as long, up to RespondMax, and the round trip besides.
+	Respond time.Duration
+
 	// Once is for writes that must not arrive late: a copy that the fabric
 	// delays could undo what is written after it. Such a request is not sent
 	// again before its time-out has passed, and the window remembers for
@@ -78,6 +83,9 @@ func DefaultLimits() Limits {
 		Lifetime:     time.Second,
 	}
 }
+
+// RespondMax bounds Request.Respond: a device may claim hours.
+const RespondMax = 4096 * time.Nanosecond << 20 // 4.3 s
 
 const (
 	firstWindow  = 16 // requests; what a new window starts from
@@ -296,7 +304,11 @@ func (w *Window) emit(now time.Duration, i uint16, p *mad.SMP) {
 	s.tries++
 	s.sentAt = now
 	wait := w.Timeout() << max(s.tries-patience, 0)
-	s.due = now + min(wait, max(w.limits.MaxTimeout, w.limits.FirstTimeout))
+	wait = min(wait, max(w.limits.MaxTimeout, w.limits.FirstTimeout))
+	if s.tries >= w.limits.Tries {
+		wait = max(wait, min(s.request.Respond, RespondMax)+w.Timeout())
+	}
+	s.due = now + wait
 	if w.nextDue == 0 || s.due < w.nextDue {
 		w.nextDue = s.due
 	}
@@ -389,6 +401,15 @@ func (w *Window) LIDOf(p *mad.SMP) ib.LID {
 		return s.request.LID
 	}
 	return ib.LIDPermissive
+}
+
+// LastWait is how long the window waits for the answer to a packet that Next gave
+// out, counted from when it was, if it is the last try; else 0.
+func (w *Window) LastWait(p *mad.SMP) time.Duration {
+	if s := w.find(p); s != nil && s.tries >= w.limits.Tries {
+		return s.due - s.sentAt
+	}
+	return 0
 }
 
 func (w *Window) find(p *mad.SMP) *slot { return w.slot(uint32(p.TransactionID)) }

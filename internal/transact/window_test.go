@@ -231,6 +231,46 @@ func TestTransactionIDsCannotBeGuessed(t *testing.T) {
 	}
 }
 
+// TestLastTryWaitsForTheAgent: PI-114, an answer that comes as late as the agent
+// says it may is still taken, and nobody is waited for longer than RespondMax.
+func TestLastTryWaitsForTheAgent(t *testing.T) {
+	for _, c := range []struct{ respond, want time.Duration }{
+		{0, 200 * time.Millisecond}, {10 * time.Millisecond, 200 * time.Millisecond},
+		{2 * time.Second, 2*time.Second + 100*time.Millisecond}, {time.Hour, RespondMax + 100*time.Millisecond},
+	} {
+		w := NewWindow(limits())
+		var got []error
+		w.Do(Request{Method: mad.MethodGet, Respond: c.respond}, func(r Reply) { got = append(got, r.Err) })
+		now := time.Duration(0)
+		var p mad.SMP
+		for try := 1; w.Next(now, &p); try++ {
+			if wait := w.LastWait(&p); try == limits().Tries {
+				if wait != c.want {
+					t.Errorf("an agent that takes %v: the last try waits %v, want %v", c.respond, wait, c.want)
+				}
+				now += wait - 1
+				w.Expire(now)
+				if len(got) != 0 {
+					t.Fatalf("given up early: %v", got)
+				}
+				answer := p
+				answer.MakeResponse(mad.StatusOK)
+				w.Receive(now, &answer)
+			} else {
+				due, _ := w.Deadline()
+				if wait != 0 || due-now > 200*time.Millisecond {
+					t.Errorf("try %d waits %v, the last one %v", try, due-now, wait)
+				}
+				now = due
+				w.Expire(now)
+			}
+		}
+		if len(got) != 1 || got[0] != nil {
+			t.Errorf("an agent that takes %v: ended with %v", c.respond, got)
+		}
+	}
+}
+
 // TestWindowAdapts drives a window over a lossy line with a fixed delay and
 // looks at how wide it opens.
 func TestWindowAdapts(t *testing.T) {

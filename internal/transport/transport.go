@@ -31,6 +31,12 @@ type Engine interface {
 	Deadline() (time.Duration, bool)
 }
 
+// Patient is what an engine is that can tell how long it waits for the answer to
+// a packet, just given out by Next, that it will not send again; 0 for others.
+type Patient interface {
+	LastWait(p *mad.SMP) time.Duration
+}
+
 // General is what an engine is that takes general management datagrams (QP 1)
 // too. A link that carries them asks whether its engine is one.
 type General interface {

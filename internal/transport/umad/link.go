@@ -296,7 +296,7 @@ func (p *pump) send(dlid ib.LID) error {
 	out := p.smp
 	asks := !out.Method.IsResponse() && out.Method != mad.MethodTrapRepress && out.Method != mad.MethodTrap
 	if asks {
-		h.TimeoutMilliseconds = uint32(requestTimeout / time.Millisecond)
+		h.TimeoutMilliseconds = uint32(p.patience() / time.Millisecond)
 		p.serial = p.number()
 		out.TransactionID = uint64(p.serial)
 	}
@@ -316,6 +316,17 @@ func (p *pump) send(dlid ib.LID) error {
 		p.copies[p.smp.TransactionID]++
 	}
 	return nil
+}
+
+// patience is how long the kernel waits for the answer to the packet at hand. It
+// drops what comes later, so that the last try has all the time that the agent
+// may take.
+func (p *pump) patience() time.Duration {
+	wait := time.Duration(0)
+	if e, ok := p.engine.(transport.Patient); ok {
+		wait = e.LastWait(&p.smp)
+	}
+	return max(requestTimeout, wait-(engineTimeout-requestTimeout))
 }
 
 // number is one that no request under way has, and that nobody can tell before:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/isolation"
@@ -77,6 +78,23 @@ func TestBringUp(t *testing.T) {
 			}
 			t.Logf("%d datagrams, %v", m.written, m.Now())
 		})
+	}
+}
+
+// TestSlowAgent: PI-114, an agent that takes longer than the kernel usually waits,
+// and no longer than it says, is heard.
+func TestSlowAgent(t *testing.T) {
+	list := netlist.Demo()
+	m := newMachine(t, list, fabricsim.DefaultConfig())
+	slow := list.Nodes[len(list.Nodes)-1]
+	if err := m.fabric.SetFault(slow.GUID, fabricsim.Fault{Late: 250 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if got := bringUp(t, m, nil); got.Verdict != isolation.Isolated || got.Counts.Unknown != 0 {
+		t.Errorf("%v: %q", got.Verdict, got.Reasons)
+	}
+	if state := m.fabric.Agent(slow.GUID).Port(1).PortState; state != smp.PortActive {
+		t.Errorf("the slow one is %v", state)
 	}
 }
 
