@@ -1,7 +1,7 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags tshark
+PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark
 
 .PHONY: help build deb test tools lint fuzz bench soak clean
 

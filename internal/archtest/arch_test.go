@@ -94,6 +94,7 @@ var floors = map[string]int{
 	"internal/archtest":              8,
 	"internal/packagetest":           8,
 	"internal/ibsimtest":             8,
+	"internal/umadtest":              8,
 }
 
 // sameFloor lists the edges inside one floor, each with its reason.

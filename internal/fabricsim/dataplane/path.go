@@ -369,11 +369,11 @@ func (pl *Plane) credit(i int32, vl ib.VL, blocks uint16) {
 // LinkLost forgets what is on its way over a link, or waits for it, at port i.
 func (pl *Plane) LinkLost(i int32) {
 	at, p := &pl.ports[i], pl.sides[i]
+	pl.end(at.Node).counters.Port(at.Num).LinkDownedCounter++ // whether the port ever had a data packet or not
 	if p == nil {
 		return
 	}
 	p.epoch++
 	p.busy, p.owed = pl.queue.Now, [egress.DataLanes]uint16{}
-	p.counters.LinkDownedCounter++
 	p.out.Reset(func(h egress.Handle) { pl.finish(pl.packets.Get(int32(h)), fate.LinkDown, at.Node, at.Num) })
 }
