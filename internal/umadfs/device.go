@@ -82,6 +82,7 @@ func (f *file) ready() {
 }
 
 func (f *file) Write(data []byte) (int, unix.Errno) {
+	f.device.port.follow()
 	n, errno := f.umad.Write(f.device.now(), data)
 	return n, unix.Errno(errno)
 }

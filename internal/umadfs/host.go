@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/sma"
@@ -123,6 +124,7 @@ func (p *port) leave() {
 // turn moves what is on its way between the fabric and the programs, and
 // reports whether anything was.
 func (p *port) turn(now time.Duration) (moved bool) {
+	p.follow()
 	for p.smi.Receive(&p.delivery) {
 		p.packet = umad.Packet{MAD: p.delivery.MAD, Address: umad.Address{LID: p.delivery.SLID}}
 		p.layer.Receive(now, &p.packet)
@@ -145,16 +147,20 @@ func (p *port) turn(now time.Duration) (moved bool) {
 	return moved
 }
 
+// follow tells the layer what a manager has written of the port since.
+func (p *port) follow() { p.layer.SetLMC(p.info().LMC) }
+
+func (p *port) info() *smp.PortInfo { return p.host.fabric.Agent(p.host.guid).Port(p.num) }
+
 // complete takes a datagram that came to queue pair 1.
 func (p *port) complete(now time.Duration, c *endpoint.Completion) {
 	if c.Op != endpoint.OpReceive {
 		return // one that was sent: nobody waits for that
 	}
 	if c.Status == endpoint.Success && len(c.Octets) == datagram {
-		info := p.host.fabric.Agent(p.host.guid).Port(p.num)
 		p.packet = umad.Packet{QP: 1, Address: umad.Address{
 			QPN: uint32(c.SrcQP), LID: c.SLID, SL: uint8(c.SL), PKeyIndex: c.PKeyIndex,
-			PathBits: uint8(c.DLID & (1<<info.LMC - 1)), HasGRH: c.Global,
+			PathBits: uint8(c.DLID & (1<<p.info().LMC - 1)), HasGRH: c.Global,
 		}}
 		if c.Global {
 			p.packet.GRH = readGRH(c.Octets)
