@@ -99,10 +99,13 @@ type runFlags struct {
 	parsedEngine   routing.Engine
 	loadedPolicy   *policy.Policy
 	loadedAssigned sm.Assigned
+	registered     daemon.Registered
+	// forgot tells that nothing is known of what hosts registered before.
+	forgot bool
 }
 
 func newRun() *cobra.Command {
-	var f runFlags
+	f := runFlags{forgot: true}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Bring up a fabric, keep its tenants apart, and prove it",
@@ -134,7 +137,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks; OpenSM ignores managers without its own, which is 1 by default")
 	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that may rank above this one (default: all that answer)")
 	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none")
-	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
 	return c
@@ -174,6 +177,11 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)
 		}
+		known := false
+		if f.registered, known, err = daemon.LoadRegistered(f.state, f.parsedSAKey); err != nil {
+			return misuse(err)
+		}
+		f.forgot = !known
 	}
 	switch {
 	case f.policy != "":
@@ -205,8 +213,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
-	}, saserver.Config{SAKey: f.parsedSAKey}, f.loadedPolicy, r)
+		// A run that ends with the first verdict answers nobody.
+		Reregister: f.forgot && !f.once,
+	}, saserver.Config{SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
+	if err := f.keep(r); err != nil {
+		return misuse(err)
+	}
 
 	hangup, stop := hangups(link)
 	defer stop()
@@ -217,7 +230,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		default:
 		}
 		if r.completed != nil && f.state != "" {
-			if err := daemon.SaveState(f.state, engine.Assigned()); err != nil {
+			if err := f.save(engine, r.runner.Registered()); err != nil {
 				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err)
 			}
 			r.completed = nil
@@ -250,6 +263,28 @@ func hangups(link transport.Link) (hangup chan struct{}, stop func()) {
 		signal.Stop(signals)
 		close(signals)
 	}
+}
+
+// keep restores what hosts registered and has it kept.
+func (f *runFlags) keep(r *reporter) error {
+	if f.state == "" {
+		return nil
+	}
+	engine := r.runner.Engine()
+	err := r.runner.Keep(f.registered.State, func(s saserver.State) error { return f.save(engine, s) })
+	if err != nil {
+		return fmt.Errorf("state %s: administration: %w", f.state, err)
+	}
+	return nil
+}
+
+// save writes the state file. A run that answered nobody and knows of no
+// registrations says nothing of them: the next one has to ask for them.
+func (f *runFlags) save(engine *sm.Engine, s saserver.State) error {
+	if f.once && f.forgot {
+		return daemon.SaveState(f.state, engine.Assigned())
+	}
+	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey})
 }
 
 // reload reads the policy file again.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -21,8 +22,51 @@ type managed struct {
 	// changed tells that the subnet is another than the administration knows,
 	// notices what devices reported since. Both wait until the manager has
 	// done its step: events must not call back.
+	now     time.Duration
 	changed bool
 	notices []smp.Notice
+	keeper  keeper
+}
+
+// keeper keeps what hosts registered, before they are told that it is
+// registered.
+type keeper struct {
+	save func(saserver.State) error // nil: it is not kept
+	kept uint64                     // the version that is
+	next time.Duration              // not sooner than this
+	bad  bool                       // the last attempt failed
+}
+
+// Saving takes at most a tenth of the time, and waits no longer for more than it
+// has to: many hosts register at once.
+const (
+	leastBetweenSaves = 20 * time.Millisecond
+	restAfterSave     = 9 // times as long as it took
+)
+
+// flush saves what changed last, at the end.
+func (m *managed) flush() {
+	m.keeper.next = 0
+	m.keep(m.now)
+}
+
+// keep saves the state when it has changed, and lets go the answers that waited
+// for that. What cannot be saved does not keep hosts from the network: they are
+// answered, and somebody is told.
+func (m *managed) keep(now time.Duration) {
+	k := &m.keeper
+	version := m.admin.Version()
+	if k.save == nil || version == k.kept || now < k.next {
+		return
+	}
+	began := time.Now()
+	err := k.save(m.admin.State(now))
+	k.kept, k.next = version, now+max(leastBetweenSaves, restAfterSave*time.Since(began))
+	m.admin.Kept(version)
+	if err != nil && !k.bad {
+		m.warn(fmt.Sprintf("what hosts register is not kept: %v", err))
+	}
+	k.bad = err != nil
 }
 
 var _ transport.Long = (*managed)(nil)
@@ -70,20 +114,26 @@ func (m *managed) Lost(now time.Duration, p *mad.SMP) {
 }
 
 func (m *managed) Expire(now time.Duration) {
+	m.now = now
 	m.manager.Expire(now)
 	m.follow(now)
 	m.admin.Expire(now)
+	m.keep(now)
 }
 
 func (m *managed) Deadline() (time.Duration, bool) {
 	due, ok := m.manager.Deadline()
 	if at, some := m.admin.Deadline(); some && (!ok || at < due) {
-		return at, true
+		due, ok = at, true
+	}
+	if k := &m.keeper; k.save != nil && m.admin.Version() != k.kept && (!ok || k.next < due) {
+		due, ok = k.next, true
 	}
 	return due, ok
 }
 
 func (m *managed) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
+	m.keep(now)
 	return m.admin.Next(now, octets)
 }
 

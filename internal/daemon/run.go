@@ -68,6 +68,21 @@ func Secret() (seed [32]byte) {
 	return seed
 }
 
+// Keep restores what hosts registered, and from now on hands save every state
+// that is to be kept before anybody is told of it. It is called before Run, and
+// of an administration whose Config says Keep.
+func (r *Runner) Keep(state saserver.State, save func(saserver.State) error) error {
+	if err := r.managed.admin.Restore(0, state); err != nil {
+		return err
+	}
+	r.managed.keeper = keeper{save: save, kept: r.managed.admin.Version()}
+	r.managed.admin.Kept(r.managed.keeper.kept)
+	return nil
+}
+
+// Registered is what hosts have registered.
+func (r *Runner) Registered() saserver.State { return r.managed.admin.State(r.managed.now) }
+
 // Administration answers hosts.
 func (r *Runner) Administration() *saserver.Server { return r.managed.admin }
 
@@ -83,6 +98,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	if err := r.link.SetIsSM(true); err != nil {
 		return err
 	}
+	defer r.managed.flush()
 	defer func() {
 		if e := r.link.SetIsSM(false); err == nil && e != nil {
 			err = fmt.Errorf("leaving: %w", e)

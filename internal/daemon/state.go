@@ -18,8 +18,9 @@ import (
 )
 
 // stateFile is what is kept from run to run: the LIDs of ports by GUID, the
-// P_Keys that were allocated to partitions by name, and the PortInfo elements
-// that ports do not keep, by node GUID and port number.
+// P_Keys that were allocated to partitions by name, the PortInfo elements that
+// ports do not keep, by node GUID and port number, and what hosts registered
+// with subnet administration.
 type stateFile struct {
 	Version int                    `json:"version"`
 	LIDs    map[string]ib.LID      `json:"lids"`
@@ -29,26 +30,36 @@ type stateFile struct {
 	Fenced []string `json:"fenced,omitempty"`
 	// Aliases tells that a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
+	// Administration is nil where no run has answered hosts yet.
+	Administration *administrationFile `json:"administration,omitempty"`
 }
 
 const stateVersion = 1
 
+// readState reads the file; one that does not exist is empty.
+func readState(path string) (s stateFile, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stateFile{Version: stateVersion}, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("state %s: %w", path, err)
+	}
+	if s.Version != stateVersion {
+		return s, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
+	}
+	return s, nil
+}
+
 // LoadState reads what an earlier run assigned; a file that does not exist is
 // a first run.
 func LoadState(path string) (sm.Assigned, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return sm.Assigned{}, nil
-	}
+	s, err := readState(path)
 	if err != nil {
 		return sm.Assigned{}, err
-	}
-	var s stateFile
-	if err := json.Unmarshal(data, &s); err != nil {
-		return sm.Assigned{}, fmt.Errorf("state %s: %w", path, err)
-	}
-	if s.Version != stateVersion {
-		return sm.Assigned{}, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
 	}
 	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases}
 	for g, lid := range s.LIDs {
@@ -93,9 +104,30 @@ func parsePlace(s string) (sm.Place, error) {
 	return sm.Place{Node: g, Port: ib.PortNum(n)}, err
 }
 
-// SaveState replaces the file as a whole: a crash leaves the old or the new.
+// SaveState replaces what was assigned in the file; what hosts registered stays.
 func SaveState(path string, a sm.Assigned) error {
-	s := stateFile{Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Forgets: make(map[string][]string, len(a.Forgets))}
+	old, err := readState(path)
+	if err != nil {
+		return err
+	}
+	return writeState(path, a, old.Administration)
+}
+
+// SaveStates replaces everything in the file.
+func SaveStates(path string, a sm.Assigned, r Registered) error {
+	file, err := r.encode()
+	if err != nil {
+		return fmt.Errorf("state %s: %w", path, err)
+	}
+	return writeState(path, a, file)
+}
+
+// writeState replaces the file as a whole: a crash leaves the old or the new.
+func writeState(path string, a sm.Assigned, r *administrationFile) error {
+	s := stateFile{
+		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases,
+		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r,
+	}
 	for g, lid := range a.LIDs {
 		s.LIDs[g.String()] = lid
 	}

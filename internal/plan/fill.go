@@ -106,10 +106,10 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	w.Elements.Copy(&info, &want.Info)
 	w.ReadBack = w.Elements&subnet.ElementEnforcement != 0
 	info.PortState = w.State
-	if w.Elements&(subnet.ElementMasterSMLID|subnet.ElementLID) != 0 && port.IsEnd() {
-		// Subscriptions and multicast joins were made with another manager,
-		// or from another address.
-		info.ClientReregister = port.Info.CapabilityMask.Has(smp.CapClientReregistration)
+	if op.Kind == Settings && (want.Reregister || w.Elements&(subnet.ElementMasterSMLID|subnet.ElementLID) != 0) {
+		// Subscriptions and multicast joins were lost, or made with another
+		// manager or from another address.
+		info.ClientReregister = hasReregistration(port)
 	}
 	return encoded(w, &info)
 }

@@ -213,12 +213,18 @@ func (p *Plan) diffPortInfo(port *subnet.Port, add addFunc) {
 		add(Enforce, port, smp.AttrPortInfo, modifier)
 		differ &^= subnet.ElementEnforcement
 	}
-	if differ != 0 || arm {
+	if differ != 0 || arm || want.Reregister && hasReregistration(port) {
 		add(Settings, port, smp.AttrPortInfo, modifier)
 	}
 	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {
 		add(Activate, port, smp.AttrPortInfo, modifier)
 	}
+}
+
+// hasReregistration reports whether a port can tell its software to register
+// again.
+func hasReregistration(port *subnet.Port) bool {
+	return port.IsEnd() && port.Info.CapabilityMask.Has(smp.CapClientReregistration)
 }
 
 func portInfoModifier(port *subnet.Port) uint32 {

@@ -19,6 +19,9 @@ type Config struct {
 	Unacknowledged bool
 	// LongByLink says that the link cuts and joins long messages.
 	LongByLink bool
+	// Keep holds back what tells of a change until Kept says that State was
+	// kept: what a host was told of outlives the server.
+	Keep bool
 	// AliasGUIDs says that whoever drives the server writes alias GUIDs to
 	// the ports; without it none can be registered.
 	AliasGUIDs bool

@@ -53,7 +53,7 @@ func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSi
 		budget: s.config.Limits.Work,
 	}
 	switch {
-	case q.method == mad.MethodTrap || s.out.len() >= s.config.Limits.Full:
+	case q.method == mad.MethodTrap || s.pending() >= s.config.Limits.Full:
 		s.counts.Dropped++
 		return
 	case isLong(q.method) && s.rmpp.Sending(from, responseHead(head)):
@@ -66,7 +66,7 @@ func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSi
 	}
 	if q.method == mad.MethodSet {
 		if old := q.asker.recall(now, head, data); old != nil {
-			s.out.push(from, old)
+			s.push(q.method, from, old)
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Server) admit(q *request) mad.Status {
 	switch {
 	case q.head[0] != mad.BaseVersion || q.head[2] != sa.ClassVersion:
 		return mad.StatusBadVersion
-	case s.view == nil || s.out.len() >= s.config.Limits.Busy:
+	case s.view == nil || s.pending() >= s.config.Limits.Busy:
 		s.counts.Busy++
 		return mad.StatusBusy
 	}
@@ -199,7 +199,7 @@ func (s *Server) reply(q *request, status mad.Status, data []byte) {
 	binary.BigEndian.PutUint16(m[offStatus:], uint16(status))
 	binary.BigEndian.PutUint16(m[offAttributeOffset:], 0)
 	s.counts.Answers++
-	s.out.push(q.from, m)
+	s.push(q.method, q.from, m)
 }
 
 // responseMethod is the method of the answer: GetResp answers Set too.

@@ -1,6 +1,7 @@
 package saserver
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -25,6 +26,8 @@ type Server struct {
 	askers  map[ib.PortGUID]*requester
 	byPort  []*requester // those of askers, by view.Port.Index, as they come
 	out     queue
+	unkept  []unkept // Config.Keep
+	kept    uint64   // the version that is
 	reports reports
 	counts  Counts
 	version uint64
@@ -134,6 +137,35 @@ func (s *Server) Next(now time.Duration, m *[mad.Size]byte) (to mad.Address, ok 
 	}
 	return s.nextReport(now, m)
 }
+
+// unkept is an answer that waits for a version to be kept.
+type unkept struct {
+	waiting
+	version uint64
+}
+
+// push has an answer leave, or wait until what it tells of is kept.
+func (s *Server) push(method mad.Method, to mad.Address, m *[mad.Size]byte) {
+	changes := method == mad.MethodSet || method == mad.MethodDelete
+	if version := s.Version(); s.config.Keep && changes && version != s.kept {
+		s.unkept = append(s.unkept, unkept{waiting{to, *m}, version})
+		return
+	}
+	s.out.push(to, m)
+}
+
+// Kept tells that the state of a version is kept: answers that waited leave.
+func (s *Server) Kept(version uint64) {
+	s.kept = version
+	n := 0
+	for ; n < len(s.unkept) && s.unkept[n].version <= version; n++ {
+		s.out.push(s.unkept[n].to, &s.unkept[n].m)
+	}
+	s.unkept = slices.Delete(s.unkept, 0, n)
+}
+
+// pending is the number of answers that wait.
+func (s *Server) pending() int { return s.out.len() + len(s.unkept) }
 
 // Expire tells that time has passed.
 func (s *Server) Expire(now time.Duration) {

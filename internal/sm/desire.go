@@ -257,11 +257,23 @@ func (d *desired) settings(e *Engine) {
 				subnet.ElementMasterSMSL | subnet.ElementSubnetTimeOut
 			want.Info.GIDPrefix, want.Info.MasterSMLID = e.config.GIDPrefix, self
 			want.Info.MasterSMSL, want.Info.SubnetTimeOut = 0, subnetTimeOut
+			want.Reregister = e.config.Reregister && !e.renewed && port.Node.Switch == nil && port.Info.PortState == smp.PortActive
 			if e.config.MKey != 0 {
 				want.Elements |= subnet.ElementMKey | subnet.ElementMKeyProtectBits
 				want.Info.MKey, want.Info.MKeyProtectBits = e.config.MKey, mkeyProtectBits
 			}
 		}
+	}
+}
+
+// reregistered ends the asking for registrations, once every host was asked.
+func (e *Engine) reregistered() {
+	if !e.config.Reregister || e.renewed {
+		return
+	}
+	e.renewed = e.failures == 0
+	for _, p := range e.fabric.EndPorts() {
+		e.desired.tables.Port(p).Reregister = false // not again when tables are compared
 	}
 }
 

@@ -56,6 +56,9 @@ type Config struct {
 	Pause time.Duration
 	// Known is what an earlier run assigned.
 	Known Assigned
+	// Reregister has every host that is up already register again with subnet
+	// administration, once: what it registered before is not known here.
+	Reregister bool
 }
 
 // Assigned is what has to stay the same from run to run, and what an earlier
@@ -131,6 +134,7 @@ type Engine struct {
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
 	settled    bool
+	renewed    bool // Config.Reregister is done with
 	failures   int
 	faults     int
 	unfinished map[unfinished]bool
@@ -487,6 +491,7 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.reportForgotten()
 	e.learn()
+	e.reregistered()
 	e.emit(Completed{e.result(e.run.Writes())})
 	e.run = nil
 	e.listChecks()

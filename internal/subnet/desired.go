@@ -171,6 +171,9 @@ type DesiredPort struct {
 	VLArbitration []smp.VLArbitrationTable
 	// Activate asks for the link to be brought to Active.
 	Activate bool
+	// Reregister asks the software behind an end port to renew its
+	// registrations with subnet administration, once.
+	Reregister bool
 }
 
 // NewDesired returns a Desired that leaves everything in f alone.

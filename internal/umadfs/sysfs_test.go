@@ -33,7 +33,7 @@ func TestSysfs(t *testing.T) {
 		port + "state": "4: ACTIVE", port + "phys_state": "5: LinkUp", port + "link_layer": "InfiniBand",
 		port + "lid": fmt.Sprintf("0x%x", uint16(w.lid(1))), port + "lid_mask_count": "1", port + "rate": "10 Gb/sec (4X SDR)",
 		port + "sm_lid": fmt.Sprintf("0x%x", uint16(w.lid(2))), port + "sm_sl": "0",
-		port + "gids/0": "fe80:0000:0000:0000:" + guid(uint64(host.Ports[1].GUID)),
+		port + "gids/0":  "fe80:0000:0000:0000:" + guid(uint64(host.Ports[1].GUID)),
 		port + "pkeys/0": "0x7fff", port + "pkeys/1": "0x8010", port + "pkeys/2": "0x8020", port + "pkeys/3": "0x0000",
 	})
 	change := func(do func(f *fabricsim.Fabric) error) {

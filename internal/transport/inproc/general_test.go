@@ -27,6 +27,7 @@ func (quiet) Progress(string, uint64) {}
 // host asks subnet administration from another node's queue pair 1.
 type host struct {
 	fabric *fabricsim.Fabric
+	device *endpoint.Device
 	qp     *endpoint.QP
 	to     ib.LID
 	rooms  [8][endpoint.GRHSize + mad.Size]byte
@@ -38,7 +39,7 @@ func newHost(t *testing.T, f *fabricsim.Fabric, node ib.NodeGUID) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{fabric: f, to: f.Agent(node).Port(1).MasterSMLID}
+	h := &host{fabric: f, device: device, to: f.Agent(node).Port(1).MasterSMLID}
 	h.qp, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{Service: endpoint.GSI, Port: 1})
 	for _, to := range []endpoint.State{endpoint.StateInit, endpoint.StateRTR, endpoint.StateRTS} {
 		if err == nil {
@@ -120,13 +121,7 @@ func TestAdministration(t *testing.T) {
 	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}
-	var other ib.NodeGUID
-	for _, n := range topology.Nodes {
-		if n.Type == ib.NodeCA && n.GUID != node.GUID {
-			other = n.GUID
-		}
-	}
-	h := newHost(t, f, other)
+	h := newHost(t, f, otherCA(topology))
 	var got [][mad.Size]byte
 	h.send(t, request(t, mad.MethodGet, mad.AttrClassPortInfo))
 	if err := r.Run(t.Context(), func() bool { got = append(got, h.received(t)...); return len(got) > 0 }); err != nil {
