@@ -82,6 +82,8 @@ var floors = map[string]int{
 	"internal/beside":                5,
 	"internal/daemon":                6,
 	"internal/cli/table":             5,
+	"internal/cli/exit":              5,
+	"internal/cli/simcmd":            6,
 	"internal/cli":                   6,
 	"cmd/ibwarden":                   7,
 	"internal/ibsimtest/bench":       9,
@@ -138,6 +140,7 @@ var sameFloor = map[string]string{
 	"internal/saserver/record -> internal/saserver/view":           "records are looked up in the index, as far as it lets an asker see",
 	"internal/transport/umad -> internal/transport":                "one of the links that transport describes",
 	"internal/beside -> internal/replica":                          "it holds packets beside what was computed of them",
+	"internal/cli -> internal/cli/simcmd":                          "a command of its own",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 

@@ -81,7 +81,7 @@ func (f *applyFlags) check(c *cobra.Command) error {
 		return misuse(fmt.Errorf("--batch %d: want 0 or more", f.batch))
 	case f.journal == "":
 		return misuse(errors.New("--journal: want a file"))
-	case !f.yes && !isTerminal(c.InOrStdin()):
+	case !f.yes && !table.IsTerminal(c.InOrStdin()):
 		return misuse(errors.New("nobody to ask: standard input is no terminal; say --yes to change without being asked"))
 	}
 	return f.load(c.ErrOrStderr())

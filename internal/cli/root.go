@@ -11,35 +11,16 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/cli/simcmd"
 )
-
-// The exit statuses.
-const (
-	exitGood = 0 // up and proved, or whatever the command promises
-	exitBad  = 1 // not reached, or not proved
-	exitUse  = 2 // bad input; nothing was sent that writes
-)
-
-// exitError carries the exit status of a command that failed.
-type exitError struct {
-	status int
-	err    error // nil when everything was said already
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
 
 // bad is a result that is not good; said already when err is nil.
-func bad(err error) error { return &exitError{exitBad, err} }
+func bad(err error) error { return exit.WithBad(err) }
 
 // misuse is input that cannot be used.
-func misuse(err error) error { return &exitError{exitUse, err} }
+func misuse(err error) error { return exit.WithMisuse(err) }
 
 // gcPercent trades a little processor time for memory: nearly all that lives
 // is the snapshot and the desired tables, which grow once and stay.
@@ -58,16 +39,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitGood
+		return exit.Good
 	}
-	var exit *exitError
-	if !errors.As(err, &exit) {
-		exit = &exitError{exitUse, err} // cobra's own: an unknown command or flag
+	var failed *exit.Error
+	if !errors.As(err, &failed) {
+		failed = &exit.Error{Status: exit.Misuse, Err: err} // cobra's own: an unknown command or flag
 	}
-	if exit.err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", exit.err)
+	if failed.Err != nil {
+		fmt.Fprintln(stderr, "ibwarden:", failed.Err)
 	}
-	return exit.status
+	return failed.Status
 }
 
 func newRoot() *cobra.Command {
@@ -82,7 +63,7 @@ was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), newSim(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit())
 	return root
 }
 

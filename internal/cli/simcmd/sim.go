@@ -1,4 +1,4 @@
-package cli
+package simcmd
 
 import (
 	"context"
@@ -12,24 +12,26 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
+	"github.com/ibwarden/ibwarden/internal/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/umadfs"
 )
 
-// simFlags are the flags of `ibwarden sim`.
-type simFlags struct {
+// flags are the flags of `ibwarden sim`.
+type flags struct {
 	socket, udp, capture, pace string
 	noConsole, devices         bool
 	script                     string
 	seed                       uint64
 }
 
-func newSim() *cobra.Command {
-	var f simFlags
+// New is `ibwarden sim`.
+func New() *cobra.Command {
+	var f flags
 	c := &cobra.Command{
 		Use:   "sim [FILE|GENERATOR]",
 		Short: "Serve a simulated fabric to programs that speak to ibsim",
@@ -54,21 +56,21 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 			return f.run(c, append(args, "")[0])
 		},
 	}
-	flags := c.Flags()
-	flags.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
-	flags.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
-	flags.StringVar(&f.capture, "capture", "", "write what clients send and get to this file, for Wireshark")
-	flags.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
-	flags.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
-	flags.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
-	flags.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
-	flags.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
-	c.AddCommand(newSimExec())
+	set := c.Flags()
+	set.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
+	set.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
+	set.StringVar(&f.capture, "capture", "", "write what clients send and get to this file, for Wireshark")
+	set.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
+	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
+	set.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
+	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
+	set.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
+	c.AddCommand(newExec())
 	return c
 }
 
-// newSimExec is `ibwarden sim exec`.
-func newSimExec() *cobra.Command {
+// newExec is `ibwarden sim exec`.
+func newExec() *cobra.Command {
 	var socket, node string
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARGUMENT]...",
@@ -83,9 +85,9 @@ and the right to mount, so root. Its exit status is the command's.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := umadfs.Exec(socket, node, args, os.Environ())
 			if errors.Is(err, exec.ErrNotFound) {
-				return misuse(err)
+				return exit.WithMisuse(err)
 			}
-			return bad(err)
+			return exit.WithBad(err)
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", ibsimd.DefaultSocket, "name of the simulator")
@@ -94,13 +96,13 @@ and the right to mount, so root. Its exit status is the command's.`,
 	return c
 }
 
-func (f *simFlags) run(c *cobra.Command, spec string) (err error) {
+func (f *flags) run(c *cobra.Command, spec string) (err error) {
 	if f.pace != "fast" && f.pace != "real" {
-		return misuse(fmt.Errorf("--pace %q: want fast or real", f.pace))
+		return exit.WithMisuse(fmt.Errorf("--pace %q: want fast or real", f.pace))
 	}
 	topology, err := f.topology(c, spec)
 	if err != nil {
-		return misuse(err)
+		return exit.WithMisuse(err)
 	}
 	if _, err := strconv.ParseUint(f.udp, 10, 16); err == nil {
 		f.udp = "127.0.0.1:" + f.udp
@@ -109,29 +111,29 @@ func (f *simFlags) run(c *cobra.Command, spec string) (err error) {
 	if f.capture != "" {
 		file, err := os.Create(f.capture)
 		if err != nil {
-			return misuse(err)
+			return exit.WithMisuse(err)
 		}
 		defer func() {
 			if closed := file.Close(); err == nil && closed != nil {
-				err = bad(closed)
+				err = exit.WithBad(closed)
 			}
 		}()
 		config.Capture = file
 	}
 	s, err := ibsimd.Listen(topology, config)
 	if err != nil {
-		return misuse(err)
+		return exit.WithMisuse(err)
 	}
 	defer s.Close()
 	if err := f.serve(c, s); err != nil && !errors.Is(err, context.Canceled) {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	return nil
 }
 
 // topology finds what to serve. What is both a file's name and a generator's is
 // a file.
-func (f *simFlags) topology(c *cobra.Command, spec string) (*netlist.Netlist, error) {
+func (f *flags) topology(c *cobra.Command, spec string) (*netlist.Netlist, error) {
 	if spec == "" {
 		return netlist.Demo(), nil
 	}
@@ -159,7 +161,7 @@ func (f *simFlags) topology(c *cobra.Command, spec string) (*netlist.Netlist, er
 }
 
 // serve serves until the command is interrupted or the console says Quit.
-func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
+func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
 	ctx, quit := context.WithCancel(c.Context())
 	defer quit()
 	if f.devices {
@@ -183,7 +185,7 @@ func (f *simFlags) serve(c *cobra.Command, s *ibsimd.Server) error {
 
 // converse carries out the commands of the topology, says that clients can
 // come, and takes further commands.
-func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
+func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	console := ibsimd.NewConsole(s, c.OutOrStdout())
 	l := s.Topology()
 	for _, line := range l.Commands {
@@ -198,19 +200,10 @@ func (f *simFlags) converse(c *cobra.Command, s *ibsimd.Server) error {
 		return nil
 	}
 	prompt := ""
-	if isTerminal(c.InOrStdin()) {
+	if table.IsTerminal(c.InOrStdin()) {
 		prompt = "sim> " // somebody sits there
 	}
 	return console.Run(c.InOrStdin(), prompt)
-}
-
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // umad2sim is where Debian has the library, or its name.

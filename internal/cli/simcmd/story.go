@@ -1,4 +1,4 @@
-package cli
+package simcmd
 
 import (
 	"os"
@@ -6,15 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/scenario"
 )
 
 // story runs a scenario. Files that it names are looked for beside it.
-func (f *simFlags) story(c *cobra.Command, spec string) error {
+func (f *flags) story(c *cobra.Command, spec string) error {
 	text, err := os.ReadFile(f.script)
 	if err != nil {
-		return misuse(err)
+		return exit.WithMisuse(err)
 	}
 	beside := func(name string) string {
 		if filepath.IsAbs(name) {
@@ -34,24 +35,24 @@ func (f *simFlags) story(c *cobra.Command, spec string) error {
 	}
 	if spec != "" {
 		if source.Fabric, err = f.topology(c, spec); err != nil {
-			return misuse(err)
+			return exit.WithMisuse(err)
 		}
 	}
 	script, err := scenario.Compile(source)
 	if err != nil {
-		return misuse(err)
+		return exit.WithMisuse(err)
 	}
 	report, err := script.Run()
 	if report != nil {
 		if _, err := report.WriteTo(c.OutOrStdout()); err != nil {
-			return bad(err)
+			return exit.WithBad(err)
 		}
 	}
 	switch {
 	case err != nil:
-		return misuse(err)
+		return exit.WithMisuse(err)
 	case !report.Good():
-		return bad(nil)
+		return exit.WithBad(nil)
 	}
 	return nil
 }
