@@ -45,6 +45,9 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binaryDir = dir
+	if err := os.Chmod(dir, 0o755); err != nil { // for TestExec's stranger
+		return "", err
+	}
 	path := filepath.Join(dir, "ibwarden")
 	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
 	if err != nil {
@@ -297,7 +300,7 @@ func (r *rig) eventually(what string, is func() bool) {
 // Its log may hold no error.
 func (r *rig) openSM(node string, args ...string) (stop func()) {
 	r.Helper()
-	log := filepath.Join(r.dir, "opensm.log")
+	log := filepath.Join(r.dir, fmt.Sprintf("opensm-%d.log", rigs.Add(1)))
 	words := append([]string{"opensm", "-F", os.DevNull, "-e", "-f", log}, args...)
 	_, stop = r.start(node, words...)
 	read := func() string {
@@ -308,7 +311,7 @@ func (r *rig) openSM(node string, args ...string) (stop func()) {
 	r.Cleanup(func() {
 		for line := range strings.Lines(read()) {
 			if strings.Contains(line, " ERR ") {
-				r.Errorf("opensm.log: %s", line)
+				r.Errorf("OpenSM's log: %s", line)
 			}
 		}
 	})

@@ -1,0 +1,212 @@
+package umadtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKilledClient: what a client leaves behind when it is killed is what the
+// kernel would leave: nothing.
+func TestKilledClient(t *testing.T) {
+	need(t, "opensm", "ibping", "sminfo", "smpquery")
+	r := newRig(t, "fattree,radix=6,levels=2")
+	hosts := r.hosts()
+	killed := func(node string, is func() bool, words ...string) {
+		t.Helper()
+		cmd, stop := r.start(node, words...)
+		r.eventually(fmt.Sprintf("%v is at work", words), is)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	stop := r.openSM(hosts[0].ID)
+	// One that waits for requests: its methods are free for the next.
+	far := r.lid(hosts[7])
+	for range 2 {
+		killed(hosts[7].ID, func() bool { return r.run(hosts[1].ID, "ibping", "-c", "1", "-t", "200", far).status == 0 }, "ibping", "-S")
+	}
+	// One with a request outstanding that nobody will answer.
+	begun := time.Now()
+	killed(hosts[1].ID, func() bool { return time.Since(begun) > 300*time.Millisecond }, "ibping", "-t", "60000", far)
+	r.ask(hosts[1].ID, "smpquery", "nodedesc", far)
+	stop()
+	// One that holds issm.
+	killed(hosts[0].ID, func() bool { return r.announced() }, "opensm", "-F", os.DevNull, "-f", os.DevNull)
+	r.eventually("the port says that there is no manager", func() bool { return !r.announced() })
+	if o := r.run(hosts[3].ID, "sminfo", "-t", "200"); o.status == 0 {
+		t.Errorf("a manager that was killed answers: %s", o.stdout)
+	}
+	defer r.openSM(hosts[0].ID)()
+	r.want(r.ask(hosts[3].ID, "sminfo"), `SMINFO_MASTER$`)
+}
+
+// TestKilledSimulator: clients that wait, for an answer or for anything, get
+// errors and end; nothing is left mounted.
+func TestKilledSimulator(t *testing.T) {
+	need(t, "ibping", "smpquery", "ibstat")
+	r := newRig(t, "fattree,radix=6,levels=2")
+	hosts := r.hosts()
+	before := mounts(t)
+	type result struct {
+		what string
+		out  string
+		err  error
+	}
+	results := make(chan result)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	waiting := [][]string{
+		{"ibping", "-S"}, // in poll(2)
+		{"smpquery", "-t", "60000", "nodeinfo", "9"}, // for an answer
+		{"sh", "-c", "cat /dev/infiniband/umad0"},    // in read(2)
+		// In open(2), as the second.
+		{"sh", "-c", "exec 3</dev/infiniband/issm0; exec 4</dev/infiniband/issm0; echo both"},
+		// One that was idle, and tries everything afterwards.
+		{"sh", "-c", "echo >ready; while [ -e ready ]; do sleep 0.05; done; cat /sys/class/infiniband_mad/abi_version; ls /dev/infiniband; ibstat"},
+	}
+	for i, words := range waiting {
+		cmd := r.command(ctx, hosts[i].ID, words...)
+		go func() {
+			out, err := cmd.CombinedOutput()
+			results <- result{words[0], string(out), err}
+		}()
+	}
+	r.eventually("all are at work", func() bool {
+		_, err := os.Stat(r.dir + "/ready")
+		return err == nil && r.announcedAt(3)
+	})
+	r.kill()
+	if err := os.Remove(r.dir + "/ready"); err != nil {
+		t.Fatal(err)
+	}
+	for range waiting {
+		select {
+		case got := <-results:
+			if got.err == nil || strings.Contains(got.out, "both") {
+				t.Errorf("%s ended well after the simulator was killed:\n%s", got.what, got.out)
+			}
+		case <-ctx.Done():
+			t.Fatal("a client hangs after the simulator was killed")
+		}
+	}
+	if after := mounts(t); after != before {
+		t.Errorf("mounts are left:\n%s\nbefore:\n%s", after, before)
+	}
+	o := r.run("", "true")
+	if want := fmt.Sprintf("no simulator named %q hands out devices", r.name); o.status == 0 || !strings.Contains(o.stderr, want) {
+		t.Errorf("exec without a simulator: %d, %s, want %q", o.status, o.stderr, want)
+	}
+}
+
+// announcedAt reports whether the port of a host says that a manager is there.
+func (r *rig) announcedAt(host int) bool {
+	text := r.ask(r.hosts()[host].ID, "cat", "/sys/class/infiniband/sim0/ports/1/cap_mask")
+	var mask uint32
+	if _, err := fmt.Sscanf(text, "0x%x", &mask); err != nil {
+		r.Fatal(err)
+	}
+	return mask&2 != 0
+}
+
+// mounts are those of FUSE in this namespace.
+func mounts(t *testing.T) (out string) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "ibwarden") {
+			out += line
+		}
+	}
+	return out
+}
+
+// TestManyClients: libumad2sim has room for ten clients.
+func TestManyClients(t *testing.T) {
+	need(t, "opensm", "ibping", "smpquery", "saquery")
+	r := newRig(t, "fattree,radix=6,levels=2")
+	hosts := r.hosts()
+	defer r.openSM("")()
+	var all sync.WaitGroup
+	servers := hosts[1:]
+	lids := make([]string, len(servers))
+	for i, h := range servers {
+		r.start(h.ID, "ibping", "-S")
+		lids[i] = r.lid(h)
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	for i := range servers {
+		// Three at once from each host, among them several at one node.
+		for _, words := range [][]string{
+			{"sh", "-c", "for i in 1 2 3 4 5 6 7 8; do ibping -c 1 -t 500 " + lids[i] + " && exit 0; done; exit 1"},
+			{"smpquery", "nodedesc", lids[i]},
+			{"saquery", "NR"},
+		} {
+			all.Go(func() {
+				cmd := exec.CommandContext(ctx, path, append([]string{"sim", "exec", "--socket", r.name, "--node", servers[len(servers)-1-i].ID, "--"}, words...)...)
+				tame(cmd, r.dir)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%v: %v\n%s", words, err, out)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// TestExec: what a command has inside, and what goes wrong.
+func TestExec(t *testing.T) {
+	need(t, "ibstat")
+	r := newRig(t, "")
+	if o := r.run("blue-6", "sh", "-c", "exit 7"); o.status != 7 {
+		t.Errorf("exit status %d, want the command's, 7", o.status)
+	}
+	r.want(r.ask("blue-6", "ibstat", "-l"), `^sim0$`)
+	if text := r.ask("", "ls", "/dev/infiniband"); text != "issm0\numad0\n" {
+		t.Errorf("/dev/infiniband has %q", text)
+	}
+	// What was in /dev and /sys/class is still there.
+	r.ask("", "test", "-c", "/dev/null")
+	r.ask("", "test", "-d", "/sys/class/net")
+	if _, err := os.Stat("/sys/class/infiniband/sim0"); err == nil {
+		t.Error("somebody outside sees the device")
+	}
+	r.want(r.ask("leaf-1", "ibwarden", "devices"), `(?s)sim0 .* switch`)
+	for _, c := range []struct {
+		node  string
+		words []string
+		want  string
+	}{
+		{"nobody", []string{"true"}, `the fabric has no node "nobody"`},
+		{"", []string{"no-such-program"}, "executable file not found"},
+	} {
+		if o := r.run(c.node, c.words...); o.status != 2 && o.status != 1 || !strings.Contains(o.stderr, c.want) {
+			t.Errorf("exec at %q of %v: %d, %s, want %q", c.node, c.words, o.status, o.stderr, c.want)
+		}
+	}
+	// Who may not mount learns that.
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, must(binary()), "sim", "exec", "--socket", r.name, "--", "true")
+	tame(cmd, "/")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if want := "a mount namespace of its own: operation not permitted"; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("user 65534: %v, %s, want %q", err, out, want)
+	}
+}
