@@ -59,6 +59,7 @@ var floors = map[string]int{
 	"internal/fabricsim/fate":        3,
 	"internal/fabricsim/endnode":     3,
 	"internal/group":                 2,
+	"internal/mcast":                 3,
 	"internal/saserver/view":         3,
 	"internal/saserver/record":       3,
 	"internal/saserver":              4,

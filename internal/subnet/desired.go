@@ -151,6 +151,22 @@ type DesiredNode struct {
 	RFT []smp.RandomEntry
 	// DefaultPort is SwitchInfo.DefaultPort, for a switch with an RFT.
 	DefaultPort ib.PortNum
+	// Multicast is what a switch ought to do with multicast packets; nil
+	// leaves that alone.
+	Multicast *DesiredMulticast
+}
+
+// DesiredMulticast is what a switch ought to do with multicast packets.
+type DesiredMulticast struct {
+	// Blocks are those of the multicast forwarding table that are not to be
+	// empty, by smp.MFTModifier.
+	Blocks map[uint32]smp.MulticastForwardingTable
+	// Top is the highest multicast LID with a port; one below the first when
+	// there is none.
+	Top ib.LID
+	// Primary and NotPrimary are SwitchInfo.DefaultMulticastPrimaryPort and
+	// DefaultMulticastNotPrimaryPort; ib.PortNone for no port at all.
+	Primary, NotPrimary ib.PortNum
 }
 
 // DesiredPort is what one port ought to hold.
