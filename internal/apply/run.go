@@ -31,6 +31,7 @@ func (f Failure) Unwrap() error { return f.Err }
 var (
 	errWithheld  = errors.New("not written: a partition that it adds could not be taken from another port")
 	errAliasHeld = errors.New("not written: an alias GUID that it gives could not be taken from another port")
+	errStale     = errors.New("not written: another multicast table could not be narrowed, and both together may lead in a circle")
 	errUnsafe    = errors.New("link left inactive: its partition keys or enforcement could not be written and read back")
 )
 
@@ -44,10 +45,13 @@ type Run struct {
 	stage int // index of the next stage
 	ops   []plan.Op
 
-	strict   bool
-	blocked  map[ib.PKeyBase]bool
-	held     map[ib.PortGUID]bool // alias GUIDs that could not be taken away
-	tainted  map[*subnet.Port]bool
+	strict  bool
+	blocked map[ib.PKeyBase]bool
+	held    map[ib.PortGUID]bool // alias GUIDs that could not be taken away
+	tainted map[*subnet.Port]bool
+	// stale tells that a multicast table may still have ports that it should
+	// have lost.
+	stale    bool
 	failures []Failure
 	forgets  map[*subnet.Port]subnet.Element
 	writes   int
@@ -129,6 +133,10 @@ func (r *Run) send(op plan.Op) bool {
 		r.fail(op, nil, errUnsafe)
 		return false
 	}
+	if op.Kind == plan.Multicast && r.stale {
+		r.fail(op, nil, errStale)
+		return false
+	}
 	w, err := r.plan.Fill(op)
 	if err != nil {
 		r.fail(op, &w, err)
@@ -206,6 +214,7 @@ func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
 			return err
 		}
 		got := &op.Port.Node.Switch.Info
+		r.compareMulticast(op.Port, got, &asked)
 		if got.LinearFDBTop != asked.LinearFDBTop || got.DefaultPort != asked.DefaultPort {
 			return fmt.Errorf("kept LinearFDBTop %d and DefaultPort %d, want %d and %d",
 				got.LinearFDBTop, got.DefaultPort, asked.LinearFDBTop, asked.DefaultPort)
@@ -235,6 +244,23 @@ func sameGUIDs(op plan.Op, got, asked []byte) bool {
 // guidSize is the length of a GUID in octets.
 const guidSize = 8
 
+// compareMulticast notes what of SwitchInfo a switch answers to have and does
+// not keep.
+func (r *Run) compareMulticast(p *subnet.Port, got, asked *smp.SwitchInfo) {
+	lost := subnet.Element(0)
+	if got.DefaultMulticastPrimaryPort != asked.DefaultMulticastPrimaryPort ||
+		got.DefaultMulticastNotPrimaryPort != asked.DefaultMulticastNotPrimaryPort {
+		lost |= subnet.ElementDefaultMulticastPorts
+	}
+	if got.MulticastFDBTop != asked.MulticastFDBTop {
+		lost |= subnet.ElementMulticastFDBTop
+	}
+	if lost != 0 {
+		p.Forgets |= lost
+		r.forgets[p] |= lost
+	}
+}
+
 func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
 	var asked smp.PortInfo
 	if err := asked.UnmarshalBinary(w.Data[:]); err != nil {
@@ -260,6 +286,7 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 	if r.strict {
 		r.Stop()
 	}
+	r.stale = r.stale || op.Kind == plan.CloseMulticast || op.Kind == plan.NarrowMulticast
 	if w == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package mcast
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
@@ -87,6 +88,10 @@ func join(g *group.Group, p *subnet.Port, s sa.JoinState) {
 
 func leave(g *group.Group, i int) {
 	g.Members = append(g.Members[:i:i], g.Members[i+1:]...)
+}
+
+func leavePort(g *group.Group, p *subnet.Port) {
+	g.Members = slices.DeleteFunc(g.Members, func(m group.Member) bool { return m.Port == p.GUID })
 }
 
 func (w *world) allowed(_ ib.PKeyBase, p ib.PortGUID) bool { return !w.outlaw[p] }

@@ -17,7 +17,7 @@
 //  4. all other end ports get their new tables;
 //  5. switch ports get their new tables, then end ports their alias GUIDs;
 //  6. addresses and link settings, and links from Initialize to Armed;
-//  7. forwarding, then lanes;
+//  7. multicast tables lose ports, then forwarding, then lanes;
 //  8. links from Armed to Active, last, when everything that isolates stands.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,

@@ -38,9 +38,9 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	case smp.AttrPortInfo:
 		return p.fillPortInfo(op)
 	case smp.AttrSwitchInfo:
-		info := p.wantSwitchInfo(op.Port.Node)
-		info.PortStateChange = false // leaves it: only who reads the ports after that may clear it
-		return encoded(Write{}, &info)
+		return p.fillSwitchInfo(op)
+	case smp.AttrMulticastForwardingTable:
+		return p.fillMulticast(op)
 	case smp.AttrLinearForwardingTable:
 		t := smp.LinearForwardingTable{Ports: lftBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}
 		return encoded(Write{}, &t)

@@ -14,19 +14,22 @@ type Kind uint8
 
 // The kinds of operation in the order of their stages.
 const (
-	NarrowSwitch   Kind = iota // a switch port's P_Key table loses keys
-	Enforce                    // PortInfo of a switch port: enforcement on
-	TakeGUIDs                  // GUIDInfo: alias GUIDs that the port is to lose
-	NarrowEnd                  // an unguarded end port's P_Key table loses keys
-	GuardedEndKeys             // the P_Key table of an end port behind an enforcing switch port
-	EndKeys                    // the P_Key table of any other end port
-	SwitchKeys                 // a switch port's P_Key table
-	GiveGUIDs                  // GUIDInfo: alias GUIDs
-	Settings                   // PortInfo: addresses, link settings, Initialize to Armed
-	Forwarding                 // a block of a forwarding table
-	SwitchSettings             // SwitchInfo
-	Lanes                      // SLToVLMappingTable, VLArbitrationTable
-	Activate                   // PortInfo: Armed to Active
+	NarrowSwitch    Kind = iota // a switch port's P_Key table loses keys
+	Enforce                     // PortInfo of a switch port: enforcement on
+	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
+	NarrowEnd                   // an unguarded end port's P_Key table loses keys
+	GuardedEndKeys              // the P_Key table of an end port behind an enforcing switch port
+	EndKeys                     // the P_Key table of any other end port
+	SwitchKeys                  // a switch port's P_Key table
+	GiveGUIDs                   // GUIDInfo: alias GUIDs
+	Settings                    // PortInfo: addresses, link settings, Initialize to Armed
+	CloseMulticast              // SwitchInfo: packets that no multicast table knows go nowhere
+	NarrowMulticast             // a block of a multicast forwarding table loses ports
+	Forwarding                  // a block of a forwarding table
+	Multicast                   // a block of a multicast forwarding table
+	SwitchSettings              // SwitchInfo
+	Lanes                       // SLToVLMappingTable, VLArbitrationTable
+	Activate                    // PortInfo: Armed to Active
 )
 
 // Op is one write of one attribute block.
@@ -74,7 +77,9 @@ var stages = []struct {
 	{"switch port keys", []Kind{SwitchKeys}},
 	{"alias GUIDs", []Kind{GiveGUIDs}},
 	{"port settings", []Kind{Settings}},
-	{"forwarding tables", []Kind{Forwarding}},
+	{"close multicast", []Kind{CloseMulticast}},
+	{"narrow multicast", []Kind{NarrowMulticast}},
+	{"forwarding tables", []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
 	{"lanes", []Kind{Lanes}},
 	{"activate", []Kind{Activate}},
@@ -98,6 +103,7 @@ func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 		}
 		if n.Switch != nil {
 			p.diffForwarding(n, add)
+			p.diffMulticast(n, add)
 		}
 	}
 	for _, s := range stages {
@@ -298,6 +304,7 @@ func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
 	if len(want.RFT) > 0 {
 		info.DefaultPort = want.DefaultPort
 	}
+	p.wantMulticastInfo(n, &info)
 	return info
 }
 

@@ -77,6 +77,13 @@ func (n *Node) MFTBlocks() int {
 	return (entries + smp.MLIDsPerBlock - 1) / smp.MLIDsPerBlock
 }
 
+// LeadsSomewhere reports whether packets that a switch sends by a port arrive
+// anywhere: the port exists, and is not the switch itself when that takes no
+// data packets.
+func (n *Node) LeadsSomewhere(p ib.PortNum) bool {
+	return int(p) < len(n.Ports) && (p != 0 || n.Switch.Info.EnhancedPort0)
+}
+
 // MFTPositions is the number of positions of the multicast forwarding table:
 // one for each 16 ports, port 0 included.
 func (n *Node) MFTPositions() int {

@@ -28,9 +28,14 @@ const (
 	ElementSubnetTimeOut
 	ElementPartitionEnforcementInbound
 	ElementPartitionEnforcementOutbound
+	// What a switch keeps of SwitchInfo is noted at its port 0.
+	ElementDefaultMulticastPorts
+	ElementMulticastFDBTop
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
+	// ElementsOfSwitchInfo are those that no PortInfo has.
+	ElementsOfSwitchInfo = ElementDefaultMulticastPorts | ElementMulticastFDBTop
 )
 
 // element ties a bit to its name and to the field of PortInfo behind it.
@@ -90,7 +95,11 @@ var elements = []element{
 	{ElementPartitionEnforcementOutbound, "PartitionEnforcementOutbound",
 		func(a, b *smp.PortInfo) bool { return a.PartitionEnforcementOutbound == b.PartitionEnforcementOutbound },
 		func(to, from *smp.PortInfo) { to.PartitionEnforcementOutbound = from.PartitionEnforcementOutbound }},
+	{ElementDefaultMulticastPorts, "DefaultMulticastPorts", sameAnyway, func(_, _ *smp.PortInfo) {}},
+	{ElementMulticastFDBTop, "MulticastFDBTop", sameAnyway, func(_, _ *smp.PortInfo) {}},
 }
+
+func sameAnyway(_, _ *smp.PortInfo) bool { return true }
 
 // Names lists the elements of the set in the order of their bits.
 func (e Element) Names() []string {

@@ -36,6 +36,9 @@ type Options struct {
 	Aliases bool
 	// Multicast reads every multicast forwarding table in use.
 	Multicast bool
+	// MulticastTop reads the multicast forwarding tables up to this multicast
+	// LID, and no farther; 0 reads nothing.
+	MulticastTop ib.LID
 }
 
 // Fault is something that a discovery met and could not use.

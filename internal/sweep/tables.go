@@ -44,7 +44,7 @@ func (d *Discovery) readTables() {
 		if n.Switch != nil && d.options.Forwarding {
 			d.readForwarding(n)
 		}
-		if n.Switch != nil && d.options.Multicast {
+		if n.Switch != nil {
 			d.readMulticast(n)
 		}
 	}
@@ -66,7 +66,14 @@ func (d *Discovery) readGUIDs(p *subnet.Port) {
 }
 
 func (d *Discovery) readMulticast(n *subnet.Node) {
-	for block := range n.MFTBlocks() {
+	blocks := n.MFTBlocks()
+	if !d.options.Multicast {
+		blocks = min(blocks, (int(d.options.MulticastTop)-int(ib.LIDMulticastMin))/smp.MLIDsPerBlock+1)
+		if d.options.MulticastTop < ib.LIDMulticastMin {
+			return
+		}
+	}
+	for block := range blocks {
 		for position := range n.MFTPositions() {
 			d.read(&n.Ports[0], smp.AttrMulticastForwardingTable, smp.MFTModifier(uint16(block), uint8(position)), nil)
 		}
