@@ -126,10 +126,12 @@ func carriesData(p *subnet.Port) bool {
 		(p.Num == 0 && p.Node.Switch != nil)
 }
 
-// guarded reports whether a switch keeps p to the switch port's table in both
-// directions already.
-func guarded(p *subnet.Port) bool {
-	return p.Peer != nil && p.Peer.FacesEnd() && p.Peer.Enforces()
+// guarded reports whether a switch keeps port to the switch port's table in both
+// directions already, and that table loses what port is to lose before anybody
+// gains a key. A table that is left alone, since it has no room for what is
+// wanted, keeps nobody from a partition that it still holds.
+func (p *Plan) guarded(port *subnet.Port) bool {
+	return port.Peer != nil && port.Peer.FacesEnd() && port.Peer.Enforces() && p.desired.Port(port.Peer).PKeys != nil
 }
 
 func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
@@ -141,7 +143,7 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 	switch {
 	case !port.IsEnd():
 		narrow = NarrowSwitch
-	case !guarded(port):
+	case !p.guarded(port):
 		narrow, final = NarrowEnd, EndKeys
 	default:
 		narrow, final = GuardedEndKeys, GuardedEndKeys

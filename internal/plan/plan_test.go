@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -108,7 +109,9 @@ func TestNoStepOpensAnything(t *testing.T) {
 		guarded := func(i int) bool { return guardAll || i%2 == 0 }
 		f := star(hosts, guarded, smp.PortActive)
 		d := subnet.NewDesired(f)
-		after := star(hosts, guarded, smp.PortActive)
+		// Some switch ports give up guarding: their tables have no room.
+		quits := func(i int) bool { return guarded(i) && round%3 == 0 && i%3 == 1 }
+		after := star(hosts, func(i int) bool { return guarded(i) && !quits(i) }, smp.PortActive)
 		for i := 1; i <= hosts; i++ {
 			now, then := membership(rng), membership(rng)
 			p, q := f.Nodes[0].Ports[i].Peer, &f.Nodes[0].Ports[i]
@@ -119,6 +122,14 @@ func TestNoStepOpensAnything(t *testing.T) {
 			d.Port(p).PKeys, d.Port(q).PKeys = end, guard
 			copy(after.Nodes[0].Ports[i].Peer.PKeys, end)
 			copy(after.Nodes[0].Ports[i].PKeys, guard)
+			if quits(i) {
+				d.Port(q).PKeys, d.Port(q).Elements = nil, subnet.ElementEnforcement
+			}
+		}
+		aboutQuitters := func(k string) bool {
+			var a, b, base int
+			n, _ := fmt.Sscanf(k, "%d>%d %d", &a, &b, &base)
+			return n != 3 || quits(a) || quits(b)
 		}
 		allowed := reach(f)
 		for k := range reach(after) {
@@ -131,6 +142,9 @@ func TestNoStepOpensAnything(t *testing.T) {
 				carryOut(t, plan, op)
 				steps++
 				for k := range reach(f) {
+					if strings.HasSuffix(k, "forged") && aboutQuitters(k) {
+						continue // nobody will hold that host any more
+					}
 					if !allowed[k] {
 						for i := 1; i <= hosts; i++ {
 							t.Log(i, f.Nodes[0].Ports[i].PKeys[:8], "want", d.Port(&f.Nodes[0].Ports[i]).PKeys)
