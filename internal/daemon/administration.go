@@ -24,6 +24,14 @@ type managed struct {
 	// done its step: events must not call back.
 	now     time.Duration
 	changed bool
+	// led tells that multicast packets go otherwise than before; given is the
+	// version of the groups that the manager was told of last, none before the
+	// first time.
+	led   bool
+	given uint64
+	gave  bool
+	// leaves tells that multicast tables stay as they are.
+	leaves  bool
 	notices []smp.Notice
 	keeper  keeper
 }
@@ -76,6 +84,8 @@ func (m *managed) observe(e sm.Event) {
 	switch e := e.(type) {
 	case sm.Completed, sm.Deferred:
 		m.changed = true
+	case sm.Regrouped:
+		m.led = true
 	case sm.Trapped:
 		m.notices = append(m.notices, e.Notice)
 	}
@@ -84,8 +94,9 @@ func (m *managed) observe(e sm.Event) {
 // follow tells the administration what the manager came to.
 func (m *managed) follow(now time.Duration) {
 	if m.changed {
-		m.changed = false
+		m.changed, m.led = false, true
 		if snapshot, groups, ok := m.manager.Administered(); ok {
+			m.admin.Groups().Withhold(m.manager.Strays())
 			for _, err := range m.admin.SetSubnet(now, saserver.Subnet{Snapshot: snapshot, Groups: groups}) {
 				m.warn(err.Error())
 			}
@@ -97,6 +108,41 @@ func (m *managed) follow(now time.Duration) {
 		m.admin.Notice(now, n)
 	}
 	m.notices = m.notices[:0]
+	if m.led && m.manager.Settled() {
+		m.led = false
+		m.release()
+	}
+	m.handOver()
+}
+
+// release frees the multicast LIDs of groups that ended, once no table leads
+// their packets anywhere.
+func (m *managed) release() {
+	var free []ib.LID
+	for _, r := range m.admin.Groups().Retired() {
+		if !m.manager.Leads(r.MLID) {
+			free = append(free, r.MLID)
+		}
+	}
+	m.admin.Groups().Release(free)
+}
+
+// outdated reports whether the manager should be told of the groups: what
+// changes while it writes is told when it is done.
+func (m *managed) outdated() bool {
+	if !m.gave {
+		return !m.leaves
+	}
+	return m.admin.Groups().Version() != m.given && m.manager.Settled()
+}
+
+// handOver tells the manager of the groups.
+func (m *managed) handOver() {
+	if !m.outdated() {
+		return
+	}
+	m.gave, m.given = true, m.admin.Groups().Version()
+	m.manager.SetGroups(m.admin.Groups().State().Groups)
 }
 
 func (m *managed) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
@@ -122,6 +168,9 @@ func (m *managed) Expire(now time.Duration) {
 }
 
 func (m *managed) Deadline() (time.Duration, bool) {
+	if m.outdated() {
+		return 0, true
+	}
 	due, ok := m.manager.Deadline()
 	if at, some := m.admin.Deadline(); some && (!ok || at < due) {
 		due, ok = at, true
@@ -139,6 +188,7 @@ func (m *managed) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Ad
 
 func (m *managed) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
 	m.admin.Receive(now, octets, from)
+	m.handOver()
 }
 
 func (m *managed) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }

@@ -57,7 +57,7 @@ func NewRunner(link transport.Link, c sm.Config, a saserver.Config, p *policy.Po
 		r.managed.observe(e)
 		w.Event(e)
 	})
-	r.managed.manager = r.engine
+	r.managed.manager, r.managed.leaves = r.engine, c.LeaveMulticast
 	r.engine.OnSend(r.counter.count)
 	return r
 }

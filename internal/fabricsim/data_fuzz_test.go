@@ -110,6 +110,9 @@ func (s *tempest) open(i int) *endpoint.QP {
 // multicast lets LID 0xC000 reach every port of a switch, in a loop.
 func (s *tempest) multicast(i int) {
 	s.manage(switchGUID(i), 0, func(c *client) {
+		info := *s.Agent(switchGUID(i)).SwitchInfo()
+		info.MulticastFDBTop = 0xC01F
+		c.set(nil, 0, &info)
 		var table smp.MulticastForwardingTable
 		table.Masks[0], table.Masks[1] = 0x1E, 0x06
 		c.set(nil, 0, &table)

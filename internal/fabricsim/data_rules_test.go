@@ -275,6 +275,9 @@ func TestNoBroadcast(t *testing.T) {
 		var table smp.MulticastForwardingTable
 		table.Masks[5] = 1<<1 | 1<<3
 		c.set(nil, 0, &table)
+		info := *b.Agent(switchGUID(0)).SwitchInfo()
+		info.MulticastFDBTop = 0xC005
+		c.set(nil, 0, &info)
 	})
 	for lid := range 0x10000 {
 		b.try(octetsOf(t, ib.LID(lid), ib.QPMulticast, 0xFFFF, 7, 0))

@@ -189,6 +189,18 @@ func (s *Set) Prune(keep func(port ib.PortGUID, base ib.PKeyBase) bool) {
 	}
 }
 
+// Withhold says that forwarding tables lead these multicast LIDs somewhere,
+// whoever wrote them: no group gets one until it is released. Those of groups
+// and of partitions stay as they are.
+func (s *Set) Withhold(lids []ib.LID) {
+	for _, lid := range lids {
+		if _, kept := s.retired[lid]; !kept && s.byMLID[lid] == nil {
+			s.retired[lid] = 0
+			s.version++
+		}
+	}
+}
+
 // Release says that no forwarding table leads these multicast LIDs anywhere.
 func (s *Set) Release(lids []ib.LID) {
 	for _, lid := range lids {
@@ -197,6 +209,14 @@ func (s *Set) Release(lids []ib.LID) {
 			s.version++
 		}
 	}
+}
+
+// Retired are the multicast LIDs that are kept for a partition, in order.
+func (s *Set) Retired() (out []Retired) {
+	for _, lid := range slices.Sorted(maps.Keys(s.retired)) {
+		out = append(out, Retired{lid, s.retired[lid]})
+	}
+	return out
 }
 
 // Retired is a multicast LID that is kept for a partition.
@@ -221,9 +241,7 @@ func (s *Set) State() State {
 		c.Members = slices.Clone(g.Members)
 		out.Groups = append(out.Groups, c)
 	}
-	for _, lid := range slices.Sorted(maps.Keys(s.retired)) {
-		out.Retired = append(out.Retired, Retired{lid, s.retired[lid]})
-	}
+	out.Retired = s.Retired()
 	return out
 }
 

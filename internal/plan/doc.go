@@ -11,14 +11,16 @@
 //     and enforcement is turned on;
 //  2. ports lose the alias GUIDs that they are to lose, so that no two ports
 //     have one at a time, and end ports that no switch guards lose what the policy takes away;
-//  3. end ports behind an enforcing switch port get their new tables: what
+//  3. multicast forwarding tables lose ports, on all switches before any gains
+//     one, since old and new trees together could lead in a circle;
+//  4. end ports behind an enforcing switch port get their new tables: what
 //     they gain their switch port still stops, and who goes from full to
 //     limited member does so before anybody gains a key;
-//  4. all other end ports get their new tables;
-//  5. switch ports get their new tables, then end ports their alias GUIDs;
-//  6. addresses and link settings, and links from Initialize to Armed;
-//  7. multicast tables lose ports, then forwarding, then lanes;
-//  8. links from Armed to Active, last, when everything that isolates stands.
+//  5. all other end ports get their new tables;
+//  6. switch ports get their new tables, then end ports their alias GUIDs;
+//  7. addresses and link settings, and links from Initialize to Armed;
+//  8. forwarding tables, multicast ones too, then lanes;
+//  9. links from Armed to Active, last, when everything that isolates stands.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,
 // not its content: Fill works out the octets when it is sent, from the

@@ -4,9 +4,31 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
+
+// DiffMulticast is what of Diff is about multicast packets alone: a switch that
+// leads them as it should is not written to.
+func DiffMulticast(f *subnet.Fabric, d *subnet.Desired) *Plan {
+	p := &Plan{fabric: f, desired: d}
+	var byKind [Activate + 1][]Op
+	for _, n := range f.Switches() {
+		if d.Nodes[n.Index].Multicast == nil {
+			continue
+		}
+		add := func(k Kind, port *subnet.Port, a mad.AttributeID, modifier uint32) {
+			byKind[k] = append(byKind[k], Op{k, port, a, modifier})
+		}
+		p.diffMulticast(n, add)
+		if p.wantSwitchInfo(n) != n.Switch.Info {
+			add(SwitchSettings, &n.Ports[0], smp.AttrSwitchInfo, 0)
+		}
+	}
+	p.stage(&byKind)
+	return p
+}
 
 // diffMulticast wants the blocks of the multicast forwarding table. While
 // packets pass the switch, a table first loses what it is not to have, on all
@@ -52,15 +74,20 @@ func (p *Plan) multicastBlocks(n *subnet.Node) (modifiers []uint32) {
 			modifiers = append(modifiers, m)
 		}
 	}
-	if hasTop(n) && want.Top >= ib.LIDMulticastMin {
-		last, _ := smp.MFTPlace(want.Top)
-		for block := range last + 1 {
-			for position := range n.MFTPositions() {
-				m := smp.MFTModifier(block, uint8(position))
-				_, read := n.Switch.MFT[m]
-				if _, wanted := want.Blocks[m]; !read && !wanted {
-					modifiers = append(modifiers, m)
-				}
+	inForce := n.MFTBlocks()
+	if hasTop(n) {
+		inForce = 0
+		if want.Top >= ib.LIDMulticastMin {
+			last, _ := smp.MFTPlace(want.Top)
+			inForce = int(last) + 1
+		}
+	}
+	for block := range inForce {
+		for position := range n.MFTPositions() {
+			m := smp.MFTModifier(uint16(block), uint8(position))
+			_, read := n.Switch.MFT[m]
+			if _, wanted := want.Blocks[m]; !read && !wanted {
+				modifiers = append(modifiers, m)
 			}
 		}
 	}

@@ -18,13 +18,13 @@ const (
 	Enforce                     // PortInfo of a switch port: enforcement on
 	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
 	NarrowEnd                   // an unguarded end port's P_Key table loses keys
+	CloseMulticast              // SwitchInfo: packets that no multicast table knows go nowhere
+	NarrowMulticast             // a block of a multicast forwarding table loses ports
 	GuardedEndKeys              // the P_Key table of an end port behind an enforcing switch port
 	EndKeys                     // the P_Key table of any other end port
 	SwitchKeys                  // a switch port's P_Key table
 	GiveGUIDs                   // GUIDInfo: alias GUIDs
 	Settings                    // PortInfo: addresses, link settings, Initialize to Armed
-	CloseMulticast              // SwitchInfo: packets that no multicast table knows go nowhere
-	NarrowMulticast             // a block of a multicast forwarding table loses ports
 	Forwarding                  // a block of a forwarding table
 	Multicast                   // a block of a multicast forwarding table
 	SwitchSettings              // SwitchInfo
@@ -72,13 +72,13 @@ var stages = []struct {
 	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
 	{"take alias GUIDs", []Kind{TakeGUIDs}},
 	{"narrow end ports", []Kind{NarrowEnd}},
+	{"close multicast", []Kind{CloseMulticast}},
+	{"narrow multicast", []Kind{NarrowMulticast}},
 	{"guarded end port keys", []Kind{GuardedEndKeys}},
 	{"end port keys", []Kind{EndKeys}},
 	{"switch port keys", []Kind{SwitchKeys}},
 	{"alias GUIDs", []Kind{GiveGUIDs}},
 	{"port settings", []Kind{Settings}},
-	{"close multicast", []Kind{CloseMulticast}},
-	{"narrow multicast", []Kind{NarrowMulticast}},
 	{"forwarding tables", []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
 	{"lanes", []Kind{Lanes}},
@@ -106,6 +106,12 @@ func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 			p.diffMulticast(n, add)
 		}
 	}
+	p.stage(&byKind)
+	return p
+}
+
+// stage puts operations in order.
+func (p *Plan) stage(byKind *[Activate + 1][]Op) {
 	for _, s := range stages {
 		var ops []Op
 		for _, k := range s.kinds {
@@ -115,7 +121,6 @@ func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 			p.Stages = append(p.Stages, Stage{s.name, ops})
 		}
 	}
-	return p
 }
 
 type addFunc func(Kind, *subnet.Port, mad.AttributeID, uint32)

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/lid"
+	"github.com/ibwarden/ibwarden/internal/mcast"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/qos"
@@ -25,6 +26,8 @@ type desired struct {
 	withheld []ib.PKeyBase
 	warnings []string
 	assigned Assigned
+	// ungrouped are members that packets of their groups do not reach.
+	ungrouped []mcast.Fault
 }
 
 // subnetTimeOut is PortInfo.SubnetTimeOut: 4.096 us * 2^18, about a second,
@@ -54,6 +57,9 @@ func (e *Engine) desire(p *policy.Policy) (*desired, error) {
 		return nil, err
 	}
 	d.settings(e)
+	if err := d.groups(e); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 

@@ -49,6 +49,9 @@ type Config struct {
 	// ReadAliases reads the tables of GUIDs whether or not the policy speaks
 	// of aliases.
 	ReadAliases bool
+	// LeaveMulticast says that nobody will answer hosts that join groups:
+	// multicast tables stay as they are.
+	LeaveMulticast bool
 	// Pause is how long the engine waits before it reads anything: what an
 	// earlier manager sent has to have landed. A copy of a write that comes
 	// after this engine has read, or written, the same table would undo what
@@ -130,6 +133,7 @@ type Engine struct {
 	// under way, reads GUIDInfo.
 	aliasesRead bool
 	routed      routed
+	multicast   grouping
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
@@ -291,6 +295,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		if e.retryAt != 0 {
 			sooner(e.retryAt)
 		}
+		if e.regroups() {
+			sooner(0)
+		}
 	}
 	if e.managers != nil {
 		if at, polls := e.managers.Due(); polls {
@@ -329,7 +336,7 @@ func (e *Engine) advance(now time.Duration) bool {
 				return e.carriedOut(now)
 			}
 			e.applied(now)
-		} else if s := e.run.Stage(); s != e.stage {
+		} else if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
 			e.stage = s
 			e.begin(s)
 		}
@@ -358,6 +365,8 @@ func (e *Engine) attend(now time.Duration) bool {
 		e.startSweep()
 	case e.newPolicy != nil && e.resweep == "":
 		e.pursue(now)
+	case e.regroups():
+		e.regroup(now)
 	default: // a new policy waits for the sweep that is due
 		return false
 	}
@@ -369,7 +378,8 @@ func (e *Engine) startSweep() {
 	e.begin(PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, QoS: e.config.ReadLanes || usesLanes(e.wanted()),
+		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, Multicast: true,
+		QoS:     e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases: e.aliasesRead,
 	})
 }
@@ -451,6 +461,8 @@ func (e *Engine) pursue(now time.Duration) {
 		e.emit(Warned{w})
 	}
 	e.policy, e.desired, e.known = p, want, want.assigned
+	e.multicast.fresh = false
+	e.tellUngrouped(nil)
 	e.write(plan.Diff(e.fabric, want.tables))
 }
 
@@ -476,9 +488,15 @@ func (e *Engine) write(p *plan.Plan) {
 
 // applied judges what the devices showed.
 func (e *Engine) applied(now time.Duration) {
+	alone := e.multicast.alone
+	e.multicast.alone = false
 	if !e.isMaster() { // not any more
 		e.run = nil
 		e.rest(now, stateStandby)
+		return
+	}
+	if alone {
+		e.regrouped()
 		return
 	}
 	e.begin(PhaseProve)

@@ -73,6 +73,12 @@ type Trapped struct {
 	Notice smp.Notice
 }
 
+// Regrouped tells that the multicast forwarding tables follow the groups that
+// the engine was told of last.
+type Regrouped struct {
+	Groups, Writes, Failures int
+}
+
 // Completed ends a pass.
 type Completed struct{ Result *Result }
 
@@ -129,6 +135,10 @@ func (e Drifted) String() string {
 func (e Resweeping) String() string { return "sweeping again: " + e.Reason }
 
 func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
+
+func (e Regrouped) String() string {
+	return fmt.Sprintf("%d multicast groups: %d writes", e.Groups, e.Writes)
+}
 
 func (e Completed) String() string {
 	return fmt.Sprintf("done: %s", e.Result.Proof.Verdict)

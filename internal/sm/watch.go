@@ -2,6 +2,7 @@ package sm
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -66,6 +67,9 @@ func (e *Engine) listChecks() {
 		}
 		for block := range n.Switch.RFTRead {
 			add(&n.Ports[0], smp.AttrRandomForwardingTable, uint32(block))
+		}
+		for _, modifier := range slices.Sorted(maps.Keys(n.Switch.MFT)) {
+			add(&n.Ports[0], smp.AttrMulticastForwardingTable, modifier)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func Device(n *netlist.Node) sma.Config {
 			FilterRawOutboundCap:    true,
 			OptimizedSLToVL:         true,
 		}
+		d.Switch.Port0.CapabilityMask |= smp.CapMulticastFDBTop
 	}
 	return d
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -167,30 +168,28 @@ func (x *search) randomTables() {
 }
 
 // multicastTables gives the blocks of multicast tables, of which an asker sees
-// the groups of its own partitions.
+// the groups of its own partitions, up to the last block with one of them.
 func (x *search) multicastTables() {
-	blocks := x.View.Multicast
 	for p := range x.switches {
-		guid := p.Node.GUID()
-		i, _ := slices.BinarySearchFunc(blocks, guid, func(b view.MulticastBlock, g ib.NodeGUID) int {
-			switch {
-			case b.Switch < g:
-				return -1
-			case b.Switch > g:
-				return 1
-			}
-			return 0
-		})
-		for ; i < len(blocks) && blocks[i].Switch == guid; i++ {
-			b := &blocks[i]
-			r := sa.MulticastForwardingTableRecord{LID: p.LID, Position: b.Position, BlockNum: b.Block, Table: b.Table}
-			for j := range r.Table.Masks {
-				mlid := ib.LIDMulticastMin + ib.LID(int(b.Block)*len(r.Table.Masks)+j)
+		last := -1
+		tables := make(map[uint32]smp.MulticastForwardingTable)
+		for modifier, t := range p.Node.Switch.MFT {
+			block, _, _ := smp.SplitMFTModifier(modifier)
+			for j := range t.Masks {
+				mlid := ib.LIDMulticastMin + ib.LID(int(block)*len(t.Masks)+j)
 				if g := x.Groups.ByMLID(mlid); g == nil || !x.Holds(g.Partition) {
-					r.Table.Masks[j] = 0
+					t.Masks[j] = 0
 				}
 			}
-			x.give(&r)
+			tables[modifier] = t
+			if t != (smp.MulticastForwardingTable{}) {
+				last = max(last, int(block))
+			}
+		}
+		for _, modifier := range slices.Sorted(maps.Keys(tables)) {
+			if block, position, _ := smp.SplitMFTModifier(modifier); int(block) <= last {
+				x.give(&sa.MulticastForwardingTableRecord{LID: p.LID, Position: position, BlockNum: block, Table: tables[modifier]})
+			}
 		}
 	}
 }

@@ -23,8 +23,6 @@ type Snapshot struct {
 	// further managers.
 	Manager smp.SMInfo
 	Others  []OtherManager
-	// Multicast are the blocks of multicast forwarding tables, in order.
-	Multicast []MulticastBlock
 	// Aliases are the alias GUIDs that the policy gives to ports, by index
 	// from 1, zero where there is none. No two ports have one.
 	Aliases map[ib.PortGUID][]ib.PortGUID
@@ -42,14 +40,6 @@ type Partition struct {
 type OtherManager struct {
 	Port *subnet.Port
 	Info smp.SMInfo
-}
-
-// MulticastBlock is a block of the multicast forwarding table of a switch.
-type MulticastBlock struct {
-	Switch   ib.NodeGUID
-	Block    uint16
-	Position uint8
-	Table    smp.MulticastForwardingTable
 }
 
 // View is an index over a Snapshot.
