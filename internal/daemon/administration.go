@@ -96,7 +96,9 @@ func (m *managed) follow(now time.Duration) {
 	if m.changed {
 		m.changed, m.led = false, true
 		if snapshot, groups, ok := m.manager.Administered(); ok {
-			m.admin.Groups().Withhold(m.manager.Strays())
+			if !m.leaves {
+				m.admin.Groups().Withhold(m.manager.Strays())
+			}
 			for _, err := range m.admin.SetSubnet(now, saserver.Subnet{Snapshot: snapshot, Groups: groups}) {
 				m.warn(err.Error())
 			}

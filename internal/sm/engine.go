@@ -50,7 +50,7 @@ type Config struct {
 	// of aliases.
 	ReadAliases bool
 	// LeaveMulticast says that nobody will answer hosts that join groups:
-	// multicast tables stay as they are.
+	// multicast tables stay as they are, and are not read.
 	LeaveMulticast bool
 	// Pause is how long the engine waits before it reads anything: what an
 	// earlier manager sent has to have landed. A copy of a write that comes
@@ -378,9 +378,10 @@ func (e *Engine) startSweep() {
 	e.begin(PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true, Multicast: true,
-		QoS:     e.config.ReadLanes || usesLanes(e.wanted()),
-		Aliases: e.aliasesRead,
+		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true,
+		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
+		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
+		Aliases:   e.aliasesRead,
 	})
 }
 

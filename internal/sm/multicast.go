@@ -134,7 +134,7 @@ func (e *Engine) tellUngrouped(old []mcast.Fault) {
 // regroups reports whether the groups have changed and nothing else is to be
 // done that regards them too.
 func (e *Engine) regroups() bool {
-	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.resweep == "" && e.newPolicy == nil
+	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.newPolicy == nil
 }
 
 // regroup starts to write what the groups change. What was due before is due

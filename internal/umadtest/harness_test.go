@@ -25,7 +25,7 @@ import (
 // something to become true.
 const (
 	commandTime = 2 * time.Minute
-	patience    = 60 * time.Second
+	patience    = 5 * time.Minute
 )
 
 var binaryDir string
