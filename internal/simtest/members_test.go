@@ -125,8 +125,14 @@ func (w *groups) until(what string, done func() bool) {
 func (w *groups) settle() {
 	w.t.Helper()
 	w.until("the manager settles", w.runner.Engine().Settled)
+	w.run(2500 * time.Millisecond)
+}
+
+// run lets a stretch of time pass, and then what is under way come to its end.
+func (w *groups) run(d time.Duration) {
+	w.t.Helper()
 	over := false
-	w.fabric.At(w.fabric.Now()+2500*time.Millisecond, func() { over = true })
+	w.fabric.At(w.fabric.Now()+d, func() { over = true })
 	w.until("time passes", func() bool { return over && w.runner.Engine().Settled() })
 }
 
