@@ -45,6 +45,12 @@ type Run struct {
 	stage int // index of the next stage
 	ops   []plan.Op
 
+	// links are those to ask about before any becomes Active; strange are the
+	// ends of those that are not as they were found.
+	checked bool
+	links   []cable
+	strange map[*subnet.Port]error
+
 	strict  bool
 	blocked map[ib.PKeyBase]bool
 	held    map[ib.PortGUID]bool // alias GUIDs that could not be taken away
@@ -63,6 +69,7 @@ func Start(w *transact.Window, p *plan.Plan, mkey ib.MKey, width int) *Run {
 	return &Run{
 		window: w, plan: p, mkey: mkey, width: width,
 		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*subnet.Port]bool),
+		strange: make(map[*subnet.Port]error),
 		held:    make(map[ib.PortGUID]bool),
 		forgets: make(map[*subnet.Port]subnet.Element),
 	}
@@ -80,6 +87,15 @@ func (r *Run) Withhold(bases []ib.PKeyBase) {
 func (r *Run) Advance() (done bool) {
 	for r.stage < len(r.plan.Stages) {
 		r.ops = r.plan.Stages[r.stage].Ops
+		if !r.checked && r.ops[0].Kind == plan.Activate {
+			r.checked, r.links = true, r.cables(r.ops)
+			for range r.width {
+				r.check()
+			}
+			if !r.window.Idle() {
+				return false
+			}
+		}
 		r.stage++
 		for range r.width {
 			r.next()
@@ -93,7 +109,7 @@ func (r *Run) Advance() (done bool) {
 
 // Stop ends the run when what is outstanding has been answered: nothing more is
 // written.
-func (r *Run) Stop() { r.stage, r.ops = len(r.plan.Stages), nil }
+func (r *Run) Stop() { r.stage, r.ops, r.links = len(r.plan.Stages), nil, nil }
 
 // Strict makes the run stop at the first write that does not hold. What is
 // outstanding then is still awaited and reported.
@@ -135,6 +151,10 @@ func (r *Run) send(op plan.Op) bool {
 	}
 	if op.Kind == plan.Multicast && r.stale {
 		r.fail(op, nil, errStale)
+		return false
+	}
+	if err := r.strange[op.Port]; err != nil && op.Kind == plan.Activate {
+		r.fail(op, nil, err)
 		return false
 	}
 	w, err := r.plan.Fill(op)

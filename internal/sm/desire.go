@@ -87,7 +87,6 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 			d.tables.Port(port).PKeys = x.Table
 		}
 	}
-	d.withheld = e.withheld(out.EndPorts)
 	d.unguarded(e)
 	for _, x := range out.SwitchPorts {
 		want := d.tables.Port(e.port(Place{x.SwitchGUID, x.PortNum}))
@@ -97,6 +96,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 		want.Elements |= subnet.ElementEnforcement
 		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
 	}
+	d.withheld = e.withheld(d, out.EndPorts)
 	d.aliases(e, p, resolution)
 	for _, r := range resolution.Partitions {
 		d.allowed = append(d.allowed, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -503,9 +504,11 @@ func (e *Engine) applied(now time.Duration) {
 	e.begin(PhaseProve)
 	e.settled = true
 	e.failures = len(e.run.Failures())
+	recabled := false
 	e.unfinished = make(map[unfinished]bool)
 	for _, f := range e.run.Failures() {
 		e.emit(Failed{f})
+		recabled = recabled || errors.Is(f.Err, apply.ErrRecabled)
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
@@ -515,7 +518,7 @@ func (e *Engine) applied(now time.Duration) {
 	e.run = nil
 	e.listChecks()
 	e.rest(now, stateWatching)
-	if e.metStrangers() {
+	if (recabled || e.metStrangers()) && e.retryAt == 0 { // of a cable a switch tells sooner
 		e.retryAt = now + e.config.DriftPeriod
 	}
 }

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -113,28 +115,34 @@ func (e *Engine) unseenFacts(u *unseen) partition.PortFacts {
 	return x
 }
 
-// withheld lists the partitions that unseen ports may still use and should not,
-// with no switch port before them that takes them away. tables are those that
-// end ports ought to hold.
-func (e *Engine) withheld(tables []partition.EndPort) []ib.PKeyBase {
+// withheld lists the partitions that unseen ports may still use, or use as full
+// members, and should not, with no switch port before them that sees to it. tables are those that
+// end ports ought to hold, d what switch ports ought to.
+func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase {
 	var out []ib.PKeyBase
 	for i := range e.unseen {
 		u := &e.unseen[i]
-		if q := e.port(u.at); q != nil && q.FacesStranger() && q.Enforces() {
-			continue
-		}
+		q := e.port(u.at)
+		guarded := q != nil && q.FacesStranger() && q.Enforces() && d.tables.Port(q).PKeys != nil
 		for _, x := range tables {
 			if x.PortGUID != u.identity.PortGUID {
 				continue
 			}
 			for _, k := range u.keys {
-				if k.IsValid() && !allows(x.Table, k) {
+				// A switch port takes a partition away; that its host is a
+				// limited member now it cannot see to.
+				if k.IsValid() && !allows(x.Table, k) && !(guarded && !inPartition(x.Table, k.Base())) {
 					out = append(out, k.Base())
 				}
 			}
 		}
 	}
 	return out
+}
+
+// inPartition reports whether a table holds a key of a partition.
+func inPartition(table partition.Table, b ib.PKeyBase) bool {
+	return slices.ContainsFunc(table, func(k ib.PKey) bool { return k.IsValid() && k.Base() == b })
 }
 
 // allows reports whether a table lets its port do all that a key k does.

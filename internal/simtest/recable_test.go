@@ -1,0 +1,72 @@
+package simtest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/apply"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/sm"
+)
+
+// Cables that are swapped between discovery and the last write: what was written
+// through them was meant for somebody else, and no link becomes Active over which
+// a host would have the keys of another. The next sweep puts it right.
+func TestCablesSwappedWhileApplying(t *testing.T) {
+	noticed := 0
+	for sets := range 120 {
+		t.Run(fmt.Sprintf("after %d Sets", sets), func(t *testing.T) {
+			list := netlist.Demo()
+			y := halves(hosts(list))
+			w := newWorld(t, setup{list: list, policy: y.policy()})
+			red, blue := w.switchPort("red-1"), w.switchPort("blue-6")
+			if y.keys(guidOf(list, "red-1"), 0)[1] == y.keys(guidOf(list, "blue-6"), 0)[1] {
+				t.Fatal("both are in one partition")
+			}
+			done := 0
+			w.watch = func(a arrival) {
+				if !isSet(a) {
+					return
+				}
+				if done++; done == sets+1 {
+					w.fabric.At(w.fabric.Now()+time.Nanosecond, func() { w.must(w.fabric.Swap(red.node, red.num, blue.node, blue.num)) })
+				}
+				for _, id := range []string{"red-1", "blue-6"} {
+					host := w.host(id)
+					if at, ok := w.peer(host); !ok || w.info(host).PortState != smp.PortActive || w.info(at).PortState != smp.PortActive {
+						continue
+					}
+					want := map[uint16]bool{}
+					for _, k := range y.keys(guidOf(list, id), 0) {
+						want[uint16(k)] = true
+					}
+					for _, k := range valid(w.table(host)) {
+						if !want[uint16(k)] {
+							t.Errorf("%v: the link of %s is Active and it holds %v", a.at, id, k)
+						}
+					}
+				}
+			}
+			w.settle()
+			for _, e := range all[sm.Failed](w) {
+				if errors.Is(e.Failure.Err, apply.ErrRecabled) {
+					noticed++
+				}
+			}
+			w.run(3 * sm.DefaultSweepInterval)
+			w.settle()
+			w.watch = nil
+			w.checkUp(y)
+			if !w.result().Reached() || !w.result().Proof.Verdict.Holds() {
+				t.Errorf("%d failures, %v", w.result().Failures, w.result().Proof.Verdict)
+			}
+		})
+	}
+	if noticed == 0 {
+		t.Error("no link was found to lead elsewhere")
+	}
+	t.Logf("%d ends of links were found to lead elsewhere", noticed)
+}
