@@ -16,7 +16,7 @@ func Mount(directory string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("/dev/fuse: %w", err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other", fd, unix.S_IFDIR, os.Geteuid(), os.Getegid())
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other,default_permissions", fd, unix.S_IFDIR, os.Geteuid(), os.Getegid())
 	if err := unix.Mount("ibwarden", directory, "fuse.ibwarden", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, options); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("mounting at %s: %w", directory, err)

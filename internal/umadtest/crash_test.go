@@ -212,3 +212,38 @@ func TestExec(t *testing.T) {
 		t.Errorf("user 65534: %v, %s, want %q", err, out, want)
 	}
 }
+
+// TestFaults: what goes wrong in practice is said in words, of files that are
+// there.
+func TestFaults(t *testing.T) {
+	need(t, "opensm")
+	r := newRig(t, "fattree,radix=6,levels=2")
+	hosts := r.hosts()
+	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
+	self := must(binary())
+	r.tell("Unlink \"" + hosts[8].ID + "\"[1]")
+	r.eventually("the cable is out", func() bool {
+		return strings.HasPrefix(r.ask(hosts[8].ID, "cat", "/sys/class/infiniband/sim0/ports/1/state"), "1:")
+	})
+	run := self + " run --once --fabric umad --policy " + conf
+	for _, c := range []struct{ node, command, want string }{
+		{hosts[1].ID, "setpriv --reuid=65534 --regid=65534 --clear-groups " + self + " show nodes --fabric umad",
+			"/dev/infiniband/umad0: no permission: run as root"},
+		{hosts[8].ID, self + " show nodes --fabric umad", "sim0 port 1 is down (physical state Polling): is there a cable"},
+		{hosts[1].ID, "exec 3</dev/infiniband/issm0; " + run, "/dev/infiniband/issm0: another subnet manager holds it on this port"},
+		{hosts[1].ID, self + " show nodes --fabric umad:mlx5_0", "no device mlx5_0; there are sim0/1"},
+		{hosts[1].ID, self + " show nodes --fabric umad:sim0/2", "no device sim0, port 2; there are sim0/1"},
+		{hosts[1].ID, "umount /sys/class/infiniband_mad; " + self + " show nodes --fabric umad", "the kernel module ib_umad is not loaded (modprobe ib_umad)"},
+		{hosts[1].ID, "umount /dev/infiniband; " + self + " show nodes --fabric umad", "the kernel has this device but /dev has not"},
+		{hosts[1].ID, "umount /sys/class/infiniband; " + self + " devices", "no InfiniBand device: no adapter, or its driver is not loaded"},
+	} {
+		if o := r.run(c.node, "sh", "-c", c.command); o.status != 1 && o.status != 2 || !strings.Contains(o.stderr, c.want) {
+			t.Errorf("%s at %s: %d, %s, want %q", c.command, c.node, o.status, o.stderr, c.want)
+		}
+	}
+	defer r.openSM(hosts[2].ID)()
+	want := "sim0 port 1: another program has registered for subnet management at this port, OpenSM perhaps"
+	if o := r.run(hosts[2].ID, "sh", "-c", run); o.status != 1 || !strings.Contains(o.stderr, want) {
+		t.Errorf("beside OpenSM at one port: %d, %s, want %q", o.status, o.stderr, want)
+	}
+}
