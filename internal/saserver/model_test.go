@@ -53,7 +53,7 @@ func (m *model) key(p *subnet.Port, base ib.PKeyBase) int {
 // meet reports whether two ports can talk over a partition.
 func (m *model) meet(a, b *subnet.Port, base ib.PKeyBase) bool {
 	x, y := m.key(a, base), m.key(b, base)
-	return x > 0 && y > 0 && (x+y > 2 || a == b)
+	return x > 0 && y > 0 && x+y > 2
 }
 
 func (m *model) sees(a, b *subnet.Port) bool {

@@ -25,16 +25,9 @@ func (p *Port) Key(base ib.PKeyBase) ib.PKey {
 }
 
 // Common calls yield with the keys of a for which b has a key that matches, by
-// partition, until it returns false. A port matches itself with all its keys.
+// partition, until it returns false. A port matches itself with its full keys
+// only: it checks what it sends to itself as anything else that arrives.
 func Common(a, b *Port, yield func(ib.PKey) bool) {
-	if a == b {
-		for _, k := range a.Keys {
-			if !yield(k) {
-				return
-			}
-		}
-		return
-	}
 	for i, j := 0, 0; i < len(a.Keys) && j < len(b.Keys); {
 		x, y := a.Keys[i], b.Keys[j]
 		switch {
