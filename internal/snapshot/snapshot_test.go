@@ -151,8 +151,8 @@ func TestNothingIsForgotten(t *testing.T) {
 		of    any
 		known string
 	}{
-		{subnet.Fabric{}, "Nodes Self byNode"},
-		{subnet.Node{}, "Index Info Description Switch Ports Contested"},
+		{subnet.Fabric{}, "Nodes Self byNode journal"},
+		{subnet.Node{}, "Index Info Description Switch Ports Contested fabric"},
 		{subnet.Port{}, "Node Num GUID Path Reached Info InfoRead Peer Silent PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo Forgets"},
 		{subnet.Switch{}, "Info InfoRead LFT LFTRead RFT RFTRead MFT"},
 	} {

@@ -2,6 +2,7 @@ package subnet
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -28,24 +29,14 @@ func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) e
 		if err := d.UnmarshalBinary(data); err != nil {
 			return err
 		}
-		p.Node.Description = d.String()
+		if text := d.String(); text != p.Node.Description {
+			p.Node.Description = text
+			p.noteNode(attribute)
+		}
 	case smp.AttrSwitchInfo:
-		if p.Node.Switch == nil {
-			return p.misplaced(attribute)
-		}
-		if err := p.Node.Switch.Info.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		p.Node.Switch.InfoRead = true
+		return p.absorbSwitchInfo(data)
 	case smp.AttrPortInfo:
-		q, err := p.selected(attribute, modifier&portSelectMask)
-		if err != nil {
-			return err
-		}
-		if err := q.Info.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		q.InfoRead = true
+		return p.absorbPortInfo(modifier, data)
 	case smp.AttrPKeyTable:
 		return p.absorbPKeys(modifier, data)
 	case smp.AttrLinearForwardingTable:
@@ -64,6 +55,36 @@ func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) e
 	return nil
 }
 
+func (p *Port) absorbSwitchInfo(data []byte) error {
+	s := p.Node.Switch
+	if s == nil {
+		return p.misplaced(smp.AttrSwitchInfo)
+	}
+	before, read := s.Info, s.InfoRead
+	if err := s.Info.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	if s.InfoRead = true; !read || s.Info != before {
+		p.noteNode(smp.AttrSwitchInfo)
+	}
+	return nil
+}
+
+func (p *Port) absorbPortInfo(modifier uint32, data []byte) error {
+	q, err := p.selected(smp.AttrPortInfo, modifier&portSelectMask)
+	if err != nil {
+		return err
+	}
+	before, read := q.Info, q.InfoRead
+	if err := q.Info.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	if q.InfoRead = true; !read || !sameInfo(q.Info, before) {
+		q.note(smp.AttrPortInfo)
+	}
+	return nil
+}
+
 func (p *Port) misplaced(attribute mad.AttributeID) error {
 	return fmt.Errorf("%s: %s does not exist on a %s", p, smp.AttributeName(attribute), p.Node.Type())
 }
@@ -76,36 +97,42 @@ func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
 		if s := p.Node.Switch; s != nil {
 			s.InfoRead = false
 		}
+		p.noteNode(attribute)
 	case smp.AttrPortInfo:
 		if q, err := p.selected(attribute, modifier&portSelectMask); err == nil {
 			q.InfoRead = false
+			q.note(attribute)
 		}
 	case smp.AttrPKeyTable:
 		q, err := p.selected(attribute, modifier>>16)
 		if block := int(modifier & 0xFFFF); err == nil && block < len(q.PKeysRead) {
 			q.PKeysRead[block] = false
+			q.note(attribute)
 		}
-	case smp.AttrLinearForwardingTable:
-		if s := p.Node.Switch; s != nil && int(modifier) < len(s.LFTRead) {
-			s.LFTRead[modifier] = false
-		}
-	case smp.AttrRandomForwardingTable:
-		if s := p.Node.Switch; s != nil && int(modifier) < len(s.RFTRead) {
-			s.RFTRead[modifier] = false
-		}
-	case smp.AttrMulticastForwardingTable:
-		if s := p.Node.Switch; s != nil {
-			if delete(s.MFT, modifier); len(s.MFT) == 0 {
-				s.MFT = nil
-			}
-		}
-	case smp.AttrSMInfo:
+	default:
+		p.doubtRest(attribute, modifier)
+	}
+}
+
+func (p *Port) doubtRest(attribute mad.AttributeID, modifier uint32) {
+	switch s := p.Node.Switch; {
+	case attribute == smp.AttrSMInfo:
 		p.SMInfoRead = false
-	case smp.AttrGUIDInfo:
+	case attribute == smp.AttrGUIDInfo:
 		if delete(p.GUIDInfo, modifier); len(p.GUIDInfo) == 0 {
 			p.GUIDInfo = nil
 		}
+	case s == nil:
+	case attribute == smp.AttrLinearForwardingTable && int(modifier) < len(s.LFTRead):
+		s.LFTRead[modifier] = false
+	case attribute == smp.AttrRandomForwardingTable && int(modifier) < len(s.RFTRead):
+		s.RFTRead[modifier] = false
+	case attribute == smp.AttrMulticastForwardingTable:
+		if delete(s.MFT, modifier); len(s.MFT) == 0 {
+			s.MFT = nil
+		}
 	}
+	p.noteNode(attribute)
 }
 
 // selected is the port that a modifier chooses: on a switch any of its ports,
@@ -138,8 +165,13 @@ func (p *Port) absorbPKeys(modifier uint32, data []byte) error {
 		q.PKeys = make([]ib.PKey, cap)
 		q.PKeysRead = make([]bool, q.PKeyBlocks())
 	}
+	have := q.PKeys[block*smp.PKeysPerBlock:]
+	have = have[:min(len(have), smp.PKeysPerBlock)]
+	if !q.PKeysRead[block] || !slices.Equal(have, t.Keys[:len(have)]) {
+		q.note(smp.AttrPKeyTable)
+	}
 	q.PKeysRead[block] = true
-	copy(q.PKeys[block*smp.PKeysPerBlock:], t.Keys[:])
+	copy(have, t.Keys[:])
 	return nil
 }
 
@@ -150,6 +182,7 @@ func (p *Port) Recall(old *Port) {
 	if len(old.PKeys) != p.PKeyCap() || p.PKeysKnown() {
 		return
 	}
+	p.note(smp.AttrPKeyTable)
 	if p.PKeys == nil {
 		p.PKeys = make([]ib.PKey, p.PKeyCap())
 		p.PKeysRead = make([]bool, p.PKeyBlocks())
@@ -178,8 +211,12 @@ func (p *Port) absorbLFT(modifier uint32, data []byte) error {
 		s.LFTRead = append(s.LFTRead, false)
 		s.LFT = append(s.LFT, unrouted[:]...)
 	}
+	have := s.LFT[block*smp.LIDsPerLinearBlock:][:smp.LIDsPerLinearBlock]
+	if !s.LFTRead[block] || !slices.Equal(have, t.Ports[:]) {
+		p.noteNode(smp.AttrLinearForwardingTable)
+	}
 	s.LFTRead[block] = true
-	copy(s.LFT[block*smp.LIDsPerLinearBlock:], t.Ports[:])
+	copy(have, t.Ports[:])
 	return nil
 }
 
@@ -207,8 +244,12 @@ func (p *Port) absorbRFT(modifier uint32, data []byte) error {
 		s.RFTRead = append(s.RFTRead, false)
 		s.RFT = append(s.RFT, make([]smp.RandomEntry, smp.RandomEntriesPerBlock)...)
 	}
+	have := s.RFT[block*smp.RandomEntriesPerBlock:][:smp.RandomEntriesPerBlock]
+	if !s.RFTRead[block] || !slices.Equal(have, t.Entries[:]) {
+		p.noteNode(smp.AttrRandomForwardingTable)
+	}
 	s.RFTRead[block] = true
-	copy(s.RFT[block*smp.RandomEntriesPerBlock:], t.Entries[:])
+	copy(have, t.Entries[:])
 	return nil
 }
 
@@ -243,7 +284,10 @@ func (p *Port) setSLToVL(in ib.PortNum, t smp.SLToVLMappingTable) {
 	if p.SLToVL == nil {
 		p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
 	}
-	p.SLToVL[in] = t
+	if have, read := p.SLToVL[in]; !read || have != t {
+		p.SLToVL[in] = t
+		p.note(smp.AttrSLToVLMappingTable)
+	}
 }
 
 func (p *Port) absorbVLArbitration(modifier uint32, data []byte) error {
@@ -261,7 +305,11 @@ func (p *Port) absorbVLArbitration(modifier uint32, data []byte) error {
 	}
 	if q.VLArbitration == nil {
 		q.VLArbitration = make([]smp.VLArbitrationTable, vlArbParts)
+		q.note(smp.AttrVLArbitrationTable)
 	}
-	q.VLArbitration[part-1] = t
+	if have := &q.VLArbitration[part-1]; *have != t {
+		*have = t
+		q.note(smp.AttrVLArbitrationTable)
+	}
 	return nil
 }

@@ -21,6 +21,7 @@ func (p *Port) absorbForAudit(attribute mad.AttributeID, modifier uint32, data [
 			return err
 		}
 		p.SMInfoRead = true
+		p.note(attribute)
 		return nil
 	}
 	// GUIDInfo: of the port that was asked, port 0 on a switch.
@@ -38,7 +39,10 @@ func (p *Port) absorbForAudit(attribute mad.AttributeID, modifier uint32, data [
 	if q.GUIDInfo == nil {
 		q.GUIDInfo = make(map[uint32]smp.GUIDInfo)
 	}
-	q.GUIDInfo[modifier] = g
+	if have, read := q.GUIDInfo[modifier]; !read || have != g {
+		q.GUIDInfo[modifier] = g
+		q.note(attribute)
+	}
 	return nil
 }
 
@@ -60,7 +64,10 @@ func (p *Port) absorbMFT(modifier uint32, data []byte) error {
 	if s.MFT == nil {
 		s.MFT = make(map[uint32]smp.MulticastForwardingTable)
 	}
-	s.MFT[modifier] = t
+	if have, read := s.MFT[modifier]; !read || have != t {
+		s.MFT[modifier] = t
+		p.noteNode(smp.AttrMulticastForwardingTable)
+	}
 	return nil
 }
 

@@ -19,6 +19,8 @@ type Fabric struct {
 	Self *Port
 
 	byNode map[ib.NodeGUID]*Node
+
+	journal journal
 }
 
 // NewFabric returns an empty snapshot.
@@ -42,6 +44,8 @@ type Node struct {
 	// Contested tells that another device claims the same GUID. Which of the
 	// two is genuine cannot be told from the wire.
 	Contested bool
+
+	fabric *Fabric
 }
 
 // Port is one port of a device.
@@ -109,7 +113,7 @@ func (f *Fabric) AddNode(info smp.NodeInfo) *Node {
 	if n := f.byNode[info.NodeGUID]; n != nil {
 		return n
 	}
-	n := &Node{Index: len(f.Nodes), Info: info, Ports: make([]Port, int(info.NumPorts)+1)}
+	n := &Node{Index: len(f.Nodes), Info: info, Ports: make([]Port, int(info.NumPorts)+1), fabric: f}
 	for i := range n.Ports {
 		n.Ports[i].Node, n.Ports[i].Num = n, ib.PortNum(i)
 	}
