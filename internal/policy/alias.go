@@ -73,7 +73,7 @@ func (p *Policy) owners() (map[ib.PortGUID]ib.PortGUID, error) {
 // resolveAliases finds out which aliases the end ports there are can be given.
 // One that a port claims as its own GUID is given to nobody: two ports would
 // have the same GID. A port GUID that two ports claim gets none.
-func (p *Policy) resolveAliases(x *portIndex) (out []PortAliases) {
+func (p *Policy) resolveAliases(x *lookup) (out []PortAliases) {
 	seen := map[ib.PortGUID]int{}
 	for _, a := range p.Aliases {
 		i, found := x.byGUID(a.Port)
@@ -104,6 +104,6 @@ func (p *Policy) resolveAliases(x *portIndex) (out []PortAliases) {
 }
 
 // byGUID is the place of the end port with this GUID of its own.
-func (x *portIndex) byGUID(guid ib.PortGUID) (int, bool) {
+func (x *index) byGUID(guid ib.PortGUID) (int, bool) {
 	return slices.BinarySearchFunc(x.ports, guid, func(p EndPort, guid ib.PortGUID) int { return cmp.Compare(p.PortGUID, guid) })
 }

@@ -53,38 +53,7 @@ type ResolvedPartition struct {
 // without a number, two with the same, a group that does not exist, a pattern
 // that is none. What the fabric is like never makes an error.
 func (p *Policy) Resolve(ports []EndPort, keys map[string]ib.PKeyBase) (*Resolution, error) {
-	x, err := newPortIndex(p, ports)
-	if err != nil {
-		return nil, err
-	}
-	res := &Resolution{AllowBoth: p.AllowBoth}
-	members := newMemberSet(len(x.ports))
-	byBase := map[ib.PKeyBase]string{}
-	for i := range p.Partitions {
-		part := &p.Partitions[i]
-		base := cmp.Or(part.PKey, keys[part.Name])
-		if !base.IsValid() {
-			return nil, fmt.Errorf("partition %q has no P_Key, and none was allocated", part.Name)
-		}
-		if other, taken := byBase[base]; taken {
-			return nil, fmt.Errorf("partitions %q and %q have the same P_Key %v", other, part.Name, base)
-		}
-		byBase[base] = part.Name
-		if err := p.resolve(x, members, part, base, res); err != nil {
-			return nil, fmt.Errorf("partition %q: %w", part.Name, err)
-		}
-	}
-	if _, stated := byBase[ib.PKeyBaseDefault]; !stated {
-		implicit := Partition{Name: DefaultName}
-		if err := p.resolve(x, members, &implicit, ib.PKeyBaseDefault, res); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
-	res.Aliases = p.resolveAliases(x)
-	res.Warnings = x.warnings
-	SortFaults(res.Warnings)
-	return res, nil
+	return NewResolver(ports).Resolve(p, keys)
 }
 
 // ResolvedGroup is a group with the ports that it selects, sorted.
@@ -95,7 +64,7 @@ type ResolvedGroup struct {
 
 // ResolveGroups finds the ports of every group, in the order of the policy.
 func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
-	x, err := newPortIndex(p, ports)
+	x, err := newLookup(p, newIndex(ports))
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +82,8 @@ func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
 	return out, nil
 }
 
-// resolve adds one partition to res.
-func (p *Policy) resolve(x *portIndex, members *memberSet, part *Partition, base ib.PKeyBase, res *Resolution) error {
+// resolve finds the members of one partition.
+func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib.PKeyBase) (r ResolvedPartition, err error) {
 	isDefault := base == ib.PKeyBaseDefault
 	if isDefault {
 		members.set(x.all, mark(p.Default, false))
@@ -123,14 +92,14 @@ func (p *Policy) resolve(x *portIndex, members *memberSet, part *Partition, base
 	for _, m := range part.Members {
 		found, err := x.find(m.Selector)
 		if err != nil {
-			return fmt.Errorf("%v: %w", m.Pos, err)
+			return r, fmt.Errorf("%v: %w", m.Pos, err)
 		}
 		if len(found) == 0 {
 			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
 		}
 		members.set(found, mark(p.membership(m.Membership), m.Index0))
 	}
-	r := ResolvedPartition{Base: base, Name: part.Name}
+	r = ResolvedPartition{Base: base, Name: part.Name}
 	members.drain(func(i int32, marks uint8) {
 		guid := x.ports[i].PortGUID
 		if marks&isFull != 0 {
@@ -150,8 +119,7 @@ func (p *Policy) resolve(x *portIndex, members *memberSet, part *Partition, base
 	if len(r.Full)+len(r.Limited) == 0 {
 		x.warn(part.Pos, "partition %q has no member in this fabric", part.Name)
 	}
-	res.Partitions = append(res.Partitions, r)
-	return nil
+	return r, nil
 }
 
 // The marks of a port in a memberSet.
@@ -204,36 +172,30 @@ func (s *memberSet) drain(yield func(i int32, marks uint8)) {
 	s.touched = s.touched[:0]
 }
 
-// portIndex finds the ports that a selector selects, as indexes into ports.
-type portIndex struct {
+// index is a number of end ports in the orders in which selectors look for them.
+type index struct {
 	warnings  []Fault
 	ports     []EndPort // sorted by GUID, each GUID once
 	all, self []int32
 	byType    map[ib.NodeType][]int32
 	byNode    map[ib.NodeGUID][]int32
 	byText    map[string][]int32
-	texts     []string                    // the keys of byText, sorted
-	doubled   map[ib.PortGUID]bool        // GUIDs that two ports claim
-	owners    map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
-	groups    map[string]*Group
-	found     map[Selector][]int32 // answers for groups and patterns
+	texts     []string             // the keys of byText, sorted
+	doubled   map[ib.PortGUID]bool // GUIDs that two ports claim
 }
 
-func newPortIndex(p *Policy, ports []EndPort) (*portIndex, error) {
-	owners, err := p.owners()
-	if err != nil {
-		return nil, err
-	}
-	x := &portIndex{
-		owners: owners, doubled: map[ib.PortGUID]bool{},
+// newIndex puts ports in order; of two with one GUID only the first counts, and
+// every resolution warns of the other.
+func newIndex(ports []EndPort) *index {
+	x := &index{
 		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
-		groups: map[string]*Group{}, found: map[Selector][]int32{},
+		doubled: map[ib.PortGUID]bool{},
 	}
 	x.ports = slices.SortedStableFunc(slices.Values(ports), comparePorts)
 	x.ports = slices.CompactFunc(x.ports, func(a, b EndPort) bool {
 		if a.PortGUID == b.PortGUID {
-			x.warn(Pos{}, "port GUID %v on %v port %d and on %v port %d: only the former is looked at",
-				a.PortGUID, a.NodeGUID, a.PortNum, b.NodeGUID, b.PortNum)
+			x.warnings = append(x.warnings, Fault{Found: fmt.Sprintf("port GUID %v on %v port %d and on %v port %d: only the former is looked at",
+				a.PortGUID, a.NodeGUID, a.PortNum, b.NodeGUID, b.PortNum)})
 			x.doubled[a.PortGUID] = true
 		}
 		return a.PortGUID == b.PortGUID
@@ -249,6 +211,28 @@ func newPortIndex(p *Policy, ports []EndPort) (*portIndex, error) {
 		x.byText[port.Description] = append(x.byText[port.Description], i)
 	}
 	x.texts = slices.Sorted(maps.Keys(x.byText))
+	return x
+}
+
+// lookup finds ports for the selectors of one policy, as places in index.ports.
+type lookup struct {
+	*index
+	warnings []Fault
+	groups   map[string]*Group
+	warned   map[string]bool             // groups that made warnings
+	owners   map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
+	found    map[Selector][]int32        // answers for groups and patterns
+}
+
+func newLookup(p *Policy, ports *index) (*lookup, error) {
+	owners, err := p.owners()
+	if err != nil {
+		return nil, err
+	}
+	x := &lookup{
+		index: ports, owners: owners, warnings: slices.Clone(ports.warnings),
+		groups: map[string]*Group{}, warned: map[string]bool{}, found: map[Selector][]int32{},
+	}
 	for i := range p.Groups {
 		x.groups[p.Groups[i].Name] = &p.Groups[i]
 	}
@@ -259,12 +243,12 @@ func comparePorts(a, b EndPort) int {
 	return cmp.Or(cmp.Compare(a.PortGUID, b.PortGUID), cmp.Compare(a.NodeGUID, b.NodeGUID), cmp.Compare(a.PortNum, b.PortNum))
 }
 
-func (x *portIndex) warn(at Pos, format string, args ...any) {
+func (x *lookup) warn(at Pos, format string, args ...any) {
 	x.warnings = append(x.warnings, Fault{Pos: at, Found: fmt.Sprintf(format, args...)})
 }
 
 // find gives the ports that s selects. The caller may not change the answer.
-func (x *portIndex) find(s Selector) ([]int32, error) {
+func (x *lookup) find(s Selector) ([]int32, error) {
 	switch s.Kind {
 	case SelectAll:
 		return x.all, nil
@@ -311,7 +295,7 @@ func (x *portIndex) find(s Selector) ([]int32, error) {
 }
 
 // match looks only at descriptions that begin as the pattern does.
-func (x *portIndex) match(pattern string) ([]int32, error) {
+func (x *lookup) match(pattern string) ([]int32, error) {
 	g, err := compileGlob(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
@@ -329,7 +313,7 @@ func (x *portIndex) match(pattern string) ([]int32, error) {
 	return found, nil
 }
 
-func (x *portIndex) group(name string) ([]int32, error) {
+func (x *lookup) group(name string) ([]int32, error) {
 	group, ok := x.groups[name]
 	if !ok {
 		return nil, fmt.Errorf("no group %q", name)
@@ -345,6 +329,7 @@ func (x *portIndex) group(name string) ([]int32, error) {
 		}
 		if len(found) == 0 {
 			x.warn(group.Pos, "group %q: no end port for %v", name, s)
+			x.warned[name] = true
 		}
 		all = append(all, found...)
 	}

@@ -203,10 +203,20 @@ func BenchmarkResolve(b *testing.B) {
 		}
 		p.Partitions = append(p.Partitions, part)
 	}
-	b.ResetTimer()
-	for b.Loop() {
-		if _, err := p.Resolve(fabric, nil); err != nil {
-			b.Fatal(err)
+	b.Run("fresh", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.Resolve(fabric, nil); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+	})
+	b.Run("one member changed", func(b *testing.B) {
+		r := NewResolver(fabric)
+		for i := 0; b.Loop(); i++ {
+			p.Partitions[1].Members[1].GUID = uint64(fabric[i%ports].PortGUID)
+			if _, err := r.Resolve(&p, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Resolver resolves one policy after another among the same end ports. What a
+// policy has in common with the one before is not worked out again.
+type Resolver struct {
+	ports   *index
+	members *memberSet
+
+	// known are the partitions of the last resolution, by number, that made no
+	// warning; they hold as long as groups, owners of aliases, dflt and both are
+	// the policy's.
+	known  map[ib.PKeyBase]known
+	groups []Group
+	owners map[ib.PortGUID]ib.PortGUID
+	dflt   Membership
+	both   bool
+}
+
+// known is a partition that was resolved before: what it was made of, and what
+// came of it.
+type known struct {
+	name     string
+	members  []Member
+	resolved ResolvedPartition
+}
+
+// NewResolver takes the end ports of a fabric, in any order.
+func NewResolver(ports []EndPort) *Resolver {
+	x := newIndex(ports)
+	return &Resolver{ports: x, members: newMemberSet(len(x.ports))}
+}
+
+// Resolve does what Policy.Resolve does. Its answers share lists with each
+// other, which may not be changed.
+func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution, error) {
+	x, err := newLookup(p, r.ports)
+	if err != nil {
+		return nil, err
+	}
+	r.retain(p, x.owners)
+	res := &Resolution{AllowBoth: p.AllowBoth}
+	parts := make(map[ib.PKeyBase]*Partition, len(p.Partitions)+1)
+	noisy := make(map[ib.PKeyBase]bool)
+	add := func(part *Partition, base ib.PKeyBase) error {
+		parts[base] = part
+		if k, same := r.known[base]; same && k.holds(part) {
+			res.Partitions = append(res.Partitions, k.resolved)
+			return nil
+		}
+		before := len(x.warnings)
+		resolved, err := p.resolve(x, r.members, part, base)
+		if err != nil {
+			r.forget()
+			return err
+		}
+		res.Partitions = append(res.Partitions, resolved)
+		noisy[base] = len(x.warnings) > before
+		return nil
+	}
+	for i := range p.Partitions {
+		part := &p.Partitions[i]
+		base := cmp.Or(part.PKey, keys[part.Name])
+		if !base.IsValid() {
+			return nil, fmt.Errorf("partition %q has no P_Key, and none was allocated", part.Name)
+		}
+		if other, taken := parts[base]; taken {
+			return nil, fmt.Errorf("partitions %q and %q have the same P_Key %v", other.Name, part.Name, base)
+		}
+		if err := add(part, base); err != nil {
+			return nil, fmt.Errorf("partition %q: %w", part.Name, err)
+		}
+	}
+	if _, stated := parts[ib.PKeyBaseDefault]; !stated {
+		if err := add(&Partition{Name: DefaultName}, ib.PKeyBaseDefault); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
+	res.Aliases = p.resolveAliases(x)
+	res.Warnings = x.warnings
+	SortFaults(res.Warnings)
+	r.remember(res, parts, func(base ib.PKeyBase, part *Partition) bool {
+		return noisy[base] || slices.ContainsFunc(part.Members, func(m Member) bool {
+			return m.Kind == SelectGroup && x.warned[m.Text]
+		})
+	})
+	return res, nil
+}
+
+// holds reports whether part is made of the same. Where it stands in its file
+// matters to warnings only.
+func (k *known) holds(part *Partition) bool {
+	return k.name == part.Name && slices.EqualFunc(k.members, part.Members, func(a, b Member) bool {
+		return a.Selector == b.Selector && a.Membership == b.Membership && a.Index0 == b.Index0
+	})
+}
+
+// retain drops what is known when it does not hold for p.
+func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
+	same := r.dflt == p.Default && r.both == p.AllowBoth && maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
+		return a.Name == b.Name && slices.Equal(a.Selectors, b.Selectors)
+	})
+	if same {
+		return
+	}
+	r.known, r.owners = nil, owners
+	r.dflt, r.both, r.groups = p.Default, p.AllowBoth, slices.Clone(p.Groups)
+	for i := range r.groups {
+		r.groups[i].Selectors = slices.Clone(p.Groups[i].Selectors)
+	}
+}
+
+// remember keeps the partitions of a resolution that made no warning: a warning
+// has to be made each time. Members are copied, for policies can be changed.
+func (r *Resolver) remember(res *Resolution, parts map[ib.PKeyBase]*Partition, noisy func(ib.PKeyBase, *Partition) bool) {
+	now := make(map[ib.PKeyBase]known, len(parts))
+	for _, resolved := range res.Partitions {
+		part := parts[resolved.Base]
+		if noisy(resolved.Base, part) {
+			continue
+		}
+		if k, same := r.known[resolved.Base]; same && k.holds(part) {
+			now[resolved.Base] = k
+			continue
+		}
+		now[resolved.Base] = known{part.Name, slices.Clone(part.Members), resolved}
+	}
+	r.known = now
+}
+
+// forget makes the next resolution begin from nothing: one that was broken off
+// leaves its members marked.
+func (r *Resolver) forget() { r.known, r.members = nil, newMemberSet(len(r.ports.ports)) }
