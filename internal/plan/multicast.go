@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
@@ -12,21 +11,17 @@ import (
 // DiffMulticast is what of Diff is about multicast packets alone: a switch that
 // leads them as it should is not written to.
 func DiffMulticast(f *subnet.Fabric, d *subnet.Desired) *Plan {
-	p := &Plan{fabric: f, desired: d}
-	var byKind [Activate + 1][]Op
+	p, ops := &Plan{fabric: f, desired: d}, &collected{}
 	for _, n := range f.Switches() {
 		if d.Nodes[n.Index].Multicast == nil {
 			continue
 		}
-		add := func(k Kind, port *subnet.Port, a mad.AttributeID, modifier uint32) {
-			byKind[k] = append(byKind[k], Op{k, port, a, modifier})
-		}
-		p.diffMulticast(n, add)
+		p.diffMulticast(n, ops.add)
 		if p.wantSwitchInfo(n) != n.Switch.Info {
-			add(SwitchSettings, &n.Ports[0], smp.AttrSwitchInfo, 0)
+			ops.add(SwitchSettings, &n.Ports[0], smp.AttrSwitchInfo, 0)
 		}
 	}
-	p.stage(&byKind)
+	p.arrange(ops)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -87,31 +88,61 @@ var stages = []struct {
 
 // Diff lists what has to be written for f to hold what d wants.
 func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
-	p := &Plan{fabric: f, desired: d}
-	var byKind [Activate + 1][]Op
-	add := func(k Kind, port *subnet.Port, a mad.AttributeID, modifier uint32) {
-		byKind[k] = append(byKind[k], Op{k, port, a, modifier})
-	}
+	p, ops := &Plan{fabric: f, desired: d}, &collected{}
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
-			if port := &n.Ports[i]; port.Reached {
-				p.diffKeys(port, add)
-				p.diffGUIDs(port, add)
-				p.diffPortInfo(port, add)
-				p.diffLanes(port, add)
-			}
+			p.diffPort(&n.Ports[i], ops.add)
 		}
 		if n.Switch != nil {
-			p.diffForwarding(n, add)
-			p.diffMulticast(n, add)
+			p.diffSwitch(n, ops.add)
 		}
 	}
-	p.stage(&byKind)
+	p.arrange(ops)
 	return p
 }
 
-// stage puts operations in order.
-func (p *Plan) stage(byKind *[Activate + 1][]Op) {
+// DiffAt is Diff for whoever knows that nothing is to be written but at these
+// ports; what belongs to a switch as a whole is compared with its port 0.
+func DiffAt(f *subnet.Fabric, d *subnet.Desired, ports []*subnet.Port) *Plan {
+	p, ops := &Plan{fabric: f, desired: d}, &collected{}
+	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *subnet.Port) int {
+		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
+	}))
+	for i, port := range order {
+		p.diffPort(port, ops.add)
+		last := i+1 == len(order) || order[i+1].Node != port.Node
+		if n := port.Node; last && n.Switch != nil && slices.Contains(order[:i+1], &n.Ports[0]) {
+			p.diffSwitch(n, ops.add)
+		}
+	}
+	p.arrange(ops)
+	return p
+}
+
+func (p *Plan) diffPort(port *subnet.Port, add addFunc) {
+	if port.Reached {
+		p.diffKeys(port, add)
+		p.diffGUIDs(port, add)
+		p.diffPortInfo(port, add)
+		p.diffLanes(port, add)
+	}
+}
+
+// diffSwitch compares what belongs to a switch as a whole.
+func (p *Plan) diffSwitch(n *subnet.Node, add addFunc) {
+	p.diffForwarding(n, add)
+	p.diffMulticast(n, add)
+}
+
+// collected are operations by their kind.
+type collected [Activate + 1][]Op
+
+func (c *collected) add(k Kind, port *subnet.Port, a mad.AttributeID, modifier uint32) {
+	c[k] = append(c[k], Op{k, port, a, modifier})
+}
+
+// arrange puts operations into their stages.
+func (p *Plan) arrange(byKind *collected) {
 	for _, s := range stages {
 		var ops []Op
 		for _, k := range s.kinds {
