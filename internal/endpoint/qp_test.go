@@ -134,6 +134,13 @@ func TestQPStamps(t *testing.T) {
 				t.Errorf("completion %+v", c)
 			}
 		}
+		n.sent = nil
+		to = b.ud(1, 2)
+		must(t, a.ud(1, 1).PostSend(datagram(b.ports[0], to, "x")))
+		n.carry()
+		if len(n.sent) != 1 || n.sent[0].BTH.PKey() != 0x0007 {
+			t.Errorf("a datagram left with %v, want 0x0007", n.sent[0].BTH.PKey())
+		}
 	})
 	for _, service := range []endpoint.Service{endpoint.RC, endpoint.UC} {
 		t.Run(fmt.Sprint("QP-05/", service), func(t *testing.T) {

@@ -112,7 +112,7 @@ func (f *Fabric) Flap(g ib.NodeGUID, num ib.PortNum, after time.Duration) error 
 	case f.ports[i].Peer == wiring.None:
 		return fmt.Errorf("flap: port %d of node %v has no cable", num, g)
 	}
-	f.lose(i)
+	f.fail(i)
 	f.At(f.queue.Now+after, func() { f.trainLater(i) })
 	return nil
 }

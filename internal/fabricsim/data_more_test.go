@@ -10,8 +10,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/pm"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/pma"
+	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // The same seed gives the same packets at the same times, octet by octet.
@@ -65,6 +69,49 @@ func TestPerformanceOverTheWire(t *testing.T) {
 	if c.PortRcvPkts != 2 || c.PortXmitPkts != 2 || c.PortRcvData != 2*72 || c.PortXmitData != 2*72 {
 		t.Errorf("port 1 of the switch counted %d packets in, %d out, %d and %d words; want 2, 2, 144, 144",
 			c.PortRcvPkts, c.PortXmitPkts, c.PortRcvData, c.PortXmitData)
+	}
+}
+
+// Both ends count a link that failed, not one that a manager took down; and a node
+// that was off has forgotten what it counted.
+func TestLinkDowned(t *testing.T) {
+	config := fabricsim.DefaultConfig()
+	config.Profile = func(_ *netlist.Node, d *sma.Config) { d.TrapSends = 1 }
+	b := newBench(t, star(t), config)
+	sw, h := switchGUID(0), hostGUID(1)
+	want := func(what string, atSwitch, atHost uint64) {
+		t.Helper()
+		got := [2]uint64{b.Counters(sw).Port(1).LinkDownedCounter, b.Counters(h).Port(1).LinkDownedCounter}
+		if got != [2]uint64{atSwitch, atHost} {
+			t.Errorf("%s: counted %d at the switch, %d at the host; want %d and %d", what, got[0], got[1], atSwitch, atHost)
+		}
+	}
+	b.change(sw, 1, func(p *smp.PortInfo) { p.PortState = smp.PortDown })
+	b.idle()
+	want("taken down by a Set", 0, 0)
+	b.must(b.Flap(sw, 1, 0))
+	b.idle()
+	want("a flap", 1, 1)
+	b.must(b.Reboot(h))
+	b.idle()
+	want("a reboot of the host", 2, 0)
+	b.must(b.Unlink(sw, 1))
+	want("the cable is pulled", 3, 1)
+}
+
+// What a switch's own packets meet is no error of receiving; what comes in by a port is.
+func TestRelayErrorsOfPorts(t *testing.T) {
+	b := newBench(t, star(t), fabricsim.DefaultConfig())
+	b.want("to nowhere", octetsOf(t, 40, 2, 0xFFFF, 7, 0), fabricsim.FateNoRoute)
+	own := b.qp(switchGUID(0), 0, 7, 0)
+	b.datagram(own, own, 40, 7, 8)
+	b.idle()
+	if n := len(b.dropped); n != 2 || b.dropped[1].Port != 0 || b.dropped[1].Fate != fabricsim.FateNoRoute {
+		t.Fatalf("%d packets were dropped: %s", n, b.fates())
+	}
+	c := b.Counters(switchGUID(0))
+	if one, zero := c.Port(1), c.Port(0); one.PortRcvSwitchRelayErrors != 1 || one.DLIDMappingErrors != 1 || *zero != (pma.Port{}) {
+		t.Errorf("port 1 counts %d and %d, port 0 %+v; want 1, 1 and nothing", one.PortRcvSwitchRelayErrors, one.DLIDMappingErrors, *zero)
 	}
 }
 

@@ -45,7 +45,7 @@ func (f *Fabric) Unlink(g ib.NodeGUID, num ib.PortNum) error {
 	if peer == wiring.None {
 		return fmt.Errorf("unlink: port %d of node %v has no cable", num, g)
 	}
-	f.lose(i)
+	f.fail(i)
 	f.ports[i].Peer, f.ports[peer].Peer = wiring.None, wiring.None
 	return nil
 }
@@ -67,13 +67,13 @@ func (f *Fabric) PowerOff(g ib.NodeGUID) error {
 		return fmt.Errorf("power off: node %v is off already", g)
 	}
 	n.Off = true
-	f.data.PowerOff(f.ports[n.First].Node)
 	for i := n.First; i <= n.First+int32(n.Last); i++ {
-		f.lose(i)
+		f.fail(i)
 		if a := f.attached[i]; a != nil {
 			a.empty()
 		}
 	}
+	f.data.PowerOff(f.ports[n.First].Node)
 	return nil
 }
 
@@ -140,6 +140,15 @@ func (f *Fabric) trainLater(i int32) {
 		return
 	}
 	f.queue.Push(timeline.NoLane, f.queue.Now+f.config.TrainDelay, kindTrain, i)
+}
+
+// fail takes down the link at a port, if it is up, as something that both ends count.
+func (f *Fabric) fail(i int32) {
+	if at := &f.ports[i]; at.Up {
+		f.data.LinkFailed(i)
+		f.data.LinkFailed(at.Peer)
+	}
+	f.lose(i)
 }
 
 // lose takes down the link at a port, if it is up, and tells both agents. One

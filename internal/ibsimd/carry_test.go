@@ -317,6 +317,34 @@ func TestSilentManager(t *testing.T) {
 	}
 }
 
+// What performance management tells is what the fabric counts, its data packets'
+// drops included.
+func TestCountersAreTheFabrics(t *testing.T) {
+	s := serve(t, small(t), ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+	bringUp(t, s)
+	c := attach(t, s.Name(), "one")
+	if err := s.Do(func(f *fabricsim.Fabric) {
+		for _, n := range s.Topology().Nodes {
+			if p := f.Counters(n.GUID).Port(1); p != nil && f.Agent(n.GUID).HasLID(1, lidTwo) {
+				p.PortRcvConstraintErrors, p.PortXmitDiscards = 3, 70_000
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	v := pm.PortCounters{PortSelect: 1}
+	d := general(7, mad.ClassPerfMgt, mad.MethodGet, v.ID(), lidTwo)
+	b, err := v.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(d.mad[64:], b)
+	r := c.query(d)
+	if r.status != 0 || v.UnmarshalBinary(r.mad[64:]) != nil || v.PortRcvConstraintErrors != 3 || v.PortXmitDiscards != 0xFFFF {
+		t.Errorf("status %d, counters %+v; want 3 refused packets, and as many discards as fit", r.status, v)
+	}
+}
+
 func TestCounters(t *testing.T) {
 	s := serve(t, small(t), ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
 	bringUp(t, s)

@@ -119,6 +119,9 @@ func TestCaptureOfABringUp(t *testing.T) {
 	a.run("saquery", "-p")
 	a.run("saquery", "PIR")
 	a.run("perfquery", "-x")
+	if out := a.run("ibqueryerrors"); !strings.Contains(out, " 0 bad nodes found") {
+		t.Errorf("after a plain bring-up the counters tell of errors:\n%s", out)
+	}
 	a.run("sminfo")
 	o.stop()
 	sim.end(t)

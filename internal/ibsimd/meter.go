@@ -7,7 +7,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/pma"
 )
 
-// meter moves the performance counters of all nodes as packets pass.
+// meter moves the performance counters of all nodes as management packets pass.
+// They are the fabric's own, which its data packets move.
 type meter struct {
 	fabric *fabricsim.Fabric
 	nodes  map[ib.NodeGUID]*metered
@@ -18,10 +19,7 @@ type meter struct {
 	lost   []loss
 }
 
-type metered struct {
-	node  *netlist.Node
-	agent *pma.Agent // nil until somebody asks or something passes
-}
+type metered struct{ node *netlist.Node }
 
 type loss struct {
 	at  end
@@ -41,13 +39,7 @@ func newMeter(l *netlist.Netlist) *meter {
 }
 
 // agent is a node's, which must exist.
-func (m *meter) agent(g ib.NodeGUID) *pma.Agent {
-	n := m.nodes[g]
-	if n.agent == nil {
-		n.agent = pma.New(ib.PortNum(n.node.NumPorts()), n.node.Type == ib.NodeSwitch)
-	}
-	return n.agent
-}
+func (m *meter) agent(g ib.NodeGUID) *pma.Agent { return m.fabric.Counters(g) }
 
 // crossed notes a packet that left by a port.
 func (m *meter) crossed(at end) { m.passed = append(m.passed, at) }
@@ -68,16 +60,23 @@ func (m *meter) settle() {
 		if p == nil {
 			continue
 		}
+		// What a switch itself sends has come in by no port: a trap that has no way
+		// yet is no error of receiving.
+		relayed := m.nodes[l.at.node].node.Type == ib.NodeSwitch && l.at.port != 0
 		switch l.why {
 		case fabricsim.DiscardLink:
 			p.PortXmitDiscards++
 			p.InactiveDiscards++
 		case fabricsim.DiscardTable, fabricsim.DiscardLID:
-			p.PortRcvSwitchRelayErrors++
-			p.DLIDMappingErrors++
+			if relayed {
+				p.PortRcvSwitchRelayErrors++
+				p.DLIDMappingErrors++
+			}
 		case fabricsim.DiscardLoop:
-			p.PortRcvSwitchRelayErrors++
-			p.LoopingErrors++
+			if relayed {
+				p.PortRcvSwitchRelayErrors++
+				p.LoopingErrors++
+			}
 		case fabricsim.DiscardDrop:
 			p.PortRcvErrors++
 			p.LocalPhysicalErrors++

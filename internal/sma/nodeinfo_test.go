@@ -75,6 +75,15 @@ func TestAttributes(t *testing.T) {
 		if d.mustGet(1, 0, &read); resulting != want || read != want {
 			t.Errorf("answered %v, read %v", resulting, read)
 		}
+		// What results is not always what was asked for: entry 0 is the port's own.
+		var guids smp.GUIDInfo
+		for i := range guids.GUIDs {
+			guids.GUIDs[i] = uint64(0x100 + i)
+		}
+		d.mustSet(1, 0, &guids)
+		if own := uint64(d.NodeInfo(1).PortGUID); guids.GUIDs[0] != own || guids.GUIDs[1] != 0x101 {
+			t.Errorf("answered %#x, want what resulted: %#x first", guids.GUIDs, own)
+		}
 	})
 	t.Run("AT-05", func(t *testing.T) {
 		for _, c := range allConfigs() {

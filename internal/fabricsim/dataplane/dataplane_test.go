@@ -255,6 +255,7 @@ func TestLinkLost(t *testing.T) {
 		e, _ := w.queue.Pop(time.Hour)
 		w.plane.Event(e)
 	}
+	w.plane.LinkFailed(w.port(0))
 	for i := range 2 {
 		w.wires.Ports[w.port(i)].Up = false
 		w.plane.LinkLost(w.port(i))

@@ -8,7 +8,7 @@
 //	New, Event                    a data path, and what it lets happen
 //	Device, Inject                end nodes, and hosts that obey nobody
 //	Configure, AfterSet, Announce what an agent has changed
-//	PowerOff, LinkLost            what went down
+//	PowerOff, LinkLost, LinkFailed   what went down
 //	SetLinkFault, Withhold, SetSpoiling, SetLoss   what befalls packets
 //	Counts, InFlight, Waiting, Counters, Config.Trace   what became of them
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim/endnode"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/fate"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/timeline"
+	"github.com/ibwarden/ibwarden/internal/pma"
 	"github.com/ibwarden/ibwarden/internal/relay"
 	"github.com/ibwarden/ibwarden/internal/sma"
 )
@@ -31,10 +32,18 @@ func (pl *Plane) Device(g ib.NodeGUID) (*endpoint.Device, error) {
 	return pl.device(i), nil
 }
 
-// PowerOff takes away the end node of node at: what was made on it is cut off.
+// PowerOff takes away the end node of node at: what was made on it is cut off. Its
+// performance counters begin anew.
 func (pl *Plane) PowerOff(at int32) {
-	if data := pl.ends[at]; data != nil {
-		data.device, data.timer = nil, noTimer
+	data := pl.ends[at]
+	if data == nil {
+		return
+	}
+	data.device, data.timer = nil, noTimer
+	for num := range pl.nodes[at].Last + 1 {
+		if p := data.counters.Port(num); p != nil {
+			*p = pma.Port{}
+		}
 	}
 }
 

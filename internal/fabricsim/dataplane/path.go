@@ -366,12 +366,19 @@ func (pl *Plane) credit(i int32, vl ib.VL, blocks uint16) {
 	}
 }
 
+// LinkFailed counts at port i that its link goes down though nobody told it to: a
+// link that a manager takes down is no failure.
+func (pl *Plane) LinkFailed(i int32) {
+	at := &pl.ports[i]
+	pl.end(at.Node).counters.Port(at.Num).LinkDownedCounter++
+}
+
 // LinkLost forgets what is on its way over a link, or waits for it, at port i.
 func (pl *Plane) LinkLost(i int32) {
 	at, p := &pl.ports[i], pl.sides[i]
 	pl.end(at.Node).counters.Port(at.Num).LinkDownedCounter++ // whether the port ever had a data packet or not
 	if p == nil {
-		return
+		return // no data packet came this way
 	}
 	p.epoch++
 	p.busy, p.owed = pl.queue.Now, [egress.DataLanes]uint16{}

@@ -42,7 +42,9 @@ func (pl *Plane) see(d *datum, what fate.Fate, at int32, num ib.PortNum, why end
 // given back.
 func (pl *Plane) finish(d *datum, what fate.Fate, at int32, num ib.PortNum) {
 	pl.see(d, what, at, num, endpoint.Taken)
-	if p := pl.end(at).counters.Port(num); p != nil {
+	// What a switch itself sends has come in by no port: nothing that port 0 counts
+	// as received.
+	if p := pl.end(at).counters.Port(num); p != nil && (num != 0 || !what.IsRelayError()) {
 		what.Drop(p)
 	}
 	pl.release(d)

@@ -60,6 +60,9 @@ func (t Fate) String() string {
 // IsDrop reports whether the packet ends here without having got anywhere.
 func (t Fate) IsDrop() bool { return t > Management }
 
+// IsRelayError reports whether a switch that received the packet could not pass it on.
+func (t Fate) IsRelayError() bool { return t == NoRoute || t == HopLimit || t == Loop }
+
 var verdicts = [...]Fate{
 	relay.Malformed: Malformed, relay.EntryState: EntryState, relay.EntryLane: EntryLane,
 	relay.EntryRaw: EntryRaw, relay.EntryPKey: EntryPKey, relay.NoRoute: NoRoute, relay.Loop: Loop,

@@ -62,6 +62,9 @@ func TestDropMovesItsCounters(t *testing.T) {
 			t.Errorf("%v: this test does not say what it moves", f)
 		}
 		got := moved(f)
+		if f.IsRelayError() != (got["PortRcvSwitchRelayErrors"] != 0) {
+			t.Errorf("%v: IsRelayError %v", f, f.IsRelayError())
+		}
 		if len(got) != len(names) {
 			t.Errorf("%v moves %v, want %v", f, got, names)
 		}
