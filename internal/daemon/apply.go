@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/change"
 	"github.com/ibwarden/ibwarden/internal/isolation"
@@ -97,6 +98,7 @@ var (
 	ErrDone       = errors.New("the change in the journal is finished: there is nothing to resume")
 	ErrElsewhere  = errors.New("the fabric is not where the journal says: neither at the old end of the change nor at the new, nor between them; nothing was written")
 	ErrChanged    = errors.New("the fabric has changed since it was shown; nothing was written")
+	ErrUnread     = errors.New("something that does not answer is behind a link that carries data, and may use a partition that is to be given to others; nothing was written")
 	ErrStandby    = errors.New("another manager is master; nothing was written")
 	ErrRefused    = errors.New("refused; nothing was written")
 	ErrGroup      = errors.New("no such group")
@@ -165,6 +167,9 @@ func (a *applier) run() (*Applied, error) {
 		return nil, ErrStandby
 	}
 	proposal, err := a.propose(entry)
+	if err == nil {
+		err = a.doubt(proposal)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +188,30 @@ func (a *applier) run() (*Applied, error) {
 		return nil, err
 	}
 	return a.carry()
+}
+
+// doubt refuses a change that gives partitions to anybody which something may use
+// that was not found.
+func (a *applier) doubt(p *Proposal) error {
+	doubtful := map[ib.PKeyBase]bool{}
+	for _, b := range sm.Doubtful(p.Fabric, a.full, nil) {
+		doubtful[b] = true
+	}
+	for _, s := range p.Plan.Stages {
+		for _, op := range s.Ops {
+			if op.Attribute != smp.AttrPKeyTable {
+				continue
+			}
+			w, err := p.Plan.Fill(op)
+			switch {
+			case err != nil:
+				return err
+			case w.WidensOf(doubtful):
+				return fmt.Errorf("%w (%s was to get some of %v)", ErrUnread, op.Port, w.Adds)
+			}
+		}
+	}
+	return nil
 }
 
 // propose works out where the change leads.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/routing"
@@ -154,6 +157,39 @@ func TestLateCopiesAreSeen(t *testing.T) {
 	if undone == 0 && exposed == 0 {
 		t.Error("late copies did nothing: the test above shows nothing")
 	}
+}
+
+// A process that has never seen who is behind a link that carries data gives
+// nobody what that one may use: not by apply, which refuses, and not by run,
+// which says so and gives it once it has an answer.
+func TestNothingIsGivenBesideASilentDevice(t *testing.T) {
+	z, next, moved := applyWorld(t) // all[1] goes over to 0x20
+	all := hosts(z.list)
+	last, _, _ := z.fabric.EndPort(all[len(all)-1]) // is in 0x20
+	z.must(z.fabric.SetFault(last, fabricsim.Fault{Mute: true}))
+	z.x.rule(z.now, next)
+	before := z.fabric.Received(mad.MethodSet, smp.AttrPKeyTable)
+	if _, err := z.applied(daemon.Forward, next.policy(), false, nil); !errors.Is(err, daemon.ErrUnread) {
+		t.Errorf("apply beside a silent device: %v, want %v", err, daemon.ErrUnread)
+	}
+	if n := z.fabric.Received(mad.MethodSet, smp.AttrPKeyTable); n != before {
+		t.Errorf("%d tables were written", n-before)
+	}
+	z.start(next.policy())
+	z.settle()
+	if k := ib.PKeyBase(0x20); slices.ContainsFunc(z.table(moved), func(e ib.PKey) bool { return e.Base() == k }) {
+		t.Errorf("%v was given while somebody unknown may use it: %v", k, z.table(moved))
+	}
+	if z.result().Failures == 0 {
+		t.Error("nothing is said of it")
+	}
+	z.must(z.fabric.SetFault(last, fabricsim.Fault{}))
+	z.run(3 * sm.DefaultDriftPeriod)
+	z.settle()
+	if n := z.wrong(next); n > 0 {
+		t.Errorf("%d end ports do not hold what they should once everybody answers", n)
+	}
+	z.x.check(t)
 }
 
 // A manager with a quarantine sends nothing before it is over, and then does its

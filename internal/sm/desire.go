@@ -97,6 +97,11 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
 	}
 	d.withheld = e.withheld(d, out.EndPorts)
+	if doubtful := Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
+		d.withheld = append(d.withheld, doubtful...)
+		d.warnings = append(d.warnings, fmt.Sprintf(
+			"something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (%s, for one)", doubtful[0]))
+	}
 	d.aliases(e, p, resolution)
 	for _, r := range resolution.Partitions {
 		d.allowed = append(d.allowed, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
