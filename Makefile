@@ -29,11 +29,12 @@ lint: ## gofmt, go vet, staticcheck
 fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 	@scripts/fuzz-all $(FUZZTIME)
 
-bench: tools build ## compare with OpenSM on one ibsim, in turn; prints ratios
+bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios
 	@scripts/bench-opensm
+	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./internal/umadtest
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/ibsimd ./internal/partition ./internal/simtest ./internal/reach ./internal/isolation ./internal/beside
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/umadtest ./internal/ibsimd ./internal/partition ./internal/simtest ./internal/reach ./internal/isolation ./internal/beside
 
 clean: ## remove what was built
 	rm -rf bin

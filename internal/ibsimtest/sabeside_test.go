@@ -74,8 +74,6 @@ type asked struct {
 	record string
 }
 
-func (a *asked) name() string { return strings.Fields(a.query)[len(strings.Fields(a.query))-1] }
-
 // pathEnds are the ends of a PathRecord and the partition of its key.
 func (a *asked) pathEnds() (from, to ib.PortGUID, base ib.PKeyBase, ok bool) {
 	if !strings.Contains(a.record, "num_path_revers") {

@@ -196,6 +196,9 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	environment := append(s.Environment(), "LD_PRELOAD="+umad2sim())
 	fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes, %d links; clients need %s\n",
 		len(l.Nodes), len(l.Links()), strings.Join(environment, " "))
+	if f.devices {
+		fmt.Fprintf(c.OutOrStdout(), "devices: ibwarden sim exec --socket %s [--node NAME] -- COMMAND\n", f.socket)
+	}
 	if f.noConsole {
 		return nil
 	}
