@@ -32,15 +32,26 @@ func newRecorder(w io.Writer, start time.Time) (*recorder, error) {
 
 // record adds a datagram. Its errors show in flush.
 func (r *recorder) record(now time.Duration, m *madOctets, slid, dlid ib.LID) {
+	r.write(now, &packet.MADPacket{QP: m.queuePair(), SLID: slid, DLID: dlid, PKey: ib.PKeyDefaultFull, MAD: m[:]})
+}
+
+// write adds a packet and numbers it.
+func (r *recorder) write(now time.Duration, p *packet.MADPacket) {
 	if r.err != nil {
 		return
 	}
-	p := packet.MADPacket{
-		QP: m.queuePair(), SLID: slid, DLID: dlid, PKey: ib.PKeyDefaultFull, PSN: r.serial, MAD: m[:],
-	}
+	p.PSN = r.serial
 	r.serial = (r.serial + 1) & 0xFF_FFFF
 	if r.octets, r.err = p.AppendBinary(r.octets[:0]); r.err == nil {
 		r.err = r.capture.WritePacket(r.start.Add(now), r.octets)
+	}
+}
+
+// Record adds a datagram that a companion's program sends or gets to the
+// capture, if there is one. It is called within Do or Turn; PSN is set here.
+func (s *Server) Record(p *packet.MADPacket) {
+	if s.recorder != nil {
+		s.recorder.write(s.fabric.Now(), p)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
@@ -27,6 +28,7 @@ type host struct {
 	guid   ib.NodeGUID
 	ports  []*port
 	users  int // namespaces that see it
+	record func(*packet.MADPacket)
 }
 
 // port joins one end port's management queue pairs to its layer.
@@ -47,7 +49,7 @@ type port struct {
 	completions [32]endpoint.Completion
 }
 
-func newHost(f *fabricsim.Fabric, guid ib.NodeGUID) (*host, error) {
+func newHost(f *fabricsim.Fabric, guid ib.NodeGUID, record func(*packet.MADPacket)) (*host, error) {
 	agent := f.Agent(guid)
 	if agent == nil {
 		return nil, fmt.Errorf("node %v: no such node in this fabric", guid)
@@ -56,7 +58,7 @@ func newHost(f *fabricsim.Fabric, guid ib.NodeGUID) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{fabric: f, guid: guid}
+	h := &host{fabric: f, guid: guid, record: record}
 	first, last := endPorts(agent)
 	for num := first; num <= last; num++ {
 		p, err := newPort(h, device, agent, num)
@@ -127,6 +129,7 @@ func (p *port) turn(now time.Duration) (moved bool) {
 	p.follow()
 	for p.smi.Receive(&p.delivery) {
 		p.packet = umad.Packet{MAD: p.delivery.MAD, Address: umad.Address{LID: p.delivery.SLID}}
+		p.recordSMP(p.delivery.SLID, p.own(p.delivery.SLID))
 		p.layer.Receive(now, &p.packet)
 		moved = true
 	}
@@ -166,6 +169,7 @@ func (p *port) complete(now time.Duration, c *endpoint.Completion) {
 			p.packet.GRH = readGRH(c.Octets)
 		}
 		copy(p.packet.MAD[:], c.Octets[endpoint.GRHSize:])
+		p.recordGMP(c.SLID, c.DLID)
 		p.layer.Receive(now, &p.packet)
 	}
 	room := c.ID
@@ -176,11 +180,13 @@ func (p *port) complete(now time.Duration, c *endpoint.Completion) {
 // lost, as on a wire; the layer sends again or times out.
 func (p *port) send() {
 	if p.packet.QP == 0 {
+		p.recordSMP(p.own(p.packet.LID), p.packet.LID)
 		p.smi.Send(&p.packet.MAD, p.packet.LID)
 		return
 	}
 	a := &p.packet.Address
 	octets := p.packet.MAD
+	p.recordGMP(p.own(a.LID)+ib.LID(a.PathBits), a.LID)
 	p.posted++
 	_ = p.gsi.PostSend(endpoint.SendRequest{
 		ID: p.posted, Op: endpoint.OpSend, Data: octets[:],
@@ -191,6 +197,30 @@ func (p *port) send() {
 			TClass: a.GRH.TrafficClass, FlowLabel: a.GRH.FlowLabel, HopLimit: a.GRH.HopLimit,
 		},
 	})
+}
+
+// own is this side's LID in a packet to or from another: the permissive one by
+// directed route, and while the port has none.
+func (p *port) own(other ib.LID) ib.LID {
+	lid := p.info().LID
+	if lid == ib.LIDReserved || other == ib.LIDPermissive {
+		return ib.LIDPermissive
+	}
+	return lid
+}
+
+func (p *port) recordSMP(slid, dlid ib.LID) {
+	p.host.record(&packet.MADPacket{SLID: slid, DLID: dlid, MAD: p.packet.MAD[:]})
+}
+
+// recordGMP leaves out what has no P_Key: it does not leave either.
+func (p *port) recordGMP(slid, dlid ib.LID) {
+	a := &p.packet.Address
+	if table := p.host.fabric.Agent(p.host.guid).PKeys(p.num); int(a.PKeyIndex) < len(table) {
+		p.host.record(&packet.MADPacket{
+			QP: ib.QP1, SLID: slid, DLID: dlid, SL: ib.SL(a.SL), PKey: table[a.PKeyIndex], MAD: p.packet.MAD[:],
+		})
+	}
 }
 
 // wake tells programs what they have to read.

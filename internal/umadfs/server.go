@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/fuse"
 	"github.com/ibwarden/ibwarden/internal/netlist"
@@ -34,6 +35,9 @@ type Simulator interface {
 	// Do calls something when the fabric may be used, and waits for its end.
 	Do(func(*fabricsim.Fabric)) error
 	Topology() *netlist.Netlist
+	// Record is told of every datagram that a program sends or gets, where the
+	// fabric may be used.
+	Record(*packet.MADPacket)
 }
 
 // Server hands out devices of the nodes of a simulator's fabric. Turn and
@@ -190,7 +194,7 @@ func (s *Server) enter(name string, h **host) error {
 		i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.guid == n.GUID })
 		if i < 0 {
 			var fresh *host
-			if fresh, entered = newHost(f, n.GUID); entered != nil {
+			if fresh, entered = newHost(f, n.GUID, s.simulator.Record); entered != nil {
 				entered = fmt.Errorf("node %s: %w", n.ID, entered)
 				return
 			}

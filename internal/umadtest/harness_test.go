@@ -74,7 +74,7 @@ var ground = sync.OnceValue(func() error {
 })
 
 // debians says which package has a program.
-var debians = map[string]string{"opensm": "opensm", "ibdiagnet": "ibutils"}
+var debians = map[string]string{"opensm": "opensm", "ibdiagnet": "ibutils", "tshark": "tshark"}
 
 // need skips a test, or fails it in CI, where the machine or a program is not
 // there.

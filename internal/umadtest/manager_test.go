@@ -255,6 +255,13 @@ func TestMaster(t *testing.T) {
 		!strings.Contains(o.stderr, "sim0 port 1: another program has registered for subnet management at this port") {
 		t.Errorf("a second manager at the port: %d\n%s", o.status, o.stderr)
 	}
+	// Its subnet administration: a long answer to a full member, less to others.
+	if got := strings.Count(r.ask("", "saquery", "NR"), "NodeRecord dump"); got != len(r.topology.Nodes) {
+		t.Errorf("saquery NR at the manager's host: %d records, want %d", got, len(r.topology.Nodes))
+	}
+	if got := strings.Count(r.ask(hosts[5].ID, "saquery", "NR"), "NodeRecord dump"); got == 0 || got >= len(r.topology.Nodes) {
+		t.Errorf("saquery NR at a tenant's host: %d records, want those of its partitions", got)
+	}
 	// A cable is pulled and plugged: a switch sends a trap, and the ports are up
 	// again long before a sweep would have been due twice.
 	r.tell("Unlink \"" + hosts[5].ID + "\"[1]")
@@ -278,4 +285,45 @@ func must(path string, err error) string {
 		panic(err) // it was built before
 	}
 	return path
+}
+
+// TestCapture counts what the manager says that it sent in the simulator's
+// capture, as tshark reads it.
+func TestCapture(t *testing.T) {
+	need(t, "tshark", "sminfo", "perfquery")
+	file := filepath.Join(t.TempDir(), "capture.pcapng")
+	r := newRig(t, "fattree,radix=6,levels=2", "--capture", file)
+	hosts := r.hosts()
+	d := r.runOnce("--policy", r.file("policy.conf", policy(hosts[1:4], hosts[4:8])))
+	r.ask("", "perfquery", r.lid(hosts[0]), "1")
+	r.tell("Quit")
+	<-r.ended
+	tshark, _ := program("tshark") // need found it
+	out, err := exec.Command(tshark, "-r", file, "-Y", "infiniband.mad", "-T", "fields",
+		"-e", "infiniband.mad.mgmtclass", "-e", "infiniband.mad.method", "-e", "infiniband.mad.attributeid", "-e", "infiniband.bth.p_key").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		count[strings.Join(strings.Fields(line), " ")]++
+	}
+	numbers := map[string]string{
+		"NodeDescription": "0x0010", "NodeInfo": "0x0011", "SwitchInfo": "0x0012", "PortInfo": "0x0015", "PKeyTable": "0x0016", "LinearForwardingTable": "0x0019",
+	}
+	for _, a := range d.SMPs.ByAttribute {
+		// By directed route or, once there are LIDs, without.
+		sent := func(method string) int {
+			return count["0x81 "+method+" "+numbers[a.Attribute]+" 65535"] + count["0x01 "+method+" "+numbers[a.Attribute]+" 65535"]
+		}
+		if got := sent("0x02"); got != a.Set || numbers[a.Attribute] == "" {
+			t.Errorf("%d Sets of %s in the capture, want %d", got, a.Attribute, a.Set)
+		}
+		if requests, answers := sent("0x01")+sent("0x02"), sent("0x81"); requests == 0 || requests != answers {
+			t.Errorf("%d requests of %s and %d answers in the capture", requests, a.Attribute, answers)
+		}
+	}
+	if got := count["0x04 0x01 0x0012 65535"]; got != 1 {
+		t.Errorf("%d requests of PortCounters in the capture, want 1: %v", got, count)
+	}
 }
