@@ -247,3 +247,28 @@ func TestFaults(t *testing.T) {
 		t.Errorf("beside OpenSM at one port: %d, %s, want %q", o.status, o.stderr, want)
 	}
 }
+
+// TestPorts: an adapter with two ports has two pairs of files, a switch one for
+// its port 0; a manager can be at each.
+func TestPorts(t *testing.T) {
+	need(t, "opensm", "smpquery", "ibstat")
+	r := newRig(t, "Switch 8 \"S1\"\n[1] \"H1\"[1]\n[2] \"H1\"[2]\n[3] \"H2\"[1]\n\n"+
+		"Hca 2 \"H1\"\n[1] \"S1\"[1]\n[2] \"S1\"[2]\n\nHca 1 \"H2\"\n[1] \"S1\"[3]\n")
+	if text := r.ask("H1", "ls", "/dev/infiniband"); text != "issm0\nissm1\numad0\numad1\n" {
+		t.Errorf("/dev/infiniband has %q", text)
+	}
+	guids := strings.Fields(r.ask("H1", "ibstat", "-p"))
+	if host := r.hosts()[0]; len(guids) != 2 || guids[0] != host.Ports[1].GUID.String() || guids[1] != host.Ports[2].GUID.String() {
+		t.Fatalf("ibstat -p: %v", guids)
+	}
+	r.want(r.ask("H1", "smpquery", "-P", "2", "-D", "nodedesc", "0,2"), `\.S1$`)
+	r.want(r.ask("S1", "smpquery", "-D", "nodedesc", "0,3"), `\.H2$`)
+	r.openSM("S1")()
+	r.openSM("H1", "-g", guids[1])()
+	r.openSM("H2")()
+	for _, fabric := range []string{"umad:sim0/2", "umad"} {
+		r.want(r.ask("H1", "ibwarden", "run", "--once", "--fabric", fabric), `^verdict: isolated$`)
+	}
+	r.want(r.ask("S1", "ibwarden", "run", "--once", "--fabric", "umad"), `^verdict: isolated$`)
+	r.want(r.ask("S1", "ibstat"), `State: Active`)
+}

@@ -123,7 +123,8 @@ type rig struct {
 
 var rigs atomic.Uint32
 
-// newRig serves the fabric of a generator, or the demonstration for "".
+// newRig serves the fabric of a generator or of a topology file's text, or the
+// demonstration for "".
 func newRig(t testing.TB, spec string, flags ...string) *rig {
 	t.Helper()
 	need(t)
@@ -136,11 +137,16 @@ func newRig(t testing.TB, spec string, flags ...string) *rig {
 		topology: netlist.Demo(), said: make(chan string, 100), ended: make(chan struct{}),
 	}
 	args := append([]string{"sim", "--devices", "--socket", r.name}, flags...)
-	if spec != "" {
-		if r.topology, err = netlist.Generate(spec); err != nil {
-			t.Fatal(err)
-		}
+	switch {
+	case strings.Contains(spec, "\n"):
+		args = append(args, r.file("fabric.net", spec))
+		r.topology, _, err = netlist.Read([]byte(spec), "fabric.net", nil)
+	case spec != "":
 		args = append(args, spec)
+		r.topology, err = netlist.Generate(spec)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	r.cmd = exec.Command(path, args...)
 	tame(r.cmd, r.dir)
