@@ -138,7 +138,7 @@ func (x *exposed) openSM(node, policy string) *process {
 	if err := os.WriteFile(conf, []byte(policy), 0o600); err != nil {
 		x.Fatal(err)
 	}
-	p := x.start(x.at(node), x.tools.OpenSM, "-F", os.DevNull, "-P", conf, "-e", "-f", log, "-s", "0", "-Z", "off")
+	p := x.start(x.at(node), x.tools.OpenSM, "-F", os.DevNull, "-P", conf, "-e", "-f", log, "-s", "0", "-d", "2", "-Z", "off")
 	for end := time.Now().Add(commandTime); ; time.Sleep(20 * time.Millisecond) {
 		if text, _ := os.ReadFile(log); strings.Count(string(text), "SUBNET UP") > 0 {
 			time.Sleep(1500 * time.Millisecond) // it sweeps once more for its own traps

@@ -1,6 +1,7 @@
 package saserver
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func BenchmarkPathRecord(b *testing.B) {
 					&sa.PathRecord{SGID: a.gid, DGID: c.gid, PathProperties: sa.PathProperties{NumbPath: 1, Reversible: true}}, 0)
 			}
 			ok := 0
+			cpu := used(b)
 			b.ResetTimer()
 			for i := 0; i < b.N; i++ {
 				n := i % len(queries)
@@ -53,10 +55,22 @@ func BenchmarkPathRecord(b *testing.B) {
 				}
 			}
 			b.StopTimer()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "queries/s")
+			// On a machine with other work the wall clock says little.
+			if cpu = used(b) - cpu; cpu > 0 {
+				b.ReportMetric(float64(b.N)/cpu.Seconds(), "queries/CPU-s")
+			}
 			if ok != b.N {
 				b.Fatalf("%d of %d queries found a path", ok, b.N)
 			}
 		})
 	}
+}
+
+// used is the CPU time of this process.
+func used(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

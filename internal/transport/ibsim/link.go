@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/transact"
 	"github.com/ibwarden/ibwarden/internal/transport"
@@ -85,13 +87,17 @@ var (
 // noticed soon.
 const longestNap = 100 * time.Millisecond
 
+// batchesMax is how many batches are taken in before the engine's clock and the
+// context are looked at again.
+const batchesMax = 64
+
 // Drive moves packets between the engine and the simulator.
 func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) error {
 	raw, err := l.data.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return err
 	}
-	p := pump{link: l, engine: e, raw: raw}
+	p := pump{link: l, engine: e, raw: raw, in: newBatch(), out: newBatch()}
 	p.general, _ = e.(transport.General)
 	for !done() {
 		if err := ctx.Err(); err != nil {
@@ -121,14 +127,15 @@ type pump struct {
 	general transport.General // the engine, if it is one
 	raw     syscall.RawConn
 	smp     mad.SMP
-	buf     [packetSize + 1]byte
+	buf     [packetSize]byte
+	in, out *batch
 	waking  time.Time // the read deadline that is set
 	started bool
 }
 
 func (p *pump) sendAll() error {
 	for {
-		some, err := p.next()
+		some, err := p.next(p.buf[:])
 		if err != nil || !some {
 			return err
 		}
@@ -138,12 +145,12 @@ func (p *pump) sendAll() error {
 	}
 }
 
-// next puts the next packet into the buffer.
-func (p *pump) next() (some bool, err error) {
+// next puts the next packet into a buffer.
+func (p *pump) next(b []byte) (some bool, err error) {
 	now := p.link.now()
-	octets := (*[mad.Size]byte)(p.buf[packetHeader:])
+	octets := (*[mad.Size]byte)(b[packetHeader:])
 	if dlid, ok := p.engine.Next(now, &p.smp); ok {
-		putPacketHeader(p.buf[:], dlid)
+		putPacketHeader(b, dlid)
 		return true, p.smp.Encode(octets)
 	}
 	if p.general == nil {
@@ -151,9 +158,9 @@ func (p *pump) next() (some bool, err error) {
 	}
 	to, ok := p.general.NextGeneral(now, octets)
 	if ok {
-		putPacketHeader(p.buf[:], to.LID)
-		putQueuePairs(p.buf[:], to)
-		putGeneralLength(p.buf[:])
+		putPacketHeader(b, to.LID)
+		putQueuePairs(b, to)
+		putGeneralLength(b)
 	}
 	return ok, nil
 }
@@ -173,47 +180,65 @@ func (p *pump) receive() error {
 			return err
 		}
 	}
-	n, err := p.link.data.Read(p.buf[:])
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		p.started = false
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	p.take(n, false)
-	err = p.raw.Read(func(fd uintptr) bool {
-		for {
-			n, err := syscall.Read(int(fd), p.buf[:])
-			if err != nil {
-				return true // nothing more to read; a real error shows at the next wait
+	var fault error
+	some := false
+	err := p.raw.Read(func(fd uintptr) bool {
+		for range batchesMax {
+			n, err := p.in.receive(fd)
+			if errors.Is(err, syscall.EAGAIN) {
+				return some // else wait
 			}
-			p.take(n, false)
-			if !p.sendWaiting(int(fd)) {
+			if err != nil {
+				fault = err
 				return true
 			}
+			some = true
+			for i := range n {
+				p.take(p.in.packets[i][:p.in.messages[i].octets], false)
+			}
+			if !p.sendWaiting(fd) {
+				return true
+			}
+			if n < batchSize {
+				// Whoever is to send the next packets may run first: waking up
+				// for each of them costs more than all that is done with them.
+				unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+			}
 		}
+		return true
 	})
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.started = false
 		return nil
 	}
+	if err == nil {
+		err = fault
+	}
 	return err
 }
 
-// sendWaiting answers a packet with the next one, while both are at hand.
-func (p *pump) sendWaiting(fd int) bool {
+// sendWaiting answers what has come, as long as the simulator takes it.
+func (p *pump) sendWaiting(fd uintptr) bool {
 	for {
-		some, err := p.next()
-		if !some {
+		n := 0
+		for ; n < batchSize; n++ {
+			some, err := p.next(p.out.packets[n][:])
+			if err != nil {
+				return false
+			}
+			if !some {
+				break
+			}
+		}
+		if n == 0 {
 			return true
 		}
-		if err != nil {
-			return false
-		}
-		if _, err := syscall.Write(fd, p.buf[:packetSize]); err != nil {
+		sent, err := p.out.send(fd, n)
+		for i := sent; i < n; i++ {
 			// Taken for lost: the engine sends it again.
-			p.take(packetSize, true)
+			p.take(p.out.packets[i][:packetSize], true)
+		}
+		if err != nil || sent < n {
 			return false
 		}
 	}
@@ -221,14 +246,17 @@ func (p *pump) sendWaiting(fd int) bool {
 
 // take hands a packet to the engine. A request that nobody answered, by its
 // status or because it is lost, goes back to it.
-func (p *pump) take(n int, lost bool) {
-	if n != packetSize {
+func (p *pump) take(b []byte, lost bool) {
+	if len(b) != packetSize {
 		return
 	}
 	now := p.link.now()
-	lost = lost || packetStatus(p.buf[:]) == statusNoAnswer
-	if p.smp.UnmarshalBinary(p.buf[packetHeader:packetSize]) != nil {
-		p.takeGeneral(now, lost)
+	lost = lost || packetStatus(b) == statusNoAnswer
+	if class := mad.Class(b[packetHeader+1]); class != mad.ClassSubnDirected && class != mad.ClassSubnLID {
+		p.takeGeneral(now, b, lost)
+		return
+	}
+	if p.smp.UnmarshalBinary(b[packetHeader:]) != nil {
 		return
 	}
 	if lost {
@@ -237,20 +265,20 @@ func (p *pump) take(n int, lost bool) {
 		}
 		return
 	}
-	p.engine.Receive(now, &p.smp, packetSource(p.buf[:]))
+	p.engine.Receive(now, &p.smp, packetSource(b))
 }
 
 // offMethod is the place of the method in a datagram.
 const offMethod = 3
 
 // takeGeneral hands on a general management datagram.
-func (p *pump) takeGeneral(now time.Duration, lost bool) {
+func (p *pump) takeGeneral(now time.Duration, b []byte, lost bool) {
 	if p.general == nil {
 		return
 	}
-	octets := (*[mad.Size]byte)(p.buf[packetHeader:])
+	octets := (*[mad.Size]byte)(b[packetHeader:])
 	if !lost {
-		p.general.ReceiveGeneral(now, octets, mad.Address{LID: packetSource(p.buf[:]), QP: packetQueuePair(p.buf[:])})
+		p.general.ReceiveGeneral(now, octets, mad.Address{LID: packetSource(b), QP: packetQueuePair(b)})
 		return
 	}
 	if !mad.Method(octets[offMethod]).IsResponse() {
