@@ -88,6 +88,7 @@ var floors = map[string]int{
 	"internal/cli":                   6,
 	"cmd/ibwarden":                   7,
 	"internal/ibsimtest/bench":       9,
+	"internal/ibsimtest/sabench":     9,
 	"internal/simtest":               8,
 	"internal/fuse":                  5,
 	"internal/umadfs":                5,
