@@ -1,7 +1,6 @@
 package saserver
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -263,74 +262,4 @@ func TestRequesterLimits(t *testing.T) {
 	if _, ok := s.Next(0, &m); !ok || m[4] != 5 {
 		t.Errorf("a route header with another's GID: status %#x", m[4:6])
 	}
-}
-
-// FuzzRequest: no request makes the server panic, stay silent, or show what the
-// model says the requester may not see.
-func FuzzRequest(f *testing.F) {
-	f.Add(uint64(1), ask(mad.MethodGetTable, sa.AttrNodeRecord, 0, nil, 0)[:])
-	f.Add(uint64(2), ask(mad.MethodGetTable, sa.AttrPathRecord, 0, nil, 0)[:])
-	f.Add(uint64(3), ask(mad.MethodGet, sa.AttrPortInfoRecord, 1, &sa.PortInfoRecord{EndportLID: 2}, 0)[:])
-	f.Add(uint64(4), ask(mad.MethodGetMulti, sa.AttrMultiPathRecord, 3<<19, &sa.MultiPathRecord{SGIDs: make([]ib.GID, 2), DGIDs: make([]ib.GID, 2)}, 0)[:])
-	f.Add(uint64(5), ask(mad.MethodSet, sa.AttrMCMemberRecord, kernelCreate, nil, 0)[:])
-	f.Add(uint64(6), ask(mad.MethodSet, sa.AttrInformInfo, 0, everything(), 0)[:])
-	f.Fuzz(func(t *testing.T, seed uint64, octets []byte) {
-		m := randomModel(t, rand.New(rand.NewPCG(seed%64, 11)))
-		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true})
-		a := m.hosts[seed%uint64(len(m.hosts))]
-		var in [mad.Size]byte
-		copy(in[:], octets)
-		in[0], in[1], in[2] = 1, byte(mad.ClassSubnAdm), sa.ClassVersion
-		clear(in[offSMKey : offSMKey+8]) // no trust
-		clear(in[24:36])                 // no segments: rmpp has a fuzz of its own
-		method := mad.Method(in[3])
-		id := mad.AttributeID(in[16])<<8 | mad.AttributeID(in[17])
-		if method.IsResponse() || method == mad.MethodTrap || method == mad.MethodTrapRepress {
-			s.Receive(0, &in, mad.Address{LID: a.Info.LID, QP: 1})
-			return
-		}
-		got := exchange(t, s, a.Info.LID, &in)
-		may := map[string]bool{}
-		switch id {
-		case sa.AttrPathRecord: // with a key in the query, any common key may be named
-			for _, from := range m.hosts {
-				for _, to := range m.hosts {
-					for _, base := range m.bases() {
-						if m.sees(a, from) && m.sees(a, to) && m.meet(from, to, base) && (a == from || a == to || m.key(a, base) > 0) {
-							var one sa.PathRecord
-							one.SLID, one.DLID, one.PKey = from.Info.LID, to.Info.LID, base.Limited()
-							if m.key(from, base) == 2 {
-								one.PKey = base.Full()
-							}
-							b, _ := one.AppendBinary(nil)
-							may[text(t, id, b)[0]] = true
-						}
-					}
-				}
-			}
-		default:
-			for _, x := range m.expect(a, id) {
-				may[x] = true
-			}
-		}
-		records := got.records
-		if method == mad.MethodGet && got.Status == mad.StatusOK {
-			records = [][]byte{got.Data[:]}
-		}
-		if method != mad.MethodGet && method != mad.MethodGetTable {
-			return
-		}
-		for _, known := range modelled {
-			if known != id {
-				continue
-			}
-			for _, b := range records {
-				for _, x := range text(t, id, b) {
-					if !may[x] && id != sa.AttrLinearForwardingTableRecord {
-						t.Fatalf("%s was shown to LID %d: %s", sa.AttributeName(id), a.Info.LID, x)
-					}
-				}
-			}
-		}
-	})
 }
