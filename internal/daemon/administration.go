@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -32,7 +31,7 @@ type managed struct {
 	gave  bool
 	// leaves tells that multicast tables stay as they are.
 	leaves  bool
-	notices []smp.Notice
+	notices []sm.Trapped
 	keeper  keeper
 }
 
@@ -87,7 +86,7 @@ func (m *managed) observe(e sm.Event) {
 	case sm.Regrouped:
 		m.led = true
 	case sm.Trapped:
-		m.notices = append(m.notices, e.Notice)
+		m.notices = append(m.notices, e)
 	}
 }
 
@@ -107,7 +106,7 @@ func (m *managed) follow(now time.Duration) {
 		}
 	}
 	for _, n := range m.notices {
-		m.admin.Notice(now, n)
+		m.admin.Notice(now, n.Notice, n.Sender)
 	}
 	m.notices = m.notices[:0]
 	if m.led && m.manager.Settled() {

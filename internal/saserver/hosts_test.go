@@ -169,7 +169,7 @@ func TestReports(t *testing.T) {
 	expectStatus(t, "security traps without trust", exchange(t, s, a, ask(mad.MethodSet, sa.AttrInformInfo, 0, security, 0)), sa.StatusDenied)
 	expectStatus(t, "security traps with trust", exchange(t, s, b, ask(mad.MethodSet, sa.AttrInformInfo, 0, security, 9)), mad.StatusOK)
 	told := func(n smp.Notice) (lids []ib.LID) {
-		s.Notice(0, n)
+		s.Notice(0, n, n.IssuerLID)
 		var m [mad.Size]byte
 		for {
 			to, ok := s.Next(0, &m)
@@ -196,7 +196,7 @@ func TestReports(t *testing.T) {
 	sent := 0
 	for now := time.Duration(0); now < time.Minute; now += 100 * time.Millisecond {
 		if len(s.reports.byID) == 0 && len(s.store.subscriptions) == 3 {
-			s.Notice(now, change)
+			s.Notice(now, change, b)
 		}
 		for {
 			if _, ok := s.Next(now, &m); !ok {

@@ -40,9 +40,15 @@ func newReports() reports {
 func (r *reports) deadline() (time.Duration, bool) { return r.bound, len(r.byID) > 0 }
 
 // Notice tells subscribers of an event that a device reported, as far as they
-// may learn of the device.
-func (s *Server) Notice(now time.Duration, n smp.Notice) {
+// may learn of the device. One that came from another port than it names as its
+// issuer is nobody's report, and of GIDs and groups only the server itself tells;
+// sender is the permissive LID where that is not known.
+func (s *Server) Notice(now time.Duration, n smp.Notice, sender ib.LID) {
 	if s.view == nil {
+		return
+	}
+	if sender != ib.LIDPermissive && s.view.At(sender) != s.view.At(n.IssuerLID) || n.IsGeneric && n.TrapNumber < smp.TrapLinkStateChanged {
+		s.counts.Refused++
 		return
 	}
 	subject := s.view.At(subjectLID(&n))

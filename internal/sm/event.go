@@ -71,6 +71,9 @@ type Trapped struct {
 	Issuer ib.LID
 	// Notice is all that the device said.
 	Notice smp.Notice
+	// Sender is where the packet came from, the permissive LID for a directed
+	// route: a host may name any LID as the issuer.
+	Sender ib.LID
 }
 
 // Regrouped tells that the multicast forwarding tables follow the groups that

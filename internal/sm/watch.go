@@ -212,7 +212,7 @@ func (e *Engine) receiveTrap(p *mad.SMP, slid ib.LID) {
 		return
 	}
 	number := n.TrapNumber
-	trapped := Trapped{number, n.IssuerLID, n}
+	trapped := Trapped{number, n.IssuerLID, n, slid}
 	e.emit(trapped)
 	switch number {
 	case smp.TrapLinkStateChanged, smp.TrapLocalChange:

@@ -27,6 +27,7 @@ func (quiet) Progress(string, uint64) {}
 // host asks subnet administration from another node's queue pair 1.
 type host struct {
 	fabric *fabricsim.Fabric
+	node   ib.NodeGUID
 	device *endpoint.Device
 	qp     *endpoint.QP
 	to     ib.LID
@@ -39,7 +40,7 @@ func newHost(t *testing.T, f *fabricsim.Fabric, node ib.NodeGUID) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{fabric: f, device: device, to: f.Agent(node).Port(1).MasterSMLID}
+	h := &host{fabric: f, node: node, device: device, to: f.Agent(node).Port(1).MasterSMLID}
 	h.qp, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{Service: endpoint.GSI, Port: 1})
 	for _, to := range []endpoint.State{endpoint.StateInit, endpoint.StateRTR, endpoint.StateRTS} {
 		if err == nil {
@@ -55,6 +56,11 @@ func newHost(t *testing.T, f *fabricsim.Fabric, node ib.NodeGUID) *host {
 		t.Fatal(err)
 	}
 	return h
+}
+
+func (h *host) gid() ib.GID {
+	guid, _ := h.fabric.Agent(h.node).GUID(1, 0)
+	return ib.MakeGID(h.fabric.Agent(h.node).Port(1).GIDPrefix, ib.PortGUID(guid))
 }
 
 func (h *host) send(t *testing.T, m *[mad.Size]byte) {
