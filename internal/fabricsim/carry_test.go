@@ -237,7 +237,9 @@ func TestLIDRouting(t *testing.T) {
 	one("LID 0", 0, fabricsim.DiscardTable, nothing, nothing)
 	one("a multicast LID", 0xC000, fabricsim.DiscardTable, nothing, nothing)
 	one("entry above the number of ports", 40, fabricsim.DiscardTable, table(40, 5), restore)
-	one("above LinearFDBTop", 64, fabricsim.DiscardTable, nothing, nothing)
+	one("above LinearFDBTop", 64, fabricsim.DiscardTable, func() { // though the table has an entry, which leads back
+		c.set(along(1), 1, &smp.LinearForwardingTable{Ports: [smp.LIDsPerLinearBlock]ib.PortNum{1}})
+	}, nothing)
 	one("entry back to where it came from", 40, fabricsim.DiscardLoop, table(40, 1), restore)
 	one("entry to a port without a cable", 40, fabricsim.DiscardLink, table(40, 3), restore)
 	one("another's LID at port 0", 40, fabricsim.DiscardLID, table(40, 0), restore)

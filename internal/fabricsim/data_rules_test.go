@@ -299,22 +299,22 @@ func TestNoBroadcast(t *testing.T) {
 	}
 }
 
-// PK-25: a partition has members in two subnets, which a router joins.
+// PK-25: a partition has members in several subnets, which a router joins.
 func TestTwoSubnets(t *testing.T) {
 	l := &netlist.Netlist{}
-	for i := range 2 {
-		l.Nodes = append(l.Nodes, netlist.NewNode(ib.NodeCA, []string{"a", "b"}[i], hostGUID(i+1), 1))
+	for i := range 3 {
+		l.Nodes = append(l.Nodes, netlist.NewNode(ib.NodeCA, []string{"a", "b", "c"}[i], hostGUID(i+1), 1))
 	}
-	r := netlist.NewNode(ib.NodeRouter, "r", hostGUID(9), 2)
+	r := netlist.NewNode(ib.NodeRouter, "r", hostGUID(9), 3)
 	l.Nodes = append(l.Nodes, r)
-	for i := range 2 {
+	for i := range 3 {
 		if err := netlist.Connect(l.Nodes[i], 1, r, ib.PortNum(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b := newBench(t, l, fabricsim.DefaultConfig())
 	const prefix = 0xFEC0_0000_0000_0001
-	for i := range ib.PortNum(2) {
+	for i := range ib.PortNum(3) {
 		for _, end := range []struct {
 			g   ib.NodeGUID
 			num ib.PortNum
@@ -325,23 +325,28 @@ func TestTwoSubnets(t *testing.T) {
 	}
 	b.keys(hostGUID(1), 1, 0x8005, 0x8006)
 	b.keys(hostGUID(2), 1, 0x8005)
-	to := b.qp(hostGUID(2), 0, 7, 8)
-	send := func(index uint16, hops uint8) int {
+	b.keys(hostGUID(3), 1, 0x8005)
+	ends := []*endpoint.QP{nil, b.qp(hostGUID(2), 0, 7, 8), b.qp(hostGUID(3), 0, 7, 8)}
+	send := func(subnet int, index uint16, hops uint8) int {
+		to := ends[subnet]
 		from := b.qp(hostGUID(1), index, 7, 0)
 		b.must(from.PostSend(endpoint.SendRequest{
 			Data: []byte("hello"), RemoteQP: to.Number(), RemoteQKey: 7,
-			To: endpoint.Address{DLID: 9, Global: true, HopLimit: hops, DGID: ib.MakeGID(prefix+1, b.l.Nodes[1].Ports[1].GUID)},
+			To: endpoint.Address{DLID: 9, Global: true, HopLimit: hops, DGID: ib.MakeGID(prefix+uint64(subnet), b.l.Nodes[subnet].Ports[1].GUID)},
 		}))
 		b.idle()
 		return b.arrived(to)
 	}
-	if n := send(0, 4); n != 1 {
+	if n := send(1, 0, 4); n != 1 {
 		t.Errorf("PK-25: the same key in both subnets: %d arrived, want 1; %s", n, b.fates())
 	}
-	if n := send(1, 4); n != 0 || b.violations(hostGUID(2), 1) != 1 {
+	if n := send(2, 0, 4); n != 1 {
+		t.Errorf("PK-25: the same key in the third subnet: %d arrived, want 1; %s", n, b.fates())
+	}
+	if n := send(1, 1, 4); n != 0 || b.violations(hostGUID(2), 1) != 1 {
 		t.Errorf("PK-25: different keys: %d arrived, %d violations, want 0 and 1", n, b.violations(hostGUID(2), 1))
 	}
-	if n := send(0, 1); n != 0 {
+	if n := send(1, 0, 1); n != 0 {
 		t.Error("a packet with hop limit 1 passed a router")
 	}
 }

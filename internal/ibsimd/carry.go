@@ -231,6 +231,16 @@ func (s *Server) sighted(g fabricsim.Sighting) {
 	}
 }
 
+// sightedData takes down the data packets of end nodes.
+func (s *Server) sightedData(g fabricsim.DataSighting) {
+	if s.recorder != nil {
+		s.recorder.Data(g)
+	}
+	if next := s.config.Fabric.DataTrace; next != nil {
+		next(g)
+	}
+}
+
 // flush sends a client what waits for it.
 func (s *Server) flush(c *client) {
 	if c.outbox.count > 0 && !c.gone && (!c.full || s.polled[pollClients+c.slot].Revents&unix.POLLOUT != 0) {

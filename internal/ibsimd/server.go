@@ -53,7 +53,7 @@ type Config struct {
 	// RealTime makes the fabric's delays real; see the package's notes.
 	RealTime bool
 	// Capture, when set, gets a capture file of every datagram that a client
-	// sends or gets.
+	// sends or gets, and of every data packet that an end node sends.
 	Capture io.Writer
 }
 
@@ -126,6 +126,9 @@ func Listen(l *netlist.Netlist, c Config) (*Server, error) {
 	f := c.Fabric
 	s.meter = newMeter(l)
 	f.Trace = s.sighted
+	if c.Capture != nil {
+		f.DataTrace = s.sightedData
+	}
 	var err error
 	if s.fabric, err = fabricsim.New(l, f); err != nil {
 		return nil, err

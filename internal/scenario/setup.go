@@ -195,3 +195,8 @@ func (s *setup) profile(n *netlist.Node, c *sma.Config) {
 		apply(c)
 	}
 }
+
+// Watch lets hooks see all packets of the runs to come.
+func (s *Script) Watch(c fabricsim.Config) {
+	s.setup.Config.Fabric.Trace, s.setup.Config.Fabric.DataTrace = c.Trace, c.DataTrace
+}

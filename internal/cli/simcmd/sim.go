@@ -59,7 +59,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set := c.Flags()
 	set.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
 	set.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
-	set.StringVar(&f.capture, "capture", "", "write what clients, and commands in sim exec, send and get to this file, for Wireshark")
+	set.StringVar(&f.capture, "capture", "", "write what clients, and commands in sim exec, send and get, and the data packets, to this file, for Wireshark")
 	set.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
 	set.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")

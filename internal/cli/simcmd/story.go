@@ -1,18 +1,23 @@
 package simcmd
 
 import (
+	"bufio"
+	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/fabricsim/record"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/scenario"
 )
 
 // story runs a scenario. Files that it names are looked for beside it.
-func (f *flags) story(c *cobra.Command, spec string) error {
+func (f *flags) story(c *cobra.Command, spec string) (result error) {
 	text, err := os.ReadFile(f.script)
 	if err != nil {
 		return exit.WithMisuse(err)
@@ -42,6 +47,17 @@ func (f *flags) story(c *cobra.Command, spec string) error {
 	if err != nil {
 		return exit.WithMisuse(err)
 	}
+	if f.capture != "" {
+		finish, err := f.record(script)
+		if err != nil {
+			return exit.WithMisuse(err)
+		}
+		defer func() {
+			if closed := finish(); result == nil && closed != nil {
+				result = exit.WithBad(closed)
+			}
+		}()
+	}
 	report, err := script.Run()
 	if report != nil {
 		if _, err := report.WriteTo(c.OutOrStdout()); err != nil {
@@ -55,4 +71,21 @@ func (f *flags) story(c *cobra.Command, spec string) error {
 		return exit.WithBad(nil)
 	}
 	return nil
+}
+
+// record lets the packets of a scenario be written to the capture file. Finish is to
+// be called at the end. A scenario's time begins with the year 2000, so that the same
+// seed gives the same file.
+func (f *flags) record(script *scenario.Script) (finish func() error, err error) {
+	file, err := os.Create(f.capture)
+	if err != nil {
+		return nil, err
+	}
+	buffered := bufio.NewWriter(file)
+	r, err := record.New(buffered, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	script.Watch(fabricsim.Config{Trace: r.Management, DataTrace: r.Data})
+	return func() error { return errors.Join(r.Err(), buffered.Flush(), file.Close()) }, nil
 }

@@ -18,6 +18,7 @@ type Sighting struct {
 	Port   ib.PortNum
 	VL     ib.VL
 	Reason endpoint.Reason // of fate.Refused
+	Origin bool            // of fate.Left: the node itself has sent it
 	Octets []byte          // LRH to VCRC; valid until the hook returns, not to be written
 }
 
@@ -33,7 +34,8 @@ func (pl *Plane) see(d *datum, what fate.Fate, at int32, num ib.PortNum, why end
 	pl.fates[what]++
 	if pl.config.Trace != nil {
 		pl.config.Trace(Sighting{
-			At: pl.queue.Now, Fate: what, Node: pl.nodes[at].Source.GUID, Port: num, VL: d.vl, Reason: why, Octets: d.octets,
+			At: pl.queue.Now, Fate: what, Node: pl.nodes[at].Source.GUID, Port: num, VL: d.vl, Reason: why,
+			Origin: what == fate.Left && d.crossed == 1, Octets: d.octets,
 		})
 	}
 }

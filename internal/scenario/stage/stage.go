@@ -90,10 +90,18 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 	if len(l.Nodes) == 0 {
 		return nil, fmt.Errorf("a topology without nodes: want at least one")
 	}
-	c.Fabric.Trace, c.Fabric.DataTrace = s.sight, s.sightData
+	c.Fabric.Trace, c.Fabric.DataTrace = both(s.sight, c.Fabric.Trace), both(s.sightData, c.Fabric.DataTrace)
 	var err error
 	s.Fabric, err = fabricsim.New(l, c.Fabric)
 	return s, err
+}
+
+// both is a hook that tells first and then second, which may be nil.
+func both[T any](first, second func(T)) func(T) {
+	if second == nil {
+		return first
+	}
+	return func(seen T) { first(seen); second(seen) }
 }
 
 // sight sees every packet.

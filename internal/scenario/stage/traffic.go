@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
@@ -19,6 +20,7 @@ const (
 	retries       = 2               // and then the request fails
 	firstPSN      = 0xFFFFFE        // so that numbers wrap
 	rawIPv6Size   = 40              // octets of an IPv6 header
+	vendorClass   = 0x0A            // of management datagrams
 	rawEtherType  = 0x0800          // of raw EtherType packets
 	initMask      = endpoint.AttrPort | endpoint.AttrPKeyIndex
 	connectedMask = endpoint.AttrPath | endpoint.AttrPathMTU | endpoint.AttrRemote | endpoint.AttrReceivePSN
@@ -240,11 +242,12 @@ func (s *Stage) Send(from, to *QP, m Message) error {
 		if m.Octets < rawIPv6Size {
 			return fmt.Errorf("%d octets: want the %d of an IPv6 header at least", m.Octets, rawIPv6Size)
 		}
-		r.Data[0], r.Data[7] = 0x60, 64 // version, hop limit
+		r.Data[0], r.Data[6], r.Data[7] = 0x60, 59, 64 // version, no next header, hop limit
 		binary.BigEndian.PutUint16(r.Data[4:], uint16(m.Octets-rawIPv6Size))
 	case endpoint.RD:
 		r.EEContext = from.ee.Number()
 	}
+	management(to, r.Data)
 	for range m.Count {
 		if err := from.qp.PostSend(r); err != nil {
 			return err
@@ -253,11 +256,20 @@ func (s *Stage) Send(from, to *QP, m Message) error {
 	return s.Advance(s.config.Timeout)
 }
 
+// management makes a payload for QP1 a Get of a vendor's class, which nobody answers.
+func management(to *QP, payload []byte) {
+	if to.Service == endpoint.GSI && len(payload) == mad.Size {
+		copy(payload, []byte{mad.BaseVersion, vendorClass, mad.ClassVersion, byte(mad.MethodGet)})
+	}
+}
+
 // Forge puts a datagram on the wire as a host could whose adapter obeys nobody:
 // with any P_Key and Q_Key.
 func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, octets int) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
-	b, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, make([]byte, octets))
+	payload := make([]byte, octets)
+	management(to, payload)
+	b, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, payload)
 	if err != nil {
 		return err
 	}
