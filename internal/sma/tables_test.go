@@ -44,7 +44,7 @@ func TestGUIDInfo(t *testing.T) {
 		want := block(0x100)
 		g := want
 		d.mustSet(1, 0, &g)
-		want.GUIDs[0] = uint64(d.NodeInfo(1).PortGUID)
+		want.GUIDs[0] = uint64(testNodeGUID) + 1 // that of the first port
 		if g != want {
 			t.Errorf("%#x, want %#x", g.GUIDs, want.GUIDs)
 		}
