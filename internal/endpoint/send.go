@@ -102,7 +102,10 @@ func (d *Device) Send(now time.Duration, n ib.PortNum, levels ServiceLevels, dst
 		var b []byte
 		if c.service.isDatagram() {
 			b = c.qp.appendDatagram(dst)
-			c.kick()
+			if c.hasPacket() { // kick, but for telling who is asking anyway
+				c.queued = true
+				p.ready.Push(c)
+			}
 		} else {
 			out := c.end.Next(now)
 			b = c.appendPacket(dst, &out)

@@ -133,13 +133,13 @@ func (pl *Plane) AfterSet(at int32) {
 }
 
 // fill takes packets from an end node for those lanes of its port i in which
-// none waits.
+// none waits, until one has gone out on the wire, which was idle.
 func (pl *Plane) fill(i int32, device *endpoint.Device) {
 	at, p := &pl.ports[i], pl.sides[i]
 	data := pl.ends[at.Node]
 	p.filling = true
 	defer func() { p.filling = false }()
-	for data.device == device && device.Ready(at.Num) {
+	for data.device == device && device.Ready(at.Num) && !p.passed {
 		levels := endpoint.AllServiceLevels
 		for waiting := p.out.WaitingLanes(); waiting != 0; waiting &= waiting - 1 {
 			levels &^= p.levels[bits.TrailingZeros16(waiting)]
@@ -214,6 +214,12 @@ func (pl *Plane) start(d *datum, at int32, num ib.PortNum) {
 			return
 		}
 		p := pl.sides[d.port]
+		// With one lane for all levels nothing else could go before it.
+		if p.filling && p.levels[vl] == endpoint.AllServiceLevels && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.octets)), pl.queue.Now) {
+			p.passed = true
+			pl.transmit(d.port, d, vl)
+			return
+		}
 		ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.octets)), pl.queue.Now)
 		if !ok {
 			pl.finish(d, fate.OfReason(why), at, num)

@@ -222,7 +222,15 @@ func (pl *Plane) send(i int32) {
 	}
 	if device != nil {
 		pl.fill(i, device)
-		if !at.Up { // what left on lane 15 may have had consequences
+		passed := p.passed
+		p.passed = false
+		switch {
+		case !at.Up: // what left on lane 15 may have had consequences
+			return
+		case passed:
+			if device.Ready(at.Num) {
+				pl.sendAt(i, p.busy)
+			}
 			return
 		}
 	}

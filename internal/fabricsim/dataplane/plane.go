@@ -149,6 +149,7 @@ type portData struct {
 	ageAt    time.Duration              // of the pending kindAge, noTimer for none
 	fault    LinkFault
 	filling  bool // it is taking packets from the end node, as long as there are any
+	passed   bool // one of these has gone out on the wire
 	// withholds: the port gives no credits back; owed is what it would have.
 	withholds bool
 	owed      [egress.DataLanes]uint16

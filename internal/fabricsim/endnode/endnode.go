@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/wiring"
 	"github.com/ibwarden/ibwarden/internal/pma"
+	"github.com/ibwarden/ibwarden/internal/sma"
 )
 
 // Port is an end port. It holds nothing but the way to its agent, which is
@@ -18,10 +19,18 @@ import (
 type Port struct {
 	Node   *wiring.Node
 	Number ib.PortNum
+
+	agent *sma.Agent // whose view info is: every packet asks for it many times
+	info  *smp.PortInfo
 }
 
 // Info is the port's PortInfo.
-func (p *Port) Info() *smp.PortInfo { return p.Node.Agent.Port(p.Number) }
+func (p *Port) Info() *smp.PortInfo {
+	if p.agent != p.Node.Agent {
+		p.agent, p.info = p.Node.Agent, p.Node.Agent.Port(p.Number)
+	}
+	return p.info
+}
 
 // PKeys is the port's P_Key table as far as it was written.
 func (p *Port) PKeys() []ib.PKey { return p.Node.Agent.PKeys(p.Number) }
