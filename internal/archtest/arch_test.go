@@ -83,6 +83,8 @@ var floors = map[string]int{
 	"internal/replica":               5,
 	"internal/beside":                5,
 	"internal/daemon":                6,
+	"internal/cli/completion":        5,
+	"internal/cli/about":             5,
 	"internal/cli/table":             5,
 	"internal/cli/exit":              5,
 	"internal/cli/simcmd":            6,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/cli/simcmd"
 )
@@ -61,9 +62,9 @@ func newRoot() *cobra.Command {
 Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
 was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
+	completion.Add(root)
 	return root
 }
 

@@ -1,0 +1,65 @@
+package about
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// Program is what there is to say of a program.
+type Program struct {
+	// Version is the module's, or "(devel)" for a build out of a tree.
+	Version string `json:"version"`
+	// Commit is what the tree was at, Time when that was made (RFC 3339, UTC),
+	// Modified whether the tree had changes besides.
+	Commit   string `json:"commit"`
+	Time     string `json:"time"`
+	Modified bool   `json:"modified"`
+	// Go is the compiler's version, Platform the system and processor.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// This is the running program.
+func This() Program {
+	info, _ := debug.ReadBuildInfo() // nil without modules: then little is known
+	return of(info)
+}
+
+func of(info *debug.BuildInfo) Program {
+	p := Program{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return p
+	}
+	if info.Main.Version != "" {
+		p.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			p.Commit = s.Value
+		case "vcs.time":
+			p.Time = s.Value
+		case "vcs.modified":
+			p.Modified = s.Value == "true"
+		}
+	}
+	return p
+}
+
+// Print says it for people, on one line.
+func (p Program) Print(w io.Writer) error {
+	from := ""
+	if p.Commit != "" {
+		from = ", commit " + p.Commit
+		if p.Time != "" {
+			from += " of " + p.Time
+		}
+		if p.Modified {
+			from += " with changes"
+		}
+	}
+	_, err := fmt.Fprintf(w, "ibwarden %s%s, %s, %s\n", p.Version, from, p.Go, p.Platform)
+	return err
+}
