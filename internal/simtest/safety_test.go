@@ -174,7 +174,8 @@ func TestChangeIsSafe(t *testing.T) {
 // taken from one is not given to others, and when the device answers again the
 // policy is carried out to its end.
 func TestChangeIsSafeWhenDevicesFallSilent(t *testing.T) {
-	for seed := range uint64(12) {
+	// 77: a switch falls silent that guards a host whose own table was narrowed.
+	for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 77} {
 		t.Run(fmt.Sprintf("PK-01 seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			list := generate(t, fmt.Sprintf("random,seed=%d,switches=3,hosts=8,routers=1", seed))

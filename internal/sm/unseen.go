@@ -18,7 +18,10 @@ type unseen struct {
 	identity policy.EndPort
 	cap      int
 	keys     []ib.PKey // as last read
-	aliases  []subnet.Alias
+	// guard is what the switch port before it held, which may be out of sight
+	// as well: the host could use that with a table that it forged.
+	guard   []ib.PKey
+	aliases []subnet.Alias
 	// at is the switch port that it is cabled to, if any, behind the one beyond
 	// which nobody was found: the same, or one closer to the manager.
 	at, behind Place
@@ -97,7 +100,7 @@ func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Nod
 func lost(p *subnet.Port, behind Place) unseen {
 	u := unseen{identity: identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
 	if p.Peer != nil {
-		u.at = placeOf(p.Peer)
+		u.at, u.guard = placeOf(p.Peer), p.Peer.PKeys
 	}
 	return u
 }
@@ -132,6 +135,11 @@ func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase 
 				// A switch port takes a partition away; that its host is a
 				// limited member now it cannot see to.
 				if k.IsValid() && !allows(x.Table, k) && !(guarded && !inPartition(x.Table, k.Base())) {
+					out = append(out, k.Base())
+				}
+			}
+			for _, k := range u.guard {
+				if q == nil && k.IsValid() && !inPartition(x.Table, k.Base()) {
 					out = append(out, k.Base())
 				}
 			}
