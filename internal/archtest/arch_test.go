@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -218,9 +219,20 @@ type source struct {
 
 func sources(t *testing.T) []source {
 	t.Helper()
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d source files: looking in the wrong place", len(out))
+	}
+	return out
+}
+
+// parsed reads the sources once for all tests, which do not change them.
+var parsed = sync.OnceValues(func() (out []source, err error) {
 	root := filepath.Join("..", "..")
-	var out []source
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -245,14 +257,8 @@ func sources(t *testing.T) []source {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) < 10 {
-		t.Fatalf("found %d source files below %s: looking in the wrong place", len(out), root)
-	}
-	return out
-}
+	return out, err
+})
 
 func importsOf(s source) []string {
 	var out []string
