@@ -119,8 +119,8 @@ func (e *Engine) unseenFacts(u *unseen) partition.PortFacts {
 }
 
 // withheld lists the partitions that unseen ports may still use, or use as full
-// members, and should not, with no switch port before them that sees to it. tables are those that
-// end ports ought to hold, d what switch ports ought to.
+// members, and should not, with no switch port before them that sees to it.
+// tables are those that end ports ought to hold, d what switch ports ought to.
 func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase {
 	var out []ib.PKeyBase
 	for i := range e.unseen {
