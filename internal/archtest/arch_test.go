@@ -89,6 +89,8 @@ var floors = map[string]int{
 	"internal/cli/table":             5,
 	"internal/cli/exit":              5,
 	"internal/cli/simcmd":            6,
+	"internal/cli/progress":          5,
+	"internal/cli/way":               5,
 	"internal/cli":                   6,
 	"cmd/ibwarden":                   7,
 	"internal/ibsimtest/bench":       9,
@@ -148,6 +150,8 @@ var sameFloor = map[string]string{
 	"internal/transport/umad -> internal/transport":                "one of the links that transport describes",
 	"internal/beside -> internal/replica":                          "it holds packets beside what was computed of them",
 	"internal/cli -> internal/cli/simcmd":                          "a command of its own",
+	"internal/cli/way -> internal/beside":                          "it shows a packet beside its trace",
+	"internal/cli/way -> internal/cli/table":                       "its rows are those of the commands",
 	"internal/cli -> internal/daemon":                              "commands start the daemon",
 }
 

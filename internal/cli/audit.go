@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/audit"
+	"github.com/ibwarden/ibwarden/internal/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
@@ -141,7 +142,11 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		f.intent.Aliases = f.policy.loaded.AliasesByPort()
 		f.intent.Levels = levelsOf(f.policy.loaded, f.intent.Partitions)
 	}
-	report := audit.Audit(r.Fabric, f.intent, f.options)
+	var report *audit.Report
+	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always comes to its end
+		report = audit.Audit(r.Fabric, f.intent, f.options)
+		return nil
+	})
 	if f.json {
 		err = table.JSON(c.OutOrStdout(), report)
 	} else {

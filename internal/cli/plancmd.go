@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/plan"
@@ -116,7 +117,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	}
 	defer link.Close()
 	f.config.MKey = f.where.mKey
-	read, err := daemon.Read(c.Context(), link, sm.ReadingFor(f.config, f.loadedPolicy))
+	read, err := daemon.ReadShowing(c.Context(), link, sm.ReadingFor(f.config, f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return bad(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -52,7 +53,7 @@ func newShow() *cobra.Command {
 				defer link.Close()
 				reads := v.reads
 				reads.MKey = where.mKey
-				r, err := daemon.Read(c.Context(), link, reads)
+				r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
 				if err != nil {
 					return bad(err)
 				}

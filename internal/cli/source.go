@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/snapshot"
@@ -45,7 +46,11 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 				return nil, misuse(fmt.Errorf("--snapshot and --%s: want one or the other", name))
 			}
 		}
-		snap, err := daemon.LoadSnapshot(s.file)
+		var snap *snapshot.Snapshot
+		err := progress.During(c.ErrOrStderr(), "reading "+s.file, func() (err error) {
+			snap, err = daemon.LoadSnapshot(s.file)
+			return err
+		})
 		if err != nil {
 			return nil, misuse(err)
 		}
@@ -58,9 +63,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 	}
 	defer link.Close()
 	o.MKey = s.where.mKey
-	snap, smps, err := daemon.Snapshot(c.Context(), link, s.where.spec, o, func(sent int) {
-		fmt.Fprintf(c.ErrOrStderr(), "reading: %d packets sent\n", sent)
-	})
+	snap, smps, err := daemon.Snapshot(c.Context(), link, s.where.spec, o, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return nil, bad(err)
 	}

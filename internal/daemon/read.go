@@ -21,11 +21,11 @@ type Reading struct {
 
 // Read sweeps the fabric once and writes nothing: only SubnGet leaves.
 func Read(ctx context.Context, link transport.Link, o sweep.Options) (Reading, error) {
-	return readShowing(ctx, link, o, nil)
+	return ReadShowing(ctx, link, o, nil)
 }
 
-// readShowing is Read that now and then says how many packets it has sent.
-func readShowing(ctx context.Context, link transport.Link, o sweep.Options, progress func(sent int)) (Reading, error) {
+// ReadShowing is Read that about once a second says how many packets it has sent.
+func ReadShowing(ctx context.Context, link transport.Link, o sweep.Options, progress func(sent int)) (Reading, error) {
 	o.ClearChange = false
 	r := reader{window: transact.NewWindow(link.Limits())}
 	r.window.Seed(Secret())

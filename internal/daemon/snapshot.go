@@ -28,7 +28,7 @@ func Snapshot(ctx context.Context, link transport.Link, source string, o sweep.O
 			s.Asked = append(s.Asked, asked.name)
 		}
 	}
-	r, err := readShowing(ctx, link, o, progress)
+	r, err := ReadShowing(ctx, link, o, progress)
 	if err != nil {
 		return nil, SMPs{}, err
 	}
