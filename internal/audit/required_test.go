@@ -63,3 +63,23 @@ func TestRequiredCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// A report fails by its worst finding, from the severity on that was asked for;
+// one that does not know something fails always.
+func TestFails(t *testing.T) {
+	all := []Severity{Low, Medium, High, Critical}
+	for i, found := range all {
+		r := Report{}
+		*map[Severity]*int{Low: &r.Counts.Low, Medium: &r.Counts.Medium, High: &r.Counts.High, Critical: &r.Counts.Critical}[found] = 1
+		for j, from := range all {
+			if got, want := r.Fails(from), i >= j; got != want {
+				t.Errorf("a %s finding, --fail-on %s: fails %v", found, from, got)
+			}
+		}
+	}
+	for _, from := range all {
+		if unknown := (&Report{Counts: Counts{Unknown: 1}}); !unknown.Fails(from) || (&Report{}).Fails(from) {
+			t.Errorf("--fail-on %s: nothing found fails, or unknown does not", from)
+		}
+	}
+}
