@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type traceFlags struct {
 	qkey          string
 	sl            uint8
 	json, send    bool
+	maxAge        time.Duration
 
 	packet   reach.Packet
 	anyPKey  bool
@@ -73,6 +75,7 @@ sent through it, and what becomes of it is held beside the trace, hop by hop.
 	flags.StringVar(&f.service, "service", "UD", "UD, RC, UC, RD or raw")
 	flags.Uint8Var(&f.sl, "sl", 0, "service level, 0 to 15")
 	flags.StringVar(&f.qkey, "qkey", "", "Q_Key of the packet, 32 bits; UD and RD only")
+	flags.DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
 	flags.BoolVar(&f.send, "packet", false, "send the packet through a simulated fabric made of what was read, and compare")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
@@ -81,6 +84,9 @@ sent through it, and what becomes of it is held beside the trace, hop by hop.
 func (f *traceFlags) load() (err error) {
 	if f.packet.Service, err = reach.ParseService(f.service); err != nil {
 		return misuse(fmt.Errorf("--service: %w", err))
+	}
+	if f.maxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
 	}
 	if f.sl >= smp.SLCount {
 		return misuse(fmt.Errorf("--sl %d: want 0 to %d", f.sl, smp.SLCount-1))
@@ -150,6 +156,9 @@ func (f *traceFlags) run(c *cobra.Command) error {
 		if err != nil {
 			return bad(err)
 		}
+	}
+	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
+		t.Outdate(age, f.maxAge)
 	}
 	if f.json {
 		d := traceReport{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,

@@ -2,6 +2,7 @@ package reach
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -73,6 +74,12 @@ func Follow(from, to *subnet.Port, p Packet) Trace {
 	}
 	w.run()
 	return w.trace
+}
+
+// Outdate makes the trace Unknown because what it rests on was read too long ago.
+func (t *Trace) Outdate(age, limit time.Duration) {
+	t.Disposition = Unknown
+	t.Reason = fmt.Sprintf("read %s ago, want at most %s", age.Round(time.Second), limit)
 }
 
 // Ends is the disposition of the trace that Follow gives, found without a word.
