@@ -2,7 +2,9 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -21,8 +23,34 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":   wantStatus,
 			"startsim": startSim,
+			"until":    untilStatus,
 		},
 	})
+}
+
+// untilTries and untilPause bound the patience of untilStatus: two minutes.
+const (
+	untilTries = 240
+	untilPause = 500 * time.Millisecond
+)
+
+// untilStatus runs a command again and again until it ends with a status:
+// until N command...
+func untilStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until N command...")
+	}
+	for range untilTries {
+		got := "0"
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			got = strings.TrimPrefix(err.Error(), "exit status ")
+		}
+		if got == args[0] {
+			return
+		}
+		time.Sleep(untilPause)
+	}
+	ts.Fatalf("%v did not end with status %s", args[1:], args[0])
 }
 
 // wantStatus runs a command and checks its exit status: status N command...
