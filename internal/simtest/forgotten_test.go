@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
 
@@ -196,6 +197,10 @@ func TestNothingIsGivenBesideASilentDevice(t *testing.T) {
 // work.
 func TestQuarantine(t *testing.T) {
 	pause := daemon.Quarantine()
+	// One that stands by takes over no sooner after the master was last heard of.
+	if sooner := (sminfo.DefaultPolls - 1) * sminfo.DefaultPollInterval; sooner < pause {
+		t.Errorf("a manager that stands by takes over after %v, want at least %v", sooner, pause)
+	}
 	w := newWorld(t, setup{list: generate(t, "demo"), manager: sm.Config{Pause: pause}, policy: halves(hosts(generate(t, "demo"))).policy()})
 	w.run(pause - time.Nanosecond)
 	if n := w.requests(); n > 0 {
