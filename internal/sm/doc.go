@@ -23,6 +23,9 @@
 // A device that stops answering while its link stays up keeps what it has, and
 // so does the switch port before it; a new policy still takes from that switch
 // port what it takes from the device, and what cannot be taken is not given to
-// others. Of two devices with one GUID neither is in any partition but the
+// others. Behind a link that carries data there may be a device that no sweep
+// of this engine has found: what it may use by the switch port before it, or, where
+// none holds it, everything, is given to nobody until it answers (Doubtful).
+// Of two devices with one GUID neither is in any partition but the
 // default one.
 package sm
