@@ -25,12 +25,13 @@ type proveFlags struct {
 // rests on.
 type proveReport struct {
 	*isolation.Proof
-	Policy     string            `json:"policy"`
-	Source     string            `json:"source"`
-	ReadAt     string            `json:"read_at"`
-	Fabric     fabricCounts      `json:"fabric"`
-	Partitions []partitionEntry  `json:"partitions"`
-	Classes    []isolation.Class `json:"classes"`
+	Multicast  *isolation.Multicast `json:"multicast"`
+	Policy     string               `json:"policy"`
+	Source     string               `json:"source"`
+	ReadAt     string               `json:"read_at"`
+	Fabric     fabricCounts         `json:"fabric"`
+	Partitions []partitionEntry     `json:"partitions"`
+	Classes    []isolation.Class    `json:"classes"`
 	// Packets counts what becomes of every packet that end ports can send to
 	// each other, by disposition; null where that is not worked out.
 	Packets map[string]uint64 `json:"packets"`
@@ -56,6 +57,9 @@ A violation comes with two ports, the key, the way between them and the entry
 at fault. What could not be read, or was read longer ago than --max-age, makes
 the verdict unknown.
 
+Of multicast LIDs it is said to how many ports tables lead their packets, and
+whether one partition holds all of them.
+
 Without --policy the tables of the end ports are taken at their word: the
 classes of ports that hold the same keys are listed, and the verdict says
 whether switches hold everybody to them.
@@ -78,7 +82,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err := f.policy.load(c); err != nil {
 		return err
 	}
-	r, err := f.source.read(c, sweep.Options{Forwarding: true})
+	r, err := f.source.read(c, sweep.Options{Forwarding: true, Multicast: true})
 	if err != nil {
 		return err
 	}
@@ -92,18 +96,19 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
 	}
-	if err := f.report(c, r, proof, allowed); err != nil {
+	spread := isolation.ProveMulticast(r.Fabric, allowed, nil)
+	if err := f.report(c, r, proof, spread, allowed); err != nil {
 		return err
 	}
-	if !proof.Verdict.Holds() {
+	if !proof.Verdict.Holds() || !spread.Verdict.Holds() {
 		return bad(errNotProved)
 	}
 	return nil
 }
 
-func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, allowed []isolation.Partition) error {
+func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []isolation.Partition) error {
 	d := proveReport{
-		Proof: proof, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
+		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
 		Partitions: []partitionEntry{}, Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
 	}
 	for _, a := range allowed {
@@ -138,6 +143,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	view.reportWitnesses("could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
+	view.reportMulticast(spread)
 	for _, caveat := range proof.Caveats {
 		fmt.Fprintf(out, "  left to the hosts: %s\n", table.Plain(caveat))
 	}

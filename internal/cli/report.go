@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -88,7 +89,7 @@ func (r *reporter) outcome(err error) error {
 		return bad(errStandby)
 	case r.last == nil:
 		return bad(errNoVerdict)
-	case !r.last.Proof.Verdict.Holds():
+	case !r.last.Proof.Verdict.Holds(), r.last.Multicast != nil && !r.last.Multicast.Verdict.Holds():
 		return bad(errNotProved)
 	case !r.last.Reached():
 		return bad(errNotReached)
@@ -98,16 +99,17 @@ func (r *reporter) outcome(err error) error {
 
 // document is what --json prints for a verdict.
 type document struct {
-	Verdict    isolation.Verdict `json:"verdict"`
-	Fabric     fabricCounts      `json:"fabric"`
-	Partitions []partitionEntry  `json:"partitions"`
-	SMPs       daemon.SMPs       `json:"smps"`
-	Phases     []daemon.Phase    `json:"phases"`
-	Proof      *isolation.Proof  `json:"proof"`
-	Writes     int               `json:"writes"`
-	Failures   int               `json:"failures"`
-	Faults     int               `json:"faults"`
-	Inactive   int               `json:"inactive_links"`
+	Verdict    isolation.Verdict    `json:"verdict"`
+	Fabric     fabricCounts         `json:"fabric"`
+	Partitions []partitionEntry     `json:"partitions"`
+	SMPs       daemon.SMPs          `json:"smps"`
+	Phases     []daemon.Phase       `json:"phases"`
+	Proof      *isolation.Proof     `json:"proof"`
+	Multicast  *isolation.Multicast `json:"multicast"`
+	Writes     int                  `json:"writes"`
+	Failures   int                  `json:"failures"`
+	Faults     int                  `json:"faults"`
+	Inactive   int                  `json:"inactive_links"`
 }
 
 // fabricCounts is the size of a fabric.
@@ -133,7 +135,7 @@ type partitionEntry struct {
 func (r *reporter) report(result *sm.Result) {
 	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
-		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Partitions: []partitionEntry{},
+		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: []partitionEntry{},
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
 		d.Fabric = countsOf(result.Counts)
 		d.Partitions = append(d.Partitions, partitionsOf(result)...)
@@ -145,6 +147,7 @@ func (r *reporter) report(result *sm.Result) {
 	r.reportPartitions(partitionsOf(result))
 	r.reportSent(smps, phases)
 	r.reportProof(result.Proof, true)
+	r.reportMulticast(result.Multicast)
 	if result.Failures > 0 || result.Inactive > 0 {
 		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
 	}
@@ -189,6 +192,39 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 	}
 	fmt.Fprintf(tw, "in all\t%.4f s\n", total)
 	tw.Flush()
+}
+
+// spreadsShown bounds the multicast LIDs that are printed.
+const spreadsShown = 20
+
+// reportMulticast says to whom packets of groups are led.
+func (r *reporter) reportMulticast(m *isolation.Multicast) {
+	if m == nil {
+		return
+	}
+	if len(m.Spreads) > 0 {
+		t := table.New("mlid", "ports", "first", "within", "verdict")
+		for i, s := range m.Spreads {
+			if i == spreadsShown {
+				t.Add("...", fmt.Sprintf("%d more (--json has them)", m.LIDs-i), nil, nil, nil)
+				break
+			}
+			t.Add(fmt.Sprintf("0x%04x", uint16(s.MLID)), s.Ports, s.First, strings.Join(s.Partitions, ", "), s.Verdict)
+		}
+		fmt.Fprintln(r.out)
+		r.print(t)
+	}
+	fmt.Fprintf(r.out, "multicast: %s, %d multicast LIDs lead somewhere\n", m.Verdict, m.LIDs)
+	for i, reason := range m.Reasons {
+		if i == remarksMax {
+			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(m.Reasons)-i)
+			break
+		}
+		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
+	}
+	if m.Missing > 0 {
+		fmt.Fprintf(r.out, "  %d members are not reached by packets of their groups\n", m.Missing)
+	}
 }
 
 // wanted says what the policy has in mind for a pair of partitions: where it

@@ -2,11 +2,15 @@ package simtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/sma"
@@ -142,4 +146,76 @@ func (w *groups) tables() (n int) {
 		}
 	}
 	return n
+}
+
+// TestDefaultMulticastPorts: packets that no table knows go nowhere. Switches
+// here hold nobody to a partition, so that whatever a switch lets out arrives;
+// a hand opens default ports, of a table without an entry and of multicast LIDs
+// outside it.
+func TestDefaultMulticastPorts(t *testing.T) {
+	list := generate(t, "demo")
+	y := halves(hosts(list)[1:])
+	red := y.tenants[0]
+	const entries = 64
+	c := fabricsim.DefaultConfig()
+	c.Profile = func(_ *netlist.Node, d *sma.Config) {
+		if d.Switch != nil {
+			d.Switch.InboundEnforcementCap, d.Switch.OutboundEnforcementCap = false, false
+			d.Switch.MulticastFDBCap = entries
+		}
+	}
+	w := newGroups(t, list, c, y.ipoib())
+	w.settle()
+	by := &world{t: t, list: list, fabric: w.fabric}
+	from := w.host(red.full[0])
+	node, _, _ := w.fabric.Peer(from.at.node, from.at.num)
+	// exit leads to another host at the same switch.
+	var exit ib.PortNum
+	for at, guid := range w.hosts {
+		if peer, num, _ := w.fabric.Peer(at.node, at.num); peer == node && guid != from.guid {
+			exit = max(exit, num)
+		}
+	}
+	open := func() {
+		info := *w.fabric.Agent(node).SwitchInfo()
+		info.DefaultMulticastPrimaryPort = exit
+		by.agentSet(place{node, 0}, smp.AttrSwitchInfo, 0, func(data *[mad.DataSize]byte) { by.encode(&info, data) })
+	}
+	arrive := func(mlid ib.LID) int {
+		t.Helper()
+		clear(w.came)
+		from.send(&group.Group{MGID: broadcastOf(red.base), MLID: mlid, Partition: red.base}, 7)
+		w.fabric.AdvanceTo(w.fabric.Now() + time.Millisecond)
+		return len(w.came[7])
+	}
+	for _, mlid := range []ib.LID{0xC005, ib.LIDMulticastMin + entries, 0xFFFE} {
+		if n := arrive(mlid); n != 0 {
+			t.Errorf("MLID %s: %d hosts get what nobody joined", mlid, n)
+		}
+		open()
+		if n := arrive(mlid); n != 1 {
+			t.Errorf("MLID %s: %d hosts get what leaves by the default port, want 1", mlid, n)
+		}
+		w.run(2 * sm.DefaultSweepInterval)
+		if n := arrive(mlid); n != 0 {
+			t.Errorf("MLID %s: %d hosts get it after a light sweep", mlid, n)
+		}
+		open()
+		w.restart(y.ipoib(), true)
+		if n := arrive(mlid); n != 0 {
+			t.Errorf("MLID %s: %d hosts get it after another manager came", mlid, n)
+		}
+	}
+	// A group does not open what is closed: its packets end at switches that do
+	// not know it, and other multicast LIDs lead nowhere still.
+	from.enter(red.base)
+	w.settle()
+	open()
+	w.host(red.full[1]).enter(red.base)
+	w.settle()
+	for mlid, want := range map[ib.LID]int{w.runner.Administration().Groups().Group(broadcastOf(red.base)).MLID: 1, 0xC005: 0} {
+		if n := arrive(mlid); n != want {
+			t.Errorf("MLID %s: %d hosts get it, want %d", mlid, n, want)
+		}
+	}
 }

@@ -315,7 +315,7 @@ func usesLanes(p *policy.Policy) bool {
 func (e *Engine) result(writes int) *Result {
 	r := &Result{
 		Counts: e.fabric.Count(), Partitions: e.desired.partitions,
-		Proof:  isolation.Prove(e.fabric, e.desired.allowed),
+		Proof: isolation.Prove(e.fabric, e.desired.allowed), Multicast: e.proveGroups(),
 		Writes: writes, Failures: e.failures, Faults: e.faults,
 	}
 	for _, n := range e.fabric.Nodes {

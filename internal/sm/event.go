@@ -80,6 +80,8 @@ type Trapped struct {
 // the engine was told of last.
 type Regrouped struct {
 	Groups, Writes, Failures int
+	// Proof says to whom the tables lead packets now.
+	Proof *isolation.Multicast
 }
 
 // Completed ends a pass.
@@ -90,6 +92,9 @@ type Result struct {
 	Counts     subnet.Counts
 	Partitions []Partition
 	Proof      *isolation.Proof
+	// Multicast says to whom multicast tables lead packets; nil when they are
+	// left alone and were not read.
+	Multicast *isolation.Multicast
 	// Writes is the number of writes, read-backs not counted.
 	Writes int
 	// Failures counts the writes that did not hold, Faults the places that
@@ -140,7 +145,7 @@ func (e Resweeping) String() string { return "sweeping again: " + e.Reason }
 func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
 
 func (e Regrouped) String() string {
-	return fmt.Sprintf("%d multicast groups: %d writes", e.Groups, e.Writes)
+	return fmt.Sprintf("%d multicast groups: %d writes, %s", e.Groups, e.Writes, e.Proof.Verdict)
 }
 
 func (e Completed) String() string {

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/mcast"
 	"github.com/ibwarden/ibwarden/internal/plan"
 )
@@ -151,6 +152,25 @@ func (e *Engine) regroup(now time.Duration) {
 	e.write(plan.DiffMulticast(e.fabric, e.desired.tables))
 }
 
+// proveGroups judges the multicast tables as they were read back; nil when they
+// are none of the engine's business.
+func (e *Engine) proveGroups() *isolation.Multicast {
+	if !e.multicast.known {
+		return nil
+	}
+	groups := make([]isolation.Group, 0, len(e.multicast.groups))
+	for _, g := range e.multicast.groups {
+		x := isolation.Group{MLID: g.MLID, Base: g.Partition}
+		for _, m := range g.Members {
+			if m.Receives() {
+				x.Receivers = append(x.Receivers, m.Port)
+			}
+		}
+		groups = append(groups, x)
+	}
+	return isolation.ProveMulticast(e.fabric, e.desired.allowed, groups)
+}
+
 // regrouped ends what regroup began.
 func (e *Engine) regrouped() {
 	for _, f := range e.run.Failures() {
@@ -159,7 +179,7 @@ func (e *Engine) regrouped() {
 	}
 	e.reportForgotten()
 	e.learn()
-	e.emit(Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures())})
+	e.emit(Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures()), Proof: e.proveGroups()})
 	if e.run.Writes() > 0 {
 		e.listChecks()
 	}
