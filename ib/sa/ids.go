@@ -106,6 +106,10 @@ const (
 	CapPortInfoCapMaskMatch mad.ClassCapability = 1 << 13 // PortInfoRecordMatchCapabilities works
 	CapLinkSpeedWidthPairs  mad.ClassCapability = 1 << 14
 	CapPAServices           mad.ClassCapability = 1 << 15
+
+	// Cap2SendOnlyFull is a bit of ClassPortInfo.CapabilityMask2: JoinSendOnlyFull
+	// is known. Linux asks for it before it joins so.
+	Cap2SendOnlyFull uint32 = 1 << 12
 )
 
 // ComponentMask tells which components of a record a query looks at: bit n is

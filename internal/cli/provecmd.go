@@ -133,14 +133,18 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
 	view := newReporter(out, c.ErrOrStderr(), false)
 	if f.policy.loaded == nil {
-		view.reportClasses(d.Classes)
+		if err := table.PrintClasses(out, d.Classes); err != nil {
+			return bad(err)
+		}
 	}
 	view.reportPartitions(d.Partitions)
 	if counted {
-		view.reportPackets(packets)
+		if err := table.PrintPackets(out, packets); err != nil {
+			return bad(err)
+		}
 	}
-	view.reportWitnesses("can talk against the policy", proof.Violations, proof.Counts.Violations)
-	view.reportWitnesses("could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	table.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
+	table.PrintWitnesses(out, "could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
 	view.reportMulticast(spread)
@@ -156,38 +160,6 @@ func faultsOf(r *reading) []faultEntry {
 		out = append(out, faultEntry(f))
 	}
 	return out
-}
-
-// classesShown bounds the classes that are printed; --json has them all.
-const classesShown = 40
-
-func (r *reporter) reportClasses(classes []isolation.Class) {
-	t := table.New("ports", "hold", "first")
-	for i, class := range classes {
-		if i == classesShown {
-			t.Add("...", fmt.Sprintf("%d more (--json has all)", len(classes)-i), nil)
-			break
-		}
-		hold := table.Plain(class.PKeys)
-		if class.Unread {
-			hold += " and what was not read"
-		}
-		t.Add(class.Count, hold, class.Ports[0])
-	}
-	fmt.Fprintln(r.out)
-	r.print(t)
-}
-
-// reportPackets says where packets end that are sent by the tables as they are.
-func (r *reporter) reportPackets(packets reach.Counts) {
-	t := table.New("packets, one from each port to each other with each of its keys", "end as")
-	for _, d := range reach.Dispositions() {
-		if n := packets[d]; n > 0 {
-			t.Add(n, d)
-		}
-	}
-	fmt.Fprintln(r.out)
-	r.print(t)
 }
 
 // cutsListed bounds the cut pairs in a report, and cutsShown those printed.
@@ -212,28 +184,5 @@ func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 			return
 		}
 		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, table.Plain(c.Reason))
-	}
-}
-
-// witnessesShown bounds the witnesses that are printed with their way.
-const witnessesShown = 5
-
-func (r *reporter) reportWitnesses(what string, list []isolation.Violation, count int) {
-	if count == 0 {
-		return
-	}
-	fmt.Fprintf(r.out, "\n%d times two ports %s:\n", count, what)
-	for i, v := range list {
-		if i == witnessesShown {
-			fmt.Fprintf(r.out, "  and %d more\n", count-i)
-			return
-		}
-		fmt.Fprintf(r.out, "  %s to %s over %s, for P_Key index %d of %s is %s\n", v.From, v.To, v.PKey, v.At.Index, table.Plain(v.At.Name), v.At.PKey)
-		if v.Note != "" {
-			fmt.Fprintf(r.out, "    today: %s\n", table.Plain(v.Note))
-		}
-		for _, h := range v.Path {
-			fmt.Fprintf(r.out, "    %s, in %d, out %d\n", table.Plain(h.Name), h.In, h.Out)
-		}
 	}
 }

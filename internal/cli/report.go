@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -194,36 +193,9 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 	tw.Flush()
 }
 
-// spreadsShown bounds the multicast LIDs that are printed.
-const spreadsShown = 20
-
-// reportMulticast says to whom packets of groups are led.
 func (r *reporter) reportMulticast(m *isolation.Multicast) {
-	if m == nil {
-		return
-	}
-	if len(m.Spreads) > 0 {
-		t := table.New("mlid", "ports", "first", "within", "verdict")
-		for i, s := range m.Spreads {
-			if i == spreadsShown {
-				t.Add("...", fmt.Sprintf("%d more (--json has them)", m.LIDs-i), nil, nil, nil)
-				break
-			}
-			t.Add(fmt.Sprintf("0x%04x", uint16(s.MLID)), s.Ports, s.First, strings.Join(s.Partitions, ", "), s.Verdict)
-		}
-		fmt.Fprintln(r.out)
-		r.print(t)
-	}
-	fmt.Fprintf(r.out, "multicast: %s, %d multicast LIDs lead somewhere\n", m.Verdict, m.LIDs)
-	for i, reason := range m.Reasons {
-		if i == remarksMax {
-			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(m.Reasons)-i)
-			break
-		}
-		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
-	}
-	if m.Missing > 0 {
-		fmt.Fprintf(r.out, "  %d members are not reached by packets of their groups\n", m.Missing)
+	if err := table.PrintMulticast(r.out, m); err != nil {
+		fmt.Fprintln(r.err, "ibwarden:", err)
 	}
 }
 

@@ -59,6 +59,9 @@ FROM and TO are end ports: a port GUID, a LID, a node description, or
 DESCRIPTION:PORT. Without --pkey the packet has the first key of FROM that TO
 takes, or else the first that FROM has.
 
+TO may be a multicast LID: then every copy is followed to where it ends. Without
+--pkey it has the first key of FROM beyond the default partition.
+
 With --packet a simulated fabric is made of what was read, the packet is really
 sent through it, and what becomes of it is held beside the trace, hop by hop.
 
@@ -128,13 +131,16 @@ func (f *traceFlags) run(c *cobra.Command) error {
 	if err := f.load(); err != nil {
 		return err
 	}
-	r, err := f.source.read(c, sweep.Options{Forwarding: true, QoS: true})
+	r, err := f.source.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: f.toGroup()})
 	if err != nil {
 		return err
 	}
 	from, err := way.Find(r.Fabric, f.from)
 	if err != nil {
 		return misuse(fmt.Errorf("FROM: %w", err))
+	}
+	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
+		return f.group(c, r, from, mlid)
 	}
 	to, err := way.Find(r.Fabric, f.to)
 	if err != nil {

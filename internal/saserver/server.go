@@ -220,8 +220,9 @@ func (q *queue) pop(m *[mad.Size]byte) (to mad.Address, ok bool) {
 func (s *Server) classPortInfo() mad.ClassPortInfo {
 	return mad.ClassPortInfo{
 		BaseVersion: mad.BaseVersion, ClassVersion: sa.ClassVersion,
-		CapabilityMask: sa.CapOptionalRecords | sa.CapUDMulticast | sa.CapMultiPath | sa.CapPortInfoCapMaskMatch,
-		RespTimeValue:  respTimeValue,
+		CapabilityMask:  sa.CapOptionalRecords | sa.CapUDMulticast | sa.CapMultiPath | sa.CapPortInfoCapMaskMatch | mad.ClassCapCapabilityMask2,
+		CapabilityMask2: sa.Cap2SendOnlyFull,
+		RespTimeValue:   respTimeValue,
 	}
 }
 

@@ -68,7 +68,7 @@ func newGroups(t *testing.T, list *netlist.Netlist, c fabricsim.Config, p *polic
 			}
 		}
 	}
-	w.config = sm.Config{Routing: routing.UpDown}
+	w.config = sm.Config{Routing: routing.UpDown, ReadLanes: true} // for traces
 	w.come(p, nil)
 	return w
 }

@@ -4,11 +4,13 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/reach"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
@@ -61,6 +63,31 @@ func TestMulticastProof(t *testing.T) {
 	}
 	if events == 0 {
 		t.Error("no groups were told of")
+	}
+
+	// What is traced is what packets do.
+	clear(w.came)
+	var traced []map[ib.PortGUID]int
+	for _, from := range f.EndPorts() {
+		if from.Node.Switch != nil || from == f.Self {
+			continue
+		}
+		for _, g := range w.runner.Administration().Groups().Groups() {
+			ways := map[ib.PortGUID]int{}
+			for _, c := range reach.FollowGroup(from, g.MLID, reach.Packet{PKey: g.Partition.Full()}) {
+				if c.Disposition == reach.Delivered {
+					ways[c.To]++
+				}
+			}
+			w.host(from.GUID).send(g, uint32(len(traced)))
+			traced = append(traced, ways)
+		}
+	}
+	w.fabric.AdvanceTo(w.fabric.Now() + time.Millisecond)
+	for i, ways := range traced {
+		if !maps.Equal(ways, w.came[uint32(i)]) {
+			t.Errorf("traced %v, got there %v", ways, w.came[uint32(i)])
+		}
 	}
 
 	set := w.runner.Administration().Groups()
