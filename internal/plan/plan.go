@@ -108,10 +108,14 @@ func DiffAt(f *subnet.Fabric, d *subnet.Desired, ports []*subnet.Port) *Plan {
 	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *subnet.Port) int {
 		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
 	}))
+	whole := false // the first port of this node is port 0 of a switch
 	for i, port := range order {
+		n := port.Node
+		if i == 0 || order[i-1].Node != n {
+			whole = n.Switch != nil && port.Num == 0
+		}
 		p.diffPort(port, ops.add)
-		last := i+1 == len(order) || order[i+1].Node != port.Node
-		if n := port.Node; last && n.Switch != nil && slices.Contains(order[:i+1], &n.Ports[0]) {
+		if last := i+1 == len(order) || order[i+1].Node != n; last && whole {
 			p.diffSwitch(n, ops.add)
 		}
 	}

@@ -105,5 +105,5 @@ func (p *Policy) resolveAliases(x *lookup) (out []PortAliases) {
 
 // byGUID is the place of the end port with this GUID of its own.
 func (x *index) byGUID(guid ib.PortGUID) (int, bool) {
-	return slices.BinarySearchFunc(x.ports, guid, func(p EndPort, guid ib.PortGUID) int { return cmp.Compare(p.PortGUID, guid) })
+	return slices.BinarySearch(x.guids, guid)
 }

@@ -176,6 +176,7 @@ func (s *memberSet) drain(yield func(i int32, marks uint8)) {
 type index struct {
 	warnings  []Fault
 	ports     []EndPort // sorted by GUID, each GUID once
+	guids     []ib.PortGUID
 	all, self []int32
 	byType    map[ib.NodeType][]int32
 	byNode    map[ib.NodeGUID][]int32
@@ -202,6 +203,7 @@ func newIndex(ports []EndPort) *index {
 	})
 	for i, port := range x.ports {
 		i := int32(i)
+		x.guids = append(x.guids, port.PortGUID)
 		x.all = append(x.all, i)
 		if port.SM {
 			x.self = append(x.self, i)
@@ -222,6 +224,7 @@ type lookup struct {
 	warned   map[string]bool             // groups that made warnings
 	owners   map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
 	found    map[Selector][]int32        // answers for groups and patterns
+	one      [1]int32                    // the answer for a single port
 }
 
 func newLookup(p *Policy, ports *index) (*lookup, error) {
@@ -247,7 +250,8 @@ func (x *lookup) warn(at Pos, format string, args ...any) {
 	x.warnings = append(x.warnings, Fault{Pos: at, Found: fmt.Sprintf(format, args...)})
 }
 
-// find gives the ports that s selects. The caller may not change the answer.
+// find gives the ports that s selects, until the next call. The caller may not
+// change the answer.
 func (x *lookup) find(s Selector) ([]int32, error) {
 	switch s.Kind {
 	case SelectAll:
@@ -275,7 +279,8 @@ func (x *lookup) find(s Selector) ([]int32, error) {
 		if !found {
 			return nil, nil
 		}
-		return []int32{int32(i)}, nil
+		x.one[0] = int32(i)
+		return x.one[:], nil
 	}
 	if found, ok := x.found[s]; ok {
 		return found, nil

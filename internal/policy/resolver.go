@@ -96,6 +96,45 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	return res, nil
 }
 
+// Differing lists the ports, ordered, of which the two resolutions say anything
+// else: another membership in some partition, or another claim to index 0.
+func (r *Resolution) Differing(s *Resolution) []ib.PortGUID {
+	var out []ib.PortGUID
+	for a, b := r.Partitions, s.Partitions; len(a)+len(b) > 0; {
+		var x, y ResolvedPartition // either is empty when only the other has this number
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Base < b[0].Base:
+			x, a = a[0], a[1:]
+		case len(a) == 0 || b[0].Base < a[0].Base:
+			y, b = b[0], b[1:]
+		default:
+			x, y, a, b = a[0], b[0], a[1:], b[1:]
+		}
+		out = differing(out, x.Full, y.Full)
+		out = differing(out, x.Limited, y.Limited)
+		out = differing(out, x.Index0, y.Index0)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// differing adds what only one of two sorted lists has.
+func differing(out, a, b []ib.PortGUID) []ib.PortGUID {
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case j == len(b) || i < len(a) && a[i] < b[j]:
+			out = append(out, a[i])
+			i++
+		case i == len(a) || b[j] < a[i]:
+			out = append(out, b[j])
+			j++
+		default:
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
 // holds reports whether part is made of the same. Where it stands in its file
 // matters to warnings only.
 func (k *known) holds(part *Partition) bool {

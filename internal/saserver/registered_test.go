@@ -23,7 +23,6 @@ type peopled struct {
 	subs     []madeSub
 	groups   []*madeGroup
 	aliases  map[*subnet.Port]ib.PortGUID
-	blocks   []view.MulticastBlock
 }
 
 type madeService struct {
@@ -126,26 +125,18 @@ func (w *peopled) join(t testing.TB, s *Server, p *subnet.Port, base ib.PKeyBase
 // tables gives switches multicast and random forwarding tables.
 func (w *peopled) tables(s *Server, r *rand.Rand) {
 	for _, n := range w.fabric.Switches() {
-		b := view.MulticastBlock{Switch: n.GUID()}
-		for i := range b.Table.Masks {
-			b.Table.Masks[i] = uint16(r.IntN(1<<16)) | 1
+		var block smp.MulticastForwardingTable
+		for i := range block.Masks {
+			block.Masks[i] = uint16(r.IntN(1<<16)) | 1
 		}
-		w.blocks = append(w.blocks, b)
+		n.Switch.MFT = map[uint32]smp.MulticastForwardingTable{0: block}
 		n.Switch.RFT = make([]smp.RandomEntry, smp.RandomEntriesPerBlock)
 		n.Switch.RFTRead = []bool{true}
 		for i := range n.Switch.RFT {
 			n.Switch.RFT[i] = smp.RandomEntry{LID: ib.LID(1 + r.IntN(len(w.hosts)+2)), Valid: true, Port: ib.PortNum(1 + r.IntN(2))}
 		}
 	}
-	slices.SortFunc(w.blocks, func(a, b view.MulticastBlock) int {
-		if a.Switch < b.Switch {
-			return -1
-		}
-		return 1
-	})
-	snapshot := w.snapshot()
-	snapshot.Multicast = w.blocks
-	s.SetSubnet(0, Subnet{Snapshot: snapshot})
+	s.SetSubnet(0, Subnet{Snapshot: w.snapshot()})
 }
 
 // peopledKinds are the records that expectPeopled knows.
@@ -179,15 +170,16 @@ func (w *peopled) expect(a *subnet.Port, id mad.AttributeID, trusted bool) (out 
 			}
 		}
 	case sa.AttrMulticastForwardingTableRecord:
-		for _, b := range w.blocks {
-			n := w.fabric.Node(b.Switch)
-			if p := &n.Ports[0]; w.sees(a, p) {
-				masks := make([]uint16, len(b.Table.Masks))
-				for _, g := range w.groups {
-					if w.key(a, g.base) > 0 {
-						masks[g.mlid-ib.LIDMulticastMin] = b.Table.Masks[g.mlid-ib.LIDMulticastMin]
-					}
+		for _, n := range w.fabric.Switches() {
+			block := n.Switch.MFT[0]
+			masks, any := make([]uint16, len(block.Masks)), false
+			for _, g := range w.groups {
+				if w.key(a, g.base) > 0 {
+					masks[g.mlid-ib.LIDMulticastMin], any = block.Masks[g.mlid-ib.LIDMulticastMin], true
 				}
+			}
+			// Blocks end with the last one that has a group of the asker's.
+			if p := &n.Ports[0]; any && w.sees(a, p) {
 				add("%d %v", p.Info.LID, masks)
 			}
 		}

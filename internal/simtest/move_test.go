@@ -3,59 +3,111 @@ package simtest
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
 
+// sizesOfMoves are fabrics from the demonstration to the largest tree of radix 36.
+var sizesOfMoves = []string{"demo", "fattree,radix=36,levels=2", "fattree,radix=24,levels=3", "fattree,radix=36,levels=3"}
+
+// tenantsOf deals hosts out to tenants of 16, in turn: 11,664 make 729.
+func tenantsOf(all []ib.PortGUID) (y tenancy) {
+	const size = 16
+	n := max(2, len(all)/size)
+	y.tenants = make([]tenant, n)
+	for i, g := range all {
+		x := &y.tenants[i%n]
+		x.base = ib.PKeyBase(i%n + 1)
+		x.full = append(x.full, g)
+	}
+	return y
+}
+
 // BenchmarkMoveOneHost moves one host from a tenant to another and back, with a
-// manager that is up: what it takes on the wire and at the manager, with the
-// proof of the whole fabric.
+// manager that is up: from the policy as a value to the proof of the whole fabric, what
+// it takes on the wire, and in time of the processor, the simulated devices
+// included.
 func BenchmarkMoveOneHost(b *testing.B) {
-	for _, spec := range []string{"demo", "fattree,radix=36,levels=2", "fattree,radix=36,levels=3"} {
+	for _, spec := range sizesOfMoves {
 		list := generate(b, spec)
 		all := hosts(list)
 		b.Run(fmt.Sprintf("%d hosts", len(all)), func(b *testing.B) {
-			f, err := fabricsim.New(list, fabricsim.DefaultConfig())
-			if err != nil {
-				b.Fatal(err)
-			}
-			link, err := inproc.New(f, list.Nodes[0].GUID, firstPort(list.Nodes[0].Type), false)
-			if err != nil {
-				b.Fatal(err)
-			}
-			here := halves(all)
-			there := here.move(all[1], 0x10, 0x20)
-			var last *sm.Result
-			engine := sm.New(sm.Config{Limits: link.Limits(), Routing: routing.UpDown}, here.policy(), func(e sm.Event) {
-				if c, ok := e.(sm.Completed); ok {
-					last = c.Result
-				}
-			})
-			settle := func() {
-				if err := link.Drive(context.Background(), engine, engine.Settled); err != nil {
-					b.Fatal(err)
-				}
-				if last == nil || !last.Proof.Verdict.Holds() || !last.Reached() {
-					b.Fatalf("result %+v", last)
-				}
-			}
-			settle()
-			policies := [2]tenancy{there, here}
-			sent := engine.Counts().Sent
+			w := newMoves(b, list, tenantsOf(all))
+			there := w.tenancy.move(all[1], 2, 1)
+			policies := [2]*policy.Policy{there.policy(), w.tenancy.policy()}
+			sent, began := w.engine.Counts().Sent, cpuTime()
 			b.ResetTimer()
 			for i := range b.N {
-				engine.SetPolicy(policies[i%2].policy())
-				last = nil
-				engine.Expire(f.Now())
-				settle()
+				w.move(policies[i%2])
 			}
-			b.ReportMetric(float64(engine.Counts().Sent-sent)/float64(b.N), "SMPs/op")
+			b.ReportMetric(float64(w.engine.Counts().Sent-sent)/float64(b.N), "SMPs/op")
+			b.ReportMetric(float64(cpuTime()-began)/float64(b.N), "cpu-ns/op")
 		})
+	}
+}
+
+// cpuTime is what the process has used of its processors.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// moves is a fabric with a manager that is up, and nothing that records it.
+type moves struct {
+	t       testing.TB
+	fabric  *fabricsim.Fabric
+	link    *inproc.Link
+	engine  *sm.Engine
+	last    *sm.Result
+	tenancy tenancy
+}
+
+func newMoves(t testing.TB, list *netlist.Netlist, y tenancy) *moves {
+	t.Helper()
+	w := &moves{t: t, tenancy: y}
+	var err error
+	if w.fabric, err = fabricsim.New(list, fabricsim.DefaultConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if w.link, err = inproc.New(w.fabric, list.Nodes[0].GUID, firstPort(list.Nodes[0].Type), false); err != nil {
+		t.Fatal(err)
+	}
+	w.engine = sm.New(sm.Config{Limits: w.link.Limits(), Routing: routing.UpDown}, y.policy(), func(e sm.Event) {
+		if c, ok := e.(sm.Completed); ok {
+			w.last = c.Result
+		}
+	})
+	w.settle()
+	return w
+}
+
+// move gives the manager another policy and waits until it is proved.
+func (w *moves) move(p *policy.Policy) {
+	w.engine.SetPolicy(p)
+	w.last = nil
+	w.engine.Expire(w.fabric.Now())
+	w.settle()
+}
+
+func (w *moves) settle() {
+	w.t.Helper()
+	if err := w.link.Drive(context.Background(), w.engine, w.engine.Settled); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.last == nil || !w.last.Proof.Verdict.Holds() || !w.last.Reached() {
+		w.t.Fatalf("result %+v", w.last)
 	}
 }
 

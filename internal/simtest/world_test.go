@@ -40,6 +40,8 @@ type world struct {
 	arrived []arrival
 	// watch, when set, sees every packet just before an agent acts on it.
 	watch func(arrival)
+	// completed, when set, sees the result of a pass before anything else is read.
+	completed func(*sm.Result)
 }
 
 // happened is an event and when it was.
@@ -102,7 +104,12 @@ func (w *world) start(p *policy.Policy) {
 	if c.Routing == "" {
 		c.Routing = routing.UpDown
 	}
-	w.engine = sm.New(c, p, func(e sm.Event) { w.events = append(w.events, happened{w.fabric.Now(), e}) })
+	w.engine = sm.New(c, p, func(e sm.Event) {
+		w.events = append(w.events, happened{w.fabric.Now(), e})
+		if c, ok := e.(sm.Completed); ok && w.completed != nil {
+			w.completed(c.Result)
+		}
+	})
 }
 
 // stop lets the manager go without a word.

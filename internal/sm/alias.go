@@ -2,6 +2,7 @@ package sm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -34,7 +35,7 @@ func (d *desired) aliases(e *Engine, p *policy.Policy, r *policy.Resolution) {
 		given[a.Port] = a.GUIDs
 	}
 	lingering := e.lingering()
-	for _, port := range e.fabric.EndPorts() {
+	for _, port := range e.ends {
 		if !port.InfoRead {
 			continue
 		}
@@ -54,6 +55,15 @@ func (d *desired) aliases(e *Engine, p *policy.Policy, r *policy.Resolution) {
 		}
 		d.tables.Port(port).GUIDs = want
 	}
+}
+
+// sameAliases reports whether the aliases that were wanted before are those that
+// another policy wants.
+func (d *desired) sameAliases(e *Engine, p *policy.Policy, r *policy.Resolution) bool {
+	return keepsAliases(p, e.known) == d.assigned.Aliases &&
+		slices.EqualFunc(d.resolution.Aliases, r.Aliases, func(a, b policy.PortAliases) bool {
+			return a.Port == b.Port && slices.Equal(a.GUIDs, b.GUIDs)
+		})
 }
 
 func (d *desired) warn(format string, args ...any) {
@@ -76,7 +86,10 @@ func (e *Engine) lingering() map[ib.PortGUID]ib.PortGUID {
 // have, by index from 1.
 func (e *Engine) standingAliases() map[ib.PortGUID][]ib.PortGUID {
 	out := map[ib.PortGUID][]ib.PortGUID{}
-	for _, port := range e.fabric.EndPorts() {
+	if !e.known.Aliases {
+		return out
+	}
+	for _, port := range e.ends {
 		want := e.desired.tables.Port(port).GUIDs
 		for _, a := range port.Aliases() {
 			if a.Index >= len(want) || want[a.Index] != a.GUID {

@@ -28,6 +28,14 @@ type desired struct {
 	assigned Assigned
 	// ungrouped are members that packets of their groups do not reach.
 	ungrouped []mcast.Fault
+
+	// For a policy that follows: what this one was resolved to, the warnings
+	// that are not about it, and whether any is about the tables of a port.
+	resolution *policy.Resolution
+	about      []string
+	odd        bool
+	// compiled is the number of end ports whose tables were worked out.
+	compiled int
 }
 
 // subnetTimeOut is PortInfo.SubnetTimeOut: 4.096 us * 2^18, about a second,
@@ -41,6 +49,7 @@ func (e *Engine) desire(p *policy.Policy) (*desired, error) {
 	if err := d.keys(e, p); err != nil {
 		return nil, err
 	}
+	ofPolicy := len(d.resolution.Warnings)
 	assigned, moves, err := lid.Assign(e.fabric, e.known.LIDs, e.config.LMC)
 	if err != nil {
 		return nil, err
@@ -60,6 +69,7 @@ func (e *Engine) desire(p *policy.Policy) (*desired, error) {
 	if err := d.groups(e); err != nil {
 		return nil, err
 	}
+	d.about = d.warnings[ofPolicy:]
 	return d, nil
 }
 
@@ -69,18 +79,18 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	if d.assigned.PKeys, err = policy.Allocate(p, e.known.PKeys); err != nil {
 		return err
 	}
-	resolution, err := p.Resolve(e.identities(), d.assigned.PKeys)
+	resolution, err := e.resolver.Resolve(p, d.assigned.PKeys)
 	if err != nil {
 		return err
 	}
-	for _, w := range resolution.Warnings {
-		d.warnings = append(d.warnings, "policy: "+w.String())
-	}
-	out, err := partition.Compile(partition.Input{Ports: e.facts(), Resolution: resolution, Fence: e.fences(p)})
+	d.resolved(resolution)
+	facts := e.facts()
+	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution, Fence: e.fences(p)})
 	if err != nil {
 		return err
 	}
-	d.warnings = append(d.warnings, out.Warnings...)
+	d.compiled = len(facts)
+	d.warnings, d.odd = append(d.warnings, out.Warnings...), len(out.Warnings)+len(out.Fenced) > 0
 	d.fence(out.Fenced)
 	for _, x := range out.EndPorts {
 		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
@@ -89,12 +99,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	}
 	d.unguarded(e)
 	for _, x := range out.SwitchPorts {
-		want := d.tables.Port(e.port(Place{x.SwitchGUID, x.PortNum}))
-		if x.HasTable {
-			want.PKeys = x.Table
-		}
-		want.Elements |= subnet.ElementEnforcement
-		want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
+		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
 	}
 	d.withheld = e.withheld(d, out.EndPorts)
 	if doubtful := Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
@@ -103,11 +108,30 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 			"something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (%s, for one)", doubtful[0]))
 	}
 	d.aliases(e, p, resolution)
-	for _, r := range resolution.Partitions {
-		d.allowed = append(d.allowed, isolation.Partition{Name: r.Name, Base: r.Base, Full: r.Full, Limited: r.Limited})
-		d.partitions = append(d.partitions, Partition{r.Name, r.Base, len(r.Full), len(r.Limited)})
-	}
 	return nil
+}
+
+// resolved takes over what the policy says of partitions.
+func (d *desired) resolved(r *policy.Resolution) {
+	d.resolution, d.allowed, d.partitions, d.warnings = r, nil, nil, nil
+	for _, w := range r.Warnings {
+		d.warnings = append(d.warnings, "policy: "+w.String())
+	}
+	for _, x := range r.Partitions {
+		d.allowed = append(d.allowed, isolation.Partition{Name: x.Name, Base: x.Base, Full: x.Full, Limited: x.Limited})
+		d.partitions = append(d.partitions, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
+	}
+}
+
+// guard wants what a switch port that faces an end port ought to hold.
+func (d *desired) guard(q *subnet.Port, x partition.SwitchPort) {
+	want := d.tables.Port(q)
+	want.PKeys = nil
+	if x.HasTable {
+		want.PKeys = x.Table
+	}
+	want.Elements |= subnet.ElementEnforcement
+	want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
 }
 
 // unguarded wants no enforcement between switches: there every key has to
@@ -125,8 +149,8 @@ func (d *desired) unguarded(e *Engine) {
 // identities are those of all end ports, unseen ones included. Who claims to
 // be somebody else too is left out, and gets what a port that nobody knows gets.
 func (e *Engine) identities() []policy.EndPort {
-	var out []policy.EndPort
-	for _, p := range e.fabric.EndPorts() {
+	out := make([]policy.EndPort, 0, len(e.ends)+len(e.unseen))
+	for _, p := range e.ends {
 		if !p.Node.Contested {
 			out = append(out, identity(p, p == e.fabric.Self))
 		}
@@ -146,21 +170,25 @@ func identity(p *subnet.Port, self bool) policy.EndPort {
 
 // facts are those of all end ports, unseen ones included.
 func (e *Engine) facts() []partition.PortFacts {
-	var out []partition.PortFacts
-	for _, p := range e.fabric.EndPorts() {
-		x := partition.PortFacts{
-			PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-			Cap: p.PKeyCap(), Current: p.PKeys,
-		}
-		if p.Peer != nil && p.Peer.FacesEnd() {
-			x.Facing = guardFacts(p.Peer)
-		}
-		out = append(out, x)
+	out := make([]partition.PortFacts, 0, len(e.ends)+len(e.unseen))
+	for _, p := range e.ends {
+		out = append(out, factsOf(p))
 	}
 	for i := range e.unseen {
 		out = append(out, e.unseenFacts(&e.unseen[i]))
 	}
 	return out
+}
+
+func factsOf(p *subnet.Port) partition.PortFacts {
+	x := partition.PortFacts{
+		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+		Cap: p.PKeyCap(), Current: p.PKeys,
+	}
+	if p.Peer != nil && p.Peer.FacesEnd() {
+		x.Facing = guardFacts(p.Peer)
+	}
+	return x
 }
 
 // guardFacts are those of a switch port that faces an end port.
@@ -283,7 +311,7 @@ func (e *Engine) reregistered() {
 		return
 	}
 	e.renewed = e.failures == 0
-	for _, p := range e.fabric.EndPorts() {
+	for _, p := range e.ends {
 		e.desired.tables.Port(p).Reregister = false // not again when tables are compared
 	}
 }
@@ -311,27 +339,11 @@ func usesLanes(p *policy.Policy) bool {
 	return slices.ContainsFunc(p.Partitions, func(x policy.Partition) bool { return x.SL != 0 })
 }
 
-// result judges the fabric as the devices showed it.
-func (e *Engine) result(writes int) *Result {
-	r := &Result{
-		Counts: e.fabric.Count(), Partitions: e.desired.partitions,
-		Proof: isolation.Prove(e.fabric, e.desired.allowed), Multicast: e.proveGroups(),
-		Writes: writes, Failures: e.failures, Faults: e.faults,
-	}
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !e.desired.tables.Port(p).Activate || p.Info.PortState == smp.PortActive {
-				continue
-			}
-			r.Inactive++
-		}
-	}
-	return r
-}
-
 // reportForgotten says once which elements devices accept and do not keep.
 func (e *Engine) reportForgotten() {
+	if len(e.run.Forgets()) > 0 {
+		e.standing = nil // it is part of what is known of a port
+	}
 	type tally struct {
 		ports   int
 		example *subnet.Port

@@ -21,7 +21,7 @@ func (e *Engine) startElection(now time.Duration) {
 		return
 	}
 	e.rivals = make(map[*subnet.Port]smp.SMInfo)
-	for _, p := range e.fabric.EndPorts() {
+	for _, p := range e.ends {
 		if !e.isRival(p) {
 			continue
 		}
@@ -50,7 +50,7 @@ func (e *Engine) asked(p *subnet.Port) bool {
 // last election: one that was still discovering may have come to wait for this
 // one to hand over.
 func (e *Engine) recheckRivals() {
-	for _, p := range e.fabric.EndPorts() {
+	for _, p := range e.ends {
 		if !e.asked(p) {
 			continue
 		}

@@ -121,7 +121,12 @@ type Engine struct {
 
 	discovery *sweep.Discovery
 	fabric    *subnet.Fabric
+	counts    subnet.Counts
+	ends      []*subnet.Port   // its end ports by GUID
+	resolver  *policy.Resolver // among them and those unseen
 	desired   *desired
+	standing  *standing // nil: the next pass looks at the whole
+	strangers bool      // something behind a link makes no sense
 	run       *apply.Run
 	stage     string
 	managers  *sminfo.Engine
@@ -142,6 +147,7 @@ type Engine struct {
 	renewed    bool // Config.Reregister is done with
 	failures   int
 	faults     int
+	compiled   int
 	unfinished map[unfinished]bool
 
 	outbox    []outgoing
@@ -390,6 +396,7 @@ func (e *Engine) startSweep() {
 func (e *Engine) swept(now time.Duration) {
 	old := e.fabric
 	e.fabric = e.discovery.Fabric()
+	e.counts, e.standing = e.fabric.Count(), nil
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks, e.cursor = nil, nil, 0
@@ -398,9 +405,16 @@ func (e *Engine) swept(now time.Duration) {
 	}
 	e.faults = len(e.discovery.Faults())
 	e.discovery = nil
-	e.emit(Found{e.fabric.Count()})
-	e.remember(old)
+	e.emit(Found{e.counts})
+	e.meet(old)
 	e.startElection(now)
+}
+
+// meet looks who there is, and remembers them.
+func (e *Engine) meet(old *subnet.Fabric) {
+	e.ends = e.fabric.EndPorts()
+	e.remember(old)
+	e.resolver = policy.NewResolver(e.identities())
 }
 
 // remember carries over what an earlier sweep taught about the devices.
@@ -454,18 +468,30 @@ func (e *Engine) pursue(now time.Duration) {
 	e.begin(PhasePlan)
 	p := e.wanted()
 	e.newPolicy = nil
-	want, err := e.desire(p)
-	if err != nil {
-		e.refuse(now, err)
-		return
+	e.heed()
+	want, at, amended := e.amend(p)
+	if !amended {
+		var err error
+		if want, err = e.desire(p); err != nil {
+			e.refuse(now, err)
+			return
+		}
+		e.standing = nil
 	}
+	e.compiled = want.compiled
 	for _, w := range want.warnings {
 		e.emit(Warned{w})
 	}
+	want.assigned.Forgets = e.known.Forgets
 	e.policy, e.desired, e.known = p, want, want.assigned
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
-	e.write(plan.Diff(e.fabric, want.tables))
+	if amended {
+		clear(e.standing.amiss) // all of it is in the plan, or was found right
+		e.write(plan.DiffAt(e.fabric, want.tables, at))
+	} else {
+		e.write(plan.Diff(e.fabric, want.tables))
+	}
 }
 
 // refuse ends a pass that wrote nothing. Without a policy that stands nothing
@@ -486,6 +512,9 @@ func (e *Engine) write(p *plan.Plan) {
 	e.state, e.stage = stateApplying, ""
 	e.run = apply.Start(e.window, p, e.config.MKey, e.config.Limits.Window)
 	e.run.Withhold(e.desired.withheld)
+	if e.standing != nil {
+		e.standing.writes(p)
+	}
 }
 
 // applied judges what the devices showed.
@@ -512,13 +541,21 @@ func (e *Engine) applied(now time.Duration) {
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
-	e.learn()
+	quiet := e.heed()
+	if e.standing == nil {
+		e.learn()
+		e.strangers = e.metStrangers()
+	}
 	e.reregistered()
-	e.emit(Completed{e.result(e.run.Writes())})
+	result, prover := e.conclude()
+	e.emit(Completed{result})
 	e.run = nil
-	e.listChecks()
+	if e.standing == nil || !e.standing.listed {
+		e.listChecks()
+	}
 	e.rest(now, stateWatching)
-	if (recabled || e.metStrangers()) && e.retryAt == 0 { // of a cable a switch tells sooner
+	e.stand(quiet, result.Inactive, prover)
+	if (recabled || e.strangers) && e.retryAt == 0 { // of a cable a switch tells sooner
 		e.retryAt = now + e.config.DriftPeriod
 	}
 }

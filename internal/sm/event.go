@@ -100,6 +100,10 @@ type Result struct {
 	// Failures counts the writes that did not hold, Faults the places that
 	// could not be used.
 	Failures, Faults int
+	// Compiled is the number of end ports whose tables were worked out: all of
+	// them, or those that a new policy concerns; none where tables were put
+	// right.
+	Compiled int
 	// Inactive counts links that should be Active and are not.
 	Inactive int
 }

@@ -37,7 +37,7 @@ func Foresee(f *subnet.Fabric, c Config, p *policy.Policy) (*Foresight, error) {
 	}
 	c.setDefaults()
 	e := &Engine{config: c, policy: p, known: c.Known, fabric: f, observe: func(Event) {}}
-	e.remember(nil)
+	e.meet(nil)
 	return e.foresee(p)
 }
 

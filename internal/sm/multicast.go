@@ -87,8 +87,19 @@ func (m members) allow(base ib.PKeyBase, port ib.PortGUID) bool { return m[base]
 
 // groups wants the multicast forwarding tables.
 func (d *desired) groups(e *Engine) error {
+	tables, err := e.groupTables(d)
+	if err == nil && tables != nil {
+		tables.Enter(e.fabric, d.tables)
+		d.ungrouped = tables.Faults
+	}
+	return err
+}
+
+// groupTables are the multicast forwarding tables for those that d allows; nil
+// when they are none of the engine's business.
+func (e *Engine) groupTables(d *desired) (*mcast.Tables, error) {
 	if !e.multicast.known {
-		return nil
+		return nil, nil
 	}
 	allowed := make(members, len(d.allowed))
 	for _, p := range d.allowed {
@@ -103,13 +114,14 @@ func (d *desired) groups(e *Engine) error {
 			}
 		}
 	}
-	tables, err := mcast.Compute(mcast.Input{Fabric: e.fabric, Groups: e.multicast.groups, Allowed: allowed.allow})
-	if err != nil {
-		return err
-	}
-	tables.Enter(e.fabric, d.tables)
-	d.ungrouped = tables.Faults
-	return nil
+	return mcast.Compute(mcast.Input{Fabric: e.fabric, Groups: e.multicast.groups, Allowed: allowed.allow})
+}
+
+// concerns reports whether a port is a member of a group.
+func (g *grouping) concerns(port ib.PortGUID) bool {
+	return slices.ContainsFunc(g.groups, func(x *group.Group) bool {
+		return slices.ContainsFunc(x.Members, func(m group.Member) bool { return m.Port == port })
+	})
 }
 
 // maxFaultsTold bounds the warnings about members that packets of their groups

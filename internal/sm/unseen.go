@@ -48,7 +48,7 @@ func placeOf(p *subnet.Port) Place { return Place{p.Node.GUID(), p.Num} }
 // sweep before it found.
 func (e *Engine) loseSight(old *subnet.Fabric) {
 	found := make(map[ib.PortGUID]bool)
-	for _, p := range e.fabric.EndPorts() {
+	for _, p := range e.ends {
 		found[p.GUID] = true
 	}
 	before := e.unseen

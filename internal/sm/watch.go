@@ -185,6 +185,7 @@ func (e *Engine) checked(now time.Duration) {
 			}
 		}
 	}
+	e.compiled = 0
 	e.write(p)
 }
 

@@ -1,0 +1,288 @@
+package sm
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/mcast"
+	"github.com/ibwarden/ibwarden/internal/partition"
+	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// standing is what is known of a subnet that was looked at as a whole, so that
+// another policy, or another content of a table, needs a look only at the ports
+// that it concerns. What comes of it is what looking at everything would come
+// to. It holds as long as nothing changes but tables; whatever else is read
+// otherwise than before ends it, and so does everything that is out of the
+// ordinary: then the whole is looked at again.
+type standing struct {
+	// stale are the ports whose P_Key tables were read otherwise than when the
+	// desired tables were worked out; amiss are the ports at which something may
+	// have to be written. Nothing has to be written anywhere else.
+	stale, amiss map[*subnet.Port]bool
+	prover       *isolation.Prover
+	inactive     int
+	// listed tells that the list of checks is that of the tables there are, led
+	// that multicast tables were read otherwise: trees grow out of what switches
+	// hold.
+	listed, led bool
+	passes      int
+}
+
+const (
+	// maxPasses is how many passes may look at changes only before one looks at
+	// the whole: what a Prover keeps grows with every set of keys that it meets.
+	maxPasses = 1024
+	// maxAffected is how many end ports a policy may concern before it is as
+	// well to look at all of them.
+	maxAffected = 256
+)
+
+// tablesOnly reports whether an attribute says nothing that addresses, routes,
+// lanes or links are worked out from, or somebody's identity.
+func tablesOnly(a mad.AttributeID) bool {
+	switch a {
+	case smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
+		smp.AttrMulticastForwardingTable, smp.AttrSLToVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrGUIDInfo:
+		return true
+	}
+	return false
+}
+
+// heed takes notice of what was read since it was last called, and reports
+// whether that was all as before.
+func (e *Engine) heed() (quiet bool) {
+	changes, all := e.fabric.TakeChanges()
+	for _, c := range changes {
+		all = all || !tablesOnly(c.Attribute)
+	}
+	s := e.standing
+	switch {
+	case s == nil:
+	case all:
+		e.standing = nil
+	default:
+		for _, c := range changes {
+			s.amiss[c.Port] = true
+			if c.Attribute == smp.AttrPKeyTable {
+				s.stale[c.Port] = true
+				s.prover.Changed(c.Port)
+			} else {
+				s.listed, s.led = false, s.led || c.Attribute == smp.AttrMulticastForwardingTable
+			}
+		}
+	}
+	return len(changes) == 0 && !all
+}
+
+// writes notes where a plan has something to write: whether it comes to that or
+// not.
+func (s *standing) writes(p *plan.Plan) {
+	for _, stage := range p.Stages {
+		for _, op := range stage.Ops {
+			s.amiss[op.Port] = true
+		}
+	}
+}
+
+// stand keeps what the pass that has ended knows of the whole subnet: the links
+// that are not Active, and the prover of it. quiet
+// tells that everything reads as it did when the pass worked out what to write;
+// else that is worked out once more, for the next pass to begin from.
+func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
+	if e.standing != nil {
+		e.standing.listed = true
+		return
+	}
+	if !e.isMaster() || e.failures > 0 || len(e.unseen) > 0 || e.facesStrangers() {
+		return
+	}
+	if !quiet {
+		d, err := e.desire(e.policy)
+		if err != nil || plan.Diff(e.fabric, d.tables).Len() > 0 {
+			return
+		}
+		e.desired = d
+	}
+	if len(e.desired.withheld) > 0 || e.desired.odd {
+		return
+	}
+	e.standing = &standing{
+		stale: make(map[*subnet.Port]bool), amiss: make(map[*subnet.Port]bool),
+		prover: p, inactive: inactive, listed: true,
+	}
+}
+
+// facesStrangers reports whether anything is behind a link that nobody knows:
+// what it may use is given to nobody, and that is worked out as a whole.
+func (e *Engine) facesStrangers() bool {
+	return slices.ContainsFunc(e.fabric.Nodes, func(n *subnet.Node) bool {
+		for i := range n.Ports {
+			if n.Ports[i].FacesStranger() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// amend works out what another policy comes to where a policy stands, and the
+// ports at which something may have to be written. ok is false, and nothing has
+// changed, when that takes a look at the whole.
+func (e *Engine) amend(p *policy.Policy) (d *desired, at []*subnet.Port, ok bool) {
+	s := e.standing
+	if s == nil || s.passes >= maxPasses || usesLanes(p) != usesLanes(e.policy) || p.AllowBoth != e.desired.resolution.AllowBoth {
+		return nil, nil, false
+	}
+	numbers, err := policy.Allocate(p, e.known.PKeys)
+	if err != nil {
+		return nil, nil, false
+	}
+	resolution, err := e.resolver.Resolve(p, numbers)
+	if err != nil || !e.desired.sameAliases(e, p, resolution) {
+		return nil, nil, false
+	}
+	changed := e.desired.resolution.Differing(resolution)
+	ports := e.affected(changed)
+	if len(ports) > maxAffected {
+		return nil, nil, false
+	}
+	facts := make([]partition.PortFacts, len(ports))
+	for i, port := range ports {
+		facts[i] = factsOf(port)
+	}
+	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution})
+	if err != nil || len(out.Warnings) > 0 {
+		return nil, nil, false
+	}
+	now := *e.desired
+	now.resolved(resolution)
+	now.warnings = append(now.warnings, now.about...)
+	now.assigned.PKeys, now.compiled = numbers, len(ports)
+	trees, err := e.regrow(&now, changed)
+	if err != nil {
+		return nil, nil, false
+	}
+	// From here on nothing can fail: the tables are those of e.desired.
+	if trees != nil {
+		trees.Enter(e.fabric, now.tables)
+		now.ungrouped = trees.Faults
+		for _, n := range e.fabric.Switches() {
+			s.amiss[&n.Ports[0]] = true
+		}
+	}
+	now.amend(e, out)
+	e.regrant(changed, &now)
+	s.passes, s.led = s.passes+1, false
+	clear(s.stale)
+	for _, port := range ports {
+		s.amiss[port] = true
+		if port.Peer != nil {
+			s.amiss[port.Peer] = true
+		}
+	}
+	for port := range s.amiss {
+		at = append(at, port)
+	}
+	return &now, at, true
+}
+
+// regrow works out multicast tables when anything has changed that they are made
+// of, and gives nil when they stay.
+func (e *Engine) regrow(now *desired, changed []ib.PortGUID) (*mcast.Tables, error) {
+	if !e.multicast.fresh && !e.standing.led && !slices.ContainsFunc(changed, e.multicast.concerns) {
+		return nil, nil
+	}
+	return e.groupTables(now)
+}
+
+// affected are the end ports of these GUIDs, and those about whose tables
+// something else was read; of what shares a GUID all or nothing.
+func (e *Engine) affected(changed []ib.PortGUID) []*subnet.Port {
+	guids := slices.Clone(changed)
+	for port := range e.standing.stale {
+		switch {
+		case port.IsEnd():
+			guids = append(guids, port.GUID)
+		case port.FacesEnd():
+			guids = append(guids, port.Peer.GUID)
+		}
+	}
+	slices.Sort(guids)
+	var out []*subnet.Port
+	for _, g := range slices.Compact(guids) {
+		i, _ := slices.BinarySearchFunc(e.ends, g, func(p *subnet.Port, g ib.PortGUID) int { return cmp.Compare(p.GUID, g) })
+		for ; i < len(e.ends) && e.ends[i].GUID == g; i++ {
+			out = append(out, e.ends[i])
+		}
+	}
+	return out
+}
+
+// amend enters other tables for the ports that out is about.
+func (d *desired) amend(e *Engine, out partition.Output) {
+	for _, x := range out.EndPorts {
+		d.tables.Port(e.port(Place{x.NodeGUID, x.PortNum})).PKeys = x.Table
+	}
+	for _, x := range out.SwitchPorts {
+		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
+	}
+}
+
+// regrant tells the prover what the policy gives to these ports from now on.
+// With other partitions it begins anew.
+func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
+	same := slices.EqualFunc(e.desired.allowed, now.allowed, func(a, b isolation.Partition) bool {
+		return a.Base == b.Base && a.Name == b.Name
+	})
+	if !same {
+		e.standing.prover = isolation.NewProver(e.fabric, now.allowed)
+		return
+	}
+	for _, g := range changed {
+		var keys []ib.PKey
+		for _, x := range now.resolution.Partitions {
+			if _, full := slices.BinarySearch(x.Full, g); full {
+				keys = append(keys, x.Base.Full())
+			} else if _, limited := slices.BinarySearch(x.Limited, g); limited {
+				keys = append(keys, x.Base.Limited())
+			}
+		}
+		e.standing.prover.Allow(g, keys)
+	}
+}
+
+// conclude judges the fabric as the devices showed it.
+func (e *Engine) conclude() (*Result, *isolation.Prover) {
+	r := &Result{
+		Counts: e.counts, Partitions: e.desired.partitions,
+		Writes: e.run.Writes(), Failures: e.failures, Faults: e.faults, Compiled: e.compiled,
+		Multicast: e.proveGroups(),
+	}
+	var prover *isolation.Prover
+	if s := e.standing; s != nil {
+		prover, r.Inactive = s.prover, s.inactive
+	} else {
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed), e.countInactive()
+	}
+	r.Proof = prover.Proof()
+	return r, prover
+}
+
+// countInactive counts the links that should be Active and are not.
+func (e *Engine) countInactive() (n int) {
+	for _, node := range e.fabric.Nodes {
+		for i := range node.Ports {
+			if p := &node.Ports[i]; e.desired.tables.Port(p).Activate && p.Info.PortState != smp.PortActive {
+				n++
+			}
+		}
+	}
+	return n
+}
