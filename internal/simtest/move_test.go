@@ -3,6 +3,8 @@ package simtest
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -52,6 +54,48 @@ func BenchmarkMoveOneHost(b *testing.B) {
 			b.ReportMetric(float64(w.engine.Counts().Sent-sent)/float64(b.N), "SMPs/op")
 			b.ReportMetric(float64(cpuTime()-began)/float64(b.N), "cpu-ns/op")
 		})
+	}
+}
+
+// maxMoveSMPs is what one host that moves may cost, read-back included: two
+// tables, in one block or in two, each narrowed, written and read back.
+const maxMoveSMPs = 8
+
+// One host that moves costs the same few packets on a fabric of any size, move
+// after move, and only its own tables are worked out. Its new key goes behind
+// all others and so through every block of its table.
+func TestMovesCostTheSameOnAnyFabric(t *testing.T) {
+	specs := sizesOfMoves[:len(sizesOfMoves)-1]
+	if os.Getenv("IBWARDEN_SOAK") != "" {
+		specs = sizesOfMoves
+	}
+	const rounds = 150
+	var first []uint64
+	for _, spec := range specs {
+		list := generate(t, spec)
+		all := hosts(list)
+		w := newMoves(t, list, tenantsOf(all))
+		there := w.tenancy.move(all[1], 2, 1)
+		policies := [2]*policy.Policy{there.policy(), w.tenancy.policy()}
+		var costs []uint64
+		for i := range rounds {
+			sent := w.engine.Counts().Sent
+			w.move(policies[i%2])
+			costs = append(costs, w.engine.Counts().Sent-sent)
+			if w.last.Compiled != 1 {
+				t.Fatalf("%d hosts, move %d: tables of %d end ports worked out, want 1", len(all), i, w.last.Compiled)
+			}
+		}
+		if slices.Max(costs) > maxMoveSMPs || slices.Min(costs) == 0 {
+			t.Errorf("%d hosts: %d SMPs, want 1 to %d", len(all), slices.Max(costs), maxMoveSMPs)
+		}
+		if first == nil {
+			first = costs
+			t.Logf("%d to %d SMPs", slices.Min(costs), slices.Max(costs))
+		}
+		if !slices.Equal(costs, first) {
+			t.Errorf("%d hosts: SMPs %v, on another fabric %v", len(all), costs, first)
+		}
 	}
 }
 
