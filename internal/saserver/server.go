@@ -61,7 +61,7 @@ func (s *Server) Groups() *group.Set { return s.groups }
 // that came and went. What was wrong with fixed groups comes back.
 func (s *Server) SetSubnet(now time.Duration, subnet Subnet) (errs []error) {
 	old := s.view
-	s.view = view.New(subnet.Snapshot)
+	s.view = view.After(old, subnet.Snapshot)
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
 	s.groups.SetLastMLID(s.lastMLID())

@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	saview "github.com/ibwarden/ibwarden/internal/saserver/view"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
@@ -271,7 +272,12 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 		w.calm()
 	}
 	var allowed []isolation.Partition
+	var kept *saview.View
 	w.completed = func(r *sm.Result) {
+		if snapshot, _, ok := w.engine.Administered(); ok {
+			kept = saview.After(kept, snapshot)
+			checkView(t, kept, saview.New(snapshot), r.Compiled)
+		}
 		if d := cmp.Diff(isolation.Prove(w.engine.Fabric(), allowed), r.Proof); d != "" && allowed != nil {
 			t.Errorf("proof (-whole +manager)\n%s", d)
 		}
@@ -317,4 +323,28 @@ func (w *world) doubts() bool {
 	return slices.ContainsFunc(w.engine.Fabric().Nodes, func(n *subnet.Node) bool {
 		return slices.ContainsFunc(n.Ports, func(p subnet.Port) bool { return p.Reached && !p.InfoRead })
 	})
+}
+
+// checkView holds a view that was kept from pass to pass against a new one: who
+// there is, who has which keys, and the ways of one port chosen by turn.
+func checkView(t *testing.T, kept, fresh *saview.View, turn int) {
+	if len(kept.Ports) != len(fresh.Ports) {
+		t.Fatalf("administration: %d ports, want %d", len(kept.Ports), len(fresh.Ports))
+	}
+	for i, want := range fresh.Ports {
+		got := kept.Ports[i]
+		if got.Port != want.Port || got.LID != want.LID || got.Contested != want.Contested || !slices.Equal(got.Keys, want.Keys) {
+			t.Errorf("administration: %s has %v, want %v", want, got.Keys, want.Keys)
+		}
+		from := turn % len(fresh.Ports)
+		way, ok := kept.Path(kept.Ports[from], got, kept.Ports[from].LID, got.LID)
+		if wanted, there := fresh.Path(fresh.Ports[from], want, fresh.Ports[from].LID, want.LID); way != wanted || ok != there {
+			t.Errorf("administration: way from %s to %s is %v, want %v", fresh.Ports[from], want, way, wanted)
+		}
+	}
+	for _, p := range fresh.Partitions {
+		if got := kept.Partition(p.Base); got == nil || got.Name != p.Name || kept.Level(p.Base) != p.SL {
+			t.Errorf("administration: partition %v is %v", p.Base, got)
+		}
+	}
 }

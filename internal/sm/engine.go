@@ -126,6 +126,7 @@ type Engine struct {
 	resolver  *policy.Resolver // among them and those unseen
 	desired   *desired
 	standing  *standing // nil: the next pass looks at the whole
+	epoch     uint64    // goes up when more than P_Key tables reads otherwise than before
 	strangers bool      // something behind a link makes no sense
 	run       *apply.Run
 	stage     string

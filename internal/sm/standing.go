@@ -59,8 +59,13 @@ func tablesOnly(a mad.AttributeID) bool {
 // whether that was all as before.
 func (e *Engine) heed() (quiet bool) {
 	changes, all := e.fabric.TakeChanges()
+	more := all
 	for _, c := range changes {
 		all = all || !tablesOnly(c.Attribute)
+		more = more || c.Attribute != smp.AttrPKeyTable
+	}
+	if more {
+		e.epoch++
 	}
 	s := e.standing
 	switch {

@@ -13,6 +13,9 @@ import (
 type Snapshot struct {
 	// Fabric is the subnet as it was read back.
 	Fabric *subnet.Fabric
+	// Epoch is the same for snapshots of one Fabric between which nothing was
+	// read otherwise than before but P_Key tables.
+	Epoch uint64
 	// Partitions are the policy's, resolved for this fabric.
 	Partitions []Partition
 	// GIDPrefix is the prefix of every GID of the subnet.
@@ -82,12 +85,30 @@ func (p *Port) Contains(lid ib.LID) bool {
 
 // New indexes a snapshot.
 func New(s Snapshot) *View {
-	v := &View{
-		Snapshot: s,
-		byGUID:   make(map[ib.PortGUID]*Port), byPort: make(map[*subnet.Port]*Port),
-		byBase: make(map[ib.PKeyBase]*Partition), levels: make([]ib.SL, int(ib.PKeyBaseMax)+1),
-	}
+	v := &View{Snapshot: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*subnet.Port]*Port)}
 	v.enterPorts()
+	v.enterPolicy()
+	v.enterRoutes()
+	return v
+}
+
+// After is New, and takes ports and routes over from an earlier view where they
+// are the same. The ports of that view then have the keys of the new one.
+func After(old *View, s Snapshot) *View {
+	if old == nil || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix {
+		return New(s)
+	}
+	v := *old
+	v.Snapshot = s
+	for _, p := range v.Ports {
+		p.Keys = nil
+	}
+	v.enterPolicy()
+	return &v
+}
+
+// enterPolicy takes over what the policy says of the ports that there are.
+func (v *View) enterPolicy() {
 	v.named = make(map[ib.PortGUID]ib.PortGUID)
 	for port, list := range v.Aliases {
 		for _, g := range list {
@@ -96,6 +117,7 @@ func New(s Snapshot) *View {
 			}
 		}
 	}
+	v.byBase, v.levels = make(map[ib.PKeyBase]*Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
 	slices.SortFunc(v.Partitions, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
 	for i := range v.Partitions {
 		part := &v.Partitions[i]
@@ -104,8 +126,6 @@ func New(s Snapshot) *View {
 		}
 	}
 	v.enterKeys()
-	v.enterRoutes()
-	return v
 }
 
 // enterPorts lists the end ports that can be addressed.
@@ -145,11 +165,11 @@ func (v *View) enterPorts() {
 
 // enterKeys works out which keys each port can use.
 func (v *View) enterKeys() {
-	tables := make(map[ib.PortGUID]map[ib.PKeyBase]ib.PKey, len(v.Ports))
-	for _, p := range v.Ports {
-		if !p.Contested {
-			tables[p.GUID] = tableKeys(p.Port)
-		}
+	var held []ib.PKey // of all ports, one after another
+	from := make([]int, len(v.Ports)+1)
+	for i, p := range v.Ports {
+		held = appendHeld(held, p.Port)
+		from[i+1] = len(held)
 	}
 	for i := range v.Partitions {
 		part := &v.Partitions[i]
@@ -162,26 +182,30 @@ func (v *View) enterKeys() {
 		}{{part.Full, part.Base.Full()}, {part.Limited, part.Base.Limited()}} {
 			for _, guid := range m.guids {
 				p := v.byGUID[guid]
-				held, ok := tables[guid][part.Base]
-				if p == nil || !ok {
+				if p == nil {
 					continue
 				}
-				if n := len(p.Keys); n > 0 && p.Keys[n-1].Base() == part.Base {
-					continue // a full member that is a limited one too
+				has := ib.PKey(0) // the full key where both of the partition are there
+				for _, k := range held[from[p.Index]:from[p.Index+1]] {
+					if k.Base() == part.Base {
+						has |= k
+					}
 				}
-				p.Keys = append(p.Keys, held&m.key)
+				// A full member may be a limited one too.
+				n := len(p.Keys)
+				if again := n > 0 && p.Keys[n-1].Base() == part.Base; !again && has.IsValid() {
+					p.Keys = append(p.Keys, has&m.key)
+				}
 			}
 		}
 	}
 }
 
-// tableKeys are the keys in the blocks of a table that were read; the full key
-// where both of a partition are there.
-func tableKeys(p *subnet.Port) map[ib.PKeyBase]ib.PKey {
-	keys := make(map[ib.PKeyBase]ib.PKey)
+// appendHeld adds the keys in the blocks of a table that were read.
+func appendHeld(keys []ib.PKey, p *subnet.Port) []ib.PKey {
 	for i, k := range p.PKeys {
 		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
-			keys[k.Base()] |= k
+			keys = append(keys, k)
 		}
 	}
 	return keys
