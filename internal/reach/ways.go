@@ -12,11 +12,31 @@ import (
 type ways struct {
 	switches []*subnet.Node
 	number   map[*subnet.Node]int
-	of       []way // by switch
+	hops     [][]hop        // by switch and exit port
+	rows     [][]ib.PortNum // by switch: a linear table read whole, else nil
+	exits    []exit         // by switch, for the LID at hand
+	of       []way          // by switch
 	done     []bool
 	path     []int // scratch
 	onPath   []bool
 }
+
+// exit is what a forwarding table says.
+type exit struct {
+	port  ib.PortNum
+	known bool
+}
+
+// hop is where packets come to that leave a switch by a port, whatever their
+// LID: the switch with number next, by its port in, or an end when next is
+// noSwitch.
+type hop struct {
+	next int
+	in   ib.PortNum
+	end  way
+}
+
+const noSwitch = -1
 
 // way is where packets end that do not pass from switch to switch any more: at
 // last, a switch port that leads to no switch or port 0 of a switch; or before,
@@ -31,13 +51,58 @@ func newWays(f *subnet.Fabric) ways {
 	for i, n := range w.switches {
 		w.number[n] = i
 	}
-	w.of, w.done, w.onPath = make([]way, len(w.switches)), make([]bool, len(w.switches)), make([]bool, len(w.switches))
+	n := len(w.switches)
+	w.hops, w.rows, w.exits = make([][]hop, n), make([][]ib.PortNum, n), make([]exit, n)
+	w.of, w.done, w.onPath = make([]way, n), make([]bool, n), make([]bool, n)
+	for i, n := range w.switches {
+		w.hops[i] = make([]hop, len(n.Ports))
+		for num := range n.Ports {
+			w.hops[i][num] = w.hopBy(&n.Ports[num])
+		}
+		w.rows[i] = rowOf(n.Switch)
+	}
 	return w
+}
+
+// rowOf is the part of a linear table that is in force, when all of it was read.
+func rowOf(s *subnet.Switch) []ib.PortNum {
+	length := min(len(s.LFT), int(s.Info.LinearFDBTop)+1)
+	blocks := (length + smp.LIDsPerLinearBlock - 1) / smp.LIDsPerLinearBlock
+	if !s.InfoRead || s.Info.LinearFDBCap == 0 || blocks > len(s.LFTRead) || slices.Contains(s.LFTRead[:blocks], false) {
+		return nil
+	}
+	return s.LFT[:length]
+}
+
+// hopBy is where packets come to that leave a switch by out.
+func (w *ways) hopBy(out *subnet.Port) hop {
+	in := out.Peer
+	if out.Num == 0 || in == nil || in.Node.Switch == nil {
+		return hop{next: noSwitch, end: way{last: out}}
+	}
+	d := stateOf(out, smp.PortActive)
+	if d == Delivered {
+		d = stateOf(in, smp.PortArmed, smp.PortActive)
+	}
+	if d == Delivered && !in.Node.Switch.InfoRead {
+		d = Unknown
+	}
+	if d != Delivered {
+		return hop{next: noSwitch, end: way{end: d}}
+	}
+	return hop{next: w.number[in.Node], in: in.Num}
 }
 
 // find fills of for one LID.
 func (w *ways) find(lid ib.LID) {
 	clear(w.done)
+	for s, row := range w.rows {
+		if int(lid) < len(row) {
+			w.exits[s] = exit{row[lid], true}
+		} else {
+			w.exits[s].port, w.exits[s].known = exitOf(w.switches[s].Switch, lid, anyPort)
+		}
+	}
 	for s := range w.switches {
 		w.path = w.path[:0]
 		var got way
@@ -51,12 +116,12 @@ func (w *ways) find(lid ib.LID) {
 				break
 			}
 			w.path, w.onPath[at] = append(w.path, at), true
-			next, end := w.step(w.switches[at], lid)
-			if next == nil {
+			next, end := w.step(at, lid)
+			if next == noSwitch {
 				got = end
 				break
 			}
-			at = w.number[next]
+			at = next
 		}
 		for _, at := range w.path {
 			w.of[at], w.done[at], w.onPath[at] = got, true, false
@@ -64,33 +129,22 @@ func (w *ways) find(lid ib.LID) {
 	}
 }
 
-// step is the switch that comes after n, or nil and where packets come to.
-func (w *ways) step(n *subnet.Node, lid ib.LID) (next *subnet.Node, end way) {
-	num, known := exitOf(n.Switch, lid, anyPort)
+// step is the switch that comes after at, or noSwitch and where packets come to.
+func (w *ways) step(at int, lid ib.LID) (next int, end way) {
+	x := w.exits[at]
 	switch {
-	case !known:
-		return nil, way{end: Unknown}
-	case int(num) >= len(n.Ports):
-		return nil, way{end: NoRoute}
+	case !x.known:
+		return noSwitch, way{end: Unknown}
+	case int(x.port) >= len(w.hops[at]):
+		return noSwitch, way{end: NoRoute}
 	}
-	out := &n.Ports[num]
-	if num == 0 || out.Peer == nil || out.Peer.Node.Switch == nil {
-		return nil, way{last: out}
+	h := &w.hops[at][x.port]
+	if h.next != noSwitch && w.exits[h.next] == (exit{h.in, true}) {
+		if isBack, d := back(&w.switches[h.next].Ports[h.in], lid); isBack {
+			return noSwitch, way{end: d}
+		}
 	}
-	if d := stateOf(out, smp.PortActive); d != Delivered {
-		return nil, way{end: d}
-	}
-	in := out.Peer
-	if d := stateOf(in, smp.PortArmed, smp.PortActive); d != Delivered {
-		return nil, way{end: d}
-	}
-	if !in.Node.Switch.InfoRead {
-		return nil, way{end: Unknown}
-	}
-	if isBack, d := back(in, lid); isBack {
-		return nil, way{end: d}
-	}
-	return in.Node, way{}
+	return h.next, h.end
 }
 
 // back reports whether a switch would send a packet that came in by port in
