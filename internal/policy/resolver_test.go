@@ -12,9 +12,11 @@ import (
 )
 
 var selectors = []string{
-	"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "port:11", "port:31", "port:999", "node:10", "node:888",
+	"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "port:11", "port:31", "port:999", fmt.Sprintf("port:%x", uint64(aliasGUID)), "node:10", "node:888",
 	"is:red-2", "is:nobody", "like:red-*", "like:*-1", "like:none*", "group:a", "group:b",
 }
+
+const aliasGUID = 0x0200_0000_0000_0001
 
 // alter changes a policy in place, as somebody does who edits it: most of it
 // stays.
@@ -23,7 +25,7 @@ func alter(r *rand.Rand, p *Policy) {
 		return Member{Selector: sel(selectors[r.IntN(len(selectors))]), Membership: Membership(1 + r.IntN(3)), Index0: r.IntN(4) == 0}
 	}
 	part := &p.Partitions[r.IntN(len(p.Partitions))]
-	switch n := len(part.Members); r.IntN(10) {
+	switch n := len(part.Members); r.IntN(11) {
 	case 0, 1, 2:
 		part.Members = append(part.Members, any())
 	case 3, 4:
@@ -44,6 +46,8 @@ func alter(r *rand.Rand, p *Policy) {
 		p.Default = Membership(1 + r.IntN(2))
 	case 8:
 		p.AllowBoth = !p.AllowBoth
+	case 10: // an alias goes to another port
+		p.Aliases = []PortAliases{{Port: []ib.PortGUID{0x11, 0x31, 0x777}[r.IntN(3)], GUIDs: []ib.PortGUID{aliasGUID}}}
 	case 9: // some lines were put in: positions move, and so do numbers
 		for i := range p.Partitions {
 			p.Partitions[i].Pos.Line += 3
