@@ -24,10 +24,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
-// site is a tenancy and the claims to index 0 in it.
+// site is a tenancy, the claims to index 0 in it, and the port that has an alias
+// GUID, zero where there are no aliases.
 type site struct {
 	tenancy
 	first map[ib.PKeyBase]ib.PortGUID
+	alias ib.PortGUID
 }
 
 func (y site) policy() *policy.Policy {
@@ -38,6 +40,9 @@ func (y site) policy() *policy.Policy {
 			m.Index0 = ib.PortGUID(m.GUID) == y.first[p.Partitions[i].PKey]
 		}
 	}
+	if y.alias != 0 {
+		p.Aliases = []policy.PortAliases{{Port: y.alias, GUIDs: []ib.PortGUID{0x0200_0000_0000_0001}}}
+	}
 	return p
 }
 
@@ -45,16 +50,16 @@ func (y site) policy() *policy.Policy {
 // in all.
 func (y site) edit(r *rand.Rand, ports []ib.PortGUID) site {
 	g, h := ports[r.IntN(len(ports))], ports[r.IntN(len(ports))]
-	next := site{tenancy{full: y.full}, maps.Clone(y.first)}
+	next := site{tenancy{full: y.full}, maps.Clone(y.first), y.alias}
 	for _, x := range y.tenants {
 		x.full, x.limited = slices.Clone(x.full), slices.Clone(x.limited)
 		next.tenants = append(next.tenants, x)
 	}
 	in := &next.tenants[r.IntN(len(next.tenants))]
 	without := func(x ib.PortGUID) bool { return x == g || x == h }
-	switch n := r.IntN(14); n {
+	switch n := r.IntN(15); n {
 	case 0:
-		return site{randomTenancy(r, ports, 1+r.IntN(6)), map[ib.PKeyBase]ib.PortGUID{}}
+		return site{randomTenancy(r, ports, 1+r.IntN(6)), map[ib.PKeyBase]ib.PortGUID{}, y.alias}
 	case 1:
 		next.full = !next.full
 	case 2: // a tenant comes
@@ -69,6 +74,10 @@ func (y site) edit(r *rand.Rand, ports []ib.PortGUID) site {
 		in.sl = ib.SL(r.IntN(2))
 	case 6:
 		next.first[in.base] = g
+	case 14: // the alias, if there is one, goes to another port
+		if y.alias != 0 {
+			next.alias = g
+		}
 	default: // a host goes, comes, or becomes something else; two may change places
 		was := slices.Contains(in.full, g)
 		in.full, in.limited = slices.DeleteFunc(in.full, without), slices.DeleteFunc(in.limited, without)
@@ -265,7 +274,10 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 		})
 		ids = ids[1:]
 	}
-	y := site{randomTenancy(r, ports, 6), map[ib.PKeyBase]ib.PortGUID{}}
+	y := site{randomTenancy(r, ports, 6), map[ib.PKeyBase]ib.PortGUID{}, 0}
+	if seed%5 == 1 {
+		y.alias = ports[0]
+	}
 	s.policy = y.policy()
 	w := bringUp(t, s)
 	if seed%2 == 0 {
