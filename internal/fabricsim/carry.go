@@ -144,7 +144,11 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 	}
 	p.crossed++
 	f.counts.Crossings++
-	f.trace(p, SeenLeaving, NotDiscarded)
+	if f.config.Trace != nil {
+		g := f.sighting(p, SeenLeaving, NotDiscarded)
+		g.Exit, g.Entry = f.nodes[p.node].First+int32(exit), at.Peer
+		f.config.Trace(g)
+	}
 	peer := &f.ports[at.Peer]
 	p.node, p.port = peer.Node, peer.Num
 	f.queue.Push(laneHop, f.queue.Now+delay, kindArrive, p.index)
@@ -278,9 +282,13 @@ func (f *Fabric) discard(p *carried, why Reason) {
 
 func (f *Fabric) trace(p *carried, what Seen, why Reason) {
 	if f.config.Trace != nil {
-		f.config.Trace(Sighting{
-			At: f.queue.Now, What: what, Node: f.nodes[p.node].Source.GUID, Port: p.port,
-			SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
-		})
+		f.config.Trace(f.sighting(p, what, why))
+	}
+}
+
+func (f *Fabric) sighting(p *carried, what Seen, why Reason) Sighting {
+	return Sighting{
+		At: f.queue.Now, What: what, Node: f.nodes[p.node].Source.GUID, Port: p.port,
+		SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
 	}
 }

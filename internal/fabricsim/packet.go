@@ -92,7 +92,11 @@ type Sighting struct {
 	SLID, DLID ib.LID
 	SL         ib.SL
 	Reason     Reason
-	MAD        *[mad.Size]byte // valid until the hook returns; not to be written
+	// Exit and Entry are the two ends of the link that a packet crosses, of
+	// SeenLeaving only: ports counted through all nodes in the order of the
+	// topology, each from its port 0 on.
+	Exit, Entry int32
+	MAD         *[mad.Size]byte // valid until the hook returns; not to be written
 }
 
 // Counts is what became of packets so far.

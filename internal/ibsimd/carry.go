@@ -18,6 +18,16 @@ func (s *Server) takePackets(c *client) {
 		receive = s.packets.Receive
 	}
 	n, err := receive(s.out[c.slot])
+	if n == 1 && c == s.lone.client {
+		s.lone.turns++
+	} else {
+		s.lone = lone{client: c}
+	}
+	s.take(c, n, err)
+}
+
+// take takes in what was received.
+func (s *Server) take(c *client, n int, err error) {
 	if errors.Is(err, unix.ECONNREFUSED) {
 		c.gone = true
 	}
@@ -218,7 +228,7 @@ func (s *Server) expire() {
 func (s *Server) sighted(g fabricsim.Sighting) {
 	switch g.What {
 	case fabricsim.SeenLeaving:
-		s.meter.crossed(end{g.Node, g.Port})
+		s.meter.crossed(g.Exit, g.Entry)
 	case fabricsim.SeenDiscarded:
 		s.meter.discarded(end{g.Node, g.Port}, g.Reason)
 		m := (*madOctets)(g.MAD)

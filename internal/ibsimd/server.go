@@ -32,6 +32,11 @@ const (
 	stepsPerTurn = 1 << 10
 	// turnsUnpolled bounds how long busy clients keep others waiting.
 	turnsUnpolled = 8
+	// loneUnpolled is the same while one client is waited for alone.
+	loneUnpolled = 32
+	// loneTurns is how many turns a client has to be the only one to want
+	// something, one thing in a turn, before it alone is waited for.
+	loneTurns = 16
 	// controlsPerTurn is how many control requests are taken in a turn.
 	controlsPerTurn = 16
 	// expiryPeriod is the time between two looks for requests that nobody
@@ -58,6 +63,18 @@ type Config struct {
 }
 
 type attachment = *fabricsim.Attachment
+
+// lone is the client that asks one thing at a time while nobody else wants
+// anything. Its next packet is waited for at its own socket, which is less work
+// than asking the kernel who has sent; others may wait for as long as that.
+type lone struct {
+	client *client
+	turns  int // in which nobody else wanted anything
+	fd     int32
+	// taken and err are what was received while it was waited for.
+	taken int
+	err   error
+}
 
 // Companion is somebody else who uses the fabric, in the turns of Serve.
 type Companion interface {
@@ -98,10 +115,12 @@ type Server struct {
 	more     bool          // there is work without waiting
 	lively   bool          // the last wait ended with a packet or by itself
 	unpolled int           // turns since the kernel was asked who has sent
+	lone     lone
+	clock    time.Duration // when advance was called
 	expireAt time.Duration // by the clock, as deathAt
 	deathAt  time.Duration
-	// mutex guards all of this but for polled, lively and unpolled, which are
-	// Serve's alone.
+	// mutex guards all of this but for polled, lively, unpolled, lone and packets,
+	// which are Serve's alone.
 	mutex  sync.Mutex
 	wakeAt time.Duration // by the clock: when Serve's wait ends by itself
 	ended  chan struct{} // closed when Serve has ended
@@ -303,9 +322,6 @@ func (s *Server) rest() {
 	_, _ = s.wake.Read(count[:])
 }
 
-// elapsed is the time by the clock that the fabric has, or is to have.
-func (s *Server) elapsed() time.Duration { return time.Since(s.origin) - s.lag }
-
 // Places in Server.polled; a client's is behind them, by its slot.
 const (
 	pollWake = iota
@@ -315,7 +331,8 @@ const (
 
 // turn waits for something to do and does it.
 func (s *Server) turn() error {
-	if err := s.wait(); err != nil {
+	w, err := s.wait()
+	if err != nil {
 		return err
 	}
 	s.mutex.Lock()
@@ -327,6 +344,9 @@ func (s *Server) turn() error {
 	}
 	// What a client sent before it said something on the control socket comes
 	// first; after that it waits for the answer.
+	if w == oneAlone {
+		s.heard()
+	}
 	for i, c := range s.clients {
 		if c != nil && s.polled[pollClients+i].Revents&^unix.POLLOUT != 0 {
 			s.takePackets(c)
@@ -349,22 +369,35 @@ func (s *Server) turn() error {
 }
 
 // wait waits for a packet, a nudge, or the time of the next thing to do.
-func (s *Server) wait() error {
-	patience, ask := s.prepare()
-	if !ask {
-		return nil // who has just sent has sent more: looking costs less than asking
+func (s *Server) wait() (whom, error) {
+	patience, w := s.prepare()
+	switch w {
+	case nobody:
+		return w, nil // who has just sent has sent more: looking costs less than asking
+	case oneAlone:
+		s.lone.taken, s.lone.err = s.packets.Await(int(s.lone.fd))
+		return w, nil
 	}
 	s.unpolled = 0
 	err := dgram.Poll(s.polled[:], patience, s.lively)
 	s.lively = err == nil
 	if err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("waiting for packets: %w", err)
+		return w, fmt.Errorf("waiting for packets: %w", err)
 	}
-	return nil
+	return w, nil
 }
 
-// prepare says for whom to wait, how long, and whether to ask the kernel.
-func (s *Server) prepare() (patience time.Duration, ask bool) {
+// whom is for whom to wait.
+type whom uint8
+
+const (
+	nobody whom = iota
+	everybody
+	oneAlone
+)
+
+// prepare says for whom to wait and how long.
+func (s *Server) prepare() (patience time.Duration, w whom) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	clients, busy := 0, 0
@@ -385,15 +418,56 @@ func (s *Server) prepare() (patience time.Duration, ask bool) {
 		}
 	}
 	s.polled[pollWake].Revents, s.polled[pollControl].Revents = 0, 0
-	if s.unpolled++; busy > 0 && busy == clients && s.unpolled < turnsUnpolled {
-		return 0, false
+	s.unpolled++
+	if s.isLone() {
+		return 0, oneAlone
+	}
+	if busy > 0 && busy == clients && s.unpolled < turnsUnpolled {
+		return 0, nobody
 	}
 	clock := time.Since(s.origin)
 	patience = s.patience(clock)
 	if s.wakeAt = dgram.Forever; patience != dgram.Forever {
 		s.wakeAt = clock + patience
 	}
-	return patience, true
+	return patience, everybody
+}
+
+// isLone reports whether the lone client, if there is one, is to be waited for
+// alone: there is nothing else to do so soon, and others were not kept waiting
+// for long.
+func (s *Server) isLone() bool {
+	l := &s.lone
+	if l.turns < loneTurns || s.unpolled >= loneUnpolled || s.companion != nil {
+		return false
+	}
+	c := l.client
+	if c != s.clients[c.slot] || c.outbox.count > 0 || s.patience(s.clock) < awaitMax {
+		return false
+	}
+	l.fd = int32(s.out[c.slot])
+	return true
+}
+
+// awaitMax is more than waiting for one client ever takes.
+const awaitMax = 10 * dgram.AwaitTime
+
+// heard takes in what came of waiting for one client alone.
+func (s *Server) heard() {
+	l := &s.lone
+	n, err := l.taken, l.err
+	l.taken, l.err = 0, nil
+	switch {
+	case l.client != s.clients[l.client.slot]: // it was sent away meanwhile
+		*l = lone{}
+	case n > 0:
+		s.take(l.client, n, nil)
+	case errors.Is(err, unix.EINTR):
+		s.unpolled = loneUnpolled // the scheduler wants the thread
+	default:
+		s.take(l.client, 0, err)
+		*l = lone{}
+	}
 }
 
 // patience is how long from a time by the clock nothing is to be done but for
@@ -421,7 +495,8 @@ func (s *Server) patience(clock time.Duration) time.Duration {
 
 // advance lets everything happen in the fabric that the clock says is due.
 func (s *Server) advance() {
-	now := s.elapsed()
+	s.clock = time.Since(s.origin)
+	now := s.clock - s.lag
 	for range stepsPerTurn {
 		if next, ok := s.fabric.NextEvent(); !ok || next > now {
 			s.fabric.AdvanceTo(now)
@@ -452,7 +527,7 @@ func (s *Server) exchange() (moved bool) {
 
 // housekeep looks after what is due by the clock.
 func (s *Server) housekeep() error {
-	now := time.Since(s.origin)
+	now := s.clock
 	if now >= s.expireAt {
 		s.expireAt = now + expiryPeriod
 		s.expire()

@@ -50,9 +50,14 @@ const Buffer = 4 << 20
 // Listen makes a datagram socket of this address.
 func Listen(at Address) (fd int, err error) {
 	family := int(binary.NativeEndian.Uint16(at.octets[0:]))
-	fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
+	}
+	wait := unix.NsecToTimeval(int64(AwaitTime))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("SO_RCVTIMEO: %w", err) // Await would never end
 	}
 	for _, option := range []int{unix.SO_SNDBUF, unix.SO_RCVBUF} {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, Buffer)
@@ -125,19 +130,35 @@ func NewReceiver(count, size int, noteSenders bool) *Receiver {
 	return r
 }
 
+// AwaitTime is how long Await waits: the kernel may round it up to its next tick or
+// two, some milliseconds.
+const AwaitTime = time.Millisecond
+
 // ReceiveOne takes a datagram, if there is one; without its sender.
 func (r *Receiver) ReceiveOne(fd int) (count int, err error) {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&r.buffer[0])), uintptr(r.slot))
-		switch errno {
-		case 0:
-			r.messages[0].size = uint32(n)
-			return 1, nil
-		case unix.EINTR:
-		default:
-			return 0, passing(errno)
+		count, err = r.receiveOne(fd, unix.MSG_DONTWAIT)
+		if err != unix.EINTR {
+			return count, passing(err)
 		}
 	}
+}
+
+// Await is ReceiveOne that waits a little: to the kernel that is less work than a
+// Poll and a ReceiveOne after it. The scheduler of goroutines does not know of it;
+// see Poll. Its interrupts end the wait with EINTR.
+func (r *Receiver) Await(fd int) (count int, err error) {
+	count, err = r.receiveOne(fd, 0)
+	return count, passing(err)
+}
+
+func (r *Receiver) receiveOne(fd, flags int) (count int, err error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&r.buffer[0])), uintptr(r.slot), uintptr(flags), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	r.messages[0].size = uint32(n)
+	return 1, nil
 }
 
 // Receive takes what has arrived, at most as many datagrams as it has slots.
@@ -188,7 +209,8 @@ func batchCall(call uintptr, fd int, messages []message) (int, error) {
 // write sends one datagram without waiting.
 func write(fd int, b []byte) error {
 	for {
-		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
 			return nil
