@@ -18,9 +18,11 @@ func (s *Server) takePackets(c *client) {
 		receive = s.packets.Receive
 	}
 	n, err := receive(s.out[c.slot])
-	if n == 1 && c == s.lone.client {
+	switch {
+	case n == 0:
+	case c == s.lone.client:
 		s.lone.turns++
-	} else {
+	default:
 		s.lone = lone{client: c}
 	}
 	s.take(c, n, err)

@@ -35,7 +35,7 @@ const (
 	// loneUnpolled is the same while one client is waited for alone.
 	loneUnpolled = 32
 	// loneTurns is how many turns a client has to be the only one to want
-	// something, one thing in a turn, before it alone is waited for.
+	// something before it alone is waited for.
 	loneTurns = 16
 	// controlsPerTurn is how many control requests are taken in a turn.
 	controlsPerTurn = 16
@@ -64,9 +64,9 @@ type Config struct {
 
 type attachment = *fabricsim.Attachment
 
-// lone is the client that asks one thing at a time while nobody else wants
-// anything. Its next packet is waited for at its own socket, which is less work
-// than asking the kernel who has sent; others may wait for as long as that.
+// lone is the client that asks while nobody else wants anything. When nothing more
+// of it is there its next packet is waited for at its own socket, which is less
+// work than asking the kernel who has sent; others may wait for as long as that.
 type lone struct {
 	client *client
 	turns  int // in which nobody else wanted anything
@@ -442,7 +442,7 @@ func (s *Server) isLone() bool {
 		return false
 	}
 	c := l.client
-	if c != s.clients[c.slot] || c.outbox.count > 0 || s.patience(s.clock) < awaitMax {
+	if c != s.clients[c.slot] || c.busy || c.outbox.count > 0 || s.patience(s.clock) < awaitMax {
 		return false
 	}
 	l.fd = int32(s.out[c.slot])
@@ -462,6 +462,9 @@ func (s *Server) heard() {
 		*l = lone{}
 	case n > 0:
 		s.take(l.client, n, nil)
+		if l.client.bulk {
+			s.takePackets(l.client)
+		}
 	case errors.Is(err, unix.EINTR):
 		s.unpolled = loneUnpolled // the scheduler wants the thread
 	default:
