@@ -199,8 +199,23 @@ func sourceOf(path string) string {
 // sourceTexts are those that sourceOf has read.
 var sourceTexts = map[string]string{}
 
+// checkStory looks for a scenario script, which internal/scenario runs, and in it
+// for a section about the rule.
+func checkStory(t *testing.T, r row, path string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(path)))
+	if err != nil {
+		t.Errorf("line %d: %s: %v", r.line, r.cells[0], err)
+		return
+	}
+	if !regexp.MustCompile(`(?m)^rule [^"]*\b` + r.cells[0] + `\b`).Match(data) {
+		t.Errorf("line %d: %s: %s has no section about it", r.line, r.cells[0], path)
+	}
+}
+
 // checkTests looks for each test of a row, written `package TestName` or
 // `package TestName/part`; the part must begin a string in the package's tests.
+// A scenario script is named by its path.
 func checkTests(t *testing.T, r row, tests map[string]string) {
 	t.Helper()
 	spans := codeSpan.FindAllStringSubmatch(r.cells[4], -1)
@@ -208,6 +223,10 @@ func checkTests(t *testing.T, r row, tests map[string]string) {
 		t.Errorf("line %d: %s names no test", r.line, r.cells[0])
 	}
 	for _, span := range spans {
+		if strings.HasPrefix(span[1], "scenarios/") {
+			checkStory(t, r, span[1])
+			continue
+		}
 		pkg, name, ok := strings.Cut(span[1], " ")
 		name, part, _ := strings.Cut(name, "/")
 		if !ok || !strings.HasPrefix(name, "Test") {

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/saserver/view"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 

@@ -9,8 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/endpoint"
-	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
@@ -277,7 +275,7 @@ func (a *args) trapField(s text.Setting, n smp.TrapNumber) (trapField, error) {
 func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
 	i := slices.IndexFunc(w.Traps, func(t stage.Trap) bool { return t.IsGeneric && t.TrapNumber == n })
 	if i < 0 {
-		w.fail(fmt.Sprintf("trap %d", n), w.trapNumbers())
+		w.fail(fmt.Sprintf("trap %d", n), w.TrapList())
 		return
 	}
 	t := w.Traps[i]
@@ -305,17 +303,6 @@ func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
 	}
 }
 
-func (w *world) trapNumbers() string {
-	if len(w.Traps) == 0 {
-		return "no trap"
-	}
-	var all []string
-	for _, t := range w.Traps {
-		all = append(all, fmt.Sprintf("trap %d", t.TrapNumber))
-	}
-	return strings.Join(all, ", ")
-}
-
 func expectNo(a *args) (action, error) {
 	what, err := a.Pick("trap", "drop", "cable")
 	if err != nil {
@@ -324,7 +311,7 @@ func expectNo(a *args) (action, error) {
 	switch what {
 	case "drop":
 		return func(w *world) error {
-			w.check(len(w.Drops) == 0, "no drop", w.dropList())
+			w.check(len(w.Drops) == 0, "no drop", w.DropList())
 			return nil
 		}, nil
 	case "cable":
@@ -337,34 +324,16 @@ func expectNo(a *args) (action, error) {
 	}
 	if !a.More() {
 		return func(w *world) error {
-			w.check(len(w.Traps) == 0, "no trap", w.trapNumbers())
+			w.check(len(w.Traps) == 0, "no trap", w.TrapList())
 			return nil
 		}, nil
 	}
 	n, err := a.Number("trap number", 16)
 	return func(w *world) error {
 		some := slices.ContainsFunc(w.Traps, func(t stage.Trap) bool { return t.TrapNumber == smp.TrapNumber(n) })
-		w.check(!some, fmt.Sprintf("no trap %d", n), w.trapNumbers())
+		w.check(!some, fmt.Sprintf("no trap %d", n), w.TrapList())
 		return nil
 	}, err
-}
-
-// reasons are the names of the ways in which a packet is lost: subnet management
-// packets, then data packets on their way, then those that an end node refuses.
-func reasons() []string {
-	var all []string
-	for r := fabricsim.NotDiscarded + 1; r.String() != fabricsim.Reason(0xFF).String(); r++ {
-		all = append(all, r.String())
-	}
-	for f := fabricsim.Fate(0); f.String() != fabricsim.Fate(0xFF).String(); f++ {
-		if f.IsDrop() {
-			all = append(all, f.String())
-		}
-	}
-	for r := endpoint.Taken + 1; r.String() != endpoint.Reason(0xFF).String(); r++ {
-		all = append(all, r.String())
-	}
-	return all
 }
 
 func expectDrop(a *args) (action, error) {
@@ -379,34 +348,16 @@ func expectDrop(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(reasons(), reason.Text) {
-		return nil, a.Fault(reason, "%q: want one of \"%s\"", reason.Text, strings.Join(reasons(), `", "`))
+	if !slices.Contains(stage.Reasons(), reason.Text) {
+		return nil, a.Fault(reason, "%q: want one of \"%s\"", reason.Text, strings.Join(stage.Reasons(), `", "`))
 	}
 	return func(w *world) error {
 		some := slices.ContainsFunc(w.Drops, func(d stage.Drop) bool {
 			return d.Node == p.node.GUID && (!p.hasPort || d.Num == p.port) && d.Reason == reason.Text
 		})
-		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.dropList())
+		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.DropList())
 		return nil
 	}, nil
-}
-
-// maxListed is how many drops a message lists.
-const maxListed = 8
-
-func (w *world) dropList() string {
-	if len(w.Drops) == 0 {
-		return "no drop"
-	}
-	var all []string
-	for i, d := range w.Drops {
-		if i == maxListed {
-			all = append(all, fmt.Sprintf("and %d more", len(w.Drops)-i))
-			break
-		}
-		all = append(all, fmt.Sprintf("a drop at %s: %s", w.Name(d.Port), d.Reason))
-	}
-	return strings.Join(all, "; ")
 }
 
 func expectCable(a *args) (action, error) {

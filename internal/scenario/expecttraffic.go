@@ -53,7 +53,7 @@ func (w *world) expectReceived(name string, n int, k knobs) error {
 	if err != nil {
 		return err
 	}
-	w.check(len(got) == n, fmt.Sprintf("%d received", n), fmt.Sprintf("%d received; %s", len(got), w.dropList()))
+	w.check(len(got) == n, fmt.Sprintf("%d received", n), fmt.Sprintf("%d received; %s", len(got), w.DropList()))
 	for _, c := range got {
 		octets := uint64(len(c.Octets))
 		if q.Service == endpoint.UD || q.Service == endpoint.GSI || q.Service == endpoint.SMI {
@@ -71,15 +71,6 @@ func (w *world) expectReceived(name string, n int, k knobs) error {
 	return nil
 }
 
-// statuses are the ways in which a send request can end.
-func statuses() map[string]endpoint.Status {
-	all := map[string]endpoint.Status{}
-	for s := endpoint.Success; s <= endpoint.RNRRetryExceeded; s++ {
-		all[s.String()] = s
-	}
-	return all
-}
-
 // expectCompletion takes the oldest send request of a queue pair that has ended
 // and that no line has taken.
 func expectCompletion(a *args) (action, error) {
@@ -91,9 +82,9 @@ func expectCompletion(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, ok := statuses()[w.Text]
+	want, ok := stage.Statuses()[w.Text]
 	if !ok {
-		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, attribute.Keys(statuses()))
+		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, attribute.Keys(stage.Statuses()))
 	}
 	return func(r *world) error {
 		q, err := r.pair(name)
@@ -204,7 +195,7 @@ func expectSent(a *args) (action, error) {
 			}
 		}
 		if len(packets) == 0 {
-			w.fail("packets from "+p.String(), "none; "+w.dropList())
+			w.fail("packets from "+p.String(), "none; "+w.DropList())
 			return nil
 		}
 		w.hold()

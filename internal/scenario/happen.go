@@ -3,12 +3,14 @@ package scenario
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
+	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -24,6 +26,8 @@ func happeningVerbs() []verb {
 		{"power", "on|off NODE", "give or take a node's power", false, compilePower},
 		{"reboot", "NODE", "take a node's power and give it back at once", false, compileReboot},
 		{"fault", "NODE mute | late=TIME | loss=SHARE | loss=SHARE,ATTRIBUTE | none", "let a node misbehave from now on", false, compileFault},
+		{"lie", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a node's answers say this from now on, whatever it holds, until fault NODE none", false, compileLie},
+		{"withhold", "on|off NODE:PORT", "a port gives no credits for what it receives: packets to it wait", false, compileWithhold},
 		{"spoil", "on|off NODE", "a switch passes on what it refuses for its P_Key, spoiled on purpose", false, compileSpoil},
 		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode", false, compileDiag},
 		{"forget", "", "forget the traps, drops and requests seen so far", false, compileForget},
@@ -207,6 +211,51 @@ func (l loss) of(w *world) func(time.Duration, ib.PortNum, *[mad.Size]byte) bool
 		}
 		return random.Float64() < l.share
 	}
+}
+
+// compileLie reads what a node's answers shall say.
+func compileLie(a *args) (action, error) {
+	t, err := a.target()
+	if err != nil {
+		return nil, err
+	}
+	q := asking{target: t, set: true}
+	for a.More() {
+		f, err := a.assignment(&q.target, false)
+		if err != nil {
+			return nil, err
+		}
+		q.fields = append(q.fields, f)
+	}
+	if len(q.fields) == 0 {
+		return nil, a.Fault(text.Word{}, "want FIELD=VALUE: what it says that is not so")
+	}
+	return func(w *world) error { return w.lie(q) }, q.fits(a)
+}
+
+// lie changes the answers of a node that are about one attribute.
+func (w *world) lie(q asking) error {
+	attr := q.target.Kind.New()
+	return w.Lie(q.target.node.GUID, attr.ID(), q.target.modifier, func(data *[mad.DataSize]byte) {
+		if attr.UnmarshalBinary(data[:]) != nil {
+			return
+		}
+		for _, f := range q.fields {
+			if at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.field); err == nil {
+				f.store(w, at)
+			}
+		}
+		_ = attr.Encode(data) // it was checked that the values fit
+	})
+}
+
+func compileWithhold(a *args) (action, error) {
+	state, err := a.Pick("on", "off")
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.external()
+	return func(w *world) error { return w.Fabric.Withhold(p.node.GUID, p.port, state == "on") }, err
 }
 
 func compileSpoil(a *args) (action, error) {

@@ -16,7 +16,7 @@ func trafficVerbs() []verb {
 		{"qp", "NAME on NODE[:PORT] service=SERVICE [pkey-index=N] [qkey=KEY] [privileged=on]", "make a queue pair", false, compileQP},
 		{"connect", "QP QP", "join two queue pairs of RC, UC or RD", false, compileConnect},
 		{"modify", "QP [pkey-index=N] [qkey=KEY] [privileged=on]", "change a queue pair as a program would", false, compileModify},
-		{"send", "QP -> QP [bytes=N] [count=N] [qkey=KEY] [pkey-index=N] [sl=N]", "send messages and let them arrive", false, compileSend},
+		{"send", "QP -> QP [via NODE:PORT] [bytes=N] [count=N] [qkey=KEY] [pkey-index=N] [sl=N] [hops=N]", "send messages and let them arrive", false, compileSend},
 		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
 		{"inject", "NODE[:PORT] OCTETS", "put octets on the wire, in hexadecimal", false, compileInject},
 	}
@@ -190,6 +190,9 @@ func compileModify(a *args) (action, error) {
 // management datagram.
 const defaultOctets = 256
 
+// defaultHops is the hop limit of a message that goes by way of a router.
+const defaultHops = 64
+
 func compileSend(a *args) (action, error) {
 	from, err := a.qp()
 	if err != nil {
@@ -202,10 +205,23 @@ func compileSend(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl")
+	var router *place
+	if a.Keyword("via") {
+		p, err := a.place()
+		if err != nil {
+			return nil, err
+		}
+		router = &p
+	}
+	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl", "hops")
 	m := stage.Message{
 		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		PKeyIndex: uint16(k.Knobs["pkey-index"]), SL: ib.SL(k.Knobs["sl"]),
+		HopLimit: uint8(k.Or("hops", defaultHops)),
+	}
+	if router != nil {
+		end := router.end()
+		m.Via = &end
 	}
 	return func(w *world) error {
 		p, err := w.pair(from)

@@ -222,6 +222,10 @@ type Message struct {
 	QKey          *ib.QKey // nil for the receiver's
 	PKeyIndex     uint16   // of GSI
 	SL            ib.SL
+	// Via is the router's port that the message goes to first, nil for none; then
+	// it has a GRH, for the receiver's GID and with this hop limit.
+	Via      *Port
+	HopLimit uint8
 }
 
 // Send sends messages from one queue pair to another and lets time pass for
@@ -234,6 +238,13 @@ func (s *Stage) Send(from, to *QP, m Message) error {
 	}
 	if m.QKey != nil {
 		r.RemoteQKey = *m.QKey
+	}
+	if m.Via != nil {
+		there := s.Fabric.Agent(to.Port.Node)
+		guid, _ := there.GUID(to.Port.Num, 0) // every end port has one
+		r.To.DLID = s.Fabric.Agent(m.Via.Node).Port(m.Via.Num).LID
+		r.To.Global, r.To.HopLimit = true, m.HopLimit
+		r.To.DGID = ib.MakeGID(there.Port(to.Port.Num).GIDPrefix, ib.PortGUID(guid))
 	}
 	switch from.Service {
 	case endpoint.RawEtherType:

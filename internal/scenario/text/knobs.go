@@ -10,7 +10,7 @@ type Knobs map[string]uint64
 
 // knobBits is how wide each of them is; 1 is on or off.
 var knobBits = map[string]int{
-	"pkey-index": 16, "qkey": 32, "pkey": 16, "bytes": 12, "count": 5, "sl": 4, "privileged": 1, "packets": 16, "vl": 4,
+	"pkey-index": 16, "qkey": 32, "pkey": 16, "bytes": 12, "count": 5, "sl": 4, "privileged": 1, "packets": 16, "vl": 4, "hops": 8,
 }
 
 // Knobs takes the rest of a line as settings with these names.
