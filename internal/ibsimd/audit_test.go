@@ -148,7 +148,6 @@ var openSMFindings = []struct {
 // with its own settings.
 var everyOpenSM = []string{"mkey-zero", "sm-key-default"}
 
-
 // What OpenSM is known to leave behind is found, by reading alone.
 func TestAuditOfOpenSM(t *testing.T) {
 	tools := needTools(t)
