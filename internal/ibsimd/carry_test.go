@@ -393,3 +393,40 @@ func TestCounters(t *testing.T) {
 		t.Errorf("%d discards at a port without a cable, want one more than %d", v.PortXmitDiscards, before)
 	}
 }
+
+// A client that is the only one to want something is waited for alone; others
+// get their answers all the same, whatever becomes of it.
+func TestOneAlone(t *testing.T) {
+	s := serve(t, small(t), ibsimd.Config{Fabric: fabricsim.DefaultConfig()})
+	a, b := attach(t, s.Name(), "one"), attach(t, s.Name(), "two")
+	const long = 100 // requests, many more than it takes to be the only one
+	alone := func() {
+		for i := range long {
+			a.query(nodeInfo(uint64(i)))
+		}
+	}
+	alone()
+	b.alive() // a is silent now
+	for i := range long {
+		a.send(nodeInfo(uint64(i)))
+		b.query(nodeInfo(uint64(i)))
+		if r := a.receiveBut(byte(mad.MethodTrap)); r == nil || r.status != 0 {
+			t.Fatalf("request %d: %v", i, r)
+		}
+	}
+	alone()
+	c := attach(t, s.Name(), "three") // by the control socket
+	c.alive()
+	alone()
+	if err := s.Do(func(*fabricsim.Fabric) {}); err != nil {
+		t.Error(err)
+	}
+	alone()
+	a.die()
+	b.alive()
+	c.alive()
+	a = attach(t, s.Name(), "one")
+	alone()
+	a.ask(ctlDisconnect, nil)
+	b.alive()
+}

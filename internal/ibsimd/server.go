@@ -449,8 +449,9 @@ func (s *Server) isLone() bool {
 	return true
 }
 
-// awaitMax is more than waiting for one client ever takes.
-const awaitMax = 10 * dgram.AwaitTime
+// awaitMax is more than waiting for one client ever takes: two ticks of a kernel
+// that has few of them.
+const awaitMax = 30 * dgram.AwaitTime
 
 // heard takes in what came of waiting for one client alone.
 func (s *Server) heard() {
