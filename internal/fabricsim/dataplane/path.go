@@ -384,7 +384,6 @@ func (pl *Plane) LinkFailed(i int32) {
 // LinkLost forgets what is on its way over a link, or waits for it, at port i.
 func (pl *Plane) LinkLost(i int32) {
 	at, p := &pl.ports[i], pl.sides[i]
-	pl.end(at.Node).counters.Port(at.Num).LinkDownedCounter++ // whether the port ever had a data packet or not
 	if p == nil {
 		return // no data packet came this way
 	}
