@@ -211,7 +211,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	r.runner = daemon.NewRunner(link, sm.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
-		LeaveMulticast: f.once, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
+		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
