@@ -101,3 +101,34 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Multicast LIDs that an unknown hand left in tables are given to nobody until
+// they are released, and are no part of what is kept.
+func TestWithhold(t *testing.T) {
+	s := New(DefaultLimits())
+	fixed := func(base ib.PKeyBase) Group {
+		return Group{MGID: ib.GID{0: 0xFF, 1: 0x12, 4: byte(base), 15: 1}, Partition: base}
+	}
+	s.Withhold([]ib.LID{0xC000, 0xC001, 0xC003})
+	if errs := s.Fix([]Group{fixed(1), fixed(2)}); len(errs) != 0 {
+		t.Fatal(errs)
+	}
+	if a, b := s.Group(fixed(1).MGID).MLID, s.Group(fixed(2).MGID).MLID; a != 0xC002 || b != 0xC004 {
+		t.Errorf("groups got %s and %s, want 0xc002 and 0xc004", a, b)
+	}
+	s.Withhold([]ib.LID{0xC002}) // a group's own
+	if kept := s.Retired(); len(kept) != 3 {
+		t.Errorf("%v are withheld", kept)
+	}
+	state := s.State()
+	if len(state.Retired) != 0 || len(state.Groups) != 2 {
+		t.Errorf("kept: %+v", state)
+	}
+	if err := New(DefaultLimits()).Restore(state); err != nil {
+		t.Error(err)
+	}
+	s.Release([]ib.LID{0xC000})
+	if errs := s.Fix([]Group{fixed(1), fixed(2), fixed(3)}); len(errs) != 0 || s.Group(fixed(3).MGID).MLID != 0xC000 {
+		t.Errorf("after the release the next group got %s (%v), want 0xc000", s.Group(fixed(3).MGID).MLID, errs)
+	}
+}

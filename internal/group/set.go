@@ -191,7 +191,7 @@ func (s *Set) Prune(keep func(port ib.PortGUID, base ib.PKeyBase) bool) {
 
 // Withhold says that forwarding tables lead these multicast LIDs somewhere,
 // whoever wrote them: no group gets one until it is released. Those of groups
-// and of partitions stay as they are.
+// and of partitions stay as they are. No State has them.
 func (s *Set) Withhold(lids []ib.LID) {
 	for _, lid := range lids {
 		if _, kept := s.retired[lid]; !kept && s.byMLID[lid] == nil {
@@ -241,7 +241,11 @@ func (s *Set) State() State {
 		c.Members = slices.Clone(g.Members)
 		out.Groups = append(out.Groups, c)
 	}
-	out.Retired = s.Retired()
+	for _, r := range s.Retired() {
+		if r.Partition.IsValid() { // what is withheld is found in the tables again
+			out.Retired = append(out.Retired, r)
+		}
+	}
 	return out
 }
 
