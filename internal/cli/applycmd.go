@@ -152,7 +152,11 @@ var errDeclined = errors.New("declined; nothing was written")
 
 // approve shows the change and asks, unless told not to.
 func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, d *applyDocument) (bool, error) {
-	p, err := look(x.Fabric, x.Foresight)
+	registered := f.registered
+	if x.Direction != daemon.Forward {
+		registered = nil // the journal says nothing of groups
+	}
+	p, err := look(x.Fabric, x.Foresight, registered)
 	if err != nil {
 		return false, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/preview"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
@@ -24,14 +25,16 @@ import (
 // changeFlags are the flags that plan and apply have in common: what to change,
 // and to what.
 type changeFlags struct {
-	where          fabricFlags
-	policy, state  string
-	routing        string
-	lmc            uint8
-	json           bool
-	policyOptions  policyfile.Options
-	loadedPolicy   *policy.Policy
-	config         sm.Config
+	where         fabricFlags
+	policy, state string
+	routing       string
+	lmc           uint8
+	json          bool
+	policyOptions policyfile.Options
+	loadedPolicy  *policy.Policy
+	config        sm.Config
+	// registered is what hosts registered; nil when nothing is known of it.
+	registered     *saserver.State
 	policyOptional bool
 }
 
@@ -59,6 +62,13 @@ func (f *changeFlags) load(w io.Writer) error {
 	if f.state != "" {
 		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)
+		}
+		known, some, err := daemon.LoadRegistered(f.state, 0)
+		if err != nil {
+			return misuse(err)
+		}
+		if some {
+			f.registered = &known.State
 		}
 	}
 	if f.policy == "" {
@@ -126,7 +136,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if err != nil {
 		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
 	}
-	p, err := look(read.Fabric, foresight)
+	p, err := look(read.Fabric, foresight, f.registered)
 	if err != nil {
 		return bad(err)
 	}
@@ -158,8 +168,11 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 }
 
 // look previews what a foresight comes to.
-func look(f *subnet.Fabric, s *sm.Foresight) (*preview.Preview, error) {
+func look(f *subnet.Fabric, s *sm.Foresight, registered *saserver.State) (*preview.Preview, error) {
 	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
+	if registered != nil {
+		in.Multicast = &preview.Multicast{Now: registered.Groups.Groups, Next: s.Multicast}
+	}
 	for _, g := range s.Groups {
 		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
 	}

@@ -29,7 +29,9 @@ type Input struct {
 	Plan    *plan.Plan
 	// Groups are the names to tell who can talk by; without any, partitions
 	// serve.
-	Groups     []Set
+	Groups []Set
+	// Multicast is nil when nothing is known of multicast groups.
+	Multicast  *Multicast
 	Partitions []Partition
 }
 
@@ -44,6 +46,8 @@ type Preview struct {
 	Capacity Capacity  `json:"capacity"`
 	Reach    Reach     `json:"reach"`
 	Findings []Finding `json:"findings"`
+	// Multicast is what becomes of multicast groups, by MGID.
+	Multicast []GroupChange `json:"multicast"`
 	// Unread counts the P_Key tables of ports under change that could not be
 	// read whole.
 	Unread int `json:"unread_tables"`
@@ -136,6 +140,7 @@ type Room struct {
 // Look works out what a plan will do.
 func Look(in Input) (*Preview, error) {
 	p := &Preview{Changes: in.Plan.Len() > 0, Ports: []Port{}, Findings: []Finding{}}
+	p.groups(&in)
 	if err := p.count(in.Plan); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,13 @@ func (p *Preview) Print(w io.Writer) error {
 	if err := printReach(w, p); err != nil {
 		return err
 	}
+	for i, g := range p.Multicast {
+		if i == planFindingsMax {
+			fmt.Fprintf(w, "and %d more multicast groups (--json has all)\n", len(p.Multicast)-i)
+			break
+		}
+		fmt.Fprintf(w, "multicast group %s of %s: %s\n", g.MGID, plain(g.Partition), g.Text)
+	}
 	for i, f := range p.Findings {
 		if i == planFindingsMax {
 			fmt.Fprintf(w, "and %d more (--json has all)\n", len(p.Findings)-i)

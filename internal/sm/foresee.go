@@ -1,11 +1,15 @@
 package sm
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/saserver/view"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -19,6 +23,8 @@ type Foresight struct {
 	// Withheld are partitions that nobody may be given.
 	Withheld []ib.PKeyBase
 	Warnings []string
+	// Multicast are the multicast groups of the policy, by MGID.
+	Multicast []group.Group
 	// Assigned are LIDs and P_Keys as they will be.
 	Assigned Assigned
 }
@@ -52,6 +58,23 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	}
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
-		Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
+		Multicast: multicastOf(p, d.allowed),
+		Withheld:  d.withheld, Warnings: d.warnings, Assigned: d.assigned,
 	}, nil
+}
+
+// multicastOf are the multicast groups of a policy, by MGID.
+func multicastOf(p *policy.Policy, allowed []isolation.Partition) (out []group.Group) {
+	bases := make(map[string]ib.PKeyBase, len(allowed))
+	for _, x := range allowed {
+		bases[x.Name] = x.Base
+	}
+	for i := range p.Partitions {
+		x := &p.Partitions[i]
+		for _, g := range x.Multicast {
+			out = append(out, groupOf(g, view.Partition{Base: bases[x.Name]}))
+		}
+	}
+	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
+	return out
 }
