@@ -307,12 +307,19 @@ func (r *rig) eventually(what string, is func() bool) {
 func (r *rig) openSM(node string, args ...string) (stop func()) {
 	r.Helper()
 	log := filepath.Join(r.dir, fmt.Sprintf("opensm-%d.log", rigs.Add(1)))
-	words := append([]string{"opensm", "-F", os.DevNull, "-e", "-f", log}, args...)
+	// Without log_flush what it says waits for its next error.
+	words := append([]string{"opensm", "-F", r.file("opensm.opts", "log_flush TRUE\n"), "-e", "-f", log}, args...)
 	_, end := r.start(node, words...)
 	read := func() string {
 		text, _ := os.ReadFile(log) // it is not there at first
 		return string(text)
 	}
+	r.Cleanup(func() {
+		if r.Failed() {
+			text := read()
+			r.Logf("OpenSM at %q, its log:\n%s", node, text[max(0, len(text)-1000):])
+		}
+	})
 	r.eventually("OpenSM says SUBNET UP", func() bool { return strings.Contains(read(), "SUBNET UP") })
 	checked := sync.OnceFunc(func() {
 		// What it says of requests that its own end cuts short is no fault.
