@@ -307,8 +307,7 @@ func (r *rig) eventually(what string, is func() bool) {
 func (r *rig) openSM(node string, args ...string) (stop func()) {
 	r.Helper()
 	log := filepath.Join(r.dir, fmt.Sprintf("opensm-%d.log", rigs.Add(1)))
-	// Without log_flush what it says waits for its next error.
-	words := append([]string{"opensm", "-F", r.file("opensm.opts", "log_flush TRUE\n"), "-e", "-f", log}, args...)
+	words := append([]string{"opensm", "-F", os.DevNull, "-e", "-f", log}, args...)
 	_, end := r.start(node, words...)
 	read := func() string {
 		text, _ := os.ReadFile(log) // it is not there at first
@@ -320,7 +319,12 @@ func (r *rig) openSM(node string, args ...string) (stop func()) {
 			r.Logf("OpenSM at %q, its log:\n%s", node, text[max(0, len(text)-1000):])
 		}
 	})
-	r.eventually("OpenSM says SUBNET UP", func() bool { return strings.Contains(read(), "SUBNET UP") })
+	// It writes SUBNET UP into a buffer: what can be seen is what it does.
+	far := r.hosts()[len(r.hosts())-1].ID
+	r.eventually("OpenSM has brought the fabric up", func() bool {
+		return strings.HasPrefix(r.ask(far, "cat", "/sys/class/infiniband/sim0/ports/1/state"), "4:") &&
+			strings.Count(r.run(far, "saquery", "NR").stdout, "NodeRecord dump") > 1
+	})
 	checked := sync.OnceFunc(func() {
 		// What it says of requests that its own end cuts short is no fault.
 		for line := range strings.Lines(read()) {
@@ -329,6 +333,9 @@ func (r *rig) openSM(node string, args ...string) (stop func()) {
 			}
 		}
 		end()
+		if !strings.Contains(read(), "SUBNET UP") {
+			r.Errorf("OpenSM at %q never said SUBNET UP", node)
+		}
 	})
 	r.Cleanup(checked)
 	return checked

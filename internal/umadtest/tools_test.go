@@ -73,9 +73,12 @@ var nodeRecord = regexp.MustCompile(`(?m)^\s*lid\.+(\d+)\n[\s\S]*?node_guid\.+(0
 func (r *rig) lids() map[string]int {
 	r.Helper()
 	lids := map[string]int{}
-	for _, m := range nodeRecord.FindAllStringSubmatch(r.ask("", "saquery", "NR"), -1) {
-		lids[m[2]], _ = strconv.Atoi(m[1]) // digits
-	}
+	r.eventually("subnet administration knows all nodes", func() bool {
+		for _, m := range nodeRecord.FindAllStringSubmatch(r.ask("", "saquery", "NR"), -1) {
+			lids[m[2]], _ = strconv.Atoi(m[1]) // digits
+		}
+		return len(lids) >= len(r.topology.Nodes)
+	})
 	for _, n := range r.topology.Nodes {
 		if lids[n.GUID.String()] == 0 {
 			r.Errorf("saquery NR: no LID for node %v (%s)", n.GUID, n.Description)
@@ -167,11 +170,12 @@ func (r *rig) ibnetdiscover() {
 }
 
 func (r *rig) iblinkinfo() {
-	text := r.ask("", "iblinkinfo")
-	active, want := strings.Count(text, "Active/  LinkUp"), 2*len(r.topology.Links())
-	if active != want {
-		r.Errorf("%d ends of links are Active, want %d", active, want)
-	}
+	var text string
+	ends := 2 * len(r.topology.Links())
+	r.eventually("all ends of links are Active", func() bool {
+		text = r.ask("", "iblinkinfo")
+		return strings.Count(text, "Active/  LinkUp") == ends
+	})
 	rate := `4X +2\.5 Gbps`
 	if r.topology.Nodes[0].Ports[1].Enabled != netlist.DefaultRates {
 		rate = `4X +53\.125 Gbps` // the demonstration has HDR
