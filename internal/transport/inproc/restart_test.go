@@ -3,6 +3,7 @@ package inproc_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -139,6 +140,52 @@ func otherCA(topology *netlist.Netlist) (guid ib.NodeGUID) {
 	return guid
 }
 
+// burstSize is how many services burst registers.
+const burstSize = 6
+
+// burst has a host register services one behind the other, sooner than they can
+// be saved one by one: each is in the file when the host is told.
+func (m *manager) burst(h *host, gid ib.GID, key ib.SMKey) {
+	m.Helper()
+	saves := m.saves
+	for i := range burstSize {
+		q := sa.MAD{Header: mad.Header{
+			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
+			Method: mad.MethodSet, TransactionID: uint64(7000 + i), AttributeID: sa.AttrServiceRecord,
+		}, ComponentMask: sa.ServiceRecordServiceID | sa.ServiceRecordServiceGID}
+		b, err := (&sa.ServiceRecord{ServiceID: uint64(100 + i), ServiceGID: gid}).AppendBinary(nil)
+		if err != nil {
+			m.Fatal(err)
+		}
+		copy(q.Data[:], b)
+		if b, err = q.AppendBinary(nil); err != nil {
+			m.Fatal(err)
+		}
+		h.send(m.T, (*[mad.Size]byte)(b))
+	}
+	told := 0
+	m.run(func() bool {
+		for _, got := range h.received(m.T) {
+			if mad.Method(got[3]) != mad.MethodGetResp {
+				continue
+			}
+			told++
+			kept, _, err := daemon.LoadRegistered(m.path, key)
+			if err != nil {
+				m.Fatal(err)
+			}
+			id := uint64(100 + got[15] - 7000&0xFF)
+			if !slices.ContainsFunc(kept.Services, func(x saserver.Service) bool { return x.Record.ServiceID == id }) {
+				m.Errorf("the host was told of service %d, and the file does not have it", id)
+			}
+		}
+		return told == burstSize
+	})
+	if m.saves-saves >= burstSize {
+		m.Errorf("%d services at once were saved %d times", burstSize, m.saves-saves)
+	}
+}
+
 // TestRestart: what a host was told of outlives a manager that crashed in the
 // instant after, leases go on, and hosts are asked to register again only when
 // nothing is known of what they registered.
@@ -191,6 +238,7 @@ func TestRestart(t *testing.T) {
 	if err := made.UnmarshalBinary(answer.Data[:]); err != nil {
 		t.Fatal(err)
 	}
+	m.burst(h, gid, key)
 	m.link.Close() // and not a word more: a crash
 
 	m = startManager(t, f, topology, path, key)
@@ -198,7 +246,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("after a restart that lost nothing the host was told %d times to register again", n)
 	}
 	s := m.runner.Registered()
-	if len(s.Services) != 1 || s.Services[0].Left <= 0 || s.Services[0].Left > time.Hour {
+	if len(s.Services) != 1+burstSize || s.Services[0].Left <= 0 || s.Services[0].Left > time.Hour {
 		t.Errorf("services after the restart: %+v", s.Services)
 	}
 	if len(s.Subscriptions) != 2 {
