@@ -60,11 +60,17 @@ func tenants(l *netlist.Netlist, n int) *tenancy {
 
 // field finds a field of a record as saquery prints it.
 func field(record, name string) string {
-	m := regexp.MustCompile(`(?mi)^\s*` + name + `[.:]+(\S*)`).FindStringSubmatch(record)
-	if m == nil {
-		return ""
+	for line := range strings.Lines(record) {
+		line = strings.TrimSpace(line)
+		if len(line) < len(name) || !strings.EqualFold(line[:len(name)], name) {
+			continue
+		}
+		if rest := strings.TrimLeft(line[len(name):], ".:"); len(rest) < len(line)-len(name) {
+			value, _, _ := strings.Cut(rest, " ")
+			return value
+		}
 	}
-	return m[1]
+	return ""
 }
 
 // asked is one query of one host, and a record that one of the two gave.

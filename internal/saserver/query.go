@@ -35,9 +35,8 @@ func (s *Server) paths(q *request) {
 		return
 	}
 	t := s.newTable(q)
-	var buf [sa.PathRecordSize]byte
 	status := record.Paths(&s.subject, x, func(r *sa.PathRecord) bool {
-		b, err := r.AppendBinary(buf[:0])
+		b, err := r.AppendBinary(s.octets[:0])
 		return err != nil || t.add(b)
 	})
 	q.budget = x.Budget

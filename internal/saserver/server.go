@@ -31,9 +31,10 @@ type Server struct {
 	reports reports
 	counts  Counts
 	version uint64
-	path    record.PathQuery // reused by every query for paths
-	answer  [mad.Size]byte   // reused by every answer
-	small   table            // reused by every answer of one datagram
+	path    record.PathQuery        // reused by every query for paths
+	answer  [mad.Size]byte          // reused by every answer
+	small   table                   // reused by every answer of one datagram
+	octets  [sa.PathRecordSize]byte // reused by every path
 }
 
 // New returns a server without a subnet.
