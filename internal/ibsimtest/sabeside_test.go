@@ -301,36 +301,47 @@ func explain(a *asked, ours bool) int {
 	return -1
 }
 
-var (
-	// chosen are lines with what each manager chooses: multicast LIDs; whether
-	// switches enforce, which OpenSM was told not to do; what it says of its
-	// own class beside the records.
-	chosen = regexp.MustCompile(`(?mi)^\s*(mlid|PartEnforce\w+|Capability mask( 2)?|Redirect QP|Redirect QKey|Trap QKey)[.:].*\n?`)
-	// portNumber is the exit of a LID; each routes its own way.
-	portNumber = regexp.MustCompile(`(?m)^(\s*\d+\t)(?:\d|\d\d|1\d\d|2[0-4]\d|25[0-4])$`)
-	// keyBlock is the number of a block of a P_Key table, which OpenSM writes
-	// in the order of its own machine.
-	keyBlock = regexp.MustCompile(`(?m)^(\s*Block\.+)(\d+)$`)
-)
+// chosen are the names of fields with what each manager chooses: multicast LIDs;
+// whether switches enforce, which OpenSM was told not to do; what it says of its
+// own class beside the records.
+var chosen = []string{"mlid", "partenforce", "capability mask", "redirect qp", "redirect qkey", "trap qkey"}
+
+// portNumber is the exit of a LID; each routes its own way.
+var portNumber = regexp.MustCompile(`(?m)^(\s*\d+\t)(?:\d|\d\d|1\d\d|2[0-4]\d|25[0-4])$`)
 
 func normal(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, r := range list {
-		r = portNumber.ReplaceAllString(chosen.ReplaceAllString(r, ""), "${1}routed")
-		if strings.Contains(r, "PKey Table") {
-			r = keyBlock.ReplaceAllStringFunc(r, func(s string) string {
-				var n int
-				fmt.Sscan(strings.TrimLeft(s, "\tBlock. "), &n)
-				if n >= 256 {
-					n >>= 8
-				}
-				return fmt.Sprint("Block ", n)
-			})
+		if strings.Contains(r, "Port Number") {
+			r = portNumber.ReplaceAllString(r, "${1}routed")
 		}
-		out = append(out, strings.TrimSpace(r))
+		isKeys := strings.Contains(r, "PKey Table")
+		var kept strings.Builder
+		for line := range strings.Lines(r) {
+			name := strings.ToLower(strings.TrimSpace(line))
+			switch {
+			case slices.ContainsFunc(chosen, func(c string) bool { return strings.HasPrefix(name, c) }):
+			case isKeys && strings.HasPrefix(name, "block"):
+				kept.WriteString(keyBlock(name))
+			default:
+				kept.WriteString(line)
+			}
+		}
+		out = append(out, strings.TrimSpace(kept.String()))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// keyBlock is the number of a block of a P_Key table, which OpenSM writes in the
+// order of its own machine.
+func keyBlock(line string) string {
+	var n int
+	fmt.Sscan(strings.TrimLeft(line, "block."), &n)
+	if n >= 256 {
+		n >>= 8
+	}
+	return fmt.Sprintln("Block", n)
 }
 
 // lids are the LIDs of end ports by port GUID, from the NodeRecords that the

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -187,20 +186,34 @@ func (x *exposed) saquery(node string, queries [][]string) []string {
 	return answers[:len(queries)]
 }
 
-// notCompared are lines that tell of the run or of settings that each manager
-// chooses for itself.
-var notCompared = regexp.MustCompile(`(?mi)^.*(HoqLife|SubnetTimeout|ActCount|LifeTimeValue|pkt_life|LFT top|LinearFDBTop|MulticastFDBTop|VlHighLimit|M_Key|MkeyLeasePeriod|ProtectBits|ClientReregister).*\n`)
+// notCompared are parts of the names of fields that tell of the run, or of
+// settings that each manager chooses for itself.
+var notCompared = []string{
+	"hoqlife", "subnettimeout", "actcount", "lifetimevalue", "pkt_life", "lft top", "linearfdbtop", "multicastfdbtop",
+	"vlhighlimit", "m_key", "mkeyleaseperiod", "protectbits", "clientreregister",
+}
 
 // records are the records of an answer, or what was said instead.
 func records(answer string) []string {
-	answer = notCompared.ReplaceAllString(answer, "")
 	var out []string
-	for _, part := range regexp.MustCompile(`(?m)^[\w ]+dump[^\n]*:?\n`).Split(answer, -1)[1:] {
-		out = append(out, strings.TrimSpace(part))
+	var one strings.Builder
+	end := func() {
+		if r := strings.TrimSpace(one.String()); r != "" {
+			out = append(out, r)
+		}
+		one.Reset()
 	}
-	if len(out) == 0 && strings.TrimSpace(answer) != "" {
-		out = append(out, strings.TrimSpace(answer))
+	for line := range strings.Lines(answer) {
+		low := strings.ToLower(line)
+		switch {
+		case slices.ContainsFunc(notCompared, func(name string) bool { return strings.Contains(low, name) }):
+		case !strings.HasPrefix(line, "\t") && strings.Contains(line, "dump"): // the head of a record
+			end()
+		default:
+			one.WriteString(line)
+		}
 	}
+	end()
 	slices.Sort(out)
 	return out
 }
