@@ -259,6 +259,13 @@ func (s *tempest) calm() {
 	if n := s.CreditsMissing(); n != 0 {
 		s.t.Fatalf("%d blocks of room are missing; %s", n, s.fates())
 	}
+	for i := range s.qps {
+		d, err := s.Device(hostGUID(i))
+		s.must(err)
+		if s.Agent(hostGUID(i)).Port(1).PortState == smp.PortActive && d.Ready(1) {
+			s.t.Fatalf("host %d has something to send and an idle wire; %s", i, s.fates())
+		}
+	}
 }
 
 // run happens under a limit: a loop of multicast ends by MaxCrossings.

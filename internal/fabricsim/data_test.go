@@ -3,8 +3,8 @@ package fabricsim_test
 import (
 	"testing"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 )
 
@@ -33,5 +33,13 @@ func TestDatagram(t *testing.T) {
 	if n := b.arrived(to); n != 1 {
 		t.Fatalf("%d arrived; %s", n, b.fates())
 	}
-	_ = ib.PKeyDefaultFull
+	for range 5 { // at once: each leaves when the wire is idle again
+		b.must(from.PostSend(endpoint.SendRequest{
+			Data: make([]byte, 100), To: endpoint.Address{DLID: 3}, RemoteQP: to.Number(), RemoteQKey: 7,
+		}))
+	}
+	b.idle()
+	if n := b.arrived(to); n != 5 {
+		t.Fatalf("%d of five arrived; %s", n, b.fates())
+	}
 }
