@@ -214,6 +214,9 @@ func (w *world) checkAgainst(x whole, lossy bool) {
 	if lossy {
 		return
 	}
+	if left := plan.Diff(w.engine.Fabric(), x.Tables); left.Len() > 0 {
+		w.t.Errorf("tables other than a look at the whole wants: %v", left.Stages)
+	}
 	if result.Writes != x.plan.Len() {
 		w.t.Errorf("%d writes, want %d", result.Writes, x.plan.Len())
 	}
