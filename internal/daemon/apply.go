@@ -194,7 +194,7 @@ func (a *applier) run() (*Applied, error) {
 // that was not found.
 func (a *applier) doubt(p *Proposal) error {
 	doubtful := map[ib.PKeyBase]bool{}
-	for _, b := range sm.Doubtful(p.Fabric, a.full, nil) {
+	for _, b := range subnet.Doubtful(p.Fabric, a.full, nil) {
 		doubtful[b] = true
 	}
 	for _, s := range p.Plan.Stages {

@@ -118,6 +118,19 @@ func (r *Resolution) Differing(s *Resolution) []ib.PortGUID {
 	return slices.Compact(out)
 }
 
+// KeysOf are the keys of a port, one for each of its partitions: the full one
+// where it has both.
+func (r *Resolution) KeysOf(g ib.PortGUID) (keys []ib.PKey) {
+	for _, x := range r.Partitions {
+		if _, full := slices.BinarySearch(x.Full, g); full {
+			keys = append(keys, x.Base.Full())
+		} else if _, limited := slices.BinarySearch(x.Limited, g); limited {
+			keys = append(keys, x.Base.Limited())
+		}
+	}
+	return keys
+}
+
 // differing adds what only one of two sorted lists has.
 func differing(out, a, b []ib.PortGUID) []ib.PortGUID {
 	for i, j := 0, 0; i < len(a) || j < len(b); {

@@ -102,7 +102,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
 	}
 	d.withheld = e.withheld(d, out.EndPorts)
-	if doubtful := Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
+	if doubtful := subnet.Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
 		d.withheld = append(d.withheld, doubtful...)
 		d.warnings = append(d.warnings, fmt.Sprintf(
 			"something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (%s, for one)", doubtful[0]))

@@ -154,7 +154,7 @@ type Engine struct {
 	outbox    []outgoing
 	observe   func(Event)
 	nextCheck time.Duration
-	checks    []check
+	checks    []subnet.Block
 	cursor    int
 	resweep   string        // why the whole subnet has to be read again
 	sweepFrom time.Duration // no sweep of the whole subnet before this
@@ -545,7 +545,7 @@ func (e *Engine) applied(now time.Duration) {
 	quiet := e.heed()
 	if e.standing == nil {
 		e.learn()
-		e.strangers = e.metStrangers()
+		e.strangers = e.fabric.MeetsStranger(func(p *subnet.Port) bool { return !p.Silent }) // it answered, and made no sense
 	}
 	e.reregistered()
 	result, prover := e.conclude()
@@ -559,19 +559,6 @@ func (e *Engine) applied(now time.Duration) {
 	if (recabled || e.strangers) && e.retryAt == 0 { // of a cable a switch tells sooner
 		e.retryAt = now + e.config.DriftPeriod
 	}
-}
-
-// metStrangers reports whether something answered behind a link that is up and
-// made no sense.
-func (e *Engine) metStrangers() bool {
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			if p := &n.Ports[i]; p.FacesStranger() && !p.Silent {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // learn keeps for the next run what the devices do not keep.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/mcast"
@@ -39,41 +38,12 @@ func (e *Engine) SetGroups(groups []group.Group) {
 
 // Leads reports whether packets for a multicast LID may be led anywhere by the
 // forwarding table of a switch, as far as it was read.
-func (e *Engine) Leads(mlid ib.LID) bool {
-	if e.fabric == nil {
-		return true
-	}
-	block, index := smp.MFTPlace(mlid)
-	for _, n := range e.fabric.Switches() {
-		if !n.Switch.InfoRead {
-			return true
-		}
-		for position := range n.MFTPositions() {
-			t, read := n.Switch.MFT[smp.MFTModifier(block, uint8(position))]
-			if t.Masks[index] != 0 || !read && int(block) < n.MFTBlocks() {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (e *Engine) Leads(mlid ib.LID) bool { return e.fabric == nil || e.fabric.Leads(mlid) }
 
 // Strays are the multicast LIDs of no group that the forwarding table of a
 // switch leads somewhere, or may lead somewhere since it was not read, in order.
 func (e *Engine) Strays() []ib.LID {
-	led := make(map[ib.LID]bool)
-	for _, n := range e.fabric.Switches() {
-		for block := range n.MFTBlocks() {
-			for position := range n.MFTPositions() {
-				t, read := n.Switch.MFT[smp.MFTModifier(uint16(block), uint8(position))]
-				for i, mask := range t.Masks {
-					if mask != 0 || !read {
-						led[ib.LIDMulticastMin+ib.LID(block*len(t.Masks)+i)] = true
-					}
-				}
-			}
-		}
-	}
+	led := e.fabric.Led()
 	for _, g := range e.multicast.groups {
 		delete(led, g.MLID)
 	}

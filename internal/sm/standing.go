@@ -105,7 +105,9 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 		e.standing.listed = true
 		return
 	}
-	if !e.isMaster() || e.failures > 0 || len(e.unseen) > 0 || e.facesStrangers() {
+	// What strangers may use is given to nobody; that is worked out as a whole.
+	strange := e.fabric.MeetsStranger(func(*subnet.Port) bool { return true })
+	if !e.isMaster() || e.failures > 0 || len(e.unseen) > 0 || strange {
 		return
 	}
 	if !quiet {
@@ -122,19 +124,6 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 		stale: make(map[*subnet.Port]bool), amiss: make(map[*subnet.Port]bool),
 		prover: p, inactive: inactive, listed: true,
 	}
-}
-
-// facesStrangers reports whether anything is behind a link that nobody knows:
-// what it may use is given to nobody, and that is worked out as a whole.
-func (e *Engine) facesStrangers() bool {
-	return slices.ContainsFunc(e.fabric.Nodes, func(n *subnet.Node) bool {
-		for i := range n.Ports {
-			if n.Ports[i].FacesStranger() {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // amend works out what another policy comes to where a policy stands, and the
@@ -251,15 +240,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
 		return
 	}
 	for _, g := range changed {
-		var keys []ib.PKey
-		for _, x := range now.resolution.Partitions {
-			if _, full := slices.BinarySearch(x.Full, g); full {
-				keys = append(keys, x.Base.Full())
-			} else if _, limited := slices.BinarySearch(x.Limited, g); limited {
-				keys = append(keys, x.Base.Limited())
-			}
-		}
-		e.standing.prover.Allow(g, keys)
+		e.standing.prover.Allow(g, now.resolution.KeysOf(g))
 	}
 }
 
@@ -274,20 +255,8 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	if s := e.standing; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed), e.countInactive()
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed), e.desired.tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
 	return r, prover
-}
-
-// countInactive counts the links that should be Active and are not.
-func (e *Engine) countInactive() (n int) {
-	for _, node := range e.fabric.Nodes {
-		for i := range node.Ports {
-			if p := &node.Ports[i]; e.desired.tables.Port(p).Activate && p.Info.PortState != smp.PortActive {
-				n++
-			}
-		}
-	}
-	return n
 }

@@ -162,3 +162,9 @@ func allows(table partition.Table, k ib.PKey) bool {
 	}
 	return false
 }
+
+// remembers reports whether an earlier sweep found who is behind a port beyond
+// which the last one found nobody.
+func (e *Engine) remembers(p *subnet.Port) bool {
+	return slices.ContainsFunc(e.unseen, func(u unseen) bool { return u.behind == placeOf(p) })
+}

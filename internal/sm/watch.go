@@ -2,7 +2,6 @@ package sm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,65 +13,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
 
-// check is one attribute block that light sweeps read back in turn.
-type check struct {
-	port      *subnet.Port
-	attribute mad.AttributeID
-	modifier  uint32
-}
-
 // listChecks lists everything that somebody else could change. Where reading
 // had got to stays: who keeps changing one table must not keep the others from
 // being looked at.
-func (e *Engine) listChecks() {
-	e.checks = e.checks[:0]
-	add := func(p *subnet.Port, a mad.AttributeID, modifier uint32) {
-		e.checks = append(e.checks, check{p, a, modifier})
-	}
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.Reached {
-				continue
-			}
-			selector := ib.PortNum(0)
-			if n.Switch != nil {
-				selector = p.Num
-			}
-			add(p, smp.AttrPortInfo, uint32(selector))
-			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() {
-				for block := range p.PKeyBlocks() {
-					add(p, smp.AttrPKeyTable, smp.PKeyModifier(selector, uint16(block)))
-				}
-			}
-			for block := range p.GUIDBlocks() {
-				if _, ok := p.GUIDInfo[uint32(block)]; ok {
-					add(p, smp.AttrGUIDInfo, uint32(block))
-				}
-			}
-			for in := range n.Ports { // in order of the input ports
-				if _, ok := p.SLToVL[ib.PortNum(in)]; ok {
-					add(p, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(ib.PortNum(in), selector))
-				}
-			}
-			for part := range p.VLArbitration {
-				add(p, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(part+1), selector))
-			}
-		}
-		if n.Switch == nil {
-			continue
-		}
-		for block := range n.Switch.LFTRead {
-			add(&n.Ports[0], smp.AttrLinearForwardingTable, uint32(block))
-		}
-		for block := range n.Switch.RFTRead {
-			add(&n.Ports[0], smp.AttrRandomForwardingTable, uint32(block))
-		}
-		for _, modifier := range slices.Sorted(maps.Keys(n.Switch.MFT)) {
-			add(&n.Ports[0], smp.AttrMulticastForwardingTable, modifier)
-		}
-	}
-}
+func (e *Engine) listChecks() { e.checks = e.fabric.Blocks() }
 
 // startCheck begins a light sweep: every switch is asked for changes, devices
 // that did not answer are asked again, and the next share of all tables is read
@@ -96,10 +40,10 @@ func (e *Engine) startCheck() {
 	for range share {
 		c := e.checks[e.cursor%len(e.checks)]
 		e.cursor = (e.cursor + 1) % len(e.checks)
-		if c.attribute == smp.AttrPortInfo {
+		if c.Attribute == smp.AttrPortInfo {
 			e.recheckPort(c)
 		} else {
-			e.reread(c.port, c.attribute, c.modifier, nil)
+			e.reread(c.Port, c.Attribute, c.Modifier, nil)
 		}
 	}
 }
@@ -146,15 +90,15 @@ func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then
 // recheckPort reads PortInfo again and looks for what calls for a sweep: a
 // link that came or went, other capabilities, and managers that came or went
 // since the last election.
-func (e *Engine) recheckPort(c check) {
-	before := c.port.Info
-	e.reread(c.port, c.attribute, c.modifier, func() {
-		now := &c.port.Info
+func (e *Engine) recheckPort(c subnet.Block) {
+	before := c.Port.Info
+	e.reread(c.Port, c.Attribute, c.Modifier, func() {
+		now := &c.Port.Info
 		switch {
-		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, e.isRival(c.port) != e.asked(c.port):
-			e.wantSweep(c.port.String() + " has another CapabilityMask")
+		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, e.isRival(c.Port) != e.asked(c.Port):
+			e.wantSweep(c.Port.String() + " has another CapabilityMask")
 		case now.PortState != before.PortState:
-			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.port, before.PortState, now.PortState))
+			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.Port, before.PortState, now.PortState))
 		}
 	})
 }

@@ -1,11 +1,10 @@
-package sm
+package subnet
 
 import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // Doubtful lists the partitions that devices may use which a sweep did not find:
@@ -15,7 +14,7 @@ import (
 // where none does, it is every partition that tables are to give. The default
 // partition does not count: everybody is in it. ofSomebody tells ports behind
 // which it is known who is; it may be nil.
-func Doubtful(f *subnet.Fabric, tables *subnet.Desired, ofSomebody func(*subnet.Port) bool) []ib.PKeyBase {
+func Doubtful(f *Fabric, tables *Desired, ofSomebody func(*Port) bool) []ib.PKeyBase {
 	var out []ib.PKeyBase
 	all := false
 	for _, n := range f.Nodes {
@@ -52,8 +51,26 @@ func appendBases(out []ib.PKeyBase, keys []ib.PKey) []ib.PKeyBase {
 	return out
 }
 
-// remembers reports whether an earlier sweep found who is behind a port beyond
-// which the last one found nobody.
-func (e *Engine) remembers(p *subnet.Port) bool {
-	return slices.ContainsFunc(e.unseen, func(u unseen) bool { return u.behind == placeOf(p) })
+// MeetsStranger reports whether any port faces a stranger that is as asked.
+func (f *Fabric) MeetsStranger(as func(*Port) bool) bool {
+	return slices.ContainsFunc(f.Nodes, func(n *Node) bool {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.FacesStranger() && as(p) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Inactive counts the links that should be Active and are not.
+func (d *Desired) Inactive(f *Fabric) (n int) {
+	for _, node := range f.Nodes {
+		for i := range node.Ports {
+			if p := &node.Ports[i]; d.Port(p).Activate && p.Info.PortState != smp.PortActive {
+				n++
+			}
+		}
+	}
+	return n
 }
