@@ -3,9 +3,9 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -146,7 +146,7 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 	}
 	v, ok := table[w.Text]
 	if !ok || w.Quoted {
-		return a.Fault(w, "%q: want one of rule, %s", w.Text, verbNames(table))
+		return a.Fault(w, "%q: want one of rule, %s", w.Text, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	switch {
 	case v.setting && c.begun:
@@ -173,15 +173,6 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 		c.steps = append(c.steps, step{l, len(c.rules) - 1, run, expects && judges(l.Words[1:]), expects})
 	}
 	return nil
-}
-
-func verbNames(table map[string]verb) string {
-	var names []string
-	for name := range table {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return strings.Join(names, ", ")
 }
 
 var ruleID = regexp.MustCompile(`^[A-Z]{2}-[0-9]{2,3}$`)

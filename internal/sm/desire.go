@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/qos"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -152,7 +153,7 @@ func (e *Engine) identities() []policy.EndPort {
 	out := make([]policy.EndPort, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
 		if !p.Node.Contested {
-			out = append(out, identity(p, p == e.fabric.Self))
+			out = append(out, facts.Identity(p, p == e.fabric.Self))
 		}
 	}
 	for i := range e.unseen {
@@ -161,43 +162,16 @@ func (e *Engine) identities() []policy.EndPort {
 	return out
 }
 
-func identity(p *subnet.Port, self bool) policy.EndPort {
-	return policy.EndPort{
-		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-		Description: p.Node.Description, NodeType: p.Node.Type(), SM: self,
-	}
-}
-
 // facts are those of all end ports, unseen ones included.
 func (e *Engine) facts() []partition.PortFacts {
 	out := make([]partition.PortFacts, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
-		out = append(out, factsOf(p))
+		out = append(out, facts.OfEnd(p))
 	}
 	for i := range e.unseen {
 		out = append(out, e.unseenFacts(&e.unseen[i]))
 	}
 	return out
-}
-
-func factsOf(p *subnet.Port) partition.PortFacts {
-	x := partition.PortFacts{
-		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
-		Cap: p.PKeyCap(), Current: p.PKeys,
-	}
-	if p.Peer != nil && p.Peer.FacesEnd() {
-		x.Facing = guardFacts(p.Peer)
-	}
-	return x
-}
-
-// guardFacts are those of a switch port that faces an end port.
-func guardFacts(q *subnet.Port) *partition.SwitchPortFacts {
-	info := &q.Node.Switch.Info
-	return &partition.SwitchPortFacts{
-		SwitchGUID: q.Node.GUID(), PortNum: q.Num, Cap: q.PKeyCap(),
-		InboundCap: info.InboundEnforcementCap, OutboundCap: info.OutboundEnforcementCap,
-	}
 }
 
 // routed is what routing came to for the addresses of a fabric. As long as
@@ -288,7 +262,7 @@ func (d *desired) settings(e *Engine) {
 		for i := range n.Ports {
 			port := &n.Ports[i]
 			want := d.tables.Port(port)
-			want.Activate = joined(port) || isInner(port)
+			want.Activate = port.IsJoined() || port.IsInner()
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}
@@ -319,19 +293,6 @@ func (e *Engine) reregistered() {
 // mkeyProtectBits hides the key from whoever does not know it and lets
 // everybody read the rest.
 const mkeyProtectBits = 1
-
-// joined reports whether p is one end of a link that can be brought up: both
-// ends are trained and answered.
-func joined(p *subnet.Port) bool {
-	q := p.Peer
-	return q != nil && p.Reached && q.Reached && p.IsUp() && q.IsUp()
-}
-
-// isInner reports whether p is an enhanced port 0: the link to it lies inside
-// the switch and is brought up as any other.
-func isInner(p *subnet.Port) bool {
-	return p.Num == 0 && p.Node.Switch != nil && p.Node.Switch.Info.EnhancedPort0 && p.IsUp()
-}
 
 // usesLanes reports whether the policy puts traffic on a service level apart
 // from 0: else any mapping of levels to lanes will do, and is left alone.

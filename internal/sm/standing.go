@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -147,11 +148,11 @@ func (e *Engine) amend(p *policy.Policy) (d *desired, at []*subnet.Port, ok bool
 	if len(ports) > maxAffected {
 		return nil, nil, false
 	}
-	facts := make([]partition.PortFacts, len(ports))
+	known := make([]partition.PortFacts, len(ports))
 	for i, port := range ports {
-		facts[i] = factsOf(port)
+		known[i] = facts.OfEnd(port)
 	}
-	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution})
+	out, err := partition.Compile(partition.Input{Ports: known, Resolution: resolution})
 	if err != nil || len(out.Warnings) > 0 {
 		return nil, nil, false
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -98,7 +99,7 @@ func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Nod
 }
 
 func lost(p *subnet.Port, behind Place) unseen {
-	u := unseen{identity: identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
+	u := unseen{identity: facts.Identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
 	if p.Peer != nil {
 		u.at, u.guard = placeOf(p.Peer), p.Peer.PKeys
 	}
@@ -113,7 +114,7 @@ func (e *Engine) unseenFacts(u *unseen) partition.PortFacts {
 		Cap: u.cap, Current: u.keys,
 	}
 	if q := e.port(u.at); q != nil && q.FacesStranger() && !q.IsEnd() {
-		x.Facing = guardFacts(q)
+		x.Facing = facts.OfGuard(q)
 	}
 	return x
 }
@@ -134,33 +135,18 @@ func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase 
 			for _, k := range u.keys {
 				// A switch port takes a partition away; that its host is a
 				// limited member now it cannot see to.
-				if k.IsValid() && !allows(x.Table, k) && !(guarded && !inPartition(x.Table, k.Base())) {
+				if k.IsValid() && !x.Table.Allows(k) && !(guarded && !x.Table.Holds(k.Base())) {
 					out = append(out, k.Base())
 				}
 			}
 			for _, k := range u.guard {
-				if q == nil && k.IsValid() && !inPartition(x.Table, k.Base()) {
+				if q == nil && k.IsValid() && !x.Table.Holds(k.Base()) {
 					out = append(out, k.Base())
 				}
 			}
 		}
 	}
 	return out
-}
-
-// inPartition reports whether a table holds a key of a partition.
-func inPartition(table partition.Table, b ib.PKeyBase) bool {
-	return slices.ContainsFunc(table, func(k ib.PKey) bool { return k.IsValid() && k.Base() == b })
-}
-
-// allows reports whether a table lets its port do all that a key k does.
-func allows(table partition.Table, k ib.PKey) bool {
-	for _, have := range table {
-		if have == k || have == k.Base().Full() {
-			return true
-		}
-	}
-	return false
 }
 
 // remembers reports whether an earlier sweep found who is behind a port beyond

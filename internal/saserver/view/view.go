@@ -14,7 +14,7 @@ type Snapshot struct {
 	// Fabric is the subnet as it was read back.
 	Fabric *subnet.Fabric
 	// Epoch is the same for snapshots of one Fabric between which nothing was
-	// read otherwise than before but P_Key tables.
+	// read otherwise than before but P_Key tables; of 0 nothing is known.
 	Epoch uint64
 	// Partitions are the policy's, resolved for this fabric.
 	Partitions []Partition
@@ -95,7 +95,7 @@ func New(s Snapshot) *View {
 // After is New, and takes ports and routes over from an earlier view where they
 // are the same. The ports of that view then have the keys of the new one.
 func After(old *View, s Snapshot) *View {
-	if old == nil || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix {
+	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix {
 		return New(s)
 	}
 	v := *old

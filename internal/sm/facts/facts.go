@@ -1,0 +1,39 @@
+// Package facts says of a port that was read what a policy and its compiler
+// have to know.
+package facts
+
+import (
+	"github.com/ibwarden/ibwarden/internal/partition"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// Identity is by what a policy knows an end port; self tells that it is the
+// manager's own.
+func Identity(p *subnet.Port, self bool) policy.EndPort {
+	return policy.EndPort{
+		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+		Description: p.Node.Description, NodeType: p.Node.Type(), SM: self,
+	}
+}
+
+// OfEnd are the facts of an end port, and of the switch port before it.
+func OfEnd(p *subnet.Port) partition.PortFacts {
+	x := partition.PortFacts{
+		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
+		Cap: p.PKeyCap(), Current: p.PKeys,
+	}
+	if p.Peer != nil && p.Peer.FacesEnd() {
+		x.Facing = OfGuard(p.Peer)
+	}
+	return x
+}
+
+// OfGuard are those of a switch port that faces an end port.
+func OfGuard(q *subnet.Port) *partition.SwitchPortFacts {
+	info := &q.Node.Switch.Info
+	return &partition.SwitchPortFacts{
+		SwitchGUID: q.Node.GUID(), PortNum: q.Num, Cap: q.PKeyCap(),
+		InboundCap: info.InboundEnforcementCap, OutboundCap: info.OutboundEnforcementCap,
+	}
+}
