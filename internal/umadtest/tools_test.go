@@ -138,7 +138,7 @@ func (r *rig) smpquery(far *netlist.Node, lids map[string]int) {
 	}
 	// It asked up to three times (libibmad gives up when its own clock is the
 	// first to run out), and the first switch had no way to there.
-	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter")
+	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter,PortXmitDiscards")
 	r.want(o.stdout, `^\s*GUID `+fmt.Sprintf("0x%x", uint64(leaf.GUID))+` port \d+: \[PortRcvSwitchRelayErrors == [1-3]\]$`)
 }
 
@@ -238,8 +238,9 @@ func (r *rig) ibping(near, far *netlist.Node, lids map[string]int) {
 }
 
 func (r *rig) ibqueryerrors() {
-	// OpenSM takes each link down once to give its ends LIDs, which counts.
-	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter")
+	// OpenSM takes each link down once to give its ends LIDs, which counts; and
+	// a query of openSM's that came before the last link was Active was dropped.
+	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter,PortXmitDiscards")
 	r.want(o.stdout, fmt.Sprintf(`^## Summary: %d nodes checked, 0 bad nodes found$`, len(r.topology.Nodes)))
 	ends := 2 * len(r.topology.Links())
 	r.want(o.stdout, fmt.Sprintf(`^## +%d ports checked, 0 ports have errors beyond threshold$`, ends))
