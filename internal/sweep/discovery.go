@@ -231,7 +231,8 @@ func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
 }
 
 // clearChange writes SwitchInfo as it was read, with PortStateChange set: one
-// clears it (SwitchInfo, Table 29-4).
+// clears it (SwitchInfo, Table 29-4). What the switch answers is what is known of
+// it from then on: else the next look at it would find a change.
 func (d *Discovery) clearChange(n *subnet.Node) {
 	r := transact.Request{
 		Path: n.Ports[0].Path, Respond: n.Ports[0].RespTime(), MKey: d.options.MKey,
@@ -242,8 +243,12 @@ func (d *Discovery) clearChange(n *subnet.Node) {
 		return
 	}
 	d.window.Do(r, func(reply transact.Reply) {
-		if reply.Err != nil {
-			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", reply.Err))
+		err := reply.Err
+		if err == nil {
+			err = n.Ports[0].Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:])
+		}
+		if err != nil {
+			d.fault(&n.Ports[0], fmt.Errorf("clearing SwitchInfo.PortStateChange: %w", err))
 		}
 		d.readPorts(n)
 	})
