@@ -68,7 +68,15 @@ type Discovery struct {
 	fabric  *subnet.Fabric
 	faults  []Fault
 	stage   stage
+	// tabled is how many nodes were asked for their tables, asked how many
+	// requests of read have not ended.
+	tabled, asked int
 }
+
+// ahead is how many requests for tables are made before the first of them have
+// ended: more than any window has outstanding at once, so that none waits for
+// another, and few beside the millions that a large subnet takes.
+const ahead = 8192
 
 // Discover starts at the port through which the window's packets leave.
 func Discover(w *transact.Window, o Options) *Discovery {
@@ -117,7 +125,12 @@ func (d *Discovery) get(path mad.Path, respond time.Duration, attribute mad.Attr
 
 // read asks for one attribute of p and enters the answer.
 func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uint32, then func()) {
+	d.asked++
 	d.get(p.Path, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+		d.asked--
+		if d.stage == stageTables {
+			d.readTables()
+		}
 		err := r.Err
 		if err == nil {
 			err = p.Absorb(attribute, modifier, r.SMP.Data[:])

@@ -3,7 +3,8 @@
 //
 // A Discovery asks its questions through a transact.Window and works in two
 // parts: first the nodes, ports and links, breadth first from the manager's
-// own port; then, when nothing is outstanding, the tables. The caller moves
+// own port; then, when nothing is outstanding, the tables, node by node and a few
+// thousand requests ahead of the answers. The caller moves
 // packets until the window is idle and calls Advance, until that says that
 // there is no more to ask. Every cable is followed once, from whichever end
 // was reached first.

@@ -20,6 +20,12 @@ type answers func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool)
 // VendorDiag blocks that were asked for in order.
 func sweepOver(t *testing.T, o Options, at answers) (d *Discovery, diag []uint32) {
 	t.Helper()
+	return sweepWatched(t, o, at, func(*Discovery) {})
+}
+
+// sweepWatched does that and calls watch before every packet.
+func sweepWatched(t *testing.T, o Options, at answers, watch func(*Discovery)) (d *Discovery, diag []uint32) {
+	t.Helper()
 	w := transact.NewWindow(transact.DefaultLimits())
 	d = Discover(w, o)
 	now := time.Duration(0)
@@ -29,6 +35,7 @@ func sweepOver(t *testing.T, o Options, at answers) (d *Discovery, diag []uint32
 		}
 		var p mad.SMP
 		for w.Next(now, &p) {
+			watch(d)
 			if p.Method != mad.MethodGet {
 				t.Fatalf("a %s was sent", p.Method)
 			}
@@ -203,5 +210,41 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 	if p := &n.Ports[1]; !p.PKeysKnown() || len(p.PKeysRead) != 2 || len(p.SLToVL) == 0 || len(p.VLArbitration) == 0 {
 		t.Errorf("facing port: keys %v, SLtoVL %d, VLArbitration %d", p.PKeysRead, len(p.SLToVL), len(p.VLArbitration))
+	}
+}
+
+// However many tables there are, requests for them are made a few thousand ahead
+// of the answers, and all of them are made.
+func TestTablesAhead(t *testing.T) {
+	const hosts, keys = 20, 65535
+	const blocks = (keys + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock
+	most := 0
+	d, _ := sweepWatched(t, Options{}, func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool) {
+		hop := 0
+		if _, err := fmt.Sscanf(route, "1,%d", &hop); err != nil && route != "1" {
+			hop = hosts + 1 // where the manager is, behind the last port
+		}
+		at := ib.NodeGUID(0x100 + hop)
+		switch p.AttributeID {
+		case smp.AttrNodeInfo:
+			if route == "1" {
+				return &smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: hosts + 1, NodeGUID: 1, PortGUID: 1, LocalPortNum: hosts + 1, PartitionCap: 1}, 0, true
+			}
+			return &smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: at, PortGUID: ib.PortGUID(at), LocalPortNum: 1, PartitionCap: keys}, 0, true
+		case smp.AttrPortInfo:
+			return &smp.PortInfo{PortState: smp.PortInit, PortPhysicalState: smp.PhysLinkUp, VLCap: 1}, 0, true
+		}
+		return nil, 0, true
+	}, func(d *Discovery) { most = max(most, d.asked) })
+	if len(d.Fabric().EndPorts()) != hosts+2 || len(d.Faults()) > 0 {
+		t.Fatalf("%d end ports, %v", len(d.Fabric().EndPorts()), d.Faults())
+	}
+	for _, p := range d.Fabric().EndPorts() {
+		if !p.PKeysKnown() {
+			t.Errorf("%s: the P_Key table was not read", p)
+		}
+	}
+	if most < ahead || most >= ahead+2*blocks {
+		t.Errorf("%d requests at once, want %d and what one more node takes", most, ahead)
 	}
 }

@@ -14,40 +14,49 @@ import (
 // cut there.
 const maxDiagBlocks = 16
 
-// readTables asks for the tables of every port that matters to a manager: the
+// readTables asks the next nodes for their tables, unless enough was asked
+// already that has not been answered.
+func (d *Discovery) readTables() {
+	for d.tabled < len(d.fabric.Nodes) && d.asked < ahead {
+		n := d.fabric.Nodes[d.tabled]
+		d.tabled++
+		d.readTablesOf(n)
+	}
+}
+
+// readTablesOf asks for the tables of every port that matters to a manager: the
 // P_Key tables of end ports and of the switch ports that face them or nobody
 // known, and what the options add. With forwarding tables come the P_Key tables
 // of ports between switches that check keys.
-func (d *Discovery) readTables() {
-	for _, n := range d.fabric.Nodes {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.Reached || (i == 0 && n.Switch == nil) {
-				continue
-			}
-			if p.IsEnd() || p.FacesEnd() || p.FacesStranger() || d.options.Audit || d.options.Forwarding && checksKeys(p) {
-				d.readPKeys(p)
-			}
-			if d.options.Audit && p.IsEnd() && p.InfoRead {
-				d.readIdentity(p)
-			}
-			if d.options.Aliases && !d.options.Audit && p.IsEnd() && p.InfoRead && p.Info.GUIDCap > 1 {
-				d.readGUIDs(p)
-			}
-			if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {
-				d.readDiag(p)
-			}
-			if d.options.QoS && p.InfoRead && p.Info.VLCap > 1 {
-				d.readQoS(p)
-			}
+func (d *Discovery) readTablesOf(n *subnet.Node) {
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		if !p.Reached || (i == 0 && n.Switch == nil) {
+			continue
 		}
-		if n.Switch != nil && d.options.Forwarding {
-			d.readForwarding(n)
+		if p.IsEnd() || p.FacesEnd() || p.FacesStranger() || d.options.Audit || d.options.Forwarding && checksKeys(p) {
+			d.readPKeys(p)
 		}
-		if n.Switch != nil {
-			d.readMulticast(n)
+		if d.options.Audit && p.IsEnd() && p.InfoRead {
+			d.readIdentity(p)
+		}
+		if d.options.Aliases && !d.options.Audit && p.IsEnd() && p.InfoRead && p.Info.GUIDCap > 1 {
+			d.readGUIDs(p)
+		}
+		if p.IsEnd() && p.InfoRead && p.Info.DiagCode != 0 {
+			d.readDiag(p)
+		}
+		if d.options.QoS && p.InfoRead && p.Info.VLCap > 1 {
+			d.readQoS(p)
 		}
 	}
+	if n.Switch == nil {
+		return
+	}
+	if d.options.Forwarding {
+		d.readForwarding(n)
+	}
+	d.readMulticast(n)
 }
 
 // readIdentity asks an end port for its other GUIDs and for the subnet manager
