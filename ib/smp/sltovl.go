@@ -1,6 +1,8 @@
 package smp
 
 import (
+	"bytes"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
@@ -16,7 +18,9 @@ const SLCount = 16
 type SLToVLMappingTable struct {
 	VLs [SLCount]ib.VL // 4 bits each, indexed by ib.SL
 
-	spare spare
+	// rest are the octets behind the map when any of them is not zero. A large
+	// switch has more than a thousand of these tables: 64 octets more would count.
+	rest string
 }
 
 // UnmarshalBinary reads SLToVLMappingTableSize octets.
@@ -29,7 +33,9 @@ func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {
 		t.VLs[2*i] = ib.VL(octet >> 4)
 		t.VLs[2*i+1] = ib.VL(octet & 0x0F)
 	}
-	copy(t.spare[SLToVLMappingTableSize:], data[SLToVLMappingTableSize:])
+	if rest := bytes.TrimRight(data[SLToVLMappingTableSize:], "\x00"); len(rest) > 0 {
+		t.rest = string(rest)
+	}
 	return nil
 }
 
@@ -42,7 +48,8 @@ func (t *SLToVLMappingTable) Encode(dst *[mad.DataSize]byte) error {
 	if err := w.err("SLToVLMappingTable"); err != nil {
 		return err
 	}
-	*dst = t.spare
+	clear(dst[:])
+	copy(dst[SLToVLMappingTableSize:], t.rest)
 	for i := range SLToVLMappingTableSize {
 		dst[i] = byte(t.VLs[2*i])<<4 | byte(t.VLs[2*i+1])
 	}

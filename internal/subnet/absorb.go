@@ -282,7 +282,11 @@ func (p *Port) absorbSLToVL(modifier uint32, data []byte) error {
 
 func (p *Port) setSLToVL(in ib.PortNum, t smp.SLToVLMappingTable) {
 	if p.SLToVL == nil {
-		p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
+		inputs := 1
+		if p.Node.Switch != nil { // most of them, if any
+			inputs = len(p.Node.Ports)
+		}
+		p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable, inputs)
 	}
 	if have, read := p.SLToVL[in]; !read || have != t {
 		p.SLToVL[in] = t
