@@ -69,11 +69,12 @@ func (w *writer) line(v any) error {
 func placeOf(p *subnet.Port) *place { return &place{guid(p.Node.GUID()), p.Num} }
 
 func nodeOf(n *subnet.Node) (*node, error) {
-	info, err := trimmed(&n.Info)
+	var info [mad.DataSize]byte
+	err := n.Info.Encode(&info)
 	if err != nil {
 		return nil, err
 	}
-	out := &node{Info: info, Description: n.Description, Contested: n.Contested, Ports: []port{}}
+	out := &node{Info: trimmed(info[:]), Description: n.Description, Contested: n.Contested, Ports: []port{}}
 	for i := range n.Ports {
 		p := &n.Ports[i]
 		if n.Switch != nil && (p.Reached != n.Ports[0].Reached || !slices.Equal(p.Path, n.Ports[0].Path)) {
@@ -98,41 +99,44 @@ func nodeOf(n *subnet.Node) (*node, error) {
 	return out, err
 }
 
-// trimmed is the octets of an attribute without the zeros at their end.
-func trimmed(a smp.Attribute) ([]byte, error) {
-	var octets [mad.DataSize]byte
-	if err := a.Encode(&octets); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(octets[:], "\x00"), nil
+// trimmed is the octets of an attribute without the zeros at their end; never nil.
+func trimmed(octets []byte) []byte {
+	return octets[:len(bytes.TrimRight(octets, "\x00"))]
 }
 
 // answers collects what one node answered, equal answers once.
 type answers struct {
 	list  []answer
-	known map[string]int
+	known map[key]int
 	err   error
 }
 
+// key is what makes two answers of a node equal.
+type key struct {
+	asked     ib.PortNum
+	attribute mad.AttributeID
+	read      bool
+	data      [mad.DataSize]byte
+}
+
 func (a *answers) add(p *subnet.Port, modifier uint32, v smp.Attribute, read bool) {
-	data, err := trimmed(v)
-	if err != nil {
+	k := key{asked: p.Num, attribute: v.ID(), read: read}
+	if err := v.Encode(&k.data); err != nil {
 		if a.err == nil {
 			a.err = fmt.Errorf("%s: %w", p, err)
 		}
 		return
 	}
-	asked := p.Num
 	if p.Node.Switch != nil {
-		asked = 0
+		k.asked = 0
 	}
-	name := smp.AttributeName(v.ID())
-	key := fmt.Sprintf("%d %s %t %s", asked, name, read, data)
-	i, ok := a.known[key]
+	i, ok := a.known[k]
 	if !ok {
 		i = len(a.list)
-		a.known[key] = i
-		a.list = append(a.list, answer{Port: asked, Attribute: name, Data: data, Stale: !read})
+		a.known[k] = i
+		a.list = append(a.list, answer{
+			Port: k.asked, Attribute: smp.AttributeName(k.attribute), Data: slices.Clone(trimmed(k.data[:])), Stale: !read,
+		})
 	}
 	a.list[i].Modifiers = append(a.list[i].Modifiers, modifier)
 }
@@ -140,7 +144,7 @@ func (a *answers) add(p *subnet.Port, modifier uint32, v smp.Attribute, read boo
 // answersOf takes apart again what Absorb put together. SwitchInfo comes
 // first: it has the sizes of the tables.
 func answersOf(n *subnet.Node) ([]answer, error) {
-	a := answers{list: []answer{}, known: make(map[string]int)}
+	a := answers{list: []answer{}, known: make(map[key]int)}
 	agents := n.Ports[1:]
 	if n.Switch != nil {
 		agents = n.Ports[:1]
