@@ -242,6 +242,14 @@ func (p place) entry() ib.PortNum {
 	return 1
 }
 
+// own is the port of a switch that was named, which a modifier has to name too.
+func (p place) own() ib.PortNum {
+	if p.node.Type == ib.NodeSwitch {
+		return p.port
+	}
+	return 0
+}
+
 // end is the entry of a place as the stage names it.
 func (p place) end() stage.Port { return stage.Port{Node: p.node.GUID, Num: p.entry()} }
 

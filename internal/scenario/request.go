@@ -77,7 +77,7 @@ func (a *args) target() (target, error) {
 		return t, err
 	}
 	if !bracket {
-		t.modifier, t.block = modifier(t.Kind, p, 0, 0), 0
+		t.modifier, t.block = t.Kind.Modifier(p.own(), 0, 0), 0
 		return t, nil
 	}
 	t.block = -1
@@ -104,34 +104,8 @@ func (a *args) target() (target, error) {
 			return t, a.Fault(w, "%q: want one number in brackets, or =NUMBER for a whole modifier", w.Text)
 		}
 	}
-	t.modifier = modifier(t.Kind, p, uint16(n), uint8(m))
+	t.modifier = t.Kind.Modifier(p.own(), uint16(n), uint8(m))
 	return t, nil
-}
-
-// modifier is the attribute modifier for what stands in brackets: a block of a
-// table, a part of VLArbitrationTable, a port of PortInfo, the input and the
-// output port of SLToVLMappingTable.
-func modifier(k attribute.Kind, p place, n uint16, m uint8) uint32 {
-	port := ib.PortNum(0)
-	if p.node.Type == ib.NodeSwitch {
-		port = p.port
-	}
-	switch k.New().ID() {
-	case smp.AttrPortInfo, smp.AttrPortInfoExtended:
-		if n == 0 {
-			n = uint16(port)
-		}
-		return uint32(n)
-	case smp.AttrPKeyTable:
-		return smp.PKeyModifier(port, n)
-	case smp.AttrVLArbitrationTable:
-		return smp.VLArbModifier(smp.VLArbPart(n), port)
-	case smp.AttrSLToVLMappingTable:
-		return uint32(n)<<8 | uint32(m)
-	case smp.AttrMulticastForwardingTable:
-		return uint32(m)<<28 | uint32(n)
-	}
-	return uint32(n)
 }
 
 // assignment is a field with what it is set to or compared with.
@@ -159,7 +133,7 @@ func (a *args) toAssignment(s text.Setting, t *target) (assignment, error) {
 				return assignment{}, a.Fault(s.Word, "entry %d is in block %d: want entries of one block in a line", i, block)
 			}
 			t.block = block + 1 // of the first entry, counted from 1
-			t.modifier = modifier(t.Kind, t.place, uint16(min(block, 0xFFFF)), 0)
+			t.modifier = t.Kind.Modifier(t.own(), uint16(min(block, 0xFFFF)), 0)
 			name = strconv.Itoa(i % t.Kind.PerBlock)
 		}
 	}
@@ -307,7 +281,7 @@ func compilePKeys(a *args) (action, error) {
 func (w *world) writeKeys(p place, k attribute.Kind, keys []ib.PKey) error {
 	total := max(len(keys), len(w.Fabric.Agent(p.node.GUID).PKeys(p.exact().Num)))
 	for block := 0; block*smp.PKeysPerBlock < total; block++ {
-		q := asking{target: target{place: p, Kind: k, modifier: modifier(k, p, uint16(block), 0)}, set: true, blank: true}
+		q := asking{target: target{place: p, Kind: k, modifier: k.Modifier(p.own(), uint16(block), 0)}, set: true, blank: true}
 		for i := range smp.PKeysPerBlock {
 			if at := block*smp.PKeysPerBlock + i; at < len(keys) {
 				q.fields = append(q.fields, assignment{value: value{number: uint64(keys[at])}, field: strconv.Itoa(i)})

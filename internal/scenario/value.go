@@ -1,12 +1,10 @@
 package scenario
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
@@ -89,39 +87,19 @@ func (v value) now(w *world) uint64 {
 
 // store writes a value to a field.
 func (v value) store(w *world, to reflect.Value) {
-	switch to.Kind() {
-	case reflect.Array:
-		for i := range to.Len() {
-			var octet byte
-			if i < len(v.octets) {
-				octet = v.octets[i]
-			}
-			to.Index(i).SetUint(uint64(octet))
-		}
-	case reflect.Bool:
-		to.SetBool(v.now(w) != 0)
-	default:
-		to.SetUint(v.now(w))
+	if to.Kind() == reflect.Array {
+		attribute.SetOctets(to, v.octets)
+		return
 	}
+	attribute.SetNumber(to, v.now(w))
 }
 
 // compare reports whether a field stands in a relation to a value.
 func (v value) compare(w *world, relation string, got reflect.Value) bool {
 	var order int
-	switch got.Kind() {
-	case reflect.Array:
-		octets := make([]byte, got.Len())
-		for i := range octets {
-			octets[i] = byte(got.Index(i).Uint())
-		}
-		want := slices.Clone(v.octets)
-		if v.padded {
-			want = append(want, make([]byte, len(octets)-len(want))...)
-		} else {
-			octets = octets[:len(want)] // as many as the script has
-		}
-		order = bytes.Compare(octets, want)
-	default:
+	if got.Kind() == reflect.Array {
+		order = attribute.CompareOctets(got, v.octets, v.padded)
+	} else {
 		order = cmp.Compare(attribute.Number(got), v.now(w))
 	}
 	switch relation {

@@ -40,6 +40,30 @@ type Kind struct {
 	PerBlock int
 }
 
+// Modifier is the attribute modifier for one or two numbers, zero where the
+// script has none: a block of a table, a part of VLArbitrationTable, a port of
+// PortInfo, a block and its position in MulticastForwardingTable, the input and
+// the output port of SLToVLMappingTable. own is the port of a switch that is
+// asked about, and 0 for other nodes.
+func (k Kind) Modifier(own ib.PortNum, n uint16, m uint8) uint32 {
+	switch k.New().ID() {
+	case smp.AttrPortInfo, smp.AttrPortInfoExtended:
+		if n == 0 {
+			n = uint16(own)
+		}
+		return uint32(n)
+	case smp.AttrPKeyTable:
+		return smp.PKeyModifier(own, n)
+	case smp.AttrVLArbitrationTable:
+		return smp.VLArbModifier(smp.VLArbPart(n), own)
+	case smp.AttrSLToVLMappingTable:
+		return uint32(n)<<8 | uint32(m)
+	case smp.AttrMulticastForwardingTable:
+		return uint32(m)<<28 | uint32(n)
+	}
+	return uint32(n)
+}
+
 // kinds are the attributes with a layout.
 func kinds() []Kind {
 	return []Kind{
@@ -168,6 +192,47 @@ func Number(v reflect.Value) uint64 {
 	return v.Uint()
 }
 
+// SetNumber writes a number, or whether it is not zero, to a field.
+func SetNumber(to reflect.Value, n uint64) {
+	if to.Kind() == reflect.Bool {
+		to.SetBool(n != 0)
+		return
+	}
+	to.SetUint(n)
+}
+
+// SetOctets writes octets to a field that is an array of at least as many; the
+// rest becomes zero.
+func SetOctets(to reflect.Value, octets []byte) {
+	for i := range to.Len() {
+		var octet byte
+		if i < len(octets) {
+			octet = octets[i]
+		}
+		to.Index(i).SetUint(uint64(octet))
+	}
+}
+
+// octetsOf is a field that is an array, as octets.
+func octetsOf(v reflect.Value) []byte {
+	octets := make([]byte, v.Len())
+	for i := range octets {
+		octets[i] = byte(v.Index(i).Uint())
+	}
+	return octets
+}
+
+// CompareOctets orders a field that is an array of octets and at most as many
+// octets: the first of the field, or, where whole, all of it and the octets
+// filled up with zeros.
+func CompareOctets(field reflect.Value, octets []byte, whole bool) int {
+	got := octetsOf(field)
+	if !whole {
+		return bytes.Compare(got[:len(octets)], octets)
+	}
+	return bytes.Compare(got, append(slices.Clone(octets), make([]byte, len(got)-len(octets))...))
+}
+
 // Show prints a field as a script would write it.
 func Show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
@@ -177,10 +242,7 @@ func Show(v reflect.Value) string {
 		return fmt.Sprint(x)
 	}
 	if v.Kind() == reflect.Array {
-		octets := make([]byte, v.Len())
-		for i := range octets {
-			octets[i] = byte(v.Index(i).Uint())
-		}
+		octets := octetsOf(v)
 		if text := bytes.TrimRight(octets, "\x00"); isText(text) {
 			return strconv.Quote(string(text))
 		}
