@@ -1,10 +1,10 @@
 package sm
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -31,29 +31,25 @@ func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool)
 		p := view.Partition{Base: x.Base, Name: x.Name, Full: x.Full, Limited: x.Limited}
 		if said := byName[x.Name]; said != nil {
 			p.SL = said.SL
-			for _, g := range said.Multicast {
-				groups = append(groups, groupOf(g, p))
-			}
 		}
 		s.Partitions = append(s.Partitions, p)
 	}
-	slices.SortFunc(groups, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
 	for p, info := range e.rivals {
 		if info.GUID != 0 {
 			s.Others = append(s.Others, view.OtherManager{Port: p, Info: info})
 		}
 	}
 	slices.SortFunc(s.Others, func(a, b view.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
-	return s, groups, true
+	return s, multicastOf(e.policy, e.desired.allowed), true
 }
 
 // hopLimitFar is the hop limit of groups that reach beyond the subnet.
 const hopLimitFar = 255
 
 // groupOf is a group of the policy as hosts get to know it.
-func groupOf(g policy.MulticastGroup, p view.Partition) group.Group {
+func groupOf(g policy.MulticastGroup, base ib.PKeyBase) group.Group {
 	out := group.Group{
-		MGID: g.AddressIn(p.Base), Partition: p.Base,
+		MGID: g.AddressIn(base), Partition: base,
 		Settings: group.Settings{
 			QKey: g.QKey, MTU: g.MTU, Rate: g.Rate, Lifetime: subnetTimeOut,
 			SL: g.SL, TClass: g.TClass, FlowLabel: g.FlowLabel,

@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/saserver/view"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -71,8 +70,12 @@ func multicastOf(p *policy.Policy, allowed []isolation.Partition) (out []group.G
 	}
 	for i := range p.Partitions {
 		x := &p.Partitions[i]
+		base, stands := bases[x.Name]
+		if !stands {
+			continue
+		}
 		for _, g := range x.Multicast {
-			out = append(out, groupOf(g, view.Partition{Base: bases[x.Name]}))
+			out = append(out, groupOf(g, base))
 		}
 	}
 	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })

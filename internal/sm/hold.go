@@ -74,42 +74,15 @@ func (e *Engine) Reread(p *plan.Plan) error {
 			e.window.Do(transact.Request{
 				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: e.config.MKey, Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
 			}, func(r transact.Reply) {
-				if err := sameAsRead(op, r); err != nil {
+				err := r.Err
+				if err == nil {
+					err = op.SameAsRead(r.SMP.Data[:])
+				}
+				if err != nil {
 					e.carried.Changed = append(e.carried.Changed,
 						fmt.Errorf("%s: %s (modifier 0x%08x): %w", op.Port, smp.AttributeName(op.Attribute), op.Modifier, err))
 				}
 			})
-		}
-	}
-	return nil
-}
-
-var errOtherwise = errors.New("is not any more as it was read")
-
-// sameAsRead compares an answer with the snapshot.
-func sameAsRead(op plan.Op, r transact.Reply) error {
-	if r.Err != nil {
-		return r.Err
-	}
-	if op.Attribute == smp.AttrPortInfo {
-		var info smp.PortInfo
-		if err := info.UnmarshalBinary(r.SMP.Data[:]); err != nil {
-			return err
-		}
-		have := &op.Port.Info
-		if subnet.ElementEnforcement.Differ(&info, have) != 0 || info.LID != have.LID || info.PortState != have.PortState {
-			return errOtherwise
-		}
-		return nil
-	}
-	var t smp.PKeyTable
-	if err := t.UnmarshalBinary(r.SMP.Data[:]); err != nil {
-		return err
-	}
-	for i, k := range t.Keys {
-		at := int(op.Modifier&0xFFFF)*smp.PKeysPerBlock + i
-		if at < len(op.Port.PKeys) && op.Port.PKeys[at] != k {
-			return errOtherwise
 		}
 	}
 	return nil

@@ -50,11 +50,6 @@ func (e *Engine) Strays() []ib.LID {
 	return slices.Sorted(maps.Keys(led))
 }
 
-// members says who may be in which partition.
-type members map[ib.PKeyBase]map[ib.PortGUID]bool
-
-func (m members) allow(base ib.PKeyBase, port ib.PortGUID) bool { return m[base][port] }
-
 // groups wants the multicast forwarding tables.
 func (d *desired) groups(e *Engine) error {
 	tables, err := e.groupTables(d)
@@ -71,20 +66,11 @@ func (e *Engine) groupTables(d *desired) (*mcast.Tables, error) {
 	if !e.multicast.known {
 		return nil, nil
 	}
-	allowed := make(members, len(d.allowed))
+	allowed := make(mcast.Members, len(d.allowed))
 	for _, p := range d.allowed {
-		in := allowed[p.Base]
-		if in == nil {
-			in = make(map[ib.PortGUID]bool, len(p.Full)+len(p.Limited))
-			allowed[p.Base] = in
-		}
-		for _, guids := range [][]ib.PortGUID{p.Full, p.Limited} {
-			for _, g := range guids {
-				in[g] = true
-			}
-		}
+		allowed.Add(p.Base, p.Full, p.Limited)
 	}
-	return mcast.Compute(mcast.Input{Fabric: e.fabric, Groups: e.multicast.groups, Allowed: allowed.allow})
+	return mcast.Compute(mcast.Input{Fabric: e.fabric, Groups: e.multicast.groups, Allowed: allowed.Allow})
 }
 
 // concerns reports whether a port is a member of a group.

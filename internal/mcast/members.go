@@ -1,0 +1,27 @@
+package mcast
+
+import "github.com/ibwarden/ibwarden/ib"
+
+// Members says which ports may be in which partition, full or limited.
+type Members map[ib.PKeyBase]map[ib.PortGUID]bool
+
+// Add lets ports be in a partition, beside those that may already.
+func (m Members) Add(base ib.PKeyBase, lists ...[]ib.PortGUID) {
+	size := 0
+	for _, l := range lists {
+		size += len(l)
+	}
+	in := m[base]
+	if in == nil {
+		in = make(map[ib.PortGUID]bool, size)
+		m[base] = in
+	}
+	for _, l := range lists {
+		for _, g := range l {
+			in[g] = true
+		}
+	}
+}
+
+// Allow reports whether a port may be in a partition; it serves as Input.Allowed.
+func (m Members) Allow(base ib.PKeyBase, port ib.PortGUID) bool { return m[base][port] }
