@@ -39,3 +39,15 @@ func (t *LinearForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 
 // AppendBinary appends the 64 octets of data.
 func (t *LinearForwardingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
+
+// LinearBlock is a block of a whole table, by LID from 0 up; LIDs past its end
+// have no exit.
+func LinearBlock(table []ib.PortNum, block int) (b [LIDsPerLinearBlock]ib.PortNum) {
+	for i := range b {
+		b[i] = ib.PortNone
+	}
+	if start := block * LIDsPerLinearBlock; start < len(table) {
+		copy(b[:], table[start:])
+	}
+	return b
+}

@@ -54,3 +54,11 @@ func PKeyModifier(port ib.PortNum, block uint16) uint32 {
 func SplitPKeyModifier(modifier uint32) (port ib.PortNum, block uint16, ok bool) {
 	return ib.PortNum(modifier >> 16), uint16(modifier), modifier>>24 == 0
 }
+
+// PKeyBlock is a block of a whole table, entries past its end empty.
+func PKeyBlock(table []ib.PKey, block int) (b [PKeysPerBlock]ib.PKey) {
+	if start := block * PKeysPerBlock; start < len(table) {
+		copy(b[:], table[start:])
+	}
+	return b
+}

@@ -74,3 +74,11 @@ func (t *RandomForwardingTable) Encode(dst *[mad.DataSize]byte) error {
 
 // AppendBinary appends the 64 octets of data.
 func (t *RandomForwardingTable) AppendBinary(b []byte) ([]byte, error) { return appendEncoded(b, t) }
+
+// RandomBlock is a block of a whole table, entries past its end empty.
+func RandomBlock(table []RandomEntry, block int) (b [RandomEntriesPerBlock]RandomEntry) {
+	if start := block * RandomEntriesPerBlock; start < len(table) {
+		copy(b[:], table[start:])
+	}
+	return b
+}

@@ -76,9 +76,9 @@ func blockOf(op plan.Op, d *subnet.Desired) (b Block, err error) {
 		if block >= len(p.PKeysRead) || !p.PKeysRead[block] {
 			return b, fmt.Errorf("%s: block %d of its P_KeyTable could not be read: it could not be undone", p, block)
 		}
-		err = encode(&b.Before, keysOf(p.PKeys, block))
+		err = encode(&b.Before, &smp.PKeyTable{Keys: smp.PKeyBlock(p.PKeys, block)})
 		if err == nil {
-			err = encode(&b.After, keysOf(want.PKeys, block))
+			err = encode(&b.After, &smp.PKeyTable{Keys: smp.PKeyBlock(want.PKeys, block)})
 		}
 	case smp.AttrPortInfo:
 		b.Elements = (want.Elements &^ p.Forgets).Differ(&p.Info, &want.Info)
@@ -119,12 +119,12 @@ func (b *Block) routesOrLanes(p *subnet.Port, d *subnet.Desired) (err error) {
 	switch b.Attribute {
 	case smp.AttrLinearForwardingTable:
 		// Beyond what a sweep reads there are no routes.
-		if err = encode(&b.Before, &smp.LinearForwardingTable{Ports: routesOf(have.LFT, n)}); err == nil {
-			err = encode(&b.After, &smp.LinearForwardingTable{Ports: routesOf(want.LFT, n)})
+		if err = encode(&b.Before, &smp.LinearForwardingTable{Ports: smp.LinearBlock(have.LFT, n)}); err == nil {
+			err = encode(&b.After, &smp.LinearForwardingTable{Ports: smp.LinearBlock(want.LFT, n)})
 		}
 	case smp.AttrRandomForwardingTable:
-		if err = encode(&b.Before, &smp.RandomForwardingTable{Entries: entriesOf(have.RFT, n)}); err == nil {
-			err = encode(&b.After, &smp.RandomForwardingTable{Entries: entriesOf(want.RFT, n)})
+		if err = encode(&b.Before, &smp.RandomForwardingTable{Entries: smp.RandomBlock(have.RFT, n)}); err == nil {
+			err = encode(&b.After, &smp.RandomForwardingTable{Entries: smp.RandomBlock(want.RFT, n)})
 		}
 	case smp.AttrSLToVLMappingTable:
 		t, read := p.SLToVL[inputOf(p, b.Modifier)]
@@ -161,31 +161,6 @@ type encoder interface {
 }
 
 func encode(to *[mad.DataSize]byte, a encoder) error { return a.Encode(to) }
-
-func keysOf(t []ib.PKey, block int) *smp.PKeyTable {
-	var out smp.PKeyTable
-	if start := block * smp.PKeysPerBlock; start < len(t) {
-		copy(out.Keys[:], t[start:])
-	}
-	return &out
-}
-
-func routesOf(t []ib.PortNum, block int) (b [smp.LIDsPerLinearBlock]ib.PortNum) {
-	for i := range b {
-		b[i] = ib.PortNone
-	}
-	if start := block * smp.LIDsPerLinearBlock; start < len(t) {
-		copy(b[:], t[start:])
-	}
-	return b
-}
-
-func entriesOf(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp.RandomEntry) {
-	if start := block * smp.RandomEntriesPerBlock; start < len(t) {
-		copy(b[:], t[start:])
-	}
-	return b
-}
 
 // HasAliases reports whether the change writes tables of GUIDs, which sweeps do
 // not read unasked.

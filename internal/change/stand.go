@@ -149,10 +149,10 @@ func (b *Block) now(p *subnet.Port) (data [mad.DataSize]byte, read bool, err err
 	n := int(b.Modifier)
 	switch b.Attribute {
 	case smp.AttrLinearForwardingTable:
-		err = encode(&data, &smp.LinearForwardingTable{Ports: routesOf(p.Node.Switch.LFT, n)})
+		err = encode(&data, &smp.LinearForwardingTable{Ports: smp.LinearBlock(p.Node.Switch.LFT, n)})
 		return data, true, err
 	case smp.AttrRandomForwardingTable:
-		err = encode(&data, &smp.RandomForwardingTable{Entries: entriesOf(p.Node.Switch.RFT, n)})
+		err = encode(&data, &smp.RandomForwardingTable{Entries: smp.RandomBlock(p.Node.Switch.RFT, n)})
 		return data, true, err
 	case smp.AttrSLToVLMappingTable:
 		t, read := p.SLToVL[inputOf(p, b.Modifier)]
@@ -180,7 +180,7 @@ func (b *Block) standKeys(p *subnet.Port) (Place, string) {
 	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
 		return Elsewhere, "the journal is damaged"
 	}
-	now := keysOf(p.PKeys, block)
+	now := &smp.PKeyTable{Keys: smp.PKeyBlock(p.PKeys, block)}
 	switch {
 	case now.Keys == after.Keys:
 		return AtNew, ""

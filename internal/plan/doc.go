@@ -10,16 +10,18 @@
 //  1. the tables of enforcing switch ports lose what the policy takes away,
 //     and enforcement is turned on;
 //  2. ports lose the alias GUIDs that they are to lose, so that no two ports
-//     have one at a time, and end ports that no switch guards lose what the policy takes away;
-//  3. multicast forwarding tables lose ports, on all switches before any gains
-//     one, since old and new trees together could lead in a circle;
+//     have one at a time, and end ports that no switch guards lose what the
+//     policy takes away;
+//  3. default multicast ports are closed, then multicast forwarding tables lose
+//     ports, on all switches before any gains one, since old and new trees
+//     together could lead in a circle;
 //  4. end ports behind an enforcing switch port get their new tables: what
 //     they gain their switch port still stops, and who goes from full to
 //     limited member does so before anybody gains a key;
 //  5. all other end ports get their new tables;
 //  6. switch ports get their new tables, then end ports their alias GUIDs;
 //  7. addresses and link settings, and links from Initialize to Armed;
-//  8. forwarding tables, multicast ones too, then lanes;
+//  8. forwarding tables, multicast ones too, SwitchInfo, then lanes;
 //  9. links from Armed to Active, last, when everything that isolates stands.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,

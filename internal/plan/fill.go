@@ -42,10 +42,10 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	case smp.AttrMulticastForwardingTable:
 		return p.fillMulticast(op)
 	case smp.AttrLinearForwardingTable:
-		t := smp.LinearForwardingTable{Ports: lftBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}
+		t := smp.LinearForwardingTable{Ports: smp.LinearBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}
 		return encoded(Write{}, &t)
 	case smp.AttrRandomForwardingTable:
-		t := smp.RandomForwardingTable{Entries: rftBlock(p.desired.Nodes[op.Port.Node.Index].RFT, int(op.Modifier))}
+		t := smp.RandomForwardingTable{Entries: smp.RandomBlock(p.desired.Nodes[op.Port.Node.Index].RFT, int(op.Modifier))}
 		return encoded(Write{}, &t)
 	case smp.AttrSLToVLMappingTable:
 		return encoded(Write{}, p.desired.Port(op.Port).SLToVL)
@@ -67,7 +67,7 @@ func encoded(w Write, a encoder) (Write, error) {
 func (p *Plan) fillPKeys(op Op) (Write, error) {
 	block := int(op.Modifier & 0xFFFF)
 	now, want := op.Port.PKeys, p.desired.Port(op.Port).PKeys
-	t := smp.PKeyTable{Keys: blockOf(want, block)}
+	t := smp.PKeyTable{Keys: smp.PKeyBlock(want, block)}
 	if op.Kind == NarrowSwitch || op.Kind == NarrowEnd {
 		t.Keys = narrowed(now, want, block)
 	}
@@ -77,7 +77,7 @@ func (p *Plan) fillPKeys(op Op) (Write, error) {
 			w.Adds = append(w.Adds, k.Base())
 		}
 	}
-	for _, k := range blockOf(now, block) {
+	for _, k := range smp.PKeyBlock(now, block) {
 		if k.IsValid() && permitted(want, k) != k {
 			w.Removes = append(w.Removes, k.Base())
 		}

@@ -189,7 +189,7 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 		narrow, final = GuardedEndKeys, GuardedEndKeys
 	}
 	for block := range port.PKeyBlocks() {
-		now, after := blockOf(port.PKeys, block), blockOf(want.PKeys, block)
+		now, after := smp.PKeyBlock(port.PKeys, block), smp.PKeyBlock(want.PKeys, block)
 		read := block < len(port.PKeysRead) && port.PKeysRead[block]
 		if read && now == after {
 			continue
@@ -212,17 +212,10 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 	}
 }
 
-func blockOf(keys []ib.PKey, block int) (b [smp.PKeysPerBlock]ib.PKey) {
-	if start := block * smp.PKeysPerBlock; start < len(keys) {
-		copy(b[:], keys[start:])
-	}
-	return b
-}
-
 // narrowed is a block between now and after: of what after holds, only what
 // now permits already. A limited key is permitted by a full one of its base.
 func narrowed(now, after []ib.PKey, block int) [smp.PKeysPerBlock]ib.PKey {
-	b := blockOf(after, block)
+	b := smp.PKeyBlock(after, block)
 	for i, k := range b {
 		b[i] = permitted(now, k)
 	}
@@ -299,7 +292,7 @@ func (p *Plan) diffForwarding(n *subnet.Node, add addFunc) {
 		add(Forwarding, management, smp.AttrLinearForwardingTable, uint32(block))
 	}
 	for block := 0; block*smp.RandomEntriesPerBlock < len(want.RFT); block++ {
-		if block < len(have.RFTRead) && have.RFTRead[block] && rftBlock(have.RFT, block) == rftBlock(want.RFT, block) {
+		if block < len(have.RFTRead) && have.RFTRead[block] && smp.RandomBlock(have.RFT, block) == smp.RandomBlock(want.RFT, block) {
 			continue
 		}
 		add(Forwarding, management, smp.AttrRandomForwardingTable, uint32(block))
@@ -316,24 +309,7 @@ func sameRoutes(a, b []ib.PortNum, block int) bool {
 	if end <= min(len(a), len(b)) {
 		return slices.Equal(a[start:end], b[start:end])
 	}
-	return lftBlock(a, block) == lftBlock(b, block)
-}
-
-func lftBlock(t []ib.PortNum, block int) (b [smp.LIDsPerLinearBlock]ib.PortNum) {
-	for i := range b {
-		b[i] = ib.PortNone
-	}
-	if start := block * smp.LIDsPerLinearBlock; start < len(t) {
-		copy(b[:], t[start:])
-	}
-	return b
-}
-
-func rftBlock(t []smp.RandomEntry, block int) (b [smp.RandomEntriesPerBlock]smp.RandomEntry) {
-	if start := block * smp.RandomEntriesPerBlock; start < len(t) {
-		copy(b[:], t[start:])
-	}
-	return b
+	return smp.LinearBlock(a, block) == smp.LinearBlock(b, block)
 }
 
 // wantSwitchInfo is SwitchInfo as it should be after the forwarding tables
