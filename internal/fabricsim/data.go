@@ -27,9 +27,8 @@ type LinkFault = dataplane.LinkFault
 
 // Limits of data packets.
 const (
-	MaxDataPackets = dataplane.MaxPackets
-	InputBlocks    = dataplane.InputBlocks
-	MaxFlips       = dataplane.MaxFlips
+	InputBlocks = dataplane.InputBlocks
+	MaxFlips    = dataplane.MaxFlips
 )
 
 // carrier is the fabric as the data path knows it.

@@ -34,8 +34,6 @@ const (
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
-	// ElementsOfSwitchInfo are those that no PortInfo has.
-	ElementsOfSwitchInfo = ElementDefaultMulticastPorts | ElementMulticastFDBTop
 )
 
 // element ties a bit to its name and to the field of PortInfo behind it.
