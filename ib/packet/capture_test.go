@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // start is the time of the first packet of the test captures.
@@ -237,13 +239,7 @@ type shown struct {
 // dissect has tshark read a capture and lists the fields of each packet.
 func dissect(t *testing.T, capture []byte) []map[string][]shown {
 	t.Helper()
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is missing; install the Debian package tshark")
-		}
-		t.Skip("tshark is missing; install the Debian package tshark to compare the codec with it")
-	}
+	tshark := outside.Program(t, "tshark")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "test.pcap")
 	if err := os.WriteFile(file, capture, 0o600); err != nil {

@@ -105,6 +105,7 @@ var floors = map[string]int{
 	"internal/ibsimd/dgram":          5,
 	"internal/pma":                   3,
 	"internal/archtest":              8,
+	"internal/outside":               7,
 	"internal/packagetest":           8,
 	"internal/ibsimtest":             8,
 	"internal/umadtest":              8,

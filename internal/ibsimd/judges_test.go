@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/ibsimtest"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // same is what a diagnostic has to print alike on two simulators that OpenSM
@@ -103,13 +104,7 @@ func dotted(text string) map[string]string {
 // reads to the last packet.
 func TestCaptureOfABringUp(t *testing.T) {
 	tools := needTools(t)
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed: CI has to have it")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := outside.Program(t, "tshark")
 	file := filepath.Join(workDir(t), "fabric.pcap")
 	sim := simulate(t, "--capture", file, "fattree,radix=4,levels=2")
 	a := at{TB: t, tools: tools, socket: sim.name, dir: workDir(t), host: "H3_1"}

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // netfile writes a topology to a file.
@@ -187,13 +188,7 @@ func TestConsoleOfTheProgram(t *testing.T) {
 // A capture is one that tshark reads, with every question and answer in it.
 func TestCapture(t *testing.T) {
 	tools := needTools(t)
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed: CI has to have it")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := outside.Program(t, "tshark")
 	file := filepath.Join(workDir(t), "fabric.pcap")
 	sim := simulate(t, "--capture", file)
 	a := at{TB: t, tools: tools, socket: sim.name, dir: workDir(t)}

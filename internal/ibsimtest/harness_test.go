@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // commandTime bounds every program that a test runs, and simsAtOnce the
@@ -76,15 +77,8 @@ var baseSeed = sync.OnceValue(func() uint64 {
 func needTools(t testing.TB) *Tools {
 	t.Helper()
 	tools, err := FindTools()
-	switch {
-	case err == nil:
-		return tools
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%v: CI has to have it", err)
-	default:
-		t.Skipf("%v", err)
-	}
-	return nil
+	outside.Need(t, err)
+	return tools
 }
 
 // rig is one simulator and what a test does with it.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // simulation is a running ibsim of our own.
@@ -32,13 +33,7 @@ func needTool(t *testing.T, names ...string) {
 	// The path of an ordinary user does not lead to all of them.
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	for _, name := range names {
-		if _, err := exec.LookPath(name); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing: want the packages ibsim-utils and infiniband-diags", name)
-		}
-		t.Skipf("%s is missing (packages ibsim-utils and infiniband-diags)", name)
+		outside.Program(t, name)
 	}
 }
 

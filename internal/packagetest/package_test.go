@@ -9,19 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // need finds programs.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
-		if _, err := exec.LookPath(p); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed, and CI=true", p)
-		}
-		t.Skipf("%s is not installed", p)
+		_, err := exec.LookPath(p)
+		outside.Need(t, err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/outside"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 )
 
@@ -63,20 +64,13 @@ var labPaths = map[string][]string{
 // never where CI is set.
 func needTools(t *testing.T, names ...string) string {
 	t.Helper()
-	missing := func(what string) {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing", what)
-		}
-		t.Skipf("%s is missing", what)
-	}
 	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(name)
-		}
+		_, err := exec.LookPath(name)
+		outside.Need(t, err)
 	}
 	found, _ := filepath.Glob("/usr/lib/*/umad2sim/libumad2sim.so")
 	if len(found) == 0 {
-		missing("libumad2sim")
+		outside.Need(t, errors.New("libumad2sim is not installed"))
 	}
 	return found[0]
 }

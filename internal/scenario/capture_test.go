@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/record"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // captured runs stories and gives the capture file of them all, and how many data
@@ -44,13 +45,7 @@ func captured(t *testing.T, texts map[string]string, names []string) (file []byt
 // Data packets of every service are in captures, the same octets each time, and
 // tshark reads each packet.
 func TestCaptures(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed: CI has to have it")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := outside.Program(t, "tshark")
 	texts, names := stories(t), []string{"queue-pairs.ibs", "raw-filters.ibs", "uc", "enforcement.ibs"}
 	texts["uc"] = "fabric star.topology\nrule PK-12\nbring-up\nqp R on A service=UC\nqp S on B service=UC\nconnect R S\n" +
 		"send R -> S bytes=600\nexpect received S 1 bytes=600"

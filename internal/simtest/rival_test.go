@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/ibsimtest"
+	"github.com/ibwarden/ibwarden/internal/outside"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
@@ -293,12 +294,7 @@ func contest(t *testing.T, seed, n uint64, moves int, c contestant) *arena {
 // neither policy lets; how many OpenSM does is printed beside it.
 func TestExposureBesideOpenSM(t *testing.T) {
 	tools, err := ibsimtest.FindTools()
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		t.Fatalf("%v: CI has to have it", err)
-	case err != nil:
-		t.Skip(err)
-	}
+	outside.Need(t, err)
 	seed, soak := soakSeed(t)
 	moves := arenaMoves
 	if soak {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/outside"
 )
 
 // commandTime bounds every program of a test, patience every wait for
@@ -86,21 +87,12 @@ func need(t testing.TB, programs ...string) {
 			err = missing
 		}
 	}
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%v: CI has to have it", err)
-	default:
-		t.Skipf("%v", err)
-	}
+	outside.Need(t, err)
 }
 
 // program also looks where the path of an ordinary user does not lead.
 func program(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	if path, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
+	if path, err := outside.Find(name); err == nil {
 		return path, nil
 	}
 	from := debians[name]
