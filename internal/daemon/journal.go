@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -115,7 +114,7 @@ func (j FileJournal) Begin(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := j.replace(append(line, '\n')); err != nil {
+	if err := replaceFile(j.Path, octets(append(line, '\n'))); err != nil {
 		return fmt.Errorf("journal %s: %w", j.Path, err)
 	}
 	return nil
@@ -127,36 +126,6 @@ func guidStrings(guids []ib.PortGUID) []string {
 		out[i] = g.String()
 	}
 	return out
-}
-
-func (j FileJournal) replace(data []byte) error {
-	dir := filepath.Dir(j.Path)
-	f, err := os.CreateTemp(dir, filepath.Base(j.Path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails once it has been renamed
-	if err = f.Chmod(journalMode); err == nil {
-		_, err = f.Write(data)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), j.Path)
-	}
-	if err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // Note adds a line and syncs.

@@ -3,8 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/snapshot"
@@ -56,20 +56,7 @@ func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
 // SaveSnapshot replaces the file as a whole; only its owner can read it, since
 // ports tell their M_Key to whoever knows it.
 func SaveSnapshot(path string, s *snapshot.Snapshot) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails once it has been renamed
-	if err = snapshot.Write(f, s); err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+	err := replaceFile(path, func(w io.Writer) error { return snapshot.Write(w, s) })
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}
