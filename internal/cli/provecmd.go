@@ -147,9 +147,6 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	table.PrintWitnesses(out, "could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
-	for _, caveat := range proof.Caveats {
-		fmt.Fprintf(out, "  left to the hosts: %s\n", table.Plain(caveat))
-	}
 	view.reportMulticast(spread)
 	return nil
 }

@@ -230,4 +230,7 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		}
 		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
 	}
+	for _, caveat := range p.Caveats {
+		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))
+	}
 }
