@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -65,7 +66,7 @@ func Step(f *subnet.Fabric, full *subnet.Desired, done map[*subnet.Node]bool) (*
 			want.PKeys = slices.Clone(whole.PKeys)
 			for i, k := range want.PKeys {
 				if k.IsValid() && held[k.Base()] {
-					if want.PKeys[i] = permitted(p.PKeys, k); want.PKeys[i] != k {
+					if want.PKeys[i] = plan.Permitted(p.PKeys, k); want.PKeys[i] != k {
 						waiting++
 					}
 				}
@@ -104,29 +105,13 @@ func leaving(f *subnet.Fabric, full *subnet.Desired, done map[*subnet.Node]bool)
 				continue
 			}
 			for _, k := range p.PKeys {
-				if k.IsValid() && permitted(want.PKeys, k) != k {
+				if k.IsValid() && plan.Permitted(want.PKeys, k) != k {
 					out[k.Base()] = true
 				}
 			}
 		}
 	}
 	return out
-}
-
-// permitted is the key of k's partition that a table lets its port use: k
-// itself, its limited twin, or none.
-func permitted(table []ib.PKey, k ib.PKey) ib.PKey {
-	best := ib.PKeyInvalid
-	for _, have := range table {
-		switch {
-		case have.Base() != k.Base():
-		case have.IsFull():
-			return k
-		default:
-			best = have
-		}
-	}
-	return best
 }
 
 func turnsOff(p *subnet.Port, want *subnet.DesiredPort) bool {

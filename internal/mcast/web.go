@@ -44,7 +44,7 @@ func newWeb(f *subnet.Fabric) *web {
 	for i, n := range w.switches {
 		for num := 1; num < len(n.Ports); num++ {
 			p := &n.Ports[num]
-			if !trained(p) {
+			if !p.IsTrained() {
 				continue
 			}
 			to, ok := w.place[p.Peer.Node]
@@ -73,9 +73,6 @@ func newWeb(f *subnet.Fabric) *web {
 	return w
 }
 
-// trained reports whether p has a link that is up at both ends.
-func trained(p *subnet.Port) bool { return p.Peer != nil && p.IsUp() && p.Peer.IsUp() }
-
 // seat is where an end port sits: a switch, and its port towards the end port,
 // 0 when it is the switch itself.
 type seat struct {
@@ -87,7 +84,7 @@ func (w *web) seatOf(p *subnet.Port) (s seat, ok bool) {
 	if p.Node.Switch != nil {
 		return seat{w.place[p.Node], 0}, true
 	}
-	if !trained(p) || p.Peer.Node.Switch == nil {
+	if !p.IsTrained() || p.Peer.Node.Switch == nil {
 		return seat{}, false
 	}
 	return seat{w.place[p.Peer.Node], p.Peer.Num}, true

@@ -73,12 +73,12 @@ func (p *Plan) fillPKeys(op Op) (Write, error) {
 	}
 	w := Write{ReadBack: true}
 	for _, k := range t.Keys {
-		if k.IsValid() && permitted(now, k) != k {
+		if k.IsValid() && Permitted(now, k) != k {
 			w.Adds = append(w.Adds, k.Base())
 		}
 	}
 	for _, k := range smp.PKeyBlock(now, block) {
-		if k.IsValid() && permitted(want, k) != k {
+		if k.IsValid() && Permitted(want, k) != k {
 			w.Removes = append(w.Removes, k.Base())
 		}
 	}

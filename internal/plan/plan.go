@@ -217,12 +217,14 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 func narrowed(now, after []ib.PKey, block int) [smp.PKeysPerBlock]ib.PKey {
 	b := smp.PKeyBlock(after, block)
 	for i, k := range b {
-		b[i] = permitted(now, k)
+		b[i] = Permitted(now, k)
 	}
 	return b
 }
 
-func permitted(table []ib.PKey, k ib.PKey) ib.PKey {
+// Permitted is the key of k's partition that a table lets its port use: k itself,
+// its limited twin, or none (ib.PKeyInvalid), as for a k that is no key.
+func Permitted(table []ib.PKey, k ib.PKey) ib.PKey {
 	best := ib.PKeyInvalid
 	for _, have := range table {
 		switch {

@@ -86,7 +86,7 @@ func vlCap(p *subnet.Port) uint8 {
 func trained(f *subnet.Fabric, visit func(*subnet.Port)) {
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
-			if p := &n.Ports[i]; p.Peer != nil && p.IsUp() && p.Peer.IsUp() {
+			if p := &n.Ports[i]; p.IsTrained() {
 				visit(p)
 			}
 		}

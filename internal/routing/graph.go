@@ -50,7 +50,7 @@ func newGraph(f *subnet.Fabric, switches []*subnet.Node) *graph {
 	}
 	for _, n := range switches {
 		for i := 1; i < len(n.Ports); i++ {
-			if p := &n.Ports[i]; usable(p) && p.Peer.Node.Switch != nil && p.Peer.Node != n {
+			if p := &n.Ports[i]; p.IsTrained() && p.Peer.Node.Switch != nil && p.Peer.Node != n {
 				g.to = append(g.to, uint16(g.index[p.Peer.Node.Index]))
 				g.port = append(g.port, p.Num)
 			}
@@ -83,9 +83,6 @@ func (g *graph) split() {
 	}
 }
 
-// usable reports whether packets can cross the cable at p.
-func usable(p *subnet.Port) bool { return p.Peer != nil && p.IsUp() && p.Peer.IsUp() }
-
 // attach enters the end ports, ordered by LID, and returns those that no
 // switch can deliver to.
 func (g *graph) attach(destinations []Destination) (detached []*subnet.Port) {
@@ -97,7 +94,7 @@ func (g *graph) attach(destinations []Destination) (detached []*subnet.Port) {
 		switch {
 		case p.Node.Switch != nil:
 			e.at = uint16(g.index[p.Node.Index])
-		case !usable(p):
+		case !p.IsTrained():
 			detached = append(detached, p)
 			continue
 		case p.Peer.Node.Switch == nil:

@@ -1,11 +1,12 @@
 package subnet
 
+// IsTrained reports whether the port is one end of a link of which both ends are
+// trained.
+func (p *Port) IsTrained() bool { return p.Peer != nil && p.IsUp() && p.Peer.IsUp() }
+
 // IsJoined reports whether the port is one end of a link that can be brought up: both
 // ends are trained and answered.
-func (p *Port) IsJoined() bool {
-	q := p.Peer
-	return q != nil && p.Reached && q.Reached && p.IsUp() && q.IsUp()
-}
+func (p *Port) IsJoined() bool { return p.IsTrained() && p.Reached && p.Peer.Reached }
 
 // IsInner reports whether the port is an enhanced port 0: the link to it lies inside
 // the switch and is brought up as any other.
