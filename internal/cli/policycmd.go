@@ -60,7 +60,7 @@ func readBounded(path string) ([]byte, error) {
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", Short: "Check and convert policy files", Args: cobra.NoArgs,
+		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("policy what? check or convert")) },
 	}
 	var o policyfile.Options

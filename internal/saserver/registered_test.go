@@ -138,7 +138,7 @@ func (w *peopled) tables(s *Server, r *rand.Rand) {
 	s.SetSubnet(0, Subnet{Snapshot: w.snapshot()})
 }
 
-// peopledKinds are the records that expectPeopled knows.
+// peopledKinds are the records that expect knows of whoever is registered.
 var peopledKinds = []mad.AttributeID{
 	sa.AttrServiceRecord, sa.AttrInformInfoRecord, sa.AttrMCMemberRecord, sa.AttrGUIDInfoRecord,
 	sa.AttrMulticastForwardingTableRecord, sa.AttrRandomForwardingTableRecord,

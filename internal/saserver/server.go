@@ -233,7 +233,7 @@ const respTimeValue ib.TimeValue = 16
 // offMethod is the place of the method in a datagram.
 const offMethod = 3
 
-// portMTU and portRate are what a port can do.
+// portMTU is the largest MTU that a port can do on its link.
 func portMTU(p *smp.PortInfo) ib.MTU {
 	if p.NeighborMTU.IsValid() {
 		return min(p.NeighborMTU, p.MTUCap)
