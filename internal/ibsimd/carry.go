@@ -230,9 +230,9 @@ func (s *Server) expire() {
 func (s *Server) sighted(g fabricsim.Sighting) {
 	switch g.What {
 	case fabricsim.SeenLeaving:
-		s.meter.crossed(g.Exit, g.Entry)
+		s.meter.Crossed(g.Exit, g.Entry)
 	case fabricsim.SeenDiscarded:
-		s.meter.discarded(end{g.Node, g.Port}, g.Reason)
+		s.meter.Discarded(g.Node, g.Port, g.Reason)
 		m := (*madOctets)(g.MAD)
 		if r, c := s.find(m); r != nil && r.state == underWay && !s.config.RealTime {
 			s.giveUp(c, m.tag())

@@ -191,7 +191,7 @@ func (s *Server) enter(at end) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{node: s.meter.nodes[at.node].node, port: at.port, attachment: a}
+	p := &place{node: s.meter.Node(at.node), port: at.port, attachment: a}
 	s.places = append(s.places, p)
 	return p, nil
 }

@@ -10,7 +10,7 @@ import (
 // general answers a general management datagram, or leads it to who does. The
 // fabric carries subnet management only.
 func (s *Server) general(c *client, m *madOctets, dlid ib.LID) {
-	to, ok := s.walk(c.place.end(), dlid, s.meter.passed)
+	to, ok := s.walk(c.place.end(), dlid, s.passed)
 	switch {
 	case !ok:
 	case m.class() == mad.ClassPerfMgt && m.tag() != 0:
@@ -34,7 +34,7 @@ func (s *Server) general(c *client, m *madOctets, dlid ib.LID) {
 // reports whether the answer came through.
 func (s *Server) perform(c *client, at end, m *madOctets, dlid ib.LID) bool {
 	var v pm.MAD
-	if v.UnmarshalBinary(m[:]) != nil || !s.meter.agent(at.node).Handle(&v) {
+	if v.UnmarshalBinary(m[:]) != nil || !s.meter.Agent(at.node).Handle(&v) {
 		return false
 	}
 	b, err := v.AppendBinary(m[:0])
@@ -42,7 +42,7 @@ func (s *Server) perform(c *client, at end, m *madOctets, dlid ib.LID) bool {
 		return false
 	}
 	home := s.lid(c.place)
-	if back, ok := s.walk(at, home, s.meter.passed); !ok || back != c.place.end() {
+	if back, ok := s.walk(at, home, s.passed); !ok || back != c.place.end() {
 		return false
 	}
 	s.answered(c.place, m, dlid, home)
@@ -52,7 +52,7 @@ func (s *Server) perform(c *client, at end, m *madOctets, dlid ib.LID) bool {
 // generalAnswer brings the answer of a subnet manager to the client that asked.
 func (s *Server) generalAnswer(from, asking *client, m *madOctets) {
 	home := s.lid(asking.place)
-	if back, ok := s.walk(from.place.end(), home, s.meter.passed); !ok || back != asking.place.end() {
+	if back, ok := s.walk(from.place.end(), home, s.passed); !ok || back != asking.place.end() {
 		s.fail(asking, m.tag())
 		return
 	}
@@ -101,3 +101,6 @@ func (s *Server) walk(from end, dlid ib.LID, passed func(end)) (to end, ok bool)
 	}
 	return end{}, false
 }
+
+// passed counts a packet that left by a port whose link is up.
+func (s *Server) passed(at end) { s.meter.Passed(at.node, at.port) }

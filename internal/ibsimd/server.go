@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
+	"github.com/ibwarden/ibwarden/internal/ibsimd/meter"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
 
@@ -91,7 +92,7 @@ type Server struct {
 	config   Config
 	topology *netlist.Netlist
 	fabric   *fabricsim.Fabric
-	meter    *meter
+	meter    *meter.Meter
 	recorder *recorder // nil for none
 	// companion is nil for none.
 	companion Companion
@@ -143,7 +144,7 @@ func Listen(l *netlist.Netlist, c Config) (*Server, error) {
 		return nil, errors.New("the topology has no nodes")
 	}
 	f := c.Fabric
-	s.meter = newMeter(l)
+	s.meter = meter.New(l)
 	f.Trace = s.sighted
 	if c.Capture != nil {
 		f.DataTrace = s.sightedData
@@ -152,7 +153,7 @@ func Listen(l *netlist.Netlist, c Config) (*Server, error) {
 	if s.fabric, err = fabricsim.New(l, f); err != nil {
 		return nil, err
 	}
-	s.meter.fabric = s.fabric
+	s.meter.SetFabric(s.fabric)
 	if s.names, err = newNamespace(c.Socket, c.UDP); err != nil {
 		return nil, err
 	}
@@ -359,7 +360,7 @@ func (s *Server) turn() error {
 		s.hurry()
 	}
 	s.more = s.exchange() || s.more
-	s.meter.settle()
+	s.meter.Settle()
 	for _, c := range s.clients {
 		if c != nil {
 			s.flush(c)

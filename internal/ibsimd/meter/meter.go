@@ -1,4 +1,4 @@
-package ibsimd
+package meter
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
@@ -7,17 +7,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/pma"
 )
 
-// meter moves the performance counters of all nodes as management packets pass.
-// They are the fabric's own, which its data packets move.
-type meter struct {
+// Meter moves the counters of the nodes of one fabric.
+type Meter struct {
 	fabric *fabricsim.Fabric
-	nodes  map[ib.NodeGUID]*metered
+	nodes  map[ib.NodeGUID]*netlist.Node
 	// at and ports are the ports of all nodes and their counters, nil until
 	// something passes, as fabricsim.Sighting counts them.
 	at    []end
 	ports []*pma.Port
 	first map[ib.NodeGUID]int32 // of a node's
-	// crossings are the links that packets crossed since settle was called: the
+	// crossings are the links that packets crossed since Settle was called: the
 	// fabric tells of them while it must not be asked for anything.
 	crossings []crossing
 	lost      []loss
@@ -26,7 +25,11 @@ type meter struct {
 // crossing is a packet that left by a port and came in by another.
 type crossing struct{ exit, entry int32 }
 
-type metered struct{ node *netlist.Node }
+// end is a port of a node.
+type end struct {
+	node ib.NodeGUID
+	port ib.PortNum
+}
 
 type loss struct {
 	at  end
@@ -37,10 +40,12 @@ type loss struct {
 // octets.
 const madWords = 72
 
-func newMeter(l *netlist.Netlist) *meter {
-	m := &meter{nodes: make(map[ib.NodeGUID]*metered, len(l.Nodes)), first: make(map[ib.NodeGUID]int32, len(l.Nodes))}
+// New is a meter for the nodes of a topology; the fabric made of it has to be set
+// before anything is counted.
+func New(l *netlist.Netlist) *Meter {
+	m := &Meter{nodes: make(map[ib.NodeGUID]*netlist.Node, len(l.Nodes)), first: make(map[ib.NodeGUID]int32, len(l.Nodes))}
 	for _, n := range l.Nodes {
-		m.nodes[n.GUID], m.first[n.GUID] = &metered{node: n}, int32(len(m.at))
+		m.nodes[n.GUID], m.first[n.GUID] = n, int32(len(m.at))
 		for p := range n.Ports {
 			m.at = append(m.at, end{n.GUID, ib.PortNum(p)})
 		}
@@ -49,47 +54,56 @@ func newMeter(l *netlist.Netlist) *meter {
 	return m
 }
 
-// agent is a node's, which must exist.
-func (m *meter) agent(g ib.NodeGUID) *pma.Agent { return m.fabric.Counters(g) }
+// SetFabric says whose counters are moved.
+func (m *Meter) SetFabric(f *fabricsim.Fabric) { m.fabric = f }
+
+// Node is the node with a GUID, nil when there is none.
+func (m *Meter) Node(g ib.NodeGUID) *netlist.Node { return m.nodes[g] }
+
+// Agent is a node's, which must exist.
+func (m *Meter) Agent(g ib.NodeGUID) *pma.Agent { return m.fabric.Counters(g) }
 
 // port is the counters of a port that can have a cable.
-func (m *meter) port(i int32) *pma.Port {
+func (m *Meter) port(i int32) *pma.Port {
 	if m.ports[i] == nil {
-		m.ports[i] = m.agent(m.at[i].node).Port(m.at[i].port)
+		m.ports[i] = m.Agent(m.at[i].node).Port(m.at[i].port)
 	}
 	return m.ports[i]
 }
 
-// crossed notes a packet that crossed a link.
-func (m *meter) crossed(exit, entry int32) {
+// Crossed notes a packet that crossed a link between two ports, as
+// fabricsim.Sighting counts them.
+func (m *Meter) Crossed(exit, entry int32) {
 	m.crossings = append(m.crossings, crossing{exit, entry})
 }
 
-// passed notes a packet that left by a port whose link is up. It asks the
+// Passed notes a packet that left by a port whose link is up. It asks the
 // fabric, and is not for its hooks.
-func (m *meter) passed(at end) {
-	if peer, port, ok := m.fabric.Peer(at.node, at.port); ok {
-		m.crossed(m.first[at.node]+int32(at.port), m.first[peer]+int32(port))
+func (m *Meter) Passed(node ib.NodeGUID, num ib.PortNum) {
+	if peer, port, ok := m.fabric.Peer(node, num); ok {
+		m.Crossed(m.first[node]+int32(num), m.first[peer]+int32(port))
 	}
 }
 
-// discarded notes a packet that was lost at a port.
-func (m *meter) discarded(at end, why fabricsim.Reason) { m.lost = append(m.lost, loss{at, why}) }
+// Discarded notes a packet that was lost at a port.
+func (m *Meter) Discarded(node ib.NodeGUID, num ib.PortNum, why fabricsim.Reason) {
+	m.lost = append(m.lost, loss{end{node, num}, why})
+}
 
-// settle counts what was noted.
-func (m *meter) settle() {
+// Settle counts what was noted.
+func (m *Meter) Settle() {
 	for _, c := range m.crossings {
 		m.port(c.exit).Sent(madWords)
 		m.port(c.entry).Received(madWords)
 	}
 	for _, l := range m.lost {
-		p := m.agent(l.at.node).Port(l.at.port)
+		p := m.Agent(l.at.node).Port(l.at.port)
 		if p == nil {
 			continue
 		}
 		// What a switch itself sends has come in by no port: a trap that has no way
 		// yet is no error of receiving.
-		relayed := m.nodes[l.at.node].node.Type == ib.NodeSwitch && l.at.port != 0
+		relayed := m.nodes[l.at.node].Type == ib.NodeSwitch && l.at.port != 0
 		switch l.why {
 		case fabricsim.DiscardLink:
 			p.PortXmitDiscards++
