@@ -57,6 +57,14 @@ type safety struct {
 	old, new tenancy
 	bases    []ib.PKeyBase
 	failed   int
+	// later are forgeries to judge of when all is settled; nil: at once.
+	later []forgery
+}
+
+// forgery is that the first of two ends can forge its way to the second.
+type forgery struct {
+	from, to int
+	base     ib.PKeyBase
 }
 
 // watchSafety looks at the fabric before every write that an agent takes in.
@@ -120,9 +128,32 @@ func (s *safety) look() {
 					s.fail(i, j, base, "can talk")
 				}
 				if a.guarded && b.table != outsider && (before[i] == outsider || before[j] == outsider) && (after[i] == outsider || after[j] == outsider) {
-					s.fail(i, j, base, "could talk if the first forged its table")
+					s.forged(i, j, base)
 				}
 			}
+		}
+	}
+}
+
+// forged takes notice that a host could forge its way to another. Where the new
+// policy leaves the first without a guard, for want of room, the guard's last
+// moments are no worse than what the policy asks for: a test that knows of such
+// ports sets later, and judges of them when all is settled.
+func (s *safety) forged(i, j int, base ib.PKeyBase) {
+	if s.later != nil {
+		if f := (forgery{i, j, base}); !slices.Contains(s.later, f) {
+			s.later = append(s.later, f)
+		}
+		return
+	}
+	s.fail(i, j, base, "could talk if the first forged its table")
+}
+
+// settle judges of what forged put off.
+func (s *safety) settle() {
+	for _, f := range s.later {
+		if s.view(s.ends[f.from], f.base).guarded {
+			s.fail(f.from, f.to, f.base, "could talk on the way, if the first forged its table,")
 		}
 	}
 }
@@ -175,7 +206,8 @@ func TestChangeIsSafe(t *testing.T) {
 // policy is carried out to its end.
 func TestChangeIsSafeWhenDevicesFallSilent(t *testing.T) {
 	// 77: a switch falls silent that guards a host whose own table was narrowed.
-	for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 77} {
+	// 23, 287 and on: guards that have no room for the new policy and give up.
+	for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 23, 77, 287, 379, 395, 411, 415, 447, 495} {
 		t.Run(fmt.Sprintf("PK-01 seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			list := generate(t, fmt.Sprintf("random,seed=%d,switches=3,hosts=8,routers=1", seed))
@@ -188,6 +220,7 @@ func TestChangeIsSafeWhenDevicesFallSilent(t *testing.T) {
 			w := bringUp(t, s)
 			next := randomTenancy(r, ends(list), 4)
 			safety := w.watchSafety(y, next)
+			safety.later = []forgery{}
 			mute := func(on bool) {
 				for _, n := range list.Nodes[1:] {
 					if r.IntN(4) == 0 || !on {
@@ -207,6 +240,7 @@ func TestChangeIsSafeWhenDevicesFallSilent(t *testing.T) {
 			mute(false)
 			w.run(3 * time.Minute)
 			safety.look()
+			safety.settle()
 			w.watch = nil
 			w.checkUp(next)
 			w.checkResult()
