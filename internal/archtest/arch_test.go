@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"internal/netlist":               2,
 	"internal/umad/abi":              2,
 	"internal/subnet":                2,
+	"internal/mkey":                  3,
 	"internal/policy":                3,
 	"internal/policy/source":         3,
 	"internal/policy/policyyaml":     3,
