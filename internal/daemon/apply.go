@@ -110,7 +110,7 @@ var ErrStopped = errors.New("stopped")
 // Apply carries out a change, from what it reads to what it proves. Applied is
 // nil when nothing was written.
 func Apply(ctx context.Context, link transport.Link, r *Runner, o ApplyOptions) (*Applied, error) {
-	a := applier{ctx: ctx, link: link, engine: r.engine, runner: r, options: o}
+	a := applier{ctx: ctx, link: link, engine: r.Engine(), runner: r, options: o}
 	if err := link.SetIsSM(true); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/managed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -21,8 +22,7 @@ type Phase struct {
 // Runner drives one subnet manager on one link.
 type Runner struct {
 	link    transport.Link
-	engine  *sm.Engine
-	managed *managed
+	managed *managed.Engine
 	watcher Watcher
 	counter counter
 	turns   int
@@ -49,16 +49,13 @@ func NewRunner(link transport.Link, c sm.Config, a saserver.Config, p *policy.Po
 	c.Limits = link.Limits()
 	_, a.Unacknowledged = link.(transport.Unacknowledged)
 	_, a.LongByLink = link.(transport.Joiner)
-	r.managed = &managed{admin: saserver.New(a), warn: func(text string) { w.Event(sm.Warned{Text: text}) }}
-	r.engine = sm.New(c, p, func(e sm.Event) {
+	r.managed = managed.New(c, a, p, func(e sm.Event) {
 		if b, ok := e.(sm.PhaseBegun); ok {
 			r.turn(b.Phase)
 		}
-		r.managed.observe(e)
 		w.Event(e)
 	})
-	r.managed.manager, r.managed.leaves = r.engine, c.LeaveMulticast
-	r.engine.OnSend(r.counter.count)
+	r.Engine().OnSend(r.counter.count)
 	return r
 }
 
@@ -72,22 +69,17 @@ func Secret() (seed [32]byte) {
 // that is to be kept before anybody is told of it. It is called before Run, and
 // of an administration whose Config says Keep.
 func (r *Runner) Keep(state saserver.State, save func(saserver.State) error) error {
-	if err := r.managed.admin.Restore(0, state); err != nil {
-		return err
-	}
-	r.managed.keeper = keeper{save: save, kept: r.managed.admin.Version()}
-	r.managed.admin.Kept(r.managed.keeper.kept)
-	return nil
+	return r.managed.Keep(state, save)
 }
 
 // Registered is what hosts have registered.
-func (r *Runner) Registered() saserver.State { return r.managed.admin.State(r.managed.now) }
+func (r *Runner) Registered() saserver.State { return r.managed.Registered() }
 
 // Administration answers hosts.
-func (r *Runner) Administration() *saserver.Server { return r.managed.admin }
+func (r *Runner) Administration() *saserver.Server { return r.managed.Administration() }
 
 // Engine is the manager.
-func (r *Runner) Engine() *sm.Engine { return r.engine }
+func (r *Runner) Engine() *sm.Engine { return r.managed.Manager() }
 
 // progressEvery is how often progress is shown within one phase.
 const progressEvery = time.Second
@@ -98,7 +90,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	if err := r.link.SetIsSM(true); err != nil {
 		return err
 	}
-	defer r.managed.flush()
+	defer r.managed.Flush()
 	defer func() {
 		if e := r.link.SetIsSM(false); err == nil && e != nil {
 			err = fmt.Errorf("leaving: %w", e)
@@ -131,7 +123,7 @@ func (r *Runner) showProgress() {
 	}
 	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
 		r.shown = now
-		r.watcher.Progress(r.phases[len(r.phases)-1].Name, r.engine.Counts().Answered-r.base)
+		r.watcher.Progress(r.phases[len(r.phases)-1].Name, r.Engine().Counts().Answered-r.base)
 	}
 }
 
@@ -140,8 +132,8 @@ func (r *Runner) turn(phase string) {
 	now := time.Now()
 	r.end(now)
 	r.began, r.shown = now, now
-	if r.engine != nil { // the first phase begins while the engine is made
-		r.base = r.engine.Counts().Answered
+	if r.managed != nil { // the first phase begins while the engine is made
+		r.base = r.Engine().Counts().Answered
 	}
 	if r.open = phase != sm.PhaseWatch; r.open {
 		r.phases = append(r.phases, Phase{Name: phase})

@@ -55,8 +55,8 @@ func compileWarden(a *args) (action, error) {
 		}
 	}
 	return func(w *world) error {
-		m := stage.NewWarden(rules, uint8(priority))
-		if err := w.Seat(p.end(), m); err != nil {
+		m, err := w.SeatWarden(p.end(), rules, uint8(priority))
+		if err != nil {
 			return err
 		}
 		w.wardens[p.end()] = m
@@ -83,7 +83,7 @@ func compilePolicy(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		m.SetPolicy(rules)
+		m.Manager().SetPolicy(rules)
 		m.Expire(w.Fabric.Now())
 		return nil
 	}, err

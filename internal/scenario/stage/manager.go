@@ -3,42 +3,47 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/transport"
+	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
 
-// Engine is a subnet manager as a value: packets and time in, packets out.
+// Engine is a manager of a subnet as a value: packets and time in, packets out.
 type Engine interface {
-	Next(now time.Duration, p *mad.SMP) (ib.LID, bool)
-	Receive(now time.Duration, p *mad.SMP, slid ib.LID)
-	Deadline() (time.Duration, bool)
-	Expire(now time.Duration)
+	transport.Engine
 	Settled() bool
 }
 
-// Seat lets a manager run at an end port. It has the port to itself: no packets
-// of others are sent from there.
-func (s *Stage) Seat(p Port, e Engine) error {
-	at, err := s.station(p)
+// Seat lets a manager, which make makes, run at an end port. It has the port to
+// itself: no packets of others are sent from there.
+func (s *Stage) Seat(p Port, make func(*inproc.Link) Engine) error {
+	for i, at := range s.stations {
+		if at.Port != p {
+			continue
+		}
+		if at.engine != nil || at == s.sender || at.manages {
+			return fmt.Errorf("%s: want a port that nobody else sends from", s.Name(p))
+		}
+		at.place.Detach()
+		s.stations = slices.Delete(s.stations, i, i+1)
+		break
+	}
+	link, err := inproc.New(s.Fabric, p.Node, p.Num, false)
 	if err != nil {
 		return err
 	}
-	if at.engine != nil || at == s.sender || at.manages {
-		return fmt.Errorf("%s: want a port that nobody else sends from", s.Name(p))
-	}
-	at.engine, at.manages = e, true
-	at.place.SetIsSM(true)
-	return nil
+	s.stations = append(s.stations, &station{Port: p, link: link, engine: make(link), manages: true})
+	return link.SetIsSM(true)
 }
 
 // Dismiss takes a manager away without a word.
 func (s *Stage) Dismiss(p Port) error {
-	for _, at := range s.stations {
+	for i, at := range s.stations {
 		if at.Port == p && at.engine != nil {
-			at.engine = nil
-			return s.Resign(p)
+			s.stations = slices.Delete(s.stations, i, i+1)
+			return at.link.Close()
 		}
 	}
 	return fmt.Errorf("%s: no manager runs there", s.Name(p))
@@ -79,18 +84,17 @@ func (s *Stage) restless() bool {
 	return false
 }
 
-// speak sends what managers have to send.
-func (s *Stage) speak() {
-	var p mad.SMP
+// pump moves what managers have to send and what came in for them.
+func (s *Stage) pump() error {
 	for _, at := range s.stations {
-		for at.engine != nil {
-			dlid, ok := at.engine.Next(s.Fabric.Now(), &p)
-			if !ok {
-				break
+		for some := at.engine != nil; some; {
+			var err error
+			if some, err = at.link.Pump(at.engine); err != nil {
+				return fmt.Errorf("the manager at %s: %w", s.Name(at.Port), err)
 			}
-			at.post(&p, dlid)
 		}
 	}
+	return nil
 }
 
 // due is when the next thing happens, in the fabric or at a manager.

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/transport/inproc"
 )
 
 // Port is a port of the fabric.
@@ -20,9 +21,10 @@ type Port struct {
 // station is an end port from which packets are sent.
 type station struct {
 	Port
-	place   *fabricsim.Attachment
-	manages bool // it says that a manager runs there
+	place   *fabricsim.Attachment // nil where an engine has the port
+	manages bool                  // it says that a manager runs there
 	engine  Engine
+	link    *inproc.Link // of the engine
 }
 
 // Trap is a notice that reached a manager.
@@ -141,7 +143,9 @@ var errRestless = fmt.Errorf("%d events and no end: want a fabric that comes to 
 func (s *Stage) Until(end time.Duration, done func() bool) error {
 	for range MaxSteps {
 		s.drain()
-		s.speak()
+		if err := s.pump(); err != nil {
+			return err
+		}
 		if done() {
 			return nil
 		}
@@ -149,7 +153,7 @@ func (s *Stage) Until(end time.Duration, done func() bool) error {
 		if !ok || next > end {
 			s.Fabric.AdvanceTo(end)
 			s.drain()
-			return nil
+			return s.pump()
 		}
 		if at, some := s.Fabric.NextEvent(); some && at <= next {
 			s.Fabric.Step()
@@ -184,14 +188,12 @@ func (s *Stage) Rest() error {
 func (s *Stage) drain() {
 	var d fabricsim.Delivery
 	for _, at := range s.stations {
-		for at.place.Receive(&d) {
+		for at.place != nil && at.place.Receive(&d) {
 			var p mad.SMP
 			if p.UnmarshalBinary(d.MAD[:]) != nil {
 				continue
 			}
 			switch {
-			case at.engine != nil:
-				at.engine.Receive(s.Fabric.Now(), &p, d.SLID)
 			case p.Method == mad.MethodGetResp && s.last != nil && !s.last.Answered && p.TransactionID == s.last.id:
 				s.last.answer(&p)
 			case p.Method == mad.MethodTrap && at.manages && s.config.Repress:
@@ -259,9 +261,17 @@ func (s *Stage) SendFrom(p Port, manages bool) error {
 	s.sender = at
 	if manages && !at.manages {
 		at.manages = true
-		at.place.SetIsSM(true)
+		at.setIsSM(true)
 	}
 	return nil
+}
+
+func (at *station) setIsSM(on bool) {
+	if at.link != nil {
+		_ = at.link.SetIsSM(on) // inside a process it cannot fail
+		return
+	}
+	at.place.SetIsSM(on)
 }
 
 // Resign ends what SendFrom said about a manager.
@@ -269,7 +279,7 @@ func (s *Stage) Resign(p Port) error {
 	for _, at := range s.stations {
 		if at.Port == p && at.manages {
 			at.manages = false
-			at.place.SetIsSM(false)
+			at.setIsSM(false)
 			return nil
 		}
 	}
@@ -333,7 +343,7 @@ func (s *Stage) PowerOn(g ib.NodeGUID) error {
 	s.off[g] = false
 	for _, at := range s.stations {
 		if at.Node == g && at.manages {
-			at.place.SetIsSM(true)
+			at.setIsSM(true)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package daemon
+package managed
 
 import (
 	"fmt"
@@ -6,15 +6,16 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
 
-// managed is a subnet manager and the administration of its subnet as one
+// Engine is a subnet manager and the administration of its subnet as one
 // engine: the former's packets leave first.
-type managed struct {
+type Engine struct {
 	manager *sm.Engine
 	admin   *saserver.Server
 	warn    func(string)
@@ -51,8 +52,47 @@ const (
 	restAfterSave     = 9 // times as long as it took
 )
 
-// flush saves what changed last, at the end.
-func (m *managed) flush() {
+// New returns a manager with this configuration, and the administration of its
+// subnet. observe sees every event as it happens and must not call back.
+func New(c sm.Config, a saserver.Config, p *policy.Policy, observe func(sm.Event)) *Engine {
+	m := &Engine{
+		admin: saserver.New(a), leaves: c.LeaveMulticast,
+		warn: func(text string) { observe(sm.Warned{Text: text}) },
+	}
+	m.manager = sm.New(c, p, func(e sm.Event) {
+		m.observe(e)
+		observe(e)
+	})
+	return m
+}
+
+// Manager is the subnet manager.
+func (m *Engine) Manager() *sm.Engine { return m.manager }
+
+// Settled reports whether the manager has nothing to do until time passes or
+// something arrives, and knows of every group.
+func (m *Engine) Settled() bool { return m.manager.Settled() && !m.outdated() }
+
+// Administration answers hosts.
+func (m *Engine) Administration() *saserver.Server { return m.admin }
+
+// Registered is what hosts have registered.
+func (m *Engine) Registered() saserver.State { return m.admin.State(m.now) }
+
+// Keep restores what hosts registered, and from now on hands save every state
+// that is to be kept before anybody is told of it. It is called before the first
+// packet, and of an administration whose Config says Keep.
+func (m *Engine) Keep(state saserver.State, save func(saserver.State) error) error {
+	if err := m.admin.Restore(0, state); err != nil {
+		return err
+	}
+	m.keeper = keeper{save: save, kept: m.admin.Version()}
+	m.admin.Kept(m.keeper.kept)
+	return nil
+}
+
+// Flush saves what changed last, at the end.
+func (m *Engine) Flush() {
 	m.keeper.next = 0
 	m.keep(m.now)
 }
@@ -60,7 +100,7 @@ func (m *managed) flush() {
 // keep saves the state when it has changed, and lets go the answers that waited
 // for that. What cannot be saved does not keep hosts from the network: they are
 // answered, and somebody is told.
-func (m *managed) keep(now time.Duration) {
+func (m *Engine) keep(now time.Duration) {
 	k := &m.keeper
 	version := m.admin.Version()
 	if k.save == nil || version == k.kept || now < k.next {
@@ -76,10 +116,10 @@ func (m *managed) keep(now time.Duration) {
 	k.bad = err != nil
 }
 
-var _ transport.Long = (*managed)(nil)
+var _ transport.Long = (*Engine)(nil)
 
 // observe notes what an event of the manager means for the administration.
-func (m *managed) observe(e sm.Event) {
+func (m *Engine) observe(e sm.Event) {
 	switch e := e.(type) {
 	case sm.Completed, sm.Deferred:
 		m.changed = true
@@ -91,7 +131,7 @@ func (m *managed) observe(e sm.Event) {
 }
 
 // follow tells the administration what the manager came to.
-func (m *managed) follow(now time.Duration) {
+func (m *Engine) follow(now time.Duration) {
 	if m.changed {
 		m.changed, m.led = false, true
 		if snapshot, groups, ok := m.manager.Administered(); ok {
@@ -118,7 +158,7 @@ func (m *managed) follow(now time.Duration) {
 
 // release frees the multicast LIDs of groups that ended, once no table leads
 // their packets anywhere.
-func (m *managed) release() {
+func (m *Engine) release() {
 	var free []ib.LID
 	for _, r := range m.admin.Groups().Retired() {
 		if !m.manager.Leads(r.MLID) {
@@ -130,7 +170,7 @@ func (m *managed) release() {
 
 // outdated reports whether the manager should be told of the groups: what
 // changes while it writes is told when it is done.
-func (m *managed) outdated() bool {
+func (m *Engine) outdated() bool {
 	if !m.gave {
 		return !m.leaves
 	}
@@ -138,7 +178,7 @@ func (m *managed) outdated() bool {
 }
 
 // handOver tells the manager of the groups.
-func (m *managed) handOver() {
+func (m *Engine) handOver() {
 	if !m.outdated() {
 		return
 	}
@@ -146,21 +186,21 @@ func (m *managed) handOver() {
 	m.manager.SetGroups(m.admin.Groups().State().Groups)
 }
 
-func (m *managed) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
+func (m *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
 
-func (m *managed) LastWait(p *mad.SMP) time.Duration { return m.manager.LastWait(p) }
+func (m *Engine) LastWait(p *mad.SMP) time.Duration { return m.manager.LastWait(p) }
 
-func (m *managed) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+func (m *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	m.manager.Receive(now, p, slid)
 	m.follow(now)
 }
 
-func (m *managed) Lost(now time.Duration, p *mad.SMP) {
+func (m *Engine) Lost(now time.Duration, p *mad.SMP) {
 	m.manager.Lost(now, p)
 	m.follow(now)
 }
 
-func (m *managed) Expire(now time.Duration) {
+func (m *Engine) Expire(now time.Duration) {
 	m.now = now
 	m.manager.Expire(now)
 	m.follow(now)
@@ -168,7 +208,7 @@ func (m *managed) Expire(now time.Duration) {
 	m.keep(now)
 }
 
-func (m *managed) Deadline() (time.Duration, bool) {
+func (m *Engine) Deadline() (time.Duration, bool) {
 	if m.outdated() {
 		return 0, true
 	}
@@ -182,24 +222,24 @@ func (m *managed) Deadline() (time.Duration, bool) {
 	return due, ok
 }
 
-func (m *managed) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
+func (m *Engine) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
 	m.keep(now)
 	return m.admin.Next(now, octets)
 }
 
-func (m *managed) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
+func (m *Engine) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
 	m.admin.Receive(now, octets, from)
 	m.handOver()
 }
 
-func (m *managed) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
+func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
 
-func (m *managed) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {
+func (m *Engine) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {
 	return m.admin.NextLong()
 }
 
-func (m *managed) ReceiveLong(now time.Duration, whole *rmpp.Message, from mad.Address) {
+func (m *Engine) ReceiveLong(now time.Duration, whole *rmpp.Message, from mad.Address) {
 	m.admin.ReceiveLong(now, whole, from)
 }
 
-func (m *managed) LostLong(now time.Duration, to mad.Address) { m.admin.LostLong(now, to) }
+func (m *Engine) LostLong(now time.Duration, to mad.Address) { m.admin.LostLong(now, to) }
