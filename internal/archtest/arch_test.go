@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"internal/umad/abi":              2,
 	"internal/subnet":                2,
 	"internal/mkey":                  3,
+	"internal/protect":               2,
 	"internal/policy":                3,
 	"internal/policy/source":         3,
 	"internal/policy/policyyaml":     3,
@@ -224,7 +225,7 @@ var seeded = []string{"internal/netlist", "internal/transact", "internal/fabrics
 const (
 	maxFileLines     = 600
 	maxFunctionLines = 70
-	maxPackageLines  = 2500
+	maxPackageLines  = 4000
 )
 
 type source struct {

@@ -27,6 +27,9 @@ type stateFile struct {
 	Forgets map[string][]string    `json:"forgets"`
 	// Fenced are the ports that the policy does not fit.
 	Fenced []string `json:"fenced,omitempty"`
+	// Fences are the switch ports that are fenced, with the reason of each, by
+	// node GUID and port number.
+	Fences map[string]string `json:"fences,omitempty"`
 	// Aliases tells that a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
 	// Administration is nil where no run has answered hosts yet.
@@ -81,6 +84,16 @@ func LoadState(path string) (sm.Assigned, error) {
 		}
 		a.Fenced[guid] = true
 	}
+	for at, reason := range s.Fences {
+		if a.Fences == nil {
+			a.Fences = make(map[sm.Place]string, len(s.Fences))
+		}
+		place, err := parsePlace(at)
+		if err != nil {
+			return sm.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
+		}
+		a.Fences[place] = reason
+	}
 	a.Forgets = make(map[sm.Place]subnet.Element, len(s.Forgets))
 	for at, names := range s.Forgets {
 		place, err := parsePlace(at)
@@ -132,6 +145,12 @@ func writeState(path string, a sm.Assigned, r *administrationFile) error {
 	}
 	for at, elements := range a.Forgets {
 		s.Forgets[fmt.Sprintf("%s:%d", at.Node, at.Port)] = elements.Names()
+	}
+	for at, reason := range a.Fences {
+		if s.Fences == nil {
+			s.Fences = make(map[string]string, len(a.Fences))
+		}
+		s.Fences[fmt.Sprintf("%s:%d", at.Node, at.Port)] = reason
 	}
 	for _, g := range slices.Sorted(maps.Keys(a.Fenced)) {
 		s.Fenced = append(s.Fenced, g.String())

@@ -19,7 +19,9 @@
 // is listed as unenforced; a guard that lets its host use a partition which
 // the policy does not give it, and over which somebody can be reached, is
 // listed as exposed. Port 0 of a switch needs no guard: whoever forges it owns
-// the switch. Cables between switches are trusted.
+// the switch. Cables between switches are trusted. An end port behind a guard
+// with an empty table reaches nobody, whatever its own table holds or was not
+// read to hold: neither relation has it.
 //
 // The second relation looks at partitions only, not at membership. A switch
 // applies the same match as an end port, so that an entry of either membership

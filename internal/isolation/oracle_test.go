@@ -136,6 +136,9 @@ func (o *oracle) judge(p *subnet.Port) {
 	case !whole(s, int(s.Node.Switch.Info.PartitionEnforcementCap)):
 		v = Unknown
 	}
+	if shut(p) {
+		v = Isolated
+	}
 	o.status = append(o.status, v)
 	held, guarded := map[int]bool{}, map[int]bool{}
 	for i, k := range readable(p) {
@@ -168,6 +171,12 @@ func (o *oracle) judge(p *subnet.Port) {
 			o.missing[fmt.Sprintf("%s %#x", s, key)] = true
 		}
 	}
+}
+
+// shut reports whether the switch port before p lets nothing pass.
+func shut(p *subnet.Port) bool {
+	s := facing(p)
+	return s != nil && answered(s) && enforces(s) && whole(s, int(s.Node.Switch.Info.PartitionEnforcementCap)) && len(readable(s)) == 0
 }
 
 func (o *oracle) strangers(f *subnet.Fabric) {
@@ -208,7 +217,7 @@ func (o *oracle) usable(p *subnet.Port) (bases map[int]bool, guarded bool) {
 }
 
 func (o *oracle) meet(a, b *subnet.Port) {
-	if o.may(a, b) {
+	if o.may(a, b) || shut(a) || shut(b) {
 		return
 	}
 	for _, x := range readable(a) {

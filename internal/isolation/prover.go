@@ -114,9 +114,15 @@ func (p *Prover) judge(i int) {
 	port, grant := p.ports[i], p.policy.grant[i]
 	p.notes[i] = note{}
 	n := &p.notes[i]
+	g := guardOf(port)
+	p.guards[i] = g
 	own, complete := p.tableOf(port), isKnown(port)
-	p.tables[i] = holding{keys: own, may: grant, grant: grant}
 	p.compare(n, port, port.GUID, own, grant, grant, complete)
+	if g.enforced && p.tableOf(g.at) == p.sets.id(nil) {
+		p.shutOff(i)
+		return
+	}
+	p.tables[i] = holding{keys: own, may: grant, grant: grant}
 	if !complete {
 		n.lacks = append(n.lacks, lacking{port, "P_KeyTable" + unread})
 	}
@@ -126,8 +132,6 @@ func (p *Prover) judge(i int) {
 	if p.sharesGUID(i) {
 		n.lacks = append(n.lacks, lacking{port, shared})
 	}
-	g := guardOf(port)
-	p.guards[i] = g
 	for _, what := range g.unread {
 		n.lacks = append(n.lacks, lacking{g.at, what + unread})
 	}
@@ -145,6 +149,17 @@ func (p *Prover) judge(i int) {
 	p.noted[i] = g.gap != "" || n.lacks != nil || n.foreign != nil || n.missing != nil
 	p.byTables.add(int32(i), p.tables[i])
 	p.byGuards.add(int32(i), p.reach[i])
+}
+
+// shutOff notes that an end port reaches nobody, and that nobody reaches it: its
+// switch port lets nothing pass, whatever the end port holds.
+func (p *Prover) shutOff(i int) {
+	none := holding{keys: p.sets.id(nil), may: p.policy.grant[i], grant: p.policy.grant[i]}
+	n := &p.notes[i]
+	p.compare(n, p.guards[i].at, p.ports[i].GUID, none.keys, none.grant, none.grant, true)
+	p.tables[i], p.reach[i], p.noted[i] = none, none, n.foreign != nil || n.missing != nil
+	p.byTables.add(int32(i), none)
+	p.byGuards.add(int32(i), none)
 }
 
 // unread is said of an attribute, shared of a port: which of those that claim

@@ -86,13 +86,13 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	}
 	d.resolved(resolution)
 	facts := e.facts()
-	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution, Fence: e.fences(p)})
+	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution, Fence: e.cutsShort(p)})
 	if err != nil {
 		return err
 	}
 	d.compiled = len(facts)
 	d.warnings, d.odd = append(d.warnings, out.Warnings...), len(out.Warnings)+len(out.Fenced) > 0
-	d.fence(out.Fenced)
+	d.cutShort(out.Fenced)
 	for _, x := range out.EndPorts {
 		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
 			d.tables.Port(port).PKeys = x.Table
@@ -102,6 +102,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	for _, x := range out.SwitchPorts {
 		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
 	}
+	d.fenceOff(e)
 	d.withheld = e.withheld(d, out.EndPorts)
 	if doubtful := subnet.Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
 		d.withheld = append(d.withheld, doubtful...)
@@ -148,11 +149,12 @@ func (d *desired) unguarded(e *Engine) {
 }
 
 // identities are those of all end ports, unseen ones included. Who claims to
-// be somebody else too is left out, and gets what a port that nobody knows gets.
+// be somebody else too is left out, as is who is behind a fenced port, and gets
+// what a port that nobody knows gets.
 func (e *Engine) identities() []policy.EndPort {
 	out := make([]policy.EndPort, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
-		if !p.Node.Contested {
+		if !p.Node.Contested && !e.isFenced(p) {
 			out = append(out, facts.Identity(p, p == e.fabric.Self))
 		}
 	}
@@ -262,7 +264,7 @@ func (d *desired) settings(e *Engine) {
 		for i := range n.Ports {
 			port := &n.Ports[i]
 			want := d.tables.Port(port)
-			want.Activate = port.IsJoined() || port.IsInner()
+			want.Activate = (port.IsJoined() || port.IsInner()) && !e.isFenced(port)
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}

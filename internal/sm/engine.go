@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -30,6 +31,8 @@ type Config struct {
 	LMC ib.LMC
 	// Routing is the routing engine.
 	Routing routing.Engine
+	// Profile says how far the manager goes to hold the subnet against hosts.
+	Profile protect.Profile
 	// MKey guards every port, and goes into every request; 0 for none.
 	MKey ib.MKey
 	// Priority and SMKey take part in the election among managers; ShowSMKey
@@ -77,6 +80,9 @@ type Assigned struct {
 	// Fenced are the ports that the policy does not fit and that get the
 	// default partition only: they are no reason to refuse another policy.
 	Fenced map[ib.PortGUID]bool
+	// Fences are the switch ports behind which nobody is let into the subnet,
+	// with the reason of each, in words.
+	Fences map[Place]string
 	// Aliases tells that the tables of GUIDs are the manager's to keep: a
 	// policy has given aliases.
 	Aliases bool
@@ -483,7 +489,7 @@ func (e *Engine) pursue(now time.Duration) {
 	for _, w := range want.warnings {
 		e.emit(Warned{w})
 	}
-	want.assigned.Forgets = e.known.Forgets
+	want.assigned.Forgets, want.assigned.Fences = e.known.Forgets, e.known.Fences
 	e.policy, e.desired, e.known = p, want, want.assigned
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)

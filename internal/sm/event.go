@@ -52,6 +52,13 @@ type Forgotten struct {
 	Example  string // one of the ports
 }
 
+// Fenced tells that nobody behind a switch port is let into the subnet from now
+// on.
+type Fenced struct{ Fence Fence }
+
+// Unfenced tells that a switch port is fenced no more.
+type Unfenced struct{ Fence Fence }
+
 // Deferred says that another manager is master and that nothing was written.
 type Deferred struct {
 	Master ib.PortGUID
@@ -106,6 +113,9 @@ type Result struct {
 	Compiled int
 	// Inactive counts links that should be Active and are not.
 	Inactive int
+	// Fences are the switch ports behind which nobody is let into the subnet,
+	// by node GUID and port number.
+	Fences []Fence
 }
 
 // Partition is a partition as it stands.
@@ -138,6 +148,9 @@ func (e Forgotten) String() string {
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)
 }
+
+func (e Fenced) String() string   { return e.Fence.Name + " is fenced: " + e.Fence.Reason }
+func (e Unfenced) String() string { return e.Fence.Name + " is fenced no more: " + e.Fence.Reason }
 
 func (e Drifted) String() string {
 	return fmt.Sprintf("%s: %s (modifier 0x%08x) was changed by somebody else; putting it right",

@@ -250,7 +250,7 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	r := &Result{
 		Counts: e.counts, Partitions: e.desired.partitions,
 		Writes: e.run.Writes(), Failures: e.failures, Faults: e.faults, Compiled: e.compiled,
-		Multicast: e.proveGroups(),
+		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
 	var prover *isolation.Prover
 	if s := e.standing; s != nil {
