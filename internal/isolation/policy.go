@@ -25,6 +25,8 @@ type policy struct {
 	// from-1 may talk to.
 	mark []int32
 	from int32
+	// self is the port that the fabric was read from, or -1.
+	self int
 }
 
 // partCount counts the limited members of a partition, and those of them that
@@ -44,7 +46,7 @@ type members struct{ all, full []int32 }
 func newPolicy(allowed []Partition, ports []*subnet.Port, sets *keySets) *policy {
 	p := &policy{
 		sets: sets, grant: make([]int32, len(ports)), ports: ports, entered: make(map[int32]bool),
-		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int),
+		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int), self: -1,
 	}
 	given := make([][]ib.PKey, len(ports))
 	give := func(guids []ib.PortGUID, k ib.PKey) {
@@ -171,7 +173,7 @@ func (p *policy) ask(grant int32) {
 func (p *policy) may(grant int32) bool { return p.mark[grant] == p.from }
 
 // joined tells for each partition, as bits, which others the policy joins it
-// to; nil when there are more than MaxPartitionsListed.
+// to, at other ports than the manager's own; nil when there are more than MaxPartitionsListed.
 func (p *policy) joined() []uint64 {
 	n := len(p.parts)
 	if n > MaxPartitionsListed {
@@ -181,6 +183,9 @@ func (p *policy) joined() []uint64 {
 	// is a full member of r.
 	sharing, full, out := make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	grants := slices.Clone(p.grant)
+	if p.self >= 0 {
+		grants = slices.Delete(grants, p.self, p.self+1)
+	}
 	slices.Sort(grants)
 	for _, g := range slices.Compact(grants) {
 		parts := p.partsOf(g)

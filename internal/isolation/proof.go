@@ -94,8 +94,8 @@ type PairVerdict struct {
 	PKeyB   ib.PKeyBase `json:"pkey_b"`
 	Verdict Verdict     `json:"verdict"`
 	// Joined tells that the policy itself joins the two: they share a port, or
-	// members of both share a partition in which one side has a full member.
-	// It is worked out up to MaxPartitionsListed partitions.
+	// members of both share a partition in which one side has a full member. The
+	// manager's own port, which may be in all of them, does not count. It is worked out up to MaxPartitionsListed partitions.
 	Joined bool   `json:"joined"`
 	Reason string `json:"reason"`
 }

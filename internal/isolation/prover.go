@@ -50,6 +50,7 @@ type lacking struct {
 func NewProver(f *subnet.Fabric, allowed []Partition) *Prover {
 	p := &Prover{ports: f.EndPorts(), sets: newKeySets()}
 	p.policy = newPolicy(allowed, p.ports, p.sets)
+	p.policy.self = slices.Index(p.ports, f.Self)
 	n := len(p.ports)
 	p.at = make(map[*subnet.Port]int, n)
 	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)

@@ -27,7 +27,9 @@ type wantedKey struct {
 	// partition is the index of its partition in the resolution, -1 for the
 	// default key of a port that the resolution does not know.
 	partition int
-	index0    bool
+	// order is the place of its partition in the policy.
+	order  int
+	index0 bool
 }
 
 // collectKeys fills in keys from the partitions.
@@ -37,8 +39,12 @@ func (c *compiler) collectKeys() {
 	for i, port := range c.ports {
 		if i > 0 && port.PortGUID == c.ports[i-1].PortGUID {
 			first := c.ports[i-1]
-			c.warnings = append(c.warnings, fmt.Sprintf("port GUID %v is claimed by node %v port %d and node %v port %d: both are limited to the default partition",
-				port.PortGUID, first.NodeGUID, first.PortNum, port.NodeGUID, port.PortNum))
+			fate := "both are limited to the default partition"
+			if c.in.Resolution.NoDefault {
+				fate = "neither gets a key"
+			}
+			c.warnings = append(c.warnings, fmt.Sprintf("port GUID %v is claimed by node %v port %d and node %v port %d: %s",
+				port.PortGUID, first.NodeGUID, first.PortNum, port.NodeGUID, port.PortNum, fate))
 			delete(owner, port.PortGUID)
 			continue
 		}
@@ -63,6 +69,9 @@ func (c *compiler) collectKeys() {
 		}
 	}
 	for i := range c.keys {
+		if c.in.Resolution.NoDefault {
+			break
+		}
 		if !slices.ContainsFunc(c.keys[i], func(k wantedKey) bool { return k.Base() == ib.PKeyBaseDefault }) {
 			c.keys[i] = append(c.keys[i], wantedKey{PKey: ib.PKeyDefaultLimited, partition: -1})
 		}
@@ -84,7 +93,7 @@ func (c *compiler) addKeys(owner map[ib.PortGUID]int, partition int, ports []ib.
 			keys[last].PKey = key
 			continue
 		}
-		c.keys[i] = append(keys, wantedKey{PKey: key, partition: partition})
+		c.keys[i] = append(keys, wantedKey{PKey: key, partition: partition, order: c.in.Resolution.Partitions[partition].Order})
 	}
 }
 
@@ -97,7 +106,7 @@ func (c *compiler) claimIndex0(i int, base ib.PKeyBase) {
 }
 
 // fit gives the keys that go into the port's table: all of them, or of a port
-// that is fenced the default one. It notes why they cannot, if so.
+// that is fenced the default one, if there is one. It notes why they cannot, if so.
 func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 	var claims []string
 	for _, k := range keys {
@@ -116,12 +125,18 @@ func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 			port.PortGUID, port.NodeGUID, port.PortNum))
 		return keys, true
 	}
-	o := Overflow{PortGUID: port.PortGUID, NodeGUID: port.NodeGUID, PortNum: port.PortNum, Cap: port.Cap, Needed: len(keys)}
+	o := Overflow{
+		PortGUID: port.PortGUID, NodeGUID: port.NodeGUID, PortNum: port.PortNum, Cap: port.Cap, Needed: len(keys),
+		Manager: c.in.Resolution.NoDefault && port.Manager,
+	}
 	for _, k := range keys {
 		o.Partitions = append(o.Partitions, c.partitionName(k))
 	}
 	if c.in.Fence != nil && c.in.Fence(port.PortGUID) {
 		c.fenced = append(c.fenced, o)
+		if c.in.Resolution.NoDefault {
+			return nil, len(claims) <= 1
+		}
 		return []wantedKey{{PKey: ib.PKeyDefaultLimited, partition: -1}}, len(claims) <= 1
 	}
 	c.faults.Overflows = append(c.faults.Overflows, o)

@@ -10,7 +10,11 @@
 //
 // A key keeps its index while the port keeps the partition, whether full or
 // limited, since queue pairs go by the index. Index 0 holds the key of the
-// default partition, or that of the partition that claims it by index0. A new
+// default partition, or that of the partition that claims it by index0. Without
+// a default partition it holds the port's first key, and keeps it as long as the
+// port keeps that partition; then the key of the first of its partitions, in the
+// order of the policy, moves there. A port of no partition has an empty table,
+// as has the switch port before it: nothing passes. A new
 // key goes behind all others, into a gap only when there is no room behind; a
 // gap that this very change makes counts as used, for the same reason. New
 // keys come in OpenSM's order, so that a fresh fabric gets the same tables
@@ -18,9 +22,10 @@
 //
 // A policy that does not fit is refused whole, with every port that is too
 // small, unless the caller has it fenced: then it gets limited membership of the
-// default partition and nothing else, and the others what they should. A switch port that is too small is not refused: it gets no
-// enforcement, and says so. There is never enforcement with half a table.
+// default partition and nothing else (nothing at all without one), and the
+// others what they should. A switch port that is too small is not refused: it
+// gets no enforcement, and says so. There is never enforcement with half a table.
 //
 // A port GUID that two ports claim is nobody's: both get limited membership
-// of the default partition and nothing else.
+// of the default partition and nothing else, or nothing without one.
 package partition

@@ -36,6 +36,9 @@ type Overflow struct {
 	Cap, Needed int
 	// Partitions are those that the port should be in, with the key of each.
 	Partitions []string
+	// Manager tells that it is the manager's port, and that there is no default
+	// partition: it has to be in every partition that has a member.
+	Manager bool
 }
 
 // namesMax is how many partitions a message names.
@@ -46,6 +49,10 @@ func (o Overflow) String() string {
 	names := strings.Join(o.Partitions[:min(len(o.Partitions), namesMax)], ", ")
 	if more := len(o.Partitions) - namesMax; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
+	}
+	if o.Manager {
+		return fmt.Sprintf("the manager's port %v (node %v port %d): without a default partition it is in every partition, and its P_Key table holds %d; the policy has %d: "+
+			"take %d of them out (%s), or run the manager at a port with a larger table", o.PortGUID, o.NodeGUID, o.PortNum, o.Cap, o.Needed, o.Needed-o.Cap, names)
 	}
 	return fmt.Sprintf("port %v (node %v port %d): the P_Key table holds %d keys, the policy needs %d: take the port out of %d of %s",
 		o.PortGUID, o.NodeGUID, o.PortNum, o.Cap, o.Needed, o.Needed-o.Cap, names)

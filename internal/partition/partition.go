@@ -34,7 +34,7 @@ type Input struct {
 	// Ports are all end ports of the fabric, in any order.
 	Ports []PortFacts
 	// Resolution tells who belongs where. A port it does not know gets limited
-	// membership of the default partition.
+	// membership of the default partition, or with NoDefault no key.
 	Resolution *policy.Resolution
 	// Fence tells of a port, unless it is nil, that a table too small for it
 	// is no reason to refuse the policy: the port is fenced.
@@ -53,6 +53,8 @@ type PortFacts struct {
 	// Facing is the switch port at the other end of the cable, nil for port 0
 	// of a switch and where there is no switch.
 	Facing *SwitchPortFacts
+	// Manager marks the port of the subnet manager itself.
+	Manager bool
 }
 
 // SwitchPortFacts describes an external port of a switch.
@@ -77,8 +79,8 @@ type Output struct {
 	// NotEnforced are the switch ports that do not check both directions, in
 	// the same order.
 	NotEnforced []NotEnforced
-	// Fenced are the ports that get the default partition and nothing else,
-	// because what the policy asks for does not fit them, sorted as EndPorts.
+	// Fenced are the ports that get the default partition and nothing else, or
+	// with NoDefault nothing, because what the policy asks for does not fit them, sorted as EndPorts.
 	Fenced []Overflow
 	// Warnings tell what is odd about the fabric, sorted.
 	Warnings []string

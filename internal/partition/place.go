@@ -63,16 +63,41 @@ func twin(k ib.PKey) ib.PKey {
 	return k.Base().Full()
 }
 
-// settleIndex0 gives index 0 to the key that has a claim to it, or else to the
-// default key, and takes it from any other.
-func (p *placement) settleIndex0() {
-	first := slices.IndexFunc(p.keys, func(k wantedKey) bool { return k.index0 })
-	if first < 0 {
-		for n, k := range p.keys { // if there are both default keys, the full one is last
-			if k.Base() == ib.PKeyBaseDefault {
-				first = n
-			}
+// first is the key that index 0 is for, or noEntry when there is none at all:
+// the one that has a claim to it; else the default key; else the one that stands
+// there; else that of the first of the partitions in the order of the policy. Of
+// two keys of one partition the full one.
+func (p *placement) first() int {
+	if n := slices.IndexFunc(p.keys, func(k wantedKey) bool { return k.index0 }); n >= 0 {
+		return n
+	}
+	first := noEntry
+	for n, k := range p.keys {
+		if first == noEntry || p.rank(n) < p.rank(first) || p.rank(n) == p.rank(first) && k.order <= p.keys[first].order {
+			first = n
 		}
+	}
+	return first
+}
+
+// rank says how good the right of a key without a claim to index 0 is, the best
+// being 0.
+func (p *placement) rank(n int) int {
+	switch {
+	case p.keys[n].Base() == ib.PKeyBaseDefault:
+		return 0
+	case len(p.current) > 0 && p.current[0].IsValid() && p.current[0].Base() == p.keys[n].Base():
+		return 1
+	}
+	return 2
+}
+
+// settleIndex0 gives index 0 to the key that it is for, and takes it from any
+// other.
+func (p *placement) settleIndex0() {
+	first := p.first()
+	if first == noEntry {
+		return
 	}
 	for n := range p.at {
 		if p.at[n] == 0 {

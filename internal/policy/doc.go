@@ -18,7 +18,10 @@
 //
 // Every end port is at least a limited member of the default partition,
 // 0x7fff, and the subnet manager's own port a full one; a policy may raise the
-// former and lower the latter.
+// former and lower the latter. With Default None no port is in it unless a
+// partition names it, so that no two tenants have a partition in common; the
+// subnet manager's port is a full member of every partition that has a member
+// then, since subnet administration is asked over the tenants' own keys.
 //
 // A policy may give ports further GUIDs. A selector that names an alias GUID
 // means its port, and only the policy says whose alias a GUID is: neither what

@@ -26,7 +26,11 @@ const DefaultName = "Default"
 // Policy is a whole policy: what one file says.
 type Policy struct {
 	// Default is the membership that every end port has in the default
-	// partition unless a member of that partition says otherwise: Limited or Full.
+	// partition unless a member of that partition says otherwise: Limited, Full
+	// or None. With None no two tenants have a partition in common: only whom a
+	// partition of the policy with that number names is in the default one, and
+	// the subnet manager's port is a full member of every partition that has a
+	// member.
 	Default Membership
 	// AllowBoth lets a port hold the full and the limited key of one
 	// partition. Without it a Both member is a full member.
@@ -77,11 +81,13 @@ type Member struct {
 // Membership tells which key of a partition a port holds.
 type Membership uint8
 
-// The memberships. Both holds both keys.
+// The memberships. Both holds both keys, None none; None is only ever
+// Policy.Default.
 const (
 	Limited Membership = iota + 1
 	Full
 	Both
+	None
 )
 
 // String prints the membership as the policy files write it.
@@ -93,6 +99,8 @@ func (m Membership) String() string {
 		return "full"
 	case Both:
 		return "both"
+	case None:
+		return "none"
 	}
 	return fmt.Sprintf("invalid membership %d", uint8(m))
 }

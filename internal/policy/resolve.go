@@ -20,6 +20,12 @@ type EndPort struct {
 	NodeType    ib.NodeType
 	// SM marks the port of the subnet manager itself.
 	SM bool
+	// Switch, SwitchName and SwitchPort are the place of the port: the switch
+	// port that it is cabled to. A Switch of 0 tells that it is cabled to none,
+	// as port 0 of a switch is.
+	Switch     ib.NodeGUID
+	SwitchName string
+	SwitchPort ib.PortNum
 }
 
 // Resolution is a policy for the end ports of one fabric.
@@ -27,7 +33,11 @@ type Resolution struct {
 	// AllowBoth is the policy's: only with it is any port in both lists of a
 	// partition.
 	AllowBoth bool
-	// Partitions are sorted by Base; the default partition is always there.
+	// NoDefault tells that the policy's Default is None: a port of which no
+	// partition speaks gets no key.
+	NoDefault bool
+	// Partitions are sorted by Base; the default partition is always there,
+	// unless NoDefault and the policy does not name it.
 	Partitions []ResolvedPartition
 	// Aliases are those that can be given to the ports there are, sorted by
 	// port, each port once.
@@ -44,6 +54,9 @@ type ResolvedPartition struct {
 	Full, Limited []ib.PortGUID
 	// Index0 are those of the members that get this partition's key at index 0.
 	Index0 []ib.PortGUID
+	// Order is the place of the partition in a policy with Resolution.NoDefault,
+	// from 0; else 0.
+	Order int
 }
 
 // Resolve finds the members of every partition among ports. The numbers of
@@ -84,7 +97,7 @@ func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
 
 // resolve finds the members of one partition.
 func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib.PKeyBase) (r ResolvedPartition, err error) {
-	isDefault := base == ib.PKeyBaseDefault
+	isDefault := base == ib.PKeyBaseDefault && p.Default != None
 	if isDefault {
 		members.set(x.all, mark(p.Default, false))
 		members.set(x.self, mark(Full, false))
@@ -98,6 +111,9 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
 		}
 		members.set(found, mark(p.membership(m.Membership), m.Index0))
+	}
+	if p.Default == None {
+		members.join(x.self)
 	}
 	r = ResolvedPartition{Base: base, Name: part.Name}
 	members.drain(func(i int32, marks uint8) {
@@ -159,6 +175,17 @@ func (s *memberSet) set(ports []int32, marks uint8) {
 			s.touched = append(s.touched, i)
 		}
 		s.marks[i] = marks
+	}
+}
+
+// join makes ports full members of a set that is not empty; what else they are
+// in it they stay.
+func (s *memberSet) join(ports []int32) {
+	if len(s.touched) == 0 {
+		return
+	}
+	for _, i := range ports {
+		s.set([]int32{i}, s.marks[i]&isIndex0|isFull)
 	}
 }
 

@@ -47,12 +47,17 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 		return nil, err
 	}
 	r.retain(p, x.owners)
-	res := &Resolution{AllowBoth: p.AllowBoth}
+	res := &Resolution{AllowBoth: p.AllowBoth, NoDefault: p.Default == None}
 	parts := make(map[ib.PKeyBase]*Partition, len(p.Partitions)+1)
 	noisy := make(map[ib.PKeyBase]bool)
 	add := func(part *Partition, base ib.PKeyBase) error {
+		order := 0
+		if res.NoDefault {
+			order = len(parts)
+		}
 		parts[base] = part
 		if k, same := r.known[base]; same && k.holds(part) {
+			k.resolved.Order = order
 			res.Partitions = append(res.Partitions, k.resolved)
 			return nil
 		}
@@ -62,6 +67,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			r.forget()
 			return err
 		}
+		resolved.Order = order
 		res.Partitions = append(res.Partitions, resolved)
 		noisy[base] = len(x.warnings) > before
 		return nil
@@ -79,7 +85,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			return nil, fmt.Errorf("partition %q: %w", part.Name, err)
 		}
 	}
-	if _, stated := parts[ib.PKeyBaseDefault]; !stated {
+	if _, stated := parts[ib.PKeyBaseDefault]; !stated && p.Default != None {
 		if err := add(&Partition{Name: DefaultName}, ib.PKeyBaseDefault); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func alter(r *rand.Rand, p *Policy) {
 			g.Selectors = append(g.Selectors, sel(selectors[r.IntN(len(selectors)-2)]))
 		}
 	case 7:
-		p.Default = Membership(1 + r.IntN(2))
+		p.Default = []Membership{Limited, Full, None}[r.IntN(3)]
 	case 8:
 		p.AllowBoth = !p.AllowBoth
 	case 10: // an alias goes to another port

@@ -164,11 +164,18 @@ func (e *Engine) identities() []policy.EndPort {
 	return out
 }
 
+// factsOf are those of an end port.
+func (e *Engine) factsOf(p *subnet.Port) partition.PortFacts {
+	x := facts.OfEnd(p)
+	x.Manager = p == e.fabric.Self
+	return x
+}
+
 // facts are those of all end ports, unseen ones included.
 func (e *Engine) facts() []partition.PortFacts {
 	out := make([]partition.PortFacts, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
-		out = append(out, facts.OfEnd(p))
+		out = append(out, e.factsOf(p))
 	}
 	for i := range e.unseen {
 		out = append(out, e.unseenFacts(&e.unseen[i]))

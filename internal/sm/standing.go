@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -150,7 +149,7 @@ func (e *Engine) amend(p *policy.Policy) (d *desired, at []*subnet.Port, ok bool
 	}
 	known := make([]partition.PortFacts, len(ports))
 	for i, port := range ports {
-		known[i] = facts.OfEnd(port)
+		known[i] = e.factsOf(port)
 	}
 	out, err := partition.Compile(partition.Input{Ports: known, Resolution: resolution})
 	if err != nil || len(out.Warnings) > 0 {

@@ -12,7 +12,7 @@ import (
 // given such a partition may reach what nobody meant him to reach. A switch port
 // that checks keys holds what is behind it to the partitions of its table;
 // where none does, it is every partition that tables are to give. The default
-// partition does not count: everybody is in it. ofSomebody tells ports behind
+// partition does not count where everybody is in it. ofSomebody tells ports behind
 // which it is known who is; it may be nil.
 func Doubtful(f *Fabric, tables *Desired, ofSomebody func(*Port) bool) []ib.PKeyBase {
 	var out []ib.PKeyBase
@@ -39,12 +39,25 @@ func Doubtful(f *Fabric, tables *Desired, ofSomebody func(*Port) bool) []ib.PKey
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	if i := slices.Index(out, ib.PKeyBaseDefault); i >= 0 && everybodys(f, tables) {
+		out = slices.Delete(out, i, i+1)
+	}
+	return out
+}
+
+// everybodys reports whether every end port whose table is to be written is to be
+// in the default partition.
+func everybodys(f *Fabric, tables *Desired) bool {
+	return !slices.ContainsFunc(f.EndPorts(), func(p *Port) bool {
+		want := tables.Port(p).PKeys
+		return want != nil && !slices.ContainsFunc(want, func(k ib.PKey) bool { return k.IsValid() && k.Base() == ib.PKeyBaseDefault })
+	})
 }
 
 func appendBases(out []ib.PKeyBase, keys []ib.PKey) []ib.PKeyBase {
 	for _, k := range keys {
-		if k.IsValid() && k.Base() != ib.PKeyBaseDefault {
+		if k.IsValid() {
 			out = append(out, k.Base())
 		}
 	}

@@ -25,6 +25,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	for _, a := range p.Aliases {
 		w.Fault(a.Pos, "a policy without them: partitions.conf knows none", "alias GUIDs of port %v", a.Port)
 	}
+	if p.Default == policy.None {
+		w.Fault(policy.Pos{}, "limited or full: in partitions.conf every port is in the default partition", "default: none")
+	}
 	w.WriteString("# OpenSM partition configuration, written by ibwarden\n")
 	if p.AllowBoth {
 		w.WriteString("# needs allow_both_pkeys TRUE (opensm -W)\n")

@@ -96,7 +96,11 @@ func selectors(t *rapid.T, groups []policy.Group, all bool) []policy.Selector {
 
 // drawPolicy draws a policy of a few partitions.
 func drawPolicy(t *rapid.T, all bool) *policy.Policy {
-	p := &policy.Policy{Default: policy.Membership(rapid.IntRange(1, 2).Draw(t, "default")), AllowBoth: rapid.Bool().Draw(t, "allow both")}
+	defaults := []policy.Membership{policy.Limited, policy.Full}
+	if all {
+		defaults = append(defaults, policy.None)
+	}
+	p := &policy.Policy{Default: rapid.SampledFrom(defaults).Draw(t, "default"), AllowBoth: rapid.Bool().Draw(t, "allow both")}
 	for _, name := range []string{"g1", "g2"} {
 		p.Groups = append(p.Groups, policy.Group{Name: name, Selectors: selectors(t, nil, all)})
 	}
@@ -231,11 +235,17 @@ func TestResolveAgreesWithTheDefinition(t *testing.T) {
 			words[policy.Both] = "lf"
 		}
 		for _, port := range ports(12) {
+			if p.Default == policy.None {
+				break
+			}
 			want[fmt.Sprint(policy.DefaultName, port.PortGUID)] = words[p.Default]
 			if port.SM {
 				want[fmt.Sprint(policy.DefaultName, port.PortGUID)] = "f"
 			}
-			for _, part := range p.Partitions {
+		}
+		for _, part := range p.Partitions {
+			members := 0
+			for _, port := range ports(12) {
 				for _, m := range part.Members {
 					if selects(p, m.Selector, port) {
 						word := words[m.Membership]
@@ -244,6 +254,14 @@ func TestResolveAgreesWithTheDefinition(t *testing.T) {
 						}
 						want[fmt.Sprint(part.Name, port.PortGUID)] = word
 					}
+				}
+				if want[fmt.Sprint(part.Name, port.PortGUID)] != "" {
+					members++
+				}
+			}
+			for _, port := range ports(12) { // without a default partition the manager is in all
+				if word := want[fmt.Sprint(part.Name, port.PortGUID)]; p.Default == policy.None && port.SM && members > 0 {
+					want[fmt.Sprint(part.Name, port.PortGUID)] = "f" + strings.Trim(word, "lf")
 				}
 			}
 		}

@@ -7,7 +7,7 @@
 // itself ends the search for others.
 //
 //	version: 1
-//	default: limited        # or full: what every port is in the default partition
+//	default: limited        # or full: what every port is in the default partition; none: no port is in it
 //	allow_both: false       # let a port hold both keys of a partition
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \

@@ -61,9 +61,7 @@ func (r *reader) root(node ast.Node) {
 			version = true
 			r.numeral(v, "version", Version, Version)
 		},
-		"default": func(v ast.Node) {
-			r.policy.Default = r.membership(v, memberships[:2])
-		},
+		"default":    r.dflt,
 		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.truth(v, "allow_both") },
 		"groups":     func(v ast.Node) { groups = v },
 		"aliases":    r.aliases,
@@ -86,6 +84,17 @@ func (r *reader) root(node ast.Node) {
 			return
 		}
 		r.partition(v)
+	}
+}
+
+// dflt reads what every port is in the default partition.
+func (r *reader) dflt(node ast.Node) {
+	word, ok := r.choice(node, "a membership", []string{policy.Limited.String(), policy.Full.String(), policy.None.String()})
+	switch {
+	case ok && word == policy.None.String():
+		r.policy.Default = policy.None
+	case ok && word == policy.Full.String():
+		r.policy.Default = policy.Full
 	}
 }
 

@@ -11,10 +11,14 @@ import (
 // Identity is by what a policy knows an end port; self tells that it is the
 // manager's own.
 func Identity(p *subnet.Port, self bool) policy.EndPort {
-	return policy.EndPort{
+	x := policy.EndPort{
 		PortGUID: p.GUID, NodeGUID: p.Node.GUID(), PortNum: p.Num,
 		Description: p.Node.Description, NodeType: p.Node.Type(), SM: self,
 	}
+	if p.Peer != nil && p.Peer.FacesEnd() {
+		x.Switch, x.SwitchName, x.SwitchPort = p.Peer.Node.GUID(), p.Peer.Node.Description, p.Peer.Num
+	}
+	return x
 }
 
 // OfEnd are the facts of an end port, and of the switch port before it.
