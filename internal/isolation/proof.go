@@ -17,7 +17,7 @@ const (
 	// MaxWitnessesPerKey bounds the witnesses that ports of one table give for
 	// one key, so that a single port does not hide the others.
 	MaxWitnessesPerKey = 16
-	// MaxListed bounds Missing, Foreign, Unenforced and Unknown, each.
+	// MaxListed bounds Missing, Foreign, Unenforced, Changeable and Unknown, each.
 	MaxListed = 1024
 )
 
@@ -58,6 +58,9 @@ type Proof struct {
 	// Unenforced are the places where no switch holds an end port to its
 	// partitions: the switch port, or the end port when there is no switch.
 	Unenforced []Finding `json:"unenforced"`
+	// Changeable are the places where a host could change what was proved, once
+	// Rest has entered them.
+	Changeable []Finding `json:"changeable"`
 	// Unknown are the reads that the proof lacks.
 	Unknown []Finding `json:"unknown"`
 	Counts  Counts    `json:"counts"`
@@ -76,6 +79,8 @@ type Counts struct {
 	Foreign    int `json:"foreign"`
 	Unenforced int `json:"unenforced"`
 	Unknown    int `json:"unknown"`
+	// Changeable counts the places where a host could change what was proved.
+	Changeable int `json:"changeable"`
 }
 
 // PairCounts counts the pairs of partitions of each verdict.

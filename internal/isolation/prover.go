@@ -119,7 +119,7 @@ func (p *Prover) judge(i int) {
 	p.guards[i] = g
 	own, complete := p.tableOf(port), isKnown(port)
 	p.compare(n, port, port.GUID, own, grant, grant, complete)
-	if g.enforced && p.tableOf(g.at) == p.sets.id(nil) {
+	if isShut(port) {
 		p.shutOff(i)
 		return
 	}

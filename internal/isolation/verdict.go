@@ -9,6 +9,10 @@ const (
 	// Isolated: who can talk is within the policy, and stays within the
 	// partitions of the policy when hosts forge their own tables.
 	Isolated Verdict = iota + 1
+	// Unguarded: as Isolated, but a host could change that: a port takes the
+	// writes of strangers, or a cable between switches is not on a list
+	// (Proof.Changeable).
+	Unguarded
 	// ByEndPorts: every end port's table is right, but somewhere no switch
 	// would hold a host that forges its own.
 	ByEndPorts
@@ -23,6 +27,8 @@ func (v Verdict) String() string {
 	switch v {
 	case Isolated:
 		return "isolated"
+	case Unguarded:
+		return "isolated-unguarded"
 	case ByEndPorts:
 		return "isolated-by-end-ports"
 	case Violated:
@@ -34,6 +40,6 @@ func (v Verdict) String() string {
 // MarshalText prints the verdict as String does.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Holds reports whether the policy holds as the fabric stands: Isolated or
-// ByEndPorts.
-func (v Verdict) Holds() bool { return v == Isolated || v == ByEndPorts }
+// Holds reports whether the policy holds as the fabric stands: Isolated,
+// Unguarded or ByEndPorts.
+func (v Verdict) Holds() bool { return v == Isolated || v == Unguarded || v == ByEndPorts }

@@ -133,7 +133,8 @@ type Engine struct {
 	desired   *desired
 	standing  *standing // nil: the next pass looks at the whole
 	epoch     uint64    // goes up when more than P_Key tables reads otherwise than before
-	strangers bool      // something behind a link makes no sense
+	grounds   grounds
+	strangers bool // something behind a link makes no sense
 	run       *apply.Run
 	stage     string
 	managers  *sminfo.Engine

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -258,5 +259,8 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed), e.desired.tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
+	if e.config.Profile != protect.None {
+		r.Proof.Rest(e.changeable())
+	}
 	return r, prover
 }
