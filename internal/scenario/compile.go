@@ -6,13 +6,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/report"
-	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
 
@@ -61,7 +59,7 @@ type action func(*world) error
 // args reads the words of a statement.
 type args struct {
 	*compiler
-	*text.Args
+	*operand.Args
 }
 
 // compiler turns lines into steps.
@@ -75,7 +73,7 @@ type compiler struct {
 	rules    []report.Rule
 	begun    bool // a statement that is no setting was seen
 	// lastTarget is what the last get or set line is about.
-	lastTarget *target
+	lastTarget *operand.Target
 	qps        map[string]bool // queue pairs that were named
 }
 
@@ -139,7 +137,7 @@ func Compile(source Source) (*Script, error) {
 }
 
 func (c *compiler) statement(l *text.Line, table map[string]verb) error {
-	a := &args{c, &text.Args{Name: c.source.Name, Line: l, Words: l.Words}}
+	a := &args{c, &operand.Args{Args: &text.Args{Name: c.source.Name, Line: l, Words: l.Words}, Topology: c.topology}}
 	w, _ := a.Next("a statement") // a line has a word
 	if w.Text == "rule" && !w.Quoted {
 		return c.rule(a)
@@ -214,131 +212,4 @@ func (c *compiler) everyRuleExpects() error {
 		}
 	}
 	return nil
-}
-
-// place is a port of a node; hasPort tells that the script named the port.
-type place struct {
-	node    *netlist.Node
-	port    ib.PortNum
-	hasPort bool
-}
-
-func (p place) String() string {
-	if !p.hasPort {
-		return p.node.ID
-	}
-	return fmt.Sprintf("%s:%d", p.node.ID, p.port)
-}
-
-// entry is the end port that packets to the place reach: the port itself on a
-// CA or router, 1 when none was named, and 0 on a switch.
-func (p place) entry() ib.PortNum {
-	switch {
-	case p.node.Type == ib.NodeSwitch:
-		return 0
-	case p.hasPort:
-		return p.port
-	}
-	return 1
-}
-
-// own is the port of a switch that was named, which a modifier has to name too.
-func (p place) own() ib.PortNum {
-	if p.node.Type == ib.NodeSwitch {
-		return p.port
-	}
-	return 0
-}
-
-// end is the entry of a place as the stage names it.
-func (p place) end() stage.Port { return stage.Port{Node: p.node.GUID, Num: p.entry()} }
-
-// exact is the port that was named, and the entry when none was.
-func (p place) exact() stage.Port {
-	if p.hasPort {
-		return stage.Port{Node: p.node.GUID, Num: p.port}
-	}
-	return p.end()
-}
-
-// place takes NODE or NODE:PORT.
-func (a *args) place() (place, error) {
-	w, err := a.Next("a node, or NODE:PORT")
-	if err != nil {
-		return place{}, err
-	}
-	return a.toPlace(w, w.Text)
-}
-
-func (a *args) toPlace(w text.Word, name string) (place, error) {
-	if n := a.lookup(name); n != nil {
-		return place{node: n}, nil
-	}
-	i := strings.LastIndexByte(name, ':')
-	if i < 0 {
-		return place{}, a.Fault(w, "%q: no such node; want one of %s", name, a.nodeNames())
-	}
-	n := a.lookup(name[:i])
-	if n == nil {
-		return place{}, a.Fault(w, "%q: no such node; want one of %s", name[:i], a.nodeNames())
-	}
-	number, err := strconv.ParseUint(name[i+1:], 10, 8)
-	low := uint64(1)
-	if n.Type == ib.NodeSwitch {
-		low = 0
-	}
-	if err != nil || number < low || number > uint64(n.NumPorts()) {
-		return place{}, a.Fault(w, "port %q of %s: want %d to %d", name[i+1:], n.ID, low, n.NumPorts())
-	}
-	return place{n, ib.PortNum(number), true}, nil
-}
-
-// external takes NODE:PORT of a port that can have a cable.
-func (a *args) external() (place, error) {
-	w, err := a.Next("NODE:PORT")
-	if err != nil {
-		return place{}, err
-	}
-	p, err := a.toPlace(w, w.Text)
-	if err == nil && (!p.hasPort || p.port == 0) {
-		err = a.Fault(w, "%q: want NODE:PORT, a port that can have a cable", w.Text)
-	}
-	return p, err
-}
-
-// node takes the name of a node.
-func (a *args) node() (*netlist.Node, error) {
-	w, err := a.Next("a node")
-	if err != nil {
-		return nil, err
-	}
-	n := a.lookup(w.Text)
-	if n == nil {
-		return nil, a.Fault(w, "%q: no such node; want one of %s", w.Text, a.nodeNames())
-	}
-	return n, nil
-}
-
-func (c *compiler) lookup(id string) *netlist.Node {
-	for _, n := range c.topology.Nodes {
-		if n.ID == id {
-			return n
-		}
-	}
-	return nil
-}
-
-// maxNamed is how many nodes a message lists.
-const maxNamed = 12
-
-func (c *compiler) nodeNames() string {
-	var names []string
-	for _, n := range c.topology.Nodes {
-		if len(names) == maxNamed {
-			names = append(names, "...")
-			break
-		}
-		names = append(names, n.ID)
-	}
-	return strings.Join(names, ", ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -127,10 +128,10 @@ func expectAnswer(a *args) (action, error) {
 }
 
 // comparisons takes the FIELD=VALUE words of the rest of a line.
-func (a *args) comparisons(t *target) ([]assignment, error) {
-	var fields []assignment
+func (a *args) comparisons(t *operand.Target) ([]operand.Assignment, error) {
+	var fields []operand.Assignment
 	for first := true; first || a.More(); first = false {
-		f, err := a.assignment(t, true)
+		f, err := a.Assignment(t, true)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ func (a *args) comparisons(t *target) ([]assignment, error) {
 
 // expectAttribute reads an attribute over the fabric and compares fields of it.
 func expectAttribute(a *args) (action, error) {
-	t, err := a.target()
+	t, err := a.Target()
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func expectAttribute(a *args) (action, error) {
 	}, nil
 }
 
-func wanted(fields []assignment) string {
+func wanted(fields []operand.Assignment) string {
 	var all []string
 	for _, f := range fields {
 		all = append(all, f.Text)
@@ -172,25 +173,25 @@ func wanted(fields []assignment) string {
 }
 
 // compare checks fields of the last answer, each an expectation of its own.
-func (w *world) compare(fields []assignment) {
+func (w *world) compare(fields []operand.Assignment) {
 	for _, f := range fields {
 		if !w.last.Answered {
 			w.fail(f.Text, w.last.Outcome())
 			continue
 		}
-		got, err := attribute.Field(reflect.ValueOf(w.last.Attribute).Elem(), f.field)
+		got, err := attribute.Field(reflect.ValueOf(w.last.Attribute).Elem(), f.Field)
 		if err != nil {
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.compare(w, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Stage, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
 	}
 }
 
 // expectCounter compares a field of PortInfo as the device holds it, without a
 // packet: also where an M_Key would hide it.
 func expectCounter(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func expectCounter(a *args) (action, error) {
 	}
 	want, err := a.Number("value", f.Type().Bits())
 	return func(w *world) error {
-		got, err := attribute.Field(reflect.ValueOf(w.Fabric.Agent(p.node.GUID).Port(p.exact().Num)).Elem(), name.Text)
+		got, err := attribute.Field(reflect.ValueOf(w.Fabric.Agent(p.Node.GUID).Port(p.Exact().Num)).Elem(), name.Text)
 		if err != nil {
 			return err
 		}
@@ -218,7 +219,7 @@ func expectCounter(a *args) (action, error) {
 
 // trapField is a field of a notice or of its details.
 type trapField struct {
-	assignment
+	operand.Assignment
 	inDetails bool
 }
 
@@ -268,8 +269,8 @@ func (a *args) trapField(s text.Setting, n smp.TrapNumber) (trapField, error) {
 			return trapField{}, a.Fault(s.Word, "trap %d: %v", n, err)
 		}
 	}
-	v, err := a.toValue(s, at.Type())
-	return trapField{assignment{s, v, s.Name}, inDetails}, err
+	v, err := a.ToDatum(s, at.Type())
+	return trapField{operand.Assignment{s, v, s.Name}, inDetails}, err
 }
 
 func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
@@ -294,12 +295,12 @@ func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
 			}
 			from = reflect.ValueOf(details).Elem()
 		}
-		got, err := attribute.Field(from, f.field)
+		got, err := attribute.Field(from, f.Field)
 		if err != nil {
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.compare(w, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Stage, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
 	}
 }
 
@@ -315,7 +316,7 @@ func expectNo(a *args) (action, error) {
 			return nil
 		}, nil
 	case "cable":
-		p, err := a.external()
+		p, err := a.External()
 		return func(w *world) error {
 			far, err := w.far(p)
 			w.check(err != nil, "no cable at "+p.String(), "a cable to "+w.Name(far))
@@ -340,7 +341,7 @@ func expectDrop(a *args) (action, error) {
 	if _, err := a.Pick("at"); err != nil {
 		return nil, err
 	}
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -353,7 +354,7 @@ func expectDrop(a *args) (action, error) {
 	}
 	return func(w *world) error {
 		some := slices.ContainsFunc(w.Drops, func(d stage.Drop) bool {
-			return d.Node == p.node.GUID && (!p.hasPort || d.Num == p.port) && d.Reason == reason.Text
+			return d.Node == p.Node.GUID && (!p.HasPort || d.Num == p.Num) && d.Reason == reason.Text
 		})
 		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.DropList())
 		return nil
@@ -361,18 +362,18 @@ func expectDrop(a *args) (action, error) {
 }
 
 func expectCable(a *args) (action, error) {
-	p, err := a.external()
+	p, err := a.External()
 	if err != nil {
 		return nil, err
 	}
-	q, err := a.external()
+	q, err := a.External()
 	return func(w *world) error {
 		far, err := w.far(p)
 		got := "no cable"
 		if err == nil {
 			got = "a cable to " + w.Name(far)
 		}
-		w.check(err == nil && far == q.exact(), "a cable to "+q.String(), got)
+		w.check(err == nil && far == q.Exact(), "a cable to "+q.String(), got)
 		return nil
 	}, err
 }

@@ -148,13 +148,13 @@ var eventKinds = map[string]endpoint.EventKind{
 // expectEvent looks among the events of a port that came since the last such
 // line about its node, and takes them all.
 func expectEvent(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
 	kind, err := a.Pick(strings.Split(attribute.Keys(eventKinds), ", ")...)
 	return func(w *world) error {
-		all, err := w.Events(p.node.GUID)
+		all, err := w.Events(p.Node.GUID)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func expectEvent(a *args) (action, error) {
 					names = append(names, fmt.Sprintf("%s at port %d", name, e.Port))
 				}
 			}
-			some = some || e.Kind == eventKinds[kind] && e.Port == p.end().Num
+			some = some || e.Kind == eventKinds[kind] && e.Port == p.End().Num
 		}
 		got := "no event"
 		if len(names) > 0 {
@@ -180,14 +180,14 @@ func expectEvent(a *args) (action, error) {
 // expectSent is about the data packets that left a port since the last send,
 // forge or inject line: there is one at least, and all of them are so.
 func expectSent(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
 	raw := a.Keyword("raw")
 	k, err := a.knobs("packets", "pkey", "qkey", "sl", "vl")
 	return func(w *world) error {
-		at := p.exact()
+		at := p.Exact()
 		var packets []stage.Sent
 		for _, s := range w.Sent {
 			if s.Port == at {

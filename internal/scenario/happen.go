@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -44,22 +45,22 @@ func compileRun(*args) (action, error) {
 }
 
 func compileLink(a *args) (action, error) {
-	p, err := a.external()
+	p, err := a.External()
 	if err != nil {
 		return nil, err
 	}
-	q, err := a.external()
-	return func(w *world) error { return w.Fabric.Link(p.node.GUID, p.port, q.node.GUID, q.port) }, err
+	q, err := a.External()
+	return func(w *world) error { return w.Fabric.Link(p.Node.GUID, p.Num, q.Node.GUID, q.Num) }, err
 }
 
 func compileUnlink(a *args) (action, error) {
-	p, err := a.external()
-	return func(w *world) error { return w.Fabric.Unlink(p.node.GUID, p.port) }, err
+	p, err := a.External()
+	return func(w *world) error { return w.Fabric.Unlink(p.Node.GUID, p.Num) }, err
 }
 
 // far is the other end of the cable at a port.
-func (w *world) far(p place) (stage.Port, error) {
-	node, port, ok := w.Fabric.Peer(p.node.GUID, p.port)
+func (w *world) far(p operand.Place) (stage.Port, error) {
+	node, port, ok := w.Fabric.Peer(p.Node.GUID, p.Num)
 	if !ok {
 		return stage.Port{}, fmt.Errorf("%v has no cable", p)
 	}
@@ -67,11 +68,11 @@ func (w *world) far(p place) (stage.Port, error) {
 }
 
 func compileSwap(a *args) (action, error) {
-	p, err := a.external()
+	p, err := a.External()
 	if err != nil {
 		return nil, err
 	}
-	q, err := a.external()
+	q, err := a.External()
 	return func(w *world) error {
 		farP, err := w.far(p)
 		if err != nil {
@@ -81,23 +82,23 @@ func compileSwap(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		if farP == q.exact() {
+		if farP == q.Exact() {
 			return fmt.Errorf("%v and %v are the two ends of one cable", p, q)
 		}
-		for _, x := range []place{p, q} {
-			if err := w.Fabric.Unlink(x.node.GUID, x.port); err != nil {
+		for _, x := range []operand.Place{p, q} {
+			if err := w.Fabric.Unlink(x.Node.GUID, x.Num); err != nil {
 				return err
 			}
 		}
-		if err := w.Fabric.Link(p.node.GUID, p.port, farQ.Node, farQ.Num); err != nil {
+		if err := w.Fabric.Link(p.Node.GUID, p.Num, farQ.Node, farQ.Num); err != nil {
 			return err
 		}
-		return w.Fabric.Link(q.node.GUID, q.port, farP.Node, farP.Num)
+		return w.Fabric.Link(q.Node.GUID, q.Num, farP.Node, farP.Num)
 	}, err
 }
 
 func compileFlap(a *args) (action, error) {
-	p, err := a.external()
+	p, err := a.External()
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +113,13 @@ func compileFlap(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		if err := w.Fabric.Unlink(p.node.GUID, p.port); err != nil {
+		if err := w.Fabric.Unlink(p.Node.GUID, p.Num); err != nil {
 			return err
 		}
 		if err := w.Advance(down); err != nil {
 			return err
 		}
-		return w.Fabric.Link(p.node.GUID, p.port, far.Node, far.Num)
+		return w.Fabric.Link(p.Node.GUID, p.Num, far.Node, far.Num)
 	}, nil
 }
 
@@ -127,7 +128,7 @@ func compilePower(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.node()
+	n, err := a.Node()
 	return func(w *world) error {
 		if state == "off" {
 			return w.PowerOff(n.GUID)
@@ -137,13 +138,13 @@ func compilePower(a *args) (action, error) {
 }
 
 func compileReboot(a *args) (action, error) {
-	n, err := a.node()
+	n, err := a.Node()
 	return func(w *world) error { return w.Reboot(n.GUID) }, err
 }
 
 // compileFault reads a fault. Faults of one node add up until none ends them.
 func compileFault(a *args) (action, error) {
-	n, err := a.node()
+	n, err := a.Node()
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (a *args) toLoss(s text.Setting) (loss, error) {
 		if c != ',' {
 			continue
 		}
-		k, err := a.kind(s.Word, s.Value[i+1:])
+		k, err := a.Kind(s.Word, s.Value[i+1:])
 		if err != nil {
 			return l, err
 		}
@@ -215,13 +216,13 @@ func (l loss) of(w *world) func(time.Duration, ib.PortNum, *[mad.Size]byte) bool
 
 // compileLie reads what a node's answers shall say.
 func compileLie(a *args) (action, error) {
-	t, err := a.target()
+	t, err := a.Target()
 	if err != nil {
 		return nil, err
 	}
 	q := asking{target: t, set: true}
 	for a.More() {
-		f, err := a.assignment(&q.target, false)
+		f, err := a.Assignment(&q.target, false)
 		if err != nil {
 			return nil, err
 		}
@@ -230,19 +231,19 @@ func compileLie(a *args) (action, error) {
 	if len(q.fields) == 0 {
 		return nil, a.Fault(text.Word{}, "want FIELD=VALUE: what it says that is not so")
 	}
-	return func(w *world) error { return w.lie(q) }, q.fits(a)
+	return func(w *world) error { return w.lie(q) }, a.Fits(q.target, q.fields)
 }
 
 // lie changes the answers of a node that are about one attribute.
 func (w *world) lie(q asking) error {
 	attr := q.target.Kind.New()
-	return w.Lie(q.target.node.GUID, attr.ID(), q.target.modifier, func(data *[mad.DataSize]byte) {
+	return w.Lie(q.target.Node.GUID, attr.ID(), q.target.Modifier, func(data *[mad.DataSize]byte) {
 		if attr.UnmarshalBinary(data[:]) != nil {
 			return
 		}
 		for _, f := range q.fields {
-			if at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.field); err == nil {
-				f.store(w, at)
+			if at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.Field); err == nil {
+				f.Store(w.Stage, at)
 			}
 		}
 		_ = attr.Encode(data) // it was checked that the values fit
@@ -254,8 +255,8 @@ func compileWithhold(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.external()
-	return func(w *world) error { return w.Fabric.Withhold(p.node.GUID, p.port, state == "on") }, err
+	p, err := a.External()
+	return func(w *world) error { return w.Fabric.Withhold(p.Node.GUID, p.Num, state == "on") }, err
 }
 
 func compileSpoil(a *args) (action, error) {
@@ -263,7 +264,7 @@ func compileSpoil(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.node()
+	n, err := a.Node()
 	if err == nil && n.Type == ib.NodeCA {
 		err = a.Fault(a.Line.Words[2], "%s: want a switch or router", n.ID)
 	}
@@ -271,13 +272,13 @@ func compileSpoil(a *args) (action, error) {
 }
 
 func compileDiag(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.Number("DiagCode", 16)
 	return func(w *world) error {
-		w.Fabric.Agent(p.node.GUID).SetDiagCode(p.exact().Num, smp.DiagCode(n))
+		w.Fabric.Agent(p.Node.GUID).SetDiagCode(p.Exact().Num, smp.DiagCode(n))
 		return nil
 	}, err
 }

@@ -143,7 +143,7 @@ func compileDevice(a *args) (action, error) {
 	nodes := a.topology.Nodes
 	all := a.Keyword("*")
 	if !all {
-		n, err := a.node()
+		n, err := a.Node()
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
@@ -105,7 +106,7 @@ func compileQP(a *args) (action, error) {
 	if _, err := a.Pick("on"); err != nil {
 		return nil, err
 	}
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func compileQP(a *args) (action, error) {
 		caller = endpoint.Kernel // nobody else has these
 	}
 	return func(r *world) error {
-		q, err := r.CreateQP(p.end(), service, caller, uint16(k.Knobs["pkey-index"]), ib.QKey(k.Knobs["qkey"]))
+		q, err := r.CreateQP(p.End(), service, caller, uint16(k.Knobs["pkey-index"]), ib.QKey(k.Knobs["qkey"]))
 		r.called(err)
 		if err == nil {
 			r.qps[w.Text] = q
@@ -205,9 +206,9 @@ func compileSend(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	var router *place
+	var router *operand.Place
 	if a.Keyword("via") {
-		p, err := a.place()
+		p, err := a.Place()
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +221,7 @@ func compileSend(a *args) (action, error) {
 		HopLimit: uint8(k.Or("hops", defaultHops)),
 	}
 	if router != nil {
-		end := router.end()
+		end := router.End()
 		m.Via = &end
 	}
 	return func(w *world) error {
@@ -237,7 +238,7 @@ func compileSend(a *args) (action, error) {
 }
 
 func compileForge(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -257,12 +258,12 @@ func compileForge(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		return w.Forge(p.end(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
+		return w.Forge(p.End(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
 	}, err
 }
 
 func compileInject(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -274,5 +275,5 @@ func compileInject(a *args) (action, error) {
 	if err != nil || len(octets) == 0 {
 		return nil, a.Fault(w, "want pairs of hexadecimal digits without 0x")
 	}
-	return func(r *world) error { return r.Inject(p.end(), octets) }, nil
+	return func(r *world) error { return r.Inject(p.End(), octets) }, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 )
 
@@ -40,7 +41,7 @@ func (a *args) policyFile() (*policy.Policy, error) {
 }
 
 func compileWarden(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -55,25 +56,25 @@ func compileWarden(a *args) (action, error) {
 		}
 	}
 	return func(w *world) error {
-		m, err := w.SeatWarden(p.end(), rules, uint8(priority))
+		m, err := w.SeatWarden(p.End(), rules, uint8(priority))
 		if err != nil {
 			return err
 		}
-		w.wardens[p.end()] = m
+		w.wardens[p.End()] = m
 		return nil
 	}, nil
 }
 
 // warden is the manager at a place.
-func (w *world) warden(p place) (*stage.Warden, error) {
-	if m := w.wardens[p.end()]; m != nil {
+func (w *world) warden(p operand.Place) (*stage.Warden, error) {
+	if m := w.wardens[p.End()]; m != nil {
 		return m, nil
 	}
 	return nil, fmt.Errorf("%v: no warden runs there", p)
 }
 
 func compilePolicy(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +95,16 @@ func compileSettle(*args) (action, error) {
 }
 
 func compileDismiss(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	return func(w *world) error {
-		delete(w.wardens, p.end())
-		return w.Dismiss(p.end())
+		delete(w.wardens, p.End())
+		return w.Dismiss(p.End())
 	}, err
 }
 
 // expectVerdict is about the proof of a warden's last pass.
 func expectVerdict(a *args) (action, error) {
-	p, err := a.place()
+	p, err := a.Place()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func expectRequests(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := a.kind(word, word.Text)
+	k, err := a.Kind(word, word.Text)
 	if err != nil {
 		return nil, err
 	}

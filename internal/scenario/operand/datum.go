@@ -1,4 +1,4 @@
-package scenario
+package operand
 
 import (
 	"cmp"
@@ -8,26 +8,27 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
 
 // value is what a field is set to or compared with: a number, octets, or a
 // number that is known only when the script runs.
-type value struct {
+type Datum struct {
 	number uint64
 	octets []byte
 	padded bool // octets are text, filled up with NUL
-	late   func(*world) uint64
+	late   func(*stage.Stage) uint64
 }
 
-// toValue reads the value of a field of type t.
-func (a *args) toValue(s text.Setting, t reflect.Type) (value, error) {
+// ToDatum reads the value of a field of type t.
+func (a *Args) ToDatum(s text.Setting, t reflect.Type) (Datum, error) {
 	if t.Kind() == reflect.Array {
 		return a.toOctets(s, t.Len())
 	}
 	n, ok, names := attribute.Named(t, s.Value)
 	if ok {
-		return value{number: n}, nil
+		return Datum{number: n}, nil
 	}
 	if name, inner, ok := strings.Cut(strings.TrimSuffix(s.Value, ")"), "("); ok && strings.HasSuffix(s.Value, ")") {
 		return a.toLate(s, name, inner)
@@ -42,43 +43,43 @@ func (a *args) toValue(s text.Setting, t reflect.Type) (value, error) {
 		if names != "" {
 			want += " or one of " + names
 		}
-		return value{}, a.Fault(s.Word, "%s: value %q: want %s", s.Name, s.Value, want)
+		return Datum{}, a.Fault(s.Word, "%s: value %q: want %s", s.Name, s.Value, want)
 	}
-	return value{number: n}, nil
+	return Datum{number: n}, nil
 }
 
-func (a *args) toOctets(s text.Setting, size int) (value, error) {
+func (a *Args) toOctets(s text.Setting, size int) (Datum, error) {
 	if digits, ok := strings.CutPrefix(s.Value, "0x"); ok {
 		octets, err := hex.DecodeString(digits)
 		if err != nil || len(octets) > size {
-			return value{}, a.Fault(s.Word, "%s: want up to %d octets as 0x and pairs of hexadecimal digits", s.Name, size)
+			return Datum{}, a.Fault(s.Word, "%s: want up to %d octets as 0x and pairs of hexadecimal digits", s.Name, size)
 		}
-		return value{octets: octets}, nil
+		return Datum{octets: octets}, nil
 	}
 	if len(s.Value) > size {
-		return value{}, a.Fault(s.Word, "%s: a text of %d octets: want up to %d", s.Name, len(s.Value), size)
+		return Datum{}, a.Fault(s.Word, "%s: a text of %d octets: want up to %d", s.Name, len(s.Value), size)
 	}
-	return value{octets: []byte(s.Value), padded: true}, nil
+	return Datum{octets: []byte(s.Value), padded: true}, nil
 }
 
 // toLate reads lid(NODE), guid(NODE) or portguid(NODE:PORT).
-func (a *args) toLate(s text.Setting, name, inner string) (value, error) {
-	p, err := a.toPlace(s.Word, inner)
+func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
+	p, err := a.ToPlace(s.Word, inner)
 	if err != nil {
-		return value{}, err
+		return Datum{}, err
 	}
 	switch name {
 	case "lid":
-		return value{late: func(w *world) uint64 { return uint64(w.Fabric.Agent(p.node.GUID).Port(p.entry()).LID) }}, nil
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).LID) }}, nil
 	case "guid":
-		return value{number: uint64(p.node.GUID)}, nil
+		return Datum{number: uint64(p.Node.GUID)}, nil
 	case "portguid":
-		return value{late: func(w *world) uint64 { return uint64(w.Fabric.Agent(p.node.GUID).NodeInfo(p.entry()).PortGUID) }}, nil
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID) }}, nil
 	}
-	return value{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE) or portguid(NODE:PORT)", s.Value)
+	return Datum{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE) or portguid(NODE:PORT)", s.Value)
 }
 
-func (v value) now(w *world) uint64 {
+func (v Datum) Now(w *stage.Stage) uint64 {
 	if v.late != nil {
 		return v.late(w)
 	}
@@ -86,21 +87,21 @@ func (v value) now(w *world) uint64 {
 }
 
 // store writes a value to a field.
-func (v value) store(w *world, to reflect.Value) {
+func (v Datum) Store(w *stage.Stage, to reflect.Value) {
 	if to.Kind() == reflect.Array {
 		attribute.SetOctets(to, v.octets)
 		return
 	}
-	attribute.SetNumber(to, v.now(w))
+	attribute.SetNumber(to, v.Now(w))
 }
 
 // compare reports whether a field stands in a relation to a value.
-func (v value) compare(w *world, relation string, got reflect.Value) bool {
+func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool {
 	var order int
 	if got.Kind() == reflect.Array {
 		order = attribute.CompareOctets(got, v.octets, v.padded)
 	} else {
-		order = cmp.Compare(attribute.Number(got), v.now(w))
+		order = cmp.Compare(attribute.Number(got), v.Now(w))
 	}
 	switch relation {
 	case "!=":
@@ -112,3 +113,6 @@ func (v value) compare(w *world, relation string, got reflect.Value) bool {
 	}
 	return order == 0
 }
+
+// Number is a value that is known.
+func Number(n uint64) Datum { return Datum{number: n} }
