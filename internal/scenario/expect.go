@@ -270,7 +270,7 @@ func (a *args) trapField(s text.Setting, n smp.TrapNumber) (trapField, error) {
 		}
 	}
 	v, err := a.ToDatum(s, at.Type())
-	return trapField{operand.Assignment{s, v, s.Name}, inDetails}, err
+	return trapField{operand.Assignment{Setting: s, Datum: v, Field: s.Name}, inDetails}, err
 }
 
 func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
