@@ -9,7 +9,8 @@ import (
 )
 
 // Validate reports everything that makes l no fabric: a node without a valid
-// id, type or number of ports; an id, node GUID or port GUID that two have; a
+// id, type or number of ports; an id or node GUID that two have, or a port GUID,
+// but for ports without a cable whose GUID counts up from their node's; a
 // cable that is not the same at both ends; rates that no link can train to; a
 // value outside its field.
 func (l *Netlist) Validate() error {
@@ -50,12 +51,23 @@ func (l *Netlist) check(report func(node int, err error)) {
 			guid := n.Ports[p].GUID
 			if guid == 0 {
 				report(i, fmt.Errorf("port %d: port GUID 0: want another", p))
-			} else if o := portGUIDs[guid]; o != nil {
+			}
+			if n.isAssumed(p) {
+				continue
+			}
+			if o := portGUIDs[guid]; o != nil && guid != 0 {
 				report(i, fmt.Errorf("port %d: port GUID %v is also that of a port of %q", p, guid, o.ID))
 			}
 			portGUIDs[guid] = n
 		}
 	}
+}
+
+// isAssumed reports whether the GUID of end port p is one that nobody gave and that
+// shows nowhere: the port has no cable. It may well be that of another port, or a
+// device that was discovered could keep a topology from being read.
+func (n *Node) isAssumed(p int) bool {
+	return p != 0 && n.Ports[p].Peer == nil && n.Ports[p].GUID == n.defaultPortGUID(p)
 }
 
 // check passes every fault of n by itself and of its cables to report.

@@ -43,6 +43,20 @@ Switch 4 "S"
 [2] "H"[1]
 `
 
+// A GUID that nobody gave to a port without a cable stands in nobody's way: else a
+// device could choose one that keeps a discovered topology from being read.
+func TestAssumedPortGUIDs(t *testing.T) {
+	for _, port := range []string{"", "(100002)"} { // cabled, default or given
+		n, _ := mustRead(t, "caguid=0x100000\nCa 2 \"H\"\n[1] \"S\"[1]\n\nSwitch 2 \"S\"\n[1] \"H\"[1]\n[2] \"G\"[1]\n\ncaguid=0x100001\nCa 1 \"G\"\n[1]"+port+" \"S\"[2]\n")
+		if a, b := n.Nodes[0].Ports[2].GUID, n.Nodes[2].Ports[1].GUID; a != 0x100002 || b != 0x100002 {
+			t.Errorf("port GUIDs %v and %v", a, b)
+		}
+		if err := n.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestReadDefaults(t *testing.T) {
 	n, warnings := mustRead(t, pair+"\nRt 2 \"R\"\n\nHca 2 \"H2\"\n\nHca 1 \"H3\"\n\nSwitch 36 \"S2\"\n\nRt 1 \"R2\"\n")
 	if got := fmt.Sprint(warnings); got != "[net:7:1: node GUID 0, which some subnet managers do not manage: want a line before it like rtguid=0x300000]" {
@@ -429,11 +443,11 @@ Switch 4 "B"
 			`net:5:1: port 4 is cabled to port 3 of "B", which lists no such port: want a line for it at net:7:1`,
 			`net:8:1: port 1 is cabled to port 3 of "A", which is cabled to port 9 of "B" at net:4:1`,
 		}},
-		{"twice", pair + "\nSwitch 2 \"S\"\n[1] \"H\"[1]\n\nswitchguid=0x100000\nSwitch 1 \"T\"\n\ncaguid=0xfffff\nCa 2 \"G\"\n", []string{
+		{"twice", pair + "\nSwitch 2 \"S\"\n[1] \"H\"[1]\n\nswitchguid=0x100000\nSwitch 2 \"T\"\n[1] \"G\"[1]\n[2] \"G\"[2]\n\ncaguid=0xfffff\nCa 2 \"G\"\n[1] \"T\"[1]\n[2] \"T\"[2]\n", []string{
 			`net:7:1: another node has the same id`,
 			`net:11:1: node GUID 0x0000000000100000 is also that of "H"`,
-			`net:14:1: port 1: port GUID 0x0000000000100000 is also that of a port of "T"`,
-			`net:14:1: port 2: port GUID 0x0000000000100001 is also that of a port of "H"`,
+			`net:16:1: port 1: port GUID 0x0000000000100000 is also that of a port of "T"`,
+			`net:16:1: port 2: port GUID 0x0000000000100001 is also that of a port of "H"`,
 		}},
 		{"port GUIDs", "Ca 1 \"H\"\n[1](77) \"S\"[1]\n\nswitchguid=1(77)\nSwitch 2 \"S\"\n[1] \"H\"[1](78)\n\ncaguid=0xffffffffffffffff\nCa 1 \"G\"\n", []string{
 			`net:6:1: port GUID 0x0000000000000078 of port 1 of "H": its own line gives 0x0000000000000077 at net:2:1`,

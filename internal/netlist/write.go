@@ -40,7 +40,7 @@ func DiscoveredID(t ib.NodeType, guid ib.NodeGUID) string {
 // fabric again, with these limits of the format. ibsim does not take port GUIDs
 // other than NodeGUID + port number, Read does. Presets of a port without a
 // cable are left out, # in a node id becomes ".", and a description changes
-// as plainText says. It fails if l is not valid.
+// as PlainText says. It fails if l is not valid.
 func (l *Netlist) WriteIbsim(w io.Writer) error {
 	ids, err := l.plainIDs()
 	if err != nil {
@@ -119,7 +119,7 @@ func headerComment(n *Node, id string) string {
 		}
 		attributes += preset(&n.Ports[0])
 	}
-	description := plainText(n.description())
+	description := PlainText(n.description())
 	if attributes == "" && description == id {
 		return ""
 	}
@@ -191,7 +191,7 @@ func writeDiscovered(out io.Writer, n *Node) {
 	if n.Type == ib.NodeSwitch {
 		fmt.Fprintf(out, "(%x)", uint64(n.Ports[0].GUID))
 	}
-	fmt.Fprintf(out, "\n%s\t%d \"%s\"\t\t# \"%s\"", form.keyword, n.NumPorts(), DiscoveredID(n.Type, n.GUID), plainText(n.description()))
+	fmt.Fprintf(out, "\n%s\t%d \"%s\"\t\t# \"%s\"", form.keyword, n.NumPorts(), DiscoveredID(n.Type, n.GUID), PlainText(n.description()))
 	if n.Type == ib.NodeSwitch {
 		port0 := "base"
 		if n.EnhancedPort0 {
@@ -227,13 +227,13 @@ func writeDiscoveredPort(out io.Writer, n *Node, p int) {
 		fmt.Fprintf(out, "lid %d lmc %d ", port.LID, port.LMC)
 	}
 	rate, _ := n.ActiveRate(ib.PortNum(p))
-	fmt.Fprintf(out, "\"%s\" lid %d %v\n", plainText(peer.description()), peerEnd.LID, rate)
+	fmt.Fprintf(out, "\"%s\" lid %d %v\n", PlainText(peer.description()), peerEnd.LID, rate)
 }
 
-// plainText is a description as quotes in a file can hold it: control
+// PlainText is a description as quotes in a file can hold it: control
 // characters become blanks, double quotes single ones, and what is beyond
 // MaxDescription octets is cut.
-func plainText(s string) string {
+func PlainText(s string) string {
 	plain := []byte(s[:min(len(s), MaxDescription)])
 	for i, c := range plain {
 		switch {

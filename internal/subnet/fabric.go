@@ -68,6 +68,9 @@ type Port struct {
 	// Silent tells that whatever is behind the link was asked and did not
 	// answer.
 	Silent bool
+	// Stranger is what answered behind the link and was not let into the
+	// snapshot; nil where nothing was refused.
+	Stranger *Stranger
 	// PKeys is the P_Key table by index; nil when no block was read.
 	// PKeysRead has one element for each block: whether it was read.
 	PKeys     []ib.PKey
@@ -87,6 +90,18 @@ type Port struct {
 	// Forgets holds the PortInfo elements that the device answered to have
 	// but did not keep when they were written.
 	Forgets Element
+}
+
+// Stranger is a device that a sweep met behind a port and did not take for what
+// it says.
+type Stranger struct {
+	// Info is what it answered.
+	Info smp.NodeInfo
+	// Why says what is wrong with that.
+	Why error
+	// Undeclared tells that the list of cables has something else there, or
+	// nothing.
+	Undeclared bool
 }
 
 // Switch holds the attributes of a switch.

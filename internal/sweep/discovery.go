@@ -8,13 +8,20 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
 
-// MaxNodes bounds the devices of one discovery: the unicast LID space holds
-// no more.
-const MaxNodes = int(ib.LIDUnicastMax)
+// Bounds of one discovery, whatever devices say.
+const (
+	// MaxNodes is the most devices: the unicast LID space holds no more.
+	MaxNodes = int(ib.LIDUnicastMax)
+	// MaxPorts is the most ports of all devices together: four million LIDs
+	// would not serve them, and a device that says it is a whole fabric of
+	// switches could go on for hours.
+	MaxPorts = 1 << 20
+)
 
 // Options says how far a discovery goes.
 type Options struct {
@@ -39,6 +46,12 @@ type Options struct {
 	// MulticastTop reads the multicast forwarding tables up to this multicast
 	// LID, and no farther; 0 reads nothing.
 	MulticastTop ib.LID
+	// Cables is the list of cables to hold to: what is behind a port and not
+	// on it is not let in, nor anything behind that. Nil believes devices.
+	Cables *cables.List
+	// Verify asks every device a second time who it is, and follows every cable
+	// between switches from both ends; Doubt tells what did not fit.
+	Verify bool
 }
 
 // Fault is something that a discovery met and could not use.
@@ -57,6 +70,7 @@ type stage uint8
 
 const (
 	stageNodes stage = iota
+	stageVerify
 	stageTables
 	stageDone
 )
@@ -68,6 +82,9 @@ type Discovery struct {
 	fabric  *subnet.Fabric
 	faults  []Fault
 	stage   stage
+	// ports counts those of all nodes; doubts are about the cables at ports.
+	ports  int
+	doubts map[*subnet.Port]string
 	// tabled is how many nodes were asked for their tables, asked how many
 	// requests of read have not ended.
 	tabled, asked int
@@ -90,6 +107,13 @@ func Discover(w *transact.Window, o Options) *Discovery {
 func (d *Discovery) Advance() (done bool) {
 	switch d.stage {
 	case stageNodes:
+		if d.options.Verify {
+			d.stage = stageVerify
+			d.verify()
+			return false
+		}
+		fallthrough
+	case stageVerify:
 		d.stage = stageTables
 		d.reportDuplicates()
 		d.readTables()
@@ -158,7 +182,9 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
 		if err == nil {
-			err = d.arrive(path, from, info)
+			if err = d.arrive(path, from, info); err != nil && from != nil {
+				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
+			}
 		}
 		if err != nil {
 			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
@@ -182,16 +208,22 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) 
 	case info.LocalPortNum > ib.PortNum(info.NumPorts),
 		info.LocalPortNum == 0 && (info.NodeType != ib.NodeSwitch || from != nil):
 		return fmt.Errorf("LocalPortNum %d on a %s of %d ports", info.LocalPortNum, info.NodeType, info.NumPorts)
-	case len(d.fabric.Nodes) >= MaxNodes:
-		return fmt.Errorf("more than %d nodes", MaxNodes)
 	}
 	known := d.fabric.Node(info.NodeGUID)
+	if err := d.declared(from, &info); err != nil {
+		return err
+	}
 	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
 		d.contest(known)
 		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
 	}
 	if from != nil && from.Peer != nil && (known == nil || from.Peer != known.Port(info.LocalPortNum)) {
 		return fmt.Errorf("%s is cabled to %s already: recabled during the sweep", from, from.Peer)
+	}
+	if known == nil {
+		if d.ports += int(info.NumPorts); len(d.fabric.Nodes) >= MaxNodes || d.ports > MaxPorts {
+			return fmt.Errorf("more than %d nodes or %d ports", MaxNodes, MaxPorts)
+		}
 	}
 	node := d.fabric.AddNode(info)
 	port := &node.Ports[info.LocalPortNum]
