@@ -51,16 +51,20 @@ func ParseSeverity(text string) (Severity, error) {
 type Profile uint8
 
 // The profiles. Basic holds what any fabric that keeps tenants apart has to
-// meet; Strict adds what only some managers can do, and what takes longer to
-// read.
+// meet; Tenant adds what keeps a host apart whose root is not trusted; Strict
+// what only some managers can do, and what takes longer to read.
 const (
 	Basic Profile = iota
+	Tenant
 	Strict
 )
 
 // String is the name of the profile.
 func (p Profile) String() string {
-	if p == Strict {
+	switch p {
+	case Tenant:
+		return "tenant"
+	case Strict:
 		return "strict"
 	}
 	return "basic"
@@ -71,12 +75,12 @@ func (p Profile) MarshalText() ([]byte, error) { return []byte(p.String()), nil 
 
 // ParseProfile reads the name of a profile.
 func ParseProfile(text string) (Profile, error) {
-	for _, p := range []Profile{Basic, Strict} {
+	for p := Basic; p <= Strict; p++ {
 		if text == p.String() {
 			return p, nil
 		}
 	}
-	return Basic, fmt.Errorf("profile %q: want basic or strict", text)
+	return Basic, fmt.Errorf("profile %q: want basic, tenant or strict", text)
 }
 
 // Intent is what the owner of a fabric wants, as far as it was said.

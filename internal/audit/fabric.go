@@ -38,7 +38,7 @@ var fabricChecks = []check{
 	{number: 59, name: "lane-shared", title: "Partitions of different service levels share a lane", severity: Medium, profile: Strict, needs: needsLevels,
 		how:    "SLtoVLMappingTables of links in use: the lane of each level that the policy gives to a partition",
 		advice: "have the manager map the levels to lanes of their own, or accept that tenants slow each other down", run: (*auditor).laneShared},
-	{number: 60, name: "raw-packets", title: "A switch port lets packets without a partition pass", severity: High, profile: Strict,
+	{number: 60, name: "raw-packets", title: "A switch port lets packets without a partition pass", severity: High, profile: Tenant,
 		how:    "PortInfo.FilterRawInbound and FilterRawOutbound of switch ports that face a CA or router: 0",
 		advice: "turn both filters on where SwitchInfo says that the switch can; raw packets carry no P_Key to check", run: (*auditor).rawPackets},
 }

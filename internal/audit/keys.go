@@ -8,33 +8,26 @@ import (
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
-// Bounds of a sensible M_Key lease, in seconds: time enough for a manager to
-// come back, and not so much that a fabric without one stays locked.
-const (
-	leaseMin = 15
-	leaseMax = 3600
-)
-
 // keyChecks are those of the keys that guard management.
 var keyChecks = []check{
 	{number: 23, name: "mkey-zero", title: "A port takes management writes from anybody", severity: Critical,
 		how:    "PortInfo.M_Key of end ports: 0 with M_KeyProtectBits 0. With other bits a key of 0 may only be hidden from the reader, which is unknown",
 		advice: "have the manager set an M_Key on every port", run: (*auditor).mkeyZero},
-	{number: 24, name: "mkey-readable", title: "A port with an M_Key answers management reads to anybody", severity: Critical, profile: Strict,
+	{number: 24, name: "mkey-readable", title: "A port with an M_Key answers management reads to anybody", severity: Critical, profile: Tenant,
 		how:    "PortInfo.M_KeyProtectBits of end ports that have an M_Key: 0 (the key itself can be read) or 1 (all else can)",
 		advice: "have the manager set M_KeyProtectBits to 2; then reading needs the key as well", run: (*auditor).mkeyReadable},
-	{number: 25, name: "mkey-lease", title: "The lease of an M_Key never ends, or ends too soon or too late", severity: Medium, profile: Strict,
-		how:    "PortInfo.M_KeyLeasePeriod of end ports that have an M_Key: 0 (no manager can take over without the key), or not within 15 to 3600 seconds",
-		advice: "set a lease of about a minute, or keep the key where the next manager finds it", run: (*auditor).mkeyLease},
-	{number: 26, name: "mkey-shared", title: "Two devices have the same M_Key", severity: Critical, profile: Strict,
+	{number: 25, name: "mkey-lease", title: "A port gives up its M_Key when no manager comes", severity: Medium, profile: Tenant,
+		how:    "PortInfo.M_KeyLeasePeriod of end ports that have an M_Key: not 0. After one request with a wrong key, and that many seconds without the manager, anybody can read the key",
+		advice: "set the lease to 0, and keep what the keys are made from where the next manager finds it", run: (*auditor).mkeyLease},
+	{number: 26, name: "mkey-shared", title: "Two devices have the same M_Key", severity: Critical, profile: Tenant,
 		how:    "PortInfo.M_Key of end ports of different nodes; a hidden key is unknown",
 		advice: "use a manager that gives each port a key of its own: who learns a shared key from one host owns all", run: (*auditor).mkeyShared},
-	{number: 27, name: "mkey-weak", title: "An M_Key can be guessed", severity: High, profile: Strict,
+	{number: 27, name: "mkey-weak", title: "An M_Key can be guessed", severity: High, profile: Tenant,
 		how:    "PortInfo.M_Key of end ports: below 2^32, of fewer than four different octets, or equal to a GUID of the node or to an SM_Key; a hidden key is unknown",
 		advice: "make M_Keys at random, 64 bits", run: (*auditor).mkeyWeak},
 	{number: 28, name: "mkey-disclosed", title: "An M_Key was sent to a device that nobody knew yet", severity: Critical,
 		why: "it shows in what the manager sent, not in what devices hold"},
-	{number: 29, name: "mkey-not-rotated", title: "A port changed tenants and kept its M_Key", severity: High, profile: Strict, needs: needsEarlier,
+	{number: 29, name: "mkey-not-rotated", title: "A port changed tenants and kept its M_Key", severity: High, profile: Tenant, needs: needsEarlier,
 		how:    "PortInfo.M_Key of hosts whose tenant keys are others than in the earlier reading",
 		advice: "have the manager change the M_Key when a port changes tenants: the old tenant may know it", run: (*auditor).mkeyNotRotated},
 	{number: 30, name: "mkey-lost", title: "A port that had an M_Key has none", severity: High, needs: needsEarlier,
@@ -105,7 +98,7 @@ func (a *auditor) mkeyReadable() {
 
 func (a *auditor) mkeyLease() {
 	a.managed(func(p *subnet.Port, key guarded) {
-		if l := p.Info.MKeyLeasePeriod; key != open && (l < leaseMin || l > leaseMax) {
+		if l := p.Info.MKeyLeasePeriod; key != open && l != 0 {
 			a.found(place(p), "M_KeyLeasePeriod %d s", l)
 		}
 	})

@@ -27,7 +27,7 @@ var managerChecks = []check{
 	{number: 40, name: "sa-path-across", title: "Subnet administration gives paths between ports that share no partition", severity: Medium, why: whySA},
 	{number: 41, name: "sa-spoofed-requester", title: "Subnet administration believes a requester's false address", severity: High, why: whySA},
 	{number: 42, name: "sa-no-quota", title: "Subnet administration sets no limits to one requester", severity: Medium, why: whySA},
-	{number: 48, name: "multicast-leak", title: "A multicast LID leads to ports without a partition in common", severity: Critical, profile: Strict,
+	{number: 48, name: "multicast-leak", title: "A multicast LID leads to ports without a partition in common", severity: Critical, profile: Tenant,
 		how:    "MulticastForwardingTables of all switches and P_KeyTables of the hosts that an MLID leads to: no partition in which all of them are and one is full. Which partition the group is of cannot be read here",
 		advice: "let the manager compute the group's tree again from its members", run: (*auditor).multicastLeak},
 	{number: 49, name: "mlid-shared", title: "Groups of two partitions share a multicast LID", severity: High, why: whyMC},

@@ -110,7 +110,7 @@ func (s *site) enter(p *subnet.Port) {
 	i := &p.Info
 	i.LID = ib.LID(len(s.f.EndPorts()))
 	i.MKey = ib.MKey(0x9E37_79B9_7F4A_7C15 * uint64(i.LID))
-	i.MKeyProtectBits, i.MKeyLeasePeriod, i.GUIDCap = 2, 60, 8
+	i.MKeyProtectBits, i.MKeyLeasePeriod, i.GUIDCap = 2, 0, 8
 	i.MasterSMLID = managerLID
 	p.GUIDInfo = map[uint32]smp.GUIDInfo{0: {GUIDs: [8]uint64{0: uint64(p.GUID), 3: uint64(p.GUID) + 0x1_0000_0000}}}
 }

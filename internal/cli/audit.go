@@ -63,7 +63,7 @@ or above, or anything unknown; 2 bad input.
 	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric; more can be checked with it")
 	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "how old a snapshot may be; what is older is unknown (default: any age)")
 	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
-	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic, or strict for what only some managers can do")
+	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic; tenant for hosts whose root is not trusted; strict for what only some managers can do")
 	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that ends with status 1: low, medium, high or critical")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
@@ -123,7 +123,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		return err
 	}
 	r, err := f.source.read(c, sweep.Options{
-		Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile == audit.Strict,
+		Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile >= audit.Tenant,
 	})
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func printAudit(w io.Writer, r *audit.Report) error {
 	}
 	c := &r.Counts
 	failed := audit.MaxNumber - len(r.Passed) - len(r.NotCheckable) - len(r.Skipped)
-	fmt.Fprintf(&b, "%d checks: %d found nothing, %d found something, %d not checkable here, %d only with --profile strict\n",
+	fmt.Fprintf(&b, "%d checks: %d found nothing, %d found something, %d not checkable here, %d only with a stricter --profile\n",
 		audit.MaxNumber, len(r.Passed), failed, len(r.NotCheckable), len(r.Skipped))
 	fmt.Fprintf(&b, "findings: %d critical, %d high, %d medium, %d low, %d unknown\n", c.Critical, c.High, c.Medium, c.Low, c.Unknown)
 	_, err := io.WriteString(w, b.String())
