@@ -57,6 +57,10 @@ A violation comes with two ports, the key, the way between them and the entry
 at fault. What could not be read, or was read longer ago than --max-age, makes
 the verdict unknown.
 
+What is right now and a host could change is isolated-unguarded, and each place
+is named: a port that takes the management writes of strangers, a cable between
+switches that is on no list.
+
 Of multicast LIDs it is said to how many ports tables lead their packets, and
 whether one partition holds all of them.
 
@@ -93,6 +97,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 		}
 	}
 	proof := isolation.Prove(r.Fabric, allowed)
+	proof.Rest(isolation.Changeable(r.Fabric, nil))
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
 	}

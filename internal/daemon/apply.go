@@ -403,6 +403,7 @@ func (a *applier) prove(want *subnet.Desired) {
 		allowed = wantedPartitions(f, want)
 	}
 	a.out.Fabric, a.out.Proof = f, isolation.Prove(f, allowed)
+	a.out.Proof.Rest(isolation.Changeable(f, nil))
 }
 
 // wantedPartitions are the partitions that tables make when they hold what is

@@ -132,10 +132,10 @@ func TestManager(t *testing.T) {
 				t.Errorf("%v with %d writes, want %d nodes and %d links", d.Fabric, d.Writes, len(r.topology.Nodes), len(r.topology.Links()))
 			}
 			r.wantKeys(red, blue)
-			if o := r.outside("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated\n") {
+			if o := r.outside("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated-unguarded\n") {
 				t.Errorf("prove from outside: %d\n%s%s", o.status, o.stdout, o.stderr)
 			}
-			if text := r.ask("", "ibwarden", "prove", "--fabric", "umad", "--policy", first); !strings.Contains(text, "verdict: isolated\n") {
+			if text := r.ask("", "ibwarden", "prove", "--fabric", "umad", "--policy", first); !strings.Contains(text, "verdict: isolated-unguarded\n") {
 				t.Errorf("prove from inside:\n%s", text)
 			}
 			if d := r.runOnce("--policy", first); d.Writes != 0 {
