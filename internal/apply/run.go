@@ -173,8 +173,8 @@ func (r *Run) send(op plan.Op) bool {
 	r.writes++
 	set := r.request(op, mad.MethodSet, w.Data)
 	// A late copy could undo what is written next. Every write of PortInfo
-	// carries the enforcement bits as they stand.
-	unguarded := op.Attribute == smp.AttrPortInfo && op.Port.FacesEnd() && !op.Port.Enforces()
+	// carries the bits of the guard as they stand.
+	unguarded := op.Attribute == smp.AttrPortInfo && (op.Port.FacesEnd() && !op.Port.Enforces() || r.plan.Guards(op.Port))
 	set.Once = w.ReadBack || unguarded
 	set.Alone = w.ReadBack
 	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })

@@ -27,8 +27,14 @@
 // applies the same match as an end port, so that an entry of either membership
 // lets a forged full key through; that limited members of one partition do not
 // reach each other rests on their own tables in any InfiniBand fabric. This is
-// a caveat of the proof and no part of its verdict. Packets without a P_Key
-// (management packets on VL 15, raw packets) are outside the proof.
+// a caveat of the proof and no part of its verdict. Management packets on VL 15
+// carry no P_Key and are outside the proof.
+//
+// Raw packets carry none either: nothing but the filters of switch ports keeps
+// them from anybody. With RawDenied a pair of end ports that may not talk is
+// counted, and the verdict is ByEndPorts, when the switch port of neither the
+// sender (inbound) nor the receiver (outbound) filters them; the places are
+// listed. What lies between the two is no excuse, as everywhere here.
 //
 // What was not read is unknown, never fine: a table with a missing block, a
 // PortInfo, the SwitchInfo behind a guard, a link that carries data to a

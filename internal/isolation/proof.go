@@ -17,7 +17,7 @@ const (
 	// MaxWitnessesPerKey bounds the witnesses that ports of one table give for
 	// one key, so that a single port does not hide the others.
 	MaxWitnessesPerKey = 16
-	// MaxListed bounds Missing, Foreign, Unenforced, Changeable and Unknown, each.
+	// MaxListed bounds Missing, Foreign, Unenforced, Raw, Changeable and Unknown, each.
 	MaxListed = 1024
 )
 
@@ -58,6 +58,10 @@ type Proof struct {
 	// Unenforced are the places where no switch holds an end port to its
 	// partitions: the switch port, or the end port when there is no switch.
 	Unenforced []Finding `json:"unenforced"`
+	// Raw are the switch ports that let raw packets pass, from or to an end port
+	// that somebody is kept apart from whose switch port lets them pass too; the
+	// end port when there is no switch. Empty for RawIgnored and RawAllowed.
+	Raw []Finding `json:"raw"`
 	// Changeable are the places where a host could change what was proved, once
 	// Rest has entered them.
 	Changeable []Finding `json:"changeable"`
@@ -78,7 +82,11 @@ type Counts struct {
 	Missing    int `json:"missing"`
 	Foreign    int `json:"foreign"`
 	Unenforced int `json:"unenforced"`
-	Unknown    int `json:"unknown"`
+	// Raw counts the pairs of end ports, sender and receiver, that raw packets can
+	// go between and that the policy keeps apart; RawPlaces is the length of Proof.Raw.
+	Raw       int `json:"raw"`
+	RawPlaces int `json:"raw_places"`
+	Unknown   int `json:"unknown"`
 	// Changeable counts the places where a host could change what was proved.
 	Changeable int `json:"changeable"`
 }

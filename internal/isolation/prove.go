@@ -8,8 +8,11 @@ import (
 )
 
 // Prove judges what was read from a subnet against what a policy allows, the
-// default partition included. The fabric is not changed.
-func Prove(f *subnet.Fabric, allowed []Partition) *Proof { return NewProver(f, allowed).Proof() }
+// default partition included, and raw packets too when raw says so. The fabric is
+// not changed.
+func Prove(f *subnet.Fabric, allowed []Partition, raw ...Raw) *Proof {
+	return NewProver(f, allowed, raw...).Proof()
+}
 
 // Proof is the proof as things stand, the same as Prove gives.
 func (p *Prover) Proof() *Proof {
@@ -17,7 +20,7 @@ func (p *Prover) Proof() *Proof {
 		Prover: p, pairs: newPairTable(p.policy.parts),
 		proof: &Proof{
 			Reasons: []string{}, Caveats: []string{}, Violations: []Violation{}, Exposed: []Violation{},
-			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Changeable: []Finding{}, Unknown: []Finding{},
+			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Raw: []Finding{}, Changeable: []Finding{}, Unknown: []Finding{},
 		},
 	}
 	for i, some := range p.noted {
@@ -26,6 +29,7 @@ func (p *Prover) Proof() *Proof {
 		}
 	}
 	q.findStrangers()
+	q.findRaw()
 	q.pairs.settle()
 	q.gather(p.byTables, Violated, &q.proof.Violations, &q.proof.Counts.Violations,
 		func(i int32) *subnet.Port { return p.ports[i] })
@@ -38,11 +42,13 @@ func (p *Prover) Proof() *Proof {
 // prover is the work on one proof.
 type prover struct {
 	*Prover
-	pairs  *pairTable
-	proof  *Proof
-	gaps   tally
-	unread tally
-	first  [Violated + 1]witness // by verdict, of the end ports
+	pairs *pairTable
+	proof *Proof
+	gaps  tally
+	// rawGaps are the places that raw packets pass.
+	rawGaps tally
+	unread  tally
+	first   [Violated + 1]witness // by verdict, of the end ports
 }
 
 // enter takes over what was noted of an end port.

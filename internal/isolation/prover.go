@@ -26,6 +26,12 @@ type Prover struct {
 	notes  []note
 	noted  []bool
 
+	// What raw packets are to this proof, how they pass by end port, and how many
+	// end ports they can leave and come to.
+	rawPackets    Raw
+	raw           []rawGap
+	rawIn, rawOut int
+
 	byTables, byGuards *relation
 	// open are the ports whose link leads to no device that was found.
 	open []*subnet.Port
@@ -46,15 +52,19 @@ type lacking struct {
 	what string
 }
 
-// NewProver looks at the whole of a fabric.
-func NewProver(f *subnet.Fabric, allowed []Partition) *Prover {
+// NewProver looks at the whole of a fabric. Raw packets are left out of its
+// proofs unless raw says otherwise; of several the last counts.
+func NewProver(f *subnet.Fabric, allowed []Partition, raw ...Raw) *Prover {
 	p := &Prover{ports: f.EndPorts(), sets: newKeySets()}
+	for _, r := range raw {
+		p.rawPackets = r
+	}
 	p.policy = newPolicy(allowed, p.ports, p.sets)
 	p.policy.self = slices.Index(p.ports, f.Self)
 	n := len(p.ports)
 	p.at = make(map[*subnet.Port]int, n)
 	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)
-	p.notes, p.noted = make([]note, n), make([]bool, n)
+	p.notes, p.noted, p.raw = make([]note, n), make([]bool, n), make([]rawGap, n)
 	p.byTables, p.byGuards = newRelation(p.policy), newRelation(p.policy)
 	for i, port := range p.ports {
 		p.at[port] = i
@@ -147,6 +157,7 @@ func (p *Prover) judge(i int) {
 			p.reach[i] = holding{keys: table, may: may, grant: grant}
 		}
 	}
+	p.noteRaw(i)
 	p.noted[i] = g.gap != "" || n.lacks != nil || n.foreign != nil || n.missing != nil
 	p.byTables.add(int32(i), p.tables[i])
 	p.byGuards.add(int32(i), p.reach[i])

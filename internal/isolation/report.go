@@ -69,7 +69,7 @@ func (p *prover) conclude() {
 		p.proof.Verdict = Violated
 	case c.Unknown > 0 || c.EndPorts == 0:
 		p.proof.Verdict = Unknown
-	case c.Exposed > 0 || c.Unenforced > 0:
+	case c.Exposed > 0 || c.Unenforced > 0 || c.Raw > 0:
 		p.proof.Verdict = ByEndPorts
 	default:
 		p.proof.Verdict = Isolated
@@ -95,6 +95,9 @@ func (p *prover) explain(c *Counts) {
 			c.Exposed, w.from, w.to, w.key, at.Index, at.Name))
 	}
 	out = append(out, p.gaps.lines("no switch enforces partitions, ")...)
+	if c.Raw > 0 {
+		out = append(out, p.rawGaps.lines(fmt.Sprintf("raw packets, which carry no P_Key, can go against the policy in %d cases, ", c.Raw))...)
+	}
 	p.proof.Reasons = append(p.proof.Reasons, out...)
 }
 

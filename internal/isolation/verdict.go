@@ -14,7 +14,7 @@ const (
 	// (Proof.Changeable).
 	Unguarded
 	// ByEndPorts: every end port's table is right, but somewhere no switch
-	// would hold a host that forges its own.
+	// would hold a host that forges its own, or that sends packets without a key.
 	ByEndPorts
 	// Unknown: something that the answer rests on was not read.
 	Unknown

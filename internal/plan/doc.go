@@ -8,7 +8,7 @@
 // policy allows, even when a host writes its own table:
 //
 //  1. the tables of enforcing switch ports lose what the policy takes away,
-//     and enforcement is turned on;
+//     and enforcement and raw filters are turned on;
 //  2. ports lose the alias GUIDs that they are to lose, so that no two ports
 //     have one at a time, and end ports that no switch guards lose what the
 //     policy takes away;

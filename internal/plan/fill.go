@@ -94,7 +94,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	var w Write
 	switch op.Kind {
 	case Enforce:
-		w.Elements = p.settle(port) & subnet.ElementEnforcement
+		w.Elements = turnsOn(p.settle(port), &want.Info)
 	case Settings:
 		w.Elements = p.settle(port)
 		if want.Activate && port.Info.PortState == smp.PortInit {
@@ -104,7 +104,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		w.State = smp.PortActive
 	}
 	w.Elements.Copy(&info, &want.Info)
-	w.ReadBack = w.Elements&subnet.ElementEnforcement != 0
+	w.ReadBack = w.Elements&subnet.ElementGuard != 0
 	info.PortState = w.State
 	if op.Kind == Settings && (want.Reregister || w.Elements&(subnet.ElementMasterSMLID|subnet.ElementLID) != 0) {
 		// Subscriptions and multicast joins were lost, or made with another

@@ -16,7 +16,7 @@ type Kind uint8
 // The kinds of operation in the order of their stages.
 const (
 	NarrowSwitch    Kind = iota // a switch port's P_Key table loses keys
-	Enforce                     // PortInfo of a switch port: enforcement on
+	Enforce                     // PortInfo of a switch port: enforcement and raw filters on
 	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
 	NarrowEnd                   // an unguarded end port's P_Key table loses keys
 	CloseMulticast              // SwitchInfo: packets that no multicast table knows go nowhere
@@ -252,9 +252,9 @@ func (p *Plan) diffPortInfo(port *subnet.Port, add addFunc) {
 	want := p.desired.Port(port)
 	differ := p.settle(port)
 	arm := want.Activate && port.Info.PortState == smp.PortInit
-	if !arm && turnsOn(differ, &want.Info) {
+	if on := turnsOn(differ, &want.Info); on != 0 && !arm {
 		add(Enforce, port, smp.AttrPortInfo, modifier)
-		differ &^= subnet.ElementEnforcement
+		differ &^= on
 	}
 	if differ != 0 || arm || want.Reregister && hasReregistration(port) {
 		add(Settings, port, smp.AttrPortInfo, modifier)
@@ -277,11 +277,29 @@ func portInfoModifier(port *subnet.Port) uint32 {
 	return uint32(port.Num)
 }
 
-// turnsOn reports whether an enforcement bit among the differing elements is
-// wanted on. Turning one off widens and waits for the settings.
-func turnsOn(differ subnet.Element, want *smp.PortInfo) bool {
-	return differ&subnet.ElementPartitionEnforcementInbound != 0 && want.PartitionEnforcementInbound ||
-		differ&subnet.ElementPartitionEnforcementOutbound != 0 && want.PartitionEnforcementOutbound
+// turnsOn are the bits of a guard among the differing elements that are wanted
+// on. Turning one off widens and waits for the settings.
+func turnsOn(differ subnet.Element, want *smp.PortInfo) (on subnet.Element) {
+	for _, x := range []struct {
+		bit  subnet.Element
+		want bool
+	}{
+		{subnet.ElementPartitionEnforcementInbound, want.PartitionEnforcementInbound},
+		{subnet.ElementPartitionEnforcementOutbound, want.PartitionEnforcementOutbound},
+		{subnet.ElementFilterRawInbound, want.FilterRawInbound},
+		{subnet.ElementFilterRawOutbound, want.FilterRawOutbound},
+	} {
+		if x.want {
+			on |= differ & x.bit
+		}
+	}
+	return on
+}
+
+// Guards reports whether p wants a bit of the guard of port on that is not on yet.
+func (p *Plan) Guards(port *subnet.Port) bool {
+	want := p.desired.Port(port)
+	return turnsOn(want.Elements.Differ(&port.Info, &want.Info), &want.Info) != 0
 }
 
 func (p *Plan) diffForwarding(n *subnet.Node, add addFunc) {

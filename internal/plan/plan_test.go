@@ -260,6 +260,68 @@ func TestEnforcementGoesOnBeforeAndOffAfter(t *testing.T) {
 	}
 }
 
+// Each bit of a guard goes on before anything widens, and off after: when one
+// port gets some and loses others, in two writes.
+func TestGuardBitsGoOnFirstAndOffLast(t *testing.T) {
+	bits := []struct {
+		element subnet.Element
+		of      func(*smp.PortInfo) *bool
+	}{
+		{subnet.ElementPartitionEnforcementInbound, func(i *smp.PortInfo) *bool { return &i.PartitionEnforcementInbound }},
+		{subnet.ElementPartitionEnforcementOutbound, func(i *smp.PortInfo) *bool { return &i.PartitionEnforcementOutbound }},
+		{subnet.ElementFilterRawInbound, func(i *smp.PortInfo) *bool { return &i.FilterRawInbound }},
+		{subnet.ElementFilterRawOutbound, func(i *smp.PortInfo) *bool { return &i.FilterRawOutbound }},
+	}
+	const all = 1<<4 - 1
+	for now := range all + 1 {
+		for then := range all + 1 {
+			f := star(1, func(int) bool { return false }, smp.PortActive)
+			d := subnet.NewDesired(f)
+			q := &f.Nodes[0].Ports[1]
+			f.Nodes[0].Switch.Info.FilterRawInboundCap, f.Nodes[0].Switch.Info.FilterRawOutboundCap = true, true
+			d.Port(q).Elements = subnet.ElementGuard
+			for i, b := range bits {
+				*b.of(&q.Info), *b.of(&d.Port(q).Info) = now>>i&1 == 1, then>>i&1 == 1
+			}
+			p := Diff(f, d)
+			if got, want := p.Guards(q), then&^now != 0; got != want {
+				t.Errorf("%04b to %04b: Guards says %v", now, then, got)
+			}
+			held := func() (n int) {
+				for i, b := range bits {
+					if *b.of(&q.Info) {
+						n |= 1 << i
+					}
+				}
+				return n
+			}
+			for _, s := range p.Stages {
+				for _, op := range s.Ops {
+					if w := carryOut(t, p, op); !w.ReadBack {
+						t.Errorf("%04b to %04b: %s is not read back", now, then, s.Name)
+					}
+					if op.Kind == Enforce && held() != now|then {
+						t.Errorf("%04b to %04b: enforcing makes it %04b", now, then, held())
+					}
+				}
+			}
+			if held() != then || Diff(f, d).Len() != 0 {
+				t.Errorf("%04b to %04b ends at %04b", now, then, held())
+			}
+			writes := 0
+			if then&^now != 0 {
+				writes++
+			}
+			if now&^then != 0 {
+				writes++
+			}
+			if p.Len() != writes {
+				t.Errorf("%04b to %04b: %d writes, want %d", now, then, p.Len(), writes)
+			}
+		}
+	}
+}
+
 func TestForgottenElementsAreNotAskedForAgain(t *testing.T) {
 	f := star(1, func(int) bool { return false }, smp.PortActive)
 	d := subnet.NewDesired(f)

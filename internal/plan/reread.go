@@ -21,7 +21,7 @@ func (op *Op) SameAsRead(data []byte) error {
 			return err
 		}
 		have := &op.Port.Info
-		if subnet.ElementEnforcement.Differ(&info, have) != 0 || info.LID != have.LID || info.PortState != have.PortState {
+		if subnet.ElementGuard.Differ(&info, have) != 0 || info.LID != have.LID || info.PortState != have.PortState {
 			return errOtherwise
 		}
 	case smp.AttrPKeyTable:

@@ -74,7 +74,7 @@ type Assigned struct {
 	LIDs  map[ib.PortGUID]ib.LID
 	PKeys map[string]ib.PKeyBase
 	// Forgets are the elements that ports accept and do not keep, so that a new
-	// run does not ask for them. Enforcement is never among them: it is asked
+	// run does not ask for them. What guards is never among them: it is asked
 	// for anew each time.
 	Forgets map[Place]subnet.Element
 	// Fenced are the ports that the policy does not fit and that get the
@@ -573,7 +573,7 @@ func (e *Engine) learn() {
 	e.known.Forgets = make(map[Place]subnet.Element)
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
-			if elements := n.Ports[i].Forgets &^ subnet.ElementEnforcement; elements != 0 {
+			if elements := n.Ports[i].Forgets &^ subnet.ElementGuard; elements != 0 {
 				e.known.Forgets[Place{n.GUID(), ib.PortNum(i)}] = elements
 			}
 		}

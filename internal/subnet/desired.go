@@ -28,12 +28,18 @@ const (
 	ElementSubnetTimeOut
 	ElementPartitionEnforcementInbound
 	ElementPartitionEnforcementOutbound
+	ElementFilterRawInbound
+	ElementFilterRawOutbound
 	// What a switch keeps of SwitchInfo is noted at its port 0.
 	ElementDefaultMulticastPorts
 	ElementMulticastFDBTop
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
+	// ElementRawFilters is both filters of raw packets.
+	ElementRawFilters = ElementFilterRawInbound | ElementFilterRawOutbound
+	// ElementGuard is what makes a switch port hold whoever is behind it.
+	ElementGuard = ElementEnforcement | ElementRawFilters
 )
 
 // element ties a bit to its name and to the field of PortInfo behind it.
@@ -93,6 +99,12 @@ var elements = []element{
 	{ElementPartitionEnforcementOutbound, "PartitionEnforcementOutbound",
 		func(a, b *smp.PortInfo) bool { return a.PartitionEnforcementOutbound == b.PartitionEnforcementOutbound },
 		func(to, from *smp.PortInfo) { to.PartitionEnforcementOutbound = from.PartitionEnforcementOutbound }},
+	{ElementFilterRawInbound, "FilterRawInbound",
+		func(a, b *smp.PortInfo) bool { return a.FilterRawInbound == b.FilterRawInbound },
+		func(to, from *smp.PortInfo) { to.FilterRawInbound = from.FilterRawInbound }},
+	{ElementFilterRawOutbound, "FilterRawOutbound",
+		func(a, b *smp.PortInfo) bool { return a.FilterRawOutbound == b.FilterRawOutbound },
+		func(to, from *smp.PortInfo) { to.FilterRawOutbound = from.FilterRawOutbound }},
 	{ElementDefaultMulticastPorts, "DefaultMulticastPorts", sameAnyway, func(_, _ *smp.PortInfo) {}},
 	{ElementMulticastFDBTop, "MulticastFDBTop", sameAnyway, func(_, _ *smp.PortInfo) {}},
 }

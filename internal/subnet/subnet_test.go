@@ -219,6 +219,7 @@ func TestElements(t *testing.T) {
 		MKey: 1, MKeyProtectBits: 1, MKeyLeasePeriod: 1, GIDPrefix: 1, LID: 1, LMC: 1, MasterSMLID: 1, MasterSMSL: 1,
 		NeighborMTU: 1, OperationalVLs: 1, HOQLife: 1, VLStallCount: 1, VLHighLimit: 1, SubnetTimeOut: 1,
 		PartitionEnforcementInbound: true, PartitionEnforcementOutbound: true,
+		FilterRawInbound: true, FilterRawOutbound: true,
 	}
 	if got := all.Differ(&smp.PortInfo{}, &want); got != all {
 		t.Errorf("no difference seen in %v", (all &^ got).Names())
