@@ -132,6 +132,7 @@ type applier struct {
 	side    change.Side
 	full    *subnet.Desired
 	allowed []isolation.Partition
+	raw     isolation.Raw
 	canary  map[ib.PortGUID]bool
 	out     Applied
 }
@@ -180,7 +181,7 @@ func (a *applier) run() (*Applied, error) {
 		return nil, err
 	}
 	if a.options.Direction == Forward {
-		err = a.options.Journal.Begin(&Entry{Change: a.change, Allowed: a.allowed})
+		err = a.options.Journal.Begin(&Entry{Change: a.change, Allowed: a.allowed, Raw: a.raw})
 	} else {
 		err = a.options.Journal.Note(Note{NoteBegun, a.options.Direction.String()})
 	}
@@ -224,9 +225,9 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 		if standing.Place == change.Elsewhere {
 			return nil, fmt.Errorf("%w: %s", ErrElsewhere, standing.Elsewhere[0])
 		}
-		a.change, a.side, a.allowed = entry.Change, change.New, entry.Allowed
-		if a.options.Direction == Rollback {
-			a.side, a.allowed = change.Old, nil
+		a.change, a.side, a.allowed, a.raw = entry.Change, change.New, entry.Allowed, entry.Raw
+		if a.options.Direction == Rollback { // what the old policy said is not known
+			a.side, a.allowed, a.raw = change.Old, nil, min(entry.Raw, isolation.RawDenied)
 		}
 		full, err := a.change.Target(f, a.side)
 		if err != nil {
@@ -244,7 +245,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if err := a.findCanary(s); err != nil {
 		return nil, err
 	}
-	a.full, a.allowed, a.side = s.Tables, s.Allowed, change.New
+	a.full, a.allowed, a.raw, a.side = s.Tables, s.Allowed, s.Raw, change.New
 	p.Foresight, p.Plan = s, plan.Diff(f, s.Tables)
 	a.change, err = change.Of(f, s.Tables, p.Plan)
 	return p, err
@@ -402,7 +403,7 @@ func (a *applier) prove(want *subnet.Desired) {
 	if want != a.full || allowed == nil {
 		allowed = wantedPartitions(f, want)
 	}
-	a.out.Fabric, a.out.Proof = f, isolation.Prove(f, allowed)
+	a.out.Fabric, a.out.Proof = f, isolation.Prove(f, allowed, a.raw)
 	a.out.Proof.Rest(isolation.Changeable(f, nil))
 }
 

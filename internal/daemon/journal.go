@@ -33,7 +33,9 @@ type Entry struct {
 	Change *change.Change
 	// Allowed is what the new policy allows.
 	Allowed []isolation.Partition
-	Notes   []Note
+	// Raw is what the new policy makes of raw packets.
+	Raw   isolation.Raw
+	Notes []Note
 }
 
 // The states of a Note.
@@ -70,6 +72,7 @@ type journalHead struct {
 	Version int                `json:"version"`
 	Blocks  []journalBlock     `json:"blocks"`
 	Allowed []journalPartition `json:"allowed"`
+	Raw     string             `json:"raw,omitempty"` // missing: ignored
 }
 
 type journalBlock struct {
@@ -98,7 +101,7 @@ const journalMode = 0o600
 // Begin replaces the file as a whole, so that a crash leaves the old or the
 // new, and syncs file and directory.
 func (j FileJournal) Begin(e *Entry) error {
-	head := journalHead{Version: journalVersion, Blocks: []journalBlock{}, Allowed: []journalPartition{}}
+	head := journalHead{Version: journalVersion, Blocks: []journalBlock{}, Allowed: []journalPartition{}, Raw: e.Raw.String()}
 	for i := range e.Change.Blocks {
 		b := &e.Change.Blocks[i]
 		head.Blocks = append(head.Blocks, journalBlock{
@@ -181,6 +184,12 @@ func readJournal(data []byte) (*Entry, error) {
 		return nil, fmt.Errorf("version %d, want %d", head.Version, journalVersion)
 	}
 	e := &Entry{Change: &change.Change{}}
+	if head.Raw != "" {
+		var ok bool
+		if e.Raw, ok = isolation.ParseRaw(head.Raw); !ok {
+			return nil, fmt.Errorf("raw %q: want ignored, denied or allowed", head.Raw)
+		}
+	}
 	for i := range head.Blocks {
 		b, err := head.Blocks[i].block()
 		if err != nil {

@@ -23,6 +23,27 @@ const (
 	RawAllowed
 )
 
+// String is the word for it.
+func (r Raw) String() string {
+	switch r {
+	case RawDenied:
+		return "denied"
+	case RawAllowed:
+		return "allowed"
+	}
+	return "ignored"
+}
+
+// ParseRaw is the inverse of String; ok is false for another word.
+func ParseRaw(word string) (r Raw, ok bool) {
+	for _, r := range []Raw{RawIgnored, RawDenied, RawAllowed} {
+		if word == r.String() {
+			return r, true
+		}
+	}
+	return RawIgnored, false
+}
+
 // rawGap is how raw packets pass the switch port before an end port: in, from
 // the end port, or out, to it.
 type rawGap struct {

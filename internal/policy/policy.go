@@ -35,6 +35,9 @@ type Policy struct {
 	// AllowBoth lets a port hold the full and the limited key of one
 	// partition. Without it a Both member is a full member.
 	AllowBoth bool
+	// AllowRaw lets raw packets (EtherType, IPv6) pass, which carry no P_Key and
+	// so go to every end port. Otherwise switch ports filter them where they can.
+	AllowRaw bool
 	// Groups are named lists of selectors.
 	Groups []Group
 	// Partitions are in the order of the file. Names and stated numbers are

@@ -71,7 +71,9 @@ type Port struct {
 	Before      int           `json:"used_before"`
 	After       int           `json:"used_after"`
 	Enforcement []Enforcement `json:"enforcement"`
-	Aliases     []Alias       `json:"aliases"`
+	// RawFilters are filters of raw packets that change.
+	RawFilters []Enforcement `json:"raw_filters"`
+	Aliases    []Alias       `json:"aliases"`
 }
 
 // Alias is a change of one entry of a table of GUIDs: What is Added or Removed,
@@ -102,7 +104,7 @@ type Key struct {
 	FromIndex int     `json:"from_index"`
 }
 
-// Enforcement is an enforcement bit that changes.
+// Enforcement is an enforcement bit, or a raw filter, that changes.
 type Enforcement struct {
 	// Direction is "inbound" or "outbound".
 	Direction string `json:"direction"`
@@ -192,7 +194,7 @@ func (p *Preview) lookAt(q *subnet.Port, want *subnet.DesiredPort) {
 	}
 	x := Port{
 		Node: q.Node.Name(), GUID: q.Node.GUID(), Num: q.Num, Role: "end port",
-		Keys: keys(now, after), Cap: q.PKeyCap(), Before: used(now), After: used(after), Enforcement: []Enforcement{}, Aliases: []Alias{},
+		Keys: keys(now, after), Cap: q.PKeyCap(), Before: used(now), After: used(after), Enforcement: []Enforcement{}, RawFilters: []Enforcement{}, Aliases: []Alias{},
 	}
 	if q.IsEnd() {
 		x.PortGUID = q.GUID
@@ -215,10 +217,16 @@ func (p *Preview) lookAt(q *subnet.Port, want *subnet.DesiredPort) {
 	if differ&subnet.ElementPartitionEnforcementOutbound != 0 {
 		x.Enforcement = append(x.Enforcement, Enforcement{"outbound", info.PartitionEnforcementOutbound})
 	}
+	if differ&subnet.ElementFilterRawInbound != 0 {
+		x.RawFilters = append(x.RawFilters, Enforcement{"inbound", info.FilterRawInbound})
+	}
+	if differ&subnet.ElementFilterRawOutbound != 0 {
+		x.RawFilters = append(x.RawFilters, Enforcement{"outbound", info.FilterRawOutbound})
+	}
 	if want.PKeys != nil && !q.PKeysKnown() {
 		p.Unread++
 	}
-	if len(x.Keys) > 0 || len(x.Enforcement) > 0 || len(x.Aliases) > 0 {
+	if len(x.Keys) > 0 || len(x.Enforcement) > 0 || len(x.RawFilters) > 0 || len(x.Aliases) > 0 {
 		p.Ports = append(p.Ports, x)
 	}
 }

@@ -92,17 +92,21 @@ func planRows(p *Preview) *table {
 			}
 			t.add(name, role, a.Index, "alias "+a.What, a.GUID, "", "", "")
 		}
-		for _, e := range x.Enforcement {
-			if len(t.rows) > planRowsMax {
-				more++
-				continue
+		bits := func(what string, bits []Enforcement) {
+			for _, e := range bits {
+				if len(t.rows) > planRowsMax {
+					more++
+					continue
+				}
+				on := "off"
+				if e.On {
+					on = "on"
+				}
+				t.add(name, role, "", what+" "+e.Direction+" "+on, "", "", used, x.Cap)
 			}
-			on := "off"
-			if e.On {
-				on = "on"
-			}
-			t.add(name, role, "", "check "+e.Direction+" "+on, "", "", used, x.Cap)
 		}
+		bits("check", x.Enforcement)
+		bits("raw filter", x.RawFilters)
 	}
 	if more > 0 {
 		t.add(fmt.Sprintf("and %d more (--json has all)", more))

@@ -103,6 +103,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
 	}
 	d.fenceOff(e)
+	d.filterRaw(e, p)
 	d.withheld = e.withheld(d, out.EndPorts)
 	if doubtful := subnet.Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
 		d.withheld = append(d.withheld, doubtful...)

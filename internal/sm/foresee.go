@@ -19,6 +19,8 @@ type Foresight struct {
 	// Allowed is what the policy allows, Groups its groups.
 	Allowed []isolation.Partition
 	Groups  []policy.ResolvedGroup
+	// Raw is what the policy makes of raw packets.
+	Raw isolation.Raw
 	// Withheld are partitions that nobody may be given.
 	Withheld []ib.PKeyBase
 	Warnings []string
@@ -58,7 +60,7 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
 		Multicast: multicastOf(p, d.allowed),
-		Withheld:  d.withheld, Warnings: d.warnings, Assigned: d.assigned,
+		Raw:       e.config.raw(p), Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
 	}, nil
 }
 

@@ -132,7 +132,7 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 // changed, when that takes a look at the whole.
 func (e *Engine) amend(p *policy.Policy) (d *desired, at []*subnet.Port, ok bool) {
 	s := e.standing
-	if s == nil || s.passes >= maxPasses || usesLanes(p) != usesLanes(e.policy) || p.AllowBoth != e.desired.resolution.AllowBoth {
+	if s == nil || s.passes >= maxPasses || usesLanes(p) != usesLanes(e.policy) || p.AllowBoth != e.desired.resolution.AllowBoth || p.AllowRaw != e.policy.AllowRaw {
 		return nil, nil, false
 	}
 	numbers, err := policy.Allocate(p, e.known.PKeys)
@@ -237,7 +237,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.standing.prover = isolation.NewProver(e.fabric, now.allowed)
+		e.standing.prover = isolation.NewProver(e.fabric, now.allowed, e.config.raw(e.policy))
 		return
 	}
 	for _, g := range changed {
@@ -256,7 +256,7 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	if s := e.standing; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed), e.desired.tables.Inactive(e.fabric)
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed, e.config.raw(e.policy)), e.desired.tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
 	if e.config.Profile != protect.None {

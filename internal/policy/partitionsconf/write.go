@@ -28,6 +28,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.Default == policy.None {
 		w.Fault(policy.Pos{}, "limited or full: in partitions.conf every port is in the default partition", "default: none")
 	}
+	if p.AllowRaw {
+		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
+	}
 	w.WriteString("# OpenSM partition configuration, written by ibwarden\n")
 	if p.AllowBoth {
 		w.WriteString("# needs allow_both_pkeys TRUE (opensm -W)\n")

@@ -9,6 +9,7 @@
 //	version: 1
 //	default: limited        # or full: what every port is in the default partition; none: no port is in it
 //	allow_both: false       # let a port hold both keys of a partition
+//	raw: deny               # or allow: packets without a P_Key, which go to everybody
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
 //	  storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}]

@@ -24,6 +24,9 @@ const Version = 1
 // memberships are the words for what a member is.
 var memberships = []string{policy.Limited.String(), policy.Full.String(), policy.Both.String()}
 
+// The words for what becomes of raw packets.
+const rawAllow, rawDeny = "allow", "deny"
+
 // Read reads a policy. The name is for messages. The error is a *policy.Error.
 func Read(data []byte, name string) (*policy.Policy, error) {
 	r := reader{
@@ -63,6 +66,10 @@ func (r *reader) root(node ast.Node) {
 		},
 		"default":    r.dflt,
 		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.truth(v, "allow_both") },
+		"raw": func(v ast.Node) {
+			word, _ := r.choice(v, "raw packets", []string{rawAllow, rawDeny})
+			r.policy.AllowRaw = word == rawAllow
+		},
 		"groups":     func(v ast.Node) { groups = v },
 		"aliases":    r.aliases,
 		"partitions": func(v ast.Node) { partitions = v },

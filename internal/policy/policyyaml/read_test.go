@@ -17,6 +17,7 @@ const whole = `# a policy that uses everything
 version: 1
 default: full
 allow_both: true
+raw: allow
 groups:
   red: ["red-*", "Node 7 HCA-1", 0x10]
   storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}, {description: "st[0-9]"}, ALL_ROUTERS]
@@ -74,7 +75,7 @@ func wantWhole() *policy.Policy {
 		return g
 	}
 	return &policy.Policy{
-		Default: policy.Full, AllowBoth: true,
+		Default: policy.Full, AllowBoth: true, AllowRaw: true,
 		Groups: []policy.Group{
 			{Name: "red", Selectors: []policy.Selector{sel(policy.SelectPattern, 0, "red-*"), sel(policy.SelectDescription, 0, "Node 7 HCA-1"), sel(policy.SelectPort, 0x10, "")}},
 			{Name: "storage", Selectors: []policy.Selector{sel(policy.SelectPort, 0x0002c90300a1b2c3, ""), sel(policy.SelectNode, 0x0002c90300a1b2c0, ""),
@@ -122,8 +123,8 @@ func TestReadWhole(t *testing.T) {
 	if len(p.Warnings) != 0 {
 		t.Errorf("warnings: %v", p.Warnings)
 	}
-	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 20, Column: 14}) {
-		t.Errorf("the pattern is at %v, want 20:14", at)
+	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 21, Column: 14}) {
+		t.Errorf("the pattern is at %v, want 21:14", at)
 	}
 }
 
@@ -163,6 +164,7 @@ func TestReadFaults(t *testing.T) {
 		{"repeated key", "version: 1\ndefault: full\ndefault: limited\n", []string{`3:1: key "default" of the policy again, as at 2:1`}},
 		{"default both", "version: 1\ndefault: both\n", []string{`2:10: "both" for a membership`}},
 		{"allow_both as a word", "version: 1\nallow_both: yes\n", []string{`2:13: "yes" for allow_both`}},
+		{"raw packets in part", "version: 1\nraw: some\n", []string{`2:6: "some" for raw packets; expected allow or deny`}},
 		{"anchor", "version: &v 1\n", []string{"1:10: an anchor or alias for version"}},
 		{"tag", "version: !!int 1\n", []string{"1:10: a tag for version"}},
 		{"merge key", "version: 1\n<<: {default: full}\n", []string{`2:1: "<<" as a key of the policy`}},

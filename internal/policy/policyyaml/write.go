@@ -19,6 +19,9 @@ func Write(p *policy.Policy) []byte {
 	if p.AllowBoth {
 		w.WriteString("allow_both: true\n")
 	}
+	if p.AllowRaw {
+		fmt.Fprintf(&w, "raw: %s\n", rawAllow)
+	}
 	if len(p.Groups) > 0 {
 		w.WriteString("groups:\n")
 	}
