@@ -58,7 +58,7 @@ func TestOpenSMIsOnlyRead(t *testing.T) {
 			}
 			return uint64(n[mad.MethodGet]), uint64(n[mad.MethodSet])
 		}},
-		{s.Name(), "isolated", func() { settle(t, s) }, func() (gets, sets uint64) {
+		{s.Name(), "isolated-unguarded", func() { settle(t, s) }, func() (gets, sets uint64) {
 			return sent(t, s, mad.MethodGet), sent(t, s, mad.MethodSet)
 		}},
 	} {
