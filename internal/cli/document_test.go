@@ -126,7 +126,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 func TestEveryPrintedNameIsDescribed(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.yaml")
-	if err := os.WriteFile(policy, []byte("version: 1\n"+
+	if err := os.WriteFile(policy, []byte("version: 1\ndescriptions: trusted\n"+
 		"partitions:\n  - {name: red, pkey: 0x0010, members: {full: [\"red-*\"]}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,18 @@ func TestManagersTableIsFull(t *testing.T) {
 	}
 }
 
+// A guard that has no room for all keys of a port checks nothing, and says so.
+func TestGuardIsFull(t *testing.T) {
+	out, err := Compile(Input{
+		Ports: []PortFacts{{PortGUID: 1, NodeGUID: 1, PortNum: 1, Cap: 8,
+			Facing: &SwitchPortFacts{SwitchGUID: 9, PortNum: 4, Cap: 2, InboundCap: true, OutboundCap: true}}},
+		Resolution: without(part(1, 1), part(2, 1), part(3, 1)),
+	})
+	if err != nil || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "port 4, before port 0x0000000000000001: its P_Key table holds 2 keys, the port needs 3: it checks nothing") {
+		t.Errorf("%v, warnings %q", err, out.Warnings)
+	}
+}
+
 // Whatever tables there were: the key at index 0 stays while the port keeps its
 // partition, and each key is there once.
 func TestIndex0StaysWithoutDefault(t *testing.T) {

@@ -3,6 +3,7 @@ package partition
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -176,6 +177,10 @@ func Compile(in Input) (Output, error) {
 		if port.Facing != nil {
 			guard, missing := enforce(port, table)
 			out.SwitchPorts = append(out.SwitchPorts, guard)
+			if in.Resolution.NoDefault && slices.Contains(missing.Reasons, TableTooSmall) {
+				c.warnings = append(c.warnings, fmt.Sprintf("switch %v port %d, before port %v: its P_Key table holds %d keys, the port needs %d: it checks nothing",
+					missing.SwitchGUID, missing.PortNum, missing.Peer, missing.Cap, missing.Needed))
+			}
 			if len(missing.Reasons) > 0 {
 				out.NotEnforced = append(out.NotEnforced, missing)
 			}

@@ -11,7 +11,7 @@ import (
 // policy and on previous, the answer for the policy before, alone.
 //
 // A partition keeps the number it had. Another gets the lowest number, from
-// 0x0001 up, that no partition states and none had before: while a change is
+// Partition.From or 0x0001 up, that no partition states and none had before: while a change is
 // being carried out a port may still hold the key of a partition that is
 // going, so its number is used again only when no other is left. The default
 // partition's number is never given away.
@@ -41,24 +41,42 @@ func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBas
 	for _, base := range previous {
 		had[base] = true
 	}
-	unused, free := ib.PKeyBase(1), ib.PKeyBase(1)
+	cursors := map[ib.PKeyBase]*cursor{}
 	for _, part := range p.Partitions {
 		if _, done := given[part.Name]; part.PKey != 0 || done {
 			continue
 		}
-		for unused <= ib.PKeyBaseMax && (had[unused] || taken[unused] != "") {
-			unused++
+		from := max(part.From, 1)
+		if cursors[from] == nil {
+			cursors[from] = &cursor{from, from}
 		}
-		base := unused
+		base := cursors[from].next(taken, had)
 		if base > ib.PKeyBaseMax {
-			for free <= ib.PKeyBaseMax && taken[free] != "" {
-				free++
+			if from > 1 {
+				return nil, fmt.Errorf("partition %q: no P_Key is left from %v up, all %d are in use", part.Name, from, ib.PKeyBaseMax-from+1)
 			}
-			if base = free; base > ib.PKeyBaseMax {
-				return nil, fmt.Errorf("partition %q: no P_Key is left, all %d are in use", part.Name, ib.PKeyBaseMax)
-			}
+			return nil, fmt.Errorf("partition %q: no P_Key is left, all %d are in use", part.Name, ib.PKeyBaseMax)
 		}
 		taken[base], given[part.Name] = part.Name, base
 	}
 	return given, nil
+}
+
+// cursor finds one number after another: unused is the lowest that may be one
+// that nobody had, free the lowest that may be one that nobody has.
+type cursor struct{ unused, free ib.PKeyBase }
+
+// next is the lowest number that is neither taken nor was had by anybody, else
+// that is not taken; above ib.PKeyBaseMax when there is none.
+func (c *cursor) next(taken map[ib.PKeyBase]string, had map[ib.PKeyBase]bool) ib.PKeyBase {
+	for c.unused <= ib.PKeyBaseMax && (had[c.unused] || taken[c.unused] != "") {
+		c.unused++
+	}
+	if c.unused <= ib.PKeyBaseMax {
+		return c.unused
+	}
+	for c.free <= ib.PKeyBaseMax && taken[c.free] != "" {
+		c.free++
+	}
+	return c.free
 }

@@ -38,11 +38,20 @@ type Policy struct {
 	// AllowRaw lets raw packets (EtherType, IPv6) pass, which carry no P_Key and
 	// so go to every end port. Otherwise switch ports filter them where they can.
 	AllowRaw bool
+	// TrustDescriptions lets selectors go by what a node says of itself. A
+	// reader refuses a policy that has such selectors without it.
+	TrustDescriptions bool
+	// MayBeAbsent tells that selectors which find no port are no cause for a
+	// warning.
+	MayBeAbsent bool
 	// Groups are named lists of selectors.
 	Groups []Group
 	// Partitions are in the order of the file. Names and stated numbers are
 	// unique. The default partition is among them only if the file names it.
+	// Those of services are the last.
 	Partitions []Partition
+	// Services are what AddService was called with.
+	Services []Service
 	// Aliases are further GUIDs of ports, each port and each GUID once; nil
 	// when the policy does not speak of them, so that they are left alone.
 	Aliases []PortAliases
@@ -55,6 +64,12 @@ type Partition struct {
 	Name string
 	// PKey is the number of the partition; 0 leaves it to Allocate.
 	PKey ib.PKeyBase
+	// From is where Allocate looks for a number, from the lowest up; 0: from
+	// 0x0001.
+	From ib.PKeyBase
+	// Service and Tenant tell whose partition it is when AddService made it;
+	// else they are empty.
+	Service, Tenant string
 	// SL is the service level of paths in the partition (used later).
 	SL ib.SL
 	// Multicast are the groups to create in the partition (used later).
@@ -69,7 +84,9 @@ type Partition struct {
 type Group struct {
 	Name      string
 	Selectors []Selector
-	Pos       Pos
+	// MayBeAbsent is as in Policy, for the selectors of this group.
+	MayBeAbsent bool
+	Pos         Pos
 }
 
 // Member gives the ports that a selector selects a membership.
@@ -133,7 +150,28 @@ const (
 	// SelectPort selects the end port with GUID, or the one that the policy
 	// gives GUID as an alias.
 	SelectPort
+	// SelectPlace selects the end port that is cabled to the switch port At; with
+	// a GUID only if that is the port's.
+	SelectPlace
 )
+
+// Place is a port of a switch.
+type Place struct {
+	// Switch is the switch; 0 when it goes by Name.
+	Switch ib.NodeGUID
+	// Name is the description of the switch. One that two switches have names
+	// neither.
+	Name string
+	Port ib.PortNum
+}
+
+// String prints the place as a policy writes it: SWITCH:PORT.
+func (p Place) String() string {
+	if p.Switch != 0 {
+		return fmt.Sprintf("%v:%d", p.Switch, p.Port)
+	}
+	return fmt.Sprintf("%s:%d", p.Name, p.Port)
+}
 
 // keywords are the kinds that a word names.
 var keywords = []struct {
@@ -166,8 +204,11 @@ func (s Selector) Keyword() (string, bool) {
 // Selector selects end ports. It is comparable.
 type Selector struct {
 	Kind SelectorKind
-	// GUID is the port's for SelectPort and the node's for SelectNode.
+	// GUID is the port's for SelectPort and, unless it is 0, for SelectPlace, and
+	// the node's for SelectNode.
 	GUID uint64
+	// At is the place of SelectPlace.
+	At Place
 	// Text is the name, description or pattern of the kinds that have one.
 	Text string
 }
@@ -177,6 +218,11 @@ func (s Selector) String() string {
 	switch s.Kind {
 	case SelectPort:
 		return "port " + ib.PortGUID(s.GUID).String()
+	case SelectPlace:
+		if s.GUID != 0 {
+			return fmt.Sprintf("port %v at %q", ib.PortGUID(s.GUID), s.At.String())
+		}
+		return fmt.Sprintf("place %q", s.At.String())
 	case SelectNode:
 		return "node " + ib.NodeGUID(s.GUID).String()
 	case SelectDescription:

@@ -107,7 +107,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 		if err != nil {
 			return r, fmt.Errorf("%v: %w", m.Pos, err)
 		}
-		if len(found) == 0 {
+		if len(found) == 0 && !p.MayBeAbsent {
 			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
 		}
 		members.set(found, mark(p.membership(m.Membership), m.Index0))
@@ -132,7 +132,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 				"other limited members cannot talk to it", guid)
 		}
 	})
-	if len(r.Full)+len(r.Limited) == 0 {
+	if len(r.Full)+len(r.Limited) == 0 && !p.MayBeAbsent {
 		x.warn(part.Pos, "partition %q has no member in this fabric", part.Name)
 	}
 	return r, nil
@@ -210,6 +210,8 @@ type index struct {
 	byText    map[string][]int32
 	texts     []string             // the keys of byText, sorted
 	doubled   map[ib.PortGUID]bool // GUIDs that two ports claim
+	byPlace   map[Place][]int32    // by switch GUID and port
+	switches  map[string][]ib.NodeGUID
 }
 
 // newIndex puts ports in order; of two with one GUID only the first counts, and
@@ -217,7 +219,7 @@ type index struct {
 func newIndex(ports []EndPort) *index {
 	x := &index{
 		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
-		doubled: map[ib.PortGUID]bool{},
+		doubled: map[ib.PortGUID]bool{}, byPlace: map[Place][]int32{}, switches: map[string][]ib.NodeGUID{},
 	}
 	x.ports = slices.SortedStableFunc(slices.Values(ports), comparePorts)
 	x.ports = slices.CompactFunc(x.ports, func(a, b EndPort) bool {
@@ -238,6 +240,7 @@ func newIndex(ports []EndPort) *index {
 		x.byType[port.NodeType] = append(x.byType[port.NodeType], i)
 		x.byNode[port.NodeGUID] = append(x.byNode[port.NodeGUID], i)
 		x.byText[port.Description] = append(x.byText[port.Description], i)
+		x.enterPlace(i)
 	}
 	x.texts = slices.Sorted(maps.Keys(x.byText))
 	return x
@@ -248,10 +251,12 @@ type lookup struct {
 	*index
 	warnings []Fault
 	groups   map[string]*Group
-	warned   map[string]bool             // groups that made warnings
-	owners   map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
-	found    map[Selector][]int32        // answers for groups and patterns
-	one      [1]int32                    // the answer for a single port
+	warned   map[string]bool // groups that made warnings
+	// mayBeAbsent is the policy's.
+	mayBeAbsent bool
+	owners      map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
+	found       map[Selector][]int32        // answers for groups and patterns
+	one         [1]int32                    // the answer for a single port
 }
 
 func newLookup(p *Policy, ports *index) (*lookup, error) {
@@ -261,7 +266,7 @@ func newLookup(p *Policy, ports *index) (*lookup, error) {
 	}
 	x := &lookup{
 		index: ports, owners: owners, warnings: slices.Clone(ports.warnings),
-		groups: map[string]*Group{}, warned: map[string]bool{}, found: map[Selector][]int32{},
+		groups: map[string]*Group{}, warned: map[string]bool{}, found: map[Selector][]int32{}, mayBeAbsent: p.MayBeAbsent,
 	}
 	for i := range p.Groups {
 		x.groups[p.Groups[i].Name] = &p.Groups[i]
@@ -296,18 +301,9 @@ func (x *lookup) find(s Selector) ([]int32, error) {
 	case SelectDescription:
 		return x.byText[s.Text], nil
 	case SelectPort:
-		guid := ib.PortGUID(s.GUID)
-		// Whose alias a GUID is the policy says alone: no device can become
-		// a member by claiming it.
-		if owner, alias := x.owners[guid]; alias {
-			guid = owner
-		}
-		i, found := x.byGUID(guid)
-		if !found {
-			return nil, nil
-		}
-		x.one[0] = int32(i)
-		return x.one[:], nil
+		return x.findPort(ib.PortGUID(s.GUID)), nil
+	case SelectPlace:
+		return x.findPlace(s), nil
 	}
 	if found, ok := x.found[s]; ok {
 		return found, nil
@@ -324,6 +320,21 @@ func (x *lookup) find(s Selector) ([]int32, error) {
 	}
 	x.found[s] = found
 	return found, err
+}
+
+// findPort gives the port with this GUID or alias.
+func (x *lookup) findPort(guid ib.PortGUID) []int32 {
+	// Whose alias a GUID is the policy says alone: no device can become a
+	// member by claiming it.
+	if owner, alias := x.owners[guid]; alias {
+		guid = owner
+	}
+	i, found := x.byGUID(guid)
+	if !found {
+		return nil
+	}
+	x.one[0] = int32(i)
+	return x.one[:]
 }
 
 // match looks only at descriptions that begin as the pattern does.
@@ -359,7 +370,7 @@ func (x *lookup) group(name string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 {
+		if len(found) == 0 && !group.MayBeAbsent && !x.mayBeAbsent {
 			x.warn(group.Pos, "group %q: no end port for %v", name, s)
 			x.warned[name] = true
 		}

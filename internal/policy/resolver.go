@@ -23,6 +23,7 @@ type Resolver struct {
 	owners map[ib.PortGUID]ib.PortGUID
 	dflt   Membership
 	both   bool
+	absent bool
 }
 
 // known is a partition that was resolved before: what it was made of, and what
@@ -164,14 +165,14 @@ func (k *known) holds(part *Partition) bool {
 
 // retain drops what is known when it does not hold for p.
 func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
-	same := r.dflt == p.Default && r.both == p.AllowBoth && maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
-		return a.Name == b.Name && slices.Equal(a.Selectors, b.Selectors)
+	same := r.dflt == p.Default && r.both == p.AllowBoth && r.absent == p.MayBeAbsent && maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
+		return a.Name == b.Name && a.MayBeAbsent == b.MayBeAbsent && slices.Equal(a.Selectors, b.Selectors)
 	})
 	if same {
 		return
 	}
 	r.known, r.owners = nil, owners
-	r.dflt, r.both, r.groups = p.Default, p.AllowBoth, slices.Clone(p.Groups)
+	r.dflt, r.both, r.absent, r.groups = p.Default, p.AllowBoth, p.MayBeAbsent, slices.Clone(p.Groups)
 	for i := range r.groups {
 		r.groups[i].Selectors = slices.Clone(p.Groups[i].Selectors)
 	}

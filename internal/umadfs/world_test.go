@@ -48,6 +48,7 @@ const abiTopology = "fattree,radix=4,levels=2"
 // abiPolicy gives the second host a partition of its own, so that what both
 // share has another index in each table.
 const abiPolicy = `version: 1
+descriptions: trusted
 default: limited
 partitions:
   - {name: own, pkey: 0x0010, members: {full: [{description: "H0_1"}]}}

@@ -38,11 +38,14 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.Default == policy.Full || len(p.Partitions) == 0 {
 		fmt.Fprintf(&w, "%s=%v : ALL=%v, SELF=full ;\n", policy.DefaultName, ib.PKeyBaseDefault, p.Default)
 	}
+	if err := w.state(); err != nil {
+		return nil, err
+	}
 	// Automatic numbers come last: OpenSM gives them out while it reads, and
 	// a number stated after that would be taken twice.
 	for _, stated := range []bool{true, false} {
-		for i := range p.Partitions {
-			if part := &p.Partitions[i]; (part.PKey != 0) == stated {
+		for i := range w.policy.Partitions {
+			if part := &w.policy.Partitions[i]; (part.PKey != 0) == stated {
 				w.partition(part)
 			}
 		}
@@ -51,6 +54,27 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 		return nil, err
 	}
 	return w.Bytes(), nil
+}
+
+// state states the numbers of partitions that are to be looked for from some
+// number up: OpenSM looks from elsewhere.
+func (w *writer) state() error {
+	if !slices.ContainsFunc(w.policy.Partitions, func(p policy.Partition) bool { return p.PKey == 0 && p.From != 0 }) {
+		return nil
+	}
+	keys, err := policy.Allocate(w.policy, nil)
+	if err != nil {
+		return err
+	}
+	stated := *w.policy
+	stated.Partitions = slices.Clone(stated.Partitions)
+	for i := range stated.Partitions {
+		if part := &stated.Partitions[i]; part.PKey == 0 && part.From != 0 {
+			part.PKey = keys[part.Name]
+		}
+	}
+	w.policy = &stated
+	return nil
 }
 
 type writer struct {

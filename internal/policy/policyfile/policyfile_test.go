@@ -57,7 +57,7 @@ func TestConvert(t *testing.T) {
 	if _, _, err := Convert([]byte("A=1 : x;"), "p.conf", Options{}); !errors.As(err, &refused) {
 		t.Errorf("a fault: %v", err)
 	}
-	out, _, err := Convert([]byte("version: 1\npartitions: [{name: a, members: {full: [\"n*\"]}}]\n"), "p.yaml", Options{})
+	out, _, err := Convert([]byte("version: 1\npartitions: [{name: a, members: {full: [\"n*\"]}}]\ndescriptions: trusted\n"), "p.yaml", Options{})
 	if !errors.As(err, &refused) || len(out) > 0 || !strings.Contains(err.Error(), `p.yaml:2:41: partition "a": pattern "n*"`) {
 		t.Errorf("what partitions.conf cannot say: %v\n%s", err, out)
 	}
@@ -69,6 +69,7 @@ func ports(n int) (list []policy.EndPort) {
 		list = append(list, policy.EndPort{
 			PortGUID: ib.PortGUID(i), NodeGUID: ib.NodeGUID(0x100 + i/2), PortNum: ib.PortNum(1 + i%2),
 			Description: fmt.Sprintf("node-%d", i/2), NodeType: ib.NodeType(1 + i%3), SM: i == 5,
+			Switch: ib.NodeGUID(0x200 + i%2), SwitchName: fmt.Sprint("leaf ", i%2), SwitchPort: ib.PortNum(i),
 		})
 	}
 	return list
@@ -86,6 +87,11 @@ func selectors(t *rapid.T, groups []policy.Group, all bool) []policy.Selector {
 	}
 	if all {
 		for i := range uint64(7) {
+			at := policy.Place{Name: fmt.Sprint("leaf ", i%2), Port: ib.PortNum(i + 1)}
+			if i%3 == 0 {
+				at.Switch, at.Name = ib.NodeGUID(0x200+i%2), ""
+			}
+			from = append(from, policy.Selector{Kind: policy.SelectPlace, At: at}, policy.Selector{Kind: policy.SelectPlace, GUID: i + 1, At: at})
 			from = append(from, policy.Selector{Kind: policy.SelectNode, GUID: 0x100 + i},
 				policy.Selector{Kind: policy.SelectDescription, Text: fmt.Sprint("node-", i)},
 				policy.Selector{Kind: policy.SelectPattern, Text: fmt.Sprintf("node-[%d-5]*", min(i, 5))})
@@ -103,6 +109,11 @@ func drawPolicy(t *rapid.T, all bool) *policy.Policy {
 	p := &policy.Policy{Default: rapid.SampledFrom(defaults).Draw(t, "default"), AllowBoth: rapid.Bool().Draw(t, "allow both")}
 	for _, name := range []string{"g1", "g2"} {
 		p.Groups = append(p.Groups, policy.Group{Name: name, Selectors: selectors(t, nil, all)})
+	}
+	if all {
+		p.TrustDescriptions = true
+		p.MayBeAbsent = rapid.Bool().Draw(t, "may be absent")
+		p.Groups[1].MayBeAbsent = rapid.Bool().Draw(t, "g2 may be absent")
 	}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"red", "blue", "Storage 1", "Größe", "true", "NO", "1e3", "0x1f", "x-y", "~", "a'b\"c\\", policy.DefaultName}), 0, 5, rapid.ID[string]).Draw(t, "names") {
 		part := policy.Partition{Name: name, SL: ib.SL(rapid.IntRange(0, 2).Draw(t, "sl"))}
@@ -125,7 +136,37 @@ func drawPolicy(t *rapid.T, all bool) *policy.Policy {
 		}
 		p.Partitions = append(p.Partitions, part)
 	}
+	drawServices(t, p, all)
 	return p
+}
+
+// drawServices adds services to some of the partitions and groups.
+func drawServices(t *rapid.T, p *policy.Policy, all bool) {
+	tenants := []string{"g1", "g2"}
+	for _, part := range p.Partitions {
+		if part.PKey != ib.PKeyBaseDefault {
+			tenants = append(tenants, part.Name)
+		}
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "services") {
+		s := policy.Service{
+			Name: fmt.Sprint("service ", i), From: ib.PKeyBase(rapid.SampledFrom([]int{0, 0x30}).Draw(t, "from")),
+			SL: ib.SL(rapid.IntRange(0, 1).Draw(t, "service sl")), OfferedBy: selectors(t, p.Groups, all),
+		}
+		for j, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(tenants), 1, 4, rapid.ID[string]).Draw(t, "to") {
+			tenant := policy.Tenant{Name: name}
+			if rapid.Bool().Draw(t, "tenant's number stated") {
+				tenant.PKey = ib.PKeyBase(0x100 + 0x10*i + j)
+			}
+			s.To = append(s.To, tenant)
+		}
+		if rapid.Bool().Draw(t, "service ipoib") {
+			s.Multicast = []policy.MulticastGroup{{MGID: policy.Broadcast(policy.ScopeLink), MTU: ib.MTU4096, Rate: 16, SL: s.SL, QKey: 7}}
+		}
+		if err := p.AddService(s); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // resolve gives who belongs where, or what is wrong.
@@ -198,6 +239,9 @@ func TestResolveAgreesWithTheDefinition(t *testing.T) {
 			return port.SM
 		case policy.SelectPort:
 			return uint64(port.PortGUID) == s.GUID
+		case policy.SelectPlace:
+			return (s.GUID == 0 || uint64(port.PortGUID) == s.GUID) && s.At.Port == port.SwitchPort &&
+				(s.At.Switch == port.Switch || s.At.Switch == 0 && s.At.Name == port.SwitchName)
 		case policy.SelectNode:
 			return uint64(port.NodeGUID) == s.GUID
 		case policy.SelectDescription:

@@ -10,8 +10,11 @@
 //	default: limited        # or full: what every port is in the default partition; none: no port is in it
 //	allow_both: false       # let a port hold both keys of a partition
 //	raw: deny               # or allow: packets without a P_Key, which go to everybody
+//	descriptions: trusted   # without it selectors by description are refused
+//	may_be_absent: false    # no warning about selectors that find no port
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
+//	  blue: {ports: [{at: "leaf-1:3"}], may_be_absent: true}
 //	  storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}]
 //	aliases:                # further GUIDs of ports; without it they are left alone
 //	  - port: 0x0002c90300a1b2c3
@@ -27,10 +30,20 @@
 //	      both: []
 //	    ipoib: {mtu: 4096, rate: 100, sl: 0, scope: link, qkey: 0xb1b, tclass: 0, flow_label: 0}
 //	    multicast: [{mgid: "ff12:401b::16", mtu: 4096, rate: 100}]
+//	services:               # a partition for each tenant: disks/red, disks/blue
+//	  - name: disks
+//	    pkey: 0x0030        # its partitions get numbers from here up; left out: from 0x0001
+//	    pkeys: {blue: 0x0040}   # or the number that is stated
+//	    offered_by: [storage]   # full members of each
+//	    to: [red, blue]     # partitions or groups, whose members are limited members of their own
+//	    sl: 0
+//	    ipoib: true
 //
 // A member is a group's name, a port GUID, one of the keywords ALL, ALL_CAS,
 // ALL_SWITCHES, ALL_ROUTERS and SELF, a description with a wildcard, or one of
-// {port: }, {node: }, {description: }, {group: }. Members may also be an
+// {port: }, {node: }, {description: }, {group: }, {at: "SWITCH:PORT"}, the port
+// that is cabled to that port of a switch with that name or node GUID, and
+// {port: , at: }, the port with the GUID if it is cabled there. Members may also be an
 // ordered list, of which the last entry that selects a port decides:
 //
 //	members:

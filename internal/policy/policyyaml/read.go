@@ -3,7 +3,6 @@ package policyyaml
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 		groupNames: map[string]bool{},
 		names:      map[string]policy.Pos{},
 		keys:       map[ib.PKeyBase]policy.Pos{},
+		ofServices: map[string]bool{},
 	}
 	r.groups.Notes = &r.Notes
 	src := r.Clean(data, FileSizeMax)
@@ -54,11 +54,13 @@ type reader struct {
 	groupNames map[string]bool
 	names      map[string]policy.Pos
 	keys       map[ib.PKeyBase]policy.Pos
+	// ofServices are the names of partitions that services have.
+	ofServices map[string]bool
 }
 
 func (r *reader) root(node ast.Node) {
 	version := false
-	var partitions, groups ast.Node
+	var partitions, groups, services ast.Node
 	r.fields(node, "the policy", map[string]func(ast.Node){
 		"version": func(v ast.Node) {
 			version = true
@@ -70,9 +72,14 @@ func (r *reader) root(node ast.Node) {
 			word, _ := r.choice(v, "raw packets", []string{rawAllow, rawDeny})
 			r.policy.AllowRaw = word == rawAllow
 		},
-		"groups":     func(v ast.Node) { groups = v },
-		"aliases":    r.aliases,
-		"partitions": func(v ast.Node) { partitions = v },
+		"descriptions": func(v ast.Node) {
+			_, r.policy.TrustDescriptions = r.choice(v, "descriptions", []string{"trusted"})
+		},
+		"may_be_absent": func(v ast.Node) { r.policy.MayBeAbsent = r.truth(v, "may_be_absent") },
+		"groups":        func(v ast.Node) { groups = v },
+		"services":      func(v ast.Node) { services = v },
+		"aliases":       r.aliases,
+		"partitions":    func(v ast.Node) { partitions = v },
 	})
 	if !version {
 		r.Fault(nodePos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
@@ -80,9 +87,15 @@ func (r *reader) root(node ast.Node) {
 	if groups != nil {
 		r.fields(groups, "groups", map[string]func(ast.Node){"": r.group})
 	}
-	if partitions == nil {
-		return
+	if partitions != nil {
+		r.partitions(partitions)
 	}
+	if services != nil {
+		r.services(services)
+	}
+}
+
+func (r *reader) partitions(partitions ast.Node) {
 	for i, v := range r.list(partitions, "partitions") {
 		if i == policy.PartitionsMax {
 			r.Fault(nodePos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
@@ -125,7 +138,19 @@ func (r *reader) group(pair ast.Node) {
 		r.Fault(g.Pos, "a name that is no keyword, GUID or pattern", "group %q", g.Name)
 	}
 	seen := map[policy.Selector]policy.Pos{}
-	for _, item := range r.list(v.Value, "group "+strconv.Quote(g.Name)) {
+	ports := v.Value
+	if _, mapping := v.Value.(ast.MapNode); mapping {
+		ports = nil
+		r.fields(v.Value, "a group", map[string]func(ast.Node){
+			"ports":         func(v ast.Node) { ports = v },
+			"may_be_absent": func(v ast.Node) { g.MayBeAbsent = r.truth(v, "may_be_absent") },
+		})
+		if ports == nil {
+			r.Fault(g.Pos, "ports", "an incomplete group")
+			return
+		}
+	}
+	for _, item := range r.list(ports, "group "+strconv.Quote(g.Name)) {
 		s, ok := r.selector(item, false)
 		if ok && r.once(seen, s, nodePos(item)) {
 			g.Selectors = append(g.Selectors, s)
@@ -151,92 +176,6 @@ func (r *reader) once(seen map[policy.Selector]policy.Pos, s policy.Selector, at
 		r.Fault(at, "fewer", "more than %d selectors", policy.MembersMax)
 	}
 	return r.members <= policy.MembersMax
-}
-
-// selector reads one selector; in a group a plain text is a description, in a
-// partition the name of a group.
-func (r *reader) selector(node ast.Node, inPartition bool) (policy.Selector, bool) {
-	const want = "a keyword, a port GUID with 0x, a group, a pattern, or a mapping with port, node, description or group"
-	if _, mapping := node.(ast.MapNode); mapping {
-		return r.selectorMapping(node, inPartition)
-	}
-	t, ok := r.scalar(node, "a selector", want)
-	if !ok {
-		return policy.Selector{}, false
-	}
-	if s, ok := policy.KeywordSelector(t.S); ok {
-		return s, true
-	}
-	switch {
-	case strings.HasPrefix(t.S, "0x"):
-		return r.guid(node, policy.SelectPort)
-	case policy.IsPattern(t.S):
-		return r.described(t)
-	case inPartition:
-		return r.groupNamed(t)
-	}
-	if _, isText := node.(*ast.StringNode); !isText {
-		r.Fault(t.Pos, want, "%q for a selector", t.S)
-		return policy.Selector{}, false
-	}
-	return r.described(t)
-}
-
-func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Selector, ok bool) {
-	count := 0
-	read := func(f func(v ast.Node) (policy.Selector, bool)) func(ast.Node) {
-		return func(v ast.Node) { count++; s, ok = f(v) }
-	}
-	readText := func(f func(t source.Text) (policy.Selector, bool)) func(ast.Node) {
-		return read(func(v ast.Node) (policy.Selector, bool) {
-			t, ok := r.scalar(v, "a selector", "text")
-			if !ok {
-				return policy.Selector{}, false
-			}
-			return f(t)
-		})
-	}
-	readers := map[string]func(ast.Node){
-		"port":        read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectPort) }),
-		"node":        read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectNode) }),
-		"description": readText(r.described),
-	}
-	if inPartition {
-		readers["group"] = readText(r.groupNamed)
-	}
-	faults := len(r.Faults)
-	r.fields(node, "a selector", readers)
-	if count != 1 && len(r.Faults) == faults {
-		r.Fault(nodePos(node), "exactly one of port, node, description and group", "a selector with %d keys", count)
-	}
-	return s, ok && count == 1
-}
-
-func (r *reader) guid(node ast.Node, kind policy.SelectorKind) (policy.Selector, bool) {
-	guid := r.numeral(node, "a GUID", 1, math.MaxUint64)
-	return policy.Selector{Kind: kind, GUID: guid}, guid != 0
-}
-
-func (r *reader) described(t source.Text) (policy.Selector, bool) {
-	if !policy.IsPattern(t.S) {
-		if t.S == "" {
-			r.Fault(t.Pos, "the description of a node", "no text")
-		}
-		return policy.Selector{Kind: policy.SelectDescription, Text: t.S}, t.S != ""
-	}
-	if err := policy.CheckPattern(t.S); err != nil {
-		r.Fault(t.Pos, "a pattern of text, *, ?, [a-z] and \\", "pattern %q: %v", t.S, err)
-		return policy.Selector{}, false
-	}
-	return policy.Selector{Kind: policy.SelectPattern, Text: t.S}, true
-}
-
-func (r *reader) groupNamed(t source.Text) (policy.Selector, bool) {
-	if !r.groupNames[t.S] {
-		r.Fault(t.Pos, "the name of a group; a node is named by {description: ...}", "no group %q", t.S)
-		return policy.Selector{}, false
-	}
-	return policy.Selector{Kind: policy.SelectGroup, Text: t.S}, true
 }
 
 func (r *reader) partition(node ast.Node) {

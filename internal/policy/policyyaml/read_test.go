@@ -18,6 +18,7 @@ version: 1
 default: full
 allow_both: true
 raw: allow
+descriptions: trusted
 groups:
   red: ["red-*", "Node 7 HCA-1", 0x10]
   storage: [{port: 0x0002c90300a1b2c3}, {node: 0x0002c90300a1b2c0}, {description: "st[0-9]"}, ALL_ROUTERS]
@@ -49,6 +50,16 @@ partitions:
         index0: true
   - {name: Default, ipoib: true}
   - {name: "no members"}
+  - name: placed
+    members: {full: [{at: "leaf 1:3"}, {port: 0x7, at: "0x0000000000200001:36"}]}
+services:
+  - name: disks
+    pkey: 0x0030
+    pkeys: {blue: 0x0077}
+    offered_by: [storage, {at: "leaf 1:4"}]
+    to: [red, blue]
+    sl: 2
+    ipoib: {mtu: 4096}
 `
 
 func mustRead(t *testing.T, src string) *policy.Policy {
@@ -74,8 +85,15 @@ func wantWhole() *policy.Policy {
 		}
 		return g
 	}
+	disks := policy.Service{
+		Name: "disks", From: 0x30, SL: 2,
+		OfferedBy: []policy.Selector{sel(policy.SelectGroup, 0, "storage"), {Kind: policy.SelectPlace, At: policy.Place{Name: "leaf 1", Port: 4}}},
+		To:        []policy.Tenant{{Name: "red"}, {Name: "blue", PKey: 0x77}},
+		Multicast: []policy.MulticastGroup{{MGID: gid("ff12:401b::ffff:ffff"), MTU: ib.MTU4096, Rate: 3, SL: 2, QKey: 0x0b1b}},
+	}
 	return &policy.Policy{
-		Default: policy.Full, AllowBoth: true, AllowRaw: true,
+		Default: policy.Full, AllowBoth: true, AllowRaw: true, TrustDescriptions: true,
+		Services: []policy.Service{disks},
 		Groups: []policy.Group{
 			{Name: "red", Selectors: []policy.Selector{sel(policy.SelectPattern, 0, "red-*"), sel(policy.SelectDescription, 0, "Node 7 HCA-1"), sel(policy.SelectPort, 0x10, "")}},
 			{Name: "storage", Selectors: []policy.Selector{sel(policy.SelectPort, 0x0002c90300a1b2c3, ""), sel(policy.SelectNode, 0x0002c90300a1b2c0, ""),
@@ -106,6 +124,20 @@ func wantWhole() *policy.Policy {
 			{Name: "Default", PKey: 0x7fff, Multicast: []policy.MulticastGroup{
 				{MGID: gid("ff12:401b::ffff:ffff"), MTU: ib.MTU2048, Rate: 3, QKey: 0x0b1b}}},
 			{Name: "no members"},
+			{Name: "placed", Members: []policy.Member{
+				member(policy.Selector{Kind: policy.SelectPlace, At: policy.Place{Name: "leaf 1", Port: 3}}, policy.Full, false),
+				member(policy.Selector{Kind: policy.SelectPlace, GUID: 7, At: policy.Place{Switch: 0x200001, Port: 36}}, policy.Full, false)}},
+			{Name: "disks/red", Service: "disks", Tenant: "red", From: 0x30, SL: 2, Multicast: disks.Multicast, Members: []policy.Member{
+				member(sel(policy.SelectAll, 0, ""), policy.Limited, false),
+				member(sel(policy.SelectGroup, 0, "red"), policy.Limited, false),
+				member(sel(policy.SelectPattern, 0, "both-?"), policy.Limited, false),
+				member(sel(policy.SelectSelf, 0, ""), policy.Limited, false),
+				member(sel(policy.SelectPort, 2, ""), policy.Limited, false),
+				member(disks.OfferedBy[0], policy.Full, false), member(disks.OfferedBy[1], policy.Full, false)}},
+			{Name: "disks/blue", Service: "disks", Tenant: "blue", PKey: 0x77, From: 0x30, SL: 2, Multicast: disks.Multicast, Members: []policy.Member{
+				member(sel(policy.SelectAll, 0, ""), policy.Limited, false),
+				member(sel(policy.SelectPort, 2, ""), policy.Limited, false),
+				member(disks.OfferedBy[0], policy.Full, false), member(disks.OfferedBy[1], policy.Full, false)}},
 		},
 	}
 }
@@ -123,8 +155,8 @@ func TestReadWhole(t *testing.T) {
 	if len(p.Warnings) != 0 {
 		t.Errorf("warnings: %v", p.Warnings)
 	}
-	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 21, Column: 14}) {
-		t.Errorf("the pattern is at %v, want 21:14", at)
+	if at := p.Partitions[0].Members[3].Pos; at != (policy.Pos{Line: 22, Column: 14}) {
+		t.Errorf("the pattern is at %v, want 22:14", at)
 	}
 }
 
@@ -148,6 +180,9 @@ func TestReadBothNeedsAllowBoth(t *testing.T) {
 
 func TestReadFaults(t *testing.T) {
 	partition := func(s string) string { return "version: 1\npartitions:\n  - name: a\n    " + s + "\n" }
+	served := func(s string) string {
+		return "version: 1\npartitions:\n  - {name: a, pkey: 0x0005}\nservices:\n  - " + s + "\n"
+	}
 	aliased := func(s string) string { return "version: 1\naliases:\n  - " + s + "\n" }
 	tests := []struct {
 		name, src string
@@ -157,6 +192,22 @@ func TestReadFaults(t *testing.T) {
 		{"comment", "# x\n", []string{"nothing in the file"}},
 		{"a list", "- a\n", []string{"1:1: a list for the policy", "1:1: a policy without version"}},
 		{"a word", "hello\n", []string{`1:1: "hello" for the policy`, "1:1: a policy without version"}},
+		{"descriptions believed", "version: 1\ndescriptions: yes\n", []string{`2:15: "yes" for descriptions; expected trusted`}},
+		{"a pattern nobody trusts", "version: 1\ngroups: {a: [\"n*\"]}\n", []string{`2:14: pattern "n*" goes by what a node says of itself; expected a port GUID, a place ({at: "SWITCH:PORT"}), or descriptions: trusted`}},
+		{"a description nobody trusts", "version: 1\ngroups: {a: [n1, {description: n2}]}\n", []string{`2:14: description "n1" goes by`, `2:32: description "n2" goes by`}},
+		{"a group without ports", "version: 1\ngroups: {a: {may_be_absent: true}}\n", []string{"2:10: an incomplete group; expected ports"}},
+		{"places", partition(`members: {full: [{at: leaf}, {at: "leaf:0"}, {at: "leaf:255"}, {at: ":3"}, {at: "0xz:3"}, {at: "leaf:x"}]}`), []string{
+			`4:27: "leaf" for at; expected SWITCH:PORT`, `4:39: "leaf:0" for at`, `4:55: "leaf:255" for at`, `4:73: ":3" for at`, `4:85: "0xz:3" for at`, `4:100: "leaf:x" for at`}},
+		{"a place and a node", partition(`members: {full: [{at: "leaf:3", node: 0x1}]}`), []string{"4:22: a selector with 2 keys"}},
+		{"half a service", served("{name: s, to: [a]}"), []string{"5:12: an incomplete service; expected name, offered_by and to"}},
+		{"a service to nobody", served("{name: s, offered_by: [SELF], to: []}"), []string{"5:39: a service to nobody"}},
+		{"a service to strangers", served("{name: s, offered_by: [SELF], to: [a, b, a]}"), []string{`5:43: no partition or group "b"`, `5:46: tenant "a" again`}},
+		{"a service of a service", served("{name: s, offered_by: [SELF], to: [a]}\n  - {name: t, offered_by: [SELF], to: [s/a]}"), []string{`6:40: "s/a" is the partition of a service`}},
+		{"two services", served("{name: s, offered_by: [SELF], to: [a]}\n  - {name: s, offered_by: [SELF], to: [a]}"), []string{`6:12: service "s" again`}},
+		{"a service's number twice", served("{name: s, offered_by: [SELF], to: [a], pkeys: {a: 0x0005}}"), []string{"5:40: pkey 0x0005 again"}},
+		{"the default partition as a service", served("{name: s, offered_by: [SELF], to: [a], pkeys: {a: 0x7fff}}"), []string{`5:55: "0x7fff" for pkey`}},
+		{"a number for a stranger", served("{name: s, offered_by: [SELF], to: [a], pkeys: {b: 0x0006}}"), []string{`5:52: tenant "b"; expected a tenant that the service is offered to`}},
+		{"a service for the world", served("{name: s, offered_by: [SELF], to: [a], ipoib: {scope: site}}"), []string{"5:51: another scope for a service"}},
 		{"no version", "default: full\n", []string{"1:1: a policy without version"}},
 		{"version 2", "version: 2\n", []string{`1:10: "2" for version; expected 1`}},
 		{"two documents", "version: 1\n---\nversion: 1\n", []string{"3:1: a second document"}},
@@ -215,7 +266,7 @@ func TestReadFaults(t *testing.T) {
 		{"entry that is a word", partition("members: [ALL]"), []string{`4:15: "ALL" for an entry of members`, "4:15: an incomplete entry of members"}},
 
 		{"group that is no list", "version: 1\ngroups: {a: b}\n", []string{`2:13: "b" for group "a"; expected a list`}},
-		{"group in a group", "version: 1\ngroups: {a: [{group: b}]}\n", []string{`2:15: key "group" of a selector; expected description, node or port`}},
+		{"group in a group", "version: 1\ngroups: {a: [{group: b}]}\n", []string{`2:15: key "group" of a selector; expected at, description, node or port`}},
 		{"group twice", "version: 1\ngroups: {a: [], a: []}\n", []string{`2:17: key "a" of groups again`}},
 		{"group with a keyword's name", "version: 1\ngroups: {SELF: []}\n", []string{`2:10: group "SELF"`}},
 
@@ -291,9 +342,10 @@ func TestWriteKeepsThePolicy(t *testing.T) {
 }
 
 func TestWriteIsReadable(t *testing.T) {
-	p := mustRead(t, "version: 1\ngroups: {g: [\"a*\"]}\npartitions:\n - {name: a, pkey: 16, index0: true, members: {limited: [ALL], full: [g, 0x1]}}\n")
+	p := mustRead(t, "version: 1\ndescriptions: trusted\ngroups: {g: [\"a*\"]}\npartitions:\n - {name: a, pkey: 16, index0: true, members: {limited: [ALL], full: [g, 0x1]}}\n")
 	want := `version: 1
 default: limited
+descriptions: trusted
 groups:
   g: ["a*"]
 partitions:

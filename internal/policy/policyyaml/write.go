@@ -22,26 +22,42 @@ func Write(p *policy.Policy) []byte {
 	if p.AllowRaw {
 		fmt.Fprintf(&w, "raw: %s\n", rawAllow)
 	}
+	if p.TrustDescriptions {
+		w.WriteString("descriptions: trusted\n")
+	}
+	if p.MayBeAbsent {
+		w.WriteString("may_be_absent: true\n")
+	}
 	if len(p.Groups) > 0 {
 		w.WriteString("groups:\n")
 	}
 	for _, g := range p.Groups {
-		fmt.Fprintf(&w, "  %s: [", quote(g.Name))
+		fmt.Fprintf(&w, "  %s: ", quote(g.Name))
+		if g.MayBeAbsent {
+			w.WriteString("{may_be_absent: true, ports: ")
+		}
+		w.WriteString("[")
 		for i, s := range g.Selectors {
 			if i > 0 {
 				w.WriteString(", ")
 			}
 			w.WriteString(writeSelector(s))
 		}
-		w.WriteString("]\n")
+		w.WriteString("]")
+		if g.MayBeAbsent {
+			w.WriteString("}")
+		}
+		w.WriteString("\n")
 	}
 	writeAliases(&w, p.Aliases)
-	if len(p.Partitions) > 0 {
+	own := slices.DeleteFunc(slices.Clone(p.Partitions), func(part policy.Partition) bool { return part.Service != "" })
+	if len(own) > 0 {
 		w.WriteString("partitions:\n")
 	}
-	for i := range p.Partitions {
-		writePartition(&w, &p.Partitions[i])
+	for i := range own {
+		writePartition(&w, &own[i])
 	}
+	writeServices(&w, p.Services)
 	return w.Bytes()
 }
 
@@ -119,6 +135,11 @@ func writeSelector(s policy.Selector) string {
 	switch s.Kind {
 	case policy.SelectPort:
 		return ib.PortGUID(s.GUID).String()
+	case policy.SelectPlace:
+		if s.GUID != 0 {
+			return fmt.Sprintf("{port: %v, at: %s}", ib.PortGUID(s.GUID), strconv.Quote(s.At.String()))
+		}
+		return fmt.Sprintf("{at: %s}", strconv.Quote(s.At.String()))
 	case policy.SelectNode:
 		return fmt.Sprintf("{node: %v}", ib.NodeGUID(s.GUID))
 	case policy.SelectGroup:
