@@ -93,6 +93,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	d.compiled = len(facts)
 	d.warnings, d.odd = append(d.warnings, out.Warnings...), len(out.Warnings)+len(out.Fenced) > 0
 	d.cutShort(out.Fenced)
+	d.incapable(e, out.NotEnforced)
 	for _, x := range out.EndPorts {
 		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
 			d.tables.Port(port).PKeys = x.Table
