@@ -94,6 +94,7 @@ var floors = map[string]int{
 	"internal/daemon":                6,
 	"internal/cli/completion":        5,
 	"internal/cli/about":             5,
+	"internal/regular":               5,
 	"internal/cli/table":             5,
 	"internal/cli/exit":              5,
 	"internal/cli/simcmd":            6,

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/snapshot"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -103,7 +104,7 @@ func (f *auditFlags) load(c *cobra.Command) (err error) {
 
 // readCables reads the cables of a topology file.
 func readCables(path string) ([]audit.Cable, error) {
-	data, err := readBounded(path)
+	data, err := regular.Read(path, netlist.FileSizeMax)
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/regular"
 )
 
 // readPolicy reads a policy file; its faults and warnings go to w, a line
@@ -46,16 +46,7 @@ func refused(path string, err error, w io.Writer) error {
 
 // readBounded reads a file that is not larger than any policy may be.
 func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, partitionsconf.FileSizeMax+1))
-	if err == nil && len(data) > partitionsconf.FileSizeMax {
-		err = fmt.Errorf("%s: larger than %d octets", path, partitionsconf.FileSizeMax)
-	}
-	return data, err
+	return regular.Read(path, partitionsconf.FileSizeMax)
 }
 
 func newPolicy() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/transport"
 	"github.com/ibwarden/ibwarden/internal/transport/ibsim"
 	"github.com/ibwarden/ibwarden/internal/transport/inproc"
@@ -111,7 +112,7 @@ func simTopology(rest string) (*netlist.Netlist, error) {
 	if rest == "" {
 		return netlist.Demo(), nil
 	}
-	data, err := os.ReadFile(rest)
+	data, err := regular.Read(rest, netlist.FileSizeMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		generated, genErr := netlist.Generate(rest)
 		if genErr != nil {

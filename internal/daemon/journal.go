@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/change"
 	"github.com/ibwarden/ibwarden/internal/isolation"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -67,6 +68,9 @@ func (e *Entry) Finished() bool {
 type FileJournal struct{ Path string }
 
 const journalVersion = 1
+
+// journalFileMax is the most octets of a journal that is read.
+const journalFileMax = 4 << 30
 
 type journalHead struct {
 	Version int                `json:"version"`
@@ -156,7 +160,7 @@ func (j FileJournal) Note(n Note) error {
 // Load reads the file. A last line that a crash cut short is left out; a fault
 // anywhere else is an error.
 func (j FileJournal) Load() (*Entry, error) {
-	data, err := os.ReadFile(j.Path)
+	data, err := regular.Read(j.Path, journalFileMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/snapshot"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 	"github.com/ibwarden/ibwarden/internal/transport"
@@ -39,9 +39,12 @@ func Snapshot(ctx context.Context, link transport.Link, source string, o sweep.O
 	return s, r.SMPs, nil
 }
 
+// snapshotFileMax is the most octets of a snapshot that is read.
+const snapshotFileMax = 16 << 30
+
 // LoadSnapshot reads the file that SaveSnapshot wrote.
 func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, snapshotFileMax)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
@@ -38,9 +38,12 @@ type stateFile struct {
 
 const stateVersion = 1
 
+// stateFileMax is the most octets of a state file that is read.
+const stateFileMax = 1 << 30
+
 // readState reads the file; one that does not exist is empty.
 func readState(path string) (s stateFile, err error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, stateFileMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return stateFile{Version: stateVersion}, nil
 	}

@@ -24,6 +24,9 @@ const (
 // Include opens a file that another one names in an include line.
 type Include func(name string) ([]byte, error)
 
+// FileSizeMax is the largest topology file that ought to be read, in octets.
+const FileSizeMax = 1 << 30
+
 // Read reads a topology in ibsim's netfile format or in ibnetdiscover's. The
 // name stands for the file in messages. A nil include refuses include lines.
 // The error is of type Faults and lists all that is wrong; the warnings are

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/umadfs"
 )
 
@@ -137,7 +138,7 @@ func (f *flags) topology(c *cobra.Command, spec string) (*netlist.Netlist, error
 	if spec == "" {
 		return netlist.Demo(), nil
 	}
-	data, err := os.ReadFile(spec)
+	data, err := regular.Read(spec, netlist.FileSizeMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		generated, genErr := netlist.Generate(spec)
 		if genErr != nil {
@@ -152,7 +153,7 @@ func (f *flags) topology(c *cobra.Command, spec string) (*netlist.Netlist, error
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(spec), name)
 		}
-		return os.ReadFile(name)
+		return regular.Read(name, netlist.FileSizeMax)
 	})
 	for _, w := range warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", w)

@@ -13,12 +13,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/fabricsim/record"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/scenario"
 )
 
+// scriptFileMax is the most octets of a script, and of a file that it names.
+const scriptFileMax = 64 << 20
+
 // story runs a scenario. Files that it names are looked for beside it.
 func (f *flags) story(c *cobra.Command, spec string) (result error) {
-	text, err := os.ReadFile(f.script)
+	text, err := regular.Read(f.script, scriptFileMax)
 	if err != nil {
 		return exit.WithMisuse(err)
 	}
@@ -36,7 +40,7 @@ func (f *flags) story(c *cobra.Command, spec string) (result error) {
 			}
 			return f.topology(c, name)
 		},
-		Read: func(name string) ([]byte, error) { return os.ReadFile(beside(name)) },
+		Read: func(name string) ([]byte, error) { return regular.Read(beside(name), scriptFileMax) },
 	}
 	if spec != "" {
 		if source.Fabric, err = f.topology(c, spec); err != nil {
