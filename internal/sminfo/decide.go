@@ -104,7 +104,7 @@ func (e *Engine) defend(now time.Duration, others []Remote) (Verdict, Effects) {
 // count and are in one of the given states.
 func (e *Engine) highest(others []Remote, states ...smp.SMState) (best Remote, found bool) {
 	for _, r := range others {
-		counts := e.trusts(r.Info.GUID) && !e.isFrozen(&r.Info)
+		counts := e.counts(&r) && !e.isFrozen(&r.Info)
 		for _, s := range states {
 			if counts && r.Info.SMState == s && (!found || outranks(&r.Info, &best.Info)) {
 				best, found = r, true

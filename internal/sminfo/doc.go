@@ -15,7 +15,15 @@
 // discovering, when too many polls in a row bring no answer or an ActCount
 // that does not move.
 //
-// Only managers in Config.Trusted count, and when there is an SMKey a control
+// With Config.Named managers are named, not believed: one counts if it is listed
+// or shares a secret with this one, and if the port that it answers from is the
+// port that it says it is behind. It is told the key of the pair, or that of
+// Config when it is listed, and nobody else is told any. HANDOVER, DISABLE and
+// DISCOVER are taken only from the manager that is polled, STANDBY from any that
+// counts, since it only ends being not active, and ACKNOWLEDGE only from the
+// manager that was offered mastership.
+//
+// Without it only managers in Config.Trusted count, and when there is an SMKey a control
 // packet must carry it. It is sent to trusted managers only, and shown to none
 // but a master that presented it. Without a list of trusted managers anyone of
 // higher rank is handed the subnet, and the key. What is not legal in the

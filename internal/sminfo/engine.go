@@ -35,8 +35,16 @@ type Config struct {
 	PollInterval time.Duration
 	// Polls is how many in a row may fail; 0 for DefaultPolls.
 	Polls int
-	// Trusted lists the managers that count; all do when it is nil.
+	// Trusted lists the managers that count; all do when it is nil and Named is
+	// not set.
 	Trusted []ib.PortGUID
+	// Named makes count only who is in Trusted, or shows by Key that it shares
+	// a secret with this manager; and only where Address.Port, the port that an
+	// SMInfo comes from, is the port that it names.
+	Named bool
+	// Key is the SM_Key that the manager at one port shows to the one at
+	// another, and to nobody else; nil where no secret is shared.
+	Key func(from, to ib.PortGUID) ib.SMKey
 }
 
 // Address is the way to another manager: a directed route, or a LID when that
@@ -44,6 +52,9 @@ type Config struct {
 type Address struct {
 	Path mad.Path
 	LID  ib.LID
+	// Port is the port that is known to be there, whatever the manager behind
+	// it says; 0 for none.
+	Port ib.PortGUID
 }
 
 func (a Address) known() bool { return a.LID != ib.LIDReserved || a.Path != nil }
@@ -54,8 +65,9 @@ type Remote struct {
 	Address Address
 }
 
-// Message is an SMInfo request to send. A Get has no Control and zero Info; a
-// Set has Control as its modifier and carries Info.
+// Message is an SMInfo request to send. A Get has no Control, and zero Info
+// unless Config.Named is set; a Set has Control as its modifier and carries
+// Info.
 type Message struct {
 	To      Address
 	GUID    ib.PortGUID // of the manager it goes to
@@ -125,6 +137,14 @@ func (e *Engine) Act(acts uint32) { e.actCount += acts }
 // Info is the manager's own SMInfo, key included.
 func (e *Engine) Info() smp.SMInfo { return e.info() }
 
+// InfoFor is the manager's own SMInfo with the key that the manager at a port
+// knows it by: none for one that is not named.
+func (e *Engine) InfoFor(to ib.PortGUID) smp.SMInfo {
+	info := e.info()
+	info.SMKey = e.keyFor(to)
+	return info
+}
+
 // info is the manager's own SMInfo, key included.
 func (e *Engine) info() smp.SMInfo {
 	return smp.SMInfo{
@@ -143,11 +163,6 @@ func (e *Engine) outranks(other *smp.SMInfo) bool {
 	return outranks(&own, other)
 }
 
-// trusts reports whether a manager counts.
-func (e *Engine) trusts(guid ib.PortGUID) bool {
-	return guid != e.config.GUID && (e.config.Trusted == nil || slices.Contains(e.config.Trusted, guid))
-}
-
 // move changes the state and says why.
 func (e *Engine) move(to smp.SMState, why string, args ...any) Effects {
 	from := e.state
@@ -161,7 +176,7 @@ func (e *Engine) still() Effects { return Effects{From: e.state, To: e.state} }
 // control is a control packet to another manager, with the state as it is.
 func (e *Engine) control(c smp.SMControl, to Remote) Message {
 	e.actCount++
-	return Message{To: to.Address, GUID: to.Info.GUID, Method: mad.MethodSet, Control: c, Info: e.info()}
+	return Message{To: to.Address, GUID: to.Info.GUID, Method: mad.MethodSet, Control: c, Info: e.InfoFor(to.Info.GUID)}
 }
 
 // Order returns the control packet by which a master turns a standby not
@@ -173,7 +188,7 @@ func (e *Engine) Order(c smp.SMControl, to Remote) (Message, error) {
 			c, smp.SMControlDisable, smp.SMControlStandby, smp.SMControlDiscover)
 	case e.state != smp.SMMaster:
 		return Message{}, fmt.Errorf("SMInfo control %d: this manager is %s, want master", c, e.state)
-	case !e.trusts(to.Info.GUID):
+	case !e.counts(&to):
 		return Message{}, fmt.Errorf("SMInfo control %d: manager %s is not trusted", c, to.Info.GUID)
 	}
 	return e.control(c, to), nil

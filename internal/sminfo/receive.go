@@ -30,10 +30,11 @@ func (e *Engine) Serve(now time.Duration, from Address, p *mad.SMP) (effects Eff
 // modifier says what the sender wants. asker is the SMInfo in the request.
 func (e *Engine) Receive(now time.Duration, from Address, method mad.Method, modifier uint32, asker smp.SMInfo) (smp.SMInfo, mad.Status, Effects) {
 	status, effects := mad.StatusOK, e.still()
+	sender := Remote{Info: asker, Address: from}
 	if method == mad.MethodSet {
-		sender := Remote{Info: asker, Address: from}
 		if !from.known() && e.watch.remote.Info.GUID == asker.GUID {
 			sender.Address = e.watch.remote.Address
+			sender.Address.Port = from.Port
 		}
 		var legal bool
 		if effects, legal = e.obey(now, smp.SMControl(modifier), sender); !legal {
@@ -42,22 +43,14 @@ func (e *Engine) Receive(now time.Duration, from Address, method mad.Method, mod
 	}
 	e.actCount++
 	reply := e.info()
-	if !e.config.ShowKey && !e.proven(&asker) {
-		reply.SMKey = 0
-	}
+	reply.SMKey = e.shownTo(&sender)
 	return reply, status, effects
-}
-
-// proven reports whether an asker showed that it is a master that knows the
-// key.
-func (e *Engine) proven(asker *smp.SMInfo) bool {
-	return asker.SMState == smp.SMMaster && asker.SMKey == e.config.SMKey && e.trusts(asker.GUID)
 }
 
 // obey carries out a control packet, unless it is not legal.
 func (e *Engine) obey(now time.Duration, c smp.SMControl, sender Remote) (effects Effects, legal bool) {
 	info := &sender.Info
-	if !e.trusts(info.GUID) || e.config.SMKey != 0 && info.SMKey != e.config.SMKey {
+	if !e.mayOrder(&sender) {
 		return e.still(), false
 	}
 	if c == smp.SMControlAcknowledge {
@@ -67,6 +60,8 @@ func (e *Engine) obey(now time.Duration, c smp.SMControl, sender Remote) (effect
 		return e.still(), false
 	}
 	switch {
+	case c != smp.SMControlStandby && !e.isWatched(info.GUID):
+		return e.still(), false
 	case c == smp.SMControlHandover && (e.state == smp.SMStandby || e.state == smp.SMMaster) && e.outranks(info):
 		return e.takeOver(sender), true
 	case c == smp.SMControlDisable && e.state == smp.SMStandby:
@@ -103,7 +98,9 @@ func (e *Engine) acknowledged(now time.Duration, sender Remote) (Effects, bool) 
 	case info.SMState != smp.SMStandby && info.SMState != smp.SMMaster:
 	case e.state == smp.SMMaster && e.offer.open && e.offer.to.Info.GUID == info.GUID:
 		if !sender.Address.known() {
+			port := sender.Address.Port
 			sender.Address = e.offer.to.Address
+			sender.Address.Port = port
 		}
 		e.offer = offer{}
 		e.observe(now, sender)

@@ -25,6 +25,7 @@ type network struct {
 	verdict map[ib.PortGUID]Verdict
 	deaf    map[ib.PortGUID]bool // receives no control packets
 	story   []string
+	key     func(from, to ib.PortGUID) ib.SMKey // makes managers named when set
 }
 
 func newNetwork(t testing.TB) *network {
@@ -36,6 +37,7 @@ func newNetwork(t testing.TB) *network {
 
 func (n *network) start(c Config) *Engine {
 	n.t.Helper()
+	c.Named, c.Key = n.key != nil, n.key
 	e, err := New(c)
 	if err != nil {
 		n.t.Fatal(err)
@@ -58,20 +60,29 @@ func (n *network) guids() []ib.PortGUID {
 }
 
 // get asks a manager for its SMInfo, as a stranger.
-func (n *network) get(g ib.PortGUID) smp.SMInfo {
+func (n *network) get(g ib.PortGUID) smp.SMInfo { return n.ask(g, Address{}, smp.SMInfo{}) }
+
+// ask is a Get by somebody who says who he is.
+func (n *network) ask(g ib.PortGUID, from Address, asker smp.SMInfo) smp.SMInfo {
 	if info, ok := n.frozen[g]; ok {
 		return info
 	}
-	info, _, _ := n.engines[g].Receive(n.now, Address{}, mad.MethodGet, 0, smp.SMInfo{})
+	info, _, _ := n.engines[g].Receive(n.now, from, mad.MethodGet, 0, asker)
 	return info
 }
+
+func at(g ib.PortGUID) Address { return Address{LID: ib.LID(g), Port: g} }
 
 // sweep is a discovery by one manager that sees all others.
 func (n *network) sweep(g ib.PortGUID) {
 	var others []Remote
 	for _, other := range n.guids() {
 		if other != g {
-			others = append(others, Remote{Info: n.get(other), Address: Address{LID: ib.LID(other)}})
+			asker := smp.SMInfo{}
+			if n.key != nil {
+				asker = n.engines[g].InfoFor(other)
+			}
+			others = append(others, Remote{Info: n.ask(other, at(g), asker), Address: at(other)})
 		}
 	}
 	verdict, effects := n.engines[g].Decide(n.now, others)
@@ -118,7 +129,7 @@ func (n *network) carry(from ib.PortGUID, m Message) {
 		n.follow(from, n.engines[from].Answered(m, mad.StatusOK, info))
 		return
 	}
-	info, status, effects := n.engines[to].Receive(n.now, Address{LID: ib.LID(from)}, m.Method, uint32(m.Control), m.Info)
+	info, status, effects := n.engines[to].Receive(n.now, at(from), m.Method, uint32(m.Control), m.Info)
 	if status != mad.StatusOK {
 		n.tell("%d: refused", to)
 	}
@@ -260,6 +271,9 @@ func TestStoryOfAFailedHandover(t *testing.T) {
 func TestElectionsSettle(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := newNetwork(t)
+		if rapid.Bool().Draw(r, "named") {
+			n.key = pairKey
+		}
 		config := func(g ib.PortGUID) Config { return Config{GUID: g, Priority: uint8(g*7%4) / 2} }
 		for range rapid.IntRange(1, 12).Draw(r, "events") {
 			g := ib.PortGUID(rapid.IntRange(1, 5).Draw(r, "manager"))

@@ -72,7 +72,11 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	w.asked, w.alive = true, false
 	w.next = now + e.config.PollInterval
 	e.actCount++
-	effects.Send = append(effects.Send, Message{To: w.remote.Address, GUID: w.remote.Info.GUID, Method: mad.MethodGet})
+	poll := Message{To: w.remote.Address, GUID: w.remote.Info.GUID, Method: mad.MethodGet}
+	if e.config.Named {
+		poll.Info = e.InfoFor(poll.GUID)
+	}
+	effects.Send = append(effects.Send, poll)
 	return effects
 }
 
@@ -113,6 +117,7 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		e.offer = offer{}
 		effects.Why = m.GUID.String() + " refuses mastership"
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
+	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
 	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
 		// The second master has stepped back: decide anew.
 		e.watch = watch{}
