@@ -459,15 +459,19 @@ func (w *Window) Lost(now time.Duration, p *mad.SMP) {
 
 func (w *Window) end(s *slot, r Reply) {
 	done := s.done
-	i := s.index
+	w.drop(s)
+	done(r)
+}
+
+// drop frees the slot of a request that has ended.
+func (w *Window) drop(s *slot) {
 	delete(w.byTID, s.tid)
 	s.active, s.done = false, nil
 	if s.request.Once && s.answers < s.tries && w.limits.Lifetime > 0 {
 		w.late[s.request.target()] = s.sentAt + w.limits.Lifetime
 	}
 	w.flying--
-	w.free = append(w.free, i)
-	done(r)
+	w.free = append(w.free, s.index)
 }
 
 func (w *Window) measure(rtt time.Duration) {

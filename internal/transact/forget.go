@@ -1,0 +1,22 @@
+package transact
+
+import "github.com/ibwarden/ibwarden/ib/mad"
+
+// Owns reports whether a packet belongs to a request of this window that has
+// not ended, be it one that Next gave out or an answer.
+func (w *Window) Owns(p *mad.SMP) bool { return w.find(p) != nil }
+
+// Forget ends every request at once, whether it was sent or not, and tells
+// nobody: their callbacks are not called. Answers that still come are stray. Of
+// writes that are Once the window remembers for Limits.Lifetime, as ever, that a
+// copy may be under way.
+func (w *Window) Forget() {
+	for i := range w.slots {
+		if s := &w.slots[i]; s.active {
+			w.drop(s)
+		}
+	}
+	w.again, w.spare, w.held = nil, nil, nil
+	w.waiting = queue{}
+	w.nextDue = 0
+}
