@@ -84,7 +84,9 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	if err != nil {
 		return err
 	}
+	resolution, withheld := e.withinBounds(resolution)
 	d.resolved(resolution)
+	d.warnings = append(d.warnings, withheld...)
 	facts := e.facts()
 	out, err := partition.Compile(partition.Input{Ports: facts, Resolution: resolution, Fence: e.cutsShort(p)})
 	if err != nil {

@@ -20,6 +20,13 @@ func (e *Engine) startElection(now time.Duration) {
 		e.refuse(now, err)
 		return
 	}
+	if e.named() {
+		if e.rounds == 0 {
+			e.acceptListed()
+		}
+		e.askPeers()
+		return
+	}
 	e.rivals = make(map[*subnet.Port]smp.SMInfo)
 	for _, p := range e.ends {
 		if !e.isRival(p) {
@@ -50,6 +57,10 @@ func (e *Engine) asked(p *subnet.Port) bool {
 // last election: one that was still discovering may have come to wait for this
 // one to hand over.
 func (e *Engine) recheckRivals() {
+	if e.named() {
+		e.askPeers()
+		return
+	}
 	for _, p := range e.ends {
 		if !e.asked(p) {
 			continue
@@ -78,6 +89,7 @@ func (e *Engine) enterElection() (err error) {
 		e.managers, err = sminfo.New(sminfo.Config{
 			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
 			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey, Trusted: e.config.Trusted,
+			Named: e.named(), Key: e.config.SMKeys,
 		})
 	}
 	return err
@@ -87,7 +99,7 @@ func (e *Engine) enterElection() (err error) {
 // is none to be had.
 func (e *Engine) askManager(p *subnet.Port, then func(smp.SMInfo, error)) {
 	e.window.Do(transact.Request{
-		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: smp.AttrSMInfo,
+		Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo,
 	}, func(r transact.Reply) {
 		var info smp.SMInfo
 		err := r.Err
@@ -100,6 +112,10 @@ func (e *Engine) askManager(p *subnet.Port, then func(smp.SMInfo, error)) {
 
 // elected goes on as master, or stands by.
 func (e *Engine) elected(now time.Duration) {
+	if e.named() {
+		e.electedNamed(now)
+		return
+	}
 	verdict, effects := e.managers.Decide(now, e.others)
 	e.follow(effects)
 	if verdict == sminfo.Master {
@@ -125,8 +141,14 @@ func (e *Engine) follow(f sminfo.Effects) {
 	for _, m := range f.Send {
 		e.sendSMInfo(m)
 	}
-	if f.Sweep {
+	switch {
+	case f.Sweep && e.named() && f.From == smp.SMMaster && f.To == smp.SMMaster:
+		e.askPeers() // nothing else has changed
+	case f.Sweep:
 		e.wantSweep("subnet managers: " + f.Why)
+	}
+	if f.From == smp.SMStandby && f.To != smp.SMStandby {
+		e.stoodBy = f.Why
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		e.emit(Deferred{Reason: f.Why})
@@ -151,16 +173,20 @@ func (e *Engine) layDown() {
 
 func (e *Engine) sendSMInfo(m sminfo.Message) {
 	r := transact.Request{
-		Path: m.To.Path, LID: m.To.LID, MKey: e.config.MKey,
+		Path: m.To.Path, LID: m.To.LID,
 		Method: m.Method, Attribute: smp.AttrSMInfo, Modifier: uint32(m.Control),
 	}
-	if m.Method == mad.MethodSet {
+	window := e.window
+	if e.named() {
+		window = e.talk
+	}
+	if m.Method == mad.MethodSet || e.named() {
 		if err := m.Info.Encode(&r.Data); err != nil {
 			e.emit(Warned{err.Error()})
 			return
 		}
 	}
-	e.window.Do(r, func(reply transact.Reply) {
+	window.Do(r, func(reply transact.Reply) {
 		var info smp.SMInfo
 		if reply.SMP == nil || info.UnmarshalBinary(reply.SMP.Data[:]) != nil {
 			return // silence counts as a poll that failed
@@ -175,7 +201,9 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 		return // not known yet who we are
 	}
 	from := sminfo.Address{}
-	if p.Class == mad.ClassSubnLID {
+	if e.named() {
+		from = e.heardFrom(p, slid)
+	} else if p.Class == mad.ClassSubnLID {
 		from.LID = slid
 	}
 	reply := *p

@@ -40,9 +40,21 @@ type Config struct {
 	Priority  uint8
 	SMKey     ib.SMKey
 	ShowSMKey bool
-	// Trusted are the port GUIDs of the managers that count; all do when it
-	// is nil.
+	// Trusted are the port GUIDs of the managers that count. With Profile None
+	// all do when it is nil; with any other none does but those, and those that
+	// SMKeys proves.
 	Trusted []ib.PortGUID
+	// SMKeys is the SM_Key that the manager at one port shows to the one at
+	// another where they share a secret; nil where none is shared. It is not for
+	// Profile None.
+	SMKeys func(from, to ib.PortGUID) ib.SMKey
+	// Newcomer tells that this manager has never managed this subnet: it leaves
+	// it alone when it finds a master there that does not count (event
+	// Unexpected). It is not for Profile None.
+	Newcomer bool
+	// AcceptPolicy lets the policy give, after a takeover from another manager,
+	// what the tables did not hold then.
+	AcceptPolicy bool
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
 	SweepInterval, DriftPeriod time.Duration
@@ -66,32 +78,6 @@ type Config struct {
 	// Reregister has every host that is up already register again with subnet
 	// administration, once: what it registered before is not known here.
 	Reregister bool
-}
-
-// Assigned is what has to stay the same from run to run, and what an earlier
-// run learned.
-type Assigned struct {
-	LIDs  map[ib.PortGUID]ib.LID
-	PKeys map[string]ib.PKeyBase
-	// Forgets are the elements that ports accept and do not keep, so that a new
-	// run does not ask for them. What guards is never among them: it is asked
-	// for anew each time.
-	Forgets map[Place]subnet.Element
-	// Fenced are the ports that the policy does not fit and that get the
-	// default partition only: they are no reason to refuse another policy.
-	Fenced map[ib.PortGUID]bool
-	// Fences are the switch ports behind which nobody is let into the subnet,
-	// with the reason of each, in words.
-	Fences map[Place]string
-	// Aliases tells that the tables of GUIDs are the manager's to keep: a
-	// policy has given aliases.
-	Aliases bool
-}
-
-// Place is a port of a device.
-type Place struct {
-	Node ib.NodeGUID
-	Port ib.PortNum
 }
 
 // Default times between sweeps.
@@ -140,9 +126,10 @@ type Engine struct {
 	managers  *sminfo.Engine
 	rivals    map[*subnet.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others    []sminfo.Remote             // those that answered
-	known     Assigned
-	unseen    []unseen
-	carried   Carried
+	peers
+	known   Assigned
+	unseen  []unseen
+	carried Carried
 	// aliasesRead tells that the last sweep of the whole subnet, or the one
 	// under way, reads GUIDInfo.
 	aliasesRead bool
@@ -190,6 +177,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
 	e.window.Seed(c.Seed)
+	e.openTalk(c)
 	if c.Pause > 0 {
 		e.state = statePausing
 		e.begin(PhasePause)
@@ -212,7 +200,7 @@ func (c *Config) setDefaults() {
 }
 
 // OnSend makes f see every request that leaves, retries included.
-func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend = f }
+func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend, e.talk.OnSend = f, f }
 
 // Settled reports whether the engine has nothing to do until time passes or
 // something arrives, and Fabric and Result tell what it came to.
@@ -231,7 +219,13 @@ func (e *Engine) Counts() transact.Counts { return e.window.Counts() }
 // the time, when the engine has nothing else under way, without another sweep
 // of the subnet. A policy that does not fit is refused (event Refused) and the
 // old one stays.
-func (e *Engine) SetPolicy(p *policy.Policy) { e.newPolicy = p }
+//
+// After a takeover from another manager it is what lets the policy give more
+// than the tables held then.
+func (e *Engine) SetPolicy(p *policy.Policy) {
+	e.newPolicy = p
+	e.accept()
+}
 
 func (e *Engine) emit(ev Event) { e.observe(ev) }
 
@@ -245,25 +239,29 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		e.outbox = e.outbox[1:]
 		return dlid, true
 	}
-	if !e.window.Next(now, p) {
-		return 0, false
+	from := e.talk
+	if !from.Next(now, p) {
+		if from = e.window; !from.Next(now, p) {
+			return 0, false
+		}
 	}
 	if e.managers != nil {
 		e.managers.Act(1)
 	}
-	return e.window.LIDOf(p), true
+	return from.LIDOf(p), true
 }
 
 // LastWait is how long the engine waits for the answer to a request that Next gave
 // out, if it will not be sent again; else 0.
-func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.window.LastWait(p) }
+func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.owner(p).LastWait(p) }
 
 // Receive takes a packet: the answer to a request, a trap, or a question of
 // another manager.
 func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if p.Method == mad.MethodGetResp {
-		e.window.Receive(now, p)
+		e.owner(p).Receive(now, p)
 	} else {
+		e.clock = max(e.clock, now)
 		e.receiveRequest(now, p, slid)
 	}
 	e.step(now)
@@ -271,13 +269,14 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // Lost takes back a request that nobody answered.
 func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
-	e.window.Lost(now, p)
+	e.owner(p).Lost(now, p)
 	e.step(now)
 }
 
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.window.Expire(now)
+	e.talk.Expire(now)
 	e.tickManagers(now)
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
@@ -314,6 +313,12 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			sooner(0)
 		}
 	}
+	if at, some := e.talk.Deadline(); some {
+		sooner(at)
+	}
+	if at, some := e.peersDue(); some {
+		sooner(at)
+	}
 	if e.managers != nil {
 		if at, polls := e.managers.Due(); polls {
 			sooner(at)
@@ -329,6 +334,7 @@ func (e *Engine) atRest() bool {
 
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
+	e.attendPeers(now)
 	for e.window.Idle() && e.advance(now) {
 	}
 }
@@ -342,6 +348,9 @@ func (e *Engine) advance(now time.Duration) bool {
 			e.swept(now)
 		}
 	case stateElecting:
+		if e.awaitsPeers() {
+			return false
+		}
 		e.elected(now)
 	case stateHeld, statePausing:
 		return false
@@ -490,7 +499,7 @@ func (e *Engine) pursue(now time.Duration) {
 	for _, w := range want.warnings {
 		e.emit(Warned{w})
 	}
-	want.assigned.Forgets, want.assigned.Fences = e.known.Forgets, e.known.Fences
+	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
 	e.policy, e.desired, e.known = p, want, want.assigned
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
@@ -539,7 +548,7 @@ func (e *Engine) applied(now time.Duration) {
 		return
 	}
 	e.begin(PhaseProve)
-	e.settled = true
+	e.settled, e.known.Managed = true, true
 	e.failures = len(e.run.Failures())
 	recabled := false
 	e.unfinished = make(map[unfinished]bool)
@@ -565,18 +574,6 @@ func (e *Engine) applied(now time.Duration) {
 	e.stand(quiet, result.Inactive, prover)
 	if (recabled || e.strangers) && e.retryAt == 0 { // of a cable a switch tells sooner
 		e.retryAt = now + e.config.DriftPeriod
-	}
-}
-
-// learn keeps for the next run what the devices do not keep.
-func (e *Engine) learn() {
-	e.known.Forgets = make(map[Place]subnet.Element)
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			if elements := n.Ports[i].Forgets &^ subnet.ElementGuard; elements != 0 {
-				e.known.Forgets[Place{n.GUID(), ib.PortNum(i)}] = elements
-			}
-		}
 	}
 }
 

@@ -65,6 +65,22 @@ type Deferred struct {
 	Reason string
 }
 
+// Unexpected tells that a manager that is new to the subnet found a master there
+// that does not count, and leaves the subnet alone.
+type Unexpected struct {
+	Port ib.PortGUID // of the master
+	At   string      // the port and the switch port before it, for people
+}
+
+// RogueManager tells of a subnet manager that does not count, or of somebody who
+// gives orders like one. It changes nothing.
+type RogueManager struct {
+	Port ib.PortGUID
+	At   string // the port and the switch port before it, for people
+	// Reason is why it does not count.
+	Reason string
+}
+
 // Drifted is a table or setting that somebody else changed, and that is being
 // put right.
 type Drifted struct{ Op plan.Op }
@@ -147,6 +163,15 @@ func (e Forgotten) String() string {
 
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)
+}
+
+func (e Unexpected) String() string {
+	return fmt.Sprintf("%v: %s; nothing was written. To become master over it: --take-over. To take part in an election with it: --trusted-sm %s",
+		ErrIncumbent, e.At, e.Port)
+}
+
+func (e RogueManager) String() string {
+	return fmt.Sprintf("ALARM: a subnet manager that does not count: %s: %s", e.At, e.Reason)
 }
 
 func (e Fenced) String() string   { return e.Fence.Name + " is fenced: " + e.Fence.Reason }

@@ -94,8 +94,11 @@ func (e *Engine) recheckPort(c subnet.Block) {
 	before := c.Port.Info
 	e.reread(c.Port, c.Attribute, c.Modifier, func() {
 		now := &c.Port.Info
+		if e.named() {
+			e.sawManager(c.Port, now.CapabilityMask.Has(smp.CapIsSM))
+		}
 		switch {
-		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, e.isRival(c.Port) != e.asked(c.Port):
+		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, !e.named() && e.isRival(c.Port) != e.asked(c.Port):
 			e.wantSweep(c.Port.String() + " has another CapabilityMask")
 		case now.PortState != before.PortState:
 			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.Port, before.PortState, now.PortState))
@@ -159,6 +162,9 @@ func (e *Engine) receiveTrap(p *mad.SMP, slid ib.LID) {
 	number := n.TrapNumber
 	trapped := Trapped{number, n.IssuerLID, n, slid}
 	e.emit(trapped)
+	if number == smp.TrapLocalChange && e.fabric != nil {
+		e.lookForManager(e.ownerOf(slid))
+	}
 	switch number {
 	case smp.TrapLinkStateChanged, smp.TrapLocalChange:
 		e.wantSweep(trapped.String())
