@@ -12,8 +12,12 @@ type grounds struct {
 
 // changeable lists the places where a host could change what is proved.
 func (e *Engine) changeable() []isolation.Finding {
+	var declared isolation.Cables
+	if e.cabling.list != nil {
+		declared = e.isDeclared
+	}
 	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.standing == nil {
-		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, nil)}
+		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, declared)}
 	}
 	return e.grounds.found
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/mcast"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/qos"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/sm/facts"
@@ -35,6 +36,8 @@ type desired struct {
 	resolution *policy.Resolution
 	about      []string
 	odd        bool
+	// open counts the fenced ports that let strangers pass.
+	open int
 	// compiled is the number of end ports whose tables were worked out.
 	compiled int
 }
@@ -107,8 +110,8 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	}
 	d.fenceOff(e)
 	d.filterRaw(e, p)
-	d.withheld = e.withheld(d, out.EndPorts)
-	if doubtful := subnet.Doubtful(e.fabric, d.tables, e.remembers); len(doubtful) > 0 {
+	d.withheld, d.open = e.withheld(d, out.EndPorts), e.open()
+	if doubtful := subnet.Doubtful(e.fabric, d.tables, e.knowsBehind); len(doubtful) > 0 {
 		d.withheld = append(d.withheld, doubtful...)
 		d.warnings = append(d.warnings, fmt.Sprintf(
 			"something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (%s, for one)", doubtful[0]))
@@ -141,11 +144,13 @@ func (d *desired) guard(q *subnet.Port, x partition.SwitchPort) {
 }
 
 // unguarded wants no enforcement between switches: there every key has to
-// pass. What stands on a port without a known device behind it stays.
+// pass. With a list of cables only what is on it is found there; without one
+// devices are believed only where nobody is to be protected from them. What stands on a port without a known device behind it stays.
 func (d *desired) unguarded(e *Engine) {
 	for _, n := range e.fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
-			if p := &n.Ports[i]; p.Peer != nil && p.Peer.Node.Switch != nil {
+			p := &n.Ports[i]
+			if p.Peer != nil && p.Peer.Node.Switch != nil && (e.cabling.list != nil || e.config.Profile == protect.None) {
 				d.tables.Port(p).Elements |= subnet.ElementEnforcement
 			}
 		}
@@ -159,7 +164,7 @@ func (e *Engine) identities() []policy.EndPort {
 	out := make([]policy.EndPort, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
 		if !p.Node.Contested && !e.isFenced(p) {
-			out = append(out, facts.Identity(p, p == e.fabric.Self))
+			out = append(out, e.identity(p))
 		}
 	}
 	for i := range e.unseen {

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
@@ -33,6 +34,10 @@ type Config struct {
 	Routing routing.Engine
 	// Profile says how far the manager goes to hold the subnet against hosts.
 	Profile protect.Profile
+	// Cables is the list of cables to hold to. LearnCables learns one from the
+	// first sweep where there is none (event Learned).
+	Cables      *cables.List
+	LearnCables bool
 	// MKey guards every port, and goes into every request; 0 for none.
 	MKey ib.MKey
 	// Priority and SMKey take part in the election among managers; ShowSMKey
@@ -135,6 +140,7 @@ type Engine struct {
 	aliasesRead bool
 	routed      routed
 	multicast   grouping
+	cabling     cabling
 
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
@@ -176,6 +182,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 		observe = func(Event) {}
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
 	e.openTalk(c)
 	if c.Pause > 0 {
@@ -406,11 +413,23 @@ func (e *Engine) startSweep() {
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases:   e.aliasesRead,
+		Cables:    e.cabling.list, Verify: e.learns(),
 	})
 }
 
 // swept takes over what a sweep found.
 func (e *Engine) swept(now time.Duration) {
+	if e.learns() {
+		again, err := e.learnCables()
+		if again {
+			e.startSweep()
+			return
+		}
+		if err != nil {
+			e.refuse(now, err)
+			return
+		}
+	}
 	old := e.fabric
 	e.fabric = e.discovery.Fabric()
 	e.counts, e.standing = e.fabric.Count(), nil
@@ -423,6 +442,8 @@ func (e *Engine) swept(now time.Duration) {
 	e.faults = len(e.discovery.Faults())
 	e.discovery = nil
 	e.emit(Found{e.counts})
+	e.holdToList()
+	e.tellDescriptions()
 	e.meet(old)
 	e.startElection(now)
 }
@@ -432,38 +453,6 @@ func (e *Engine) meet(old *subnet.Fabric) {
 	e.ends = e.fabric.EndPorts()
 	e.remember(old)
 	e.resolver = policy.NewResolver(e.identities())
-}
-
-// remember carries over what an earlier sweep taught about the devices.
-func (e *Engine) remember(old *subnet.Fabric) {
-	if old == nil {
-		for at, elements := range e.known.Forgets {
-			if n := e.fabric.Node(at.Node); n != nil && int(at.Port) < len(n.Ports) && n.Ports[at.Port].IsUp() {
-				n.Ports[at.Port].Forgets = elements
-			}
-		}
-		return
-	}
-	e.loseSight(old)
-	for _, n := range old.Nodes {
-		same := e.fabric.Node(n.GUID())
-		if same == nil {
-			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") has gone"})
-			continue
-		}
-		for i := range min(len(n.Ports), len(same.Ports)) {
-			// A port that was down may have another firmware behind it.
-			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
-				same.Ports[i].Forgets = n.Ports[i].Forgets
-			}
-			same.Ports[i].Recall(&n.Ports[i])
-		}
-	}
-	for _, n := range e.fabric.Nodes {
-		if old.Node(n.GUID()) == nil {
-			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") is new"})
-		}
-	}
 }
 
 // wanted is the policy that the next pass is for.
@@ -561,7 +550,8 @@ func (e *Engine) applied(now time.Duration) {
 	quiet := e.heed()
 	if e.standing == nil {
 		e.learn()
-		e.strangers = e.fabric.MeetsStranger(func(p *subnet.Port) bool { return !p.Silent }) // it answered, and made no sense
+		// It answered, and made no sense. Who is undeclared is asked again sooner.
+		e.strangers = e.fabric.MeetsStranger(func(p *subnet.Port) bool { return !p.Silent && !undeclared(p) })
 	}
 	e.reregistered()
 	result, prover := e.conclude()
@@ -572,6 +562,7 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.rest(now, stateWatching)
 	e.stand(quiet, result.Inactive, prover)
+	e.reconsider()
 	if (recabled || e.strangers) && e.retryAt == 0 { // of a cable a switch tells sooner
 		e.retryAt = now + e.config.DriftPeriod
 	}

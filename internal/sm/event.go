@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -58,6 +59,14 @@ type Fenced struct{ Fence Fence }
 
 // Unfenced tells that a switch port is fenced no more.
 type Unfenced struct{ Fence Fence }
+
+// Learned tells that a list of cables was learned, from which on the engine holds
+// to it. Nothing has been written by then.
+type Learned struct {
+	List *cables.List
+	// Left are ports behind which something is that was not learned, and why.
+	Left []string
+}
 
 // Deferred says that another manager is master and that nothing was written.
 type Deferred struct {
@@ -176,6 +185,20 @@ func (e RogueManager) String() string {
 
 func (e Fenced) String() string   { return e.Fence.Name + " is fenced: " + e.Fence.Reason }
 func (e Unfenced) String() string { return e.Fence.Name + " is fenced no more: " + e.Fence.Reason }
+
+func (e Learned) String() string {
+	s := fmt.Sprintf("learned %d cables between %d devices, and holds to them", e.List.Cables(), len(e.List.Devices()))
+	for i, left := range e.Left {
+		if i == leftMax {
+			return s + fmt.Sprintf("; and %d more", len(e.Left)-i)
+		}
+		s += "; not " + left
+	}
+	return s
+}
+
+// leftMax is how many of the ports that were left out String names.
+const leftMax = 8
 
 func (e Drifted) String() string {
 	return fmt.Sprintf("%s: %s (modifier 0x%08x) was changed by somebody else; putting it right",

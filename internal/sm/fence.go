@@ -27,17 +27,21 @@ func (e *Engine) Fence(at Place, reason string) bool {
 	if p != nil && (p.IsEnd() || p.Peer != nil && (p.Peer.Node.Switch != nil || p.Peer == e.fabric.Self)) {
 		return false
 	}
-	if e.known.Fences[at] == reason {
-		return true
+	if e.known.Fences[at] != reason {
+		e.enclose(at, reason)
+		e.membersChanged()
 	}
+	return true
+}
+
+// enclose enters a fence.
+func (e *Engine) enclose(at Place, reason string) {
 	e.known.Fences = maps.Clone(e.known.Fences)
 	if e.known.Fences == nil {
 		e.known.Fences = make(map[Place]string)
 	}
 	e.known.Fences[at] = reason
 	e.emit(Fenced{e.fenceAt(at, reason)})
-	e.membersChanged()
-	return true
 }
 
 // Unfence lets who is behind a switch port into the subnet again.
@@ -45,10 +49,15 @@ func (e *Engine) Unfence(at Place, reason string) {
 	if _, fenced := e.known.Fences[at]; !fenced {
 		return
 	}
+	e.disclose(at, reason)
+	e.membersChanged()
+}
+
+// disclose takes a fence away.
+func (e *Engine) disclose(at Place, reason string) {
 	e.known.Fences = maps.Clone(e.known.Fences)
 	delete(e.known.Fences, at)
 	e.emit(Unfenced{e.fenceAt(at, reason)})
-	e.membersChanged()
 }
 
 func (e *Engine) fenceAt(at Place, reason string) Fence {

@@ -32,7 +32,7 @@ type Foresight struct {
 
 // ReadingFor says what of a fabric has to be read for Foresee.
 func ReadingFor(c Config, p *policy.Policy) sweep.Options {
-	return sweep.Options{MKey: c.MKey, Forwarding: true, QoS: usesLanes(p), Aliases: keepsAliases(p, c.Known)}
+	return sweep.Options{MKey: c.MKey, Cables: c.Cables, Forwarding: true, QoS: usesLanes(p), Aliases: keepsAliases(p, c.Known)}
 }
 
 // Foresee works out what a manager with this configuration would want a fabric
@@ -44,6 +44,8 @@ func Foresee(f *subnet.Fabric, c Config, p *policy.Policy) (*Foresight, error) {
 	}
 	c.setDefaults()
 	e := &Engine{config: c, policy: p, known: c.Known, fabric: f, observe: func(Event) {}}
+	e.cabling.list = c.Cables
+	e.holdToList()
 	e.meet(nil)
 	return e.foresee(p)
 }

@@ -107,8 +107,10 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 		return
 	}
 	// What strangers may use is given to nobody; that is worked out as a whole.
-	strange := e.fabric.MeetsStranger(func(*subnet.Port) bool { return true })
-	if !e.isMaster() || e.failures > 0 || len(e.unseen) > 0 || strange {
+	// Behind a port that is shut there is nothing to work out.
+	strange := e.fabric.MeetsStranger(func(p *subnet.Port) bool { return !e.isShut(p) })
+	unseen := slices.ContainsFunc(e.unseen, func(u unseen) bool { return !e.isShut(e.port(u.behind)) })
+	if !e.isMaster() || e.failures > 0 || unseen || strange {
 		return
 	}
 	if !quiet {

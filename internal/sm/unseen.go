@@ -55,7 +55,7 @@ func (e *Engine) loseSight(old *subnet.Fabric) {
 	before := e.unseen
 	e.unseen = nil
 	keep := func(u unseen) {
-		if guid := u.identity.PortGUID; !found[guid] {
+		if guid := u.identity.PortGUID; !found[guid] && !e.isShut(e.port(u.behind)) {
 			found[guid] = true
 			e.unseen = append(e.unseen, u)
 		}
@@ -83,14 +83,14 @@ func (e *Engine) loseSight(old *subnet.Fabric) {
 func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Node]bool, keep func(unseen)) {
 	n := p.Peer.Node
 	if n.Switch == nil {
-		keep(lost(p.Peer, behind))
+		keep(e.lost(p.Peer, behind))
 		return
 	}
 	if passed[n] || e.fabric.Node(n.GUID()) != nil {
 		return
 	}
 	passed[n] = true
-	keep(lost(&n.Ports[0], behind))
+	keep(e.lost(&n.Ports[0], behind))
 	for i := 1; i < len(n.Ports); i++ {
 		if q := &n.Ports[i]; q.Peer != nil && q.Peer != p {
 			e.loseBehind(q, behind, passed, keep)
@@ -98,8 +98,8 @@ func (e *Engine) loseBehind(p *subnet.Port, behind Place, passed map[*subnet.Nod
 	}
 }
 
-func lost(p *subnet.Port, behind Place) unseen {
-	u := unseen{identity: facts.Identity(p, false), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
+func (e *Engine) lost(p *subnet.Port, behind Place) unseen {
+	u := unseen{identity: e.identity(p), cap: p.PKeyCap(), keys: p.PKeys, aliases: p.Aliases(), behind: behind}
 	if p.Peer != nil {
 		u.at, u.guard = placeOf(p.Peer), p.Peer.PKeys
 	}
@@ -126,6 +126,9 @@ func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase 
 	var out []ib.PKeyBase
 	for i := range e.unseen {
 		u := &e.unseen[i]
+		if e.isShutting(e.port(u.behind)) {
+			continue
+		}
 		q := e.port(u.at)
 		guarded := q != nil && q.FacesStranger() && q.Enforces() && d.tables.Port(q).PKeys != nil
 		for _, x := range tables {
@@ -148,6 +151,11 @@ func (e *Engine) withheld(d *desired, tables []partition.EndPort) []ib.PKeyBase 
 	}
 	return out
 }
+
+// knowsBehind reports whether it is known what may come of whoever is behind a
+// port beyond which the last sweep found nobody: it is known who that was, or the
+// port is fenced.
+func (e *Engine) knowsBehind(p *subnet.Port) bool { return e.remembers(p) || e.isShutting(p) }
 
 // remembers reports whether an earlier sweep found who is behind a port beyond
 // which the last one found nobody.

@@ -53,14 +53,14 @@ func (e *Engine) probe() {
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			if !p.Silent {
+			if !p.Silent && !undeclared(p) {
 				continue
 			}
 			e.window.Do(transact.Request{
 				Path: append(slices.Clone(p.Path), p.Num), Respond: subnet.RespTimeAssumed.Duration(), MKey: e.config.MKey,
 				Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 			}, func(r transact.Reply) {
-				if r.Err == nil {
+				if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
 					e.wantSweep("the device behind " + p.String() + " answers now")
 				}
 			})
