@@ -189,7 +189,8 @@ func (b *bridges) walk(n *subnet.Node, from *subnet.Port) {
 		up := stack[len(stack)-1]
 		up.ends += v.ends
 		b.low[up.node] = min(b.low[up.node], b.low[v.node])
-		if b.low[v.node] > b.seen[up.node] && v.ends == 0 {
+		own := up.node == b.x.own() && up.node.Switch == nil // is a host behind it
+		if b.low[v.node] > b.seen[up.node] && v.ends == 0 && !own {
 			b.idle = append(b.idle, v.from)
 		}
 	}

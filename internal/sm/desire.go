@@ -145,7 +145,8 @@ func (d *desired) guard(q *subnet.Port, x partition.SwitchPort) {
 
 // unguarded wants no enforcement between switches: there every key has to
 // pass. With a list of cables only what is on it is found there; without one
-// devices are believed only where nobody is to be protected from them. What stands on a port without a known device behind it stays.
+// devices are believed only where nobody is to be protected from them. What stands
+// on a port without a known device behind it stays.
 func (d *desired) unguarded(e *Engine) {
 	for _, n := range e.fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
