@@ -107,6 +107,20 @@ func (f *Fabric) Agent(g ib.NodeGUID) *sma.Agent {
 	return nil
 }
 
+// SetDescription gives a node another description, as root can on the node
+// itself.
+func (f *Fabric) SetDescription(g ib.NodeGUID, text string) error {
+	i, ok := f.wiring.Index(g)
+	if !ok {
+		return fmt.Errorf("describe: node %v: no such node in this fabric", g)
+	}
+	effects, err := f.nodes[i].Agent.SetDescription(f.queue.Now, text)
+	if err == nil {
+		f.follows(i, effects)
+	}
+	return err
+}
+
 // EndPort finds the node and number of the end port with a GUID.
 func (f *Fabric) EndPort(g ib.PortGUID) (n ib.NodeGUID, num ib.PortNum, ok bool) {
 	return f.wiring.EndPort(g)

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
@@ -26,6 +29,8 @@ type Source struct {
 	// warden line names; a script that needs one that is nil is refused.
 	Load func(name string) (*netlist.Netlist, error)
 	Read func(name string) ([]byte, error)
+	// Profile is that of wardens of which the script says none.
+	Profile protect.Profile
 }
 
 // Script is a script that can be run, any number of times.
@@ -35,6 +40,8 @@ type Script struct {
 	setup    setup
 	steps    []step
 	rules    []report.Rule
+	suspects []ib.NodeGUID
+	profile  protect.Profile
 }
 
 // Rules lists the rule lines of a script.
@@ -74,7 +81,10 @@ type compiler struct {
 	begun    bool // a statement that is no setting was seen
 	// lastTarget is what the last get or set line is about.
 	lastTarget *operand.Target
-	qps        map[string]bool // queue pairs that were named
+	// lastGeneral is what the last sa or pm line asks.
+	lastGeneral *host.Request
+	qps         map[string]bool // queue pairs that were named
+	suspects    []ib.NodeGUID   // whose knowledge of keys is asked for
 }
 
 // verb is a kind of statement.
@@ -88,7 +98,7 @@ type verb struct {
 // verbs are all statements, in the order of the documentation.
 func verbs() []verb {
 	var all []verb
-	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), trafficVerbs(), wardenVerbs(), expectVerbs()} {
+	for _, group := range [][]verb{settingVerbs(), happeningVerbs(), requestVerbs(), rootVerbs(), trafficVerbs(), wardenVerbs(), expectVerbs()} {
 		all = append(all, group...)
 	}
 	return all
@@ -129,7 +139,7 @@ func Compile(source Source) (*Script, error) {
 	if err := c.everyRuleExpects(); err != nil {
 		return nil, err
 	}
-	s := &Script{name: source.Name, topology: c.topology, setup: c.setup, steps: c.steps, rules: c.rules}
+	s := &Script{name: source.Name, topology: c.topology, setup: c.setup, steps: c.steps, rules: c.rules, suspects: c.suspects, profile: source.Profile}
 	if _, err := s.begin(); err != nil {
 		return nil, &text.Fault{Name: source.Name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
 	}
@@ -138,7 +148,14 @@ func Compile(source Source) (*Script, error) {
 
 func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 	a := &args{c, &operand.Args{Args: &text.Args{Name: c.source.Name, Line: l, Words: l.Words}, Topology: c.topology}}
-	w, _ := a.Next("a statement") // a line has a word
+	wrap, err := a.prefixed()
+	if err != nil {
+		return err
+	}
+	w, err := a.Next("a statement")
+	if err != nil {
+		return err
+	}
 	if w.Text == "rule" && !w.Quoted {
 		return c.rule(a)
 	}
@@ -155,6 +172,7 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 			return a.Fault(w, "%s: want a fabric line before it", v.name)
 		}
 	}
+	rest := a.Words
 	run, err := v.compile(a)
 	if err == nil {
 		err = a.Done()
@@ -167,8 +185,8 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 		return err
 	}
 	if run != nil {
-		expects := v.name == "expect"
-		c.steps = append(c.steps, step{l, len(c.rules) - 1, run, expects && judges(l.Words[1:]), expects})
+		asks := v.name == "expect" || v.name == "goal"
+		c.steps = append(c.steps, step{l, len(c.rules) - 1, wrap(run), asks && judges(rest), v.name == "expect"})
 	}
 	return nil
 }

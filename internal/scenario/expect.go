@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
@@ -20,8 +21,10 @@ func expectVerbs() []verb {
 		{"expect", "status CODE|ok | timeout | answer FIELD=VALUE... | NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE... | " +
 			"counter NODE:PORT FIELD VALUE | trap NUMBER FIELD=VALUE... | no trap [NUMBER] | drop at NODE[:PORT] REASON | no drop | " +
 			"cable NODE:PORT NODE:PORT | no cable NODE:PORT | refused | received QP NUMBER [pkey=] [pkey-index=] [bytes=] | nothing QP | " +
-			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=] | verdict NODE VERDICT | requests get|set ATTRIBUTE NUMBER|some",
+			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=] | verdict NODE VERDICT | requests get|set ATTRIBUTE NUMBER|some | " +
+			"reply status CODE|ok | reply none | reply records NUMBER|some | reply record FIELD=VALUE... | key NODE known|unknown to NODE | keys safe",
 			"fail the script unless it is so", false, compileExpect},
+		{"goal", "what an expect line can say", "what an attacker wants: the report says whether it is so", false, compileGoal},
 	}
 }
 
@@ -51,6 +54,9 @@ func expectations() []expectation {
 		{"sent", expectSent, false},
 		{"verdict", expectVerdict, false},
 		{"requests", expectRequests, false},
+		{"reply", expectReply, true},
+		{"key", expectKey, false},
+		{"keys", expectKeys, false},
 	}
 }
 
@@ -217,12 +223,6 @@ func expectCounter(a *args) (action, error) {
 	}, err
 }
 
-// trapField is a field of a notice or of its details.
-type trapField struct {
-	operand.Assignment
-	inDetails bool
-}
-
 // expectTrap takes the oldest notice of a number that a manager received and
 // that no line has taken yet.
 func expectTrap(a *args) (action, error) {
@@ -231,7 +231,7 @@ func expectTrap(a *args) (action, error) {
 		return nil, err
 	}
 	number := smp.TrapNumber(n)
-	var fields []trapField
+	var fields []host.TrapField
 	var sl *uint64
 	for a.More() {
 		s, err := a.Setting("FIELD=VALUE", true)
@@ -246,7 +246,7 @@ func expectTrap(a *args) (action, error) {
 			sl = &v
 			continue
 		}
-		f, err := a.trapField(s, number)
+		f, err := host.ReadTrapField(a.Args, s, number)
 		if err != nil {
 			return nil, err
 		}
@@ -255,25 +255,7 @@ func expectTrap(a *args) (action, error) {
 	return func(w *world) error { w.expectTrap(number, sl, fields); return nil }, nil
 }
 
-func (a *args) trapField(s text.Setting, n smp.TrapNumber) (trapField, error) {
-	notice := smp.Notice{IsGeneric: true, TrapNumber: n}
-	at, inNotice := attribute.Field(reflect.ValueOf(&notice).Elem(), s.Name)
-	inDetails := inNotice != nil
-	if inDetails {
-		details, ok := notice.TypedDetails()
-		if !ok {
-			return trapField{}, a.Fault(s.Word, "trap %d: %v", n, inNotice)
-		}
-		var err error
-		if at, err = attribute.Field(reflect.ValueOf(details).Elem(), s.Name); err != nil {
-			return trapField{}, a.Fault(s.Word, "trap %d: %v", n, err)
-		}
-	}
-	v, err := a.ToDatum(s, at.Type())
-	return trapField{operand.Assignment{Setting: s, Datum: v, Field: s.Name}, inDetails}, err
-}
-
-func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
+func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []host.TrapField) {
 	i := slices.IndexFunc(w.Traps, func(t stage.Trap) bool { return t.IsGeneric && t.TrapNumber == n })
 	if i < 0 {
 		w.fail(fmt.Sprintf("trap %d", n), w.TrapList())
@@ -287,7 +269,7 @@ func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []trapField) {
 	}
 	for _, f := range fields {
 		from := reflect.ValueOf(&t.Notice).Elem()
-		if f.inDetails {
+		if f.InDetails {
 			details, ok := t.Notice.TypedDetails()
 			if !ok {
 				w.fail(f.Text, "a trap without such details")

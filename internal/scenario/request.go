@@ -61,7 +61,7 @@ type asking struct {
 	set    bool
 	blank  bool // begin with zeros
 	fields []operand.Assignment
-	mkey   *ib.MKey
+	mkey   *operand.Datum
 	lid    *operand.Datum // LID routed
 }
 
@@ -96,9 +96,8 @@ func (q *asking) read(a *args) error {
 	}
 	switch {
 	case s.Name == "with-mkey":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
-		key := ib.MKey(n)
-		q.mkey = &key
+		v, err := a.ToDatum(s, reflect.TypeFor[ib.MKey]())
+		q.mkey = &v
 		return err
 	case s.Name == "to-lid":
 		v, err := a.ToDatum(s, reflect.TypeFor[ib.LID]())
@@ -128,7 +127,7 @@ func (w *world) ask(q asking) error {
 	}
 	question := stage.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set}
 	if q.mkey != nil {
-		question.MKey = *q.mkey
+		question.MKey = ib.MKey(q.mkey.Now(w.Stage))
 	}
 	if q.lid != nil {
 		if question.LID = ib.LID(q.lid.Now(w.Stage)); question.LID == 0 {

@@ -17,6 +17,8 @@ type world struct {
 	mkey   ib.MKey // that requests carry
 	last   *request
 	verb   *verbCall
+	reply  *reply
+	goal   *report.Goal // what is judged, nil for an expectation
 	qps    map[string]*stage.QP
 	faults uint64 // fault lines so far; each has chances of its own
 	step   *step
@@ -30,6 +32,11 @@ func (s *Script) begin() (*world, error) {
 	c := s.setup.Config
 	c.Fabric.Profile = s.setup.profile
 	on, err := stage.New(s.topology, c)
+	if err == nil {
+		for _, g := range s.suspects {
+			on.Suspect(g)
+		}
+	}
 	return &world{
 		Stage: on, script: s, qps: map[string]*stage.QP{},
 		wardens: map[stage.Port]*stage.Warden{},
@@ -77,6 +84,12 @@ func (w *world) settleLast() {
 			w.failAt(r.step, "status ok", r.Outcome())
 		}
 	}
+	if r := w.reply; r != nil && !r.judged {
+		r.judged = true
+		if !r.Good() {
+			w.failAt(r.step, "status ok", r.Outcome())
+		}
+	}
 	if v := w.verb; v != nil && !v.judged {
 		v.judged = true
 		if v.err != nil {
@@ -95,11 +108,17 @@ func (w *world) failAt(s *step, expected, got string) {
 
 // hold counts an expectation that held.
 func (w *world) hold() {
-	w.report.Held++
+	if w.goal == nil {
+		w.report.Held++
+	}
 }
 
 // fail reports an expectation that did not.
 func (w *world) fail(expected, got string) {
+	if w.goal != nil {
+		w.goal.Reached, w.goal.Got = false, got
+		return
+	}
 	f := report.Failure{
 		Line: w.step.line.Number, Statement: w.step.line.Text, Expected: expected, Got: got, At: w.Fabric.Now(),
 	}

@@ -2,18 +2,24 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 )
 
 func wardenVerbs() []verb {
 	return []verb{
-		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY]", "ibwarden's own subnet manager runs there from now on", false, compileWarden},
+		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY] [profile=none|basic|tenant|strict] [trusted=NODE,...] [mkey=KEY]",
+			"ibwarden's own subnet manager runs there from now on", false, compileWarden},
 		{"policy", "NODE[:PORT] POLICYFILE", "it gets another policy", false, compilePolicy},
 		{"settle", "", "let time pass until managers have nothing more to do", false, compileSettle},
 		{"dismiss", "NODE[:PORT]", "the manager there is gone, without a word", false, compileDismiss},
@@ -49,20 +55,104 @@ func compileWarden(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	priority := uint64(0)
-	if a.More() {
-		if priority, err = a.Number("priority", 4); err != nil {
+	o := stage.WardenOptions{Profile: a.source.Profile}
+	if a.More() && !strings.Contains(a.Peek(), "=") {
+		n, err := a.Number("priority", 4)
+		if err != nil {
+			return nil, err
+		}
+		o.Priority = uint8(n)
+	}
+	for a.More() {
+		if err := a.wardenOption(&o); err != nil {
 			return nil, err
 		}
 	}
 	return func(w *world) error {
-		m, err := w.SeatWarden(p.End(), rules, uint8(priority))
+		m, err := w.SeatWarden(p.End(), rules, o)
 		if err != nil {
 			return err
 		}
 		w.wardens[p.End()] = m
 		return nil
 	}, nil
+}
+
+// wardenOption takes name=value of a warden line.
+func (a *args) wardenOption(o *stage.WardenOptions) error {
+	s, err := a.Setting("profile=, trusted= or mkey=", false)
+	if err != nil {
+		return err
+	}
+	switch s.Name {
+	case "profile":
+		if s.Value == protect.None.String() {
+			o.Profile = protect.None
+			return nil
+		}
+		if o.Profile, err = protect.Parse(s.Value); err != nil {
+			err = a.Fault(s.Word, "%v", err)
+		}
+		return err
+	case "trusted":
+		places, err := host.Places(a.Args, s)
+		for _, p := range places {
+			o.Trusted = append(o.Trusted, p.End())
+		}
+		return err
+	case "mkey":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		o.MKey = ib.MKey(n)
+		return err
+	}
+	return a.Fault(s.Word, "%q: want profile=, trusted= or mkey=", s.Text)
+}
+
+// expectKey is about what a node has heard of a port's M_Key.
+func expectKey(a *args) (action, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	state, err := a.Pick("known", "unknown")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.Pick("to"); err != nil {
+		return nil, err
+	}
+	by, err := a.Node()
+	if err != nil {
+		return nil, err
+	}
+	a.suspects = append(a.suspects, by.GUID)
+	return func(w *world) error {
+		got := "unknown"
+		if slices.Contains(w.KeysHeard(by.GUID), p.End()) {
+			got = "known"
+		}
+		w.check(got == state, state, got)
+		return nil
+	}, nil
+}
+
+// expectKeys holds when no host has heard the M_Key of a port that is not its
+// own, and none of its programs that of its own.
+func expectKeys(a *args) (action, error) {
+	_, err := a.Pick("safe")
+	return func(w *world) error {
+		var known []string
+		for _, n := range w.Topology.Nodes {
+			if n.Type == ib.NodeSwitch || w.Manages(n.GUID) {
+				continue
+			}
+			for _, p := range w.KeysHeard(n.GUID) {
+				known = append(known, fmt.Sprintf("%s knows that of %s", n.ID, w.Name(p)))
+			}
+		}
+		w.check(len(known) == 0, "no M_Key known", strings.Join(known, ", "))
+		return nil
+	}, err
 }
 
 // warden is the manager at a place.

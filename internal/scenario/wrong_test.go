@@ -27,6 +27,9 @@ manager A
 // up is a fabric with two queue pairs.
 const up = "bring-up\nqp Q on A service=UD qkey=5\nqp R on B service=UD qkey=5\n"
 
+// asks is a question to subnet administration, with its answer.
+const asks = "resign A\nfrom B\nwarden A tenants-moved.yaml\nsettle\nsa B get NodeRecord LID=lid(B)\n"
+
 // wrong are expectations that do not hold, by kind: every kind of expect line
 // can fail, and says what was expected and what was there.
 var wrong = []struct{ name, script, expected, got string }{
@@ -77,6 +80,14 @@ var wrong = []struct{ name, script, expected, got string }{
 	{"sent level", up + "send Q -> R sl=1\nexpect sent A sl=2", "sl=0x2", "sl=0x1"},
 	{"sent lane", up + "send Q -> R\nexpect sent A vl=9", "vl=0x9", "vl=0x0"},
 	{"sent raw", up + "send Q -> R\nexpect sent A raw", "a packet without a P_Key", "pkey=0xffff"},
+	{"reply status", asks + "expect reply status 0x0300", "status 0x0300", "status ok"},
+	{"reply none", asks + "expect reply none", "no answer", "status ok"},
+	{"reply records", asks + "expect reply records 9", "9 records", "1 records"},
+	{"reply record", asks + "expect reply record NodeInfo.NumPorts=2", "a record with NodeInfo.NumPorts=2", "1 records; NodeInfo.NumPorts=1"},
+	{"reply of silence", "bring-up\nsa A get NodeRecord LID=1", "status ok", "timeout"},
+	{"key unknown", "bring-up\nset B PortInfo MKey=9 MKeyProtectBits=0\nget B PortInfo with-mkey=9\nexpect key B unknown to A", "unknown", "known"},
+	{"key known", "bring-up\nown A PortInfo MKey=0x5EC0DE1234567\nexpect key A known to B", "known", "unknown"},
+	{"keys safe", "bring-up\nresign A\nset B PortInfo MKey=9 MKeyProtectBits=0\nget B PortInfo with-mkey=9\nexpect keys safe", "no M_Key known", "A knows that of B:1"},
 	{"sent raw with a key", "bring-up\nqp Q on A service=IPv6\nqp R on B service=IPv6\nsend Q -> R\nexpect sent A pkey=1", "pkey=0x1", "a packet without pkey"},
 	{"data drop", up + "send Q -> R qkey=9\nexpect drop at B \"P_Key base\"", "a drop at B: P_Key base", "a drop at B:1: Q_Key"},
 	{"verdict", "warden B tenants.yaml\nsettle\nexpect verdict B violated", "violated", "isolated"},

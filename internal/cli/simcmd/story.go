@@ -3,6 +3,7 @@ package simcmd
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/regular"
 	"github.com/ibwarden/ibwarden/internal/scenario"
+	"github.com/ibwarden/ibwarden/internal/scenario/attack"
 )
 
 // scriptFileMax is the most octets of a script, and of a file that it names.
@@ -47,6 +49,9 @@ func (f *flags) story(c *cobra.Command, spec string) (result error) {
 			return exit.WithMisuse(err)
 		}
 	}
+	if attack.Is(text) {
+		return f.attack(c, source)
+	}
 	script, err := scenario.Compile(source)
 	if err != nil {
 		return exit.WithMisuse(err)
@@ -72,6 +77,43 @@ func (f *flags) story(c *cobra.Command, spec string) (result error) {
 	case err != nil:
 		return exit.WithMisuse(err)
 	case !report.Good():
+		return exit.WithBad(nil)
+	}
+	return nil
+}
+
+// attack runs a script of the catalogue of attacks under every profile of
+// protection.
+func (f *flags) attack(c *cobra.Command, source scenario.Source) error {
+	if f.capture != "" {
+		return exit.WithMisuse(errors.New("--capture: want a script that runs once; one of an attack runs under every profile"))
+	}
+	a, err := attack.Parse(source.Name, source.Text)
+	if err != nil {
+		return exit.WithMisuse(err)
+	}
+	good := true
+	for _, p := range attack.Profiles() {
+		source.Text, source.Profile = a.Under(p), p
+		script, err := scenario.Compile(source)
+		if err != nil {
+			return exit.WithMisuse(err)
+		}
+		report, err := script.Run()
+		if err != nil {
+			return exit.WithMisuse(err)
+		}
+		outcome, err := attack.Judge(report)
+		word := "as the script says"
+		if outcome != a.Expected(p) || err != nil {
+			word, good = fmt.Sprintf("want %v", a.Expected(p)), false
+		}
+		fmt.Fprintf(c.OutOrStdout(), "profile %v: %v; %s\n", p, outcome, word)
+		if _, err := report.WriteTo(c.OutOrStdout()); err != nil {
+			return exit.WithBad(err)
+		}
+	}
+	if !good {
 		return exit.WithBad(nil)
 	}
 	return nil

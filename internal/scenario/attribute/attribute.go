@@ -132,16 +132,11 @@ func Field(v reflect.Value, name string) (reflect.Value, error) {
 	for _, part := range parts {
 		switch v.Kind() {
 		case reflect.Struct:
-			found := false
-			for i := range v.NumField() {
-				if f := v.Type().Field(i); f.IsExported() && plain(f.Name) == plain(part) {
-					v, found = v.Field(i), true
-					break
-				}
-			}
-			if !found {
+			f, found := v.Type().FieldByNameFunc(func(name string) bool { return plain(name) == plain(part) })
+			if !found || !f.IsExported() {
 				return v, fmt.Errorf("field %q: want one of %s", part, fieldNames(v))
 			}
+			v = v.FieldByIndex(f.Index)
 		case reflect.Array:
 			i, err := strconv.ParseUint(part, 10, 16)
 			if err != nil || i >= uint64(v.Len()) {

@@ -7,23 +7,30 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
 
-// value is what a field is set to or compared with: a number, octets, or a
+// Datum is what a field is set to or compared with: a number, octets, or a
 // number that is known only when the script runs.
 type Datum struct {
 	number uint64
 	octets []byte
 	padded bool // octets are text, filled up with NUL
 	late   func(*stage.Stage) uint64
+	// gid is the port whose GID the octets are.
+	gid *Place
 }
 
 // ToDatum reads the value of a field of type t.
 func (a *Args) ToDatum(s text.Setting, t reflect.Type) (Datum, error) {
 	if t.Kind() == reflect.Array {
+		if inner, ok := strings.CutPrefix(strings.TrimSuffix(s.Value, ")"), "gid("); ok && t.Len() == len(ib.GID{}) {
+			p, err := a.ToPlace(s.Word, inner)
+			return Datum{gid: &p}, err
+		}
 		return a.toOctets(s, t.Len())
 	}
 	n, ok, names := attribute.Named(t, s.Value)
@@ -62,7 +69,8 @@ func (a *Args) toOctets(s text.Setting, size int) (Datum, error) {
 	return Datum{octets: []byte(s.Value), padded: true}, nil
 }
 
-// toLate reads lid(NODE), guid(NODE) or portguid(NODE:PORT).
+// toLate reads lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE), which is
+// the key that guards a port now, or guess(NODE), another number each time.
 func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
 	p, err := a.ToPlace(s.Word, inner)
 	if err != nil {
@@ -75,8 +83,12 @@ func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
 		return Datum{number: uint64(p.Node.GUID)}, nil
 	case "portguid":
 		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID) }}, nil
+	case "mkey":
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).MKey) }}, nil
+	case "guess":
+		return Datum{late: func(w *stage.Stage) uint64 { return w.Guess() }}, nil
 	}
-	return Datum{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE) or portguid(NODE:PORT)", s.Value)
+	return Datum{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE) or guess(NODE)", s.Value)
 }
 
 func (v Datum) Now(w *stage.Stage) uint64 {
@@ -89,7 +101,7 @@ func (v Datum) Now(w *stage.Stage) uint64 {
 // store writes a value to a field.
 func (v Datum) Store(w *stage.Stage, to reflect.Value) {
 	if to.Kind() == reflect.Array {
-		attribute.SetOctets(to, v.octets)
+		attribute.SetOctets(to, v.bytes(w))
 		return
 	}
 	attribute.SetNumber(to, v.Now(w))
@@ -99,7 +111,7 @@ func (v Datum) Store(w *stage.Stage, to reflect.Value) {
 func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool {
 	var order int
 	if got.Kind() == reflect.Array {
-		order = attribute.CompareOctets(got, v.octets, v.padded)
+		order = attribute.CompareOctets(got, v.bytes(w), v.padded)
 	} else {
 		order = cmp.Compare(attribute.Number(got), v.Now(w))
 	}
@@ -116,3 +128,19 @@ func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool 
 
 // Number is a value that is known.
 func Number(n uint64) Datum { return Datum{number: n} }
+
+// bytes are the octets of a value that has some.
+func (v Datum) bytes(on *stage.Stage) []byte {
+	if v.gid == nil {
+		return v.octets
+	}
+	gid := v.gid.GID(on)
+	return gid[:]
+}
+
+// GID is the GID of the end port at a place, as the device holds it now.
+func (p Place) GID(on *stage.Stage) ib.GID {
+	agent := on.Fabric.Agent(p.Node.GUID)
+	guid, _ := agent.GUID(p.Entry(), 0) // every end port has one
+	return ib.MakeGID(agent.Port(p.Entry()).GIDPrefix, ib.PortGUID(guid))
+}

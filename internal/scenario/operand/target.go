@@ -122,7 +122,7 @@ func (a *Args) Fits(t Target, fields []Assignment) error {
 	attr := t.Kind.New()
 	var octets [mad.DataSize]byte
 	for _, f := range fields {
-		if f.late != nil {
+		if f.late != nil || f.gid != nil {
 			continue
 		}
 		to, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.Field)

@@ -15,6 +15,7 @@ type Report struct {
 	Seed     uint64
 	Rules    []Rule
 	Failures []Failure
+	Goals    []Goal        // of an attacker, in order
 	Held     int           // expectations that held
 	Elapsed  time.Duration // simulated
 	Packets  uint64        // of subnet management that were sent
@@ -27,6 +28,14 @@ type Failure struct {
 	Expected, Got string
 	Rules         []string // that the statement stands under
 	At            time.Duration
+}
+
+// Goal is what an attacker wanted.
+type Goal struct {
+	Line      int
+	Statement string
+	Reached   bool
+	Got       string // what there was instead
 }
 
 // Good reports whether every expectation held.
@@ -50,6 +59,16 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 			verdict = "FAILS"
 		}
 		fmt.Fprintf(&b, "%s  line %-4d %s  %s\n", verdict, rule.Line, strings.Join(rule.IDs, " "), rule.Text)
+	}
+	for _, g := range r.Goals {
+		verdict := "reached"
+		if !g.Reached {
+			verdict = "missed "
+		}
+		fmt.Fprintf(&b, "%s  line %-4d %s\n", verdict, g.Line, g.Statement)
+		if g.Got != "" {
+			fmt.Fprintf(&b, "  got:      %s\n", g.Got)
+		}
 	}
 	for _, f := range r.Failures {
 		fmt.Fprintf(&b, "%s:%d: %s\n  expected: %s\n  got:      %s\n", r.Name, f.Line, f.Statement, f.Expected, f.Got)

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -25,6 +26,8 @@ type station struct {
 	manages bool                  // it says that a manager runs there
 	engine  Engine
 	link    *inproc.Link // of the engine
+	rival   *smp.SMInfo  // what a program says that poses as a manager
+	silent  bool
 }
 
 // Trap is a notice that reached a manager.
@@ -74,6 +77,10 @@ type Stage struct {
 	ways     map[Port]mad.Path // last known, from the sender
 	off      map[ib.NodeGUID]bool
 	faults   map[ib.NodeGUID]fabricsim.Fault
+	hosts    []*host
+	heard    map[hearing]struct{}
+	suspects map[ib.NodeGUID]bool
+	guesses  *rand.Rand
 	nextID   uint64
 	last     *Request
 	before   map[fabricsim.Received]uint64 // requests up to the last Forget
@@ -84,8 +91,9 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 	s := &Stage{
 		Topology: l, config: c, nodes: map[ib.NodeGUID]*netlist.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
 		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabricsim.Fault{}, nextID: 1,
-		before: map[fabricsim.Received]uint64{},
+		before: map[fabricsim.Received]uint64{}, heard: map[hearing]struct{}{}, suspects: map[ib.NodeGUID]bool{},
 	}
+	s.guesses = rand.New(rand.NewPCG(c.Fabric.Seed, guessStream))
 	for _, n := range l.Nodes {
 		s.nodes[n.GUID] = n
 	}
@@ -98,6 +106,12 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 	return s, err
 }
 
+// guessStream keeps what somebody guesses apart from what else the seed decides.
+const guessStream = 0x6775657373
+
+// Guess is a number that somebody guesses, another one each time.
+func (s *Stage) Guess() uint64 { return s.guesses.Uint64() }
+
 // both is a hook that tells first and then second, which may be nil.
 func both[T any](first, second func(T)) func(T) {
 	if second == nil {
@@ -108,6 +122,7 @@ func both[T any](first, second func(T)) func(T) {
 
 // sight sees every packet.
 func (s *Stage) sight(seen fabricsim.Sighting) {
+	s.hear(seen)
 	switch seen.What {
 	case fabricsim.SeenDiscarded:
 		if len(s.Drops) < MaxDrops {
@@ -184,8 +199,9 @@ func (s *Stage) Rest() error {
 	return errRestless
 }
 
-// drain takes what came in at the stations.
+// drain takes what came in at the stations and hosts.
 func (s *Stage) drain() {
+	s.listen()
 	var d fabricsim.Delivery
 	for _, at := range s.stations {
 		for at.place != nil && at.place.Receive(&d) {
@@ -194,6 +210,8 @@ func (s *Stage) drain() {
 				continue
 			}
 			switch {
+			case at.rival != nil && !p.Method.IsResponse():
+				at.answerRival(&p, d.SLID)
 			case p.Method == mad.MethodGetResp && s.last != nil && !s.last.Answered && p.TransactionID == s.last.id:
 				s.last.answer(&p)
 			case p.Method == mad.MethodTrap && at.manages && s.config.Repress:

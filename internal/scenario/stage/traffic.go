@@ -59,6 +59,7 @@ const MaxSent = 1 << 14
 // sightData sees every data packet.
 func (s *Stage) sightData(d fabricsim.DataSighting) {
 	at := Port{d.Node, d.Port}
+	s.noteData(d)
 	switch {
 	case d.Fate == fabricsim.FateRefused && len(s.Drops) < MaxDrops:
 		s.Drops = append(s.Drops, Drop{at, d.Reason.String()})

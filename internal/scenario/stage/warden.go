@@ -3,9 +3,11 @@ package stage
 import (
 	"encoding/binary"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/managed"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -19,11 +21,22 @@ type Warden struct {
 	Verdict isolation.Verdict
 }
 
-// SeatWarden lets the project's own manager run at an end port, with a policy and
-// a priority in elections.
-func (s *Stage) SeatWarden(at Port, p *policy.Policy, priority uint8) (*Warden, error) {
+// WardenOptions say how a manager runs.
+type WardenOptions struct {
+	Profile  protect.Profile
+	Priority uint8  // in elections
+	Trusted  []Port // other managers that count
+	// MKey guards every port when the profile guards none; 0 for none.
+	MKey ib.MKey
+}
+
+// SeatWarden lets the project's own manager run at an end port, with a policy.
+func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
-	c := sm.Config{Routing: routing.UpDown, Priority: priority}
+	c := sm.Config{Profile: o.Profile, Routing: routing.UpDown, Priority: o.Priority, MKey: o.MKey}
+	for _, t := range o.Trusted {
+		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Num).PortGUID)
+	}
 	// What nobody knows is drawn from the seed: a story repeats itself.
 	binary.BigEndian.PutUint64(c.Seed[:], s.config.Fabric.Seed)
 	binary.BigEndian.PutUint64(c.Seed[8:], uint64(at.Node))

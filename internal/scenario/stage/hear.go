@@ -1,0 +1,83 @@
+package stage
+
+import (
+	"encoding/binary"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/fabricsim"
+)
+
+// hearing is a number of 64 bits that stood in a management packet which came to
+// a node.
+type hearing struct {
+	node ib.NodeGUID
+	// process tells that a program of the node got the packet, and not its
+	// subnet-management agent alone.
+	process bool
+	word    uint64
+}
+
+// keyAlign is where a key can stand in a management packet: all that have one
+// keep to 4 octets.
+const keyAlign = 4
+
+// hear keeps what a management packet told those that it came to.
+func (s *Stage) hear(seen fabricsim.Sighting) {
+	switch seen.What {
+	case fabricsim.SeenByAgent:
+	case fabricsim.SeenByManager:
+	case fabricsim.SeenLeaving:
+		if !s.suspects[seen.Node] {
+			return // who passes a packet on is believed to forget it
+		}
+	default:
+		return
+	}
+	s.note(seen.Node, seen.What == fabricsim.SeenByManager, seen.MAD[:])
+}
+
+func (s *Stage) note(node ib.NodeGUID, process bool, octets []byte) {
+	for i := 0; i+8 <= len(octets); i += keyAlign {
+		if word := binary.BigEndian.Uint64(octets[i:]); word != 0 {
+			s.heard[hearing{node, process, word}] = struct{}{}
+		}
+	}
+}
+
+// noteData is note of a management datagram that came to a queue pair 1.
+func (s *Stage) noteData(d fabricsim.DataSighting) {
+	if d.Fate != fabricsim.FateTaken && d.Fate != fabricsim.FateManagement || len(d.Octets) < mad.Size {
+		return
+	}
+	s.note(d.Node, true, d.Octets)
+}
+
+// Suspect lets a node be one that keeps the keys of packets that pass it.
+func (s *Stage) Suspect(g ib.NodeGUID) { s.suspects[g] = true }
+
+// KeysHeard are the end ports whose M_Key, as it is now, a node has heard: those
+// of others whatever got the packet, its own when a program of the node did.
+func (s *Stage) KeysHeard(by ib.NodeGUID) (out []Port) {
+	for _, n := range s.Topology.Nodes {
+		for _, i := range EndPorts(n) {
+			key := uint64(s.Fabric.Agent(n.GUID).Port(i).MKey)
+			_, process := s.heard[hearing{by, true, key}]
+			_, device := s.heard[hearing{by, false, key}]
+			if key != 0 && (process || device && n.GUID != by) {
+				out = append(out, Port{n.GUID, i})
+			}
+		}
+	}
+	return out
+}
+
+// Manages tells whether the project's own manager, or a script's, runs at a node.
+func (s *Stage) Manages(g ib.NodeGUID) bool {
+	for _, at := range s.stations {
+		if at.Node == g && at.manages && at.rival == nil {
+			return true
+		}
+	}
+	return false
+}
