@@ -33,6 +33,8 @@ type exposure struct {
 	roles   [][][]role
 	views   []standing
 	touched map[int]bool
+	// colluders, when there are any, see what this sees.
+	colluders *collusion
 
 	smps, looks, packets int
 	exposed              int // packets that got through
@@ -64,6 +66,9 @@ func newExposure(w *world) *exposure {
 // rule says which tenancies are in force from now on, and tries everything.
 func (x *exposure) rule(tenancies ...tenancy) {
 	x.settle()
+	if x.colluders != nil {
+		x.colluders.rule(tenancies)
+	}
 	x.rules = tenancies
 	x.bases = []ib.PKeyBase{ib.PKeyBaseDefault}
 	for _, y := range tenancies {
@@ -93,6 +98,9 @@ const fullLookEvery = 256
 // before has done shows now.
 func (x *exposure) arrived(a arrival) {
 	x.smps++
+	if x.colluders != nil {
+		x.colluders.arrived(a)
+	}
 	x.settle()
 	if x.smps%fullLookEvery == 0 {
 		x.everything()

@@ -20,6 +20,7 @@ type tenant struct {
 // tenancy is all partitions, and what everybody is in the default partition.
 type tenancy struct {
 	full    bool // of the default partition, else limited
+	none    bool // there is no default partition, and the manager is in every other
 	tenants []tenant
 }
 
@@ -28,6 +29,9 @@ func (y tenancy) policy() *policy.Policy {
 	p := &policy.Policy{Default: policy.Limited}
 	if y.full {
 		p.Default = policy.Full
+	}
+	if y.none {
+		p.Default = policy.None
 	}
 	for _, x := range y.tenants {
 		part := policy.Partition{Name: fmt.Sprintf("tenant-%d", x.base), PKey: x.base, SL: x.sl}
@@ -47,14 +51,20 @@ func member(g ib.PortGUID, m policy.Membership) policy.Member {
 }
 
 // keys is what the P_Key table of an end port has to hold, sorted. The
-// manager's own port is a full member of the default partition.
+// manager's own port is a full member of the default partition, or where there is
+// none of every partition that has a member.
 func (y tenancy) keys(g, self ib.PortGUID) []ib.PKey {
 	out := []ib.PKey{ib.PKeyDefaultLimited}
-	if y.full || g == self {
+	switch {
+	case y.none:
+		out = nil
+	case y.full || g == self:
 		out[0] = ib.PKeyDefaultFull
 	}
 	for _, x := range y.tenants {
 		switch {
+		case y.none && g == self && len(x.full)+len(x.limited) > 0:
+			out = append(out, x.base.Full())
 		case slices.Contains(x.full, g):
 			out = append(out, x.base.Full())
 		case slices.Contains(x.limited, g):
@@ -92,7 +102,7 @@ func halves(ports []ib.PortGUID) tenancy {
 
 // move takes a port from one partition to another.
 func (y tenancy) move(g ib.PortGUID, from, to ib.PKeyBase) tenancy {
-	out := tenancy{full: y.full}
+	out := tenancy{full: y.full, none: y.none}
 	for _, x := range y.tenants {
 		x.full, x.limited = slices.Clone(x.full), slices.Clone(x.limited)
 		if x.base == from {

@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -58,6 +59,8 @@ type zero struct {
 	stops     int
 	rollbacks int
 	flutters  int
+	profile   protect.Profile
+	deal      func() tenancy // in place of next, when set
 }
 
 // killAfter lets a context end after so many Sets and answers to them.
@@ -88,7 +91,7 @@ func (z *zero) attempt(d daemon.Direction, p *policy.Policy, n int) (*daemon.App
 		return nil, err
 	}
 	defer link.Close()
-	config, err := daemon.HeldConfig(sm.Config{Routing: routing.UpDown}, &z.journal)
+	config, err := daemon.HeldConfig(sm.Config{Routing: routing.UpDown, Profile: z.profile}, &z.journal)
 	if err != nil {
 		return nil, err
 	}
