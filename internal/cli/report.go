@@ -230,6 +230,9 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		}
 		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
 	}
+	if len(p.Meeting) > 0 {
+		fmt.Fprintf(r.out, "  tenants meet at %s, and nowhere else\n", meetingPlaces(p))
+	}
 	for _, caveat := range p.Caveats {
 		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))
 	}

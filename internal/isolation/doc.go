@@ -26,8 +26,14 @@
 // The second relation looks at partitions only, not at membership. A switch
 // applies the same match as an end port, so that an entry of either membership
 // lets a forged full key through; that limited members of one partition do not
-// reach each other rests on their own tables in any InfiniBand fabric. This is
-// a caveat of the proof and no part of its verdict. Management packets on VL 15
+// reach each other rests on their own tables in any InfiniBand fabric. Where the
+// policy keeps two limited members of one partition apart, this is a caveat of
+// the proof and no part of its verdict; where it gives no partition to ports that
+// it keeps apart, but one for each tenant of a service, there is none.
+//
+// Proof.Meeting are the end ports where others meet: that can talk to two which
+// cannot talk to each other. Who has taken one of them can pass on what one says
+// to the other; nobody else can. Management packets on VL 15
 // carry no P_Key and are outside the proof.
 //
 // Raw packets carry none either: nothing but the filters of switch ports keeps

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -65,6 +66,35 @@ func (o *oracle) may(a, b *subnet.Port) bool {
 		inB, fullB := o.member(b, int(part.Base))
 		if inA && inB && (fullA || fullB) {
 			return true
+		}
+	}
+	return false
+}
+
+// talks reports whether the tables of two ports, as far as they were read, let
+// them talk.
+func talks(a, b *subnet.Port) bool {
+	for _, x := range readable(a) {
+		for _, y := range readable(b) {
+			if x&0x7fff == y&0x7fff && (x|y)&0x8000 != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keepsApart reports whether two limited members of a partition, a host among
+// them, may not talk.
+func (o *oracle) keepsApart(part Partition) bool {
+	for i, a := range o.ports {
+		for _, b := range o.ports[i+1:] {
+			inA, fullA := o.member(a, int(part.Base))
+			inB, fullB := o.member(b, int(part.Base))
+			hosts := a.Node.Info.NodeType != ib.NodeSwitch || b.Node.Info.NodeType != ib.NodeSwitch
+			if inA && inB && !fullA && !fullB && hosts && !o.may(a, b) {
+				return true
+			}
 		}
 	}
 	return false
@@ -321,8 +351,44 @@ func check(t *testing.T, f *subnet.Fabric, allowed []Partition) *Proof {
 	checkSet(t, "missing", p.Missing, o.missing, func(m MissingKey) string {
 		return fmt.Sprintf("%s %#x", m.Name, uint16(m.PKey))
 	})
+	met := map[string]bool{}
+	for _, s := range o.ports {
+		for _, a := range o.ports {
+			for _, b := range o.ports {
+				if a != b && a != s && b != s && !shut(s) && !shut(a) && !shut(b) && talks(s, a) && talks(s, b) && !talks(a, b) {
+					met[s.String()] = true
+				}
+			}
+		}
+	}
+	checkSet(t, "meeting", p.Meeting, met, func(m Meeting) string { return m.Name })
+	checkCaveats(t, o, p)
 	checkSet(t, "unenforced", p.Unenforced, o.unenforced, func(x Finding) string { return x.Name })
 	return p
+}
+
+// checkCaveats holds what a proof says of limited members against the oracle.
+func checkCaveats(t *testing.T, o *oracle, p *Proof) {
+	t.Helper()
+	names := map[int]string{}
+	for _, part := range o.allowed {
+		if names[int(part.Base)] == "" && part.Base.IsValid() && o.keepsApart(part) {
+			names[int(part.Base)] = fmt.Sprintf("%s (%s)", part.Name, part.Base)
+		}
+	}
+	var want []string
+	for _, base := range slices.Sorted(maps.Keys(names)) {
+		want = append(want, names[base])
+	}
+	more := ""
+	if len(want) > 3 {
+		more = fmt.Sprintf(" and %d more", len(want)-3)
+		want = want[:3]
+	}
+	got := strings.Join(p.Caveats, "\n")
+	if len(want) == 0 && got != "" || len(want) > 0 && !strings.HasSuffix(got, "membership: "+strings.Join(want, ", ")+more) {
+		t.Errorf("caveats %q, want %v%s", got, want, more)
+	}
 }
 
 func checkSet[T any](t *testing.T, what string, list []T, want map[string]bool, name func(T) string) {

@@ -18,7 +18,8 @@ type policy struct {
 	members map[ib.PKeyBase]*members
 	entered map[int32]bool // grants that are in members
 	ports   []*subnet.Port
-	counts  []partCount // by partition
+	counts  []partCount    // by partition
+	live    map[int32]kind // by grant
 	// placed remembers the answers of partsOf by set.
 	placed map[int32][]int
 	// mark and from answer with: mark[h] is from for every grant h that grant
@@ -46,7 +47,7 @@ type members struct{ all, full []int32 }
 func newPolicy(allowed []Partition, ports []*subnet.Port, sets *keySets) *policy {
 	p := &policy{
 		sets: sets, grant: make([]int32, len(ports)), ports: ports, entered: make(map[int32]bool),
-		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int), self: -1,
+		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int), live: make(map[int32]kind), self: -1,
 	}
 	given := make([][]ib.PKey, len(ports))
 	give := func(guids []ib.PortGUID, k ib.PKey) {
@@ -104,9 +105,15 @@ func (p *policy) enter(g int32) {
 	}
 }
 
-// count adds by to what is counted of the partitions of end port i.
+// count adds by to what is counted of the grant and the partitions of end port i.
 func (p *policy) count(i, by int) {
 	grant := p.grant[i]
+	k := p.live[grant]
+	k.ports += by
+	if p.ports[i].Node.Switch == nil {
+		k.hosts += by
+	}
+	p.live[grant] = k
 	for n, part := range p.partsOf(grant) {
 		if p.sets.sets[grant][n].IsFull() {
 			continue

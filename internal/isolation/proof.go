@@ -67,6 +67,9 @@ type Proof struct {
 	Changeable []Finding `json:"changeable"`
 	// Unknown are the reads that the proof lacks.
 	Unknown []Finding `json:"unknown"`
+	// Meeting are the end ports that can talk to others which cannot talk to
+	// each other, ordered by GUID.
+	Meeting []Meeting `json:"meeting"`
 	Counts  Counts    `json:"counts"`
 }
 
@@ -89,6 +92,7 @@ type Counts struct {
 	Unknown   int `json:"unknown"`
 	// Changeable counts the places where a host could change what was proved.
 	Changeable int `json:"changeable"`
+	Meeting    int `json:"meeting"`
 }
 
 // PairCounts counts the pairs of partitions of each verdict.

@@ -33,6 +33,8 @@ type Prover struct {
 	rawIn, rawOut int
 
 	byTables, byGuards *relation
+	// meetings are those of byTables as it was when they were last asked for.
+	meetings meetings
 	// open are the ports whose link leads to no device that was found.
 	open []*subnet.Port
 

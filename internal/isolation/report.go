@@ -75,6 +75,7 @@ func (p *prover) conclude() {
 		p.proof.Verdict = Isolated
 	}
 	p.explain(c)
+	p.meet()
 	p.proof.Caveats = append(p.proof.Caveats, p.limitedMembers()...)
 }
 
@@ -99,17 +100,4 @@ func (p *prover) explain(c *Counts) {
 		out = append(out, p.rawGaps.lines(fmt.Sprintf("raw packets, which carry no P_Key, can go against the policy in %d cases, ", c.Raw))...)
 	}
 	p.proof.Reasons = append(p.proof.Reasons, out...)
-}
-
-// limitedMembers names the partitions with limited members that only their own
-// tables keep from one another.
-func (p *prover) limitedMembers() []string {
-	var caveat tally
-	for i, part := range p.policy.parts {
-		if c := p.policy.counts[i]; c.hosts > 0 && c.limited > 1 {
-			caveat.add("only their own tables keep limited members of one partition apart, since a switch cannot tell a forged membership",
-				fmt.Sprintf("%s (%s)", part.name, part.base))
-		}
-	}
-	return caveat.lines("")
 }
