@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -17,7 +18,10 @@ type Endpoint[A comparable] struct {
 	ended     map[key[A]]remembered
 	sends     map[A]int // transfers under way by peer
 	receives  map[A]int
+	sender    func(A) ib.LID // nil: who a peer is cannot be told
+	users     map[ib.LID]usage
 	octets    int         // of all messages being sent
+	joining   int         // octets of all that are being joined
 	queue     []*entry[A] // senders with something to send, in turn
 	replies   []packet[A] // waiting to leave
 	endings   []Ending[A] // not yet told
@@ -47,10 +51,12 @@ type key[A comparable] struct {
 
 type entry[A comparable] struct {
 	*sender
-	key    key[A]
-	serial uint64
-	queued bool
-	over   bool
+	key     key[A]
+	serial  uint64
+	queued  bool
+	over    bool
+	user    ib.LID
+	counted bool // for user
 }
 
 // remembered is a message that was received whole.
@@ -60,8 +66,10 @@ type remembered struct {
 }
 
 type packet[A comparable] struct {
-	to A
-	m  [mad.Size]byte
+	to      A
+	m       [mad.Size]byte
+	user    ib.LID
+	counted bool // for user
 }
 
 // Ending is the end of a message that was sent; Err is nil when it came
@@ -76,6 +84,9 @@ type Ending[A comparable] struct {
 // faster than they leave asks again.
 const repliesMax = 1024
 
+// repliesEach bounds those to one sender: more than a whole window can ask for.
+const repliesEach = 64
+
 // endingsMax bounds the endings that nobody took.
 const endingsMax = 4096
 
@@ -88,6 +99,7 @@ func New[A comparable](l Limits) *Endpoint[A] {
 		ended:     make(map[key[A]]remembered),
 		sends:     make(map[A]int),
 		receives:  make(map[A]int),
+		users:     make(map[ib.LID]usage),
 		bound:     never,
 	}
 }
@@ -124,11 +136,14 @@ func (e *Endpoint[A]) Send(now time.Duration, peer A, m *Message) error {
 		return ErrDuplicate
 	case len(m.Body) > l.SendMax:
 		return ErrTooLong
-	case len(e.senders) >= l.Senders || e.sends[peer] >= l.PerPeer || e.octets+len(m.Body) > l.SendTotal:
+	case !e.maySend(peer, len(m.Body)):
 		return ErrTooMany
 	}
 	e.serial++
 	s := &entry[A]{sender: newSender(now, m, l), key: k, serial: e.serial}
+	if s.user, s.counted = e.userOf(peer); s.counted {
+		e.change(s.user, usage{sends: 1, sending: len(m.Body)})
+	}
 	e.bound = min(e.bound, s.due())
 	e.senders[k] = s
 	e.sends[peer]++
@@ -148,7 +163,11 @@ func (e *Endpoint[A]) enqueue(s *entry[A]) {
 // each transfer in turn.
 func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool) {
 	if len(e.replies) > 0 {
-		*m, to = e.replies[0].m, e.replies[0].to
+		p := &e.replies[0]
+		*m, to = p.m, p.to
+		if p.counted {
+			e.change(p.user, usage{replies: -1})
+		}
 		e.replies = e.replies[1:]
 		return to, true
 	}
@@ -254,7 +273,7 @@ func (e *Endpoint[A]) segment(now time.Duration, k key[A], m *[mad.Size]byte, h 
 			e.counts.Dropped++ // its beginning was lost, and will be sent again
 			return nil
 		}
-		if len(e.receivers) >= e.limits.Receivers || e.receives[k.peer] >= e.limits.PerPeer {
+		if !e.mayReceive(k.peer) {
 			e.reply(k.peer, head, mad.RMPPStop, mad.RMPPResourcesExhausted, 0, 0)
 			e.counts.Dropped++
 			return nil
@@ -265,8 +284,13 @@ func (e *Endpoint[A]) segment(now time.Duration, k key[A], m *[mad.Size]byte, h 
 		e.receivers[k] = r
 		e.bound = min(e.bound, r.end)
 		e.receives[k.peer]++
+		if r.user, r.counted = e.userOf(k.peer); r.counted {
+			e.change(r.user, usage{receives: 1})
+		}
 	}
-	o := r.data(m, h, &e.limits)
+	before := len(r.body)
+	o := r.data(m, h, &e.limits, e.mayGrow)
+	e.grown(r, before)
 	switch {
 	case o.abort == mad.RMPPResourcesExhausted:
 		e.forget(k)
@@ -304,6 +328,11 @@ func (e *Endpoint[A]) remember(now time.Duration, k key[A], last uint32) {
 
 // forget ends a reception.
 func (e *Endpoint[A]) forget(k key[A]) {
+	r := e.receivers[k]
+	e.joining -= len(r.body)
+	if r.counted {
+		e.change(r.user, usage{receives: -1, receiving: -len(r.body)})
+	}
 	delete(e.receivers, k)
 	if e.receives[k.peer]--; e.receives[k.peer] == 0 {
 		delete(e.receives, k.peer)
@@ -317,6 +346,9 @@ func (e *Endpoint[A]) finish(s *entry[A], err error) {
 		delete(e.sends, s.key.peer)
 	}
 	e.octets -= len(s.body)
+	if s.counted {
+		e.change(s.user, usage{sends: -1, sending: -len(s.body)})
+	}
 	s.over, s.body = true, nil
 	if err == nil {
 		e.counts.Sent++
@@ -341,6 +373,13 @@ func (e *Endpoint[A]) reply(peer A, head *[HeadSize]byte, kind mad.RMPPType, sta
 		return
 	}
 	p := packet[A]{to: peer}
+	if p.user, p.counted = e.userOf(peer); p.counted {
+		if e.users[p.user].replies >= repliesEach {
+			e.counts.Dropped++
+			return
+		}
+		e.change(p.user, usage{replies: 1})
+	}
 	reply(&p.m, head, kind, status, data1, data2)
 	e.replies = append(e.replies, p)
 }

@@ -57,8 +57,16 @@ type Limits struct {
 	// one peer in each direction, Remembered the ended receptions.
 	Senders, Receivers, PerPeer, Remembered int
 	// SendMax bounds one message that is sent and SendTotal all of them,
-	// ReceiveMax one that is received; in octets.
-	SendMax, SendTotal, ReceiveMax int
+	// ReceiveMax one that is received and ReceiveTotal all that are being
+	// joined; in octets.
+	SendMax, SendTotal, ReceiveMax, ReceiveTotal int
+	// SenderSends and SenderReceives bound the transfers with one sender, as
+	// however many peers it poses; SenderSendTotal, in octets, what is sent to
+	// it when that is more than one message, SenderReceiveTotal what is joined
+	// of it. They count for an Endpoint that can tell senders (NewBy). Half of
+	// all room is for senders with nothing else under way, and messages to them
+	// of SenderLittle octets at most.
+	SenderSends, SenderReceives, SenderSendTotal, SenderReceiveTotal, SenderLittle int
 }
 
 // DefaultLimits are those of Linux where it has some: 2 s for an
@@ -67,8 +75,9 @@ func DefaultLimits() Limits {
 	return Limits{
 		Window: 32, ResponseTime: 2 * time.Second, Tries: 5,
 		TotalTime: 40 * time.Second, RememberTime: 10 * time.Second,
-		Senders: 1024, Receivers: 256, PerPeer: 8, Remembered: 1024,
-		SendMax: 32 << 20, SendTotal: 64 << 20, ReceiveMax: 16 << 10,
+		Senders: 4096, Receivers: 4096, PerPeer: 8, Remembered: 4096,
+		SendMax: 32 << 20, SendTotal: 64 << 20, ReceiveMax: 16 << 10, ReceiveTotal: 128 << 20,
+		SenderSends: 8, SenderReceives: 2, SenderSendTotal: 4 << 20, SenderReceiveTotal: 32 << 10, SenderLittle: 256 << 10,
 	}
 }
 

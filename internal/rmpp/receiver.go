@@ -3,6 +3,7 @@ package rmpp
 import (
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -19,6 +20,8 @@ type receiver struct {
 	announced uint32 // segments by the first one's PayloadLength, 0 for unknown
 	end       time.Duration
 	maximum   uint32 // segments of the longest message that is taken
+	user      ib.LID
+	counted   bool // for user
 }
 
 func newReceiver(now time.Duration, m *[mad.Size]byte, l *Limits) *receiver {
@@ -37,8 +40,8 @@ type outcome struct {
 	abort mad.RMPPStatus // the transfer ends; STOP for resources exhausted
 }
 
-// data takes a segment.
-func (r *receiver) data(m *[mad.Size]byte, h *mad.RMPP, l *Limits) outcome {
+// data takes a segment, if there is room for it.
+func (r *receiver) data(m *[mad.Size]byte, h *mad.RMPP, l *Limits, room func(*receiver, uint32) bool) outcome {
 	if abort := r.judge(h); abort != mad.RMPPOK {
 		return outcome{abort: abort}
 	}
@@ -50,6 +53,8 @@ func (r *receiver) data(m *[mad.Size]byte, h *mad.RMPP, l *Limits) outcome {
 		return outcome{abort: mad.RMPPResourcesExhausted}
 	case n > r.window:
 		return outcome{}
+	case !room(r, n):
+		return outcome{abort: mad.RMPPResourcesExhausted}
 	}
 	r.store(n, m)
 	before := r.inOrder

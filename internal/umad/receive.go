@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/umad/abi"
@@ -112,21 +113,28 @@ func samePath(asked, answer *Address) bool {
 }
 
 // longLimits are for one agent. Linux has no bounds; here what one message may
-// hold is what a table of the largest subnet needs.
+// hold is what a table of the largest subnet needs, and what one LID sends fills
+// a small part of the room, so that as with Linux nobody waits for its end.
 func longLimits() rmpp.Limits {
 	l := rmpp.DefaultLimits()
-	l.ReceiveMax = 32 << 20
-	l.Senders, l.PerPeer, l.Receivers = 256, 64, 64
+	l.ReceiveMax, l.ReceiveTotal = 32<<20, 1<<30
+	l.Senders, l.PerPeer, l.Receivers = 16_384, 64, 16_384
+	l.SenderSends, l.SenderReceives = 64, 64
+	l.SendTotal, l.SenderSendTotal, l.SenderReceiveTotal, l.SenderLittle = 1<<30, 64<<20, 64<<20, 32<<20
 	return l
 }
 
 func (a *agent) endpoint() *rmpp.Endpoint[Address] {
 	if a.long == nil {
-		a.long = rmpp.New[Address](longLimits())
+		a.long = rmpp.NewBy(longLimits(), a.file.layer.senderOf)
 		a.file.layer.joining = append(a.file.layer.joining, a)
 	}
 	return a.long
 }
+
+// senderOf is the LID that stands for all of a port's: every end port has as
+// many as this one.
+func (l *Layer) senderOf(from Address) ib.LID { return from.LID &^ ib.LID(l.pathMask) }
 
 // peer is what tells the other sides of RMPP transfers apart: what is the same
 // in both directions.

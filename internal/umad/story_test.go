@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/umad"
 	"github.com/ibwarden/ibwarden/internal/umad/abi"
@@ -195,6 +196,38 @@ func TestLongMessageNobodyTakes(t *testing.T) {
 	}
 	b.wantHeader(id, uint32(abi.ETIMEDOUT), mad.HeaderSize)
 	b.wantRead(room, abi.EAGAIN)
+}
+
+// TestUnfinishedRequests: first segments of long requests that a host never
+// finishes, from as many queue pairs and LIDs of its port as it likes, keep
+// nobody else's long request from being joined.
+func TestUnfinishedRequests(t *testing.T) {
+	b := newBench(t).pkeys()
+	b.layer.SetLMC(1)
+	id := b.agent(b.file, saAgent())
+	segment := func(lid ib.LID, qpn uint32, tid uint64, n byte, flags mad.RMPPFlags, length byte) {
+		p := umad.Packet{QP: 1, Address: umad.Address{LID: lid, QPN: qpn}}
+		copy(p.MAD[:], datagram(mad.ClassSubnAdm, mad.MethodGetTable, tid))
+		p.MAD[24], p.MAD[25], p.MAD[26], p.MAD[31], p.MAD[35] = 1, 1, byte(flags|mad.RMPPActive), n, length
+		b.layer.Receive(b.now, &p)
+	}
+	for n := range 5000 {
+		segment(ib.LID(4+n%2), uint32(n%700+1), uint64(n), 1, mad.RMPPFirst, 0)
+	}
+	refused := 0
+	var p umad.Packet
+	for b.layer.Next(b.now, &p) {
+		if mad.RMPPType(p.MAD[25]) == mad.RMPPStop {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("none of 5,000 unfinished messages was refused")
+	}
+	for n := range byte(3) {
+		segment(6, 1, 9, n+1, map[byte]mad.RMPPFlags{0: mad.RMPPFirst, 2: mad.RMPPLast}[n], map[byte]byte{2: 30}[n])
+	}
+	b.wantHeader(id, 0, 56+2*200+10)
 }
 
 // TestUserRMPP: an agent that does RMPP itself gets every packet of it.
