@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
 )
@@ -12,7 +13,10 @@ import (
 // Config is what a server is told once.
 type Config struct {
 	// SAKey opens what is kept from others; 0 trusts nobody.
-	SAKey  ib.SMKey
+	SAKey ib.SMKey
+	// Profile says what ports may ask for that nobody trusts.
+	Profile protect.Profile
+	// Limits are LimitsOf(Profile) when they are zero.
 	Limits Limits
 	// Unacknowledged says that no host acknowledges segments: answers end
 	// after their first, of which no repetition is sent.
@@ -31,10 +35,14 @@ type Config struct {
 type Limits struct {
 	// QueriesPerSecond and QueriesBurst bound the requests of one port. Every
 	// WorkPerQuery records that a query makes the server look at count as one
-	// more.
-	QueriesPerSecond, QueriesBurst, WorkPerQuery int
-	// Work is how many records, or pairs of ports, one query may look at.
-	Work int
+	// more. QueriesPerWindow bounds those in any Window.
+	QueriesPerSecond, QueriesBurst, WorkPerQuery, QueriesPerWindow int
+	// Work is how many records, or pairs of ports, one query may look at, Turn
+	// how many before others get their turn.
+	Work, Turn int
+	// AnswerOctets bounds one answer to a port that is not trusted, where the
+	// profile restricts those.
+	AnswerOctets int
 	// Services and Subscriptions bound those of one port, ServicesTotal and
 	// SubscriptionsTotal those of all.
 	Services, ServicesTotal, Subscriptions, SubscriptionsTotal int
@@ -42,12 +50,16 @@ type Limits struct {
 	Aliases int
 	// Groups bounds the multicast groups and memberships.
 	Groups group.Limits
-	// Busy is the number of answers waiting to leave from which on requests
-	// are answered with BUSY, and Full that from which on they are dropped.
-	Busy, Full int
+	// Waiting bounds the requests of all ports that wait for a turn, WaitingEach
+	// those of one; beyond it is answered with BUSY, and what comes while
+	// WaitingBusy of its requests wait for that is dropped.
+	Waiting, WaitingEach, WaitingBusy int
+	// UnkeptEach is how many answers of a port may wait to be kept before its
+	// further requests do.
+	UnkeptEach int
 	// Reports bounds the reports that wait for an answer, of all subscribers;
-	// ReportsEach those of one.
-	Reports, ReportsEach int
+	// ReportsEach those of one subscription, ReportsPort those of one port.
+	Reports, ReportsEach, ReportsPort int
 	// ReportTime is the wait for the answer to a report, ReportTries the number
 	// of waits.
 	ReportTime  time.Duration
@@ -59,13 +71,26 @@ type Limits struct {
 // DefaultLimits suit fabrics of some thousand hosts.
 func DefaultLimits() Limits {
 	return Limits{
-		QueriesPerSecond: 200_000, QueriesBurst: 50_000, WorkPerQuery: 4, Work: 1 << 20,
+		QueriesPerSecond: 200_000, QueriesBurst: 50_000, WorkPerQuery: 4, QueriesPerWindow: 20_000,
+		Work: 1 << 20, Turn: 128, AnswerOctets: 4 << 20,
 		Services: 64, ServicesTotal: 16_384, Subscriptions: 64, SubscriptionsTotal: 32_768,
 		Aliases: 64, Groups: group.DefaultLimits(),
-		Busy: 8192, Full: 16_384,
-		Reports: 16_384, ReportsEach: 64, ReportTime: time.Second, ReportTries: 4,
+		Waiting: 32_768, WaitingEach: 4096, WaitingBusy: 16, UnkeptEach: 64,
+		Reports: 16_384, ReportsEach: 64, ReportsPort: 256, ReportTime: time.Second, ReportTries: 4,
 		RMPP: rmpp.DefaultLimits(),
 	}
+}
+
+// LimitsOf are the limits of a profile.
+func LimitsOf(p protect.Profile) Limits {
+	l := DefaultLimits()
+	if p >= protect.Tenant {
+		l.QueriesPerWindow, l.Work = 5000, 1<<17
+		l.Services, l.Subscriptions = 32, 32
+		l.Groups.PerPort, l.Groups.Created = 128, 32
+		l.RMPP.SenderSends = 4
+	}
+	return l
 }
 
 // Subnet is what the server answers for.
@@ -80,11 +105,14 @@ type Subnet struct {
 type Counts struct {
 	// Queries counts requests, Answers what was sent in return.
 	Queries, Answers uint64
-	// Refused counts requests that named somebody else's port or came with a
-	// wrong SA_Key, Busy those answered with BUSY, Dropped those that nobody
-	// answered, Malformed what is no request.
+	// Refused counts requests that named somebody else's port, came from a LID
+	// that is nobody's, with a foreign key or a wrong SA_Key, or for what is
+	// not open to any port; Busy those answered with BUSY, Dropped those that
+	// nobody answered, Malformed what is no request.
 	Refused, Busy, Dropped, Malformed uint64
 	// Reports counts those that were sent first, Unreported events that a
 	// subscriber was not told of for want of room or of an answer.
 	Reports, Unreported uint64
+	// Turns counts what ports were given one after the other.
+	Turns uint64
 }

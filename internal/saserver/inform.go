@@ -29,28 +29,29 @@ func (s *Server) subscribe(q *request) {
 		r.QPN = q.from.QP
 	}
 	port := q.Asker.Port.GUID
-	at := slices.IndexFunc(s.store.subscriptions, func(x *Subscription) bool { return x.Port == port && sameInform(&x.Inform, &r) })
+	mine := s.store.subscribed[port]
+	at := slices.IndexFunc(mine, func(x *Subscription) bool { return sameInform(&x.Inform, &r) })
 	l := &s.config.Limits
 	switch {
 	case r.Subscribe == 0 && at < 0:
 		s.reply(q, sa.StatusNoRecords, nil)
 		return
 	case r.Subscribe == 0:
-		s.store.subscriptions = slices.Delete(s.store.subscriptions, at, at+1)
+		s.store.unsubscribe(mine[at])
 	case r.IsGeneric == 1 && isSecurity(r.TrapNumber) && !q.Trusted:
+		s.counts.Refused++
 		s.reply(q, sa.StatusDenied, nil)
 		return
 	case at >= 0:
-		x := s.store.subscriptions[at]
-		x.Address, x.Trusted, x.failures = reportAddress(q.from, r.QPN), q.Trusted, 0
-	case len(s.store.subscriptions) >= l.SubscriptionsTotal,
-		count(s.store.subscriptions, func(x *Subscription) bool { return x.Port == port }) >= l.Subscriptions:
+		x := mine[at]
+		x.Address, x.Trusted, x.failures = reportAddress(q.from, r.QPN), q.keyed, 0
+	case !room(len(s.store.subscriptions), l.SubscriptionsTotal, len(mine), l.Subscriptions):
 		s.reply(q, sa.StatusNoResources, nil)
 		return
 	default:
 		s.store.enum++
-		s.store.subscriptions = append(s.store.subscriptions, &Subscription{
-			Port: port, Address: reportAddress(q.from, r.QPN), Inform: r, Trusted: q.Trusted, Enum: s.store.enum,
+		s.store.subscribe(&Subscription{
+			Port: port, Address: reportAddress(q.from, r.QPN), Inform: r, Trusted: q.keyed, Enum: s.store.enum,
 		})
 	}
 	s.version++
@@ -82,7 +83,11 @@ func (s *Server) subscriptions(q *request) {
 		return
 	}
 	t := s.newTable(q)
-	list := slices.SortedFunc(slices.Values(s.store.subscriptions), compareSubscriptions)
+	list := s.store.subscribed[q.Asker.Port.GUID]
+	if q.Trusted {
+		list = s.store.subscriptions
+	}
+	list = slices.SortedFunc(slices.Values(list), compareSubscriptions)
 	for _, x := range list {
 		q.budget--
 		p := s.view.Owner(x.Port)
@@ -98,8 +103,9 @@ func (s *Server) subscriptions(q *request) {
 	s.finish(q, t, mad.StatusOK)
 }
 
-// wants reports whether a subscription is for a notice.
-func (x *Subscription) wants(n *smp.Notice, issuer ib.GID) bool {
+// wants reports whether a subscription, of a port that is trusted or not, is for
+// a notice.
+func (x *Subscription) wants(n *smp.Notice, issuer ib.GID, trusted bool) bool {
 	f := &x.Inform
 	switch {
 	case f.GID != (ib.GID{}) && f.GID != issuer:
@@ -114,5 +120,5 @@ func (x *Subscription) wants(n *smp.Notice, issuer ib.GID) bool {
 		f.Producer != anyProducer && f.Producer != n.Producer:
 		return false
 	}
-	return x.Trusted || !n.IsGeneric || !isSecurity(n.TrapNumber)
+	return trusted || !n.IsGeneric || !isSecurity(n.TrapNumber)
 }

@@ -135,41 +135,60 @@ func TestDuplicates(t *testing.T) {
 	own := ask(mad.MethodSet, sa.AttrMCMemberRecord, kernelCreate&^sa.MCMemberRecordMGID, join(s, a, ib.GID{}, 1), 0)
 	groups := func() int { return len(s.groups.Groups()) }
 	before := groups()
-	s.Receive(0, own, from)
-	s.Receive(0, own, from)
-	if groups() != before+1 {
+	answer := func(now time.Duration, ask *[mad.Size]byte) (out [mad.Size]byte) {
+		t.Helper()
+		s.Receive(now, ask, from)
+		if _, ok := s.Next(now, &out); !ok {
+			t.Fatal("no answer")
+		}
+		return out
+	}
+	first, again := answer(0, own), answer(0, own)
+	if groups() != before+1 || first != again {
 		t.Errorf("one request that came twice made %d groups", groups()-before)
 	}
-	trusted := *own
-	trusted[offComponentMask+7] ^= 0x08 // another component: another request, of the same transaction
-	s.Receive(0, &trusted, from)
-	if m := s.counts.Answers; m < 3 || groups() == before+1 && s.out.packets[len(s.out.packets)-1].m[offStatus+1] == 0 && s.out.packets[len(s.out.packets)-1].m == s.out.packets[len(s.out.packets)-2].m {
+	other := *own
+	other[offComponentMask+7] ^= 0x08 // another component: another request, of the same transaction
+	if answer(0, &other) == first {
 		t.Error("a request that differs got the answer of another")
 	}
-	s.Receive(recentTime, own, from)
-	if groups() < before+2 {
+	before = groups()
+	answer(recentTime, own)
+	if groups() != before+1 {
 		t.Error("after its time a request is still taken for one that came again")
 	}
 }
 
-// TestOverload: BUSY before the queue is full, silence when it is, and room again
-// after.
+// TestOverload: a port that asks faster than it is answered gets BUSY, then
+// silence, and its neighbour is answered in its turn all the same.
 func TestOverload(t *testing.T) {
 	l := DefaultLimits()
-	l.Busy, l.Full = 4, 8
+	l.WaitingEach, l.WaitingBusy = 4, 3
 	s, _, a, b, _ := twoTenants(t, Config{Limits: l})
+	info := func(lid ib.LID) {
+		s.Receive(0, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0), mad.Address{LID: lid, QP: 1})
+	}
 	for range 20 {
-		s.Receive(0, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0), mad.Address{LID: a, QP: 1})
+		info(a)
 	}
+	info(b)
 	var got []byte
+	var to []ib.LID
 	var m [mad.Size]byte
-	for _, ok := s.Next(0, &m); ok; _, ok = s.Next(0, &m) {
-		got = append(got, m[offStatus+1])
+	for address, ok := s.Next(0, &m); ok; address, ok = s.Next(0, &m) {
+		got, to = append(got, m[offStatus+1]), append(to, address.LID)
 	}
-	if !slices.Equal(got, []byte{0, 0, 0, 0, 1, 1, 1, 1}) || s.counts.Dropped != 12 {
-		t.Errorf("answers with status %v, %d dropped, want four, four BUSY, and silence", got, s.counts.Dropped)
+	// The first is answered as it comes; four wait, then three for BUSY.
+	if !slices.Equal(got, []byte{0, 0, 0, 0, 0, 0, 1, 1, 1}) || s.counts.Dropped != 12 {
+		t.Errorf("answers with status %v, %d dropped, want six, three BUSY, and silence", got, s.counts.Dropped)
 	}
-	expectStatus(t, "afterwards", exchange(t, s, b, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0)), mad.StatusOK)
+	if at := slices.Index(to, b); at != 2 {
+		t.Errorf("the neighbour is answered after %d others, want 2: one that was on its way, and one turn", at)
+	}
+	if s.lines.waiting != 0 || !s.isIdle() {
+		t.Errorf("%d still wait", s.lines.waiting)
+	}
+	expectStatus(t, "afterwards", exchange(t, s, a, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0)), mad.StatusOK)
 }
 
 // TestEachLimit: subscriptions, groups and tables of one port have limits that
@@ -197,6 +216,7 @@ func TestEachLimit(t *testing.T) {
 	for range 4 {
 		s.Receive(0, ask(mad.MethodGetTable, sa.AttrNodeRecord, 0, nil, 0), mad.Address{LID: a, QP: 1})
 	}
+	reportsOf(t, s)
 	if s.rmpp.Busy() != 2 || s.counts.Busy != 2 {
 		t.Errorf("four tables at once: %d under way, %d times BUSY", s.rmpp.Busy(), s.counts.Busy)
 	}
@@ -210,7 +230,7 @@ func TestLongByLink(t *testing.T) {
 	l := newLong()
 	table := rmpp.Message{Body: make([]byte, 1<<20)}
 	send := func(now time.Duration, lid ib.LID) (n int) {
-		for n < 100 && l.send(now, &limits, mad.Address{LID: lid}, table) {
+		for n < 100 && l.send(now, &limits, lid, mad.Address{LID: lid}, table) {
 			n++
 		}
 		return n
@@ -222,8 +242,15 @@ func TestLongByLink(t *testing.T) {
 	for lid := ib.LID(2); lid < 10; lid++ {
 		all += send(0, lid)
 	}
-	if all != 15 {
-		t.Errorf("all ports get %d tables, want 15 below 16 MiB", all)
+	if all != 7 {
+		t.Errorf("all ports get %d tables, want 7 below half of 16 MiB", all)
+	}
+	for lid := ib.LID(30); l.octets <= limits.SendTotal/2-limits.SenderLittle; lid++ {
+		l.send(0, &limits, lid, mad.Address{LID: lid}, rmpp.Message{Body: make([]byte, limits.SenderLittle)})
+	}
+	little := rmpp.Message{Body: make([]byte, limits.SenderLittle)}
+	if !l.send(0, &limits, 20, mad.Address{LID: 20}, little) || l.send(0, &limits, 20, mad.Address{LID: 20}, little) || l.send(0, &limits, 2, mad.Address{LID: 2}, little) {
+		t.Error("beyond half of the room a port that has nothing on its way gets one small table, and nobody more")
 	}
 	if n := send(longTime-1, 1); n != 0 {
 		t.Errorf("too soon there is room for %d", n)

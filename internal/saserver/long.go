@@ -15,12 +15,15 @@ import (
 // acknowledges, what it got in the last longTime; of one that did not, what it
 // got in the last TotalTime.
 type long struct {
-	waiting []longMessage // to leave
-	held    []heldMessage // by the link, as far as is known
-	octets  int           // of both
-	each    map[ib.LID]int
+	waiting []longMessage            // to leave
+	held    []heldMessage            // by the link, as far as is known
+	octets  int                      // of both
+	each    map[ib.LID]inFlight      // by the LID that stands for all of a port's
 	silent  map[ib.LID]time.Duration // that did not acknowledge, and until when that counts
 }
+
+// inFlight is what is on its way to a port.
+type inFlight struct{ messages, octets int }
 
 type longMessage struct {
 	to mad.Address
@@ -42,37 +45,48 @@ const (
 	longEach = 4 << 20
 	// longSilent is the same for a port that did not acknowledge.
 	longSilent = 64 << 10
+	// longSilents bounds the ports of which that is remembered.
+	longSilents = 65_536
 	// longOverhead is what a message takes besides its octets.
 	longOverhead = 1 << 10
 )
 
 func newLong() long {
-	return long{each: make(map[ib.LID]int), silent: make(map[ib.LID]time.Duration)}
+	return long{each: make(map[ib.LID]inFlight), silent: make(map[ib.LID]time.Duration)}
 }
 
-// send takes a message, and reports whether there was room for it.
-func (l *long) send(now time.Duration, limits *rmpp.Limits, to mad.Address, m rmpp.Message) bool {
+// send takes a message to a port, and reports whether there was room for it.
+func (l *long) send(now time.Duration, limits *rmpp.Limits, port ib.LID, to mad.Address, m rmpp.Message) bool {
 	size := len(m.Body) + longOverhead
 	most, time := longEach, longTime
-	if until, is := l.silent[to.LID]; is && now < until {
+	if until, is := l.silent[port]; is && now < until {
 		most, time = longSilent, limits.TotalTime
 	}
-	if !l.fits(limits, to.LID, size, most) {
+	if !l.fits(limits, port, size, most) {
 		l.forget(now)
-		if !l.fits(limits, to.LID, size, most) {
+		if !l.fits(limits, port, size, most) {
 			return false
 		}
 	}
 	l.waiting = append(l.waiting, longMessage{to, m})
-	l.held = append(l.held, heldMessage{to.LID, size, now + time})
+	l.held = append(l.held, heldMessage{port, size, now + time})
 	l.octets += size
-	l.each[to.LID] += size
+	each := l.each[port]
+	l.each[port] = inFlight{each.messages + 1, each.octets + size}
 	return true
 }
 
-func (l *long) fits(limits *rmpp.Limits, to ib.LID, size, most int) bool {
-	each := l.each[to]
-	return l.octets+size <= limits.SendTotal && (each == 0 || each+size <= most)
+// fits reports whether there is room. The second half of it is for ports that
+// have nothing on its way and want little.
+func (l *long) fits(limits *rmpp.Limits, port ib.LID, size, most int) bool {
+	each := l.each[port]
+	switch {
+	case l.octets+size > limits.SendTotal:
+		return false
+	case each.messages == 0:
+		return l.octets+size <= limits.SendTotal/2 || size <= limits.SenderLittle+longOverhead
+	}
+	return l.octets+size <= limits.SendTotal/2 && each.octets+size <= most
 }
 
 // forget drops what has gone by now.
@@ -82,7 +96,8 @@ func (l *long) forget(now time.Duration) {
 			return false
 		}
 		l.octets -= h.octets
-		if l.each[h.to] -= h.octets; l.each[h.to] == 0 {
+		each := l.each[h.to]
+		if l.each[h.to] = (inFlight{each.messages - 1, each.octets - h.octets}); each.messages == 1 {
 			delete(l.each, h.to)
 		}
 		return true
@@ -122,7 +137,7 @@ func (s *Server) ReceiveLong(now time.Duration, m *rmpp.Message, from mad.Addres
 
 // LostLong tells that a long answer was not acknowledged.
 func (s *Server) LostLong(now time.Duration, to mad.Address) {
-	if len(s.long.silent) < s.config.Limits.Full {
-		s.long.silent[to.LID] = now + s.config.Limits.RMPP.TotalTime
+	if len(s.long.silent) < longSilents {
+		s.long.silent[s.senderOf(to)] = now + s.config.Limits.RMPP.TotalTime
 	}
 }

@@ -1,6 +1,10 @@
 package saserver
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
@@ -25,8 +29,9 @@ func (s *Server) members(q *request) {
 	}
 }
 
-// memberPort is the port that a request to join or leave is about. Only a
-// port's own node may ask for it, or who is trusted and sees it.
+// memberPort is the port that a request to join or leave is about. Only the port
+// itself may ask for it, where the profile does not restrict that another port of
+// its node, or who may for others.
 func (s *Server) memberPort(q *request, r *sa.MCMemberRecord) (*view.Port, mad.Status) {
 	if !q.mask.Has(sa.MCMemberRecordPortGID) {
 		return nil, sa.StatusInsufficientComponents
@@ -34,7 +39,7 @@ func (s *Server) memberPort(q *request, r *sa.MCMemberRecord) (*view.Port, mad.S
 	p := s.subject.Port(r.PortGID)
 	switch {
 	case p == q.Asker.Port:
-	case p != nil && (p.Node == q.Asker.Port.Node || q.Trusted && q.Sees(p)):
+	case p != nil && p.Node == q.Asker.Port.Node && !s.restricts(q), s.mayProxy(q, p):
 	default:
 		s.counts.Refused++
 		return nil, sa.StatusInvalidGID
@@ -51,7 +56,7 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 	j := group.Joiner{
 		Port: p.GUID, MTU: portMTU(&p.Info), Rate: view.RateOf(&p.Info), Lifetime: s.view.Lifetime, Proxy: p != q.Asker.Port,
 		Holds: func(base ib.PKeyBase) bool {
-			return p.Key(base).IsValid() && (p == q.Asker.Port || q.Trusted || q.Holds(base))
+			return p.Key(base).IsValid() && (p == q.Asker.Port || s.mayProxy(q, p) || q.Holds(base))
 		},
 	}
 	g, m, status := s.groups.Join(j, r, q.mask)
@@ -61,7 +66,7 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 	}
 	q.chosen = !q.mask.Has(sa.MCMemberRecordMGID) || r.MGID == ib.GID{}
 	s.replyMember(q, g, m)
-	s.reportGroups(q.now)
+	q.asker.tellings = append(q.asker.tellings, s.groupTellings()...)
 }
 
 func (s *Server) leave(q *request, r *sa.MCMemberRecord) {
@@ -76,7 +81,7 @@ func (s *Server) leave(q *request, r *sa.MCMemberRecord) {
 		return
 	}
 	s.replyMember(q, &g, &m)
-	s.reportGroups(q.now)
+	q.asker.tellings = append(q.asker.tellings, s.groupTellings()...)
 }
 
 func (s *Server) replyMember(q *request, g *group.Group, m *group.Member) {
@@ -97,57 +102,81 @@ func (s *Server) findMembers(q *request, r *sa.MCMemberRecord) {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
 	}
-	t := s.newTable(q)
+	f := &memberFinder{asker: q.Asker, mask: q.mask, want: *r, budget: q.budget}
+	s.inTurns(q, s.newTable(q), f)
+}
+
+// memberFinder answers queries for MCMemberRecords.
+type memberFinder struct {
+	asker  view.Asker
+	mask   sa.ComponentMask
+	want   sa.MCMemberRecord
+	budget int
+	begun  bool
+	last   ib.GID // of the group that the last turn ended with
+}
+
+func (f *memberFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
 	give := func(g *group.Group, m *group.Member) bool {
-		if q.budget--; q.budget < 0 {
+		if f.budget--; f.budget < 0 {
 			return false
 		}
 		x := g.Record(m)
-		if !matchesMember(&x, r, q.mask) {
+		if !matchesMember(&x, &f.want, f.mask) {
 			return true
 		}
 		b, err := x.AppendBinary(nil)
-		return err != nil || t.add(b)
+		return err != nil || add(b)
 	}
-	s.visit(q, r, give)
-	status := mad.StatusOK
-	if q.budget < 0 {
-		status = sa.StatusNoResources
-	}
-	s.finish(q, t, status)
-}
-
-// visit goes over what the asker may see of groups, until give returns false.
-func (s *Server) visit(q *request, r *sa.MCMemberRecord, give func(*group.Group, *group.Member) bool) {
 	groups := s.groups.Groups()
-	if q.mask.Has(sa.MCMemberRecordMGID) {
+	if f.mask.Has(sa.MCMemberRecordMGID) {
 		groups = nil
-		if g := s.groups.Group(r.MGID); g != nil {
+		if g := s.groups.Group(f.want.MGID); g != nil {
 			groups = []*group.Group{g}
 		}
 	}
-	for _, g := range groups {
-		if !q.Trusted && !q.Holds(g.Partition) {
-			continue
+	i := 0
+	if f.begun {
+		i, _ = slices.BinarySearchFunc(groups, f.last, func(g *group.Group, last ib.GID) int {
+			return cmp.Or(bytes.Compare(g.MGID[:], last[:]), -1) // the one after it
+		})
+	}
+	for end := i + s.config.Limits.Turn; i < len(groups); i++ {
+		if i == end {
+			f.begun, f.last = true, groups[i-1].MGID
+			return mad.StatusOK, f.budget, true
 		}
-		if q.Trusted {
-			for i := range g.Members {
-				if q.Sees(s.view.Owner(g.Members[i].Port)) && !give(g, &g.Members[i]) {
-					return
-				}
-			}
-			if len(g.Members) > 0 {
-				continue
-			}
-		}
-		m := g.Member(q.Asker.Port.GUID)
-		if !q.mask.Has(sa.MCMemberRecordPortGID) {
-			m = nil
-		}
-		if !give(g, m) {
-			return
+		if !f.visit(s, groups[i], give) {
+			break
 		}
 	}
+	if f.budget < 0 {
+		return sa.StatusNoResources, f.budget, false
+	}
+	return mad.StatusOK, f.budget, false
+}
+
+// visit gives what the asker may see of a group; false when no more is wanted.
+func (f *memberFinder) visit(s *Server, g *group.Group, give func(*group.Group, *group.Member) bool) bool {
+	a := f.asker
+	if !a.Trusted && !a.Knows(g.Partition) {
+		return true
+	}
+	if a.Trusted {
+		for i := range g.Members {
+			if a.Sees(s.view.Owner(g.Members[i].Port)) && !give(g, &g.Members[i]) {
+				return false
+			}
+		}
+		if len(g.Members) > 0 {
+			return true
+		}
+	}
+	m := g.Member(a.Port.GUID)
+	if !f.mask.Has(sa.MCMemberRecordPortGID) {
+		m = nil
+	}
+	return give(g, m)
 }
 
 // memberMasks is the number of components of MCMemberRecord.

@@ -1,6 +1,8 @@
 package saserver
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/saserver/record"
@@ -8,19 +10,33 @@ import (
 
 // find answers queries about the subnet.
 func (s *Server) find(q *request) {
-	t := s.newTable(q)
-	x := record.Query{
-		Asker: q.Asker, ID: q.id, Modifier: q.modifier(), Mask: q.mask, Data: q.data, Budget: q.budget,
-	}
-	status := record.Find(&s.subject, &x, t.add)
-	q.budget = x.Budget
-	s.finish(q, t, status)
+	s.inTurns(q, s.newTable(q), &finder{record.Query{
+		Asker: q.Asker, ID: q.id, Modifier: q.modifier(), Mask: q.mask, Data: slices.Clone(q.data), Budget: q.budget,
+		Walk: record.Walk{Most: s.config.Limits.Turn},
+	}})
+}
+
+type finder struct{ record.Query }
+
+func (f *finder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+	status := record.Find(&s.subject, &f.Query, add)
+	return status, f.Budget, f.Walk.More()
+}
+
+// onePath names both ends of a path: such a query is answered in one turn, and
+// there are many of them.
+func onePath(mask sa.ComponentMask) bool {
+	return (mask.Has(sa.PathRecordSGID) || mask.Has(sa.PathRecordSLID)) && (mask.Has(sa.PathRecordDGID) || mask.Has(sa.PathRecordDLID))
 }
 
 // pathQuery reads a query for paths; false when it was answered with an error.
-func (s *Server) pathQuery(q *request) (*record.PathQuery, bool) {
+func (s *Server) pathQuery(q *request) (*pathFinder, bool) {
 	x := &s.path
-	x.Asker, x.Mask, x.Budget, x.One = q.Asker, q.mask, q.budget, q.method == mad.MethodGet
+	if !onePath(q.mask) {
+		x = new(pathFinder)
+	}
+	x.Asker, x.Mask, x.Budget, x.One, x.Own = q.Asker, q.mask, q.budget, q.method == mad.MethodGet, s.restricts(q)
+	x.Walk = record.Walk{Most: s.config.Limits.Turn}
 	if x.Want.UnmarshalBinary(q.data) != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return nil, false
@@ -28,47 +44,57 @@ func (s *Server) pathQuery(q *request) (*record.PathQuery, bool) {
 	return x, true
 }
 
-// paths answers queries for PathRecords.
+// pathFinder answers queries for PathRecords.
+type pathFinder struct{ record.PathQuery }
+
+func (f *pathFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+	status := record.Paths(&s.subject, &f.PathQuery, func(r *sa.PathRecord) bool { return s.addPath(r, add) })
+	return status, f.Budget, f.Walk.More()
+}
+
+func (s *Server) addPath(r *sa.PathRecord, add func([]byte) bool) bool {
+	b, err := r.AppendBinary(s.octets[:0])
+	return err != nil || add(b)
+}
+
 func (s *Server) paths(q *request) {
-	x, ok := s.pathQuery(q)
-	if !ok {
-		return
+	if x, ok := s.pathQuery(q); ok {
+		s.inTurns(q, s.newTable(q), x)
 	}
-	t := s.newTable(q)
-	status := record.Paths(&s.subject, x, func(r *sa.PathRecord) bool {
-		b, err := r.AppendBinary(s.octets[:0])
-		return err != nil || t.add(b)
-	})
-	q.budget = x.Budget
-	s.finish(q, t, status)
 }
 
 // multiPaths answers queries for paths between many ports.
 func (s *Server) multiPaths(q *request) {
-	var want sa.MultiPathRecord
-	if want.UnmarshalBinary(q.data) != nil {
+	x := &multiFinder{record.MultiQuery{
+		Asker: q.Asker, Mask: q.mask, Budget: q.budget, Own: s.restricts(q), Walk: record.Walk{Most: s.config.Limits.Turn},
+	}}
+	if x.Want.UnmarshalBinary(q.data) != nil {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
 	}
-	t := s.newTable(q)
-	status := record.MultiPaths(&s.subject, q.Asker, q.mask, &want, &q.budget, func(r *sa.PathRecord) bool {
-		b, err := r.AppendBinary(nil)
-		return err != nil || t.add(b)
-	})
-	s.finish(q, t, status)
+	s.inTurns(q, s.newTable(q), x)
+}
+
+type multiFinder struct{ record.MultiQuery }
+
+func (f *multiFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+	status := record.MultiPaths(&s.subject, &f.MultiQuery, func(r *sa.PathRecord) bool { return s.addPath(r, add) })
+	return status, f.Budget, f.Walk.More()
 }
 
 // trace answers queries for the devices on a path.
 func (s *Server) trace(q *request) {
-	x, ok := s.pathQuery(q)
-	if !ok {
-		return
+	if x, ok := s.pathQuery(q); ok {
+		s.inTurns(q, s.newTable(q), &tracer{x})
 	}
-	t := s.newTable(q)
-	status := record.Trace(&s.subject, x, func(r *sa.TraceRecord) bool {
+}
+
+type tracer struct{ *pathFinder }
+
+func (f *tracer) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+	status := record.Trace(&s.subject, &f.PathQuery, func(r *sa.TraceRecord) bool {
 		b, err := r.AppendBinary(nil)
-		return err != nil || t.add(b)
+		return err != nil || add(b)
 	})
-	q.budget = x.Budget
-	s.finish(q, t, status)
+	return status, f.Budget, f.Walk.More()
 }

@@ -25,7 +25,8 @@ type report struct {
 type reports struct {
 	byID  map[uint64]*report
 	send  []*report             // to leave, in order
-	each  map[*Subscription]int // of a subscriber
+	each  map[*Subscription]int // of a subscription
+	ports map[ib.PortGUID]int   // of a port
 	id    uint64
 	bound time.Duration // nothing is due before
 }
@@ -34,7 +35,7 @@ type reports struct {
 const failuresMax = 8
 
 func newReports() reports {
-	return reports{byID: make(map[uint64]*report), each: make(map[*Subscription]int)}
+	return reports{byID: make(map[uint64]*report), each: make(map[*Subscription]int), ports: make(map[ib.PortGUID]int)}
 }
 
 func (r *reports) deadline() (time.Duration, bool) { return r.bound, len(r.byID) > 0 }
@@ -95,39 +96,77 @@ func subjectLID(n *smp.Notice) ib.LID {
 	return n.IssuerLID
 }
 
+// telling is an event of which subscribers are being told.
+type telling struct {
+	n      smp.Notice
+	issuer ib.GID
+	data   []byte
+	may    func(view.Asker) bool
+	last   uint64 // the subscription that was told last
+}
+
 // tell sends a notice to every subscriber that wants it and may have it.
 func (s *Server) tell(now time.Duration, n smp.Notice, issuer ib.GID, may func(view.Asker) bool) {
+	if t, ok := newTelling(n, issuer, may); ok {
+		s.tellSome(now, &t, len(s.store.subscriptions))
+	}
+}
+
+// newTelling is not ok when a device sent what does not fit its fields.
+func newTelling(n smp.Notice, issuer ib.GID, may func(view.Asker) bool) (telling, bool) {
 	notice := sa.Notice{Notice: n, IssuerGID: issuer}
 	data, err := notice.AppendBinary(nil)
-	if err != nil {
-		return // a device sent what does not fit its fields
+	return telling{n: n, issuer: issuer, data: data, may: may}, err == nil
+}
+
+// tellSome goes over so many more subscriptions, and reports whether that was
+// all of them.
+func (s *Server) tellSome(now time.Duration, t *telling, most int) (done bool) {
+	if s.view == nil {
+		return true // another manager tells
 	}
-	for _, x := range s.store.subscriptions {
+	for n, x := range s.store.subscriptionsFrom(t.last) {
+		if n == most {
+			return false
+		}
+		t.last = x.serial
 		p := s.view.Owner(x.Port)
-		if p == nil || !x.wants(&n, issuer) || !may(view.Asker{Port: p, Trusted: x.Trusted}) {
+		if p == nil {
+			continue
+		}
+		trusted, all := s.trust(p, x.Trusted)
+		if !x.wants(&t.n, t.issuer, trusted) || !t.may(view.Asker{Port: p, Trusted: trusted, All: all}) {
 			continue
 		}
 		l := &s.config.Limits
-		if len(s.reports.byID) >= l.Reports || s.reports.each[x] >= l.ReportsEach {
+		if s.reports.each[x] >= l.ReportsEach || !room(len(s.reports.byID), l.Reports, s.reports.ports[x.Port], l.ReportsPort) {
 			s.counts.Unreported++
 			continue
 		}
-		s.reports.id = (s.reports.id + 1) & 0xFFFF_FFFF
-		r := &report{to: x, tries: l.ReportTries, due: now + l.ReportTime}
-		head := mad.Header{
-			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
-			Method: mad.MethodReport, TransactionID: s.reports.id, AttributeID: sa.AttrNotice,
-		}
-		_, _ = head.AppendBinary(r.m[:0]) // its fields fill their types
-		copy(r.m[sa.DataOffset:], data)
-		s.reports.byID[s.reports.id] = r
-		s.reports.each[x]++
-		s.reports.send = append(s.reports.send, r)
-		if len(s.reports.byID) == 1 || r.due < s.reports.bound {
-			s.reports.bound = r.due
-		}
-		s.counts.Reports++
+		s.report(now, x, t.data)
 	}
+	return true
+}
+
+// report has a notice leave for a subscriber.
+func (s *Server) report(now time.Duration, x *Subscription, data []byte) {
+	l := &s.config.Limits
+	s.reports.id = (s.reports.id + 1) & 0xFFFF_FFFF
+	r := &report{to: x, tries: l.ReportTries, due: now + l.ReportTime}
+	head := mad.Header{
+		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
+		Method: mad.MethodReport, TransactionID: s.reports.id, AttributeID: sa.AttrNotice,
+	}
+	_, _ = head.AppendBinary(r.m[:0]) // its fields fill their types
+	copy(r.m[sa.DataOffset:], data)
+	s.reports.byID[s.reports.id] = r
+	s.reports.each[x]++
+	s.reports.ports[x.Port]++
+	s.reports.send = append(s.reports.send, r)
+	if len(s.reports.byID) == 1 || r.due < s.reports.bound {
+		s.reports.bound = r.due
+	}
+	s.counts.Reports++
 }
 
 // nextReport fills m with the next report to send.
@@ -162,6 +201,9 @@ func (s *Server) endReport(id uint64, r *report) {
 	delete(s.reports.byID, id)
 	if s.reports.each[r.to]--; s.reports.each[r.to] == 0 {
 		delete(s.reports.each, r.to)
+	}
+	if s.reports.ports[r.to.Port]--; s.reports.ports[r.to.Port] == 0 {
+		delete(s.reports.ports, r.to.Port)
 	}
 }
 
@@ -201,7 +243,7 @@ func (s *Server) expireReports(now time.Duration) {
 		s.endReport(id, r)
 		s.counts.Unreported++
 		if r.to.failures++; r.to.failures == failuresMax {
-			s.store.subscriptions = slices.DeleteFunc(s.store.subscriptions, func(x *Subscription) bool { return x == r.to })
+			s.store.unsubscribe(r.to)
 			s.version++
 		}
 	}
@@ -223,12 +265,20 @@ func (s *Server) selfLID() (ib.LID, ib.GID) {
 	return 0, ib.GID{}
 }
 
-// own tells of an event of the server's own.
-func (s *Server) own(now time.Duration, number smp.TrapNumber, gid ib.GID, may func(view.Asker) bool) {
+// own is an event of the server's own.
+func (s *Server) own(number smp.TrapNumber, gid ib.GID, may func(view.Asker) bool) (telling, bool) {
 	lid, issuer := s.selfLID()
 	n, err := smp.NewTrap(number, smp.ProducerClassManager, lid, &smp.GIDDetails{GID: gid})
-	if err == nil {
-		s.tell(now, n, issuer, may)
+	if err != nil {
+		return telling{}, false
+	}
+	return newTelling(n, issuer, may)
+}
+
+// tellOwn tells of an event of the server's own at once.
+func (s *Server) tellOwn(now time.Duration, number smp.TrapNumber, gid ib.GID, may func(view.Asker) bool) {
+	if t, ok := s.own(number, gid, may); ok {
+		s.tellSome(now, &t, len(s.store.subscriptions))
 	}
 }
 
@@ -240,26 +290,40 @@ func (s *Server) reportPorts(now time.Duration, old *view.View) {
 	}
 	for _, p := range old.Ports {
 		if s.view.Owner(p.GUID) == nil && old.Owner(p.GUID) == p {
-			s.own(now, smp.TrapGIDOutOfService, p.GID, func(a view.Asker) bool {
+			s.tellOwn(now, smp.TrapGIDOutOfService, p.GID, func(a view.Asker) bool {
 				was := old.Owner(a.Port.GUID)
-				return was != nil && view.Asker{Port: was}.Sees(p)
+				return was != nil && view.Asker{Port: was, All: a.All}.Sees(p)
 			})
 		}
 	}
 	for _, p := range s.view.Ports {
 		if old.Owner(p.GUID) == nil && s.view.Owner(p.GUID) == p {
-			s.own(now, smp.TrapGIDInService, p.GID, func(a view.Asker) bool { return a.Sees(p) })
+			s.tellOwn(now, smp.TrapGIDInService, p.GID, func(a view.Asker) bool { return a.Sees(p) })
 		}
 	}
 }
 
-// reportGroups tells of groups that came to be and ended.
-func (s *Server) reportGroups(now time.Duration) {
+// groupTellings are the events of groups that came to be and ended. Whoever made
+// them do so spends turns on telling of it.
+func (s *Server) groupTellings() (out []telling) {
 	for _, e := range s.groups.TakeEvents() {
+		if len(s.store.subscriptions) == 0 {
+			continue
+		}
 		number := smp.TrapMulticastGroupCreated
 		if e.Deleted {
 			number = smp.TrapMulticastGroupDeleted
 		}
-		s.own(now, number, e.MGID, func(a view.Asker) bool { return a.Holds(e.Partition) })
+		if t, ok := s.own(number, e.MGID, func(a view.Asker) bool { return a.Knows(e.Partition) }); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// reportGroups tells of groups that came to be and ended with a new subnet.
+func (s *Server) reportGroups(now time.Duration) {
+	for _, t := range s.groupTellings() {
+		s.tellSome(now, &t, len(s.store.subscriptions))
 	}
 }

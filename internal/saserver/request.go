@@ -26,6 +26,7 @@ type request struct {
 	budget int
 	asker  *requester
 	chosen bool // the answer holds something of the server's choosing
+	keyed  bool // it came with the SA_Key
 }
 
 func (q *request) modifier() uint32 { return binary.BigEndian.Uint32(q.head[20:]) }
@@ -42,39 +43,60 @@ const (
 	offsetUnit         = 8 // of AttributeOffset
 )
 
-// request answers one.
+// request takes one: it is answered now when nobody waits, else in its turn.
 func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSize]byte, data []byte) {
 	s.counts.Queries++
+	if mad.Method(head[offMethod]) == mad.MethodTrap {
+		s.counts.Dropped++
+		return
+	}
+	r := s.requesterAt(now, from.LID)
+	busy := r != &s.nobody && !r.take(now, &s.config.Limits)
+	if s.isIdle() && !r.hasWork() && r.unkept < s.config.Limits.UnkeptEach {
+		s.begin(now, r, from, head, data, busy)
+		s.enter(r)
+		return
+	}
+	a := arrival{from: from, head: *head, busy: busy}
+	if len(data) > copy(a.data[:], data) {
+		a.body = data // of a joined message, which is nobody else's
+	}
+	s.enqueue(r, &a)
+}
+
+// begin answers a request, or begins to.
+func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *[rmpp.HeadSize]byte, data []byte, busy bool) {
 	q := request{
-		now: now, from: from, head: head, data: data,
+		now: now, from: from, head: head, data: data, asker: r,
 		method: mad.Method(head[offMethod]),
 		id:     mad.AttributeID(binary.BigEndian.Uint16(head[offAttribute:])),
 		mask:   sa.ComponentMask(binary.BigEndian.Uint64(head[offComponentMask:])),
 		budget: s.config.Limits.Work,
 	}
-	switch {
-	case q.method == mad.MethodTrap || s.pending() >= s.config.Limits.Full:
-		s.counts.Dropped++
-		return
-	case isLong(q.method) && s.rmpp.Sending(from, responseHead(head)):
+	if isLong(q.method) && s.rmpp.Sending(from, responseHead(head)) {
 		s.counts.Dropped++ // its answer is on the way
 		return
 	}
-	if status := s.admit(&q); status != mad.StatusOK {
+	status := s.admit(&q)
+	if status == mad.StatusOK && busy {
+		s.counts.Busy++
+		status = mad.StatusBusy
+	}
+	if status != mad.StatusOK {
 		s.reply(&q, status, nil)
 		return
 	}
 	if q.method == mad.MethodSet {
-		if old := q.asker.recall(now, head, data); old != nil {
-			s.push(q.method, from, old)
+		if old := r.recall(now, head, data); old != nil {
+			s.push(&q, old)
 			return
 		}
 	}
 	s.dispatch(&q)
 	if q.chosen {
-		q.asker.remember(now, head, data, &s.answer)
+		r.remember(now, head, data, &s.answer)
 	}
-	q.asker.tokens -= float64((s.config.Limits.Work - q.budget) / max(s.config.Limits.WorkPerQuery, 1))
+	r.spend(&s.config.Limits, s.config.Limits.Work-q.budget)
 }
 
 // isLong reports whether the answer to a method is a table.
@@ -82,21 +104,23 @@ func isLong(m mad.Method) bool {
 	return m == mad.MethodGetTable || m == mad.MethodGetMulti || m == mad.MethodGetTraceTable
 }
 
-// admit finds out who asks, and whether the request is to be looked at.
+// admit finds out who asks, and whether the request is to be looked at: it has to
+// come from a LID that is one port's beyond doubt, with a key that the port has
+// and, in a route header, a GID that is the port's.
 func (s *Server) admit(q *request) mad.Status {
 	switch {
 	case q.head[0] != mad.BaseVersion || q.head[2] != sa.ClassVersion:
 		return mad.StatusBadVersion
-	case s.view == nil || s.pending() >= s.config.Limits.Busy:
+	case s.view == nil:
 		s.counts.Busy++
 		return mad.StatusBusy
 	}
 	p := s.view.At(q.from.LID)
-	if p == nil || p.Contested {
+	if p == nil || p.Contested || s.isDoubtful(q.from.LID) {
 		s.counts.Refused++
 		return sa.StatusRequestInvalid
 	}
-	q.Asker.Port, q.asker = p, s.requester(q.now, p)
+	q.Asker.Port = p
 	if q.from.GID != (ib.GID{}) && s.subject.Port(q.from.GID) != p {
 		s.counts.Refused++
 		return sa.StatusInvalidGID
@@ -105,17 +129,14 @@ func (s *Server) admit(q *request) mad.Status {
 		s.counts.Refused++
 		return sa.StatusDenied
 	}
-	if !q.asker.take(q.now, &s.config.Limits) {
-		s.counts.Busy++
-		return mad.StatusBusy
-	}
 	if key := ib.SMKey(binary.BigEndian.Uint64(q.head[offSMKey:])); key != 0 && s.config.SAKey != 0 {
 		if key != s.config.SAKey {
 			s.counts.Refused++
 			return sa.StatusDenied
 		}
-		q.Trusted = true
+		q.keyed = true
 	}
+	q.Trusted, q.All = s.trust(p, q.keyed)
 	return mad.StatusOK
 }
 
@@ -155,7 +176,11 @@ func (s *Server) supports(q *request) mad.Status {
 
 // dispatch answers an admitted request.
 func (s *Server) dispatch(q *request) {
-	if status := s.supports(q); status != mad.StatusOK {
+	status := s.supports(q)
+	if status == mad.StatusOK {
+		status = s.permits(q)
+	}
+	if status != mad.StatusOK {
 		s.reply(q, status, nil)
 		return
 	}
@@ -199,7 +224,7 @@ func (s *Server) reply(q *request, status mad.Status, data []byte) {
 	binary.BigEndian.PutUint16(m[offStatus:], uint16(status))
 	binary.BigEndian.PutUint16(m[offAttributeOffset:], 0)
 	s.counts.Answers++
-	s.push(q.method, q.from, m)
+	s.push(q, m)
 }
 
 // responseMethod is the method of the answer: GetResp answers Set too.
@@ -245,7 +270,11 @@ func (s *Server) newTable(q *request) *table {
 		s.small.body, s.small.count, s.small.over, s.small.most = s.small.body[:0], 0, false, 2*sa.DataSize
 		return &s.small
 	}
-	return &table{most: s.config.Limits.RMPP.SendMax}
+	most := s.config.Limits.RMPP.SendMax
+	if s.restricts(q) {
+		most = min(most, s.config.Limits.AnswerOctets)
+	}
+	return &table{most: most}
 }
 
 // finish sends what a query came to, in the form that its method asks for.
@@ -300,7 +329,7 @@ func (s *Server) sendLong(q *request, m rmpp.Message) {
 	switch limits := &s.config.Limits.RMPP; {
 	case len(m.Body) > limits.SendMax:
 		s.reply(q, sa.StatusNoResources, nil)
-	case !s.long.send(q.now, limits, q.from, m):
+	case !s.long.send(q.now, limits, s.senderOf(q.from), q.from, m):
 		s.counts.Busy++
 		s.reply(q, mad.StatusBusy, nil)
 	default:

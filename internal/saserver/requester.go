@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
@@ -14,8 +15,18 @@ import (
 type requester struct {
 	tokens   float64
 	refilled time.Duration
+	window   time.Duration // when the present one began
+	asked    int           // requests since
 	recent   [recentMax]recent
 	next     int
+
+	line     []arrival // what it waits for, from first on
+	first    int
+	busy     int // of line
+	job      *job
+	tellings []telling // of what it did
+	unkept   int       // answers that wait to be kept
+	listed   bool      // in lines.ring
 }
 
 // recentMax is how many such requests of a port are remembered, and
@@ -25,6 +36,9 @@ const (
 	recentTime = 10 * time.Second
 )
 
+// Window is the time in which Limits.QueriesPerWindow counts.
+const Window = 100 * time.Millisecond
+
 // recent is a request for something of the server's choosing, and its answer:
 // when the answer was lost, the request must not get another.
 type recent struct {
@@ -33,6 +47,19 @@ type recent struct {
 	head        [rmpp.HeadSize]byte
 	data        [rmpp.SegmentSize]byte
 	answer      *[mad.Size]byte
+}
+
+// requesterAt is what is kept about the port with a LID. All of those who are
+// nobody count as one.
+func (s *Server) requesterAt(now time.Duration, lid ib.LID) *requester {
+	if s.view == nil {
+		return &s.nobody
+	}
+	p := s.view.At(lid)
+	if p == nil {
+		return &s.nobody
+	}
+	return s.requester(now, p)
 }
 
 func (s *Server) requester(now time.Duration, p *view.Port) *requester {
@@ -48,8 +75,15 @@ func (s *Server) requester(now time.Duration, p *view.Port) *requester {
 	return r
 }
 
-// take takes a token, and reports whether there was one.
+// take takes a token, and reports whether there was one and the port has asked
+// no more than it may in the present window.
 func (r *requester) take(now time.Duration, l *Limits) bool {
+	if now-r.window >= Window {
+		r.window, r.asked = now, 0
+	}
+	if r.asked++; r.asked > l.QueriesPerWindow {
+		return false
+	}
 	if gone := now - r.refilled; gone > 0 {
 		r.tokens = min(r.tokens+gone.Seconds()*float64(l.QueriesPerSecond), float64(l.QueriesBurst))
 		r.refilled = now
@@ -59,6 +93,11 @@ func (r *requester) take(now time.Duration, l *Limits) bool {
 	}
 	r.tokens--
 	return true
+}
+
+// spend takes tokens for records that were looked at.
+func (r *requester) spend(l *Limits, looked int) {
+	r.tokens -= float64(looked / max(l.WorkPerQuery, 1))
 }
 
 // recall is the answer that a request had, when it is one that came before.

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/group"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver/record"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
@@ -16,39 +17,56 @@ import (
 
 // Server is subnet administration.
 type Server struct {
-	config  Config
-	view    *view.View // nil while this manager is not master
-	subject record.Subject
-	groups  *group.Set
-	store   store
-	rmpp    *rmpp.Endpoint[mad.Address]
-	long    long
-	askers  map[ib.PortGUID]*requester
-	byPort  []*requester // those of askers, by view.Port.Index, as they come
-	out     queue
-	unkept  []unkept // Config.Keep
-	kept    uint64   // the version that is
-	reports reports
-	counts  Counts
-	version uint64
-	path    record.PathQuery        // reused by every query for paths
-	answer  [mad.Size]byte          // reused by every answer
-	small   table                   // reused by every answer of one datagram
-	octets  [sa.PathRecordSize]byte // reused by every path
+	config   Config
+	view     *view.View // nil while this manager is not master
+	subject  record.Subject
+	groups   *group.Set
+	store    store
+	rmpp     *rmpp.Endpoint[mad.Address]
+	long     long
+	askers   map[ib.PortGUID]*requester
+	byPort   []*requester // those of askers, by view.Port.Index, as they come
+	nobody   requester    // all of those who have no port
+	lines    lines
+	kind     int // of what leaves next
+	doubtful map[ib.LID]bool
+	out      queue
+	unkept   []unkept // Config.Keep
+	kept     uint64   // the version that is
+	reports  reports
+	counts   Counts
+	version  uint64
+	path     pathFinder              // reused by every query for one path
+	answer   [mad.Size]byte          // reused by every answer
+	small    table                   // reused by every answer of one datagram
+	octets   [sa.PathRecordSize]byte // reused by every path
 }
 
 // New returns a server without a subnet.
 func New(c Config) *Server {
 	if c.Limits == (Limits{}) {
-		c.Limits = DefaultLimits()
+		c.Limits = LimitsOf(c.Profile)
 	}
 	s := &Server{
 		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
-		rmpp: rmpp.New[mad.Address](c.Limits.RMPP), long: newLong(), askers: make(map[ib.PortGUID]*requester),
+		long: newLong(), askers: make(map[ib.PortGUID]*requester), doubtful: make(map[ib.LID]bool),
 		reports: newReports(),
 	}
-	s.subject = record.Subject{Groups: s.groups, Aliases: s.aliasesOf, Owner: s.ownerOf}
+	s.rmpp = rmpp.NewBy(c.Limits.RMPP, s.senderOf)
+	s.subject = record.Subject{Groups: s.groups, Aliases: s.aliasesOf, Owner: s.ownerOf, NoKeys: c.Profile != protect.None}
 	return s
+}
+
+// senderOf is the LID that stands for all of a port's; 0 for all that are
+// nobody's.
+func (s *Server) senderOf(from mad.Address) ib.LID {
+	if s.view == nil {
+		return 0
+	}
+	if p := s.view.At(from.LID); p != nil {
+		return p.LID
+	}
+	return 0
 }
 
 // Counts is what the server has done.
@@ -128,31 +146,44 @@ func (s *Server) Receive(now time.Duration, m *[mad.Size]byte, from mad.Address)
 // port that is not there.
 func (s *Server) Lost(now time.Duration, m *[mad.Size]byte) { s.reportLost(now, m) }
 
-// Next fills m with the next packet to send.
+// Next fills m with the next packet to send: answers, segments of long ones and
+// reports in turn. It does not begin all that waits at once: while there is more,
+// Deadline is due.
 func (s *Server) Next(now time.Duration, m *[mad.Size]byte) (to mad.Address, ok bool) {
-	if to, ok = s.out.pop(m); ok {
-		return to, true
+	for n := 0; n < turnsMax && s.out.len() == 0 && s.serve(now); n++ {
 	}
-	if to, ok = s.rmpp.Next(now, m); ok {
-		return to, true
+	for range 3 {
+		switch s.kind = (s.kind + 1) % 3; s.kind {
+		case 0:
+			to, ok = s.out.pop(m)
+		case 1:
+			to, ok = s.rmpp.Next(now, m)
+		default:
+			to, ok = s.nextReport(now, m)
+		}
+		if ok {
+			return to, true
+		}
 	}
-	return s.nextReport(now, m)
+	return to, false
 }
 
 // unkept is an answer that waits for a version to be kept.
 type unkept struct {
 	waiting
 	version uint64
+	asker   *requester
 }
 
 // push has an answer leave, or wait until what it tells of is kept.
-func (s *Server) push(method mad.Method, to mad.Address, m *[mad.Size]byte) {
-	changes := method == mad.MethodSet || method == mad.MethodDelete
+func (s *Server) push(q *request, m *[mad.Size]byte) {
+	changes := q.method == mad.MethodSet || q.method == mad.MethodDelete
 	if version := s.Version(); s.config.Keep && changes && version != s.kept {
-		s.unkept = append(s.unkept, unkept{waiting{to, *m}, version})
+		s.unkept = append(s.unkept, unkept{waiting{q.from, *m}, version, q.asker})
+		q.asker.unkept++
 		return
 	}
-	s.out.push(to, m)
+	s.out.push(q.from, m)
 }
 
 // Kept tells that the state of a version is kept: answers that waited leave.
@@ -160,13 +191,13 @@ func (s *Server) Kept(version uint64) {
 	s.kept = version
 	n := 0
 	for ; n < len(s.unkept) && s.unkept[n].version <= version; n++ {
-		s.out.push(s.unkept[n].to, &s.unkept[n].m)
+		u := &s.unkept[n]
+		s.out.push(u.to, &u.m)
+		u.asker.unkept--
+		s.enter(u.asker)
 	}
 	s.unkept = slices.Delete(s.unkept, 0, n)
 }
-
-// pending is the number of answers that wait.
-func (s *Server) pending() int { return s.out.len() + len(s.unkept) }
 
 // Expire tells that time has passed.
 func (s *Server) Expire(now time.Duration) {
@@ -178,8 +209,12 @@ func (s *Server) Expire(now time.Duration) {
 	}
 }
 
-// Deadline is when Expire wants to be called, or sooner; false for never.
+// Deadline is when Expire wants to be called, or sooner; false for never. It is
+// due at once while Next has more to do.
 func (s *Server) Deadline() (due time.Duration, ok bool) {
+	if !s.isIdle() {
+		return 0, true
+	}
 	for _, next := range []func() (time.Duration, bool){s.rmpp.Deadline, s.reports.deadline, s.store.deadline} {
 		if at, some := next(); some && (!ok || at < due) {
 			due, ok = at, true

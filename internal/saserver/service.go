@@ -2,13 +2,13 @@ package saserver
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/saserver/record"
+	"github.com/ibwarden/ibwarden/internal/saserver/view"
 )
 
 // services answers requests for ServiceRecords.
@@ -36,43 +36,54 @@ func (s *Server) findServices(q *request) {
 		s.reply(q, sa.StatusRequestInvalid, nil)
 		return
 	}
-	t := s.newTable(q)
-	for _, x := range s.store.services {
-		q.budget--
-		if x.ends() && q.now >= x.until || !s.seesService(q, x) {
+	s.inTurns(q, s.newTable(q), &serviceFinder{asker: q.Asker, now: q.now, match: match, budget: q.budget})
+}
+
+// serviceFinder answers queries for ServiceRecords.
+type serviceFinder struct {
+	asker  view.Asker
+	now    time.Duration
+	match  *record.Match
+	budget int
+	last   uint64 // of the service that the last turn ended with
+}
+
+func (f *serviceFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+	for n, x := range s.store.servicesFrom(f.last) {
+		if n == s.config.Limits.Turn {
+			return mad.StatusOK, f.budget, true
+		}
+		f.last = x.serial
+		f.budget--
+		if x.ends() && f.now >= x.until || !s.seesService(f.asker, x) {
 			continue
 		}
 		r := x.Record
 		if x.ends() {
-			r.ServiceLease = uint32((x.until - q.now + time.Second - 1) / time.Second)
+			r.ServiceLease = uint32((x.until - f.now + time.Second - 1) / time.Second)
 		}
-		if !q.Trusted && x.Port != q.Asker.Port.GUID {
+		if !f.asker.Trusted && x.Port != f.asker.Port.GUID {
 			r.ServiceKey = [16]byte{}
 		}
 		b, err := r.AppendBinary(nil)
-		if err == nil && match.Matches(b) && !t.add(b) {
+		if err == nil && f.match.Matches(b) && !add(b) {
 			break
 		}
 	}
-	s.finish(q, t, mad.StatusOK)
+	return mad.StatusOK, f.budget, false
 }
 
 // seesService reports whether an asker may learn of a service.
-func (s *Server) seesService(q *request, x *Service) bool {
+func (s *Server) seesService(a view.Asker, x *Service) bool {
 	p := s.view.Owner(x.Port)
-	if p == nil || !q.Sees(p) {
+	if p == nil || !a.Sees(p) {
 		return false
 	}
 	base := x.Record.ServicePKey.Base()
-	if base == 0 || p == q.Asker.Port {
+	if base == 0 || p == a.Port || a.All {
 		return true
 	}
-	return q.Asker.Port.Key(base).Matches(p.Key(base))
-}
-
-// sameService reports whether two records are of one service.
-func sameService(a, b *sa.ServiceRecord) bool {
-	return a.ServiceID == b.ServiceID && a.ServiceGID == b.ServiceGID && a.ServicePKey.Base() == b.ServicePKey.Base()
+	return a.Port.Key(base).Matches(p.Key(base))
 }
 
 // serviceNeeds are the components that tell services apart.
@@ -110,19 +121,20 @@ func (s *Server) register(q *request, r *sa.ServiceRecord) {
 	}
 	port, l := q.Asker.Port.GUID, &s.config.Limits
 	x := &Service{Record: *r, Port: port, until: q.now + time.Duration(r.ServiceLease)*time.Second}
-	at := slices.IndexFunc(s.store.services, func(x *Service) bool { return sameService(&x.Record, r) })
+	old := s.store.service(r)
 	switch {
-	case at >= 0 && s.store.services[at].Record.ServiceKey != r.ServiceKey && !q.Trusted:
+	case old != nil && old.Record.ServiceKey != r.ServiceKey && !q.Trusted:
 		s.reply(q, sa.StatusDenied, nil)
 		return
-	case at >= 0:
-		s.store.services[at] = x
-	case len(s.store.services) >= l.ServicesTotal,
-		count(s.store.services, func(x *Service) bool { return x.Port == port }) >= l.Services:
+	case old != nil:
+		x.serial = old.serial
+		*old = *x
+		x = old
+	case !room(len(s.store.services), l.ServicesTotal, s.store.offered[port], l.Services):
 		s.reply(q, sa.StatusNoResources, nil)
 		return
 	default:
-		s.store.services = append(s.store.services, x)
+		s.store.offer(x)
 	}
 	s.store.keep(x)
 	s.version++
@@ -138,16 +150,16 @@ func (s *Server) unregister(q *request, r *sa.ServiceRecord) {
 		s.reply(q, status, nil)
 		return
 	}
-	at := slices.IndexFunc(s.store.services, func(x *Service) bool { return sameService(&x.Record, r) })
-	if at < 0 {
+	x := s.store.service(r)
+	if x == nil {
 		s.reply(q, sa.StatusNoRecords, nil)
 		return
 	}
-	if x := s.store.services[at]; !q.Trusted && !bytes.Equal(x.Record.ServiceKey[:], r.ServiceKey[:]) {
+	if !q.Trusted && !bytes.Equal(x.Record.ServiceKey[:], r.ServiceKey[:]) {
 		s.reply(q, sa.StatusDenied, nil)
 		return
 	}
-	s.store.services = slices.Delete(s.store.services, at, at+1)
+	s.store.withdraw(x)
 	s.version++
 	s.reply(q, mad.StatusOK, q.data)
 }

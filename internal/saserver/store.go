@@ -31,7 +31,8 @@ type Service struct {
 	// for a lease without end.
 	Left time.Duration
 
-	until time.Duration
+	until  time.Duration
+	serial uint64 // in the order of registration
 }
 
 // Subscription is a wish to be told of events.
@@ -43,34 +44,131 @@ type Subscription struct {
 	Trusted bool
 	Enum    uint16
 
-	failures int // reports without an answer, one after the other
+	failures int    // reports without an answer, one after the other
+	serial   uint64 // in the order of subscription
 }
 
 // store holds what hosts registered, besides multicast groups.
 type store struct {
-	services      []*Service // in the order of their registration
-	subscriptions []*Subscription
+	services      []*Service // by serial
+	named         map[serviceName]*Service
+	offered       map[ib.PortGUID]int // services of a port
+	subscriptions []*Subscription     // by serial
+	subscribed    map[ib.PortGUID][]*Subscription
 	aliases       map[ib.PortGUID][]ib.PortGUID
 	owners        map[ib.PortGUID]ib.PortGUID // of alias GUIDs
 	enum          uint16
+	serial        uint64        // the last of services and subscriptions
 	next          time.Duration // no lease ends before, 0 for none
 }
 
+// serviceName is what tells services apart.
+type serviceName struct {
+	id   uint64
+	gid  ib.GID
+	base ib.PKeyBase
+}
+
+func nameOf(r *sa.ServiceRecord) serviceName {
+	return serviceName{r.ServiceID, r.ServiceGID, r.ServicePKey.Base()}
+}
+
 func newStore() store {
-	return store{aliases: make(map[ib.PortGUID][]ib.PortGUID), owners: make(map[ib.PortGUID]ib.PortGUID)}
+	return store{
+		named: make(map[serviceName]*Service), offered: make(map[ib.PortGUID]int), subscribed: make(map[ib.PortGUID][]*Subscription),
+		aliases: make(map[ib.PortGUID][]ib.PortGUID), owners: make(map[ib.PortGUID]ib.PortGUID),
+	}
+}
+
+// service is the one that a record names, or nil.
+func (s *store) service(r *sa.ServiceRecord) *Service { return s.named[nameOf(r)] }
+
+// servicesFrom are the services after one, in order.
+func (s *store) servicesFrom(serial uint64) []*Service {
+	i, _ := slices.BinarySearchFunc(s.services, serial+1, func(x *Service, want uint64) int { return cmp.Compare(x.serial, want) })
+	return s.services[i:]
+}
+
+// offer enters a service that is not there yet.
+func (s *store) offer(x *Service) {
+	s.serial++
+	x.serial = s.serial
+	s.services = append(s.services, x)
+	s.named[nameOf(&x.Record)] = x
+	s.offered[x.Port]++
+}
+
+func (s *store) withdraw(x *Service) {
+	i, _ := slices.BinarySearchFunc(s.services, x.serial, func(x *Service, want uint64) int { return cmp.Compare(x.serial, want) })
+	s.services = slices.Delete(s.services, i, i+1)
+	s.forget(x)
+}
+
+// forget is what withdraw does besides the list.
+func (s *store) forget(x *Service) {
+	delete(s.named, nameOf(&x.Record))
+	if s.offered[x.Port]--; s.offered[x.Port] == 0 {
+		delete(s.offered, x.Port)
+	}
+}
+
+// dropServices withdraws those for which of is true.
+func (s *store) dropServices(of func(*Service) bool) {
+	s.services = slices.DeleteFunc(s.services, func(x *Service) bool {
+		gone := of(x)
+		if gone {
+			s.forget(x)
+		}
+		return gone
+	})
+}
+
+// subscriptionsFrom are the subscriptions after one, in order.
+func (s *store) subscriptionsFrom(serial uint64) []*Subscription {
+	i, _ := slices.BinarySearchFunc(s.subscriptions, serial+1, func(x *Subscription, want uint64) int { return cmp.Compare(x.serial, want) })
+	return s.subscriptions[i:]
+}
+
+// subscribe enters a subscription that is not there yet.
+func (s *store) subscribe(x *Subscription) {
+	s.serial++
+	x.serial = s.serial
+	s.subscriptions = append(s.subscriptions, x)
+	s.subscribed[x.Port] = append(s.subscribed[x.Port], x)
+}
+
+// unsubscribe ends a subscription, if it has not ended.
+func (s *store) unsubscribe(x *Subscription) {
+	i, there := slices.BinarySearchFunc(s.subscriptions, x.serial, func(x *Subscription, want uint64) int { return cmp.Compare(x.serial, want) })
+	if there {
+		s.subscriptions = slices.Delete(s.subscriptions, i, i+1)
+		s.unlist(x)
+	}
+}
+
+// unlist is what unsubscribe does besides the list of all.
+func (s *store) unlist(x *Subscription) {
+	mine := slices.DeleteFunc(s.subscribed[x.Port], func(y *Subscription) bool { return x == y })
+	if s.subscribed[x.Port] = mine; len(mine) == 0 {
+		delete(s.subscribed, x.Port)
+	}
 }
 
 // prune drops what belongs to ports that are gone or lost the partition.
 func (s *store) prune(v *view.View) (changed bool) {
 	before := len(s.services) + len(s.subscriptions) + len(s.aliases)
-	s.services = slices.DeleteFunc(s.services, func(x *Service) bool {
+	s.dropServices(func(x *Service) bool {
 		p := v.Owner(x.Port)
 		base := x.Record.ServicePKey.Base()
 		return p == nil || base != 0 && !p.Key(base).IsValid()
 	})
 	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(x *Subscription) bool {
 		p := v.Owner(x.Port)
-		return p == nil || !p.Contains(x.Address.LID)
+		gone := p == nil || !p.Contains(x.Address.LID)
+		if gone {
+			s.unlist(x)
+		}
+		return gone
 	})
 	for port, list := range s.aliases {
 		if v.Owner(port) == nil {
@@ -89,7 +187,7 @@ func (s *store) expire(now time.Duration) (changed bool) {
 		return false
 	}
 	before := len(s.services)
-	s.services = slices.DeleteFunc(s.services, func(x *Service) bool { return x.ends() && now >= x.until })
+	s.dropServices(func(x *Service) bool { return x.ends() && now >= x.until })
 	s.next = 0
 	for _, x := range s.services {
 		if x.ends() && (s.next == 0 || x.until < s.next) {
@@ -141,12 +239,15 @@ func (s *Server) Restore(now time.Duration, state State) error {
 	for i := range state.Services {
 		x := state.Services[i]
 		x.until = now + x.Left
-		fresh.services = append(fresh.services, &x)
+		if fresh.service(&x.Record) != nil {
+			return fmt.Errorf("service 0x%x of %s: it is there twice", x.Record.ServiceID, x.Record.ServiceGID)
+		}
+		fresh.offer(&x)
 		fresh.keep(&x)
 	}
 	for i := range state.Subscriptions {
 		x := state.Subscriptions[i]
-		fresh.subscriptions = append(fresh.subscriptions, &x)
+		fresh.subscribe(&x)
 		fresh.enum = max(fresh.enum, x.Enum)
 	}
 	for port, list := range state.Aliases {

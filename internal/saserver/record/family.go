@@ -20,6 +20,8 @@ type Subject struct {
 	Aliases func(ib.PortGUID) []ib.PortGUID
 	// Owner finds the port that has an alias GUID; may be nil.
 	Owner func(ib.PortGUID) (ib.PortGUID, bool)
+	// NoKeys keeps M_Keys and SM_Keys from the trusted too.
+	NoKeys bool
 }
 
 // Query is one question.
@@ -32,6 +34,9 @@ type Query struct {
 	Data []byte
 	// Budget is how many records may be looked at; what is left of it after.
 	Budget int
+	// Walk cuts the answer into turns: while there is more, Find wants to be
+	// called again.
+	Walk Walk
 }
 
 // search is a query being answered.
@@ -81,6 +86,7 @@ func Find(s *Subject, q *Query, emit func(record []byte) bool) mad.Status {
 	if x.match, err = NewMatch(q.ID, mask, q.Data); err != nil {
 		return sa.StatusRequestInvalid
 	}
+	q.Walk.begin()
 	families[q.ID](x)
 	if q.Budget < 0 {
 		return sa.StatusNoResources
@@ -93,6 +99,7 @@ func (x *search) give(r sa.Record) {
 	if x.ended {
 		return
 	}
+	x.Walk.left--
 	if x.Budget--; x.Budget < 0 {
 		x.ended = true
 		return
@@ -117,8 +124,8 @@ func (x *search) ends(yield func(*view.Port) bool) {
 		}
 		return
 	}
-	for _, p := range x.View.Ports {
-		if x.ended || x.Sees(p) && !yield(p) {
+	for i := x.Walk.at; i < len(x.View.Ports) && !x.ended && !x.Walk.ended(i); i++ {
+		if p := x.View.Ports[i]; x.Sees(p) && !yield(p) {
 			return
 		}
 	}

@@ -1,6 +1,9 @@
 package record
 
 import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
@@ -31,59 +34,127 @@ const multiNeeds = sa.MultiPathRecordSGIDCount | sa.MultiPathRecordDGIDCount
 // multiMasks is the number of components of MultiPathRecord.
 const multiMasks = 22
 
+// MultiQuery asks for paths between many ports.
+type MultiQuery struct {
+	view.Asker
+	Mask sa.ComponentMask // of MultiPathRecord
+	Want sa.MultiPathRecord
+	// Budget is how many pairs may be looked at; what is left of it after.
+	Budget int
+	// Own is as in PathQuery: one side names nobody but the asker.
+	Own bool
+	// Walk cuts the answer into turns: while there is more, MultiPaths wants to
+	// be called again.
+	Walk Walk
+
+	paths PathQuery
+	begun bool
+	round int
+	most  int
+	found bool // a path in this round
+}
+
 // MultiPaths calls emit with the paths from every source to every destination
 // of a query, at most NumbPath of them in all, which is any number when the
 // query does not say. Pairs of ports come before the other LIDs of a pair, so
-// that few paths have as little in common as can be. The budget is how many
-// pairs may be looked at, and what is left of it after.
-func MultiPaths(s *Subject, a view.Asker, mask sa.ComponentMask, want *sa.MultiPathRecord, budget *int, emit func(*sa.PathRecord) bool) mad.Status {
-	switch {
-	case mask>>multiMasks != 0:
-		return sa.StatusRequestInvalid
-	case !mask.Has(multiNeeds) || len(want.SGIDs) == 0 || len(want.DGIDs) == 0:
-		return sa.StatusInsufficientComponents
-	}
-	q := PathQuery{Asker: a, Mask: sa.PathRecordSGID | sa.PathRecordDGID, Budget: *budget}
-	defer func() { *budget = q.Budget }()
-	q.Want.PathProperties, q.Want.ServiceID = want.PathProperties, want.ServiceID
-	for _, c := range pathComponents {
-		if mask.Has(c.multi) {
-			q.Mask |= c.path
+// that few paths have as little in common as can be. A GID that is named twice
+// counts once.
+func MultiPaths(s *Subject, q *MultiQuery, emit func(*sa.PathRecord) bool) mad.Status {
+	if !q.begun {
+		if status := q.begin(s); status != mad.StatusOK {
+			return status
 		}
 	}
-	most := pathsPerPair
-	if mask.Has(sa.MultiPathRecordNumbPath) {
-		most = int(want.NumbPath)
-	}
-	for round := 0; ; round++ {
-		more, wanted := false, true
-		for _, sgid := range want.SGIDs {
-			for _, dgid := range want.DGIDs {
-				q.Want.SGID, q.Want.DGID = sgid, dgid
-				at := 0
-				Paths(s, &q, func(r *sa.PathRecord) bool {
-					if at++; at <= round {
-						return true // given in an earlier round
-					}
-					if most == 0 {
-						wanted = false
-						return false
-					}
-					most--
-					more = true
-					wanted = emit(r)
-					return false
-				})
-				switch {
-				case q.Budget < 0:
-					return sa.StatusNoResources
-				case !wanted:
-					return mad.StatusOK
-				}
+	q.Walk.begin()
+	q.paths.Budget = q.Budget
+	defer func() { q.Budget = q.paths.Budget }()
+	pairs := len(q.Want.SGIDs) * len(q.Want.DGIDs)
+	for {
+		for i := q.Walk.at; i < pairs; i++ {
+			if q.Walk.ended(i) {
+				return mad.StatusOK
+			}
+			q.Walk.left -= q.round // those of earlier rounds are made again
+			q.paths.Want.SGID, q.paths.Want.DGID = q.Want.SGIDs[i/len(q.Want.DGIDs)], q.Want.DGIDs[i%len(q.Want.DGIDs)]
+			wanted := q.pair(s, emit)
+			switch {
+			case q.paths.Budget < 0:
+				return sa.StatusNoResources
+			case !wanted:
+				return mad.StatusOK
 			}
 		}
-		if !more {
+		if !q.found {
 			return mad.StatusOK
 		}
+		q.round, q.found, q.Walk.at = q.round+1, false, 0
 	}
+}
+
+// begin takes the query apart.
+func (q *MultiQuery) begin(s *Subject) mad.Status {
+	switch {
+	case q.Mask>>multiMasks != 0:
+		return sa.StatusRequestInvalid
+	case !q.Mask.Has(multiNeeds) || len(q.Want.SGIDs) == 0 || len(q.Want.DGIDs) == 0:
+		return sa.StatusInsufficientComponents
+	}
+	q.Want.SGIDs, q.Want.DGIDs = once(q.Want.SGIDs), once(q.Want.DGIDs)
+	foreign := func(g ib.GID) bool { return s.Port(g) != q.Port }
+	if q.Own && slices.ContainsFunc(q.Want.SGIDs, foreign) && slices.ContainsFunc(q.Want.DGIDs, foreign) {
+		return sa.StatusDenied
+	}
+	q.begun = true
+	q.paths = PathQuery{Asker: q.Asker, Mask: sa.PathRecordSGID | sa.PathRecordDGID, Own: q.Own}
+	q.paths.Want.PathProperties, q.paths.Want.ServiceID = q.Want.PathProperties, q.Want.ServiceID
+	for _, c := range pathComponents {
+		if q.Mask.Has(c.multi) {
+			q.paths.Mask |= c.path
+		}
+	}
+	q.most = pathsPerPair
+	if q.Mask.Has(sa.MultiPathRecordNumbPath) {
+		q.most = int(q.Want.NumbPath)
+	}
+	return mad.StatusOK
+}
+
+// Restart has the query begin again; what was found is no more.
+func (q *MultiQuery) Restart() {
+	q.Walk.Restart()
+	q.begun, q.round, q.found = false, 0, false
+}
+
+// pair hands out the path of this round from one port to another; false when no
+// more is wanted.
+func (q *MultiQuery) pair(s *Subject, emit func(*sa.PathRecord) bool) (wanted bool) {
+	at := 0
+	wanted = true
+	Paths(s, &q.paths, func(r *sa.PathRecord) bool {
+		if at++; at <= q.round {
+			return true // given in an earlier round
+		}
+		if q.most == 0 {
+			wanted = false
+			return false
+		}
+		q.most--
+		q.found = true
+		wanted = emit(r)
+		return false
+	})
+	return wanted
+}
+
+// once are the GIDs of a list without repetitions, in its order.
+func once(list []ib.GID) []ib.GID {
+	known := make(map[ib.GID]bool, len(list))
+	var out []ib.GID
+	for _, g := range list {
+		if !known[g] {
+			known[g] = true
+			out = append(out, g)
+		}
+	}
+	return out
 }

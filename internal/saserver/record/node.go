@@ -31,7 +31,7 @@ func (x *search) smInfos() {
 		if !x.Sees(p) {
 			return
 		}
-		if r.LID = p.LID; !x.Trusted {
+		if r.LID = p.LID; !x.Trusted || x.NoKeys {
 			r.SMInfo.SMKey = 0
 		}
 		x.give(&r)

@@ -17,8 +17,15 @@ type PathQuery struct {
 	// Budget is how many pairs of ports may be looked at; what is left of it
 	// after.
 	Budget int
+	// Own asks for paths that begin or end at the asker's port only: it stands
+	// for the end that a query leaves open.
+	Own bool
+	// Walk cuts the answer into turns: while there is more, Paths wants to be
+	// called again.
+	Walk Walk
 
 	path sa.PathRecord // handed out, so that none is made for each path
+	seen []*view.Port  // of queries for all pairs
 }
 
 const (
@@ -28,7 +35,8 @@ const (
 )
 
 // Paths calls emit with every path that the query asks for and the asker may be
-// told of, until emit returns false. The record is emit's only while it runs.
+// told of, until emit returns false or the turn ends. The record is emit's only
+// while it runs.
 //
 // There is one path for each pair of ports and each LID of the destination, with
 // the lowest partition that both share (in which the asker is too, when it is
@@ -48,42 +56,61 @@ func Paths(s *Subject, q *PathQuery, emit func(*sa.PathRecord) bool) mad.Status 
 	if !ok {
 		return mad.StatusOK
 	}
-	switch {
-	case !anyFrom && !anyTo:
-		s.between(q, from, to, emit)
-	case !anyFrom:
-		for _, p := range s.View.Ports {
-			if q.Sees(p) && !s.between(q, from, p, emit) {
-				break
-			}
+	if q.Own {
+		switch own := q.Port; {
+		case !anyFrom && from == own, !anyTo && to == own:
+		case !anyFrom && !anyTo:
+			return sa.StatusDenied
+		case anyFrom:
+			from, anyFrom = own, false
+		default:
+			to, anyTo = own, false
 		}
-	case !anyTo:
-		for _, p := range s.View.Ports {
-			if q.Sees(p) && !s.between(q, p, to, emit) {
-				break
-			}
-		}
-	default:
-		s.allPairs(q, emit)
 	}
+	q.Walk.begin()
+	s.each(q, from, anyFrom, to, anyTo, emit)
 	if q.Budget < 0 {
 		return sa.StatusNoResources
 	}
 	return mad.StatusOK
 }
 
-func (s *Subject) allPairs(q *PathQuery, emit func(*sa.PathRecord) bool) {
-	var seen []*view.Port
-	for _, p := range s.View.Ports {
-		if q.Sees(p) {
-			seen = append(seen, p)
-		}
-	}
-	for _, from := range seen {
-		for _, to := range seen {
-			if !s.between(q, from, to, emit) {
+// each goes over the pairs of ports that a query is about.
+func (s *Subject) each(q *PathQuery, from *view.Port, anyFrom bool, to *view.Port, anyTo bool, emit func(*sa.PathRecord) bool) {
+	ports := s.View.Ports
+	switch {
+	case !anyFrom && !anyTo:
+		s.between(q, from, to, emit)
+	case !anyFrom:
+		for i := q.Walk.at; i < len(ports) && !q.Walk.ended(i); i++ {
+			if q.Sees(ports[i]) && !s.between(q, from, ports[i], emit) {
 				return
 			}
+		}
+	case !anyTo:
+		for i := q.Walk.at; i < len(ports) && !q.Walk.ended(i); i++ {
+			if q.Sees(ports[i]) && !s.between(q, ports[i], to, emit) {
+				return
+			}
+		}
+	default:
+		s.allPairs(q, emit)
+	}
+}
+
+func (s *Subject) allPairs(q *PathQuery, emit func(*sa.PathRecord) bool) {
+	if q.Walk.at == 0 {
+		q.seen = nil
+		for _, p := range s.View.Ports {
+			if q.Sees(p) {
+				q.seen = append(q.seen, p)
+			}
+		}
+	}
+	n := len(q.seen)
+	for i := q.Walk.at; i < n*n && !q.Walk.ended(i); i++ {
+		if !s.between(q, q.seen[i/n], q.seen[i%n], emit) {
+			return
 		}
 	}
 }
@@ -297,7 +324,10 @@ func multicastPaths(s *Subject, q *PathQuery, emit func(*sa.PathRecord) bool) ma
 	if all {
 		from, ok = q.Port, true
 	}
-	if g == nil || !ok || !q.Holds(g.Partition) || !from.Key(g.Partition).IsValid() ||
+	if q.Own && ok && from != q.Port {
+		return sa.StatusDenied
+	}
+	if g == nil || !ok || !q.Knows(g.Partition) || !from.Key(g.Partition).IsValid() ||
 		q.Mask.Has(sa.PathRecordDLID) && q.Want.DLID != g.MLID ||
 		q.Mask.Has(sa.PathRecordPKey) && q.Want.PKey.Base() != g.Partition {
 		return mad.StatusOK

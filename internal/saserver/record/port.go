@@ -50,7 +50,7 @@ func (x *search) portInfos() {
 			continue
 		}
 		r := sa.PortInfoRecord{EndportLID: end.LID, PortNum: p.Num, PortInfo: p.Info}
-		if !x.Trusted {
+		if !x.Trusted || x.NoKeys {
 			r.PortInfo.MKey = 0
 		}
 		x.give(&r)
@@ -177,7 +177,7 @@ func (x *search) multicastTables() {
 			block, _, _ := smp.SplitMFTModifier(modifier)
 			for j := range t.Masks {
 				mlid := ib.LIDMulticastMin + ib.LID(int(block)*len(t.Masks)+j)
-				if g := x.Groups.ByMLID(mlid); g == nil || !x.Holds(g.Partition) {
+				if g := x.Groups.ByMLID(mlid); g == nil || !x.Knows(g.Partition) {
 					t.Masks[j] = 0
 				}
 			}

@@ -7,10 +7,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
-// Asker is who asks: a port, and whether it showed the key of trust.
+// Asker is who asks: a port, and whether it is trusted with what is kept from
+// others about the ports that it sees.
 type Asker struct {
 	Port    *Port
 	Trusted bool
+	// All tells that it may see every port.
+	All bool
 }
 
 // Key is the port's key of a partition; 0 when it has none.
@@ -54,10 +57,13 @@ func share(a, b *Port) (yes bool) {
 }
 
 // Sees reports whether an asker may learn of an end port.
-func (a Asker) Sees(p *Port) bool { return p != nil && (a.Port == p || share(a.Port, p)) }
+func (a Asker) Sees(p *Port) bool { return p != nil && (a.All || a.Port == p || share(a.Port, p)) }
 
 // Holds reports whether the asker is a member of a partition.
 func (a Asker) Holds(base ib.PKeyBase) bool { return a.Port.Key(base).IsValid() }
+
+// Knows reports whether an asker may learn of a partition's groups.
+func (a Asker) Knows(base ib.PKeyBase) bool { return a.All || a.Holds(base) }
 
 // SeesPort reports whether an asker may learn of any port: of an external port
 // of a switch when it sees the switch and what is behind the cable.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -29,6 +30,18 @@ type Snapshot struct {
 	// Aliases are the alias GUIDs that the policy gives to ports, by index
 	// from 1, zero where there is none. No two ports have one.
 	Aliases map[ib.PortGUID][]ib.PortGUID
+	// LIDs are the LIDs that were assigned to ports. Whatever a device says,
+	// its port has the assigned one here; where there is none counts what was
+	// read.
+	LIDs map[*subnet.Port]Assigned
+	// Trusted are the ports that may ask for everything.
+	Trusted map[ib.PortGUID]bool
+}
+
+// Assigned are the LIDs of an end port: 1<<LMC of them, from LID up.
+type Assigned struct {
+	LID ib.LID
+	LMC ib.LMC
 }
 
 // Partition is one partition and its members.
@@ -95,7 +108,7 @@ func New(s Snapshot) *View {
 // After is New, and takes ports and routes over from an earlier view where they
 // are the same. The ports of that view then have the keys of the new one.
 func After(old *View, s Snapshot) *View {
-	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix {
+	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix || !maps.Equal(old.LIDs, s.LIDs) {
 		return New(s)
 	}
 	v := *old
@@ -134,10 +147,14 @@ func (v *View) enterPorts() {
 	claims := make(map[ib.PortGUID]int)
 	for _, p := range v.Fabric.EndPorts() {
 		claims[p.GUID]++
-		if !p.InfoRead || !p.Info.LID.IsUnicast() {
+		at, assigned := v.LIDs[p]
+		if !assigned {
+			at = Assigned{p.Info.LID, p.Info.LMC}
+		}
+		if !p.InfoRead || !at.LID.IsUnicast() {
 			continue
 		}
-		x := &Port{Port: p, LID: p.Info.LID, LMC: p.Info.LMC, GID: ib.MakeGID(v.GIDPrefix, p.GUID)}
+		x := &Port{Port: p, LID: at.LID, LMC: at.LMC, GID: ib.MakeGID(v.GIDPrefix, p.GUID)}
 		v.Ports = append(v.Ports, x)
 		top = max(top, x.LID+ib.LID(x.LMC.Count()-1))
 	}
