@@ -129,7 +129,7 @@ func (s *Set) create(j Joiner, r *sa.MCMemberRecord, mask sa.ComponentMask, mgid
 		return nil, sa.StatusInsufficientComponents
 	case r.JoinState&sa.JoinFull == 0, !base.IsValid(), !j.Holds(base):
 		return nil, sa.StatusRequestInvalid
-	case len(s.byMGID) >= s.limits.Groups, s.created[j.Port] >= s.limits.Created:
+	case len(s.byMGID) >= s.limits.Groups, s.created[j.Port] >= s.limits.Created, !s.mayTake(base):
 		return nil, sa.StatusNoResources
 	}
 	if broadcast := s.byMGID[broadcastOf(mgid)]; isIPoIB(mgid) && broadcast != nil {
@@ -156,8 +156,7 @@ func (s *Set) create(j Joiner, r *sa.MCMemberRecord, mask sa.ComponentMask, mgid
 		return nil, sa.StatusNoResources
 	}
 	g.MLID = lid
-	s.maker[g.MGID] = j.Port
-	s.created[j.Port]++
+	s.charge(g, j.Port)
 	s.add(g)
 	return g, mad.StatusOK
 }
@@ -285,6 +284,8 @@ func (s *Set) Leave(port ib.PortGUID, r *sa.MCMemberRecord, mask sa.ComponentMas
 	}
 	if g.isEmpty() {
 		s.remove(g)
+	} else {
+		s.handOver(g)
 	}
 	return before, was, mad.StatusOK
 }

@@ -13,7 +13,8 @@ import (
 // Limits bound a Set.
 type Limits struct {
 	// Groups is the most groups of all, PerPort the most that one port is
-	// member of, Created the most of those that it keeps alive alone.
+	// member of, Created the most of those that it made, or came to answer for
+	// when their maker left.
 	Groups, PerPort, Created int
 	// LastMLID is the highest multicast LID that every switch can route.
 	LastMLID ib.LID
@@ -33,10 +34,15 @@ type Set struct {
 	joined  map[ib.PortGUID]int // groups that a port is member of
 	created map[ib.PortGUID]int // groups that a port made and that still exist
 	maker   map[ib.GID]ib.PortGUID
-	sorted  []*Group // of byMGID; nil when it has to be made again
+	sorted  []*Group // of byMGID, by MGID
 	serial  uint64   // of MGIDs made here
 	version uint64
 	events  []Event
+
+	partitions int                      // 0 when that was not told
+	used       map[ib.PKeyBase]int      // multicast LIDs of groups and those kept
+	kept       map[ib.PKeyBase][]ib.LID // of retired, by partition
+	lowest     ib.LID                   // no lower one is free
 }
 
 // Event is a group that came to be or ended.
@@ -52,6 +58,7 @@ func New(l Limits) *Set {
 		limits: l, byMGID: make(map[ib.GID]*Group), byMLID: make(map[ib.LID]*Group),
 		retired: make(map[ib.LID]ib.PKeyBase), joined: make(map[ib.PortGUID]int),
 		created: make(map[ib.PortGUID]int), maker: make(map[ib.GID]ib.PortGUID),
+		used: make(map[ib.PKeyBase]int), kept: make(map[ib.PKeyBase][]ib.LID), lowest: ib.LIDMulticastMin,
 	}
 }
 
@@ -60,12 +67,7 @@ func New(l Limits) *Set {
 func (s *Set) SetLastMLID(lid ib.LID) { s.limits.LastMLID = lid }
 
 // Groups are all groups, by MGID. The caller does not change them.
-func (s *Set) Groups() []*Group {
-	if s.sorted == nil {
-		s.sorted = slices.SortedFunc(maps.Values(s.byMGID), compare)
-	}
-	return s.sorted
-}
+func (s *Set) Groups() []*Group { return s.sorted }
 
 // Group is the group with this MGID, or nil.
 func (s *Set) Group(mgid ib.GID) *Group { return s.byMGID[mgid] }
@@ -86,23 +88,12 @@ func (s *Set) TakeEvents() []Event {
 // errFull says that there is no multicast LID left.
 var errFull = errors.New("no multicast LID is left")
 
-// nextMLID is the lowest multicast LID that a partition may take.
-func (s *Set) nextMLID(base ib.PKeyBase) (ib.LID, error) {
-	for lid := ib.LIDMulticastMin; lid <= min(s.limits.LastMLID, ib.LIDMulticastMax); lid++ {
-		if s.byMLID[lid] != nil {
-			continue
-		}
-		if of, kept := s.retired[lid]; !kept || of == base {
-			return lid, nil
-		}
-	}
-	return 0, errFull
-}
-
 func (s *Set) add(g *Group) {
 	s.byMGID[g.MGID], s.byMLID[g.MLID] = g, g
-	delete(s.retired, g.MLID)
-	s.sorted = nil
+	s.unretire(g.MLID)
+	s.use(g.Partition, 1)
+	i, _ := s.place(g.MGID)
+	s.sorted = slices.Insert(s.sorted, i, g)
 	s.version++
 	s.events = append(s.events, Event{MGID: g.MGID, Partition: g.Partition})
 }
@@ -113,14 +104,12 @@ func (s *Set) remove(g *Group) {
 	}
 	delete(s.byMGID, g.MGID)
 	delete(s.byMLID, g.MLID)
-	if port, ok := s.maker[g.MGID]; ok {
-		delete(s.maker, g.MGID)
-		if s.created[port]--; s.created[port] == 0 {
-			delete(s.created, port)
-		}
+	s.discharge(g)
+	s.use(g.Partition, -1)
+	s.retire(g.MLID, g.Partition)
+	if i, found := s.place(g.MGID); found {
+		s.sorted = slices.Delete(s.sorted, i, i+1)
 	}
-	s.retired[g.MLID] = g.Partition
-	s.sorted = nil
 	s.version++
 	s.events = append(s.events, Event{MGID: g.MGID, Partition: g.Partition, Deleted: true})
 }
@@ -141,6 +130,7 @@ func (s *Set) Fix(groups []Group) (errs []error) {
 		if old := s.byMGID[want.MGID]; old != nil && old.Partition == want.Partition {
 			if !old.Fixed || old.Settings != want.Settings {
 				old.Fixed, old.Settings = true, want.Settings
+				s.handOver(old)
 				s.version++
 			}
 			continue
@@ -162,6 +152,8 @@ func (s *Set) Fix(groups []Group) (errs []error) {
 			s.version++
 			if g.isEmpty() {
 				s.remove(g)
+			} else {
+				s.handOver(g)
 			}
 		}
 	}
@@ -185,6 +177,8 @@ func (s *Set) Prune(keep func(port ib.PortGUID, base ib.PKeyBase) bool) {
 		}
 		if g.isEmpty() {
 			s.remove(g)
+		} else if len(g.Members) != before {
+			s.handOver(g)
 		}
 	}
 }
@@ -195,7 +189,7 @@ func (s *Set) Prune(keep func(port ib.PortGUID, base ib.PKeyBase) bool) {
 func (s *Set) Withhold(lids []ib.LID) {
 	for _, lid := range lids {
 		if _, kept := s.retired[lid]; !kept && s.byMLID[lid] == nil {
-			s.retired[lid] = 0
+			s.retire(lid, 0)
 			s.version++
 		}
 	}
@@ -205,7 +199,7 @@ func (s *Set) Withhold(lids []ib.LID) {
 func (s *Set) Release(lids []ib.LID) {
 	for _, lid := range lids {
 		if _, kept := s.retired[lid]; kept {
-			delete(s.retired, lid)
+			s.unretire(lid)
 			s.version++
 		}
 	}
@@ -270,14 +264,18 @@ func (s *Set) Restore(state State) error {
 			fresh.count(m.Port, 1)
 		}
 		fresh.add(&g)
+		fresh.handOver(&g)
 	}
 	for _, r := range state.Retired {
 		if fresh.byMLID[r.MLID] != nil {
 			return fmt.Errorf("multicast LID %s: in use and retired", r.MLID)
 		}
-		fresh.retired[r.MLID] = r.Partition
+		if _, twice := fresh.retired[r.MLID]; twice {
+			return fmt.Errorf("multicast LID %s: retired twice", r.MLID)
+		}
+		fresh.retire(r.MLID, r.Partition)
 	}
-	fresh.serial, fresh.events, fresh.version = state.Serial, nil, s.version+1
+	fresh.serial, fresh.events, fresh.version, fresh.partitions = state.Serial, nil, s.version+1, s.partitions
 	*s = *fresh
 	return nil
 }

@@ -46,7 +46,7 @@ type job struct {
 // walker is a query that can be answered in turns. What is left of its budget
 // comes back.
 type walker interface {
-	turn(s *Server, add func([]byte) bool) (status mad.Status, left int, more bool)
+	turn(s *Server, t *table) (status mad.Status, left int, more bool)
 }
 
 // turnsMax bounds the turns of one call of Next that have nothing leave: whoever
@@ -141,7 +141,7 @@ const lineKept = 64
 
 // inTurns answers a query with what a walker finds: now, or in later turns.
 func (s *Server) inTurns(q *request, t *table, w walker) {
-	status, left, more := w.turn(s, t.add)
+	status, left, more := w.turn(s, t)
 	q.budget = left
 	if !more || status != mad.StatusOK {
 		s.finish(q, t, status)
@@ -161,7 +161,7 @@ func (s *Server) goOn(now time.Duration, r *requester) {
 		s.begin(now, r, j.q.from, &j.head, j.q.data, false)
 		return
 	}
-	status, left, more := j.w.turn(s, j.t.add)
+	status, left, more := j.w.turn(s, &j.t)
 	if r.spend(&s.config.Limits, j.q.budget-left); more && status == mad.StatusOK {
 		j.q.budget = left
 		return

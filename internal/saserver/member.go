@@ -116,7 +116,7 @@ type memberFinder struct {
 	last   ib.GID // of the group that the last turn ended with
 }
 
-func (f *memberFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+func (f *memberFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
 	give := func(g *group.Group, m *group.Member) bool {
 		if f.budget--; f.budget < 0 {
 			return false
@@ -126,7 +126,7 @@ func (f *memberFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, 
 			return true
 		}
 		b, err := x.AppendBinary(nil)
-		return err != nil || add(b)
+		return err != nil || t.add(b)
 	}
 	groups := s.groups.Groups()
 	if f.mask.Has(sa.MCMemberRecordMGID) {

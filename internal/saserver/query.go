@@ -18,8 +18,8 @@ func (s *Server) find(q *request) {
 
 type finder struct{ record.Query }
 
-func (f *finder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
-	status := record.Find(&s.subject, &f.Query, add)
+func (f *finder) turn(s *Server, t *table) (mad.Status, int, bool) {
+	status := record.Find(&s.subject, &f.Query, t.add)
 	return status, f.Budget, f.Walk.More()
 }
 
@@ -47,14 +47,14 @@ func (s *Server) pathQuery(q *request) (*pathFinder, bool) {
 // pathFinder answers queries for PathRecords.
 type pathFinder struct{ record.PathQuery }
 
-func (f *pathFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
-	status := record.Paths(&s.subject, &f.PathQuery, func(r *sa.PathRecord) bool { return s.addPath(r, add) })
+func (f *pathFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
+	status := record.Paths(&s.subject, &f.PathQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
 	return status, f.Budget, f.Walk.More()
 }
 
-func (s *Server) addPath(r *sa.PathRecord, add func([]byte) bool) bool {
+func (s *Server) addPath(r *sa.PathRecord, t *table) bool {
 	b, err := r.AppendBinary(s.octets[:0])
-	return err != nil || add(b)
+	return err != nil || t.add(b)
 }
 
 func (s *Server) paths(q *request) {
@@ -77,8 +77,8 @@ func (s *Server) multiPaths(q *request) {
 
 type multiFinder struct{ record.MultiQuery }
 
-func (f *multiFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
-	status := record.MultiPaths(&s.subject, &f.MultiQuery, func(r *sa.PathRecord) bool { return s.addPath(r, add) })
+func (f *multiFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
+	status := record.MultiPaths(&s.subject, &f.MultiQuery, func(r *sa.PathRecord) bool { return s.addPath(r, t) })
 	return status, f.Budget, f.Walk.More()
 }
 
@@ -91,10 +91,10 @@ func (s *Server) trace(q *request) {
 
 type tracer struct{ *pathFinder }
 
-func (f *tracer) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+func (f *tracer) turn(s *Server, t *table) (mad.Status, int, bool) {
 	status := record.Trace(&s.subject, &f.PathQuery, func(r *sa.TraceRecord) bool {
 		b, err := r.AppendBinary(nil)
-		return err != nil || add(b)
+		return err != nil || t.add(b)
 	})
 	return status, f.Budget, f.Walk.More()
 }

@@ -84,6 +84,7 @@ func (s *Server) SetSubnet(now time.Duration, subnet Subnet) (errs []error) {
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
 	s.groups.SetLastMLID(s.lastMLID())
+	s.groups.SetPartitions(len(s.view.Partitions))
 	s.groups.Prune(func(port ib.PortGUID, base ib.PKeyBase) bool {
 		p := s.view.Owner(port)
 		return p != nil && p.Key(base).IsValid()

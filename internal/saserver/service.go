@@ -48,7 +48,7 @@ type serviceFinder struct {
 	last   uint64 // of the service that the last turn ended with
 }
 
-func (f *serviceFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int, bool) {
+func (f *serviceFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
 	for n, x := range s.store.servicesFrom(f.last) {
 		if n == s.config.Limits.Turn {
 			return mad.StatusOK, f.budget, true
@@ -66,7 +66,7 @@ func (f *serviceFinder) turn(s *Server, add func([]byte) bool) (mad.Status, int,
 			r.ServiceKey = [16]byte{}
 		}
 		b, err := r.AppendBinary(nil)
-		if err == nil && f.match.Matches(b) && !add(b) {
+		if err == nil && f.match.Matches(b) && !t.add(b) {
 			break
 		}
 	}
