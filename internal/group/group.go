@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
@@ -118,4 +117,3 @@ func broadcastOf(mgid ib.GID) ib.GID {
 	}
 }
 
-func compare(a, b *Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) }

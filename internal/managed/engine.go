@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/lid"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver"
@@ -33,6 +34,7 @@ type Engine struct {
 	// leaves tells that multicast tables stay as they are.
 	leaves  bool
 	notices []sm.Trapped
+	claimed uint64 // version of the manager's claims that the administration knows
 	keeper  keeper
 }
 
@@ -145,6 +147,10 @@ func (m *Engine) follow(now time.Duration) {
 			m.admin.LayDown()
 		}
 	}
+	if claims, version := m.manager.Claims(); version != m.claimed {
+		m.claimed = version
+		m.doubt(claims)
+	}
 	for _, n := range m.notices {
 		m.admin.Notice(now, n.Notice, n.Sender)
 	}
@@ -154,6 +160,16 @@ func (m *Engine) follow(now time.Duration) {
 		m.release()
 	}
 	m.handOver()
+}
+
+// doubt tells the administration of LIDs that ports have against what they were
+// assigned.
+func (m *Engine) doubt(claims []lid.Claim) {
+	by := make(map[ib.LID][]ib.PortGUID)
+	for _, c := range claims {
+		by[c.LID] = append(by[c.LID], c.By.GUID)
+	}
+	m.admin.Doubt(by)
 }
 
 // release frees the multicast LIDs of groups that ended, once no table leads
@@ -224,12 +240,13 @@ func (m *Engine) Deadline() (time.Duration, bool) {
 
 func (m *Engine) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
 	m.keep(now)
-	return m.admin.Next(now, octets)
+	to, ok := m.admin.Next(now, octets)
+	m.handOver()
+	return to, ok
 }
 
 func (m *Engine) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
 	m.admin.Receive(now, octets, from)
-	m.handOver()
 }
 
 func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }

@@ -14,7 +14,8 @@ import (
 type lines struct {
 	ring    []*requester // with something to do; the first has the next turn
 	first   int
-	waiting int // requests in all lines
+	waiting int  // requests in all lines
+	cut     bool // Next ended before they had all they wanted
 }
 
 // arrival is a request that waits.

@@ -58,16 +58,24 @@ func (s *Server) mayProxy(q *request, p *view.Port) bool {
 	return p != nil && q.Sees(p) && (q.keyed || s.view.Trusted[q.Port.GUID])
 }
 
-// Doubt tells from which LIDs nothing is to be taken: somebody took them, and it
-// is not known any more who sends from there. It replaces what the last call
-// told.
-func (s *Server) Doubt(lids []ib.LID) {
-	clear(s.doubtful)
-	for _, lid := range lids {
-		s.doubtful[lid] = true
-	}
-}
+// Doubt tells which LIDs ports have that were not assigned to them, or left, and
+// which ports those are: who sends from there is not known. It replaces what the
+// last call told.
+func (s *Server) Doubt(claims map[ib.LID][]ib.PortGUID) { s.claims = claims }
 
-func (s *Server) isDoubtful(lid ib.LID) bool {
-	return s.config.Profile != protect.None && s.doubtful[lid]
+// isDoubtful reports whether a request may come from another port than the one
+// that its LID was assigned to: a port that claims the LID, and whose switch
+// lets the key of the request pass.
+func (s *Server) isDoubtful(from mad.Address) bool {
+	if s.config.Profile == protect.None {
+		return false
+	}
+	for _, by := range s.claims[from.LID] {
+		p := s.view.Owner(by)
+		held := p != nil && p.Peer != nil && p.Peer.Enforces()
+		if !held || from.PKey == 0 || p.Key(from.PKey.Base()).IsValid() {
+			return true
+		}
+	}
+	return false
 }

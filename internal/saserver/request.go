@@ -116,7 +116,7 @@ func (s *Server) admit(q *request) mad.Status {
 		return mad.StatusBusy
 	}
 	p := s.view.At(q.from.LID)
-	if p == nil || p.Contested || s.isDoubtful(q.from.LID) {
+	if p == nil || p.Contested || s.isDoubtful(q.from) {
 		s.counts.Refused++
 		return sa.StatusRequestInvalid
 	}

@@ -17,29 +17,29 @@ import (
 
 // Server is subnet administration.
 type Server struct {
-	config   Config
-	view     *view.View // nil while this manager is not master
-	subject  record.Subject
-	groups   *group.Set
-	store    store
-	rmpp     *rmpp.Endpoint[mad.Address]
-	long     long
-	askers   map[ib.PortGUID]*requester
-	byPort   []*requester // those of askers, by view.Port.Index, as they come
-	nobody   requester    // all of those who have no port
-	lines    lines
-	kind     int // of what leaves next
-	doubtful map[ib.LID]bool
-	out      queue
-	unkept   []unkept // Config.Keep
-	kept     uint64   // the version that is
-	reports  reports
-	counts   Counts
-	version  uint64
-	path     pathFinder              // reused by every query for one path
-	answer   [mad.Size]byte          // reused by every answer
-	small    table                   // reused by every answer of one datagram
-	octets   [sa.PathRecordSize]byte // reused by every path
+	config  Config
+	view    *view.View // nil while this manager is not master
+	subject record.Subject
+	groups  *group.Set
+	store   store
+	rmpp    *rmpp.Endpoint[mad.Address]
+	long    long
+	askers  map[ib.PortGUID]*requester
+	byPort  []*requester // those of askers, by view.Port.Index, as they come
+	nobody  requester    // all of those who have no port
+	lines   lines
+	kind    int                      // of what leaves next
+	claims  map[ib.LID][]ib.PortGUID // Doubt
+	out     queue
+	unkept  []unkept // Config.Keep
+	kept    uint64   // the version that is
+	reports reports
+	counts  Counts
+	version uint64
+	path    pathFinder              // reused by every query for one path
+	answer  [mad.Size]byte          // reused by every answer
+	small   table                   // reused by every answer of one datagram
+	octets  [sa.PathRecordSize]byte // reused by every path
 }
 
 // New returns a server without a subnet.
@@ -49,7 +49,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
-		long: newLong(), askers: make(map[ib.PortGUID]*requester), doubtful: make(map[ib.LID]bool),
+		long: newLong(), askers: make(map[ib.PortGUID]*requester),
 		reports: newReports(),
 	}
 	s.rmpp = rmpp.NewBy(c.Limits.RMPP, s.senderOf)
@@ -166,6 +166,7 @@ func (s *Server) Next(now time.Duration, m *[mad.Size]byte) (to mad.Address, ok 
 			return to, true
 		}
 	}
+	s.lines.cut = s.lines.first < len(s.lines.ring)
 	return to, false
 }
 
@@ -213,7 +214,7 @@ func (s *Server) Expire(now time.Duration) {
 // Deadline is when Expire wants to be called, or sooner; false for never. It is
 // due at once while Next has more to do.
 func (s *Server) Deadline() (due time.Duration, ok bool) {
-	if !s.isIdle() {
+	if s.lines.cut {
 		return 0, true
 	}
 	for _, next := range []func() (time.Duration, bool){s.rmpp.Deadline, s.reports.deadline, s.store.deadline} {

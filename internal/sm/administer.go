@@ -21,7 +21,7 @@ func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool)
 	}
 	s = view.Snapshot{
 		Fabric: e.fabric, GIDPrefix: e.config.GIDPrefix, Lifetime: subnetTimeOut, Manager: e.managers.Info(),
-		Aliases: e.standingAliases(), Epoch: e.epoch,
+		Aliases: e.standingAliases(), Epoch: e.epoch, LIDs: e.lidsOfPorts(),
 	}
 	byName := make(map[string]*policy.Partition, len(e.policy.Partitions))
 	for i := range e.policy.Partitions {

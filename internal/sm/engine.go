@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/cables"
+	"github.com/ibwarden/ibwarden/internal/lid"
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
@@ -138,6 +139,8 @@ type Engine struct {
 	// aliasesRead tells that the last sweep of the whole subnet, or the one
 	// under way, reads GUIDInfo.
 	aliasesRead bool
+	claims      []lid.Claim
+	claimed     uint64 // version of claims
 	routed      routed
 	multicast   grouping
 	cabling     cabling
@@ -490,6 +493,7 @@ func (e *Engine) pursue(now time.Duration) {
 	}
 	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
 	e.policy, e.desired, e.known = p, want, want.assigned
+	e.lookAtLIDs()
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
 	if amended {
@@ -554,6 +558,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.strangers = e.fabric.MeetsStranger(func(p *subnet.Port) bool { return !p.Silent && !undeclared(p) })
 	}
 	e.reregistered()
+	e.lookAtLIDs()
 	result, prover := e.conclude()
 	e.emit(Completed{result})
 	e.run = nil

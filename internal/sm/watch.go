@@ -97,6 +97,9 @@ func (e *Engine) recheckPort(c subnet.Block) {
 		if e.named() {
 			e.sawManager(c.Port, now.CapabilityMask.Has(smp.CapIsSM))
 		}
+		if now.LID != before.LID || now.LMC != before.LMC {
+			e.lookAtLIDs()
+		}
 		switch {
 		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, !e.named() && e.isRival(c.Port) != e.asked(c.Port):
 			e.wantSweep(c.Port.String() + " has another CapabilityMask")
