@@ -35,8 +35,9 @@ type Config struct {
 type Limits struct {
 	// QueriesPerSecond and QueriesBurst bound the requests of one port. Every
 	// WorkPerQuery records that a query makes the server look at count as one
-	// more. QueriesPerWindow bounds those in any Window.
-	QueriesPerSecond, QueriesBurst, WorkPerQuery, QueriesPerWindow int
+	// more. QueriesPerWindow bounds those in a Window, ChangesPerWindow those
+	// among them that register or end something.
+	QueriesPerSecond, QueriesBurst, WorkPerQuery, QueriesPerWindow, ChangesPerWindow int
 	// Work is how many records, or pairs of ports, one query may look at, Turn
 	// how many before others get their turn.
 	Work, Turn int
@@ -71,7 +72,7 @@ type Limits struct {
 // DefaultLimits suit fabrics of some thousand hosts.
 func DefaultLimits() Limits {
 	return Limits{
-		QueriesPerSecond: 200_000, QueriesBurst: 50_000, WorkPerQuery: 4, QueriesPerWindow: 20_000,
+		QueriesPerSecond: 200_000, QueriesBurst: 50_000, WorkPerQuery: 4, QueriesPerWindow: 20_000, ChangesPerWindow: 20_000,
 		Work: 1 << 20, Turn: 128, AnswerOctets: 4 << 20,
 		Services: 64, ServicesTotal: 16_384, Subscriptions: 64, SubscriptionsTotal: 32_768,
 		Aliases: 64, Groups: group.DefaultLimits(),
@@ -85,7 +86,7 @@ func DefaultLimits() Limits {
 func LimitsOf(p protect.Profile) Limits {
 	l := DefaultLimits()
 	if p >= protect.Tenant {
-		l.QueriesPerWindow, l.Work = 5000, 1<<17
+		l.QueriesPerWindow, l.ChangesPerWindow, l.Work = 5000, 200, 1<<17
 		l.Services, l.Subscriptions = 32, 32
 		l.Groups.PerPort, l.Groups.Created = 128, 32
 		l.RMPP.SenderSends = 4

@@ -31,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, octets []byte) {
 		r := rand.New(rand.NewPCG(seed%64, 11))
 		m := randomModel(t, r)
-		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true})
+		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true, Limits: shortTurns(r, DefaultLimits())})
 		w := people(t, m, s, r)
 		a := m.hosts[seed%uint64(len(m.hosts))]
 		var in [mad.Size]byte

@@ -17,11 +17,7 @@ func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID
 	w = build(t, 1, 1, 4)
 	w.tenants(2)
 	s = New(c)
-	var fixed []group.Group
-	for base := ib.PKeyBase(1); base <= 2; base++ {
-		fixed = append(fixed, group.Group{MGID: broadcast(base), Partition: base, Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU2048, Rate: 3, Lifetime: 18}})
-	}
-	if errs := s.SetSubnet(0, Subnet{Snapshot: w.snapshot(), Groups: fixed}); errs != nil {
+	if errs := s.SetSubnet(0, Subnet{Snapshot: w.snapshot(), Groups: s.groupsOf(1, 2)}); errs != nil {
 		t.Fatal(errs)
 	}
 	var hosts []ib.LID
@@ -31,6 +27,14 @@ func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID
 		}
 	}
 	return s, w, hosts[0], hosts[2], hosts[1]
+}
+
+// groupsOf are the broadcast groups of partitions.
+func (s *Server) groupsOf(bases ...ib.PKeyBase) (fixed []group.Group) {
+	for _, base := range bases {
+		fixed = append(fixed, group.Group{MGID: broadcast(base), Partition: base, Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU2048, Rate: 3, Lifetime: 18}})
+	}
+	return fixed
 }
 
 func broadcast(base ib.PKeyBase) ib.GID {

@@ -33,6 +33,12 @@ func reportsOf(t *testing.T, s *Server) (told map[ib.LID][]smp.TrapNumber) {
 	return told
 }
 
+// badKeyTrap is trap 257 of a port.
+func badKeyTrap(lid ib.LID) smp.Notice {
+	n, _ := smp.NewTrap(smp.TrapBadPKey, 1, lid, &smp.BadKeyDetails{})
+	return n
+}
+
 // TestOwnReports: of ports that come and go, and of groups, those learn who may
 // see them.
 func TestOwnReports(t *testing.T) {

@@ -266,7 +266,7 @@ func TestVisibilityOfWhatIsRegistered(t *testing.T) {
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(seed, 13))
 		m := randomModel(t, r)
-		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true})
+		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true, Limits: shortTurns(r, DefaultLimits())})
 		w := people(t, m, s, r)
 		for _, a := range m.hosts {
 			if m.isContested(a) {

@@ -46,12 +46,13 @@ const (
 // request takes one: it is answered now when nobody waits, else in its turn.
 func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSize]byte, data []byte) {
 	s.counts.Queries++
-	if mad.Method(head[offMethod]) == mad.MethodTrap {
+	method := mad.Method(head[offMethod])
+	if method == mad.MethodTrap {
 		s.counts.Dropped++
 		return
 	}
 	r := s.requesterAt(now, from.LID)
-	busy := r != &s.nobody && !r.take(now, &s.config.Limits)
+	busy := r != &s.nobody && !r.take(now, &s.config.Limits, isChange(method))
 	if s.isIdle() && !r.hasWork() && r.unkept < s.config.Limits.UnkeptEach {
 		s.begin(now, r, from, head, data, busy)
 		s.enter(r)
@@ -98,6 +99,9 @@ func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *
 	}
 	r.spend(&s.config.Limits, s.config.Limits.Work-q.budget)
 }
+
+// isChange reports whether a method registers or ends something.
+func isChange(m mad.Method) bool { return m == mad.MethodSet || m == mad.MethodDelete }
 
 // isLong reports whether the answer to a method is a table.
 func isLong(m mad.Method) bool {

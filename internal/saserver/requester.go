@@ -17,6 +17,7 @@ type requester struct {
 	refilled time.Duration
 	window   time.Duration // when the present one began
 	asked    int           // requests since
+	changed  int           // those of them that were to change something
 	recent   [recentMax]recent
 	next     int
 
@@ -77,11 +78,14 @@ func (s *Server) requester(now time.Duration, p *view.Port) *requester {
 
 // take takes a token, and reports whether there was one and the port has asked
 // no more than it may in the present window.
-func (r *requester) take(now time.Duration, l *Limits) bool {
+func (r *requester) take(now time.Duration, l *Limits, changes bool) bool {
 	if now-r.window >= Window {
-		r.window, r.asked = now, 0
+		r.window, r.asked, r.changed = now, 0, 0
 	}
-	if r.asked++; r.asked > l.QueriesPerWindow {
+	if changes {
+		r.changed++
+	}
+	if r.asked++; r.asked > l.QueriesPerWindow || changes && r.changed > l.ChangesPerWindow {
 		return false
 	}
 	if gone := now - r.refilled; gone > 0 {

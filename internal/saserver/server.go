@@ -179,8 +179,7 @@ type unkept struct {
 
 // push has an answer leave, or wait until what it tells of is kept.
 func (s *Server) push(q *request, m *[mad.Size]byte) {
-	changes := q.method == mad.MethodSet || q.method == mad.MethodDelete
-	if version := s.Version(); s.config.Keep && changes && version != s.kept {
+	if version := s.Version(); s.config.Keep && isChange(q.method) && version != s.kept {
 		s.unkept = append(s.unkept, unkept{waiting{q.from, *m}, version, q.asker})
 		q.asker.unkept++
 		return
