@@ -116,4 +116,3 @@ func broadcastOf(mgid ib.GID) ib.GID {
 		4: mgid[4], 5: mgid[5], 12: 0xFF, 13: 0xFF, 14: 0xFF, 15: 0xFF,
 	}
 }
-
