@@ -81,8 +81,12 @@ func (l *List) Accept(f *subnet.Fabric, at End) (next *List, done []string, err 
 	if p.Peer != nil {
 		e.device(p.Peer.Node)
 	}
-	e.part(EndOf(p))
-	if p.Peer != nil {
+	if before, listed := l.Peer(at); p.Peer != nil && listed && before == EndOf(p.Peer) {
+		e.confirm(p)
+	} else {
+		e.part(EndOf(p))
+	}
+	if b := e.nodes[at.Node]; p.Peer != nil && b.Ports[at.Port].Peer == nil {
 		e.part(EndOf(p.Peer))
 		a, b := e.nodes[p.Node.GUID()], e.nodes[p.Peer.Node.GUID()]
 		if err := join(a, p, b, p.Peer); err != nil {
@@ -171,6 +175,17 @@ func (e *editor) device(n *subnet.Node) {
 		e.part(End{n.GUID(), ib.PortNum(p)})
 	}
 	*have = *found
+}
+
+// confirm takes over the GUIDs at a cable that is listed already.
+func (e *editor) confirm(p *subnet.Port) {
+	for _, end := range []*subnet.Port{p, p.Peer} {
+		n := e.nodes[end.Node.GUID()]
+		if end.Node.Switch == nil && n.Ports[end.Num].GUID != end.GUID {
+			e.say("%s has port GUID %v", e.before.Name(EndOf(end)), end.GUID)
+			n.Ports[end.Num].GUID = end.GUID
+		}
+	}
 }
 
 // part takes a cable away.

@@ -218,3 +218,24 @@ func (l *List) CheckOwn(found *smp.NodeInfo) error {
 	}
 	return nil
 }
+
+// Cable is a cable as it is shown: From is its end at a switch, or the lower of
+// two.
+type Cable struct{ From, To End }
+
+// All lists every cable once, by its end From.
+func (l *List) All() []Cable {
+	if l == nil {
+		return nil
+	}
+	var out []Cable
+	for _, x := range l.net.Links() {
+		a, b := End{x.A, x.APort}, End{x.B, x.BPort}
+		if l.nodes[a.Node].Type != ib.NodeSwitch && l.nodes[b.Node].Type == ib.NodeSwitch {
+			a, b = b, a
+		}
+		out = append(out, Cable{a, b})
+	}
+	slices.SortFunc(out, func(x, y Cable) int { return x.From.compare(y.From) })
+	return out
+}

@@ -17,6 +17,9 @@ type Reading struct {
 	Fabric *subnet.Fabric
 	Faults []sweep.Fault
 	SMPs   SMPs
+	// Doubt tells what speaks against the cable at a port, with
+	// sweep.Options.Verify.
+	Doubt func(*subnet.Port) string
 }
 
 // Read sweeps the fabric once and writes nothing: only SubnGet leaves.
@@ -44,7 +47,7 @@ func ReadShowing(ctx context.Context, link transport.Link, o sweep.Options, prog
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps()}, nil
+	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps(), r.discovery.Doubt}, nil
 }
 
 // reader is the engine behind Read.
