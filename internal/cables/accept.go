@@ -36,6 +36,9 @@ func (l *List) findDevice(name string, f *subnet.Fabric) (ib.NodeGUID, error) {
 	if g, err := ib.ParseNodeGUID(name); err == nil {
 		return g, nil
 	}
+	if name == "" {
+		return 0, errors.New("no device without a name")
+	}
 	var found []ib.NodeGUID
 	for _, d := range l.Devices() {
 		if d.Description == name {

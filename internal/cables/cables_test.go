@@ -382,6 +382,45 @@ func TestAcceptNot(t *testing.T) {
 	}
 }
 
+// What stands in a message can be typed again, whatever devices call themselves.
+func TestSpelling(t *testing.T) {
+	for _, name := range []string{"leaf-1", "a b", "$(reboot)", "-x", "`x`", "a;b", "x'", "", "leaf-2", "0x12", "é"} {
+		n := netlist.Demo()
+		f := found(t, n)
+		x := port(t, n, f, "leaf-1", 0).Node
+		x.Description = name
+		l, _ := learned(t, f)
+		at := End{x.GUID(), 7}
+		said := l.Spelling(at)
+		if got, err := l.Find(said, nil); err != nil || got != at {
+			t.Errorf("%q: %q is %v, %v", name, said, got, err)
+		}
+		if strings.ContainsAny(said, " $`'\"\\;()|&<>*?[]{}~#!") || said[0] == '-' {
+			t.Errorf("%q: spelled %q", name, said)
+		}
+	}
+}
+
+// What is listed already is not changed by being accepted.
+func TestAcceptAgain(t *testing.T) {
+	n := netlist.Demo()
+	f := found(t, n)
+	l, _ := learned(t, f)
+	before := written(t, l)
+	for _, x := range l.All() {
+		next, done, err := l.Accept(f, x.From)
+		if err != nil || len(done) > 0 || written(t, next) != before {
+			t.Fatalf("%s: %v, %v", l.Name(x.From), done, err)
+		}
+	}
+	p := port(t, n, f, "red-1", 1)
+	p.GUID = 0x77
+	next, done, err := l.Accept(f, EndOf(p.Peer))
+	if err != nil || len(done) != 1 || next.PortGUID(EndOf(p)) != 0x77 {
+		t.Errorf("another port GUID: %v, %v", done, err)
+	}
+}
+
 // A nil list lists nothing.
 func TestNil(t *testing.T) {
 	var l *List

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -171,6 +172,20 @@ func (l *List) Name(e End) string {
 		}
 	}
 	return fmt.Sprintf("%s:%d", name, e.Port)
+}
+
+// Spelling is a port as it can be typed on a command line as it stands, for Find:
+// by its name, unless a shell would make something of that or another device has
+// the same, and else by the node GUID.
+func (l *List) Spelling(e End) string {
+	d, _ := l.Device(e.Node)
+	odd := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/", r))
+	}
+	if guid, err := l.findDevice(d.Description, nil); err == nil && guid == e.Node && !strings.ContainsFunc(d.Description, odd) && d.Description[0] != '-' {
+		return fmt.Sprintf("%s:%d", d.Description, e.Port)
+	}
+	return fmt.Sprintf("%v:%d", e.Node, e.Port)
 }
 
 // Check compares what answered NodeInfo behind a port with what the list has

@@ -93,6 +93,9 @@ func (f *cablesFlags) need(fabric string) error {
 	return misuse(fmt.Errorf("%s: there is no list of cables yet: ibwarden topology learn makes one", f.path()))
 }
 
+// learns reports whether a manager is to learn a list: where one would be kept.
+func (f *cablesFlags) learns() bool { return f.list == nil && f.dir != "" }
+
 // keep keeps a list that was learned, where there is a place for it.
 func (f *cablesFlags) keep(l *cables.List) error {
 	f.list = l

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/cli/table"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
@@ -24,7 +25,11 @@ type reporter struct {
 	last      *sm.Result
 	refused   bool
 	deferred  bool
-	remarks   map[string]int // how often a kind of remark was made in this pass
+	// learned keeps a list of cables; unkept is why that failed, and then
+	// nothing may be written: the next run would learn another.
+	learned func(*cables.List) error
+	unkept  error
+	remarks map[string]int // how often a kind of remark was made in this pass
 }
 
 func newReporter(out, err io.Writer, asJSON bool) *reporter {
@@ -47,6 +52,13 @@ func (r *reporter) Event(e sm.Event) {
 		r.completed, r.last = e.Result, e.Result
 		r.report(e.Result)
 		clear(r.remarks)
+	case sm.Learned:
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+		if r.learned != nil {
+			r.unkept = r.learned(e.List)
+		}
+	case sm.Fenced, sm.Unfenced: // each is told: somebody has to see to it
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 	case sm.Refused:
 		r.refused = r.last == nil
 		fmt.Fprintln(r.err, "ibwarden:", e)
@@ -80,6 +92,8 @@ var (
 // outcome is the exit status of the run.
 func (r *reporter) outcome(err error) error {
 	switch {
+	case r.unkept != nil:
+		return bad(r.unkept)
 	case r.refused:
 		return misuse(nil)
 	case err != nil:
@@ -109,6 +123,23 @@ type document struct {
 	Failures   int                  `json:"failures"`
 	Faults     int                  `json:"faults"`
 	Inactive   int                  `json:"inactive_links"`
+	Fences     []fenceEntry         `json:"fences"`
+}
+
+// fenceEntry is a switch port behind which nobody is let into the subnet.
+type fenceEntry struct {
+	Node   ib.NodeGUID `json:"node_guid"`
+	Port   ib.PortNum  `json:"port"`
+	Name   string      `json:"name"`
+	Reason string      `json:"reason"`
+}
+
+func fencesOf(result *sm.Result) []fenceEntry {
+	out := []fenceEntry{}
+	for _, f := range result.Fences {
+		out = append(out, fenceEntry{f.At.Node, f.At.Port, f.Name, f.Reason})
+	}
+	return out
 }
 
 // fabricCounts is the size of a fabric.
@@ -135,7 +166,7 @@ func (r *reporter) report(result *sm.Result) {
 	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
 		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: []partitionEntry{},
-			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive}
+			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
 		d.Fabric = countsOf(result.Counts)
 		d.Partitions = append(d.Partitions, partitionsOf(result)...)
 		if err := table.JSON(r.out, d); err != nil {
@@ -147,6 +178,13 @@ func (r *reporter) report(result *sm.Result) {
 	r.reportSent(smps, phases)
 	r.reportProof(result.Proof, true)
 	r.reportMulticast(result.Multicast)
+	for i, f := range result.Fences {
+		if i == listMax {
+			fmt.Fprintf(r.out, "%d more ports are fenced (--json has all)\n", len(result.Fences)-i)
+			break
+		}
+		fmt.Fprintf(r.out, "fenced: %s: %s\n", table.Plain(f.Name), table.Plain(f.Reason))
+	}
 	if result.Failures > 0 || result.Inactive > 0 {
 		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
 	}

@@ -84,6 +84,7 @@ func (f *fabricFlags) open() (transport.Link, error) {
 // runFlags are the flags of `ibwarden run`.
 type runFlags struct {
 	where          fabricFlags
+	cables         cablesFlags
 	policy, state  string
 	routing        string
 	lmc, priority  uint8
@@ -114,7 +115,12 @@ func newRun() *cobra.Command {
 It sweeps the fabric, checks that the whole policy fits, writes what differs,
 reads it back, says who is isolated from whom, and then watches: a changed
 link, a new node or a table that somebody else changed is seen and put right.
-SIGHUP reads the policy file again; a policy with a fault leaves the old one.
+SIGHUP reads the policy file and the list of cables again; one with a fault leaves
+the old one.
+
+With a list of cables (--cables, or learned at first start into --data) nothing is
+let in that stands elsewhere than the list has it, whatever it says of itself:
+ibwarden topology.
 
 Without --policy the demonstration fabric gets the demonstration policy, and
 every other fabric only the default partition, with all ports but the
@@ -127,6 +133,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags := c.Flags()
 	f.where.add(flags)
 	f.where.quarantineFlag(flags)
+	f.cables.add(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
@@ -173,6 +180,9 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	if f.sweep < time.Millisecond || f.drift < f.sweep {
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
+	if err := f.cables.load(f.where.spec); err != nil {
+		return err
+	}
 	if f.state != "" {
 		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)
@@ -208,10 +218,12 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	defer link.Close()
 	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
+	r.learned = f.cables.keep
 	r.runner = daemon.NewRunner(link, sm.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
+		Cables: f.cables.list, LearnCables: f.cables.learns(),
 		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
@@ -235,7 +247,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 			}
 			r.completed = nil
 		}
-		return engine.Settled() && (f.once || r.refused)
+		return r.unkept != nil || engine.Settled() && (f.once || r.refused)
 	})
 	if errors.Is(err, context.Canceled) && !f.once {
 		err = nil // interrupted, as a run without --once always is
@@ -287,8 +299,9 @@ func (f *runFlags) save(engine *sm.Engine, s saserver.State) error {
 	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey})
 }
 
-// reload reads the policy file again.
+// reload reads the policy file and the list of cables again.
 func (f *runFlags) reload(c *cobra.Command, engine *sm.Engine) {
+	f.cables.reload(engine, c.ErrOrStderr())
 	if f.policy == "" {
 		return
 	}

@@ -116,13 +116,32 @@ Only SubnGet is sent. With neither -o nor a directory for data the list is print
 			if err := daemon.SaveCables(output, l); err != nil {
 				return bad(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d cables between %d devices, %d ports left out\n", output, l.Cables(), len(l.Devices()), len(left))
-			return nil
+			return f.reportLearned(c, output, l, left)
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "file to write")
 	c.Flags().BoolVar(&replace, "replace", false, "make a list anew that is there already")
 	return c
+}
+
+// learnReport is what `ibwarden topology learn --json` prints.
+type learnReport struct {
+	File    string       `json:"file"`
+	Cables  int          `json:"cables"`
+	Devices int          `json:"devices"`
+	Left    []faultEntry `json:"left"`
+}
+
+func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.List, left []cables.Left) error {
+	if !f.json {
+		fmt.Fprintf(c.OutOrStdout(), "%s: %d cables between %d devices, %d ports left out\n", file, l.Cables(), len(l.Devices()), len(left))
+		return nil
+	}
+	d := learnReport{file, l.Cables(), len(l.Devices()), []faultEntry{}}
+	for _, x := range left {
+		d.Left = append(d.Left, faultEntry{l.Name(x.At), x.Reason})
+	}
+	return table.JSON(c.OutOrStdout(), d)
 }
 
 func (f *topologyFlags) show() *cobra.Command {
@@ -219,7 +238,7 @@ be accepted. A manager that runs reads the list again on SIGHUP.
 				return bad(err)
 			}
 			if f.json {
-				return table.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": done})
+				return table.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
 			}
 			if len(done) == 0 {
 				done = []string{"the list has it so already"}

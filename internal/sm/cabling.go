@@ -79,8 +79,8 @@ func (e *Engine) holdToList() {
 			if !undeclared(p) || e.known.Fences[placeOf(p)] != "" {
 				continue
 			}
-			e.enclose(placeOf(p), fmt.Sprintf("%s: accept with: ibwarden topology accept %q",
-				strings.TrimPrefix(p.Stranger.Why.Error(), "NodeInfo: "), e.cabling.list.Name(cables.EndOf(p))))
+			e.enclose(placeOf(p), fmt.Sprintf("%s: accept with: ibwarden topology accept %s",
+				strings.TrimPrefix(p.Stranger.Why.Error(), "NodeInfo: "), e.cabling.list.Spelling(cables.EndOf(p))))
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(e.known.Fences), comparePlaces) {
