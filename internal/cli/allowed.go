@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -46,14 +47,11 @@ func (p *policyFlags) on(c *cobra.Command, f *subnet.Fabric) ([]isolation.Partit
 	if err != nil {
 		return nil, misuse(err)
 	}
-	master := managerOf(f)
+	master := f.Manager()
 	var ports []policy.EndPort
 	for _, port := range f.EndPorts() {
 		if !port.Node.Contested {
-			ports = append(ports, policy.EndPort{
-				PortGUID: port.GUID, NodeGUID: port.Node.GUID(), PortNum: port.Num,
-				Description: port.Node.Description, NodeType: port.Node.Type(), SM: port == master,
-			})
+			ports = append(ports, facts.Identity(port, port == master))
 		}
 	}
 	r, err := p.loaded.Resolve(ports, keys)
@@ -66,18 +64,4 @@ func (p *policyFlags) on(c *cobra.Command, f *subnet.Fabric) ([]isolation.Partit
 		out = append(out, isolation.Partition{Name: part.Name, Base: part.Base, Full: part.Full, Limited: part.Limited})
 	}
 	return out, nil
-}
-
-// managerOf is the port that the port which was read from takes for the master
-// subnet manager's; where nobody has that LID, it is that port itself.
-func managerOf(f *subnet.Fabric) *subnet.Port {
-	if f.Self == nil || !f.Self.InfoRead {
-		return f.Self
-	}
-	for _, p := range f.EndPorts() {
-		if lid := f.Self.Info.MasterSMLID; p.InfoRead && lid.IsUnicast() && p.Info.LID == lid {
-			return p
-		}
-	}
-	return f.Self
 }

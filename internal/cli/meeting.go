@@ -14,10 +14,11 @@ const (
 	meetingPartitions = 4
 )
 
-// meetingPlaces names the ports where tenants meet, each with the partitions that
-// it is in.
+// meetingPlaces names the ports where tenants meet, those of the same partitions
+// together.
 func meetingPlaces(p *isolation.Proof) string {
-	var out []string
+	var order []string
+	names := map[string][]string{}
 	for i, m := range p.Meeting {
 		if i == meetingsShown {
 			break
@@ -29,11 +30,18 @@ func meetingPlaces(p *isolation.Proof) string {
 				over += fmt.Sprintf(" and %d more", more)
 			}
 		}
-		out = append(out, fmt.Sprintf("%s (%s)", table.Plain(m.Name), table.Plain(over)))
+		if names[over] == nil {
+			order = append(order, over)
+		}
+		names[over] = append(names[over], table.Plain(m.Name))
 	}
-	text := strings.Join(out, ", ")
-	if more := p.Counts.Meeting - len(out); more > 0 {
-		text += fmt.Sprintf(" and %d more ports", more)
+	var out []string
+	for _, over := range order {
+		out = append(out, fmt.Sprintf("%s (%s)", strings.Join(names[over], ", "), table.Plain(over)))
+	}
+	text := strings.Join(out, "; ")
+	if more := p.Counts.Meeting - min(len(p.Meeting), meetingsShown); more > 0 {
+		text += fmt.Sprintf("; and %d more ports", more)
 	}
 	return text
 }

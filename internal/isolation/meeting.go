@@ -17,7 +17,7 @@ type Meeting struct {
 	PKeys []ib.PKey `json:"pkeys"`
 	// Partitions are the names of those of them that the policy knows.
 	Partitions []string `json:"partitions"`
-	// Manager tells that it is the port that the fabric was read from.
+	// Manager tells that it is the subnet manager's own port.
 	Manager bool `json:"manager"`
 }
 

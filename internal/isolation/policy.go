@@ -26,7 +26,7 @@ type policy struct {
 	// from-1 may talk to.
 	mark []int32
 	from int32
-	// self is the port that the fabric was read from, or -1.
+	// self is the subnet manager's port, or -1.
 	self int
 }
 

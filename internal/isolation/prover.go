@@ -62,7 +62,7 @@ func NewProver(f *subnet.Fabric, allowed []Partition, raw ...Raw) *Prover {
 		p.rawPackets = r
 	}
 	p.policy = newPolicy(allowed, p.ports, p.sets)
-	p.policy.self = slices.Index(p.ports, f.Self)
+	p.policy.self = slices.Index(p.ports, f.Manager())
 	n := len(p.ports)
 	p.at = make(map[*subnet.Port]int, n)
 	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)

@@ -107,7 +107,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 		if err != nil {
 			return r, fmt.Errorf("%v: %w", m.Pos, err)
 		}
-		if len(found) == 0 && !p.MayBeAbsent {
+		if len(found) == 0 && !p.MayBeAbsent && part.Service == "" {
 			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
 		}
 		members.set(found, mark(p.membership(m.Membership), m.Index0))
@@ -132,7 +132,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 				"other limited members cannot talk to it", guid)
 		}
 	})
-	if len(r.Full)+len(r.Limited) == 0 && !p.MayBeAbsent {
+	if len(r.Full)+len(r.Limited) == 0 && !p.MayBeAbsent && part.Service == "" {
 		x.warn(part.Pos, "partition %q has no member in this fabric", part.Name)
 	}
 	return r, nil

@@ -91,6 +91,9 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			return nil, err
 		}
 	}
+	if err := p.warnServices(x); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
 	res.Aliases = p.resolveAliases(x)
 	res.Warnings = x.warnings

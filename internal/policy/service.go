@@ -99,3 +99,21 @@ func deleteSelector(members []Member, s Selector) []Member {
 	}
 	return out
 }
+
+// warnServices warns of services that nobody offers. Tenants without members are
+// warned of where they stand themselves.
+func (p *Policy) warnServices(x *lookup) error {
+	for i := range p.Services {
+		s := &p.Services[i]
+		for _, o := range s.OfferedBy {
+			found, err := x.find(o)
+			if err != nil {
+				return fmt.Errorf("service %q: %w", s.Name, err)
+			}
+			if len(found) == 0 && !p.MayBeAbsent {
+				x.warn(s.Pos, "service %q: no end port for %v", s.Name, o)
+			}
+		}
+	}
+	return nil
+}
