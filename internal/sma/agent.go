@@ -228,15 +228,15 @@ func (a *Agent) handle(r request) Verdict {
 		r.MakeResponse(mad.StatusUnsupportedMethod)
 		return Answered
 	}
+	if r.AttributeID == smp.AttrSMInfo && isSM && r.Method != mad.MethodTrapRepress {
+		return ForManager // which has no M_Key, and must be shown none
+	}
 	if !a.checkMKey(r) {
 		return BadMKey
 	}
-	switch {
-	case r.Method == mad.MethodTrapRepress:
+	if r.Method == mad.MethodTrapRepress {
 		a.repress(r)
 		return Absorbed
-	case r.AttributeID == smp.AttrSMInfo && isSM:
-		return ForManager
 	}
 	r.MakeResponse(a.serve(r))
 	return Answered

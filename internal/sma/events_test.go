@@ -84,12 +84,27 @@ func TestSMInfo(t *testing.T) {
 			}
 		}
 	})
-	t.Run("M_Key guards it", func(t *testing.T) {
-		d := guarded(t, caConfig(1), 2, 0)
-		d.SetIsSM(0, 1, true)
-		d.mkey = otherKey
-		if control(d, mad.MethodGet, 0); d.last.Verdict != BadMKey {
-			t.Errorf("verdict %d", d.last.Verdict)
+	// The manager behind a port has no M_Key: it is asked without one, whatever
+	// guards the port, and a TrapRepress that lacks the key stays outside.
+	t.Run("SM-20 no M_Key guards it", func(t *testing.T) {
+		for level := range uint8(4) {
+			d := guarded(t, caConfig(1), level, 0)
+			d.SetIsSM(0, 1, true)
+			for _, key := range []ib.MKey{0, otherKey, testMKey} {
+				d.mkey = key
+				for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
+					if control(d, method, 0); d.last.Verdict != ForManager {
+						t.Errorf("level %d: %v with key %v: verdict %d", level, method, key, d.last.Verdict)
+					}
+				}
+			}
+			d.mkey = 0
+			if control(d, mad.MethodTrapRepress, 0); d.last.Verdict != BadMKey {
+				t.Errorf("level %d: TrapRepress: verdict %d", level, d.last.Verdict)
+			}
+			if n := d.endPort(1).info.MKeyViolations; n != 1 {
+				t.Errorf("level %d: %d violations", level, n)
+			}
 		}
 	})
 	t.Run("IsSM", func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
 // ErrNoAnswer says that a request was sent as often as allowed and that no
@@ -28,6 +29,8 @@ type Request struct {
 	Path mad.Path
 	LID  ib.LID
 
+	// MKey goes with the request, unless it is for SMInfo, which a process
+	// behind the port answers.
 	MKey      ib.MKey
 	Method    mad.Method
 	Attribute mad.AttributeID
@@ -367,6 +370,9 @@ func (r *Request) fill(p *mad.SMP) {
 		Class: r.class(), Method: r.Method,
 		AttributeID: r.Attribute, AttributeModifier: r.Modifier,
 		MKey: r.MKey, Data: r.Data,
+	}
+	if r.Attribute == smp.AttrSMInfo {
+		p.MKey = 0 // it goes to whatever process calls itself a manager
 	}
 	if r.LID != 0 {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
 func limits() Limits {
@@ -407,5 +408,26 @@ func TestAnswerOfAnotherNodeIsStray(t *testing.T) {
 	}
 	if w.Counts().Stray != 1 {
 		t.Errorf("counts %+v", w.Counts())
+	}
+}
+
+// Whoever asks with a key in hand: SMInfo goes out without it, retries too.
+func TestSMInfoHasNoMKey(t *testing.T) {
+	w := NewWindow(limits())
+	for _, m := range []mad.Method{mad.MethodGet, mad.MethodSet} {
+		for _, a := range []mad.AttributeID{smp.AttrSMInfo, smp.AttrPortInfo} {
+			w.Do(Request{LID: 7, MKey: 0x1234, Method: m, Attribute: a}, func(Reply) {})
+		}
+	}
+	sent := drain(w, 0)
+	due, _ := w.Deadline()
+	w.Expire(due)
+	for _, p := range append(sent, drain(w, due)...) {
+		if want := p.AttributeID != smp.AttrSMInfo; (p.MKey == 0x1234) != want || p.MKey != 0 != want {
+			t.Errorf("%v(%s) has M_Key %v", p.Method, smp.AttributeName(p.AttributeID), p.MKey)
+		}
+	}
+	if len(sent) != 4 {
+		t.Errorf("%d packets", len(sent))
 	}
 }
