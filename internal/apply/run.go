@@ -39,7 +39,6 @@ var (
 type Run struct {
 	window *transact.Window
 	plan   *plan.Plan
-	mkey   ib.MKey
 	width  int
 
 	stage int // index of the next stage
@@ -65,9 +64,9 @@ type Run struct {
 
 // Start prepares to carry out p; width is how many of its operations may be in
 // the window at once, which bounds the memory that a large plan takes.
-func Start(w *transact.Window, p *plan.Plan, mkey ib.MKey, width int) *Run {
+func Start(w *transact.Window, p *plan.Plan, width int) *Run {
 	return &Run{
-		window: w, plan: p, mkey: mkey, width: width,
+		window: w, plan: p, width: width,
 		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*subnet.Port]bool),
 		strange: make(map[*subnet.Port]error),
 		held:    make(map[ib.PortGUID]bool),
@@ -171,6 +170,10 @@ func (r *Run) send(op plan.Op) bool {
 		return false
 	}
 	r.writes++
+	if op.Kind == plan.MKeys {
+		r.giveKey(op, w)
+		return true
+	}
 	set := r.request(op, mad.MethodSet, w.Data)
 	// A late copy could undo what is written next. Every write of PortInfo
 	// carries the bits of the guard as they stand.
@@ -183,7 +186,7 @@ func (r *Run) send(op plan.Op) bool {
 
 func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transact.Request {
 	return transact.Request{
-		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: r.mkey, Method: m,
+		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: m,
 		Attribute: op.Attribute, Modifier: op.Modifier, Data: data,
 	}
 }
@@ -281,13 +284,19 @@ func (r *Run) compareMulticast(p *subnet.Port, got, asked *smp.SwitchInfo) {
 	}
 }
 
-func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
+// lostElements are those that a port did not keep of what a write asked.
+func lostElements(op plan.Op, w *plan.Write) (subnet.Element, error) {
 	var asked smp.PortInfo
-	if err := asked.UnmarshalBinary(w.Data[:]); err != nil {
+	err := asked.UnmarshalBinary(w.Data[:])
+	return w.Elements.Differ(&op.Port.Info, &asked), err
+}
+
+func (r *Run) comparePortInfo(op plan.Op, w *plan.Write) error {
+	lost, err := lostElements(op, w)
+	if err != nil {
 		return err
 	}
 	kept := &op.Port.Info
-	lost := w.Elements.Differ(kept, &asked)
 	if lost&essential != 0 {
 		return fmt.Errorf("device did not keep %s", strings.Join((lost&essential).Names(), ", "))
 	}

@@ -5,7 +5,9 @@
 // operations of one stage may be sent in any order; a stage starts when the
 // one before it has ended. The order of the stages is the safety rule: while a
 // plan is carried out no two ports can talk that neither the old nor the new
-// policy allows, even when a host writes its own table:
+// policy allows, even when a host writes its own table. M_Keys come before all
+// of it, in a plan of their own (DiffMKeys), so that nobody else writes in
+// between. Then:
 //
 //  1. the tables of enforcing switch ports lose what the policy takes away,
 //     and enforcement and raw filters are turned on;

@@ -15,6 +15,8 @@ type Write struct {
 	Data [mad.DataSize]byte
 	// Elements are the elements of PortInfo that the write changes.
 	Elements subnet.Element
+	// MKey is the M_Key that a port is to hold from then on, 0 for no other.
+	MKey ib.MKey
 	// State is the PortState that a PortInfo write asks for, 0 for none.
 	State smp.PortState
 	// Adds and Removes are the partitions that a P_KeyTable write gives to a
@@ -93,6 +95,9 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	info.ClientReregister = false
 	var w Write
 	switch op.Kind {
+	case MKeys:
+		// All three, and whether or not the device forgot one of them before.
+		w.Elements, w.MKey = want.Elements&mkeyElements, want.Info.MKey
 	case Enforce:
 		w.Elements = turnsOn(p.settle(port), &want.Info)
 	case Settings:

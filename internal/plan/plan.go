@@ -15,7 +15,8 @@ type Kind uint8
 
 // The kinds of operation in the order of their stages.
 const (
-	NarrowSwitch    Kind = iota // a switch port's P_Key table loses keys
+	MKeys           Kind = iota // PortInfo of an end port: M_Key, M_KeyProtectBits, M_KeyLeasePeriod
+	NarrowSwitch                // a switch port's P_Key table loses keys
 	Enforce                     // PortInfo of a switch port: enforcement and raw filters on
 	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
 	NarrowEnd                   // an unguarded end port's P_Key table loses keys
@@ -70,6 +71,7 @@ var stages = []struct {
 	name  string
 	kinds []Kind
 }{
+	{"M_Keys", []Kind{MKeys}},
 	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
 	{"take alias GUIDs", []Kind{TakeGUIDs}},
 	{"narrow end ports", []Kind{NarrowEnd}},

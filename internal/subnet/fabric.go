@@ -60,6 +60,13 @@ type Port struct {
 	Path mad.Path
 	// Reached tells that Path is valid.
 	Reached bool
+	// Via is the port by whose cable discovery came to this end port; nil for the
+	// manager's own. On a switch it is set at port 0.
+	Via *Port
+	// Key is the M_Key that requests to this end port carry, so that its agent
+	// obeys them; 0 where none is needed, or none is known. On a switch that of
+	// port 0 counts (MKey). It is in no file and no output.
+	Key ib.MKey
 	// Info is PortInfo as last answered; InfoRead tells that it was.
 	Info     smp.PortInfo
 	InfoRead bool
@@ -193,6 +200,25 @@ func (p *Port) Enforces() bool {
 	return info.PartitionEnforcementCap > 0 &&
 		info.InboundEnforcementCap && p.Info.PartitionEnforcementInbound &&
 		info.OutboundEnforcementCap && p.Info.PartitionEnforcementOutbound
+}
+
+// Agent is the end port whose M_Key guards what belongs to p: p itself, or port 0
+// of its switch.
+func (p *Port) Agent() *Port {
+	if p.Node.Switch != nil {
+		return &p.Node.Ports[0]
+	}
+	return p
+}
+
+// MKey is the M_Key that requests about p carry.
+func (p *Port) MKey() ib.MKey { return p.Agent().Key }
+
+// Guarded reports whether the agent of p showed, when it was last asked, that it
+// takes Sets only with the key that is known here.
+func (p *Port) Guarded() bool {
+	a := p.Agent()
+	return a.InfoRead && a.Key != 0 && a.Info.MKey == a.Key
 }
 
 // RespTimeAssumed is what an agent is taken to need for an answer that did not

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/cables"
@@ -75,21 +76,21 @@ func (d *Discovery) verify() {
 		for i := range n.Ports {
 			p := &n.Ports[i]
 			if p.Reached && p.IsEnd() && (i > 0 || n.Switch != nil) {
-				d.askAgain(p.Path, func(found *smp.NodeInfo, err error) { d.compare(p, found, err) })
+				d.askAgain(p.Path, p.MKey(), func(found *smp.NodeInfo, err error) { d.compare(p, found, err) })
 			}
 			if p.Peer != nil && n.Switch != nil && p.Peer.Node.Switch != nil {
-				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
+				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), d.keyOver(p), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
 			}
 		}
 	}
 }
 
-func (d *Discovery) askAgain(path mad.Path, then func(*smp.NodeInfo, error)) {
+func (d *Discovery) askAgain(path mad.Path, key ib.MKey, then func(*smp.NodeInfo, error)) {
 	if len(path) > mad.MaxHops {
 		then(nil, fmt.Errorf("more than %d hops from the manager", mad.MaxHops))
 		return
 	}
-	d.get(path, subnet.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
+	d.get(path, key, subnet.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
 		var info smp.NodeInfo
 		err := r.Err
 		if err == nil {

@@ -25,8 +25,12 @@ const (
 
 // Options says how far a discovery goes.
 type Options struct {
-	// MKey goes into every request.
+	// Keys says which M_Keys requests carry; when it is nil, all carry MKey.
+	Keys Keys
 	MKey ib.MKey
+	// InParts makes Advance report true once before tables are read, when
+	// nodes, ports and links are known, and again at the end.
+	InParts bool
 	// ClearChange writes SwitchInfo.PortStateChange back to zero before the
 	// ports of a switch are read, so that a later change shows. Without it
 	// nothing is written.
@@ -71,6 +75,7 @@ type stage uint8
 const (
 	stageNodes stage = iota
 	stageVerify
+	stageMet
 	stageTables
 	stageDone
 )
@@ -114,8 +119,13 @@ func (d *Discovery) Advance() (done bool) {
 		}
 		fallthrough
 	case stageVerify:
-		d.stage = stageTables
 		d.reportDuplicates()
+		if d.stage = stageMet; d.options.InParts {
+			return true
+		}
+		fallthrough
+	case stageMet:
+		d.stage = stageTables
 		d.readTables()
 		if !d.window.Idle() {
 			return false
@@ -140,9 +150,9 @@ func (d *Discovery) fault(where fmt.Stringer, err error) {
 	d.faults = append(d.faults, Fault{where.String(), err})
 }
 
-func (d *Discovery) get(path mad.Path, respond time.Duration, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
+func (d *Discovery) get(path mad.Path, key ib.MKey, respond time.Duration, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
 	d.window.Do(transact.Request{
-		Path: path, Respond: respond, MKey: d.options.MKey, Method: mad.MethodGet,
+		Path: path, Respond: respond, MKey: key, Method: mad.MethodGet,
 		Attribute: attribute, Modifier: modifier,
 	}, then)
 }
@@ -150,7 +160,7 @@ func (d *Discovery) get(path mad.Path, respond time.Duration, attribute mad.Attr
 // read asks for one attribute of p and enters the answer.
 func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uint32, then func()) {
 	d.asked++
-	d.get(p.Path, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+	d.get(p.Path, p.MKey(), p.RespTime(), attribute, modifier, func(r transact.Reply) {
 		d.asked--
 		if d.stage == stageTables {
 			d.readTables()
@@ -172,7 +182,7 @@ func (d *Discovery) read(p *subnet.Port, attribute mad.AttributeID, modifier uin
 // visit asks who is at the end of path; from is the port that it leaves by
 // last, nil for the manager's own node.
 func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
-	d.get(path, subnet.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
+	d.askWho(path, from, func(key ib.MKey, r transact.Reply) {
 		var info smp.NodeInfo
 		err := r.Err
 		if from != nil && from.Peer == nil {
@@ -182,7 +192,7 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
 		if err == nil {
-			if err = d.arrive(path, from, info); err != nil && from != nil {
+			if err = d.arrive(path, from, info, key); err != nil && from != nil {
 				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
 			}
 		}
@@ -199,7 +209,7 @@ func where(path mad.Path, from *subnet.Port) string {
 	return fmt.Sprintf("node behind %s (route %s)", from, path)
 }
 
-func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) error {
+func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, key ib.MKey) error {
 	switch {
 	case info.NodeType < ib.NodeCA || info.NodeType > ib.NodeRouter:
 		return fmt.Errorf("%s", info.NodeType)
@@ -237,7 +247,7 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) 
 	}
 	if node.Switch != nil {
 		if known == nil {
-			d.enterSwitch(node, path)
+			d.enterSwitch(node, path, from, key)
 		}
 		if from == nil {
 			d.fabric.Self = &node.Ports[0]
@@ -249,7 +259,7 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo) 
 	}
 	if !port.Reached {
 		port.Reached, port.Path, port.GUID = true, path, info.PortGUID
-		d.enterEndPort(port, known == nil, from == nil)
+		d.enterEndPort(port, from, key, known == nil)
 	}
 	return nil
 }
@@ -260,13 +270,24 @@ func (d *Discovery) contest(n *subnet.Node) {
 	n.Contested = d.fabric.Self == nil || n != d.fabric.Self.Node
 }
 
-func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
+func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path, from *subnet.Port, key ib.MKey) {
 	for i := range n.Ports {
 		n.Ports[i].Reached, n.Ports[i].Path = true, path
 	}
 	management := &n.Ports[0]
+	keys := d.keysOf(management, from, key)
 	d.read(management, smp.AttrNodeDescription, 0, nil)
-	d.read(management, smp.AttrSwitchInfo, 0, func() {
+	if d.options.Keys == nil {
+		d.readSwitch(n)
+		return
+	}
+	// What is written needs the key that counts: which of them that is, PortInfo
+	// shows.
+	d.readEnd(management, keys, func() { d.readSwitch(n) })
+}
+
+func (d *Discovery) readSwitch(n *subnet.Node) {
+	d.read(&n.Ports[0], smp.AttrSwitchInfo, 0, func() {
 		if n.Switch.Info.PortStateChange && d.options.ClearChange {
 			d.clearChange(n)
 			return
@@ -280,7 +301,7 @@ func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path) {
 // it from then on: else the next look at it would find a change.
 func (d *Discovery) clearChange(n *subnet.Node) {
 	r := transact.Request{
-		Path: n.Ports[0].Path, Respond: n.Ports[0].RespTime(), MKey: d.options.MKey,
+		Path: n.Ports[0].Path, Respond: n.Ports[0].RespTime(), MKey: n.Ports[0].MKey(),
 		Method: mad.MethodSet, Attribute: smp.AttrSwitchInfo,
 	}
 	if err := n.Switch.Info.Encode(&r.Data); err != nil {
@@ -302,6 +323,9 @@ func (d *Discovery) clearChange(n *subnet.Node) {
 func (d *Discovery) readPorts(n *subnet.Node) {
 	for i := range n.Ports {
 		p := &n.Ports[i]
+		if i == 0 && d.options.Keys != nil {
+			continue // which was read first
+		}
 		d.read(p, smp.AttrPortInfo, uint32(i), func() {
 			if p.Num != 0 && p.IsUp() && p.Peer == nil {
 				d.follow(p)
@@ -322,13 +346,14 @@ func (d *Discovery) follow(p *subnet.Port) {
 	d.visit(path, p)
 }
 
-func (d *Discovery) enterEndPort(p *subnet.Port, newNode, own bool) {
+func (d *Discovery) enterEndPort(p, from *subnet.Port, key ib.MKey, newNode bool) {
+	keys := d.keysOf(p, from, key)
 	if newNode {
 		d.read(p, smp.AttrNodeDescription, 0, nil)
 	}
 	// Modifier 0 is the port that the request arrives at.
-	d.read(p, smp.AttrPortInfo, 0, func() {
-		if own && p.IsUp() {
+	d.readEnd(p, keys, func() {
+		if from == nil && p.IsUp() {
 			d.follow(p)
 		}
 	})

@@ -163,7 +163,7 @@ func (d *Discovery) readDiag(p *subnet.Port) {
 }
 
 func (d *Discovery) readDiagBlock(p *subnet.Port, about string, index uint16, blocks []byte) {
-	d.get(p.Path, p.RespTime(), smp.AttrVendorDiag, uint32(index), func(r transact.Reply) {
+	d.get(p.Path, p.MKey(), p.RespTime(), smp.AttrVendorDiag, uint32(index), func(r transact.Reply) {
 		var v smp.VendorDiag
 		err := r.Err
 		if err == nil {

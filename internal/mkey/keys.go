@@ -1,0 +1,104 @@
+package mkey
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// FurtherGenerations is how many generations beyond those of the book are tried
+// when a fabric is looked for that is newer than its book (ibwarden keys
+// recover): as many as a port was given since the book was kept.
+const FurtherGenerations = 16
+
+// Foreign are keys that are not ours and may be in force: those of a manager
+// that was here before. They are shown, and replaced.
+type Foreign struct {
+	// Everywhere are keys that any port may have.
+	Everywhere []ib.MKey
+	// Of are keys of single ports.
+	Of map[ib.PortGUID]ib.MKey
+	// Neighbor says which port is cabled to a place; Node and Port as in OpenSM's
+	// file of neighbors, where a switch port goes by the GUID of its node.
+	Neighbor map[Place]ib.PortGUID
+}
+
+// Any reports whether there is any foreign key.
+func (f *Foreign) Any() bool { return len(f.Everywhere)+len(f.Of) > 0 }
+
+// Keys says which keys requests to a port may carry: those that it may have where
+// it stands, and none that belongs anywhere else. It is for sweep.Options.
+type Keys struct {
+	Ring *Ring
+	Book *Book
+	// Foreign may be empty.
+	Foreign Foreign
+	// Further is how many generations beyond the book's are tried.
+	Further int
+}
+
+// IDOf names an end port.
+func IDOf(p *subnet.Port) ID { return ID{p.Node.GUID(), p.GUID} }
+
+// PlaceOf is the place of whoever is behind from; the zero Place for the
+// manager's own port, when from is nil.
+func PlaceOf(from *subnet.Port) Place {
+	if from == nil {
+		return Place{}
+	}
+	return Place{from.Node.GUID(), from.Num}
+}
+
+// Behind lists the keys to show to whoever is at the other end of from's cable,
+// in the order in which they are worth trying.
+func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
+	at := PlaceOf(from)
+	var out []ib.MKey
+	for _, s := range k.Book.Behind(at) {
+		out = k.appendKeys(out, s)
+	}
+	if g, ok := k.Foreign.Neighbor[at]; ok && k.Foreign.Of[g] != 0 {
+		out = append(out, k.Foreign.Of[g])
+	}
+	return k.finish(out)
+}
+
+// Of lists the keys that an end port may be shown that was found at the other end
+// of from's cable: none but foreign ones when it was not met there before.
+func (k *Keys) Of(p, from *subnet.Port) []ib.MKey {
+	var out []ib.MKey
+	if s := k.Book.Find(IDOf(p), PlaceOf(from)); s != nil {
+		out = k.appendKeys(out, s)
+	}
+	if key := k.Foreign.Of[p.GUID]; key != 0 && (k.Foreign.Neighbor == nil || k.Foreign.Neighbor[PlaceOf(from)] == p.GUID) {
+		out = append(out, key)
+	}
+	return k.finish(out)
+}
+
+func (k *Keys) appendKeys(out []ib.MKey, s *Stand) []ib.MKey {
+	for _, g := range k.Book.Generations(s, k.Further) {
+		out = append(out, k.Ring.MKey(s.ID, g))
+	}
+	return out
+}
+
+func (k *Keys) finish(out []ib.MKey) []ib.MKey {
+	for _, key := range k.Foreign.Everywhere {
+		if !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Generation is the generation of a stand whose key this is; 0 for none.
+func (k *Keys) Generation(s *Stand, key ib.MKey) Generation {
+	for _, g := range k.Book.Generations(s, k.Further) {
+		if k.Ring.MKey(s.ID, g) == key {
+			return g
+		}
+	}
+	return 0
+}
