@@ -49,7 +49,7 @@ func (r *Run) check() {
 	c := r.links[0]
 	r.links = r.links[1:]
 	r.window.Do(transact.Request{
-		Path: append(slices.Clone(c.from.Path), c.from.Num), Respond: c.to.RespTime(), MKey: c.to.MKey(),
+		Path: append(slices.Clone(c.from.Path), c.from.Num), Respond: c.to.RespTime(), MKey: c.from.MKeyOver(),
 		Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 	}, func(reply transact.Reply) {
 		if err := c.judge(reply); err != nil {

@@ -110,6 +110,9 @@ func (r *Run) Advance() (done bool) {
 // written.
 func (r *Run) Stop() { r.stage, r.ops, r.links = len(r.plan.Stages), nil, nil }
 
+// Pending reports whether the run has something to do and has not begun.
+func (r *Run) Pending() bool { return r.stage == 0 && len(r.plan.Stages) > 0 }
+
 // Strict makes the run stop at the first write that does not hold. What is
 // outstanding then is still awaited and reported.
 func (r *Run) Strict() { r.strict = true }

@@ -52,6 +52,7 @@ var ErrFull = fmt.Errorf("more than %d different ports have asked for an M_Key: 
 type Book struct {
 	used    map[ID]Generation // the highest that was ever meant for a port
 	at      map[Place][]*Stand
+	ids     map[ID][]*Stand
 	version uint64
 }
 
@@ -75,6 +76,9 @@ func (b *Book) Find(id ID, at Place) *Stand {
 	return nil
 }
 
+// Of lists the stands of a port, the first first. It must not be changed.
+func (b *Book) Of(id ID) []*Stand { return b.ids[id] }
+
 // Stands lists every stand once, ordered by port and place.
 func (b *Book) Stands() []*Stand {
 	seen := make(map[*Stand]bool)
@@ -95,13 +99,14 @@ func (b *Book) Stands() []*Stand {
 // generation for it.
 func (b *Book) Meet(id ID, at Place) (*Stand, error) {
 	if b.at == nil {
-		b.at, b.used = make(map[Place][]*Stand), make(map[ID]Generation)
+		b.at, b.used, b.ids = make(map[Place][]*Stand), make(map[ID]Generation), make(map[ID][]*Stand)
 	}
 	if _, known := b.used[id]; !known && len(b.used) >= maxIDs {
 		return nil, ErrFull
 	}
 	s := &Stand{ID: id}
 	b.raise(s)
+	b.ids[id] = append(b.ids[id], s)
 	b.Cable(s, at)
 	return s, nil
 }
@@ -117,6 +122,9 @@ func (b *Book) Cable(s *Stand, at Place) {
 	list = slices.Insert(list, 0, s)
 	for _, gone := range list[min(len(list), standsPerPlace):] {
 		gone.Places = slices.DeleteFunc(gone.Places, func(p Place) bool { return p == at })
+		if len(gone.Places) == 0 {
+			b.ids[gone.ID] = slices.DeleteFunc(b.ids[gone.ID], func(x *Stand) bool { return x == gone })
+		}
 	}
 	b.at[at] = list[:min(len(list), standsPerPlace)]
 	if !slices.Contains(s.Places, at) && len(s.Places) < placesPerStand {

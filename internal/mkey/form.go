@@ -85,7 +85,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 	if f.Version != formVersion {
 		return fmt.Errorf("version %d, want %d", f.Version, formVersion)
 	}
-	out := Book{used: make(map[ID]Generation), at: make(map[Place][]*Stand)}
+	out := Book{used: make(map[ID]Generation), at: make(map[Place][]*Stand), ids: make(map[ID][]*Stand)}
 	if len(f.Used) > maxIDs {
 		return ErrFull
 	}
@@ -106,6 +106,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 		if s.Wanted() == 0 || s.Wanted() > out.used[id] || len(x.Places) == 0 || len(x.Places) > placesPerStand {
 			return fmt.Errorf("port %s: %w", x.Port, errBook)
 		}
+		out.ids[id] = append(out.ids[id], s)
 		for _, text := range x.Places {
 			at, rank, err := parsePlace(text)
 			if err != nil {

@@ -34,6 +34,9 @@ type Keys struct {
 	Book *Book
 	// Foreign may be empty.
 	Foreign Foreign
+	// Declared says who belongs behind a place, by a list of cables; nil without
+	// one. Who was met there before counts all the same.
+	Declared func(Place) (ID, bool)
 	// Further is how many generations beyond the book's are tried.
 	Further int
 }
@@ -55,6 +58,11 @@ func PlaceOf(from *subnet.Port) Place {
 func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	at := PlaceOf(from)
 	var out []ib.MKey
+	if id, ok := k.declared(at); ok {
+		if s := k.Find(id, at); s != nil {
+			out = k.appendKeys(out, s)
+		}
+	}
 	for _, s := range k.Book.Behind(at) {
 		out = k.appendKeys(out, s)
 	}
@@ -68,7 +76,7 @@ func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 // of from's cable: none but foreign ones when it was not met there before.
 func (k *Keys) Of(p, from *subnet.Port) []ib.MKey {
 	var out []ib.MKey
-	if s := k.Book.Find(IDOf(p), PlaceOf(from)); s != nil {
+	if s := k.Find(IDOf(p), PlaceOf(from)); s != nil {
 		out = k.appendKeys(out, s)
 	}
 	if key := k.Foreign.Of[p.GUID]; key != 0 && (k.Foreign.Neighbor == nil || k.Foreign.Neighbor[PlaceOf(from)] == p.GUID) {
@@ -79,9 +87,39 @@ func (k *Keys) Of(p, from *subnet.Port) []ib.MKey {
 
 func (k *Keys) appendKeys(out []ib.MKey, s *Stand) []ib.MKey {
 	for _, g := range k.Book.Generations(s, k.Further) {
-		out = append(out, k.Ring.MKey(s.ID, g))
+		if key := k.Ring.MKey(s.ID, g); !slices.Contains(out, key) {
+			out = append(out, key)
+		}
 	}
 	return out
+}
+
+func (k *Keys) declared(at Place) (ID, bool) {
+	if k.Declared == nil {
+		return ID{}, false
+	}
+	return k.Declared(at)
+}
+
+// Find is the stand of a port behind a place: where it was met there, or where
+// it was met elsewhere and a list of cables has it there.
+func (k *Keys) Find(id ID, at Place) *Stand {
+	if s := k.Book.Find(id, at); s != nil {
+		return s
+	}
+	if want, ok := k.declared(at); !ok || want != id {
+		return nil
+	}
+	stands := k.Book.Of(id)
+	here := func(p Place) bool { want, ok := k.declared(p); return ok && want == id }
+	i := slices.IndexFunc(stands, func(s *Stand) bool { return slices.ContainsFunc(s.Places, here) })
+	if i < 0 { // it was moved, and a person has said so
+		i = slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 })
+	}
+	if i < 0 {
+		return nil
+	}
+	return stands[i]
 }
 
 func (k *Keys) finish(out []ib.MKey) []ib.MKey {

@@ -221,7 +221,7 @@ func (w *world) checkSettings() {
 			w.t.Errorf("%s: MasterSMLID %d SL %d, want %d and 0", e.name, info.MasterSMLID, info.MasterSMSL, manager)
 		case info.SubnetTimeOut != subnetTimeOut:
 			w.t.Errorf("%s: SubnetTimeOut %d, want %d", e.name, info.SubnetTimeOut, subnetTimeOut)
-		case info.MKey != w.manager.MKey:
+		case w.manager.Keys == nil && info.MKey != w.manager.MKey, w.manager.Keys != nil && info.MKey == 0:
 			w.t.Errorf("%s: M_Key %v, want %v", e.name, info.MKey, w.manager.MKey)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/netlist"
@@ -214,12 +215,19 @@ func TestCapabilityMaskChange(t *testing.T) {
 	})
 }
 
-// A trap is answered with TrapRepress, which carries what the trap did and the
-// M_Key, so that its sender stops.
+// A trap is answered with TrapRepress, which carries what the trap did, so that its
+// sender stops. Where an M_Key guards the sender, a switch gets the answer that has
+// its key, and nobody else: a program of a host could ask for such answers.
 func TestTrapsAreRepressed(t *testing.T) {
+	for _, key := range []ib.MKey{0, 7} {
+		t.Run(key.String(), func(t *testing.T) { testTrapsAreRepressed(t, key) })
+	}
+}
+
+func testTrapsAreRepressed(t *testing.T, key ib.MKey) {
 	list := netlist.Demo()
 	y := halves(hosts(list))
-	w := bringUp(t, setup{list: list, policy: y.policy(), manager: sm.Config{MKey: 7}})
+	w := bringUp(t, setup{list: list, policy: y.policy(), manager: sm.Config{MKey: key}})
 	t.Run("NO-01 NO-02 any trap", func(t *testing.T) {
 		s := w.stranger("blue-1")
 		for _, number := range []smp.TrapNumber{smp.TrapLocalChange, smp.TrapLinkStateChanged, smp.TrapBadPKey, 4711} {
@@ -228,12 +236,22 @@ func TestTrapsAreRepressed(t *testing.T) {
 			p := s.packet(mad.ClassSubnLID, mad.MethodTrap, smp.AttrNotice, 0)
 			w.encode(&n, &p.Data)
 			s.send(&p, w.info(w.self).LID)
+			s.send(&p, w.info(w.self).LID) // as a device does that nobody answers
 			w.run(wait)
 			got := w.packets(mad.MethodTrapRepress, smp.AttrNotice)
-			if len(got) != 1 || got[0].node != s.at.node || got[0].TransactionID != p.TransactionID || got[0].Data != p.Data || got[0].MKey != w.manager.MKey {
-				t.Errorf("trap %d: %d TrapRepress: %+v", number, len(got), got)
+			answers, told := 2, 2
+			if key != 0 {
+				answers, told = 0, 1
 			}
-			if traps := all[sm.Trapped](w); len(traps) != 1 || traps[0].Number != number {
+			if len(got) != answers {
+				t.Errorf("trap %d: %d TrapRepress, want %d: %+v", number, len(got), answers, got)
+			}
+			for _, g := range got {
+				if g.node != s.at.node || g.TransactionID != p.TransactionID || g.Data != p.Data || g.MKey != 0 {
+					t.Errorf("trap %d: %+v", number, g)
+				}
+			}
+			if traps := all[sm.Trapped](w); len(traps) != told || traps[0].Number != number {
 				t.Errorf("trap %d: reported %v", number, traps)
 			}
 			w.run(2 * time.Second)
@@ -246,6 +264,11 @@ func TestTrapsAreRepressed(t *testing.T) {
 		if n := len(w.packets(mad.MethodTrap)); n != 1 {
 			t.Errorf("the switch sent its trap %d times", n)
 		}
+		for _, a := range w.packets(mad.MethodTrapRepress) {
+			if a.node != w.node("leaf-1").GUID || a.MKey != key || key != 0 && a.Class != mad.ClassSubnDirected {
+				t.Errorf("node %v got a TrapRepress of class %v with M_Key %v", a.node, a.Class, a.MKey)
+			}
+		}
 	})
 	t.Run("NO-02 what is lost is repeated", func(t *testing.T) {
 		w.must(w.fabric.SetLoss(0.5))
@@ -255,8 +278,8 @@ func TestTrapsAreRepressed(t *testing.T) {
 		w.run(time.Minute)
 		w.forget()
 		w.run(time.Minute)
-		if n := len(w.packets(mad.MethodTrap)); n != 0 {
-			t.Errorf("%d traps long after they were repressed", n)
+		for _, a := range w.packets(mad.MethodTrap) {
+			t.Errorf("node %v is sent traps long after they were repressed", a.node)
 		}
 		w.checkUp(y)
 	})

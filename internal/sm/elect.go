@@ -122,7 +122,7 @@ func (e *Engine) elected(now time.Duration) {
 		if e.config.Hold {
 			e.rest(now, stateHeld)
 		} else {
-			e.pursue(now)
+			e.proceed(now)
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func (e *Engine) layDown() {
 		e.state = stateStandby
 	case stateSweeping:
 		e.discovery.WriteNothing()
-	case stateApplying:
+	case stateApplying, stateKeying:
 		e.run.Stop()
 	}
 }

@@ -39,7 +39,9 @@ type Config struct {
 	// first sweep where there is none (event Learned).
 	Cables      *cables.List
 	LearnCables bool
-	// MKey guards every port, and goes into every request; 0 for none.
+	// Keys gives every end port an M_Key of its own. When it is nil, MKey guards
+	// every port and goes into every request; 0 for none.
+	Keys *KeyConfig
 	MKey ib.MKey
 	// Priority and SMKey take part in the election among managers; ShowSMKey
 	// tells the key to whoever asks, as managers do that only compare it.
@@ -101,6 +103,8 @@ type state uint8
 const (
 	stateSweeping state = iota // reading the whole subnet
 	stateElecting              // asking other managers
+	stateKeying                // giving M_Keys
+	stateReading               // the tables, under the keys
 	stateApplying
 	stateWatching // idle between light sweeps
 	stateChecking // a light sweep
@@ -163,6 +167,9 @@ type Engine struct {
 	sweepFrom time.Duration // no sweep of the whole subnet before this
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
+
+	keys  keying
+	traps map[trapSeen]time.Duration // those heard that were not repressed, and until when
 }
 
 // unfinished is an attribute that the last pass could not write: that it is not
@@ -185,6 +192,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 		observe = func(Event) {}
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e.openKeys()
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
 	e.openTalk(c)
@@ -214,7 +222,7 @@ func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend, 
 
 // Settled reports whether the engine has nothing to do until time passes or
 // something arrives, and Fabric and Result tell what it came to.
-func (e *Engine) Settled() bool { return e.atRest() }
+func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 
 // Fabric is the subnet as it was last read; nil before the first sweep ended.
 func (e *Engine) Fabric() *subnet.Fabric { return e.fabric }
@@ -319,7 +327,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		if e.retryAt != 0 {
 			sooner(e.retryAt)
 		}
-		if e.regroups() {
+		if e.regroups() || e.rekeys() {
 			sooner(0)
 		}
 	}
@@ -328,6 +336,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	}
 	if at, some := e.peersDue(); some {
 		sooner(at)
+	}
+	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
+		sooner(0)
 	}
 	if e.managers != nil {
 		if at, polls := e.managers.Due(); polls {
@@ -364,15 +375,20 @@ func (e *Engine) advance(now time.Duration) bool {
 		e.elected(now)
 	case stateHeld, statePausing:
 		return false
+	case stateKeying:
+		return e.keepOn(now)
+	case stateReading:
+		if e.discovery.Advance() {
+			e.rested(now)
+		}
 	case stateApplying:
 		if e.run.Advance() {
 			if e.config.Hold {
 				return e.carriedOut(now)
 			}
 			e.applied(now)
-		} else if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
-			e.stage = s
-			e.begin(s)
+		} else {
+			e.enterStage()
 		}
 	case stateChecking:
 		e.checked(now)
@@ -401,6 +417,8 @@ func (e *Engine) attend(now time.Duration) bool {
 		e.pursue(now)
 	case e.regroups():
 		e.regroup(now)
+	case e.rekeys():
+		e.secure(now)
 	default: // a new policy waits for the sweep that is due
 		return false
 	}
@@ -412,7 +430,7 @@ func (e *Engine) startSweep() {
 	e.begin(PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		MKey: e.config.MKey, ClearChange: e.settled && e.isMaster(), Forwarding: true,
+		Keys: e.keys.config.shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases:   e.aliasesRead,
@@ -443,19 +461,14 @@ func (e *Engine) swept(now time.Duration) {
 		e.emit(Met{f})
 	}
 	e.faults = len(e.discovery.Faults())
-	e.discovery = nil
+	if !e.givesKeys() {
+		e.discovery = nil
+	}
 	e.emit(Found{e.counts})
 	e.holdToList()
 	e.tellDescriptions()
 	e.meet(old)
 	e.startElection(now)
-}
-
-// meet looks who there is, and remembers them.
-func (e *Engine) meet(old *subnet.Fabric) {
-	e.ends = e.fabric.EndPorts()
-	e.remember(old)
-	e.resolver = policy.NewResolver(e.identities())
 }
 
 // wanted is the policy that the next pass is for.
@@ -520,7 +533,8 @@ func (e *Engine) refuse(now time.Duration, err error) {
 
 func (e *Engine) write(p *plan.Plan) {
 	e.state, e.stage = stateApplying, ""
-	e.run = apply.Start(e.window, p, e.config.MKey, e.config.Limits.Window)
+	e.leaving(p)
+	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.withheld)
 	if e.standing != nil {
 		e.standing.writes(p)
@@ -542,7 +556,7 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.begin(PhaseProve)
 	e.settled, e.known.Managed = true, true
-	e.failures = len(e.run.Failures())
+	e.failures = len(e.run.Failures()) + e.keys.unset
 	recabled := false
 	e.unfinished = make(map[unfinished]bool)
 	for _, f := range e.run.Failures() {
@@ -551,6 +565,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
+	e.comeUp()
 	quiet := e.heed()
 	if e.standing == nil {
 		e.learn()
@@ -577,7 +592,7 @@ func (e *Engine) rest(now time.Duration, s state) {
 	if s == stateWatching && !e.isMaster() {
 		s = stateStandby // mastership went while the pass was under way
 	}
-	e.state = s
+	e.state, e.discovery = s, nil
 	e.nextCheck = now + e.config.SweepInterval
 	e.sweepFrom = now + minSweepGap
 	e.begin(PhaseWatch)

@@ -45,7 +45,7 @@ func (e *Engine) Carry(d *subnet.Desired) error {
 	}
 	e.carried = Carried{}
 	e.state, e.stage = stateApplying, ""
-	e.run = apply.Start(e.window, plan.Diff(e.fabric, d), e.config.MKey, e.config.Limits.Window)
+	e.run = apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)
 	e.run.Strict()
 	e.step(0)
 	return nil
@@ -72,7 +72,7 @@ func (e *Engine) Reread(p *plan.Plan) error {
 			}
 			asked[b] = true
 			e.window.Do(transact.Request{
-				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: e.config.MKey, Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
+				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
 			}, func(r transact.Reply) {
 				err := r.Err
 				if err == nil {

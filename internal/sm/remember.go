@@ -1,6 +1,16 @@
 package sm
 
-import "github.com/ibwarden/ibwarden/internal/subnet"
+import (
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/subnet"
+)
+
+// meet looks who there is, and remembers them.
+func (e *Engine) meet(old *subnet.Fabric) {
+	e.ends = e.fabric.EndPorts()
+	e.remember(old)
+	e.resolver = policy.NewResolver(e.identities())
+}
 
 // remember carries over what an earlier sweep taught about the devices.
 func (e *Engine) remember(old *subnet.Fabric) {

@@ -165,7 +165,7 @@ func (e *Engine) startCapLooks() {
 func (e *Engine) readCaps(p *subnet.Port, l *capLook) {
 	at, guid := placeOf(p), p.GUID
 	e.talk.Do(transact.Request{
-		Path: p.Path, MKey: e.config.MKey, Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
+		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
 	}, func(r transact.Reply) {
 		l.under = false
 		var info smp.PortInfo

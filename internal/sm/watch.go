@@ -56,10 +56,7 @@ func (e *Engine) probe() {
 			if !p.Silent && !undeclared(p) {
 				continue
 			}
-			e.window.Do(transact.Request{
-				Path: append(slices.Clone(p.Path), p.Num), Respond: subnet.RespTimeAssumed.Duration(), MKey: e.config.MKey,
-				Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
-			}, func(r transact.Reply) {
+			e.askBehind(p, append(slices.Clone(p.Path), p.Num), func(r transact.Reply) {
 				if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
 					e.wantSweep("the device behind " + p.String() + " answers now")
 				}
@@ -70,7 +67,7 @@ func (e *Engine) probe() {
 
 func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then func()) {
 	e.window.Do(transact.Request{
-		Path: p.Path, Respond: p.RespTime(), MKey: e.config.MKey, Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
 	}, func(r transact.Reply) {
 		err := r.Err
 		if err == nil {
@@ -101,6 +98,8 @@ func (e *Engine) recheckPort(c subnet.Block) {
 			e.lookAtLIDs()
 		}
 		switch {
+		case e.lostKey(c.Port):
+			e.wantSweep(c.Port.String() + " has lost its M_Key")
 		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, !e.named() && e.isRival(c.Port) != e.asked(c.Port):
 			e.wantSweep(c.Port.String() + " has another CapabilityMask")
 		case now.PortState != before.PortState:
@@ -143,7 +142,7 @@ func (e *Engine) checked(now time.Duration) {
 func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 	switch {
 	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
-		e.receiveTrap(p, slid)
+		e.receiveTrap(now, p, slid)
 	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
 		e.receiveSMInfo(now, p, slid)
 	}
@@ -151,15 +150,12 @@ func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // receiveTrap answers a trap with TrapRepress, so that its sender stops, and
 // looks where it points.
-func (e *Engine) receiveTrap(p *mad.SMP, slid ib.LID) {
+func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	var n smp.Notice
 	if n.UnmarshalBinary(p.Data[:]) != nil {
 		return
 	}
-	reply := *p
-	reply.Method, reply.MKey = mad.MethodTrapRepress, e.config.MKey
-	e.answer(reply, slid)
-	if !n.IsGeneric {
+	if !e.repress(now, p, slid, &n) || !n.IsGeneric {
 		return
 	}
 	number := n.TrapNumber

@@ -57,8 +57,12 @@ func (p *Port) noteNode(attribute mad.AttributeID) {
 }
 
 // sameInfo compares two answers but for the counters of violations, which
-// count on whatever anybody does.
+// count on whatever anybody does, and for one M_Key in place of another: nothing
+// is worked out from it.
 func sameInfo(a, b smp.PortInfo) bool {
+	if a.MKey != 0 && b.MKey != 0 {
+		a.MKey = b.MKey
+	}
 	a.MKeyViolations, a.PKeyViolations, a.QKeyViolations = b.MKeyViolations, b.PKeyViolations, b.QKeyViolations
 	return a == b
 }

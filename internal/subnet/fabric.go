@@ -63,6 +63,9 @@ type Port struct {
 	// Via is the port by whose cable discovery came to this end port; nil for the
 	// manager's own. On a switch it is set at port 0.
 	Via *Port
+	// Leads tells that requests over the cable of this port may carry the M_Key
+	// of the agent at its other end, which belongs there.
+	Leads bool
 	// Key is the M_Key that requests to this end port carry, so that its agent
 	// obeys them; 0 where none is needed, or none is known. On a switch that of
 	// port 0 counts (MKey). It is in no file and no output.
@@ -213,6 +216,15 @@ func (p *Port) Agent() *Port {
 
 // MKey is the M_Key that requests about p carry.
 func (p *Port) MKey() ib.MKey { return p.Agent().Key }
+
+// MKeyOver is the M_Key that requests over the cable of p carry, to the agent that
+// was found at its other end.
+func (p *Port) MKeyOver() ib.MKey {
+	if p.Peer == nil || !p.Leads {
+		return 0
+	}
+	return p.Peer.MKey()
+}
 
 // Guarded reports whether the agent of p showed, when it was last asked, that it
 // takes Sets only with the key that is known here.

@@ -72,6 +72,7 @@ func (d *Discovery) doubt(p *subnet.Port, reason string) {
 // both its ends answer through it.
 func (d *Discovery) verify() {
 	d.doubts = make(map[*subnet.Port]string)
+	d.noteCables()
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
 			p := &n.Ports[i]
@@ -79,7 +80,7 @@ func (d *Discovery) verify() {
 				d.askAgain(p.Path, p.MKey(), func(found *smp.NodeInfo, err error) { d.compare(p, found, err) })
 			}
 			if p.Peer != nil && n.Switch != nil && p.Peer.Node.Switch != nil {
-				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), d.keyOver(p), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
+				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), p.MKeyOver(), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
 			}
 		}
 	}

@@ -119,6 +119,7 @@ func (d *Discovery) Advance() (done bool) {
 		}
 		fallthrough
 	case stageVerify:
+		d.noteCables()
 		d.reportDuplicates()
 		if d.stage = stageMet; d.options.InParts {
 			return true

@@ -91,12 +91,20 @@ func (d *Discovery) readEnd(p *subnet.Port, keys []ib.MKey, then func()) {
 	})
 }
 
-// keyOver is the key that a request over the cable of p carries, to the agent
-// that was found at its other end: none when it does not belong there.
-func (d *Discovery) keyOver(p *subnet.Port) ib.MKey {
-	key := p.Peer.MKey()
-	if d.options.Keys == nil || p.Peer.Agent().Via == p || slices.Contains(d.options.Keys.Of(p.Peer.Agent(), p), key) {
-		return key
+// noteCables notes over which cables the key of the agent at the other end may go.
+func (d *Discovery) noteCables() {
+	for _, n := range d.fabric.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Peer != nil {
+				p.Leads = Leads(d.options.Keys, p)
+			}
+		}
 	}
-	return 0
+}
+
+// Leads reports whether requests over the cable of p may carry the key of the
+// agent at its other end. keys may be nil.
+func Leads(keys Keys, p *subnet.Port) bool {
+	a := p.Peer.Agent()
+	return keys == nil || a.Via == p || a.Key == 0 || slices.Contains(keys.Of(a, p), a.Key)
 }
