@@ -14,11 +14,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 )
 
 // keyed is a manager that gives every port a key of its own.
 func keyed() sm.Config {
-	return sm.Config{Profile: protect.Tenant, Keys: &sm.KeyConfig{Keys: mkey.Keys{Ring: keyRing(1), Book: new(mkey.Book)}}}
+	return sm.Config{Profile: protect.Tenant, Keys: &keying.Config{Keys: mkey.Keys{Ring: keyRing(1), Book: new(mkey.Book)}}}
 }
 
 func keyRing(seed byte) *mkey.Ring {

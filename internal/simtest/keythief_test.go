@@ -12,11 +12,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 )
 
 // everyKey lists all keys that a book can come to.
-func everyKey(c *sm.KeyConfig) map[ib.MKey]mkey.ID {
+func everyKey(c *keying.Config) map[ib.MKey]mkey.ID {
 	keys := make(map[ib.MKey]mkey.ID)
 	for _, s := range c.Book.Stands() {
 		for g := mkey.Generation(1); g <= s.Wanted()+mkey.FurtherGenerations; g++ {
@@ -49,9 +51,16 @@ func (s *stranger) heard() (out [][]byte) {
 // SMInfo in every role, is given no key: neither the fabric's nor its own
 // port's.
 func TestKeysStayAway(t *testing.T) {
+	for _, profile := range []protect.Profile{protect.None, protect.Tenant} {
+		t.Run(profile.String(), func(t *testing.T) { testKeysStayAway(t, profile) })
+	}
+}
+
+func testKeysStayAway(t *testing.T, profile protect.Profile) {
 	list := netlist.Demo()
 	y := halves(hosts(list))
 	manager := keyed()
+	manager.Profile = profile
 	w := bringUp(t, setup{list: list, policy: y.policy(), manager: manager})
 	s := w.stranger("red-2")
 	s.SetIsSM(true)
@@ -94,8 +103,8 @@ func TestKeysStayAway(t *testing.T) {
 			asked++
 		}
 	}
-	if asked == 0 {
-		t.Error("the manager never asked red-2 for SMInfo: nothing was tried")
+	if believes := profile == protect.None; (asked > 0) != believes {
+		t.Errorf("the manager asked red-2 for SMInfo %d times", asked)
 	}
 	if len(keysIn(append([]byte{1, 2, 3}, binary.BigEndian.AppendUint64(nil, uint64(w.info(s.at).MKey))...), keys)) != 1 {
 		t.Error("a key that is there is not found")
@@ -233,7 +242,7 @@ func TestForeignKeys(t *testing.T) {
 			w.info(e.place).MKeyProtectBits = level
 		}
 		w.manager = keyed()
-		w.manager.Keys.Ring = ring(9)
+		w.manager.Keys.Ring = keyRing(9)
 		w.restart(y.policy())
 		w.settle()
 		refused := all[sm.Refused](w)

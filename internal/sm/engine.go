@@ -14,6 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
+	"github.com/ibwarden/ibwarden/internal/sm/traps"
 	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
@@ -41,7 +43,7 @@ type Config struct {
 	LearnCables bool
 	// Keys gives every end port an M_Key of its own. When it is nil, MKey guards
 	// every port and goes into every request; 0 for none.
-	Keys *KeyConfig
+	Keys *keying.Config
 	MKey ib.MKey
 	// Priority and SMKey take part in the election among managers; ShowSMKey
 	// tells the key to whoever asks, as managers do that only compare it.
@@ -168,8 +170,8 @@ type Engine struct {
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
 
-	keys  keying
-	traps map[trapSeen]time.Duration // those heard that were not repressed, and until when
+	keys  keying.Keying
+	traps traps.Heard // that were not repressed
 }
 
 // unfinished is an attribute that the last pass could not write: that it is not
@@ -430,7 +432,7 @@ func (e *Engine) startSweep() {
 	e.begin(PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, sweep.Options{
-		Keys: e.keys.config.shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases:   e.aliasesRead,
@@ -533,7 +535,9 @@ func (e *Engine) refuse(now time.Duration, err error) {
 
 func (e *Engine) write(p *plan.Plan) {
 	e.state, e.stage = stateApplying, ""
-	e.leaving(p)
+	if e.givesKeys() {
+		e.keys.Leaving(p, e.desired.tables)
+	}
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.withheld)
 	if e.standing != nil {
@@ -556,7 +560,7 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.begin(PhaseProve)
 	e.settled, e.known.Managed = true, true
-	e.failures = len(e.run.Failures()) + e.keys.unset
+	e.failures = len(e.run.Failures()) + e.keys.Unset
 	recabled := false
 	e.unfinished = make(map[unfinished]bool)
 	for _, f := range e.run.Failures() {
@@ -565,7 +569,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
-	e.comeUp()
+	e.keys.ComeUp()
 	quiet := e.heed()
 	if e.standing == nil {
 		e.learn()

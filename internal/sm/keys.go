@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,19 +11,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/mkey"
-	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 	"github.com/ibwarden/ibwarden/internal/subnet"
-	"github.com/ibwarden/ibwarden/internal/sweep"
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
-
-// KeyConfig gives every end port an M_Key of its own.
-type KeyConfig struct {
-	mkey.Keys
-	// Keep says that the owner of the engine keeps the book: no port is given a
-	// generation before KeysKept has said that a book with it is kept.
-	Keep bool
-}
 
 // Keyed tells that ports were given M_Keys.
 type Keyed struct{ Ports, Failures int }
@@ -48,33 +38,11 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("guarded by M_Keys that this manager does not have: %s (give it the data directory or the keys of the manager that was here before; a power cycle clears the keys of a device)", named)
 }
 
-// keying is what an engine knows of M_Keys.
-type keying struct {
-	config *KeyConfig // nil: Config.MKey, if any, is everybody's
-	kept   uint64     // version of the book
-	// wanted is what end ports ought to hold, given which stands the run under
-	// way is for.
-	wanted *subnet.Desired
-	stands map[*subnet.Port]*mkey.Stand
-	// resting are the stands whose links have not come up since they were given
-	// a key; refused those that could not be given one, and until when it is not
-	// tried again.
-	resting map[*mkey.Stand]*subnet.Port
-	refused map[*mkey.Stand]time.Duration
-	due     bool // Renew was called for a stand
-	unset   int  // ports without the key that they ought to have
-	told    bool
-	full    bool
-}
-
 func (e *Engine) openKeys() {
-	c := &e.config
-	k := keying{config: c.Keys, resting: make(map[*mkey.Stand]*subnet.Port), refused: make(map[*mkey.Stand]time.Duration)}
-	if c.Keys != nil {
-		k.kept = c.Keys.Book.Version()
-		c.Keys.Declared = e.declaredAt
+	e.keys = keying.New(e.config.Keys)
+	if e.config.Keys != nil {
+		e.config.Keys.Declared = e.declaredAt
 	}
-	e.keys = k
 }
 
 // declaredAt is who belongs behind a place by the list of cables.
@@ -90,30 +58,21 @@ func (e *Engine) declaredAt(at mkey.Place) (id mkey.ID, ok bool) {
 	return mkey.ID{Node: peer.Node, Port: list.PortGUID(peer)}, true
 }
 
-// shown are the keys that a discovery may show; nil for one that is the same
-// everywhere.
-func (c *KeyConfig) shown() sweep.Keys {
-	if c == nil {
-		return nil
-	}
-	return &c.Keys
-}
-
 // givesKeys reports whether the engine writes M_Keys of its own accord.
-func (e *Engine) givesKeys() bool { return e.keys.config != nil && !e.config.Hold }
+func (e *Engine) givesKeys() bool { return e.keys.Config != nil && !e.config.Hold }
 
 // Keys is the book of generations; nil when ports get no keys of their own. It
 // changes while the engine runs, and its owner keeps it when its Version is
 // another.
 func (e *Engine) Keys() *mkey.Book {
-	if e.keys.config == nil {
+	if e.keys.Config == nil {
 		return nil
 	}
-	return e.keys.config.Book
+	return e.keys.Config.Book
 }
 
 // KeysKept tells that the book is kept as it was at this version.
-func (e *Engine) KeysKept(version uint64) { e.keys.kept = version }
+func (e *Engine) KeysKept(version uint64) { e.keys.Kept = version }
 
 // KeysNotKept tells that the book could not be kept: the ports that wait for it
 // go without another key until the next look at the whole subnet.
@@ -121,15 +80,14 @@ func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
 		e.emit(Warned{fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
 		e.run.Stop()
-		e.keys.stands = nil
-		e.keys.kept = e.Keys().Version()
+		e.keys.Abandon()
 	}
 }
 
 // awaitsKeeping reports whether keys wait to be given until their generations
 // are kept.
 func (e *Engine) awaitsKeeping() bool {
-	return e.run.Pending() && e.keys.config.Keep && e.keys.kept != e.Keys().Version()
+	return e.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
 }
 
 // RenewKeys wants another key for the end ports of these GUIDs, or for all when
@@ -138,30 +96,12 @@ func (e *Engine) RenewKeys(guids ...ib.PortGUID) (n int) {
 	if !e.givesKeys() {
 		return 0
 	}
-	chosen := make(map[ib.PortGUID]bool)
-	for _, g := range guids {
-		chosen[g] = true
-	}
-	for _, p := range e.ends {
-		if len(guids) > 0 && !chosen[p.GUID] {
-			continue
-		}
-		if s := e.keys.config.Find(mkey.IDOf(p), mkey.PlaceOf(p.Via)); s != nil {
-			e.renew(s)
-			n++
-		}
-	}
-	return n
-}
-
-func (e *Engine) renew(s *mkey.Stand) {
-	e.Keys().Renew(s)
-	e.keys.due = true
+	return e.keys.Renew(e.ends, guids)
 }
 
 // rekeys reports whether keys are to be changed and nothing else is under way.
 func (e *Engine) rekeys() bool {
-	return e.keys.due && e.state == stateWatching && e.desired != nil && e.isMaster()
+	return e.keys.Due && e.state == stateWatching && e.desired != nil && e.isMaster()
 }
 
 // proceed goes on as the master of a subnet that was found: keys come before its
@@ -176,10 +116,12 @@ func (e *Engine) proceed(now time.Duration) {
 
 // secure starts to give every end port the key that it ought to have.
 func (e *Engine) secure(now time.Duration) {
-	e.keys.due = false
-	e.wantKeys(now)
+	p, err := e.keys.Want(now, e.fabric, e.ends, e.config.Profile.MKeyProtectBits())
+	if err != nil {
+		e.emit(Warned{err.Error()})
+	}
 	e.state, e.stage = stateKeying, ""
-	e.run = apply.Start(e.window, plan.DiffMKeys(e.fabric, e.keys.wanted), e.config.Limits.Window)
+	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 }
 
 // keepOn goes on giving keys; false while their generations are not kept yet.
@@ -203,126 +145,17 @@ func (e *Engine) enterStage() {
 	}
 }
 
-// wantKeys works out who ought to hold which key. A port gets one where it
-// stands, once: who comes with the GUIDs of another, at another place, gets one
-// that nobody else has, and is shown none.
-func (e *Engine) wantKeys(now time.Duration) {
-	k := &e.keys
-	k.wanted, k.stands = subnet.NewDesired(e.fabric), make(map[*subnet.Port]*mkey.Stand)
-	met := make(map[*subnet.Node]bool)
-	for _, p := range e.ends {
-		s := e.standOf(p, met)
-		if s == nil || now < k.refused[s] {
-			continue
-		}
-		e.settleStand(p, s)
-		want := k.wanted.Port(p)
-		want.Elements = subnet.ElementMKey | subnet.ElementMKeyProtectBits | subnet.ElementMKeyLeasePeriod
-		want.Info.MKey = k.config.Ring.MKey(s.ID, s.Wanted())
-		want.Info.MKeyProtectBits = e.config.Profile.MKeyProtectBits()
-		k.stands[p] = s
-	}
-	for n := range met {
-		e.noteCables(n, met)
-	}
-}
-
-// standOf is where p stands. One that was never met there is entered, and noted
-// in met, unless another device claims to be the same.
-func (e *Engine) standOf(p *subnet.Port, met map[*subnet.Node]bool) *mkey.Stand {
-	book, id, at := e.Keys(), mkey.IDOf(p), mkey.PlaceOf(p.Via)
-	if s := e.keys.config.Find(id, at); s != nil || p.Node.Contested || !p.InfoRead {
-		return s
-	}
-	s, err := book.Meet(id, at)
-	if err != nil {
-		if !e.keys.full {
-			e.emit(Warned{err.Error()})
-		}
-		e.keys.full = true
-		return nil
-	}
-	e.keys.resting[s] = p
-	met[p.Node] = true
-	return s
-}
-
-// noteCables enters the other cables that lead to a node that was met for the
-// first time, where both ends are new: nobody is shown a key over a cable that
-// came later, and that no list names.
-func (e *Engine) noteCables(n *subnet.Node, met map[*subnet.Node]bool) {
-	for i := range n.Ports {
-		p := &n.Ports[i]
-		if p.Peer == nil || !met[p.Peer.Node] || p.Peer.Node.Switch == nil && p.Peer != e.fabric.Self {
-			continue
-		}
-		a := p.Agent()
-		if s := e.keys.config.Find(mkey.IDOf(a), mkey.PlaceOf(a.Via)); s != nil {
-			e.Keys().Cable(s, mkey.PlaceOf(p.Peer))
-		}
-	}
-}
-
-// settleStand notes the generation that p was seen to have, and means another
-// where one is due: asked for, or because the link was down since p was given
-// one, so that somebody else may be there.
-func (e *Engine) settleStand(p *subnet.Port, s *mkey.Stand) {
-	k := &e.keys
-	if g := k.config.Generation(s, p.Key); g != 0 && p.Guarded() {
-		e.Keys().Confirm(s, g)
-	}
-	if p.Node.Switch == nil {
-		if p.Info.PortState > smp.PortInit {
-			delete(k.resting, s)
-		} else {
-			if k.resting[s] == nil && s.Next == 0 {
-				e.Keys().Renew(s)
-			}
-			k.resting[s] = p
-		}
-	}
-	e.Keys().Begin(s)
-}
-
 // secured takes over what became of the keys.
 func (e *Engine) secured(now time.Duration) {
-	k := &e.keys
-	failed := make(map[*subnet.Port]bool)
-	var locked []string
-	for _, f := range e.run.Failures() {
+	failures, writes := e.run.Failures(), e.run.Writes()
+	for _, f := range failures {
 		e.emit(Failed{f})
-		failed[f.Port] = true
-		if errors.Is(f.Err, apply.ErrLocked) {
-			if s := k.stands[f.Port]; s != nil {
-				k.refused[s] = now + e.config.DriftPeriod
-			}
-			if f.Port.Node.Switch != nil || f.Port == e.fabric.Self {
-				locked = append(locked, f.Port.String())
-			}
-		}
 	}
-	k.unset = 0
-	for _, p := range e.ends {
-		s, want := k.stands[p], k.wanted.Port(p)
-		switch {
-		case s != nil && !failed[p] && p.Guarded() && p.Key == want.Info.MKey:
-			e.Keys().Confirm(s, s.Wanted())
-			delete(k.refused, s)
-		default:
-			k.unset++
-		}
+	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
+	if writes > 0 {
+		e.emit(Keyed{Ports: writes, Failures: len(failures)})
 	}
-	for _, n := range e.fabric.Switches() {
-		for i := range n.Ports {
-			if p := &n.Ports[i]; p.Peer != nil {
-				p.Leads = sweep.Leads(k.config.shown(), p)
-			}
-		}
-	}
-	if writes := e.run.Writes(); writes > 0 {
-		e.emit(Keyed{Ports: writes, Failures: len(e.run.Failures())})
-	}
-	e.run, k.stands = nil, nil
+	e.run = nil
 	switch {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
@@ -364,57 +197,12 @@ func (e *Engine) rested(now time.Duration) {
 	e.pursue(now)
 }
 
-// comeUp notes which ports have come up under their keys: when the link of one
-// goes down from now on, it gets another.
-func (e *Engine) comeUp() {
-	for s, p := range e.keys.resting {
-		if p.InfoRead && p.Info.PortState > smp.PortInit {
-			delete(e.keys.resting, s)
-		}
-	}
-}
-
-// lostKey reports whether an end port holds another key than it ought to.
-func (e *Engine) lostKey(p *subnet.Port) bool {
-	return e.keys.config != nil && p.IsEnd() && p.Key != 0 && p.InfoRead && p.Info.MKey != p.Key
-}
-
-// leaving renews the keys of end ports that lose a partition by a plan: whoever
-// was there before may have learned them.
-func (e *Engine) leaving(p *plan.Plan) {
-	if !e.givesKeys() {
-		return
-	}
-	for _, stage := range p.Stages {
-		for _, op := range stage.Ops {
-			if op.Attribute != smp.AttrPKeyTable || !op.Port.IsEnd() || op.Port.Node.Switch != nil {
-				continue
-			}
-			s := e.keys.config.Find(mkey.IDOf(op.Port), mkey.PlaceOf(op.Port.Via))
-			if s != nil && e.keys.resting[s] == nil && loses(op.Port.PKeys, e.desired.tables.Port(op.Port).PKeys) {
-				e.renew(s)
-			}
-		}
-	}
-}
-
-// loses reports whether a table held a partition, other than the default one,
-// that another does not hold.
-func loses(before, after []ib.PKey) bool {
-	for _, k := range before {
-		if k.IsValid() && k.Base() != ib.PKeyBaseDefault && plan.Permitted(after, k) == ib.PKeyInvalid {
-			return true
-		}
-	}
-	return false
-}
-
 // askBehind asks who is at the other end of a cable, with every key that may be
 // shown there.
 func (e *Engine) askBehind(p *subnet.Port, path mad.Path, then func(transact.Reply)) {
 	keys := []ib.MKey{e.config.MKey}
-	if k := e.keys.config.shown(); k != nil {
-		keys = append(k.Behind(p), 0)
+	if e.keys.Config != nil {
+		keys = append(e.keys.Config.Behind(p), 0)
 	}
 	for _, key := range keys {
 		e.window.Do(transact.Request{

@@ -224,7 +224,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 	if e.config.Hold {
 		e.rest(now, stateHeld)
 	} else {
-		e.pursue(now)
+		e.proceed(now)
 	}
 }
 

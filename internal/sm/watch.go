@@ -98,7 +98,7 @@ func (e *Engine) recheckPort(c subnet.Block) {
 			e.lookAtLIDs()
 		}
 		switch {
-		case e.lostKey(c.Port):
+		case e.keys.Lost(c.Port):
 			e.wantSweep(c.Port.String() + " has lost its M_Key")
 		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, !e.named() && e.isRival(c.Port) != e.asked(c.Port):
 			e.wantSweep(c.Port.String() + " has another CapabilityMask")

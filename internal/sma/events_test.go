@@ -86,7 +86,7 @@ func TestSMInfo(t *testing.T) {
 	})
 	// The manager behind a port has no M_Key: it is asked without one, whatever
 	// guards the port, and a TrapRepress that lacks the key stays outside.
-	t.Run("SM-20 no M_Key guards it", func(t *testing.T) {
+	t.Run("SM-02 no M_Key guards it", func(t *testing.T) {
 		for level := range uint8(4) {
 			d := guarded(t, caConfig(1), level, 0)
 			d.SetIsSM(0, 1, true)
