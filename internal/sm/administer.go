@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 )
 
 // Administered is what subnet administration has to know of the subnet: the
@@ -40,23 +39,5 @@ func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool)
 		}
 	}
 	slices.SortFunc(s.Others, func(a, b view.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
-	return s, multicastOf(e.policy, e.desired.allowed), true
-}
-
-// hopLimitFar is the hop limit of groups that reach beyond the subnet.
-const hopLimitFar = 255
-
-// groupOf is a group of the policy as hosts get to know it.
-func groupOf(g policy.MulticastGroup, base ib.PKeyBase) group.Group {
-	out := group.Group{
-		MGID: g.AddressIn(base), Partition: base,
-		Settings: group.Settings{
-			QKey: g.QKey, MTU: g.MTU, Rate: g.Rate, Lifetime: subnetTimeOut,
-			SL: g.SL, TClass: g.TClass, FlowLabel: g.FlowLabel,
-		},
-	}
-	if group.ScopeOf(out.MGID) != sa.ScopeLinkLocal {
-		out.HopLimit = hopLimitFar
-	}
-	return out
+	return s, facts.Groups(e.policy, e.desired.allowed, subnetTimeOut), true
 }

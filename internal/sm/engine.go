@@ -247,10 +247,6 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.accept()
 }
 
-func (e *Engine) emit(ev Event) { e.observe(ev) }
-
-func (e *Engine) begin(phase string) { e.emit(PhaseBegun{phase}) }
-
 // Next gives out the next packet: answers to others first, then requests.
 func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	if len(e.outbox) > 0 {
@@ -535,9 +531,7 @@ func (e *Engine) refuse(now time.Duration, err error) {
 
 func (e *Engine) write(p *plan.Plan) {
 	e.state, e.stage = stateApplying, ""
-	if e.givesKeys() {
-		e.keys.Leaving(p, e.desired.tables)
-	}
+	e.keys.Leaving(p, e.desired.tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.withheld)
 	if e.standing != nil {

@@ -17,6 +17,10 @@ import (
 // Event is something that happened; String says it for people.
 type Event interface{ String() string }
 
+func (e *Engine) emit(ev Event) { e.observe(ev) }
+
+func (e *Engine) begin(phase string) { e.emit(PhaseBegun{phase}) }
+
 // PhaseBegun says what the engine is doing from now on.
 type PhaseBegun struct{ Phase string }
 

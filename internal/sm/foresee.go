@@ -1,14 +1,13 @@
 package sm
 
 import (
-	"bytes"
 	"errors"
-	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -61,27 +60,7 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	}
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
-		Multicast: multicastOf(p, d.allowed),
+		Multicast: facts.Groups(p, d.allowed, subnetTimeOut),
 		Raw:       e.config.raw(p), Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
 	}, nil
-}
-
-// multicastOf are the multicast groups of a policy, by MGID.
-func multicastOf(p *policy.Policy, allowed []isolation.Partition) (out []group.Group) {
-	bases := make(map[string]ib.PKeyBase, len(allowed))
-	for _, x := range allowed {
-		bases[x.Name] = x.Base
-	}
-	for i := range p.Partitions {
-		x := &p.Partitions[i]
-		base, stands := bases[x.Name]
-		if !stands {
-			continue
-		}
-		for _, g := range x.Multicast {
-			out = append(out, groupOf(g, base))
-		}
-	}
-	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
-	return out
 }

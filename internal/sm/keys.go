@@ -2,7 +2,6 @@ package sm
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -16,46 +15,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
 
-// Keyed tells that ports were given M_Keys.
-type Keyed struct{ Ports, Failures int }
-
-func (e Keyed) String() string {
-	return fmt.Sprintf("M_Keys: %d ports were given one, %d were not", e.Ports-e.Failures, e.Failures)
-}
-
-// LockedError says which ports obey an M_Key that the manager does not know. A
-// manager that may not write to switches, or to its own port, manages nothing.
-type LockedError struct{ Ports []string }
-
-// maxLockedNamed bounds the ports that a LockedError names.
-const maxLockedNamed = 16
-
-func (e *LockedError) Error() string {
-	named := strings.Join(e.Ports[:min(len(e.Ports), maxLockedNamed)], ", ")
-	if more := len(e.Ports) - maxLockedNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("guarded by M_Keys that this manager does not have: %s (give it the data directory or the keys of the manager that was here before; a power cycle clears the keys of a device)", named)
-}
-
 func (e *Engine) openKeys() {
 	e.keys = keying.New(e.config.Keys)
 	if e.config.Keys != nil {
-		e.config.Keys.Declared = e.declaredAt
+		e.config.Keys.Declared = keying.Declared(func() *cables.List { return e.cabling.list })
 	}
-}
-
-// declaredAt is who belongs behind a place by the list of cables.
-func (e *Engine) declaredAt(at mkey.Place) (id mkey.ID, ok bool) {
-	list := e.cabling.list
-	peer, ok := list.Peer(cables.End(at))
-	if !ok {
-		return id, false
-	}
-	if d, _ := list.Device(peer.Node); d.Type == ib.NodeSwitch {
-		peer.Port = 0
-	}
-	return mkey.ID{Node: peer.Node, Port: list.PortGUID(peer)}, true
 }
 
 // givesKeys reports whether the engine writes M_Keys of its own accord.
@@ -153,14 +117,14 @@ func (e *Engine) secured(now time.Duration) {
 	}
 	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
 	if writes > 0 {
-		e.emit(Keyed{Ports: writes, Failures: len(failures)})
+		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
 	}
 	e.run = nil
 	switch {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
 	case len(locked) > 0 && !e.settled:
-		e.refuse(now, &LockedError{locked})
+		e.refuse(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
 	default:

@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sm/traps"
-	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // repress answers a trap, so that its sender stops. A port that is guarded takes
@@ -21,8 +20,8 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		e.answer(reply, slid)
 		return true
 	}
-	s := e.switchOf(slid)
-	if s == nil {
+	s := e.ownerOf(slid)
+	if s == nil || s.Node.Switch == nil {
 		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
 	reply.Class, reply.MKey = mad.ClassSubnDirected, s.Key
@@ -33,12 +32,4 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 	}
 	e.answer(reply, ib.LIDPermissive)
 	return true
-}
-
-// switchOf is the management port of the switch with this LID, nil if there is none.
-func (e *Engine) switchOf(lid ib.LID) *subnet.Port {
-	if p := e.ownerOf(lid); p != nil && p.Node.Switch != nil {
-		return p
-	}
-	return nil
 }

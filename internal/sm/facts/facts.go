@@ -1,5 +1,6 @@
 // Package facts says of a port that was read what a policy and its compiler
-// have to know.
+// have to know, of a policy and its compiler what others have to know, and of a
+// packet whose it is. It is pure: a subnet in, values out.
 package facts
 
 import (

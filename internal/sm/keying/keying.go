@@ -232,6 +232,9 @@ func (k *Keying) Lost(p *subnet.Port) bool {
 // Leaving renews the keys of end ports that lose a partition by a plan: whoever
 // was there before may have learned them.
 func (k *Keying) Leaving(p *plan.Plan, tables *subnet.Desired) {
+	if k.Config == nil {
+		return
+	}
 	for _, stage := range p.Stages {
 		for _, op := range stage.Ops {
 			if op.Attribute != smp.AttrPKeyTable || !op.Port.IsEnd() || op.Port.Node.Switch != nil {

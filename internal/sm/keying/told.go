@@ -1,0 +1,50 @@
+package keying
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cables"
+	"github.com/ibwarden/ibwarden/internal/mkey"
+)
+
+// Given is an event: ports were given M_Keys.
+type Given struct{ Ports, Failures int }
+
+// String says it for people.
+func (e Given) String() string {
+	return fmt.Sprintf("M_Keys: %d ports were given one, %d were not", e.Ports-e.Failures, e.Failures)
+}
+
+// LockedError says which ports obey an M_Key that the manager does not know. A
+// manager that may not write to switches, or to its own port, manages nothing.
+type LockedError struct{ Ports []string }
+
+// maxLockedNamed bounds the ports that a LockedError names.
+const maxLockedNamed = 16
+
+// Error names the ports, and what helps.
+func (e *LockedError) Error() string {
+	named := strings.Join(e.Ports[:min(len(e.Ports), maxLockedNamed)], ", ")
+	if more := len(e.Ports) - maxLockedNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("guarded by M_Keys that this manager does not have: %s (give it the data directory or the keys of the manager that was here before; a power cycle clears the keys of a device)", named)
+}
+
+// Declared says who belongs behind a place by the list of cables that holds when
+// it is asked.
+func Declared(list func() *cables.List) func(mkey.Place) (mkey.ID, bool) {
+	return func(at mkey.Place) (mkey.ID, bool) {
+		l := list()
+		peer, ok := l.Peer(cables.End(at))
+		if !ok {
+			return mkey.ID{}, false
+		}
+		if d, _ := l.Device(peer.Node); d.Type == ib.NodeSwitch {
+			peer.Port = 0
+		}
+		return mkey.ID{Node: peer.Node, Port: l.PortGUID(peer)}, true
+	}
+}
