@@ -145,6 +145,7 @@ var sameFloor = map[string]string{
 	"internal/change -> internal/plan":                             "it is made from a plan, and cut into plans",
 	"internal/apply -> internal/transact":                          "writes go through the request window",
 	"internal/sm/keying -> internal/mkey":                          "what it decides by is in a book of keys",
+	"internal/sm/facts -> internal/isolation":                      "groups are those of partitions that a proof is told of",
 	"internal/sm/keying -> internal/cables":                        "who belongs where is on the list",
 	"internal/sm/keying -> internal/plan":                          "keys are written by a plan",
 	"internal/sm/keying -> internal/apply":                         "it judges what became of the plan",
