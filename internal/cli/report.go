@@ -29,7 +29,9 @@ type reporter struct {
 	// nothing may be written: the next run would learn another.
 	learned func(*cables.List) error
 	unkept  error
-	remarks map[string]int // how often a kind of remark was made in this pass
+	// unexpected tells that the fabric is left to a master that was found there.
+	unexpected bool
+	remarks    map[string]int // how often a kind of remark was made in this pass
 }
 
 func newReporter(out, err io.Writer, asJSON bool) *reporter {
@@ -65,6 +67,11 @@ func (r *reporter) Event(e sm.Event) {
 	case sm.Deferred:
 		r.deferred = true
 		fmt.Fprintln(r.err, "ibwarden:", e)
+	case sm.Unexpected:
+		r.unexpected = r.last == nil
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+	case sm.RogueManager: // there is one for each port and reason: none is left out
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 	default:
 		kind := fmt.Sprintf("%T", e)
 		switch r.remarks[kind]++; {
@@ -96,6 +103,8 @@ func (r *reporter) outcome(err error) error {
 		return bad(r.unkept)
 	case r.refused:
 		return misuse(nil)
+	case r.unexpected:
+		return bad(nil)
 	case err != nil:
 		return bad(err)
 	case r.last == nil && r.deferred:

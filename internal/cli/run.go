@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -92,6 +93,10 @@ type runFlags struct {
 	parsedSMKey    ib.SMKey
 	trusted        []string
 	parsedTrusted  []ib.PortGUID
+	takeOver       bool
+	acceptPolicy   bool
+	profile        string
+	parsedProfile  protect.Profile
 	saKey          string
 	parsedSAKey    ib.SMKey
 	once, json     bool
@@ -122,6 +127,12 @@ With a list of cables (--cables, or learned at first start into --data) nothing 
 let in that stands elsewhere than the list has it, whatever it says of itself:
 ibwarden topology.
 
+With a profile, other subnet managers count only when they are named
+(--trusted-sm), at the port that they say they are behind. Any other is an
+alarm: it is told nothing and stood by for never, and with profile strict its
+port is fenced. A run that has never managed the fabric, by its state file, does
+not take it from a master that is not named: it says who that is, and ends.
+
 Without --policy the demonstration fabric gets the demonstration policy, and
 every other fabric only the default partition, with all ports but the
 manager's as limited members: nobody reaches anybody but the manager.
@@ -141,8 +152,11 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
 	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
-	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks; OpenSM ignores managers without its own, which is 1 by default")
-	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that may rank above this one (default: all that answer)")
+	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks, with a profile only to those that are named; OpenSM ignores managers without its own, which is 1 by default")
+	flags.StringVar(&f.profile, "profile", "", "how far to go against hosts whose root is not trusted: basic, tenant or strict")
+	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election; without a profile all that answer do by default")
+	flags.BoolVar(&f.takeOver, "take-over", false, "with a profile: become master also where a manager is master that is not named")
+	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "with a profile: after a takeover from another manager, give at once what its tables did not hold")
 	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
@@ -166,6 +180,11 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
 	}
 	f.parsedSMKey = ib.SMKey(key)
+	if f.profile != "" {
+		if f.parsedProfile, err = protect.Parse(f.profile); err != nil {
+			return misuse(fmt.Errorf("--profile: %w", err))
+		}
+	}
 	for _, text := range f.trusted {
 		guid, err := ib.ParsePortGUID(text)
 		if err != nil {
@@ -224,7 +243,8 @@ func (f *runFlags) run(c *cobra.Command) error {
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Cables: f.cables.list, LearnCables: f.cables.learns(),
-		Trusted: f.parsedTrusted, MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
+		Trusted: f.parsedTrusted, Profile: f.parsedProfile, AcceptPolicy: f.acceptPolicy,
+		Newcomer: !f.takeOver && !f.loadedAssigned.Managed && !daemon.Fresh(f.where.spec), MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
 	}, saserver.Config{SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
@@ -247,7 +267,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 			}
 			r.completed = nil
 		}
-		return r.unkept != nil || engine.Settled() && (f.once || r.refused)
+		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
 	})
 	if errors.Is(err, context.Canceled) && !f.once {
 		err = nil // interrupted, as a run without --once always is

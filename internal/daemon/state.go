@@ -32,6 +32,8 @@ type stateFile struct {
 	Fences map[string]string `json:"fences,omitempty"`
 	// Aliases tells that a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
+	// Managed tells that a run was master of the subnet.
+	Managed bool `json:"managed,omitempty"`
 	// Administration is nil where no run has answered hosts yet.
 	Administration *administrationFile `json:"administration,omitempty"`
 }
@@ -66,7 +68,7 @@ func LoadState(path string) (sm.Assigned, error) {
 	if err != nil {
 		return sm.Assigned{}, err
 	}
-	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases}
+	a := sm.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases, Managed: s.Managed}
 	for g, lid := range s.LIDs {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil || !lid.IsUnicast() {
@@ -140,7 +142,7 @@ func SaveStates(path string, a sm.Assigned, r Registered) error {
 // writeState replaces the file as a whole: a crash leaves the old or the new.
 func writeState(path string, a sm.Assigned, r *administrationFile) error {
 	s := stateFile{
-		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases,
+		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Managed: a.Managed,
 		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r,
 	}
 	for g, lid := range a.LIDs {

@@ -19,7 +19,7 @@ func TestStateRoundTrip(t *testing.T) {
 	want := sm.Assigned{
 		LIDs: map[ib.PortGUID]ib.LID{1: 2, 0x100009: 7}, PKeys: map[string]ib.PKeyBase{"red": 0x10},
 		Forgets: map[sm.Place]subnet.Element{{Node: 3, Port: 4}: subnet.ElementHOQLife},
-		Fenced:  map[ib.PortGUID]bool{5: true, 6: true}, Aliases: true,
+		Fenced:  map[ib.PortGUID]bool{5: true, 6: true}, Aliases: true, Managed: true,
 	}
 	if err := SaveState(path, want); err != nil {
 		t.Fatal(err)

@@ -346,3 +346,17 @@ func TestPolicyWaitsForSweep(t *testing.T) {
 	w.watch = nil
 	w.checkUp(next)
 }
+
+// Light sweeps that follow each other closely do not put off the sweep that a
+// change calls for.
+func TestShortSweepIntervalPutsOffNothing(t *testing.T) {
+	list := netlist.Demo()
+	w := bringUp(t, setup{list: list, policy: halves(hosts(list)).policy(), manager: sm.Config{SweepInterval: 200 * time.Millisecond}})
+	w.calm()
+	w.forget()
+	w.must(w.fabric.PowerOff(w.node("red-3").GUID))
+	w.run(3 * time.Second)
+	if len(all[sm.Resweeping](w)) == 0 {
+		t.Errorf("a host has gone, and no sweep follows: %v", w.events)
+	}
+}

@@ -119,7 +119,9 @@ func (e *Engine) wantSweep(reason string) {
 // changed by somebody else, unless it could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
 	if e.resweep != "" || e.desired == nil || !e.isMaster() {
+		from := e.sweepFrom
 		e.rest(now, stateWatching)
+		e.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
 	p := plan.Diff(e.fabric, e.desired.tables)
