@@ -20,9 +20,10 @@ type Endpoint[A comparable] struct {
 	receives  map[A]int
 	sender    func(A) ib.LID // nil: who a peer is cannot be told
 	users     map[ib.LID]usage
-	octets    int         // of all messages being sent
-	joining   int         // octets of all that are being joined
-	queue     []*entry[A] // senders with something to send, in turn
+	octets    int      // of all messages being sent
+	joining   int      // octets of all that are being joined
+	turns     []ib.LID // of those with something to be sent, in turn
+	lined     map[ib.LID][]*entry[A]
 	replies   []packet[A] // waiting to leave
 	endings   []Ending[A] // not yet told
 	order     []key[A]    // of ended, oldest first
@@ -100,6 +101,7 @@ func New[A comparable](l Limits) *Endpoint[A] {
 		sends:     make(map[A]int),
 		receives:  make(map[A]int),
 		users:     make(map[ib.LID]usage),
+		lined:     make(map[ib.LID][]*entry[A]),
 		bound:     never,
 	}
 }
@@ -153,14 +155,19 @@ func (e *Endpoint[A]) Send(now time.Duration, peer A, m *Message) error {
 }
 
 func (e *Endpoint[A]) enqueue(s *entry[A]) {
-	if !s.queued && s.ready() {
-		s.queued = true
-		e.queue = append(e.queue, s)
+	if s.queued || !s.ready() {
+		return
 	}
+	s.queued = true
+	line := e.lined[s.user]
+	if len(line) == 0 {
+		e.turns = append(e.turns, s.user)
+	}
+	e.lined[s.user] = append(line, s)
 }
 
-// Next fills m with the next packet to send: replies first, then one segment of
-// each transfer in turn.
+// Next fills m with the next packet to send: replies first, then one segment for
+// each sender in turn, and of its transfers in turn.
 func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool) {
 	if len(e.replies) > 0 {
 		p := &e.replies[0]
@@ -171,10 +178,18 @@ func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool)
 		e.replies = e.replies[1:]
 		return to, true
 	}
-	for len(e.queue) > 0 {
-		s := e.queue[0]
-		e.queue[0] = nil
-		e.queue = e.queue[1:]
+	for len(e.turns) > 0 {
+		user := e.turns[0]
+		e.turns = e.turns[1:]
+		line := e.lined[user]
+		s := line[0]
+		line[0] = nil
+		if line = line[1:]; len(line) > 0 {
+			e.lined[user] = line
+			e.turns = append(e.turns, user)
+		} else {
+			delete(e.lined, user)
+		}
 		s.queued = false
 		if s.over || !s.ready() {
 			continue

@@ -138,3 +138,73 @@ func TestSegmentsOfOne(t *testing.T) {
 		}
 	}
 }
+
+// TestSegmentsByTurns: however many messages one sender is sent, another's one
+// gets every second segment.
+func TestSegmentsByTurns(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	e := NewBy(DefaultLimits(), byLID)
+	send := func(p pose, tid uint64) {
+		m := message(1, 20_000, r)
+		binary.BigEndian.PutUint64(m.Head[offTransaction:], tid)
+		if err := e.Send(0, p, m); err != nil {
+			t.Fatal(err)
+		}
+		ack := packetOf(0x14, mad.RMPPAck, 0, 0, 0, 1000) // all at once
+		copy(ack[:offRMPP], m.Head[:offRMPP])
+		ack[offMethod] ^= byte(mad.MethodResponse)
+		e.Receive(0, p, ack)
+	}
+	for n := range 8 {
+		send(pose{1, n}, uint64(n))
+	}
+	send(pose{2, 1}, 99)
+	mine, all := 0, 0
+	var m [mad.Size]byte
+	for mine < 100 {
+		to, ok := e.Next(0, &m)
+		if !ok {
+			t.Fatalf("no more after %d segments, %d of them for LID 2", all, mine)
+		}
+		if all++; to.lid == 2 {
+			mine++
+		}
+	}
+	if all > 201 {
+		t.Errorf("100 segments to one of two senders took %d, want 200", all)
+	}
+}
+
+// TestForeignTransactions: who knows another's transaction cannot end its
+// transfers, acknowledge for it, or put segments into its message.
+func TestForeignTransactions(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	e := NewBy(DefaultLimits(), byLID)
+	victim, thief := pose{1, 1}, pose{2, 1}
+	if err := e.Send(0, victim, message(9, 3000, r)); err != nil {
+		t.Fatal(err)
+	}
+	first1 := packetOf(0x12, mad.RMPPData, first, 0, 1, 0)
+	e.Receive(0, victim, first1)
+	for _, kind := range []mad.RMPPType{mad.RMPPStop, mad.RMPPAbort, mad.RMPPAck, mad.RMPPData, 9} {
+		for _, method := range []byte{0x12, 0x92, 0x14, 0x94} {
+			for _, n := range []uint32{1, 2, 3} {
+				for _, flags := range []mad.RMPPFlags{0, last} {
+					e.Receive(0, thief, packetOf(method, kind, flags, mad.RMPPResourcesExhausted, n, 40))
+				}
+			}
+		}
+	}
+	whole := e.Receive(0, victim, packetOf(0x12, mad.RMPPData, last, 0, 2, 30))
+	if whole == nil || len(whole.Body) != SegmentSize+10 {
+		t.Errorf("the message that was received is %+v", whole)
+	}
+	if n := len(e.senders); n != 1 {
+		t.Errorf("%d messages are being sent, want the one", n)
+	}
+	for _, s := range e.senders {
+		if s.acked != 0 {
+			t.Errorf("another acknowledged segment %d", s.acked)
+		}
+	}
+}

@@ -114,6 +114,7 @@ type Counts struct {
 	// Reports counts those that were sent first, Unreported events that a
 	// subscriber was not told of for want of room or of an answer.
 	Reports, Unreported uint64
-	// Turns counts what ports were given one after the other.
-	Turns uint64
+	// Turns counts what ports were given one after the other, Looked the
+	// records and pairs of ports that queries made the server look at.
+	Turns, Looked uint64
 }

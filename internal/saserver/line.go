@@ -143,6 +143,7 @@ const lineKept = 64
 // inTurns answers a query with what a walker finds: now, or in later turns.
 func (s *Server) inTurns(q *request, t *table, w walker) {
 	status, left, more := w.turn(s, t)
+	s.counts.Looked += uint64(q.budget - left)
 	q.budget = left
 	if !more || status != mad.StatusOK {
 		s.finish(q, t, status)
@@ -163,6 +164,7 @@ func (s *Server) goOn(now time.Duration, r *requester) {
 		return
 	}
 	status, left, more := j.w.turn(s, &j.t)
+	s.counts.Looked += uint64(j.q.budget - left)
 	if r.spend(&s.config.Limits, j.q.budget-left); more && status == mad.StatusOK {
 		j.q.budget = left
 		return
