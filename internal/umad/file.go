@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/umad/abi"
 )
@@ -21,12 +22,14 @@ type File struct {
 	count   int // of sends
 	serial  uint64
 	unread  []message
+	waiting map[ib.LID]int // of unread, those that nobody asked for, by senderOf
 }
 
 // message is something to read.
 type message struct {
 	header abi.Header
 	octets []byte
+	from   ib.LID // whom it counts for in File.waiting, 0 for nobody
 }
 
 // Events of Poll, with the numbers of Linux.
@@ -146,6 +149,11 @@ func (f *File) Read(room int) ([]byte, abi.Errno) {
 	copy(out[size:], m.octets[:first])
 	if short {
 		return out, abi.ENOSPC
+	}
+	if lid := m.from; lid != 0 {
+		if f.waiting[lid]--; f.waiting[lid] == 0 {
+			delete(f.waiting, lid)
+		}
 	}
 	f.unread[0] = message{}
 	f.unread = f.unread[1:]

@@ -48,6 +48,9 @@ const (
 	// MaxMessages is how many datagrams one file holds, asked and unread
 	// together.
 	MaxMessages = 16384
+	// maxUnasked is how many of those one LID may take with what nobody asked
+	// it for. Linux has no such bound, and one of 200,000 for all.
+	maxUnasked = MaxMessages / 32
 	// maxReplies is how many refusals of unmatched requests wait to leave.
 	maxReplies = 1024
 	// agentIDMax is the highest number of an agent: some adapters want the
@@ -109,7 +112,7 @@ func (l *Layer) Open() (*File, abi.Errno) {
 	if l.gone {
 		return nil, abi.ENXIO
 	}
-	f := &File{layer: l, sends: make(map[sendKey][]*send)}
+	f := &File{layer: l, sends: make(map[sendKey][]*send), waiting: make(map[ib.LID]int)}
 	l.files = append(l.files, f)
 	return f, abi.OK
 }

@@ -65,13 +65,18 @@ func (l *Layer) refuse(p *Packet) {
 // asked for.
 func (l *Layer) hand(a *agent, p *Packet, octets []byte) {
 	f := a.file
+	from := l.senderOf(p.Address)
 	switch s := a.match(p); {
 	case s != nil:
 		l.end(s)
+		from = 0
 	case isResponse(p.MAD[:]) && (a.kernelRMPP() || !hasRMPP(mad.Class(p.MAD[offClass])) || !rmppActive(p.MAD[:])),
-		f.count+len(f.unread) >= MaxMessages/2:
+		f.count+len(f.unread) >= MaxMessages/2, from.IsUnicast() && f.waiting[from] >= maxUnasked:
 		l.dropped++
 		return
+	}
+	if !from.IsUnicast() {
+		from = 0
 	}
 	h := abi.Header{
 		ID: a.slot, QPN: p.QPN, LID: p.LID, SL: p.SL, PathBits: p.PathBits, PKeyIndex: p.PKeyIndex,
@@ -80,7 +85,10 @@ func (l *Layer) hand(a *agent, p *Packet, octets []byte) {
 		h.GRHPresent, h.GRH = 1, p.GRH
 		h.HopLimit = answerHops
 	}
-	f.deliver(message{h, octets})
+	if from != 0 {
+		f.waiting[from]++
+	}
+	f.deliver(message{h, octets, from})
 }
 
 // answerHops is the hop limit for whatever answers a datagram.

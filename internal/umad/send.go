@@ -241,7 +241,7 @@ func (l *Layer) timeOut(s *send) {
 	l.end(s)
 	h := s.header
 	h.ID, h.Status = s.agent.slot, uint32(abi.ETIMEDOUT)
-	s.agent.file.deliver(message{h, append([]byte(nil), s.packet.MAD[:mad.HeaderSize]...)})
+	s.agent.file.deliver(message{h, append([]byte(nil), s.packet.MAD[:mad.HeaderSize]...), 0})
 }
 
 // Expire tells that time has passed: what was not answered is sent again or

@@ -230,6 +230,34 @@ func TestUnfinishedRequests(t *testing.T) {
 	b.wantHeader(id, 0, 56+2*200+10)
 }
 
+// TestUnaskedOfOne: what one port sends unasked takes a part of a file's room, so
+// that another's request is there to be read.
+func TestUnaskedOfOne(t *testing.T) {
+	b := newBench(t).pkeys()
+	b.layer.SetLMC(1)
+	id := b.agent(b.file, saAgent())
+	receive := func(lid ib.LID, tid uint64) {
+		p := umad.Packet{QP: 1, Address: umad.Address{LID: lid, QPN: 1}}
+		copy(p.MAD[:], datagram(mad.ClassSubnAdm, mad.MethodGet, tid))
+		b.layer.Receive(b.now, &p)
+	}
+	for n := range uint64(20_000) {
+		receive(ib.LID(4+n%2), n)
+	}
+	receive(6, 99_999)
+	read := 0
+	for ; ; read++ {
+		if m := b.wantHeader(id, 0, mad.Size); binary.BigEndian.Uint64(m[8:]) == 99_999 {
+			break
+		}
+	}
+	if read != umad.MaxMessages/32 {
+		t.Errorf("another's request comes after %d of one port, want %d", read, umad.MaxMessages/32)
+	}
+	receive(4, 7) // there is room again
+	b.wantHeader(id, 0, mad.Size)
+}
+
 // TestUserRMPP: an agent that does RMPP itself gets every packet of it.
 func TestUserRMPP(t *testing.T) {
 	b := newBench(t)

@@ -68,9 +68,26 @@ func (l *Link) table() []ib.PKey {
 	return l.keys.keys
 }
 
+// keyAt is the key at a place. The table is read again when it shows none there: a
+// packet that came with a key has one, and must not pass for one of which nothing
+// is known.
+func (l *Link) keyAt(index uint16) ib.PKey {
+	for range 2 {
+		if keys := l.table(); int(index) < len(keys) && keys[index].IsValid() {
+			return keys[index]
+		}
+		l.keys.some = false
+	}
+	return unknownKey
+}
+
+// unknownKey is nobody's: it stands for one that went from the table since a
+// packet came with it.
+const unknownKey ib.PKey = 0x8000
+
 // indexOf is the place of a key's partition; the first when it has none.
 func (l *Link) indexOf(key ib.PKey) uint16 {
-	if key == 0 {
+	if !key.IsValid() {
 		return 0
 	}
 	i := slices.IndexFunc(l.table(), func(k ib.PKey) bool { return k.Base() == key.Base() })
@@ -90,10 +107,7 @@ func (p *pump) headerTo(to *mad.Address) abi.Header {
 
 // addressOf is where a message came from.
 func (p *pump) addressOf(h *abi.Header) mad.Address {
-	a := mad.Address{LID: h.LID, QP: ib.QPN(h.QPN), SL: ib.SL(h.SL)}
-	if keys := p.table(); int(h.PKeyIndex) < len(keys) {
-		a.PKey = keys[h.PKeyIndex]
-	}
+	a := mad.Address{LID: h.LID, QP: ib.QPN(h.QPN), SL: ib.SL(h.SL), PKey: p.keyAt(h.PKeyIndex)}
 	if h.GRHPresent != 0 {
 		a.GID = h.GID
 	}
@@ -102,10 +116,14 @@ func (p *pump) addressOf(h *abi.Header) mad.Address {
 
 // sendGeneral sends what the administration has. What the kernel refuses is lost.
 func (p *pump) sendGeneral() error {
+	p.more = false
 	if p.general == nil || p.admin == nil {
 		return nil
 	}
-	for {
+	for n := 0; ; n++ {
+		if p.more = n == batchMax; p.more {
+			break
+		}
 		b := p.buf[:bufferSize]
 		m := (*[mad.Size]byte)(b[abi.HeaderSize:])
 		to, ok := p.general.NextGeneral(p.system.Now(), m)

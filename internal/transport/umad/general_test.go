@@ -2,6 +2,7 @@ package umad_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/routing"
 	"github.com/ibwarden/ibwarden/internal/saserver"
@@ -30,7 +32,9 @@ type asking struct {
 	self, neighbour *subnet.Port
 }
 
-func newAsking(t *testing.T) *asking {
+func newAsking(t *testing.T) *asking { return newAskingOf(t, saserver.Config{SAKey: 5}) }
+
+func newAskingOf(t *testing.T, c saserver.Config) *asking {
 	t.Helper()
 	a := &asking{T: t, m: newMachine(t, netlist.Demo(), fabricsim.DefaultConfig())}
 	link, err := transport.Open(a.m, transport.Place{}, transport.Options{})
@@ -42,7 +46,7 @@ func newAsking(t *testing.T) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.runner = daemon.NewRunner(link, sm.Config{Routing: routing.UpDown, SweepInterval: time.Minute, DriftPeriod: time.Hour}, saserver.Config{SAKey: 5}, policy, &witness{})
+	a.runner = daemon.NewRunner(link, sm.Config{Routing: routing.UpDown, SweepInterval: time.Minute, DriftPeriod: time.Hour}, c, policy, &witness{})
 	a.run(a.runner.Engine().Settled)
 	for _, p := range a.runner.Engine().Fabric().EndPorts() {
 		if p.Node.Switch == nil && p.GUID != a.m.guidOf() {
@@ -124,6 +128,79 @@ func TestGeneral(t *testing.T) {
 		if status(p) != c.status || p.LID != a.from.LID || p.QPN != 1 || p.SL != 3 || binary.BigEndian.Uint64(p.MAD[8:]) != 0x1234_5678_9ABC_DEF0 ||
 			mad.Method(p.MAD[3]) != c.method|mad.MethodResponse {
 			t.Errorf("%s: %s to %+v, method %#x; want %s", name, status(p), p.Address, p.MAD[3], c.status)
+		}
+	}
+}
+
+// TestKeyOfPacket: a request counts as one with the key that it came with, by its
+// place in the manager's table as that is now; what came with a key that the table
+// does not show is refused.
+func TestKeyOfPacket(t *testing.T) {
+	a := newAskingOf(t, saserver.Config{Profile: protect.Tenant})
+	keys := a.m.PKeys(&a.m.devices[0].Ports[0])
+	held := map[ib.PKeyBase]bool{}
+	for _, p := range a.runner.Engine().Fabric().EndPorts() {
+		clear(held)
+		for _, k := range p.PKeys {
+			held[k.Base()] = k.IsValid() || held[k.Base()]
+		}
+		a.from.LID = p.Info.LID
+		if slices.ContainsFunc(keys, func(k ib.PKey) bool { return k.IsValid() && !held[k.Base()] }) {
+			break
+		}
+	}
+	mine, foreign := 0, 0
+	for i, k := range append(slices.Clone(keys), 0) {
+		want := sa.StatusDenied
+		if k.IsValid() && held[k.Base()] {
+			want = mad.StatusOK
+			mine++
+		} else if k.IsValid() {
+			foreign++
+		}
+		out := a.during(mad.MethodGet, mad.AttrClassPortInfo, uint64(i+1), func(p *umad.Packet) { p.PKeyIndex = uint16(i) }, nil)
+		if len(out) != 1 || status(&out[0]) != want {
+			t.Errorf("with the key at %d (%s): %v, want %s", i, k, out, want)
+		}
+	}
+	if mine == 0 || foreign == 0 {
+		t.Errorf("%d of the manager's keys are the host's, %d are not: want some of each", mine, foreign)
+	}
+}
+
+// TestLineOfTheKernel: the kernel keeps what arrived in one line; a host that fills
+// it does not have others wait for all of that.
+func TestLineOfTheKernel(t *testing.T) {
+	a := newAskingOf(t, saserver.Config{Profile: protect.Tenant})
+	const flood = 200
+	head := mad.Header{
+		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion, Method: mad.MethodGet, AttributeID: mad.AttrClassPortInfo,
+	}
+	var out []umad.Packet
+	sent := false
+	a.m.general = nil
+	a.run(func() bool {
+		for n := 0; n <= flood && !sent; n++ {
+			in := umad.Packet{QP: 1, Address: umad.Address{LID: a.neighbour.Info.LID, QPN: uint32(n%20 + 1)}}
+			if n == flood {
+				in.Address = a.from
+			}
+			head.TransactionID = uint64(n + 1)
+			_, _ = head.AppendBinary(in.MAD[:0])
+			a.m.layer.Receive(a.m.Now(), &in)
+		}
+		sent = true
+		out = append(out, a.m.general...)
+		a.m.general = nil
+		return len(out) > flood
+	})
+	at := slices.IndexFunc(out, func(p umad.Packet) bool { return p.LID == a.from.LID })
+	if at < 0 || at > 2 {
+		t.Errorf("%d answers to who sent %d requests left before, want 2 at most", at, flood)
+	}
+	for i := range out {
+		if status(&out[i]) != mad.StatusOK {
+			t.Fatalf("answer %d: %s", i, status(&out[i]))
 		}
 	}
 }

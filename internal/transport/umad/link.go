@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/transact"
 	"github.com/ibwarden/ibwarden/internal/transport"
 	"github.com/ibwarden/ibwarden/internal/umad/abi"
@@ -223,6 +224,12 @@ func (l *Link) Drive(ctx context.Context, e transport.Engine, done func() bool) 
 	return nil
 }
 
+// batchMax is how many messages are read before any is answered, and how many
+// answers of subnet administration leave before more is read: the kernel keeps
+// what arrived in one line, and who is served first is the administration's to
+// say.
+const batchMax = 256
+
 // bufferSize holds any message of these classes and its header.
 const bufferSize = abi.HeaderSize + mad.Size
 
@@ -233,6 +240,7 @@ type pump struct {
 	general transport.Long
 	smp     mad.SMP
 	buf     []byte // bufferSize or, for a while, longer
+	more    bool   // the administration had more to send
 }
 
 // turn sends what there is, waits, and takes in what has come.
@@ -247,15 +255,18 @@ func (p *pump) turn() error {
 	if due, ok := p.engine.Deadline(); ok {
 		nap = min(max(due-p.system.Now(), 0), longestNap)
 	}
+	if p.more {
+		nap = 0
+	}
 	readable, err := p.file.Wait(nap)
 	if err != nil || !readable {
 		return err
 	}
-	for {
+	for range batchMax {
 		n, err := p.file.Read(p.buf)
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
-			return nil
+			return p.sendAll()
 		case errors.Is(err, syscall.ENOSPC):
 			p.buf = make([]byte, 2*len(p.buf)) // the message is longer, and stays until it fits
 			continue
@@ -266,10 +277,8 @@ func (p *pump) turn() error {
 		if len(p.buf) > bufferSize {
 			p.buf = make([]byte, bufferSize)
 		}
-		if err := p.sendAll(); err != nil {
-			return err
-		}
 	}
+	return nil
 }
 
 func (p *pump) sendAll() error {
@@ -369,6 +378,9 @@ func (p *pump) take(b []byte) {
 			return
 		}
 		p.smp.TransactionID = f.smp.TransactionID
+		if p.smp.AttributeID == smp.AttrPKeyTable && p.smp.HopCount == 0 {
+			p.keys.some = false // the port's own may be another now
+		}
 	}
 	p.engine.Receive(now, &p.smp, h.LID)
 }
