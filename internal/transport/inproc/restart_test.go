@@ -204,7 +204,7 @@ func TestRestart(t *testing.T) {
 	gid := ib.MakeGID(port.GIDPrefix, ib.PortGUID(guid))
 	h.reregisters()
 
-	service := &sa.ServiceRecord{ServiceID: 5, ServiceGID: gid, ServicePKey: 0xFFFF, ServiceLease: 3600}
+	service := &sa.ServiceRecord{ServiceID: 5, ServiceGID: gid, ServicePKey: f.Agent(otherCA(topology)).PKeys(1)[0], ServiceLease: 3600}
 	answer, kept := m.ask(h, mad.MethodSet, sa.AttrServiceRecord, sa.ServiceRecordServiceID|sa.ServiceRecordServiceGID|sa.ServiceRecordServicePKey|sa.ServiceRecordServiceLease, service, key)
 	if answer.Status != mad.StatusOK || len(kept.Services) != 1 {
 		t.Fatalf("service: %s, %d in the file when the host was told", answer.Status, len(kept.Services))

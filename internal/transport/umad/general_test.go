@@ -54,6 +54,11 @@ func newAskingOf(t *testing.T, c saserver.Config) *asking {
 		}
 	}
 	a.from = umad.Address{QPN: 1, LID: a.self.Info.LID, SL: 3}
+	for i, k := range a.m.PKeys(&a.m.devices[0].Ports[0]) {
+		if k.IsValid() && slices.ContainsFunc(a.self.PKeys, k.Matches) {
+			a.from.PKeyIndex = uint16(i) // the manager's place for the host's key
+		}
+	}
 	return a
 }
 
@@ -181,7 +186,7 @@ func TestLineOfTheKernel(t *testing.T) {
 	a.m.general = nil
 	a.run(func() bool {
 		for n := 0; n <= flood && !sent; n++ {
-			in := umad.Packet{QP: 1, Address: umad.Address{LID: a.neighbour.Info.LID, QPN: uint32(n%20 + 1)}}
+			in := umad.Packet{QP: 1, Address: umad.Address{LID: a.neighbour.Info.LID, QPN: uint32(n%20 + 1), PKeyIndex: a.from.PKeyIndex}}
 			if n == flood {
 				in.Address = a.from
 			}
