@@ -268,7 +268,7 @@ func TestRestart(t *testing.T) {
 	}
 	// A disk that is full keeps nobody waiting.
 	m.broken = true
-	leave := &sa.ServiceRecord{ServiceID: 5, ServiceGID: gid, ServicePKey: 0xFFFF}
+	leave := &sa.ServiceRecord{ServiceID: 5, ServiceGID: gid, ServicePKey: service.ServicePKey}
 	if answer, _ = m.ask(h, mad.MethodDelete, sa.AttrServiceRecord, sa.ServiceRecordServiceID|sa.ServiceRecordServiceGID|sa.ServiceRecordServicePKey, leave, key); answer.Status != mad.StatusOK {
 		t.Errorf("with a full disk: %s", answer.Status)
 	}
