@@ -8,6 +8,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 )
 
@@ -55,7 +57,7 @@ func (s *Server) fromClient(c *client, p *datagram) {
 	tag := uint16(0)
 	if m.wantsAnswer() {
 		var ok bool
-		if tag, ok = c.open(p, s.fabric.Now()+AnswerTime); !ok {
+		if tag, ok = c.open(p, s.fabric.Now()+m.patience()); !ok {
 			c.bounce(p)
 			return
 		}
@@ -64,35 +66,33 @@ func (s *Server) fromClient(c *client, p *datagram) {
 	s.send(c, p)
 }
 
-// fromPeer takes the answer of a client to a request of another one.
+// fromPeer takes the answer of a client to a request of another one, or of
+// somebody who is in the fabric by another door.
 func (s *Server) fromPeer(c *client, p *datagram) {
 	m := p.mad()
-	r, asking := s.find(m)
-	if r == nil || r.state != atPeer || r.peer != c {
-		c.strays++
+	switch r, _ := s.find(m); {
+	case r != nil && r.state == atPeer && r.peer == c:
+		r.state, r.due = underWay, s.fabric.Now()+AnswerTime
+	case m.isSMP() && m.attribute() != uint16(smp.AttrSMInfo):
+		c.strays++ // agents answer the rest, not programs
 		return
 	}
 	if m.isDirected() && m[offDirection]&directionBit != 0 && m[offHopPointer] == 0 && m[offHopCount] != 0 {
 		m[offHopPointer] = m[offHopCount] + 1 // as at the end of the way that it goes back
 	}
-	r.state, r.due = underWay, s.fabric.Now()+AnswerTime
-	if m.isSMP() {
-		s.send(c, p)
-	} else {
-		s.generalAnswer(c, asking, m)
-	}
+	s.send(c, p)
 }
 
 // send lets a packet go from where a client is attached.
 func (s *Server) send(c *client, p *datagram) {
 	m, dlid := p.mad(), p.dlid()
-	if s.recorder != nil {
+	if s.recorder != nil && m.isSMP() { // others are data packets, and seen as such
 		s.recorder.record(s.fabric.Now(), m, s.source(c.place, m, dlid), dlid)
 	}
 	if m.isSMP() {
 		c.place.attachment.Send((*[mad.Size]byte)(m), dlid)
 	} else {
-		s.general(c, m, dlid)
+		s.general(c, p)
 	}
 }
 
@@ -126,21 +126,24 @@ func (s *Server) deliver() {
 				s.toManager(p, m, s.delivery.SLID, dlid)
 			}
 		}
+		if p.gsi != nil {
+			s.deliverGeneral(p)
+		}
 	}
 }
 
 // answered brings an answer to the client that asked.
 func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 	r, c := s.find(m)
-	if r == nil || r.state != underWay || c.place != at {
-		return // too late, or asked by somebody who has left
+	if r == nil || r.state != underWay || c.place != at || !m.isDirected() && slid != r.packet.dlid() {
+		return // too late, asked by somebody who has left, or not from whom it was asked
 	}
 	tag := m.tag()
 	if s.fabric.Now() > r.due {
 		s.giveUp(c, tag)
 		return
 	}
-	if s.recorder != nil {
+	if s.recorder != nil && m.isSMP() {
 		s.recorder.record(s.fabric.Now(), m, slid, dlid)
 	}
 	if out := c.post(); out != nil {
@@ -166,7 +169,7 @@ func (s *Server) toManager(at *place, m *madOctets, slid, dlid ib.LID) {
 		}
 		return
 	}
-	if s.recorder != nil {
+	if s.recorder != nil && m.isSMP() {
 		s.recorder.record(s.fabric.Now(), m, slid, dlid)
 	}
 	out.address(slid, dlid, m.queuePair(), m.queuePair())
@@ -243,14 +246,32 @@ func (s *Server) sighted(g fabricsim.Sighting) {
 	}
 }
 
-// sightedData takes down the data packets of end nodes.
+// sightedData takes down the data packets of end nodes, and gives up requests that
+// ended as such on the way.
 func (s *Server) sightedData(g fabricsim.DataSighting) {
+	if g.Fate.IsDrop() && !s.config.RealTime {
+		if m := generalIn(g.Octets); m != nil {
+			if r, c := s.find(m); r != nil && r.state == underWay {
+				s.giveUp(c, m.tag())
+			}
+		}
+	}
 	if s.recorder != nil {
 		s.recorder.Data(g)
 	}
 	if next := s.config.Fabric.DataTrace; next != nil {
 		next(g)
 	}
+}
+
+// generalIn is the general management datagram in a data packet, nil when it is
+// none.
+func generalIn(octets []byte) *madOctets {
+	v, err := packet.Parse(octets)
+	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size {
+		return nil
+	}
+	return (*madOctets)(v.Payload)
 }
 
 // flush sends a client what waits for it.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/netlist"
 )
@@ -55,7 +56,11 @@ type place struct {
 	node       *netlist.Node
 	port       ib.PortNum
 	attachment attachment
-	clients    []*client
+	// gsi is queue pair 1; came says by which entry of the P_Key table a request of
+	// others came by it.
+	gsi     *gsi.Pair
+	came    map[origin]uint16
+	clients []*client
 }
 
 // manager is the client that said that it is a subnet manager, nil for none.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/ibsimd/dgram"
 )
 
@@ -191,7 +192,15 @@ func (s *Server) enter(at end) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{node: s.meter.Node(at.node), port: at.port, attachment: a}
+	p := &place{node: s.meter.Node(at.node), port: at.port, attachment: a, came: make(map[origin]uint16)}
+	device, err := s.fabric.Device(at.node)
+	if err == nil {
+		p.gsi, err = gsi.Open(device, at.port)
+	}
+	if err != nil {
+		a.Detach()
+		return nil, err
+	}
 	s.places = append(s.places, p)
 	return p, nil
 }
@@ -216,6 +225,7 @@ func (s *Server) forget(c *client) {
 	p := c.place
 	if p.clients = slices.DeleteFunc(p.clients, func(o *client) bool { return o == c }); len(p.clients) == 0 {
 		p.attachment.Detach()
+		p.gsi.Close()
 		s.places = slices.DeleteFunc(s.places, func(o *place) bool { return o == p })
 	}
 	for _, o := range s.clients {

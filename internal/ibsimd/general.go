@@ -1,62 +1,81 @@
 package ibsimd
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/endpoint"
 )
 
-// general answers a general management datagram, or leads it to who does. The
-// fabric carries subnet management only.
-func (s *Server) general(c *client, m *madOctets, dlid ib.LID) {
-	to, ok := s.walk(c.place.end(), dlid, s.passed)
-	switch {
-	case !ok:
-	case m.class() == mad.ClassPerfMgt && m.tag() != 0:
-		if s.perform(c, to, m, dlid) {
-			return
-		}
-	case m.class() == mad.ClassSubnAdm:
-		for _, p := range s.places {
-			if p.end() == to {
-				s.toManager(p, m, s.lid(c.place), dlid)
-				return
-			}
-		}
-	}
-	if m.tag() != 0 {
+// general sends a general management datagram of a client by queue pair 1 of its
+// port, as any data packet goes.
+func (s *Server) general(c *client, p *datagram) {
+	m, dlid := p.mad(), p.dlid()
+	err := c.place.gsi.Send((*[mad.Size]byte)(m), endpoint.SendRequest{
+		RemoteQP: p.destQP(), PKeyIndex: s.keyIndex(c.place, m, dlid), To: endpoint.Address{DLID: dlid},
+	})
+	if r, asking := s.find(m); err != nil && r != nil && asking == c && r.state == underWay {
 		s.fail(c, m.tag())
 	}
 }
 
-// perform answers a datagram of performance management that reached a port, and
-// reports whether the answer came through.
-func (s *Server) perform(c *client, at end, m *madOctets, dlid ib.LID) bool {
-	var v pm.MAD
-	if v.UnmarshalBinary(m[:]) != nil || !s.meter.Agent(at.node).Handle(&v) {
-		return false
+// keyIndex is the entry of a place's P_Key table by which a datagram to a LID
+// leaves; the protocol does not tell. What answers a datagram takes the entry that
+// it came by, anything else the first whose partition the destination is in as
+// well; where there is none, entry 0.
+func (s *Server) keyIndex(from *place, m *madOctets, dlid ib.LID) uint16 {
+	if m.method().IsResponse() {
+		if index, known := from.came[origin{dlid, m.transaction()}]; known {
+			return index
+		}
 	}
-	b, err := v.AppendBinary(m[:0])
-	if err != nil || len(b) != mad.Size {
-		return false
+	own := s.fabric.Agent(from.node.GUID).PKeys(from.port)
+	if !slices.ContainsFunc(own[min(1, len(own)):], ib.PKey.IsValid) {
+		return 0 // there is no other
 	}
-	home := s.lid(c.place)
-	if back, ok := s.walk(at, home, s.passed); !ok || back != c.place.end() {
-		return false
+	if to, ok := s.walk(from.end(), dlid, func(end) {}); ok {
+		theirs := s.fabric.Agent(to.node).PKeys(to.port)
+		for i, k := range own {
+			if k.IsValid() && slices.ContainsFunc(theirs, k.Matches) {
+				return uint16(i)
+			}
+		}
 	}
-	s.answered(c.place, m, dlid, home)
-	return true
+	return 0
 }
 
-// generalAnswer brings the answer of a subnet manager to the client that asked.
-func (s *Server) generalAnswer(from, asking *client, m *madOctets) {
-	home := s.lid(asking.place)
-	if back, ok := s.walk(from.place.end(), home, s.passed); !ok || back != asking.place.end() {
-		s.fail(asking, m.tag())
-		return
-	}
-	s.answered(asking.place, m, s.lid(from.place), home)
+// origin is where a request came from, and which it is.
+type origin struct {
+	lid         ib.LID
+	transaction uint64
+}
+
+// originsMax bounds the requests of others whose P_Key entry is remembered at a
+// place; beyond it all are forgotten.
+const originsMax = 4096
+
+// deliverGeneral hands out the datagrams that came to queue pair 1 of a place.
+func (s *Server) deliverGeneral(p *place) {
+	p.gsi.Receive(func(c *endpoint.Completion, octets *[mad.Size]byte) {
+		m := (*madOctets)(octets)
+		switch {
+		case m.method().IsResponse():
+			s.answered(p, m, c.SLID, c.DLID)
+		case m.class() == mad.ClassSubnAdm:
+			if len(p.came) >= originsMax {
+				clear(p.came)
+			}
+			p.came[origin{c.SLID, m.transaction()}] = c.PKeyIndex
+			s.toManager(p, m, c.SLID, c.DLID)
+		default:
+			// libumad2sim dies of a class that its program did not register.
+			if r, asking := s.find(m); r != nil && r.state == underWay {
+				s.fail(asking, m.tag())
+			}
+		}
+	})
 }
 
 // end is a port of a node.
@@ -101,6 +120,3 @@ func (s *Server) walk(from end, dlid ib.LID, passed func(end)) (to end, ok bool)
 	}
 	return end{}, false
 }
-
-// passed counts a packet that left by a port whose link is up.
-func (s *Server) passed(at end) { s.meter.Passed(at.node, at.port) }

@@ -3,9 +3,11 @@ package ibsimd
 import (
 	"bytes"
 	"encoding/binary"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
 // A control request and its answer, in the machine's own octet order:
@@ -84,6 +86,7 @@ const (
 
 func (p *datagram) mad() *madOctets { return (*madOctets)(p[offMAD:]) }
 func (p *datagram) dlid() ib.LID    { return ib.LID(binary.BigEndian.Uint16(p[offDLID:])) }
+func (p *datagram) destQP() ib.QPN  { return ib.QPN(binary.BigEndian.Uint32(p[offDestQP:])) }
 
 // address fills in the header of a packet to a client; the MAD is left as it
 // is.
@@ -142,10 +145,22 @@ func (m *madOctets) wantsAnswer() bool {
 	return !m.method().IsResponse()
 }
 
+// patience is how long a request may be in the fabric: an agent answers at once,
+// a program takes its time.
+func (m *madOctets) patience() time.Duration {
+	if m.isSMP() && m.attribute() != uint16(smp.AttrSMInfo) {
+		return AnswerTime
+	}
+	return PeerTime
+}
+
 // tag is bits 63 to 48 of the transaction identifier, which belong to the
 // simulator while a datagram is in the fabric; see request.
 func (m *madOctets) tag() uint16     { return binary.BigEndian.Uint16(m[offTID:]) }
 func (m *madOctets) setTag(t uint16) { binary.BigEndian.PutUint16(m[offTID:], t) }
+
+// transaction is the whole transaction identifier.
+func (m *madOctets) transaction() uint64 { return binary.BigEndian.Uint64(m[offTID:]) }
 
 // concerns reports whether two datagrams are of one transaction: the same
 // class, attribute and transaction, tag left out.
