@@ -51,6 +51,7 @@ var floors = map[string]int{
 	"internal/audit":                 3,
 	"internal/sma":                   3,
 	"internal/endpoint":              3,
+	"internal/endpoint/gsi":          4,
 	"internal/egress":                3,
 	"internal/sminfo":                3,
 	"internal/transact":              3,

@@ -21,10 +21,13 @@
 // client understands, and nothing else that it did not ask for: libumad2sim
 // dies of a class that its program did not register.
 //
-// Subnet-management packets are carried by the fabric. General management
-// datagrams are led along the forwarding tables and the active links here:
-// those of performance management to the node's agent (package pma), those of
-// subnet administration to the manager at the port, all others nowhere.
+// Everything is carried by the fabric, and meets there what comes by another
+// door: subnet-management packets as such, general management datagrams as data
+// packets between queue pairs 1, with P_Key, Q_Key, loss and delay. The protocol
+// names no entry of the P_Key table: an answer leaves by the one that its request
+// came by, anything else by the first whose partition the destination is in too.
+// Of the datagrams that arrive, clients get the answers to their requests, and a
+// manager requests of subnet administration.
 //
 // # What is owed to a client
 //

@@ -9,18 +9,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/endpoint"
+	"github.com/ibwarden/ibwarden/internal/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/sma"
 	"github.com/ibwarden/ibwarden/internal/umad"
 	"github.com/ibwarden/ibwarden/internal/umad/abi"
 )
-
-// gsiDepth is how many datagrams may wait at queue pair 1 in either direction;
-// more that arrive are dropped, as by an adapter.
-const gsiDepth = 512
-
-// datagram is the room for one that arrives at queue pair 1.
-const datagram = endpoint.GRHSize + mad.Size
 
 // host is a node of the fabric with the devices of its ports.
 type host struct {
@@ -33,20 +27,16 @@ type host struct {
 
 // port joins one end port's management queue pairs to its layer.
 type port struct {
-	host  *host
-	num   ib.PortNum
-	layer *umad.Layer
-	smi   *fabricsim.Attachment
-	gsi   *endpoint.QP
-	// rooms are the buffers of gsi's receive requests, by their ID.
-	rooms   [gsiDepth][datagram]byte
-	posted  uint64 // sends
+	host    *host
+	num     ib.PortNum
+	layer   *umad.Layer
+	smi     *fabricsim.Attachment
+	gsi     *gsi.Pair
 	files   map[*umad.File]*file
 	waiting []*managerOpening // for the place of the subnet manager
 
-	delivery    fabricsim.Delivery
-	packet      umad.Packet
-	completions [32]endpoint.Completion
+	delivery fabricsim.Delivery
+	packet   umad.Packet
 }
 
 func newHost(f *fabricsim.Fabric, guid ib.NodeGUID, record func(*packet.MADPacket)) (*host, error) {
@@ -86,22 +76,10 @@ func newPort(h *host, device *endpoint.Device, agent *sma.Agent, num ib.PortNum)
 	if p.smi, err = h.fabric.Attach(h.guid, num); err != nil {
 		return nil, err
 	}
-	p.gsi, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{
-		Service: endpoint.GSI, Port: num, SendDepth: gsiDepth, ReceiveDepth: gsiDepth,
-	})
-	for _, to := range []endpoint.State{endpoint.StateInit, endpoint.StateRTR, endpoint.StateRTS} {
-		if err == nil {
-			err = p.gsi.Modify(endpoint.Kernel, to, 0, endpoint.Attr{})
-		}
-	}
-	for i := range p.rooms {
-		if err == nil {
-			err = p.gsi.PostReceive(endpoint.ReceiveRequest{ID: uint64(i), Buffer: p.rooms[i][:]})
-		}
-	}
+	p.gsi, err = gsi.Open(device, num)
 	if err != nil {
 		p.leave()
-		return nil, fmt.Errorf("queue pair 1 of port %d of node %v: %w", num, h.guid, err)
+		return nil, fmt.Errorf("node %v: %w", h.guid, err)
 	}
 	return p, nil
 }
@@ -119,7 +97,7 @@ func (p *port) leave() {
 	p.wake()
 	p.smi.Detach()
 	if p.gsi != nil {
-		p.gsi.Destroy()
+		p.gsi.Close()
 	}
 }
 
@@ -133,10 +111,7 @@ func (p *port) turn(now time.Duration) (moved bool) {
 		p.layer.Receive(now, &p.packet)
 		moved = true
 	}
-	for n := p.gsi.Poll(p.completions[:]); n > 0; n = p.gsi.Poll(p.completions[:]) {
-		for i := range p.completions[:n] {
-			p.complete(now, &p.completions[i])
-		}
+	if p.gsi.Receive(func(c *endpoint.Completion, m *[mad.Size]byte) { p.complete(now, c, m) }) {
 		moved = true
 	}
 	if at, ok := p.layer.Deadline(); ok && at <= now {
@@ -156,24 +131,16 @@ func (p *port) follow() { p.layer.SetLMC(p.info().LMC) }
 func (p *port) info() *smp.PortInfo { return p.host.fabric.Agent(p.host.guid).Port(p.num) }
 
 // complete takes a datagram that came to queue pair 1.
-func (p *port) complete(now time.Duration, c *endpoint.Completion) {
-	if c.Op != endpoint.OpReceive {
-		return // one that was sent: nobody waits for that
+func (p *port) complete(now time.Duration, c *endpoint.Completion, m *[mad.Size]byte) {
+	p.packet = umad.Packet{QP: 1, MAD: *m, Address: umad.Address{
+		QPN: uint32(c.SrcQP), LID: c.SLID, SL: uint8(c.SL), PKeyIndex: c.PKeyIndex,
+		PathBits: uint8(c.DLID & (1<<p.info().LMC - 1)), HasGRH: c.Global,
+	}}
+	if c.Global {
+		p.packet.GRH = readGRH(c.Octets)
 	}
-	if c.Status == endpoint.Success && len(c.Octets) == datagram {
-		p.packet = umad.Packet{QP: 1, Address: umad.Address{
-			QPN: uint32(c.SrcQP), LID: c.SLID, SL: uint8(c.SL), PKeyIndex: c.PKeyIndex,
-			PathBits: uint8(c.DLID & (1<<p.info().LMC - 1)), HasGRH: c.Global,
-		}}
-		if c.Global {
-			p.packet.GRH = readGRH(c.Octets)
-		}
-		copy(p.packet.MAD[:], c.Octets[endpoint.GRHSize:])
-		p.recordGMP(c.SLID, c.DLID)
-		p.layer.Receive(now, &p.packet)
-	}
-	room := c.ID
-	_ = p.gsi.PostReceive(endpoint.ReceiveRequest{ID: room, Buffer: p.rooms[room][:]}) // there was room for it before
+	p.recordGMP(c.SLID, c.DLID)
+	p.layer.Receive(now, &p.packet)
 }
 
 // send puts a datagram of the layer on its way. What the queue pair refuses is
@@ -185,12 +152,9 @@ func (p *port) send() {
 		return
 	}
 	a := &p.packet.Address
-	octets := p.packet.MAD
 	p.recordGMP(p.own(a.LID)+ib.LID(a.PathBits), a.LID)
-	p.posted++
-	_ = p.gsi.PostSend(endpoint.SendRequest{
-		ID: p.posted, Op: endpoint.OpSend, Data: octets[:],
-		RemoteQP: ib.QPN(a.QPN), RemoteQKey: ib.QKeyGSI, PKeyIndex: a.PKeyIndex,
+	_ = p.gsi.Send(&p.packet.MAD, endpoint.SendRequest{
+		RemoteQP: ib.QPN(a.QPN), PKeyIndex: a.PKeyIndex,
 		To: endpoint.Address{
 			DLID: a.LID, SL: ib.SL(a.SL), SourcePathBits: a.PathBits,
 			Global: a.HasGRH, DGID: a.GRH.GID, SGIDIndex: a.GRH.GIDIndex,

@@ -231,9 +231,15 @@ type output struct {
 // run runs a program inside to its end.
 func (r *rig) run(node string, words ...string) output {
 	r.Helper()
+	return r.finish(words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
+}
+
+// finish runs a command to its end.
+func (r *rig) finish(words []string, prepare func(context.Context) *exec.Cmd) output {
+	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
-	cmd := r.command(ctx, node, words...)
+	cmd := prepare(ctx)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -258,8 +264,15 @@ func (r *rig) ask(node string, words ...string) string {
 // waits for its end.
 func (r *rig) start(node string, words ...string) (cmd *exec.Cmd, stop func()) {
 	r.Helper()
+	return r.background(words, func(ctx context.Context) *exec.Cmd { return r.command(ctx, node, words...) })
+}
+
+// background runs a command until stop is called, which interrupts it and waits for
+// its end.
+func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd) (cmd *exec.Cmd, stop func()) {
+	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
-	cmd = r.command(ctx, node, words...)
+	cmd = prepare(ctx)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -77,14 +77,6 @@ func (m *Meter) Crossed(exit, entry int32) {
 	m.crossings = append(m.crossings, crossing{exit, entry})
 }
 
-// Passed notes a packet that left by a port whose link is up. It asks the
-// fabric, and is not for its hooks.
-func (m *Meter) Passed(node ib.NodeGUID, num ib.PortNum) {
-	if peer, port, ok := m.fabric.Peer(node, num); ok {
-		m.Crossed(m.first[node]+int32(num), m.first[peer]+int32(port))
-	}
-}
-
 // Discarded notes a packet that was lost at a port.
 func (m *Meter) Discarded(node ib.NodeGUID, num ib.PortNum, why fabricsim.Reason) {
 	m.lost = append(m.lost, loss{end{node, num}, why})

@@ -27,7 +27,7 @@ type Link struct {
 	place  *fabricsim.Attachment
 	node   ib.NodeGUID
 	port   ib.PortNum
-	gsi    *gsi // once a transport.General was driven
+	gsi    *general // once a transport.General was driven
 	paced  bool
 	// mark is the upper half of the transaction identifiers of requests, as a
 	// host's kernel has one for each of its clients: an answer to who was here
@@ -145,7 +145,7 @@ func (d *driver) takeGeneral() (err error) {
 	l := d.link
 	d.general, _ = d.engine.(transport.General)
 	if d.general != nil && l.gsi == nil {
-		l.gsi, err = openGSI(l.fabric, l.node, l.port)
+		l.gsi, err = openGeneral(l.fabric, l.node, l.port)
 	}
 	return err
 }
