@@ -73,8 +73,8 @@ func (f *Fabric) DataCounts() DataCounts { return f.data.Counts() }
 // such node.
 func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent { return f.data.Counters(g) }
 
-// Inject puts octets on the wire at an end port, as a host could whose adapter
-// obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
+// Inject puts octets on the wire at a port, as a host could whose adapter, or a
+// switch that, obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
 // packet of lane 15 that holds a datagram for QP0 is carried on as such; all
 // else that names a lane waits its turn there if the port has it.
 func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {

@@ -146,30 +146,79 @@ func Compile(source Source) (*Script, error) {
 	return s, nil
 }
 
+// statement compiles a line: prefixes, and statements with a semicolon between
+// them, which the prefixes are about together.
 func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 	a := &args{c, &operand.Args{Args: &text.Args{Name: c.source.Name, Line: l, Words: l.Words}, Topology: c.topology}}
 	wrap, err := a.prefixed()
 	if err != nil {
 		return err
 	}
+	st := step{line: l, rule: len(c.rules) - 1}
+	var runs []action
+	for rest := a.Words; ; {
+		end := slices.IndexFunc(rest, func(w text.Word) bool { return w.Text == ";" && !w.Quoted })
+		if a.Words = rest; end >= 0 {
+			a.Words = rest[:end]
+		}
+		run, err := c.one(a, table, &st)
+		if err != nil {
+			return err
+		}
+		if run != nil {
+			runs = append(runs, run)
+		}
+		if end < 0 {
+			break
+		}
+		rest = rest[end+1:]
+	}
+	if len(runs) > 0 {
+		st.run = wrap(inTurn(runs))
+		c.steps = append(c.steps, st)
+	}
+	return nil
+}
+
+// inTurn does one thing after the other.
+func inTurn(runs []action) action {
+	if len(runs) == 1 {
+		return runs[0]
+	}
+	return func(w *world) error {
+		for _, run := range runs {
+			w.settleLast()
+			if err := run(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// one compiles one statement and nothing behind it. A setting or a rule has no
+// action.
+func (c *compiler) one(a *args, table map[string]verb, st *step) (action, error) {
 	w, err := a.Next("a statement")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if w.Text == "rule" && !w.Quoted {
-		return c.rule(a)
+		err := c.rule(a)
+		st.rule = len(c.rules) - 1
+		return nil, err
 	}
 	v, ok := table[w.Text]
 	if !ok || w.Quoted {
-		return a.Fault(w, "%q: want one of rule, %s", w.Text, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		return nil, a.Fault(w, "%q: want one of rule, %s", w.Text, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	switch {
 	case v.setting && c.begun:
-		return a.Fault(w, "%s: want it before anything happens", v.name)
+		return nil, a.Fault(w, "%s: want it before anything happens", v.name)
 	case !v.setting:
 		c.begun = true
 		if c.topology == nil {
-			return a.Fault(w, "%s: want a fabric line before it", v.name)
+			return nil, a.Fault(w, "%s: want a fabric line before it", v.name)
 		}
 	}
 	rest := a.Words
@@ -177,18 +226,16 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 	if err == nil {
 		err = a.Done()
 	}
-	if err != nil {
-		var f *text.Fault
-		if !errors.As(err, &f) {
-			err = a.Fault(w, "%v", err)
-		}
-		return err
+	var f *text.Fault
+	if err != nil && !errors.As(err, &f) {
+		err = a.Fault(w, "%v", err)
 	}
 	if run != nil {
 		asks := v.name == "expect" || v.name == "goal"
-		c.steps = append(c.steps, step{l, len(c.rules) - 1, wrap(run), asks && judges(rest), v.name == "expect"})
+		st.judges = asks && judges(rest)
+		st.expects = st.expects || v.name == "expect"
 	}
-	return nil
+	return run, err
 }
 
 var ruleID = regexp.MustCompile(`^[A-Z]{2}-[0-9]{2,3}$`)

@@ -22,7 +22,7 @@ func expectVerbs() []verb {
 			"counter NODE:PORT FIELD VALUE | trap NUMBER FIELD=VALUE... | no trap [NUMBER] | drop at NODE[:PORT] REASON | no drop | " +
 			"cable NODE:PORT NODE:PORT | no cable NODE:PORT | refused | received QP NUMBER [pkey=] [pkey-index=] [bytes=] | nothing QP | " +
 			"completion QP STATUS | qp QP [state=] [pkey-index=] [qkey=] | event NODE[:PORT] KIND | sent NODE[:PORT] [raw] [packets=] [pkey=] [qkey=] [sl=] [vl=] | verdict NODE VERDICT | requests get|set ATTRIBUTE NUMBER|some | " +
-			"reply status CODE|ok | reply none | reply records NUMBER|some | reply record FIELD=VALUE... | key NODE known|unknown to NODE | keys safe",
+			"reply status CODE|ok | reply none | reply records NUMBER|some | reply record FIELD=VALUE... | key NODE known|unknown to NODE | keys safe | heard NODE VALUE",
 			"fail the script unless it is so", false, compileExpect},
 		{"goal", "what an expect line can say", "what an attacker wants: the report says whether it is so", false, compileGoal},
 	}
@@ -57,6 +57,7 @@ func expectations() []expectation {
 		{"reply", expectReply, true},
 		{"key", expectKey, false},
 		{"keys", expectKeys, false},
+		{"heard", expectHeard, false},
 	}
 }
 

@@ -50,7 +50,9 @@ func (a *args) prefixed() (wrap func(action) action, err error) {
 // try forgives a statement everything.
 func try(run action) action {
 	return func(w *world) error {
+		w.trying = true
 		_ = run(w) // that it cannot be done is as good as refused
+		w.trying = false
 		w.forgive()
 		return nil
 	}

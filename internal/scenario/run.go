@@ -18,6 +18,7 @@ type world struct {
 	last   *request
 	verb   *verbCall
 	reply  *reply
+	trying bool         // nothing is expected of the line under way
 	goal   *report.Goal // what is judged, nil for an expectation
 	qps    map[string]*stage.QP
 	faults uint64 // fault lines so far; each has chances of its own
@@ -78,6 +79,9 @@ func (s *Script) Run() (*report.Report, error) {
 // settleLast fails a request or verb that went wrong and about which nothing was
 // expected: silence never counts as success.
 func (w *world) settleLast() {
+	if w.trying {
+		w.forgive()
+	}
 	if r := w.last; r != nil && !r.judged {
 		r.judged = true
 		if !r.Good() {

@@ -258,7 +258,7 @@ func compileForge(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		return w.Forge(p.End(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
+		return w.Forge(p.Exact(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
 	}, err
 }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,11 +15,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/scenario/text"
 )
 
 func wardenVerbs() []verb {
 	return []verb{
-		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY] [profile=none|basic|tenant|strict] [trusted=NODE,...] [mkey=KEY]",
+		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY] [profile=none|basic|tenant|strict] [trusted=NODE,...] [mkey=KEY] [sm-key=KEY] [sa-key=KEY] [groups=N]",
 			"ibwarden's own subnet manager runs there from now on", false, compileWarden},
 		{"policy", "NODE[:PORT] POLICYFILE", "it gets another policy", false, compilePolicy},
 		{"settle", "", "let time pass until managers have nothing more to do", false, compileSettle},
@@ -80,7 +82,7 @@ func compileWarden(a *args) (action, error) {
 
 // wardenOption takes name=value of a warden line.
 func (a *args) wardenOption(o *stage.WardenOptions) error {
-	s, err := a.Setting("profile=, trusted= or mkey=", false)
+	s, err := a.Setting("profile=, trusted=, mkey=, sm-key=, sa-key= or groups=", false)
 	if err != nil {
 		return err
 	}
@@ -104,8 +106,20 @@ func (a *args) wardenOption(o *stage.WardenOptions) error {
 		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
 		o.MKey = ib.MKey(n)
 		return err
+	case "sm-key":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		o.SMKey = ib.SMKey(n)
+		return err
+	case "groups":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 10)
+		o.Groups = int(n)
+		return err
+	case "sa-key":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		o.SAKey = ib.SMKey(n)
+		return err
 	}
-	return a.Fault(s.Word, "%q: want profile=, trusted= or mkey=", s.Text)
+	return a.Fault(s.Word, "%q: want profile=, trusted=, mkey=, sm-key=, sa-key= or groups=", s.Text)
 }
 
 // expectKey is about what a node has heard of a port's M_Key.
@@ -151,6 +165,25 @@ func expectKeys(a *args) (action, error) {
 			}
 		}
 		w.check(len(known) == 0, "no M_Key known", strings.Join(known, ", "))
+		return nil
+	}, err
+}
+
+// expectHeard holds when a number of 64 bits stood in a management packet that a
+// program of a node got.
+func expectHeard(a *args) (action, error) {
+	n, err := a.Node()
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.Next("a number, as portguid(NODE)")
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.ToDatum(text.Setting{Word: w, Name: "heard", Value: w.Text}, reflect.TypeFor[uint64]())
+	return func(on *world) error {
+		word := v.Now(on.Stage)
+		on.check(on.Heard(n.GUID, word), fmt.Sprintf("%#x heard", word), "not heard")
 		return nil
 	}, err
 }

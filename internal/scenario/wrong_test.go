@@ -85,6 +85,7 @@ var wrong = []struct{ name, script, expected, got string }{
 	{"reply records", asks + "expect reply records 9", "9 records", "1 records"},
 	{"reply record", asks + "expect reply record NodeInfo.NumPorts=2", "a record with NodeInfo.NumPorts=2", "1 records; NodeInfo.NumPorts=1"},
 	{"reply of silence", "bring-up\nsa A get NodeRecord LID=1", "status ok", "timeout"},
+	{"heard", "bring-up\nexpect heard A guid(B)", "0x100002 heard", "not heard"},
 	{"key unknown", "bring-up\nset B PortInfo MKey=9 MKeyProtectBits=0\nget B PortInfo with-mkey=9\nexpect key B unknown to A", "unknown", "known"},
 	{"key known", "bring-up\nown A PortInfo MKey=0x5EC0DE1234567\nexpect key A known to B", "known", "unknown"},
 	{"keys safe", "bring-up\nresign A\nset B PortInfo MKey=9 MKeyProtectBits=0\nget B PortInfo with-mkey=9\nexpect keys safe", "no M_Key known", "A knows that of B:1"},

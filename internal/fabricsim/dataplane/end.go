@@ -394,8 +394,6 @@ func (pl *Plane) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("inject: %w", err)
-	case pl.nodes[pl.ports[i].Node].IsSwitch:
-		return fmt.Errorf("inject: node %v is a switch: want an end port", g)
 	case len(octets) == 0 || len(octets) > packet.MaxSize:
 		return fmt.Errorf("inject: %d octets: want 1 to %d", len(octets), packet.MaxSize)
 	}

@@ -72,6 +72,13 @@ func (s *Stage) KeysHeard(by ib.NodeGUID) (out []Port) {
 	return out
 }
 
+// Heard tells whether a number stood in a management packet that a program of a
+// node got.
+func (s *Stage) Heard(by ib.NodeGUID, word uint64) bool {
+	_, heard := s.heard[hearing{by, true, word}]
+	return heard
+}
+
 // Manages tells whether the project's own manager, or a script's, runs at a node.
 func (s *Stage) Manages(g ib.NodeGUID) bool {
 	for _, at := range s.stations {

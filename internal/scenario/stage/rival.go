@@ -10,7 +10,7 @@ import (
 
 // Rival lets a program at an end port pose as a subnet manager: it says that one
 // runs there, and answers everybody who asks for SMInfo with info, a little more
-// active each time. With silent it answers nobody. A nil info ends that.
+// active each time. One that is handed the subnet says that it is master. With silent it answers nobody. A nil info ends that.
 func (s *Stage) Rival(p Port, info *smp.SMInfo, silent bool) error {
 	at, err := s.station(p)
 	if err != nil {
@@ -30,6 +30,9 @@ func (at *station) answerRival(p *mad.SMP, slid ib.LID) {
 		return
 	}
 	at.rival.ActCount++
+	if p.Method == mad.MethodSet && smp.SMControl(p.AttributeModifier) == smp.SMControlHandover {
+		at.rival.SMState = smp.SMMaster
+	}
 	if at.rival.Encode(&p.Data) != nil {
 		return // a script's fields were checked
 	}

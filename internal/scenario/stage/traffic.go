@@ -285,7 +285,11 @@ func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, octets int)
 	if err != nil {
 		return err
 	}
-	v.LRH.SetSLID(s.Fabric.Agent(from.Node).Port(from.Num).LID)
+	source := from.Num
+	if s.nodes[from.Node].Type == ib.NodeSwitch {
+		source = 0 // which has the LID
+	}
+	v.LRH.SetSLID(s.Fabric.Agent(from.Node).Port(source).LID)
 	v.LRH.SetDLID(to.lid())
 	v.BTH.SetPKey(pkey)
 	v.BTH.SetDestQP(to.qp.Number())

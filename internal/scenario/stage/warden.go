@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/managed"
+	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/routing"
@@ -28,21 +29,34 @@ type WardenOptions struct {
 	Trusted  []Port // other managers that count
 	// MKey guards every port when the profile guards none; 0 for none.
 	MKey ib.MKey
+	// SMKey is told other managers, SAKey opens all of subnet administration.
+	SMKey, SAKey ib.SMKey
+	// Groups is the most multicast groups of all hosts; 0 for the usual number.
+	Groups int
 }
 
 // SeatWarden lets the project's own manager run at an end port, with a policy.
 func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
-	c := sm.Config{Profile: o.Profile, Routing: routing.UpDown, Priority: o.Priority, MKey: o.MKey}
+	c := sm.Config{Routing: routing.UpDown, Priority: o.Priority, MKey: o.MKey, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0}
 	for _, t := range o.Trusted {
 		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Num).PortGUID)
 	}
 	// What nobody knows is drawn from the seed: a story repeats itself.
 	binary.BigEndian.PutUint64(c.Seed[:], s.config.Fabric.Seed)
 	binary.BigEndian.PutUint64(c.Seed[8:], uint64(at.Node))
+	a := saserver.Config{SAKey: o.SAKey}
+	// All wardens of a story are of one house: they share a secret.
+	var secret [mkey.SecretSize]byte
+	binary.BigEndian.PutUint64(secret[:], s.config.Fabric.Seed)
+	managed.Guard{Profile: o.Profile, Ring: mkey.NewRing(secret)}.Configure(&c, &a)
+	if o.Groups > 0 {
+		a.Limits = saserver.LimitsOf(o.Profile)
+		a.Limits.Groups.Groups = o.Groups
+	}
 	return w, s.Seat(at, func(l *inproc.Link) Engine {
 		c.Limits = l.Limits()
-		w.Engine = managed.New(c, saserver.Config{}, p, func(e sm.Event) {
+		w.Engine = managed.New(c, a, p, func(e sm.Event) {
 			if done, ok := e.(sm.Completed); ok && done.Result.Proof != nil {
 				w.Verdict = done.Result.Proof.Verdict
 			}
