@@ -124,6 +124,9 @@ type Options struct {
 	// Earlier is an earlier reading of the same fabric, for what shows in time
 	// only; nil when there is none.
 	Earlier *subnet.Fabric
+	// KeysConcealed tells that M_Keys of the two readings cannot be compared with
+	// each other.
+	KeysConcealed bool
 	// Unread is what the sweep asked for and did not get.
 	Unread []Unread
 	// Age is the time since the fabric was read, MaxAge how old a reading may

@@ -170,6 +170,8 @@ func (a *auditor) mkeyNotRotated() {
 		case slices.Equal(now, then), unreadKeys(p), unreadKeys(old):
 		case guardOf(p) == hidden || guardOf(old) == hidden:
 			a.hiddenKey(p)
+		case guardOf(p) == known && guardOf(old) == known && a.options.KeysConcealed:
+			a.unknown(place(p), "the tenant keys are %v and were %v; whether the M_Key is another cannot be told from a snapshot, which has something else in place of keys", now, then)
 		case guardOf(p) == known && p.Info.MKey == old.Info.MKey:
 			a.found(place(p), "the M_Key is as it was; the tenant keys are %v and were %v", now, then)
 		}

@@ -116,7 +116,12 @@ func (f *applyFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer link.Close()
-	config.MKey = f.where.mKey
+	if config.Keys, err = f.where.keys(); err != nil {
+		return err
+	}
+	if config.MKey = f.where.mKey; config.Keys != nil {
+		config.MKey = 0 // it is among the keys
+	}
 	p := f.loadedPolicy
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}

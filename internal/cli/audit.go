@@ -129,6 +129,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	f.options.KeysConcealed = r.Concealed || f.earlier != nil && f.earlier.Concealed
 	if f.earlier != nil && f.earlier.ReadAt.After(r.ReadAt) {
 		return misuse(fmt.Errorf("--since %s: read at %s, after what is audited", f.since, f.earlier.ReadAt.Format(time.RFC3339)))
 	}

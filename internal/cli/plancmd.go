@@ -41,6 +41,7 @@ type changeFlags struct {
 func (f *changeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.where.add(flags)
+	f.where.reads.add(flags)
 	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
@@ -126,7 +127,12 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 		return err
 	}
 	defer link.Close()
-	f.config.MKey = f.where.mKey
+	if f.config.Keys, err = f.where.keys(); err != nil {
+		return err
+	}
+	if f.config.MKey = f.where.mKey; f.config.Keys != nil {
+		f.config.MKey = 0 // it is among the keys
+	}
 	read, err := daemon.ReadShowing(c.Context(), link, sm.ReadingFor(f.config, f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return bad(err)

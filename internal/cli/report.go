@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -24,6 +25,7 @@ type reporter struct {
 	completed *sm.Result // until its state was saved
 	last      *sm.Result
 	refused   bool
+	locked    bool // refused for want of M_Keys
 	deferred  bool
 	// learned keeps a list of cables; unkept is why that failed, and then
 	// nothing may be written: the next run would learn another.
@@ -63,6 +65,8 @@ func (r *reporter) Event(e sm.Event) {
 		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 	case sm.Refused:
 		r.refused = r.last == nil
+		var locked *keying.LockedError
+		r.locked = r.refused && errors.As(e.Err, &locked)
 		fmt.Fprintln(r.err, "ibwarden:", e)
 	case sm.Deferred:
 		r.deferred = true
@@ -93,6 +97,7 @@ var (
 	errNotReached = errors.New("the fabric is not as the policy wants it")
 	errNotProved  = errors.New("isolation is not proved")
 	errStandby    = errors.New("another manager is master; nothing was written")
+	errLocked     = errors.New("nothing was written: the keys of this fabric are not known here")
 	errNoVerdict  = errors.New("ended before there was a verdict")
 )
 
@@ -101,6 +106,8 @@ func (r *reporter) outcome(err error) error {
 	switch {
 	case r.unkept != nil:
 		return bad(r.unkept)
+	case r.locked:
+		return bad(errLocked)
 	case r.refused:
 		return misuse(nil)
 	case r.unexpected:

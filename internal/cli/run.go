@@ -30,6 +30,7 @@ type fabricFlags struct {
 	// mKey goes into every request, once open has succeeded.
 	mKey       ib.MKey
 	quarantine time.Duration
+	reads      readsFlags
 }
 
 func (f *fabricFlags) add(flags *pflag.FlagSet) {
@@ -86,6 +87,7 @@ func (f *fabricFlags) open() (transport.Link, error) {
 type runFlags struct {
 	where          fabricFlags
 	cables         cablesFlags
+	keys           keysFlags
 	policy, state  string
 	routing        string
 	lmc, priority  uint8
@@ -145,6 +147,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	f.where.add(flags)
 	f.where.quarantineFlag(flags)
 	f.cables.add(flags)
+	f.keys.add(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
@@ -157,7 +160,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election; without a profile all that answer do by default")
 	flags.BoolVar(&f.takeOver, "take-over", false, "with a profile: become master also where a manager is master that is not named")
 	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "with a profile: after a takeover from another manager, give at once what its tables did not hold")
-	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none")
+	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
@@ -202,6 +205,12 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	if err := f.cables.load(f.where.spec); err != nil {
 		return err
 	}
+	if err := f.keys.load(f.where.spec, f.cables.dir, f.parsedProfile); err != nil {
+		return err
+	}
+	if !c.Flags().Changed("sa-key") {
+		f.parsedSAKey = f.keys.saKey()
+	}
 	if f.state != "" {
 		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)
@@ -244,11 +253,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Cables: f.cables.list, LearnCables: f.cables.learns(),
 		Trusted: f.parsedTrusted, Profile: f.parsedProfile, AcceptPolicy: f.acceptPolicy,
-		Newcomer: !f.takeOver && !f.loadedAssigned.Managed && !daemon.Fresh(f.where.spec), MKey: f.where.mKey, Pause: pause, Seed: daemon.Secret(),
+		Keys: f.keys.config(f.where.mKey), SMKeys: f.keys.smKeys(), MKey: f.keys.one(f.where.mKey),
+		Newcomer: !f.takeOver && !f.loadedAssigned.Managed && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
 	}, saserver.Config{SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
+	f.keys.keep(r.runner)
 	if err := f.keep(r); err != nil {
 		return misuse(err)
 	}

@@ -42,6 +42,7 @@ func newShow() *cobra.Command {
 	var where fabricFlags
 	asJSON := show.PersistentFlags().Bool("json", false, "print one JSON document")
 	where.add(show.PersistentFlags())
+	where.reads.add(show.PersistentFlags())
 	for _, v := range views {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
@@ -52,7 +53,9 @@ func newShow() *cobra.Command {
 				}
 				defer link.Close()
 				reads := v.reads
-				reads.MKey = where.mKey
+				if err := where.asks(&reads); err != nil {
+					return err
+				}
 				r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
 				if err != nil {
 					return bad(err)

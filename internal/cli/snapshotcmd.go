@@ -56,6 +56,7 @@ The file holds M_Keys, where ports show them: nobody but its owner can read it.
 		},
 	}
 	where.add(c.Flags())
+	where.reads.add(c.Flags())
 	c.Flags().StringVarP(&file, "output", "o", "", "file to write; one that is there is replaced")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c

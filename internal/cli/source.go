@@ -23,6 +23,7 @@ type source struct {
 
 func (s *source) add(c *cobra.Command) {
 	s.where.add(c.Flags())
+	s.where.reads.add(c.Flags())
 	c.Flags().StringVar(&s.file, "snapshot", "", "judge this file, which ibwarden snapshot wrote, instead of a fabric")
 }
 
@@ -41,7 +42,7 @@ func (r *reading) readAt() string { return r.ReadAt.UTC().Format(time.RFC3339) }
 // file has what was asked for when it was written.
 func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 	if s.file != "" {
-		for _, name := range []string{"fabric", "guid", "m-key-file"} {
+		for _, name := range []string{"fabric", "guid", "m-key-file", "data", "secret-file"} {
 			if c.Flags().Changed(name) {
 				return nil, misuse(fmt.Errorf("--snapshot and --%s: want one or the other", name))
 			}
@@ -62,7 +63,9 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 		return nil, err
 	}
 	defer link.Close()
-	o.MKey = s.where.mKey
+	if err := s.where.asks(&o); err != nil {
+		return nil, err
+	}
 	snap, smps, err := daemon.Snapshot(c.Context(), link, s.where.spec, o, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return nil, bad(err)

@@ -57,7 +57,12 @@ func (f *topologyFlags) read(c *cobra.Command) (*daemon.Reading, error) {
 		return nil, err
 	}
 	defer link.Close()
-	r, err := daemon.ReadShowing(c.Context(), link, sweep.Options{MKey: f.where.mKey, Verify: true}, progress.Reading(c.ErrOrStderr()))
+	o := sweep.Options{Verify: true}
+	f.where.reads.data = f.cables.data
+	if err := f.where.asks(&o); err != nil {
+		return nil, err
+	}
+	r, err := daemon.ReadShowing(c.Context(), link, o, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return nil, bad(err)
 	}

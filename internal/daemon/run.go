@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/managed"
+	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
@@ -71,6 +72,10 @@ func Secret() (seed [32]byte) {
 func (r *Runner) Keep(state saserver.State, save func(saserver.State) error) error {
 	return r.managed.Keep(state, save)
 }
+
+// KeepKeys hands save the book of M_Keys before a port is given a generation that
+// is not kept. It is called before Run, of a manager whose Config says Keep.
+func (r *Runner) KeepKeys(save func(*mkey.Book) error) { r.managed.KeepKeys(save) }
 
 // Registered is what hosts have registered.
 func (r *Runner) Registered() saserver.State { return r.managed.Registered() }

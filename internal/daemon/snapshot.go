@@ -56,9 +56,11 @@ func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
 	return s, nil
 }
 
-// SaveSnapshot replaces the file as a whole; only its owner can read it, since
-// ports tell their M_Key to whoever knows it.
+// SaveSnapshot conceals the keys in s and replaces the file as a whole. Only its
+// owner can read it: where nobody else may read devices, nobody else has to know
+// what is in them.
 func SaveSnapshot(path string, s *snapshot.Snapshot) error {
+	s.Conceal(Secret())
 	err := replaceFile(path, func(w io.Writer) error { return snapshot.Write(w, s) })
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)

@@ -36,6 +36,7 @@ type Engine struct {
 	notices []sm.Trapped
 	claimed uint64 // version of the manager's claims that the administration knows
 	keeper  keeper
+	keys    keyKeeper
 }
 
 // keeper keeps what hosts registered, before they are told that it is
@@ -134,6 +135,7 @@ func (m *Engine) observe(e sm.Event) {
 
 // follow tells the administration what the manager came to.
 func (m *Engine) follow(now time.Duration) {
+	m.keepKeys(now)
 	if m.changed {
 		m.changed, m.led = false, true
 		if snapshot, groups, ok := m.manager.Administered(); ok {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
 )
@@ -17,6 +18,7 @@ const (
 	labelMKey  = "ibwarden M_Key 1"
 	labelSMKey = "ibwarden SM_Key 1"
 	labelSAKey = "ibwarden SA_Key 1"
+	labelSum   = "ibwarden sum 1"
 )
 
 // Ring is a master secret. It does not print it, and has no exported field.
@@ -74,3 +76,6 @@ func (r *Ring) derive(label string, values ...uint64) uint64 {
 		message = append(message, 0) // once in 2^256
 	}
 }
+
+// Sum tells this secret from another, and tells nothing else about it.
+func (r *Ring) Sum() string { return fmt.Sprintf("%016x", r.derive(labelSum)) }

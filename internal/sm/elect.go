@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transact"
@@ -82,6 +83,9 @@ func (e *Engine) isRival(p *subnet.Port) bool {
 // enterElection makes sure that the manager has its part in the election: one
 // that has none may not write.
 func (e *Engine) enterElection() (err error) {
+	if e.fabric.Self == nil && e.givesKeys() {
+		return &keying.LockedError{Ports: []string{"the manager's own port (no answer)"}}
+	}
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")
 	}

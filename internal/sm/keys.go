@@ -123,6 +123,8 @@ func (e *Engine) secured(now time.Duration) {
 	switch {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
+	case e.fabric.Self.Silent && !e.settled:
+		e.refuse(now, &keying.LockedError{Ports: []string{"whoever is behind the manager's own port " + e.fabric.Self.String() + " (no answer)"}})
 	case len(locked) > 0 && !e.settled:
 		e.refuse(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:

@@ -8,10 +8,13 @@
 // door that every answer takes: nothing gets into a Fabric this way that could
 // not have come from a device, and every proof of it is the same as before. An
 // answer that was doubted later, or recalled from an earlier pass, is marked
-// stale and comes back as not read.
+// stale and comes back as not read. In place of M_Keys and SM_Keys something else
+// stands in a file that ibwarden snapshot writes (Conceal): a snapshot is shown to
+// others, and a key opens a port.
 //
 //	{"ibwarden_snapshot": 1, "read_at": TIME, "source": TEXT, "asked": [TEXT...],
-//	 "nodes": N, "self": {"node": GUID, "port": N}, "faults": [{"where": TEXT, "why": TEXT}...], "sum": HEX}
+//	 "nodes": N, "self": {"node": GUID, "port": N}, "faults": [{"where": TEXT, "why": TEXT}...],
+//	 "keys_concealed": BOOL, "sum": HEX}
 //	{"node": {"info": OCTETS, "description": TEXT, "contested": BOOL,
 //	  "ports": [{"port": N, "guid": GUID, "route": [N...], "peer": {"node": GUID, "port": N},
 //	             "silent": BOOL, "forgets": [ELEMENT...]}...],

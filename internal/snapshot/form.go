@@ -18,6 +18,7 @@ type (
 		Nodes   int       `json:"nodes"`
 		Self    *place    `json:"self,omitempty"`
 		Faults  []Fault   `json:"faults"`
+		Hidden  bool      `json:"keys_concealed,omitempty"`
 	}
 	place struct {
 		Node guid       `json:"node"`

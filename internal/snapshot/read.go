@@ -79,7 +79,7 @@ func (r *reader) snapshot() (*Snapshot, error) {
 			return nil, fmt.Errorf("self is port %d of %s, which is not in the snapshot", h.Self.Port, ib.NodeGUID(h.Self.Node))
 		}
 	}
-	return &Snapshot{ReadAt: h.ReadAt, Source: h.Source, Asked: h.Asked, Fabric: r.fabric, Faults: h.Faults}, nil
+	return &Snapshot{ReadAt: h.ReadAt, Source: h.Source, Asked: h.Asked, Fabric: r.fabric, Faults: h.Faults, Concealed: h.Hidden}, nil
 }
 
 // line is the next line without its sum, which was checked.

@@ -39,6 +39,9 @@ type Snapshot struct {
 	Fabric *subnet.Fabric
 	// Faults tells what could not be read or used, and why.
 	Faults []Fault
+	// Concealed tells that something else stands in place of every key: keys of
+	// this snapshot can be compared with each other and with no others.
+	Concealed bool
 }
 
 // Fault is a place and what could not be read there, and why.

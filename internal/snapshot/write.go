@@ -20,7 +20,7 @@ func Write(w io.Writer, s *Snapshot) error {
 	out := writer{to: bufio.NewWriter(w)}
 	h := head{
 		Version: Version, ReadAt: s.ReadAt, Source: s.Source,
-		Asked: append([]string{}, s.Asked...), Nodes: len(s.Fabric.Nodes), Faults: append([]Fault{}, s.Faults...),
+		Asked: append([]string{}, s.Asked...), Nodes: len(s.Fabric.Nodes), Faults: append([]Fault{}, s.Faults...), Hidden: s.Concealed,
 	}
 	if s.Fabric.Self != nil {
 		h.Self = placeOf(s.Fabric.Self)

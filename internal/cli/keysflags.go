@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/mkey"
+	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
+	"github.com/ibwarden/ibwarden/internal/sweep"
+)
+
+// keysFlags say of which master secret keys are made.
+type keysFlags struct {
+	secret string
+	ring   *daemon.Keyring // nil: ports get no keys of their own
+}
+
+func (f *keysFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.secret, "secret-file", "", secretHelp)
+}
+
+const secretHelp = "file with the master secret that all keys are made of, 64 hexadecimal digits; nobody but its owner may be able to read it (default: ibwarden.secret among systemd's credentials, or secret in the directory for data, where it is made at first start)"
+
+// load opens the secret for a manager. The fabric of this process ends with it,
+// and so may its keys; any other gets keys where they can be kept.
+func (f *keysFlags) load(fabric string, dir daemon.DataDir, profile protect.Profile) (err error) {
+	switch {
+	case profile == protect.None: // a key that every port shows to everybody guards nothing
+	case dir != "":
+		if f.ring, err = daemon.OpenKeys(dir, f.secret, true); err == nil {
+			err = f.ring.Save(f.ring.Book) // before anything is sent: it has to be possible
+		}
+	case f.secret != "":
+		err = errors.New("--secret-file: want --data DIR too: which port has which key has to be kept")
+	case daemon.Fresh(fabric):
+		f.ring = daemon.ThrowAwayKeys()
+	}
+	return orMisuse(err)
+}
+
+// config is what a manager is told of keys; nil when ports get none of their own.
+// old is the key of the fabric so far, 0 for none.
+func (f *keysFlags) config(old ib.MKey) *keying.Config {
+	if f.ring == nil {
+		return nil
+	}
+	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book}, Keep: f.ring.Keeps()}
+	if old != 0 {
+		c.Foreign.Everywhere = []ib.MKey{old}
+	}
+	return c
+}
+
+// one is the key of every port: old, unless ports get keys of their own.
+func (f *keysFlags) one(old ib.MKey) ib.MKey {
+	if f.ring != nil {
+		return 0
+	}
+	return old
+}
+
+// smKeys are the SM_Keys that managers with the same secret know each other by.
+func (f *keysFlags) smKeys() func(from, to ib.PortGUID) ib.SMKey {
+	if f.ring == nil {
+		return nil
+	}
+	return f.ring.Ring.SMKey
+}
+
+// saKey is the key of trusted queries when none was given; 0 where a secret would
+// not outlive the run.
+func (f *keysFlags) saKey() ib.SMKey {
+	if f.ring == nil || !f.ring.Keeps() {
+		return 0
+	}
+	return f.ring.Ring.SAKey()
+}
+
+// keep has the book kept while a manager runs.
+func (f *keysFlags) keep(r *daemon.Runner) {
+	if f.ring != nil && f.ring.Keeps() {
+		r.KeepKeys(f.ring.Save)
+	}
+}
+
+// readsFlags say where a command that reads a fabric finds its keys.
+type readsFlags struct {
+	data   dataFlag
+	secret string
+}
+
+func (f *readsFlags) add(flags *pflag.FlagSet) {
+	f.data.add(flags)
+	flags.StringVar(&f.secret, "secret-file", "", secretHelp)
+}
+
+// load reads the keys as a manager keeps them; nil where none are kept.
+func (f *readsFlags) load(fabric string) (*daemon.Keyring, error) {
+	dir := daemon.DataDir(f.data.path)
+	if dir == "" {
+		var err error
+		if dir, err = daemon.DefaultDataDir(fabric); err != nil || dir == "" {
+			return nil, orMisuse(err)
+		}
+	}
+	ring, err := daemon.OpenKeys(dir, f.secret, false)
+	if errors.Is(err, daemon.ErrNoSecret) && f.data.path == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, misuse(fmt.Errorf("--data: %w", err))
+	}
+	return ring, nil
+}
+
+// keys are those for reading the fabric; nil where one key, or none, is that of
+// every port. It is for after open.
+func (f *fabricFlags) keys() (*keying.Config, error) {
+	ring, err := f.reads.load(f.spec)
+	if err != nil {
+		return nil, err
+	}
+	k := keysFlags{ring: ring}
+	return k.config(f.mKey), nil
+}
+
+// asks enters the keys with which a fabric is read.
+func (f *fabricFlags) asks(o *sweep.Options) error {
+	k, err := f.keys()
+	o.Keys, o.MKey = k.Shown(), f.mKey
+	return err
+}
