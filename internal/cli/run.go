@@ -251,13 +251,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Cables: f.cables.list, LearnCables: f.cables.learns(),
+		Cables: f.cables.list, LearnCables: f.cables.learns() || f.parsedProfile != protect.None && daemon.Fresh(f.where.spec),
 		Trusted: f.parsedTrusted, Profile: f.parsedProfile, AcceptPolicy: f.acceptPolicy,
 		Keys: f.keys.config(f.where.mKey), SMKeys: f.keys.smKeys(), MKey: f.keys.one(f.where.mKey),
 		Newcomer: !f.takeOver && !f.loadedAssigned.Managed && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
-	}, saserver.Config{SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
+	}, saserver.Config{Profile: f.parsedProfile, SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 	f.keys.keep(r.runner)
 	if err := f.keep(r); err != nil {
