@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -73,9 +74,10 @@ type Standing struct {
 // Stand compares a fabric, as it was read, with a change.
 func (c *Change) Stand(f *subnet.Fabric) Standing {
 	s := Standing{Elsewhere: []string{}}
+	spare := c.spare(f)
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
-		switch place, why := b.stand(f); place {
+		switch place, why := b.stand(f, spare[portKey{b.Node, b.Port}]); place {
 		case AtOld:
 			s.Old++
 		case AtNew:
@@ -97,6 +99,35 @@ func (c *Change) Stand(f *subnet.Fabric) Standing {
 	return s
 }
 
+// portKey names a port.
+type portKey struct {
+	node ib.NodeGUID
+	num  ib.PortNum
+}
+
+// spare are the keys by port that stand at index 0 before or after the change, at
+// the manager's port and the switch port before it, and of other switch ports the
+// default key: what makes way there can stand elsewhere while the change is
+// carried out.
+func (c *Change) spare(f *subnet.Fabric) map[portKey][]ib.PKey {
+	out := map[portKey][]ib.PKey{}
+	for i := range c.Blocks {
+		b := &c.Blocks[i]
+		p := b.port(f)
+		if b.Attribute != smp.AttrPKeyTable || b.Modifier&0xFFFF != 0 || p == nil {
+			continue
+		}
+		managers := p == f.Self || f.Self != nil && p == f.Self.Peer
+		for _, data := range [2]*[mad.DataSize]byte{&b.Before, &b.After} {
+			var t smp.PKeyTable
+			if t.UnmarshalBinary(data[:]) == nil && (managers || p.FacesEnd() && t.Keys[0].Base() == ib.PKeyBaseDefault) {
+				out[portKey{b.Node, b.Port}] = append(out[portKey{b.Node, b.Port}], t.Keys[0])
+			}
+		}
+	}
+	return out
+}
+
 func (b *Block) port(f *subnet.Fabric) *subnet.Port {
 	n := f.Node(b.Node)
 	if n == nil {
@@ -111,14 +142,14 @@ func (b *Block) port(f *subnet.Fabric) *subnet.Port {
 
 const neither = "holds neither what it held before nor what it was to hold"
 
-func (b *Block) stand(f *subnet.Fabric) (Place, string) {
+func (b *Block) stand(f *subnet.Fabric, spare []ib.PKey) (Place, string) {
 	p := b.port(f)
 	if p == nil {
 		return Elsewhere, "the port was not found"
 	}
 	switch b.Attribute {
 	case smp.AttrPKeyTable:
-		return b.standKeys(p)
+		return b.standKeys(p, spare)
 	case smp.AttrGUIDInfo:
 		return b.standGUIDs(p)
 	case smp.AttrPortInfo:
@@ -170,8 +201,9 @@ func (b *Block) now(p *subnet.Port) (data [mad.DataSize]byte, read bool, err err
 }
 
 // standKeys takes a table entry by entry: on the way an entry is empty, or a
-// full key is limited for a while.
-func (b *Block) standKeys(p *subnet.Port) (Place, string) {
+// full key is limited for a while, or it holds one of the spare keys, which have
+// to make way for another and stay elsewhere for a while.
+func (b *Block) standKeys(p *subnet.Port, spare []ib.PKey) (Place, string) {
 	block := int(b.Modifier & 0xFFFF)
 	if block >= len(p.PKeysRead) || !p.PKeysRead[block] {
 		return Elsewhere, "could not be read"
@@ -189,7 +221,7 @@ func (b *Block) standKeys(p *subnet.Port) (Place, string) {
 	}
 	for i, k := range now.Keys {
 		x, y := before.Keys[i], after.Keys[i]
-		if k == x || k == y || x != y && (!k.IsValid() || !k.IsFull() && (k.Base() == x.Base() || k.Base() == y.Base())) {
+		if k == x || k == y || (x != y || !x.IsValid()) && slices.Contains(spare, k) || x != y && (!k.IsValid() || !k.IsFull() && (k.Base() == x.Base() || k.Base() == y.Base())) {
 			continue
 		}
 		return Elsewhere, fmt.Sprintf("index %d holds %v, which is neither %v as before nor %v as it was to be", i, k, x, y)

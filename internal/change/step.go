@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -56,8 +57,17 @@ func entry(t []ib.PKey, i int) ib.PKey {
 // has still to be taken: the two could talk then, and neither the old policy
 // nor the new one may want that. What waits is given by a later step; how many
 // keys wait is the second result.
+//
+// The manager's own device is in every step, and keeps what it is to lose until
+// the last, where plan.KeepManagers finds that nobody is to get it: those who have
+// their new keys and those who wait can both ask subnet administration.
 func Step(f *subnet.Fabric, full *subnet.Desired, done map[*subnet.Node]bool) (*subnet.Desired, int) {
 	d := subnet.NewDesired(f)
+	last := !slices.ContainsFunc(Nodes(f, full), func(n *subnet.Node) bool { return !done[n] })
+	if f.Self != nil && len(done) > 0 {
+		done = maps.Clone(done)
+		done[f.Self.Node] = true
+	}
 	held := leaving(f, full, done)
 	waiting := 0
 	take := func(p *subnet.Port) {
@@ -85,6 +95,9 @@ func Step(f *subnet.Fabric, full *subnet.Desired, done map[*subnet.Node]bool) (*
 		if p.Peer != nil && p.Peer.FacesEnd() {
 			take(p.Peer)
 		}
+	}
+	if !last {
+		plan.KeepManagers(f, full, d)
 	}
 	return d, waiting
 }

@@ -69,10 +69,7 @@ func encoded(w Write, a encoder) (Write, error) {
 func (p *Plan) fillPKeys(op Op) (Write, error) {
 	block := int(op.Modifier & 0xFFFF)
 	now, want := op.Port.PKeys, p.desired.Port(op.Port).PKeys
-	t := smp.PKeyTable{Keys: smp.PKeyBlock(want, block)}
-	if op.Kind == NarrowSwitch || op.Kind == NarrowEnd {
-		t.Keys = narrowed(now, want, block)
-	}
+	t := smp.PKeyTable{Keys: smp.PKeyBlock(p.keysOf(op), block)}
 	w := Write{ReadBack: true}
 	for _, k := range t.Keys {
 		if k.IsValid() && Permitted(now, k) != k {

@@ -16,6 +16,8 @@ type Kind uint8
 // The kinds of operation in the order of their stages.
 const (
 	MKeys           Kind = iota // PortInfo of an end port: M_Key, M_KeyProtectBits, M_KeyLeasePeriod
+	ReadyEnd                    // the P_Key table of the manager's port: what it has and will have
+	ReadySwitch                 // the same of the switch port before it
 	NarrowSwitch                // a switch port's P_Key table loses keys
 	Enforce                     // PortInfo of a switch port: enforcement and raw filters on
 	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
@@ -25,6 +27,8 @@ const (
 	GuardedEndKeys              // the P_Key table of an end port behind an enforcing switch port
 	EndKeys                     // the P_Key table of any other end port
 	SwitchKeys                  // a switch port's P_Key table
+	LeaveSwitch                 // the P_Key table of the switch port before the manager: what it will have
+	LeaveEnd                    // the same of the manager's port
 	GiveGUIDs                   // GUIDInfo: alias GUIDs
 	Settings                    // PortInfo: addresses, link settings, Initialize to Armed
 	Forwarding                  // a block of a forwarding table
@@ -55,6 +59,10 @@ type Plan struct {
 	Stages  []Stage
 	fabric  *subnet.Fabric
 	desired *subnet.Desired
+	// interims are those of the manager's ports that have something to write.
+	interims map[*subnet.Port]interim
+	// comes and goes tell that the default partition is only given, or only taken.
+	comes, goes bool
 }
 
 // Len is the number of operations.
@@ -72,6 +80,8 @@ var stages = []struct {
 	kinds []Kind
 }{
 	{"M_Keys", []Kind{MKeys}},
+	{"manager's keys", []Kind{ReadyEnd}},
+	{"manager's switch port", []Kind{ReadySwitch}},
 	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
 	{"take alias GUIDs", []Kind{TakeGUIDs}},
 	{"narrow end ports", []Kind{NarrowEnd}},
@@ -80,6 +90,8 @@ var stages = []struct {
 	{"guarded end port keys", []Kind{GuardedEndKeys}},
 	{"end port keys", []Kind{EndKeys}},
 	{"switch port keys", []Kind{SwitchKeys}},
+	{"manager's switch port at last", []Kind{LeaveSwitch}},
+	{"manager's keys at last", []Kind{LeaveEnd}},
 	{"alias GUIDs", []Kind{GiveGUIDs}},
 	{"port settings", []Kind{Settings}},
 	{"forwarding tables", []Kind{Forwarding, Multicast}},
@@ -91,6 +103,7 @@ var stages = []struct {
 // Diff lists what has to be written for f to hold what d wants.
 func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
+	p.foresee(nil)
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			p.diffPort(&n.Ports[i], ops.add)
@@ -107,6 +120,7 @@ func Diff(f *subnet.Fabric, d *subnet.Desired) *Plan {
 // ports; what belongs to a switch as a whole is compared with its port 0.
 func DiffAt(f *subnet.Fabric, d *subnet.Desired, ports []*subnet.Port) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
+	p.foresee(ports)
 	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *subnet.Port) int {
 		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
 	}))
@@ -181,6 +195,10 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 	if want.PKeys == nil {
 		return
 	}
+	if x, own := p.interims[port]; own {
+		p.diffInterim(port, x, add)
+		return
+	}
 	narrow, final := SwitchKeys, SwitchKeys
 	switch {
 	case !port.IsEnd():
@@ -190,21 +208,21 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 	default:
 		narrow, final = GuardedEndKeys, GuardedEndKeys
 	}
+	var between []ib.PKey
 	for block := range port.PKeyBlocks() {
 		now, after := smp.PKeyBlock(port.PKeys, block), smp.PKeyBlock(want.PKeys, block)
 		read := block < len(port.PKeysRead) && port.PKeysRead[block]
 		if read && now == after {
 			continue
 		}
-		selector := ib.PortNum(0)
-		if port.Node.Switch != nil {
-			selector = port.Num
-		}
-		modifier := smp.PKeyModifier(selector, uint16(block))
+		modifier := keyModifier(port, block)
 		if narrow != final && carriesData(port) {
-			if between := narrowed(port.PKeys, want.PKeys, block); (!read || between != now) && between != after {
+			if between == nil {
+				between = p.between(port)
+			}
+			if then := smp.PKeyBlock(between, block); (!read || then != now) && then != after {
 				add(narrow, port, smp.AttrPKeyTable, modifier)
-			} else if between == after {
+			} else if then == after {
 				// Nothing is added here: the narrowing is all there is to do.
 				add(narrow, port, smp.AttrPKeyTable, modifier)
 				continue
@@ -212,16 +230,6 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 		}
 		add(final, port, smp.AttrPKeyTable, modifier)
 	}
-}
-
-// narrowed is a block between now and after: of what after holds, only what
-// now permits already. A limited key is permitted by a full one of its base.
-func narrowed(now, after []ib.PKey, block int) [smp.PKeysPerBlock]ib.PKey {
-	b := smp.PKeyBlock(after, block)
-	for i, k := range b {
-		b[i] = Permitted(now, k)
-	}
-	return b
 }
 
 // Permitted is the key of k's partition that a table lets its port use: k itself,
