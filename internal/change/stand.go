@@ -105,23 +105,28 @@ type portKey struct {
 	num  ib.PortNum
 }
 
-// spare are the keys by port that stand at index 0 before or after the change, at
-// the manager's port and the switch port before it, and of other switch ports the
-// default key: what makes way there can stand elsewhere while the change is
-// carried out.
+// spare are the keys by port that make way for others, and can stand elsewhere
+// while the change is carried out: at the manager's port and the switch port
+// before it all that stand there before or after, at other switch ports the
+// default key.
 func (c *Change) spare(f *subnet.Fabric) map[portKey][]ib.PKey {
 	out := map[portKey][]ib.PKey{}
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
 		p := b.port(f)
-		if b.Attribute != smp.AttrPKeyTable || b.Modifier&0xFFFF != 0 || p == nil {
+		if b.Attribute != smp.AttrPKeyTable || p == nil {
 			continue
 		}
 		managers := p == f.Self || f.Self != nil && p == f.Self.Peer
 		for _, data := range [2]*[mad.DataSize]byte{&b.Before, &b.After} {
 			var t smp.PKeyTable
-			if t.UnmarshalBinary(data[:]) == nil && (managers || p.FacesEnd() && t.Keys[0].Base() == ib.PKeyBaseDefault) {
-				out[portKey{b.Node, b.Port}] = append(out[portKey{b.Node, b.Port}], t.Keys[0])
+			if t.UnmarshalBinary(data[:]) != nil {
+				continue
+			}
+			for _, k := range t.Keys {
+				if k.IsValid() && (managers || p.FacesEnd() && k.Base() == ib.PKeyBaseDefault) {
+					out[portKey{b.Node, b.Port}] = append(out[portKey{b.Node, b.Port}], k)
+				}
 			}
 		}
 	}

@@ -26,6 +26,12 @@
 //  8. forwarding tables, multicast ones too, SwitchInfo, then lanes;
 //  9. links from Armed to Active, last, when everything that isolates stands.
 //
+// Hosts ask subnet administration all the while: before the first of these the
+// manager's port, and the switch port before it, get the keys of partitions that no
+// other port loses, and after the sixth they lose those that no other gains. The
+// default partition, where a plan only takes it, stays at enforcing switch ports
+// until the sixth; where a plan only gives it, it comes to them with the first.
+//
 // Links that carry no data yet skip the narrowing. An operation names a block,
 // not its content: Fill works out the octets when it is sent, from the
 // snapshot as it is then, so that a plan for a large fabric stays small.

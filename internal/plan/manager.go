@@ -135,7 +135,7 @@ func KeepManagers(f *subnet.Fabric, full, d *subnet.Desired) {
 }
 
 // union is a table with all that after holds, and of now what it lacks and no
-// other port is to get: at the same index, or in an entry that is empty in now
+// other port is to get: a full key in place of a limited one, else at the same index, or in an entry that is empty in now
 // and in last as well. What finds no room is left out.
 func union(now, after, last []ib.PKey, size int, others *moves) []ib.PKey {
 	out := make([]ib.PKey, size)
@@ -143,8 +143,13 @@ func union(now, after, last []ib.PKey, size int, others *moves) []ib.PKey {
 	empty := func(t []ib.PKey, i int) bool { return i >= len(t) || !t[i].IsValid() }
 	gap := 0
 	for i, k := range now[:min(len(now), size)] {
-		has := slices.ContainsFunc(out, func(o ib.PKey) bool { return o.IsValid() && o.Base() == k.Base() })
-		if !k.IsValid() || has || others.gained[k.Base()] || others.unread {
+		if !k.IsValid() || others.gained[k.Base()] || others.unread {
+			continue
+		}
+		if has := slices.IndexFunc(out, func(o ib.PKey) bool { return o.IsValid() && o.Base() == k.Base() }); has >= 0 {
+			if k.IsFull() {
+				out[has] = k
+			}
 			continue
 		}
 		if empty(out, i) && empty(last, i) {

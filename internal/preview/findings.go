@@ -25,6 +25,8 @@ const (
 	Index0 = "index-0"
 	// GuardOff: a switch port ceases to check keys.
 	GuardOff = "guard-off"
+	// DefaultKey: ports lose the key of the default partition, or get it.
+	DefaultKey = "default-key"
 )
 
 // Finding is something that looks like a mistake, or calls for care.
@@ -41,7 +43,7 @@ type Finding struct {
 
 func (x *index) findings() []Finding {
 	s := x.sharing()
-	return slices.Concat(s.bridges(), s.sharedFull(), x.reused(), x.index0(), x.guardsOff())
+	return slices.Concat(s.bridges(), s.sharedFull(), x.reused(), x.defaultKey(), x.index0(), x.guardsOff())
 }
 
 // sharing tells partitions of tenants from partitions that several share.
@@ -59,6 +61,9 @@ func (x *index) sharing() *sharing {
 		s.names[p.Base] = p.Name
 	}
 	for i := range x.members {
+		if x.inAll(&x.members[i]) {
+			continue
+		}
 		for _, r := range x.members[i].after {
 			if r.base == ib.PKeyBaseDefault {
 				continue
@@ -75,6 +80,12 @@ func (x *index) sharing() *sharing {
 		s.shared[b] = s.isShared(b)
 	}
 	return s
+}
+
+// inAll reports whether a port is the manager's, which is in all partitions where
+// it is not in the default one, and so says nothing of whose they are.
+func (x *index) inAll(m *member) bool {
+	return m.port == x.in.Fabric.Manager() && !slices.ContainsFunc(m.after, func(r role) bool { return r.base == ib.PKeyBaseDefault })
 }
 
 // isShared reports whether a partition serves others: it has limited members,
@@ -184,6 +195,9 @@ func (s *sharing) bridges() (out []Finding) {
 	var order []*subnet.Node
 	for i := range s.members {
 		m := &s.members[i]
+		if s.inAll(m) {
+			continue
+		}
 		n := byNode[m.port.Node]
 		if n == nil {
 			n = new(node)
@@ -306,7 +320,42 @@ func (x *index) stale() map[ib.PKeyBase]*subnet.Port {
 	return out
 }
 
-// index0 finds ports under way whose index 0 changes.
+// defaultKey tells how many ports under way lose the key of the default
+// partition, or get it: whose index 0 changes with it is not told one by one.
+func (x *index) defaultKey() (out []Finding) {
+	lost, given := 0, 0
+	var loser, taker *subnet.Port
+	for i := range x.members {
+		m := &x.members[i]
+		isDefault := func(r role) bool { return r.base == ib.PKeyBaseDefault }
+		before, after := slices.ContainsFunc(m.before, isDefault), slices.ContainsFunc(m.after, isDefault)
+		switch {
+		case m.port.Info.PortState != smp.PortActive || before == after:
+		case before:
+			if lost++; loser == nil {
+				loser = m.port
+			}
+		default:
+			if given++; taker == nil {
+				taker = m.port
+			}
+		}
+	}
+	bases := []ib.PKeyBase{ib.PKeyBaseDefault}
+	if lost > 0 {
+		out = append(out, Finding{DefaultKey, ib.PKeyBaseDefault.String(), bases, false, fmt.Sprintf(
+			"%d ports lose the key of the default partition (%s, for one): queue pairs that use it can send and receive no more, and index 0 goes over to a key of the tenant's",
+			lost, loser)})
+	}
+	if given > 0 {
+		out = append(out, Finding{DefaultKey, ib.PKeyBaseDefault.String(), bases, false, fmt.Sprintf(
+			"%d ports get the key of the default partition, at index 0 unless the policy says otherwise (%s, for one): jobs that use index 0 go over to it, and hosts that forge full keys of it reach each other",
+			given, taker)})
+	}
+	return out
+}
+
+// index0 finds ports under way whose index 0 changes, but those of defaultKey.
 func (x *index) index0() (out []Finding) {
 	for i := range x.members {
 		p := x.members[i].port
@@ -315,10 +364,17 @@ func (x *index) index0() (out []Finding) {
 		if want == nil || !now.IsValid() || now.Base() == then.Base() || p.Info.PortState != smp.PortActive {
 			continue
 		}
+		if now.Base() == ib.PKeyBaseDefault && !holdsBase(want, now.Base()) || then.Base() == ib.PKeyBaseDefault && !holdsBase(p.PKeys, then.Base()) {
+			continue
+		}
 		out = append(out, Finding{Index0, p.String(), []ib.PKeyBase{now.Base(), then.Base()}, false, fmt.Sprintf(
 			"%s has %v at index 0 and will have %v: jobs that use index 0 go over to another partition", p, now, then)})
 	}
 	return out
+}
+
+func holdsBase(table []ib.PKey, b ib.PKeyBase) bool {
+	return slices.ContainsFunc(table, func(k ib.PKey) bool { return k.IsValid() && k.Base() == b })
 }
 
 // guardsOff finds switch ports that cease to check.

@@ -161,6 +161,10 @@ func TestFindings(t *testing.T) {
 	service, guest := ib.PKey(0x8003), ib.PKey(0x0003)
 	tenants := [][]ib.PKey{{a}, {a}, {b}, {b}, {service}}
 	limitedGuests := [][]ib.PKey{{a, guest}, {a, guest}, {b, guest}, {b, guest}, {service}}
+	const dflt = ib.PKeyDefaultLimited
+	shared := [][]ib.PKey{{dflt, a}, {dflt, a}, {dflt, b}, {dflt, b}, {ib.PKeyDefaultFull}}
+	private := [][]ib.PKey{{a}, {a}, {b}, {b}, {a, b}}
+	manager := func(f *subnet.Fabric, _ *subnet.Desired) { f.Self = f.Nodes[5].Port(1) }
 	for _, x := range []struct {
 		name       string
 		now, after [][]ib.PKey
@@ -182,6 +186,9 @@ func TestFindings(t *testing.T) {
 				q := &f.Nodes[0].Ports[5]
 				q.Peer, q.PKeys[0] = nil, 0x8009
 			}, []string{"reused-key 0x0009"}},
+		{"the default partition goes, and the manager is in all", shared, private, manager, []string{"default-key 0x7fff"}},
+		{"the default partition comes", private, shared, manager, []string{"default-key 0x7fff"}},
+		{"not the manager, and in all", private, private, nil, []string{"bridge 0x0000000000000104"}},
 		{"a guard goes", tenants, tenants, func(f *subnet.Fabric, d *subnet.Desired) {
 			q := &f.Nodes[0].Ports[1]
 			q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound = true, true

@@ -251,8 +251,8 @@ func (w *world) selfGUID() ib.PortGUID {
 	return 0
 }
 
-// checkKeys: every end port holds the keys that the model gives it, once each
-// and the default key first.
+// checkKeys: every end port holds the keys that the model gives it, once each,
+// and the default key first, or where there is none any, if it has any.
 func (w *world) checkKeys(y tenancy) {
 	w.t.Helper()
 	self := w.selfGUID()
@@ -260,6 +260,10 @@ func (w *world) checkKeys(y tenancy) {
 		table, want := w.table(e.place), y.keys(e.guid, self)
 		if got := valid(table); !slices.Equal(got, want) {
 			w.t.Errorf("%s holds the keys %v, want %v", e.name, got, want)
+		} else if y.none {
+			if len(want) > 0 && !table[0].IsValid() {
+				w.t.Errorf("%s holds %v at index 0, want a key", e.name, table[0])
+			}
 		} else if table[0].Base() != ib.PKeyBaseDefault {
 			w.t.Errorf("%s holds %v at index 0, want a default key", e.name, table[0])
 		}
