@@ -1,6 +1,7 @@
 package cables
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,9 @@ type Left struct {
 func Learn(f *subnet.Fabric, doubt func(*subnet.Port) string) (*List, []Left, error) {
 	x := learning{fabric: f, doubt: doubt, refused: make(map[*subnet.Port]string), in: make(map[*subnet.Node]bool)}
 	x.refuse()
+	if self := f.Self; self == nil || x.refused[self] != "" {
+		return nil, nil, x.lost()
+	}
 	x.reach()
 	x.prune()
 	n, err := x.topology()
@@ -47,6 +51,14 @@ type learning struct {
 	doubt   func(*subnet.Port) string
 	refused map[*subnet.Port]string
 	in      map[*subnet.Node]bool
+}
+
+// lost says why nothing can be learned at all.
+func (x *learning) lost() error {
+	if x.fabric.Self == nil {
+		return errors.New("no list of cables: the manager's own port did not answer")
+	}
+	return fmt.Errorf("no list of cables: the manager's own cable raises a doubt: %s", x.refused[x.fabric.Self])
 }
 
 // refuse looks for cables that raise a doubt, at both their ends.

@@ -75,12 +75,7 @@ func (e *Engine) learnCables() (again bool, err error) {
 func (e *Engine) holdToList() {
 	for _, n := range e.fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
-			p := &n.Ports[i]
-			if !undeclared(p) || e.known.Fences[placeOf(p)] != "" {
-				continue
-			}
-			e.enclose(placeOf(p), fmt.Sprintf("%s: accept with: ibwarden topology accept %s",
-				strings.TrimPrefix(p.Stranger.Why.Error(), "NodeInfo: "), e.cabling.list.Spelling(cables.EndOf(p))))
+			e.fenceUndeclared(&n.Ports[i])
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(e.known.Fences), comparePlaces) {
@@ -95,6 +90,15 @@ func (e *Engine) holdToList() {
 		default:
 			e.disclose(at, "nothing is behind it any more")
 		}
+	}
+}
+
+// fenceUndeclared fences a port behind which something stands that the list of cables
+// has not there, unless it is fenced already.
+func (e *Engine) fenceUndeclared(p *subnet.Port) {
+	if undeclared(p) && e.known.Fences[placeOf(p)] == "" {
+		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s",
+			p.Stranger.Why, e.cabling.list.Spelling(cables.EndOf(p))))
 	}
 }
 
