@@ -324,24 +324,7 @@ func (e *Engine) reportForgotten() {
 	if len(e.run.Forgets()) > 0 {
 		e.standing = nil // it is part of what is known of a port
 	}
-	type tally struct {
-		ports   int
-		example *subnet.Port
-	}
-	byElements := map[subnet.Element]*tally{}
-	for p, elements := range e.run.Forgets() {
-		t := byElements[elements]
-		if t == nil {
-			t = &tally{example: p}
-			byElements[elements] = t
-		}
-		t.ports++
-		if p.Node.GUID() < t.example.Node.GUID() || p.Node == t.example.Node && p.Num < t.example.Num {
-			t.example = p
-		}
-	}
-	for _, elements := range slices.Sorted(maps.Keys(byElements)) {
-		t := byElements[elements]
-		e.emit(Forgotten{elements, t.ports, t.example.String()})
+	for _, t := range facts.Tally(e.run.Forgets()) {
+		e.emit(Forgotten{t.Elements, t.Ports, t.Example.String()})
 	}
 }

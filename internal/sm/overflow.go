@@ -2,13 +2,13 @@ package sm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 )
 
 // cutsShort says of which ports a table too small is no reason to refuse p. A
@@ -20,32 +20,13 @@ import (
 // port is never fenced.
 func (e *Engine) cutsShort(p *policy.Policy) func(ib.PortGUID) bool {
 	stands := e.settled && p == e.policy
-	odd := e.smallTables()
+	var odd map[ib.PortGUID]bool
+	if e.config.Profile != protect.None {
+		odd = facts.SmallTables(e.ends)
+	}
 	return func(g ib.PortGUID) bool {
 		return g != e.fabric.Self.GUID && (stands || e.known.Fenced[g] || odd[g])
 	}
-}
-
-// smallTables are the hosts behind switch ports that say that they have less room
-// for keys than most hosts; none without a profile.
-func (e *Engine) smallTables() map[ib.PortGUID]bool {
-	if e.config.Profile == protect.None {
-		return nil
-	}
-	var caps []int
-	for _, p := range e.ends {
-		if p.Node.Switch == nil {
-			caps = append(caps, p.PKeyCap())
-		}
-	}
-	slices.Sort(caps)
-	odd := make(map[ib.PortGUID]bool)
-	for _, p := range e.ends {
-		if p.Peer != nil && p.Peer.FacesEnd() && p.PKeyCap() < caps[len(caps)/2] {
-			odd[p.GUID] = true
-		}
-	}
-	return odd
 }
 
 // shortReason begins the reason of every fence that stands for a table too small.
