@@ -254,7 +254,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		Cables: f.cables.list, LearnCables: f.cables.learns() || f.parsedProfile != protect.None && daemon.Fresh(f.where.spec),
 		Trusted: f.parsedTrusted, Profile: f.parsedProfile, AcceptPolicy: f.acceptPolicy,
 		Keys: f.keys.config(f.where.mKey), SMKeys: f.keys.smKeys(), MKey: f.keys.one(f.where.mKey),
-		Newcomer: !f.takeOver && !f.loadedAssigned.Managed && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
+		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
 	}, saserver.Config{Profile: f.parsedProfile, SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)

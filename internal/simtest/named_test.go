@@ -23,8 +23,10 @@ import (
 func (r *rivals) joinAs(id string, c sm.Config, y tenancy) *rival {
 	r.t.Helper()
 	return r.seat(id, func(m *rival) transport.Engine {
-		c.Limits = transact.DefaultLimits()
-		c.Limits.FirstTimeout, c.Limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
+		if c.Limits.Window == 0 {
+			c.Limits = transact.DefaultLimits()
+			c.Limits.FirstTimeout, c.Limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
+		}
 		c.Routing = routing.UpDown
 		return sm.New(c, y.policy(), func(e sm.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})

@@ -58,8 +58,8 @@ type Config struct {
 	// another where they share a secret; nil where none is shared. It is not for
 	// Profile None.
 	SMKeys func(from, to ib.PortGUID) ib.SMKey
-	// Newcomer tells that this manager has never managed this subnet: it leaves
-	// it alone when it finds a master there that does not count (event
+	// Newcomer tells that, unless Known says otherwise, this manager has never
+	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
 	// Unexpected). It is not for Profile None.
 	Newcomer bool
 	// AcceptPolicy lets the policy give, after a takeover from another manager,

@@ -55,7 +55,7 @@ func (e *Engine) openTalk(c Config) {
 	limits := c.Limits
 	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
 	e.peers = peers{
-		talk: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[Place]bool),
+		talk: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[Place]bool),
 		rogues: make(map[Place]*rogue), looks: make(map[Place]*capLook),
 	}
 	seed := c.Seed
