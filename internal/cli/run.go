@@ -334,6 +334,7 @@ func (f *runFlags) save(engine *sm.Engine, s saserver.State) error {
 func (f *runFlags) reload(c *cobra.Command, engine *sm.Engine) {
 	f.cables.reload(engine, c.ErrOrStderr())
 	if f.policy == "" {
+		engine.SetPolicy(f.loadedPolicy) // there is no other
 		return
 	}
 	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())

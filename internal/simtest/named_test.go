@@ -285,6 +285,13 @@ func TestOrdersByPlace(t *testing.T) {
 	if got := alarms(m, since); len(got) < 5 {
 		t.Errorf("alarms: %v", got)
 	}
+	// The listed manager's LID is not enough: its host could be anybody's.
+	since = r.fabric.Now()
+	master.order(smp.SMControlHandover, r.info(m.at).LID)
+	r.run(2 * time.Second)
+	if n := r.wrote(m, 0); n != 0 {
+		t.Errorf("HANDOVER that shows a LID alone: %d writes, %v", n, m.events)
+	}
 	master.orderByRoute(r, smp.SMControlHandover, "blue-6", m.at)
 	r.run(2 * time.Second)
 	if r.wrote(m, 0) == 0 && !has[sm.Completed](m, since) {

@@ -199,6 +199,11 @@ func (e *Engine) sendSMInfo(m sminfo.Message) {
 	})
 }
 
+// strangersShare is the part of the answers that wait to be sent that those to
+// strangers who ask for SMInfo may be at most: one of so many. A standby that gets
+// none would take its master for dead.
+const strangersShare = 4
+
 // receiveSMInfo answers another manager.
 func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if e.managers == nil {
@@ -219,7 +224,9 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if p.Class == mad.ClassSubnDirected {
 		dlid = ib.LIDPermissive
 	}
-	e.answer(reply, dlid)
+	if from.Port != 0 || !e.named() || len(e.outbox) < outboxMax/strangersShare {
+		e.answer(reply, dlid)
+	}
 	e.follow(effects)
 }
 

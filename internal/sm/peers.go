@@ -10,7 +10,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/sm/bound"
 	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transact"
@@ -35,7 +37,7 @@ type peers struct {
 	rogues            map[Place]*rogue
 	looks             map[Place]*capLook
 	clock             time.Duration // when the engine was last told the time
-	shared, inherited *bound
+	shared, inherited *bound.Bound
 	stoodBy           string // why this manager stands by no more
 }
 
@@ -75,8 +77,24 @@ func (e *Engine) mayCount(p *subnet.Port) (ok bool, why string) {
 			return false, rogueTwin
 		}
 		return false, rogueThere
+	case e.isAstray(p):
+		if listed {
+			return false, rogueAstray
+		}
+		return false, rogueThere
 	}
 	return true, ""
+}
+
+// isAstray reports whether the list of cables, if there is one, has the GUID of p
+// somewhere else, or nowhere.
+func (e *Engine) isAstray(p *subnet.Port) bool {
+	l := e.cabling.list
+	if l == nil {
+		return false
+	}
+	port, at, ok := l.Place(p.GUID)
+	return !ok || port != cables.EndOf(p) || p.Num != 0 && (p.Peer == nil || at != cables.EndOf(p.Peer))
 }
 
 // sharesGUID reports whether another end port claims the GUID of p.

@@ -19,6 +19,7 @@ import (
 const (
 	rogueThere    = "nobody named it"
 	rogueTwin     = "it is listed, but another port claims the same GUID"
+	rogueAstray   = "it is listed, but does not stand where the list of cables has it"
 	rogueUnproven = "it does not prove that it is the manager that it says it is"
 )
 
@@ -66,8 +67,9 @@ func (e *Engine) alarm(p *subnet.Port, reason string, shown bool) {
 		r.told[reason], r.last = true, e.clock
 		e.emit(RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
 	}
-	// Of two ports with one GUID either may be the genuine one.
-	if shown && reason != rogueTwin && e.config.Profile >= protect.Strict && p.Peer != nil {
+	// Of two ports with one GUID either may be the genuine one; and who is not
+	// where he belongs is the business of the list of cables.
+	if shown && reason != rogueTwin && reason != rogueAstray && e.config.Profile >= protect.Strict && p.Peer != nil {
 		if _, fenced := e.known.Fences[placeOf(p.Peer)]; !fenced {
 			e.Fence(placeOf(p.Peer), fencedRogue+reason)
 		}
@@ -188,7 +190,7 @@ func (e *Engine) peersDue() (at time.Duration, some bool) {
 	return at, some
 }
 
-// cameFrom is the port that a packet came from, as facts.CameFrom.
+// cameFrom is the port that a packet came from, as facts.CameFrom has it.
 func (e *Engine) cameFrom(p *mad.SMP, slid ib.LID) (from *subnet.Port, shown bool) {
 	return facts.CameFrom(e.fabric, e.ends, p, slid)
 }
@@ -197,7 +199,8 @@ func (e *Engine) cameFrom(p *mad.SMP, slid ib.LID) (from *subnet.Port, shown boo
 func (e *Engine) ownerOf(lid ib.LID) *subnet.Port { return facts.OwnerOf(e.ends, lid) }
 
 // heardFrom says where an SMInfo request comes from, and takes notice of who
-// sends such a thing without being named.
+// sends such a thing without being named. A LID alone shows nothing: who is root
+// on a host may give its port that of another.
 func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) sminfo.Address {
 	var from sminfo.Address
 	if p.Class == mad.ClassSubnLID {
@@ -207,11 +210,12 @@ func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) sminfo.Address {
 	if sender == nil || sender == e.fabric.Self {
 		return from
 	}
-	if may, _ := e.mayCount(sender); may {
-		from.Port = sender.GUID
-	}
 	var asker smp.SMInfo
 	err := asker.UnmarshalBinary(p.Data[:])
+	proves := err == nil && e.managers.Proves(sminfo.Remote{Info: asker, Address: sminfo.Address{Port: sender.GUID}})
+	if may, _ := e.mayCount(sender); may && (shown || proves) {
+		from.Port = sender.GUID
+	}
 	counts := err == nil && e.managers.Counts(sminfo.Remote{Info: asker, Address: from})
 	switch {
 	case p.Method == mad.MethodSet && !counts:

@@ -25,6 +25,10 @@ func (e *Engine) counts(r *Remote) bool {
 	return guid != 0 && guid == r.Address.Port && (e.lists(guid) || e.isOurs(r))
 }
 
+// Proves reports whether what a manager says shows that it shares a secret with
+// this one.
+func (e *Engine) Proves(r Remote) bool { return e.isOurs(&r) }
+
 // isOurs reports whether a manager showed the key of one that shares a secret
 // with this one.
 func (e *Engine) isOurs(r *Remote) bool {
