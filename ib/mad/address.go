@@ -9,7 +9,7 @@ type Address struct {
 	LID  ib.LID
 	QP   ib.QPN
 	SL   ib.SL
-	PKey ib.PKey // 0 for unknown; to be sent with the default partition's key
+	PKey ib.PKey // 0 for unknown; to be sent with the first of the port's keys
 	// GID is that of the other side's global route header; zero without one.
 	GID ib.GID
 }

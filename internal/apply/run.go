@@ -323,9 +323,7 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 		return
 	}
 	for _, b := range w.Removes {
-		if !heldOff(op.Port, b) {
-			r.blocked[b] = true
-		}
+		r.blocked[b] = true
 	}
 	for _, g := range w.Takes {
 		r.held[g] = true

@@ -73,7 +73,7 @@ func (s *Server) isDoubtful(from mad.Address) bool {
 	for _, by := range s.claims[from.LID] {
 		p := s.view.Owner(by)
 		held := p != nil && p.Peer != nil && p.Peer.Enforces()
-		if !held || from.PKey == 0 || p.Key(from.PKey.Base()).IsValid() {
+		if !held || from.PKey == 0 || s.holds(p, from.PKey.Base()) {
 			return true
 		}
 	}

@@ -178,8 +178,11 @@ func (s *Server) nextReport(now time.Duration, m *[mad.Size]byte) (to mad.Addres
 			continue // it ended while it waited
 		}
 		r.due = now + s.config.Limits.ReportTime
+		if to, ok = s.reportTo(r.to); !ok {
+			continue // no way there: it is due again, or given up
+		}
 		*m = r.m
-		return r.to.Address, true
+		return to, true
 	}
 	return to, false
 }

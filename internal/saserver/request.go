@@ -129,7 +129,7 @@ func (s *Server) admit(q *request) mad.Status {
 		s.counts.Refused++
 		return sa.StatusInvalidGID
 	}
-	if q.from.PKey != 0 && !p.Key(q.from.PKey.Base()).IsValid() {
+	if q.from.PKey != 0 && !s.holds(p, q.from.PKey.Base()) {
 		s.counts.Refused++
 		return sa.StatusDenied
 	}

@@ -193,14 +193,11 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
 		if err == nil {
-			err = d.arrive(path, from, info, key)
-		} else if from != nil && d.options.Cables != nil && !errors.Is(err, transact.ErrNoAnswer) {
-			err = fmt.Errorf("%w: %w", ErrUndeclared, err) // it is there, and does not say who it is
-		}
-		if err != nil {
-			if from != nil && !errors.Is(err, transact.ErrNoAnswer) {
+			if err = d.arrive(path, from, info, key); err != nil && from != nil {
 				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
 			}
+		}
+		if err != nil {
 			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
 		}
 	})
@@ -214,9 +211,6 @@ func where(path mad.Path, from *subnet.Port) string {
 }
 
 func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, key ib.MKey) error {
-	if err := d.declared(from, &info); err != nil {
-		return err
-	}
 	switch {
 	case info.NodeType < ib.NodeCA || info.NodeType > ib.NodeRouter:
 		return fmt.Errorf("%s", info.NodeType)
@@ -227,6 +221,9 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 		return fmt.Errorf("LocalPortNum %d on a %s of %d ports", info.LocalPortNum, info.NodeType, info.NumPorts)
 	}
 	known := d.fabric.Node(info.NodeGUID)
+	if err := d.declared(from, &info); err != nil {
+		return err
+	}
 	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
 		d.contest(known)
 		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
@@ -268,11 +265,10 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 	return nil
 }
 
-// contest marks a node whose GUID another device claims; not the manager's own, nor
-// the one at the other end of its cable, which are known to be genuine.
+// contest marks a node whose GUID another device claims; not the manager's own,
+// which is known to be genuine.
 func (d *Discovery) contest(n *subnet.Node) {
-	self := d.fabric.Self
-	n.Contested = self == nil || n != self.Node && (self.Peer == nil || n != self.Peer.Node)
+	n.Contested = d.fabric.Self == nil || n != d.fabric.Self.Node
 }
 
 func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path, from *subnet.Port, key ib.MKey) {

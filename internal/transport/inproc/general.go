@@ -48,24 +48,31 @@ func (g *general) send(e transport.General) (some bool) {
 			return some
 		}
 		some = true
+		index, ok := g.index(to.PKey)
+		if !ok {
+			continue // lost, as on a wire
+		}
 		// What is refused is lost, as on a wire.
 		_ = g.pair.Send(&g.out, endpoint.SendRequest{
-			RemoteQP: to.QP, PKeyIndex: g.index(to.PKey),
+			RemoteQP: to.QP, PKeyIndex: index,
 			To: endpoint.Address{DLID: to.LID, SL: to.SL, Global: to.GID != ib.GID{}, DGID: to.GID, HopLimit: generalHops},
 		})
 	}
 	return some
 }
 
-// index is the place in the port's table of a key's partition; of one that is
-// not there, or is not known, the first.
-func (g *general) index(key ib.PKey) uint16 {
+// index is the place in the port's table of a key's partition; not ok when it is
+// not there: no other key will do in its stead. An unknown key, 0, goes by the first.
+func (g *general) index(key ib.PKey) (index uint16, ok bool) {
+	if key == 0 {
+		return 0, true
+	}
 	for i, k := range g.fabric.Agent(g.node).PKeys(g.port) {
-		if key != 0 && k.Base() == key.Base() {
-			return uint16(i)
+		if k.IsValid() && k.Base() == key.Base() {
+			return uint16(i), true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // receive hands the engine what came in, and reports whether that was anything.

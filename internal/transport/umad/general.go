@@ -20,6 +20,9 @@ const (
 	longRetries = 4
 	// keysTime is how long a P_Key table that was read is taken to hold.
 	keysTime = time.Second
+	// keysLeast is the least time between two readings of it, however often a
+	// key is missed there.
+	keysLeast = 10 * time.Millisecond
 	// generalHops is the hop limit of an answer with a route header.
 	generalHops = 0xFF
 	// offMethod is the place of the method in a datagram.
@@ -61,48 +64,55 @@ type keyTable struct {
 	some bool
 }
 
-func (l *Link) table() []ib.PKey {
-	if now := l.system.Now(); !l.keys.some || now-l.keys.read >= keysTime {
+// table reads the table anew when what was read is that old.
+func (l *Link) table(age time.Duration) []ib.PKey {
+	if now := l.system.Now(); !l.keys.some || now-l.keys.read >= age {
 		l.keys = keyTable{l.system.PKeys(&l.port), now, true}
 	}
 	return l.keys.keys
-}
-
-// keyAt is the key at a place. The table is read again when it shows none there: a
-// packet that came with a key has one, and must not pass for one of which nothing
-// is known.
-func (l *Link) keyAt(index uint16) ib.PKey {
-	for range 2 {
-		if keys := l.table(); int(index) < len(keys) && keys[index].IsValid() {
-			return keys[index]
-		}
-		l.keys.some = false
-	}
-	return unknownKey
 }
 
 // unknownKey is nobody's: it stands for one that went from the table since a
 // packet came with it.
 const unknownKey ib.PKey = 0x8000
 
-// indexOf is the place of a key's partition; the first when it has none.
-func (l *Link) indexOf(key ib.PKey) uint16 {
+// indexOf is the place of a key's partition; not ok when it has none: no other
+// key will do in its stead. Where no key is known, 0, it is the first.
+func (l *Link) indexOf(key ib.PKey) (index uint16, ok bool) {
 	if !key.IsValid() {
-		return 0
+		return 0, key == 0
 	}
-	i := slices.IndexFunc(l.table(), func(k ib.PKey) bool { return k.Base() == key.Base() })
-	return uint16(max(i, 0))
+	for _, age := range []time.Duration{keysTime, keysLeast} {
+		if i := slices.IndexFunc(l.table(age), func(k ib.PKey) bool { return k.Base() == key.Base() }); i >= 0 {
+			return uint16(i), true
+		}
+	}
+	return 0, false
 }
 
-// headerTo is the header for what goes to an address.
-func (p *pump) headerTo(to *mad.Address) abi.Header {
-	h := abi.Header{
-		ID: p.admin[0], QPN: uint32(to.QP), QKey: uint32(ib.QKeyGSI), LID: to.LID, SL: uint8(to.SL), PKeyIndex: p.indexOf(to.PKey),
+// keyAt is the key at a place. The table is read again when it shows none there: a
+// packet that came with a key has one, and must not pass for one of which nothing
+// is known.
+func (l *Link) keyAt(index uint16) ib.PKey {
+	for _, age := range []time.Duration{keysTime, keysLeast} {
+		if keys := l.table(age); int(index) < len(keys) && keys[index].IsValid() {
+			return keys[index]
+		}
+	}
+	return unknownKey
+}
+
+// headerTo is the header for what goes to an address; not ok when the port does
+// not have the key that it is to go with.
+func (p *pump) headerTo(to *mad.Address) (h abi.Header, ok bool) {
+	index, ok := p.indexOf(to.PKey)
+	h = abi.Header{
+		ID: p.admin[0], QPN: uint32(to.QP), QKey: uint32(ib.QKeyGSI), LID: to.LID, SL: uint8(to.SL), PKeyIndex: index,
 	}
 	if to.GID != (ib.GID{}) {
 		h.GRHPresent, h.GID, h.HopLimit = 1, to.GID, generalHops
 	}
-	return h
+	return h, ok
 }
 
 // addressOf is where a message came from.
@@ -130,7 +140,10 @@ func (p *pump) sendGeneral() error {
 		if !ok {
 			break
 		}
-		h := p.headerTo(&to)
+		h, ok := p.headerTo(&to)
+		if !ok {
+			continue // lost, as on a wire
+		}
 		if !mad.Method(m[offMethod]).IsResponse() {
 			h.TimeoutMilliseconds = uint32(reportTimeout / time.Millisecond)
 		}
@@ -152,7 +165,10 @@ func (p *pump) sendGeneral() error {
 
 // sendLong leaves a message to the kernel, which cuts it.
 func (p *pump) sendLong(to *mad.Address, m *rmpp.Message) error {
-	h := p.headerTo(to)
+	h, ok := p.headerTo(to)
+	if !ok {
+		return nil
+	}
 	h.Retries = longRetries
 	b := make([]byte, abi.HeaderSize, abi.HeaderSize+rmpp.HeadSize+len(m.Body))
 	h.Put(b, true)
