@@ -71,6 +71,14 @@ func (a *auditor) tenancies() []*tenancy {
 			}
 		}
 	}
+	for _, t := range by {
+		// The manager is in all of them where it has no default key: it says
+		// nothing of whose they are.
+		if n := inAll(a.f); n != nil && t.has(n) {
+			t.members = slices.DeleteFunc(t.members, func(m *subnet.Node) bool { return m == n })
+			delete(t.in, n)
+		}
+	}
 	var out []*tenancy
 	for _, t := range by {
 		if len(t.members) > 1 {
@@ -79,6 +87,21 @@ func (a *auditor) tenancies() []*tenancy {
 	}
 	slices.SortFunc(out, func(x, y *tenancy) int { return cmp.Compare(x.base, y.base) })
 	return out
+}
+
+// inAll is the node of the manager where its port has tenants' keys and none of
+// the default partition: there is none then, and the manager is in every
+// partition. Else it is nil.
+func inAll(f *subnet.Fabric) *subnet.Node {
+	p := MasterPort(f)
+	if p == nil {
+		return nil
+	}
+	keys := validKeys(readEntries(p))
+	if len(keys) == 0 || holds(keys, ib.PKeyBaseDefault) {
+		return nil
+	}
+	return p.Node
 }
 
 // givesFull reports whether the policy makes some port of n a full member.
@@ -161,15 +184,25 @@ func (a *auditor) defaultMembers() {
 		switch {
 		case full && !wanted:
 			a.found(place(p), "holds %s and is not meant to", ib.PKeyDefaultFull)
-		case !full && wanted && p.PKeysKnown():
+		case !full && wanted && p.PKeysKnown() && (a.intent.Partitions != nil || a.someLimited()):
 			a.found(place(p), "does not hold %s: limited members cannot talk to it", ib.PKeyDefaultFull)
 		}
 	}
 }
 
+// someLimited reports whether some port is a limited member of the default
+// partition.
+func (a *auditor) someLimited() bool {
+	return slices.ContainsFunc(a.f.EndPorts(), func(p *subnet.Port) bool {
+		return slices.Contains(validKeys(readEntries(p)), ib.PKeyDefaultLimited)
+	})
+}
+
+// indexZero finds ports that have keys, and none at index 0. One that has none at
+// all is in no partition.
 func (a *auditor) indexZero() {
 	for _, p := range a.hosts() {
-		if a.entries(p); len(p.PKeys) > 0 && len(p.PKeysRead) > 0 && p.PKeysRead[0] && !p.PKeys[0].IsValid() {
+		if entries := a.entries(p); len(entries) > 0 && len(p.PKeysRead) > 0 && p.PKeysRead[0] && !p.PKeys[0].IsValid() {
 			a.found(place(p), "P_KeyTable[0] is %s", p.PKeys[0])
 		}
 	}
@@ -188,10 +221,15 @@ func (a *auditor) invalidEntries() {
 	}
 }
 
-// membersOf are the hosts of each partition but the default one.
+// membersOf are the hosts of each partition but the default one, without the
+// manager where it is in all of them.
 func membersOf(f *subnet.Fabric) map[ib.PKeyBase]map[ib.PortGUID]bool {
 	out := map[ib.PKeyBase]map[ib.PortGUID]bool{}
+	manager := inAll(f)
 	for _, p := range f.EndPorts() {
+		if p.Node == manager {
+			continue
+		}
 		for _, k := range tenantKeys(validKeys(readEntries(p))) {
 			if p.Node.Switch == nil {
 				if out[k.Base()] == nil {
