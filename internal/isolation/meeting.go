@@ -8,8 +8,9 @@ import (
 
 // Meeting is an end port that can talk to two others which cannot talk to each
 // other, as the tables of the end ports stand: there, and nowhere else, what one
-// sends can be handed to the other. The manager's own port is one, and the ports
-// that offer a service to several tenants are.
+// sends can be handed to the other. The manager's own port is one, the ports that
+// offer a service to several tenants are, and those that use two services whose
+// ports cannot talk to each other.
 type Meeting struct {
 	Place
 	EndPort ib.PortGUID `json:"end_port"`
