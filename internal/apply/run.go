@@ -323,7 +323,9 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 		return
 	}
 	for _, b := range w.Removes {
-		r.blocked[b] = true
+		if !heldOff(op.Port, b) {
+			r.blocked[b] = true
+		}
 	}
 	for _, g := range w.Takes {
 		r.held[g] = true

@@ -141,6 +141,7 @@ var sameFloor = map[string]string{
 	"internal/policy/policyfile -> internal/policy/partitionsconf": "picks the format",
 	"internal/audit -> internal/isolation":                         "who can reach whom is one opinion, the proof's; an audit asks it",
 	"internal/umad -> internal/rmpp":                               "the kernel cuts and joins long messages",
+	"internal/sm/facts -> internal/cables":                         "the names of devices are those of the list of cables",
 	"internal/sweep -> internal/cables":                            "what it finds is held against the list of cables",
 	"internal/sweep -> internal/transact":                          "discovery asks through the request window",
 	"internal/preview -> internal/plan":                            "it says what a plan does",

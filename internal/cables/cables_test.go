@@ -382,6 +382,27 @@ func TestAcceptNot(t *testing.T) {
 	}
 }
 
+// Nothing is learned through a cable of the manager's own that raises a doubt: all of
+// the subnet is behind it.
+func TestLearnNothing(t *testing.T) {
+	f := found(t, netlist.Demo())
+	f.Nodes[0].Index = 0
+	f.Self = port(t, netlist.Demo(), f, "mgmt-1", 1)
+	l, _, err := Learn(f, func(p *subnet.Port) string {
+		if p == f.Self.Peer {
+			return "it leads elsewhere now"
+		}
+		return ""
+	})
+	if err == nil || l != nil || !strings.Contains(err.Error(), "own cable") {
+		t.Errorf("%v, %v", l, err)
+	}
+	f.Self = nil
+	if _, _, err := Learn(f, trusting); err == nil {
+		t.Error("learned without a port of its own")
+	}
+}
+
 // What stands in a message can be typed again, whatever devices call themselves.
 func TestSpelling(t *testing.T) {
 	for _, name := range []string{"leaf-1", "a b", "$(reboot)", "-x", "`x`", "a;b", "x'", "", "leaf-2", "0x12", "é"} {

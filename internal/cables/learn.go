@@ -1,6 +1,7 @@
 package cables
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ type Left struct {
 // raises no doubt and tells what it left out, by node and port.
 //
 // Whoever claims a GUID that another claims too is left out, and so is the
-// other. Of two switches joined by cables that all raise doubts neither side is
+// other, unless it is beyond doubt who that is. Of two switches joined by cables that all raise doubts neither side is
 // more genuine: what can be reached from the manager counts. A part of the
 // subnet that hangs on one cable and has no host in it carries nobody's packets:
 // it is left out, since a host that says it is a switch looks like that.
@@ -28,7 +29,13 @@ type Left struct {
 // where there is nothing to say.
 func Learn(f *subnet.Fabric, doubt func(*subnet.Port) string) (*List, []Left, error) {
 	x := learning{fabric: f, doubt: doubt, refused: make(map[*subnet.Port]string), in: make(map[*subnet.Node]bool)}
+	if f.Self == nil {
+		return nil, nil, errors.New("no list of cables: the manager's own port did not answer")
+	}
 	x.refuse()
+	if reason := x.refused[f.Self]; reason != "" {
+		return nil, nil, fmt.Errorf("no list of cables: the manager's own cable raises a doubt: %s", reason)
+	}
 	x.reach()
 	x.prune()
 	n, err := x.topology()
@@ -58,7 +65,7 @@ func (x *learning) refuse() {
 	for _, n := range x.fabric.Nodes {
 		whole := ""
 		switch {
-		case n == x.own():
+		case x.isGenuine(n):
 		case n.Contested:
 			whole = "another device says that it has the same node GUID"
 		case n.GUID() == 0 || uint64(n.GUID())+uint64(n.Info.NumPorts) < uint64(n.GUID()):
@@ -76,7 +83,9 @@ func (x *learning) refuse() {
 			reason := whole
 			switch {
 			case reason != "":
-			case n.Switch == nil && n != x.own() && p.GUID == 0:
+			case x.isGenuine(n) && n.Switch == nil:
+				reason = x.doubt(p)
+			case n.Switch == nil && p.GUID == 0:
 				reason = "it has no port GUID"
 			case n.Switch == nil && claims[p.GUID] > 1:
 				reason = fmt.Sprintf("port GUID %v is also that of another port", p.GUID)
@@ -94,6 +103,24 @@ func (x *learning) refuse() {
 	}
 }
 
+// isGenuine reports whether it is beyond doubt who a device is, whoever claims to be
+// the same: the manager's own node, the one at the other end of its cable, and a
+// switch that packets went through to two others and back.
+func (x *learning) isGenuine(n *subnet.Node) bool {
+	self := x.fabric.Self
+	if n == self.Node || self.Peer != nil && n == self.Peer.Node {
+		return true
+	}
+	through := 0
+	for i := 1; i < len(n.Ports); i++ {
+		p := &n.Ports[i]
+		if p.Peer != nil && p.Peer.Node != n && n.Switch != nil && n.Switch.InfoRead && p.Peer.Node.Switch != nil && x.doubt(p) == "" && x.doubt(p.Peer) == "" {
+			through++
+		}
+	}
+	return through >= 2
+}
+
 func (x *learning) refuseCable(p *subnet.Port, reason string) {
 	for _, end := range []*subnet.Port{p, p.Peer} {
 		if x.refused[end] == "" {
@@ -102,12 +129,7 @@ func (x *learning) refuseCable(p *subnet.Port, reason string) {
 	}
 }
 
-func (x *learning) own() *subnet.Node {
-	if x.fabric.Self == nil {
-		return nil
-	}
-	return x.fabric.Self.Node
-}
+func (x *learning) own() *subnet.Node { return x.fabric.Self.Node }
 
 // cable is what p is cabled to, if that raises no doubt.
 func (x *learning) cable(p *subnet.Port) *subnet.Port {
@@ -119,9 +141,6 @@ func (x *learning) cable(p *subnet.Port) *subnet.Port {
 
 // reach finds what hangs together with the manager. Nothing leads through a CA.
 func (x *learning) reach() {
-	if x.own() == nil {
-		return
-	}
 	todo := []*subnet.Node{x.own()}
 	x.in[x.own()] = true
 	for len(todo) > 0 {
@@ -142,9 +161,6 @@ func (x *learning) reach() {
 // prune leaves out every part that a single cable joins to the rest and in which
 // there is no CA or router.
 func (x *learning) prune() {
-	if x.own() == nil {
-		return
-	}
 	b := bridges{x: x, seen: make(map[*subnet.Node]int), low: make(map[*subnet.Node]int)}
 	b.walk(x.own(), nil)
 	for _, p := range b.idle {

@@ -254,3 +254,9 @@ func (l *List) All() []Cable {
 	slices.SortFunc(out, func(x, y Cable) int { return x.From.compare(y.From) })
 	return out
 }
+
+// Has reports whether the cable that was found at a port is on the list.
+func (l *List) Has(p *subnet.Port) bool {
+	peer, ok := l.Peer(EndOf(p))
+	return ok && p.Peer != nil && peer == EndOf(p.Peer)
+}

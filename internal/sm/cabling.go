@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/cables"
-	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
@@ -75,12 +74,7 @@ func (e *Engine) learnCables() (again bool, err error) {
 func (e *Engine) holdToList() {
 	for _, n := range e.fabric.Switches() {
 		for i := 1; i < len(n.Ports); i++ {
-			p := &n.Ports[i]
-			if !undeclared(p) || e.known.Fences[placeOf(p)] != "" {
-				continue
-			}
-			e.enclose(placeOf(p), fmt.Sprintf("%s: accept with: ibwarden topology accept %s",
-				strings.TrimPrefix(p.Stranger.Why.Error(), "NodeInfo: "), e.cabling.list.Spelling(cables.EndOf(p))))
+			e.fenceUndeclared(&n.Ports[i])
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(e.known.Fences), comparePlaces) {
@@ -95,6 +89,15 @@ func (e *Engine) holdToList() {
 		default:
 			e.disclose(at, "nothing is behind it any more")
 		}
+	}
+}
+
+// fenceUndeclared fences a port behind which something stands that the list of cables
+// has not there, unless it is fenced already.
+func (e *Engine) fenceUndeclared(p *subnet.Port) {
+	if undeclared(p) && e.known.Fences[placeOf(p)] == "" {
+		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s",
+			p.Stranger.Why, e.cabling.list.Spelling(cables.EndOf(p))))
 	}
 }
 
@@ -134,18 +137,9 @@ func (e *Engine) reconsider() {
 	}
 }
 
-// identity is by what a policy knows an end port. With a list of cables the names
-// are those of the list: what a device says of itself later names nobody.
+// identity is by what a policy knows an end port.
 func (e *Engine) identity(p *subnet.Port) policy.EndPort {
-	x := facts.Identity(p, e.fabric != nil && p == e.fabric.Self)
-	if e.cabling.list == nil {
-		return x
-	}
-	d, _ := e.cabling.list.Device(x.NodeGUID)
-	x.Description = d.Description
-	d, _ = e.cabling.list.Device(x.Switch)
-	x.SwitchName = d.Description
-	return x
+	return facts.Named(facts.Identity(p, p == e.fabric.Self), e.cabling.list)
 }
 
 // tellDescriptions reports, once, what devices call themselves now that the list of
@@ -155,24 +149,13 @@ func (e *Engine) tellDescriptions() {
 		return
 	}
 	before := e.cabling.told
-	e.cabling.told = make(map[ib.NodeGUID]string)
-	for _, n := range e.fabric.Nodes {
-		d, listed := e.cabling.list.Device(n.GUID())
-		now := netlist.PlainText(n.Description)
-		if !listed || now == "" || now == d.Description {
-			continue
-		}
-		e.cabling.told[n.GUID()] = now
-		if old, was := before[n.GUID()]; !was || old != now {
-			e.emit(Warned{fmt.Sprintf("%s (%v) is described as %q now: the name on the cable list counts", d.Name(), n.GUID(), now)})
+	e.cabling.told = facts.Renamed(e.fabric, e.cabling.list)
+	for _, g := range slices.Sorted(maps.Keys(e.cabling.told)) {
+		if now := e.cabling.told[g]; before[g] != now {
+			d, _ := e.cabling.list.Device(g)
+			e.emit(Warned{fmt.Sprintf("%s (%v) is described as %q now: the name on the cable list counts", d.Name(), g, now)})
 		}
 	}
-}
-
-// isDeclared reports whether a cable is on the list.
-func (e *Engine) isDeclared(p *subnet.Port) bool {
-	peer, ok := e.cabling.list.Peer(cables.EndOf(p))
-	return ok && p.Peer != nil && peer == cables.EndOf(p.Peer)
 }
 
 // fits reports whether what answers behind p now is worth a sweep: it was silent

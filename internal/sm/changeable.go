@@ -14,7 +14,7 @@ type grounds struct {
 func (e *Engine) changeable() []isolation.Finding {
 	var declared isolation.Cables
 	if e.cabling.list != nil {
-		declared = e.isDeclared
+		declared = e.cabling.list.Has
 	}
 	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.standing == nil {
 		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, declared)}

@@ -97,7 +97,7 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	}
 	d.compiled = len(facts)
 	d.warnings, d.odd = append(d.warnings, out.Warnings...), len(out.Warnings)+len(out.Fenced) > 0
-	d.cutShort(out.Fenced)
+	d.cutShort(e, out.Fenced)
 	d.incapable(e, out.NotEnforced)
 	for _, x := range out.EndPorts {
 		if port := e.port(Place{x.NodeGUID, x.PortNum}); port != nil && port.Reached {
@@ -164,7 +164,7 @@ func (d *desired) unguarded(e *Engine) {
 func (e *Engine) identities() []policy.EndPort {
 	out := make([]policy.EndPort, 0, len(e.ends)+len(e.unseen))
 	for _, p := range e.ends {
-		if !p.Node.Contested && !e.isFenced(p) {
+		if !p.Node.Contested && (p.Peer == nil || !e.isExpelled(placeOf(p.Peer))) {
 			out = append(out, e.identity(p))
 		}
 	}
@@ -324,24 +324,7 @@ func (e *Engine) reportForgotten() {
 	if len(e.run.Forgets()) > 0 {
 		e.standing = nil // it is part of what is known of a port
 	}
-	type tally struct {
-		ports   int
-		example *subnet.Port
-	}
-	byElements := map[subnet.Element]*tally{}
-	for p, elements := range e.run.Forgets() {
-		t := byElements[elements]
-		if t == nil {
-			t = &tally{example: p}
-			byElements[elements] = t
-		}
-		t.ports++
-		if p.Node.GUID() < t.example.Node.GUID() || p.Node == t.example.Node && p.Num < t.example.Num {
-			t.example = p
-		}
-	}
-	for _, elements := range slices.Sorted(maps.Keys(byElements)) {
-		t := byElements[elements]
-		e.emit(Forgotten{elements, t.ports, t.example.String()})
+	for _, t := range facts.Tally(e.run.Forgets()) {
+		e.emit(Forgotten{t.Elements, t.Ports, t.Example.String()})
 	}
 }

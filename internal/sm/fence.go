@@ -58,6 +58,9 @@ func (e *Engine) disclose(at Place, reason string) {
 	e.known.Fences = maps.Clone(e.known.Fences)
 	delete(e.known.Fences, at)
 	e.emit(Unfenced{e.fenceAt(at, reason)})
+	if p := e.port(at); p != nil && e.cabling.list != nil {
+		e.fenceUndeclared(p) // which the other fence stood for as well
+	}
 }
 
 func (e *Engine) fenceAt(at Place, reason string) Fence {

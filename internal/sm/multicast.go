@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/isolation"
 	"github.com/ibwarden/ibwarden/internal/mcast"
 	"github.com/ibwarden/ibwarden/internal/plan"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 )
 
 // grouping is what the engine was told of multicast groups.
@@ -126,17 +127,7 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 	if !e.multicast.known {
 		return nil
 	}
-	groups := make([]isolation.Group, 0, len(e.multicast.groups))
-	for _, g := range e.multicast.groups {
-		x := isolation.Group{MLID: g.MLID, Base: g.Partition}
-		for _, m := range g.Members {
-			if m.Receives() {
-				x.Receivers = append(x.Receivers, m.Port)
-			}
-		}
-		groups = append(groups, x)
-	}
-	return isolation.ProveMulticast(e.fabric, e.desired.allowed, groups)
+	return isolation.ProveMulticast(e.fabric, e.desired.allowed, facts.Judged(e.multicast.groups))
 }
 
 // regrouped ends what regroup began.

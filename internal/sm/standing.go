@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -13,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/plan"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/sm/facts"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -146,7 +146,7 @@ func (e *Engine) amend(p *policy.Policy) (d *desired, at []*subnet.Port, ok bool
 		return nil, nil, false
 	}
 	changed := e.desired.resolution.Differing(resolution)
-	ports := e.affected(changed)
+	ports := facts.Affected(e.ends, changed, s.stale)
 	if len(ports) > maxAffected {
 		return nil, nil, false
 	}
@@ -197,29 +197,6 @@ func (e *Engine) regrow(now *desired, changed []ib.PortGUID) (*mcast.Tables, err
 		return nil, nil
 	}
 	return e.groupTables(now)
-}
-
-// affected are the end ports of these GUIDs, and those about whose tables
-// something else was read; of what shares a GUID all or nothing.
-func (e *Engine) affected(changed []ib.PortGUID) []*subnet.Port {
-	guids := slices.Clone(changed)
-	for port := range e.standing.stale {
-		switch {
-		case port.IsEnd():
-			guids = append(guids, port.GUID)
-		case port.FacesEnd():
-			guids = append(guids, port.Peer.GUID)
-		}
-	}
-	slices.Sort(guids)
-	var out []*subnet.Port
-	for _, g := range slices.Compact(guids) {
-		i, _ := slices.BinarySearchFunc(e.ends, g, func(p *subnet.Port, g ib.PortGUID) int { return cmp.Compare(p.GUID, g) })
-		for ; i < len(e.ends) && e.ends[i].GUID == g; i++ {
-			out = append(out, e.ends[i])
-		}
-	}
-	return out
 }
 
 // amend enters other tables for the ports that out is about.

@@ -67,6 +67,9 @@ func TestHeldToList(t *testing.T) {
 		{"another host", 2, hostInfo(0x70), []ib.NodeGUID{8}, "expected host"},
 		{"a host with another port GUID", 2, smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 8, PortGUID: 2, LocalPortNum: 1, PartitionCap: 1}, []ib.NodeGUID{8}, "expected host"},
 		{"a host of two ports", 2, smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 2, NodeGUID: 8, PortGUID: 9, LocalPortNum: 1, PartitionCap: 1}, []ib.NodeGUID{8}, "expected host"},
+		{"a host of no known type", 2, smp.NodeInfo{NodeType: 77, NumPorts: 1, NodeGUID: 8, PortGUID: 9, LocalPortNum: 1}, []ib.NodeGUID{8}, "expected host"},
+		{"a host without ports", 2, smp.NodeInfo{NodeType: ib.NodeCA, NodeGUID: 8, PortGUID: 9, LocalPortNum: 1}, []ib.NodeGUID{8}, "expected host"},
+		{"a host at a port that it has not", 2, smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 8, PortGUID: 9, LocalPortNum: 9}, []ib.NodeGUID{8}, "expected host"},
 		{"another switch", 3, switchInfo(0x70, 2, 1), []ib.NodeGUID{6}, "expected spine:1"},
 		{"the spine with another port", 3, switchInfo(6, 2, 2), []ib.NodeGUID{6}, "expected spine:1"},
 	} {

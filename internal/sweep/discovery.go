@@ -193,11 +193,14 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
 		if err == nil {
-			if err = d.arrive(path, from, info, key); err != nil && from != nil {
-				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
-			}
+			err = d.arrive(path, from, info, key)
+		} else if from != nil && d.options.Cables != nil && !errors.Is(err, transact.ErrNoAnswer) {
+			err = fmt.Errorf("%w: %w", ErrUndeclared, err) // it is there, and does not say who it is
 		}
 		if err != nil {
+			if from != nil && !errors.Is(err, transact.ErrNoAnswer) {
+				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
+			}
 			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
 		}
 	})
@@ -211,6 +214,9 @@ func where(path mad.Path, from *subnet.Port) string {
 }
 
 func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, key ib.MKey) error {
+	if err := d.declared(from, &info); err != nil {
+		return err
+	}
 	switch {
 	case info.NodeType < ib.NodeCA || info.NodeType > ib.NodeRouter:
 		return fmt.Errorf("%s", info.NodeType)
@@ -221,9 +227,6 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 		return fmt.Errorf("LocalPortNum %d on a %s of %d ports", info.LocalPortNum, info.NodeType, info.NumPorts)
 	}
 	known := d.fabric.Node(info.NodeGUID)
-	if err := d.declared(from, &info); err != nil {
-		return err
-	}
 	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
 		d.contest(known)
 		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
@@ -265,10 +268,11 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 	return nil
 }
 
-// contest marks a node whose GUID another device claims; not the manager's own,
-// which is known to be genuine.
+// contest marks a node whose GUID another device claims; not the manager's own, nor
+// the one at the other end of its cable, which are known to be genuine.
 func (d *Discovery) contest(n *subnet.Node) {
-	n.Contested = d.fabric.Self == nil || n != d.fabric.Self.Node
+	self := d.fabric.Self
+	n.Contested = self == nil || n != self.Node && (self.Peer == nil || n != self.Peer.Node)
 }
 
 func (d *Discovery) enterSwitch(n *subnet.Node, path mad.Path, from *subnet.Port, key ib.MKey) {

@@ -49,3 +49,18 @@ func groupOf(g policy.MulticastGroup, base ib.PKeyBase, lifetime ib.TimeValue) g
 	}
 	return out
 }
+
+// Judged are groups as a proof wants to know them.
+func Judged(groups []*group.Group) []isolation.Group {
+	out := make([]isolation.Group, 0, len(groups))
+	for _, g := range groups {
+		x := isolation.Group{MLID: g.MLID, Base: g.Partition}
+		for _, m := range g.Members {
+			if m.Receives() {
+				x.Receivers = append(x.Receivers, m.Port)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
