@@ -451,8 +451,22 @@ func TestNil(t *testing.T) {
 	if l.Check(End{1, 1}, &smp.NodeInfo{}) == nil {
 		t.Error("a device is taken for what is listed")
 	}
+	if l.Declares() != nil {
+		t.Error("no list declares something")
+	}
 	n := netlist.Demo()
 	f := found(t, n)
+	whole, _ := learned(t, f)
+	red, blue := port(t, n, f, "red-1", 1), port(t, n, f, "blue-6", 1)
+	if has := whole.Declares(); !has(red) || !has(red.Peer) || has(&f.Nodes[0].Ports[0]) {
+		t.Error("what stands is not declared, or port 0 is")
+	}
+	at := red.Peer
+	subnet.Connect(blue, at)
+	if whole.Has(at) || whole.Has(blue) {
+		t.Error("a cable that was moved is declared")
+	}
+	subnet.Connect(red, at)
 	if next, _, err := l.Accept(f, EndOf(port(t, n, f, "red-1", 1).Peer)); err != nil || next.Cables() != 1 {
 		t.Errorf("%v, %v", next, err)
 	}

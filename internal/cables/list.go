@@ -255,6 +255,14 @@ func (l *List) All() []Cable {
 	return out
 }
 
+// Declares is Has as a proof asks it; nil where there is no list.
+func (l *List) Declares() func(*subnet.Port) bool {
+	if l == nil {
+		return nil
+	}
+	return l.Has
+}
+
 // Has reports whether the cable that was found at a port is on the list.
 func (l *List) Has(p *subnet.Port) bool {
 	peer, ok := l.Peer(EndOf(p))

@@ -51,7 +51,27 @@ type cablesFlags struct {
 
 func (f *cablesFlags) add(flags *pflag.FlagSet) {
 	f.data.add(flags)
-	flags.StringVar(&f.file, "cables", "", "file with the list of cables, as ibwarden topology learn or ibnetdiscover writes it (default: cables.topology in the directory for data)")
+	flags.StringVar(&f.file, "cables", "", cablesHelp)
+}
+
+const cablesHelp = "file with the list of cables, as ibwarden topology learn or ibnetdiscover writes it (default: cables.topology in the directory for data)"
+
+// loadThere reads the list where a manager keeps it, and makes no directory; nil
+// when there is none.
+func (f *cablesFlags) loadThere(fabric string) (*cables.List, error) {
+	if f.file != "" {
+		l, err := daemon.LoadCables(f.file)
+		return l, orMisuse(err)
+	}
+	dir, err := daemon.DataDir(f.data.path), error(nil)
+	if dir == "" {
+		dir, err = daemon.DefaultDataDir(fabric)
+	}
+	if err != nil {
+		return nil, misuse(err)
+	}
+	l, err := dir.LoadCables()
+	return l, orMisuse(err)
 }
 
 // path is where the list is, empty when it is nowhere.

@@ -27,6 +27,7 @@ import (
 type changeFlags struct {
 	where         fabricFlags
 	policy, state string
+	cables        string
 	routing       string
 	lmc           uint8
 	json          bool
@@ -42,6 +43,7 @@ func (f *changeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.where.add(flags)
 	f.where.reads.add(flags)
+	flags.StringVar(&f.cables, "cables", "", cablesHelp)
 	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
@@ -60,6 +62,10 @@ func (f *changeFlags) load(w io.Writer) error {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
 	f.config = sm.Config{LMC: ib.LMC(f.lmc), Routing: engine, Seed: daemon.Secret()}
+	list := cablesFlags{data: f.where.reads.data, file: f.cables}
+	if f.config.Cables, err = list.loadThere(f.where.spec); err != nil {
+		return err
+	}
 	if f.state != "" {
 		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
 			return misuse(err)
@@ -155,12 +161,23 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	switch {
 	case err != nil:
 		return bad(err)
-	case len(read.Faults) > 0:
-		return bad(fmt.Errorf("%d places could not be read: this may not be all", len(read.Faults)))
+	case unread(read.Faults) > 0:
+		return bad(fmt.Errorf("%d places could not be read: this may not be all", unread(read.Faults)))
 	case p.Unread > 0:
 		return bad(fmt.Errorf("%d P_Key tables could not be read whole: this may not be all", p.Unread))
 	}
 	return nil
+}
+
+// unread counts the places that should have been read: a device that is on no list
+// of cables is none.
+func unread(faults []sweep.Fault) (n int) {
+	for _, f := range faults {
+		if !errors.Is(f, sweep.ErrUndeclared) {
+			n++
+		}
+	}
+	return n
 }
 
 func sayFaults(w io.Writer, faults []sweep.Fault) {

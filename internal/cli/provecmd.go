@@ -15,6 +15,7 @@ import (
 
 // proveFlags are the flags of `ibwarden prove`.
 type proveFlags struct {
+	cables string
 	source source
 	policy policyFlags
 	maxAge time.Duration
@@ -74,6 +75,7 @@ whether switches hold everybody to them.
 	}
 	f.source.add(c)
 	f.policy.add(c)
+	c.Flags().StringVar(&f.cables, "cables", "", cablesHelp)
 	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
@@ -84,6 +86,11 @@ func (f *proveFlags) run(c *cobra.Command) error {
 		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
 	}
 	if err := f.policy.load(c); err != nil {
+		return err
+	}
+	where := cablesFlags{data: f.source.where.reads.data, file: f.cables}
+	list, err := where.loadThere(f.source.where.spec)
+	if err != nil {
 		return err
 	}
 	r, err := f.source.read(c, sweep.Options{Forwarding: true, Multicast: true})
@@ -97,7 +104,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 		}
 	}
 	proof := isolation.Prove(r.Fabric, allowed)
-	proof.Rest(isolation.Changeable(r.Fabric, nil))
+	proof.Rest(isolation.Changeable(r.Fabric, list.Declares()))
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
 	}

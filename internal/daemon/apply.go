@@ -404,7 +404,7 @@ func (a *applier) prove(want *subnet.Desired) {
 		allowed = wantedPartitions(f, want)
 	}
 	a.out.Fabric, a.out.Proof = f, isolation.Prove(f, allowed, a.raw)
-	a.out.Proof.Rest(isolation.Changeable(f, nil))
+	a.out.Proof.Rest(isolation.Changeable(f, a.engine.Cables().Declares()))
 }
 
 // wantedPartitions are the partitions that tables make when they hold what is

@@ -12,12 +12,8 @@ type grounds struct {
 
 // changeable lists the places where a host could change what is proved.
 func (e *Engine) changeable() []isolation.Finding {
-	var declared isolation.Cables
-	if e.cabling.list != nil {
-		declared = e.cabling.list.Has
-	}
 	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.standing == nil {
-		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, declared)}
+		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
 	}
 	return e.grounds.found
 }
