@@ -56,22 +56,6 @@ func (f *keysFlags) config(old ib.MKey) *keying.Config {
 	return c
 }
 
-// one is the key of every port: old, unless ports get keys of their own.
-func (f *keysFlags) one(old ib.MKey) ib.MKey {
-	if f.ring != nil {
-		return 0
-	}
-	return old
-}
-
-// smKeys are the SM_Keys that managers with the same secret know each other by.
-func (f *keysFlags) smKeys() func(from, to ib.PortGUID) ib.SMKey {
-	if f.ring == nil {
-		return nil
-	}
-	return f.ring.Ring.SMKey
-}
-
 // saKey is the key of trusted queries when none was given; 0 where a secret would
 // not outlive the run.
 func (f *keysFlags) saKey() ib.SMKey {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/daemon"
+	"github.com/ibwarden/ibwarden/internal/managed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/protect"
@@ -247,17 +248,20 @@ func (f *runFlags) run(c *cobra.Command) error {
 	defer link.Close()
 	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
 	r.learned = f.cables.keep
-	r.runner = daemon.NewRunner(link, sm.Config{
+	manager, administration := sm.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Cables: f.cables.list, LearnCables: f.cables.learns() || f.parsedProfile != protect.None && daemon.Fresh(f.where.spec),
-		Trusted: f.parsedTrusted, Profile: f.parsedProfile, AcceptPolicy: f.acceptPolicy,
-		Keys: f.keys.config(f.where.mKey), SMKeys: f.keys.smKeys(), MKey: f.keys.one(f.where.mKey),
+		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
 		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
-	}, saserver.Config{Profile: f.parsedProfile, SAKey: f.parsedSAKey, Keep: f.state != ""}, f.loadedPolicy, r)
+	}, saserver.Config{Keep: f.state != ""}
+	managed.Guard{
+		Profile: f.parsedProfile, Keys: f.keys.config(0), MKey: f.where.mKey, SAKey: f.parsedSAKey,
+		Cables: f.cables.list, Learn: f.cables.learns() || f.parsedProfile != protect.None && daemon.Fresh(f.where.spec),
+	}.Configure(&manager, &administration)
+	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
 	engine := r.runner.Engine()
 	f.keys.keep(r.runner)
 	if err := f.keep(r); err != nil {

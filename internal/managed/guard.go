@@ -1,34 +1,50 @@
 package managed
 
 import (
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/sm/keying"
 )
 
-// Guard is what holds a subnet against its hosts, besides the policy.
+// Guard is what holds a subnet against its hosts, besides the policy: the one
+// place where a daemon and a story say what a profile gets.
 type Guard struct {
 	Profile protect.Profile
-	// Ring makes the keys; nil for none.
-	Ring *mkey.Ring
-	// Cables is the list to hold to; with none it is learned from the first sweep.
+	// Keys make an M_Key for each port, and the keys by which managers know each
+	// other; nil for none of these.
+	Keys *keying.Config
+	// MKey is the key of every port where Keys is nil, and the one that ports hold
+	// so far where it is not; 0 for none.
+	MKey ib.MKey
+	// Cables is the list to hold to; with none, Learn learns it from the first
+	// sweep.
 	Cables *cables.List
+	Learn  bool
+	// SAKey opens all of subnet administration; 0 for none.
+	SAKey ib.SMKey
 }
 
 // Configure adds to the configurations of a manager and its administration what
-// the profile asks for. With protect.None that is nothing.
+// the guard has.
 func (g Guard) Configure(c *sm.Config, a *saserver.Config) {
-	c.Profile, a.Profile = g.Profile, g.Profile
-	if g.Profile == protect.None {
+	c.Profile, a.Profile, a.SAKey = g.Profile, g.Profile, g.SAKey
+	c.Cables, c.LearnCables = g.Cables, g.Learn
+	if g.Keys == nil {
+		c.MKey = g.MKey
 		return
 	}
-	c.Cables, c.LearnCables = g.Cables, g.Cables == nil
-	if g.Ring != nil {
-		c.SMKeys = g.Ring.SMKey
-		if a.SAKey == 0 {
-			a.SAKey = g.Ring.SAKey()
-		}
+	c.Keys, c.SMKeys = g.Keys, g.Keys.Ring.SMKey
+	if g.MKey != 0 {
+		c.Keys.Foreign.Everywhere = []ib.MKey{g.MKey}
 	}
+}
+
+// KeysOf makes keys of a master secret, by a book of who was given what; keep
+// says that somebody keeps the book.
+func KeysOf(ring *mkey.Ring, book *mkey.Book, keep bool) *keying.Config {
+	return &keying.Config{Keys: mkey.Keys{Ring: ring, Book: book}, Keep: keep}
 }

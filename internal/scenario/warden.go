@@ -157,7 +157,7 @@ func expectKeys(a *args) (action, error) {
 	return func(w *world) error {
 		var known []string
 		for _, n := range w.Topology.Nodes {
-			if n.Type == ib.NodeSwitch || w.Manages(n.GUID) {
+			if n.Type == ib.NodeSwitch || w.Managed(n.GUID) {
 				continue
 			}
 			for _, p := range w.KeysHeard(n.GUID) {

@@ -68,6 +68,9 @@ func (s *Stage) Ask(q Question) (*Request, error) {
 		if err := q.Attribute.Encode(&p.Data); err != nil {
 			return nil, err
 		}
+		if !s.deaf {
+			s.authored(from.Node, p.Data[:])
+		}
 	}
 	dlid := ib.LIDPermissive
 	if q.LID != 0 {

@@ -24,8 +24,12 @@ const keyAlign = 4
 
 // hear keeps what a management packet told those that it came to.
 func (s *Stage) hear(seen fabricsim.Sighting) {
+	if s.deaf {
+		return
+	}
 	switch seen.What {
 	case fabricsim.SeenByAgent:
+		s.keysHeld(seen.Node)
 	case fabricsim.SeenByManager:
 	case fabricsim.SeenLeaving:
 		if !s.suspects[seen.Node] {
@@ -37,11 +41,37 @@ func (s *Stage) hear(seen fabricsim.Sighting) {
 	s.note(seen.Node, seen.What == fabricsim.SeenByManager, seen.MAD[:])
 }
 
+// keysHeld keeps who held a key first.
+func (s *Stage) keysHeld(g ib.NodeGUID) {
+	for _, i := range EndPorts(s.nodes[g]) {
+		if key := uint64(s.Fabric.Agent(g).Port(i).MKey); key != 0 {
+			if _, held := s.holders[key]; !held {
+				s.holders[key] = g
+			}
+		}
+	}
+}
+
+// offMKey is where the key of a request stands, and in an answer that of the
+// request: whoever asked knows it.
+const offMKey = 24
+
 func (s *Stage) note(node ib.NodeGUID, process bool, octets []byte) {
+	management := len(octets) == mad.Size
 	for i := 0; i+8 <= len(octets); i += keyAlign {
+		if i == offMKey && management && process && mad.Method(octets[3]).IsResponse() {
+			continue
+		}
 		if word := binary.BigEndian.Uint64(octets[i:]); word != 0 {
 			s.heard[hearing{node, process, word}] = struct{}{}
 		}
+	}
+}
+
+// authored keeps what a node wrote itself: to get it back tells it nothing.
+func (s *Stage) authored(node ib.NodeGUID, data []byte) {
+	for i := 0; i+8 <= len(data); i += keyAlign {
+		s.wrote[hearing{node: node, word: binary.BigEndian.Uint64(data[i:])}] = struct{}{}
 	}
 }
 
@@ -57,13 +87,20 @@ func (s *Stage) noteData(d fabricsim.DataSighting) {
 func (s *Stage) Suspect(g ib.NodeGUID) { s.suspects[g] = true }
 
 // KeysHeard are the end ports whose M_Key, as it is now, a node has heard: those
-// of others whatever got the packet, its own when a program of the node did.
+// of others whatever got the packet, its own when a program of the node did; none
+// that it gave itself.
 func (s *Stage) KeysHeard(by ib.NodeGUID) (out []Port) {
 	for _, n := range s.Topology.Nodes {
 		for _, i := range EndPorts(n) {
 			key := uint64(s.Fabric.Agent(n.GUID).Port(i).MKey)
 			_, process := s.heard[hearing{by, true, key}]
 			_, device := s.heard[hearing{by, false, key}]
+			if first, held := s.holders[key]; held && first == by {
+				device = false // it was the node's own before it was this port's
+			}
+			if _, own := s.wrote[hearing{node: by, word: key}]; own {
+				continue
+			}
 			if key != 0 && (process || device && n.GUID != by) {
 				out = append(out, Port{n.GUID, i})
 			}
@@ -79,12 +116,5 @@ func (s *Stage) Heard(by ib.NodeGUID, word uint64) bool {
 	return heard
 }
 
-// Manages tells whether the project's own manager, or a script's, runs at a node.
-func (s *Stage) Manages(g ib.NodeGUID) bool {
-	for _, at := range s.stations {
-		if at.Node == g && at.manages && at.rival == nil {
-			return true
-		}
-	}
-	return false
-}
+// Managed tells whether a manager that runs by itself was ever seated at a node.
+func (s *Stage) Managed(g ib.NodeGUID) bool { return s.seats[g] }

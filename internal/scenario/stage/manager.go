@@ -34,6 +34,7 @@ func (s *Stage) Seat(p Port, make func(*inproc.Link) Engine) error {
 	if err != nil {
 		return err
 	}
+	s.seats[p.Node] = true
 	s.stations = append(s.stations, &station{Port: p, link: link, engine: make(link), manages: true})
 	return link.SetIsSM(true)
 }

@@ -72,6 +72,8 @@ func (s *Stage) Own(p Port, modifier uint32, attr smp.Attribute) error {
 	if err := s.SendFrom(p, false); err != nil {
 		return err
 	}
+	s.deaf = true // what the device does for its owner no packet has told
+	defer func() { s.deaf = false }()
 	r, err := s.Ask(Question{To: p, Modifier: modifier, MKey: s.Fabric.Agent(p.Node).Port(p.Num).MKey, Attribute: attr, Set: true})
 	if s.sender = before; err == nil && !r.Good() {
 		err = fmt.Errorf("%s: its own Set of %s: %s", s.Name(p), smp.AttributeName(attr.ID()), r.Outcome())

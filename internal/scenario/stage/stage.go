@@ -79,7 +79,11 @@ type Stage struct {
 	faults   map[ib.NodeGUID]fabricsim.Fault
 	hosts    []*host
 	heard    map[hearing]struct{}
+	wrote    map[hearing]struct{}   // what nodes put into Sets
+	holders  map[uint64]ib.NodeGUID // who held an M_Key first
+	deaf     bool                   // what passes now is kept by nobody
 	suspects map[ib.NodeGUID]bool
+	seats    map[ib.NodeGUID]bool // where managers ran
 	guesses  *rand.Rand
 	nextID   uint64
 	last     *Request
@@ -92,6 +96,7 @@ func New(l *netlist.Netlist, c Config) (*Stage, error) {
 		Topology: l, config: c, nodes: map[ib.NodeGUID]*netlist.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
 		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabricsim.Fault{}, nextID: 1,
 		before: map[fabricsim.Received]uint64{}, heard: map[hearing]struct{}{}, suspects: map[ib.NodeGUID]bool{},
+		wrote: map[hearing]struct{}{}, holders: map[uint64]ib.NodeGUID{}, seats: map[ib.NodeGUID]bool{},
 	}
 	s.guesses = rand.New(rand.NewPCG(c.Fabric.Seed, guessStream))
 	for _, n := range l.Nodes {

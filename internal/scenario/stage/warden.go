@@ -38,18 +38,22 @@ type WardenOptions struct {
 // SeatWarden lets the project's own manager run at an end port, with a policy.
 func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
-	c := sm.Config{Routing: routing.UpDown, Priority: o.Priority, MKey: o.MKey, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0}
+	c := sm.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0}
 	for _, t := range o.Trusted {
 		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Num).PortGUID)
 	}
 	// What nobody knows is drawn from the seed: a story repeats itself.
 	binary.BigEndian.PutUint64(c.Seed[:], s.config.Fabric.Seed)
 	binary.BigEndian.PutUint64(c.Seed[8:], uint64(at.Node))
-	a := saserver.Config{SAKey: o.SAKey}
-	// All wardens of a story are of one house: they share a secret.
-	var secret [mkey.SecretSize]byte
-	binary.BigEndian.PutUint64(secret[:], s.config.Fabric.Seed)
-	managed.Guard{Profile: o.Profile, Ring: mkey.NewRing(secret)}.Configure(&c, &a)
+	guard := managed.Guard{Profile: o.Profile, MKey: o.MKey, SAKey: o.SAKey, Learn: o.Profile != protect.None}
+	if o.Profile != protect.None {
+		// All wardens of a story are of one house: they share a secret.
+		var secret [mkey.SecretSize]byte
+		binary.BigEndian.PutUint64(secret[:], s.config.Fabric.Seed)
+		guard.Keys = managed.KeysOf(mkey.NewRing(secret), new(mkey.Book), false)
+	}
+	var a saserver.Config
+	guard.Configure(&c, &a)
 	if o.Groups > 0 {
 		a.Limits = saserver.LimitsOf(o.Profile)
 		a.Limits.Groups.Groups = o.Groups
