@@ -54,7 +54,8 @@ func PlaceOf(from *subnet.Port) Place {
 }
 
 // Behind lists the keys to show to whoever is at the other end of from's cable,
-// in the order in which they are worth trying.
+// in the order in which they are worth trying. At the manager's own port all are:
+// what it asks there, no one else sees.
 func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	at := PlaceOf(from)
 	var out []ib.MKey
@@ -65,6 +66,11 @@ func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	}
 	for _, s := range k.Book.Behind(at) {
 		out = k.appendKeys(out, s)
+	}
+	if from == nil { // the manager has come to another port, and no wire shows what it asks there
+		for _, s := range k.Book.Stands() {
+			out = k.appendKeys(out, s)
+		}
 	}
 	if g, ok := k.Foreign.Neighbor[at]; ok && k.Foreign.Of[g] != 0 {
 		out = append(out, k.Foreign.Of[g])
@@ -107,10 +113,16 @@ func (k *Keys) Find(id ID, at Place) *Stand {
 	if s := k.Book.Find(id, at); s != nil {
 		return s
 	}
+	stands := k.Book.Of(id)
+	if at == (Place{}) { // whoever is the manager's own port, is at its own place
+		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 }); i >= 0 {
+			return stands[i]
+		}
+		return nil
+	}
 	if want, ok := k.declared(at); !ok || want != id {
 		return nil
 	}
-	stands := k.Book.Of(id)
 	here := func(p Place) bool { want, ok := k.declared(p); return ok && want == id }
 	i := slices.IndexFunc(stands, func(s *Stand) bool { return slices.ContainsFunc(s.Places, here) })
 	if i < 0 { // it was moved, and a person has said so

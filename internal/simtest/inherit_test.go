@@ -229,3 +229,27 @@ func TestNewcomer(t *testing.T) {
 		})
 	}
 }
+
+// Where managers share a secret, one that answers and does not prove it is fenced at
+// once by a strict manager, one that says nothing after a while: it could be one of
+// ours that has just started.
+func TestStrictFencesWhoProvesNothing(t *testing.T) {
+	for _, mute := range []bool{false, true} {
+		r := newRivals(t)
+		y := halves(hosts(r.list))
+		m := r.joinAs("mgmt-1", sm.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+		r.run(time.Second)
+		since := r.fabric.Now()
+		r.seat("red-3", func(*rival) transport.Engine {
+			return &rogue{mute: mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMStandby}}}
+		})
+		r.run(time.Second)
+		if len(alarms(m, since)) != 1 || has[sm.Fenced](m, since) == mute {
+			t.Errorf("silent %v, after a second: %v", mute, m.events)
+		}
+		r.run(2 * time.Minute)
+		if !has[sm.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
+			t.Errorf("silent %v, after two minutes: %v", mute, m.events)
+		}
+	}
+}

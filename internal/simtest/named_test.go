@@ -1,7 +1,9 @@
 package simtest
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -452,4 +454,49 @@ func (r *rivals) carry(p *mad.SMP, from, to place) (*mad.SMP, bool) {
 		at, ok = r.peer(place{at.node, d.Port})
 	}
 	return nil, false
+}
+
+// Two managers that share a secret, and what the first has written down of it, guard
+// the same fabric one after the other: the one that waits reads it, keeps hearing
+// the master though its port has an M_Key that hides everything, and goes on with
+// the same keys when it takes over.
+func TestKeyedManagersTakeTurns(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	config := func(priority uint8) sm.Config {
+		c := keyed()
+		c.Priority, c.SMKeys, c.LearnCables, c.Profile = priority, keyRing(1).SMKey, true, protect.Strict
+		return c
+	}
+	first := r.joinAs("mgmt-1", config(5), y)
+	r.run(2 * time.Second)
+	keys := r.wantGuarded()
+	book, err := json.Marshal(first.engine.(*sm.Engine).Keys())
+	r.must(err)
+	other := config(1)
+	r.must(json.Unmarshal(book, other.Keys.Keys.Book))
+	other.Cables = first.engine.(*sm.Engine).Cables()
+	second := r.joinAs("blue-6", other, y)
+	r.run(time.Minute)
+	if n := r.wrote(second, 0); n != 0 || has[sm.Deferred](first, 0) || len(alarms(second, 0)) > 0 {
+		t.Errorf("the standby wrote %d times; %v\n%v", n, first.events, second.events)
+	}
+	// It cannot say who it is before it has swept the fabric, and is not fenced for it.
+	for _, h := range alarms(first, 0) {
+		if a := h.Event.(sm.RogueManager); a.Reason != "it does not say who it is" {
+			t.Errorf("the master: %v", a)
+		}
+	}
+	since := r.fabric.Now()
+	r.leave(first)
+	r.run(20 * time.Second)
+	if !has[sm.Completed](second, since) {
+		t.Fatalf("the standby did not take over: %v", second.events)
+	}
+	r.self = second.at
+	r.checkKeys(y)
+	r.checkGuards()
+	if now := r.wantGuarded(); !maps.Equal(keys, now) {
+		t.Errorf("M_Keys are others: %v, were %v", now, keys)
+	}
 }

@@ -485,6 +485,7 @@ func (e *Engine) pursue(now time.Duration) {
 		e.startSweep()
 		return
 	}
+	e.bind()
 	e.begin(PhasePlan)
 	p := e.wanted()
 	e.newPolicy = nil

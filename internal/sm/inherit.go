@@ -14,9 +14,15 @@ func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 	return b
 }
 
-// inherit notes what the subnet holds when this manager takes it over from one
-// that was master until now.
-func (e *Engine) inherit() {
+// bind notes what the subnet holds, as it was read, when this manager has taken it
+// over from one that was master until now, or another is master too.
+func (e *Engine) bind() {
+	if !e.named() {
+		return
+	}
+	if e.sharing && e.shared == nil {
+		e.shared = e.heldNow("another manager is master too", false)
+	}
 	if e.stoodBy != "" && !e.config.AcceptPolicy {
 		e.inherited = e.heldNow(e.stoodBy, true)
 		e.standing = nil
@@ -28,14 +34,13 @@ func (e *Engine) inherit() {
 // Guarding goes on, but nobody is given anything that he did not have: what the
 // other does may be newer.
 func (e *Engine) share(shared bool) {
-	if shared == (e.shared != nil) {
+	if shared == e.sharing {
 		return
 	}
+	e.sharing, e.shared = shared, nil
 	if shared {
-		e.shared = e.heldNow("another manager is master too", false)
 		e.emit(Warned{"another manager that counts is master too: until one of them hands over, this one gives nobody anything new"})
 	} else {
-		e.shared = nil
 		e.emit(Warned{"no other manager is master any more"})
 	}
 	e.membersChanged()
@@ -50,7 +55,7 @@ func (e *Engine) accept() {
 }
 
 // isBound reports whether the policy may not give all that it says.
-func (e *Engine) isBound() bool { return e.shared != nil || e.inherited != nil }
+func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil }
 
 // withinBounds leaves out of a resolution who would get more than the tables
 // held, and says so.

@@ -37,8 +37,9 @@ type peers struct {
 	rogues            map[Place]*rogue
 	looks             map[Place]*capLook
 	clock             time.Duration // when the engine was last told the time
+	sharing           bool          // another that counts is master too
+	stoodBy           string        // why this manager stands by no more
 	shared, inherited *bound.Bound
-	stoodBy           string // why this manager stands by no more
 }
 
 const (
@@ -166,11 +167,15 @@ func (e *Engine) heardPeer(at Place, r sminfo.Remote, err error) {
 	switch {
 	case err == nil && e.managers.Counts(r):
 		delete(e.silent, at)
+		if e.rogues[at] != nil {
+			delete(e.rogues, at)
+			e.emit(Warned{e.whereIs(p) + " has shown that it is a manager that counts"})
+		}
 		e.here = append(e.here, r)
 	case err == nil:
 		e.alarm(p, rogueUnproven, true)
 	case !slices.Contains(e.config.Trusted, p.GUID):
-		e.alarm(p, rogueThere, true)
+		e.alarm(p, rogueSilent, true)
 	case !e.silent[at]:
 		e.silent[at] = true
 		e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
@@ -238,7 +243,6 @@ func (e *Engine) electedNamed(now time.Duration) {
 			return
 		}
 	}
-	e.inherit()
 	if e.config.Hold {
 		e.rest(now, stateHeld)
 	} else {

@@ -21,6 +21,7 @@ const (
 	rogueTwin     = "it is listed, but another port claims the same GUID"
 	rogueAstray   = "it is listed, but does not stand where the list of cables has it"
 	rogueUnproven = "it does not prove that it is the manager that it says it is"
+	rogueSilent   = "it does not say who it is"
 )
 
 // fencedRogue begins the reason of a fence before such a manager.
@@ -29,10 +30,11 @@ const fencedRogue = "a subnet manager that nobody named: "
 // rogue is what was said of a port behind which a manager is that does not
 // count.
 type rogue struct {
-	guid ib.PortGUID
-	told map[string]bool
-	last time.Duration // when something was said
-	gone bool
+	guid  ib.PortGUID
+	told  map[string]bool
+	since time.Duration // it is there
+	last  time.Duration // when something was said
+	gone  bool
 }
 
 // capLook is a look at PortInfo of a port, for whether a manager is behind it.
@@ -45,6 +47,9 @@ const (
 	// alarmGap is the least time between two reports of one port whose manager
 	// comes and goes.
 	alarmGap = 10 * time.Second
+	// silentGrace is how long one that may be ours may say nothing before a
+	// strict manager fences it: it sweeps the subnet before it can.
+	silentGrace = time.Minute
 	// capLookGap is the least time between two looks at one port, whatever
 	// comes from it.
 	capLookGap = 200 * time.Millisecond
@@ -56,13 +61,15 @@ func (e *Engine) alarm(p *subnet.Port, reason string, shown bool) {
 	at := placeOf(p)
 	r := e.rogues[at]
 	if r == nil || r.guid != p.GUID {
-		r = &rogue{guid: p.GUID, told: make(map[string]bool)}
+		r = &rogue{guid: p.GUID, told: make(map[string]bool), since: e.clock}
 		e.rogues[at] = r
 	}
 	if r.gone && e.clock >= r.last+alarmGap {
 		clear(r.told)
+		r.since = e.clock
 	}
 	r.gone = false
+	shown = shown && (reason != rogueSilent || e.clock >= r.since+silentGrace)
 	if !r.told[reason] {
 		r.told[reason], r.last = true, e.clock
 		e.emit(RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
