@@ -63,8 +63,8 @@ func newPolicy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: good: %d partitions, %d groups, %d warnings\n",
-				args[0], len(p.Partitions), len(p.Groups), len(p.Warnings))
+			fmt.Fprintf(c.OutOrStdout(), "%s: good: %d partitions, %d services, %d groups, %d warnings\n",
+				args[0], len(p.Partitions), len(p.Services), len(p.Groups), len(p.Warnings))
 			return nil
 		},
 	})

@@ -163,3 +163,31 @@ func TestIndex0StaysWithoutDefault(t *testing.T) {
 		}
 	})
 }
+
+// Who claims the GUID of the manager's own port gets nothing, and takes nothing
+// from it: else one host could silence subnet administration for all.
+func TestManagersGUIDIsClaimed(t *testing.T) {
+	guard := func(n ib.PortNum) *SwitchPortFacts {
+		return &SwitchPortFacts{SwitchGUID: 9, PortNum: n, Cap: 8, InboundCap: true, OutboundCap: true}
+	}
+	for _, manager := range []ib.NodeGUID{1, 2, 3} {
+		var ports []PortFacts
+		for node := range ib.NodeGUID(3) {
+			ports = append(ports, PortFacts{PortGUID: 7, NodeGUID: node + 1, PortNum: 1, Cap: 8, Current: Table{0xffff},
+				Facing: guard(ib.PortNum(node + 1)), Manager: node+1 == manager})
+		}
+		out, err := Compile(Input{Ports: ports, Resolution: without(part(1, 7), part(2, 7))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range out.EndPorts {
+			want := ""
+			if x.NodeGUID == manager {
+				want = "8001 8002"
+			}
+			if show(x.Table) != want || show(out.SwitchPorts[i].Table) != want {
+				t.Errorf("manager %v: node %v holds %s, its guard %s, want %s", manager, x.NodeGUID, show(x.Table), show(out.SwitchPorts[i].Table), want)
+			}
+		}
+	}
+}

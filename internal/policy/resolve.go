@@ -221,7 +221,10 @@ func newIndex(ports []EndPort) *index {
 		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
 		doubled: map[ib.PortGUID]bool{}, byPlace: map[Place][]int32{}, switches: map[string][]ib.NodeGUID{},
 	}
-	x.ports = slices.SortedStableFunc(slices.Values(ports), comparePorts)
+	// Whoever claims the GUID of the manager's own port does not take its place.
+	x.ports = slices.SortedStableFunc(slices.Values(ports), func(a, b EndPort) int {
+		return cmp.Or(cmp.Compare(a.PortGUID, b.PortGUID), -cmp.Compare(rank(a.SM), rank(b.SM)), comparePorts(a, b))
+	})
 	x.ports = slices.CompactFunc(x.ports, func(a, b EndPort) bool {
 		if a.PortGUID == b.PortGUID {
 			x.warnings = append(x.warnings, Fault{Found: fmt.Sprintf("port GUID %v on %v port %d and on %v port %d: only the former is looked at",
@@ -244,6 +247,13 @@ func newIndex(ports []EndPort) *index {
 	}
 	x.texts = slices.Sorted(maps.Keys(x.byText))
 	return x
+}
+
+func rank(first bool) int {
+	if first {
+		return 1
+	}
+	return 0
 }
 
 // lookup finds ports for the selectors of one policy, as places in index.ports.
