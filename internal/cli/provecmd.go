@@ -97,13 +97,16 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	allowed := isolation.AsTables(r.Fabric)
+	allowed, raw := isolation.AsTables(r.Fabric), isolation.RawDenied
 	if f.policy.loaded != nil {
+		if f.policy.loaded.AllowRaw {
+			raw = isolation.RawAllowed
+		}
 		if allowed, err = f.policy.on(c, r.Fabric); err != nil {
 			return err
 		}
 	}
-	proof := isolation.Prove(r.Fabric, allowed)
+	proof := isolation.Prove(r.Fabric, allowed, raw)
 	proof.Rest(isolation.Changeable(r.Fabric, list.Declares()))
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
