@@ -30,6 +30,27 @@ func (l *List) Find(name string, f *subnet.Fabric) (End, error) {
 	return End{guid, ib.PortNum(num)}, nil
 }
 
+// FindMove is Find for "leaf-1:7=red-1": a port, and what of the list is there now, a
+// port or a device that has but one. ok is false for a name without "=".
+func (l *List) FindMove(name string) (device, to End, ok bool, err error) {
+	i := strings.LastIndexByte(name, '=')
+	if i < 0 {
+		return End{}, End{}, false, nil
+	}
+	if to, err = l.Find(name[:i], nil); err != nil {
+		return End{}, End{}, true, err
+	}
+	guid, err := l.findDevice(name[i+1:], nil)
+	if err != nil {
+		device, err = l.Find(name[i+1:], nil)
+		return device, to, true, err
+	}
+	if d, listed := l.Device(guid); !listed || d.Ports != 1 {
+		return End{}, End{}, true, fmt.Errorf("%q: want a port of it, such as %s:1", name[i+1:], name[i+1:])
+	}
+	return End{guid, 1}, to, true, nil
+}
+
 // findDevice finds a device by its GUID, by its description in the list, or else
 // by the one it was found with.
 func (l *List) findDevice(name string, f *subnet.Fabric) (ib.NodeGUID, error) {
@@ -97,10 +118,41 @@ func (l *List) Accept(f *subnet.Fabric, at End) (next *List, done []string, err 
 		}
 		e.say("%s is cabled to %s (%s %v)", l.Name(at), p.Peer, p.Peer.Node.Type(), p.Peer.Node.GUID())
 	}
-	e.drop(f)
+	own := ib.NodeGUID(0)
+	if f.Self != nil {
+		own = f.Self.Node.GUID()
+	}
+	e.drop(own)
 	next, err = settle(&e.out)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w: %w", l.Name(at), ErrNotAcceptable, err)
+	}
+	return next, e.done, nil
+}
+
+// Move gives a list in which a port of a listed device is cabled to another place,
+// on the word of whoever says so: a device that holds an M_Key answers nobody
+// where it was not before. What was listed at either end before goes.
+func (l *List) Move(device, to End) (next *List, done []string, err error) {
+	e := editor{before: l, nodes: make(map[ib.NodeGUID]*netlist.Node)}
+	e.copy()
+	for _, end := range []End{device, to} {
+		if n := e.nodes[end.Node]; n == nil || end.Port == 0 || int(end.Port) >= len(n.Ports) {
+			return nil, nil, fmt.Errorf("%s: no such port is listed", l.Name(end))
+		}
+	}
+	if at, listed := l.Peer(device); listed && at == to {
+		return l, nil, nil
+	}
+	e.part(device)
+	e.part(to)
+	if err := netlist.Connect(e.nodes[device.Node], device.Port, e.nodes[to.Node], to.Port); err != nil {
+		return nil, nil, err
+	}
+	e.say("%s is cabled to %s", l.Name(to), l.Name(device))
+	e.drop(0)
+	if next, err = settle(&e.out); err != nil {
+		return nil, nil, err
 	}
 	return next, e.done, nil
 }
@@ -203,11 +255,11 @@ func (e *editor) part(at End) {
 	port.Peer, port.PeerPort, other.Peer, other.PeerPort = nil, 0, nil, 0
 }
 
-// drop leaves out devices that have lost their last cable; not the manager's own.
-func (e *editor) drop(f *subnet.Fabric) {
+// drop leaves out devices that have lost their last cable, but for own.
+func (e *editor) drop(own ib.NodeGUID) {
 	e.out.Nodes = slices.DeleteFunc(e.out.Nodes, func(n *netlist.Node) bool {
 		bare := !slices.ContainsFunc(n.Ports, func(p netlist.Port) bool { return p.Peer != nil })
-		if bare = bare && (f.Self == nil || f.Self.Node.GUID() != n.GUID); bare {
+		if bare = bare && n.GUID != own; bare {
 			if d, listed := e.before.Device(n.GUID); listed {
 				e.say("%s is not listed any more", d.Name())
 			}

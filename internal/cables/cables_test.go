@@ -422,6 +422,52 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
+// A person may say what stands where, without anybody being asked.
+func TestMove(t *testing.T) {
+	n := netlist.Demo()
+	f := found(t, n)
+	l, _ := learned(t, f)
+	red, blue := port(t, n, f, "red-1", 1), port(t, n, f, "blue-6", 1)
+	at := red.Peer
+	for _, x := range []struct {
+		name string
+		ok   bool
+	}{
+		{l.Name(EndOf(at)) + "=blue-6 HCA-1", true}, {l.Name(EndOf(at)) + "=blue-6 HCA-1:1", true}, {l.Name(EndOf(at)) + "=" + blue.Node.GUID().String(), true},
+		{l.Name(EndOf(at)) + "=nobody", false}, {l.Name(EndOf(at)) + "=leaf-1", false}, {"nobody:1=red-1 HCA-1", false}, {l.Name(EndOf(at)) + "=", false},
+		{l.Name(EndOf(at)) + "=leaf-1:99", false},
+	} {
+		device, to, moved, err := l.FindMove(x.name)
+		if !moved {
+			t.Errorf("%q is no move", x.name)
+		}
+		var next *List
+		var done []string
+		if err == nil {
+			next, done, err = l.Move(device, to)
+		}
+		if (err == nil) != x.ok {
+			t.Errorf("%q: %v", x.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		port, place, ok := next.Place(blue.GUID)
+		if !ok || port != EndOf(blue) || place != EndOf(at) || len(done) != 4 {
+			t.Errorf("%q: blue-6 is listed at %v %v: %q", x.name, place, ok, done)
+		}
+		if _, there := next.Device(red.Node.GUID()); there || next.Cables() != l.Cables()-1 {
+			t.Errorf("%q: who was there before is listed still", x.name)
+		}
+	}
+	if _, _, moved, _ := l.FindMove("leaf-1:7"); moved {
+		t.Error("a port is a move")
+	}
+	if same, done, err := l.Move(EndOf(red), EndOf(at)); err != nil || len(done) > 0 || same != l {
+		t.Errorf("where it is: %v, %v", done, err)
+	}
+}
+
 // What is listed already is not changed by being accepted.
 func TestAcceptAgain(t *testing.T) {
 	n := netlist.Demo()

@@ -214,6 +214,10 @@ func (f *topologyFlags) accept() *cobra.Command {
 now, with its GUIDs and its description, or that it leads nowhere. A port is a
 device of the list and a number, such as leaf-1:7, or a node GUID and a number.
 
+leaf-1:7=red-1 says that red-1 of the list is there now, and nothing is read: a
+host that holds an M_Key is asked nothing, and answers nothing, where it was not
+before.
+
 Only SubnGet is sent. What two devices claim to be, or what does not answer, cannot
 be accepted. A manager that runs reads the list again on SIGHUP.
 `,
@@ -222,20 +226,13 @@ be accepted. A manager that runs reads the list again on SIGHUP.
 			if err := f.cables.need(f.where.spec); err != nil {
 				return err
 			}
-			r, err := f.read(c)
-			if err != nil {
-				return err
-			}
+			var r *daemon.Reading
 			l := f.cables.list
 			var done []string
 			for _, name := range ports {
-				at, err := l.Find(name, r.Fabric)
+				next, said, err := f.acceptOne(c, l, &r, name)
 				if err != nil {
-					return misuse(err)
-				}
-				next, said, err := l.Accept(r.Fabric, at)
-				if err != nil {
-					return bad(err)
+					return err
 				}
 				l, done = next, append(done, said...)
 			}
@@ -252,4 +249,31 @@ be accepted. A manager that runs reads the list again on SIGHUP.
 			return nil
 		},
 	}
+}
+
+// acceptOne takes over what stands at one port, or what the command line says of it.
+// The fabric is read when that is first needed.
+func (f *topologyFlags) acceptOne(c *cobra.Command, l *cables.List, r **daemon.Reading, name string) (*cables.List, []string, error) {
+	device, to, moved, err := l.FindMove(name)
+	if err != nil {
+		return nil, nil, misuse(err)
+	}
+	if moved {
+		next, said, err := l.Move(device, to)
+		return next, said, orMisuse(err)
+	}
+	if *r == nil {
+		if *r, err = f.read(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	at, err := l.Find(name, (*r).Fabric)
+	if err != nil {
+		return nil, nil, misuse(err)
+	}
+	next, said, err := l.Accept((*r).Fabric, at)
+	if err != nil {
+		return nil, nil, bad(err)
+	}
+	return next, said, nil
 }

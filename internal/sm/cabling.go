@@ -96,8 +96,11 @@ func (e *Engine) holdToList() {
 // has not there, unless it is fenced already.
 func (e *Engine) fenceUndeclared(p *subnet.Port) {
 	if undeclared(p) && e.known.Fences[placeOf(p)] == "" {
-		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s",
-			p.Stranger.Why, e.cabling.list.Spelling(cables.EndOf(p))))
+		port := e.cabling.list.Spelling(cables.EndOf(p))
+		if p.Silent { // a host with an M_Key of another place, for one
+			port += "=DEVICE"
+		}
+		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s", p.Stranger.Why, port))
 	}
 }
 

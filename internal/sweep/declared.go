@@ -48,6 +48,22 @@ func (d *Discovery) declared(from *subnet.Port, info *smp.NodeInfo) error {
 	return nil
 }
 
+// unsaid is what err means when a device behind from did not say who it is: with a
+// list of cables it is not what is listed there, unless it may be, and hang.
+func (d *Discovery) unsaid(from *subnet.Port, err error) error {
+	if from == nil || d.options.Cables == nil {
+		return err
+	}
+	_, listed := d.options.Cables.Peer(cables.EndOf(from))
+	switch {
+	case !errors.Is(err, transact.ErrNoAnswer):
+		return fmt.Errorf("%w: %w", ErrUndeclared, err)
+	case !listed && from != d.fabric.Self:
+		return fmt.Errorf("%w: nothing is listed there, found something that does not say who it is: %w", ErrUndeclared, err)
+	}
+	return err
+}
+
 // farEnd is the port through which a device answered, if it is known already.
 func (d *Discovery) farEnd(info *smp.NodeInfo) *subnet.Port {
 	if n := d.fabric.Node(info.NodeGUID); n != nil {

@@ -114,8 +114,12 @@ func TestHeldToList(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
 		d, _ := sweepOver(t, Options{Cables: list(t)}, host(0, nil, device(genuine())))
 		for num, stranger := range map[ib.PortNum]bool{1: false, 2: false, 3: false, 4: true} {
-			if p := d.Fabric().Node(5).Port(num); p.FacesStranger() != stranger || p.Stranger != nil {
+			p := d.Fabric().Node(5).Port(num)
+			if p.FacesStranger() != stranger || (p.Stranger != nil) != stranger {
 				t.Errorf("port %d: %+v", num, p.Stranger)
+			}
+			if stranger && (!p.Silent || !p.Stranger.Undeclared || !strings.Contains(p.Stranger.Why.Error(), "does not say who it is")) {
+				t.Errorf("port %d, where nothing is listed and nobody answers: %+v", num, p.Stranger)
 			}
 		}
 		if len(d.Fabric().Nodes) != 4 {

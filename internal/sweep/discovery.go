@@ -194,12 +194,12 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 		}
 		if err == nil {
 			err = d.arrive(path, from, info, key)
-		} else if from != nil && d.options.Cables != nil && !errors.Is(err, transact.ErrNoAnswer) {
-			err = fmt.Errorf("%w: %w", ErrUndeclared, err) // it is there, and does not say who it is
+		} else {
+			err = d.unsaid(from, err)
 		}
-		if err != nil {
-			if from != nil && !errors.Is(err, transact.ErrNoAnswer) {
-				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: errors.Is(err, ErrUndeclared)}
+		if undeclared := errors.Is(err, ErrUndeclared); err != nil {
+			if from != nil && (undeclared || !errors.Is(err, transact.ErrNoAnswer)) {
+				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: undeclared}
 			}
 			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
 		}
