@@ -28,6 +28,7 @@ type PhaseBegun struct{ Phase string }
 const (
 	PhasePause    = "quarantine" // Config.Pause
 	PhaseDiscover = "discover"
+	PhaseTables   = "read tables" // under the M_Keys that the ports were given
 	PhaseElect    = "other managers"
 	PhasePlan     = "plan"
 	PhaseProve    = "prove"

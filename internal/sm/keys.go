@@ -129,6 +129,7 @@ func (e *Engine) secured(now time.Duration) {
 		e.refuse(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
+		e.begin(PhaseWatch)
 	default:
 		e.readRest()
 	}
@@ -138,13 +139,9 @@ func (e *Engine) secured(now time.Duration) {
 // read of the guards before there were any.
 func (e *Engine) readRest() {
 	e.state = stateReading
-	for _, n := range e.fabric.Switches() {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.IsEnd() && p.InfoRead && (p.FacesEnd() || p.FacesStranger()) && p.Info.PartitionEnforcementInbound {
-				e.reread(p, smp.AttrPortInfo, uint32(p.Num), nil)
-			}
-		}
+	e.begin(PhaseTables)
+	for _, p := range keying.Guards(e.fabric) {
+		e.reread(p, smp.AttrPortInfo, uint32(p.Num), nil)
 	}
 }
 

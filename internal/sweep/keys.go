@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -73,10 +74,22 @@ func (d *Discovery) keysOf(p, from *subnet.Port, answered ib.MKey) []ib.MKey {
 }
 
 // readEnd reads PortInfo of an end port until it shows which key is in force,
-// or no more are to be tried; whoever has the wrong one reads 0 there.
+// or no more are to be tried; whoever has the wrong one reads 0 there, or nothing.
 func (d *Discovery) readEnd(p *subnet.Port, keys []ib.MKey, then func()) {
-	d.read(p, smp.AttrPortInfo, 0, func() {
+	d.get(p.Path, p.Key, p.RespTime(), smp.AttrPortInfo, 0, func(r transact.Reply) {
+		err := r.Err
+		if errors.Is(err, transact.ErrNoAnswer) && len(keys) > 0 {
+			p.Key = keys[0]
+			d.readEnd(p, keys[1:], then)
+			return
+		}
+		if err == nil {
+			err = p.Absorb(smp.AttrPortInfo, 0, r.SMP.Data[:])
+		}
 		switch {
+		case err != nil:
+			d.fault(p, fmt.Errorf("PortInfo: %w", err))
+			return
 		case d.options.Keys == nil:
 		case p.Info.MKey != 0:
 			p.Key = p.Info.MKey

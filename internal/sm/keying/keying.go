@@ -257,3 +257,16 @@ func loses(before, after []ib.PKey) bool {
 	}
 	return false
 }
+
+// Guards are the switch ports that were read as checking keys of an end port, or
+// of somebody unknown.
+func Guards(f *subnet.Fabric) (out []*subnet.Port) {
+	for _, n := range f.Switches() {
+		for i := 1; i < len(n.Ports); i++ {
+			if p := &n.Ports[i]; p.InfoRead && (p.FacesEnd() || p.FacesStranger()) && p.Info.PartitionEnforcementInbound {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
