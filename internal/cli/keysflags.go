@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/pflag"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/protect"
+	"github.com/ibwarden/ibwarden/internal/sm"
 	"github.com/ibwarden/ibwarden/internal/sm/keying"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 )
@@ -18,6 +20,9 @@ import (
 type keysFlags struct {
 	secret string
 	ring   *daemon.Keyring // nil: ports get no keys of their own
+	// look tells that a request for other keys may wait, asked that it was taken.
+	look, asked bool
+	unlock      func() // of the directory, nil without one
 }
 
 func (f *keysFlags) add(flags *pflag.FlagSet) {
@@ -32,15 +37,26 @@ func (f *keysFlags) load(fabric string, dir daemon.DataDir, profile protect.Prof
 	switch {
 	case profile == protect.None: // a key that every port shows to everybody guards nothing
 	case dir != "":
-		if f.ring, err = daemon.OpenKeys(dir, f.secret, true); err == nil {
+		if f.unlock, err = dir.Lock(); err == nil {
+			f.ring, err = daemon.OpenKeys(dir, f.secret, true)
+		}
+		if err == nil {
 			err = f.ring.Save(f.ring.Book) // before anything is sent: it has to be possible
 		}
+		f.look = true
 	case f.secret != "":
 		err = errors.New("--secret-file: want --data DIR too: which port has which key has to be kept")
 	case daemon.Fresh(fabric):
 		f.ring = daemon.ThrowAwayKeys()
 	}
 	return orMisuse(err)
+}
+
+// close lets other managers use the directory.
+func (f *keysFlags) close() {
+	if f.unlock != nil {
+		f.unlock()
+	}
 }
 
 // config is what a manager is told of keys; nil when ports get none of their own.
@@ -50,6 +66,7 @@ func (f *keysFlags) config(old ib.MKey) *keying.Config {
 		return nil
 	}
 	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book}, Keep: f.ring.Keeps()}
+	c.Foreign = f.ring.Foreign
 	if old != 0 {
 		c.Foreign.Everywhere = []ib.MKey{old}
 	}
@@ -69,6 +86,40 @@ func (f *keysFlags) saKey() ib.SMKey {
 func (f *keysFlags) keep(r *daemon.Runner) {
 	if f.ring != nil && f.ring.Keeps() {
 		r.KeepKeys(f.ring.Save)
+	}
+}
+
+// attend carries out requests for other keys, between passes.
+func (f *keysFlags) attend(engine *sm.Engine, stderr io.Writer) {
+	if f.ring == nil || !engine.Settled() {
+		return
+	}
+	if f.asked {
+		f.asked = false
+		if err := f.ring.Rotated(); err != nil {
+			fmt.Fprintln(stderr, "ibwarden:", err)
+		}
+	}
+	if !f.look {
+		return
+	}
+	f.look = false
+	r, err := f.ring.AskedRotation()
+	if err != nil {
+		fmt.Fprintln(stderr, "ibwarden:", err)
+	} else if r != nil {
+		f.asked = true
+		fmt.Fprintf(stderr, "other M_Keys are asked for: %d ports\n", engine.RenewKeys(r.Ports...))
+	}
+}
+
+// replaced forgets the keys of another manager when all are replaced.
+func (f *keysFlags) replaced(result *sm.Result, stderr io.Writer) {
+	if f.ring == nil || !result.Reached() {
+		return
+	}
+	if err := f.ring.DropForeign(); err != nil {
+		fmt.Fprintln(stderr, "ibwarden:", err)
 	}
 }
 

@@ -63,7 +63,7 @@ Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
 was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
 	completion.Add(root)
 	return root
 }

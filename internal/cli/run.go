@@ -234,6 +234,7 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
+	defer f.keys.close()
 	if err := f.load(c); err != nil {
 		return err
 	}
@@ -274,7 +275,14 @@ func (f *runFlags) run(c *cobra.Command) error {
 		select {
 		case <-hangup:
 			f.reload(c, engine)
+			f.keys.look = true
 		default:
+		}
+		if r.last != nil {
+			f.keys.attend(engine, c.ErrOrStderr())
+		}
+		if r.completed != nil {
+			f.keys.replaced(r.completed, c.ErrOrStderr())
 		}
 		if r.completed != nil && f.state != "" {
 			if err := f.save(engine, r.runner.Registered()); err != nil {

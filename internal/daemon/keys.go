@@ -32,7 +32,9 @@ const credentialsVariable = "CREDENTIALS_DIRECTORY"
 type Keyring struct {
 	Ring *mkey.Ring
 	Book *mkey.Book
-	dir  DataDir // empty: nothing is kept
+	// Foreign are keys of a manager that was here before.
+	Foreign mkey.Foreign
+	dir     DataDir // empty: nothing is kept
 }
 
 // ErrNoSecret says that there is no master secret.
@@ -90,6 +92,9 @@ func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 	k := &Keyring{Ring: mkey.NewRing(secret), Book: new(mkey.Book), dir: dir}
 	if !first {
 		err = k.load()
+	}
+	if err == nil {
+		k.Foreign, err = dir.loadForeign()
 	}
 	return k, err
 }
