@@ -21,9 +21,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status":   wantStatus,
-			"startsim": startSim,
-			"until":    untilStatus,
+			"status":     wantStatus,
+			"startsim":   startSim,
+			"powercycle": powerCycle,
+			"until":      untilStatus,
 		},
 	})
 }

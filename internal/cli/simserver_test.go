@@ -3,11 +3,14 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -15,7 +18,8 @@ import (
 var simCount atomic.Int32
 
 // startSim serves a simulated fabric until the script ends and sets FABRIC to
-// its name: startsim [FILE|GENERATOR].
+// its name: startsim [FILE|GENERATOR]. The command powercycle NODE... takes the power
+// from nodes of it and gives it back.
 func startSim(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 {
 		ts.Fatalf("usage: startsim [FILE|GENERATOR]")
@@ -26,19 +30,42 @@ func startSim(ts *testscript.TestScript, neg bool, args []string) {
 			args[i] = f
 		}
 	}
-	cmd := exec.Command(binary(ts), append([]string{"sim", "--no-console", "--socket", name}, args...)...)
+	cmd := exec.Command(binary(ts), append([]string{"sim", "--socket", name}, args...)...)
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
+	console, err := cmd.StdinPipe()
+	ts.Check(err)
+	consoles.Store(name, console)
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	said := bufio.NewReader(out)
+	line, err := said.ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "ready") {
 		ts.Fatalf("ibwarden sim said %q, %v", line, err)
 	}
+	go io.Copy(io.Discard, said)
 	ts.Setenv("FABRIC", "ibsim:"+name)
+}
+
+// consoles are those of the fabrics that startSim serves, by name.
+var consoles sync.Map
+
+// rebootTime is longer than a simulated device takes to come up again.
+const rebootTime = 500 * time.Millisecond
+
+func powerCycle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: powercycle NODE...")
+	}
+	console, _ := consoles.Load(strings.TrimPrefix(ts.Getenv("FABRIC"), "ibsim:"))
+	for _, node := range args {
+		_, err := fmt.Fprintf(console.(io.Writer), "Reboot %q\n", node)
+		ts.Check(err)
+	}
+	time.Sleep(rebootTime)
 }
 
 // binary is the command under test.

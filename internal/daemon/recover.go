@@ -42,6 +42,7 @@ func (k *Keyring) Recover(keys *mkey.Keys, f *subnet.Fabric) (found int, locked 
 			continue // it has none
 		case s != nil && p.Guarded() && keys.Generation(s, p.Key) != 0:
 			k.Book.Confirm(s, keys.Generation(s, p.Key))
+			k.Book.Cable(s, at)
 			found++
 		default:
 			locked = append(locked, p.String())

@@ -1,6 +1,7 @@
 package mkey
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -69,7 +70,12 @@ func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	}
 	if from == nil { // the manager has come to another port, and no wire shows what it asks there
 		for _, s := range k.Book.Stands() {
-			out = k.appendKeys(out, s)
+			for _, g := range k.Book.Generations(s, k.Further) {
+				out = append(out, k.Ring.MKey(s.ID, g))
+			}
+		}
+		for _, g := range slices.Sorted(maps.Keys(k.Foreign.Of)) {
+			out = append(out, k.Foreign.Of[g])
 		}
 	}
 	if g, ok := k.Foreign.Neighbor[at]; ok && k.Foreign.Of[g] != 0 {
@@ -85,7 +91,7 @@ func (k *Keys) Of(p, from *subnet.Port) []ib.MKey {
 	if s := k.Find(IDOf(p), PlaceOf(from)); s != nil {
 		out = k.appendKeys(out, s)
 	}
-	if key := k.Foreign.Of[p.GUID]; key != 0 && (k.Foreign.Neighbor == nil || k.Foreign.Neighbor[PlaceOf(from)] == p.GUID) {
+	if key := k.Foreign.Of[p.GUID]; key != 0 && (from == nil || k.Foreign.Neighbor == nil || k.Foreign.Neighbor[PlaceOf(from)] == p.GUID) {
 		out = append(out, key)
 	}
 	return k.finish(out)
@@ -108,14 +114,15 @@ func (k *Keys) declared(at Place) (ID, bool) {
 }
 
 // Find is the stand of a port behind a place: where it was met there, or where
-// it was met elsewhere and a list of cables has it there.
+// it was met elsewhere and a list of cables has it there, or where it is the
+// manager's own.
 func (k *Keys) Find(id ID, at Place) *Stand {
 	if s := k.Book.Find(id, at); s != nil {
 		return s
 	}
 	stands := k.Book.Of(id)
 	if at == (Place{}) { // whoever is the manager's own port, is at its own place
-		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 }); i >= 0 {
+		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
 			return stands[i]
 		}
 		return nil

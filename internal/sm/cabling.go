@@ -50,6 +50,9 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 // subnet is to be swept once more: for a list, or holding to it.
 func (e *Engine) learnCables() (again bool, err error) {
 	d := e.discovery
+	if err := e.lockedOut(d.Fabric()); err != nil {
+		return false, err
+	}
 	e.cabling.tries++
 	list, left, err := cables.Learn(d.Fabric(), func(p *subnet.Port) string {
 		if reason, fenced := e.known.Fences[placeOf(p)]; fenced && strings.HasPrefix(reason, cableReason) {

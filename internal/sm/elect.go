@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sm/keying"
 	"github.com/ibwarden/ibwarden/internal/sminfo"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transact"
@@ -83,8 +82,8 @@ func (e *Engine) isRival(p *subnet.Port) bool {
 // enterElection makes sure that the manager has its part in the election: one
 // that has none may not write.
 func (e *Engine) enterElection() (err error) {
-	if e.fabric.Self == nil && e.givesKeys() {
-		return &keying.LockedError{Ports: []string{"the manager's own port (no answer)"}}
+	if err := e.lockedOut(e.fabric); err != nil {
+		return err
 	}
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")

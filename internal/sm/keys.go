@@ -57,15 +57,21 @@ func (e *Engine) awaitsKeeping() bool {
 // RenewKeys wants another key for the end ports of these GUIDs, or for all when
 // there are none, and tells for how many. They get it when the engine is at rest.
 func (e *Engine) RenewKeys(guids ...ib.PortGUID) (n int) {
-	if !e.givesKeys() {
-		return 0
-	}
 	return e.keys.Renew(e.ends, guids)
 }
 
 // rekeys reports whether keys are to be changed and nothing else is under way.
 func (e *Engine) rekeys() bool {
 	return e.keys.Due && e.state == stateWatching && e.desired != nil && e.isMaster()
+}
+
+// lockedOut tells of a fabric, none of which stands yet, that it does not let the
+// manager in.
+func (e *Engine) lockedOut(f *subnet.Fabric) error {
+	if !e.givesKeys() || e.settled {
+		return nil
+	}
+	return keying.LockedOut(f)
 }
 
 // proceed goes on as the master of a subnet that was found: keys come before its
@@ -123,8 +129,6 @@ func (e *Engine) secured(now time.Duration) {
 	switch {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
-	case e.fabric.Self.Silent && !e.settled:
-		e.refuse(now, &keying.LockedError{Ports: []string{"whoever is behind the manager's own port " + e.fabric.Self.String() + " (no answer)"}})
 	case len(locked) > 0 && !e.settled:
 		e.refuse(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
@@ -163,11 +167,7 @@ func (e *Engine) rested(now time.Duration) {
 // askBehind asks who is at the other end of a cable, with every key that may be
 // shown there.
 func (e *Engine) askBehind(p *subnet.Port, path mad.Path, then func(transact.Reply)) {
-	keys := []ib.MKey{e.config.MKey}
-	if e.keys.Config != nil {
-		keys = append(e.keys.Config.Behind(p), 0)
-	}
-	for _, key := range keys {
+	for _, key := range e.keys.Behind(p, e.config.MKey) {
 		e.window.Do(transact.Request{
 			Path: path, Respond: subnet.RespTimeAssumed.Duration(), MKey: key,
 			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,

@@ -74,6 +74,9 @@ func (k *Keying) find(p *subnet.Port) *mkey.Stand {
 // Renew wants another key for the end ports of these GUIDs, or for all when there
 // are none, and tells for how many.
 func (k *Keying) Renew(ends []*subnet.Port, guids []ib.PortGUID) (n int) {
+	if k.Config == nil {
+		return 0
+	}
 	chosen := make(map[ib.PortGUID]bool)
 	for _, g := range guids {
 		chosen[g] = true
@@ -88,6 +91,15 @@ func (k *Keying) Renew(ends []*subnet.Port, guids []ib.PortGUID) (n int) {
 		}
 	}
 	return n
+}
+
+// Behind lists what to show to whoever is at the other end of the cable of p, no
+// key at all among it; old when ports have no keys of their own.
+func (k *Keying) Behind(p *subnet.Port, old ib.MKey) []ib.MKey {
+	if k.Config == nil {
+		return []ib.MKey{old}
+	}
+	return append(k.Config.Behind(p), 0)
 }
 
 func (k *Keying) renew(s *mkey.Stand) {

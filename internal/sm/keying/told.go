@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/mkey"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // Given is an event: ports were given M_Keys.
@@ -31,6 +32,18 @@ func (e *LockedError) Error() string {
 		named += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("guarded by M_Keys that this manager does not have: %s (give it the data directory or the keys of the manager that was here before; a power cycle clears the keys of a device)", named)
+}
+
+// LockedOut is a LockedError when the manager's own port, or whoever is behind it,
+// did not answer.
+func LockedOut(f *subnet.Fabric) error {
+	switch {
+	case f.Self == nil:
+		return &LockedError{[]string{"the manager's own port (no answer)"}}
+	case f.Self.Silent:
+		return &LockedError{[]string{"whoever is behind the manager's own port " + f.Self.String() + " (no answer)"}}
+	}
+	return nil
 }
 
 // Declared says who belongs behind a place by the list of cables that holds when
