@@ -124,8 +124,9 @@ func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 	if len(claims) > 1 {
 		c.faults.Index0 = append(c.faults.Index0, Index0Conflict{port.PortGUID, port.NodeGUID, port.PortNum, claims})
 	}
+	guard := c.tooManyForGuard(port, keys)
 	switch {
-	case len(keys) <= port.Cap:
+	case len(keys) <= port.Cap && !guard:
 		return keys, len(claims) <= 1
 	case port.Cap <= 0 && len(keys) == 1:
 		c.warnings = append(c.warnings, fmt.Sprintf("port %v (node %v port %d) reports a P_Key table of no entries: it cannot hold even the default key",
@@ -135,6 +136,9 @@ func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 	o := Overflow{
 		PortGUID: port.PortGUID, NodeGUID: port.NodeGUID, PortNum: port.PortNum, Cap: port.Cap, Needed: len(keys),
 		Manager: c.in.Resolution.NoDefault && port.Manager,
+	}
+	if guard {
+		o.Cap, o.Guard = port.Facing.Cap, fmt.Sprintf("switch %v port %d", port.Facing.SwitchGUID, port.Facing.PortNum)
 	}
 	for _, k := range keys {
 		o.Partitions = append(o.Partitions, c.partitionName(k))
@@ -148,6 +152,21 @@ func (c *compiler) fit(port *PortFacts, keys []wantedKey) ([]wantedKey, bool) {
 	}
 	c.faults.Overflows = append(c.faults.Overflows, o)
 	return nil, false
+}
+
+// tooManyForGuard reports whether the switch port before a port can check keys
+// and has no room for these, where there is no default partition: then nothing
+// would hold the port to its partitions. The manager's own port is trusted.
+func (c *compiler) tooManyForGuard(port *PortFacts, keys []wantedKey) bool {
+	f := port.Facing
+	if !c.in.Resolution.NoDefault || f == nil || f.Cap <= 0 || !f.InboundCap || !f.OutboundCap || port.Manager {
+		return false
+	}
+	bases := map[ib.PKeyBase]bool{}
+	for _, k := range keys {
+		bases[k.Base()] = true
+	}
+	return len(bases) > f.Cap
 }
 
 func (c *compiler) partitionName(k wantedKey) string {

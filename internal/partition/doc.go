@@ -23,8 +23,9 @@
 // A policy that does not fit is refused whole, with every port that is too
 // small, unless the caller has it fenced: then it gets limited membership of the
 // default partition and nothing else (nothing at all without one), and the
-// others what they should. A switch port that is too small is not refused: it
-// gets no enforcement, and says so. There is never enforcement with half a table.
+// others what they should. A switch port that is too small is not refused where
+// there is a default partition: it gets no enforcement, and says so. Without one
+// it is, unless it is before the manager. There is never enforcement with half a table.
 //
 // A port GUID that two ports claim is nobody's: both get limited membership
 // of the default partition and nothing else, or nothing without one.

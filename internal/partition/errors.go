@@ -39,6 +39,9 @@ type Overflow struct {
 	// Manager tells that it is the manager's port, and that there is no default
 	// partition: it has to be in every partition that has a member.
 	Manager bool
+	// Guard is the switch port before the port, for messages, when it is that one's
+	// table that has no room; Cap is then its size.
+	Guard string
 }
 
 // namesMax is how many partitions a message names.
@@ -53,6 +56,10 @@ func (o Overflow) String() string {
 	if o.Manager {
 		return fmt.Sprintf("the manager's port %v (node %v port %d): without a default partition it is in every partition, and its P_Key table holds %d; the policy has %d: "+
 			"take %d of them out (%s), or run the manager at a port with a larger table", o.PortGUID, o.NodeGUID, o.PortNum, o.Cap, o.Needed, o.Needed-o.Cap, names)
+	}
+	if o.Guard != "" {
+		return fmt.Sprintf("port %v (node %v port %d): the P_Key table of %s before it holds %d keys, the policy needs %d: take the port out of %d of %s",
+			o.PortGUID, o.NodeGUID, o.PortNum, o.Guard, o.Cap, o.Needed, o.Needed-o.Cap, names)
 	}
 	return fmt.Sprintf("port %v (node %v port %d): the P_Key table holds %d keys, the policy needs %d: take the port out of %d of %s",
 		o.PortGUID, o.NodeGUID, o.PortNum, o.Cap, o.Needed, o.Needed-o.Cap, names)

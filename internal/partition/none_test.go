@@ -107,15 +107,33 @@ func TestManagersTableIsFull(t *testing.T) {
 	}
 }
 
-// A guard that has no room for all keys of a port checks nothing, and says so.
+// A switch port that can check keys and has no room for all of a host's is a
+// reason to refuse the policy, or to fence the port: nothing would hold the host.
+// The manager's own is named, and no more.
 func TestGuardIsFull(t *testing.T) {
-	out, err := Compile(Input{
-		Ports: []PortFacts{{PortGUID: 1, NodeGUID: 1, PortNum: 1, Cap: 8,
-			Facing: &SwitchPortFacts{SwitchGUID: 9, PortNum: 4, Cap: 2, InboundCap: true, OutboundCap: true}}},
+	facing := &SwitchPortFacts{SwitchGUID: 9, PortNum: 4, Cap: 2, InboundCap: true, OutboundCap: true}
+	in := Input{
+		Ports:      []PortFacts{{PortGUID: 1, NodeGUID: 1, PortNum: 1, Cap: 8, Facing: facing}},
 		Resolution: without(part(1, 1), part(2, 1), part(3, 1)),
-	})
+	}
+	_, err := Compile(in)
+	var fault *Error
+	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "the P_Key table of switch 0x0000000000000009 port 4 before it holds 2 keys, the policy needs 3: take the port out of 1 of") {
+		t.Errorf("a host: %v", err)
+	}
+	in.Fence = func(ib.PortGUID) bool { return true }
+	out, err := Compile(in)
+	if err != nil || len(out.Fenced) != 1 || len(out.EndPorts[0].Table) > 0 || len(out.SwitchPorts[0].Table) > 0 || !out.SwitchPorts[0].Inbound {
+		t.Errorf("a host that is fenced: %v, %+v", err, out)
+	}
+	in.Ports[0].Manager, in.Fence = true, nil
+	out, err = Compile(in)
 	if err != nil || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "port 4, before port 0x0000000000000001: its P_Key table holds 2 keys, the port needs 3: it checks nothing") {
-		t.Errorf("%v, warnings %q", err, out.Warnings)
+		t.Errorf("the manager: %v, warnings %q", err, out.Warnings)
+	}
+	facing.Cap, facing.OutboundCap, in.Ports[0].Manager = 2, false, false
+	if _, err = Compile(in); err != nil {
+		t.Errorf("a switch that cannot check both ways anyway: %v", err)
 	}
 }
 
