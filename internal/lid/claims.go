@@ -14,14 +14,15 @@ type Claim struct {
 }
 
 // Claims lists the LIDs of the ports whose LIDs, as last read, are not those that
-// d assigns them: the former and the latter. A port whose link carries no data
-// claims nothing, nor does one that has no LID. mute tells the ports that
+// d assigns them: the former and the latter. One that does not answer any more
+// may have what it had. A port whose link carries no data claims nothing, nor does
+// one that has no LID. mute tells the ports that
 // nothing is taken from anyway; it may be nil.
 func Claims(ends []*subnet.Port, d *subnet.Desired, mute func(*subnet.Port) bool) []Claim {
 	var out []Claim
 	for _, p := range ends {
 		want := d.Port(p)
-		if want.Elements&subnet.ElementLID == 0 || !p.InfoRead || !p.Info.LID.IsUnicast() || !carries(p) || mute != nil && mute(p) {
+		if want.Elements&subnet.ElementLID == 0 || !p.Info.LID.IsUnicast() || !carries(p) || mute != nil && mute(p) {
 			continue
 		}
 		if p.Info.LID == want.Info.LID && p.Info.LMC == want.Info.LMC {

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
 
@@ -56,8 +57,9 @@ const (
 )
 
 // New returns a manager with this configuration, and the administration of its
-// subnet. observe sees every event as it happens and must not call back.
+// subnet, which has the manager's profile. observe sees every event as it happens and must not call back.
 func New(c sm.Config, a saserver.Config, p *policy.Policy, observe func(sm.Event)) *Engine {
+	a.Profile = c.Profile
 	m := &Engine{
 		admin: saserver.New(a), leaves: c.LeaveMulticast,
 		warn: func(text string) { observe(sm.Warned{Text: text}) },
@@ -167,9 +169,9 @@ func (m *Engine) follow(now time.Duration) {
 // doubt tells the administration of LIDs that ports have against what they were
 // assigned.
 func (m *Engine) doubt(claims []lid.Claim) {
-	by := make(map[ib.LID][]ib.PortGUID)
+	by := make(map[ib.LID][]*subnet.Port)
 	for _, c := range claims {
-		by[c.LID] = append(by[c.LID], c.By.GUID)
+		by[c.LID] = append(by[c.LID], c.By)
 	}
 	m.admin.Doubt(by)
 }

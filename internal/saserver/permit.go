@@ -1,11 +1,14 @@
 package saserver
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // open are the attributes and methods that any port may ask for in the profiles
@@ -61,19 +64,20 @@ func (s *Server) mayProxy(q *request, p *view.Port) bool {
 // Doubt tells which LIDs ports have that were not assigned to them, or left, and
 // which ports those are: who sends from there is not known. It replaces what the
 // last call told.
-func (s *Server) Doubt(claims map[ib.LID][]ib.PortGUID) { s.claims = claims }
+func (s *Server) Doubt(claims map[ib.LID][]*subnet.Port) { s.claims = claims }
 
 // isDoubtful reports whether a request may come from another port than the one
-// that its LID was assigned to: a port that claims the LID, and whose switch
-// lets the key of the request pass.
+// that its LID was assigned to: from a port that claims the LID, and whose switch
+// would let the key of the request pass.
 func (s *Server) isDoubtful(from mad.Address) bool {
 	if s.config.Profile == protect.None {
 		return false
 	}
 	for _, by := range s.claims[from.LID] {
-		p := s.view.Owner(by)
-		held := p != nil && p.Peer != nil && p.Peer.Enforces()
-		if !held || from.PKey == 0 || s.holds(p, from.PKey.Base()) {
+		guard := by.Peer
+		held := guard != nil && guard.Enforces() && guard.PKeysKnown() && from.PKey != 0 &&
+			!slices.ContainsFunc(guard.PKeys, func(k ib.PKey) bool { return k.Base() == from.PKey.Base() })
+		if !held {
 			return true
 		}
 	}

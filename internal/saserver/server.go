@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/saserver/record"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // Server is subnet administration.
@@ -28,8 +29,8 @@ type Server struct {
 	byPort  []*requester // those of askers, by view.Port.Index, as they come
 	nobody  requester    // all of those who have no port
 	lines   lines
-	kind    int                      // of what leaves next
-	claims  map[ib.LID][]ib.PortGUID // Doubt
+	kind    int                       // of what leaves next
+	claims  map[ib.LID][]*subnet.Port // Doubt
 	out     queue
 	unkept  []unkept // Config.Keep
 	kept    uint64   // the version that is
@@ -78,9 +79,9 @@ func (s *Server) Groups() *group.Set { return s.groups }
 // SetSubnet replaces the subnet. Members, services and subscriptions of ports
 // that are gone, or that lost the partition, go; subscribers are told of ports
 // that came and went. What was wrong with fixed groups comes back.
-func (s *Server) SetSubnet(now time.Duration, subnet Subnet) (errs []error) {
+func (s *Server) SetSubnet(now time.Duration, x Subnet) (errs []error) {
 	old := s.view
-	s.view = view.After(old, subnet.Snapshot)
+	s.view = view.After(old, x.Snapshot)
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
 	s.groups.SetLastMLID(s.lastMLID())
@@ -89,7 +90,7 @@ func (s *Server) SetSubnet(now time.Duration, subnet Subnet) (errs []error) {
 		p := s.view.Owner(port)
 		return p != nil && p.Key(base).IsValid()
 	})
-	errs = s.groups.Fix(subnet.Groups)
+	errs = s.groups.Fix(x.Groups)
 	if s.store.prune(s.view) {
 		s.version++
 	}

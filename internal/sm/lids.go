@@ -28,7 +28,7 @@ func (e *Engine) lookAtLIDs() {
 	e.claims, e.claimed = claims, e.claimed+1
 	var owners map[ib.LID]*subnet.Port
 	for _, c := range claims {
-		if slices.Contains(before, c) {
+		if slices.ContainsFunc(before, func(b lid.Claim) bool { return b.LID == c.LID && b.By.GUID == c.By.GUID }) {
 			continue
 		}
 		if owners == nil {
