@@ -260,7 +260,7 @@ func besideOpenSM(t *testing.T, spec string, partitions int, short bool, hosts [
 		theirs[i] = x.saquery(y.names[i], queries[i])
 	}
 	sm.stop()
-	w := x.warden(manager, y.policy, "--sa-key", "1")
+	w := x.warden(manager, y.policy, "--sa-key", "1", "--profile", "basic")
 	defer w.stop()
 	same, differ := 0, 0
 	for _, i := range hosts {
@@ -302,9 +302,9 @@ func explain(a *asked, ours bool) int {
 }
 
 // chosen are the names of fields with what each manager chooses: multicast LIDs;
-// whether switches enforce, which OpenSM was told not to do; what it says of its
+// whether switches enforce, which OpenSM was told not to do, and filter raw packets; what it says of its
 // own class beside the records.
-var chosen = []string{"mlid", "partenforce", "capability mask", "redirect qp", "redirect qkey", "trap qkey"}
+var chosen = []string{"mlid", "partenforce", "filterraw", "capability mask", "redirect qp", "redirect qkey", "trap qkey"}
 
 // portNumber is the exit of a LID; each routes its own way.
 var portNumber = regexp.MustCompile(`(?m)^(\s*\d+\t)(?:\d|\d\d|1\d\d|2[0-4]\d|25[0-4])$`)

@@ -49,7 +49,7 @@ func (s *Server) permits(q *request) mad.Status {
 // others about the ports that it sees; by the policy, or as the manager's own,
 // with everything about every port.
 func (s *Server) trust(p *view.Port, keyed bool) (trusted, all bool) {
-	named := !p.Contested && (s.view.Trusted[p.GUID] || s.config.Profile != protect.None && p.Port == s.view.Fabric.Self)
+	named := !p.Contested && (s.view.Trusted[p.GUID] || s.config.Profile >= protect.Tenant && p.Port == s.view.Fabric.Self)
 	return keyed || named, named
 }
 
