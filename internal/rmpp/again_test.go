@@ -45,8 +45,8 @@ func TestFloodIsBounded(t *testing.T) {
 		e.Receive(0, peer, packetOf(0x14, mad.RMPPData, first|last, 0, 1, 60))
 		e.Receive(0, peer, packetOf(0x12, mad.RMPPData, first, 0, 1, 0))
 		e.Receive(0, peer, packetOf(0x13, 9, 0, 0, 1, 0)) // of no type there is: an ABORT
-		if len(e.replies) > repliesMax || len(e.ended) > l.Remembered || len(e.order) > l.Remembered || len(e.receivers) > l.Receivers {
-			t.Fatalf("after %d peers: %d replies, %d remembered, %d being received", peer+1, len(e.replies), len(e.ended), len(e.receivers))
+		if e.replies > repliesMax || len(e.ended) > l.Remembered || len(e.order) > l.Remembered || len(e.receivers) > l.Receivers {
+			t.Fatalf("after %d peers: %d replies, %d remembered, %d being received", peer+1, e.replies, len(e.ended), len(e.receivers))
 		}
 	}
 	if e.Counts().Dropped == 0 {

@@ -23,8 +23,8 @@ type Endpoint[A comparable] struct {
 	octets    int      // of all messages being sent
 	joining   int      // octets of all that are being joined
 	turns     []ib.LID // of those with something to be sent, in turn
-	lined     map[ib.LID][]*entry[A]
-	replies   []packet[A] // waiting to leave
+	lined     map[ib.LID]*line[A]
+	replies   int         // that wait to leave
 	endings   []Ending[A] // not yet told
 	order     []key[A]    // of ended, oldest first
 	counts    Counts
@@ -67,10 +67,14 @@ type remembered struct {
 }
 
 type packet[A comparable] struct {
-	to      A
-	m       [mad.Size]byte
-	user    ib.LID
-	counted bool // for user
+	to A
+	m  [mad.Size]byte
+}
+
+// line is what is to leave for one sender: replies first.
+type line[A comparable] struct {
+	replies []packet[A]
+	entries []*entry[A]
 }
 
 // Ending is the end of a message that was sent; Err is nil when it came
@@ -83,7 +87,7 @@ type Ending[A comparable] struct {
 
 // repliesMax bounds the ACK, STOP and ABORT that wait to leave; whoever asks
 // faster than they leave asks again.
-const repliesMax = 1024
+const repliesMax = 65_536
 
 // repliesEach bounds those to one sender: more than a whole window can ask for.
 const repliesEach = 64
@@ -101,7 +105,7 @@ func New[A comparable](l Limits) *Endpoint[A] {
 		sends:     make(map[A]int),
 		receives:  make(map[A]int),
 		users:     make(map[ib.LID]usage),
-		lined:     make(map[ib.LID][]*entry[A]),
+		lined:     make(map[ib.LID]*line[A]),
 		bound:     never,
 	}
 }
@@ -159,45 +163,52 @@ func (e *Endpoint[A]) enqueue(s *entry[A]) {
 		return
 	}
 	s.queued = true
-	line := e.lined[s.user]
-	if len(line) == 0 {
-		e.turns = append(e.turns, s.user)
-	}
-	e.lined[s.user] = append(line, s)
+	l := e.lineOf(s.user)
+	l.entries = append(l.entries, s)
 }
 
-// Next fills m with the next packet to send: replies first, then one segment for
-// each sender in turn, and of its transfers in turn.
-func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool) {
-	if len(e.replies) > 0 {
-		p := &e.replies[0]
-		*m, to = p.m, p.to
-		if p.counted {
-			e.change(p.user, usage{replies: -1})
-		}
-		e.replies = e.replies[1:]
-		return to, true
+// lineOf is the line of a sender, who gets turns from now on.
+func (e *Endpoint[A]) lineOf(user ib.LID) *line[A] {
+	l := e.lined[user]
+	if l == nil {
+		l = new(line[A])
+		e.lined[user] = l
+		e.turns = append(e.turns, user)
 	}
+	return l
+}
+
+// Next fills m with the next packet to send: one for each sender in turn, replies
+// before segments, and of its transfers in turn.
+func (e *Endpoint[A]) Next(now time.Duration, m *[mad.Size]byte) (to A, ok bool) {
 	for len(e.turns) > 0 {
 		user := e.turns[0]
 		e.turns = e.turns[1:]
-		line := e.lined[user]
-		s := line[0]
-		line[0] = nil
-		if line = line[1:]; len(line) > 0 {
-			e.lined[user] = line
+		l := e.lined[user]
+		if len(l.replies) > 0 {
+			*m, to, ok = l.replies[0].m, l.replies[0].to, true
+			l.replies = l.replies[1:]
+			e.replies--
+		} else {
+			s := l.entries[0]
+			l.entries[0] = nil
+			l.entries = l.entries[1:]
+			s.queued = false
+			if ok = !s.over && s.ready(); ok {
+				s.segment(now, m, &e.limits)
+				to = s.key.peer
+				e.enqueue(s)
+				e.bound = min(e.bound, s.due())
+			}
+		}
+		if len(l.replies)+len(l.entries) > 0 {
 			e.turns = append(e.turns, user)
 		} else {
 			delete(e.lined, user)
 		}
-		s.queued = false
-		if s.over || !s.ready() {
-			continue
+		if ok {
+			return to, true
 		}
-		s.segment(now, m, &e.limits)
-		e.enqueue(s)
-		e.bound = min(e.bound, s.due())
-		return s.key.peer, true
 	}
 	return to, false
 }
@@ -383,18 +394,14 @@ func (e *Endpoint[A]) Ended() []Ending[A] {
 }
 
 func (e *Endpoint[A]) reply(peer A, head *[HeadSize]byte, kind mad.RMPPType, status mad.RMPPStatus, data1, data2 uint32) {
-	if len(e.replies) >= repliesMax {
+	user, known := e.userOf(peer)
+	if l := e.lined[user]; e.replies >= repliesMax || known && l != nil && len(l.replies) >= repliesEach {
 		e.counts.Dropped++
 		return
 	}
 	p := packet[A]{to: peer}
-	if p.user, p.counted = e.userOf(peer); p.counted {
-		if e.users[p.user].replies >= repliesEach {
-			e.counts.Dropped++
-			return
-		}
-		e.change(p.user, usage{replies: 1})
-	}
 	reply(&p.m, head, kind, status, data1, data2)
-	e.replies = append(e.replies, p)
+	l := e.lineOf(user)
+	l.replies = append(l.replies, p)
+	e.replies++
 }

@@ -5,8 +5,8 @@ import "github.com/ibwarden/ibwarden/ib"
 // usage is what one sender of packets takes of an endpoint's room, whatever
 // queue pair, service level or key it uses: the room of all is no one's to fill.
 type usage struct {
-	sends, receives, replies int
-	sending, receiving       int // octets of messages
+	sends, receives    int
+	sending, receiving int // octets of messages
 }
 
 // NewBy returns an endpoint without transfers that counts what peers take by
@@ -30,7 +30,7 @@ func (e *Endpoint[A]) userOf(peer A) (ib.LID, bool) {
 // change enters what a sender takes more, or less.
 func (e *Endpoint[A]) change(lid ib.LID, d usage) {
 	u := e.users[lid]
-	u.sends, u.receives, u.replies = u.sends+d.sends, u.receives+d.receives, u.replies+d.replies
+	u.sends, u.receives = u.sends+d.sends, u.receives+d.receives
 	u.sending, u.receiving = u.sending+d.sending, u.receiving+d.receiving
 	if e.users[lid] = u; u == (usage{}) {
 		delete(e.users, lid)
