@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
@@ -31,9 +33,13 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, octets []byte) {
 		r := rand.New(rand.NewPCG(seed%64, 11))
 		m := randomModel(t, r)
-		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true, Limits: shortTurns(r, DefaultLimits())})
-		w := people(t, m, s, r)
 		a := m.hosts[seed%uint64(len(m.hosts))]
+		p := []protect.Profile{protect.None, protect.Basic, protect.Tenant, protect.Strict}[seed/64%4]
+		if a == m.fabric.Self {
+			p = protect.None // it may see everything in the others
+		}
+		s := m.serve(t, Config{SAKey: 99, AliasGUIDs: true, Profile: p, Limits: shortTurns(r, DefaultLimits())})
+		w := people(t, m, s, r)
 		var in [mad.Size]byte
 		copy(in[:], octets)
 		in[0], in[1], in[2] = 1, byte(mad.ClassSubnAdm), sa.ClassVersion
@@ -43,6 +49,12 @@ func FuzzRequest(f *testing.F) {
 		id := mad.AttributeID(in[16])<<8 | mad.AttributeID(in[17])
 		if method.IsResponse() || method == mad.MethodTrap || method == mad.MethodTrapRepress {
 			s.Receive(0, &in, mad.Address{LID: a.Info.LID, QP: 1})
+			return
+		}
+		if p >= protect.Tenant && !m.isContested(a) && !strings.Contains(openTo[id], letters[method]) {
+			if got := exchange(t, s, a.Info.LID, &in); got.Status == mad.StatusOK {
+				t.Fatalf("profile %s: %s of %#x was answered", p, method, id)
+			}
 			return
 		}
 		got := exchange(t, s, a.Info.LID, &in)
