@@ -203,6 +203,7 @@ func tame(cmd *exec.Cmd, dir string) {
 	cmd.Env = []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + dir,
 		"OSM_TMP_DIR=" + dir, "OSM_CACHE_DIR=" + dir,
+		"IBWARDEN_DATA=" + filepath.Join(dir, "data"), // not what this machine's own manager keeps
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -1,0 +1,57 @@
+package umadtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOpenSMOfATenant: root on a tenant's host starts Debian's OpenSM with the
+// highest priority. ibwarden says so within a moment and every table stays as it
+// is; without a profile the fabric is OpenSM's.
+func TestOpenSMOfATenant(t *testing.T) {
+	need(t, "opensm")
+	for _, profile := range []string{"", "tenant"} {
+		t.Run("profile "+profile, func(t *testing.T) {
+			r := newRig(t, "fattree,radix=4,levels=2")
+			hosts := r.hosts()
+			conf := r.file("policy.conf", policy(hosts[1:3], hosts[3:5]))
+			said := filepath.Join(r.dir, "said")
+			words := must(binary()) + " run --fabric umad --quarantine 0s --policy " + conf
+			if profile != "" {
+				words += " --profile " + profile
+			}
+			r.start("", "sh", "-c", "exec "+words+" >"+said+" 2>&1")
+			says := func(text string) func() bool {
+				return func() bool {
+					got, _ := os.ReadFile(said) // it is not there at first
+					return strings.Contains(string(got), text)
+				}
+			}
+			r.eventually("ibwarden has a verdict", says("verdict:"))
+			tables := func() string {
+				return r.ask("", "ibwarden", "show", "pkeys", "--json", "--fabric", "umad")
+			}
+			before := tables()
+			rogue := hosts[4].ID
+			r.start(rogue, "opensm", "-F", os.DevNull, "-e", "-p", "15", "-f", filepath.Join(r.dir, "opensm.log"))
+			if profile == "" {
+				r.eventually("OpenSM has taken the fabric", func() bool { return tables() != before && !strings.Contains(tables(), `"0x8010"`) })
+				return
+			}
+			began := time.Now()
+			r.eventually("ibwarden raises the alarm", says("ALARM: a subnet manager that does not count"))
+			t.Logf("alarm after %v, the start of OpenSM counted", time.Since(began).Round(10*time.Millisecond))
+			time.Sleep(5 * time.Second) // for OpenSM to do what it can
+			if now := tables(); now != before {
+				t.Errorf("tables are\n%s\nwere\n%s", now, before)
+			}
+			if says("standing by")() || says("was changed by somebody else")() {
+				text, _ := os.ReadFile(said)
+				t.Errorf("ibwarden says:\n%s", text)
+			}
+		})
+	}
+}
