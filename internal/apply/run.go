@@ -60,6 +60,7 @@ type Run struct {
 	failures []Failure
 	forgets  map[*subnet.Port]subnet.Element
 	writes   int
+	flying   map[plan.Op]bool // sent, and not known to have taken hold
 }
 
 // Start prepares to carry out p; width is how many of its operations may be in
@@ -71,6 +72,7 @@ func Start(w *transact.Window, p *plan.Plan, width int) *Run {
 		strange: make(map[*subnet.Port]error),
 		held:    make(map[ib.PortGUID]bool),
 		forgets: make(map[*subnet.Port]subnet.Element),
+		flying:  make(map[plan.Op]bool),
 	}
 }
 
@@ -112,6 +114,28 @@ func (r *Run) Stop() { r.stage, r.ops, r.links = len(r.plan.Stages), nil, nil }
 
 // Pending reports whether the run has something to do and has not begun.
 func (r *Run) Pending() bool { return r.stage == 0 && len(r.plan.Stages) > 0 }
+
+// MayAbort reports whether the run can be aborted: not while anything but P_Key
+// tables and PortInfo is being written. Of a table of alias GUIDs, or of multicast
+// forwarding, that is not read nobody would know what to take away first.
+func (r *Run) MayAbort() bool {
+	for op := range r.flying {
+		if op.Attribute != smp.AttrPKeyTable && op.Attribute != smp.AttrPortInfo {
+			return false
+		}
+	}
+	return true
+}
+
+// Abort ends the run at once, with requests outstanding that the caller forgets:
+// what was sent and not read back counts as not read.
+func (r *Run) Abort() {
+	r.Stop()
+	for op := range r.flying {
+		op.Port.Doubt(op.Attribute, op.Modifier)
+	}
+	clear(r.flying)
+}
 
 // Strict makes the run stop at the first write that does not hold. What is
 // outstanding then is still awaited and reported.
@@ -177,6 +201,7 @@ func (r *Run) send(op plan.Op) bool {
 		r.giveKey(op, w)
 		return true
 	}
+	r.flying[op] = true
 	set := r.request(op, mad.MethodSet, w.Data)
 	// A late copy could undo what is written next. Every write of PortInfo
 	// carries the bits of the guard as they stand.
@@ -198,6 +223,7 @@ func (r *Run) written(op plan.Op, w plan.Write, reply transact.Reply) {
 	if reply.Err != nil {
 		// Whether the write took hold is not known until it is read again.
 		op.Port.Doubt(op.Attribute, op.Modifier)
+		delete(r.flying, op)
 		r.fail(op, &w, reply.Err)
 		r.next()
 		return
@@ -215,6 +241,7 @@ func (r *Run) written(op plan.Op, w plan.Write, reply transact.Reply) {
 
 // answered enters what the device showed and compares it with what was asked.
 func (r *Run) answered(op plan.Op, w plan.Write, reply transact.Reply) {
+	delete(r.flying, op)
 	err := reply.Err
 	if err != nil {
 		op.Port.Doubt(op.Attribute, op.Modifier)

@@ -47,13 +47,13 @@ func TestSecondPassWritesNothing(t *testing.T) {
 				w.forget()
 				w.run(2 * sm.DefaultDriftPeriod)
 				unchanged("light sweeps")
-				w.stranger("H3").localChange()
 				w.forget()
+				w.engine.SetPolicy(y.policy())
 				w.run(5 * time.Second)
 				if len(all[sm.Completed](w)) == 0 {
 					t.Error("no second pass")
 				}
-				unchanged("second sweep")
+				unchanged("second pass")
 				w.restart(y.policy())
 				w.settle()
 				unchanged("another manager")

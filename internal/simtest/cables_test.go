@@ -449,7 +449,7 @@ func TestFencedWithholdsNothing(t *testing.T) {
 	x.seat(w)
 	w.settle()
 	by[nodeOf(list, "red-1").GUID] = switchLie(0xbad0, 1) // with a link that is Active, and keys
-	w.stranger("red-2").localChange()
+	w.run(sm.DefaultDriftPeriod)                          // nobody tells of it
 	w.calm()
 	w.checkFenced(w.switchPort("red-1"), "not on the cable list")
 	for i := range 3 {

@@ -134,8 +134,7 @@ func TestHostTakesGUIDOfAnother(t *testing.T) {
 		t.Errorf("not reported: %v", all[sm.Met](w))
 	}
 	lying = false
-	w.stranger("blue-1").localChange()
-	w.run(10 * time.Second)
+	w.run(sm.DefaultDriftPeriod + 3*time.Second)
 	w.checkUp(y)
 	w.checkResult()
 }

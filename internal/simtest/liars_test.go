@@ -366,7 +366,7 @@ func TestLiars(t *testing.T) {
 				w.restart(y.policy())
 				w.settle()
 			} else {
-				w.visit("storage-1", func(s *stranger) { s.localChange() })
+				w.run(sm.DefaultDriftPeriod) // nobody tells of it
 			}
 			w.run(2*sm.DefaultSweepInterval + sm.DefaultSweepInterval/2)
 			w.settle()
@@ -416,7 +416,7 @@ func TestLiarsBelieved(t *testing.T) {
 		for _, liar := range liars {
 			by[w.node(liar.id).GUID] = liar.tell(r, list)
 		}
-		w.visit("storage-1", func(s *stranger) { s.localChange() })
+		w.run(sm.DefaultDriftPeriod) // nobody tells of it
 		w.run(2*sm.DefaultSweepInterval + sm.DefaultSweepInterval/2)
 		w.settle()
 		found := x.check(y, ids)

@@ -303,8 +303,8 @@ func TestHandover(t *testing.T) {
 				y = halves(hosts(r.list)[5:])
 			}
 			heir := r.join(x.heir, 9, y)
-			if x.busy { // the change goes into the sweep that finds the heir
-				for !has[sm.Resweeping](old, since) {
+			if x.busy { // the change comes while the heir is asked
+				for !has[sm.PhaseBegun](old, since) {
 					r.run(5 * time.Microsecond)
 				}
 				old.engine.(*sm.Engine).SetPolicy(y.policy())

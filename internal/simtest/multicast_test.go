@@ -212,7 +212,7 @@ func TestDefaultMulticastPorts(t *testing.T) {
 	w.settle()
 	open()
 	w.host(red.full[1]).enter(red.base)
-	w.settle()
+	w.run(2 * sm.DefaultSweepInterval)
 	for mlid, want := range map[ib.LID]int{w.runner.Administration().Groups().Group(broadcastOf(red.base)).MLID: 1, 0xC005: 0} {
 		if n := arrive(mlid); n != want {
 			t.Errorf("MLID %s: %d hosts get it, want %d", mlid, n, want)

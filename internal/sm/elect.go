@@ -15,7 +15,7 @@ import (
 
 // startElection asks every other port that says it has a subnet manager.
 func (e *Engine) startElection(now time.Duration) {
-	e.state, e.others = stateElecting, nil
+	e.state, e.others, e.reelect = stateElecting, nil, ""
 	if err := e.enterElection(); err != nil {
 		e.refuse(now, err)
 		return
@@ -44,6 +44,17 @@ func (e *Engine) startElection(now time.Duration) {
 			e.rivals[p] = info
 			e.others = append(e.others, sminfo.Remote{Info: info, Address: sminfo.Address{Path: p.Path}})
 		})
+	}
+}
+
+// keepRivals carries over what the managers of the last election said to the
+// ports of another snapshot.
+func (e *Engine) keepRivals(old map[*subnet.Port]smp.SMInfo) {
+	e.rivals = make(map[*subnet.Port]smp.SMInfo, len(old))
+	for p, info := range old {
+		if q := e.port(placeOf(p)); q != nil && q.GUID == p.GUID {
+			e.rivals[q] = info
+		}
 	}
 }
 

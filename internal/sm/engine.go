@@ -68,6 +68,11 @@ type Config struct {
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
 	SweepInterval, DriftPeriod time.Duration
+	// GuardPeriod is the time in which a foreign change of what isolates is seen,
+	// GuardRate how many tables a second are read back for that at the most.
+	// Guards are watched when Profile is not protect.None, or GuardPeriod is set.
+	GuardPeriod time.Duration
+	GuardRate   int
 	// Hold makes the engine rest once it has read the subnet and is master of
 	// it, and write only what Carry says. ReadLanes reads the tables of lanes
 	// whether or not the policy uses them.
@@ -108,12 +113,13 @@ const (
 	stateKeying                // giving M_Keys
 	stateReading               // the tables, under the keys
 	stateApplying
-	stateWatching // idle between light sweeps
-	stateChecking // a light sweep
-	stateStandby  // another manager is master
-	stateRefused  // the first policy does not fit
-	stateHeld     // Config.Hold: waits to be told what to write
-	statePausing  // Config.Pause
+	stateWatching  // idle between light sweeps
+	stateChecking  // a light sweep
+	stateStandby   // another manager is master
+	stateRefused   // the first policy does not fit
+	stateHeld      // Config.Hold: waits to be told what to write
+	statePausing   // Config.Pause
+	stateNarrowing // taking away before a sweep or an election; narrow.go
 )
 
 // Engine is one subnet manager.
@@ -156,7 +162,7 @@ type Engine struct {
 	settled    bool
 	renewed    bool // Config.Reregister is done with
 	failures   int
-	faults     int
+	faults     []sweep.Fault // of the subnet as it was last read
 	compiled   int
 	unfinished map[unfinished]bool
 
@@ -165,13 +171,19 @@ type Engine struct {
 	nextCheck time.Duration
 	checks    []subnet.Block
 	cursor    int
+	checkFrom int           // where the cursor stood when the light sweep began
 	resweep   string        // why the whole subnet has to be read again
 	sweepFrom time.Duration // no sweep of the whole subnet before this
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
 
 	keys  keying.Keying
-	traps traps.Heard // that were not repressed
+	traps traps.Heard   // that were not repressed
+	now   time.Duration // as the engine was last told
+	// side has the requests that no pass waits for: looks, probes, guards.
+	side *transact.Window
+	attention
+	narrowing
 }
 
 // unfinished is an attribute that the last pass could not write: that it is not
@@ -198,6 +210,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
 	e.openTalk(c)
+	e.openSide(c)
 	if c.Pause > 0 {
 		e.state = statePausing
 		e.begin(PhasePause)
@@ -217,10 +230,18 @@ func (c *Config) setDefaults() {
 	if c.DriftPeriod == 0 {
 		c.DriftPeriod = DefaultDriftPeriod
 	}
+	if c.GuardPeriod == 0 && c.Profile != protect.None {
+		c.GuardPeriod = DefaultGuardPeriod
+	}
+	if c.GuardRate == 0 {
+		c.GuardRate = DefaultGuardRate
+	}
 }
 
 // OnSend makes f see every request that leaves, retries included.
-func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) { e.window.OnSend, e.talk.OnSend = f, f }
+func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
+	e.window.OnSend, e.talk.OnSend, e.side.OnSend = f, f, f
+}
 
 // Settled reports whether the engine has nothing to do until time passes or
 // something arrives, and Fabric and Result tell what it came to.
@@ -232,13 +253,16 @@ func (e *Engine) Fabric() *subnet.Fabric { return e.fabric }
 // Assigned is what the engine assigned, to be given to the next run.
 func (e *Engine) Assigned() Assigned { return e.known }
 
-// Counts is what the request window has done.
-func (e *Engine) Counts() transact.Counts { return e.window.Counts() }
+// Counts is what the request windows have done.
+func (e *Engine) Counts() transact.Counts {
+	return e.window.Counts().Plus(e.side.Counts()).Plus(e.talk.Counts())
+}
 
 // SetPolicy replaces the policy. It takes effect at the next call that tells
-// the time, when the engine has nothing else under way, without another sweep
-// of the subnet. A policy that does not fit is refused (event Refused) and the
-// old one stays.
+// the time: a pass or a look that is under way gives way to it. While the subnet
+// has to be read again first, or a master elected, what the policy takes away is
+// written at once, as far as the last snapshot knows it, and the rest after that.
+// A policy that does not fit is refused (event Refused) and the old one stays.
 //
 // After a takeover from another manager it is what lets the policy give more
 // than the tables held then.
@@ -258,7 +282,8 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	from := e.talk
 	if !from.Next(now, p) {
 		if from = e.window; !from.Next(now, p) {
-			return 0, false
+			some := e.side.Next(now, p)
+			return e.side.LIDOf(p), some
 		}
 	}
 	if e.managers != nil {
@@ -274,6 +299,7 @@ func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.owner(p).LastWait
 // Receive takes a packet: the answer to a request, a trap, or a question of
 // another manager.
 func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+	e.now = now
 	if p.Method == mad.MethodGetResp {
 		e.owner(p).Receive(now, p)
 	} else {
@@ -285,14 +311,19 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // Lost takes back a request that nobody answered.
 func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
+	e.now = now
 	e.owner(p).Lost(now, p)
 	e.step(now)
 }
 
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
+	e.now = now
 	e.window.Expire(now)
 	e.talk.Expire(now)
+	e.side.Expire(now)
+	e.narrowedEnough(now)
+	e.watchGuards(now)
 	e.tickManagers(now)
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
@@ -307,45 +338,6 @@ func (e *Engine) Expire(now time.Duration) {
 	e.step(now)
 }
 
-// Deadline is when Expire wants to be called.
-func (e *Engine) Deadline() (time.Duration, bool) {
-	due, ok := e.window.Deadline()
-	sooner := func(at time.Duration) {
-		if !ok || at < due {
-			due, ok = at, true
-		}
-	}
-	if e.state == stateWatching || e.state == statePausing || e.state == stateApplying && e.config.Hold && e.window.Idle() {
-		sooner(e.nextCheck)
-	}
-	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
-		if e.resweep != "" {
-			sooner(e.sweepFrom)
-		}
-		if e.retryAt != 0 {
-			sooner(e.retryAt)
-		}
-		if e.regroups() || e.rekeys() {
-			sooner(0)
-		}
-	}
-	if at, some := e.talk.Deadline(); some {
-		sooner(at)
-	}
-	if at, some := e.peersDue(); some {
-		sooner(at)
-	}
-	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
-		sooner(0)
-	}
-	if e.managers != nil {
-		if at, polls := e.managers.Due(); polls {
-			sooner(at)
-		}
-	}
-	return due, ok
-}
-
 // atRest reports whether nothing is under way.
 func (e *Engine) atRest() bool {
 	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
@@ -354,6 +346,7 @@ func (e *Engine) atRest() bool {
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
 	e.attendPeers(now)
+	e.giveWay(now)
 	for e.window.Idle() && e.advance(now) {
 	}
 }
@@ -379,6 +372,8 @@ func (e *Engine) advance(now time.Duration) bool {
 		if e.discovery.Advance() {
 			e.rested(now)
 		}
+	case stateNarrowing:
+		e.narrowed()
 	case stateApplying:
 		if e.run.Advance() {
 			if e.config.Hold {
@@ -396,77 +391,25 @@ func (e *Engine) advance(now time.Duration) bool {
 	return true
 }
 
-// attend looks for a reason to leave rest.
-func (e *Engine) attend(now time.Duration) bool {
-	if e.retryAt != 0 && now >= e.retryAt {
-		e.wantSweep("the last pass did not come to its end")
-	}
-	switch {
-	case e.resweep != "" && now >= e.sweepFrom:
-		e.emit(Resweeping{e.resweep})
-		e.startSweep()
-	case e.newPolicy != nil && e.state == stateStandby:
-		e.policy, e.newPolicy = e.newPolicy, nil
-		return false
-	case e.newPolicy != nil && e.state == stateRefused:
-		e.emit(Resweeping{"a new policy"}) // nobody has watched the subnet since
-		e.startSweep()
-	case e.newPolicy != nil && e.resweep == "":
-		e.pursue(now)
-	case e.regroups():
-		e.regroup(now)
-	case e.rekeys():
-		e.secure(now)
-	default: // a new policy waits for the sweep that is due
-		return false
-	}
-	return true
-}
-
 func (e *Engine) startSweep() {
-	e.state, e.resweep, e.retryAt = stateSweeping, "", 0
+	e.hush()
+	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
+	e.revisiting = false
+	clear(e.moved) // all of it is asked about
+	clear(e.due)
 	e.begin(PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
-	e.discovery = sweep.Discover(e.window, sweep.Options{
+	e.discovery = sweep.Discover(e.window, e.sweepOptions())
+}
+
+func (e *Engine) sweepOptions() sweep.Options {
+	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(),
-	})
-}
-
-// swept takes over what a sweep found.
-func (e *Engine) swept(now time.Duration) {
-	if e.learns() {
-		again, err := e.learnCables()
-		if again {
-			e.startSweep()
-			return
-		}
-		if err != nil {
-			e.refuse(now, err)
-			return
-		}
 	}
-	old := e.fabric
-	e.fabric = e.discovery.Fabric()
-	e.counts, e.standing = e.fabric.Count(), nil
-	// What was desired belongs to the fabric as it was: until the policy has
-	// been worked out anew there is nothing to compare with, or to write.
-	e.desired, e.checks, e.cursor = nil, nil, 0
-	for _, f := range e.discovery.Faults() {
-		e.emit(Met{f})
-	}
-	e.faults = len(e.discovery.Faults())
-	if !e.givesKeys() {
-		e.discovery = nil
-	}
-	e.emit(Found{e.counts})
-	e.holdToList()
-	e.tellDescriptions()
-	e.meet(old)
-	e.startElection(now)
 }
 
 // wanted is the policy that the next pass is for.
@@ -481,19 +424,25 @@ func (e *Engine) wanted() *policy.Policy {
 // starts to write the difference.
 func (e *Engine) pursue(now time.Duration) {
 	if e.lacksAliases() {
-		e.emit(Resweeping{"a policy with alias GUIDs, which were not read yet"})
+		e.emit(Resweeping{Reason: "a policy with alias GUIDs, which were not read yet"})
 		e.startSweep()
 		return
 	}
 	e.bind()
+	e.hush()
 	e.begin(PhasePlan)
 	p := e.wanted()
-	e.newPolicy = nil
+	cut := e.cut == p
+	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
+	e.newPolicy, e.heeded, e.cut = nil, nil, nil
 	e.heed()
 	want, at, amended := e.amend(p)
 	if !amended {
 		var err error
 		if want, err = e.desire(p); err != nil {
+			if cut && p != e.policy {
+				e.newPolicy = e.policy // which has lost what p takes away
+			}
 			e.refuse(now, err)
 			return
 		}
@@ -531,6 +480,7 @@ func (e *Engine) refuse(now time.Duration, err error) {
 }
 
 func (e *Engine) write(p *plan.Plan) {
+	e.hush()
 	e.state, e.stage = stateApplying, ""
 	e.keys.Leaving(p, e.desired.tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
@@ -555,12 +505,17 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.begin(PhaseProve)
 	e.settled, e.known.Managed = true, true
-	e.failures = len(e.run.Failures()) + e.keys.Unset
-	recabled := false
-	e.unfinished = make(map[unfinished]bool)
+	if !e.repairing {
+		e.failures = e.keys.Unset
+		e.unfinished = make(map[unfinished]bool)
+	}
+	e.repairing = false
+	e.failures += len(e.run.Failures())
 	for _, f := range e.run.Failures() {
 		e.emit(Failed{f})
-		recabled = recabled || errors.Is(f.Err, apply.ErrRecabled)
+		if errors.Is(f.Err, apply.ErrRecabled) {
+			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
+		}
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
@@ -582,7 +537,8 @@ func (e *Engine) applied(now time.Duration) {
 	e.rest(now, stateWatching)
 	e.stand(quiet, result.Inactive, prover)
 	e.reconsider()
-	if (recabled || e.strangers) && e.retryAt == 0 { // of a cable a switch tells sooner
+	e.rereadAliases()
+	if e.strangers && e.retryAt == 0 {
 		e.retryAt = now + e.config.DriftPeriod
 	}
 }
@@ -592,7 +548,9 @@ func (e *Engine) rest(now time.Duration, s state) {
 		s = stateStandby // mastership went while the pass was under way
 	}
 	e.state, e.discovery = s, nil
-	e.nextCheck = now + e.config.SweepInterval
+	if e.nextCheck == 0 || s != stateWatching {
+		e.nextCheck = now + e.config.SweepInterval
+	}
 	e.sweepFrom = now + minSweepGap
 	e.begin(PhaseWatch)
 }

@@ -32,6 +32,7 @@ const (
 	PhaseElect    = "other managers"
 	PhasePlan     = "plan"
 	PhaseProve    = "prove"
+	PhaseNarrow   = "take away" // what a new policy takes away, before a sweep
 	PhaseWatch    = "watch"
 )
 
@@ -99,8 +100,33 @@ type RogueManager struct {
 // put right.
 type Drifted struct{ Op plan.Op }
 
-// Resweeping says what made the engine sweep the whole subnet again.
-type Resweeping struct{ Reason string }
+// Resweeping says what made the engine sweep the subnet again: the whole of it,
+// or what is behind so many links.
+type Resweeping struct {
+	Reason string
+	Links  int // 0 for the whole subnet
+}
+
+// Changed is something that a look at one port found and that the policy has to
+// be worked out anew for.
+type Changed struct{ What string }
+
+// Flooded names who sends more traps than are looked at, or whose link goes up
+// and down more often than is followed. It is told once until that has ended.
+type Flooded struct {
+	Sender string
+	Link   bool
+}
+
+// Tried names who asked a device for something with a wrong M_Key.
+type Tried struct{ By, At, Method, Attribute string }
+
+// Disbelieved names who sent a trap in the name of another port.
+type Disbelieved struct {
+	Sender string
+	Number smp.TrapNumber
+	Issuer ib.LID
+}
 
 // Trapped is a trap that a device sent.
 type Trapped struct {
@@ -210,7 +236,29 @@ func (e Drifted) String() string {
 		e.Op.Port, smp.AttributeName(e.Op.Attribute), e.Op.Modifier)
 }
 
-func (e Resweeping) String() string { return "sweeping again: " + e.Reason }
+func (e Resweeping) String() string {
+	if e.Links > 0 {
+		return fmt.Sprintf("looking again behind %d links: %s", e.Links, e.Reason)
+	}
+	return "sweeping again: " + e.Reason
+}
+
+func (e Changed) String() string { return e.What }
+
+func (e Flooded) String() string {
+	if e.Link {
+		return e.Sender + ": the link goes up and down too often; it is left down for a while"
+	}
+	return e.Sender + " sends more traps than are looked at: the others are dropped"
+}
+
+func (e Tried) String() string {
+	return fmt.Sprintf("%s tried %s of %s at %s without the key", e.By, e.Method, e.Attribute, e.At)
+}
+
+func (e Disbelieved) String() string {
+	return fmt.Sprintf("%s sent trap %d in the name of LID %s: not believed", e.Sender, e.Number, e.Issuer)
+}
 
 func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
 

@@ -151,12 +151,11 @@ func (e *Engine) readRest() {
 
 // rested takes over the tables.
 func (e *Engine) rested(now time.Duration) {
-	faults := e.discovery.Faults()
-	for _, f := range faults[min(e.faults, len(faults)):] {
-		e.emit(Met{f})
-	}
-	e.faults = len(faults)
+	d := e.discovery
 	e.discovery = nil
+	more := d.Faults()[e.told:]
+	e.tell(more)
+	e.faults = append(e.faults, more...)
 	if !e.isMaster() {
 		e.rest(now, stateStandby)
 		return
@@ -165,12 +164,14 @@ func (e *Engine) rested(now time.Duration) {
 }
 
 // askBehind asks who is at the other end of a cable, with every key that may be
-// shown there.
-func (e *Engine) askBehind(p *subnet.Port, path mad.Path, then func(transact.Reply)) {
-	for _, key := range e.keys.Behind(p, e.config.MKey) {
-		e.window.Do(transact.Request{
+// shown there, and tells how many questions that are.
+func (e *Engine) askBehind(p *subnet.Port, path mad.Path, then func(transact.Reply)) int {
+	keys := e.keys.Behind(p, e.config.MKey)
+	for _, key := range keys {
+		e.side.Do(transact.Request{
 			Path: path, Respond: subnet.RespTimeAssumed.Duration(), MKey: key,
 			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 		}, then)
 	}
+	return len(keys)
 }

@@ -293,8 +293,11 @@ func (e *Engine) whereIs(p *subnet.Port) string {
 
 // owner is the window that a request is from.
 func (e *Engine) owner(p *mad.SMP) *transact.Window {
-	if e.talk.Owns(p) {
+	switch {
+	case e.talk.Owns(p):
 		return e.talk
+	case e.side.Owns(p):
+		return e.side
 	}
 	return e.window
 }

@@ -202,8 +202,14 @@ func (e *Engine) cameFrom(p *mad.SMP, slid ib.LID) (from *subnet.Port, shown boo
 	return facts.CameFrom(e.fabric, e.ends, p, slid)
 }
 
-// ownerOf is the end port that has a LID; nil when none has, or two.
-func (e *Engine) ownerOf(lid ib.LID) *subnet.Port { return facts.OwnerOf(e.ends, lid) }
+// ownerOf is the end port that has a LID; nil when none has, or two, or when the
+// manager gave it another.
+func (e *Engine) ownerOf(lid ib.LID) *subnet.Port {
+	if e.fabric == nil {
+		return nil
+	}
+	return e.holder(lid)
+}
 
 // heardFrom says where an SMInfo request comes from, and takes notice of who
 // sends such a thing without being named. A LID alone shows nothing: who is root

@@ -228,7 +228,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
 func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	r := &Result{
 		Counts: e.counts, Partitions: e.desired.partitions,
-		Writes: e.run.Writes(), Failures: e.failures, Faults: e.faults, Compiled: e.compiled,
+		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
 	var prover *isolation.Prover

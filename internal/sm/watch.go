@@ -1,8 +1,6 @@
 package sm
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -16,18 +14,21 @@ import (
 // listChecks lists everything that somebody else could change. Where reading
 // had got to stays: who keeps changing one table must not keep the others from
 // being looked at.
-func (e *Engine) listChecks() { e.checks = e.fabric.Blocks() }
+func (e *Engine) listChecks() {
+	e.checks = e.fabric.Blocks()
+	e.listGuards()
+}
 
 // startCheck begins a light sweep: every switch is asked for changes, devices
 // that did not answer are asked again, and the next share of all tables is read
 // back.
 func (e *Engine) startCheck() {
-	e.state = stateChecking
+	e.state, e.checkFrom = stateChecking, e.cursor
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {
 			if n.Switch.Info.PortStateChange {
-				e.wantSweep(p.String() + " reports a port state change")
+				e.lookAgain(placeOf(p))
 			}
 		})
 	}
@@ -41,69 +42,24 @@ func (e *Engine) startCheck() {
 		c := e.checks[e.cursor%len(e.checks)]
 		e.cursor = (e.cursor + 1) % len(e.checks)
 		if c.Attribute == smp.AttrPortInfo {
-			e.recheckPort(c)
+			if c.Port.IsEnd() && c.Port != e.fabric.Self {
+				e.recheckNode(c.Port)
+			}
+			before := seen{c.Port.Info, c.Port.InfoRead}
+			e.reread(c.Port, c.Attribute, c.Modifier, func() { e.judge(c.Port, before) })
 		} else {
 			e.reread(c.Port, c.Attribute, c.Modifier, nil)
 		}
 	}
 }
 
-// probe asks again where nothing answered behind a link that is up.
-func (e *Engine) probe() {
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.Silent && !undeclared(p) {
-				continue
-			}
-			e.askBehind(p, append(slices.Clone(p.Path), p.Num), func(r transact.Reply) {
-				if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
-					e.wantSweep("the device behind " + p.String() + " answers now")
-				}
-			})
-		}
-	}
-}
-
+// reread reads one attribute for a light sweep.
 func (e *Engine) reread(p *subnet.Port, a mad.AttributeID, modifier uint32, then func()) {
 	e.window.Do(transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
 	}, func(r transact.Reply) {
-		err := r.Err
-		if err == nil {
-			err = p.Absorb(a, modifier, r.SMP.Data[:])
-		}
-		if err != nil {
-			p.Doubt(a, modifier)
-			e.wantSweep(fmt.Sprintf("%s: %s: %v", p, smp.AttributeName(a), err))
-			return
-		}
-		if then != nil {
+		if e.absorbed(p, a, modifier, r) && then != nil {
 			then()
-		}
-	})
-}
-
-// recheckPort reads PortInfo again and looks for what calls for a sweep: a
-// link that came or went, other capabilities, and managers that came or went
-// since the last election.
-func (e *Engine) recheckPort(c subnet.Block) {
-	before := c.Port.Info
-	e.reread(c.Port, c.Attribute, c.Modifier, func() {
-		now := &c.Port.Info
-		if e.named() {
-			e.sawManager(c.Port, now.CapabilityMask.Has(smp.CapIsSM))
-		}
-		if now.LID != before.LID || now.LMC != before.LMC {
-			e.lookAtLIDs()
-		}
-		switch {
-		case e.keys.Lost(c.Port):
-			e.wantSweep(c.Port.String() + " has lost its M_Key")
-		case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM, !e.named() && e.isRival(c.Port) != e.asked(c.Port):
-			e.wantSweep(c.Port.String() + " has another CapabilityMask")
-		case now.PortState != before.PortState:
-			e.wantSweep(fmt.Sprintf("%s went from %s to %s", c.Port, before.PortState, now.PortState))
 		}
 	})
 }
@@ -118,24 +74,23 @@ func (e *Engine) wantSweep(reason string) {
 // checked ends a light sweep: what differs from the desired tables now was
 // changed by somebody else, unless it could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
+	e.nextCheck = now + e.config.SweepInterval
 	if e.resweep != "" || e.desired == nil || !e.isMaster() {
 		from := e.sweepFrom
 		e.rest(now, stateWatching)
 		e.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
 	}
+	e.state = stateWatching
+	if e.outOfDate() {
+		return // the pass that follows compares everything
+	}
+	clear(e.amiss)
 	p := plan.Diff(e.fabric, e.desired.tables)
 	if p.Len() == 0 {
-		e.state, e.nextCheck = stateWatching, now+e.config.SweepInterval
 		return
 	}
-	for _, s := range p.Stages {
-		for _, op := range s.Ops {
-			if !e.unfinished[unfinished{op.Port, op.Attribute}] {
-				e.emit(Drifted{op})
-			}
-		}
-	}
+	e.reportDrift(p)
 	e.compiled = 0
 	e.write(p)
 }
@@ -147,37 +102,5 @@ func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 		e.receiveTrap(now, p, slid)
 	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
 		e.receiveSMInfo(now, p, slid)
-	}
-}
-
-// receiveTrap answers a trap with TrapRepress, so that its sender stops, and
-// looks where it points.
-func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
-	var n smp.Notice
-	if n.UnmarshalBinary(p.Data[:]) != nil {
-		return
-	}
-	if !e.repress(now, p, slid, &n) || !n.IsGeneric {
-		return
-	}
-	number := n.TrapNumber
-	trapped := Trapped{number, n.IssuerLID, n, slid}
-	e.emit(trapped)
-	if number == smp.TrapLocalChange && e.fabric != nil {
-		e.lookForManager(e.ownerOf(slid))
-	}
-	switch number {
-	case smp.TrapLinkStateChanged, smp.TrapLocalChange:
-		e.wantSweep(trapped.String())
-	}
-}
-
-// outboxMax bounds the answers that wait to be sent: whoever asks faster than
-// they leave has to ask again.
-const outboxMax = 256
-
-func (e *Engine) answer(p mad.SMP, dlid ib.LID) {
-	if len(e.outbox) < outboxMax {
-		e.outbox = append(e.outbox, outgoing{p, dlid})
 	}
 }

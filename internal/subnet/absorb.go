@@ -64,6 +64,7 @@ func (p *Port) absorbSwitchInfo(data []byte) error {
 	if err := s.Info.UnmarshalBinary(data); err != nil {
 		return err
 	}
+	before.PortStateChange = s.Info.PortStateChange // which tells of ports, and is put back
 	if s.InfoRead = true; !read || s.Info != before {
 		p.noteNode(smp.AttrSwitchInfo)
 	}

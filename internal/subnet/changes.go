@@ -20,6 +20,7 @@ type Change struct {
 type journal struct {
 	changes        []Change
 	more, followed bool
+	noted          uint64 // changes since followed, kept or not
 }
 
 // MaxChanges bounds the changes that a Fabric keeps for TakeChanges.
@@ -31,17 +32,25 @@ const MaxChanges = 4096
 // set without them, such as cables, is not listed.
 func (f *Fabric) TakeChanges() (list []Change, all bool) {
 	list, all = f.journal.changes, f.journal.more || !f.journal.followed
-	f.journal = journal{followed: true}
+	f.journal = journal{followed: true, noted: f.journal.noted}
 	return list, all
 }
+
+// Noted is how many changes there have been since TakeChanges was first called,
+// whether or not it has listed them. An answer that reads as before is none.
+func (f *Fabric) Noted() uint64 { return f.journal.noted }
 
 // note enters a change of an attribute that belongs to p. Nothing is kept before
 // somebody follows the changes.
 func (p *Port) note(attribute mad.AttributeID) {
-	if p.Node.fabric == nil || !p.Node.fabric.journal.followed {
+	if p.Node.fabric == nil {
 		return
 	}
-	if j := &p.Node.fabric.journal; len(j.changes) < MaxChanges {
+	j := &p.Node.fabric.journal
+	if !j.followed {
+		return
+	}
+	if j.noted++; len(j.changes) < MaxChanges {
 		j.changes = append(j.changes, Change{p, attribute})
 	} else {
 		j.more = true
@@ -57,12 +66,14 @@ func (p *Port) noteNode(attribute mad.AttributeID) {
 }
 
 // sameInfo compares two answers but for the counters of violations, which
-// count on whatever anybody does, and for one M_Key in place of another: nothing
-// is worked out from it.
+// count on whatever anybody does, for one M_Key in place of another, from which
+// nothing is worked out, and for ClientReregister, which is a question and no
+// state.
 func sameInfo(a, b smp.PortInfo) bool {
 	if a.MKey != 0 && b.MKey != 0 {
 		a.MKey = b.MKey
 	}
 	a.MKeyViolations, a.PKeyViolations, a.QKeyViolations = b.MKeyViolations, b.PKeyViolations, b.QKeyViolations
+	a.ClientReregister = b.ClientReregister
 	return a == b
 }

@@ -151,6 +151,27 @@ func (f *Fabric) AddNode(info smp.NodeInfo) *Node {
 	return n
 }
 
+// Adopt enters a node of another snapshot as it is known there, at the end of
+// Nodes. The cables of its ports stay those of the other snapshot until they are
+// set; what is read of it from then on changes nothing there, but for forwarding
+// tables and lanes, which the two share.
+func (f *Fabric) Adopt(old *Node) *Node {
+	n := new(Node)
+	*n = *old
+	n.Index, n.fabric, n.Ports = len(f.Nodes), f, slices.Clone(old.Ports)
+	if old.Switch != nil {
+		s := *old.Switch
+		n.Switch = &s
+	}
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		p.Node, p.PKeys, p.PKeysRead = n, slices.Clone(p.PKeys), slices.Clone(p.PKeysRead)
+	}
+	f.Nodes = append(f.Nodes, n)
+	f.byNode[n.GUID()] = n
+	return n
+}
+
 // Node returns the device with this GUID, or nil.
 func (f *Fabric) Node(g ib.NodeGUID) *Node { return f.byNode[g] }
 

@@ -62,6 +62,9 @@ type Options struct {
 type Fault struct {
 	Where string // node or port, or the directed route to it
 	Err   error
+	// Port is the port that it is about, or behind which; nil for the manager's
+	// own node.
+	Port *subnet.Port
 }
 
 // Error joins place and cause.
@@ -93,6 +96,12 @@ type Discovery struct {
 	// tabled is how many nodes were asked for their tables, asked how many
 	// requests of read have not ended.
 	tabled, asked int
+	// kept are the nodes of an earlier snapshot that stand in this one as they
+	// were, followed the ports behind which this discovery looks; see Again.
+	kept     map[ib.NodeGUID]bool
+	followed map[*subnet.Port]bool
+	// conflicts tells that a GUID stands at two places.
+	conflicts bool
 }
 
 // ahead is how many requests for tables are made before the first of them have
@@ -127,6 +136,7 @@ func (d *Discovery) Advance() (done bool) {
 		fallthrough
 	case stageMet:
 		d.stage = stageTables
+		d.rereadFollowed()
 		d.readTables()
 		if !d.window.Idle() {
 			return false
@@ -147,8 +157,8 @@ func (d *Discovery) Fabric() *subnet.Fabric { return d.fabric }
 // Faults lists what could not be used, in the order in which it was met.
 func (d *Discovery) Faults() []Fault { return d.faults }
 
-func (d *Discovery) fault(where fmt.Stringer, err error) {
-	d.faults = append(d.faults, Fault{where.String(), err})
+func (d *Discovery) fault(where *subnet.Port, err error) {
+	d.faults = append(d.faults, Fault{where.String(), err, where})
 }
 
 func (d *Discovery) get(path mad.Path, key ib.MKey, respond time.Duration, attribute mad.AttributeID, modifier uint32, then func(transact.Reply)) {
@@ -201,7 +211,7 @@ func (d *Discovery) visit(path mad.Path, from *subnet.Port) {
 			if from != nil && (undeclared || !errors.Is(err, transact.ErrNoAnswer)) {
 				from.Stranger = &subnet.Stranger{Info: info, Why: err, Undeclared: undeclared}
 			}
-			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err)})
+			d.faults = append(d.faults, Fault{where(path, from), fmt.Errorf("NodeInfo: %w", err), from})
 		}
 	})
 }
@@ -252,6 +262,8 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 	if node.Switch != nil {
 		if known == nil {
 			d.enterSwitch(node, path, from, key)
+		} else if d.kept[info.NodeGUID] {
+			d.read(port, smp.AttrPortInfo, uint32(port.Num), nil)
 		}
 		if from == nil {
 			d.fabric.Self = &node.Ports[0]
@@ -272,6 +284,7 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 // the one at the other end of its cable, which are known to be genuine.
 func (d *Discovery) contest(n *subnet.Node) {
 	self := d.fabric.Self
+	d.conflicts = true
 	n.Contested = self == nil || n != self.Node && (self.Peer == nil || n != self.Peer.Node)
 }
 

@@ -119,6 +119,14 @@ type Counts struct {
 	Stray    uint64 // answers that matched no request
 }
 
+// Plus is what two windows have done together.
+func (c Counts) Plus(d Counts) Counts {
+	return Counts{
+		Sent: c.Sent + d.Sent, Retried: c.Retried + d.Retried, Extra: c.Extra + d.Extra,
+		Answered: c.Answered + d.Answered, Failed: c.Failed + d.Failed, Stray: c.Stray + d.Stray,
+	}
+}
+
 type slot struct {
 	request Request
 	done    func(Reply)
