@@ -270,3 +270,36 @@ func TestNoKeysShown(t *testing.T) {
 		}
 	}
 }
+
+// TestExpelledTwin: a port that claims another's GUID takes what that registered
+// away as long as nobody knows which of them is right; once it is expelled it is
+// nobody, and the other is as before.
+func TestExpelledTwin(t *testing.T) {
+	s, w, a, _, _ := twoTenants(t, Config{Profile: protect.Tenant})
+	var right, twin *subnet.Port
+	for _, p := range w.hosts {
+		switch {
+		case p.Info.LID == a:
+			right = p
+		case p.Node.Switch == nil && p != w.fabric.Self:
+			twin = p
+		}
+	}
+	expectStatus(t, "join", exchange(t, s, a, ask(mad.MethodSet, sa.AttrMCMemberRecord, kernelJoin, join(s, a, broadcast(1), 1), 0)), mad.StatusOK)
+	twin.GUID = right.GUID
+	snapshot := w.snapshot()
+	snapshot.Expelled = map[*subnet.Port]bool{twin: true}
+	s.SetSubnet(0, Subnet{Snapshot: snapshot, Groups: s.groupsOf(1, 2)})
+	if g := s.groups.Group(broadcast(1)); len(g.Members) != 1 {
+		t.Errorf("the members are %+v", g.Members)
+	}
+	info := func(lid ib.LID) *reply {
+		return exchange(t, s, lid, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0))
+	}
+	expectStatus(t, "the rightful port", info(a), mad.StatusOK)
+	expectStatus(t, "the other", info(twin.Info.LID), sa.StatusRequestInvalid)
+	s.SetSubnet(0, Subnet{Snapshot: w.snapshot(), Groups: s.groupsOf(1, 2)})
+	for _, p := range []*subnet.Port{right, twin} {
+		expectStatus(t, "when neither is expelled", info(p.Info.LID), sa.StatusRequestInvalid)
+	}
+}

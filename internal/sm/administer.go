@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
 	"github.com/ibwarden/ibwarden/internal/sm/facts"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 )
 
 // Administered is what subnet administration has to know of the subnet: the
@@ -32,6 +33,14 @@ func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool)
 			p.SL = said.SL
 		}
 		s.Partitions = append(s.Partitions, p)
+	}
+	for _, p := range e.ends {
+		if p.Peer != nil && e.isExpelled(placeOf(p.Peer)) {
+			if s.Expelled == nil {
+				s.Expelled = make(map[*subnet.Port]bool)
+			}
+			s.Expelled[p] = true
+		}
 	}
 	for p, info := range e.rivals {
 		if info.GUID != 0 {

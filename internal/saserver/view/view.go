@@ -34,6 +34,9 @@ type Snapshot struct {
 	// its port has the assigned one here; where there is none counts what was
 	// read.
 	LIDs map[*subnet.Port]Assigned
+	// Expelled are ports that are not let in: they are nobody, whatever they
+	// claim to be.
+	Expelled map[*subnet.Port]bool
 	// Trusted are the ports that may ask for everything.
 	Trusted map[ib.PortGUID]bool
 }
@@ -108,7 +111,8 @@ func New(s Snapshot) *View {
 // After is New, and takes ports and routes over from an earlier view where they
 // are the same. The ports of that view then have the keys of the new one.
 func After(old *View, s Snapshot) *View {
-	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix || !maps.Equal(old.LIDs, s.LIDs) {
+	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix ||
+		!maps.Equal(old.LIDs, s.LIDs) || !maps.Equal(old.Expelled, s.Expelled) {
 		return New(s)
 	}
 	v := *old
@@ -146,6 +150,9 @@ func (v *View) enterPorts() {
 	top := ib.LID(0)
 	claims := make(map[ib.PortGUID]int)
 	for _, p := range v.Fabric.EndPorts() {
+		if v.Expelled[p] {
+			continue
+		}
 		claims[p.GUID]++
 		at, assigned := v.LIDs[p]
 		if !assigned {
