@@ -41,6 +41,9 @@ type Policy struct {
 	// TrustDescriptions lets selectors go by what a node says of itself. A
 	// reader refuses a policy that has such selectors without it.
 	TrustDescriptions bool
+	// Trusted are the ports that may ask subnet administration for everything,
+	// and register for others.
+	Trusted []TrustedPorts
 	// MayBeAbsent tells that selectors which find no port are no cause for a
 	// warning.
 	MayBeAbsent bool
@@ -78,6 +81,12 @@ type Partition struct {
 	// selector is in the list twice.
 	Members []Member
 	Pos     Pos
+}
+
+// TrustedPorts are ports that a policy trusts; Pos is where it says so.
+type TrustedPorts struct {
+	Selector
+	Pos Pos
 }
 
 // Group is a named list of selectors, none of which is itself a group.

@@ -42,6 +42,8 @@ type Resolution struct {
 	// Aliases are those that can be given to the ports there are, sorted by
 	// port, each port once.
 	Aliases []PortAliases
+	// Trusted are the ports that the policy trusts, sorted.
+	Trusted []ib.PortGUID
 	// Warnings tell of selectors and partitions that found no port, and of a
 	// subnet manager that limited members cannot reach.
 	Warnings []Fault
@@ -388,4 +390,22 @@ func (x *lookup) group(name string) ([]int32, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// trusted are the ports that the policy trusts, in order.
+func (p *Policy) trusted(x *lookup) (out []ib.PortGUID, err error) {
+	for _, t := range p.Trusted {
+		found, err := x.find(t.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("%v: trusted: %w", t.Pos, err)
+		}
+		if len(found) == 0 && !p.MayBeAbsent {
+			x.warn(t.Pos, "trusted: no end port for %v", t.Selector)
+		}
+		for _, i := range found {
+			out = append(out, x.ports[i].PortGUID)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }

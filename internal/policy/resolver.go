@@ -96,6 +96,9 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	}
 	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
 	res.Aliases = p.resolveAliases(x)
+	if res.Trusted, err = p.trusted(x); err != nil {
+		return nil, err
+	}
 	res.Warnings = x.warnings
 	SortFaults(res.Warnings)
 	r.remember(res, parts, func(base ib.PKeyBase, part *Partition) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/saserver/view"
@@ -33,6 +34,12 @@ func (e *Engine) Administered() (s view.Snapshot, groups []group.Group, ok bool)
 			p.SL = said.SL
 		}
 		s.Partitions = append(s.Partitions, p)
+	}
+	for _, g := range e.desired.resolution.Trusted {
+		if s.Trusted == nil {
+			s.Trusted = make(map[ib.PortGUID]bool)
+		}
+		s.Trusted[g] = true
 	}
 	for _, p := range e.ends {
 		if p.Peer != nil && e.isExpelled(placeOf(p.Peer)) {

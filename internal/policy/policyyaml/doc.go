@@ -12,6 +12,7 @@
 //	raw: deny               # or allow: packets without a P_Key, which go to everybody
 //	descriptions: trusted   # without it selectors by description are refused
 //	may_be_absent: false    # no warning about selectors that find no port
+//	trusted: [{at: "leaf-1:1"}]  # ports that may ask subnet administration for everything
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
 //	  blue: {ports: [{at: "leaf-1:3"}], may_be_absent: true}

@@ -60,7 +60,7 @@ type reader struct {
 
 func (r *reader) root(node ast.Node) {
 	version := false
-	var partitions, groups, services ast.Node
+	var partitions, groups, services, trusted ast.Node
 	r.fields(node, "the policy", map[string]func(ast.Node){
 		"version": func(v ast.Node) {
 			version = true
@@ -78,6 +78,7 @@ func (r *reader) root(node ast.Node) {
 		"may_be_absent": func(v ast.Node) { r.policy.MayBeAbsent = r.truth(v, "may_be_absent") },
 		"groups":        func(v ast.Node) { groups = v },
 		"services":      func(v ast.Node) { services = v },
+		"trusted":       func(v ast.Node) { trusted = v },
 		"aliases":       r.aliases,
 		"partitions":    func(v ast.Node) { partitions = v },
 	})
@@ -87,11 +88,24 @@ func (r *reader) root(node ast.Node) {
 	if groups != nil {
 		r.fields(groups, "groups", map[string]func(ast.Node){"": r.group})
 	}
+	if trusted != nil {
+		r.trusted(trusted)
+	}
 	if partitions != nil {
 		r.partitions(partitions)
 	}
 	if services != nil {
 		r.services(services)
+	}
+}
+
+// trusted reads the ports that may ask subnet administration for everything.
+func (r *reader) trusted(node ast.Node) {
+	seen := map[policy.Selector]policy.Pos{}
+	for _, item := range r.list(node, "trusted") {
+		if s, ok := r.selector(item, true); ok && r.once(seen, s, nodePos(item)) {
+			r.policy.Trusted = append(r.policy.Trusted, policy.TrustedPorts{Selector: s, Pos: nodePos(item)})
+		}
 	}
 }
 

@@ -28,6 +28,16 @@ func Write(p *policy.Policy) []byte {
 	if p.MayBeAbsent {
 		w.WriteString("may_be_absent: true\n")
 	}
+	if len(p.Trusted) > 0 {
+		w.WriteString("trusted: [")
+		for i, t := range p.Trusted {
+			if i > 0 {
+				w.WriteString(", ")
+			}
+			w.WriteString(writeSelector(t.Selector))
+		}
+		w.WriteString("]\n")
+	}
 	if len(p.Groups) > 0 {
 		w.WriteString("groups:\n")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/endpoint"
 	"github.com/ibwarden/ibwarden/internal/fabricsim"
 	"github.com/ibwarden/ibwarden/internal/netlist"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/rmpp"
 	"github.com/ibwarden/ibwarden/internal/routing"
@@ -31,6 +32,7 @@ type flooded struct {
 	runner           *daemon.Runner
 	attacker, victim *host
 	attack           func()
+	policy           *policy.Policy
 }
 
 func newFlooded(t *testing.T) *flooded {
@@ -48,12 +50,12 @@ func newFlooded(t *testing.T) *flooded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := daemon.DemoPolicy()
+	p, err := daemon.DemoPolicy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &flooded{T: t, fabric: f}
-	x.runner = daemon.NewRunner(l, sm.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, saserver.Config{}, policy, quiet{})
+	x := &flooded{T: t, fabric: f, policy: p}
+	x.runner = daemon.NewRunner(l, sm.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, saserver.Config{}, p, quiet{})
 	x.run(x.runner.Engine().Settled)
 	var hosts []ib.NodeGUID
 	for _, n := range topology.Nodes {
@@ -63,6 +65,35 @@ func newFlooded(t *testing.T) *flooded {
 	}
 	x.attacker, x.victim = newHost(t, f, hosts[0]), newHost(t, f, hosts[1])
 	return x
+}
+
+// TestTrustedOfThePolicy: a port may ask for the tables of switches while the
+// policy trusts it, and its neighbour may not.
+func TestTrustedOfThePolicy(t *testing.T) {
+	x := newFlooded(t)
+	guid, _ := x.fabric.Agent(x.victim.node).GUID(1, 0)
+	trusting := *x.policy
+	trusting.Trusted = []policy.TrustedPorts{{Selector: policy.Selector{Kind: policy.SelectPort, GUID: guid}}}
+	for name, c := range map[string]struct {
+		p    *policy.Policy
+		want mad.Status
+	}{"trusted": {&trusting, mad.StatusOK}, "no more": {x.policy, sa.StatusDenied}} {
+		x.runner.Engine().SetPolicy(c.p)
+		x.runner.Engine().Expire(x.fabric.Now())
+		x.run(x.runner.Engine().Settled)
+		for h, want := range map[*host]mad.Status{x.victim: c.want, x.attacker: sa.StatusDenied} {
+			h.send(t, request(t, mad.MethodGetTable, sa.AttrSwitchInfoRecord))
+			var got [][mad.Size]byte
+			x.run(func() bool { got = append(got, h.received(t)...); return len(got) > 0 })
+			if len(got) == 0 || mad.Status(binary.BigEndian.Uint16(got[0][4:])) != want {
+				t.Errorf("%s: %v is answered with %v, want %v", name, h.node, got, want)
+			}
+			stop := got[0] // of a transaction that is not to come again
+			stop[3], stop[25], stop[26], stop[27] = byte(mad.MethodGetTable), byte(mad.RMPPStop), byte(mad.RMPPActive), byte(mad.RMPPResourcesExhausted)
+			h.send(t, &stop)
+			x.run(func() bool { return len(h.received(t)) >= 0 })
+		}
+	}
 }
 
 func (x *flooded) run(done func() bool) {
