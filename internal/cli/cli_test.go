@@ -24,6 +24,7 @@ func TestScripts(t *testing.T) {
 			"status":     wantStatus,
 			"startsim":   startSim,
 			"powercycle": powerCycle,
+			"nokeys":     noKeys,
 			"until":      untilStatus,
 		},
 	})

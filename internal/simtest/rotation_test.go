@@ -171,3 +171,36 @@ func TestRotationKilledLarge(t *testing.T) {
 	kills := killedRotation(t, list, 100, y)
 	t.Logf("%d hosts and %d switches, killed %d times, in %v", len(hosts(list)), len(list.Nodes)-len(hosts(list)), kills, time.Since(began))
 }
+
+// What keys cost when a fabric is brought up: packets, simulated time and the time
+// of this machine, with them and without, and what is read with them afterwards.
+func TestCostOfKeys(t *testing.T) {
+	if os.Getenv("IBWARDEN_SOAK") == "" {
+		t.Skip("IBWARDEN_SOAK is not set")
+	}
+	list := generate(t, "fattree,radix=24,levels=3")
+	y := halves(hosts(list))
+	type cost struct {
+		packets uint64
+		took    time.Duration
+		wall    time.Duration
+	}
+	measure := func(keys bool) (c cost) {
+		manager := keyed()
+		if !keys {
+			manager.Keys = nil
+		}
+		w := newWorld(t, setup{list: list, policy: y.policy(), manager: manager})
+		w.mum = true
+		began, at := time.Now(), w.fabric.Now()
+		w.settle()
+		return cost{w.engine.Counts().Sent, w.fabric.Now() - at, time.Since(began)}
+	}
+	for range 2 {
+		without, with := measure(false), measure(true)
+		t.Logf("%d hosts: without keys %d packets, %v, %v here; with keys %d packets (%.3f), %v (%.3f), %v here (%.3f)",
+			len(hosts(list)), without.packets, without.took, without.wall,
+			with.packets, float64(with.packets)/float64(without.packets),
+			with.took, float64(with.took)/float64(without.took), with.wall, float64(with.wall)/float64(without.wall))
+	}
+}

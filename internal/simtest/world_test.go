@@ -38,6 +38,8 @@ type world struct {
 	engine  *sm.Engine
 	events  []happened
 	arrived []arrival
+	// mum keeps packets from being recorded.
+	mum bool
 	// watch, when set, sees every packet just before an agent acts on it.
 	watch func(arrival)
 	// completed, when set, sees the result of a pass before anything else is read.
@@ -127,7 +129,7 @@ func (w *world) restart(p *policy.Policy) {
 }
 
 func (w *world) trace(s fabricsim.Sighting) {
-	if s.What != fabricsim.SeenByAgent {
+	if w.mum || s.What != fabricsim.SeenByAgent {
 		return
 	}
 	a := arrival{at: s.At, node: s.Node, in: s.Port}
