@@ -70,10 +70,9 @@ func readGUID2MKey(path string) (map[ib.PortGUID]ib.MKey, error) {
 }
 
 // readNeighbors reads which port is cabled to which: lines of two ports, each a
-// port GUID, a colon and a number. A switch port goes by the GUID of port 0, which
-// is taken for that of the node where byPort has no other.
-func readNeighbors(path string) (map[mkey.Place]ib.PortGUID, error) {
-	out := make(map[mkey.Place]ib.PortGUID)
+// port GUID, a colon and a number. A switch port goes by the GUID of port 0.
+func readNeighbors(path string) (map[mkey.PortOf]ib.PortGUID, error) {
+	out := make(map[mkey.PortOf]ib.PortGUID)
 	err := fields(path, 2, func(words []string) error {
 		var ends [2]ib.PortGUID
 		var nums [2]uint64
@@ -86,8 +85,8 @@ func readNeighbors(path string) (map[mkey.Place]ib.PortGUID, error) {
 			}
 			ends[i], nums[i] = g, n
 		}
-		out[mkey.Place{Node: ib.NodeGUID(ends[0]), Port: ib.PortNum(nums[0])}] = ends[1]
-		out[mkey.Place{Node: ib.NodeGUID(ends[1]), Port: ib.PortNum(nums[1])}] = ends[0]
+		out[mkey.PortOf{GUID: ends[0], Port: ib.PortNum(nums[0])}] = ends[1]
+		out[mkey.PortOf{GUID: ends[1], Port: ib.PortNum(nums[1])}] = ends[0]
 		return nil
 	})
 	return out, err

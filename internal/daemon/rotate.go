@@ -55,13 +55,22 @@ func (d DataDir) owner() int {
 // Rotation asks a manager for other M_Keys.
 type Rotation struct {
 	// Ports are the GUIDs of end ports; all when there are none.
-	Ports []ib.PortGUID `json:"ports"`
+	Ports []ib.PortGUID
+}
+
+// rotationForm is a Rotation as it is kept.
+type rotationForm struct {
+	Ports []string `json:"port_guids"`
 }
 
 // AskRotation leaves a request for the manager of a directory, and wakes it when
 // there is one; else the next one finds the request.
 func (d DataDir) AskRotation(r Rotation) (awake bool, err error) {
-	data, err := json.Marshal(r)
+	f := rotationForm{Ports: []string{}}
+	for _, g := range r.Ports {
+		f.Ports = append(f.Ports, g.String())
+	}
+	data, err := json.Marshal(f)
 	if err == nil {
 		err = replaceFile(d.File(rotateFile), octets(append(data, '\n')))
 	}
@@ -92,9 +101,15 @@ func (k *Keyring) AskedRotation() (*Rotation, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	r := new(Rotation)
+	var f rotationForm
 	if err == nil {
-		err = json.Unmarshal(data, r)
+		err = json.Unmarshal(data, &f)
+	}
+	r := new(Rotation)
+	for i := 0; i < len(f.Ports) && err == nil; i++ {
+		var g ib.PortGUID
+		g, err = ib.ParsePortGUID(f.Ports[i])
+		r.Ports = append(r.Ports, g)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.File(rotateFile), err)

@@ -20,9 +20,24 @@ type Foreign struct {
 	Everywhere []ib.MKey
 	// Of are keys of single ports.
 	Of map[ib.PortGUID]ib.MKey
-	// Neighbor says which port is cabled to a place; Node and Port as in OpenSM's
-	// file of neighbors, where a switch port goes by the GUID of its node.
-	Neighbor map[Place]ib.PortGUID
+	// Neighbor says which port is cabled to which. A switch port goes by the GUID of
+	// port 0.
+	Neighbor map[PortOf]ib.PortGUID
+}
+
+// PortOf is a port as OpenSM names it: by the GUID of the end port that guards it,
+// and a number.
+type PortOf struct {
+	GUID ib.PortGUID
+	Port ib.PortNum
+}
+
+// behind is the port that is cabled to from; 0 where that is not known.
+func (f *Foreign) behind(from *subnet.Port) ib.PortGUID {
+	if from == nil {
+		return 0
+	}
+	return f.Neighbor[PortOf{from.Agent().GUID, from.Num}]
 }
 
 // Any reports whether there is any foreign key.
@@ -78,8 +93,8 @@ func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 			out = append(out, k.Foreign.Of[g])
 		}
 	}
-	if g, ok := k.Foreign.Neighbor[at]; ok && k.Foreign.Of[g] != 0 {
-		out = append(out, k.Foreign.Of[g])
+	if key := k.Foreign.Of[k.Foreign.behind(from)]; key != 0 {
+		out = append(out, key)
 	}
 	return k.finish(out)
 }
@@ -91,7 +106,7 @@ func (k *Keys) Of(p, from *subnet.Port) []ib.MKey {
 	if s := k.Find(IDOf(p), PlaceOf(from)); s != nil {
 		out = k.appendKeys(out, s)
 	}
-	if key := k.Foreign.Of[p.GUID]; key != 0 && (from == nil || k.Foreign.Neighbor == nil || k.Foreign.Neighbor[PlaceOf(from)] == p.GUID) {
+	if key := k.Foreign.Of[p.GUID]; key != 0 && (from == nil || k.Foreign.Neighbor == nil || k.Foreign.behind(from) == p.GUID) {
 		out = append(out, key)
 	}
 	return k.finish(out)
