@@ -267,7 +267,7 @@ func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
 			return err
 		}
 		got := &op.Port.Node.Switch.Info
-		r.compareMulticast(op.Port, got, &asked)
+		r.compareSwitchInfo(op.Port, got, &asked)
 		if got.LinearFDBTop != asked.LinearFDBTop || got.DefaultPort != asked.DefaultPort {
 			return fmt.Errorf("kept LinearFDBTop %d and DefaultPort %d, want %d and %d",
 				got.LinearFDBTop, got.DefaultPort, asked.LinearFDBTop, asked.DefaultPort)
@@ -297,9 +297,9 @@ func sameGUIDs(op plan.Op, got, asked []byte) bool {
 // guidSize is the length of a GUID in octets.
 const guidSize = 8
 
-// compareMulticast notes what of SwitchInfo a switch answers to have and does
+// compareSwitchInfo notes what of SwitchInfo a switch answers to have and does
 // not keep.
-func (r *Run) compareMulticast(p *subnet.Port, got, asked *smp.SwitchInfo) {
+func (r *Run) compareSwitchInfo(p *subnet.Port, got, asked *smp.SwitchInfo) {
 	lost := subnet.Element(0)
 	if got.DefaultMulticastPrimaryPort != asked.DefaultMulticastPrimaryPort ||
 		got.DefaultMulticastNotPrimaryPort != asked.DefaultMulticastNotPrimaryPort {
@@ -307,6 +307,9 @@ func (r *Run) compareMulticast(p *subnet.Port, got, asked *smp.SwitchInfo) {
 	}
 	if got.MulticastFDBTop != asked.MulticastFDBTop {
 		lost |= subnet.ElementMulticastFDBTop
+	}
+	if got.LifeTimeValue != asked.LifeTimeValue {
+		lost |= subnet.ElementLifeTimeValue
 	}
 	if lost != 0 {
 		p.Forgets |= lost

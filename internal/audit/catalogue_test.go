@@ -187,7 +187,9 @@ var fixtures = map[string][]fixture{
 	},
 	"sm-key-default": {
 		{"OpenSM's", func(s *site) { s.hosts[7].SMInfo.SMKey = 1 }, "h7", "SM_Key 1", false},
-		{"hidden", func(s *site) { s.hosts[7].SMInfo.SMKey = 0 }, "h7", "hidden", true},
+		{"hidden", func(s *site) {
+			s.hosts[7].SMInfo.SMKey, s.hosts[7].Info.MKey, s.hosts[7].Info.MKeyProtectBits = 0, 0, 0
+		}, "h7", "hidden", true},
 		{"nobody", func(s *site) { s.hosts[7].Info.CapabilityMask = 0; s.hosts[7].SMInfoRead = false }, "the fabric", "no port", true},
 	},
 	"rogue-manager": {
@@ -382,6 +384,16 @@ func TestGoodFabric(t *testing.T) {
 				t.Errorf("%s: %s skipped: %v", profile, e.Check, skipped)
 			}
 		}
+	}
+}
+
+// A manager behind a guarded port that shows its SM_Key to nobody is as it should
+// be.
+func TestSMKeyKept(t *testing.T) {
+	s := newSite()
+	s.hosts[7].SMInfo.SMKey = 0
+	if r := Audit(s.f, s.intent, s.options); len(r.Findings) != 0 {
+		t.Errorf("%+v", r.Findings)
 	}
 }
 

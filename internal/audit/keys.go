@@ -37,7 +37,7 @@ var keyChecks = []check{
 		how:    "PortInfo.M_KeyViolations of end ports: not 0, or with an earlier reading: grown since",
 		advice: "look for trap 256 in the manager's log: it names the sender; clear the counter once it is explained", run: (*auditor).mkeyViolations},
 	{number: 32, name: "sm-key-default", title: "A manager's SM_Key is what every installation has", severity: Critical,
-		how:    "SMInfo of each port that says a manager is behind it: SM_Key 1, or as weak as an M_Key may not be; 0, hidden or not set, is unknown. The SA_Key cannot be read over the wire at all",
+		how:    "SMInfo of each port that says a manager is behind it: SM_Key 1, or as weak as an M_Key may not be; 0 is right where the port has an M_Key, since a manager shows its key to none but managers, and unknown elsewhere. The SA_Key cannot be read over the wire at all",
 		advice: "set sm_key and sa_key to random values that differ from each other", run: (*auditor).smKeyDefault},
 	{number: 33, name: "class-keys", title: "Other management classes are not guarded by keys", severity: High,
 		why: "vendor, congestion and other class keys are asked for by packets of those classes; only subnet management packets are sent here"},
@@ -231,8 +231,9 @@ func (a *auditor) smKeyDefault() {
 		switch {
 		case !p.SMInfoRead:
 			a.unknown(place(p), "SMInfo was not read")
+		case p.SMInfo.SMKey == 0 && guardOf(p) == known: // kept from who is no manager
 		case p.SMInfo.SMKey == 0:
-			a.unknown(place(p), "SM_Key reads 0: hidden from a reader without the M_Key, or not set")
+			a.unknown(place(p), "SM_Key reads 0: hidden, or not set")
 		case weak != "":
 			a.found(place(p), "SM_Key %d can be guessed: %s", uint64(p.SMInfo.SMKey), weak)
 		}

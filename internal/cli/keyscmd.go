@@ -161,7 +161,7 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 		return nil, nil, err
 	}
 	defer link.Close()
-	k := (&keysFlags{ring: ring}).config(f.where.mKey)
+	k := (&keysFlags{ring: ring}).config(f.where.mKey, f.where.self)
 	k.Further = further
 	r, err := daemon.ReadShowing(c.Context(), link, sweep.Options{Keys: k.Shown()}, progress.Reading(c.ErrOrStderr()))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/protect"
@@ -60,12 +61,12 @@ func (f *keysFlags) close() {
 }
 
 // config is what a manager is told of keys; nil when ports get none of their own.
-// old is the key of the fabric so far, 0 for none.
-func (f *keysFlags) config(old ib.MKey) *keying.Config {
+// old is the key of the fabric so far, 0 for none, self the port to work from.
+func (f *keysFlags) config(old ib.MKey, self mkey.ID) *keying.Config {
 	if f.ring == nil {
 		return nil
 	}
-	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book}, Keep: f.ring.Keeps()}
+	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book, Self: self}, Keep: f.ring.Keeps()}
 	c.Foreign = f.ring.Foreign
 	if old != 0 {
 		c.Foreign.Everywhere = []ib.MKey{old}
@@ -134,34 +135,40 @@ func (f *readsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secret, "secret-file", "", secretHelp)
 }
 
-// load reads the keys as a manager keeps them; nil where none are kept.
-func (f *readsFlags) load(fabric string) (*daemon.Keyring, error) {
+// load reads the keys and the list of cables as a manager keeps them; nil where
+// none are kept.
+func (f *readsFlags) load(fabric string) (*daemon.Keyring, *cables.List, error) {
 	dir := daemon.DataDir(f.data.path)
 	if dir == "" {
 		var err error
 		if dir, err = daemon.DefaultDataDir(fabric); err != nil || dir == "" {
-			return nil, orMisuse(err)
+			return nil, nil, orMisuse(err)
 		}
 	}
 	ring, err := daemon.OpenKeys(dir, f.secret, false)
 	if errors.Is(err, daemon.ErrNoSecret) && f.data.path == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, misuse(fmt.Errorf("--data: %w", err))
+		return nil, nil, misuse(fmt.Errorf("--data: %w", err))
 	}
-	return ring, nil
+	list, err := dir.LoadCables()
+	return ring, list, orMisuse(err)
 }
 
 // keys are those for reading the fabric; nil where one key, or none, is that of
 // every port. It is for after open.
 func (f *fabricFlags) keys() (*keying.Config, error) {
-	ring, err := f.reads.load(f.spec)
+	ring, list, err := f.reads.load(f.spec)
 	if err != nil {
 		return nil, err
 	}
 	k := keysFlags{ring: ring}
-	return k.config(f.mKey), nil
+	c := k.config(f.mKey, f.self)
+	if c != nil {
+		c.Declared = keying.Declared(func() *cables.List { return list })
+	}
+	return c, nil
 }
 
 // asks enters the keys with which a fabric is read.

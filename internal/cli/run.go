@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/daemon"
 	"github.com/ibwarden/ibwarden/internal/managed"
+	"github.com/ibwarden/ibwarden/internal/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/protect"
@@ -29,7 +30,9 @@ import (
 type fabricFlags struct {
 	spec, guid, keyFile string
 	// mKey goes into every request, once open has succeeded.
-	mKey       ib.MKey
+	mKey ib.MKey
+	// self is the port to work from, as its own machine names it.
+	self       mkey.ID
 	quarantine time.Duration
 	reads      readsFlags
 }
@@ -81,6 +84,9 @@ func (f *fabricFlags) open() (transport.Link, error) {
 	if err != nil {
 		return nil, misuse(err)
 	}
+	if placed, ok := link.(transport.Placed); ok {
+		f.self.Node, f.self.Port = placed.Own()
+	}
 	return link, nil
 }
 
@@ -130,7 +136,7 @@ With a list of cables (--cables, or learned at first start into --data) nothing 
 let in that stands elsewhere than the list has it, whatever it says of itself:
 ibwarden topology.
 
-With a profile, other subnet managers count only when they are named
+Other subnet managers count only when they are named
 (--trusted-sm), at the port that they say they are behind. Any other is an
 alarm: it is told nothing and stood by for never, and with profile strict its
 port is fenced. A run that has never managed the fabric, by its state file, does
@@ -156,11 +162,11 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
 	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
-	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to every manager that asks, with a profile only to those that are named; OpenSM ignores managers without its own, which is 1 by default")
-	flags.StringVar(&f.profile, "profile", "", "how far to go against hosts whose root is not trusted: basic, tenant or strict")
-	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election; without a profile all that answer do by default")
-	flags.BoolVar(&f.takeOver, "take-over", false, "with a profile: become master also where a manager is master that is not named")
-	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "with a profile: after a takeover from another manager, give at once what its tables did not hold")
+	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to managers that are named (--trusted-sm); OpenSM ignores managers without its own, which is 1 by default")
+	flags.StringVar(&f.profile, "profile", protect.Default.String(), "how far to go against hosts whose root is not trusted: basic, tenant or strict")
+	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election (default: none but our own)")
+	flags.BoolVar(&f.takeOver, "take-over", false, "become master also where a manager is master that is not named")
+	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, give at once what its tables did not hold")
 	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
@@ -184,10 +190,8 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
 	}
 	f.parsedSMKey = ib.SMKey(key)
-	if f.profile != "" {
-		if f.parsedProfile, err = protect.Parse(f.profile); err != nil {
-			return misuse(fmt.Errorf("--profile: %w", err))
-		}
+	if f.parsedProfile, err = protect.Parse(f.profile); err != nil {
+		return misuse(fmt.Errorf("--profile: %w", err))
 	}
 	for _, text := range f.trusted {
 		guid, err := ib.ParsePortGUID(text)
@@ -259,8 +263,8 @@ func (f *runFlags) run(c *cobra.Command) error {
 		Reregister: f.forgot && !f.once,
 	}, saserver.Config{Keep: f.state != ""}
 	managed.Guard{
-		Profile: f.parsedProfile, Keys: f.keys.config(0), MKey: f.where.mKey, SAKey: f.parsedSAKey,
-		Cables: f.cables.list, Learn: f.cables.learns() || f.parsedProfile != protect.None && daemon.Fresh(f.where.spec),
+		Profile: f.parsedProfile, Keys: f.keys.config(0, f.where.self), MKey: f.where.mKey, SAKey: f.parsedSAKey,
+		Cables: f.cables.list, Learn: f.cables.learns() || daemon.Fresh(f.where.spec),
 	}.Configure(&manager, &administration)
 	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
 	engine := r.runner.Engine()

@@ -106,7 +106,7 @@ func LoadState(path string) (sm.Assigned, error) {
 		if err != nil || !ok {
 			return sm.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
 		}
-		a.Forgets[place] = elements &^ subnet.ElementGuard
+		a.Forgets[place] = elements &^ subnet.ElementEnforcement
 	}
 	return a, nil
 }

@@ -53,6 +53,9 @@ type Keys struct {
 	// Declared says who belongs behind a place, by a list of cables; nil without
 	// one. Who was met there before counts all the same.
 	Declared func(Place) (ID, bool)
+	// Self is the port that requests leave by, as far as its own machine tells; it
+	// may have been met elsewhere, by another manager.
+	Self ID
 	// Further is how many generations beyond the book's are tried.
 	Further int
 }
@@ -70,8 +73,9 @@ func PlaceOf(from *subnet.Port) Place {
 }
 
 // Behind lists the keys to show to whoever is at the other end of from's cable,
-// in the order in which they are worth trying. At the manager's own port all are:
-// what it asks there, no one else sees.
+// in the order in which they are worth trying. At the manager's own port they are
+// all that belong to it wherever it was met, or all there are where it is not
+// known which it is: what is asked there, no one else sees.
 func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	at := PlaceOf(from)
 	var out []ib.MKey
@@ -83,14 +87,18 @@ func (k *Keys) Behind(from *subnet.Port) []ib.MKey {
 	for _, s := range k.Book.Behind(at) {
 		out = k.appendKeys(out, s)
 	}
-	if from == nil { // the manager has come to another port, and no wire shows what it asks there
+	if from == nil {
 		for _, s := range k.Book.Stands() {
-			for _, g := range k.Book.Generations(s, k.Further) {
-				out = append(out, k.Ring.MKey(s.ID, g))
+			if k.Self == (ID{}) || k.isSelf(s.ID) {
+				for _, g := range k.Book.Generations(s, k.Further) {
+					out = append(out, k.Ring.MKey(s.ID, g))
+				}
 			}
 		}
 		for _, g := range slices.Sorted(maps.Keys(k.Foreign.Of)) {
-			out = append(out, k.Foreign.Of[g])
+			if k.Self.Port == 0 || k.Self.Port == g {
+				out = append(out, k.Foreign.Of[g])
+			}
 		}
 	}
 	if key := k.Foreign.Of[k.Foreign.behind(from)]; key != 0 {
@@ -119,6 +127,11 @@ func (k *Keys) appendKeys(out []ib.MKey, s *Stand) []ib.MKey {
 		}
 	}
 	return out
+}
+
+// isSelf reports whether an end port is that of this machine.
+func (k *Keys) isSelf(id ID) bool {
+	return k.Self != ID{} && (k.Self.Node == 0 || k.Self.Node == id.Node) && (k.Self.Port == 0 || k.Self.Port == id.Port)
 }
 
 func (k *Keys) declared(at Place) (ID, bool) {

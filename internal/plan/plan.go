@@ -352,6 +352,9 @@ func (p *Plan) wantSwitchInfo(n *subnet.Node) smp.SwitchInfo {
 	if len(want.RFT) > 0 {
 		info.DefaultPort = want.DefaultPort
 	}
+	if want.SetLifeTime && n.Ports[0].Forgets&subnet.ElementLifeTimeValue == 0 {
+		info.LifeTimeValue = want.LifeTimeValue
+	}
 	p.wantMulticastInfo(n, &info)
 	return info
 }

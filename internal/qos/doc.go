@@ -6,7 +6,9 @@
 //
 // Links wants elements of PortInfo. Both ends of a link get what the weaker
 // one can: the smaller MTUCap as NeighborMTU, the smaller VLCap as
-// OperationalVLs. Switch ports get HOQLife and VLStallCount.
+// OperationalVLs. Switch ports get HOQLife and VLStallCount,
+// switches LifeTimeValue: as made it may be 0, which is 4.096 us, and then a
+// switch drops what waits for another packet.
 //
 // Lanes wants SLToVLMappingTables and VLArbitrationTables. Service level s
 // takes lane s modulo the number of lanes, so that every level reaches a data

@@ -2,7 +2,7 @@ package qos
 
 import "github.com/ibwarden/ibwarden/internal/subnet"
 
-// Links enters the wanted elements of PortInfo in d. It fails when a setting
+// Links enters the wanted elements of PortInfo, and of SwitchInfo, in d. It fails when a setting
 // is out of its range.
 func Links(f *subnet.Fabric, s Settings, d *subnet.Desired) ([]Fault, error) {
 	if err := s.check(); err != nil {
@@ -29,5 +29,10 @@ func Links(f *subnet.Fabric, s Settings, d *subnet.Desired) ([]Fault, error) {
 			want.Info.HOQLife = s.LeafHOQLife
 		}
 	})
+	for _, n := range f.Switches() {
+		if n.Switch.InfoRead {
+			d.Nodes[n.Index].LifeTimeValue, d.Nodes[n.Index].SetLifeTime = s.LifeTimeValue, true
+		}
+	}
 	return faults, nil
 }

@@ -10,6 +10,9 @@ import (
 
 // Settings are the values that do not follow from the fabric.
 type Settings struct {
+	// LifeTimeValue is how long a packet may be in a switch before that drops it.
+	// Values above smp.TimeValueFiniteMax are "for ever".
+	LifeTimeValue ib.TimeValue
 	// HOQLife is how long a packet may stand at the head of a lane's queue
 	// before a switch drops it, on ports to switches, and LeafHOQLife on those
 	// to CAs and routers. Values above smp.TimeValueFiniteMax are "for ever".
@@ -22,10 +25,11 @@ type Settings struct {
 	Weight uint8
 }
 
-// DefaultSettings let a packet wait about a second for another switch and a
-// quarter of it for a CA, which is the end that must not block the rest.
+// DefaultSettings let a packet wait about a second in a switch and for another
+// one, as OpenSM does, and a quarter of it for a CA, which is the end that must
+// not block the rest.
 func DefaultSettings() Settings {
-	return Settings{HOQLife: 18, LeafHOQLife: 16, VLStallCount: 7, Weight: 64}
+	return Settings{LifeTimeValue: 18, HOQLife: 18, LeafHOQLife: 16, VLStallCount: 7, Weight: 64}
 }
 
 // check reports the first setting that no device could hold.
@@ -34,6 +38,7 @@ func (s Settings) check() error {
 		name             string
 		value, low, high uint8
 	}{
+		{"LifeTimeValue", uint8(s.LifeTimeValue), 0, 31},
 		{"HOQLife", uint8(s.HOQLife), 0, 31},
 		{"LeafHOQLife", uint8(s.LeafHOQLife), 0, 31},
 		{"VLStallCount", s.VLStallCount, 0, 7},

@@ -38,9 +38,22 @@ func (e *Engine) learn() {
 	e.known.Forgets = make(map[Place]subnet.Element)
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
-			if elements := n.Ports[i].Forgets &^ subnet.ElementGuard; elements != 0 {
+			if elements := lasting(&n.Ports[i]); elements != 0 {
 				e.known.Forgets[Place{n.GUID(), ib.PortNum(i)}] = elements
 			}
 		}
 	}
+}
+
+// lasting is what of the elements that a port does not keep another run need not
+// ask for. What guards is asked for anew each time. Filters of raw packets guard
+// nothing where the switch cannot check keys: whoever would send raw packets there
+// can forge a key as well.
+func lasting(p *subnet.Port) subnet.Element {
+	last := p.Forgets &^ subnet.ElementGuard
+	if n := p.Node; n.Switch != nil && n.Switch.InfoRead && (n.Switch.Info.PartitionEnforcementCap == 0 ||
+		!n.Switch.Info.InboundEnforcementCap || !n.Switch.Info.OutboundEnforcementCap) {
+		last |= p.Forgets & subnet.ElementRawFilters
+	}
+	return last
 }

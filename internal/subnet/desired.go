@@ -33,6 +33,7 @@ const (
 	// What a switch keeps of SwitchInfo is noted at its port 0.
 	ElementDefaultMulticastPorts
 	ElementMulticastFDBTop
+	ElementLifeTimeValue // of SwitchInfo
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
@@ -107,6 +108,7 @@ var elements = []element{
 		func(to, from *smp.PortInfo) { to.FilterRawOutbound = from.FilterRawOutbound }},
 	{ElementDefaultMulticastPorts, "DefaultMulticastPorts", sameAnyway, func(_, _ *smp.PortInfo) {}},
 	{ElementMulticastFDBTop, "MulticastFDBTop", sameAnyway, func(_, _ *smp.PortInfo) {}},
+	{ElementLifeTimeValue, "LifeTimeValue", sameAnyway, func(_, _ *smp.PortInfo) {}},
 }
 
 func sameAnyway(_, _ *smp.PortInfo) bool { return true }
@@ -170,6 +172,9 @@ type DesiredNode struct {
 	RFT []smp.RandomEntry
 	// DefaultPort is SwitchInfo.DefaultPort, for a switch with an RFT.
 	DefaultPort ib.PortNum
+	// LifeTimeValue is SwitchInfo.LifeTimeValue, wanted with SetLifeTime.
+	LifeTimeValue ib.TimeValue
+	SetLifeTime   bool
 	// Multicast is what a switch ought to do with multicast packets; nil
 	// leaves that alone.
 	Multicast *DesiredMulticast

@@ -71,6 +71,12 @@ type Joiner interface{ JoinsLong() }
 // long messages and take the first one only.
 type Unacknowledged interface{ Unacknowledged() }
 
+// Placed is a link that knows at which port of its own machine it is, without
+// asking the fabric; what it does not know is 0.
+type Placed interface {
+	Own() (ib.NodeGUID, ib.PortGUID)
+}
+
 // Waker is a link whose Drive can be called back from its wait for packets, by
 // any goroutine: it asks soon whether it is done. Now and then a call is lost,
 // and Drive asks when it would have anyway.

@@ -70,7 +70,7 @@ func TestEveryDoor(t *testing.T) {
 			return []string{"opensm", "-F", os.DevNull, "-e", "-Z", "off", "-f", filepath.Join(r.dir, "opensm.log")}
 		}},
 		{"ibwarden", func(r *rig) []string {
-			return []string{"ibwarden", "run", "--fabric", "umad", "--quarantine", "0s", "--policy", r.file("all.yaml", "version: 1\ndefault: full\n")}
+			return []string{"ibwarden", "run", "--fabric", "umad", "--profile", "basic", "--quarantine", "0s", "--policy", r.file("all.yaml", "version: 1\ndefault: full\n")}
 		}},
 	} {
 		for way := range 2 {

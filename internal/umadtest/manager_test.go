@@ -132,10 +132,10 @@ func TestManager(t *testing.T) {
 				t.Errorf("%v with %d writes, want %d nodes and %d links", d.Fabric, d.Writes, len(r.topology.Nodes), len(r.topology.Links()))
 			}
 			r.wantKeys(red, blue)
-			if o := r.outside("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated-unguarded\n") {
+			if o := r.outside("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated\n") {
 				t.Errorf("prove from outside: %d\n%s%s", o.status, o.stdout, o.stderr)
 			}
-			if text := r.ask("", "ibwarden", "prove", "--fabric", "umad", "--policy", first); !strings.Contains(text, "verdict: isolated-unguarded\n") {
+			if text := r.ask("", "ibwarden", "prove", "--fabric", "umad", "--policy", first); !strings.Contains(text, "verdict: isolated\n") {
 				t.Errorf("prove from inside:\n%s", text)
 			}
 			if d := r.runOnce("--policy", first); d.Writes != 0 {
@@ -195,23 +195,32 @@ func TestMKey(t *testing.T) {
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
-	key := r.file("mkey", "0x123456789abcdef\n")
-	r.runOnce("--policy", conf, "--m-key-file", key)
-	if d := r.runOnce("--policy", conf, "--m-key-file", key); d.Writes != 0 {
-		t.Errorf("a second run with the key writes %d times", d.Writes)
+	r.runOnce("--policy", conf, "--profile", "basic")
+	if d := r.runOnce("--policy", conf, "--profile", "basic"); d.Writes != 0 {
+		t.Errorf("a second run with the keys writes %d times", d.Writes)
 	}
 	before := r.keysOf()
 	other := r.file("other.conf", policy(hosts[4:8], hosts[1:4]))
-	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", other); o.status == 0 {
-		t.Errorf("a manager without the key had its way:\n%s", o.stdout)
+	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", other, "--data", filepath.Join(r.dir, "stranger")); o.status == 0 {
+		t.Errorf("a manager without the keys had its way:\n%s", o.stdout)
 	}
 	if !maps.Equal(before, r.keysOf()) {
-		t.Error("a manager without the key changed tables")
+		t.Error("a manager without the keys changed tables")
 	}
 	// smpquery hides an M_Key unless it is told to show it; of what it then
 	// shows, the agent gives the key to its owner alone.
 	r.want(r.ask("", "smpquery", "--show_keys", "-D", "portinfo", "0,1", "0"), `^Mkey:\.+0x0000000000000000$`)
-	r.want(r.ask("", "smpquery", "--show_keys", "-y", "0x123456789abcdef", "-D", "portinfo", "0,1", "0"), `^Mkey:\.+0x0123456789abcdef$`)
+	r.ask("", "ibwarden", "keys", "export", "--fabric", "umad", "--format", "opensm", filepath.Join(r.dir, "exported"))
+	files, err := os.ReadFile(filepath.Join(r.dir, "exported", "guid2mkey"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := hosts[0].Ports[1].Peer
+	m := regexp.MustCompile(fmt.Sprintf(`(?m)^0x0*%x 0x([0-9a-f]{16})$`, uint64(leaf.Ports[0].GUID))).FindSubmatch(files)
+	if m == nil {
+		t.Fatalf("no key of %s in\n%s", leaf.ID, files)
+	}
+	r.want(r.ask("", "smpquery", "--show_keys", "-y", "0x"+string(m[1]), "-D", "portinfo", "0,1", "0"), `^Mkey:\.+0x`+string(m[1])+`$`)
 }
 
 // announced reports whether the port of the first host says that a manager is
@@ -241,7 +250,7 @@ func TestMaster(t *testing.T) {
 	hosts := r.hosts()
 	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
 	verdicts := filepath.Join(r.dir, "verdicts.json")
-	master, _ := r.start("", "sh", "-c", "exec "+must(binary())+" run --json --fabric umad --policy "+conf+" > "+verdicts)
+	master, _ := r.start("", "sh", "-c", "exec "+must(binary())+" run --json --fabric umad --profile basic --policy "+conf+" > "+verdicts)
 	passes := func() int {
 		text, _ := os.ReadFile(verdicts) // it is not there at first
 		return strings.Count(string(text), `"verdict": "isolated"`)
@@ -251,7 +260,7 @@ func TestMaster(t *testing.T) {
 		t.Error("the port does not say that a manager is there")
 	}
 	r.want(r.ask(hosts[5].ID, "sminfo"), fmt.Sprintf(`sm guid 0x%x, .* SMINFO_MASTER$`, uint64(hosts[0].Ports[1].GUID)))
-	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", conf); o.status != 1 ||
+	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", conf, "--data", filepath.Join(r.dir, "second")); o.status != 1 ||
 		!strings.Contains(o.stderr, "sim0 port 1: another program has registered for subnet management at this port") {
 		t.Errorf("a second manager at the port: %d\n%s", o.status, o.stderr)
 	}

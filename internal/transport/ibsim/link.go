@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/transact"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
@@ -26,6 +28,16 @@ type Link struct {
 	client  uint32       // our number at the simulator
 	node    string
 	origin  time.Time
+}
+
+// Own is the node that the simulator says that the link is attached to.
+func (l *Link) Own() (ib.NodeGUID, ib.PortGUID) {
+	var info smp.NodeInfo
+	answer, err := l.ask(control{kind: controlNodeInfo})
+	if err != nil || info.UnmarshalBinary(answer.payload) != nil {
+		return 0, 0
+	}
+	return info.NodeGUID, 0 // ibsim tells no port GUID
 }
 
 // Node is the name of the node that the link is attached to.

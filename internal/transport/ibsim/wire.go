@@ -22,6 +22,7 @@ const (
 	controlError      controlType = 0
 	controlConnect    controlType = 1
 	controlDisconnect controlType = 2
+	controlNodeInfo   controlType = 7
 	controlSetIsSM    controlType = 9
 )
 

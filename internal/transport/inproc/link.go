@@ -35,6 +35,12 @@ type Link struct {
 	mark uint64
 }
 
+// Own is the port that the link is attached to.
+func (l *Link) Own() (ib.NodeGUID, ib.PortGUID) {
+	g, _ := l.fabric.Agent(l.node).GUID(l.port, 0)
+	return l.node, ib.PortGUID(g)
+}
+
 // New attaches to the end port num of a node. A paced link waits in real time
 // while nothing happens.
 func New(f *fabricsim.Fabric, node ib.NodeGUID, num ib.PortNum, paced bool) (*Link, error) {

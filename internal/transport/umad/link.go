@@ -75,6 +75,9 @@ func Open(s System, w Place, o Options) (*Link, error) {
 	return l, nil
 }
 
+// Own is the port as its adapter shows it to this machine.
+func (l *Link) Own() (ib.NodeGUID, ib.PortGUID) { return 0, l.port.GUID }
+
 // Port is the port of the link as it was when it was opened.
 func (l *Link) Port() Port { return l.port }
 
