@@ -23,6 +23,9 @@ const (
 	// keysLeast is the least time between two readings of it, however often a
 	// key is missed there.
 	keysLeast = 10 * time.Millisecond
+	// keysDoubt is how long after another key came to a place of the table a
+	// packet may still be read that came by the old one.
+	keysDoubt = 50 * time.Millisecond
 	// generalHops is the hop limit of an answer with a route header.
 	generalHops = 0xFF
 	// offMethod is the place of the method in a datagram.
@@ -62,12 +65,19 @@ type keyTable struct {
 	keys []ib.PKey
 	read time.Duration
 	some bool
+	// was is the table before it changed last, when it was found changed.
+	was     []ib.PKey
+	changed time.Duration
 }
 
 // table reads the table anew when what was read is that old.
 func (l *Link) table(age time.Duration) []ib.PKey {
 	if now := l.system.Now(); !l.keys.some || now-l.keys.read >= age {
-		l.keys = keyTable{l.system.PKeys(&l.port), now, true}
+		keys := l.system.PKeys(&l.port)
+		if !slices.Equal(keys, l.keys.keys) {
+			l.keys.was, l.keys.changed = l.keys.keys, now
+		}
+		l.keys.keys, l.keys.read, l.keys.some = keys, now, true
 	}
 	return l.keys.keys
 }
@@ -92,12 +102,22 @@ func (l *Link) indexOf(key ib.PKey) (index uint16, ok bool) {
 
 // keyAt is the key at a place. The table is read again when it shows none there: a
 // packet that came with a key has one, and must not pass for one of which nothing
-// is known.
+// is known. While it cannot be told whether it came by the key that stands there or
+// by the one before, it came by nobody's: then it gets no answer, and is asked again.
 func (l *Link) keyAt(index uint16) ib.PKey {
 	for _, age := range []time.Duration{keysTime, keysLeast} {
-		if keys := l.table(age); int(index) < len(keys) && keys[index].IsValid() {
-			return keys[index]
+		keys := l.table(age)
+		if int(index) >= len(keys) || !keys[index].IsValid() {
+			continue
 		}
+		was := ib.PKeyInvalid
+		if int(index) < len(l.keys.was) && l.system.Now()-l.keys.changed < keysDoubt {
+			was = l.keys.was[index]
+		}
+		if was.IsValid() && was.Base() != keys[index].Base() {
+			return unknownKey
+		}
+		return keys[index]
 	}
 	return unknownKey
 }

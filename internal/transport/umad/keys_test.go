@@ -61,4 +61,16 @@ func TestKeysOfPackets(t *testing.T) {
 	m.keys = []ib.PKey{0x8010}
 	m.now += keysTime
 	want(0x0020, 0, false)
+	// Another key comes to the place: for a while nobody knows by which a packet came.
+	m.keys = []ib.PKey{0xFFFF, 0x8010}
+	l.keys.some = false
+	for _, x := range []struct {
+		after time.Duration
+		key   ib.PKey
+	}{{0, unknownKey}, {keysDoubt - 1, unknownKey}, {1, 0xFFFF}} {
+		if m.now += x.after; l.keyAt(0) != x.key || l.keyAt(1) != 0x8010 {
+			t.Errorf("%v after the change: %v at 0, %v at 1", x.after, l.keyAt(0), l.keyAt(1))
+		}
+	}
+	want(0xFFFF, 0, true)
 }
