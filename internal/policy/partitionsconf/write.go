@@ -31,6 +31,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.AllowRaw {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
 	}
+	for _, t := range p.Trusted {
+		w.Fault(t.Pos, "a policy without it: partitions.conf knows none", "trusted: %v", t.Selector)
+	}
 	w.WriteString("# OpenSM partition configuration, written by ibwarden\n")
 	if p.AllowBoth {
 		w.WriteString("# needs allow_both_pkeys TRUE (opensm -W)\n")
