@@ -38,7 +38,12 @@ const quietHost = "blue-5"
 
 func newRivals(t *testing.T) *rivals {
 	t.Helper()
-	r := &rivals{world: &world{t: t, list: netlist.Demo()}, written: map[ib.NodeGUID][]time.Duration{}}
+	return newRivalsOn(t, netlist.Demo())
+}
+
+func newRivalsOn(t *testing.T, list *netlist.Netlist) *rivals {
+	t.Helper()
+	r := &rivals{world: &world{t: t, list: list}, written: map[ib.NodeGUID][]time.Duration{}}
 	c := fabricsim.DefaultConfig()
 	c.Profile = func(n *netlist.Node, d *sma.Config) {
 		if n.ID == quietHost {

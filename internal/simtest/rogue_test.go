@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/netlist"
 	"github.com/ibwarden/ibwarden/internal/protect"
 	"github.com/ibwarden/ibwarden/internal/sm"
+	"github.com/ibwarden/ibwarden/internal/transact"
 	"github.com/ibwarden/ibwarden/internal/transport"
 )
 
@@ -141,4 +142,45 @@ func (g *rogue) pair(r *rivals, ours []*rival, at string) bool {
 		}
 	}
 	return true
+}
+
+// However many hosts say that they have a manager, and say no more, a standby keeps
+// hearing its master, and a manager that starts does not wait for them.
+func TestManySilentManagers(t *testing.T) {
+	r := newRivalsOn(t, generate(t, "fattree,radix=14,levels=2"))
+	y := halves(hosts(r.list))
+	c := sm.Config{Priority: 9, Profile: protect.Tenant, SMKeys: ring(1), Limits: transact.DefaultLimits()}
+	c.Limits.MinTimeout = 200 * time.Millisecond
+	master := r.joinAs("H0_0", c, y)
+	r.run(5 * time.Second)
+	c.Priority = 5
+	standby := r.joinAs("H3_1", c, y)
+	r.run(10 * time.Second)
+	var bad []*rival
+	for _, n := range r.list.Nodes {
+		if n.Type == ib.NodeCA && n.ID != "H0_0" && n.ID != "H3_1" && n.ID != "H2_2" {
+			bad = append(bad, r.seat(n.ID, func(*rival) transport.Engine { return &rogue{mute: true} }))
+		}
+	}
+	since := r.fabric.Now()
+	for _, m := range bad[:20] { // the standby sweeps, and asks, again and again
+		g := m.engine.(*rogue)
+		p := mad.SMP{
+			BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID,
+			Method: mad.MethodGet, TransactionID: 3, AttributeID: smp.AttrSMInfo,
+		}
+		g.out, g.dlid = append(g.out, p), append(g.dlid, r.info(standby.at).LID)
+		r.run(time.Second)
+	}
+	if has[sm.Deferred](master, since) || r.wrote(standby, since) > 0 {
+		t.Errorf("%v\nstandby: %v", master.events, standby.events)
+	}
+	since = r.fabric.Now()
+	r.leave(master)
+	r.leave(standby)
+	late := r.joinAs("H2_2", c, y)
+	r.run(6 * time.Second)
+	if !has[sm.Completed](late, since) {
+		t.Errorf("a manager that starts has no verdict in 6 s: %v", late.events)
+	}
 }

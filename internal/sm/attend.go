@@ -31,9 +31,6 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			sooner(at)
 		}
 	}
-	if at, some := e.talk.Deadline(); some {
-		sooner(at)
-	}
 	if at, some := e.peersDue(); some {
 		sooner(at)
 	}

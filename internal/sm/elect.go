@@ -192,7 +192,7 @@ func (e *Engine) sendSMInfo(m sminfo.Message) {
 	}
 	window := e.window
 	if e.named() {
-		window = e.talk
+		window = e.polls
 	}
 	if m.Method == mad.MethodSet || e.named() {
 		if err := m.Info.Encode(&r.Data); err != nil {

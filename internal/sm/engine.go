@@ -240,7 +240,7 @@ func (c *Config) setDefaults() {
 
 // OnSend makes f see every request that leaves, retries included.
 func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
-	e.window.OnSend, e.talk.OnSend, e.side.OnSend = f, f, f
+	e.window.OnSend, e.talk.OnSend, e.polls.OnSend, e.side.OnSend = f, f, f, f
 }
 
 // Settled reports whether the engine has nothing to do until time passes or
@@ -279,12 +279,10 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		e.outbox = e.outbox[1:]
 		return dlid, true
 	}
-	from := e.talk
-	if !from.Next(now, p) {
-		if from = e.window; !from.Next(now, p) {
-			some := e.side.Next(now, p)
-			return e.side.LIDOf(p), some
-		}
+	from := e.nextWindow(now, p)
+	if from == nil {
+		some := e.side.Next(now, p)
+		return e.side.LIDOf(p), some
 	}
 	if e.managers != nil {
 		e.managers.Act(1)
@@ -321,6 +319,7 @@ func (e *Engine) Expire(now time.Duration) {
 	e.now = now
 	e.window.Expire(now)
 	e.talk.Expire(now)
+	e.polls.Expire(now)
 	e.side.Expire(now)
 	e.narrowedEnough(now)
 	e.watchGuards(now)

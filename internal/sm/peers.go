@@ -25,11 +25,15 @@ type peers struct {
 	// talk has what managers tell each other. A pass never waits for it, only a
 	// manager that is not master yet.
 	talk *transact.Window
+	// polls has what an election rests on, polls and control packets: however
+	// many say nothing when they are asked, these do not wait for them.
+	polls *transact.Window
 	// rounds is how many rounds of questions there were, pending how many
 	// questions of the last are open, again that another is wanted after it, and
 	// undecided that it was not judged yet.
 	rounds, pending   int
 	again, undecided  bool
+	askedAt           time.Duration
 	here              []sminfo.Remote // who counts, by the last round
 	silent            map[Place]bool  // listed, and did not answer
 	newcomer          bool            // Config.Newcomer, until it has a place among managers
@@ -49,6 +53,9 @@ const (
 	// election waiting.
 	talkWindow = 64
 	talkTries  = 4
+	// electionWait is how long a manager that is not master waits for answers: any
+	// number of hosts may say that they have a manager, and say no more.
+	electionWait = 3 * time.Second
 )
 
 // named reports whether managers are named, not believed.
@@ -58,12 +65,14 @@ func (e *Engine) openTalk(c Config) {
 	limits := c.Limits
 	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
 	e.peers = peers{
-		talk: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[Place]bool),
+		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[Place]bool),
 		rogues: make(map[Place]*rogue), looks: make(map[Place]*capLook),
 	}
 	seed := c.Seed
 	seed[0] ^= 0xFF // not the identifiers of the other windows
 	e.talk.Seed(seed)
+	seed[1] ^= 0xFF
+	e.polls.Seed(seed)
 }
 
 // mayCount reports whether a manager behind p would count if it proves what it
@@ -116,6 +125,7 @@ func (e *Engine) askPeers() {
 	}
 	e.rounds++
 	e.again, e.undecided, e.here, e.incumbent = false, true, nil, nil
+	e.askedAt = e.clock
 	var questions []*subnet.Port
 	for _, p := range e.ends {
 		if !e.isRival(p) {
@@ -128,6 +138,15 @@ func (e *Engine) askPeers() {
 			e.askIncumbent(p)
 		}
 	}
+	slices.SortStableFunc(questions, func(p, q *subnet.Port) int {
+		listed := func(x *subnet.Port) int {
+			if slices.Contains(e.config.Trusted, x.GUID) {
+				return 0
+			}
+			return 1
+		}
+		return listed(p) - listed(q)
+	})
 	if len(questions) > 0 && !e.isMaster() {
 		e.begin(PhaseElect)
 	}
@@ -213,7 +232,9 @@ func (e *Engine) isIncumbent(p *subnet.Port, info smp.SMInfo, err error) {
 
 // awaitsPeers reports whether an election waits for answers. A master does not
 // wait: it guards the subnet, and decides when they are there.
-func (e *Engine) awaitsPeers() bool { return e.named() && e.pending > 0 && !e.isMaster() }
+func (e *Engine) awaitsPeers() bool {
+	return e.named() && e.pending > 0 && !e.isMaster() && e.clock < e.askedAt+electionWait
+}
 
 // ErrIncumbent says that a manager that is new to a subnet found a master there
 // that it was not told of.
@@ -252,7 +273,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 
 // decide judges the last round of questions. why is the verdict in words.
 func (e *Engine) decide(now time.Duration) (why string, master bool) {
-	e.undecided = false
+	e.undecided = e.pending > 0
 	e.rivals = make(map[*subnet.Port]smp.SMInfo, len(e.here))
 	for _, r := range e.here {
 		if i := slices.IndexFunc(e.ends, func(p *subnet.Port) bool { return p.GUID == r.Info.GUID }); i >= 0 {
@@ -293,11 +314,21 @@ func (e *Engine) whereIs(p *subnet.Port) string {
 
 // owner is the window that a request is from.
 func (e *Engine) owner(p *mad.SMP) *transact.Window {
-	switch {
-	case e.talk.Owns(p):
-		return e.talk
-	case e.side.Owns(p):
-		return e.side
+	for _, w := range []*transact.Window{e.talk, e.polls, e.side} {
+		if w.Owns(p) {
+			return w
+		}
 	}
 	return e.window
+}
+
+// nextWindow gives out the next request, and the window that it is from; nil when
+// there is none.
+func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
+	for _, w := range []*transact.Window{e.polls, e.talk, e.window} {
+		if w.Next(now, p) {
+			return w
+		}
+	}
+	return nil
 }

@@ -187,8 +187,16 @@ func (e *Engine) readCaps(p *subnet.Port, l *capLook) {
 	})
 }
 
-// peersDue is when attendPeers has something to do.
+// peersDue is when there is something to do about other managers.
 func (e *Engine) peersDue() (at time.Duration, some bool) {
+	for _, w := range []*transact.Window{e.talk, e.polls} {
+		if due, waits := w.Deadline(); waits && (!some || due < at) {
+			at, some = due, true
+		}
+	}
+	if end := e.askedAt + electionWait; e.state == stateElecting && e.awaitsPeers() && (!some || end < at) {
+		at, some = end, true
+	}
 	for _, l := range e.looks {
 		if !l.under && (!some || l.next < at) {
 			at, some = l.next, true
