@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/apply"
 	"github.com/ibwarden/ibwarden/internal/netlist"
@@ -69,4 +70,74 @@ func TestCablesSwappedWhileApplying(t *testing.T) {
 		t.Error("no link was found to lead elsewhere")
 	}
 	t.Logf("%d ends of links were found to lead elsewhere", noticed)
+}
+
+// The same on a fabric whose cables are listed, at any moment of a bring-up: each of
+// the two ends fenced, nobody with the keys of another, and all is well when the
+// cables are put back. On one that is still to learn them, whatever it learned
+// holds: a host is where the list has it, or fenced.
+func TestCablesSwappedWhileHeld(t *testing.T) {
+	const step = 12 // Sets, or packets of the first sweep, between two cases
+	for _, learning := range []bool{false, true} {
+		for moment := 0; moment < 10*step; moment += step {
+			t.Run(fmt.Sprintf("learning %v, moment %d", learning, moment), func(t *testing.T) {
+				t.Parallel()
+				list := netlist.Demo()
+				y := halves(hosts(list))
+				s := setup{list: list, policy: y.policy(), manager: knowing(netlist.Demo())}
+				if learning {
+					s.manager = held()
+				}
+				x := tap(&s)
+				w := newWorld(t, s)
+				x.w = w
+				red, blue := w.switchPort("red-1"), w.switchPort("blue-6")
+				done, swapped := 0, false
+				w.watch = func(a arrival) {
+					if isSet(a) == learning { // learning is done before the first Set
+						return
+					}
+					if done++; done > moment && !swapped {
+						swapped = true
+						w.fabric.At(w.fabric.Now()+time.Nanosecond, func() { w.must(w.fabric.Swap(red.node, red.num, blue.node, blue.num)) })
+					}
+				}
+				w.settle()
+				w.watch = nil
+				w.calm()
+				if !swapped {
+					t.Fatal("the cables were not swapped")
+				}
+				found := x.check(y, []string{"red-1", "blue-6"})
+				found.none(t)
+				for _, at := range []place{red, blue} {
+					peer, _ := w.peer(at)
+					_, listed, _ := w.engine.Cables().Place(guidOfNode(list, peer.node))
+					fenced := len(valid(w.table(at))) == 0
+					if here := listed.Node == at.node && listed.Port == at.num; here == fenced {
+						t.Errorf("%v: listed here %v, fenced %v", at, here, fenced)
+					}
+				}
+				if learning {
+					return
+				}
+				w.must(w.fabric.Swap(red.node, red.num, blue.node, blue.num))
+				w.calm()
+				w.checkUp(y)
+				if r := w.result(); len(r.Fences) != 0 || !r.Reached() {
+					t.Errorf("put back: %+v", r.Fences)
+				}
+			})
+		}
+	}
+}
+
+// guidOfNode is the GUID of the first port of a CA.
+func guidOfNode(l *netlist.Netlist, g ib.NodeGUID) ib.PortGUID {
+	for _, n := range l.Nodes {
+		if n.GUID == g {
+			return n.Ports[1].GUID
+		}
+	}
+	return 0
 }
