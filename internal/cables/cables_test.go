@@ -192,6 +192,14 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
+// turnedAway is who is behind the port of blue-6 and was not let in.
+func turnedAway(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) *subnet.Stranger {
+	t.Helper()
+	at := port(t, n, f, "blue-6", 1).Peer
+	at.Stranger = &subnet.Stranger{Why: fmt.Errorf("255 ports")}
+	return at.Stranger
+}
+
 // What raises a doubt is not learned, at either of its ends, and nothing else is
 // lost by it.
 func TestLearnNot(t *testing.T) {
@@ -208,6 +216,16 @@ func TestLearnNot(t *testing.T) {
 		{"a port GUID claimed twice", "", func(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) {
 			port(t, n, f, "red-1", 1).GUID = port(t, n, f, "blue-6", 1).GUID
 		}, []string{"red-1", "blue-6"}},
+		{"a port GUID that a stranger claims", "", func(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) {
+			turnedAway(t, n, f).Info.PortGUID = port(t, n, f, "red-1", 1).GUID
+		}, []string{"red-1", "blue-6"}},
+		{"a node GUID that a stranger claims", "", func(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) {
+			turnedAway(t, n, f).Info.NodeGUID = port(t, n, f, "red-1", 1).Node.GUID()
+		}, []string{"red-1", "blue-6"}},
+		{"what a stranger claims and cannot be", "", func(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) {
+			s := turnedAway(t, n, f)
+			s.Info.NodeGUID, s.Info.PortGUID = port(t, n, f, "spine-1", 0).Node.GUID(), port(t, n, f, "mgmt-1", 1).GUID
+		}, []string{"blue-6"}},
 		{"no port GUID", "", func(t *testing.T, n *netlist.Netlist, f *subnet.Fabric) {
 			port(t, n, f, "red-1", 1).GUID = 0
 		}, []string{"red-1"}},

@@ -58,15 +58,12 @@ type learning struct {
 
 // refuse looks for cables that raise a doubt, at both their ends.
 func (x *learning) refuse() {
-	claims := make(map[ib.PortGUID]int)
-	for _, p := range x.fabric.EndPorts() {
-		claims[p.GUID]++
-	}
+	claims, strangers := x.claims()
 	for _, n := range x.fabric.Nodes {
 		whole := ""
 		switch {
 		case x.isGenuine(n):
-		case n.Contested:
+		case n.Contested, strangers[n.GUID()]:
 			whole = "another device says that it has the same node GUID"
 		case n.GUID() == 0 || uint64(n.GUID())+uint64(n.Info.NumPorts) < uint64(n.GUID()):
 			whole = fmt.Sprintf("node GUID %v names no device", n.GUID())
@@ -101,6 +98,24 @@ func (x *learning) refuse() {
 			}
 		}
 	}
+}
+
+// claims counts the ports that say that they have a GUID, those of strangers too, and
+// tells which node GUIDs strangers claim.
+func (x *learning) claims() (claims map[ib.PortGUID]int, strangers map[ib.NodeGUID]bool) {
+	claims, strangers = make(map[ib.PortGUID]int), make(map[ib.NodeGUID]bool)
+	for _, p := range x.fabric.EndPorts() {
+		claims[p.GUID]++
+	}
+	for _, n := range x.fabric.Nodes {
+		for i := range n.Ports {
+			if s := n.Ports[i].Stranger; s != nil {
+				claims[s.Info.PortGUID]++
+				strangers[s.Info.NodeGUID] = true
+			}
+		}
+	}
+	return claims, strangers
 }
 
 // isGenuine reports whether it is beyond doubt who a device is, whoever claims to be

@@ -50,14 +50,15 @@ func newTopology() *cobra.Command {
 	return c
 }
 
-// read sweeps the fabric as it is, asking everybody twice.
-func (f *topologyFlags) read(c *cobra.Command) (*daemon.Reading, error) {
+// read sweeps the fabric as it is, asking everybody twice, and coming to some ports
+// last.
+func (f *topologyFlags) read(c *cobra.Command, last map[cables.End]bool) (*daemon.Reading, error) {
 	link, err := f.where.open()
 	if err != nil {
 		return nil, err
 	}
 	defer link.Close()
-	o := sweep.Options{Verify: true}
+	o := sweep.Options{Verify: true, Last: last}
 	f.where.reads.data = f.cables.data
 	if err := f.where.asks(&o); err != nil {
 		return nil, err
@@ -104,11 +105,20 @@ Only SubnGet is sent. With neither -o nor a directory for data the list is print
 			if _, err := os.Stat(output); output != "" && err == nil && !replace {
 				return misuse(fmt.Errorf("%s is there already: --replace makes it anew and accepts all that has changed; ibwarden topology diff shows that", output))
 			}
-			r, err := f.read(c)
+			r, err := f.read(c, nil)
 			if err != nil {
 				return err
 			}
 			l, left, err := cables.Learn(r.Fabric, r.Doubt)
+			if len(r.Disputed) > 0 { // the other one may be the one that is genuine
+				again, e := f.read(c, r.Disputed)
+				if e != nil {
+					return e
+				}
+				if other, out, e := cables.Learn(again.Fabric, again.Doubt); e == nil && (err != nil || other.Cables() > l.Cables()) {
+					l, left, err = other, out, nil
+				}
+			}
 			if err != nil {
 				return bad(err)
 			}
@@ -181,7 +191,7 @@ func (f *topologyFlags) diff() *cobra.Command {
 			if err := f.cables.need(f.where.spec); err != nil {
 				return err
 			}
-			r, err := f.read(c)
+			r, err := f.read(c, nil)
 			if err != nil {
 				return err
 			}
@@ -263,7 +273,7 @@ func (f *topologyFlags) acceptOne(c *cobra.Command, l *cables.List, r **daemon.R
 		return next, said, orMisuse(err)
 	}
 	if *r == nil {
-		if *r, err = f.read(c); err != nil {
+		if *r, err = f.read(c, nil); err != nil {
 			return nil, nil, err
 		}
 	}

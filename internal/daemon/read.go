@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/cables"
 	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/sweep"
 	"github.com/ibwarden/ibwarden/internal/transact"
@@ -20,6 +21,8 @@ type Reading struct {
 	// Doubt tells what speaks against the cable at a port, with
 	// sweep.Options.Verify.
 	Doubt func(*subnet.Port) string
+	// Disputed are the ports to come to last, for another reading.
+	Disputed map[cables.End]bool
 }
 
 // Read sweeps the fabric once and writes nothing: only SubnGet leaves.
@@ -47,7 +50,7 @@ func ReadShowing(ctx context.Context, link transport.Link, o sweep.Options, prog
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps(), r.discovery.Doubt}, nil
+	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps(), r.discovery.Doubt, r.discovery.Disputed()}, nil
 }
 
 // reader is the engine behind Read.

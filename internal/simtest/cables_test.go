@@ -461,3 +461,72 @@ func TestFencedWithholdsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A host that claims to be a switch, and is found before it, does not keep that from
+// being learned: the switch leads on, and the host does not.
+func TestGUIDOfSwitchAtLearning(t *testing.T) {
+	for _, victim := range []string{"leaf-1", "leaf-3", "spine-1"} {
+		for _, as := range []ib.NodeType{ib.NodeCA, ib.NodeSwitch} {
+			t.Run(fmt.Sprint(victim, " by a ", as), func(t *testing.T) {
+				list := netlist.Demo()
+				y := halves(hosts(list))
+				s := setup{list: list, policy: y.policy(), manager: held()}
+				guid := nodeOf(list, victim).GUID
+				x := lying(&s, map[ib.NodeGUID]func(*mad.SMP){nodeOf(list, "red-1").GUID: func(p *mad.SMP) {
+					var info smp.NodeInfo
+					switch {
+					case p.AttributeID == smp.AttrNodeInfo && info.UnmarshalBinary(p.Data[:]) == nil:
+						info.NodeType, info.NodeGUID, info.PortGUID = as, guid, ib.PortGUID(guid)
+						if as == ib.NodeSwitch {
+							info.NumPorts, info.LocalPortNum = 8, 8
+						}
+						_ = info.Encode(&p.Data)
+					case p.AttributeID == smp.AttrSwitchInfo:
+						switchLie(guid, 8)(p)
+					}
+				}})
+				w := newWorld(t, s)
+				x.seat(w)
+				w.settle()
+				w.calm()
+				if d, ok := w.engine.Cables().Device(guid); !ok || d.Type != ib.NodeSwitch {
+					t.Fatalf("%s is not learned: %v", victim, all[sm.Learned](w))
+				}
+				w.checkFenced(w.switchPort("red-1"), "not on the cable list")
+				w.checkRest(y, []string{"red-1"})
+			})
+		}
+	}
+}
+
+// Nothing is learned, and nothing written, while the manager's own cable raises a
+// doubt; when it does not any more all comes up.
+func TestOwnCableInDoubt(t *testing.T) {
+	list := netlist.Demo()
+	y := halves(hosts(list))
+	s := setup{list: list, policy: y.policy(), manager: held()}
+	caps := uint16(0)
+	by := map[ib.NodeGUID]func(*mad.SMP){nodeOf(list, "leaf-1").GUID: func(p *mad.SMP) {
+		var info smp.NodeInfo
+		if p.AttributeID == smp.AttrNodeInfo && info.UnmarshalBinary(p.Data[:]) == nil {
+			caps++
+			info.PartitionCap = caps
+			_ = info.Encode(&p.Data)
+		}
+	}}
+	x := lying(&s, by)
+	w := newWorld(t, s)
+	x.seat(w)
+	w.settle()
+	if len(all[sm.Learned](w)) != 0 || !mentions[sm.Refused](w, "own cable raises a doubt") || len(w.sets()) != 0 {
+		t.Errorf("learned %v, refused %v, %d Sets", all[sm.Learned](w), all[sm.Refused](w), len(w.sets()))
+	}
+	w.run(sm.DefaultSweepInterval)
+	clear(by)
+	w.run(sm.DefaultDriftPeriod + sm.DefaultSweepInterval)
+	w.settle()
+	w.checkUp(y)
+	if len(all[sm.Learned](w)) != 1 {
+		t.Errorf("learned %v", all[sm.Learned](w))
+	}
+}

@@ -19,6 +19,11 @@ type cabling struct {
 	list *cables.List
 	// tries counts the sweeps from which a list was to be learned.
 	tries int
+	// last are the ports that the next of them comes to last, best is the list with
+	// the most cables so far, and left what was left out of it.
+	last map[cables.End]bool
+	best *cables.List
+	left []cables.Left
 	// told are the descriptions that were reported not to be those of the list.
 	told map[ib.NodeGUID]string
 }
@@ -46,30 +51,40 @@ func (e *Engine) SetCables(l *cables.List) {
 // of cables.
 func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list == nil }
 
-// learnCables learns a list from the sweep that has ended. again tells that the
-// subnet is to be swept once more: for a list, or holding to it.
+// learnCables learns a list from the sweep that has ended, or the best of several.
+// again tells that the subnet is to be swept once more: for another try, or holding
+// to the list.
 func (e *Engine) learnCables() (again bool, err error) {
-	d := e.discovery
+	d, c := e.discovery, &e.cabling
 	if err := e.lockedOut(d.Fabric()); err != nil {
 		return false, err
 	}
-	e.cabling.tries++
+	c.tries++
 	list, left, err := cables.Learn(d.Fabric(), func(p *subnet.Port) string {
 		if reason, fenced := e.known.Fences[placeOf(p)]; fenced && strings.HasPrefix(reason, cableReason) {
 			return "it was fenced before: " + reason
 		}
 		return d.Doubt(p)
 	})
-	if again = (err != nil || len(left) > 0) && e.cabling.tries%learnTries != 0; again || err != nil {
-		return again, err
+	if list.Cables() > c.best.Cables() {
+		c.best, c.left = list, left
 	}
-	e.cabling.list = list
+	if c.tries == 1 {
+		c.last = d.Disputed()
+	}
+	if (err != nil || len(left) > 0) && c.tries < learnTries {
+		return true, nil
+	}
+	best, left := c.best, c.left
+	if e.cabling = (cabling{list: best}); best == nil {
+		return false, err
+	}
 	said := make([]string, len(left))
 	for i, x := range left {
-		said[i] = fmt.Sprintf("%s: %s", list.Name(x.At), x.Reason)
+		said[i] = fmt.Sprintf("%s: %s", best.Name(x.At), x.Reason)
 	}
-	e.emit(Learned{list, said})
-	return len(list.Devices()) < len(d.Fabric().Nodes) || list.Cables() < len(d.Fabric().Links()), nil
+	e.emit(Learned{best, said})
+	return best != list || len(best.Devices()) < len(d.Fabric().Nodes) || best.Cables() < len(d.Fabric().Links()), nil
 }
 
 // holdToList fences the ports behind which the last sweep found what the list of

@@ -407,7 +407,7 @@ func (e *Engine) sweepOptions() sweep.Options {
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
 		Aliases:   e.aliasesRead,
-		Cables:    e.cabling.list, Verify: e.learns(),
+		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.last,
 	}
 }
 

@@ -56,6 +56,9 @@ type Options struct {
 	// Verify asks every device a second time who it is, and follows every cable
 	// between switches from both ends; Doubt tells what did not fit.
 	Verify bool
+	// Last are ports that are followed when nothing else is left to follow: who
+	// claims to be somebody there comes second.
+	Last map[cables.End]bool
 }
 
 // Fault is something that a discovery met and could not use.
@@ -93,6 +96,10 @@ type Discovery struct {
 	// ports counts those of all nodes; doubts are about the cables at ports.
 	ports  int
 	doubts map[*subnet.Port]string
+	last   []*subnet.Port // of options.Last, still to be followed
+	// disputed are the ports behind which somebody was found first that another
+	// claims to be.
+	disputed map[cables.End]bool
 	// tabled is how many nodes were asked for their tables, asked how many
 	// requests of read have not ended.
 	tabled, asked int
@@ -121,6 +128,9 @@ func Discover(w *transact.Window, o Options) *Discovery {
 func (d *Discovery) Advance() (done bool) {
 	switch d.stage {
 	case stageNodes:
+		if d.followLast() {
+			return false
+		}
 		if d.options.Verify {
 			d.stage = stageVerify
 			d.verify()
@@ -238,6 +248,9 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 	}
 	known := d.fabric.Node(info.NodeGUID)
 	if known != nil && (known.Info.NodeType != info.NodeType || known.Info.NumPorts != info.NumPorts) {
+		for i := range known.Ports {
+			d.dispute(known.Ports[i].Via)
+		}
 		d.contest(known)
 		return fmt.Errorf("node GUID %s is also that of %s, a different device", info.NodeGUID, known.Name())
 	}
@@ -253,6 +266,7 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 	port := &node.Ports[info.LocalPortNum]
 	if from != nil {
 		if port.Peer != nil && port.Peer != from {
+			d.dispute(port.Peer)
 			d.contest(node)
 			return fmt.Errorf("%s port %d is already cabled to %s: recabled during the sweep, or a second device with node GUID %s",
 				node.Name(), port.Num, port.Peer, info.NodeGUID)
@@ -278,6 +292,21 @@ func (d *Discovery) arrive(path mad.Path, from *subnet.Port, info smp.NodeInfo, 
 		d.enterEndPort(port, from, key, known == nil)
 	}
 	return nil
+}
+
+// Disputed are the ports behind which something was found first that another claims
+// to be as well. A sweep that comes to them last (Options.Last) finds the other one
+// first: of two that claim to be one switch, that may be the one that leads on.
+func (d *Discovery) Disputed() map[cables.End]bool { return d.disputed }
+
+func (d *Discovery) dispute(p *subnet.Port) {
+	if p == nil {
+		return
+	}
+	if d.disputed == nil {
+		d.disputed = make(map[cables.End]bool)
+	}
+	d.disputed[cables.EndOf(p)] = true
 }
 
 // contest marks a node whose GUID another device claims; not the manager's own, nor
@@ -352,8 +381,25 @@ func (d *Discovery) readPorts(n *subnet.Node) {
 	}
 }
 
+// followLast follows the ports that were left for the end, and reports whether there
+// were any.
+func (d *Discovery) followLast() bool {
+	last := d.last
+	d.last, d.options.Last = nil, nil
+	for _, p := range last {
+		if p.Peer == nil {
+			d.follow(p)
+		}
+	}
+	return !d.window.Idle()
+}
+
 // follow goes over the cable behind p.
 func (d *Discovery) follow(p *subnet.Port) {
+	if d.options.Last[cables.EndOf(p)] {
+		d.last = append(d.last, p)
+		return
+	}
 	if len(p.Path) >= mad.MaxHops {
 		d.fault(p, fmt.Errorf("more than %d hops from the manager", mad.MaxHops))
 		return
