@@ -1,6 +1,8 @@
 package simtest
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -136,5 +138,77 @@ func TestKeyAfterPowerCut(t *testing.T) {
 	after := w.wantGuarded()
 	if h := w.host("red-3"); after[h] == before[h] {
 		t.Error("it has the key that it had before its link was down")
+	}
+}
+
+// Where the book cannot be kept no port is given a key, everything else is written,
+// and the result says that the fabric is not as it should be; when it can be kept
+// again, the ports get their keys.
+func TestKeysNotKept(t *testing.T) {
+	list := netlist.Demo()
+	y := halves(hosts(list))
+	manager := keyed()
+	manager.Keys.Keep = true
+	w := newWorld(t, setup{list: list, policy: y.policy(), manager: manager})
+	broken := errors.New("disk full")
+	drive := func(until func() bool) {
+		t.Helper()
+		var kept []byte
+		k := &keeper{Engine: w.engine, kept: &kept, version: w.engine.Keys().Version(), rotating: func() bool { return false }, broken: &broken}
+		end := w.fabric.Now() + limit
+		if err := w.link.Drive(context.Background(), k, func() bool { return until() || w.fabric.Now() > end }); err != nil || w.fabric.Now() > end {
+			t.Fatalf("%v at %v", err, w.fabric.Now())
+		}
+	}
+	drive(w.engine.Settled)
+	for _, e := range w.ends() {
+		if info := w.info(e.place); info.MKey != 0 {
+			t.Errorf("%s was given a key that is not kept", e.name)
+		}
+	}
+	if r := w.result(); r.Reached() || r.Proof.Verdict == isolation.Isolated || !mentions[sm.Warned](w, "disk full") {
+		t.Errorf("reached %v, %v", r.Reached(), r.Proof.Verdict)
+	}
+	broken = nil
+	w.engine.SetPolicy(halves(hosts(list)[2:]).policy())
+	end := w.fabric.Now() + 2*sm.DefaultDriftPeriod
+	drive(func() bool { return w.fabric.Now() > end })
+	w.wantGuarded()
+}
+
+// A host whose port is guarded repeats its traps, which nobody represses: that is
+// known, and the subnet is not read again for it.
+func TestRepeatedTraps(t *testing.T) {
+	list := netlist.Demo()
+	y := halves(hosts(list))
+	w := bringUp(t, setup{list: list, policy: y.policy(), manager: keyed()})
+	w.calm()
+	w.forget()
+	effects, err := w.agent(w.node("blue-3").GUID).SetDescription(w.fabric.Now(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	s := w.stranger("blue-3")
+	for _, e := range effects {
+		if e.Trap != nil {
+			for range 60 { // as its agent does
+				s.send(&e.Trap.SMP, e.Trap.DLID)
+				sent++
+				w.run(time.Second)
+			}
+		}
+	}
+	if sent != 60 {
+		t.Fatalf("%d traps were sent", sent)
+	}
+	if n := len(all[sm.Trapped](w)); n != 1 {
+		t.Errorf("%d traps are told of, want 1", n)
+	}
+	if n := len(all[sm.Resweeping](w)); n > 2 {
+		t.Errorf("%d sweeps", n)
+	}
+	if n := len(w.packets(mad.MethodTrapRepress)); n != 0 {
+		t.Errorf("%d TrapRepress", n)
 	}
 }

@@ -27,11 +27,16 @@ type keeper struct {
 	life     int
 	rotating func() bool
 	dead     bool
+	broken   *error // why the book cannot be kept, if that is not nil
 }
 
 func (k *keeper) keep() {
 	b := k.Keys()
 	if b.Version() == k.version {
+		return
+	}
+	if k.broken != nil && *k.broken != nil {
+		k.KeysNotKept(*k.broken)
 		return
 	}
 	if data, err := json.Marshal(b); err == nil {
