@@ -140,45 +140,6 @@ func (a *attacked) manager(profile string) (stop func()) {
 	return stop
 }
 
-// masterOf is the LID of the manager that a host's port knows.
-func (a *attacked) masterOf(host string) string {
-	a.Helper()
-	return strings.TrimSpace(a.run(host, "cat", "/sys/class/infiniband/sim0/ports/1/sm_lid").stdout)
-}
-
-// TestTenantsOpenSM runs Debian's OpenSM with priority 15 on a tenant's host, as
-// attack 4: with OpenSM as manager it takes the fabric, which is the control; with
-// ibwarden nothing changes, and the manager says that it is there.
-func TestTenantsOpenSM(t *testing.T) {
-	need(t, "opensm")
-	rogue := []string{"opensm", "-s", "1", "-p", "15", "-F", os.DevNull, "-f"}
-	t.Run("OpenSM", func(t *testing.T) {
-		a := newAttacked(t)
-		_, stop := a.start("", "opensm", "-s", "1", "-F", os.DevNull, "-f", a.file("opensm.log", ""))
-		defer stop()
-		a.up()
-		before := a.masterOf("blue-1")
-		_, end := a.start("red-1", append(rogue, a.file("rogue.log", ""))...)
-		defer end()
-		a.eventually("the tenant's OpenSM is master", func() bool { return a.masterOf("blue-1") != before })
-	})
-	t.Run("tenant", func(t *testing.T) {
-		a := newAttacked(t)
-		defer a.manager("tenant")()
-		a.up()
-		before := a.masterOf("blue-1")
-		const stays = "8" // seconds: longer than it needs to find the others and to ask them
-		a.run("red-1", append([]string{"timeout", stays}, append(rogue, a.file("rogue.log", ""))...)...)
-		if after := a.masterOf("blue-1"); after != before {
-			t.Errorf("blue-1's manager is at LID %s, was at %s", after, before)
-		}
-		a.unchanged()
-		if !strings.Contains(a.said(), "red-1") {
-			t.Error("the manager says nothing of a subnet manager on red-1")
-		}
-	})
-}
-
 // unchanged checks that hosts of both tenants hold what they ought to.
 func (a *attacked) unchanged() {
 	a.Helper()

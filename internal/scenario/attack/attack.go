@@ -20,6 +20,8 @@ type Attack struct {
 	Stopped []protect.Profile
 	// Because says why the attack is not stopped where one might expect it.
 	Because string
+	// Served are two hosts that reach each other in spite of it; empty for none.
+	Served [2]string
 
 	lines []string
 }
@@ -40,7 +42,7 @@ func Is(script []byte) bool {
 }
 
 // Parse reads the lines of a script that are about the attack as a whole: attack,
-// stopped and because. The rest is left to whoever compiles it for a profile. The
+// stopped, served and because. The rest is left to whoever compiles it for a profile. The
 // error is a *text.Fault.
 func Parse(name string, script []byte) (*Attack, error) {
 	lines, err := text.Lines(name, script)
@@ -66,6 +68,13 @@ func Parse(name string, script []byte) (*Attack, error) {
 		case w.Text == "stopped":
 			stopped = true
 			err = a.stopped(r)
+		case w.Text == "served":
+			for i := range a.Served {
+				if err == nil {
+					host, e := r.Next("two hosts")
+					a.Served[i], err = host.Text, e
+				}
+			}
 		case w.Text == "because":
 			why, e := r.Next("a reason in quotation marks")
 			a.Because, err = why.Text, e
@@ -146,7 +155,8 @@ func profiles(r *text.Args) (out []protect.Profile, err error) {
 
 // Under is the script as it is compiled for a profile, every statement in its
 // place: without the lines of other profiles, and, where the attack is stopped,
-// with the expectation that no host has heard a key that is not its own.
+// with the expectations that who is to be served is, and that no host has heard a
+// key that is not its own.
 func (a *Attack) Under(p protect.Profile) []byte {
 	lines := slices.Clone(a.lines)
 	for i, line := range lines {
@@ -160,6 +170,10 @@ func (a *Attack) Under(p protect.Profile) []byte {
 		}
 		head := strings.Index(line, words[1]) + len(words[1])
 		lines[i] = strings.Repeat(" ", head) + line[head:]
+	}
+	if slices.Contains(a.Stopped, p) && a.Served[0] != "" {
+		lines = append(lines, fmt.Sprintf("qp served-from on %s service=UD qkey=9 ; qp served-to on %s service=UD qkey=9 ; "+
+			"send served-from -> served-to ; expect received served-to 1", a.Served[0], a.Served[1]))
 	}
 	if slices.Contains(a.Stopped, p) && p >= protect.Tenant {
 		lines = append(lines, "expect keys safe")
