@@ -20,6 +20,9 @@ type Attack struct {
 	Stopped []protect.Profile
 	// Because says why the attack is not stopped where one might expect it.
 	Because string
+	// But says which M_Keys hosts hear in spite of that it is stopped; empty for
+	// none but their own.
+	But string
 	// Served are two hosts that reach each other in spite of it; empty for none.
 	Served [2]string
 
@@ -42,7 +45,7 @@ func Is(script []byte) bool {
 }
 
 // Parse reads the lines of a script that are about the attack as a whole: attack,
-// stopped, served and because. The rest is left to whoever compiles it for a profile. The
+// stopped, served, but and because. The rest is left to whoever compiles it for a profile. The
 // error is a *text.Fault.
 func Parse(name string, script []byte) (*Attack, error) {
 	lines, err := text.Lines(name, script)
@@ -75,6 +78,9 @@ func Parse(name string, script []byte) (*Attack, error) {
 					a.Served[i], err = host.Text, e
 				}
 			}
+		case w.Text == "but":
+			what, e := r.Next("in quotation marks, which keys are heard")
+			a.But, err = what.Text, e
 		case w.Text == "because":
 			why, e := r.Next("a reason in quotation marks")
 			a.Because, err = why.Text, e
@@ -175,7 +181,7 @@ func (a *Attack) Under(p protect.Profile) []byte {
 		lines = append(lines, fmt.Sprintf("qp served-from on %s service=UD qkey=9 ; qp served-to on %s service=UD qkey=9 ; "+
 			"send served-from -> served-to ; expect received served-to 1", a.Served[0], a.Served[1]))
 	}
-	if slices.Contains(a.Stopped, p) && p >= protect.Tenant {
+	if slices.Contains(a.Stopped, p) && p >= protect.Tenant && a.But == "" {
 		lines = append(lines, "expect keys safe")
 	}
 	return []byte(strings.Join(lines, "\n"))
