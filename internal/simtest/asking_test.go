@@ -139,3 +139,35 @@ func TestHostsAreAnsweredWhileDefaultGoes(t *testing.T) {
 		w.settle()
 	}
 }
+
+// Without a default partition hosts join the IPoIB groups of their tenant, over its
+// key at index 0, and nobody else's.
+func TestGroupsWithoutDefault(t *testing.T) {
+	list := generate(t, "demo")
+	all := hosts(list)[1:]
+	y := tenancy{none: true, tenants: []tenant{{base: 0x10, full: all[:5]}, {base: 0x20, full: all[5:10]}}}
+	w := newGroups(t, list, fabricsim.DefaultConfig(), y.ipoib())
+	w.settle()
+	for i, g := range all[:10] {
+		own, other := ib.PKeyBase(0x10), ib.PKeyBase(0x20)
+		if i >= 5 {
+			own, other = other, own
+		}
+		h := w.host(g)
+		if key := w.fabric.Agent(h.at.node).PKeys(h.at.num)[0]; key != own.Full() {
+			t.Fatalf("%v holds %v at index 0, want %v", g, key, own.Full())
+		}
+		h.enter(own, ipGroup(own, allHosts))
+		for _, base := range []ib.PKeyBase{other, ib.PKeyBaseDefault} {
+			if _, status := h.ask(mad.MethodSet, joinsBroadcast, &sa.MCMemberRecord{
+				MGID: broadcastOf(base), PortGID: h.gid(), PKey: base.Full(), JoinState: sa.JoinFull,
+			}); status == mad.StatusOK {
+				t.Errorf("%v joins the group of %v", g, base)
+			}
+		}
+	}
+	w.settle()
+	if n := w.probe(); n == 0 {
+		t.Error("no packet of a group arrived anywhere")
+	}
+}
