@@ -31,7 +31,7 @@ func asKnown(f *subnet.Fabric) (out []string) {
 				keys = valid(p.PKeys)
 			}
 			out = append(out, fmt.Sprint(n.GUID(), n.Description, i, p.GUID, peer, p.Info.LID, p.Info.PortState,
-				p.Info.PartitionEnforcementInbound, keys, len(p.Path)))
+				p.Info.PartitionEnforcementInbound, keys))
 		}
 	}
 	slices.Sort(out)
