@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/plan"
@@ -414,9 +413,4 @@ func (e *Engine) rereadAliases() {
 }
 
 // endPlace is where a port is looked at: port 0 of a switch, else the port.
-func endPlace(p *subnet.Port) Place {
-	if p.Node.Switch != nil {
-		return Place{p.Node.GUID(), ib.PortNum(0)}
-	}
-	return placeOf(p)
-}
+func endPlace(p *subnet.Port) Place { return placeOf(p.Agent()) }
