@@ -110,6 +110,7 @@ type runFlags struct {
 	parsedSAKey    ib.SMKey
 	once, json     bool
 	sweep, drift   time.Duration
+	guard          time.Duration
 	policyOptions  policyfile.Options
 	parsedEngine   routing.Engine
 	loadedPolicy   *policy.Policy
@@ -170,6 +171,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
+	flags.DurationVar(&f.guard, "guard-period", sm.DefaultGuardPeriod, "time in which a foreign change of what isolates is seen and put right")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
 	return c
 }
@@ -204,6 +206,9 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sa-key %q: want a number of 64 bits, decimal or with 0x", f.saKey))
 	}
 	f.parsedSAKey = ib.SMKey(key)
+	if f.guard < time.Millisecond {
+		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
+	}
 	if f.sweep < time.Millisecond || f.drift < f.sweep {
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
@@ -255,7 +260,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	r.learned = f.cables.keep
 	manager, administration := sm.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
-		SweepInterval: f.sweep, DriftPeriod: f.drift,
+		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
 		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),

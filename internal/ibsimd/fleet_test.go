@@ -224,7 +224,7 @@ func TestIbwarden(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := func() (o outcome) {
-				cmd := exec.Command(path, "run", "--once", "--json", "--fabric", "ibsim:"+s.Name(), "--policy", policy)
+				cmd := exec.Command(path, "run", "--once", "--json", "--fabric", "ibsim:"+s.Name(), "--policy", policy, "--data", filepath.Join(filepath.Dir(policy), "data"))
 				tame(cmd, filepath.Dir(policy))
 				out, err := cmd.Output()
 				if err != nil {

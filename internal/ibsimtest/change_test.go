@@ -78,7 +78,7 @@ func TestMinimalChangeWhileRunning(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, topologyOf(t, spec), "")
 			policy := r.file("policy.conf", changeBase)
-			d := r.start("--policy", policy, "--sweep-interval", "1h", "--drift-period", "1h")
+			d := r.start("--policy", policy, "--sweep-interval", "1h", "--drift-period", "1h", "--guard-period", "1h")
 			last := d.next()
 			for _, change := range memberChanges {
 				r.file("policy.conf", change.text)

@@ -99,7 +99,7 @@ func TestSaqueryBesideOpenSM(t *testing.T) {
 	}
 	stop()
 
-	d := r.start("--policy", r.file("ours.conf", saPolicy))
+	d := r.start("--profile", "basic", "--policy", r.file("ours.conf", saPolicy))
 	d.next()
 	go func() { // the verdicts that follow
 		var more document

@@ -74,11 +74,13 @@ func (r *rig) openSMLog() string {
 // same OpenSM has its way with a manager that believes others.
 func TestOpenSMOfATenant(t *testing.T) {
 	for _, profile := range []string{"", "tenant"} {
-		t.Run("profile "+profile, func(t *testing.T) {
+		t.Run("named or profile "+profile, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, topologyOf(t, standbyFabric), "H0_0")
 			args := []string{"--policy", r.file("ours.conf", ourPolicy), "--sweep-interval", "200ms", "--drift-period", "1s"}
-			if profile != "" { // what it has for OpenSMs that are named, it does not show to another
+			if profile == "" {
+				args = append(args, "--trusted-sm", portAt(t, topologyOf(t, standbyFabric), "H3_1"), "--sm-key", "1")
+			} else { // what it has for OpenSMs that are named, it does not show to another
 				args = append(args, "--profile", profile, "--sm-key", "1")
 			}
 			d := r.start(args...)

@@ -149,9 +149,11 @@ func (e *Engine) goRound(r *round, more float64) {
 }
 
 // foreign counts a change by somebody else that gave a port more than it should
-// have: who profits again and again is fenced.
+// have: who profits again and again is fenced. Where a device takes Sets of
+// anybody, that may be anybody's doing, and who is meant to be fenced by it would
+// be: there a change is put right and no more.
 func (e *Engine) foreign(op plan.Op) {
-	if e.config.Profile == protect.None || !e.widened(op) {
+	if e.config.Profile == protect.None || !e.widened(op) || !op.Port.Guarded() {
 		return
 	}
 	at, ok := guardOf(op.Port)

@@ -41,6 +41,13 @@ type (
 		Peer    *place     `json:"peer,omitempty"`
 		Silent  bool       `json:"silent,omitempty"`
 		Forgets []string   `json:"forgets,omitempty"`
+		// Stranger is who answered behind the port and was not let in.
+		Stranger *stranger `json:"stranger,omitempty"`
+	}
+	stranger struct {
+		Info       []byte `json:"info"`
+		Why        string `json:"why"`
+		Undeclared bool   `json:"undeclared,omitempty"`
 	}
 	answer struct {
 		Port      ib.PortNum `json:"port"`

@@ -191,6 +191,12 @@ func (r *reader) enterPort(n *subnet.Node, line port) error {
 		return fmt.Errorf("port %d, the %s has %d", line.Port, n.Type(), n.Info.NumPorts)
 	}
 	p.GUID, p.Silent = ib.PortGUID(line.GUID), line.Silent
+	if x := line.Stranger; x != nil {
+		p.Stranger = &subnet.Stranger{Why: errors.New(x.Why), Undeclared: x.Undeclared}
+		if err := p.Stranger.Info.UnmarshalBinary(padded(x.Info)); err != nil {
+			return fmt.Errorf("port %d: who is behind it: %w", line.Port, err)
+		}
+	}
 	if line.Route != nil {
 		var path mad.Path
 		for _, num := range *line.Route {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -38,6 +39,12 @@ func randomFabric(r *rand.Rand) *subnet.Fabric {
 				p.Reached, p.Path, p.GUID = true, path, ib.PortGUID(r.Uint64())
 			}
 			p.Silent = r.IntN(5) == 0
+			if n.Switch != nil && i > 0 && r.IntN(9) == 0 {
+				p.Stranger = &subnet.Stranger{
+					Info: smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: uint8(1 + r.IntN(254)), NodeGUID: ib.NodeGUID(r.Uint64())},
+					Why:  errors.New("nobody declared it"), Undeclared: r.IntN(2) == 0,
+				}
+			}
 			p.Forgets = subnet.Element(r.IntN(1 << 16))
 		}
 		n.Ports[0].Silent = n.Ports[0].Silent && n.Switch != nil
@@ -154,7 +161,7 @@ func TestNothingIsForgotten(t *testing.T) {
 	}{
 		{subnet.Fabric{}, "Nodes Self byNode journal"},
 		{subnet.Node{}, "Index Info Description Switch Ports Contested fabric"},
-		{subnet.Port{}, "Via Leads Key Node Num GUID Path Reached Info InfoRead Peer Silent PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo Forgets"},
+		{subnet.Port{}, "Via Leads Key Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo Forgets"},
 		{subnet.Switch{}, "Info InfoRead LFT LFTRead RFT RFTRead MFT"},
 	} {
 		known := strings.Fields(x.known)

@@ -91,7 +91,14 @@ func nodeOf(n *subnet.Node) (*node, error) {
 		if p.Peer != nil {
 			line.Peer = placeOf(p.Peer)
 		}
-		if line.GUID != 0 || line.Route != nil || line.Peer != nil || line.Silent || len(line.Forgets) > 0 {
+		if x := p.Stranger; x != nil {
+			var octets [mad.DataSize]byte
+			if err := x.Info.Encode(&octets); err != nil {
+				return nil, fmt.Errorf("%s: the NodeInfo behind it: %w", p, err)
+			}
+			line.Stranger = &stranger{trimmed(octets[:]), x.Why.Error(), x.Undeclared}
+		}
+		if line.Stranger != nil || line.GUID != 0 || line.Route != nil || line.Peer != nil || line.Silent || len(line.Forgets) > 0 {
 			out.Ports = append(out.Ports, line)
 		}
 	}
