@@ -50,8 +50,10 @@ func TestFence(t *testing.T) {
 			t.Errorf("%s: the guard of red-2 holds %v", when, valid(w.table(other)))
 		}
 	}
-	if !w.engine.Fence(smPlace(guard), "a test says so") || !w.engine.Fence(smPlace(guard), "a test says so") {
-		t.Fatal("a host's switch port cannot be fenced")
+	for range 2 { // the second changes nothing
+		if !w.engine.Fence(smPlace(guard), "a test says so") {
+			t.Fatal("a host's switch port cannot be fenced")
+		}
 	}
 	w.step()
 	fenced("fenced")

@@ -38,15 +38,6 @@ func keysIn(octets []byte, keys map[ib.MKey]mkey.ID) (found []mkey.ID) {
 	return found
 }
 
-// heard collects what a program of a host is given.
-func (s *stranger) heard() (out [][]byte) {
-	var d fabricsim.Delivery
-	for s.Receive(&d) {
-		out = append(out, append([]byte(nil), d.MAD[:]...))
-	}
-	return out
-}
-
 // A program of a host that says it is a manager, sends traps, asks for and tells
 // SMInfo in every role, is given no key: neither the fabric's nor its own
 // port's.

@@ -34,9 +34,8 @@ type attention struct {
 	probing    map[Place]int // questions that are open
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
-	missing   map[*subnet.Node]bool // did not answer, or not with anything that makes sense
-	replan    bool                  // the policy has to be worked out anew
-	reelect   string                // why managers have to be asked again
+	replan    bool   // the policy has to be worked out anew
+	reelect   string // why managers have to be asked again
 	guards    guards
 }
 
@@ -111,7 +110,11 @@ func (e *Engine) attendsAt() (at time.Duration, some bool) {
 
 // lookAgain asks for a look at a node; port is its port 0, or that of a CA or
 // router.
-func (e *Engine) lookAgain(at Place) { e.due[at] = e.due[at] }
+func (e *Engine) lookAgain(at Place) {
+	if !e.due[at] {
+		e.due[at] = false
+	}
+}
 
 // startLooks begins the looks that are due. A look that is under way ends first.
 func (e *Engine) startLooks() {
