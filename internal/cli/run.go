@@ -169,7 +169,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	flags.BoolVar(&f.takeOver, "take-over", false, "become master also where a manager is master that is not named")
 	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, give at once what its tables did not hold")
 	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
-	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys and what hosts registered from run to run")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and what hosts registered from run to run (default: state.json in the directory for data)")
 	flags.DurationVar(&f.sweep, "sweep-interval", sm.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.guard, "guard-period", sm.DefaultGuardPeriod, "time in which a foreign change of what isolates is seen and put right")
 	flags.DurationVar(&f.drift, "drift-period", sm.DefaultDriftPeriod, "time in which every table is read back once")
@@ -220,6 +220,9 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	}
 	if !c.Flags().Changed("sa-key") {
 		f.parsedSAKey = f.keys.saKey()
+	}
+	if f.state == "" && f.cables.dir != "" {
+		f.state = f.cables.dir.State()
 	}
 	if f.state != "" {
 		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {

@@ -70,6 +70,9 @@ func (d DataDir) File(name string) string { return filepath.Join(string(d), name
 // cablesFile is the list of cables in a directory for data.
 const cablesFile = "cables.topology"
 
+// State is where what was assigned is kept.
+func (d DataDir) State() string { return d.File("state.json") }
+
 // Cables is the path of the list of cables.
 func (d DataDir) Cables() string { return d.File(cablesFile) }
 
