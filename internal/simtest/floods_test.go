@@ -172,7 +172,8 @@ func holdsOf(y tenancy, g ib.PortGUID) ib.PKeyBase {
 }
 
 // A foreign change of a guard is seen and put right within a second, and the host
-// that profits by it again and again is fenced; the others are served.
+// that profits by it again and again is fenced; the others are served. Where no key
+// guards the guard nobody is fenced: anybody could have done it.
 func TestGuardsAreWatched(t *testing.T) {
 	for _, x := range []struct {
 		name  string
@@ -185,35 +186,50 @@ func TestGuardsAreWatched(t *testing.T) {
 			w.setPortInfo(guard, func(i *smp.PortInfo) { i.PartitionEnforcementInbound = false })
 		}},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			list := netlist.Demo()
-			y := halves(hosts(list))
-			w := bringUp(t, setup{list: list, policy: y.policy(), manager: sm.Config{Profile: protect.Tenant}})
-			w.calm()
-			guard := w.switchPort("red-1")
-			before := w.isolating()
-			for i := range 3 {
-				w.forget()
-				x.spoil(w, guard)
-				w.run(sm.DefaultGuardPeriod + 50*time.Millisecond)
-				w.settle()
-				if !mentions[sm.Drifted](w, "leaf-1:2") {
-					t.Errorf("change %d is not reported: %v", i, w.events)
+		for _, guarded := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, M_Keys %v", x.name, guarded), func(t *testing.T) {
+				list := netlist.Demo()
+				y := halves(hosts(list))
+				s := setup{list: list, policy: y.policy(), manager: sm.Config{Profile: protect.Tenant}}
+				if guarded {
+					s.manager = keyed()
 				}
-				if d := firstDifference(before, w.isolating()); d != "" && i < 2 {
-					t.Errorf("change %d is not put right: %s", i, d)
-				}
-				for _, a := range w.sets() {
-					if a.node != guard.node && i < 2 {
-						t.Errorf("Set(%s) at node %v", smp.AttributeName(a.AttributeID), a.node)
+				w := bringUp(t, s)
+				w.calm()
+				guard := w.switchPort("red-1")
+				before := w.isolating()
+				for i := range 3 {
+					w.forget()
+					x.spoil(w, guard)
+					w.run(sm.DefaultGuardPeriod + 50*time.Millisecond)
+					w.settle()
+					if !mentions[sm.Drifted](w, "leaf-1:2") {
+						t.Errorf("change %d is not reported: %v", i, w.events)
+					}
+					last := guarded && i == 2
+					if d := firstDifference(before, w.isolating()); d != "" && !last {
+						t.Errorf("change %d is not put right: %s", i, d)
+					}
+					for _, a := range w.sets() {
+						if a.node != guard.node && !last {
+							t.Errorf("Set(%s) at node %v", smp.AttributeName(a.AttributeID), a.node)
+						}
 					}
 				}
-			}
-			if !mentions[sm.Fenced](w, "leaf-1:2", "changed by somebody else") || len(valid(w.table(guard))) > 0 {
-				t.Errorf("not fenced: %v, the switch port holds %v", w.events, valid(w.table(guard)))
-			}
-			w.checkRest(y, []string{"red-1"})
-		})
+				if !guarded {
+					// Anybody could have done it, to have red-1 fenced.
+					if n := len(all[sm.Fenced](w)); n > 0 {
+						t.Errorf("%d fenced", n)
+					}
+					w.checkUp(y)
+					return
+				}
+				if !mentions[sm.Fenced](w, "leaf-1:2", "changed by somebody else") || len(valid(w.table(guard))) > 0 {
+					t.Errorf("not fenced: %v, the switch port holds %v", w.events, valid(w.table(guard)))
+				}
+				w.checkRest(y, []string{"red-1"})
+			})
+		}
 	}
 }
 

@@ -116,15 +116,15 @@ func (s *stranger) write(to place, a mad.AttributeID, modifier uint32, data [mad
 // links.
 func (w *world) agentSet(by place, a mad.AttributeID, modifier uint32, fill func(*[mad.DataSize]byte)) {
 	w.t.Helper()
-	p := mad.SMP{
-		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID,
-		Method: mad.MethodSet, AttributeID: a, AttributeModifier: modifier, MKey: w.manager.MKey,
-	}
-	fill(&p.Data)
 	in := by.num
 	if w.agent(by.node).SwitchInfo() != nil {
 		in = 0
 	}
+	p := mad.SMP{
+		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID,
+		Method: mad.MethodSet, AttributeID: a, AttributeModifier: modifier, MKey: w.info(place{by.node, in}).MKey,
+	}
+	fill(&p.Data)
 	r := w.agent(by.node).Handle(w.fabric.Now(), sma.Ingress{Port: in, SLID: 1}, &p)
 	if r.Verdict != sma.Answered || p.Status != mad.StatusOK {
 		w.t.Fatalf("Set(%s) at node %v port %d: verdict %v, status %v", smp.AttributeName(a), by.node, by.num, r.Verdict, p.Status)
