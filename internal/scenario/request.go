@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/scenario/operand"
@@ -19,8 +21,8 @@ func requestVerbs() []verb {
 		{"manager", "NODE[:PORT]", "packets are sent from here, and the port says that a subnet manager runs there", false, compileFrom},
 		{"resign", "NODE[:PORT]", "no subnet manager runs there any more: traps go unheard", false, compileResign},
 		{"mkey", "KEY", "the M_Key that requests carry from now on", false, compileMKey},
-		{"get", "NODE[:PORT] ATTRIBUTE[modifier] [with-mkey=KEY] [to-lid=LID]", "read an attribute with one packet", false, compileRequest(false)},
-		{"set", "NODE[:PORT] ATTRIBUTE[modifier] [blank] FIELD=VALUE... [with-mkey=KEY] [to-lid=LID]", "write an attribute with one packet", false, compileRequest(true)},
+		{"get", "NODE[:PORT] ATTRIBUTE[modifier] [with-mkey=KEY] [to-lid=LID | route=PORT,... [hop-count=N]]", "read an attribute with one packet", false, compileRequest(false)},
+		{"set", "NODE[:PORT] ATTRIBUTE[modifier] [blank] FIELD=VALUE... [with-mkey=KEY] [to-lid=LID | route=PORT,... [hop-count=N]]", "write an attribute with one packet", false, compileRequest(true)},
 		{"pkeys", "NODE[:PORT] KEY...", "write a whole P_Key table", false, compilePKeys},
 		{"bring-up", "", "give every port an address, every switch routes, and activate all links", false, compileBringUp},
 	}
@@ -63,6 +65,8 @@ type asking struct {
 	fields []operand.Assignment
 	mkey   *operand.Datum
 	lid    *operand.Datum // LID routed
+	route  mad.Path       // nil for the shortest
+	hops   *uint8         // what it says of its hops, nil for the truth
 }
 
 func compileRequest(set bool) func(*args) (action, error) {
@@ -77,6 +81,9 @@ func compileRequest(set bool) func(*args) (action, error) {
 				return nil, err
 			}
 		}
+		if q.lid != nil && (q.route != nil || q.hops != nil) {
+			return nil, a.Fault(text.Word{}, "to-lid=: want no route= and no hop-count=")
+		}
 		if set && len(q.fields) == 0 && !q.blank {
 			return nil, a.Fault(text.Word{}, "want FIELD=VALUE, or blank for zeros")
 		}
@@ -90,7 +97,7 @@ func compileRequest(set bool) func(*args) (action, error) {
 
 // read takes one name=value of a get or set line.
 func (q *asking) read(a *args) error {
-	s, err := a.Setting("FIELD=VALUE, with-mkey=KEY or to-lid=LID", false)
+	s, err := a.Setting("FIELD=VALUE, with-mkey=KEY, to-lid=LID, route=PORT,... or hop-count=N", false)
 	if err != nil {
 		return err
 	}
@@ -103,12 +110,37 @@ func (q *asking) read(a *args) error {
 		v, err := a.ToDatum(s, reflect.TypeFor[ib.LID]())
 		q.lid = &v
 		return err
+	case s.Name == "route":
+		return q.readRoute(a, s)
+	case s.Name == "hop-count":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 8)
+		if err == nil && n > mad.MaxHops {
+			err = a.Fault(s.Word, "%q: want 0 to %d", s.Text, mad.MaxHops)
+		}
+		hops := uint8(n)
+		q.hops = &hops
+		return err
 	case !q.set:
-		return a.Fault(s.Word, "%q: want with-mkey=KEY or to-lid=LID", s.Text)
+		return a.Fault(s.Word, "%q: want with-mkey=KEY, to-lid=LID, route=PORT,... or hop-count=N", s.Text)
 	}
 	f, err := a.ToAssignment(s, &q.target)
 	q.fields = append(q.fields, f)
 	return err
+}
+
+// readRoute takes the ports by which a directed route leaves each node.
+func (q *asking) readRoute(a *args, s text.Setting) error {
+	for _, word := range strings.Split(s.Value, ",") {
+		n, err := a.ToNumber(s.Word, word, s.Name, 8)
+		if err != nil {
+			return err
+		}
+		q.route = append(q.route, ib.PortNum(n))
+	}
+	if len(q.route) > mad.MaxHops {
+		return a.Fault(s.Word, "route: %d hops, want %d at most", len(q.route), mad.MaxHops)
+	}
+	return nil
 }
 
 // ask sends a request and waits for its answer, or for as long as one may take.
@@ -125,7 +157,7 @@ func (w *world) ask(q asking) error {
 		}
 		f.Store(w.Stage, at)
 	}
-	question := stage.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set}
+	question := stage.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set, Route: q.route, HopCount: q.hops}
 	if q.mkey != nil {
 		question.MKey = ib.MKey(q.mkey.Now(w.Stage))
 	}

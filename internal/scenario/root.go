@@ -22,7 +22,9 @@ func rootVerbs() []verb {
 		{"describe", "NODE TEXT", "a node is given another description, on the node itself", false, acting(host.Describe)},
 		{"trap", "NODE[:PORT] NUMBER [FIELD=VALUE...]", "a host's root sends a trap to the manager that its port knows of", false, acting(host.Trap)},
 		{"rival", "NODE[:PORT] FIELD=VALUE... [silent=on] | NODE[:PORT] none", "a host's root says that a subnet manager runs there, and answers for it with this SMInfo", false, acting(host.Rival)},
-		{"sa", "NODE[:PORT] METHOD RECORD [FIELD=VALUE...] [sa-key=KEY] [pkey-index=N] [from-lid=LID] [to-lid=LID] [first-segment=on] [silent=on]",
+		{"answer", "NODE[:PORT] for NODE ATTRIBUTE[modifier] FIELD=VALUE... [count=N] [seen=on]",
+			"a host's root answers each Get of this that comes to the second node, with count (1) transaction ids that it guesses, or with the right one", false, acting(host.Answer)},
+		{"sa", "NODE[:PORT] METHOD RECORD [FIELD=VALUE...] [sa-key=KEY] [pkey-index=N] [path-bits=N] [from-lid=LID] [to-lid=LID] [first-segment=on] [silent=on]",
 			"a host asks subnet administration; METHOD is get, gettable, set, delete or getmulti", false, asked(host.SA)},
 		{"pm", "NODE[:PORT] get|set COUNTERS [FIELD=VALUE...] to-lid=LID [pkey-index=N]", "a host reads or writes the counters of a port", false, asked(host.PM)},
 	}

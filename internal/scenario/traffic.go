@@ -18,7 +18,7 @@ func trafficVerbs() []verb {
 		{"connect", "QP QP", "join two queue pairs of RC, UC or RD", false, compileConnect},
 		{"modify", "QP [pkey-index=N] [qkey=KEY] [privileged=on]", "change a queue pair as a program would", false, compileModify},
 		{"send", "QP -> QP [via NODE:PORT] [bytes=N] [count=N] [qkey=KEY] [pkey-index=N] [sl=N] [hops=N]", "send messages and let them arrive", false, compileSend},
-		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
+		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [sl=N] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
 		{"inject", "NODE[:PORT] OCTETS", "put octets on the wire, in hexadecimal", false, compileInject},
 	}
 }
@@ -249,7 +249,7 @@ func compileForge(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := a.knobs("pkey", "qkey", "bytes")
+	k, err := a.knobs("pkey", "qkey", "sl", "bytes")
 	if _, ok := k.Knobs["pkey"]; err == nil && !ok {
 		err = a.Fault(text.Word{}, "want pkey=KEY")
 	}
@@ -258,7 +258,7 @@ func compileForge(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		return w.Forge(p.Exact(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), int(k.Or("bytes", defaultOctets)))
+		return w.Forge(p.Exact(), q, ib.PKey(k.Knobs["pkey"]), ib.QKey(k.Knobs["qkey"]), ib.SL(k.Knobs["sl"]), int(k.Or("bytes", defaultOctets)))
 	}, err
 }
 

@@ -20,7 +20,7 @@ import (
 
 func wardenVerbs() []verb {
 	return []verb{
-		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY] [profile=none|basic|tenant|strict] [trusted=NODE,...] [mkey=KEY] [sm-key=KEY] [sa-key=KEY] [groups=N]",
+		{"warden", "NODE[:PORT] POLICYFILE [PRIORITY] [profile=none|basic|tenant|strict] [trusted=NODE,...] [mkey=KEY] [sm-key=KEY] [sa-key=KEY] [groups=N] [lmc=N]",
 			"ibwarden's own subnet manager runs there from now on", false, compileWarden},
 		{"policy", "NODE[:PORT] POLICYFILE", "it gets another policy", false, compilePolicy},
 		{"settle", "", "let time pass until managers have nothing more to do", false, compileSettle},
@@ -82,7 +82,7 @@ func compileWarden(a *args) (action, error) {
 
 // wardenOption takes name=value of a warden line.
 func (a *args) wardenOption(o *stage.WardenOptions) error {
-	s, err := a.Setting("profile=, trusted=, mkey=, sm-key=, sa-key= or groups=", false)
+	s, err := a.Setting("profile=, trusted=, mkey=, sm-key=, sa-key=, groups= or lmc=", false)
 	if err != nil {
 		return err
 	}
@@ -114,12 +114,16 @@ func (a *args) wardenOption(o *stage.WardenOptions) error {
 		n, err := a.ToNumber(s.Word, s.Value, s.Name, 10)
 		o.Groups = int(n)
 		return err
+	case "lmc":
+		n, err := a.ToNumber(s.Word, s.Value, s.Name, 3)
+		o.LMC = ib.LMC(n)
+		return err
 	case "sa-key":
 		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
 		o.SAKey = ib.SMKey(n)
 		return err
 	}
-	return a.Fault(s.Word, "%q: want profile=, trusted=, mkey=, sm-key=, sa-key= or groups=", s.Text)
+	return a.Fault(s.Word, "%q: want profile=, trusted=, mkey=, sm-key=, sa-key=, groups= or lmc=", s.Text)
 }
 
 // expectKey is about what a node has heard of a port's M_Key.

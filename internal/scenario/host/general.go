@@ -44,6 +44,7 @@ type Request struct {
 	fromLID  *operand.Datum
 	key      ib.SMKey
 	index    uint16
+	pathBits uint8
 	part     bool
 	silent   bool
 	fresh    func() attribute.Record // a record as the request has
@@ -77,6 +78,9 @@ func (g *Request) option(a *operand.Args, s text.Setting) (is bool, err error) {
 	case "pkey-index":
 		n, err = a.ToNumber(s.Word, s.Value, s.Name, 16)
 		g.index = uint16(n)
+	case "path-bits":
+		n, err = a.ToNumber(s.Word, s.Value, s.Name, 7)
+		g.pathBits = uint8(n)
 	case "first-segment":
 		g.part, err = a.ToOnOff(s.Word, s.Value, s.Name)
 		g.silent = g.silent || g.part
@@ -259,7 +263,7 @@ func (g *Request) Send(w *stage.Stage) (*Reply, error) {
 	if g.counters {
 		body = append(make([]byte, pm.DataOffset-rmpp.HeadSize), body...)
 	}
-	q := stage.General{From: g.from.End(), PKeyIndex: g.index, Head: head, Body: body, Part: g.part, Silent: g.silent}
+	q := stage.General{From: g.from.End(), PKeyIndex: g.index, PathBits: g.pathBits, Head: head, Body: body, Part: g.part, Silent: g.silent}
 	if g.toLID != nil {
 		q.To = ib.LID(g.toLID.Now(w))
 	}

@@ -150,6 +150,60 @@ func Rival(a *operand.Args) (Action, error) {
 	}, a.Fits(t, fields)
 }
 
+// Answer reads what follows the word.
+func Answer(a *operand.Args) (Action, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.Pick("for"); err != nil {
+		return nil, err
+	}
+	t, err := a.Target()
+	if err != nil {
+		return nil, err
+	}
+	f := stage.Forgery{From: p.End(), For: t.Node.GUID, Modifier: t.Modifier, Count: 1}
+	var fields []operand.Assignment
+	for first := true; first || a.More(); first = false {
+		s, err := a.Setting("FIELD=VALUE, count=N or seen=on", false)
+		if err != nil {
+			return nil, err
+		}
+		switch s.Name {
+		case "count":
+			n, err := a.ToNumber(s.Word, s.Value, s.Name, 16)
+			if err != nil {
+				return nil, err
+			}
+			f.Count = int(n)
+		case "seen":
+			if f.Seen, err = a.ToOnOff(s.Word, s.Value, s.Name); err != nil {
+				return nil, err
+			}
+		default:
+			x, err := a.ToAssignment(s, &t)
+			if err != nil {
+				return nil, err
+			}
+			fields = append(fields, x)
+		}
+	}
+	return func(w *stage.Stage) error {
+		f := f
+		f.Attribute = t.Kind.New()
+		w.Held(t.End(), t.Modifier, f.Attribute)
+		for _, x := range fields {
+			at, err := attribute.Field(reflect.ValueOf(f.Attribute).Elem(), x.Field)
+			if err != nil {
+				return err
+			}
+			x.Store(w, at)
+		}
+		return w.Answer(f)
+	}, a.Fits(t, fields)
+}
+
 // TrapField is a field of a notice or of its details.
 type TrapField struct {
 	operand.Assignment

@@ -21,6 +21,11 @@ type Question struct {
 	// LID, when it is not 0, is where a LID-routed packet is sent; 0 stands for
 	// a directed route to To.
 	LID ib.LID
+	// Route, when it is not nil, is the directed route that is taken, wherever it
+	// leads.
+	Route mad.Path
+	// HopCount, when it is not nil, is what the packet says of its hops.
+	HopCount *uint8
 }
 
 // Request is what became of a Question.
@@ -76,11 +81,17 @@ func (s *Stage) Ask(q Question) (*Request, error) {
 	if q.LID != 0 {
 		p.Class, dlid = mad.ClassSubnLID, q.LID
 	} else {
-		path, err := s.way(from, q.To)
+		path, err := q.Route, error(nil)
+		if path == nil {
+			path, err = s.way(from, q.To)
+		}
 		if err != nil {
 			return nil, err
 		}
 		p.Class, p.HopCount = mad.ClassSubnDirected, uint8(len(path))
+		if q.HopCount != nil {
+			p.HopCount = *q.HopCount
+		}
 		p.DrSLID, p.DrDLID = ib.LIDPermissive, ib.LIDPermissive
 		for i, n := range path {
 			p.InitialPath[i+1] = byte(n)

@@ -33,6 +33,8 @@ type General struct {
 	// SLID, when it is not 0, stands in its header instead of the port's LID: the
 	// packet is put on the wire by hand.
 	SLID ib.LID
+	// PathBits are the low bits of its SLID, as far as the port's LMC has them.
+	PathBits uint8
 	// Head is what each of its datagrams begins with, Body the rest. One that takes
 	// several datagrams is cut; of it, Part sends the first only.
 	Head [rmpp.HeadSize]byte
@@ -127,7 +129,7 @@ func (s *Stage) launch(h *host, g *General, m *[mad.Size]byte) error {
 	}
 	return h.qp.PostSend(endpoint.SendRequest{
 		Op: endpoint.OpSend, Data: m[:], RemoteQP: 1, RemoteQKey: ib.QKeyGSI, PKeyIndex: g.PKeyIndex,
-		To: endpoint.Address{DLID: g.To},
+		To: endpoint.Address{DLID: g.To, SourcePathBits: g.PathBits},
 	})
 }
 

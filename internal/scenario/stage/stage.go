@@ -78,6 +78,7 @@ type Stage struct {
 	off      map[ib.NodeGUID]bool
 	faults   map[ib.NodeGUID]fabricsim.Fault
 	hosts    []*host
+	forgers  []*forger
 	heard    map[hearing]struct{}
 	wrote    map[hearing]struct{}   // what nodes put into Sets
 	holders  map[uint64]ib.NodeGUID // who held an M_Key first
@@ -129,6 +130,8 @@ func both[T any](first, second func(T)) func(T) {
 func (s *Stage) sight(seen fabricsim.Sighting) {
 	s.hear(seen)
 	switch seen.What {
+	case fabricsim.SeenLeaving:
+		s.forge(seen)
 	case fabricsim.SeenDiscarded:
 		if len(s.Drops) < MaxDrops {
 			s.Drops = append(s.Drops, Drop{Port{seen.Node, seen.Port}, seen.Reason.String()})

@@ -276,8 +276,8 @@ func management(to *QP, payload []byte) {
 }
 
 // Forge puts a datagram on the wire as a host could whose adapter obeys nobody:
-// with any P_Key and Q_Key.
-func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, octets int) error {
+// with any P_Key and Q_Key, on any service level.
+func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	payload := make([]byte, octets)
 	management(to, payload)
@@ -291,6 +291,7 @@ func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, octets int)
 	}
 	v.LRH.SetSLID(s.Fabric.Agent(from.Node).Port(source).LID)
 	v.LRH.SetDLID(to.lid())
+	v.LRH.SetSL(sl)
 	v.BTH.SetPKey(pkey)
 	v.BTH.SetDestQP(to.qp.Number())
 	v.DETH.SetQKey(qkey)

@@ -33,12 +33,14 @@ type WardenOptions struct {
 	SMKey, SAKey ib.SMKey
 	// Groups is the most multicast groups of all hosts; 0 for the usual number.
 	Groups int
+	// LMC gives every port 2^LMC LIDs.
+	LMC ib.LMC
 }
 
 // SeatWarden lets the project's own manager run at an end port, with a policy.
 func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
-	c := sm.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0}
+	c := sm.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0, LMC: o.LMC}
 	for _, t := range o.Trusted {
 		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Num).PortGUID)
 	}
