@@ -37,8 +37,15 @@ type fabricFlags struct {
 	reads      readsFlags
 }
 
+// fabricVariable names the fabric of commands that are not told of one.
+const fabricVariable = "IBWARDEN_FABRIC"
+
 func (f *fabricFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.spec, "fabric", "sim", "the fabric, as listed above")
+	spec := os.Getenv(fabricVariable)
+	if spec == "" {
+		spec = "sim"
+	}
+	flags.StringVar(&f.spec, "fabric", spec, "the fabric, as listed above ("+fabricVariable+" names another default)")
 	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
 	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a number of 64 bits; nobody but its owner may be able to read it")
 }
