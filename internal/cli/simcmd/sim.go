@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -203,6 +205,9 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	if f.noConsole {
 		return nil
 	}
+	// In the background of a terminal a read would stop the program (`ibwarden sim
+	// &`): it fails instead, and there is no console.
+	signal.Ignore(syscall.SIGTTIN)
 	prompt := ""
 	if table.IsTerminal(c.InOrStdin()) {
 		prompt = "sim> " // somebody sits there
