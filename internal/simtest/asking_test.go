@@ -24,6 +24,7 @@ type asker struct {
 	asked, answered,
 	refused int
 	lastAnswer, longest time.Duration
+	slowest             time.Duration // answer, to whoever looks as soon as it comes
 	over                bool
 }
 
@@ -69,7 +70,8 @@ func (a *asker) hear() {
 			if err := m.UnmarshalBinary(c.Octets[endpoint.GRHSize:]); err != nil {
 				a.t.Fatal(err)
 			}
-			if _, mine := a.sent[m.TransactionID]; mine {
+			if sent, mine := a.sent[m.TransactionID]; mine {
+				a.slowest = max(a.slowest, a.fabric.Now()-sent)
 				delete(a.sent, m.TransactionID)
 				if m.Status == mad.StatusOK {
 					a.answered++

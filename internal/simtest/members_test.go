@@ -31,6 +31,7 @@ type groups struct {
 	fabric *fabricsim.Fabric
 	self   place
 	config sm.Config
+	admin  saserver.Config
 	link   *inproc.Link
 	runner *daemon.Runner
 	events []sm.Event
@@ -80,7 +81,7 @@ func (w *groups) come(p *policy.Policy, kept *saserver.State) {
 	if w.link, err = inproc.New(w.fabric, w.self.node, w.self.num, false); err != nil {
 		w.t.Fatal(err)
 	}
-	w.runner = daemon.NewRunner(w.link, w.config, saserver.Config{}, p, w)
+	w.runner = daemon.NewRunner(w.link, w.config, w.admin, p, w)
 	if kept != nil {
 		if err := w.runner.Administration().Restore(w.fabric.Now(), *kept); err != nil {
 			w.t.Fatal(err)
