@@ -184,9 +184,12 @@ func (f *Fabric) serve(p *carried) {
 		return
 	}
 	f.trace(p, SeenByAgent, NotDiscarded)
-	f.received[Received{
+	kind := Received{
 		mad.Method(p.mad[offMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[offAttributeID:])),
-	}]++
+	}
+	if _, known := f.received[kind]; known || len(f.received) < MaxKinds {
+		f.received[kind]++
+	}
 	if f.smp.UnmarshalBinary(p.mad[:]) != nil {
 		f.discard(p, DiscardClass)
 		return

@@ -17,6 +17,9 @@ const (
 	// MaxPackets is how many packets may be under way or unread at once; more
 	// are discarded for want of a buffer.
 	MaxPackets = 1 << 18
+	// MaxKinds is how many kinds of packet, by method and attribute, are counted:
+	// hosts can send any.
+	MaxKinds = 1 << 12
 	// MaxInbox is how many packets may wait to be received at one Attachment.
 	MaxInbox = 1 << 16
 	// MaxCrossings is how many links one packet may cross. It stands for the

@@ -20,20 +20,20 @@ import (
 
 // Fabric is a simulated subnet; see New.
 type Fabric struct {
-	config   Config
-	queue    timeline.Queue
-	random   *rand.Rand
-	wiring   *wiring.Wiring
-	nodes    []wiring.Node // of wiring
-	ports    []wiring.Port // of wiring
-	data     *dataplane.Plane
-	manners  []manners     // of nodes
-	attached []*Attachment // of ports, nil for none
-	pool     pool.Pool[carried]
-	calls    []func() // of At; emptied when all have happened
-	pending  int      // of them, not yet happened
-	smp      mad.SMP  // of the packet that an agent is looking at
-	settled  []int32  // ports whose agent moved its link; see follows
+	config    Config
+	queue     timeline.Queue
+	random    *rand.Rand
+	wiring    *wiring.Wiring
+	nodes     []wiring.Node // of wiring
+	ports     []wiring.Port // of wiring
+	data      *dataplane.Plane
+	manners   []manners     // of nodes
+	attached  []*Attachment // of ports, nil for none
+	pool      pool.Pool[carried]
+	calls     []func() // of At
+	freeCalls []int32  // places in calls of those that have happened
+	smp       mad.SMP  // of the packet that an agent is looking at
+	settled   []int32  // ports whose agent moved its link; see follows
 
 	received map[Received]uint64
 	counts   Counts
@@ -174,17 +174,21 @@ func (f *Fabric) step(limit time.Duration) bool {
 // At lets call happen at time t, or now if that has passed. The call may use
 // the Fabric as between two steps, but must not move time.
 func (f *Fabric) At(t time.Duration, call func()) {
-	f.calls = append(f.calls, call)
-	f.pending++
-	f.queue.Push(timeline.NoLane, max(t, f.queue.Now), kindCall, int32(len(f.calls)-1))
+	at := int32(len(f.calls))
+	if n := len(f.freeCalls); n > 0 {
+		at = f.freeCalls[n-1]
+		f.freeCalls = f.freeCalls[:n-1]
+		f.calls[at] = call
+	} else {
+		f.calls = append(f.calls, call)
+	}
+	f.queue.Push(timeline.NoLane, max(t, f.queue.Now), kindCall, at)
 }
 
 func (f *Fabric) call(i int32) {
 	call := f.calls[i]
 	f.calls[i] = nil
-	if f.pending--; f.pending == 0 {
-		f.calls = f.calls[:0]
-	}
+	f.freeCalls = append(f.freeCalls, i)
 	call()
 }
 
@@ -222,7 +226,7 @@ func (f *Fabric) Counts() Counts { return f.counts }
 func (f *Fabric) InFlight() int { return f.pool.InFlight() }
 
 // Received is how many packets of a kind have reached agents so far, whatever
-// the agents did with them.
+// the agents did with them; of the first MaxKinds kinds.
 func (f *Fabric) Received(m mad.Method, attribute mad.AttributeID) uint64 {
 	return f.received[Received{m, attribute}]
 }

@@ -34,7 +34,7 @@ const (
 	nonsenseQueue = time.Millisecond
 	// nonsenseHeap is how many octets the whole process may keep more after a flood
 	// than before it, whatever its length: it is far less than what was sent.
-	nonsenseHeap = 8 << 20
+	nonsenseHeap = 512 << 10
 	// nonsenseEvents is how many events, which become lines of a log, a flood of
 	// nonsense may cause.
 	nonsenseEvents = 200
@@ -239,7 +239,7 @@ func underNonsense(t *testing.T, seed uint64, every, length time.Duration) (took
 	for _, b := range two {
 		b.babble()
 	}
-	honest := w.asker(all[len(all)-2], 10*time.Microsecond)
+	honest := w.asker(all[len(all)-2], 25*time.Microsecond)
 	w.pass(length, honest)
 	begin := w.fabric.Now()
 	w.runner.Engine().SetPolicy(y.move(all[1], 0x10, 0).policy())
