@@ -197,7 +197,7 @@ type peace struct{ revocation, answer time.Duration }
 func TestNonsenseKeepsNobodyWaiting(t *testing.T) {
 	seeds, length := 2, 4*time.Millisecond
 	if os.Getenv("IBWARDEN_SOAK") != "" {
-		seeds, length = 100, 50*time.Millisecond
+		seeds, length = 20, 50*time.Millisecond
 	}
 	usual := underNonsense(t, 0, nonsenseFull, length)
 	for _, every := range []time.Duration{nonsenseRoom, nonsenseFull} {
