@@ -76,8 +76,9 @@ func (p *Plan) fillPKeys(op Op) (Write, error) {
 			w.Adds = append(w.Adds, k.Base())
 		}
 	}
+	kept := inUse(want)
 	for _, k := range smp.PKeyBlock(now, block) {
-		if k.IsValid() && Permitted(want, k) != k {
+		if k.IsValid() && Permitted(kept, k) != k {
 			w.Removes = append(w.Removes, k.Base())
 		}
 	}

@@ -38,8 +38,9 @@ func (m *moves) add(port *subnet.Port, want []ib.PKey) {
 			m.gained[k.Base()] = true
 		}
 	}
+	kept := inUse(want)
 	for _, k := range port.PKeys {
-		if k.IsValid() && Permitted(want, k) != k {
+		if k.IsValid() && Permitted(kept, k) != k {
 			m.lost[k.Base()] = true
 		}
 	}

@@ -236,9 +236,12 @@ func (p *Plan) diffKeys(port *subnet.Port, add addFunc) {
 // its limited twin, or none (ib.PKeyInvalid), as for a k that is no key.
 func Permitted(table []ib.PKey, k ib.PKey) ib.PKey {
 	best := ib.PKeyInvalid
+	if !k.IsValid() {
+		return best // most entries are empty, and a table can have 65,535
+	}
 	for _, have := range table {
 		switch {
-		case !k.IsValid() || have.Base() != k.Base():
+		case have.Base() != k.Base():
 		case have.IsFull():
 			return k
 		default:
@@ -246,6 +249,19 @@ func Permitted(table []ib.PKey, k ib.PKey) ib.PKey {
 		}
 	}
 	return best
+}
+
+// inUse is a table without its empty entries. What is wanted of a device that says
+// it has 65,535 entries, all in use, can be as long, and almost all of it is empty:
+// whoever compares it entry by entry with what the device holds has to leave
+// those out, or a host can keep the manager busy.
+func inUse(table []ib.PKey) (out []ib.PKey) {
+	for _, k := range table {
+		if k.IsValid() {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // settle works out what of PortInfo has to be written, apart from the state.

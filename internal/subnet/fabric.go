@@ -270,11 +270,16 @@ func (p *Port) RespTime() time.Duration {
 	return p.Info.RespTimeValue.Duration()
 }
 
+// EndPKeysMax is how many entries of an end port's P_Key table are read and written
+// at the most: 16 times what adapters have. A host that says it has 65,535 would
+// keep a manager busy with them; what it holds beyond these its switch port stops.
+const EndPKeysMax = 2048
+
 // PKeyCap is the number of entries of p's P_Key table: NodeInfo.PartitionCap
 // for an end port, SwitchInfo.PartitionEnforcementCap for an external port.
 func (p *Port) PKeyCap() int {
 	if p.IsEnd() {
-		return int(p.Node.Info.PartitionCap)
+		return min(int(p.Node.Info.PartitionCap), EndPKeysMax)
 	}
 	return int(p.Node.Switch.Info.PartitionEnforcementCap)
 }

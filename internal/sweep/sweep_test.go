@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/subnet"
 	"github.com/ibwarden/ibwarden/internal/transact"
 )
 
@@ -216,8 +217,8 @@ func TestReadingWritesNothing(t *testing.T) {
 // However many tables there are, requests for them are made a few thousand ahead
 // of the answers, and all of them are made.
 func TestTablesAhead(t *testing.T) {
-	const hosts, keys = 20, 65535
-	const blocks = (keys + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock
+	const hosts, keys = 200, 65535 // of which no more are read than anybody's
+	const blocks = (subnet.EndPKeysMax + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock
 	most := 0
 	d, _ := sweepWatched(t, Options{}, func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool) {
 		hop := 0
@@ -242,6 +243,9 @@ func TestTablesAhead(t *testing.T) {
 	for _, p := range d.Fabric().EndPorts() {
 		if !p.PKeysKnown() {
 			t.Errorf("%s: the P_Key table was not read", p)
+		}
+		if n := len(p.PKeys); n > subnet.EndPKeysMax {
+			t.Errorf("%s: %d entries were read of a host that says it has %d, want at most %d", p, n, keys, subnet.EndPKeysMax)
 		}
 	}
 	if most < ahead || most >= ahead+2*blocks {
