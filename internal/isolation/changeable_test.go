@@ -90,3 +90,17 @@ func TestChangeable(t *testing.T) {
 		t.Errorf("a violation of open ports is %v", p.Verdict)
 	}
 }
+
+// Entries beyond what is read of an end port's table are unknown, never fine.
+func TestTableCutShort(t *testing.T) {
+	s := newSite()
+	s.hosts[0].Node.Info.PartitionCap = 65535
+	s.hosts[0].PKeysRead = make([]bool, s.hosts[0].PKeyBlocks())
+	for i := range s.hosts[0].PKeysRead {
+		s.hosts[0].PKeysRead[i] = true
+	}
+	s.hosts[0].PKeys = append(s.hosts[0].PKeys, make([]ib.PKey, s.hosts[0].PKeyCap()-len(s.hosts[0].PKeys))...)
+	if p := Prove(s.f, s.allowed); p.Verdict != Unknown {
+		t.Errorf("a table of which a part was read: %v", p.Verdict)
+	}
+}

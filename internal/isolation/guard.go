@@ -115,5 +115,6 @@ func gapOf(s *subnet.Port, info *smp.SwitchInfo) string {
 // isKnown reports whether the whole of p's table was read. There is no table
 // of no entries: a device that reports one keeps it to itself.
 func isKnown(p *subnet.Port) bool {
-	return p.PKeyCap() > 0 && p.PKeysKnown() && len(p.PKeys) >= p.PKeyCap()
+	cut := p.IsEnd() && int(p.Node.Info.PartitionCap) > subnet.EndPKeysMax // the rest is not read
+	return p.PKeyCap() > 0 && !cut && p.PKeysKnown() && len(p.PKeys) >= p.PKeyCap()
 }
