@@ -31,10 +31,10 @@ fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 
 bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios
 	@scripts/bench-opensm
-	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./internal/umadtest
+	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./internal/ibsimtest ./internal/umadtest ./internal/ibsimd ./internal/partition ./internal/simtest ./internal/reach ./internal/isolation ./internal/beside
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./test/ibsimtest ./test/umadtest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare
 
 clean: ## remove what was built
 	rm -rf bin

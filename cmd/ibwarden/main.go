@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/ibwarden/ibwarden/internal/cli"
+	"github.com/ibwarden/ibwarden/internal/app/cli"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"github.com/ibwarden/ibwarden/internal/outside"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // start is the time of the first packet of the test captures.
@@ -239,7 +239,7 @@ type shown struct {
 // dissect has tshark read a capture and lists the fields of each packet.
 func dissect(t *testing.T, capture []byte) []map[string][]shown {
 	t.Helper()
-	tshark := outside.Program(t, "tshark")
+	tshark := need.Program(t, "tshark")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "test.pcap")
 	if err := os.WriteFile(file, capture, 0o600); err != nil {

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+)
+
+// policyFlags are the flags that name a policy to judge by.
+type policyFlags struct {
+	file, state string
+	options     policyfile.Options
+	loaded      *policy.Policy
+	assigned    engine.Assigned
+}
+
+func (p *policyFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&p.file, "policy", "", "policy file: partitions.conf or YAML")
+	c.Flags().BoolVar(&p.options.AllowBoth, "allow-both", false, allowBothHelp)
+	c.Flags().StringVar(&p.state, "state", "", "the manager's state file: the P_Keys of partitions that state none")
+}
+
+// load reads the files; loaded stays nil without a policy.
+func (p *policyFlags) load(c *cobra.Command) (err error) {
+	if p.file == "" {
+		return nil
+	}
+	if p.state != "" {
+		if p.assigned, err = daemon.LoadState(p.state); err != nil {
+			return misuse(err)
+		}
+	}
+	p.loaded, err = readPolicy(p.file, p.options, c.ErrOrStderr())
+	return err
+}
+
+// on is what the policy allows on a fabric. Who claims to be somebody else too
+// gets what a port that nobody knows gets.
+func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]isolation.Partition, error) {
+	keys, err := policy.Allocate(p.loaded, p.assigned.PKeys)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	master := f.Manager()
+	var ports []policy.EndPort
+	for _, port := range f.EndPorts() {
+		if !port.Node.Contested {
+			ports = append(ports, facts.Identity(port, port == master))
+		}
+	}
+	r, err := p.loaded.Resolve(ports, keys)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	warn(c.ErrOrStderr(), p.file, r.Warnings)
+	var out []isolation.Partition
+	for _, part := range r.Partitions {
+		out = append(out, isolation.Partition{Name: part.Name, Base: part.Base, Full: part.Full, Limited: part.Limited})
+	}
+	return out, nil
+}

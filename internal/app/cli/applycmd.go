@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+)
+
+// applyFlags are the flags of `ibwarden apply`.
+type applyFlags struct {
+	changeFlags
+	yes, resume, rollback bool
+	batch                 int
+	canary, journal       string
+}
+
+// defaultJournal is where a change is written down without --journal.
+const defaultJournal = "ibwarden.journal"
+
+func newApply() *cobra.Command {
+	var f applyFlags
+	c := &cobra.Command{
+		Use:   "apply --policy FILE",
+		Short: "Change a fabric to a new policy, step by step, and prove it",
+		Long: `Change a fabric to a new policy, step by step, and prove it.
+
+It shows what plan shows and asks. What a policy takes away goes first, at the
+switch, and is read back before anything else; what it gives comes last, at the
+switch: at no moment can two hosts talk that neither the old policy nor the new
+one lets, not even with tables that they forge. The first write that is refused
+or lost, or reads back otherwise, ends it all, and the exit status is 1.
+
+Before the first write the change goes into the journal. After a stop or a crash
+--resume finishes it and --rollback undoes it, from what the devices hold then;
+where they hold neither what they held before nor what they were to hold, nor
+anything on the way, nothing is written. --rollback undoes a finished change too.
+
+--canary GROUP changes the hosts of that group of the policy first, and goes on
+when that is proved. --batch N changes N hosts at a time. A host that is to get
+a key which another host has still to lose gets it when that is done.
+
+Exit status: 0 changed and proved, or nothing to change; 1 stopped, not proved,
+or declined; 2 bad input, no terminal to ask and no --yes, or a policy that does
+not fit, and then nothing was written.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.add(c)
+	flags := c.Flags()
+	f.where.quarantineFlag(flags)
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.IntVar(&f.batch, "batch", 0, "change so many hosts at a time, 0 for all at once")
+	flags.StringVar(&f.canary, "canary", "", "change this group of the policy first")
+	flags.StringVar(&f.journal, "journal", defaultJournal, "file that the change is written down in")
+	flags.BoolVar(&f.resume, "resume", false, "finish the change in the journal")
+	flags.BoolVar(&f.rollback, "rollback", false, "undo the change in the journal")
+	return c
+}
+
+func (f *applyFlags) check(c *cobra.Command) error {
+	f.policyOptional = f.resume || f.rollback
+	switch {
+	case f.resume && f.rollback:
+		return misuse(errors.New("--resume and --rollback: want one of them"))
+	case f.policyOptional && (f.policy != "" || f.canary != ""):
+		return misuse(errors.New("--policy and --canary do not go with --resume and --rollback: the journal says what to do"))
+	case f.batch < 0:
+		return misuse(fmt.Errorf("--batch %d: want 0 or more", f.batch))
+	case f.journal == "":
+		return misuse(errors.New("--journal: want a file"))
+	case !f.yes && !table.IsTerminal(c.InOrStdin()):
+		return misuse(errors.New("nobody to ask: standard input is no terminal; say --yes to change without being asked"))
+	}
+	return f.load(c.ErrOrStderr())
+}
+
+func (f *applyFlags) direction() daemon.Direction {
+	switch {
+	case f.resume:
+		return daemon.Resume
+	case f.rollback:
+		return daemon.Rollback
+	}
+	return daemon.Forward
+}
+
+func (f *applyFlags) run(c *cobra.Command) error {
+	if err := f.check(c); err != nil {
+		return err
+	}
+	pause, err := f.where.pause()
+	if err != nil {
+		return err
+	}
+	f.config.Pause = pause
+	journal := daemon.FileJournal{Path: f.journal}
+	config, err := daemon.HeldConfig(f.config, journal)
+	if err != nil {
+		return misuse(err)
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	if config.Keys, err = f.where.keys(); err != nil {
+		return err
+	}
+	if config.MKey = f.where.mKey; config.Keys != nil {
+		config.MKey = 0 // it is among the keys
+	}
+	p := f.loadedPolicy
+	if p == nil {
+		p = &policy.Policy{Default: policy.Limited}
+	}
+	// In a document, what was planned and what came of it stand side by side.
+	var d applyDocument
+	r := newReporter(io.Discard, c.ErrOrStderr(), f.json)
+	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
+	out, err := daemon.Apply(c.Context(), link, r.runner, daemon.ApplyOptions{
+		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
+		Approve: func(x *daemon.Proposal) (bool, error) { return f.approve(c, x, r, &d) },
+		Before:  f.keepState(r),
+		Step: func(s daemon.Step) {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %d hosts, %d writes, %s\n", s.Name, s.Hosts, s.Writes, s.Verdict)
+		},
+	})
+	return f.outcome(c, out, err, r, &d)
+}
+
+// keepState keeps LIDs and P_Keys before the first write, so that nothing that
+// was given is ever forgotten.
+func (f *applyFlags) keepState(r *reporter) func(engine.Assigned) error {
+	if f.state == "" {
+		return nil
+	}
+	return func(a engine.Assigned) error {
+		a.Forgets = f.config.Known.Forgets
+		return daemon.SaveState(f.state, a)
+	}
+}
+
+var errDeclined = errors.New("declined; nothing was written")
+
+// approve shows the change and asks, unless told not to.
+func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, d *applyDocument) (bool, error) {
+	registered := f.registered
+	if x.Direction != daemon.Forward {
+		registered = nil // the journal says nothing of groups
+	}
+	p, err := look(x.Fabric, x.Foresight, registered)
+	if err != nil {
+		return false, err
+	}
+	d.Plan = &planDocument{countsOf(x.Fabric.Count()), p, append([]string{}, x.Foresight.Warnings...), r.runner.SMPs(), 0}
+	w := c.OutOrStdout()
+	if f.json {
+		w = c.ErrOrStderr()
+	}
+	if x.Standing != nil {
+		fmt.Fprintf(w, "the fabric stands %s: %d blocks are as before, %d on the way, %d as they are to be\n\n",
+			x.Standing.Place.InWords(), x.Standing.Old, x.Standing.Between, x.Standing.New)
+	}
+	if !f.json || !f.yes {
+		if err := printPlan(w, d.Plan); err != nil {
+			return false, err
+		}
+	}
+	if f.yes {
+		return false, nil
+	}
+	return true, ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
+}
+
+// ask asks for a yes, spelt out.
+func ask(ctx context.Context, in io.Reader, w io.Writer) error {
+	fmt.Fprint(w, "carry this out? (yes, or anything else for no) ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case line := <-answer:
+		if line != "yes" {
+			return errDeclined
+		}
+	}
+	return nil
+}
+
+// applyDocument is what apply --json prints.
+type applyDocument struct {
+	Plan *planDocument `json:"plan"`
+	*daemon.Report
+}
+
+// outcome prints how it ended.
+func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r *reporter, d *applyDocument) error {
+	d.Report = daemon.NewReport(out, err, r.runner)
+	var said error
+	if f.json {
+		said = table.JSON(c.OutOrStdout(), d)
+	} else if out != nil {
+		said = d.Print(c.OutOrStdout(), f.journal)
+	}
+	switch {
+	case err == nil && said != nil:
+		return bad(said)
+	case err == nil && !out.Proof.Verdict.Holds():
+		return bad(errNotProved)
+	case err == nil:
+		return nil
+	case errors.Is(err, daemon.ErrRefused) && r.refused:
+		return misuse(nil)
+	case errors.Is(err, daemon.ErrRefused), errors.Is(err, daemon.ErrGroup), errors.Is(err, daemon.ErrNoJournal), errors.Is(err, daemon.ErrDone):
+		return misuse(err)
+	}
+	return bad(err)
+}

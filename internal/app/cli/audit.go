@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/judge/audit"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// auditFlags are the flags of `ibwarden audit`.
+type auditFlags struct {
+	source          source
+	policy          policyFlags
+	topology, since string
+	profile, failOn string
+	managers        []string
+	json            bool
+	options         audit.Options
+	threshold       audit.Severity
+	intent          audit.Intent
+	earlier         *snapshot.Snapshot
+}
+
+func newAudit() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "Hold a fabric against a catalogue of isolation checks, reading only",
+		Long: `Hold a fabric against a catalogue of isolation checks, reading only.
+
+It works on any fabric, whoever manages it: only SubnGet is sent. Each finding
+says how bad it is, where, what was read there and what to do. What was not
+read is a finding too, "unknown", and never a pass. Checks that need what
+cannot be read over the wire, or what was not given, are listed with the
+reason. docs/audit.md has the whole catalogue.
+
+Exit status: 0 no finding that counts; 1 a finding of the severity of --fail-on
+or above, or anything unknown; 2 bad input.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	flags := c.Flags()
+	f.source.add(c)
+	f.policy.add(c)
+	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that there may be")
+	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric; more can be checked with it")
+	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "how old a snapshot may be; what is older is unknown (default: any age)")
+	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
+	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic; tenant for hosts whose root is not trusted; strict for what only some managers can do")
+	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that ends with status 1: low, medium, high or critical")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+// load checks everything that was given before anything is sent.
+func (f *auditFlags) load(c *cobra.Command) (err error) {
+	if f.options.Profile, err = audit.ParseProfile(f.profile); err != nil {
+		return misuse(fmt.Errorf("--profile: %w", err))
+	}
+	if f.threshold, err = audit.ParseSeverity(f.failOn); err != nil {
+		return misuse(fmt.Errorf("--fail-on: %w", err))
+	}
+	for _, text := range f.managers {
+		guid, err := ib.ParsePortGUID(text)
+		if err != nil {
+			return misuse(fmt.Errorf("--manager: %w", err))
+		}
+		f.intent.Managers = append(f.intent.Managers, guid)
+	}
+	if f.topology != "" {
+		if f.intent.Cables, err = readCables(f.topology); err != nil {
+			return misuse(fmt.Errorf("--topology: %w", err))
+		}
+	}
+	if f.options.MaxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.options.MaxAge))
+	}
+	if f.since != "" {
+		if f.earlier, err = daemon.LoadSnapshot(f.since); err != nil {
+			return misuse(fmt.Errorf("--since: %w", err))
+		}
+		f.options.Earlier = f.earlier.Fabric
+	}
+	return f.policy.load(c)
+}
+
+// readCables reads the cables of a topology file.
+func readCables(path string) ([]audit.Cable, error) {
+	data, err := regular.Read(path, topology.FileSizeMax)
+	if err != nil {
+		return nil, err
+	}
+	l, _, err := topology.Read(data, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := []audit.Cable{}
+	for _, x := range l.Links() {
+		out = append(out, audit.Cable{A: audit.End{Node: x.A, Port: x.APort}, B: audit.End{Node: x.B, Port: x.BPort}})
+	}
+	return out, nil
+}
+
+func (f *auditFlags) run(c *cobra.Command) error {
+	if err := f.load(c); err != nil {
+		return err
+	}
+	r, err := f.source.read(c, sweep.Options{
+		Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile >= audit.Tenant,
+	})
+	if err != nil {
+		return err
+	}
+	f.options.KeysConcealed = r.Concealed || f.earlier != nil && f.earlier.Concealed
+	if f.earlier != nil && f.earlier.ReadAt.After(r.ReadAt) {
+		return misuse(fmt.Errorf("--since %s: read at %s, after what is audited", f.since, f.earlier.ReadAt.Format(time.RFC3339)))
+	}
+	f.options.Age = time.Since(r.ReadAt)
+	for _, x := range r.Faults {
+		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Why})
+	}
+	if f.policy.loaded != nil {
+		if f.intent.Partitions, err = f.policy.on(c, r.Fabric); err != nil {
+			return err
+		}
+		f.intent.Aliases = f.policy.loaded.AliasesByPort()
+		f.intent.Levels = levelsOf(f.policy.loaded, f.intent.Partitions)
+	}
+	var report *audit.Report
+	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always comes to its end
+		report = audit.Audit(r.Fabric, f.intent, f.options)
+		return nil
+	})
+	if f.json {
+		err = table.JSON(c.OutOrStdout(), report)
+	} else {
+		err = printAudit(c.OutOrStdout(), report)
+	}
+	if err != nil {
+		return bad(err)
+	}
+	if report.Fails(f.threshold) {
+		return bad(nil)
+	}
+	return nil
+}
+
+// levelsOf are the service levels of partitions; none when all have the same,
+// and nothing is meant to have a lane of its own.
+func levelsOf(p *policy.Policy, partitions []isolation.Partition) []audit.Level {
+	levels := map[string]ib.SL{}
+	for _, x := range p.Partitions {
+		levels[x.Name] = x.SL
+	}
+	var out []audit.Level
+	apart := false
+	for _, x := range partitions {
+		out = append(out, audit.Level{Base: x.Base, SL: levels[x.Name]})
+		apart = apart || levels[x.Name] != out[0].SL
+	}
+	if !apart {
+		return nil
+	}
+	return out
+}
+
+// placesMax bounds the places that are printed for one check; --json has more.
+const placesMax = 5
+
+// printAudit prints a report for people: the findings of each check together.
+func printAudit(w io.Writer, r *audit.Report) error {
+	titles := map[string]string{}
+	for _, e := range audit.Catalogue() {
+		titles[e.Check] = e.Title
+	}
+	findings := slices.Clone(r.Findings) // the worst first; unknown is 0, and last
+	slices.SortStableFunc(findings, func(x, y audit.Finding) int { return cmp.Compare(y.Severity, x.Severity) })
+	var b strings.Builder
+	for i := 0; i < len(findings); {
+		first := &findings[i]
+		n := 1
+		for i+n < len(findings) && findings[i+n].Check == first.Check && findings[i+n].Severity == first.Severity {
+			n++
+		}
+		fmt.Fprintf(&b, "%-8s  %s (%d): %s\n", first.Severity, first.Check, first.Number, titles[first.Check])
+		for _, x := range findings[i : i+min(n, placesMax)] {
+			fmt.Fprintf(&b, "            %s: %s\n", table.Plain(x.Where), table.Plain(x.Read))
+		}
+		if n > placesMax {
+			fmt.Fprintf(&b, "            and %d more places (--json has them)\n", n-placesMax)
+		}
+		fmt.Fprintf(&b, "          %s\n\n", first.Advice)
+		i += n
+	}
+	if len(r.NotCheckable) > 0 {
+		fmt.Fprintln(&b, "not checkable here:")
+		for _, x := range r.NotCheckable {
+			fmt.Fprintf(&b, "          %s (%d): %s\n", x.Check, x.Number, x.Reason)
+		}
+		fmt.Fprintln(&b)
+	}
+	c := &r.Counts
+	failed := audit.MaxNumber - len(r.Passed) - len(r.NotCheckable) - len(r.Skipped)
+	fmt.Fprintf(&b, "%d checks: %d found nothing, %d found something, %d not checkable here, %d only with a stricter --profile\n",
+		audit.MaxNumber, len(r.Passed), failed, len(r.NotCheckable), len(r.Skipped))
+	fmt.Fprintf(&b, "findings: %d critical, %d high, %d medium, %d low, %d unknown\n", c.Critical, c.High, c.Medium, c.Low, c.Unknown)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

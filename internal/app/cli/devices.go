@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link/umad"
+)
+
+func newDevices() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "devices",
+		Short: "List the adapters of this machine and their ports",
+		Long: `List the adapters of this machine and their ports, as --fabric umad:DEVICE/PORT
+names them. Only /sys is read. A port can be managed when its link layer is
+InfiniBand, it has a MAD file, and it is not DOWN.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			devices, err := daemon.Devices()
+			if err != nil {
+				return bad(err)
+			}
+			if err := deviceRows(devices).Print(c.OutOrStdout(), "ports", asJSON); err != nil {
+				return bad(err)
+			}
+			if len(devices) == 0 {
+				return bad(fmt.Errorf("%w", umad.ErrNoDevice))
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// deviceRows has one row for each port.
+func deviceRows(devices []umad.Device) table.Table {
+	t := table.New("device", "port", "guid", "link_layer", "state", "physical_state", "lid", "sm_lid", "rate",
+		"mad_file", "node_guid", "system_image_guid", "type", "board", "firmware")
+	for _, d := range devices {
+		for _, p := range d.Ports {
+			t.Add(d.Name, p.Num, p.GUID, p.LinkLayer, p.State, p.Physical, p.LID, p.SMLID, p.Rate,
+				p.MAD, d.NodeGUID, d.SystemImageGUID, d.Type, d.Board, d.Firmware)
+		}
+	}
+	return t
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/preview"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+)
+
+// changeFlags are the flags that plan and apply have in common: what to change,
+// and to what.
+type changeFlags struct {
+	where         fabricFlags
+	policy, state string
+	cables        string
+	routing       string
+	lmc           uint8
+	json          bool
+	policyOptions policyfile.Options
+	loadedPolicy  *policy.Policy
+	config        engine.Config
+	// registered is what hosts registered; nil when nothing is known of it.
+	registered     *server.State
+	policyOptional bool
+}
+
+func (f *changeFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	f.where.add(flags)
+	f.where.reads.add(flags)
+	flags.StringVar(&f.cables, "cables", "", cablesHelp)
+	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
+	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
+}
+
+// load checks everything that was given before anything is sent.
+func (f *changeFlags) load(w io.Writer) error {
+	engine, err := routing.ParseEngine(f.routing)
+	if err != nil {
+		return misuse(fmt.Errorf("--routing: %w", err))
+	}
+	if f.lmc > uint8(ib.LMCMax) {
+		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+	}
+	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: engine, Seed: daemon.Secret()}
+	list := cablesFlags{data: f.where.reads.data, file: f.cables}
+	if f.config.Cables, err = list.loadThere(f.where.spec); err != nil {
+		return err
+	}
+	if f.state != "" {
+		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
+			return misuse(err)
+		}
+		known, some, err := daemon.LoadRegistered(f.state, 0)
+		if err != nil {
+			return misuse(err)
+		}
+		if some {
+			f.registered = &known.State
+		}
+	}
+	if f.policy == "" {
+		if f.policyOptional {
+			return nil
+		}
+		return misuse(errors.New("--policy: want the file of the new policy"))
+	}
+	f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, w)
+	return err
+}
+
+func newPlan() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:   "plan --policy FILE",
+		Short: "Say what a new policy would change, and change nothing",
+		Long: `Say what a new policy would change, and change nothing: only SubnGet is sent.
+
+It reads the fabric and lists, port by port and index by index, which keys come,
+go and change; how many packets it takes; what room is left; and what it means:
+which groups of the policy can talk after and could not before, and the reverse.
+It names what looks like a mistake: a node that joins two tenants (bridge), a
+shared partition whose tenants are full members (shared-full), a key that goes
+to others while somebody may still hold it (reused-key), an index 0 that moves
+under running jobs (index-0), a switch port that ceases to check (guard-off).
+
+Exit status: 0 planned, whether or not there is anything to change; 1 the fabric
+could not be read whole; 2 bad input, or a policy that does not fit the fabric.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.plan(c) },
+	}
+	f.add(c)
+	return c
+}
+
+// planDocument is what plan --json prints.
+type planDocument struct {
+	Fabric fabricCounts `json:"fabric"`
+	*preview.Preview
+	Warnings []string `json:"warnings"`
+	// Read is what was sent to find all this out.
+	Read   daemon.SMPs `json:"read"`
+	Faults int         `json:"faults"`
+}
+
+func (f *changeFlags) plan(c *cobra.Command) error {
+	if err := f.load(c.ErrOrStderr()); err != nil {
+		return err
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	if f.config.Keys, err = f.where.keys(); err != nil {
+		return err
+	}
+	if f.config.MKey = f.where.mKey; f.config.Keys != nil {
+		f.config.MKey = 0 // it is among the keys
+	}
+	read, err := daemon.ReadShowing(c.Context(), link, engine.ReadingFor(f.config, f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return bad(err)
+	}
+	sayFaults(c.ErrOrStderr(), read.Faults)
+	foresight, err := engine.Foresee(read.Fabric, f.config, f.loadedPolicy)
+	if err != nil {
+		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
+	}
+	p, err := look(read.Fabric, foresight, f.registered)
+	if err != nil {
+		return bad(err)
+	}
+	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, foresight.Warnings...), read.SMPs, len(read.Faults)}
+	if f.json {
+		err = table.JSON(c.OutOrStdout(), d)
+	} else {
+		err = printPlan(c.OutOrStdout(), &d)
+	}
+	switch {
+	case err != nil:
+		return bad(err)
+	case unread(read.Faults) > 0:
+		return bad(fmt.Errorf("%d places could not be read: this may not be all", unread(read.Faults)))
+	case p.Unread > 0:
+		return bad(fmt.Errorf("%d P_Key tables could not be read whole: this may not be all", p.Unread))
+	}
+	return nil
+}
+
+// unread counts the places that should have been read: a device that is on no list
+// of cables is none.
+func unread(faults []sweep.Fault) (n int) {
+	for _, f := range faults {
+		if !errors.Is(f, sweep.ErrUndeclared) {
+			n++
+		}
+	}
+	return n
+}
+
+func sayFaults(w io.Writer, faults []sweep.Fault) {
+	for i, f := range faults {
+		if i == remarksMax {
+			fmt.Fprintln(w, "ibwarden: more of the same is not shown")
+			return
+		}
+		fmt.Fprintln(w, "ibwarden:", table.Plain(f))
+	}
+}
+
+// look previews what a foresight comes to.
+func look(f *observed.Fabric, s *engine.Foresight, registered *server.State) (*preview.Preview, error) {
+	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
+	if registered != nil {
+		in.Multicast = &preview.Multicast{Now: registered.Groups.Groups, Next: s.Multicast}
+	}
+	for _, g := range s.Groups {
+		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
+	}
+	for _, p := range s.Allowed {
+		in.Partitions = append(in.Partitions, preview.Partition{Name: p.Name, Base: p.Base, Full: p.Full, Limited: p.Limited})
+	}
+	return preview.Look(in)
+}
+
+// printPlan prints a plan for people.
+func printPlan(w io.Writer, d *planDocument) error {
+	if err := d.Print(w); err != nil {
+		return err
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintf(w, "note: %s\n", table.Plain(text))
+	}
+	_, err := fmt.Fprintf(w, "read with %d SubnGet and %d SubnSet\n", d.Read.Get, d.Read.Set)
+	return err
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+)
+
+// readPolicy reads a policy file; its faults and warnings go to w, a line
+// each, with file, line and column.
+func readPolicy(path string, o policyfile.Options, w io.Writer) (*policy.Policy, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	p, err := policyfile.Read(data, path, o)
+	if err != nil {
+		return nil, refused(path, err, w)
+	}
+	warn(w, path, p.Warnings)
+	return p, nil
+}
+
+func warn(w io.Writer, path string, warnings []policy.Fault) {
+	for _, f := range warnings {
+		fmt.Fprintf(w, "%s:%s (warning)\n", path, f)
+	}
+}
+
+// refused says every fault and sums them up.
+func refused(path string, err error, w io.Writer) error {
+	var faults *policy.Error
+	if !errors.As(err, &faults) {
+		return misuse(err)
+	}
+	fmt.Fprintln(w, faults)
+	return misuse(fmt.Errorf("%s: %d faults; the policy is refused whole", path, len(faults.Faults)))
+}
+
+// readBounded reads a file that is not larger than any policy may be.
+func readBounded(path string) ([]byte, error) {
+	return regular.Read(path, partitionsconf.FileSizeMax)
+}
+
+func newPolicy() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("policy what? check or convert")) },
+	}
+	var o policyfile.Options
+	cmd.PersistentFlags().BoolVar(&o.AllowBoth, "allow-both", false, allowBothHelp)
+	cmd.AddCommand(&cobra.Command{
+		Use: "check FILE", Short: "Report every fault of a policy file", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := readPolicy(args[0], o, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: good: %d partitions, %d services, %d groups, %d warnings\n",
+				args[0], len(p.Partitions), len(p.Services), len(p.Groups), len(p.Warnings))
+			return nil
+		},
+	})
+	cmd.AddCommand(&cobra.Command{
+		Use:   "convert FILE",
+		Short: "Turn a partitions.conf into YAML, and YAML into a partitions.conf",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := readBounded(args[0])
+			if err != nil {
+				return misuse(err)
+			}
+			out, warnings, err := policyfile.Convert(data, args[0], o)
+			if err != nil {
+				return refused(args[0], err, c.ErrOrStderr())
+			}
+			warn(c.ErrOrStderr(), args[0], warnings)
+			_, err = c.OutOrStdout().Write(out)
+			return err
+		},
+	})
+	return cmd
+}
+
+const allowBothHelp = "in a partitions.conf, =both gives the full and the limited key (OpenSM's -W)"

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+)
+
+// proveFlags are the flags of `ibwarden prove`.
+type proveFlags struct {
+	cables string
+	source source
+	policy policyFlags
+	maxAge time.Duration
+	json   bool
+}
+
+// proveReport is what `ibwarden prove --json` prints: the proof, and what it
+// rests on.
+type proveReport struct {
+	*isolation.Proof
+	Multicast  *isolation.Multicast `json:"multicast"`
+	Policy     string               `json:"policy"`
+	Source     string               `json:"source"`
+	ReadAt     string               `json:"read_at"`
+	Fabric     fabricCounts         `json:"fabric"`
+	Partitions []partitionEntry     `json:"partitions"`
+	Classes    []isolation.Class    `json:"classes"`
+	// Packets counts what becomes of every packet that end ports can send to
+	// each other, by disposition; null where that is not worked out.
+	Packets map[string]uint64 `json:"packets"`
+	// Cut lists ports that hold matching keys and whose packets do not arrive,
+	// cutsListed at most.
+	Cut []reach.Cut `json:"cut"`
+	// Exact tells that who can talk is what the policy says, no more and no
+	// less; null without a policy.
+	Exact  *bool        `json:"exact"`
+	Faults []faultEntry `json:"faults"`
+	SMPs   *daemon.SMPs `json:"smps"`
+}
+
+func newProve() *cobra.Command {
+	var f proveFlags
+	c := &cobra.Command{
+		Use:   "prove",
+		Short: "Prove from what devices hold who can talk to whom",
+		Long: `Prove from what devices hold who can talk to whom, and whether that is the
+policy. Only SubnGet is sent, whoever manages the fabric.
+
+A violation comes with two ports, the key, the way between them and the entry
+at fault. What could not be read, or was read longer ago than --max-age, makes
+the verdict unknown.
+
+What is right now and a host could change is isolated-unguarded, and each place
+is named: a port that takes the management writes of strangers, a cable between
+switches that is on no list.
+
+Of multicast LIDs it is said to how many ports tables lead their packets, and
+whether one partition holds all of them.
+
+Without --policy the tables of the end ports are taken at their word: the
+classes of ports that hold the same keys are listed, and the verdict says
+whether switches hold everybody to them.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.source.add(c)
+	f.policy.add(c)
+	c.Flags().StringVar(&f.cables, "cables", "", cablesHelp)
+	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+func (f *proveFlags) run(c *cobra.Command) error {
+	if f.maxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
+	}
+	if err := f.policy.load(c); err != nil {
+		return err
+	}
+	where := cablesFlags{data: f.source.where.reads.data, file: f.cables}
+	list, err := where.loadThere(f.source.where.spec)
+	if err != nil {
+		return err
+	}
+	r, err := f.source.read(c, sweep.Options{Forwarding: true, Multicast: true})
+	if err != nil {
+		return err
+	}
+	allowed, raw := isolation.AsTables(r.Fabric), isolation.RawDenied
+	if f.policy.loaded != nil {
+		if f.policy.loaded.AllowRaw {
+			raw = isolation.RawAllowed
+		}
+		if allowed, err = f.policy.on(c, r.Fabric); err != nil {
+			return err
+		}
+	}
+	proof := isolation.Prove(r.Fabric, allowed, raw)
+	proof.Rest(isolation.Changeable(r.Fabric, list.Declares()))
+	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
+		proof.Outdate(age, f.maxAge)
+	}
+	spread := isolation.ProveMulticast(r.Fabric, allowed, nil)
+	if err := f.report(c, r, proof, spread, allowed); err != nil {
+		return err
+	}
+	if !proof.Verdict.Holds() || !spread.Verdict.Holds() {
+		return bad(errNotProved)
+	}
+	return nil
+}
+
+func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []isolation.Partition) error {
+	d := proveReport{
+		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
+		Partitions: []partitionEntry{}, Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
+	}
+	for _, a := range allowed {
+		d.Partitions = append(d.Partitions, partitionEntry{a.Name, a.Base, len(a.Full), len(a.Limited)})
+	}
+	packets, counted := reach.Count(r.Fabric)
+	if counted {
+		d.Packets = packets.ByName()
+	}
+	if d.Cut = reach.Cuts(r.Fabric, cutsListed); f.policy.loaded != nil {
+		exact := proof.Verdict.Holds() && proof.Counts.Missing == 0 && counted && len(d.Cut) == 0
+		d.Exact = &exact
+	}
+	if f.json {
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
+			return bad(err)
+		}
+		return nil
+	}
+	out := c.OutOrStdout()
+	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
+		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
+	view := newReporter(out, c.ErrOrStderr(), false)
+	if f.policy.loaded == nil {
+		if err := table.PrintClasses(out, d.Classes); err != nil {
+			return bad(err)
+		}
+	}
+	view.reportPartitions(d.Partitions)
+	if counted {
+		if err := table.PrintPackets(out, packets); err != nil {
+			return bad(err)
+		}
+	}
+	table.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
+	table.PrintWitnesses(out, "could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	view.reportCuts(proof, d.Cut)
+	view.reportProof(proof, f.policy.loaded != nil)
+	view.reportMulticast(spread)
+	return nil
+}
+
+func faultsOf(r *reading) []faultEntry {
+	out := []faultEntry{}
+	for _, f := range r.Faults {
+		out = append(out, faultEntry(f))
+	}
+	return out
+}
+
+// cutsListed bounds the cut pairs in a report, and cutsShown those printed.
+const (
+	cutsListed = 256
+	cutsShown  = 10
+)
+
+// reportCuts says who cannot talk that should.
+func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
+	if n := proof.Counts.Missing; n > 0 {
+		m := proof.Missing[0]
+		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, table.Plain(m.Name))
+	}
+	if len(cuts) == 0 {
+		return
+	}
+	fmt.Fprintf(r.out, "\nports that hold matching keys and do not reach each other:\n")
+	for i, c := range cuts {
+		if i == cutsShown {
+			fmt.Fprintf(r.out, "  and more (--json lists up to %d)\n", cutsListed)
+			return
+		}
+		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, table.Plain(c.Reason))
+	}
+}

@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// reporter says what a run comes to.
+type reporter struct {
+	out, err io.Writer
+	asJSON   bool
+	runner   *daemon.Runner
+
+	completed *engine.Result // until its state was saved
+	last      *engine.Result
+	refused   bool
+	locked    bool // refused for want of M_Keys
+	deferred  bool
+	// learned keeps a list of cables; unkept is why that failed, and then
+	// nothing may be written: the next run would learn another.
+	learned func(*cables.List) error
+	unkept  error
+	// unexpected tells that the fabric is left to a master that was found there.
+	unexpected bool
+	remarks    map[string]int // how often a kind of remark was made in this pass
+}
+
+func newReporter(out, err io.Writer, asJSON bool) *reporter {
+	return &reporter{out: out, err: err, asJSON: asJSON, remarks: map[string]int{}}
+}
+
+// remarksMax bounds the remarks of one kind in one pass; a fabric in trouble
+// has thousands.
+const remarksMax = 20
+
+// Event says what happened.
+func (r *reporter) Event(e engine.Event) {
+	switch e := e.(type) {
+	case engine.PhaseBegun:
+		if e.Phase == engine.PhaseWatch {
+			return
+		}
+		fmt.Fprintf(r.err, "%s ...\n", e.Phase)
+	case engine.Completed:
+		r.completed, r.last = e.Result, e.Result
+		r.report(e.Result)
+		clear(r.remarks)
+	case engine.Learned:
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+		if r.learned != nil {
+			r.unkept = r.learned(e.List)
+		}
+	case engine.Fenced, engine.Unfenced: // each is told: somebody has to see to it
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+	case engine.Refused:
+		r.refused = r.last == nil
+		var locked *keying.LockedError
+		r.locked = r.refused && errors.As(e.Err, &locked)
+		fmt.Fprintln(r.err, "ibwarden:", e)
+	case engine.Deferred:
+		r.deferred = true
+		fmt.Fprintln(r.err, "ibwarden:", e)
+	case engine.Unexpected:
+		r.unexpected = r.last == nil
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+	case engine.RogueManager: // there is one for each port and reason: none is left out
+		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+	default:
+		kind := fmt.Sprintf("%T", e)
+		switch r.remarks[kind]++; {
+		case r.remarks[kind] <= remarksMax:
+			fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
+		case r.remarks[kind] == remarksMax+1:
+			fmt.Fprintln(r.err, "ibwarden: more of the same is not shown")
+		}
+	}
+}
+
+// Progress says that a long phase goes on.
+func (r *reporter) Progress(phase string, answered uint64) {
+	fmt.Fprintf(r.err, "%s: %d requests answered\n", phase, answered)
+}
+
+// errNotReached and errNotProved end a run that did not come to what it is for.
+var (
+	errNotReached = errors.New("the fabric is not as the policy wants it")
+	errNotProved  = errors.New("isolation is not proved")
+	errStandby    = errors.New("another manager is master; nothing was written")
+	errLocked     = errors.New("nothing was written: the keys of this fabric are not known here")
+	errNoVerdict  = errors.New("ended before there was a verdict")
+)
+
+// outcome is the exit status of the run.
+func (r *reporter) outcome(err error) error {
+	switch {
+	case r.unkept != nil:
+		return bad(r.unkept)
+	case r.locked:
+		return bad(errLocked)
+	case r.refused:
+		return misuse(nil)
+	case r.unexpected:
+		return bad(nil)
+	case err != nil:
+		return bad(err)
+	case r.last == nil && r.deferred:
+		return bad(errStandby)
+	case r.last == nil:
+		return bad(errNoVerdict)
+	case !r.last.Proof.Verdict.Holds(), r.last.Multicast != nil && !r.last.Multicast.Verdict.Holds():
+		return bad(errNotProved)
+	case !r.last.Reached():
+		return bad(errNotReached)
+	}
+	return nil
+}
+
+// document is what --json prints for a verdict.
+type document struct {
+	Verdict    isolation.Verdict    `json:"verdict"`
+	Fabric     fabricCounts         `json:"fabric"`
+	Partitions []partitionEntry     `json:"partitions"`
+	SMPs       daemon.SMPs          `json:"smps"`
+	Phases     []daemon.Phase       `json:"phases"`
+	Proof      *isolation.Proof     `json:"proof"`
+	Multicast  *isolation.Multicast `json:"multicast"`
+	Writes     int                  `json:"writes"`
+	Failures   int                  `json:"failures"`
+	Faults     int                  `json:"faults"`
+	Inactive   int                  `json:"inactive_links"`
+	Fences     []fenceEntry         `json:"fences"`
+}
+
+// fenceEntry is a switch port behind which nobody is let into the subnet.
+type fenceEntry struct {
+	Node   ib.NodeGUID `json:"node_guid"`
+	Port   ib.PortNum  `json:"port"`
+	Name   string      `json:"name"`
+	Reason string      `json:"reason"`
+}
+
+func fencesOf(result *engine.Result) []fenceEntry {
+	out := []fenceEntry{}
+	for _, f := range result.Fences {
+		out = append(out, fenceEntry{f.At.Node, f.At.Port, f.Name, f.Reason})
+	}
+	return out
+}
+
+// fabricCounts is the size of a fabric.
+type fabricCounts struct {
+	Nodes    int `json:"nodes"`
+	Switches int `json:"switches"`
+	CAs      int `json:"cas"`
+	Routers  int `json:"routers"`
+	Links    int `json:"links"`
+}
+
+func countsOf(c observed.Counts) fabricCounts {
+	return fabricCounts{c.Nodes, c.Switches, c.CAs, c.Routers, c.Links}
+}
+
+type partitionEntry struct {
+	Name    string      `json:"name"`
+	PKey    ib.PKeyBase `json:"pkey"`
+	Full    int         `json:"full"`
+	Limited int         `json:"limited"`
+}
+
+func (r *reporter) report(result *engine.Result) {
+	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
+	if r.asJSON {
+		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: []partitionEntry{},
+			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
+		d.Fabric = countsOf(result.Counts)
+		d.Partitions = append(d.Partitions, partitionsOf(result)...)
+		if err := table.JSON(r.out, d); err != nil {
+			fmt.Fprintln(r.err, "ibwarden:", err)
+		}
+		return
+	}
+	r.reportPartitions(partitionsOf(result))
+	r.reportSent(smps, phases)
+	r.reportProof(result.Proof, true)
+	r.reportMulticast(result.Multicast)
+	for i, f := range result.Fences {
+		if i == listMax {
+			fmt.Fprintf(r.out, "%d more ports are fenced (--json has all)\n", len(result.Fences)-i)
+			break
+		}
+		fmt.Fprintf(r.out, "fenced: %s: %s\n", table.Plain(f.Name), table.Plain(f.Reason))
+	}
+	if result.Failures > 0 || result.Inactive > 0 {
+		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
+	}
+}
+
+func partitionsOf(result *engine.Result) (out []partitionEntry) {
+	for _, p := range result.Partitions {
+		out = append(out, partitionEntry(p))
+	}
+	return out
+}
+
+func (r *reporter) reportPartitions(partitions []partitionEntry) {
+	t := table.New("partition", "p_key", "full", "limited")
+	for _, p := range partitions {
+		t.Add(p.Name, p.PKey, p.Full, p.Limited)
+	}
+	fmt.Fprintln(r.out)
+	r.print(t)
+}
+
+func (r *reporter) print(t table.Table) {
+	if err := t.Print(r.out, "", false); err != nil {
+		fmt.Fprintln(r.err, "ibwarden:", err)
+	}
+}
+
+func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
+	t := table.New("sent so far", "get", "set")
+	for _, a := range smps.ByAttribute {
+		t.Add(a.Attribute, a.Get, a.Set)
+	}
+	t.Add("all", smps.Get, smps.Set)
+	fmt.Fprintln(r.out)
+	r.print(t)
+	fmt.Fprintln(r.out)
+	tw := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	total := 0.0
+	for _, p := range phases {
+		fmt.Fprintf(tw, "%s\t%.4f s\n", p.Name, p.Seconds)
+		total += p.Seconds
+	}
+	fmt.Fprintf(tw, "in all\t%.4f s\n", total)
+	tw.Flush()
+}
+
+func (r *reporter) reportMulticast(m *isolation.Multicast) {
+	if err := table.PrintMulticast(r.out, m); err != nil {
+		fmt.Fprintln(r.err, "ibwarden:", err)
+	}
+}
+
+// wanted says what the policy has in mind for a pair of partitions: where it
+// joins them, isolated means "no further than that".
+func wanted(joined bool) string {
+	if joined {
+		return "joins some"
+	}
+	return "keeps apart"
+}
+
+// listMax bounds the reasons that are printed; --json has them all.
+const listMax = 20
+
+// reportProof says the verdict; pairs of partitions only where there is a
+// policy that says something of them.
+func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
+	if pairs && len(p.Pairs) > 0 {
+		t := table.New("between", "and", "the policy", "verdict", "because")
+		for _, pair := range p.Pairs {
+			t.Add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
+		}
+		fmt.Fprintln(r.out)
+		r.print(t)
+	}
+	fmt.Fprintf(r.out, "\nverdict: %s\n", p.Verdict)
+	for i, reason := range p.Reasons {
+		if i == listMax {
+			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(p.Reasons)-i)
+			break
+		}
+		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
+	}
+	if len(p.Meeting) > 0 {
+		fmt.Fprintf(r.out, "  tenants meet at %s, and nowhere else\n", meetingPlaces(p))
+	}
+	for _, caveat := range p.Caveats {
+		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))
+	}
+}

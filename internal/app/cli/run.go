@@ -1,0 +1,378 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/master"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+)
+
+// fabricFlags are the flags that choose a fabric and a place in it.
+type fabricFlags struct {
+	spec, guid, keyFile string
+	// mKey goes into every request, once open has succeeded.
+	mKey ib.MKey
+	// self is the port to work from, as its own machine names it.
+	self       mkey.ID
+	quarantine time.Duration
+	reads      readsFlags
+}
+
+// fabricVariable names the fabric of commands that are not told of one.
+const fabricVariable = "IBWARDEN_FABRIC"
+
+func (f *fabricFlags) add(flags *pflag.FlagSet) {
+	spec := os.Getenv(fabricVariable)
+	if spec == "" {
+		spec = "sim"
+	}
+	flags.StringVar(&f.spec, "fabric", spec, "the fabric, as listed above ("+fabricVariable+" names another default)")
+	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
+	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a number of 64 bits; nobody but its owner may be able to read it")
+}
+
+// quarantineFlag adds the flag for the time in which packets of a manager that was here
+// before may still be under way.
+func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
+		"wait so long before anything is read: packets of a manager that was killed may still be under way; 0s where there was none, as on sim")
+}
+
+// pause is how long to wait for those packets.
+func (f *fabricFlags) pause() (time.Duration, error) {
+	switch {
+	case f.quarantine < 0:
+		return 0, misuse(fmt.Errorf("--quarantine %v: want a time that is not negative", f.quarantine))
+	case daemon.Fresh(f.spec):
+		return 0, nil
+	}
+	return f.quarantine, nil
+}
+
+func (f *fabricFlags) open() (link.Link, error) {
+	if f.keyFile != "" {
+		key, err := daemon.LoadMKey(f.keyFile)
+		if err != nil {
+			return nil, misuse(fmt.Errorf("--m-key-file: %w", err))
+		}
+		f.mKey = key
+	}
+	var guid ib.PortGUID
+	if f.guid != "" {
+		g, err := ib.ParsePortGUID(f.guid)
+		if err != nil {
+			return nil, misuse(fmt.Errorf("--guid: %w", err))
+		}
+		guid = g
+	}
+	link, err := daemon.Open(f.spec, guid)
+	if errors.Is(err, daemon.ErrUnreachable) {
+		return nil, bad(err)
+	}
+	if err != nil {
+		return nil, misuse(err)
+	}
+	if placed, ok := link.(link.Placed); ok {
+		f.self.Node, f.self.Port = placed.Own()
+	}
+	return link, nil
+}
+
+// runFlags are the flags of `ibwarden run`.
+type runFlags struct {
+	where          fabricFlags
+	cables         cablesFlags
+	keys           keysFlags
+	policy, state  string
+	routing        string
+	lmc, priority  uint8
+	smKey          string
+	parsedSMKey    ib.SMKey
+	trusted        []string
+	parsedTrusted  []ib.PortGUID
+	takeOver       bool
+	acceptPolicy   bool
+	profile        string
+	parsedProfile  protect.Profile
+	saKey          string
+	parsedSAKey    ib.SMKey
+	once, json     bool
+	sweep, drift   time.Duration
+	guard          time.Duration
+	policyOptions  policyfile.Options
+	parsedEngine   routing.Engine
+	loadedPolicy   *policy.Policy
+	loadedAssigned engine.Assigned
+	registered     daemon.Registered
+	// forgot tells that nothing is known of what hosts registered before.
+	forgot bool
+}
+
+func newRun() *cobra.Command {
+	f := runFlags{forgot: true}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Bring up a fabric, keep its tenants apart, and prove it",
+		Long: `Bring up a fabric, keep its tenants apart, and prove it.
+
+It sweeps the fabric, checks that the whole policy fits, writes what differs,
+reads it back, says who is isolated from whom, and then watches: a changed
+link, a new node or a table that somebody else changed is seen and put right.
+SIGHUP reads the policy file and the list of cables again; one with a fault leaves
+the old one.
+
+With a list of cables (--cables, or learned at first start into --data) nothing is
+let in that stands elsewhere than the list has it, whatever it says of itself:
+ibwarden topology.
+
+Other subnet managers count only when they are named
+(--trusted-sm), at the port that they say they are behind. Any other is an
+alarm: it is told nothing and stood by for never, and with profile strict its
+port is fenced. A run that has never managed the fabric, by its state file, does
+not take it from a master that is not named: it says who that is, and ends.
+
+Without --policy the demonstration fabric gets the demonstration policy, and
+every other fabric only the default partition, with all ports but the
+manager's as limited members: nobody reaches anybody but the manager.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	flags := c.Flags()
+	f.where.add(flags)
+	f.where.quarantineFlag(flags)
+	f.cables.add(flags)
+	f.keys.add(flags)
+	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
+	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
+	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
+	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to managers that are named (--trusted-sm); OpenSM ignores managers without its own, which is 1 by default")
+	flags.StringVar(&f.profile, "profile", protect.Default.String(), "how far to go against hosts whose root is not trusted: basic, tenant or strict")
+	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election (default: none but our own)")
+	flags.BoolVar(&f.takeOver, "take-over", false, "become master also where a manager is master that is not named")
+	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, give at once what its tables did not hold")
+	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and what hosts registered from run to run (default: state.json in the directory for data)")
+	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
+	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time in which a foreign change of what isolates is seen and put right")
+	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time in which every table is read back once")
+	return c
+}
+
+// load checks everything that was given before anything is sent.
+func (f *runFlags) load(c *cobra.Command) (err error) {
+	if f.parsedEngine, err = routing.ParseEngine(f.routing); err != nil {
+		return misuse(fmt.Errorf("--routing: %w", err))
+	}
+	if f.lmc > uint8(ib.LMCMax) {
+		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+	}
+	if f.priority > 15 {
+		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
+	}
+	key, err := strconv.ParseUint(f.smKey, 0, 64)
+	if err != nil {
+		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
+	}
+	f.parsedSMKey = ib.SMKey(key)
+	if f.parsedProfile, err = protect.Parse(f.profile); err != nil {
+		return misuse(fmt.Errorf("--profile: %w", err))
+	}
+	for _, text := range f.trusted {
+		guid, err := ib.ParsePortGUID(text)
+		if err != nil {
+			return misuse(fmt.Errorf("--trusted-sm: %w", err))
+		}
+		f.parsedTrusted = append(f.parsedTrusted, guid)
+	}
+	if key, err = strconv.ParseUint(f.saKey, 0, 64); err != nil {
+		return misuse(fmt.Errorf("--sa-key %q: want a number of 64 bits, decimal or with 0x", f.saKey))
+	}
+	f.parsedSAKey = ib.SMKey(key)
+	if f.guard < time.Millisecond {
+		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
+	}
+	if f.sweep < time.Millisecond || f.drift < f.sweep {
+		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
+	}
+	if err := f.cables.load(f.where.spec); err != nil {
+		return err
+	}
+	if err := f.keys.load(f.where.spec, f.cables.dir, f.parsedProfile); err != nil {
+		return err
+	}
+	if !c.Flags().Changed("sa-key") {
+		f.parsedSAKey = f.keys.saKey()
+	}
+	if f.state == "" && f.cables.dir != "" {
+		f.state = f.cables.dir.State()
+	}
+	if f.state != "" {
+		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
+			return misuse(err)
+		}
+		known := false
+		if f.registered, known, err = daemon.LoadRegistered(f.state, f.parsedSAKey); err != nil {
+			return misuse(err)
+		}
+		f.forgot = !known
+	}
+	switch {
+	case f.policy != "":
+		f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	case f.where.spec == "sim":
+		f.loadedPolicy, err = daemon.DemoPolicy()
+	default:
+		f.loadedPolicy = &policy.Policy{Default: policy.Limited}
+	}
+	return err
+}
+
+func (f *runFlags) run(c *cobra.Command) error {
+	defer f.keys.close()
+	if err := f.load(c); err != nil {
+		return err
+	}
+	pause, err := f.where.pause()
+	if err != nil {
+		return err
+	}
+	link, err := f.where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
+	r.learned = f.cables.keep
+	manager, administration := engine.Config{
+		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
+		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
+		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
+		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
+		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
+		// A run that ends with the first verdict answers nobody.
+		Reregister: f.forgot && !f.once,
+	}, server.Config{Keep: f.state != ""}
+	master.Guard{
+		Profile: f.parsedProfile, Keys: f.keys.config(0, f.where.self), MKey: f.where.mKey, SAKey: f.parsedSAKey,
+		Cables: f.cables.list, Learn: f.cables.learns() || daemon.Fresh(f.where.spec),
+	}.Configure(&manager, &administration)
+	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
+	engine := r.runner.Engine()
+	f.keys.keep(r.runner)
+	if err := f.keep(r); err != nil {
+		return misuse(err)
+	}
+
+	hangup, stop := hangups(link)
+	defer stop()
+	err = r.runner.Run(c.Context(), func() bool {
+		select {
+		case <-hangup:
+			f.reload(c, engine)
+			f.keys.look = true
+		default:
+		}
+		if r.last != nil {
+			f.keys.attend(engine, c.ErrOrStderr())
+		}
+		if r.completed != nil {
+			f.keys.replaced(r.completed, c.ErrOrStderr())
+		}
+		if r.completed != nil && f.state != "" {
+			if err := f.save(engine, r.runner.Registered()); err != nil {
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err)
+			}
+			r.completed = nil
+		}
+		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
+	})
+	if errors.Is(err, context.Canceled) && !f.once {
+		err = nil // interrupted, as a run without --once always is
+	}
+	return r.outcome(err)
+}
+
+// hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
+func hangups(link link.Link) (hangup chan struct{}, stop func()) {
+	hangup = make(chan struct{}, 1)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			select {
+			case hangup <- struct{}{}:
+			default: // it is about to be noticed
+			}
+			if w, ok := link.(link.Waker); ok {
+				w.Wake()
+			}
+		}
+	}()
+	return hangup, func() {
+		signal.Stop(signals)
+		close(signals)
+	}
+}
+
+// keep restores what hosts registered and has it kept.
+func (f *runFlags) keep(r *reporter) error {
+	if f.state == "" {
+		return nil
+	}
+	engine := r.runner.Engine()
+	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
+	if err != nil {
+		return fmt.Errorf("state %s: administration: %w", f.state, err)
+	}
+	return nil
+}
+
+// save writes the state file. A run that answered nobody and knows of no
+// registrations says nothing of them: the next one has to ask for them.
+func (f *runFlags) save(engine *engine.Engine, s server.State) error {
+	if f.once && f.forgot {
+		return daemon.SaveState(f.state, engine.Assigned())
+	}
+	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey})
+}
+
+// reload reads the policy file and the list of cables again.
+func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
+	f.cables.reload(engine, c.ErrOrStderr())
+	if f.policy == "" {
+		engine.SetPolicy(f.loadedPolicy) // there is no other
+		return
+	}
+	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	if err != nil {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the policy in force stays")
+		return
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "policy read again")
+	engine.SetPolicy(p)
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// views are what `ibwarden show` can show: a table for people and the rows
+// behind it for programs.
+var views = []struct {
+	name, about string
+	rows        func(*observed.Fabric) table.Table
+	reads       sweep.Options // besides what every sweep reads
+}{
+	{"nodes", "devices", table.Nodes, sweep.Options{}},
+	{"ports", "ports with a cable, and end ports", table.Ports, sweep.Options{}},
+	{"links", "cables", table.Links, sweep.Options{}},
+	{"lids", "addresses of end ports", table.LIDs, sweep.Options{}},
+	{"routes", "forwarding tables", table.Routes, sweep.Options{Forwarding: true}},
+	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
+	{"aliases", "GUIDs that end ports have besides their own", table.Aliases, sweep.Options{Aliases: true}},
+	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, sweep.Options{}},
+}
+
+func newShow() *cobra.Command {
+	show := &cobra.Command{
+		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|partitions",
+		Short: "Read a fabric without writing to it",
+		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases or partitions"))
+		},
+	}
+	var where fabricFlags
+	asJSON := show.PersistentFlags().Bool("json", false, "print one JSON document")
+	where.add(show.PersistentFlags())
+	where.reads.add(show.PersistentFlags())
+	for _, v := range views {
+		show.AddCommand(&cobra.Command{
+			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				link, err := where.open()
+				if err != nil {
+					return err
+				}
+				defer link.Close()
+				reads := v.reads
+				if err := where.asks(&reads); err != nil {
+					return err
+				}
+				r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
+				if err != nil {
+					return bad(err)
+				}
+				for _, f := range r.Faults {
+					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f)
+				}
+				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
+					return bad(err)
+				}
+				if len(r.Faults) > 0 {
+					return bad(fmt.Errorf("%d places could not be read", len(r.Faults)))
+				}
+				return nil
+			},
+		})
+	}
+	return show
+}

@@ -1,0 +1,226 @@
+package simcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
+	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// flags are the flags of `ibwarden sim`.
+type flags struct {
+	socket, udp, capture, pace string
+	noConsole, devices         bool
+	script                     string
+	seed                       uint64
+}
+
+// New is `ibwarden sim`.
+func New() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "sim [FILE|GENERATOR]",
+		Short: "Serve a simulated fabric to programs that speak to ibsim",
+		Long: `Serve a simulated fabric to programs that speak to ibsim: opensm, smpquery,
+ibnetdiscover and the other diagnostics under libumad2sim, and ibwarden itself
+(--fabric ibsim:SOCKET).
+
+The fabric is the demonstration, a topology file of ibsim or ibnetdiscover, or
+a generated one, as in --fabric sim:GENERATOR. When clients can come, one line
+that begins with "ready" is printed, with the environment that they need.
+
+Commands are read from standard input, until its end; Help lists them.
+
+With --script nothing is served: the statements of FILE run on the fabric, which
+the file may name itself, and what they expect is reported. Exit status: 0 when
+every expectation holds, 1 when one does not, 2 for a bad script.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.script != "" {
+				return f.story(c, append(args, "")[0])
+			}
+			return f.run(c, append(args, "")[0])
+		},
+	}
+	set := c.Flags()
+	set.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
+	set.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
+	set.StringVar(&f.capture, "capture", "", "write what clients, and commands in sim exec, send and get, and the data packets, to this file, for Wireshark")
+	set.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
+	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
+	set.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
+	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
+	set.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
+	c.AddCommand(newExec())
+	return c
+}
+
+// newExec is `ibwarden sim exec`.
+func newExec() *cobra.Command {
+	var socket, node string
+	c := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARGUMENT]...",
+		Short: "Run a command that sees a node of a served fabric in /dev/infiniband",
+		Long: `Run a command that sees a node of a served fabric in /dev/infiniband.
+
+The command, unmodified and without a preload, finds the node's ports in
+/dev/infiniband and in sysfs, as on a host with an adapter; nobody else sees
+them. The fabric is that of ibwarden sim --socket NAME --devices. It needs FUSE
+and the right to mount, so root. Its exit status is the command's.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := umadfs.Exec(socket, node, args, os.Environ())
+			if errors.Is(err, exec.ErrNotFound) {
+				return exit.WithMisuse(err)
+			}
+			return exit.WithBad(err)
+		},
+	}
+	c.Flags().StringVar(&socket, "socket", ibsimd.DefaultSocket, "name of the simulator")
+	c.Flags().StringVar(&node, "node", "", "name of the node (default: the fabric's first CA)")
+	c.Flags().SetInterspersed(false)
+	return c
+}
+
+func (f *flags) run(c *cobra.Command, spec string) (err error) {
+	if f.pace != "fast" && f.pace != "real" {
+		return exit.WithMisuse(fmt.Errorf("--pace %q: want fast or real", f.pace))
+	}
+	topology, err := f.topology(c, spec)
+	if err != nil {
+		return exit.WithMisuse(err)
+	}
+	if _, err := strconv.ParseUint(f.udp, 10, 16); err == nil {
+		f.udp = "127.0.0.1:" + f.udp
+	}
+	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Fabric: fabric.DefaultConfig(), RealTime: f.pace == "real"}
+	if f.capture != "" {
+		file, err := os.Create(f.capture)
+		if err != nil {
+			return exit.WithMisuse(err)
+		}
+		defer func() {
+			if closed := file.Close(); err == nil && closed != nil {
+				err = exit.WithBad(closed)
+			}
+		}()
+		config.Capture = file
+	}
+	s, err := ibsimd.Listen(topology, config)
+	if err != nil {
+		return exit.WithMisuse(err)
+	}
+	defer s.Close()
+	if err := f.serve(c, s); err != nil && !errors.Is(err, context.Canceled) {
+		return exit.WithBad(err)
+	}
+	return nil
+}
+
+// topology finds what to serve. What is both a file's name and a generator's is
+// a file.
+func (f *flags) topology(c *cobra.Command, spec string) (*topology.Netlist, error) {
+	if spec == "" {
+		return topology.Demo(), nil
+	}
+	data, err := regular.Read(spec, topology.FileSizeMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		generated, genErr := topology.Generate(spec)
+		if genErr != nil {
+			return nil, fmt.Errorf("%s: no such file, and no generator: %w", spec, genErr)
+		}
+		return generated, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	topology, warnings, err := topology.Read(data, spec, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(spec), name)
+		}
+		return regular.Read(name, topology.FileSizeMax)
+	})
+	for _, w := range warnings {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", w)
+	}
+	return topology, err
+}
+
+// serve serves until the command is interrupted or the console says Quit.
+func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
+	ctx, quit := context.WithCancel(c.Context())
+	defer quit()
+	if f.devices {
+		devices, err := umadfs.Listen(f.socket, s)
+		if err != nil {
+			return err
+		}
+		s.Accompany(devices)
+		ended := make(chan error, 1)
+		go func() { ended <- devices.Serve(ctx) }()
+		defer func() { <-ended }()
+		defer quit()
+	}
+	go func() {
+		if errors.Is(f.converse(c, s), ibsimd.ErrQuit) {
+			quit()
+		}
+	}()
+	return s.Serve(ctx)
+}
+
+// converse carries out the commands of the topology, says that clients can
+// come, and takes further commands.
+func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
+	console := ibsimd.NewConsole(s, c.OutOrStdout())
+	l := s.Topology()
+	for _, line := range l.Commands {
+		if err := console.Execute(line); err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: do %s: %v\n", line, err)
+		}
+	}
+	environment := append(s.Environment(), "LD_PRELOAD="+umad2sim())
+	fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes, %d links; clients need %s\n",
+		len(l.Nodes), len(l.Links()), strings.Join(environment, " "))
+	if f.devices {
+		fmt.Fprintf(c.OutOrStdout(), "devices: ibwarden sim exec --socket %s [--node NAME] -- COMMAND\n", f.socket)
+	}
+	if f.noConsole {
+		return nil
+	}
+	// In the background of a terminal a read would stop the program (`ibwarden sim
+	// &`): it fails instead, and there is no console.
+	signal.Ignore(syscall.SIGTTIN)
+	prompt := ""
+	if table.IsTerminal(c.InOrStdin()) {
+		prompt = "sim> " // somebody sits there
+	}
+	return console.Run(c.InOrStdin(), prompt)
+}
+
+// umad2sim is where Debian has the library, or its name.
+func umad2sim() string {
+	for _, pattern := range []string{"/usr/lib/*/umad2sim/libumad2sim.so*", "/usr/lib*/umad2sim/libumad2sim.so*"} {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return found[0]
+		}
+	}
+	return "libumad2sim.so"
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+)
+
+// snapshotReport is what `ibwarden snapshot --json` prints.
+type snapshotReport struct {
+	File   string       `json:"file"`
+	ReadAt string       `json:"read_at"`
+	Fabric fabricCounts `json:"fabric"`
+	Faults []faultEntry `json:"faults"`
+	SMPs   *daemon.SMPs `json:"smps"`
+}
+
+type faultEntry struct {
+	Where string `json:"where"`
+	Why   string `json:"why"`
+}
+
+func newSnapshot() *cobra.Command {
+	var where fabricFlags
+	var file string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "snapshot -o FILE",
+		Short: "Keep everything that can be read from a fabric in a file",
+		Long: `Keep everything that can be read from a fabric in a file, to be judged
+elsewhere or later (prove, trace and audit with --snapshot). Only SubnGet is
+sent. What could not be read is kept as not read, with the reason.
+
+The file holds M_Keys, where ports show them: nobody but its owner can read it.
+
+` + fabricHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return misuse(errors.New("-o FILE: want the file to write"))
+			}
+			s := source{where: where}
+			r, err := s.read(c, sweep.Options{Forwarding: true, QoS: true, Audit: true, Multicast: true})
+			if err != nil {
+				return err
+			}
+			if err := daemon.SaveSnapshot(file, r.Snapshot); err != nil {
+				return bad(err)
+			}
+			return reportSnapshot(c, file, r, asJSON)
+		},
+	}
+	where.add(c.Flags())
+	where.reads.add(c.Flags())
+	c.Flags().StringVarP(&file, "output", "o", "", "file to write; one that is there is replaced")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+func reportSnapshot(c *cobra.Command, file string, r *reading, asJSON bool) error {
+	counts := countsOf(r.Fabric.Count())
+	if asJSON {
+		d := snapshotReport{File: file, ReadAt: r.readAt(), Fabric: counts, SMPs: r.smps, Faults: faultsOf(r)}
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
+			return bad(err)
+		}
+	} else {
+		fmt.Fprintf(c.OutOrStdout(), "%s: %d switches, %d CAs, %d routers, %d links, read with %d SubnGet\n",
+			file, counts.Switches, counts.CAs, counts.Routers, counts.Links, r.smps.Get)
+	}
+	if len(r.Faults) > 0 {
+		return bad(fmt.Errorf("%d places could not be read", len(r.Faults)))
+	}
+	return nil
+}

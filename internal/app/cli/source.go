@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+)
+
+// source are the flags that say what a command judges: a fabric that it reads,
+// or a file that `ibwarden snapshot` wrote.
+type source struct {
+	where fabricFlags
+	file  string
+}
+
+func (s *source) add(c *cobra.Command) {
+	s.where.add(c.Flags())
+	s.where.reads.add(c.Flags())
+	c.Flags().StringVar(&s.file, "snapshot", "", "judge this file, which ibwarden snapshot wrote, instead of a fabric")
+}
+
+// reading is what a command judges.
+type reading struct {
+	*snapshot.Snapshot
+	// smps counts what was sent; nil when a file was read.
+	smps *daemon.SMPs
+}
+
+// readAt is when the reading began, in UTC.
+func (r *reading) readAt() string { return r.ReadAt.UTC().Format(time.RFC3339) }
+
+// read opens whichever source was named, sends SubnGet and nothing else, and
+// says on standard error what could not be read. Options count for a fabric; a
+// file has what was asked for when it was written.
+func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
+	if s.file != "" {
+		for _, name := range []string{"fabric", "guid", "m-key-file", "data", "secret-file"} {
+			if c.Flags().Changed(name) {
+				return nil, misuse(fmt.Errorf("--snapshot and --%s: want one or the other", name))
+			}
+		}
+		var snap *snapshot.Snapshot
+		err := progress.During(c.ErrOrStderr(), "reading "+s.file, func() (err error) {
+			snap, err = daemon.LoadSnapshot(s.file)
+			return err
+		})
+		if err != nil {
+			return nil, misuse(err)
+		}
+		showFaults(c, snap.Faults)
+		return &reading{Snapshot: snap}, nil
+	}
+	link, err := s.where.open()
+	if err != nil {
+		return nil, err
+	}
+	defer link.Close()
+	if err := s.where.asks(&o); err != nil {
+		return nil, err
+	}
+	snap, smps, err := daemon.Snapshot(c.Context(), link, s.where.spec, o, progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return nil, bad(err)
+	}
+	if smps.Set != 0 {
+		return nil, bad(errors.New("a reading sent SubnSet: this is a fault of ibwarden"))
+	}
+	showFaults(c, snap.Faults)
+	return &reading{snap, &smps}, nil
+}
+
+// showFaults says what could not be read, as far as anybody wants to know.
+func showFaults(c *cobra.Command, faults []snapshot.Fault) {
+	for i, f := range faults {
+		if i == remarksMax {
+			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %d more are not shown\n", len(faults)-i)
+			return
+		}
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
+	}
+}

@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+)
+
+const topologyHelp = `The list of cables says which port of which device leads to which. A manager
+holds to it: what stands elsewhere than the list has it, or is not on it, is let
+into nothing, whatever it says of itself, and the switch port before it is fenced
+until a person accepts it here.
+
+The list is the file of --cables, or cables.topology in the directory for data. A
+manager that runs reads it again on SIGHUP.
+
+`
+
+// topologyFlags are those of all commands about the list of cables.
+type topologyFlags struct {
+	where  fabricFlags
+	cables cablesFlags
+	json   bool
+}
+
+func newTopology() *cobra.Command {
+	var f topologyFlags
+	c := &cobra.Command{
+		Use:   "topology learn|show|diff|accept",
+		Short: "The list of cables that a manager holds to: make it, compare it, accept what changed",
+		Long:  "The list of cables that a manager holds to: make it, compare it, accept what changed.\n\n" + topologyHelp + fabricHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return misuse(errors.New("topology what? learn, show, diff or accept"))
+		},
+	}
+	f.where.add(c.PersistentFlags())
+	f.cables.add(c.PersistentFlags())
+	c.PersistentFlags().BoolVar(&f.json, "json", false, "print one JSON document")
+	c.AddCommand(f.learn(), f.show(), f.diff(), f.accept())
+	return c
+}
+
+// read sweeps the fabric as it is, asking everybody twice, and coming to some ports
+// last.
+func (f *topologyFlags) read(c *cobra.Command, last map[cables.End]bool) (*daemon.Reading, error) {
+	link, err := f.where.open()
+	if err != nil {
+		return nil, err
+	}
+	defer link.Close()
+	o := sweep.Options{Verify: true, Last: last}
+	f.where.reads.data = f.cables.data
+	if err := f.where.asks(&o); err != nil {
+		return nil, err
+	}
+	r, err := daemon.ReadShowing(c.Context(), link, o, progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return nil, bad(err)
+	}
+	for i, x := range r.Faults {
+		if i == remarksMax {
+			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %d more are not shown\n", len(r.Faults)-i)
+			break
+		}
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
+	}
+	return &r, nil
+}
+
+func (f *topologyFlags) learn() *cobra.Command {
+	var output string
+	var replace bool
+	c := &cobra.Command{
+		Use:   "learn",
+		Short: "Make the list of cables of what stands now",
+		Long: `Make the list of cables of what stands now. What raises a doubt is left out and
+named: who claims what another claims too, a device that says one thing first and
+another later, a switch that leads nowhere. The list holds for good what is plugged
+in now: look through it (ibwarden topology show) before you trust it.
+
+Only SubnGet is sent. With neither -o nor a directory for data the list is printed.
+`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.cables.file != "" {
+				return misuse(errors.New("--cables: want -o FILE for the list that is to be made"))
+			}
+			dir, err := f.cables.data.open(f.where.spec)
+			if err != nil {
+				return err
+			}
+			if output == "" && dir != "" {
+				output = dir.Cables()
+			}
+			if _, err := os.Stat(output); output != "" && err == nil && !replace {
+				return misuse(fmt.Errorf("%s is there already: --replace makes it anew and accepts all that has changed; ibwarden topology diff shows that", output))
+			}
+			r, err := f.read(c, nil)
+			if err != nil {
+				return err
+			}
+			l, left, err := cables.Learn(r.Fabric, r.Doubt)
+			if len(r.Disputed) > 0 { // the other one may be the one that is genuine
+				again, e := f.read(c, r.Disputed)
+				if e != nil {
+					return e
+				}
+				if other, out, e := cables.Learn(again.Fabric, again.Doubt); e == nil && (err != nil || other.Cables() > l.Cables()) {
+					l, left, err = other, out, nil
+				}
+			}
+			if err != nil {
+				return bad(err)
+			}
+			for _, x := range left {
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(l.Name(x.At)+" is left out: "+x.Reason))
+			}
+			if output == "" {
+				return l.Write(c.OutOrStdout())
+			}
+			if err := daemon.SaveCables(output, l); err != nil {
+				return bad(err)
+			}
+			return f.reportLearned(c, output, l, left)
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "file to write")
+	c.Flags().BoolVar(&replace, "replace", false, "make a list anew that is there already")
+	return c
+}
+
+// learnReport is what `ibwarden topology learn --json` prints.
+type learnReport struct {
+	File    string       `json:"file"`
+	Cables  int          `json:"cables"`
+	Devices int          `json:"devices"`
+	Left    []faultEntry `json:"left"`
+}
+
+func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.List, left []cables.Left) error {
+	if !f.json {
+		fmt.Fprintf(c.OutOrStdout(), "%s: %d cables between %d devices, %d ports left out\n", file, l.Cables(), len(l.Devices()), len(left))
+		return nil
+	}
+	d := learnReport{file, l.Cables(), len(l.Devices()), []faultEntry{}}
+	for _, x := range left {
+		d.Left = append(d.Left, faultEntry{l.Name(x.At), x.Reason})
+	}
+	return table.JSON(c.OutOrStdout(), d)
+}
+
+func (f *topologyFlags) show() *cobra.Command {
+	return &cobra.Command{
+		Use: "show", Short: "Show the list of cables", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.cables.need(f.where.spec); err != nil {
+				return err
+			}
+			t := table.New("port", "leads_to", "type", "node_guid", "port_guid")
+			for _, x := range f.cables.list.All() {
+				d, _ := f.cables.list.Device(x.To.Node)
+				guid := ""
+				if g := f.cables.list.PortGUID(x.To); g != 0 {
+					guid = g.String()
+				}
+				t.Add(f.cables.list.Name(x.From), f.cables.list.Name(x.To), d.Type.String(), d.GUID.String(), guid)
+			}
+			if err := t.Print(c.OutOrStdout(), "cables", f.json); err != nil {
+				return bad(err)
+			}
+			return nil
+		},
+	}
+}
+
+func (f *topologyFlags) diff() *cobra.Command {
+	return &cobra.Command{
+		Use: "diff", Short: "Say where a fabric is not as the list of cables has it", Args: cobra.NoArgs,
+		Long: "Say where a fabric is not as the list of cables has it. Only SubnGet is sent. The\nexit status is 1 when there is a difference.\n",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.cables.need(f.where.spec); err != nil {
+				return err
+			}
+			r, err := f.read(c, nil)
+			if err != nil {
+				return err
+			}
+			differences := f.cables.list.Diff(r.Fabric)
+			t := table.New("where", "what")
+			for _, d := range differences {
+				t.Add(d.Where, d.What)
+			}
+			if len(differences) > 0 || f.json {
+				if err := t.Print(c.OutOrStdout(), "differences", f.json); err != nil {
+					return bad(err)
+				}
+			}
+			if len(differences) > 0 {
+				return bad(nil)
+			}
+			if !f.json {
+				fmt.Fprintln(c.OutOrStdout(), "as the list of cables has it")
+			}
+			return nil
+		},
+	}
+}
+
+func (f *topologyFlags) accept() *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept PORT...",
+		Short: "Take over what stands at these ports into the list of cables",
+		Long: `Take over what stands at these ports into the list of cables: what each leads to
+now, with its GUIDs and its description, or that it leads nowhere. A port is a
+device of the list and a number, such as leaf-1:7, or a node GUID and a number.
+
+leaf-1:7=red-1 says that red-1 of the list is there now, and nothing is read: a
+host that holds an M_Key is asked nothing, and answers nothing, where it was not
+before.
+
+Only SubnGet is sent. What two devices claim to be, or what does not answer, cannot
+be accepted. A manager that runs reads the list again on SIGHUP.
+`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, ports []string) error {
+			if err := f.cables.need(f.where.spec); err != nil {
+				return err
+			}
+			var r *daemon.Reading
+			l := f.cables.list
+			var done []string
+			for _, name := range ports {
+				next, said, err := f.acceptOne(c, l, &r, name)
+				if err != nil {
+					return err
+				}
+				l, done = next, append(done, said...)
+			}
+			if err := daemon.SaveCables(f.cables.path(), l); err != nil {
+				return bad(err)
+			}
+			if f.json {
+				return table.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
+			}
+			if len(done) == 0 {
+				done = []string{"the list has it so already"}
+			}
+			fmt.Fprintln(c.OutOrStdout(), table.Plain(strings.Join(done, "; ")))
+			return nil
+		},
+	}
+}
+
+// acceptOne takes over what stands at one port, or what the command line says of it.
+// The fabric is read when that is first needed.
+func (f *topologyFlags) acceptOne(c *cobra.Command, l *cables.List, r **daemon.Reading, name string) (*cables.List, []string, error) {
+	device, to, moved, err := l.FindMove(name)
+	if err != nil {
+		return nil, nil, misuse(err)
+	}
+	if moved {
+		next, said, err := l.Move(device, to)
+		return next, said, orMisuse(err)
+	}
+	if *r == nil {
+		if *r, err = f.read(c, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	at, err := l.Find(name, (*r).Fabric)
+	if err != nil {
+		return nil, nil, misuse(err)
+	}
+	next, said, err := l.Accept((*r).Fabric, at)
+	if err != nil {
+		return nil, nil, bad(err)
+	}
+	return next, said, nil
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/way"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
+	"github.com/ibwarden/ibwarden/internal/lab/compare"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+)
+
+// traceFlags are the flags of `ibwarden trace`.
+type traceFlags struct {
+	source        source
+	pkey, service string
+	qkey          string
+	sl            uint8
+	json, send    bool
+	maxAge        time.Duration
+
+	packet   reach.Packet
+	anyPKey  bool
+	from, to string
+}
+
+// traceReport is what `ibwarden trace --json` prints.
+type traceReport struct {
+	reach.Trace
+	FromName string       `json:"from_name"`
+	ToName   string       `json:"to_name"`
+	Source   string       `json:"source"`
+	ReadAt   string       `json:"read_at"`
+	Faults   []faultEntry `json:"faults"`
+	SMPs     *daemon.SMPs `json:"smps"`
+	// Packet is what became of a real one; null without --packet.
+	Packet *compare.Report `json:"packet"`
+}
+
+func newTrace() *cobra.Command {
+	var f traceFlags
+	c := &cobra.Command{
+		Use:   "trace FROM TO",
+		Short: "Follow one packet by the tables that devices hold",
+		Long: `Follow one packet by the tables that devices hold: each port on its way, the
+lane, the checks made, the entry that decided, and what becomes of it. Only
+SubnGet is sent.
+
+FROM and TO are end ports: a port GUID, a LID, a node description, or
+DESCRIPTION:PORT. Without --pkey the packet has the first key of FROM that TO
+takes, or else the first that FROM has.
+
+TO may be a multicast LID: then every copy is followed to where it ends. Without
+--pkey it has the first key of FROM beyond the default partition.
+
+With --packet a simulated fabric is made of what was read, the packet is really
+sent through it, and what becomes of it is held beside the trace, hop by hop.
+
+` + fabricHelp,
+		Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			f.from, f.to = args[0], args[1]
+			return f.run(c)
+		},
+	}
+	f.source.add(c)
+	flags := c.Flags()
+	flags.StringVar(&f.pkey, "pkey", "", "P_Key of the packet, 16 bits; 0x8000 is the membership bit")
+	flags.StringVar(&f.service, "service", "UD", "UD, RC, UC, RD or raw")
+	flags.Uint8Var(&f.sl, "sl", 0, "service level, 0 to 15")
+	flags.StringVar(&f.qkey, "qkey", "", "Q_Key of the packet, 32 bits; UD and RD only")
+	flags.DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
+	flags.BoolVar(&f.send, "packet", false, "send the packet through a simulated fabric made of what was read, and compare")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+func (f *traceFlags) load() (err error) {
+	if f.packet.Service, err = reach.ParseService(f.service); err != nil {
+		return misuse(fmt.Errorf("--service: %w", err))
+	}
+	if f.maxAge < 0 {
+		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
+	}
+	if f.sl >= smp.SLCount {
+		return misuse(fmt.Errorf("--sl %d: want 0 to %d", f.sl, smp.SLCount-1))
+	}
+	f.packet.SL = ib.SL(f.sl)
+	f.anyPKey = f.pkey == "" && f.packet.Service != reach.Raw
+	if f.pkey != "" {
+		k, err := strconv.ParseUint(f.pkey, 0, 16)
+		switch {
+		case f.packet.Service == reach.Raw:
+			return misuse(errors.New("--pkey: a raw packet has none"))
+		case err != nil || !ib.PKey(k).IsValid():
+			return misuse(fmt.Errorf("--pkey %q: want 16 bits, the low 15 of them not all zero", f.pkey))
+		}
+		f.packet.PKey = ib.PKey(k)
+	}
+	if f.qkey != "" {
+		q, err := strconv.ParseUint(f.qkey, 0, 32)
+		switch {
+		case f.packet.Service != reach.UD && f.packet.Service != reach.RD:
+			return misuse(fmt.Errorf("--qkey: a packet of service %s has none", f.packet.Service))
+		case err != nil:
+			return misuse(fmt.Errorf("--qkey %q: want 32 bits", f.qkey))
+		}
+		key := ib.QKey(q)
+		f.packet.QKey = &key
+	}
+	return nil
+}
+
+// What ends a trace of a packet that does not get through, and one of which a
+// packet does not go the way that was computed.
+var (
+	errNotDelivered = errors.New("the packet is not delivered")
+	errOtherwise    = errors.New("the packet that was sent does not agree with the trace")
+)
+
+func (f *traceFlags) run(c *cobra.Command) error {
+	if err := f.load(); err != nil {
+		return err
+	}
+	r, err := f.source.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: f.toGroup()})
+	if err != nil {
+		return err
+	}
+	from, err := way.Find(r.Fabric, f.from)
+	if err != nil {
+		return misuse(fmt.Errorf("FROM: %w", err))
+	}
+	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
+		return f.group(c, r, from, mlid)
+	}
+	to, err := way.Find(r.Fabric, f.to)
+	if err != nil {
+		return misuse(fmt.Errorf("TO: %w", err))
+	}
+	if from == to {
+		return misuse(fmt.Errorf("FROM and TO are both %s: want two ports", from))
+	}
+	if f.anyPKey {
+		f.packet.PKey = way.UsualKey(from, to)
+	}
+	t := reach.Follow(from, to, f.packet)
+	var sent *compare.Report
+	if f.send {
+		err := progress.During(c.ErrOrStderr(), "making a fabric of what was read", func() (err error) {
+			sent, err = compare.Try(r.Fabric, from, to, f.packet, &t)
+			return err
+		})
+		if err != nil {
+			return bad(err)
+		}
+	}
+	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
+		t.Outdate(age, f.maxAge)
+	}
+	if f.json {
+		d := traceReport{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,
+			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps, Packet: sent}
+		if err := table.JSON(c.OutOrStdout(), d); err != nil {
+			return bad(err)
+		}
+	} else if err := way.Print(c.OutOrStdout(), t, from, to, sent); err != nil {
+		return bad(err)
+	}
+	if sent != nil && !sent.Agrees {
+		return bad(errOtherwise)
+	}
+	if t.Disposition != reach.Delivered {
+		return bad(errNotDelivered)
+	}
+	return nil
+}

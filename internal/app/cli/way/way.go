@@ -1,0 +1,120 @@
+package way
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
+	"github.com/ibwarden/ibwarden/internal/lab/compare"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// UsualKey is the first key of a table that another takes, or its first key.
+func UsualKey(from, to *observed.Port) ib.PKey {
+	first := ib.PKeyDefaultFull
+	for _, k := range slices.Backward(from.PKeys) {
+		if k.IsValid() {
+			first = k
+		}
+	}
+	for _, k := range from.PKeys {
+		if slices.ContainsFunc(to.PKeys, k.Matches) {
+			return k
+		}
+	}
+	return first
+}
+
+// Find finds the end port that a person means.
+func Find(f *observed.Fabric, name string) (*observed.Port, error) {
+	var found []*observed.Port
+	ports := f.EndPorts()
+	guid, guidErr := ib.ParsePortGUID(name)
+	lid, lidErr := ib.ParseLID(name)
+	for _, p := range ports {
+		described := p.Node.Description != "" && (p.Node.Description == name || p.Node.Description+":"+strconv.Itoa(int(p.Num)) == name ||
+			firstWord(p.Node.Description) == name)
+		if guidErr == nil && p.GUID == guid || lidErr == nil && p.InfoRead && p.Info.LID.IsUnicast() && p.Info.LID == lid || described {
+			found = append(found, p)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, fmt.Errorf("%q is no end port that was reached: want a port GUID, a LID, a node description, or DESCRIPTION:PORT", name)
+	}
+	names := make([]string, 0, len(found))
+	for _, p := range found {
+		names = append(names, fmt.Sprintf("%s (%s)", p, p.GUID))
+	}
+	slices.SortFunc(names, cmp.Compare)
+	return nil, fmt.Errorf("%q may be any of %s: want one", name, strings.Join(names, ", "))
+}
+
+// firstWord is the part of a description by which people know a host: "red-1"
+// of "red-1 HCA-1".
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+// Print shows a trace, and the packet beside it when there is one.
+func Print(out io.Writer, t reach.Trace, from, to *observed.Port, sent *compare.Report) error {
+	key := "no P_Key"
+	if t.PKey != nil {
+		key = "P_Key " + t.PKey.String()
+	}
+	fmt.Fprintf(out, "%s to %s (LID %s), %s, SL %d, %s\n\n", table.Plain(from), table.Plain(to), t.DLID, t.Service, t.SL, key)
+	rows := table.New("node", "in", "out", "vl", "port", "check", "result", "entry")
+	for _, h := range t.Hops {
+		var vl any
+		if h.VL != nil {
+			vl = *h.VL
+		}
+		node, in, leaves := any(h.Name), any(h.In), any(h.Out)
+		for i, check := range h.Checks {
+			if i > 0 {
+				node, in, leaves, vl = " ", " ", " ", " "
+			}
+			rows.Add(node, in, leaves, vl, check.Port, check.Rule, check.Result, check.Entry)
+		}
+	}
+	if err := rows.Print(out, "", false); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\ndisposition: %s\n  %s\n", t.Disposition, table.Plain(t.Reason))
+	if sent != nil {
+		printPacket(out, sent)
+	}
+	return err
+}
+
+// gapsShown bounds the gaps that are printed; --json has more.
+const gapsShown = 20
+
+// printPacket says what became of the packet that was sent.
+func printPacket(out io.Writer, sent *compare.Report) {
+	fmt.Fprintf(out, "the packet: %s, %s, after %d hops", sent.Disposition, sent.Reason, len(sent.Hops))
+	if sent.Agrees {
+		fmt.Fprintln(out, ", as computed")
+	} else {
+		fmt.Fprintln(out, ", NOT as computed:")
+	}
+	for _, d := range sent.Differences {
+		fmt.Fprintf(out, "  %s\n", table.Plain(d))
+	}
+	for i, g := range sent.Gaps {
+		if i == gapsShown {
+			fmt.Fprintln(out, "  and more (--json lists them)")
+			return
+		}
+		fmt.Fprintf(out, "  not made as it was read: port %d of node %s: %s\n", g.Port, g.Node, table.Plain(g.Why))
+	}
+}

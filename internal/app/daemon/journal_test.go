@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+func entry() *Entry {
+	e := &Entry{
+		Change: &change.Change{Blocks: []change.Block{
+			{Node: 0x10, Port: 3, Name: "leaf:3", Attribute: smp.AttrPKeyTable, Modifier: 3 << 16},
+			{Node: 0x11, Port: 1, Name: "host", Attribute: smp.AttrPortInfo, Elements: observed.ElementEnforcement | observed.ElementLID, Activate: true},
+		}},
+		Allowed: []isolation.Partition{{Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}}},
+	}
+	e.Change.Blocks[0].Before[0], e.Change.Blocks[0].After[63] = 0x80, 0x11
+	return e
+}
+
+func TestJournalHoldsAChange(t *testing.T) {
+	j := FileJournal{filepath.Join(t.TempDir(), "j")}
+	if e, err := j.Load(); e != nil || err != nil {
+		t.Fatalf("no file: %v, %v", e, err)
+	}
+	want := entry()
+	if err := j.Begin(want); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []Note{{NoteStep, "canary"}, {NoteStopped, "lost"}} {
+		if err := j.Note(n); err != nil {
+			t.Fatal(err)
+		}
+		want.Notes = append(want.Notes, n)
+	}
+	got, err := j.Load()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v\nwant %+v", got, err, want)
+	}
+	if got.Finished() {
+		t.Error("finished after a stop")
+	}
+	info, err := os.Stat(j.Path)
+	if err != nil || info.Mode().Perm() != journalMode {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	// A note that a crash cut short does not count; a whole one that is wrong does.
+	file, err := os.ReadFile(j.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tail, faulty := range map[string]bool{`{"state":"do`: false, "{\"state\":\"do\n": true} {
+		got, err := readJournal(append(append([]byte{}, file...), tail...))
+		if faulty != (err != nil) || err == nil && len(got.Notes) != 2 {
+			t.Errorf("tail %q: %+v, %v", tail, got, err)
+		}
+	}
+	if err := j.Note(Note{NoteDone, ""}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := j.Load(); err != nil || !got.Finished() {
+		t.Errorf("not finished: %v", err)
+	}
+}
+
+// A journal with any fault is refused, not half believed.
+func TestDamagedJournals(t *testing.T) {
+	j := FileJournal{filepath.Join(t.TempDir(), "j")}
+	if err := j.Begin(entry()); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(j.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(file)
+	for name, bad := range map[string]string{
+		"empty":           "",
+		"cut off":         good[:len(good)-1],
+		"another version": strings.Replace(good, `"version":1`, `"version":2`, 1),
+		"half an octet":   strings.Replace(good, `"before":"80`, `"before":"8`, 1),
+		"an element":      strings.Replace(good, `"LID"`, `"shoe size"`, 1),
+		"a node":          strings.Replace(good, `"node":"0x`, `"node":"y`, 1),
+		"a partition":     strings.Replace(good, `"pkey":"0x0010"`, `"pkey":"0x8010"`, 1),
+		"a member":        strings.Replace(good, `"full":["0x`, `"full":["q`, 1),
+	} {
+		if bad == good {
+			t.Fatalf("%s: nothing was damaged", name)
+		}
+		if e, err := readJournal([]byte(bad)); err == nil {
+			t.Errorf("%s: taken: %+v", name, e)
+		}
+	}
+}

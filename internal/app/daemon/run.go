@@ -1,0 +1,152 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/master"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+)
+
+// Phase is a part of a pass and the wall time that it took.
+type Phase struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Runner drives one subnet manager on one link.
+type Runner struct {
+	link    link.Link
+	managed *master.Engine
+	watcher Watcher
+	counter counter
+	turns   int
+	phases  []Phase
+	open    bool      // the last phase is under way
+	began   time.Time // when it began
+	shown   time.Time // when progress was last shown
+	base    uint64    // requests answered when the phase began
+}
+
+// Watcher is told what a runner does.
+type Watcher interface {
+	// Event sees every event as it happens.
+	Event(engine.Event)
+	// Progress is called about once a second while a phase lasts, with the
+	// requests answered in it so far.
+	Progress(phase string, answered uint64)
+}
+
+// NewRunner returns a runner for a manager with this configuration, whose
+// request limits are the link's, and for the administration of its subnet.
+func NewRunner(link link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
+	r := &Runner{link: link, watcher: w}
+	c.Limits = link.Limits()
+	_, a.Unacknowledged = link.(link.Unacknowledged)
+	_, a.LongByLink = link.(link.Joiner)
+	r.managed = master.New(c, a, p, func(e engine.Event) {
+		if b, ok := e.(engine.PhaseBegun); ok {
+			r.turn(b.Phase)
+		}
+		w.Event(e)
+	})
+	r.Engine().OnSend(r.counter.count)
+	return r
+}
+
+// Secret is a seed that nobody else knows, for engine.Config.
+func Secret() (seed [32]byte) {
+	rand.Read(seed[:]) // never fails: it would end the program
+	return seed
+}
+
+// Keep restores what hosts registered, and from now on hands save every state
+// that is to be kept before anybody is told of it. It is called before Run, and
+// of an administration whose Config says Keep.
+func (r *Runner) Keep(state server.State, save func(server.State) error) error {
+	return r.managed.Keep(state, save)
+}
+
+// KeepKeys hands save the book of M_Keys before a port is given a generation that
+// is not kept. It is called before Run, of a manager whose Config says Keep.
+func (r *Runner) KeepKeys(save func(*mkey.Book) error) { r.managed.KeepKeys(save) }
+
+// Registered is what hosts have registered.
+func (r *Runner) Registered() server.State { return r.managed.Registered() }
+
+// Administration answers hosts.
+func (r *Runner) Administration() *server.Server { return r.managed.Administration() }
+
+// Engine is the manager.
+func (r *Runner) Engine() *engine.Engine { return r.managed.Manager() }
+
+// progressEvery is how often progress is shown within one phase.
+const progressEvery = time.Second
+
+// Run drives the engine until until reports true or the context ends. IsSM is
+// set while it runs.
+func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
+	if err := r.link.SetIsSM(true); err != nil {
+		return err
+	}
+	defer r.managed.Flush()
+	defer func() {
+		if e := r.link.SetIsSM(false); err == nil && e != nil {
+			err = fmt.Errorf("leaving: %w", e)
+		}
+	}()
+	return r.link.Drive(ctx, r.managed, func() bool {
+		r.showProgress()
+		return until()
+	})
+}
+
+// SMPs is what was sent so far.
+func (r *Runner) SMPs() SMPs { return r.counter.smps() }
+
+// TakePhases returns the phases since the last call, the one under way as far
+// as it has come.
+func (r *Runner) TakePhases() []Phase {
+	r.end(time.Now())
+	out := r.phases
+	r.phases = nil
+	return out
+}
+
+// lookEvery is how many turns of the link pass between two looks at the clock.
+const lookEvery = 256
+
+func (r *Runner) showProgress() {
+	if r.turns++; r.turns%lookEvery != 0 || !r.open {
+		return
+	}
+	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
+		r.shown = now
+		r.watcher.Progress(r.phases[len(r.phases)-1].Name, r.Engine().Counts().Answered-r.base)
+	}
+}
+
+// turn ends the phase under way and begins another.
+func (r *Runner) turn(phase string) {
+	now := time.Now()
+	r.end(now)
+	r.began, r.shown = now, now
+	if r.managed != nil { // the first phase begins while the engine is made
+		r.base = r.Engine().Counts().Answered
+	}
+	if r.open = phase != engine.PhaseWatch; r.open {
+		r.phases = append(r.phases, Phase{Name: phase})
+	}
+}
+
+func (r *Runner) end(now time.Time) {
+	if n := len(r.phases); n > 0 && r.open {
+		r.phases[n-1].Seconds = now.Sub(r.began).Seconds()
+	}
+}

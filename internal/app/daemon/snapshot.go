@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+)
+
+// Snapshot reads the fabric behind a link as Read does, and enters source as
+// its name. Progress, unless nil, is called about once a second with the
+// packets sent so far.
+func Snapshot(ctx context.Context, link link.Link, source string, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, SMPs, error) {
+	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: []string{}, Faults: []snapshot.Fault{}}
+	for _, asked := range []struct {
+		name string
+		on   bool
+	}{
+		{snapshot.AskedAudit, o.Audit}, {snapshot.AskedForwarding, o.Forwarding},
+		{snapshot.AskedMulticast, o.Multicast}, {snapshot.AskedQoS, o.QoS},
+	} {
+		if asked.on {
+			s.Asked = append(s.Asked, asked.name)
+		}
+	}
+	r, err := ReadShowing(ctx, link, o, progress)
+	if err != nil {
+		return nil, SMPs{}, err
+	}
+	s.Fabric = r.Fabric
+	for _, f := range r.Faults {
+		s.Faults = append(s.Faults, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
+	}
+	return s, r.SMPs, nil
+}
+
+// snapshotFileMax is the most octets of a snapshot that is read.
+const snapshotFileMax = 16 << 30
+
+// LoadSnapshot reads the file that SaveSnapshot wrote.
+func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
+	f, err := regular.Open(path, snapshotFileMax)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := snapshot.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// SaveSnapshot conceals the keys in s and replaces the file as a whole. Only its
+// owner can read it: where nobody else may read devices, nobody else has to know
+// what is in them.
+func SaveSnapshot(path string, s *snapshot.Snapshot) error {
+	s.Conceal(Secret())
+	err := replaceFile(path, func(w io.Writer) error { return snapshot.Write(w, s) })
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// stateFile is what is kept from run to run: the LIDs of ports by GUID, the
+// P_Keys that were allocated to partitions by name, the PortInfo elements that
+// ports do not keep, by node GUID and port number, and what hosts registered
+// with subnet administration.
+type stateFile struct {
+	Version int                    `json:"version"`
+	LIDs    map[string]ib.LID      `json:"lids"`
+	PKeys   map[string]ib.PKeyBase `json:"pkeys"`
+	Forgets map[string][]string    `json:"forgets"`
+	// Fenced are the ports that the policy does not fit.
+	Fenced []string `json:"fenced,omitempty"`
+	// Fences are the switch ports that are fenced, with the reason of each, by
+	// node GUID and port number.
+	Fences map[string]string `json:"fences,omitempty"`
+	// Aliases tells that a policy has given alias GUIDs.
+	Aliases bool `json:"aliases,omitempty"`
+	// Managed tells that a run was master of the subnet.
+	Managed bool `json:"managed,omitempty"`
+	// Administration is nil where no run has answered hosts yet.
+	Administration *administrationFile `json:"administration,omitempty"`
+}
+
+const stateVersion = 1
+
+// stateFileMax is the most octets of a state file that is read.
+const stateFileMax = 1 << 30
+
+// readState reads the file; one that does not exist is empty.
+func readState(path string) (s stateFile, err error) {
+	data, err := regular.Read(path, stateFileMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stateFile{Version: stateVersion}, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("state %s: %w", path, err)
+	}
+	if s.Version != stateVersion {
+		return s, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
+	}
+	return s, nil
+}
+
+// LoadState reads what an earlier run assigned; a file that does not exist is
+// a first run.
+func LoadState(path string) (engine.Assigned, error) {
+	s, err := readState(path)
+	if err != nil {
+		return engine.Assigned{}, err
+	}
+	a := engine.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases, Managed: s.Managed}
+	for g, lid := range s.LIDs {
+		guid, err := ib.ParsePortGUID(g)
+		if err != nil || !lid.IsUnicast() {
+			return engine.Assigned{}, fmt.Errorf("state %s: LID %d of port %q: want a unicast LID and a port GUID", path, lid, g)
+		}
+		a.LIDs[guid] = lid
+	}
+	for name, base := range s.PKeys {
+		if !base.IsValid() {
+			return engine.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
+		}
+	}
+	a.Fenced = make(map[ib.PortGUID]bool, len(s.Fenced))
+	for _, g := range s.Fenced {
+		guid, err := ib.ParsePortGUID(g)
+		if err != nil {
+			return engine.Assigned{}, fmt.Errorf("state %s: fenced port %q: want a port GUID", path, g)
+		}
+		a.Fenced[guid] = true
+	}
+	for at, reason := range s.Fences {
+		if a.Fences == nil {
+			a.Fences = make(map[engine.Place]string, len(s.Fences))
+		}
+		place, err := parsePlace(at)
+		if err != nil {
+			return engine.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
+		}
+		a.Fences[place] = reason
+	}
+	a.Forgets = make(map[engine.Place]observed.Element, len(s.Forgets))
+	for at, names := range s.Forgets {
+		place, err := parsePlace(at)
+		elements, ok := observed.ParseElements(names)
+		if err != nil || !ok {
+			return engine.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
+		}
+		a.Forgets[place] = elements &^ observed.ElementEnforcement
+	}
+	return a, nil
+}
+
+func parsePlace(s string) (engine.Place, error) {
+	guid, num, _ := strings.Cut(s, ":")
+	g, err := ib.ParseNodeGUID(guid)
+	if err != nil {
+		return engine.Place{}, err
+	}
+	n, err := strconv.ParseUint(num, 10, 8)
+	return engine.Place{Node: g, Port: ib.PortNum(n)}, err
+}
+
+// SaveState replaces what was assigned in the file; what hosts registered stays.
+func SaveState(path string, a engine.Assigned) error {
+	old, err := readState(path)
+	if err != nil {
+		return err
+	}
+	return writeState(path, a, old.Administration)
+}
+
+// SaveStates replaces everything in the file.
+func SaveStates(path string, a engine.Assigned, r Registered) error {
+	file, err := r.encode()
+	if err != nil {
+		return fmt.Errorf("state %s: %w", path, err)
+	}
+	return writeState(path, a, file)
+}
+
+// writeState replaces the file as a whole: a crash leaves the old or the new.
+func writeState(path string, a engine.Assigned, r *administrationFile) error {
+	s := stateFile{
+		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Managed: a.Managed,
+		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r,
+	}
+	for g, lid := range a.LIDs {
+		s.LIDs[g.String()] = lid
+	}
+	for at, elements := range a.Forgets {
+		s.Forgets[fmt.Sprintf("%s:%d", at.Node, at.Port)] = elements.Names()
+	}
+	for at, reason := range a.Fences {
+		if s.Fences == nil {
+			s.Fences = make(map[string]string, len(a.Fences))
+		}
+		s.Fences[fmt.Sprintf("%s:%d", at.Node, at.Port)] = reason
+	}
+	for _, g := range slices.Sorted(maps.Keys(a.Fenced)) {
+		s.Fenced = append(s.Fenced, g.String())
+	}
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	err = replaceFile(path, octets(append(data, '\n')))
+	if err != nil {
+		return fmt.Errorf("state %s: %w", path, err)
+	}
+	return nil
+}

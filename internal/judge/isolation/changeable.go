@@ -1,0 +1,102 @@
+package isolation
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Cables tells of a switch port that leads to another switch whether that is
+// what a list of cables says. Without a list (nil) nothing is known but what the
+// devices say of themselves.
+type Cables func(p *observed.Port) bool
+
+// Why a host could change what was proved.
+const (
+	keyZero    = "M_Key is 0: it takes management writes from anybody"
+	keyHidden  = "whether it has an M_Key was not read: the reader has not the key"
+	keyShown   = "M_KeyProtectBits is 0: it shows its M_Key to anybody"
+	keyShared  = "another port has the same M_Key: who learns it from one owns both"
+	keyLease   = "M_KeyLeasePeriod is not 0: the key guards nothing when the manager has been away for so long"
+	noCables   = "leads to a switch that no list of cables was there to name: no key is checked here"
+	undeclared = "leads to a switch that is not on the list of cables: no key is checked here"
+)
+
+// Changeable lists where a host could change what was proved: ports that take
+// the writes of strangers, or may come to, and ports between switches, where no
+// key is checked, that rest on nothing but what a device says of itself. A proof
+// says what stands; this says whether it stays.
+func Changeable(f *observed.Fabric, cables Cables) []Finding {
+	var out []Finding
+	found := func(p *observed.Port, reason string) { out = append(out, Finding{placeOf(p), reason}) }
+	holders := make(map[ib.MKey]int)
+	ends := f.EndPorts()
+	for _, p := range ends {
+		holders[p.Info.MKey]++
+	}
+	for _, p := range ends {
+		if isShut(p) {
+			continue // whoever changes its table changes nothing
+		}
+		if reason := openTo(p, holders[p.Info.MKey] > 1); reason != "" {
+			found(p, reason)
+		}
+	}
+	for _, n := range f.Switches() {
+		for i := 1; i < len(n.Ports); i++ {
+			switch p := &n.Ports[i]; {
+			case p.Peer == nil || p.Peer.Node.Switch == nil || !carriesData(p) || guardAt(p).enforced:
+			case cables == nil:
+				found(p, noCables)
+			case !cables(p):
+				found(p, undeclared)
+			}
+		}
+	}
+	return out
+}
+
+// isShut reports whether the switch port before an end port lets nothing pass.
+func isShut(p *observed.Port) bool {
+	g := guardOf(p)
+	if !g.enforced || g.at == p {
+		return false
+	}
+	shut := true
+	entries(g.at, func(int, ib.PKey) { shut = false })
+	return shut
+}
+
+// openTo says why a stranger's writes may get into a port, or nothing.
+func openTo(p *observed.Port, shared bool) string {
+	info := &p.Info
+	switch {
+	case !p.InfoRead: // the proof says so
+	case info.MKey == 0 && info.MKeyProtectBits != 0:
+		return keyHidden
+	case info.MKey == 0:
+		return keyZero
+	case info.MKeyProtectBits == 0:
+		return keyShown
+	case shared:
+		return keyShared
+	case info.MKeyLeasePeriod != 0:
+		return keyLease
+	}
+	return ""
+}
+
+// Rest says on what the proof rests: where a host could change what stands. What
+// is isolated is then no more than Unguarded.
+func (p *Proof) Rest(changeable []Finding) {
+	var t tally
+	for _, f := range changeable {
+		t.add(f.Reason, f.Name)
+		if counted(&p.Counts.Changeable, MaxListed) {
+			p.Changeable = append(p.Changeable, f)
+		}
+	}
+	p.Reasons = append(p.Reasons, t.lines("a host could change it, ")...)
+	if len(changeable) > 0 && p.Verdict == Isolated {
+		p.Verdict = Unguarded
+	}
+}

@@ -1,0 +1,381 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/pm"
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
+)
+
+// Reply is what became of a request to a queue pair 1.
+type Reply struct {
+	*stage.Answer
+	// Silent tells that no answer was wanted.
+	Silent bool
+	// records are those of a good answer.
+	records []attribute.Record
+}
+
+// Good reports whether there was an answer without fault.
+func (r *Reply) Good() bool { return r.Answered && r.Status == mad.StatusOK }
+
+// Outcome says what became of a request, as a script does.
+func (r *Reply) Outcome() string {
+	return (&stage.Request{Answered: r.Answered, Status: r.Status}).Outcome()
+}
+
+// Request is what an sa or pm line says.
+type Request struct {
+	from     operand.Place
+	method   mad.Method
+	fields   []operand.Assignment
+	gids     [2][]operand.Place // of MultiPathRecord: sources, destinations
+	toLID    *operand.Datum
+	fromLID  *operand.Datum
+	key      ib.SMKey
+	index    uint16
+	pathBits uint8
+	part     bool
+	silent   bool
+	fresh    func() attribute.Record // a record as the request has
+	answered func() attribute.Record // and as the answer has
+	head     func() ([rmpp.HeadSize]byte, error)
+	mask     sa.ComponentMask
+	counters bool                  // performance management
+	pageSize func(head []byte) int // length of a record in a table, 0 for a single one
+}
+
+var saMethods = map[string]mad.Method{
+	"get": mad.MethodGet, "gettable": mad.MethodGetTable, "set": mad.MethodSet, "delete": mad.MethodDelete, "getmulti": mad.MethodGetMulti,
+}
+
+// option takes a name=value word that is no field, and reports whether it was
+// one.
+func (g *Request) option(a *operand.Args, s text.Setting) (is bool, err error) {
+	var n uint64
+	switch s.Name {
+	case "to-lid", "from-lid":
+		v, err := a.ToDatum(s, reflect.TypeFor[ib.LID]())
+		if g.toLID == nil && s.Name == "to-lid" {
+			g.toLID = &v
+		} else {
+			g.fromLID = &v
+		}
+		return true, err
+	case "sa-key":
+		n, err = a.ToNumber(s.Word, s.Value, s.Name, 64)
+		g.key = ib.SMKey(n)
+	case "pkey-index":
+		n, err = a.ToNumber(s.Word, s.Value, s.Name, 16)
+		g.index = uint16(n)
+	case "path-bits":
+		n, err = a.ToNumber(s.Word, s.Value, s.Name, 7)
+		g.pathBits = uint8(n)
+	case "first-segment":
+		g.part, err = a.ToOnOff(s.Word, s.Value, s.Name)
+		g.silent = g.silent || g.part
+	case "silent":
+		g.silent, err = a.ToOnOff(s.Word, s.Value, s.Name)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// Places reads a list of nodes.
+func Places(a *operand.Args, s text.Setting) (out []operand.Place, err error) {
+	for _, name := range strings.Split(s.Value, ",") {
+		p, err := a.ToPlace(s.Word, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// read takes the name=value words of a line; component is nil where there is no
+// component mask.
+func (g *Request) read(a *operand.Args, component func(string) (sa.ComponentMask, bool)) error {
+	for a.More() {
+		s, err := a.Setting("FIELD=VALUE", false)
+		if err != nil {
+			return err
+		}
+		if is, err := g.option(a, s); is || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if i := strings.Index("SD", strings.TrimSuffix(s.Name, "GIDs")); i >= 0 && strings.HasSuffix(s.Name, "GIDs") {
+			if g.gids[i], err = Places(a, s); err != nil {
+				return err
+			}
+		} else {
+			at, err := attribute.Field(reflect.ValueOf(g.fresh()).Elem(), s.Name)
+			if err != nil {
+				return a.Fault(s.Word, "%v", err)
+			}
+			v, err := a.ToDatum(s, at.Type())
+			if err != nil {
+				return err
+			}
+			g.fields = append(g.fields, operand.Assignment{Setting: s, Datum: v, Field: s.Name})
+		}
+		if component == nil {
+			continue
+		}
+		bit, ok := component(s.Name)
+		if !ok {
+			return a.Fault(s.Word, "%q: want a field that a query can be about", s.Name)
+		}
+		g.mask |= bit
+	}
+	g.answered = g.fresh
+	return nil
+}
+
+// SA reads what follows the word.
+func SA(a *operand.Args) (*Request, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.Pick(strings.Split(attribute.Keys(saMethods), ", ")...)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.Next("a record")
+	if err != nil {
+		return nil, err
+	}
+	k, err := attribute.FindRecord(w.Text)
+	if err != nil {
+		return nil, a.Fault(w, "%v", err)
+	}
+	g := &Request{from: p, method: saMethods[name], fresh: func() attribute.Record { return k.New() }}
+	component := k.Component
+	if k.Name == "InformInfo" {
+		component = nil
+	}
+	if err := g.read(a, component); err != nil {
+		return nil, err
+	}
+	if g.method == mad.MethodGetMulti {
+		g.answered = func() attribute.Record { return new(sa.PathRecord) }
+	}
+	g.pageSize = func(head []byte) int { return int(binary.BigEndian.Uint16(head[44:])) * 8 }
+	head := mad.Header{
+		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion, Method: g.method, AttributeID: k.New().ID(),
+	}
+	g.head = func() (out [rmpp.HeadSize]byte, err error) {
+		m := sa.MAD{Header: head, SMKey: g.key, ComponentMask: g.mask}
+		octets, err := m.AppendBinary(nil)
+		copy(out[:], octets)
+		return out, err
+	}
+	return g, nil
+}
+
+// PM reads what follows the word.
+func PM(a *operand.Args) (*Request, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.Pick("get", "set")
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.Next("counters")
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := attribute.FindCounters(w.Text)
+	if err != nil {
+		return nil, a.Fault(w, "%v", err)
+	}
+	g := &Request{from: p, method: saMethods[name], fresh: func() attribute.Record { return fresh() }, counters: true, pageSize: func([]byte) int { return 0 }}
+	if err := g.read(a, nil); err != nil {
+		return nil, err
+	}
+	if g.toLID == nil {
+		return nil, a.Fault(text.Word{}, "want to-lid=LID")
+	}
+	head := mad.Header{
+		BaseVersion: mad.BaseVersion, Class: mad.ClassPerfMgt, ClassVersion: pm.ClassVersion, Method: g.method, AttributeID: fresh().ID(),
+	}
+	g.head = func() (out [rmpp.HeadSize]byte, err error) {
+		m := pm.MAD{Header: head}
+		octets, err := m.AppendBinary(nil)
+		copy(out[:], octets)
+		return out, err
+	}
+	return g, nil
+}
+
+// record is the record that a line says, in octets.
+func (g *Request) record(w *stage.Stage) ([]byte, error) {
+	r := g.fresh()
+	for _, f := range g.fields {
+		at, err := attribute.Field(reflect.ValueOf(r).Elem(), f.Field)
+		if err != nil {
+			return nil, err
+		}
+		f.Store(w, at)
+	}
+	if many, ok := r.(*sa.MultiPathRecord); ok {
+		for _, p := range g.gids[0] {
+			many.SGIDs = append(many.SGIDs, p.GID(w))
+		}
+		for _, p := range g.gids[1] {
+			many.DGIDs = append(many.DGIDs, p.GID(w))
+		}
+	}
+	octets, err := r.AppendBinary(nil)
+	if g.part && len(octets) <= rmpp.SegmentSize {
+		octets = append(octets, make([]byte, rmpp.SegmentSize)...) // so that more would have to follow
+	}
+	return octets, err
+}
+
+// Send sends the request and waits for its answer.
+func (g *Request) Send(w *stage.Stage) (*Reply, error) {
+	body, err := g.record(w)
+	if err != nil {
+		return nil, err
+	}
+	head, err := g.head()
+	if err != nil {
+		return nil, err
+	}
+	if g.counters {
+		body = append(make([]byte, pm.DataOffset-rmpp.HeadSize), body...)
+	}
+	q := stage.General{From: g.from.End(), PKeyIndex: g.index, PathBits: g.pathBits, Head: head, Body: body, Part: g.part, Silent: g.silent}
+	if g.toLID != nil {
+		q.To = ib.LID(g.toLID.Now(w))
+	}
+	if g.fromLID != nil {
+		q.SLID = ib.LID(g.fromLID.Now(w))
+	}
+	answer, err := w.AskGeneral(q)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reply{Answer: answer, Silent: g.silent}
+	if r.Good() {
+		g.readRecords(r)
+	}
+	return r, nil
+}
+
+// readRecords reads the records of an answer.
+func (g *Request) readRecords(r *Reply) {
+	rest, size := r.Body, g.pageSize(r.Head[:])
+	if size == 0 || mad.Method(r.Head[3]) == mad.MethodGetResp {
+		size = len(rest)
+	}
+	if g.counters {
+		rest = rest[pm.DataOffset-rmpp.HeadSize:]
+		size = len(rest)
+	}
+	for ; len(rest) >= size && size > 0; rest = rest[size:] {
+		x := g.answered()
+		if x.UnmarshalBinary(rest[:size]) == nil {
+			r.records = append(r.records, x)
+		}
+	}
+}
+
+// Judge is an expectation of a reply.
+type Judge func(*stage.Stage, *Reply) (holds bool, expected, got string)
+
+// Expect reads an expectation of the answer to this request.
+func (g *Request) Expect(a *operand.Args) (Judge, error) {
+	what, err := a.Pick("status", "none", "records", "record")
+	if err != nil {
+		return nil, err
+	}
+	switch what {
+	case "none":
+		return func(_ *stage.Stage, r *Reply) (bool, string, string) { return !r.Answered, "no answer", r.Outcome() }, nil
+	case "records":
+		return countRecords(a)
+	case "record":
+		return g.someRecord(a)
+	}
+	want := mad.StatusOK
+	if !a.Keyword("ok") {
+		n, err := a.Number("status", 16)
+		if err != nil {
+			return nil, err
+		}
+		want = mad.Status(n)
+	}
+	return func(_ *stage.Stage, r *Reply) (bool, string, string) {
+		return r.Answered && r.Status == want, (&stage.Request{Answered: true, Status: want}).Outcome(), r.Outcome()
+	}, nil
+}
+
+func countRecords(a *operand.Args) (Judge, error) {
+	some := a.Keyword("some")
+	var want uint64
+	var err error
+	if !some {
+		want, err = a.Number("number of records, or some", 32)
+	}
+	return func(_ *stage.Stage, r *Reply) (bool, string, string) {
+		n := len(r.records)
+		return some && n > 0 || !some && uint64(n) == want, fmt.Sprintf("%d records", want), fmt.Sprintf("%d records; %s", n, r.Outcome())
+	}, err
+}
+
+// someRecord is about one record of an answer that has all these fields.
+func (g *Request) someRecord(a *operand.Args) (Judge, error) {
+	var fields []operand.Assignment
+	var words []string
+	for first := true; first || a.More(); first = false {
+		s, err := a.Setting("FIELD=VALUE", true)
+		if err != nil {
+			return nil, err
+		}
+		at, err := attribute.Field(reflect.ValueOf(g.answered()).Elem(), s.Name)
+		if err != nil {
+			return nil, a.Fault(s.Word, "%v", err)
+		}
+		v, err := a.ToDatum(s, at.Type())
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, operand.Assignment{Setting: s, Datum: v, Field: s.Name})
+		words = append(words, s.Text)
+	}
+	return func(w *stage.Stage, r *Reply) (bool, string, string) {
+		got := r.Outcome()
+		for _, x := range r.records {
+			all := true
+			for _, f := range fields {
+				at, err := attribute.Field(reflect.ValueOf(x).Elem(), f.Field)
+				if all = all && err == nil && f.Compare(w, f.Relation, at); err == nil && len(r.records) == 1 {
+					got = f.Name + "=" + attribute.Show(at)
+				}
+			}
+			if all {
+				return true, "", ""
+			}
+		}
+		return false, "a record with " + strings.Join(words, " "), fmt.Sprintf("%d records; %s", len(r.records), got)
+	}, nil
+}

@@ -1,0 +1,146 @@
+package operand
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+)
+
+// Datum is what a field is set to or compared with: a number, octets, or a
+// number that is known only when the script runs.
+type Datum struct {
+	number uint64
+	octets []byte
+	padded bool // octets are text, filled up with NUL
+	late   func(*stage.Stage) uint64
+	// gid is the port whose GID the octets are.
+	gid *Place
+}
+
+// ToDatum reads the value of a field of type t.
+func (a *Args) ToDatum(s text.Setting, t reflect.Type) (Datum, error) {
+	if t.Kind() == reflect.Array {
+		if inner, ok := strings.CutPrefix(strings.TrimSuffix(s.Value, ")"), "gid("); ok && t.Len() == len(ib.GID{}) {
+			p, err := a.ToPlace(s.Word, inner)
+			return Datum{gid: &p}, err
+		}
+		return a.toOctets(s, t.Len())
+	}
+	n, ok, names := attribute.Named(t, s.Value)
+	if ok {
+		return Datum{number: n}, nil
+	}
+	if name, inner, ok := strings.Cut(strings.TrimSuffix(s.Value, ")"), "("); ok && strings.HasSuffix(s.Value, ")") {
+		return a.toLate(s, name, inner)
+	}
+	width := 1
+	if t.Kind() != reflect.Bool {
+		width = t.Bits()
+	}
+	n, err := text.ParseNumber(s.Value)
+	if err != nil || width < 64 && n>>width != 0 {
+		want := fmt.Sprintf("a number of %d bits", width)
+		if names != "" {
+			want += " or one of " + names
+		}
+		return Datum{}, a.Fault(s.Word, "%s: value %q: want %s", s.Name, s.Value, want)
+	}
+	return Datum{number: n}, nil
+}
+
+func (a *Args) toOctets(s text.Setting, size int) (Datum, error) {
+	if digits, ok := strings.CutPrefix(s.Value, "0x"); ok {
+		octets, err := hex.DecodeString(digits)
+		if err != nil || len(octets) > size {
+			return Datum{}, a.Fault(s.Word, "%s: want up to %d octets as 0x and pairs of hexadecimal digits", s.Name, size)
+		}
+		return Datum{octets: octets}, nil
+	}
+	if len(s.Value) > size {
+		return Datum{}, a.Fault(s.Word, "%s: a text of %d octets: want up to %d", s.Name, len(s.Value), size)
+	}
+	return Datum{octets: []byte(s.Value), padded: true}, nil
+}
+
+// toLate reads lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE), which is
+// the key that guards a port now, or guess(NODE), another number each time.
+func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
+	p, err := a.ToPlace(s.Word, inner)
+	if err != nil {
+		return Datum{}, err
+	}
+	switch name {
+	case "lid":
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).LID) }}, nil
+	case "guid":
+		return Datum{number: uint64(p.Node.GUID)}, nil
+	case "portguid":
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID) }}, nil
+	case "mkey":
+		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).MKey) }}, nil
+	case "guess":
+		return Datum{late: func(w *stage.Stage) uint64 { return w.Guess() }}, nil
+	}
+	return Datum{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE) or guess(NODE)", s.Value)
+}
+
+func (v Datum) Now(w *stage.Stage) uint64 {
+	if v.late != nil {
+		return v.late(w)
+	}
+	return v.number
+}
+
+// store writes a value to a field.
+func (v Datum) Store(w *stage.Stage, to reflect.Value) {
+	if to.Kind() == reflect.Array {
+		attribute.SetOctets(to, v.bytes(w))
+		return
+	}
+	attribute.SetNumber(to, v.Now(w))
+}
+
+// compare reports whether a field stands in a relation to a value.
+func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool {
+	var order int
+	if got.Kind() == reflect.Array {
+		order = attribute.CompareOctets(got, v.bytes(w), v.padded)
+	} else {
+		order = cmp.Compare(attribute.Number(got), v.Now(w))
+	}
+	switch relation {
+	case "!=":
+		return order != 0
+	case ">=":
+		return order >= 0
+	case "<=":
+		return order <= 0
+	}
+	return order == 0
+}
+
+// Number is a value that is known.
+func Number(n uint64) Datum { return Datum{number: n} }
+
+// bytes are the octets of a value that has some.
+func (v Datum) bytes(on *stage.Stage) []byte {
+	if v.gid == nil {
+		return v.octets
+	}
+	gid := v.gid.GID(on)
+	return gid[:]
+}
+
+// GID is the GID of the end port at a place, as the device holds it now.
+func (p Place) GID(on *stage.Stage) ib.GID {
+	agent := on.Fabric.Agent(p.Node.GUID)
+	guid, _ := agent.GUID(p.Entry(), 0) // every end port has one
+	return ib.MakeGID(agent.Port(p.Entry()).GIDPrefix, ib.PortGUID(guid))
+}

@@ -1,0 +1,145 @@
+package operand
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// Args reads the words of a statement about a topology.
+type Args struct {
+	*text.Args
+	Topology *topology.Netlist
+}
+
+// place is a port of a node; hasPort tells that the script named the port.
+type Place struct {
+	Node    *topology.Node
+	Num     ib.PortNum
+	HasPort bool
+}
+
+func (p Place) String() string {
+	if !p.HasPort {
+		return p.Node.ID
+	}
+	return fmt.Sprintf("%s:%d", p.Node.ID, p.Num)
+}
+
+// entry is the end port that packets to the place reach: the port itself on a
+// CA or router, 1 when none was named, and 0 on a switch.
+func (p Place) Entry() ib.PortNum {
+	switch {
+	case p.Node.Type == ib.NodeSwitch:
+		return 0
+	case p.HasPort:
+		return p.Num
+	}
+	return 1
+}
+
+// own is the port of a switch that was named, which a modifier has to name too.
+func (p Place) Own() ib.PortNum {
+	if p.Node.Type == ib.NodeSwitch {
+		return p.Num
+	}
+	return 0
+}
+
+// end is the entry of a place as the stage names it.
+func (p Place) End() stage.Port { return stage.Port{Node: p.Node.GUID, Num: p.Entry()} }
+
+// exact is the port that was named, and the entry when none was.
+func (p Place) Exact() stage.Port {
+	if p.HasPort {
+		return stage.Port{Node: p.Node.GUID, Num: p.Num}
+	}
+	return p.End()
+}
+
+// place takes NODE or NODE:PORT.
+func (a *Args) Place() (Place, error) {
+	w, err := a.Next("a node, or NODE:PORT")
+	if err != nil {
+		return Place{}, err
+	}
+	return a.ToPlace(w, w.Text)
+}
+
+func (a *Args) ToPlace(w text.Word, name string) (Place, error) {
+	if n := a.lookup(name); n != nil {
+		return Place{Node: n}, nil
+	}
+	i := strings.LastIndexByte(name, ':')
+	if i < 0 {
+		return Place{}, a.Fault(w, "%q: no such node; want one of %s", name, a.nodeNames())
+	}
+	n := a.lookup(name[:i])
+	if n == nil {
+		return Place{}, a.Fault(w, "%q: no such node; want one of %s", name[:i], a.nodeNames())
+	}
+	number, err := strconv.ParseUint(name[i+1:], 10, 8)
+	low := uint64(1)
+	if n.Type == ib.NodeSwitch {
+		low = 0
+	}
+	if err != nil || number < low || number > uint64(n.NumPorts()) {
+		return Place{}, a.Fault(w, "port %q of %s: want %d to %d", name[i+1:], n.ID, low, n.NumPorts())
+	}
+	return Place{n, ib.PortNum(number), true}, nil
+}
+
+// external takes NODE:PORT of a port that can have a cable.
+func (a *Args) External() (Place, error) {
+	w, err := a.Next("NODE:PORT")
+	if err != nil {
+		return Place{}, err
+	}
+	p, err := a.ToPlace(w, w.Text)
+	if err == nil && (!p.HasPort || p.Num == 0) {
+		err = a.Fault(w, "%q: want NODE:PORT, a port that can have a cable", w.Text)
+	}
+	return p, err
+}
+
+// node takes the name of a node.
+func (a *Args) Node() (*topology.Node, error) {
+	w, err := a.Next("a node")
+	if err != nil {
+		return nil, err
+	}
+	n := a.lookup(w.Text)
+	if n == nil {
+		return nil, a.Fault(w, "%q: no such node; want one of %s", w.Text, a.nodeNames())
+	}
+	return n, nil
+}
+
+func (a *Args) lookup(id string) *topology.Node {
+	for _, n := range a.Topology.Nodes {
+		if n.ID == id {
+			return n
+		}
+	}
+	return nil
+}
+
+// maxNamed is how many nodes a message lists.
+const maxNamed = 12
+
+func (a *Args) nodeNames() string {
+	var names []string
+	for _, n := range a.Topology.Nodes {
+		if len(names) == maxNamed {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, n.ID)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"errors"
+
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+)
+
+// reply is what became of the last sa or pm line.
+type reply struct {
+	*host.Reply
+	step   *step
+	judged bool
+}
+
+// rootVerbs are what whoever is root on a host, or owns a device, can do.
+func rootVerbs() []verb {
+	return []verb{
+		{"own", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a port's attribute is changed by who owns the device, whatever M_Key guards it", false, acting(host.Own)},
+		{"describe", "NODE TEXT", "a node is given another description, on the node itself", false, acting(host.Describe)},
+		{"trap", "NODE[:PORT] NUMBER [FIELD=VALUE...]", "a host's root sends a trap to the manager that its port knows of", false, acting(host.Trap)},
+		{"rival", "NODE[:PORT] FIELD=VALUE... [silent=on] | NODE[:PORT] none", "a host's root says that a subnet manager runs there, and answers for it with this SMInfo", false, acting(host.Rival)},
+		{"answer", "NODE[:PORT] for NODE ATTRIBUTE[modifier] FIELD=VALUE... [count=N] [seen=on]",
+			"a host's root answers each Get of this that comes to the second node, with count (1) transaction ids that it guesses, or with the right one", false, acting(host.Answer)},
+		{"sa", "NODE[:PORT] METHOD RECORD [FIELD=VALUE...] [sa-key=KEY] [pkey-index=N] [path-bits=N] [from-lid=LID] [to-lid=LID] [first-segment=on] [silent=on]",
+			"a host asks subnet administration; METHOD is get, gettable, set, delete or getmulti", false, asked(host.SA)},
+		{"pm", "NODE[:PORT] get|set COUNTERS [FIELD=VALUE...] to-lid=LID [pkey-index=N]", "a host reads or writes the counters of a port", false, asked(host.PM)},
+	}
+}
+
+// acting is a statement that needs only the stage.
+func acting(read func(*operand.Args) (host.Action, error)) func(*args) (action, error) {
+	return func(a *args) (action, error) {
+		act, err := read(a.Args)
+		return func(w *world) error { return act(w.Stage) }, err
+	}
+}
+
+// asked is a statement that sends a request to a queue pair 1.
+func asked(read func(*operand.Args) (*host.Request, error)) func(*args) (action, error) {
+	return func(a *args) (action, error) {
+		q, err := read(a.Args)
+		a.lastGeneral = q
+		return func(w *world) error {
+			w.reply = nil
+			r, err := q.Send(w.Stage)
+			if err == nil {
+				w.reply = &reply{r, w.step, r.Silent}
+			}
+			return err
+		}, err
+	}
+}
+
+var errNoReply = errors.New("want an sa or pm line before it")
+
+// expectReply is about the answer to the last sa or pm line.
+func expectReply(a *args) (action, error) {
+	if a.lastGeneral == nil {
+		return nil, a.Fault(text.Word{}, "want an sa or pm line before it")
+	}
+	judge, err := a.lastGeneral.Expect(a.Args)
+	return func(w *world) error {
+		if w.reply == nil {
+			return errNoReply
+		}
+		w.reply.judged = true
+		w.check(judge(w.Stage, w.reply.Reply))
+		return nil
+	}, err
+}

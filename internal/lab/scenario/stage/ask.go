@@ -1,0 +1,205 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+)
+
+// Question is a Get or Set.
+type Question struct {
+	To       Port // an end port
+	Modifier uint32
+	MKey     ib.MKey
+	// Attribute takes the answer; in a Set it holds what is written.
+	Attribute smp.Attribute
+	Set       bool
+	// LID, when it is not 0, is where a LID-routed packet is sent; 0 stands for
+	// a directed route to To.
+	LID ib.LID
+	// Route, when it is not nil, is the directed route that is taken, wherever it
+	// leads.
+	Route mad.Path
+	// HopCount, when it is not nil, is what the packet says of its hops.
+	HopCount *uint8
+}
+
+// Request is what became of a Question.
+type Request struct {
+	id        uint64
+	Attribute smp.Attribute // of the answer
+	Status    mad.Status
+	Answered  bool
+}
+
+// Good reports whether the request was answered with success.
+func (r *Request) Good() bool { return r.Answered && r.Status == mad.StatusOK }
+
+// Outcome says what became of a request, as a script does.
+func (r *Request) Outcome() string {
+	switch {
+	case !r.Answered:
+		return "timeout"
+	case r.Status == mad.StatusOK:
+		return "status ok"
+	}
+	return fmt.Sprintf("status %v", r.Status)
+}
+
+func (r *Request) answer(p *mad.SMP) {
+	r.Answered, r.Status = true, p.Status
+	if err := r.Attribute.UnmarshalBinary(p.Data[:]); err != nil {
+		r.Status = mad.StatusInvalidField // an answer that cannot be read is none
+	}
+}
+
+// Ask sends a request and waits for its answer, or for as long as one may take.
+// Drops are those since then. The error says that it could not be sent.
+func (s *Stage) Ask(q Question) (*Request, error) {
+	from, err := s.from()
+	if err != nil {
+		return nil, err
+	}
+	p := mad.SMP{
+		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Method: mad.MethodGet,
+		TransactionID: s.nextID, AttributeID: q.Attribute.ID(), AttributeModifier: q.Modifier, MKey: q.MKey,
+	}
+	if q.Set {
+		p.Method = mad.MethodSet
+		if err := q.Attribute.Encode(&p.Data); err != nil {
+			return nil, err
+		}
+		if !s.deaf {
+			s.authored(from.Node, p.Data[:])
+		}
+	}
+	dlid := ib.LIDPermissive
+	if q.LID != 0 {
+		p.Class, dlid = mad.ClassSubnLID, q.LID
+	} else {
+		path, err := q.Route, error(nil)
+		if path == nil {
+			path, err = s.way(from, q.To)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Class, p.HopCount = mad.ClassSubnDirected, uint8(len(path))
+		if q.HopCount != nil {
+			p.HopCount = *q.HopCount
+		}
+		p.DrSLID, p.DrDLID = ib.LIDPermissive, ib.LIDPermissive
+		for i, n := range path {
+			p.InitialPath[i+1] = byte(n)
+		}
+	}
+	s.Drops = s.Drops[:0]
+	r := &Request{id: s.nextID, Attribute: q.Attribute}
+	s.last = r
+	s.nextID++
+	from.post(&p, dlid)
+	return r, s.Until(s.Fabric.Now()+s.config.Timeout, func() bool { return r.Answered })
+}
+
+// way is the directed route from the sender to an end port: the shortest, and
+// of those the one by the lowest ports. When there is none the last known one
+// is taken, as by a manager that has not noticed yet.
+func (s *Stage) way(from *station, to Port) (mad.Path, error) {
+	if path, ok := s.search(from.Port, to); ok {
+		s.ways[to] = path
+		return path, nil
+	}
+	if path, ok := s.ways[to]; ok {
+		return path, nil
+	}
+	return nil, fmt.Errorf("%s: no way there from %s, and none was ever used", s.Name(to), s.Name(from.Port))
+}
+
+// search goes outwards from an end port over links that are up.
+func (s *Stage) search(from, to Port) (mad.Path, bool) {
+	if from == to {
+		return mad.Path{}, true
+	}
+	type visit struct {
+		node ib.NodeGUID
+		path mad.Path
+	}
+	queue := []visit{{from.Node, nil}}
+	seen := map[ib.NodeGUID]bool{from.Node: true}
+	for len(queue) > 0 {
+		v := queue[0]
+		queue = queue[1:]
+		n := s.nodes[v.node]
+		for p := ib.PortNum(1); int(p) <= n.NumPorts(); p++ {
+			if n.Type != ib.NodeSwitch && p != from.Num {
+				continue
+			}
+			peer, ok := s.neighbour(Port{v.node, p})
+			if !ok || len(v.path) == mad.MaxHops {
+				continue
+			}
+			path := append(slices.Clone(v.path), p)
+			if peer.Node == to.Node && (to.Num == 0 || peer.Num == to.Num) {
+				return path, true
+			}
+			if !seen[peer.Node] && s.nodes[peer.Node].Type == ib.NodeSwitch {
+				seen[peer.Node] = true
+				queue = append(queue, visit{peer.Node, path})
+			}
+		}
+	}
+	return nil, false
+}
+
+// neighbour is the other end of a link that is up.
+func (s *Stage) neighbour(p Port) (Port, bool) {
+	peer, num, ok := s.Fabric.Peer(p.Node, p.Num)
+	if !ok || s.off[p.Node] || s.off[peer] || s.Fabric.Agent(p.Node).Port(p.Num).PortPhysicalState != smp.PhysLinkUp {
+		return Port{}, false
+	}
+	return Port{peer, num}, true
+}
+
+// Held fills attr with what a device holds, read beside the fabric: no packet is
+// sent, nothing is counted and no lease is renewed, but for a device whose
+// protect bits are 2 or 3 and an attribute other than PortInfo and SwitchInfo.
+// Fields in which a Set means "do this" and not "be this" are left at the value
+// that does nothing. What the device does not have stays zero.
+func (s *Stage) Held(to Port, modifier uint32, attr smp.Attribute) {
+	agent := s.Fabric.Agent(to.Node)
+	switch attr := attr.(type) {
+	case *smp.PortInfo:
+		n, _, _ := smp.SplitPortInfoModifier(modifier)
+		if n == 0 {
+			n = to.Num
+		}
+		if info := agent.Port(n); info != nil {
+			*attr = *info
+			attr.PortState, attr.PortPhysicalState, attr.LinkDownDefaultState = 0, 0, 0
+			attr.LinkWidthEnabled, attr.LinkSpeedEnabled, attr.LinkSpeedExtEnabled = 0, 0, 0
+			attr.ClientReregister = false
+		}
+	case *smp.SwitchInfo:
+		if info := agent.SwitchInfo(); info != nil {
+			*attr = *info
+			attr.PortStateChange = false
+		}
+	default:
+		key := ^agent.Port(to.Num).MKey // a Get with a wrong key passes and renews nothing
+		if agent.Port(to.Num).MKeyProtectBits >= 2 {
+			key = agent.Port(to.Num).MKey
+		}
+		p := mad.SMP{
+			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnLID, ClassVersion: mad.ClassVersion, Method: mad.MethodGet,
+			AttributeID: attr.ID(), AttributeModifier: modifier, MKey: key,
+		}
+		r := agent.Handle(s.Fabric.Now(), sma.Ingress{Port: to.Num, SLID: ib.LIDPermissive}, &p)
+		if r.Verdict == sma.Answered && p.Status == mad.StatusOK {
+			_ = attr.UnmarshalBinary(p.Data[:]) // what cannot be read stays zero
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package stage
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// BringUp does what the least of managers would: LIDs in the order of the
+// topology, shortest routes by the lowest port, and every link Active. What was
+// given before stays. It asks with the M_Key key.
+func (s *Stage) BringUp(key ib.MKey) error {
+	from, err := s.from()
+	if err != nil {
+		return err
+	}
+	for _, phase := range []func(Port, ib.MKey) error{s.giveLIDs, s.giveRoutes, s.activate} {
+		if err := phase(from.Port, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write sets an attribute; anything but good news is an error.
+func (s *Stage) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribute) error {
+	r, err := s.Ask(Question{To: to, Modifier: modifier, MKey: key, Attribute: attr, Set: true})
+	if err == nil && !r.Good() {
+		err = fmt.Errorf("%s: Set of %s: %s", s.Name(to), smp.AttributeName(attr.ID()), r.Outcome())
+	}
+	return err
+}
+
+// ends are the end ports that can be reached, in topology order.
+func (s *Stage) ends(from Port) []Port {
+	var out []Port
+	for _, n := range s.Topology.Nodes {
+		for _, i := range EndPorts(n) {
+			if _, ok := s.search(from, Port{n.GUID, i}); ok {
+				out = append(out, Port{n.GUID, i})
+			}
+		}
+	}
+	return out
+}
+
+func (s *Stage) giveLIDs(from Port, key ib.MKey) error {
+	ends := s.ends(from)
+	for _, p := range ends {
+		if s.lids[p] == 0 {
+			s.lids[p] = ib.LID(len(s.lids) + 1)
+		}
+	}
+	for _, p := range ends {
+		var info smp.PortInfo
+		s.Held(p, 0, &info)
+		info.LID, info.MasterSMLID = s.lids[p], s.lids[from]
+		if err := s.write(p, 0, key, &info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveRoutes fills the unicast table of every switch that can be reached.
+func (s *Stage) giveRoutes(from Port, key ib.MKey) error {
+	ends := s.ends(from)
+	exits := s.exits(ends)
+	for _, p := range ends {
+		info := s.Fabric.Agent(p.Node).SwitchInfo()
+		if info == nil {
+			continue
+		}
+		give := s.giveLinear
+		if info.RandomFDBCap != 0 {
+			give = s.giveRandom
+		}
+		if err := give(p, key, ends, exits[p.Node]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stage) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+	top := ib.LID(0)
+	for _, p := range ends {
+		top = max(top, s.lids[p])
+	}
+	for block := uint16(0); block <= uint16(top)/smp.LIDsPerLinearBlock; block++ {
+		var t smp.LinearForwardingTable
+		for i := range t.Ports {
+			t.Ports[i] = ib.PortNone
+			if port, ok := exit[ib.LID(block)*smp.LIDsPerLinearBlock+ib.LID(i)]; ok {
+				t.Ports[i] = port
+			}
+		}
+		if err := s.write(to, uint32(block), key, &t); err != nil {
+			return err
+		}
+	}
+	var info smp.SwitchInfo
+	s.Held(to, 0, &info)
+	info.LinearFDBTop, info.LifeTimeValue = top, smp.TimeValueFiniteMax
+	return s.write(to, 0, key, &info)
+}
+
+func (s *Stage) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+	for first := 0; first < len(ends); first += smp.RandomEntriesPerBlock {
+		var t smp.RandomForwardingTable
+		for i, p := range ends[first:min(first+smp.RandomEntriesPerBlock, len(ends))] {
+			if port, ok := exit[s.lids[p]]; ok {
+				t.Entries[i] = smp.RandomEntry{LID: s.lids[p], Valid: true, Port: port}
+			}
+		}
+		if err := s.write(to, uint32(first/smp.RandomEntriesPerBlock), key, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exits are the ports by which each switch reaches each LID: found by going
+// from the end port outwards, nearest switches first.
+func (s *Stage) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
+	all := map[ib.NodeGUID]map[ib.LID]ib.PortNum{}
+	for _, n := range s.Topology.Nodes {
+		all[n.GUID] = map[ib.LID]ib.PortNum{}
+	}
+	for _, e := range ends {
+		lid := s.lids[e]
+		var queue []*topology.Node
+		if s.nodes[e.Node].Type == ib.NodeSwitch {
+			all[e.Node][lid] = 0
+			queue = append(queue, s.nodes[e.Node])
+		} else if peer, ok := s.neighbour(e); ok && s.nodes[peer.Node].Type == ib.NodeSwitch {
+			all[peer.Node][lid] = peer.Num
+			queue = append(queue, s.nodes[peer.Node])
+		}
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			for p := 1; p <= n.NumPorts(); p++ {
+				peer, ok := s.neighbour(Port{n.GUID, ib.PortNum(p)})
+				if !ok || s.nodes[peer.Node].Type != ib.NodeSwitch {
+					continue
+				}
+				if _, seen := all[peer.Node][lid]; !seen {
+					all[peer.Node][lid] = peer.Num
+					queue = append(queue, s.nodes[peer.Node])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// activate takes every link that has trained to Armed, then to Active.
+func (s *Stage) activate(from Port, key ib.MKey) error {
+	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
+		for _, p := range s.ends(from) {
+			nums := []ib.PortNum{p.Num}
+			if n := s.nodes[p.Node]; n.Type == ib.NodeSwitch {
+				nums = nil
+				for i := 1; i <= n.NumPorts(); i++ {
+					nums = append(nums, ib.PortNum(i))
+				}
+			}
+			for _, n := range nums {
+				if have := s.Fabric.Agent(p.Node).Port(n); have.PortPhysicalState != smp.PhysLinkUp || have.PortState >= state {
+					continue
+				}
+				var info smp.PortInfo
+				s.Held(p, uint32(n), &info)
+				info.PortState = state
+				s.settings(Port{p.Node, n}, &info)
+				if err := s.write(p, uint32(n), key, &info); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// settings are those of a link that both its ends can have.
+func (s *Stage) settings(p Port, to *smp.PortInfo) {
+	peer, ok := s.neighbour(p)
+	if !ok {
+		return
+	}
+	far := s.Fabric.Agent(peer.Node).Port(peer.Num)
+	to.NeighborMTU, to.OperationalVLs = min(to.MTUCap, far.MTUCap), min(to.VLCap, far.VLCap)
+	to.HOQLife = smp.TimeValueFiniteMax
+}

@@ -1,0 +1,106 @@
+package trait
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+)
+
+// Trait is something that a device line can say: a number of so many bits (1
+// for on or off), and what it changes.
+type Trait struct {
+	Bits  int
+	Apply func(c *sma.Config, n uint64) bool // false: not for such a device
+}
+
+// of makes a trait of switches.
+func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Trait {
+	return Trait{bits, func(c *sma.Config, n uint64) bool {
+		if c.Switch == nil {
+			return false
+		}
+		apply(c.Switch, n)
+		return true
+	}}
+}
+
+// ofPorts makes a trait of all ports of a device, port 0 of a switch included.
+func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) Trait {
+	return Trait{bits, func(c *sma.Config, n uint64) bool {
+		for i := range c.Ports {
+			apply(&c.Ports[i], n)
+		}
+		if c.Switch != nil {
+			apply(&c.Switch.Port0, n)
+		}
+		return true
+	}}
+}
+
+func ofDevice(bits int, apply func(c *sma.Config, n uint64)) Trait {
+	return Trait{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
+}
+
+func capability(m smp.CapabilityMask) Trait {
+	return ofPorts(1, func(p *sma.PortConfig, n uint64) {
+		if p.CapabilityMask &^= m; n == 1 {
+			p.CapabilityMask |= m
+		}
+	})
+}
+
+// All are the traits by name.
+func All() map[string]Trait {
+	return map[string]Trait{
+		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),
+		"default-pkey":      ofDevice(16, func(c *sma.Config, n uint64) { c.DefaultPKey = ib.PKey(n) }),
+		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),
+		"one-membership":    ofDevice(1, func(c *sma.Config, n uint64) { c.OneMembership = n == 1 }),
+		"pkey-traps":        ofDevice(1, func(c *sma.Config, n uint64) { c.PKeyTraps = n == 1 }),
+		"led-stuck":         ofDevice(1, func(c *sma.Config, n uint64) { c.LEDStuck = n == 1 }),
+		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
+		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),
+		"book-values":       ofDevice(1, bookValues),
+		"bad-input-ignored": ofDevice(1, func(c *sma.Config, n uint64) { c.BadInput = sma.BadInput(n) }),
+
+		"pkey-nvram": capability(smp.CapPKeyNVRAM),
+		"mkey-nvram": capability(smp.CapMKeyNVRAM),
+		"led":        capability(smp.CapLEDInfo),
+		"notices":    capability(smp.CapNoticeSupported),
+		"traps":      capability(smp.CapTrapSupported),
+		"guid-cap":   ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
+		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {
+			if p.VLCap = uint8(n); n == 1 {
+				p.VLArbitrationHighCap, p.VLArbitrationLowCap = 0, 0
+			}
+		}),
+		"mtu-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) { p.MTUCap = ib.MTU(n) }),
+
+		"enforcement-cap":      ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.PartitionEnforcementCap = uint16(n) }),
+		"inbound-enforcement":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.InboundEnforcementCap = n == 1 }),
+		"outbound-enforcement": ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OutboundEnforcementCap = n == 1 }),
+		"filter-raw-inbound":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawInboundCap = n == 1 }),
+		"filter-raw-outbound":  ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.FilterRawOutboundCap = n == 1 }),
+		"enhanced-port0":       ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.EnhancedPort0 = n == 1 }),
+		"optimized-sl-to-vl":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OptimizedSLToVL = n == 1 }),
+		"multicast-cap":        ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.MulticastFDBCap = uint16(n) }),
+		"linear-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
+			s.LinearFDBCap, s.RandomFDBCap = uint16(n), 0
+		}),
+		"random-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
+			s.LinearFDBCap, s.RandomFDBCap = 0, uint16(n)
+		}),
+	}
+}
+
+// bookValues gives every port what the first book knows: 1x, 4x or 12x at 2.5
+// Gb/s.
+func bookValues(c *sma.Config, n uint64) {
+	if c.BookValues = n == 1; !c.BookValues {
+		return
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = 11, smp.LinkSpeedSDR, 0
+	}
+}

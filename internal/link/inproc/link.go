@@ -1,0 +1,223 @@
+// Package inproc is the way to a simulated fabric of the same process: the
+// engine and the fabric meet as octets, and time is the fabric's own.
+//
+// While anything is under way, time moves as fast as it can. Between two
+// events that lie further apart than a pause, a paced link waits in real time,
+// so that a manager that watches an idle fabric does not use up a processor.
+//
+// An engine that takes general datagrams has the port's queue pair 1 until the
+// link is closed.
+package inproc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+)
+
+// Link drives an engine at one attachment of a fabric.
+type Link struct {
+	fabric *fabric.Fabric
+	place  *fabric.Attachment
+	node   ib.NodeGUID
+	port   ib.PortNum
+	gsi    *general // once a link.General was driven
+	paced  bool
+	// mark is the upper half of the transaction identifiers of requests, as a
+	// host's kernel has one for each of its clients: an answer to who was here
+	// before must not pass for an answer to who is here now.
+	mark uint64
+}
+
+// Own is the port that the link is attached to.
+func (l *Link) Own() (ib.NodeGUID, ib.PortGUID) {
+	g, _ := l.fabric.Agent(l.node).GUID(l.port, 0)
+	return l.node, ib.PortGUID(g)
+}
+
+// New attaches to the end port num of a node. A paced link waits in real time
+// while nothing happens.
+func New(f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum, paced bool) (*Link, error) {
+	a, err := f.Attach(node, num)
+	if err != nil {
+		return nil, err
+	}
+	return &Link{fabric: f, place: a, node: node, port: num, paced: paced, mark: f.Counts().Sent << markShift & markMask}, nil
+}
+
+const (
+	markShift = 32
+	markMask  = uint64(0xFFFFFFFF) << markShift
+)
+
+var _ link.Link = (*Link)(nil)
+
+// Fabric is the fabric behind the link.
+func (l *Link) Fabric() *fabric.Fabric { return l.fabric }
+
+// usualHops is as far as two ports of a usual fabric are apart: a three-level
+// fat tree needs 6.
+const usualHops = 8
+
+// Limits are those of a fabric whose delays are known: whoever did not answer
+// within a round trip will not answer at all, unless a fault makes it late,
+// and then the wait follows what is measured.
+func (l *Link) Limits() transact.Limits {
+	limits := transact.DefaultLimits()
+	limits.FirstTimeout = max(l.fabric.RoundTrip(mad.MaxHops), time.Microsecond)
+	limits.MinTimeout = max(l.fabric.RoundTrip(usualHops), time.Microsecond)
+	return limits
+}
+
+// SetIsSM tells the fabric whether a subnet manager lives here.
+func (l *Link) SetIsSM(on bool) error {
+	l.place.SetIsSM(on)
+	return nil
+}
+
+// Close leaves the fabric.
+func (l *Link) Close() error {
+	l.place.Detach()
+	if l.gsi != nil {
+		l.gsi.close()
+	}
+	return nil
+}
+
+// errStill says that neither the fabric nor the engine will ever do anything.
+var errStill = errors.New("the fabric and the manager both wait for ever")
+
+const (
+	// pause is the longest stretch of simulated time that a paced link skips.
+	pause = time.Millisecond
+	// nap bounds one wait, so that the end of a context is noticed soon.
+	nap = 100 * time.Millisecond
+)
+
+// Drive moves packets and time.
+func (l *Link) Drive(ctx context.Context, e link.Engine, done func() bool) error {
+	d := driver{link: l, engine: e}
+	if err := d.takeGeneral(); err != nil {
+		return err
+	}
+	for !done() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sent, err := d.send()
+		if err != nil {
+			return err
+		}
+		if d.receive() || sent {
+			continue
+		}
+		if err := d.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pump moves what the engine has to send and what came in for it, and lets no
+// time pass: whoever drives several engines on one fabric has the time. It
+// reports whether anything was moved.
+func (l *Link) Pump(e link.Engine) (some bool, err error) {
+	d := driver{link: l, engine: e}
+	if err := d.takeGeneral(); err != nil {
+		return false, err
+	}
+	some, err = d.send()
+	return d.receive() || some, err
+}
+
+type driver struct {
+	link   *Link
+	engine link.Engine
+	// general is the engine, if it is one.
+	general link.General
+	smp     mad.SMP
+	octets  [mad.Size]byte
+	in      fabric.Delivery
+}
+
+// takeGeneral takes the queue pair for general datagrams, if the engine has any.
+func (d *driver) takeGeneral() (err error) {
+	l := d.link
+	d.general, _ = d.engine.(link.General)
+	if d.general != nil && l.gsi == nil {
+		l.gsi, err = openGeneral(l.fabric, l.node, l.port)
+	}
+	return err
+}
+
+// send sends what the engine has, and reports whether that was anything.
+func (d *driver) send() (some bool, err error) {
+	for {
+		dlid, ok := d.engine.Next(d.link.fabric.Now(), &d.smp)
+		if !ok {
+			break
+		}
+		if d.smp.Method == mad.MethodGet || d.smp.Method == mad.MethodSet {
+			d.smp.TransactionID |= d.link.mark
+		}
+		if err := d.smp.Encode(&d.octets); err != nil {
+			return some, err
+		}
+		d.link.place.Send(&d.octets, dlid)
+		some = true
+	}
+	if d.general != nil && d.link.gsi.send(d.general) {
+		some = true
+	}
+	return some, nil
+}
+
+// receive hands the engine what came in, and reports whether that was anything.
+func (d *driver) receive() (some bool) {
+	for d.link.place.Receive(&d.in) {
+		some = true
+		if d.smp.UnmarshalBinary(d.in.MAD[:]) == nil {
+			if d.smp.Method == mad.MethodGetResp {
+				if d.smp.TransactionID&markMask != d.link.mark {
+					continue // for somebody else
+				}
+				d.smp.TransactionID &^= markMask
+			}
+			d.engine.Receive(d.link.fabric.Now(), &d.smp, d.in.SLID)
+		}
+	}
+	if d.general != nil && d.link.gsi.receive(d.link.fabric.Now(), d.general) {
+		some = true
+	}
+	return some
+}
+
+// wait lets time pass until the next thing happens.
+func (d *driver) wait(ctx context.Context) error {
+	f := d.link.fabric
+	next, some := f.NextEvent()
+	if due, ok := d.engine.Deadline(); ok && (!some || due < next) {
+		next, some = due, true
+	}
+	if !some {
+		return errStill
+	}
+	if gap := next - f.Now(); d.link.paced && gap > pause {
+		next = f.Now() + min(gap, nap)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(next - f.Now()):
+		}
+	}
+	f.AdvanceTo(max(next, f.Now()))
+	d.receive() // an answer that comes in at the last moment is in time
+	d.engine.Expire(f.Now())
+	return nil
+}

@@ -1,0 +1,115 @@
+// Package bound keeps a policy from giving ports more than they held at some
+// moment: when another manager was, or had just been, master of the subnet, and
+// what stands there may be newer than the policy at hand.
+//
+// In: the end ports of a snapshot (Of, Add), and what a policy comes to (Within).
+// Out: what of that is within the bounds, and what is not, in words.
+package bound
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Bound is the most that ports get, by what they held.
+type Bound struct {
+	// Why says for people why there is one.
+	Why string
+	// UntilRead tells that it ends when a person has the policy read again.
+	UntilRead bool
+
+	held map[ib.PortGUID][]ib.PKey
+}
+
+// shown is how many memberships that are not given are named.
+const shown = 5
+
+// Of is what end ports, ordered by GUID, hold as they were read. Of two that claim
+// to be one, neither holds anything.
+func Of(ends []*observed.Port, why string, untilRead bool) *Bound {
+	b := &Bound{Why: why, UntilRead: untilRead, held: make(map[ib.PortGUID][]ib.PKey, len(ends))}
+	for i, p := range ends {
+		twin := i > 0 && ends[i-1].GUID == p.GUID || i+1 < len(ends) && ends[i+1].GUID == p.GUID
+		if !twin && !p.Node.Contested {
+			b.held[p.GUID] = heldBy(p)
+		}
+	}
+	return b
+}
+
+// Add enters a port that is not among those of the snapshot.
+func (b *Bound) Add(g ib.PortGUID, keys []ib.PKey) { b.held[g] = keys }
+
+// heldBy is what an end port may use: by the table of the switch port before it,
+// where that enforces one, and else by its own. A guard may hold a full key before
+// a limited member; then the port's own table tells.
+func heldBy(p *observed.Port) (out []ib.PKey) {
+	q := p.Peer
+	if q == nil || q.IsEnd() || !q.Enforces() || !q.PKeysKnown() {
+		return p.PKeys
+	}
+	for _, k := range q.PKeys {
+		if k.IsFull() && slices.Contains(p.PKeys, k.Base().Limited()) && !slices.Contains(p.PKeys, k) {
+			k = k.Base().Limited()
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// allows reports whether a port may be a member by what it held.
+func (b *Bound) allows(g ib.PortGUID, base ib.PKeyBase, full bool) bool {
+	keys := b.held[g]
+	return slices.Contains(keys, base.Full()) || !full && slices.Contains(keys, base.Limited())
+}
+
+// Within leaves out of a resolution, which stays as it is, who would get more than
+// he held; not the manager's own port, self. text says who that is, and is empty
+// when it is nobody.
+func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Resolution, text string) {
+	var named []string
+	n := 0
+	cut := *r
+	cut.Partitions = slices.Clone(r.Partitions)
+	for i := range cut.Partitions {
+		x := &cut.Partitions[i]
+		keep := func(list []ib.PortGUID, full bool) []ib.PortGUID {
+			return slices.DeleteFunc(slices.Clone(list), func(g ib.PortGUID) bool {
+				if g == self || b.allows(g, x.Base, full) {
+					return false
+				}
+				if n++; n <= shown {
+					named = append(named, fmt.Sprintf("port %s of partition %q", g, x.Name))
+				}
+				return true
+			})
+		}
+		x.Full, x.Limited = keep(x.Full, true), keep(x.Limited, false)
+		x.Index0 = slices.DeleteFunc(slices.Clone(x.Index0), func(g ib.PortGUID) bool {
+			_, full := slices.BinarySearch(x.Full, g)
+			_, limited := slices.BinarySearch(x.Limited, g)
+			return !full && !limited
+		})
+	}
+	if n == 0 {
+		return r, ""
+	}
+	return &cut, b.text(n, named)
+}
+
+func (b *Bound) text(n int, named []string) string {
+	text := fmt.Sprintf("%s: %d memberships are not given that the tables did not hold then (%s", b.Why, n, strings.Join(named, ", "))
+	if n > len(named) {
+		text += ", and more"
+	}
+	text += ")"
+	if b.UntilRead {
+		text += "; they are once the policy is read again (SIGHUP), or with --accept-policy"
+	}
+	return text
+}

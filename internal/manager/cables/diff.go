@@ -1,0 +1,150 @@
+package cables
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// Difference is a place at which a subnet is not as the list has it.
+type Difference struct {
+	At End
+	// Where is the port, or the device where all of it is meant, and What the
+	// difference, for people.
+	Where, What string
+}
+
+// Diff compares the list with a subnet that was swept without one. The
+// differences are ordered by place; a cable is named at its end on a switch, or at
+// the lower of two.
+func (l *List) Diff(f *observed.Fabric) []Difference {
+	d := differ{list: l, fabric: f}
+	for _, n := range f.Nodes {
+		d.device(n)
+		for i := 1; i < len(n.Ports); i++ {
+			d.cable(EndOf(&n.Ports[i]))
+		}
+	}
+	for _, x := range l.Devices() {
+		if f.Node(x.GUID) != nil {
+			continue
+		}
+		d.add(End{x.GUID, 0}, x.Name(), "expected a %s %v, it was not found", x.Type, x.GUID)
+		for i := 1; i <= x.Ports; i++ {
+			d.cable(End{x.GUID, ib.PortNum(i)})
+		}
+	}
+	slices.SortStableFunc(d.out, func(a, b Difference) int { return a.At.compare(b.At) })
+	return d.out
+}
+
+type differ struct {
+	list   *List
+	fabric *observed.Fabric
+	out    []Difference
+}
+
+func (d *differ) add(at End, where, format string, args ...any) {
+	d.out = append(d.out, Difference{at, where, fmt.Sprintf(format, args...)})
+}
+
+// device compares what a device says of itself.
+func (d *differ) device(n *observed.Node) {
+	at := End{n.GUID(), 0}
+	x, ok := d.list.Device(n.GUID())
+	switch {
+	case !ok:
+		d.add(at, n.Name(), "a %s %v that is not listed", n.Type(), n.GUID())
+	case x.Type != n.Type() || x.Ports != int(n.Info.NumPorts):
+		d.add(at, x.Name(), "expected a %s of %d ports, found a %s of %d", x.Type, x.Ports, n.Type(), n.Info.NumPorts)
+	case x.Description != topology.PlainText(n.Description):
+		d.add(at, x.Name(), "is described as %q now", topology.PlainText(n.Description))
+	}
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		if want := d.list.PortGUID(EndOf(p)); ok && want != 0 && p.GUID != 0 && p.GUID != want {
+			d.add(EndOf(p), d.list.Name(EndOf(p)), "expected port GUID %v, found %v", want, p.GUID)
+		}
+	}
+}
+
+// cable compares what is at the other end of a port.
+func (d *differ) cable(at End) {
+	want, listed := d.list.Peer(at)
+	found, laid := peer(d.port(at))
+	unknown := "nothing"
+	if p := d.port(at); p != nil && !laid && p.FacesStranger() {
+		unknown = stranger(p)
+	}
+	others := make([]End, 0, 2)
+	if listed {
+		others = append(others, want)
+	}
+	if laid {
+		others = append(others, found)
+	}
+	named := slices.ContainsFunc(others, func(o End) bool { return !d.names(o, at) })
+	switch {
+	case listed == laid && want == found && unknown == "nothing",
+		unknown == "nothing" && !named:
+	case !listed && laid:
+		d.add(at, d.name(at), "nothing is listed there, found %s", d.name(found))
+	case !listed:
+		d.add(at, d.name(at), "nothing is listed there, found %s", unknown)
+	case laid:
+		d.add(at, d.name(at), "expected %s, found %s", d.name(want), d.name(found))
+	default:
+		d.add(at, d.name(at), "expected %s, found %s", d.name(want), unknown)
+	}
+}
+
+// names reports whether a cable between a and b is named at a: at a switch, or
+// at the lower end.
+func (d *differ) names(a, b End) bool {
+	if d.isSwitch(a) != d.isSwitch(b) {
+		return d.isSwitch(a)
+	}
+	return a.compare(b) < 0
+}
+
+func (d *differ) isSwitch(e End) bool {
+	if n := d.fabric.Node(e.Node); n != nil {
+		return n.Switch != nil
+	}
+	x, _ := d.list.Device(e.Node)
+	return x.Type == ib.NodeSwitch
+}
+
+func (d *differ) port(e End) *observed.Port {
+	if n := d.fabric.Node(e.Node); n != nil {
+		return n.Port(e.Port)
+	}
+	return nil
+}
+
+// peer is what a port was found cabled to.
+func peer(p *observed.Port) (End, bool) {
+	if p == nil || p.Peer == nil {
+		return End{}, false
+	}
+	return EndOf(p.Peer), true
+}
+
+// name is a port by the list, else as it was found.
+func (d *differ) name(e End) string {
+	if _, ok := d.list.Device(e.Node); !ok && d.port(e) != nil {
+		return d.port(e).String()
+	}
+	return d.list.Name(e)
+}
+
+// stranger is what is known of who is behind a port and was not let in.
+func stranger(p *observed.Port) string {
+	if p.Stranger == nil {
+		return "something that does not answer"
+	}
+	return said(&p.Stranger.Info)
+}

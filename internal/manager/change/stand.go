@@ -1,0 +1,301 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Side is an end of a change.
+type Side uint8
+
+// The ends.
+const (
+	Old Side = iota
+	New
+)
+
+// Place is where a block or a fabric stands on the way of a change.
+type Place uint8
+
+// The places.
+const (
+	AtOld     Place = iota // as it was before
+	Between                // on the way from one end to the other
+	AtNew                  // as it is to be
+	Elsewhere              // on neither end nor between: somebody else's doing
+)
+
+// String says the place in words.
+func (p Place) String() string {
+	switch p {
+	case AtOld:
+		return "old"
+	case Between:
+		return "between"
+	case AtNew:
+		return "new"
+	}
+	return "elsewhere"
+}
+
+// InWords says where a fabric stands, as part of a sentence.
+func (p Place) InWords() string {
+	switch p {
+	case AtOld:
+		return "at the old end of the change"
+	case AtNew:
+		return "at the new end of the change"
+	case Between:
+		return "between the ends of the change"
+	}
+	return "not all on the way of the change"
+}
+
+// MarshalText prints the place as String does.
+func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// Standing says where a fabric stands.
+type Standing struct {
+	Place Place `json:"place"`
+	// Old, Between and New count blocks; Elsewhere says of each block that is
+	// there what is the matter.
+	Old       int      `json:"old"`
+	Between   int      `json:"between"`
+	New       int      `json:"new"`
+	Elsewhere []string `json:"elsewhere"`
+}
+
+// Stand compares a fabric, as it was read, with a change.
+func (c *Change) Stand(f *observed.Fabric) Standing {
+	s := Standing{Elsewhere: []string{}}
+	spare := c.spare(f)
+	for i := range c.Blocks {
+		b := &c.Blocks[i]
+		switch place, why := b.stand(f, spare[portKey{b.Node, b.Port}]); place {
+		case AtOld:
+			s.Old++
+		case AtNew:
+			s.New++
+		case Between:
+			s.Between++
+		default:
+			s.Elsewhere = append(s.Elsewhere, fmt.Sprintf("%s: %s (modifier 0x%08x): %s", b.Name, smp.AttributeName(b.Attribute), b.Modifier, why))
+		}
+	}
+	switch {
+	case len(s.Elsewhere) > 0:
+		s.Place = Elsewhere
+	case s.Between > 0 || s.Old > 0 && s.New > 0:
+		s.Place = Between
+	case s.New > 0 || len(c.Blocks) == 0:
+		s.Place = AtNew
+	}
+	return s
+}
+
+// portKey names a port.
+type portKey struct {
+	node ib.NodeGUID
+	num  ib.PortNum
+}
+
+// spare are the keys by port that make way for others, and can stand elsewhere
+// while the change is carried out: at the manager's port and the switch port
+// before it all that stand there before or after, at other switch ports the
+// default key.
+func (c *Change) spare(f *observed.Fabric) map[portKey][]ib.PKey {
+	out := map[portKey][]ib.PKey{}
+	for i := range c.Blocks {
+		b := &c.Blocks[i]
+		p := b.port(f)
+		if b.Attribute != smp.AttrPKeyTable || p == nil {
+			continue
+		}
+		managers := p == f.Self || f.Self != nil && p == f.Self.Peer
+		for _, data := range [2]*[mad.DataSize]byte{&b.Before, &b.After} {
+			var t smp.PKeyTable
+			if t.UnmarshalBinary(data[:]) != nil {
+				continue
+			}
+			for _, k := range t.Keys {
+				if k.IsValid() && (managers || p.FacesEnd() && k.Base() == ib.PKeyBaseDefault) {
+					out[portKey{b.Node, b.Port}] = append(out[portKey{b.Node, b.Port}], k)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (b *Block) port(f *observed.Fabric) *observed.Port {
+	n := f.Node(b.Node)
+	if n == nil {
+		return nil
+	}
+	p := n.Port(b.Port)
+	if p == nil || !p.Reached {
+		return nil
+	}
+	return p
+}
+
+const neither = "holds neither what it held before nor what it was to hold"
+
+func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Place, string) {
+	p := b.port(f)
+	if p == nil {
+		return Elsewhere, "the port was not found"
+	}
+	switch b.Attribute {
+	case smp.AttrPKeyTable:
+		return b.standKeys(p, spare)
+	case smp.AttrGUIDInfo:
+		return b.standGUIDs(p)
+	case smp.AttrPortInfo:
+		return b.standPortInfo(p)
+	case smp.AttrSwitchInfo:
+		return b.standSwitchInfo(p)
+	}
+	now, read, err := b.now(p)
+	switch {
+	case err != nil:
+		return Elsewhere, err.Error()
+	case !read && b.Unread:
+		return Between, ""
+	case !read:
+		return Elsewhere, "could not be read"
+	case b.Attribute == smp.AttrLinearForwardingTable && int(b.Modifier)*smp.LIDsPerLinearBlock > int(p.Node.Switch.Info.LinearFDBTop):
+		return AtOld, "" // beyond the top nothing counts, nor is it read
+	case now == b.After:
+		return AtNew, ""
+	case now == b.Before && !b.Unread, b.Unread:
+		return AtOld, ""
+	}
+	return Elsewhere, neither
+}
+
+// now encodes what a fabric holds of a block of routes or lanes.
+func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err error) {
+	n := int(b.Modifier)
+	switch b.Attribute {
+	case smp.AttrLinearForwardingTable:
+		err = encode(&data, &smp.LinearForwardingTable{Ports: smp.LinearBlock(p.Node.Switch.LFT, n)})
+		return data, true, err
+	case smp.AttrRandomForwardingTable:
+		err = encode(&data, &smp.RandomForwardingTable{Entries: smp.RandomBlock(p.Node.Switch.RFT, n)})
+		return data, true, err
+	case smp.AttrSLToVLMappingTable:
+		t, read := p.SLToVL[inputOf(p, b.Modifier)]
+		err = encode(&data, &t)
+		return data, read, err
+	case smp.AttrVLArbitrationTable:
+		part := int(b.Modifier>>16) - 1
+		if part < 0 || part >= len(p.VLArbitration) {
+			return data, false, nil
+		}
+		err = encode(&data, &p.VLArbitration[part])
+		return data, true, err
+	}
+	return data, false, fmt.Errorf("no change writes %s", smp.AttributeName(b.Attribute))
+}
+
+// standKeys takes a table entry by entry: on the way an entry is empty, or a
+// full key is limited for a while, or it holds one of the spare keys, which have
+// to make way for another and stay elsewhere for a while.
+func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Place, string) {
+	block := int(b.Modifier & 0xFFFF)
+	if block >= len(p.PKeysRead) || !p.PKeysRead[block] {
+		return Elsewhere, "could not be read"
+	}
+	var before, after smp.PKeyTable
+	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
+		return Elsewhere, "the journal is damaged"
+	}
+	now := &smp.PKeyTable{Keys: smp.PKeyBlock(p.PKeys, block)}
+	switch {
+	case now.Keys == after.Keys:
+		return AtNew, ""
+	case now.Keys == before.Keys:
+		return AtOld, ""
+	}
+	for i, k := range now.Keys {
+		x, y := before.Keys[i], after.Keys[i]
+		if k == x || k == y || (x != y || !x.IsValid()) && slices.Contains(spare, k) || x != y && (!k.IsValid() || !k.IsFull() && (k.Base() == x.Base() || k.Base() == y.Base())) {
+			continue
+		}
+		return Elsewhere, fmt.Sprintf("index %d holds %v, which is neither %v as before nor %v as it was to be", i, k, x, y)
+	}
+	return Between, ""
+}
+
+// standGUIDs takes a table entry by entry: on the way an entry is empty.
+func (b *Block) standGUIDs(p *observed.Port) (Place, string) {
+	now, read := plan.HeldGUIDs(p, int(b.Modifier))
+	var before, after smp.GUIDInfo
+	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
+		return Elsewhere, "the journal is damaged"
+	}
+	switch {
+	case !read && b.Unread:
+		return Between, ""
+	case !read:
+		return Elsewhere, "could not be read"
+	case now == after.GUIDs:
+		return AtNew, ""
+	case b.Unread, now == before.GUIDs:
+		return AtOld, ""
+	}
+	for i, g := range now {
+		if x, y := before.GUIDs[i], after.GUIDs[i]; g != x && g != y && g != 0 {
+			return Elsewhere, fmt.Sprintf("entry %d holds %v, which is neither %v as before nor %v as it was to be",
+				int(b.Modifier)*smp.GUIDsPerBlock+i, ib.PortGUID(g), ib.PortGUID(x), ib.PortGUID(y))
+		}
+	}
+	return Between, ""
+}
+
+func (b *Block) standPortInfo(p *observed.Port) (Place, string) {
+	if !p.InfoRead {
+		return Elsewhere, "could not be read"
+	}
+	var before, after smp.PortInfo
+	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
+		return Elsewhere, "the journal is damaged"
+	}
+	fromOld, fromNew := b.Elements.Differ(&p.Info, &before), b.Elements.Differ(&p.Info, &after)
+	lost := fromNew & p.Forgets // asked for, and not kept
+	switch {
+	case fromNew&^lost == 0 && (!b.Activate || p.Info.PortState == smp.PortActive):
+		return AtNew, ""
+	case fromOld == 0:
+		return AtOld, ""
+	case fromOld&fromNew == 0:
+		return Between, ""
+	}
+	return Elsewhere, fmt.Sprintf("%v: %s", (fromOld & fromNew).Names(), neither)
+}
+
+func (b *Block) standSwitchInfo(p *observed.Port) (Place, string) {
+	var before, after smp.SwitchInfo
+	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
+		return Elsewhere, "the journal is damaged"
+	}
+	type pair struct {
+		top ib.LID
+		out ib.PortNum
+	}
+	of := func(s *smp.SwitchInfo) pair { return pair{s.LinearFDBTop, s.DefaultPort} }
+	switch now := of(&p.Node.Switch.Info); now {
+	case of(&after):
+		return AtNew, ""
+	case of(&before):
+		return AtOld, ""
+	}
+	return Elsewhere, neither
+}

@@ -1,0 +1,282 @@
+package lid
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Assignment is the range of LIDs of one end port: LMC.Count() of them, from
+// LID up. The low LMC bits of LID are zero.
+type Assignment struct {
+	Port *observed.Port
+	LID  ib.LID
+	LMC  ib.LMC
+}
+
+// Contains reports whether l is one of the assigned LIDs.
+func (a Assignment) Contains(l ib.LID) bool { return l>>a.LMC == a.LID>>a.LMC }
+
+// Reason says why a port does not keep its LID.
+type Reason uint8
+
+// The reasons for a Move.
+const (
+	// NotUnicast: the LID, or one of the range that begins there, is not
+	// between 0x0001 and 0xBFFF.
+	NotUnicast Reason = iota + 1
+	// Misaligned: the low LMC bits of the LID are not zero.
+	Misaligned
+	// Taken: the LID, or one of the range, belongs to Move.Winner.
+	Taken
+	// Reserved: the LID, or one of the range, was assigned before to a port
+	// that is absent now.
+	Reserved
+	// Reassigned: the port holds another LID than it was assigned before.
+	Reassigned
+)
+
+// Move tells that a port gets another LID than it was assigned before or,
+// where nothing was, than it holds.
+type Move struct {
+	Port   *observed.Port
+	From   ib.LID
+	To     ib.LID
+	Reason Reason
+	// Winner is the port that the LID belongs to; nil unless Reason is Taken.
+	Winner *observed.Port
+}
+
+// String describes the move for people.
+func (m Move) String() string {
+	return fmt.Sprintf("%s: LID %d to %d: %s", m.Port, m.From, m.To, m.why())
+}
+
+func (m Move) why() string {
+	switch m.Reason {
+	case NotUnicast:
+		return "not within the unicast range"
+	case Misaligned:
+		return "low LMC bits are not zero"
+	case Taken:
+		return "belongs to " + m.Winner.String()
+	case Reserved:
+		return "kept for an absent port"
+	case Reassigned:
+		return "as assigned before"
+	}
+	return "no reason"
+}
+
+// Assign gives every end port of f that was reached its LIDs. previous holds
+// the base LID that each port was assigned before, and may name ports that f
+// does not have. It fails when lmc is above ib.LMCMax or when the unicast LIDs
+// do not suffice.
+func Assign(f *observed.Fabric, previous map[ib.PortGUID]ib.LID, lmc ib.LMC) ([]Assignment, []Move, error) {
+	if lmc > ib.LMCMax {
+		return nil, nil, fmt.Errorf("LMC %d, want 0 to %d", lmc, ib.LMCMax)
+	}
+	s := newSpace(f, lmc)
+	if len(s.assigned) > int(ib.LIDUnicastMax) {
+		return nil, nil, s.exhausted(lmc)
+	}
+	for i := range s.assigned {
+		if l, ok := previous[s.assigned[i].Port.GUID]; ok {
+			s.claim(i, l)
+		}
+	}
+	s.reserve(previous, lmc)
+	for i, a := range s.assigned {
+		if a.LID == ib.LIDReserved && held(a.Port) != ib.LIDReserved {
+			s.claim(i, held(a.Port))
+		}
+	}
+	// Ranges before single LIDs, which would break them up.
+	for _, ranges := range []bool{true, false} {
+		for i, a := range s.assigned {
+			if a.LID == ib.LIDReserved && (a.LMC > 0) == ranges && !s.take(i) {
+				return nil, nil, s.exhausted(lmc)
+			}
+		}
+	}
+	return s.assigned, s.moves(previous), nil
+}
+
+// held is the LID that a port answered to have, 0 for none.
+func held(p *observed.Port) ib.LID {
+	if !p.InfoRead {
+		return ib.LIDReserved
+	}
+	return p.Info.LID
+}
+
+// Owners of a LID, besides the ports by index.
+const (
+	free   = int32(-1)
+	absent = int32(-2) // kept for a port that is not there
+)
+
+// space is the LID space while it is given out.
+type space struct {
+	assigned []Assignment                // by port GUID; LID 0 until assigned
+	owner    [ib.LIDUnicastMax + 1]int32 // index in assigned, free or absent
+	refused  map[int]Move                // first refusal of each port, by index in assigned
+	lowest   [ib.LMCMax + 1]int          // no aligned range of this size is free below
+}
+
+func newSpace(f *observed.Fabric, lmc ib.LMC) *space {
+	s := &space{refused: make(map[int]Move)}
+	for i := range s.owner {
+		s.owner[i] = free
+	}
+	ports := f.EndPorts()
+	slices.SortFunc(ports, func(a, b *observed.Port) int {
+		return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.Node.GUID(), b.Node.GUID()), cmp.Compare(a.Num, b.Num))
+	})
+	s.assigned = make([]Assignment, len(ports))
+	for i, p := range ports {
+		s.assigned[i] = Assignment{Port: p, LMC: lmc}
+		if p.Node.Switch != nil && !p.Node.Switch.Info.EnhancedPort0 {
+			s.assigned[i].LMC = 0
+		}
+	}
+	return s
+}
+
+// claim gives port i the range from base, or notes why it cannot have it.
+func (s *space) claim(i int, base ib.LID) {
+	a := &s.assigned[i]
+	refusal := Move{Port: a.Port, From: base}
+	first, count := int(base), a.LMC.Count()
+	switch {
+	case !base.IsUnicast() || first+count-1 > int(ib.LIDUnicastMax):
+		refusal.Reason = NotUnicast
+	case first%count != 0:
+		refusal.Reason = Misaligned
+	default:
+		blocker := s.blocker(first, count)
+		if blocker == free {
+			s.give(i, base)
+			return
+		}
+		refusal.Reason = Reserved
+		if blocker != absent {
+			refusal.Reason, refusal.Winner = Taken, s.assigned[blocker].Port
+		}
+	}
+	if _, before := s.refused[i]; !before {
+		s.refused[i] = refusal
+	}
+}
+
+// blocker is the owner of the first LID of a range that is not free.
+func (s *space) blocker(first, count int) int32 {
+	for _, o := range s.owner[first : first+count] {
+		if o != free {
+			return o
+		}
+	}
+	return free
+}
+
+func (s *space) give(i int, base ib.LID) {
+	a := &s.assigned[i]
+	a.LID = base
+	for l := range a.LMC.Count() {
+		s.owner[int(base)+l] = int32(i)
+	}
+}
+
+// reserve keeps what absent ports were assigned, where nobody has it. Whether
+// an absent port had a range is not known: an aligned LID is taken for one.
+func (s *space) reserve(previous map[ib.PortGUID]ib.LID, lmc ib.LMC) {
+	present := make(map[ib.PortGUID]bool, len(s.assigned))
+	for _, a := range s.assigned {
+		present[a.Port.GUID] = true
+	}
+	for guid, base := range previous {
+		if present[guid] || !base.IsUnicast() {
+			continue
+		}
+		count := 1
+		if int(base)%lmc.Count() == 0 {
+			count = lmc.Count()
+		}
+		for l := int(base); l < int(base)+count && l < len(s.owner); l++ {
+			if s.owner[l] == free {
+				s.owner[l] = absent
+			}
+		}
+	}
+}
+
+// take gives port i the lowest range that is free, LID 0 excepted, and when
+// there is none the lowest that is only kept for absent ports.
+func (s *space) take(i int) bool {
+	lmc := s.assigned[i].LMC
+	count := lmc.Count()
+	for first := max(s.lowest[lmc], count); first+count <= len(s.owner); first += count {
+		if s.blocker(first, count) == free {
+			s.lowest[lmc] = first + count
+			s.give(i, ib.LID(first))
+			return true
+		}
+	}
+	kept := false
+	for l, o := range s.owner {
+		if o == absent {
+			s.owner[l], kept = free, true
+		}
+	}
+	if !kept {
+		return false
+	}
+	s.lowest = [len(s.lowest)]int{}
+	return s.take(i)
+}
+
+// moves compares what every port had with what it got.
+func (s *space) moves(previous map[ib.PortGUID]ib.LID) []Move {
+	var out []Move
+	for i, a := range s.assigned {
+		if m, ok := s.refused[i]; ok {
+			if m.To = a.LID; m.From != m.To {
+				out = append(out, m)
+			}
+			continue
+		}
+		_, known := previous[a.Port.GUID]
+		if had := held(a.Port); known && had != ib.LIDReserved && had != a.LID {
+			out = append(out, Move{Port: a.Port, From: had, To: a.LID, Reason: Reassigned})
+		}
+	}
+	return out
+}
+
+func (s *space) exhausted(lmc ib.LMC) error {
+	ranges, singles := 0, 0
+	for _, a := range s.assigned {
+		if a.LMC > 0 {
+			ranges++
+		} else {
+			singles++
+		}
+	}
+	if lmc == 0 {
+		return fmt.Errorf("%d end ports need a LID each, the subnet has %d", singles, ib.LIDUnicastMax)
+	}
+	return fmt.Errorf("out of LIDs at LMC %d: %d end ports need %d aligned LIDs each and %d one each, %d in all; the subnet has %d",
+		lmc, ranges, lmc.Count(), singles, ranges*lmc.Count()+singles, ib.LIDUnicastMax)
+}
+
+// Enter writes the assignments into d as wanted elements of PortInfo.
+func Enter(assigned []Assignment, d *observed.Desired) {
+	for _, a := range assigned {
+		want := d.Port(a.Port)
+		want.Elements |= observed.ElementLID | observed.ElementLMC
+		want.Info.LID, want.Info.LMC = a.LID, a.LMC
+	}
+}

@@ -1,0 +1,49 @@
+package lid
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Claim is a LID that a port says it has, or has left, against what it was
+// assigned: as long as that is so, who sends from there is not known.
+type Claim struct {
+	LID ib.LID
+	By  *observed.Port
+}
+
+// Claims lists the LIDs of the ports whose LIDs, as last read, are not those that
+// d assigns them: the former and the latter. One that does not answer any more
+// may have what it had. A port whose link carries no data claims nothing, nor does
+// one that has no LID. mute tells the ports that
+// nothing is taken from anyway; it may be nil.
+func Claims(ends []*observed.Port, d *observed.Desired, mute func(*observed.Port) bool) []Claim {
+	var out []Claim
+	for _, p := range ends {
+		want := d.Port(p)
+		if want.Elements&observed.ElementLID == 0 || !p.Info.LID.IsUnicast() || !carries(p) || mute != nil && mute(p) {
+			continue
+		}
+		if p.Info.LID == want.Info.LID && p.Info.LMC == want.Info.LMC {
+			continue
+		}
+		mine := Assignment{p, want.Info.LID, want.Info.LMC}
+		for i := range want.Info.LMC.Count() {
+			out = append(out, Claim{want.Info.LID + ib.LID(i), p})
+		}
+		first := p.Info.LID &^ ib.LID(p.Info.LMC.Count()-1)
+		for i := range p.Info.LMC.Count() {
+			if l := first + ib.LID(i); l.IsUnicast() && !mine.Contains(l) {
+				out = append(out, Claim{l, p})
+			}
+		}
+	}
+	return out
+}
+
+// carries reports whether packets can come from an end port, by what the switch
+// port before it says: what the port says of itself does not count.
+func carries(p *observed.Port) bool {
+	return p.Peer == nil || p.Node.Switch != nil || !p.Peer.InfoRead || p.Peer.Info.PortState == smp.PortActive
+}

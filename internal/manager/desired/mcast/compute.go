@@ -1,0 +1,133 @@
+package mcast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
+)
+
+// Input is what tables are computed from.
+type Input struct {
+	Fabric *observed.Fabric
+	Groups []*group.Group
+	// Allowed reports whether a port may be in a partition.
+	Allowed func(ib.PKeyBase, ib.PortGUID) bool
+}
+
+// Fault is what keeps a group from somewhere.
+type Fault struct {
+	MGID ib.GID
+	MLID ib.LID
+	// Port is the member that packets of the group do not reach, or that
+	// cannot send any.
+	Port ib.PortGUID
+	Why  string
+}
+
+// String says it in one line.
+func (f Fault) String() string {
+	return fmt.Sprintf("multicast group %s, MLID 0x%04x: member %s: %s", f.MGID, uint16(f.MLID), f.Port, f.Why)
+}
+
+// Tables is where every switch sends packets of every group.
+type Tables struct {
+	// Faults are ordered by MLID and port.
+	Faults []Fault
+	// blocks holds for each switch, by Node.Index, the blocks that are not
+	// empty, by smp.MFTModifier; tops the highest multicast LID with a port.
+	blocks []map[uint32]smp.MulticastForwardingTable
+	tops   []ib.LID
+}
+
+// Compute works out the tables. It fails when two groups have one multicast
+// LID, or when a group has none.
+func Compute(in Input) (*Tables, error) {
+	groups := slices.Clone(in.Groups)
+	slices.SortStableFunc(groups, func(a, b *group.Group) int { return cmp.Compare(a.MLID, b.MLID) })
+	for i, g := range groups {
+		if !g.MLID.IsMulticast() {
+			return nil, fmt.Errorf("multicast group %s of partition %s: LID 0x%04x, want 0xc000 to 0xfffe", g.MGID, g.Partition, uint16(g.MLID))
+		}
+		if i > 0 && groups[i-1].MLID == g.MLID {
+			o := groups[i-1]
+			return nil, fmt.Errorf("multicast LID 0x%04x: of group %s of partition %s and of group %s of partition %s, want one group",
+				uint16(g.MLID), o.MGID, o.Partition, g.MGID, g.Partition)
+		}
+	}
+	t := &Tables{
+		blocks: make([]map[uint32]smp.MulticastForwardingTable, len(in.Fabric.Nodes)),
+		tops:   make([]ib.LID, len(in.Fabric.Nodes)),
+	}
+	for i := range t.tops {
+		t.tops[i] = ib.LIDMulticastMin - 1
+	}
+	w := newWeb(in.Fabric)
+	ends := endPorts(in.Fabric)
+	for _, g := range groups {
+		newTree(w, g).compute(ends, in.Allowed, t)
+	}
+	return t, nil
+}
+
+// endPorts are those that can be told apart, by GUID; those whose GUID several
+// ports claim are nil.
+func endPorts(f *observed.Fabric) map[ib.PortGUID]*observed.Port {
+	out := make(map[ib.PortGUID]*observed.Port)
+	for _, p := range f.EndPorts() {
+		if _, twice := out[p.GUID]; twice || p.Node.Contested {
+			out[p.GUID] = nil
+		} else {
+			out[p.GUID] = p
+		}
+	}
+	return out
+}
+
+func (t *Tables) fault(g *group.Group, port ib.PortGUID, why string) {
+	t.Faults = append(t.Faults, Fault{g.MGID, g.MLID, port, why})
+}
+
+// add makes packets for a multicast LID leave a switch by a port.
+func (t *Tables) add(n *observed.Node, mlid ib.LID, port ib.PortNum) {
+	block, i := smp.MFTPlace(mlid)
+	modifier := smp.MFTModifier(block, uint8(port/smp.PortsPerPosition))
+	if t.blocks[n.Index] == nil {
+		t.blocks[n.Index] = make(map[uint32]smp.MulticastForwardingTable)
+	}
+	b := t.blocks[n.Index][modifier]
+	b.Masks[i] |= 1 << (port % smp.PortsPerPosition)
+	t.blocks[n.Index][modifier] = b
+	t.tops[n.Index] = max(t.tops[n.Index], mlid)
+}
+
+// Exits are the ports by which packets for a multicast LID leave a switch, in
+// order.
+func (t *Tables) Exits(n *observed.Node, mlid ib.LID) (ports []ib.PortNum) {
+	block, i := smp.MFTPlace(mlid)
+	for position := range n.MFTPositions() {
+		mask := t.blocks[n.Index][smp.MFTModifier(block, uint8(position))].Masks[i]
+		for k := range smp.PortsPerPosition {
+			if mask&(1<<k) != 0 {
+				ports = append(ports, ib.PortNum(position*smp.PortsPerPosition+k))
+			}
+		}
+	}
+	return ports
+}
+
+// Enter wants the tables of every switch that answered what it can hold.
+func (t *Tables) Enter(f *observed.Fabric, d *observed.Desired) {
+	for _, n := range f.Switches() {
+		if n.Switch.InfoRead {
+			d.Nodes[n.Index].Multicast = &observed.DesiredMulticast{
+				Blocks: t.blocks[n.Index], Top: t.tops[n.Index],
+				Primary: ib.PortNone, NotPrimary: ib.PortNone,
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package routing
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// upDownOrder returns the switches from the highest to the lowest. Each but
+// the first of its island has a neighbour that stands before it; subject to
+// that, a switch stands the higher the farther the nearest CA is, then the
+// fewer hops it has to all CAs together, then the nearer it is to the first.
+// So it begins at the top of a tree, and in the middle of anything else.
+func (g *graph) upDownOrder() []*observed.Node {
+	depth, remote := g.depth(), g.remoteness()
+	higher := func(a, b uint16) int {
+		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(remote[a], remote[b]))
+	}
+	roots := make([]uint16, len(g.nodes))
+	for s := range roots {
+		roots[s] = uint16(s)
+	}
+	slices.SortStableFunc(roots, higher)
+
+	order := make([]*observed.Node, 0, len(g.nodes))
+	place := make([]uint16, len(g.nodes)) // where a switch would like to stand
+	queued := make([]bool, len(g.nodes))
+	dist := make([]uint16, len(g.nodes))
+	var island []uint16
+	for _, root := range roots {
+		if queued[root] {
+			continue
+		}
+		island = g.distances(dist, island, root)
+		slices.SortFunc(island, func(a, b uint16) int {
+			return cmp.Or(higher(a, b), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
+		})
+		for i, s := range island {
+			place[s] = uint16(i)
+		}
+		queued[root] = true
+		edge := &frontier{0}
+		for len(*edge) > 0 {
+			s := island[heap.Pop(edge).(uint16)]
+			order = append(order, g.nodes[s])
+			for _, t := range g.neighbours(s) {
+				if !queued[t] {
+					queued[t] = true
+					heap.Push(edge, place[t])
+				}
+			}
+		}
+	}
+	return order
+}
+
+// depth is, for each switch, the hops to the nearest switch with CAs.
+func (g *graph) depth() []uint16 {
+	dist := make([]uint16, len(g.nodes))
+	g.distances(dist, nil, g.leaves()...)
+	return dist
+}
+
+// leaves returns the switches with CAs.
+func (g *graph) leaves() []uint16 {
+	var out []uint16
+	for s, hosts := range g.hosts {
+		if hosts > 0 {
+			out = append(out, uint16(s))
+		}
+	}
+	return out
+}
+
+// remoteness is, for each switch, the sum of its distances from all CAs that
+// it can reach.
+func (g *graph) remoteness() []uint64 {
+	out := make([]uint64, len(g.nodes))
+	dist := make([]uint16, len(g.nodes))
+	var queue []uint16
+	for _, s := range g.leaves() {
+		queue = g.distances(dist, queue, s)
+		for _, t := range queue {
+			out[t] += uint64(g.hosts[s]) * uint64(dist[t])
+		}
+	}
+	return out
+}
+
+// frontier is a heap of places.
+type frontier []uint16
+
+func (f frontier) Len() int           { return len(f) }
+func (f frontier) Less(i, j int) bool { return f[i] < f[j] }
+func (f frontier) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *frontier) Push(x any)        { *f = append(*f, x.(uint16)) }
+func (f *frontier) Pop() any {
+	last := len(*f) - 1
+	x := (*f)[last]
+	*f = (*f)[:last]
+	return x
+}
+
+// tour returns all switches in the order in which they are routed to: a walk
+// that goes on to where CAs are nearest, so that the leaves of a pod follow
+// each other. Choices that alternate from one destination to the next then
+// spread over the links into the pod as evenly as over those out of it.
+func (g *graph) tour() []uint16 {
+	depth := g.depth()
+	out := make([]uint16, 0, len(g.nodes))
+	seen := make([]bool, len(g.nodes))
+	walk := func(from uint16) {
+		seen[from] = true
+		out = append(out, from)
+		for stack := []uint16{from}; len(stack) > 0; {
+			next, found := uint16(0), false
+			for _, t := range g.neighbours(stack[len(stack)-1]) {
+				if !seen[t] && (!found || depth[t] < depth[next]) {
+					next, found = t, true
+				}
+			}
+			if !found {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			seen[next] = true
+			out = append(out, next)
+			stack = append(stack, next)
+		}
+	}
+	for _, s := range g.leaves() {
+		if !seen[s] {
+			walk(s)
+		}
+	}
+	for s := range g.nodes {
+		if !seen[s] {
+			walk(uint16(s))
+		}
+	}
+	return out
+}

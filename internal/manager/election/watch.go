@@ -1,0 +1,132 @@
+package election
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// watch is the polling of another manager.
+type watch struct {
+	on     bool
+	remote Remote // Info as last answered
+	next   time.Duration
+	asked  bool // a poll was sent
+	alive  bool // and answered by a manager at work
+	frozen bool // the last answer had the ActCount of the one before
+	failed int  // polls in a row
+}
+
+// offer is the attempt to hand mastership over.
+type offer struct {
+	open  bool
+	to    Remote
+	tries int
+	next  time.Duration
+}
+
+// observe begins to poll a manager, one interval from now.
+func (e *Engine) observe(now time.Duration, r Remote) {
+	e.watch = watch{on: true, remote: r, next: now + e.config.PollInterval}
+}
+
+// Due is when Tick is wanted next; ok is false when it is not.
+func (e *Engine) Due() (at time.Duration, ok bool) {
+	switch {
+	case e.watch.on && e.offer.open:
+		return min(e.watch.next, e.offer.next), true
+	case e.watch.on:
+		return e.watch.next, true
+	case e.offer.open:
+		return e.offer.next, true
+	}
+	return 0, false
+}
+
+// Tick lets time pass. It polls, counts polls that failed, takes over from a
+// master that failed too often, and repeats an offer of mastership or gives it
+// up, in which case the manager stays master.
+func (e *Engine) Tick(now time.Duration) Effects {
+	effects := e.still()
+	if e.offer.open && now >= e.offer.next {
+		if effects.Send = e.renewOffer(now); effects.Send == nil {
+			effects.Why = e.offer.to.Info.GUID.String() + " does not take mastership"
+			e.offer = offer{}
+		}
+	}
+	w := &e.watch
+	if !w.on || now < w.next {
+		return effects
+	}
+	if w.asked && !w.alive {
+		w.failed++
+	} else {
+		w.failed = 0
+	}
+	if w.failed >= e.config.Polls {
+		lost := e.lost()
+		lost.Send = effects.Send
+		return lost
+	}
+	w.asked, w.alive = true, false
+	w.next = now + e.config.PollInterval
+	e.actCount++
+	poll := Message{To: w.remote.Address, GUID: w.remote.Info.GUID, Method: mad.MethodGet}
+	if e.config.Named {
+		poll.Info = e.InfoFor(poll.GUID)
+	}
+	effects.Send = append(effects.Send, poll)
+	return effects
+}
+
+// renewOffer sends HANDOVER, unless it was sent often enough.
+func (e *Engine) renewOffer(now time.Duration) []Message {
+	if e.offer.tries >= e.config.Polls {
+		return nil
+	}
+	e.offer.tries++
+	e.offer.next = now + e.config.PollInterval
+	return []Message{e.control(smp.SMControlHandover, e.offer.to)}
+}
+
+// lost gives the polled manager up.
+func (e *Engine) lost() Effects {
+	to, why := e.state, "%s does not answer"
+	if e.watch.frozen {
+		e.frozen, why = e.watch.remote.Info, "%s answers but does nothing"
+	}
+	if e.state == smp.SMStandby {
+		to = smp.SMDiscovering
+	}
+	guid := e.watch.remote.Info.GUID
+	e.watch = watch{}
+	effects := e.move(to, why, guid)
+	effects.Sweep = true
+	return effects
+}
+
+// Answered takes the answer to a message. A poll is answered well by the
+// manager that it went to, when that is master or on its way there and its
+// ActCount has moved. A refused HANDOVER is not repeated.
+func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects {
+	effects := e.still()
+	w := &e.watch
+	switch {
+	case m.Control == smp.SMControlHandover && status != mad.StatusOK && e.offer.open && e.offer.to.Info.GUID == m.GUID:
+		e.offer = offer{}
+		effects.Why = m.GUID.String() + " refuses mastership"
+	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
+	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
+	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
+		// The second master has stepped back: decide anew.
+		e.watch = watch{}
+		effects.Sweep = true
+		effects.Why = info.GUID.String() + " is master no more"
+	default:
+		w.frozen = info.ActCount == w.remote.Info.ActCount
+		w.alive = !w.frozen && (info.SMState == smp.SMMaster || info.SMState == smp.SMDiscovering)
+		w.remote.Info = info
+	}
+	return effects
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"time"
+)
+
+// Deadline is when Expire wants to be called.
+func (e *Engine) Deadline() (time.Duration, bool) {
+	due, ok := e.window.Deadline()
+	sooner := func(at time.Duration) {
+		if !ok || at < due {
+			due, ok = at, true
+		}
+	}
+	if at, some := e.side.Deadline(); some {
+		sooner(at)
+	}
+	if e.state == stateWatching || e.state == statePausing || e.state == stateApplying && e.config.Hold && e.window.Idle() {
+		sooner(e.nextCheck)
+	}
+	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
+		if e.resweep != "" {
+			sooner(e.sweepFrom)
+		} else if e.retryAt != 0 {
+			sooner(e.retryAt)
+		}
+		if e.regroups() || e.rekeys() {
+			sooner(0)
+		}
+		if at, some := e.attendsAt(); some && e.watches() && e.resweep == "" {
+			sooner(at)
+		}
+	}
+	if at, some := e.peersDue(); some {
+		sooner(at)
+	}
+	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
+		sooner(0)
+	}
+	if e.guarding() {
+		sooner(e.guards.at)
+	}
+	if e.state == stateNarrowing {
+		sooner(e.narrowUntil)
+	}
+	if e.managers != nil {
+		if at, polls := e.managers.Due(); polls {
+			sooner(at)
+		}
+	}
+	return due, ok
+}
+
+// attend looks for a reason to leave rest. What takes away goes first, then what
+// costs nobody but one port anything, a sweep last.
+func (e *Engine) attend(now time.Duration) bool {
+	if e.retryAt != 0 && now >= e.retryAt {
+		e.wantSweep("the last pass did not come to its end")
+	}
+	e.startLooks()
+	switch {
+	case e.newPolicy != nil && e.state == stateStandby:
+		e.policy, e.newPolicy = e.newPolicy, nil
+		return false
+	case e.newPolicy != nil && e.narrowsFirst(now) && e.narrow(now):
+	case e.resweep != "" && now >= e.sweepFrom:
+		e.emit(Resweeping{Reason: e.resweep})
+		e.startSweep()
+	case e.newPolicy != nil && e.state == stateRefused:
+		e.emit(Resweeping{Reason: "a new policy"}) // nobody has watched the subnet since
+		e.startSweep()
+	case e.regroups():
+		e.regroup(now)
+	case e.rekeys():
+		e.hush()
+		e.secure(now)
+	case e.resweep != "" || e.state != stateWatching || !e.isMaster():
+		return false // what else is due waits for the sweep
+	case e.reelect != "":
+		e.hush()
+		e.startElection(now)
+	case e.newPolicy != nil && e.looksAtSwitch(now):
+		return false // what it finds has to be known first
+	case e.newPolicy != nil:
+		e.cutMoved() // else apply asks who is there before a link becomes Active
+		e.pursue(now)
+	case e.replan && now >= e.sweepFrom:
+		e.membersChanged()
+	default:
+		return e.desired != nil && (len(e.moved) > 0 || len(e.amiss) > 0) && !e.looksAtSwitch(now) && (e.revisit(now) || e.putRight())
+	}
+	return true
+}
+
+// watches reports whether a policy stands that this manager watches over.
+func (e *Engine) watches() bool {
+	return e.state == stateWatching && e.desired != nil && e.isMaster()
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// cabling is what the engine holds the cables of its subnet to.
+type cabling struct {
+	list *cables.List
+	// tries counts the sweeps from which a list was to be learned.
+	tries int
+	// last are the ports that the next of them comes to last, best is the list with
+	// the most cables so far, and left what was left out of it.
+	last map[cables.End]bool
+	best *cables.List
+	left []cables.Left
+	// told are the descriptions that were reported not to be those of the list.
+	told map[ib.NodeGUID]string
+}
+
+// learnTries is how often the subnet is swept for a list of cables when something
+// raises a doubt: packets get lost, and what is left out stays out until a person
+// accepts it.
+const learnTries = 3
+
+// cableReason begins the reason of every fence that stands for the list of cables.
+const cableReason = "not on the cable list"
+
+// Cables is the list of cables that the engine holds to; nil when it believes what
+// devices say.
+func (e *Engine) Cables() *cables.List { return e.cabling.list }
+
+// SetCables replaces the list of cables. It takes effect with the sweep that
+// follows.
+func (e *Engine) SetCables(l *cables.List) {
+	e.cabling.list = l
+	e.wantSweep("another list of cables")
+}
+
+// learns reports whether the sweep that is due, or under way, is to learn a list
+// of cables.
+func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list == nil }
+
+// learnCables learns a list from the sweep that has ended, or the best of several.
+// again tells that the subnet is to be swept once more: for another try, or holding
+// to the list.
+func (e *Engine) learnCables() (again bool, err error) {
+	d, c := e.discovery, &e.cabling
+	if err := e.lockedOut(d.Fabric()); err != nil {
+		return false, err
+	}
+	c.tries++
+	list, left, err := cables.Learn(d.Fabric(), func(p *observed.Port) string {
+		if reason, fenced := e.known.Fences[placeOf(p)]; fenced && strings.HasPrefix(reason, cableReason) {
+			return "it was fenced before: " + reason
+		}
+		return d.Doubt(p)
+	})
+	if list.Cables() > c.best.Cables() {
+		c.best, c.left = list, left
+	}
+	if c.tries == 1 {
+		c.last = d.Disputed()
+	}
+	if (err != nil || len(left) > 0) && c.tries < learnTries {
+		return true, nil
+	}
+	best, left := c.best, c.left
+	if e.cabling = (cabling{list: best}); best == nil {
+		return false, err
+	}
+	said := make([]string, len(left))
+	for i, x := range left {
+		said[i] = fmt.Sprintf("%s: %s", best.Name(x.At), x.Reason)
+	}
+	e.emit(Learned{best, said})
+	return best != list || len(best.Devices()) < len(d.Fabric().Nodes) || best.Cables() < len(d.Fabric().Links()), nil
+}
+
+// holdToList fences the ports behind which the last sweep found what the list of
+// cables has not, and lifts the fences of those where that is over.
+func (e *Engine) holdToList() {
+	for _, n := range e.fabric.Switches() {
+		for i := 1; i < len(n.Ports); i++ {
+			e.fenceUndeclared(&n.Ports[i])
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(e.known.Fences), comparePlaces) {
+		p := e.port(at)
+		switch {
+		case !strings.HasPrefix(e.known.Fences[at], cableReason):
+		case e.cabling.list == nil:
+			e.disclose(at, "there is no list of cables any more")
+		case p == nil || undeclared(p) || p.Peer == nil && p.IsUp():
+		case p.Peer != nil:
+			e.disclose(at, "what is behind it is on the cable list")
+		default:
+			e.disclose(at, "nothing is behind it any more")
+		}
+	}
+}
+
+// fenceUndeclared fences a port behind which something stands that the list of cables
+// has not there, unless it is fenced already.
+func (e *Engine) fenceUndeclared(p *observed.Port) {
+	if undeclared(p) && e.known.Fences[placeOf(p)] == "" {
+		port := e.cabling.list.Spelling(cables.EndOf(p))
+		if p.Silent { // a host with an M_Key of another place, for one
+			port += "=DEVICE"
+		}
+		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s", p.Stranger.Why, port))
+	}
+}
+
+// undeclared reports whether the last sweep found something behind p that the list
+// of cables has not there.
+func undeclared(p *observed.Port) bool {
+	return p.Peer == nil && p.Stranger != nil && p.Stranger.Undeclared
+}
+
+// isShutting reports whether a fenced port that faces nobody known checks keys
+// already: what it lets pass the fence takes away before anybody is given
+// anything.
+func (e *Engine) isShutting(p *observed.Port) bool {
+	return p != nil && p.FacesStranger() && !p.IsEnd() && e.isFenced(p) && p.Enforces()
+}
+
+// isShut reports whether such a port lets nothing pass.
+func (e *Engine) isShut(p *observed.Port) bool {
+	return e.isShutting(p) && p.PKeysKnown() && !slices.ContainsFunc(p.PKeys, ib.PKey.IsValid)
+}
+
+// open counts fenced ports that face strangers and do not check keys.
+func (e *Engine) open() (n int) {
+	for at := range e.known.Fences {
+		if p := e.port(at); p != nil && p.FacesStranger() && !e.isShutting(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// reconsider has the policy worked out anew when it withheld partitions because of
+// ports that were open, and some of those are shut by now.
+func (e *Engine) reconsider() {
+	if len(e.desired.withheld) > 0 && e.open() < e.desired.open {
+		e.membersChanged()
+	}
+}
+
+// identity is by what a policy knows an end port.
+func (e *Engine) identity(p *observed.Port) policy.EndPort {
+	return facts.Named(facts.Identity(p, p == e.fabric.Self), e.cabling.list)
+}
+
+// tellDescriptions reports, once, what devices call themselves now that the list of
+// cables has by another name.
+func (e *Engine) tellDescriptions() {
+	if e.cabling.list == nil {
+		return
+	}
+	before := e.cabling.told
+	e.cabling.told = facts.Renamed(e.fabric, e.cabling.list)
+	for _, g := range slices.Sorted(maps.Keys(e.cabling.told)) {
+		if now := e.cabling.told[g]; before[g] != now {
+			d, _ := e.cabling.list.Device(g)
+			e.emit(Warned{fmt.Sprintf("%s (%v) is described as %q now: the name on the cable list counts", d.Name(), g, now)})
+		}
+	}
+}
+
+// fits reports whether what answers behind p now is worth a sweep: it was silent
+// before, or is what the list of cables has there. Who is neither could go on
+// changing what he says.
+func (e *Engine) fits(p *observed.Port, nodeInfo []byte) bool {
+	var info smp.NodeInfo
+	return !undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(cables.EndOf(p), &info) == nil
+}

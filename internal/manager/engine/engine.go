@@ -1,0 +1,555 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// Config is what an engine is told once.
+type Config struct {
+	// Limits bound the requests under way.
+	Limits transact.Limits
+	// Seed is where transaction identifiers come from; with a secret one nobody
+	// can answer a request that he has not seen.
+	Seed [32]byte
+	// GIDPrefix is the subnet prefix; 0 stands for ib.DefaultGIDPrefix.
+	GIDPrefix uint64
+	// LMC gives every CA and router port 2^LMC LIDs.
+	LMC ib.LMC
+	// Routing is the routing engine.
+	Routing routing.Engine
+	// Profile says how far the manager goes to hold the subnet against hosts.
+	Profile protect.Profile
+	// Cables is the list of cables to hold to. LearnCables learns one from the
+	// first sweep where there is none (event Learned).
+	Cables      *cables.List
+	LearnCables bool
+	// Keys gives every end port an M_Key of its own. When it is nil, MKey guards
+	// every port and goes into every request; 0 for none.
+	Keys *keying.Config
+	MKey ib.MKey
+	// Priority and SMKey take part in the election among managers; ShowSMKey
+	// tells the key to whoever asks, as managers do that only compare it.
+	Priority  uint8
+	SMKey     ib.SMKey
+	ShowSMKey bool
+	// Trusted are the port GUIDs of the managers that count. With Profile None
+	// all do when it is nil; with any other none does but those, and those that
+	// SMKeys proves.
+	Trusted []ib.PortGUID
+	// SMKeys is the SM_Key that the manager at one port shows to the one at
+	// another where they share a secret; nil where none is shared. It is not for
+	// Profile None.
+	SMKeys func(from, to ib.PortGUID) ib.SMKey
+	// Newcomer tells that, unless Known says otherwise, this manager has never
+	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
+	// Unexpected). It is not for Profile None.
+	Newcomer bool
+	// AcceptPolicy lets the policy give, after a takeover from another manager,
+	// what the tables did not hold then.
+	AcceptPolicy bool
+	// SweepInterval is the time between light sweeps, DriftPeriod the time in
+	// which every table is read back at least once.
+	SweepInterval, DriftPeriod time.Duration
+	// GuardPeriod is the time in which a foreign change of what isolates is seen,
+	// GuardRate how many tables a second are read back for that at the most.
+	// Guards are watched when Profile is not protect.None, or GuardPeriod is set.
+	GuardPeriod time.Duration
+	GuardRate   int
+	// Hold makes the engine rest once it has read the subnet and is master of
+	// it, and write only what Carry says. ReadLanes reads the tables of lanes
+	// whether or not the policy uses them.
+	Hold, ReadLanes bool
+	// ReadAliases reads the tables of GUIDs whether or not the policy speaks
+	// of aliases.
+	ReadAliases bool
+	// LeaveMulticast says that nobody will answer hosts that join groups:
+	// multicast tables stay as they are, and are not read.
+	LeaveMulticast bool
+	// Pause is how long the engine waits before it reads anything: what an
+	// earlier manager sent has to have landed. A copy of a write that comes
+	// after this engine has read, or written, the same table would undo what
+	// stands there, and nobody would know.
+	Pause time.Duration
+	// Known is what an earlier run assigned.
+	Known Assigned
+	// Reregister has every host that is up already register again with subnet
+	// administration, once: what it registered before is not known here.
+	Reregister bool
+}
+
+// Default times between sweeps.
+const (
+	DefaultSweepInterval = 10 * time.Second
+	DefaultDriftPeriod   = 60 * time.Second
+)
+
+// minSweepGap is the least time between the end of one pass and a sweep of
+// the whole subnet, however many traps and changes ask for it.
+const minSweepGap = time.Second
+
+type state uint8
+
+const (
+	stateSweeping state = iota // reading the whole subnet
+	stateElecting              // asking other managers
+	stateKeying                // giving M_Keys
+	stateReading               // the tables, under the keys
+	stateApplying
+	stateWatching  // idle between light sweeps
+	stateChecking  // a light sweep
+	stateStandby   // another manager is master
+	stateRefused   // the first policy does not fit
+	stateHeld      // Config.Hold: waits to be told what to write
+	statePausing   // Config.Pause
+	stateNarrowing // taking away before a sweep or an election; narrow.go
+)
+
+// Engine is one subnet manager.
+type Engine struct {
+	config Config
+	policy *policy.Policy
+	window *transact.Window
+	state  state
+
+	discovery *sweep.Discovery
+	fabric    *observed.Fabric
+	counts    observed.Counts
+	ends      []*observed.Port // its end ports by GUID
+	resolver  *policy.Resolver // among them and those unseen
+	desired   *desired
+	standing  *standing // nil: the next pass looks at the whole
+	epoch     uint64    // goes up when more than P_Key tables reads otherwise than before
+	grounds   grounds
+	strangers bool // something behind a link makes no sense
+	run       *apply.Run
+	stage     string
+	managers  *election.Engine
+	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
+	others    []election.Remote             // those that answered
+	peers
+	known   Assigned
+	unseen  []unseen
+	carried Carried
+	// aliasesRead tells that the last sweep of the whole subnet, or the one
+	// under way, reads GUIDInfo.
+	aliasesRead bool
+	claims      []lid.Claim
+	claimed     uint64 // version of claims
+	routed      routed
+	multicast   grouping
+	cabling     cabling
+
+	// settled tells that a policy stands on the subnet: from then on sweeps
+	// may clear PortStateChange, and a refused policy leaves the old one.
+	settled    bool
+	renewed    bool // Config.Reregister is done with
+	failures   int
+	faults     []sweep.Fault // of the subnet as it was last read
+	compiled   int
+	unfinished map[unfinished]bool
+
+	outbox    []outgoing
+	observe   func(Event)
+	nextCheck time.Duration
+	checks    []observed.Block
+	cursor    int
+	checkFrom int           // where the cursor stood when the light sweep began
+	resweep   string        // why the whole subnet has to be read again
+	sweepFrom time.Duration // no sweep of the whole subnet before this
+	retryAt   time.Duration // when to sweep again in any case, 0 for never
+	newPolicy *policy.Policy
+
+	keys  keying.Keying
+	traps traps.Heard   // that were not repressed
+	now   time.Duration // as the engine was last told
+	// side has the requests that no pass waits for: looks, probes, guards.
+	side *transact.Window
+	attention
+	narrowing
+}
+
+// unfinished is an attribute that the last pass could not write: that it is not
+// as it should be is nobody else's doing.
+type unfinished struct {
+	port      *observed.Port
+	attribute mad.AttributeID
+}
+
+type outgoing struct {
+	smp  mad.SMP
+	dlid ib.LID
+}
+
+// New returns an engine that starts to sweep when it is first driven. observe
+// sees every event as it happens and must not call back; it may be nil.
+func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
+	c.setDefaults()
+	if observe == nil {
+		observe = func(Event) {}
+	}
+	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
+	e.openKeys()
+	e.cabling.list = c.Cables
+	e.window.Seed(c.Seed)
+	e.openTalk(c)
+	e.openSide(c)
+	if c.Pause > 0 {
+		e.state = statePausing
+		e.begin(PhasePause)
+	} else {
+		e.startSweep()
+	}
+	return e
+}
+
+func (c *Config) setDefaults() {
+	if c.GIDPrefix == 0 {
+		c.GIDPrefix = ib.DefaultGIDPrefix
+	}
+	if c.SweepInterval == 0 {
+		c.SweepInterval = DefaultSweepInterval
+	}
+	if c.DriftPeriod == 0 {
+		c.DriftPeriod = DefaultDriftPeriod
+	}
+	if c.GuardPeriod == 0 && c.Profile != protect.None {
+		c.GuardPeriod = DefaultGuardPeriod
+	}
+	if c.GuardRate == 0 {
+		c.GuardRate = DefaultGuardRate
+	}
+}
+
+// OnSend makes f see every request that leaves, retries included.
+func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
+	e.window.OnSend, e.talk.OnSend, e.polls.OnSend, e.side.OnSend = f, f, f, f
+}
+
+// Settled reports whether the engine has nothing to do until time passes or
+// something arrives, and Fabric and Result tell what it came to.
+func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
+
+// Fabric is the subnet as it was last read; nil before the first sweep ended.
+func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
+
+// Assigned is what the engine assigned, to be given to the next run.
+func (e *Engine) Assigned() Assigned { return e.known }
+
+// Counts is what the request windows have done.
+func (e *Engine) Counts() transact.Counts {
+	return e.window.Counts().Plus(e.side.Counts()).Plus(e.talk.Counts())
+}
+
+// SetPolicy replaces the policy. It takes effect at the next call that tells
+// the time: a pass or a look that is under way gives way to it. While the subnet
+// has to be read again first, or a master elected, what the policy takes away is
+// written at once, as far as the last snapshot knows it, and the rest after that.
+// A policy that does not fit is refused (event Refused) and the old one stays.
+//
+// After a takeover from another manager it is what lets the policy give more
+// than the tables held then.
+func (e *Engine) SetPolicy(p *policy.Policy) {
+	e.newPolicy = p
+	e.accept()
+}
+
+// Next gives out the next packet: answers to others first, then requests.
+func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	if len(e.outbox) > 0 {
+		*p = e.outbox[0].smp
+		dlid := e.outbox[0].dlid
+		e.outbox = e.outbox[1:]
+		return dlid, true
+	}
+	from := e.nextWindow(now, p)
+	if from == nil {
+		some := e.side.Next(now, p)
+		return e.side.LIDOf(p), some
+	}
+	if e.managers != nil {
+		e.managers.Act(1)
+	}
+	return from.LIDOf(p), true
+}
+
+// LastWait is how long the engine waits for the answer to a request that Next gave
+// out, if it will not be sent again; else 0.
+func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.owner(p).LastWait(p) }
+
+// Receive takes a packet: the answer to a request, a trap, or a question of
+// another manager.
+func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+	e.now = now
+	if p.Method == mad.MethodGetResp {
+		e.owner(p).Receive(now, p)
+	} else {
+		e.clock = max(e.clock, now)
+		e.receiveRequest(now, p, slid)
+	}
+	e.step(now)
+}
+
+// Lost takes back a request that nobody answered.
+func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
+	e.now = now
+	e.owner(p).Lost(now, p)
+	e.step(now)
+}
+
+// Expire tells that time has passed.
+func (e *Engine) Expire(now time.Duration) {
+	e.now = now
+	e.window.Expire(now)
+	e.talk.Expire(now)
+	e.polls.Expire(now)
+	e.side.Expire(now)
+	e.narrowedEnough(now)
+	e.watchGuards(now)
+	e.tickManagers(now)
+	if e.state == stateWatching && now >= e.nextCheck {
+		e.startCheck()
+	}
+	if e.state == statePausing {
+		if e.nextCheck == 0 { // the time is known only now
+			e.nextCheck = now + e.config.Pause
+		} else if now >= e.nextCheck {
+			e.startSweep()
+		}
+	}
+	e.step(now)
+}
+
+// atRest reports whether nothing is under way.
+func (e *Engine) atRest() bool {
+	return e.state == stateWatching || e.state == stateStandby || e.state == stateRefused || e.state == stateHeld
+}
+
+// step goes on as far as it can without an answer.
+func (e *Engine) step(now time.Duration) {
+	e.attendPeers(now)
+	e.giveWay(now)
+	for e.window.Idle() && e.advance(now) {
+	}
+}
+
+// advance takes the step that is due when every request has ended; false
+// means that there is none.
+func (e *Engine) advance(now time.Duration) bool {
+	switch e.state {
+	case stateSweeping:
+		if e.discovery.Advance() {
+			e.swept(now)
+		}
+	case stateElecting:
+		if e.awaitsPeers() {
+			return false
+		}
+		e.elected(now)
+	case stateHeld, statePausing:
+		return false
+	case stateKeying:
+		return e.keepOn(now)
+	case stateReading:
+		if e.discovery.Advance() {
+			e.rested(now)
+		}
+	case stateNarrowing:
+		e.narrowed()
+	case stateApplying:
+		if e.run.Advance() {
+			if e.config.Hold {
+				return e.carriedOut(now)
+			}
+			e.applied(now)
+		} else {
+			e.enterStage()
+		}
+	case stateChecking:
+		e.checked(now)
+	case stateWatching, stateRefused, stateStandby:
+		return e.attend(now)
+	}
+	return true
+}
+
+func (e *Engine) startSweep() {
+	e.hush()
+	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
+	e.revisiting = false
+	clear(e.moved) // all of it is asked about
+	clear(e.due)
+	e.begin(PhaseDiscover)
+	e.aliasesRead = e.readsAliases()
+	e.discovery = sweep.Discover(e.window, e.sweepOptions())
+}
+
+func (e *Engine) sweepOptions() sweep.Options {
+	return sweep.Options{
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
+		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
+		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
+		Aliases:   e.aliasesRead,
+		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.last,
+	}
+}
+
+// wanted is the policy that the next pass is for.
+func (e *Engine) wanted() *policy.Policy {
+	if e.newPolicy != nil {
+		return e.newPolicy
+	}
+	return e.policy
+}
+
+// pursue works out what the policy wants of the fabric as it was read, and
+// starts to write the difference.
+func (e *Engine) pursue(now time.Duration) {
+	if e.lacksAliases() {
+		e.emit(Resweeping{Reason: "a policy with alias GUIDs, which were not read yet"})
+		e.startSweep()
+		return
+	}
+	e.bind()
+	e.hush()
+	e.begin(PhasePlan)
+	p := e.wanted()
+	cut := e.cut == p
+	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
+	e.newPolicy, e.heeded, e.cut = nil, nil, nil
+	e.heed()
+	want, at, amended := e.amend(p)
+	if !amended {
+		var err error
+		if want, err = e.desire(p); err != nil {
+			if cut && p != e.policy {
+				e.newPolicy = e.policy // which has lost what p takes away
+			}
+			e.refuse(now, err)
+			return
+		}
+		e.standing = nil
+	}
+	e.compiled = want.compiled
+	for _, w := range want.warnings {
+		e.emit(Warned{w})
+	}
+	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
+	e.policy, e.desired, e.known = p, want, want.assigned
+	e.lookAtLIDs()
+	e.multicast.fresh = false
+	e.tellUngrouped(nil)
+	if amended {
+		clear(e.standing.amiss) // all of it is in the plan, or was found right
+		e.write(plan.DiffAt(e.fabric, want.tables, at))
+	} else {
+		e.write(plan.Diff(e.fabric, want.tables))
+	}
+}
+
+// refuse ends a pass that wrote nothing. Without a policy that stands nothing
+// is put right either, so that the pass is tried again after a while.
+func (e *Engine) refuse(now time.Duration, err error) {
+	e.emit(Refused{err})
+	if e.settled && e.isMaster() {
+		e.rest(now, stateWatching)
+	} else {
+		e.rest(now, stateRefused)
+	}
+	if e.desired == nil {
+		e.retryAt = now + e.config.DriftPeriod
+	}
+}
+
+func (e *Engine) write(p *plan.Plan) {
+	e.hush()
+	e.state, e.stage = stateApplying, ""
+	e.keys.Leaving(p, e.desired.tables)
+	e.run = apply.Start(e.window, p, e.config.Limits.Window)
+	e.run.Withhold(e.desired.withheld)
+	if e.standing != nil {
+		e.standing.writes(p)
+	}
+}
+
+// applied judges what the devices showed.
+func (e *Engine) applied(now time.Duration) {
+	alone := e.multicast.alone
+	e.multicast.alone = false
+	if !e.isMaster() { // not any more
+		e.run = nil
+		e.rest(now, stateStandby)
+		return
+	}
+	if alone {
+		e.regrouped()
+		return
+	}
+	e.begin(PhaseProve)
+	e.settled, e.known.Managed = true, true
+	if !e.repairing {
+		e.failures = e.keys.Unset
+		e.unfinished = make(map[unfinished]bool)
+	}
+	e.repairing = false
+	e.failures += len(e.run.Failures())
+	for _, f := range e.run.Failures() {
+		e.emit(Failed{f})
+		if errors.Is(f.Err, apply.ErrRecabled) {
+			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
+		}
+		e.unfinished[unfinished{f.Port, f.Attribute}] = true
+	}
+	e.reportForgotten()
+	e.keys.ComeUp()
+	quiet := e.heed()
+	if e.standing == nil {
+		e.learn()
+		// It answered, and made no sense. Who is undeclared is asked again sooner.
+		e.strangers = e.fabric.MeetsStranger(func(p *observed.Port) bool { return !p.Silent && !undeclared(p) })
+	}
+	e.reregistered()
+	e.lookAtLIDs()
+	result, prover := e.conclude()
+	e.emit(Completed{result})
+	e.run = nil
+	if e.standing == nil || !e.standing.listed {
+		e.listChecks()
+	}
+	e.rest(now, stateWatching)
+	e.stand(quiet, result.Inactive, prover)
+	e.reconsider()
+	e.rereadAliases()
+	if e.strangers && e.retryAt == 0 {
+		e.retryAt = now + e.config.DriftPeriod
+	}
+}
+
+func (e *Engine) rest(now time.Duration, s state) {
+	if s == stateWatching && !e.isMaster() {
+		s = stateStandby // mastership went while the pass was under way
+	}
+	e.state, e.discovery = s, nil
+	if e.nextCheck == 0 || s != stateWatching {
+		e.nextCheck = now + e.config.SweepInterval
+	}
+	e.sweepFrom = now + minSweepGap
+	e.begin(PhaseWatch)
+}

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Event is something that happened; String says it for people.
+type Event interface{ String() string }
+
+func (e *Engine) emit(ev Event) { e.observe(ev) }
+
+func (e *Engine) begin(phase string) { e.emit(PhaseBegun{phase}) }
+
+// PhaseBegun says what the engine is doing from now on.
+type PhaseBegun struct{ Phase string }
+
+// The phases of a pass. Phases of applying are named after their stages.
+const (
+	PhasePause    = "quarantine" // Config.Pause
+	PhaseDiscover = "discover"
+	PhaseTables   = "read tables" // under the M_Keys that the ports were given
+	PhaseElect    = "other managers"
+	PhasePlan     = "plan"
+	PhaseProve    = "prove"
+	PhaseNarrow   = "take away" // what a new policy takes away, before a sweep
+	PhaseWatch    = "watch"
+)
+
+// Found is the size of the subnet that a sweep found.
+type Found struct{ Counts observed.Counts }
+
+// Met is a place that a sweep could not use.
+type Met struct{ Fault sweep.Fault }
+
+// Warned is something odd that does not stop a pass.
+type Warned struct{ Text string }
+
+// Refused says why a pass wrote nothing: the policy does not fit, or
+// addresses or routes cannot be given.
+type Refused struct{ Err error }
+
+// Failed is a write that did not hold.
+type Failed struct{ Failure apply.Failure }
+
+// Forgotten lists elements that devices accept and do not keep.
+type Forgotten struct {
+	Elements observed.Element
+	Ports    int    // how many ports forgot one of them
+	Example  string // one of the ports
+}
+
+// Fenced tells that nobody behind a switch port is let into the subnet from now
+// on.
+type Fenced struct{ Fence Fence }
+
+// Unfenced tells that a switch port is fenced no more.
+type Unfenced struct{ Fence Fence }
+
+// Learned tells that a list of cables was learned, from which on the engine holds
+// to it. Nothing has been written by then.
+type Learned struct {
+	List *cables.List
+	// Left are ports behind which something is that was not learned, and why.
+	Left []string
+}
+
+// Deferred says that another manager is master and that nothing was written.
+type Deferred struct {
+	Master ib.PortGUID
+	Reason string
+}
+
+// Unexpected tells that a manager that is new to the subnet found a master there
+// that does not count, and leaves the subnet alone.
+type Unexpected struct {
+	Port ib.PortGUID // of the master
+	At   string      // the port and the switch port before it, for people
+}
+
+// RogueManager tells of a subnet manager that does not count, or of somebody who
+// gives orders like one. It changes nothing.
+type RogueManager struct {
+	Port ib.PortGUID
+	At   string // the port and the switch port before it, for people
+	// Reason is why it does not count.
+	Reason string
+}
+
+// Drifted is a table or setting that somebody else changed, and that is being
+// put right.
+type Drifted struct{ Op plan.Op }
+
+// Resweeping says what made the engine sweep the subnet again: the whole of it,
+// or what is behind so many links.
+type Resweeping struct {
+	Reason string
+	Links  int // 0 for the whole subnet
+}
+
+// Changed is something that a look at one port found and that the policy has to
+// be worked out anew for.
+type Changed struct{ What string }
+
+// Flooded names who sends more traps than are looked at, or whose link goes up
+// and down more often than is followed. It is told once until that has ended.
+type Flooded struct {
+	Sender string
+	Link   bool
+}
+
+// Tried names who asked a device for something with a wrong M_Key.
+type Tried struct{ By, At, Method, Attribute string }
+
+// Disbelieved names who sent a trap in the name of another port.
+type Disbelieved struct {
+	Sender string
+	Number smp.TrapNumber
+	Issuer ib.LID
+}
+
+// Trapped is a trap that a device sent.
+type Trapped struct {
+	Number smp.TrapNumber
+	Issuer ib.LID
+	// Notice is all that the device said.
+	Notice smp.Notice
+	// Sender is where the packet came from, the permissive LID for a directed
+	// route: a host may name any LID as the issuer.
+	Sender ib.LID
+}
+
+// Regrouped tells that the multicast forwarding tables follow the groups that
+// the engine was told of last.
+type Regrouped struct {
+	Groups, Writes, Failures int
+	// Proof says to whom the tables lead packets now.
+	Proof *isolation.Multicast
+}
+
+// Completed ends a pass.
+type Completed struct{ Result *Result }
+
+// Result is what a pass came to.
+type Result struct {
+	Counts     observed.Counts
+	Partitions []Partition
+	Proof      *isolation.Proof
+	// Multicast says to whom multicast tables lead packets; nil when they are
+	// left alone and were not read.
+	Multicast *isolation.Multicast
+	// Writes is the number of writes, read-backs not counted.
+	Writes int
+	// Failures counts the writes that did not hold, Faults the places that
+	// could not be used.
+	Failures, Faults int
+	// Compiled is the number of end ports whose tables were worked out: all of
+	// them, or those that a new policy concerns; none where tables were put
+	// right.
+	Compiled int
+	// Inactive counts links that should be Active and are not.
+	Inactive int
+	// Fences are the switch ports behind which nobody is let into the subnet,
+	// by node GUID and port number.
+	Fences []Fence
+}
+
+// Partition is a partition as it stands.
+type Partition struct {
+	Name          string
+	PKey          ib.PKeyBase
+	Full, Limited int // members
+}
+
+// Reached reports whether the subnet is as the policy wants it.
+func (r *Result) Reached() bool { return r.Failures == 0 && r.Inactive == 0 }
+
+func (e PhaseBegun) String() string { return e.Phase }
+
+func (e Found) String() string {
+	c := e.Counts
+	return fmt.Sprintf("found %d switches, %d CAs, %d routers, %d links", c.Switches, c.CAs, c.Routers, c.Links)
+}
+
+func (e Met) String() string     { return e.Fault.Error() }
+func (e Warned) String() string  { return e.Text }
+func (e Refused) String() string { return "refused, nothing was written: " + e.Err.Error() }
+func (e Failed) String() string  { return e.Failure.Error() }
+
+func (e Forgotten) String() string {
+	return fmt.Sprintf("%d ports accept %s and forget it (%s, for one); it is not asked for again",
+		e.Ports, strings.Join(e.Elements.Names(), ", "), e.Example)
+}
+
+func (e Deferred) String() string {
+	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)
+}
+
+func (e Unexpected) String() string {
+	return fmt.Sprintf("%v: %s; nothing was written. To become master over it: --take-over. To take part in an election with it: --trusted-sm %s",
+		ErrIncumbent, e.At, e.Port)
+}
+
+func (e RogueManager) String() string {
+	return fmt.Sprintf("ALARM: a subnet manager that does not count: %s: %s", e.At, e.Reason)
+}
+
+func (e Fenced) String() string   { return e.Fence.Name + " is fenced: " + e.Fence.Reason }
+func (e Unfenced) String() string { return e.Fence.Name + " is fenced no more: " + e.Fence.Reason }
+
+func (e Learned) String() string {
+	s := fmt.Sprintf("learned %d cables between %d devices, and holds to them", e.List.Cables(), len(e.List.Devices()))
+	for i, left := range e.Left {
+		if i == leftMax {
+			return s + fmt.Sprintf("; and %d more", len(e.Left)-i)
+		}
+		s += "; not " + left
+	}
+	return s
+}
+
+// leftMax is how many of the ports that were left out String names.
+const leftMax = 8
+
+func (e Drifted) String() string {
+	return fmt.Sprintf("%s: %s (modifier 0x%08x) was changed by somebody else; putting it right",
+		e.Op.Port, smp.AttributeName(e.Op.Attribute), e.Op.Modifier)
+}
+
+func (e Resweeping) String() string {
+	if e.Links > 0 {
+		return fmt.Sprintf("looking again behind %d links: %s", e.Links, e.Reason)
+	}
+	return "sweeping again: " + e.Reason
+}
+
+func (e Changed) String() string { return e.What }
+
+func (e Flooded) String() string {
+	if e.Link {
+		return e.Sender + ": the link goes up and down too often; it is left down for a while"
+	}
+	return e.Sender + " sends more traps than are looked at: the others are dropped"
+}
+
+func (e Tried) String() string {
+	return fmt.Sprintf("%s tried %s of %s at %s without the key", e.By, e.Method, e.Attribute, e.At)
+}
+
+func (e Disbelieved) String() string {
+	return fmt.Sprintf("%s sent trap %d in the name of LID %s: not believed", e.Sender, e.Number, e.Issuer)
+}
+
+func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
+
+func (e Regrouped) String() string {
+	return fmt.Sprintf("%d multicast groups: %d writes, %s", e.Groups, e.Writes, e.Proof.Verdict)
+}
+
+func (e Completed) String() string {
+	return fmt.Sprintf("done: %s", e.Result.Proof.Verdict)
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// Carried is what became of the last Carry or Reread.
+type Carried struct {
+	// Failures are writes that did not hold; after the first nothing more was
+	// written.
+	Failures []apply.Failure
+	Writes   int
+	// Changed are the blocks that Reread found otherwise than they were.
+	Changed []error
+	// Deposed tells that the engine ceased to be master meanwhile.
+	Deposed bool
+}
+
+// ErrNotHeld says that an engine is not at rest as the master of its subnet.
+var ErrNotHeld = errors.New("not the master of the subnet, or not at rest")
+
+// Held reports whether an engine with Config.Hold has read the subnet, is
+// master of it, and waits to be told what to write.
+func (e *Engine) Held() bool { return e.state == stateHeld }
+
+// Foresee works out what a policy would want of the subnet that is held.
+func (e *Engine) Foresee(p *policy.Policy) (*Foresight, error) { return e.foresee(p) }
+
+// Carry starts to write what the fabric lacks of d, in the order of package
+// plan, and stops at the first write that does not hold. The engine is held
+// again when all has been answered; Carried tells how it ended.
+func (e *Engine) Carry(d *observed.Desired) error {
+	if !e.Held() {
+		return ErrNotHeld
+	}
+	e.carried = Carried{}
+	e.state, e.stage = stateApplying, ""
+	e.run = apply.Start(e.window, plan.Diff(e.fabric, d), e.config.Limits.Window)
+	e.run.Strict()
+	e.step(0)
+	return nil
+}
+
+// Reread reads the blocks that a plan writes once more and compares them with
+// the snapshot, which stays as it is.
+func (e *Engine) Reread(p *plan.Plan) error {
+	if !e.Held() {
+		return ErrNotHeld
+	}
+	e.carried = Carried{}
+	type block struct {
+		port      *observed.Port
+		attribute mad.AttributeID
+		modifier  uint32
+	}
+	asked := map[block]bool{}
+	for _, s := range p.Stages {
+		for _, op := range s.Ops {
+			b := block{op.Port, op.Attribute, op.Modifier}
+			if op.Attribute != smp.AttrPKeyTable && op.Attribute != smp.AttrPortInfo || asked[b] {
+				continue
+			}
+			asked[b] = true
+			e.window.Do(transact.Request{
+				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
+			}, func(r transact.Reply) {
+				err := r.Err
+				if err == nil {
+					err = op.SameAsRead(r.SMP.Data[:])
+				}
+				if err != nil {
+					e.carried.Changed = append(e.carried.Changed,
+						fmt.Errorf("%s: %s (modifier 0x%08x): %w", op.Port, smp.AttributeName(op.Attribute), op.Modifier, err))
+				}
+			})
+		}
+	}
+	return nil
+}
+
+// Carried tells how the last Carry or Reread ended. It counts when the engine
+// is settled and has nothing under way.
+func (e *Engine) Carried() Carried { return e.carried }
+
+// Idle reports whether every request has been answered or given up.
+func (e *Engine) Idle() bool { return e.window.Idle() }
+
+// carriedOut ends what Carry began, once nothing that was sent can still be
+// under way: whoever writes next knows nothing of it. False means later.
+func (e *Engine) carriedOut(now time.Duration) bool {
+	if at, waits := e.window.Settled(now); waits {
+		e.nextCheck = at
+		return false
+	}
+	e.carried.Failures, e.carried.Writes = e.run.Failures(), e.run.Writes()
+	e.carried.Deposed = !e.isMaster()
+	e.reportForgotten()
+	e.learn()
+	e.run = nil
+	e.rest(now, stateHeld)
+	if e.carried.Deposed {
+		e.state = stateStandby
+	}
+	return true
+}

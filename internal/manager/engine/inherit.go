@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// heldNow is what ports hold as the subnet was read.
+func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
+	b := bound.Of(e.ends, why, untilRead)
+	for i := range e.unseen {
+		b.Add(e.unseen[i].identity.PortGUID, e.unseen[i].keys)
+	}
+	return b
+}
+
+// bind notes what the subnet holds, as it was read, when this manager has taken it
+// over from one that was master until now, or another is master too.
+func (e *Engine) bind() {
+	if !e.named() {
+		return
+	}
+	if e.sharing && e.shared == nil {
+		e.shared = e.heldNow("another manager is master too", false)
+	}
+	if e.stoodBy != "" && !e.config.AcceptPolicy {
+		e.inherited = e.heldNow(e.stoodBy, true)
+		e.standing = nil
+	}
+	e.stoodBy = ""
+}
+
+// share notes whether another manager that counts is master beside this one.
+// Guarding goes on, but nobody is given anything that he did not have: what the
+// other does may be newer.
+func (e *Engine) share(shared bool) {
+	if shared == e.sharing {
+		return
+	}
+	e.sharing, e.shared = shared, nil
+	if shared {
+		e.emit(Warned{"another manager that counts is master too: until one of them hands over, this one gives nobody anything new"})
+	} else {
+		e.emit(Warned{"no other manager is master any more"})
+	}
+	e.membersChanged()
+}
+
+// accept lifts what an earlier manager's tables allow: a person has read the
+// policy again.
+func (e *Engine) accept() {
+	if e.inherited != nil {
+		e.inherited, e.standing = nil, nil
+	}
+}
+
+// isBound reports whether the policy may not give all that it says.
+func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil }
+
+// withinBounds leaves out of a resolution who would get more than the tables
+// held, and says so.
+func (e *Engine) withinBounds(r *policy.Resolution) (*policy.Resolution, []string) {
+	var warnings []string
+	for _, b := range []*bound.Bound{e.inherited, e.shared} {
+		if b == nil {
+			continue
+		}
+		var text string
+		if r, text = b.Within(r, e.fabric.Self.GUID); text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	return r, warnings
+}

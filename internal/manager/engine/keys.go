@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+func (e *Engine) openKeys() {
+	e.keys = keying.New(e.config.Keys)
+	if e.config.Keys != nil {
+		e.config.Keys.Declared = keying.Declared(func() *cables.List { return e.cabling.list })
+	}
+}
+
+// givesKeys reports whether the engine writes M_Keys of its own accord.
+func (e *Engine) givesKeys() bool { return e.keys.Config != nil && !e.config.Hold }
+
+// Keys is the book of generations; nil when ports get no keys of their own. It
+// changes while the engine runs, and its owner keeps it when its Version is
+// another.
+func (e *Engine) Keys() *mkey.Book {
+	if e.keys.Config == nil {
+		return nil
+	}
+	return e.keys.Config.Book
+}
+
+// KeysKept tells that the book is kept as it was at this version.
+func (e *Engine) KeysKept(version uint64) { e.keys.Kept = version }
+
+// KeysNotKept tells that the book could not be kept: the ports that wait for it
+// go without another key until the next look at the whole subnet.
+func (e *Engine) KeysNotKept(err error) {
+	if e.state == stateKeying && e.awaitsKeeping() {
+		e.emit(Warned{fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
+		e.run.Stop()
+		e.keys.Abandon()
+	}
+}
+
+// awaitsKeeping reports whether keys wait to be given until their generations
+// are kept.
+func (e *Engine) awaitsKeeping() bool {
+	return e.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
+}
+
+// RenewKeys wants another key for the end ports of these GUIDs, or for all when
+// there are none, and tells for how many. They get it when the engine is at rest.
+func (e *Engine) RenewKeys(guids ...ib.PortGUID) (n int) {
+	return e.keys.Renew(e.ends, guids)
+}
+
+// rekeys reports whether keys are to be changed and nothing else is under way.
+func (e *Engine) rekeys() bool {
+	return e.keys.Due && e.state == stateWatching && e.desired != nil && e.isMaster()
+}
+
+// lockedOut tells of a fabric, none of which stands yet, that it does not let the
+// manager in.
+func (e *Engine) lockedOut(f *observed.Fabric) error {
+	if !e.givesKeys() || e.settled {
+		return nil
+	}
+	return keying.LockedOut(f)
+}
+
+// proceed goes on as the master of a subnet that was found: keys come before its
+// tables are read, and before anything else is written.
+func (e *Engine) proceed(now time.Duration) {
+	if e.discovery == nil {
+		e.pursue(now)
+		return
+	}
+	e.secure(now)
+}
+
+// secure starts to give every end port the key that it ought to have.
+func (e *Engine) secure(now time.Duration) {
+	p, err := e.keys.Want(now, e.fabric, e.ends, e.config.Profile.MKeyProtectBits())
+	if err != nil {
+		e.emit(Warned{err.Error()})
+	}
+	e.state, e.stage = stateKeying, ""
+	e.run = apply.Start(e.window, p, e.config.Limits.Window)
+}
+
+// keepOn goes on giving keys; false while their generations are not kept yet.
+func (e *Engine) keepOn(now time.Duration) bool {
+	if e.awaitsKeeping() {
+		return false
+	}
+	if e.run.Advance() {
+		e.secured(now)
+	} else {
+		e.enterStage()
+	}
+	return true
+}
+
+// enterStage tells of the stage that the run under way has come to.
+func (e *Engine) enterStage() {
+	if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
+		e.stage = s
+		e.begin(s)
+	}
+}
+
+// secured takes over what became of the keys.
+func (e *Engine) secured(now time.Duration) {
+	failures, writes := e.run.Failures(), e.run.Writes()
+	for _, f := range failures {
+		e.emit(Failed{f})
+	}
+	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
+	if writes > 0 {
+		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
+	}
+	e.run = nil
+	switch {
+	case !e.isMaster():
+		e.rest(now, stateStandby)
+	case len(locked) > 0 && !e.settled:
+		e.refuse(now, &keying.LockedError{Ports: locked})
+	case e.discovery == nil:
+		e.state = stateWatching
+		e.begin(PhaseWatch)
+	default:
+		e.readRest()
+	}
+}
+
+// readRest reads the tables, under the keys that stand now, and again what was
+// read of the guards before there were any.
+func (e *Engine) readRest() {
+	e.state = stateReading
+	e.begin(PhaseTables)
+	for _, p := range keying.Guards(e.fabric) {
+		e.reread(p, smp.AttrPortInfo, uint32(p.Num), nil)
+	}
+}
+
+// rested takes over the tables.
+func (e *Engine) rested(now time.Duration) {
+	d := e.discovery
+	e.discovery = nil
+	more := d.Faults()[e.told:]
+	e.tell(more)
+	e.faults = append(e.faults, more...)
+	if !e.isMaster() {
+		e.rest(now, stateStandby)
+		return
+	}
+	e.pursue(now)
+}
+
+// askBehind asks who is at the other end of a cable, with every key that may be
+// shown there, and tells how many questions that are.
+func (e *Engine) askBehind(p *observed.Port, path mad.Path, then func(transact.Reply)) int {
+	keys := e.keys.Behind(p, e.config.MKey)
+	for _, key := range keys {
+		e.side.Do(transact.Request{
+			Path: path, Respond: observed.RespTimeAssumed.Duration(), MKey: key,
+			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
+		}, then)
+	}
+	return len(keys)
+}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/sa/visibility"
+)
+
+// Claims are the LIDs that ports have, as last read, against what they were
+// assigned: until that is put right, nothing that comes from there can be taken
+// for anybody's. version changes whenever they do.
+func (e *Engine) Claims() (claims []lid.Claim, version uint64) { return e.claims, e.claimed }
+
+// lookAtLIDs works out Claims, and tells of LIDs that somebody else was assigned.
+func (e *Engine) lookAtLIDs() {
+	if e.desired == nil {
+		return
+	}
+	claims := lid.Claims(e.ends, e.desired.tables, e.isFenced)
+	if slices.Equal(claims, e.claims) {
+		return
+	}
+	before := e.claims
+	e.claims, e.claimed = claims, e.claimed+1
+	var owners map[ib.LID]*observed.Port
+	for _, c := range claims {
+		if slices.ContainsFunc(before, func(b lid.Claim) bool { return b.LID == c.LID && b.By.GUID == c.By.GUID }) {
+			continue
+		}
+		if owners == nil {
+			owners = e.assignedLIDs()
+		}
+		if owner := owners[c.LID]; owner != nil && owner != c.By {
+			e.emit(Warned{fmt.Sprintf("%s took LID %d of %s: nothing is taken from there until that is put right", c.By, c.LID, owner)})
+		}
+	}
+}
+
+// assignedLIDs are the ports by the LIDs that they were assigned.
+func (e *Engine) assignedLIDs() map[ib.LID]*observed.Port {
+	out := make(map[ib.LID]*observed.Port, len(e.ends))
+	for p, at := range e.lidsOfPorts() {
+		for i := range at.LMC.Count() {
+			out[at.LID+ib.LID(i)] = p
+		}
+	}
+	return out
+}
+
+// lidsOfPorts are the LIDs that ports were assigned.
+func (e *Engine) lidsOfPorts() map[*observed.Port]visibility.Assigned {
+	out := make(map[*observed.Port]visibility.Assigned, len(e.ends))
+	for _, p := range e.ends {
+		if want := e.desired.tables.Port(p); want.Elements&observed.ElementLID != 0 {
+			out[p] = visibility.Assigned{LID: want.Info.LID, LMC: want.Info.LMC}
+		}
+	}
+	return out
+}

@@ -1,0 +1,419 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// attention is what draws the manager's attention between passes. It is kept by
+// Place, since a sweep makes new ports; what is about ports is forgotten then.
+type attention struct {
+	senders map[Place]*sender // who sent traps, and how many
+	unknown sender            // of all whose LID nobody has
+	owners  owners
+	due     map[Place]bool // looks that are to be begun; true: at all ports in any case
+	looking map[Place]bool // under way
+	// waitsFrom is since when a policy waits for a look at a switch.
+	waitsFrom time.Duration
+	waits     bool
+	moved     map[Place]move
+	// revisiting tells that the sweep under way follows these only.
+	revisiting bool
+	told       int               // of the faults of the sweep under way
+	before     snapshot          // what was known before the sweep under way found who there is
+	links      map[Place]*bucket // how often the link of a port changed
+	amiss      map[*observed.Port]bool
+	probing    map[Place]int // questions that are open
+	// repairing tells that what is being written is not all that there may be.
+	repairing bool
+	replan    bool   // the policy has to be worked out anew
+	reelect   string // why managers have to be asked again
+	guards    guards
+}
+
+// move is a link that has changed since the subnet was read.
+type move struct {
+	reason string
+	at     time.Duration // not to be followed sooner
+	// visited tells that the pass under way follows it.
+	visited bool
+}
+
+const (
+	// sideWindow is the most requests beside those of a pass that are
+	// outstanding at once.
+	sideWindow = 64
+	// lookPatience is how long a policy waits for a look at a switch that has
+	// reported a change.
+	lookPatience = 200 * time.Millisecond
+	// linkRate is how many changes of one link a second are followed for good,
+	// linkBurst how many at once: who lets his link go up and down without end is
+	// out of the subnet for so long.
+	linkRate  = 1.0 / 30
+	linkBurst = 4
+)
+
+// openSide makes the window for what no pass waits for.
+func (e *Engine) openSide(c Config) {
+	limits := c.Limits
+	limits.Window = min(limits.Window, sideWindow)
+	e.side = transact.NewWindow(limits)
+	seed := c.Seed
+	for i := range seed {
+		seed[i] = ^seed[i]
+	}
+	e.side.Seed(seed)
+	e.attention = attention{
+		senders: make(map[Place]*sender), due: make(map[Place]bool), looking: make(map[Place]bool),
+		moved: make(map[Place]move), links: make(map[Place]*bucket), amiss: make(map[*observed.Port]bool),
+		probing: make(map[Place]int),
+	}
+}
+
+// hush ends what goes on beside the passes, so that no answer that is older than
+// a write is taken for what stands there. Looks are due again.
+func (e *Engine) hush() {
+	e.side.Forget()
+	for at, cleared := range e.looking {
+		e.due[at] = e.due[at] || cleared
+	}
+	clear(e.looking)
+	clear(e.probing)
+}
+
+// attendsAt is when something that was seen between passes can be acted on.
+func (e *Engine) attendsAt() (at time.Duration, some bool) {
+	if e.waits {
+		return e.waitsFrom + lookPatience, true
+	}
+	if len(e.amiss) > 0 || e.reelect != "" {
+		return 0, true
+	}
+	if e.replan {
+		at, some = e.sweepFrom, true
+	}
+	for _, m := range e.moved {
+		if !some || m.at < at {
+			at, some = m.at, true
+		}
+	}
+	return at, some
+}
+
+// lookAgain asks for a look at a node; port is its port 0, or that of a CA or
+// router.
+func (e *Engine) lookAgain(at Place) {
+	if !e.due[at] {
+		e.due[at] = false
+	}
+}
+
+// startLooks begins the looks that are due. A look that is under way ends first.
+func (e *Engine) startLooks() {
+	if len(e.due) == 0 || !e.watches() || e.resweep != "" {
+		return
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(e.due), comparePlaces) {
+		if _, busy := e.looking[at]; busy {
+			continue
+		}
+		cleared := e.due[at]
+		delete(e.due, at)
+		p := e.port(at)
+		if p == nil || !p.Reached {
+			continue
+		}
+		e.looking[at] = cleared
+		if p.Node.Switch != nil {
+			e.lookAtSwitch(p, at)
+			continue
+		}
+		e.recheckNode(p)
+		e.look(p, func() { delete(e.looking, at) })
+	}
+}
+
+// looksAtSwitch reports whether the engine is about to know what a switch has
+// reported, which a policy should rest on. It does not wait for that for long: a
+// switch that does not answer holds up nobody.
+func (e *Engine) looksAtSwitch(now time.Duration) bool {
+	pending := false
+	for _, list := range []map[Place]bool{e.looking, e.due} {
+		for at := range list {
+			if p := e.port(at); p != nil && p.Node.Switch != nil {
+				pending = true
+			}
+		}
+	}
+	if !pending {
+		e.waits = false
+		return false
+	}
+	if !e.waits {
+		e.waits, e.waitsFrom = true, now
+	}
+	e.waits = now < e.waitsFrom+lookPatience
+	return e.waits
+}
+
+// lookAtSwitch asks a switch whether anything has changed, and reads its ports if
+// so. What it says of a change is put back first, so that a later one shows.
+func (e *Engine) lookAtSwitch(p *observed.Port, at Place) {
+	done := func() { delete(e.looking, at) }
+	e.askOr(p, smp.AttrSwitchInfo, 0, func() {
+		if !p.Node.Switch.Info.PortStateChange && !e.looking[at] {
+			e.look(p, done) // the settings of port 0 may have changed all the same
+			return
+		}
+		e.looking[at] = true
+		e.clearChange(p, func() {
+			left := len(p.Node.Ports)
+			for i := range p.Node.Ports {
+				q := &p.Node.Ports[i]
+				e.look(q, func() {
+					if q.Num != 0 && q.IsUp() && q.Info.PortState != smp.PortActive {
+						// It may have been down and be as it was before.
+						e.linkMoved(q, fmt.Sprintf("%s is %s", q, q.Info.PortState))
+					}
+					if left--; left == 0 {
+						done()
+					}
+				})
+			}
+		})
+	}, done)
+}
+
+// clearChange writes SwitchInfo as it was read, with PortStateChange set, which
+// clears it.
+func (e *Engine) clearChange(p *observed.Port, then func()) {
+	r := transact.Request{
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodSet, Attribute: smp.AttrSwitchInfo,
+	}
+	if err := p.Node.Switch.Info.Encode(&r.Data); err != nil {
+		then()
+		return
+	}
+	e.side.Do(r, func(reply transact.Reply) {
+		if reply.Err == nil {
+			_ = p.Absorb(smp.AttrSwitchInfo, 0, reply.SMP.Data[:]) // what makes no sense changes nothing
+		}
+		then()
+	})
+}
+
+// look reads PortInfo of a port again and judges what has changed. done is
+// called in any case.
+func (e *Engine) look(p *observed.Port, done func()) {
+	modifier := uint32(0)
+	if p.Node.Switch != nil {
+		modifier = uint32(p.Num)
+	}
+	before := seen{p.Info, p.InfoRead}
+	e.askOr(p, smp.AttrPortInfo, modifier, func() {
+		e.judge(p, before)
+		done()
+	}, done)
+}
+
+// ask reads one attribute beside what passes read. What reads otherwise than it
+// did is compared with what is desired, and a node that does not answer is
+// visited anew.
+func (e *Engine) ask(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
+	e.askOr(p, a, modifier, then, func() {})
+}
+
+func (e *Engine) askOr(p *observed.Port, a mad.AttributeID, modifier uint32, then, failed func()) {
+	e.side.Do(transact.Request{
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+	}, func(r transact.Reply) {
+		if e.absorbed(p, a, modifier, r) {
+			then()
+		} else {
+			failed()
+		}
+	})
+}
+
+// absorbed enters an answer. Without one the node may not be there any more.
+func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, r transact.Reply) bool {
+	err, noted := r.Err, e.fabric.Noted()
+	if err == nil {
+		err = p.Absorb(a, modifier, r.SMP.Data[:])
+	}
+	if err != nil {
+		p.Doubt(a, modifier)
+		e.missed(p, fmt.Sprintf("%s: %s: %v", p, smp.AttributeName(a), err))
+		return false
+	}
+	if e.fabric.Noted() != noted {
+		e.amiss[p] = true
+	}
+	return true
+}
+
+// missed has everything visited anew that leads to the node of p.
+func (e *Engine) missed(p *observed.Port, reason string) {
+	if e.fabric.Self == nil || p.Node == e.fabric.Self.Node {
+		e.wantSweep(reason)
+		return
+	}
+	for i := range p.Node.Ports {
+		if q := p.Node.Ports[i].Peer; q != nil {
+			e.linkMoved(q, reason)
+		}
+	}
+}
+
+// seen is what was known of a port before it was read again.
+type seen struct {
+	smp.PortInfo
+	read bool
+}
+
+// judge looks for what calls for more than putting right what was changed: a
+// link that came or went, other capabilities, managers that came or went since
+// the last election.
+func (e *Engine) judge(p *observed.Port, before seen) {
+	now := &p.Info
+	if e.named() {
+		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
+			e.sawManager(p, isSM)
+		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
+			e.lookForManager(p)
+		}
+	} else if e.isRival(p) != e.asked(p) {
+		e.wantElection(p.String() + " has another manager behind it, or none any more")
+	}
+	if now.LID != before.LID || now.LMC != before.LMC {
+		e.lookAtLIDs()
+	}
+	switch {
+	case e.keys.Lost(p) && p.Node.Switch != nil:
+		e.wantSweep(p.String() + " has lost its M_Key")
+	case e.keys.Lost(p):
+		e.linkMoved(p, p.String()+" has lost its M_Key")
+	case now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
+		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
+	case !before.read: // routes were worked out without it
+		e.routed = routed{}
+		e.wantReplan(true)
+	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
+		e.emit(Changed{p.String() + " has another CapabilityMask"})
+		e.wantReplan(true)
+	}
+}
+
+// wantElection keeps the first reason for asking other managers again.
+func (e *Engine) wantElection(reason string) {
+	if e.reelect == "" {
+		e.reelect = reason
+	}
+}
+
+// putRight writes back what somebody else has changed where the engine has
+// looked, and reports whether that was anything. While something could not be
+// written elsewhere nobody is given anything: that is for a light sweep, which
+// compares everything.
+func (e *Engine) putRight() bool {
+	if len(e.amiss) == 0 {
+		return false
+	}
+	ports := slices.Collect(maps.Keys(e.amiss))
+	clear(e.amiss)
+	p := plan.DiffAt(e.fabric, e.desired.tables, ports)
+	if len(e.unfinished) > 0 {
+		p = plan.NarrowingAt(e.fabric, e.desired.tables, ports)
+	}
+	if p.Len() == 0 {
+		return false
+	}
+	e.reportDrift(p)
+	e.compiled, e.repairing = 0, true
+	e.write(p)
+	return true
+}
+
+// reportDrift says what somebody else has changed.
+func (e *Engine) reportDrift(p *plan.Plan) {
+	for _, s := range p.Stages {
+		for _, op := range s.Ops {
+			if !e.unfinished[unfinished{op.Port, op.Attribute}] {
+				e.emit(Drifted{op})
+				e.foreign(op)
+			}
+		}
+	}
+}
+
+// probe asks again where nothing answered behind a link that is up.
+func (e *Engine) probe() {
+	for _, n := range e.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			at := placeOf(p)
+			if !p.Silent && !undeclared(p) || e.probing[at] > 0 {
+				continue
+			}
+			e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), func(r transact.Reply) {
+				e.probing[at]--
+				if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
+					e.linkMoved(p, "the device behind "+p.String()+" answers now")
+				}
+			})
+		}
+	}
+}
+
+// recheckNode asks an end node who it is and what it calls itself: who has become
+// another since it was met is visited anew.
+func (e *Engine) recheckNode(p *observed.Port) {
+	described := p.Node.Description
+	e.ask(p, smp.AttrNodeDescription, 0, func() {
+		if p.Node.Description != described {
+			e.tellDescriptions()
+			e.wantReplan(e.cabling.list == nil)
+		}
+	})
+	e.side.Do(transact.Request{
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
+	}, func(r transact.Reply) {
+		var now smp.NodeInfo
+		if r.Err != nil || now.UnmarshalBinary(r.SMP.Data[:]) != nil {
+			return // who does not answer at all is missed by other means
+		}
+		was := &p.Node.Info
+		same := now.NodeGUID == was.NodeGUID && now.NodeType == was.NodeType && now.NumPorts == was.NumPorts && now.PartitionCap == was.PartitionCap
+		if !same || p.Node.Switch == nil && (now.PortGUID != p.GUID || now.LocalPortNum != p.Num) {
+			e.linkMoved(p, p.String()+" says that it is somebody else now")
+		}
+	})
+}
+
+// wantReplan has the policy worked out anew for what devices say of themselves,
+// once in a while.
+func (e *Engine) wantReplan(on bool) { e.replan = e.replan || on }
+
+// rereadAliases reads the tables of GUIDs again that could not be written: of what
+// is not known to be there nothing would be taken away.
+func (e *Engine) rereadAliases() {
+	for x := range e.unfinished {
+		if x.attribute != smp.AttrGUIDInfo {
+			continue
+		}
+		for block := range x.port.GUIDBlocks() {
+			e.ask(x.port, smp.AttrGUIDInfo, uint32(block), func() {})
+		}
+	}
+}
+
+// endPlace is where a port is looked at: port 0 of a switch, else the port.
+func endPlace(p *observed.Port) Place { return placeOf(p.Agent()) }

@@ -1,0 +1,334 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// peers is what is known of other managers where only those count that were
+// named: listed in Config.Trusted, or proven by Config.SMKeys, and at the port
+// that they say they are behind.
+type peers struct {
+	// talk has what managers tell each other. A pass never waits for it, only a
+	// manager that is not master yet.
+	talk *transact.Window
+	// polls has what an election rests on, polls and control packets: however
+	// many say nothing when they are asked, these do not wait for them.
+	polls *transact.Window
+	// rounds is how many rounds of questions there were, pending how many
+	// questions of the last are open, again that another is wanted after it, and
+	// undecided that it was not judged yet.
+	rounds, pending   int
+	again, undecided  bool
+	askedAt           time.Duration
+	here              []election.Remote // who counts, by the last round
+	silent            map[Place]bool    // listed, and did not answer
+	newcomer          bool              // Config.Newcomer, until it has a place among managers
+	incumbent         *observed.Port    // the master that a newcomer found
+	rogues            map[Place]*rogue
+	looks             map[Place]*capLook
+	clock             time.Duration // when the engine was last told the time
+	sharing           bool          // another that counts is master too
+	stoodBy           string        // why this manager stands by no more
+	shared, inherited *bound.Bound
+}
+
+const (
+	// talkWindow is the most questions to managers, and looks for them, that are
+	// outstanding at once; talkTries is how often one is sent. A manager at rest
+	// answers in microseconds, and one that does not must not keep the first
+	// election waiting.
+	talkWindow = 64
+	talkTries  = 4
+	// electionWait is how long a manager that is not master waits for answers: any
+	// number of hosts may say that they have a manager, and say no more.
+	electionWait = 3 * time.Second
+)
+
+// named reports whether managers are named, not believed.
+func (e *Engine) named() bool { return e.config.Profile != protect.None }
+
+func (e *Engine) openTalk(c Config) {
+	limits := c.Limits
+	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
+	e.peers = peers{
+		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[Place]bool),
+		rogues: make(map[Place]*rogue), looks: make(map[Place]*capLook),
+	}
+	seed := c.Seed
+	seed[0] ^= 0xFF // not the identifiers of the other windows
+	e.talk.Seed(seed)
+	seed[1] ^= 0xFF
+	e.polls.Seed(seed)
+}
+
+// mayCount reports whether a manager behind p would count if it proves what it
+// has to, and if not, why.
+func (e *Engine) mayCount(p *observed.Port) (ok bool, why string) {
+	listed := slices.Contains(e.config.Trusted, p.GUID)
+	switch {
+	case !listed && e.config.SMKeys == nil:
+		return false, rogueThere
+	case p.Node.Contested || e.sharesGUID(p):
+		if listed {
+			return false, rogueTwin
+		}
+		return false, rogueThere
+	case e.isAstray(p):
+		if listed {
+			return false, rogueAstray
+		}
+		return false, rogueThere
+	}
+	return true, ""
+}
+
+// isAstray reports whether the list of cables, if there is one, has the GUID of p
+// somewhere else, or nowhere.
+func (e *Engine) isAstray(p *observed.Port) bool {
+	l := e.cabling.list
+	if l == nil {
+		return false
+	}
+	port, at, ok := l.Place(p.GUID)
+	return !ok || port != cables.EndOf(p) || p.Num != 0 && (p.Peer == nil || at != cables.EndOf(p.Peer))
+}
+
+// sharesGUID reports whether another end port claims the GUID of p.
+func (e *Engine) sharesGUID(p *observed.Port) bool {
+	i, _ := slices.BinarySearchFunc(e.ends, p.GUID, func(q *observed.Port, g ib.PortGUID) int { return cmp.Compare(q.GUID, g) })
+	return i+1 < len(e.ends) && e.ends[i].GUID == p.GUID && e.ends[i+1].GUID == p.GUID
+}
+
+// askPeers asks every manager that may count for its SMInfo. A round that is
+// under way ends first: nobody keeps it from ending by having another begun.
+func (e *Engine) askPeers() {
+	if e.managers == nil || e.fabric == nil {
+		return
+	}
+	if e.pending > 0 {
+		e.again = true
+		return
+	}
+	e.rounds++
+	e.again, e.undecided, e.here, e.incumbent = false, true, nil, nil
+	e.askedAt = e.clock
+	var questions []*observed.Port
+	for _, p := range e.ends {
+		if !e.isRival(p) {
+			continue
+		}
+		if may, why := e.mayCount(p); may {
+			questions = append(questions, p)
+		} else {
+			e.alarm(p, why, true)
+			e.askIncumbent(p)
+		}
+	}
+	slices.SortStableFunc(questions, func(p, q *observed.Port) int {
+		listed := func(x *observed.Port) int {
+			if slices.Contains(e.config.Trusted, x.GUID) {
+				return 0
+			}
+			return 1
+		}
+		return listed(p) - listed(q)
+	})
+	if len(questions) > 0 && !e.isMaster() {
+		e.begin(PhaseElect)
+	}
+	for _, p := range questions {
+		at, guid, path := placeOf(p), p.GUID, p.Path
+		e.pending++
+		e.askPeer(p, e.managers.InfoFor(guid), func(info smp.SMInfo, err error) {
+			e.pending--
+			e.heardPeer(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
+		})
+	}
+}
+
+// askPeer sends a Get of SMInfo that says who asks. It carries no M_Key: who
+// answers it is a process on a host.
+func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, error)) {
+	r := transact.Request{Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
+	if err := own.Encode(&r.Data); err != nil {
+		e.emit(Warned{err.Error()})
+	}
+	e.talk.Do(r, func(reply transact.Reply) {
+		var info smp.SMInfo
+		err := reply.Err
+		if err == nil {
+			err = info.UnmarshalBinary(reply.SMP.Data[:])
+		}
+		then(info, err)
+	})
+}
+
+// heardPeer takes the answer of a manager that may count.
+func (e *Engine) heardPeer(at Place, r election.Remote, err error) {
+	p := e.port(at)
+	if p == nil || p.GUID != r.Address.Port {
+		return // something else is there by now
+	}
+	switch {
+	case err == nil && e.managers.Counts(r):
+		delete(e.silent, at)
+		if e.rogues[at] != nil {
+			delete(e.rogues, at)
+			e.emit(Warned{e.whereIs(p) + " has shown that it is a manager that counts"})
+		}
+		e.here = append(e.here, r)
+	case err == nil:
+		e.alarm(p, rogueUnproven, true)
+	case !slices.Contains(e.config.Trusted, p.GUID):
+		e.alarm(p, rogueSilent, true)
+	case !e.silent[at]:
+		e.silent[at] = true
+		e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
+	}
+	if err != nil || !e.managers.Counts(r) {
+		e.isIncumbent(p, r.Info, err)
+	}
+}
+
+// askIncumbent asks a manager that nobody named what it is about, if this manager
+// is new to the subnet. It says nothing of itself.
+func (e *Engine) askIncumbent(p *observed.Port) {
+	if !e.newcomer || e.isMaster() {
+		return
+	}
+	at := placeOf(p)
+	e.pending++
+	e.askPeer(p, smp.SMInfo{}, func(info smp.SMInfo, err error) {
+		e.pending--
+		if p := e.port(at); p != nil {
+			e.isIncumbent(p, info, err)
+		}
+	})
+}
+
+// isIncumbent notes who seems to be master: by what it says or, when it says
+// nothing, by what this manager's own port was told.
+func (e *Engine) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
+	self := e.fabric.Self
+	told := self.InfoRead && p.InfoRead && self.Info.MasterSMLID != ib.LIDReserved && self.Info.MasterSMLID == p.Info.LID
+	if e.newcomer && !e.isMaster() && (err == nil && info.SMState == smp.SMMaster || err != nil && told) {
+		e.incumbent = p
+	}
+}
+
+// awaitsPeers reports whether an election waits for answers. A master does not
+// wait: it guards the subnet, and decides when they are there.
+func (e *Engine) awaitsPeers() bool {
+	return e.named() && e.pending > 0 && !e.isMaster() && e.clock < e.askedAt+electionWait
+}
+
+// ErrIncumbent says that a manager that is new to a subnet found a master there
+// that it was not told of.
+var ErrIncumbent = errors.New("another manager is master of this subnet, which ibwarden has not managed before")
+
+// electedNamed goes on as master, stands by, or leaves a subnet alone that is
+// somebody else's.
+func (e *Engine) electedNamed(now time.Duration) {
+	if !e.isMaster() {
+		if p := e.incumbent; p != nil {
+			e.emit(Unexpected{Port: p.GUID, At: e.whereIs(p)})
+			e.rest(now, stateRefused)
+			e.retryAt = now + e.config.DriftPeriod
+			return
+		}
+		e.newcomer = false
+		if why, master := e.decide(now); !master {
+			e.stoodBy = ""
+			var guid ib.PortGUID
+			for _, r := range e.here {
+				if r.Info.SMState == smp.SMMaster {
+					guid = r.Info.GUID
+				}
+			}
+			e.emit(Deferred{Master: guid, Reason: why})
+			e.rest(now, stateStandby)
+			return
+		}
+	}
+	if e.config.Hold {
+		e.rest(now, stateHeld)
+	} else {
+		e.proceed(now)
+	}
+}
+
+// decide judges the last round of questions. why is the verdict in words.
+func (e *Engine) decide(now time.Duration) (why string, master bool) {
+	e.undecided = e.pending > 0
+	e.rivals = make(map[*observed.Port]smp.SMInfo, len(e.here))
+	for _, r := range e.here {
+		if i := slices.IndexFunc(e.ends, func(p *observed.Port) bool { return p.GUID == r.Info.GUID }); i >= 0 {
+			r.Info.SMKey = 0 // what is told of it has no key
+			e.rivals[e.ends[i]] = r.Info
+		}
+	}
+	verdict, effects := e.managers.Decide(now, e.here)
+	e.follow(effects)
+	if e.isMaster() {
+		e.share(verdict != election.Master)
+	}
+	return verdict.String() + ", " + effects.Why, e.isMaster()
+}
+
+// attendPeers decides what was asked while this manager was master, and begins
+// the next round.
+func (e *Engine) attendPeers(now time.Duration) {
+	e.clock = max(e.clock, now)
+	if e.named() && e.pending == 0 && e.isMaster() {
+		if e.undecided {
+			e.decide(now)
+		}
+		if e.again {
+			e.askPeers()
+		}
+	}
+	e.startCapLooks()
+}
+
+// whereIs names a port and the switch port before it.
+func (e *Engine) whereIs(p *observed.Port) string {
+	if p.Peer == nil {
+		return fmt.Sprintf("%s (port %s)", p, p.GUID)
+	}
+	return fmt.Sprintf("%s (port %s, behind %s)", p, p.GUID, p.Peer)
+}
+
+// owner is the window that a request is from.
+func (e *Engine) owner(p *mad.SMP) *transact.Window {
+	for _, w := range []*transact.Window{e.talk, e.polls, e.side} {
+		if w.Owns(p) {
+			return w
+		}
+	}
+	return e.window
+}
+
+// nextWindow gives out the next request, and the window that it is from; nil when
+// there is none.
+func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
+	for _, w := range []*transact.Window{e.polls, e.talk, e.window} {
+		if w.Next(now, p) {
+			return w
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// meet looks who there is, and remembers them.
+func (e *Engine) meet(old *observed.Fabric) {
+	e.ends = e.fabric.EndPorts()
+	e.remember(old)
+	e.resolver = policy.NewResolver(e.identities())
+}
+
+// remember carries over what an earlier sweep taught about the devices.
+func (e *Engine) remember(old *observed.Fabric) {
+	if old == nil {
+		for at, elements := range e.known.Forgets {
+			if n := e.fabric.Node(at.Node); n != nil && int(at.Port) < len(n.Ports) && n.Ports[at.Port].IsUp() {
+				n.Ports[at.Port].Forgets = elements
+			}
+		}
+		return
+	}
+	e.loseSight(old)
+	for _, n := range old.Nodes {
+		same := e.fabric.Node(n.GUID())
+		if same == nil {
+			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") has gone"})
+			continue
+		}
+		for i := range min(len(n.Ports), len(same.Ports)) {
+			// A port that was down may have another firmware behind it.
+			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
+				same.Ports[i].Forgets = n.Ports[i].Forgets
+			}
+			same.Ports[i].Recall(&n.Ports[i])
+		}
+	}
+	for _, n := range e.fabric.Nodes {
+		if old.Node(n.GUID()) == nil {
+			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") is new"})
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
+)
+
+// repress answers a trap, so that its sender stops. A port that is guarded takes
+// no answer without its key, and a program of a host can ask for such answers:
+// so only switches get theirs, by a directed route to the agent itself. Other
+// guarded ports repeat theirs; false tells that this one was heard before.
+func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Notice) (fresh bool) {
+	reply := *p
+	reply.Method, reply.MKey = mad.MethodTrapRepress, 0
+	if e.config.MKey == 0 && e.keys.Config == nil {
+		e.answer(reply, slid)
+		return true
+	}
+	s := e.ownerOf(slid)
+	if s == nil || s.Node.Switch == nil {
+		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
+	}
+	reply.Class, reply.MKey = mad.ClassSubnDirected, s.Key
+	reply.DrSLID, reply.DrDLID = ib.LIDPermissive, ib.LIDPermissive
+	reply.HopPointer, reply.HopCount = 0, uint8(len(s.Path))
+	for i, num := range s.Path {
+		reply.InitialPath[i+1] = byte(num)
+	}
+	e.answer(reply, ib.LIDPermissive)
+	return true
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// Why a manager does not count. Nothing in these texts is from a device, so that
+// there are only so many of them.
+const (
+	rogueThere    = "nobody named it"
+	rogueTwin     = "it is listed, but another port claims the same GUID"
+	rogueAstray   = "it is listed, but does not stand where the list of cables has it"
+	rogueUnproven = "it does not prove that it is the manager that it says it is"
+	rogueSilent   = "it does not say who it is"
+)
+
+// fencedRogue begins the reason of a fence before such a manager.
+const fencedRogue = "a subnet manager that nobody named: "
+
+// rogue is what was said of a port behind which a manager is that does not
+// count.
+type rogue struct {
+	guid  ib.PortGUID
+	told  map[string]bool
+	since time.Duration // it is there
+	last  time.Duration // when something was said
+	gone  bool
+}
+
+// capLook is a look at PortInfo of a port, for whether a manager is behind it.
+type capLook struct {
+	under, again bool
+	next         time.Duration // no other before this
+}
+
+const (
+	// alarmGap is the least time between two reports of one port whose manager
+	// comes and goes.
+	alarmGap = 10 * time.Second
+	// silentGrace is how long one that may be ours may say nothing before a
+	// strict manager fences it: it sweeps the subnet before it can.
+	silentGrace = time.Minute
+	// capLookGap is the least time between two looks at one port, whatever
+	// comes from it.
+	capLookGap = 200 * time.Millisecond
+)
+
+// alarm reports a manager that does not count, once for each reason. shown tells
+// that its place was seen, not only said: then a strict manager fences it.
+func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
+	at := placeOf(p)
+	r := e.rogues[at]
+	if r == nil || r.guid != p.GUID {
+		r = &rogue{guid: p.GUID, told: make(map[string]bool), since: e.clock}
+		e.rogues[at] = r
+	}
+	if r.gone && e.clock >= r.last+alarmGap {
+		clear(r.told)
+		r.since = e.clock
+	}
+	r.gone = false
+	shown = shown && (reason != rogueSilent || e.clock >= r.since+silentGrace)
+	if !r.told[reason] {
+		r.told[reason], r.last = true, e.clock
+		e.emit(RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
+	}
+	// Of two ports with one GUID either may be the genuine one; and who is not
+	// where he belongs is the business of the list of cables.
+	if shown && reason != rogueTwin && reason != rogueAstray && e.config.Profile >= protect.Strict && p.Peer != nil {
+		if _, fenced := e.known.Fences[placeOf(p.Peer)]; !fenced {
+			e.Fence(placeOf(p.Peer), fencedRogue+reason)
+		}
+	}
+}
+
+// acceptListed ends, when a manager starts, the fences before those that are
+// listed by now, and before those that say no more that they are managers.
+func (e *Engine) acceptListed() {
+	for _, f := range e.fences() {
+		if !strings.HasPrefix(f.Reason, fencedRogue) {
+			continue
+		}
+		q := e.port(f.At)
+		if q == nil || q.Peer == nil || !q.Peer.InfoRead {
+			continue
+		}
+		if may, _ := e.mayCount(q.Peer); may || !e.isRival(q.Peer) {
+			e.Unfence(f.At, "accepted when the manager started")
+		}
+	}
+}
+
+// sawManager takes notice of whether PortInfo of p says that a manager is behind
+// it. It is to be called with whatever was read of an end port.
+func (e *Engine) sawManager(p *observed.Port, isSM bool) {
+	if !e.named() || e.managers == nil || p == e.fabric.Self || !p.IsEnd() {
+		return
+	}
+	at := placeOf(p)
+	known := e.rogues[at]
+	p.Info.CapabilityMask &^= smp.CapIsSM
+	if isSM {
+		p.Info.CapabilityMask |= smp.CapIsSM
+	}
+	switch may, why := e.mayCount(p); {
+	case !isSM:
+		if known != nil {
+			known.gone = true
+		}
+		if e.counted(p) {
+			e.askPeers()
+		}
+	case !may:
+		e.alarm(p, why, true)
+	case e.counted(p) || e.silent[at] || known != nil && known.guid == p.GUID && !known.gone:
+	case e.isMaster():
+		e.askPeers()
+	default:
+		e.wantSweep(p.String() + " says that a subnet manager is behind it")
+	}
+}
+
+// counted reports whether the manager behind p took part in the last round.
+func (e *Engine) counted(p *observed.Port) bool {
+	for i := range e.here {
+		if e.here[i].Address.Port == p.GUID {
+			return true
+		}
+	}
+	return false
+}
+
+// lookForManager reads PortInfo of a port that has drawn attention. However much
+// comes from a port, it is not looked at more often than every capLookGap.
+func (e *Engine) lookForManager(p *observed.Port) {
+	if !e.named() || p == nil || !p.IsEnd() || !p.Reached || p == e.fabric.Self {
+		return
+	}
+	at := placeOf(p)
+	if e.looks[at] == nil {
+		e.looks[at] = &capLook{}
+	}
+	e.looks[at].again = true
+	e.startCapLooks()
+}
+
+// startCapLooks begins the looks that are due, and forgets those that are over.
+func (e *Engine) startCapLooks() {
+	for at, l := range e.looks {
+		switch {
+		case l.under || e.clock < l.next:
+		case !l.again:
+			delete(e.looks, at)
+		default:
+			if p := e.port(at); p != nil && p.Reached {
+				l.under, l.again, l.next = true, false, e.clock+capLookGap
+				e.readCaps(p, l)
+			} else {
+				delete(e.looks, at)
+			}
+		}
+	}
+}
+
+func (e *Engine) readCaps(p *observed.Port, l *capLook) {
+	at, guid := placeOf(p), p.GUID
+	e.talk.Do(transact.Request{
+		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
+	}, func(r transact.Reply) {
+		l.under = false
+		var info smp.PortInfo
+		p := e.port(at)
+		if r.Err != nil || info.UnmarshalBinary(r.SMP.Data[:]) != nil || p == nil || p.GUID != guid {
+			return
+		}
+		e.sawManager(p, info.CapabilityMask.Has(smp.CapIsSM))
+	})
+}
+
+// peersDue is when there is something to do about other managers.
+func (e *Engine) peersDue() (at time.Duration, some bool) {
+	for _, w := range []*transact.Window{e.talk, e.polls} {
+		if due, waits := w.Deadline(); waits && (!some || due < at) {
+			at, some = due, true
+		}
+	}
+	if end := e.askedAt + electionWait; e.state == stateElecting && e.awaitsPeers() && (!some || end < at) {
+		at, some = end, true
+	}
+	for _, l := range e.looks {
+		if !l.under && (!some || l.next < at) {
+			at, some = l.next, true
+		}
+	}
+	return at, some
+}
+
+// cameFrom is the port that a packet came from, as facts.CameFrom has it.
+func (e *Engine) cameFrom(p *mad.SMP, slid ib.LID) (from *observed.Port, shown bool) {
+	return facts.CameFrom(e.fabric, e.ends, p, slid)
+}
+
+// ownerOf is the end port that has a LID; nil when none has, or two, or when the
+// manager gave it another.
+func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
+	if e.fabric == nil {
+		return nil
+	}
+	return e.holder(lid)
+}
+
+// heardFrom says where an SMInfo request comes from, and takes notice of who
+// sends such a thing without being named. A LID alone shows nothing: who is root
+// on a host may give its port that of another.
+func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) election.Address {
+	var from election.Address
+	if p.Class == mad.ClassSubnLID {
+		from.LID = slid
+	}
+	sender, shown := e.cameFrom(p, slid)
+	if sender == nil || sender == e.fabric.Self {
+		return from
+	}
+	var asker smp.SMInfo
+	err := asker.UnmarshalBinary(p.Data[:])
+	proves := err == nil && e.managers.Proves(election.Remote{Info: asker, Address: election.Address{Port: sender.GUID}})
+	if may, _ := e.mayCount(sender); may && (shown || proves) {
+		from.Port = sender.GUID
+	}
+	counts := err == nil && e.managers.Counts(election.Remote{Info: asker, Address: from})
+	switch {
+	case p.Method == mad.MethodSet && !counts:
+		e.alarm(sender, sentControl(p.AttributeModifier), shown)
+	case !e.counted(sender):
+		e.lookForManager(sender)
+	}
+	return from
+}
+
+// sentControl says what kind of control packet somebody sent.
+func sentControl(modifier uint32) string {
+	if name, ok := controlNames[smp.SMControl(modifier)]; ok {
+		return "it sent " + name
+	}
+	return "it sent a control packet that does not exist"
+}
+
+var controlNames = map[smp.SMControl]string{
+	smp.SMControlHandover: "HANDOVER", smp.SMControlAcknowledge: "ACKNOWLEDGE", smp.SMControlDisable: "DISABLE",
+	smp.SMControlStandby: "STANDBY", smp.SMControlDiscover: "DISCOVER",
+}

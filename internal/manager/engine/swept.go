@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// swept takes over what a sweep found. Where it goes on with tables later, it is
+// not over yet.
+func (e *Engine) swept(now time.Duration) {
+	if e.revisiting {
+		e.revisited(now)
+		return
+	}
+	if e.learns() {
+		again, err := e.learnCables()
+		if again {
+			e.startSweep()
+			return
+		}
+		if err != nil {
+			e.refuse(now, err)
+			return
+		}
+	}
+	e.faults = slices.Clone(e.discovery.Faults())
+	e.told = len(e.faults)
+	e.tell(e.faults)
+	e.takeOver(e.discovery.Fabric())
+	e.cursor = 0 // all of it was read just now
+	if !e.givesKeys() {
+		e.discovery = nil
+	}
+	e.startElection(now)
+}
+
+func (e *Engine) tell(faults []sweep.Fault) {
+	for _, f := range faults {
+		e.emit(Met{f})
+	}
+}
+
+// snapshot is a subnet as it was read, with its tables.
+type snapshot struct {
+	fabric   *observed.Fabric
+	ends     []*observed.Port
+	resolver *policy.Resolver
+	unseen   []unseen
+}
+
+// takeOver makes f the subnet as it was last read.
+func (e *Engine) takeOver(f *observed.Fabric) {
+	old := e.fabric
+	if old != nil && e.before.fabric == nil {
+		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
+	}
+	e.fabric = f
+	e.counts, e.standing = e.fabric.Count(), nil
+	// What was desired belongs to the fabric as it was: until the policy has
+	// been worked out anew there is nothing to compare with, or to write.
+	e.desired, e.checks = nil, nil
+	clear(e.amiss)
+	e.emit(Found{e.counts})
+	e.holdToList()
+	e.tellDescriptions()
+	e.meet(old)
+}
+
+// linkMoved notes that the link of a port is not as it was when the subnet was
+// read: what is behind it has to be visited anew. A link that does so often is
+// left alone for longer and longer; it carries nothing meanwhile.
+func (e *Engine) linkMoved(p *observed.Port, reason string) { e.linkMovedAt(p, reason, e.now) }
+
+// linkMovedAt has what is behind a link visited anew, not before a time.
+func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) {
+	if p.IsEnd() && p.Peer != nil {
+		p = p.Peer // the switch's, whatever its host calls itself next
+	}
+	place := placeOf(p)
+	may := e.linkBucket(place).next(e.now, linkRate, linkBurst)
+	m, noted := e.moved[place]
+	if noted && m.at <= max(at, may) {
+		return
+	}
+	e.moved[place] = move{reason: reason, at: max(at, may), visited: m.visited}
+	if !noted && may > e.now {
+		e.emit(Flooded{Sender: p.String(), Link: true})
+	}
+}
+
+// linkBucket is the account of the changes of a link.
+func (e *Engine) linkBucket(at Place) *bucket {
+	b := e.links[at]
+	if b == nil {
+		if len(e.links) >= maxSenders {
+			maps.DeleteFunc(e.links, func(_ Place, b *bucket) bool {
+				b.fill(e.now, linkRate, linkBurst)
+				return b.left == linkBurst
+			})
+		}
+		b = &bucket{}
+		e.links[at] = b
+	}
+	return b
+}
+
+// outOfDate reports whether the snapshot has somebody behind a link that has
+// moved since. Nothing is compared with it then: what is left out of a plan could
+// be what has to be taken away before something is given.
+func (e *Engine) outOfDate() bool {
+	for at := range e.moved {
+		if p := e.port(at); p != nil && p.Peer != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// cutMoved takes the links that have moved out of the snapshot, and reports
+// whether nobody is behind one of them any more: no policy rests on who was.
+func (e *Engine) cutMoved() bool {
+	if !e.outOfDate() {
+		return true
+	}
+	cut := e.movedPorts(func(move) bool { return true })
+	if !sweep.CanCut(e.fabric, cut) {
+		return false
+	}
+	rivals := e.rivals
+	e.takeOver(sweep.Cut(e.fabric, cut))
+	e.keepRivals(rivals)
+	e.before = snapshot{} // this one has tables too
+	return true
+}
+
+// movedPorts are the ports of e.moved that exist, in order.
+func (e *Engine) movedPorts(which func(move) bool) []*observed.Port {
+	places := make([]Place, 0, len(e.moved))
+	for at, m := range e.moved {
+		if which(m) {
+			places = append(places, at)
+		}
+	}
+	slices.SortFunc(places, comparePlaces)
+	var out []*observed.Port
+	for _, at := range places {
+		if p := e.port(at); p != nil && p.Reached {
+			out = append(out, p)
+		} else {
+			delete(e.moved, at)
+		}
+	}
+	return out
+}
+
+// revisit begins to follow the links that have moved and may be followed now, and
+// reports whether there are any. All else in the snapshot stays; where that will
+// not do, the subnet is swept.
+func (e *Engine) revisit(now time.Duration) bool {
+	if len(e.moved) == 0 {
+		return false
+	}
+	due := e.movedPorts(func(m move) bool { return m.at <= now })
+	if len(due) == 0 {
+		return e.leaveOut(now)
+	}
+	reason := e.moved[placeOf(due[0])].reason
+	for _, p := range due {
+		at := placeOf(p)
+		e.linkBucket(at).take(now, linkRate, linkBurst)
+		m := e.moved[at]
+		m.visited = true
+		e.moved[at] = m
+	}
+	all := e.movedPorts(func(move) bool { return true })
+	o := e.sweepOptions()
+	if o.QoS || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
+		e.wantSweep(reason)
+		for _, p := range due {
+			delete(e.moved, placeOf(p))
+		}
+		return true
+	}
+	e.hush()
+	e.emit(Resweeping{Reason: reason, Links: len(due)})
+	e.begin(PhaseDiscover)
+	e.state, e.revisiting = stateSweeping, true
+	e.discovery = sweep.Again(e.window, o, e.fabric, all, due)
+	return true
+}
+
+// leaveOut goes on without who was behind links that have moved and are not to be
+// followed yet.
+func (e *Engine) leaveOut(now time.Duration) bool {
+	if !e.outOfDate() {
+		return false
+	}
+	if e.cutMoved() {
+		e.pursue(now)
+	} else {
+		e.wantSweep("a link has moved that the manager cannot do without")
+	}
+	return true
+}
+
+// revisited takes over what was found behind links that had moved. Other managers
+// are asked only when one of them is new, or gone.
+func (e *Engine) revisited(now time.Duration) {
+	d := e.discovery
+	e.revisiting = false
+	if d.Conflicts() { // somebody has gone from one place to another
+		e.discovery, e.state = nil, stateWatching
+		e.wantSweep("a device answers that the snapshot has elsewhere")
+		return
+	}
+	maps.DeleteFunc(e.moved, func(_ Place, m move) bool { return m.visited })
+	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
+	e.faults = append(e.faults, d.Faults()...)
+	e.told = len(d.Faults())
+	e.tell(d.Faults())
+	rivals := e.rivals
+	e.takeOver(d.Fabric())
+	e.keepRivals(rivals)
+	if !e.givesKeys() {
+		e.discovery = nil
+	}
+	switch {
+	case e.named():
+		e.askPeers() // a master does not wait for what they say
+		e.proceed(now)
+	case e.reelect != "" || len(e.rivals) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.isRival(p) != e.asked(p) }):
+		e.startElection(now)
+	default:
+		e.proceed(now)
+	}
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// listChecks lists everything that somebody else could change. Where reading
+// had got to stays: who keeps changing one table must not keep the others from
+// being looked at.
+func (e *Engine) listChecks() {
+	e.checks = e.fabric.Blocks()
+	e.listGuards()
+}
+
+// startCheck begins a light sweep: every switch is asked for changes, devices
+// that did not answer are asked again, and the next share of all tables is read
+// back.
+func (e *Engine) startCheck() {
+	e.state, e.checkFrom = stateChecking, e.cursor
+	for _, n := range e.fabric.Switches() {
+		p := &n.Ports[0]
+		e.reread(p, smp.AttrSwitchInfo, 0, func() {
+			if n.Switch.Info.PortStateChange {
+				e.lookAgain(placeOf(p))
+			}
+		})
+	}
+	e.probe()
+	e.recheckRivals()
+	share := len(e.checks)
+	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
+		share = (len(e.checks) + rounds - 1) / rounds
+	}
+	for range share {
+		c := e.checks[e.cursor%len(e.checks)]
+		e.cursor = (e.cursor + 1) % len(e.checks)
+		if c.Attribute == smp.AttrPortInfo {
+			if c.Port.IsEnd() && c.Port != e.fabric.Self {
+				e.recheckNode(c.Port)
+			}
+			before := seen{c.Port.Info, c.Port.InfoRead}
+			e.reread(c.Port, c.Attribute, c.Modifier, func() { e.judge(c.Port, before) })
+		} else {
+			e.reread(c.Port, c.Attribute, c.Modifier, nil)
+		}
+	}
+}
+
+// reread reads one attribute for a light sweep.
+func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
+	e.window.Do(transact.Request{
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+	}, func(r transact.Reply) {
+		if e.absorbed(p, a, modifier, r) && then != nil {
+			then()
+		}
+	})
+}
+
+// wantSweep keeps the first reason for reading the whole subnet again.
+func (e *Engine) wantSweep(reason string) {
+	if e.resweep == "" {
+		e.resweep = reason
+	}
+}
+
+// checked ends a light sweep: what differs from the desired tables now was
+// changed by somebody else, unless it could not be written in the first place.
+func (e *Engine) checked(now time.Duration) {
+	e.nextCheck = now + e.config.SweepInterval
+	if e.resweep != "" || e.desired == nil || !e.isMaster() {
+		from := e.sweepFrom
+		e.rest(now, stateWatching)
+		e.sweepFrom = from // a light sweep puts off no other, however short its interval
+		return
+	}
+	e.state = stateWatching
+	if e.outOfDate() {
+		return // the pass that follows compares everything
+	}
+	clear(e.amiss)
+	p := plan.Diff(e.fabric, e.desired.tables)
+	if p.Len() == 0 {
+		return
+	}
+	e.reportDrift(p)
+	e.compiled = 0
+	e.write(p)
+}
+
+// receiveRequest takes what others ask of the manager, or tell it.
+func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
+	switch {
+	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
+		e.receiveTrap(now, p, slid)
+	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
+		e.receiveSMInfo(now, p, slid)
+	}
+}

@@ -1,0 +1,66 @@
+package facts
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Groups are the multicast groups of a policy, by MGID; lifetime is that of their
+// packets.
+func Groups(p *policy.Policy, allowed []isolation.Partition, lifetime ib.TimeValue) (out []group.Group) {
+	bases := make(map[string]ib.PKeyBase, len(allowed))
+	for _, x := range allowed {
+		bases[x.Name] = x.Base
+	}
+	for i := range p.Partitions {
+		x := &p.Partitions[i]
+		base, stands := bases[x.Name]
+		if !stands {
+			continue
+		}
+		for _, g := range x.Multicast {
+			out = append(out, groupOf(g, base, lifetime))
+		}
+	}
+	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
+	return out
+}
+
+// hopLimitFar is the hop limit of groups that reach beyond the subnet.
+const hopLimitFar = 255
+
+// groupOf is a group of the policy as hosts get to know it.
+func groupOf(g policy.MulticastGroup, base ib.PKeyBase, lifetime ib.TimeValue) group.Group {
+	out := group.Group{
+		MGID: g.AddressIn(base), Partition: base,
+		Settings: group.Settings{
+			QKey: g.QKey, MTU: g.MTU, Rate: g.Rate, Lifetime: lifetime,
+			SL: g.SL, TClass: g.TClass, FlowLabel: g.FlowLabel,
+		},
+	}
+	if group.ScopeOf(out.MGID) != sa.ScopeLinkLocal {
+		out.HopLimit = hopLimitFar
+	}
+	return out
+}
+
+// Judged are groups as a proof wants to know them.
+func Judged(groups []*group.Group) []isolation.Group {
+	out := make([]isolation.Group, 0, len(groups))
+	for _, g := range groups {
+		x := isolation.Group{MLID: g.MLID, Base: g.Partition}
+		for _, m := range g.Members {
+			if m.Receives() {
+				x.Receivers = append(x.Receivers, m.Port)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}

@@ -1,0 +1,284 @@
+// Package keying decides which end port of a subnet ought to hold which M_Key.
+//
+// In: the subnet as a sweep found it, and a book of who was given what, and where.
+// Out: what every end port ought to hold (Want), to be written by package apply,
+// and what became of it, entered in the book (Took). A port gets its key where it
+// stands; who comes with the GUIDs of another, somewhere else, is a stand of its
+// own, with a key that nobody else ever had.
+package keying
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Config gives every end port an M_Key of its own.
+type Config struct {
+	mkey.Keys
+	// Keep says that somebody keeps the book: no port is given a generation before
+	// it is said that a book with it is kept.
+	Keep bool
+}
+
+// Shown are the keys that a discovery may show; nil for one that is the same
+// everywhere.
+func (c *Config) Shown() sweep.Keys {
+	if c == nil {
+		return nil
+	}
+	return &c.Keys
+}
+
+// Keying is who ought to hold which key. The zero value gives none.
+type Keying struct {
+	Config *Config // nil: none are given
+	// Kept is the version of the book that is kept.
+	Kept uint64
+	// Due tells that a stand wants another key.
+	Due bool
+	// Unset counts the end ports that do not hold the key that they ought to.
+	Unset int
+
+	wanted *observed.Desired
+	stands map[*observed.Port]*mkey.Stand
+	// resting are the stands whose links have not come up since they were given
+	// a key; refused those that could not be given one, and until when it is not
+	// tried again.
+	resting map[*mkey.Stand]*observed.Port
+	refused map[*mkey.Stand]time.Duration
+	full    bool
+}
+
+// New gives keys by c, or none when it is nil.
+func New(c *Config) Keying {
+	k := Keying{Config: c, resting: make(map[*mkey.Stand]*observed.Port), refused: make(map[*mkey.Stand]time.Duration)}
+	if c != nil {
+		k.Kept = c.Book.Version()
+	}
+	return k
+}
+
+// find is where an end port stands, nil when it was never met there.
+func (k *Keying) find(p *observed.Port) *mkey.Stand {
+	return k.Config.Find(mkey.IDOf(p), mkey.PlaceOf(p.Via))
+}
+
+// Renew wants another key for the end ports of these GUIDs, or for all when there
+// are none, and tells for how many.
+func (k *Keying) Renew(ends []*observed.Port, guids []ib.PortGUID) (n int) {
+	if k.Config == nil {
+		return 0
+	}
+	chosen := make(map[ib.PortGUID]bool)
+	for _, g := range guids {
+		chosen[g] = true
+	}
+	for _, p := range ends {
+		if len(guids) > 0 && !chosen[p.GUID] {
+			continue
+		}
+		if s := k.find(p); s != nil {
+			k.renew(s)
+			n++
+		}
+	}
+	return n
+}
+
+// Behind lists what to show to whoever is at the other end of the cable of p, no
+// key at all among it; old when ports have no keys of their own.
+func (k *Keying) Behind(p *observed.Port, old ib.MKey) []ib.MKey {
+	if k.Config == nil {
+		return []ib.MKey{old}
+	}
+	return append(k.Config.Behind(p), 0)
+}
+
+func (k *Keying) renew(s *mkey.Stand) {
+	k.Config.Book.Renew(s)
+	k.Due = true
+}
+
+// Want works out who ought to hold which key, and gives the writes that this
+// takes; bits are M_KeyProtectBits. The book has the generations that they need.
+// An error is told once: some ports get no key.
+func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, bits uint8) (p *plan.Plan, err error) {
+	k.Due = false
+	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Stand)
+	met := make(map[*observed.Node]bool)
+	for _, p := range ends {
+		s, e := k.standOf(p, met)
+		if e != nil && !k.full {
+			k.full, err = true, e
+		}
+		if s == nil || now < k.refused[s] {
+			continue
+		}
+		k.settle(p, s)
+		want := k.wanted.Port(p)
+		want.Elements = observed.ElementMKey | observed.ElementMKeyProtectBits | observed.ElementMKeyLeasePeriod
+		want.Info.MKey, want.Info.MKeyProtectBits = k.Config.Ring.MKey(s.ID, s.Wanted()), bits
+		k.stands[p] = s
+	}
+	for n := range met {
+		k.noteCables(f, n, met)
+	}
+	return plan.DiffMKeys(f, k.wanted), err
+}
+
+// standOf is where p stands. One that was never met there is entered, and noted
+// in met, unless another device claims to be the same.
+func (k *Keying) standOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.Stand, error) {
+	if s := k.find(p); s != nil || p.Node.Contested || !p.InfoRead {
+		return s, nil
+	}
+	s, err := k.Config.Book.Meet(mkey.IDOf(p), mkey.PlaceOf(p.Via))
+	if err != nil {
+		return nil, err
+	}
+	k.resting[s] = p
+	met[p.Node] = true
+	return s, nil
+}
+
+// noteCables enters the other cables that lead to a node that was met for the
+// first time, where both ends are new: nobody is shown a key over a cable that
+// came later, and that no list names.
+func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*observed.Node]bool) {
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		if p.Peer == nil || !met[p.Peer.Node] || p.Peer.Node.Switch == nil && p.Peer != f.Self {
+			continue
+		}
+		if s := k.find(p.Agent()); s != nil {
+			k.Config.Book.Cable(s, mkey.PlaceOf(p.Peer))
+		}
+	}
+}
+
+// settle notes the generation that p was seen to have, and means another where
+// one is due: asked for, or because the link was down since p was given one, so
+// that somebody else may be there.
+func (k *Keying) settle(p *observed.Port, s *mkey.Stand) {
+	book := k.Config.Book
+	if g := k.Config.Generation(s, p.Key); g != 0 && p.Guarded() {
+		book.Confirm(s, g)
+	}
+	if p.Node.Switch == nil {
+		if p.Info.PortState > smp.PortInit {
+			delete(k.resting, s)
+		} else {
+			if k.resting[s] == nil && s.Next == 0 {
+				book.Renew(s)
+			}
+			k.resting[s] = p
+		}
+	}
+	book.Begin(s)
+}
+
+// Took enters what became of the writes that Want gave. Who refused is not asked
+// again for a while. It names the switches, and the manager's own port, that obey
+// a key that nobody here knows.
+func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.Port, failures []apply.Failure) (locked []string) {
+	failed := make(map[*observed.Port]bool)
+	for _, x := range failures {
+		failed[x.Port] = true
+		if !errors.Is(x.Err, apply.ErrLocked) {
+			continue
+		}
+		if s := k.stands[x.Port]; s != nil {
+			k.refused[s] = until
+		}
+		if x.Port.Node.Switch != nil || x.Port == f.Self {
+			locked = append(locked, x.Port.String())
+		}
+	}
+	k.Unset = 0
+	for _, p := range ends {
+		s := k.stands[p]
+		if s == nil || failed[p] || !p.Guarded() || p.Key != k.wanted.Port(p).Info.MKey {
+			k.Unset++
+			continue
+		}
+		k.Config.Book.Confirm(s, s.Wanted())
+		delete(k.refused, s)
+	}
+	for _, n := range f.Switches() {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Peer != nil {
+				p.Leads = sweep.Leads(k.Config.Shown(), p)
+			}
+		}
+	}
+	k.stands = nil
+	return locked
+}
+
+// Abandon leaves keys as they are that Want wanted.
+func (k *Keying) Abandon() { k.stands, k.Kept = nil, k.Config.Book.Version() }
+
+// ComeUp notes which ports have come up under their keys: when the link of one
+// goes down from now on, it gets another.
+func (k *Keying) ComeUp() {
+	for s, p := range k.resting {
+		if p.InfoRead && p.Info.PortState > smp.PortInit {
+			delete(k.resting, s)
+		}
+	}
+}
+
+// Lost reports whether an end port that had a key shows another, or none.
+func (k *Keying) Lost(p *observed.Port) bool {
+	return k.Config != nil && p.IsEnd() && p.Key != 0 && p.InfoRead && p.Info.MKey != p.Key
+}
+
+// Leaving renews the keys of end ports that lose a partition by a plan: whoever
+// was there before may have learned them.
+func (k *Keying) Leaving(p *plan.Plan, tables *observed.Desired) {
+	if k.Config == nil {
+		return
+	}
+	for _, stage := range p.Stages {
+		for _, op := range stage.Ops {
+			if op.Attribute != smp.AttrPKeyTable || !op.Port.IsEnd() || op.Port.Node.Switch != nil {
+				continue
+			}
+			if s := k.find(op.Port); s != nil && k.resting[s] == nil && loses(op.Port.PKeys, tables.Port(op.Port).PKeys) {
+				k.renew(s)
+			}
+		}
+	}
+}
+
+// loses reports whether a table held a partition, other than the default one,
+// that another does not hold.
+func loses(before, after []ib.PKey) bool {
+	for _, k := range before {
+		if k.IsValid() && k.Base() != ib.PKeyBaseDefault && plan.Permitted(after, k) == ib.PKeyInvalid {
+			return true
+		}
+	}
+	return false
+}
+
+// Guards are the switch ports that were read as checking keys of an end port, or
+// of somebody unknown.
+func Guards(f *observed.Fabric) (out []*observed.Port) {
+	for _, n := range f.Switches() {
+		for i := 1; i < len(n.Ports); i++ {
+			if p := &n.Ports[i]; p.InfoRead && (p.FacesEnd() || p.FacesStranger()) && p.Info.PartitionEnforcementInbound {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}

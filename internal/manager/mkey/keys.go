@@ -1,0 +1,189 @@
+package mkey
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// FurtherGenerations is how many generations beyond those of the book are tried
+// when a fabric is looked for that is newer than its book (ibwarden keys
+// recover): as many as a port was given since the book was kept.
+const FurtherGenerations = 16
+
+// Foreign are keys that are not ours and may be in force: those of a manager
+// that was here before. They are shown, and replaced.
+type Foreign struct {
+	// Everywhere are keys that any port may have.
+	Everywhere []ib.MKey
+	// Of are keys of single ports.
+	Of map[ib.PortGUID]ib.MKey
+	// Neighbor says which port is cabled to which. A switch port goes by the GUID of
+	// port 0.
+	Neighbor map[PortOf]ib.PortGUID
+}
+
+// PortOf is a port as OpenSM names it: by the GUID of the end port that guards it,
+// and a number.
+type PortOf struct {
+	GUID ib.PortGUID
+	Port ib.PortNum
+}
+
+// behind is the port that is cabled to from; 0 where that is not known.
+func (f *Foreign) behind(from *observed.Port) ib.PortGUID {
+	if from == nil {
+		return 0
+	}
+	return f.Neighbor[PortOf{from.Agent().GUID, from.Num}]
+}
+
+// Any reports whether there is any foreign key.
+func (f *Foreign) Any() bool { return len(f.Everywhere)+len(f.Of) > 0 }
+
+// Keys says which keys requests to a port may carry: those that it may have where
+// it stands, and none that belongs anywhere else. It is for sweep.Options.
+type Keys struct {
+	Ring *Ring
+	Book *Book
+	// Foreign may be empty.
+	Foreign Foreign
+	// Declared says who belongs behind a place, by a list of cables; nil without
+	// one. Who was met there before counts all the same.
+	Declared func(Place) (ID, bool)
+	// Self is the port that requests leave by, as far as its own machine tells; it
+	// may have been met elsewhere, by another manager.
+	Self ID
+	// Further is how many generations beyond the book's are tried.
+	Further int
+}
+
+// IDOf names an end port.
+func IDOf(p *observed.Port) ID { return ID{p.Node.GUID(), p.GUID} }
+
+// PlaceOf is the place of whoever is behind from; the zero Place for the
+// manager's own port, when from is nil.
+func PlaceOf(from *observed.Port) Place {
+	if from == nil {
+		return Place{}
+	}
+	return Place{from.Node.GUID(), from.Num}
+}
+
+// Behind lists the keys to show to whoever is at the other end of from's cable,
+// in the order in which they are worth trying. At the manager's own port they are
+// all that belong to it wherever it was met, or all there are where it is not
+// known which it is: what is asked there, no one else sees.
+func (k *Keys) Behind(from *observed.Port) []ib.MKey {
+	at := PlaceOf(from)
+	var out []ib.MKey
+	if id, ok := k.declared(at); ok {
+		if s := k.Find(id, at); s != nil {
+			out = k.appendKeys(out, s)
+		}
+	}
+	for _, s := range k.Book.Behind(at) {
+		out = k.appendKeys(out, s)
+	}
+	if from == nil {
+		for _, s := range k.Book.Stands() {
+			if k.Self == (ID{}) || k.isSelf(s.ID) {
+				for _, g := range k.Book.Generations(s, k.Further) {
+					out = append(out, k.Ring.MKey(s.ID, g))
+				}
+			}
+		}
+		for _, g := range slices.Sorted(maps.Keys(k.Foreign.Of)) {
+			if k.Self.Port == 0 || k.Self.Port == g {
+				out = append(out, k.Foreign.Of[g])
+			}
+		}
+	}
+	if key := k.Foreign.Of[k.Foreign.behind(from)]; key != 0 {
+		out = append(out, key)
+	}
+	return k.finish(out)
+}
+
+// Of lists the keys that an end port may be shown that was found at the other end
+// of from's cable: none but foreign ones when it was not met there before.
+func (k *Keys) Of(p, from *observed.Port) []ib.MKey {
+	var out []ib.MKey
+	if s := k.Find(IDOf(p), PlaceOf(from)); s != nil {
+		out = k.appendKeys(out, s)
+	}
+	if key := k.Foreign.Of[p.GUID]; key != 0 && (from == nil || k.Foreign.Neighbor == nil || k.Foreign.behind(from) == p.GUID) {
+		out = append(out, key)
+	}
+	return k.finish(out)
+}
+
+func (k *Keys) appendKeys(out []ib.MKey, s *Stand) []ib.MKey {
+	for _, g := range k.Book.Generations(s, k.Further) {
+		if key := k.Ring.MKey(s.ID, g); !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// isSelf reports whether an end port is that of this machine.
+func (k *Keys) isSelf(id ID) bool {
+	return k.Self != ID{} && (k.Self.Node == 0 || k.Self.Node == id.Node) && (k.Self.Port == 0 || k.Self.Port == id.Port)
+}
+
+func (k *Keys) declared(at Place) (ID, bool) {
+	if k.Declared == nil {
+		return ID{}, false
+	}
+	return k.Declared(at)
+}
+
+// Find is the stand of a port behind a place: where it was met there, or where
+// it was met elsewhere and a list of cables has it there, or where it is the
+// manager's own.
+func (k *Keys) Find(id ID, at Place) *Stand {
+	if s := k.Book.Find(id, at); s != nil {
+		return s
+	}
+	stands := k.Book.Of(id)
+	if at == (Place{}) { // whoever is the manager's own port, is at its own place
+		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
+			return stands[i]
+		}
+		return nil
+	}
+	if want, ok := k.declared(at); !ok || want != id {
+		return nil
+	}
+	here := func(p Place) bool { want, ok := k.declared(p); return ok && want == id }
+	i := slices.IndexFunc(stands, func(s *Stand) bool { return slices.ContainsFunc(s.Places, here) })
+	if i < 0 { // it was moved, and a person has said so
+		i = slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 })
+	}
+	if i < 0 {
+		return nil
+	}
+	return stands[i]
+}
+
+func (k *Keys) finish(out []ib.MKey) []ib.MKey {
+	for _, key := range k.Foreign.Everywhere {
+		if !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Generation is the generation of a stand whose key this is; 0 for none.
+func (k *Keys) Generation(s *Stand, key ib.MKey) Generation {
+	for _, g := range k.Book.Generations(s, k.Further) {
+		if k.Ring.MKey(s.ID, g) == key {
+			return g
+		}
+	}
+	return 0
+}

@@ -1,0 +1,30 @@
+package mkey
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// A manager that comes to another port finds the key of that port in its book: at
+// its own place every key is tried, and nowhere else.
+func TestManagersOwnPort(t *testing.T) {
+	book := new(Book)
+	id, at := ID{Node: 7, Port: 8}, Place{Node: 1, Port: 2}
+	s, err := book.Meet(id, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Confirm(s, s.Wanted())
+	k := Keys{Ring: NewRing([SecretSize]byte{1}), Book: book}
+	if got := k.Behind(nil); !slices.Contains(got, k.Ring.MKey(id, s.Current)) {
+		t.Errorf("at the manager's own port: %d keys, and not that of the port", len(got))
+	}
+	if k.Find(id, Place{}) != s {
+		t.Error("the stand of the manager's own port is not found")
+	}
+	if got := k.Behind(&observed.Port{Node: new(observed.Node), Num: 3}); len(got) != 0 {
+		t.Errorf("behind another port: %d keys", len(got))
+	}
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Write is the content of one operation, worked out when it is sent.
+type Write struct {
+	Data [mad.DataSize]byte
+	// Elements are the elements of PortInfo that the write changes.
+	Elements observed.Element
+	// MKey is the M_Key that a port is to hold from then on, 0 for no other.
+	MKey ib.MKey
+	// State is the PortState that a PortInfo write asks for, 0 for none.
+	State smp.PortState
+	// Adds and Removes are the partitions that a P_KeyTable write gives to a
+	// port, or gives more of, and takes away.
+	Adds, Removes []ib.PKeyBase
+	// Gives and Takes are the alias GUIDs that a GUIDInfo write gives to a port
+	// and takes from it.
+	Gives, Takes []ib.PortGUID
+	// ReadBack asks for the block to be read again after the write: what
+	// isolates is believed only when a device shows it.
+	ReadBack bool
+}
+
+// Fill works out what op writes, from the snapshot as it is now.
+func (p *Plan) Fill(op Op) (Write, error) {
+	switch op.Attribute {
+	case smp.AttrPKeyTable:
+		return p.fillPKeys(op)
+	case smp.AttrGUIDInfo:
+		return p.fillGUIDs(op)
+	case smp.AttrPortInfo:
+		return p.fillPortInfo(op)
+	case smp.AttrSwitchInfo:
+		return p.fillSwitchInfo(op)
+	case smp.AttrMulticastForwardingTable:
+		return p.fillMulticast(op)
+	case smp.AttrLinearForwardingTable:
+		t := smp.LinearForwardingTable{Ports: smp.LinearBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}
+		return encoded(Write{}, &t)
+	case smp.AttrRandomForwardingTable:
+		t := smp.RandomForwardingTable{Entries: smp.RandomBlock(p.desired.Nodes[op.Port.Node.Index].RFT, int(op.Modifier))}
+		return encoded(Write{}, &t)
+	case smp.AttrSLToVLMappingTable:
+		return encoded(Write{}, p.desired.Port(op.Port).SLToVL)
+	case smp.AttrVLArbitrationTable:
+		return encoded(Write{}, &p.desired.Port(op.Port).VLArbitration[op.Modifier>>16-1])
+	}
+	return Write{}, fmt.Errorf("%s: no plan writes %s", op.Port, smp.AttributeName(op.Attribute))
+}
+
+type encoder interface {
+	Encode(*[mad.DataSize]byte) error
+}
+
+func encoded(w Write, a encoder) (Write, error) {
+	err := a.Encode(&w.Data)
+	return w, err
+}
+
+func (p *Plan) fillPKeys(op Op) (Write, error) {
+	block := int(op.Modifier & 0xFFFF)
+	now, want := op.Port.PKeys, p.desired.Port(op.Port).PKeys
+	t := smp.PKeyTable{Keys: smp.PKeyBlock(p.keysOf(op), block)}
+	w := Write{ReadBack: true}
+	for _, k := range t.Keys {
+		if k.IsValid() && Permitted(now, k) != k {
+			w.Adds = append(w.Adds, k.Base())
+		}
+	}
+	kept := inUse(want)
+	for _, k := range smp.PKeyBlock(now, block) {
+		if k.IsValid() && Permitted(kept, k) != k {
+			w.Removes = append(w.Removes, k.Base())
+		}
+	}
+	return encoded(w, &t)
+}
+
+func (p *Plan) fillPortInfo(op Op) (Write, error) {
+	port, want := op.Port, p.desired.Port(op.Port)
+	info := port.Info
+	info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysNoChange
+	info.LinkDownDefaultState = 0
+	info.ClientReregister = false
+	var w Write
+	switch op.Kind {
+	case MKeys:
+		// All three, and whether or not the device forgot one of them before.
+		w.Elements, w.MKey = want.Elements&mkeyElements, want.Info.MKey
+	case Enforce:
+		w.Elements = turnsOn(p.settle(port), &want.Info)
+	case Settings:
+		w.Elements = p.settle(port)
+		if want.Activate && port.Info.PortState == smp.PortInit {
+			w.State = smp.PortArmed
+		}
+	case Activate:
+		w.State = smp.PortActive
+	}
+	w.Elements.Copy(&info, &want.Info)
+	w.ReadBack = w.Elements&observed.ElementGuard != 0
+	info.PortState = w.State
+	if op.Kind == Settings && (want.Reregister || w.Elements&(observed.ElementMasterSMLID|observed.ElementLID) != 0) {
+		// Subscriptions and multicast joins were lost, or made with another
+		// manager or from another address.
+		info.ClientReregister = hasReregistration(port)
+	}
+	return encoded(w, &info)
+}
+
+// WidensOf reports whether a P_KeyTable write gives a port one of the bases.
+func (w *Write) WidensOf(bases map[ib.PKeyBase]bool) bool {
+	return slices.ContainsFunc(w.Adds, func(b ib.PKeyBase) bool { return bases[b] })
+}

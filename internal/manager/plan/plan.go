@@ -1,0 +1,419 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Kind is the step of the safety rule that an operation belongs to.
+type Kind uint8
+
+// The kinds of operation in the order of their stages.
+const (
+	MKeys           Kind = iota // PortInfo of an end port: M_Key, M_KeyProtectBits, M_KeyLeasePeriod
+	ReadyEnd                    // the P_Key table of the manager's port: what it has and will have
+	ReadySwitch                 // the same of the switch port before it
+	NarrowSwitch                // a switch port's P_Key table loses keys
+	Enforce                     // PortInfo of a switch port: enforcement and raw filters on
+	TakeGUIDs                   // GUIDInfo: alias GUIDs that the port is to lose
+	NarrowEnd                   // an unguarded end port's P_Key table loses keys
+	CloseMulticast              // SwitchInfo: packets that no multicast table knows go nowhere
+	NarrowMulticast             // a block of a multicast forwarding table loses ports
+	GuardedEndKeys              // the P_Key table of an end port behind an enforcing switch port
+	EndKeys                     // the P_Key table of any other end port
+	SwitchKeys                  // a switch port's P_Key table
+	LeaveSwitch                 // the P_Key table of the switch port before the manager: what it will have
+	LeaveEnd                    // the same of the manager's port
+	GiveGUIDs                   // GUIDInfo: alias GUIDs
+	Settings                    // PortInfo: addresses, link settings, Initialize to Armed
+	Forwarding                  // a block of a forwarding table
+	Multicast                   // a block of a multicast forwarding table
+	SwitchSettings              // SwitchInfo
+	Lanes                       // SLToVLMappingTable, VLArbitrationTable
+	Activate                    // PortInfo: Armed to Active
+)
+
+// Op is one write of one attribute block.
+type Op struct {
+	Kind Kind
+	// Port is the port whose table or settings are written; its Path leads to
+	// the agent.
+	Port      *observed.Port
+	Attribute mad.AttributeID
+	Modifier  uint32
+}
+
+// Stage is a set of operations that may go out in any order.
+type Stage struct {
+	Name string
+	Ops  []Op
+}
+
+// Plan is a list of stages, none of them empty.
+type Plan struct {
+	Stages  []Stage
+	fabric  *observed.Fabric
+	desired *observed.Desired
+	// interims are those of the manager's ports that have something to write.
+	interims map[*observed.Port]interim
+	// comes and goes tell that the default partition is only given, or only taken.
+	comes, goes bool
+}
+
+// Len is the number of operations.
+func (p *Plan) Len() int {
+	n := 0
+	for _, s := range p.Stages {
+		n += len(s.Ops)
+	}
+	return n
+}
+
+// stages gives each kind its stage.
+var stages = []struct {
+	name  string
+	kinds []Kind
+}{
+	{"M_Keys", []Kind{MKeys}},
+	{"manager's keys", []Kind{ReadyEnd}},
+	{"manager's switch port", []Kind{ReadySwitch}},
+	{"narrow switch ports", []Kind{NarrowSwitch, Enforce}},
+	{"take alias GUIDs", []Kind{TakeGUIDs}},
+	{"narrow end ports", []Kind{NarrowEnd}},
+	{"close multicast", []Kind{CloseMulticast}},
+	{"narrow multicast", []Kind{NarrowMulticast}},
+	{"guarded end port keys", []Kind{GuardedEndKeys}},
+	{"end port keys", []Kind{EndKeys}},
+	{"switch port keys", []Kind{SwitchKeys}},
+	{"manager's switch port at last", []Kind{LeaveSwitch}},
+	{"manager's keys at last", []Kind{LeaveEnd}},
+	{"alias GUIDs", []Kind{GiveGUIDs}},
+	{"port settings", []Kind{Settings}},
+	{"forwarding tables", []Kind{Forwarding, Multicast}},
+	{"switch settings", []Kind{SwitchSettings}},
+	{"lanes", []Kind{Lanes}},
+	{"activate", []Kind{Activate}},
+}
+
+// Diff lists what has to be written for f to hold what d wants.
+func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
+	p, ops := &Plan{fabric: f, desired: d}, &collected{}
+	p.foresee(nil)
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			p.diffPort(&n.Ports[i], ops.add)
+		}
+		if n.Switch != nil {
+			p.diffSwitch(n, ops.add)
+		}
+	}
+	p.arrange(ops)
+	return p
+}
+
+// DiffAt is Diff for whoever knows that nothing is to be written but at these
+// ports; what belongs to a switch as a whole is compared with its port 0.
+func DiffAt(f *observed.Fabric, d *observed.Desired, ports []*observed.Port) *Plan {
+	p, ops := &Plan{fabric: f, desired: d}, &collected{}
+	p.foresee(ports)
+	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *observed.Port) int {
+		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
+	}))
+	whole := false // the first port of this node is port 0 of a switch
+	for i, port := range order {
+		n := port.Node
+		if i == 0 || order[i-1].Node != n {
+			whole = n.Switch != nil && port.Num == 0
+		}
+		p.diffPort(port, ops.add)
+		if last := i+1 == len(order) || order[i+1].Node != n; last && whole {
+			p.diffSwitch(n, ops.add)
+		}
+	}
+	p.arrange(ops)
+	return p
+}
+
+func (p *Plan) diffPort(port *observed.Port, add addFunc) {
+	if port.Reached {
+		p.diffKeys(port, add)
+		p.diffGUIDs(port, add)
+		p.diffPortInfo(port, add)
+		p.diffLanes(port, add)
+	}
+}
+
+// diffSwitch compares what belongs to a switch as a whole.
+func (p *Plan) diffSwitch(n *observed.Node, add addFunc) {
+	p.diffForwarding(n, add)
+	p.diffMulticast(n, add)
+}
+
+// collected are operations by their kind.
+type collected [Activate + 1][]Op
+
+func (c *collected) add(k Kind, port *observed.Port, a mad.AttributeID, modifier uint32) {
+	c[k] = append(c[k], Op{k, port, a, modifier})
+}
+
+// arrange puts operations into their stages.
+func (p *Plan) arrange(byKind *collected) {
+	for _, s := range stages {
+		var ops []Op
+		for _, k := range s.kinds {
+			ops = append(ops, byKind[k]...)
+		}
+		if len(ops) > 0 {
+			p.Stages = append(p.Stages, Stage{s.name, ops})
+		}
+	}
+}
+
+type addFunc func(Kind, *observed.Port, mad.AttributeID, uint32)
+
+// carriesData reports whether packets may pass p now.
+func carriesData(p *observed.Port) bool {
+	return !p.InfoRead || p.Info.PortState == smp.PortActive || p.Info.PortState == smp.PortArmed ||
+		(p.Num == 0 && p.Node.Switch != nil)
+}
+
+// guarded reports whether a switch keeps port to the switch port's table in both
+// directions already, and that table loses what port is to lose before anybody
+// gains a key. A table that is left alone, since it has no room for what is
+// wanted, keeps nobody from a partition that it still holds.
+func (p *Plan) guarded(port *observed.Port) bool {
+	return port.Peer != nil && port.Peer.FacesEnd() && port.Peer.Enforces() && p.desired.Port(port.Peer).PKeys != nil
+}
+
+func (p *Plan) diffKeys(port *observed.Port, add addFunc) {
+	want := p.desired.Port(port)
+	if want.PKeys == nil {
+		return
+	}
+	if x, own := p.interims[port]; own {
+		p.diffInterim(port, x, add)
+		return
+	}
+	narrow, final := SwitchKeys, SwitchKeys
+	switch {
+	case !port.IsEnd():
+		narrow = NarrowSwitch
+	case !p.guarded(port):
+		narrow, final = NarrowEnd, EndKeys
+	default:
+		narrow, final = GuardedEndKeys, GuardedEndKeys
+	}
+	var between []ib.PKey
+	for block := range port.PKeyBlocks() {
+		now, after := smp.PKeyBlock(port.PKeys, block), smp.PKeyBlock(want.PKeys, block)
+		read := block < len(port.PKeysRead) && port.PKeysRead[block]
+		if read && now == after {
+			continue
+		}
+		modifier := keyModifier(port, block)
+		if narrow != final && carriesData(port) {
+			if between == nil {
+				between = p.between(port)
+			}
+			if then := smp.PKeyBlock(between, block); (!read || then != now) && then != after {
+				add(narrow, port, smp.AttrPKeyTable, modifier)
+			} else if then == after {
+				// Nothing is added here: the narrowing is all there is to do.
+				add(narrow, port, smp.AttrPKeyTable, modifier)
+				continue
+			}
+		}
+		add(final, port, smp.AttrPKeyTable, modifier)
+	}
+}
+
+// Permitted is the key of k's partition that a table lets its port use: k itself,
+// its limited twin, or none (ib.PKeyInvalid), as for a k that is no key.
+func Permitted(table []ib.PKey, k ib.PKey) ib.PKey {
+	best := ib.PKeyInvalid
+	if !k.IsValid() {
+		return best // most entries are empty, and a table can have 65,535
+	}
+	for _, have := range table {
+		switch {
+		case have.Base() != k.Base():
+		case have.IsFull():
+			return k
+		default:
+			best = have
+		}
+	}
+	return best
+}
+
+// inUse is a table without its empty entries. What is wanted of a device that says
+// it has 65,535 entries, all in use, can be as long, and almost all of it is empty:
+// whoever compares it entry by entry with what the device holds has to leave
+// those out, or a host can keep the manager busy.
+func inUse(table []ib.PKey) (out []ib.PKey) {
+	for _, k := range table {
+		if k.IsValid() {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// settle works out what of PortInfo has to be written, apart from the state.
+func (p *Plan) settle(port *observed.Port) observed.Element {
+	want := p.desired.Port(port)
+	return (want.Elements &^ port.Forgets).Differ(&port.Info, &want.Info)
+}
+
+func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
+	if !port.InfoRead {
+		return
+	}
+	modifier := portInfoModifier(port)
+	want := p.desired.Port(port)
+	differ := p.settle(port)
+	arm := want.Activate && port.Info.PortState == smp.PortInit
+	if on := turnsOn(differ, &want.Info); on != 0 && !arm {
+		add(Enforce, port, smp.AttrPortInfo, modifier)
+		differ &^= on
+	}
+	if differ != 0 || arm || want.Reregister && hasReregistration(port) {
+		add(Settings, port, smp.AttrPortInfo, modifier)
+	}
+	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {
+		add(Activate, port, smp.AttrPortInfo, modifier)
+	}
+}
+
+// hasReregistration reports whether a port can tell its software to register
+// again.
+func hasReregistration(port *observed.Port) bool {
+	return port.IsEnd() && port.Info.CapabilityMask.Has(smp.CapClientReregistration)
+}
+
+func portInfoModifier(port *observed.Port) uint32 {
+	if port.Node.Switch == nil {
+		return 0 // the port that the request arrives at
+	}
+	return uint32(port.Num)
+}
+
+// turnsOn are the bits of a guard among the differing elements that are wanted
+// on. Turning one off widens and waits for the settings.
+func turnsOn(differ observed.Element, want *smp.PortInfo) (on observed.Element) {
+	for _, x := range []struct {
+		bit  observed.Element
+		want bool
+	}{
+		{observed.ElementPartitionEnforcementInbound, want.PartitionEnforcementInbound},
+		{observed.ElementPartitionEnforcementOutbound, want.PartitionEnforcementOutbound},
+		{observed.ElementFilterRawInbound, want.FilterRawInbound},
+		{observed.ElementFilterRawOutbound, want.FilterRawOutbound},
+	} {
+		if x.want {
+			on |= differ & x.bit
+		}
+	}
+	return on
+}
+
+// Guards reports whether p wants a bit of the guard of port on that is not on yet.
+func (p *Plan) Guards(port *observed.Port) bool {
+	want := p.desired.Port(port)
+	return turnsOn(want.Elements.Differ(&port.Info, &want.Info), &want.Info) != 0
+}
+
+func (p *Plan) diffForwarding(n *observed.Node, add addFunc) {
+	want, have := &p.desired.Nodes[n.Index], n.Switch
+	management := &n.Ports[0]
+	for block := 0; block*smp.LIDsPerLinearBlock < len(want.LFT); block++ {
+		if block < len(have.LFTRead) && have.LFTRead[block] && sameRoutes(have.LFT, want.LFT, block) {
+			continue
+		}
+		add(Forwarding, management, smp.AttrLinearForwardingTable, uint32(block))
+	}
+	for block := 0; block*smp.RandomEntriesPerBlock < len(want.RFT); block++ {
+		if block < len(have.RFTRead) && have.RFTRead[block] && smp.RandomBlock(have.RFT, block) == smp.RandomBlock(want.RFT, block) {
+			continue
+		}
+		add(Forwarding, management, smp.AttrRandomForwardingTable, uint32(block))
+	}
+	if p.wantSwitchInfo(n) != have.Info {
+		add(SwitchSettings, management, smp.AttrSwitchInfo, 0)
+	}
+}
+
+// sameRoutes compares a block of two tables: where both have it whole, without
+// a copy.
+func sameRoutes(a, b []ib.PortNum, block int) bool {
+	start, end := block*smp.LIDsPerLinearBlock, (block+1)*smp.LIDsPerLinearBlock
+	if end <= min(len(a), len(b)) {
+		return slices.Equal(a[start:end], b[start:end])
+	}
+	return smp.LinearBlock(a, block) == smp.LinearBlock(b, block)
+}
+
+// wantSwitchInfo is SwitchInfo as it should be after the forwarding tables
+// were written.
+func (p *Plan) wantSwitchInfo(n *observed.Node) smp.SwitchInfo {
+	want, info := &p.desired.Nodes[n.Index], n.Switch.Info
+	if len(want.LFT) > 0 {
+		info.LinearFDBTop = ib.LID(len(want.LFT) - 1)
+	}
+	if len(want.RFT) > 0 {
+		info.DefaultPort = want.DefaultPort
+	}
+	if want.SetLifeTime && n.Ports[0].Forgets&observed.ElementLifeTimeValue == 0 {
+		info.LifeTimeValue = want.LifeTimeValue
+	}
+	p.wantMulticastInfo(n, &info)
+	return info
+}
+
+func (p *Plan) diffLanes(port *observed.Port, add addFunc) {
+	want := p.desired.Port(port)
+	if want.SLToVL != nil {
+		diffSLToVL(port, want.SLToVL, add)
+	}
+	selector := ib.PortNum(0)
+	if port.Node.Switch != nil {
+		selector = port.Num
+	}
+	for i, t := range want.VLArbitration {
+		if i < len(port.VLArbitration) && port.VLArbitration[i] == t {
+			continue
+		}
+		add(Lanes, port, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(i+1), selector))
+	}
+}
+
+// diffSLToVL wants one mapping for every port that packets can come in by; a
+// switch that can takes it in a single write.
+func diffSLToVL(port *observed.Port, want *smp.SLToVLMappingTable, add addFunc) {
+	if port.Node.Switch == nil {
+		if have, ok := port.SLToVL[0]; !ok || have != *want {
+			add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
+		}
+		return
+	}
+	atOnce := port.Node.Switch.Info.OptimizedSLToVLMappingProgramming&1 != 0
+	for in := range port.Node.Ports {
+		q := ib.PortNum(in)
+		if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
+			continue
+		}
+		if have, ok := port.SLToVL[q]; ok && have == *want {
+			continue
+		}
+		if atOnce {
+			add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLTarget{Out: port.Num, AllInputs: true}.Modifier())
+			return
+		}
+		add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(q, port.Num))
+	}
+}

@@ -1,0 +1,159 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// ErrUndeclared says that a device is not what the list of cables has at its
+// place.
+var ErrUndeclared = errors.New("not on the cable list")
+
+// declared holds what answered behind from against the list of cables, if there
+// is one.
+//
+// The manager's own cable needs no list: nobody else can answer a packet of one
+// hop. So a manager that was moved still finds the subnet, as long as what it is
+// cabled to now is a listed device.
+func (d *Discovery) declared(from *observed.Port, info *smp.NodeInfo) error {
+	list := d.options.Cables
+	if list == nil {
+		return nil
+	}
+	if from == nil {
+		if err := list.CheckOwn(info); err != nil {
+			return fmt.Errorf("%w: the manager's own node: %w", ErrUndeclared, err)
+		}
+		return nil
+	}
+	err := list.Check(cables.EndOf(from), info)
+	if err == nil {
+		if far := d.farEnd(info); far != nil && far.Stranger != nil {
+			err = fmt.Errorf("%s leads back to %w", far, far.Stranger.Why)
+		}
+	} else if from == d.fabric.Self && list.CheckDevice(info) == nil {
+		d.fault(from, fmt.Errorf("the manager's own cable: %w: %w", ErrUndeclared, err))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUndeclared, err)
+	}
+	return nil
+}
+
+// unsaid is what err means when a device behind from did not say who it is: with a
+// list of cables it is not what is listed there, unless it may be, and hang.
+func (d *Discovery) unsaid(from *observed.Port, err error) error {
+	if from == nil || d.options.Cables == nil {
+		return err
+	}
+	_, listed := d.options.Cables.Peer(cables.EndOf(from))
+	switch {
+	case !errors.Is(err, transact.ErrNoAnswer):
+		return fmt.Errorf("%w: %w", ErrUndeclared, err)
+	case !listed && from != d.fabric.Self:
+		return fmt.Errorf("%w: nothing is listed there, found something that does not say who it is: %w", ErrUndeclared, err)
+	}
+	return err
+}
+
+// farEnd is the port through which a device answered, if it is known already.
+func (d *Discovery) farEnd(info *smp.NodeInfo) *observed.Port {
+	if n := d.fabric.Node(info.NodeGUID); n != nil {
+		return n.Port(info.LocalPortNum)
+	}
+	return nil
+}
+
+// Doubt tells, in words, why the cable at p may not be taken for what it seems,
+// once Advance has reported true; empty where nothing speaks against it, or where
+// Options.Verify was not asked for.
+func (d *Discovery) Doubt(p *observed.Port) string { return d.doubts[p] }
+
+func (d *Discovery) doubt(p *observed.Port, reason string) {
+	if d.doubts[p] == "" {
+		d.doubts[p] = reason
+	}
+}
+
+// verify asks everybody once more who they are. A device that is no switch cannot
+// lead packets on: a cable between switches is what it seems when the devices at
+// both its ends answer through it.
+func (d *Discovery) verify() {
+	d.doubts = make(map[*observed.Port]string)
+	d.noteCables()
+	for _, n := range d.fabric.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if p.Reached && p.IsEnd() && (i > 0 || n.Switch != nil) {
+				d.askAgain(p.Path, p.MKey(), func(found *smp.NodeInfo, err error) { d.compare(p, found, err) })
+			}
+			if p.Peer != nil && n.Switch != nil && p.Peer.Node.Switch != nil {
+				d.askAgain(append(append(mad.Path{}, p.Path...), p.Num), p.MKeyOver(), func(found *smp.NodeInfo, err error) { d.confirm(p, found, err) })
+			}
+		}
+	}
+}
+
+func (d *Discovery) askAgain(path mad.Path, key ib.MKey, then func(*smp.NodeInfo, error)) {
+	if len(path) > mad.MaxHops {
+		then(nil, fmt.Errorf("more than %d hops from the manager", mad.MaxHops))
+		return
+	}
+	d.get(path, key, observed.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
+		var info smp.NodeInfo
+		err := r.Err
+		if err == nil {
+			err = info.UnmarshalBinary(r.SMP.Data[:])
+		}
+		then(&info, err)
+	})
+}
+
+// compare holds a second answer of an end port against the first: all cables of a
+// switch are in doubt when they differ.
+func (d *Discovery) compare(p *observed.Port, found *smp.NodeInfo, err error) {
+	reason := ""
+	switch was := &p.Node.Info; {
+	case err != nil:
+		reason = "asked again who it is, " + p.Node.Name() + " did not say: " + err.Error()
+	case found.NodeGUID != was.NodeGUID || found.NodeType != was.NodeType || found.NumPorts != was.NumPorts ||
+		found.PartitionCap != was.PartitionCap || found.PortGUID != p.GUID || p.Num != 0 && found.LocalPortNum != p.Num:
+		reason = fmt.Sprintf("it first said that it is %s %v of %d ports, then %s %v of %d ports",
+			was.NodeType, was.NodeGUID, was.NumPorts, found.NodeType, found.NodeGUID, found.NumPorts)
+	}
+	if reason == "" {
+		return
+	}
+	d.fault(p, errors.New(reason))
+	if p.Num != 0 {
+		d.doubt(p, reason)
+		return
+	}
+	for i := range p.Node.Ports {
+		d.doubt(&p.Node.Ports[i], reason)
+	}
+}
+
+// confirm holds what answers behind a switch port against the cable that is
+// thought to be there.
+func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
+	reason := ""
+	switch {
+	case err != nil:
+		reason = fmt.Sprintf("%s does not lead to %s: %v", p, p.Peer, err)
+	case found.NodeGUID != p.Peer.Node.GUID() || found.LocalPortNum != p.Peer.Num:
+		reason = fmt.Sprintf("%s does not lead to %s, but to port %d of %v", p, p.Peer, found.LocalPortNum, found.NodeGUID)
+	default:
+		return
+	}
+	d.fault(p, errors.New(reason))
+	d.doubt(p, reason)
+}

@@ -1,0 +1,123 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// Keys says which M_Keys requests carry. What goes over a cable is seen by
+// whoever is at its other end, and who that is, nobody knows before it answers:
+// so a key is named by where it may go.
+type Keys interface {
+	// Behind lists the keys that may be shown to whoever is at the other end of
+	// the cable of a port, the likeliest first; nil stands for the manager's own
+	// port.
+	Behind(from *observed.Port) []ib.MKey
+	// Of lists the keys that an end port may be shown that was found at the other
+	// end of the cable of from: none when it does not belong there.
+	Of(p, from *observed.Port) []ib.MKey
+}
+
+// askWho asks for NodeInfo: with the likeliest key first, and when that brings
+// no answer, with all others and with none at once. then gets the first answer
+// and the key that brought it.
+func (d *Discovery) askWho(path mad.Path, from *observed.Port, then func(ib.MKey, transact.Reply)) {
+	keys := []ib.MKey{d.options.MKey}
+	if d.options.Keys != nil {
+		keys = append(slices.Clone(d.options.Keys.Behind(from)), 0)
+	}
+	d.askWith(path, keys[:1], func(key ib.MKey, r transact.Reply) {
+		if errors.Is(r.Err, transact.ErrNoAnswer) && len(keys) > 1 {
+			d.askWith(path, keys[1:], then)
+			return
+		}
+		then(key, r)
+	})
+}
+
+func (d *Discovery) askWith(path mad.Path, keys []ib.MKey, then func(ib.MKey, transact.Reply)) {
+	open, ended := len(keys), false
+	for _, key := range keys {
+		d.get(path, key, observed.RespTimeAssumed.Duration(), smp.AttrNodeInfo, 0, func(r transact.Reply) {
+			open--
+			if ended || errors.Is(r.Err, transact.ErrNoAnswer) && open > 0 {
+				return
+			}
+			ended = true
+			then(key, r)
+		})
+	}
+}
+
+// keysOf lists the keys to try on an end port, the one first that it answered to,
+// and enters that one. From here on nothing goes there that is not among them.
+func (d *Discovery) keysOf(p, from *observed.Port, answered ib.MKey) []ib.MKey {
+	p.Via = from
+	if d.options.Keys == nil {
+		p.Key = d.options.MKey
+		return nil
+	}
+	keys := slices.Clone(d.options.Keys.Of(p, from))
+	if i := slices.Index(keys, answered); i > 0 {
+		keys[0], keys[i] = keys[i], keys[0]
+	}
+	keys = append(keys, 0)
+	p.Key = keys[0]
+	return keys[1:]
+}
+
+// readEnd reads PortInfo of an end port until it shows which key is in force,
+// or no more are to be tried; whoever has the wrong one reads 0 there, or nothing.
+func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
+	d.get(p.Path, p.Key, p.RespTime(), smp.AttrPortInfo, 0, func(r transact.Reply) {
+		err := r.Err
+		if errors.Is(err, transact.ErrNoAnswer) && len(keys) > 0 {
+			p.Key = keys[0]
+			d.readEnd(p, keys[1:], then)
+			return
+		}
+		if err == nil {
+			err = p.Absorb(smp.AttrPortInfo, 0, r.SMP.Data[:])
+		}
+		switch {
+		case err != nil:
+			d.fault(p, fmt.Errorf("PortInfo: %w", err))
+			return
+		case d.options.Keys == nil:
+		case p.Info.MKey != 0:
+			p.Key = p.Info.MKey
+		case p.Info.MKeyProtectBits == 0 || len(keys) == 0:
+			p.Key = 0
+		default:
+			p.Key = keys[0]
+			d.readEnd(p, keys[1:], then)
+			return
+		}
+		then()
+	})
+}
+
+// noteCables notes over which cables the key of the agent at the other end may go.
+func (d *Discovery) noteCables() {
+	for _, n := range d.fabric.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Peer != nil {
+				p.Leads = Leads(d.options.Keys, p)
+			}
+		}
+	}
+}
+
+// Leads reports whether requests over the cable of p may carry the key of the
+// agent at its other end. keys may be nil.
+func Leads(keys Keys, p *observed.Port) bool {
+	a := p.Peer.Agent()
+	return keys == nil || a.Via == p || a.Key == 0 || slices.Contains(keys.Of(a, p), a.Key)
+}

@@ -1,0 +1,266 @@
+package master
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+)
+
+// Engine is a subnet manager and the administration of its subnet as one
+// engine: the former's packets leave first.
+type Engine struct {
+	manager *engine.Engine
+	admin   *server.Server
+	warn    func(string)
+	// changed tells that the subnet is another than the administration knows,
+	// notices what devices reported since. Both wait until the manager has
+	// done its step: events must not call back.
+	now     time.Duration
+	changed bool
+	// led tells that multicast packets go otherwise than before; given is the
+	// version of the groups that the manager was told of last, none before the
+	// first time.
+	led   bool
+	given uint64
+	gave  bool
+	// leaves tells that multicast tables stay as they are.
+	leaves  bool
+	notices []engine.Trapped
+	claimed uint64 // version of the manager's claims that the administration knows
+	keeper  keeper
+	keys    keyKeeper
+}
+
+// keeper keeps what hosts registered, before they are told that it is
+// registered.
+type keeper struct {
+	save func(server.State) error // nil: it is not kept
+	kept uint64                   // the version that is
+	next time.Duration            // not sooner than this
+	bad  bool                     // the last attempt failed
+}
+
+// Saving takes at most a tenth of the time, and waits no longer for more than it
+// has to: many hosts register at once.
+const (
+	leastBetweenSaves = 20 * time.Millisecond
+	restAfterSave     = 9 // times as long as it took
+)
+
+// New returns a manager with this configuration, and the administration of its
+// subnet, which has the manager's profile. observe sees every event as it happens and must not call back.
+func New(c engine.Config, a server.Config, p *policy.Policy, observe func(engine.Event)) *Engine {
+	a.Profile = c.Profile
+	m := &Engine{
+		admin: server.New(a), leaves: c.LeaveMulticast,
+		warn: func(text string) { observe(engine.Warned{Text: text}) },
+	}
+	m.manager = engine.New(c, p, func(e engine.Event) {
+		m.observe(e)
+		observe(e)
+	})
+	return m
+}
+
+// Manager is the subnet manager.
+func (m *Engine) Manager() *engine.Engine { return m.manager }
+
+// Settled reports whether the manager has nothing to do until time passes or
+// something arrives, and knows of every group.
+func (m *Engine) Settled() bool { return m.manager.Settled() && !m.outdated() }
+
+// Administration answers hosts.
+func (m *Engine) Administration() *server.Server { return m.admin }
+
+// Registered is what hosts have registered.
+func (m *Engine) Registered() server.State { return m.admin.State(m.now) }
+
+// Keep restores what hosts registered, and from now on hands save every state
+// that is to be kept before anybody is told of it. It is called before the first
+// packet, and of an administration whose Config says Keep.
+func (m *Engine) Keep(state server.State, save func(server.State) error) error {
+	if err := m.admin.Restore(0, state); err != nil {
+		return err
+	}
+	m.keeper = keeper{save: save, kept: m.admin.Version()}
+	m.admin.Kept(m.keeper.kept)
+	return nil
+}
+
+// Flush saves what changed last, at the end.
+func (m *Engine) Flush() {
+	m.keeper.next = 0
+	m.keep(m.now)
+}
+
+// keep saves the state when it has changed, and lets go the answers that waited
+// for that. What cannot be saved does not keep hosts from the network: they are
+// answered, and somebody is told.
+func (m *Engine) keep(now time.Duration) {
+	k := &m.keeper
+	version := m.admin.Version()
+	if k.save == nil || version == k.kept || now < k.next {
+		return
+	}
+	began := time.Now()
+	err := k.save(m.admin.State(now))
+	k.kept, k.next = version, now+max(leastBetweenSaves, restAfterSave*time.Since(began))
+	m.admin.Kept(version)
+	if err != nil && !k.bad {
+		m.warn(fmt.Sprintf("what hosts register is not kept: %v", err))
+	}
+	k.bad = err != nil
+}
+
+var _ link.Long = (*Engine)(nil)
+
+// observe notes what an event of the manager means for the administration.
+func (m *Engine) observe(e engine.Event) {
+	switch e := e.(type) {
+	case engine.Completed, engine.Deferred:
+		m.changed = true
+	case engine.Regrouped:
+		m.led = true
+	case engine.Trapped:
+		m.notices = append(m.notices, e)
+	}
+}
+
+// follow tells the administration what the manager came to.
+func (m *Engine) follow(now time.Duration) {
+	m.keepKeys(now)
+	if m.changed {
+		m.changed, m.led = false, true
+		if snapshot, groups, ok := m.manager.Administered(); ok {
+			if !m.leaves {
+				m.admin.Groups().Withhold(m.manager.Strays())
+			}
+			for _, err := range m.admin.SetSubnet(now, server.Subnet{Snapshot: snapshot, Groups: groups}) {
+				m.warn(err.Error())
+			}
+		} else {
+			m.admin.LayDown()
+		}
+	}
+	if claims, version := m.manager.Claims(); version != m.claimed {
+		m.claimed = version
+		m.doubt(claims)
+	}
+	for _, n := range m.notices {
+		m.admin.Notice(now, n.Notice, n.Sender)
+	}
+	m.notices = m.notices[:0]
+	if m.led && m.manager.Settled() {
+		m.led = false
+		m.release()
+	}
+	m.handOver()
+}
+
+// doubt tells the administration of LIDs that ports have against what they were
+// assigned.
+func (m *Engine) doubt(claims []lid.Claim) {
+	by := make(map[ib.LID][]*observed.Port)
+	for _, c := range claims {
+		by[c.LID] = append(by[c.LID], c.By)
+	}
+	m.admin.Doubt(by)
+}
+
+// release frees the multicast LIDs of groups that ended, once no table leads
+// their packets anywhere.
+func (m *Engine) release() {
+	var free []ib.LID
+	for _, r := range m.admin.Groups().Retired() {
+		if !m.manager.Leads(r.MLID) {
+			free = append(free, r.MLID)
+		}
+	}
+	m.admin.Groups().Release(free)
+}
+
+// outdated reports whether the manager should be told of the groups: what
+// changes while it writes is told when it is done.
+func (m *Engine) outdated() bool {
+	if !m.gave {
+		return !m.leaves
+	}
+	return m.admin.Groups().Version() != m.given && m.manager.Settled()
+}
+
+// handOver tells the manager of the groups.
+func (m *Engine) handOver() {
+	if !m.outdated() {
+		return
+	}
+	m.gave, m.given = true, m.admin.Groups().Version()
+	m.manager.SetGroups(m.admin.Groups().State().Groups)
+}
+
+func (m *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) { return m.manager.Next(now, p) }
+
+func (m *Engine) LastWait(p *mad.SMP) time.Duration { return m.manager.LastWait(p) }
+
+func (m *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
+	m.manager.Receive(now, p, slid)
+	m.follow(now)
+}
+
+func (m *Engine) Lost(now time.Duration, p *mad.SMP) {
+	m.manager.Lost(now, p)
+	m.follow(now)
+}
+
+func (m *Engine) Expire(now time.Duration) {
+	m.now = now
+	m.manager.Expire(now)
+	m.follow(now)
+	m.admin.Expire(now)
+	m.keep(now)
+}
+
+func (m *Engine) Deadline() (time.Duration, bool) {
+	if m.outdated() {
+		return 0, true
+	}
+	due, ok := m.manager.Deadline()
+	if at, some := m.admin.Deadline(); some && (!ok || at < due) {
+		due, ok = at, true
+	}
+	if k := &m.keeper; k.save != nil && m.admin.Version() != k.kept && (!ok || k.next < due) {
+		due, ok = k.next, true
+	}
+	return due, ok
+}
+
+func (m *Engine) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Address, bool) {
+	m.keep(now)
+	to, ok := m.admin.Next(now, octets)
+	m.handOver()
+	return to, ok
+}
+
+func (m *Engine) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
+	m.admin.Receive(now, octets, from)
+}
+
+func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
+
+func (m *Engine) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {
+	return m.admin.NextLong()
+}
+
+func (m *Engine) ReceiveLong(now time.Duration, whole *rmpp.Message, from mad.Address) {
+	m.admin.ReceiveLong(now, whole, from)
+}
+
+func (m *Engine) LostLong(now time.Duration, to mad.Address) { m.admin.LostLong(now, to) }

@@ -1,0 +1,264 @@
+package visibility
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// wire is the link behind a port.
+type wire struct {
+	node int32 // behind it, -1 for none that works
+	port ib.PortNum
+	mtu  ib.MTU
+	rate ib.Rate
+}
+
+// slower is the slower of two rates, whose codes are in no order.
+func slower(a, b ib.Rate) ib.Rate {
+	if tenths[b&63] < tenths[a&63] {
+		return b
+	}
+	return a
+}
+
+// tenths are those of every code of 6 bits.
+var tenths = func() (out [64]uint16) {
+	for r := range out {
+		out[r] = uint16(ib.Rate(r).Tenths())
+	}
+	return out
+}()
+
+// Path is what the forwarding tables do with packets between two ports.
+type Path struct {
+	MTU  ib.MTU
+	Rate ib.Rate
+	Hops int // links crossed on the way there
+	// Reversible tells that the way back works too.
+	Reversible bool
+}
+
+// rest is what packets meet from a switch to a LID, the links in between and the
+// port at the end.
+type rest struct {
+	state restState
+	mtu   ib.MTU
+	rate  ib.Rate
+	hops  uint8
+}
+
+type restState uint8
+
+const (
+	restUnknown restState = iota
+	restLost              // they do not arrive
+	restFinite            // they do
+)
+
+// infinite is the rate of no link at all.
+const infinite = ib.Rate(24)
+
+func (v *View) enterRoutes() {
+	v.exits = make([][]ib.PortNum, len(v.Fabric.Nodes))
+	v.wires = make([][]wire, len(v.Fabric.Nodes))
+	v.rests = make([][]rest, len(v.Fabric.Nodes))
+	for i, n := range v.Fabric.Nodes {
+		v.wires[i] = make([]wire, len(n.Ports))
+		for num := range n.Ports {
+			v.wires[i][num] = wireOf(&n.Ports[num])
+		}
+		if n.Switch != nil {
+			v.exits[i] = v.exitsOf(n.Switch)
+			v.rests[i] = make([]rest, len(v.byLID))
+		}
+	}
+}
+
+func wireOf(p *observed.Port) wire {
+	w := wire{node: -1, mtu: mtuOf(p), rate: RateOf(&p.Info)}
+	q := p.Peer
+	if q == nil || !isActive(p) || !isActive(q) {
+		return w
+	}
+	w.node, w.port = int32(q.Node.Index), q.Num
+	w.mtu = min(w.mtu, mtuOf(q))
+	return w
+}
+
+func isActive(p *observed.Port) bool { return p.InfoRead && p.Info.PortState == smp.PortActive }
+
+// mtuOf is the MTU that a port uses: what it can do where no neighbour counts.
+func mtuOf(p *observed.Port) ib.MTU {
+	if p.Info.NeighborMTU.IsValid() && p.Num != 0 {
+		return p.Info.NeighborMTU
+	}
+	return p.Info.MTUCap
+}
+
+// exitsOf is the exit port of every LID of an end port.
+func (v *View) exitsOf(s *observed.Switch) []ib.PortNum {
+	out := make([]ib.PortNum, len(v.byLID))
+	for lid := range out {
+		out[lid] = ib.PortNone
+		if block := lid / smp.LIDsPerLinearBlock; block < len(s.LFTRead) && s.LFTRead[block] {
+			out[lid] = s.LFT[lid]
+		}
+	}
+	if s.Info.LinearFDBCap != 0 || len(s.RFTRead) == 0 {
+		return out
+	}
+	for lid := range out {
+		out[lid] = randomExit(s, ib.LID(lid))
+	}
+	return out
+}
+
+// randomExit is where a switch with a random table sends a LID: a table that
+// was not read as a whole sends it nowhere.
+func randomExit(s *observed.Switch, lid ib.LID) ib.PortNum {
+	for _, read := range s.RFTRead {
+		if !read {
+			return ib.PortNone
+		}
+	}
+	for _, e := range s.RFT {
+		if e.Covers(lid) {
+			return e.Port
+		}
+	}
+	return s.Info.DefaultPort
+}
+
+// Step is one device on a route.
+type Step struct {
+	Node        *observed.Node
+	Entry, Exit ib.PortNum // 0 for the end of the route
+}
+
+// from is what packets meet from a port to a LID; its state is never unknown.
+func (v *View) from(p, to *Port, dlid ib.LID) rest {
+	at := int32(p.Node.Index)
+	if p.Node.Switch != nil {
+		return v.onward(at, to, dlid)
+	}
+	w := &v.wires[at][p.Num]
+	switch {
+	case w.node < 0:
+		return rest{state: restLost}
+	case v.exits[w.node] == nil: // two hosts back to back
+		if v.Fabric.Nodes[w.node] != to.Node || w.port != to.Num {
+			return rest{state: restLost}
+		}
+		return rest{restFinite, w.mtu, w.rate, 1}
+	}
+	r := v.onward(w.node, to, dlid)
+	r.mtu, r.rate, r.hops = min(r.mtu, w.mtu), slower(r.rate, w.rate), r.hops+1
+	return r
+}
+
+// onward is what packets meet from a switch to a LID of a port. Answers are
+// kept: the next packet meets the same.
+func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
+	var visited [mad.MaxHops + 1]int32
+	depth := 0
+	r := rest{state: restLost}
+	for {
+		if known := v.rests[node][dlid]; known.state != restUnknown {
+			r = known
+			break
+		}
+		if depth == len(visited) {
+			break // a loop
+		}
+		visited[depth] = node
+		depth++
+		exit := v.exits[node][dlid]
+		if exit == 0 {
+			if v.Fabric.Nodes[node] == to.Node {
+				r = rest{state: restFinite, mtu: mtuOf(to.Port), rate: infinite}
+				v.rests[node][dlid] = r
+				depth--
+			}
+			break
+		}
+		if int(exit) >= len(v.wires[node]) || v.wires[node][exit].node < 0 {
+			break
+		}
+		w := &v.wires[node][exit]
+		if v.exits[w.node] == nil {
+			if v.Fabric.Nodes[w.node] == to.Node && w.port == to.Num {
+				r = rest{restFinite, w.mtu, w.rate, 1}
+				v.rests[node][dlid] = r
+				depth--
+			}
+			break
+		}
+		node = w.node
+	}
+	for depth--; depth >= 0; depth-- {
+		at := visited[depth]
+		if r.state == restFinite {
+			w := &v.wires[at][v.exits[at][dlid]]
+			r.mtu, r.rate, r.hops = min(r.mtu, w.mtu), slower(r.rate, w.rate), r.hops+1
+		}
+		v.rests[at][dlid] = r
+	}
+	return r
+}
+
+func (v *View) exitAt(node int32, dlid ib.LID) ib.PortNum {
+	if exits := v.exits[node]; int(dlid) < len(exits) {
+		return exits[dlid]
+	}
+	return ib.PortNone
+}
+
+// Path finds the path from one port to another, to the LID dlid there and back
+// to slid; ok is false when packets do not arrive.
+func (v *View) Path(from, to *Port, slid, dlid ib.LID) (p Path, ok bool) {
+	if from == to {
+		return Path{MTU: mtuOf(from.Port), Rate: RateOf(&from.Info), Reversible: true}, isActive(from.Port)
+	}
+	there := v.from(from, to, dlid)
+	if there.state == restLost {
+		return Path{}, false
+	}
+	mtu := min(mtuOf(from.Port), mtuOf(to.Port))
+	p = Path{MTU: min(there.mtu, mtu), Rate: there.rate, Hops: int(there.hops)}
+	if back := v.from(to, from, slid); back.state == restFinite {
+		p.MTU, p.Rate, p.Reversible = min(p.MTU, back.mtu), slower(p.Rate, back.rate), true
+	}
+	return p, true
+}
+
+// Route lists the devices that a packet passes, both ends included; ok is false
+// when it does not arrive, and the list ends where it is lost.
+func (v *View) Route(from, to *Port, dlid ib.LID) (steps []Step, ok bool) {
+	at, entry, exit := int32(from.Node.Index), ib.PortNum(0), from.Num
+	if from == to {
+		return []Step{{from.Node, from.Num, from.Num}}, isActive(from.Port)
+	}
+	for range mad.MaxHops + 1 {
+		node := v.Fabric.Nodes[at]
+		if v.exits[at] != nil {
+			exit = v.exitAt(at, dlid)
+		} else if len(steps) > 0 {
+			exit = 0
+		}
+		if int(exit) >= len(v.wires[at]) {
+			exit = 0
+		}
+		steps = append(steps, Step{node, entry, exit})
+		if exit == 0 {
+			return steps, node == to.Node && (node.Switch != nil || entry == to.Num)
+		}
+		w := &v.wires[at][exit]
+		if w.node < 0 {
+			return steps, false
+		}
+		at, entry = w.node, w.port
+	}
+	return steps, false
+}

@@ -1,0 +1,276 @@
+package visibility
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Snapshot is what a view is made of.
+type Snapshot struct {
+	// Fabric is the subnet as it was read back.
+	Fabric *observed.Fabric
+	// Epoch is the same for snapshots of one Fabric between which nothing was
+	// read otherwise than before but P_Key tables; of 0 nothing is known.
+	Epoch uint64
+	// Partitions are the policy's, resolved for this fabric.
+	Partitions []Partition
+	// GIDPrefix is the prefix of every GID of the subnet.
+	GIDPrefix uint64
+	// Lifetime is how long a packet may be under way.
+	Lifetime ib.TimeValue
+	// Manager is the SMInfo of the master, at Fabric.Self; Others that of
+	// further managers.
+	Manager smp.SMInfo
+	Others  []OtherManager
+	// Aliases are the alias GUIDs that the policy gives to ports, by index
+	// from 1, zero where there is none. No two ports have one.
+	Aliases map[ib.PortGUID][]ib.PortGUID
+	// LIDs are the LIDs that were assigned to ports. Whatever a device says,
+	// its port has the assigned one here; where there is none counts what was
+	// read.
+	LIDs map[*observed.Port]Assigned
+	// Expelled are ports that are not let in: they are nobody, whatever they
+	// claim to be.
+	Expelled map[*observed.Port]bool
+	// Trusted are the ports that may ask for everything.
+	Trusted map[ib.PortGUID]bool
+}
+
+// Assigned are the LIDs of an end port: 1<<LMC of them, from LID up.
+type Assigned struct {
+	LID ib.LID
+	LMC ib.LMC
+}
+
+// Partition is one partition and its members.
+type Partition struct {
+	Base          ib.PKeyBase
+	Name          string
+	SL            ib.SL
+	Full, Limited []ib.PortGUID
+}
+
+// OtherManager is a subnet manager that is not master.
+type OtherManager struct {
+	Port *observed.Port
+	Info smp.SMInfo
+}
+
+// View is an index over a Snapshot.
+type View struct {
+	Snapshot
+	// Ports are the end ports that have a LID, by LID.
+	Ports []*Port
+
+	byLID  []*Port // by LID, every LID of a port
+	byGUID map[ib.PortGUID]*Port
+	byPort map[*observed.Port]*Port
+	byBase map[ib.PKeyBase]*Partition
+	named  map[ib.PortGUID]ib.PortGUID // ports by their aliases
+	exits  [][]ib.PortNum              // by node and LID; nil but for switches
+	wires  [][]wire                    // by node and port
+	rests  [][]rest                    // by node and LID; nil but for switches
+	levels []ib.SL                     // by partition
+}
+
+// Port is an end port.
+type Port struct {
+	*observed.Port
+	// Index is the port's place in View.Ports.
+	Index int
+	// Contested tells that others claim the port's GUID, its node's, or one of
+	// its LIDs. It has no keys then.
+	Contested bool
+	// LID is the first of 1<<LMC.
+	LID ib.LID
+	LMC ib.LMC
+	// Keys are those that the port can use, by partition, each partition once.
+	Keys []ib.PKey
+	GID  ib.GID
+}
+
+// Contains reports whether lid is one of the port's.
+func (p *Port) Contains(lid ib.LID) bool {
+	return lid >= p.LID && int(lid-p.LID) < p.LMC.Count()
+}
+
+// New indexes a snapshot.
+func New(s Snapshot) *View {
+	v := &View{Snapshot: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*observed.Port]*Port)}
+	v.enterPorts()
+	v.enterPolicy()
+	v.enterRoutes()
+	return v
+}
+
+// After is New, and takes ports and routes over from an earlier view where they
+// are the same. The ports of that view then have the keys of the new one.
+func After(old *View, s Snapshot) *View {
+	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix ||
+		!maps.Equal(old.LIDs, s.LIDs) || !maps.Equal(old.Expelled, s.Expelled) {
+		return New(s)
+	}
+	v := *old
+	v.Snapshot = s
+	for _, p := range v.Ports {
+		p.Keys = nil
+	}
+	v.enterPolicy()
+	return &v
+}
+
+// enterPolicy takes over what the policy says of the ports that there are.
+func (v *View) enterPolicy() {
+	v.named = make(map[ib.PortGUID]ib.PortGUID)
+	for port, list := range v.Aliases {
+		for _, g := range list {
+			if g != 0 {
+				v.named[g] = port
+			}
+		}
+	}
+	v.byBase, v.levels = make(map[ib.PKeyBase]*Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
+	slices.SortFunc(v.Partitions, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
+	for i := range v.Partitions {
+		part := &v.Partitions[i]
+		if v.byBase[part.Base] = part; part.Base.IsValid() {
+			v.levels[part.Base] = part.SL
+		}
+	}
+	v.enterKeys()
+}
+
+// enterPorts lists the end ports that can be addressed.
+func (v *View) enterPorts() {
+	top := ib.LID(0)
+	claims := make(map[ib.PortGUID]int)
+	for _, p := range v.Fabric.EndPorts() {
+		if v.Expelled[p] {
+			continue
+		}
+		claims[p.GUID]++
+		at, assigned := v.LIDs[p]
+		if !assigned {
+			at = Assigned{p.Info.LID, p.Info.LMC}
+		}
+		if !p.InfoRead || !at.LID.IsUnicast() {
+			continue
+		}
+		x := &Port{Port: p, LID: at.LID, LMC: at.LMC, GID: ib.MakeGID(v.GIDPrefix, p.GUID)}
+		v.Ports = append(v.Ports, x)
+		top = max(top, x.LID+ib.LID(x.LMC.Count()-1))
+	}
+	slices.SortStableFunc(v.Ports, func(a, b *Port) int { return cmp.Compare(a.LID, b.LID) })
+	v.byLID = make([]*Port, int(top)+1)
+	for i, p := range v.Ports {
+		p.Index = i
+		p.Contested = p.Contested || claims[p.GUID] > 1 || p.Node.Contested
+		v.byPort[p.Port] = p
+		for i := range p.LMC.Count() {
+			at := &v.byLID[int(p.LID)+i]
+			if *at == nil {
+				*at = p
+			} else {
+				(*at).Contested, p.Contested = true, true
+			}
+		}
+	}
+	for _, p := range v.Ports {
+		if !p.Contested {
+			v.byGUID[p.GUID] = p
+		}
+	}
+}
+
+// enterKeys works out which keys each port can use.
+func (v *View) enterKeys() {
+	var held []ib.PKey // of all ports, one after another
+	from := make([]int, len(v.Ports)+1)
+	for i, p := range v.Ports {
+		held = appendHeld(held, p.Port)
+		from[i+1] = len(held)
+	}
+	for i := range v.Partitions {
+		part := &v.Partitions[i]
+		if !part.Base.IsValid() {
+			continue
+		}
+		for _, m := range []struct {
+			guids []ib.PortGUID
+			key   ib.PKey
+		}{{part.Full, part.Base.Full()}, {part.Limited, part.Base.Limited()}} {
+			for _, guid := range m.guids {
+				p := v.byGUID[guid]
+				if p == nil {
+					continue
+				}
+				has := ib.PKey(0) // the full key where both of the partition are there
+				for _, k := range held[from[p.Index]:from[p.Index+1]] {
+					if k.Base() == part.Base {
+						has |= k
+					}
+				}
+				// A full member may be a limited one too.
+				n := len(p.Keys)
+				if again := n > 0 && p.Keys[n-1].Base() == part.Base; !again && has.IsValid() {
+					p.Keys = append(p.Keys, has&m.key)
+				}
+			}
+		}
+	}
+}
+
+// appendHeld adds the keys in the blocks of a table that were read.
+func appendHeld(keys []ib.PKey, p *observed.Port) []ib.PKey {
+	for i, k := range p.PKeys {
+		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// At is the end port with this LID, or nil.
+func (v *View) At(lid ib.LID) *Port {
+	if int(lid) >= len(v.byLID) {
+		return nil
+	}
+	return v.byLID[lid]
+}
+
+// Named is the end port with this GID, or nil.
+func (v *View) Named(g ib.GID) *Port {
+	if g.Prefix() != v.GIDPrefix && g.Prefix() != ib.DefaultGIDPrefix {
+		return nil
+	}
+	return v.Owner(g.PortGUID())
+}
+
+// Owner is the end port with this GUID, or nil; nil also when it is contested.
+func (v *View) Owner(g ib.PortGUID) *Port { return v.byGUID[g] }
+
+// Alias is the port to which the policy gives an alias GUID.
+func (v *View) Alias(g ib.PortGUID) (port ib.PortGUID, ok bool) {
+	port, ok = v.named[g]
+	return port, ok
+}
+
+// EndOf is the end port that p belongs to: itself, or port 0 of its switch; nil
+// when that cannot be addressed.
+func (v *View) EndOf(p *observed.Port) *Port {
+	if p.Node.Switch != nil {
+		p = &p.Node.Ports[0]
+	}
+	return v.byPort[p]
+}
+
+// Partition is the partition with this number, or nil.
+func (v *View) Partition(base ib.PKeyBase) *Partition { return v.byBase[base] }
+
+// Level is the service level of a partition's paths.
+func (v *View) Level(base ib.PKeyBase) ib.SL { return v.levels[base] }

@@ -1,0 +1,143 @@
+package fabric
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// Attachment is a manager's place in the fabric: the management queue pair of
+// one end port.
+type Attachment struct {
+	fabric *Fabric
+	node   int32
+	port   ib.PortNum
+	inbox  inbox
+}
+
+// Delivery is a packet that came in.
+type Delivery struct {
+	At   time.Duration
+	SLID ib.LID // the permissive LID for a directed route
+	MAD  [mad.Size]byte
+}
+
+// Attach gives a manager the end port num of a node: any port of a CA or
+// router, port 0 of a switch. A port has room for one.
+func (f *Fabric) Attach(g ib.NodeGUID, num ib.PortNum) (*Attachment, error) {
+	i, ok := f.wiring.Index(g)
+	if !ok {
+		return nil, fmt.Errorf("attach: node %v: no such node in this fabric", g)
+	}
+	n := &f.nodes[i]
+	switch {
+	case n.IsSwitch && num != 0:
+		return nil, fmt.Errorf("attach: port %d of node %v: want 0, since it is a switch", num, g)
+	case !n.IsSwitch && (num == 0 || num > n.Last):
+		return nil, fmt.Errorf("attach: port %d of node %v: want 1 to %d", num, g, n.Last)
+	}
+	p := &f.attached[n.First+int32(num)]
+	if *p != nil {
+		return nil, fmt.Errorf("attach: port %d of node %v: another manager is attached", num, g)
+	}
+	*p = &Attachment{fabric: f, node: i, port: num}
+	return *p, nil
+}
+
+// Detach leaves the fabric. What was not received is lost.
+func (a *Attachment) Detach() {
+	f := a.fabric
+	at := &f.attached[f.nodes[a.node].First+int32(a.port)]
+	if *at != a {
+		return
+	}
+	a.SetIsSM(false)
+	a.empty()
+	*at = nil
+}
+
+// SetIsSM says whether a subnet manager runs here. The port's CapabilityMask
+// shows it, and SMInfo and traps are delivered while it does.
+func (a *Attachment) SetIsSM(on bool) {
+	n := &a.fabric.nodes[a.node]
+	if !n.Off {
+		a.fabric.follows(a.node, n.Agent.SetIsSM(a.fabric.queue.Now, a.port, on))
+	}
+}
+
+// Send sends a packet to the port with the LID dlid, or by the directed route
+// in it, for which dlid is the permissive LID unless the route begins with a
+// LID-routed part. The hop pointer is 0 in a request: the first step is taken
+// here. Nothing is reported: what cannot be sent is discarded and counted.
+func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
+	f := a.fabric
+	f.counts.Sent++
+	p := f.newCarried()
+	if p == nil {
+		f.counts.Discarded[DiscardBuffer]++
+		return
+	}
+	p.mad, p.node, p.port, p.sl = *m, a.node, a.port, 0
+	p.slid, p.dlid = ib.LIDPermissive, dlid
+	class := mad.Class(m[offClass])
+	n := &f.nodes[a.node]
+	switch {
+	case n.Off:
+		f.discard(p, DiscardOff)
+		return
+	case class != mad.ClassSubnLID && class != mad.ClassSubnDirected:
+		f.discard(p, DiscardClass)
+		return
+	case dlid != ib.LIDPermissive || class == mad.ClassSubnLID:
+		p.slid = orPermissive(n.Agent.Port(a.port).LID)
+	}
+	f.launch(p, a.node, a.port)
+}
+
+// Receive takes the packet that came in first, and reports whether there was
+// one.
+func (a *Attachment) Receive(d *Delivery) bool {
+	if a.inbox.count == 0 {
+		return false
+	}
+	p := a.inbox.pop()
+	d.At, d.SLID, d.MAD = p.at, p.slid, p.mad
+	a.fabric.pool.Put(p.index)
+	return true
+}
+
+// Waiting is the number of packets that have come in and were not received.
+func (a *Attachment) Waiting() int { return a.inbox.count }
+
+func (a *Attachment) empty() {
+	for a.inbox.count > 0 {
+		a.fabric.pool.Put(a.inbox.pop().index)
+	}
+}
+
+// inbox is a first-in first-out list of packets, linked by carried.next.
+type inbox struct {
+	first, last *carried
+	count       int
+}
+
+func (b *inbox) push(p *carried) {
+	p.next = nil
+	if b.count == 0 {
+		b.first = p
+	} else {
+		b.last.next = p
+	}
+	b.last = p
+	b.count++
+}
+
+// pop must not be called on an empty inbox.
+func (b *inbox) pop() *carried {
+	p := b.first
+	b.first = p.next
+	b.count--
+	return p
+}

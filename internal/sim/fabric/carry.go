@@ -1,0 +1,297 @@
+package fabric
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/directed"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+)
+
+// launch starts a packet on its way from a node. In is the port of a CA or
+// router that it is to leave by, and 0 on a switch.
+func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
+	p.node, p.port, p.crossed = at, in, 0
+	if p.isDirected() && !directed.StartsByLID(&p.mad) {
+		f.follow(p, directed.Standing{Origin: true})
+		return
+	}
+	f.relay(p, true)
+}
+
+// arrive looks at a packet that has crossed a link.
+func (f *Fabric) arrive(p *carried) {
+	n := &f.nodes[p.node]
+	switch {
+	case n.Off:
+		f.discard(p, DiscardOff)
+	case f.manners[p.node].drops(f.queue.Now, p.port, &p.mad):
+		f.discard(p, DiscardDrop)
+	case p.dlid != ib.LIDPermissive:
+		f.relay(p, false)
+	case p.isDirected():
+		f.follow(p, directed.Standing{})
+	default:
+		f.take(p)
+	}
+}
+
+// follow does with a directed-route packet what its route says. Of at, only
+// origin and byLID are set.
+func (f *Fabric) follow(p *carried, at directed.Standing) {
+	n := &f.nodes[p.node]
+	at.IsSwitch, at.Ports, at.In = n.IsSwitch, n.Last, p.port
+	d := directed.Direct(&p.mad, at)
+	switch d.Action {
+	case directed.Leave:
+		if at.ByLID {
+			p.dlid = ib.LIDPermissive
+		}
+		f.depart(p, d.Port)
+	case directed.Take:
+		f.take(p)
+	case directed.TakeByManager:
+		f.deliver(p)
+	case directed.RouteByLID:
+		// The hop pointer has moved, so that a packet that comes back here in
+		// relay, being for this very node, ends.
+		end := n.EndPort(p.port)
+		p.slid, p.dlid = n.Agent.Port(end).LID, d.LID
+		p.port = end
+		f.relay(p, true)
+	default:
+		f.discard(p, DiscardRoute)
+	}
+}
+
+// relay moves a packet by its LID, from the node itself when origin is set.
+func (f *Fabric) relay(p *carried, origin bool) {
+	n := &f.nodes[p.node]
+	switch {
+	case (origin || !n.IsSwitch) && n.Agent.HasLID(p.port, p.dlid):
+		f.reach(p)
+	case !n.IsSwitch && !origin:
+		f.discard(p, DiscardLID)
+	case !n.IsSwitch:
+		f.depart(p, p.port)
+	case p.dlid != ib.LIDPermissive:
+		f.forward(p, origin)
+	case p.port == 0: // to whoever is at port 0, from there
+		f.reach(p)
+	default: // an answer to whoever is behind the port that he asked through
+		f.depart(p, p.port)
+	}
+}
+
+// forward moves a packet by the forwarding table of a switch.
+func (f *Fabric) forward(p *carried, origin bool) {
+	agent := f.nodes[p.node].Agent
+	exit, ok := agent.UnicastExit(p.port, p.dlid)
+	switch {
+	case !ok:
+		f.discard(p, DiscardTable)
+	case exit == p.port && !origin:
+		f.discard(p, DiscardLoop)
+	case exit != 0:
+		f.depart(p, exit)
+	case agent.HasLID(0, p.dlid):
+		f.reach(p)
+	default:
+		f.discard(p, DiscardLID)
+	}
+}
+
+// reach ends the LID-routed part of a packet's way.
+func (f *Fabric) reach(p *carried) {
+	if p.isDirected() {
+		f.follow(p, directed.Standing{ByLID: true})
+		return
+	}
+	f.take(p)
+}
+
+// depart sends a packet over the link at a port of its node.
+func (f *Fabric) depart(p *carried, exit ib.PortNum) {
+	at := &f.ports[f.nodes[p.node].First+int32(exit)]
+	p.port = exit
+	if !at.Up {
+		f.discard(p, DiscardLink)
+		return
+	}
+	if p.crossed == 0 {
+		if f.config.Loss > 0 && f.random.Float64() < f.config.Loss {
+			f.discard(p, DiscardLoss)
+			return
+		}
+		if f.config.Drop != nil && f.config.Drop(f.queue.Now, &p.mad) {
+			f.discard(p, DiscardDrop)
+			return
+		}
+	}
+	if p.crossed == MaxCrossings {
+		f.discard(p, DiscardHops)
+		return
+	}
+	delay := f.config.HopDelay
+	if fault := f.data.LinkFault(f.nodes[p.node].First + int32(exit)); fault != nil {
+		if fault.Loss > 0 && f.random.Float64() < fault.Loss || fault.Flips > 0 && f.random.Float64() < fault.Flips {
+			f.discard(p, DiscardLoss)
+			return
+		}
+		delay += fault.Delay
+	}
+	p.crossed++
+	f.counts.Crossings++
+	if f.config.Trace != nil {
+		g := f.sighting(p, SeenLeaving, NotDiscarded)
+		g.Exit, g.Entry = f.nodes[p.node].First+int32(exit), at.Peer
+		f.config.Trace(g)
+	}
+	peer := &f.ports[at.Peer]
+	p.node, p.port = peer.Node, peer.Num
+	f.queue.Push(laneHop, f.queue.Now+delay, kindArrive, p.index)
+}
+
+// take gives a packet at the end of its way to the manager if it is an answer,
+// else to the agent, once that has the time.
+func (f *Fabric) take(p *carried) {
+	if mad.Method(p.mad[offMethod]).IsResponse() {
+		f.deliver(p)
+		return
+	}
+	delay := f.config.AgentDelay
+	if fault := f.manners[p.node].fault; fault != nil {
+		delay += fault.Late
+	}
+	if f.config.Jitter > 0 {
+		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
+	}
+	f.queue.Push(laneServe, f.queue.Now+delay, kindServe, p.index)
+}
+
+// serve lets the agent act on a packet.
+func (f *Fabric) serve(p *carried) {
+	at := p.node
+	n := &f.nodes[at]
+	switch {
+	case n.Off:
+		f.discard(p, DiscardOff)
+		return
+	case f.manners[at].mute():
+		f.discard(p, DiscardMute)
+		return
+	}
+	f.trace(p, SeenByAgent, NotDiscarded)
+	kind := Received{
+		mad.Method(p.mad[offMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[offAttributeID:])),
+	}
+	if _, known := f.received[kind]; known || len(f.received) < MaxKinds {
+		f.received[kind]++
+	}
+	if f.smp.UnmarshalBinary(p.mad[:]) != nil {
+		f.discard(p, DiscardClass)
+		return
+	}
+	set := f.smp.Method == mad.MethodSet
+	result := n.Agent.Handle(f.queue.Now, sma.Ingress{Port: p.port, SLID: p.slid}, &f.smp)
+	effects := result.Effects
+	if moved, ok := f.retrains(at, effects); ok && result.Verdict == sma.Answered {
+		f.follows(at, effects)
+		effects = nil
+		n.Agent.ShowLink(moved, &f.smp)
+	}
+	switch result.Verdict {
+	case sma.Answered:
+		f.answer(p)
+	case sma.ForManager:
+		f.deliver(p)
+	case sma.Absorbed:
+		f.pool.Put(p.index)
+	case sma.BadMKey:
+		f.discard(p, DiscardMKey)
+	default:
+		f.discard(p, DiscardAgent)
+	}
+	f.follows(at, effects)
+	if set {
+		f.data.AfterSet(at)
+	}
+}
+
+// answer turns a request into the answer that the agent made of it and sends
+// it back where the request came from.
+func (f *Fabric) answer(p *carried) {
+	if f.smp.Encode(&p.mad) != nil {
+		f.discard(p, DiscardAgent)
+		return
+	}
+	n := &f.nodes[p.node]
+	if fault := f.manners[p.node].fault; fault != nil && fault.Alter != nil {
+		fault.Alter(f.queue.Now, &p.mad)
+	}
+	from := p.dlid
+	if from == ib.LIDPermissive {
+		from = n.Agent.Port(n.EndPort(p.port)).LID
+	}
+	p.slid, p.dlid = orPermissive(from), p.slid
+	in := p.port
+	if p.isDirected() {
+		if !directed.StartsByLID(&p.mad) {
+			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
+		}
+		in = n.EndPort(in)
+	} else if p.dlid != ib.LIDPermissive {
+		in = n.EndPort(in)
+	}
+	f.launch(p, p.node, in)
+}
+
+// orPermissive is the source of a packet from a port that may have no LID yet.
+func orPermissive(lid ib.LID) ib.LID {
+	if lid == ib.LIDReserved {
+		return ib.LIDPermissive
+	}
+	return lid
+}
+
+// deliver puts a packet into the inbox of the manager at its port.
+func (f *Fabric) deliver(p *carried) {
+	n := &f.nodes[p.node]
+	a := f.attached[n.First+int32(n.EndPort(p.port))]
+	switch {
+	case a == nil && f.data.DeliverSMP(p.node, n.EndPort(p.port), p.sl, p.slid, p.dlid, &p.mad):
+		f.counts.Delivered++
+		f.trace(p, SeenByManager, NotDiscarded)
+		f.pool.Put(p.index)
+	case a == nil:
+		f.discard(p, DiscardNobody)
+	case a.inbox.count >= MaxInbox:
+		f.discard(p, DiscardBuffer)
+	default:
+		f.counts.Delivered++
+		f.trace(p, SeenByManager, NotDiscarded)
+		p.at = f.queue.Now
+		a.inbox.push(p)
+	}
+}
+
+func (f *Fabric) discard(p *carried, why Reason) {
+	f.counts.Discarded[why]++
+	f.trace(p, SeenDiscarded, why)
+	f.pool.Put(p.index)
+}
+
+func (f *Fabric) trace(p *carried, what Seen, why Reason) {
+	if f.config.Trace != nil {
+		f.config.Trace(f.sighting(p, what, why))
+	}
+}
+
+func (f *Fabric) sighting(p *carried, what Seen, why Reason) Sighting {
+	return Sighting{
+		At: f.queue.Now, What: what, Node: f.nodes[p.node].Source.GUID, Port: p.port,
+		SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
+	}
+}

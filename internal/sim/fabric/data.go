@@ -1,0 +1,147 @@
+package fabric
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/dataplane"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
+	"github.com/ibwarden/ibwarden/internal/sim/pma"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+)
+
+// Data packets are the affair of package dataplane; what follows is the way to it.
+
+// DataSighting is what Config.DataTrace is told.
+type DataSighting = dataplane.Sighting
+
+// DataCounts is what became of data packets so far, by Fate. Left counts links
+// crossed.
+type DataCounts = dataplane.Counts
+
+// LinkFault is how one direction of a link misbehaves.
+type LinkFault = dataplane.LinkFault
+
+// Limits of data packets.
+const (
+	InputBlocks = dataplane.InputBlocks
+	MaxFlips    = dataplane.MaxFlips
+)
+
+// carrier is the fabric as the data path knows it.
+type carrier Fabric
+
+// Follows carries out what an agent wants.
+func (c *carrier) Follows(at int32, effects []sma.Effect) { (*Fabric)(c).follows(at, effects) }
+
+// LaunchSMP carries on a packet that an end node has sent on lane 15.
+func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LID, m *[mad.Size]byte) {
+	f := (*Fabric)(c)
+	f.counts.Sent++
+	p := f.newCarried()
+	if p == nil {
+		f.counts.Discarded[DiscardBuffer]++
+		return
+	}
+	p.mad, p.node, p.port, p.sl, p.slid, p.dlid = *m, at, num, sl, slid, dlid
+	if class := mad.Class(m[offClass]); class != mad.ClassSubnLID && class != mad.ClassSubnDirected {
+		f.discard(p, DiscardClass)
+		return
+	}
+	f.launch(p, at, num)
+}
+
+// Device is the end node of a CA, router or switch: its queue pairs, whose
+// packets the fabric carries. It is another after the node was off, and what was
+// made on the earlier one is cut off from the fabric.
+func (f *Fabric) Device(g ib.NodeGUID) (*endpoint.Device, error) { return f.data.Device(g) }
+
+// DataInFlight is the number of data packets under way or waiting at a port to
+// leave. What end nodes have still to send is not counted.
+func (f *Fabric) DataInFlight() int { return f.data.InFlight() }
+
+// DataWaiting is the number of data packets that wait at a port to leave by it.
+func (f *Fabric) DataWaiting(g ib.NodeGUID, num ib.PortNum) int { return f.data.Waiting(g, num) }
+
+// DataCounts is what became of data packets so far.
+func (f *Fabric) DataCounts() DataCounts { return f.data.Counts() }
+
+// Counters are the performance counters of a node's ports, nil when there is no
+// such node.
+func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent { return f.data.Counters(g) }
+
+// Inject puts octets on the wire at a port, as a host could whose adapter, or a
+// switch that, obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
+// packet of lane 15 that holds a datagram for QP0 is carried on as such; all
+// else that names a lane waits its turn there if the port has it.
+func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
+	return f.data.Inject(g, num, octets)
+}
+
+// SetLinkFault makes the link misbehave by which packets leave port num of a
+// node, from now on; the zero LinkFault ends that.
+func (f *Fabric) SetLinkFault(g ib.NodeGUID, num ib.PortNum, fault LinkFault) error {
+	return f.data.SetLinkFault(g, num, fault)
+}
+
+// Withhold lets port num of a node give no credits back to its peer from now on,
+// so that packets towards it wait once its buffers are full; off ends that and
+// gives back what was withheld.
+func (f *Fabric) Withhold(g ib.NodeGUID, num ib.PortNum, on bool) error {
+	return f.data.Withhold(g, num, on)
+}
+
+// SetSpoiling lets a switch or router send packets on that it refuses for their
+// P_Key, with a VCRC that is wrong on purpose, instead of dropping them. Those
+// meant for itself are dropped.
+func (f *Fabric) SetSpoiling(g ib.NodeGUID, on bool) error { return f.data.SetSpoiling(g, on) }
+
+// Flap takes the link at a port down; it trains anew at the time that the
+// fabric needs for that, and after has passed.
+func (f *Fabric) Flap(g ib.NodeGUID, num ib.PortNum, after time.Duration) error {
+	i, err := f.wiring.External(g, num)
+	switch {
+	case err != nil:
+		return fmt.Errorf("flap: %w", err)
+	case after < 0:
+		return fmt.Errorf("flap: after %v: want no time below 0", after)
+	case f.ports[i].Peer == wiring.None:
+		return fmt.Errorf("flap: port %d of node %v has no cable", num, g)
+	}
+	f.fail(i)
+	f.At(f.queue.Now+after, func() { f.trainLater(i) })
+	return nil
+}
+
+// Swap changes the cables of two ports for each other, each keeping its far end.
+func (f *Fabric) Swap(a ib.NodeGUID, aPort ib.PortNum, b ib.NodeGUID, bPort ib.PortNum) error {
+	type end struct {
+		g   ib.NodeGUID
+		num ib.PortNum
+	}
+	var far [2]end
+	for k, near := range []end{{a, aPort}, {b, bPort}} {
+		g, num, ok := f.Peer(near.g, near.num)
+		if !ok {
+			return fmt.Errorf("swap: port %d of node %v has no cable", near.num, near.g)
+		}
+		far[k] = end{g, num}
+	}
+	if far[0] == (end{b, bPort}) || a == b && aPort == bPort {
+		return fmt.Errorf("swap: port %d of node %v and port %d of node %v are the ends of one cable", aPort, a, bPort, b)
+	}
+	for _, step := range []func() error{
+		func() error { return f.Unlink(a, aPort) },
+		func() error { return f.Unlink(b, bPort) },
+		func() error { return f.Link(a, aPort, far[1].g, far[1].num) },
+		func() error { return f.Link(b, bPort, far[0].g, far[0].num) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("swap: %w", err)
+		}
+	}
+	return nil
+}

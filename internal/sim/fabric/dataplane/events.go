@@ -1,0 +1,18 @@
+package dataplane
+
+import "github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
+
+// What an event does when its time has come. The kinds begin high above those of
+// the fabric around.
+const (
+	kindArrive timeline.Kind = 128 + iota // a packet is at a port
+	kindSend                              // a port may send its next packet
+	kindAge                               // packets that wait at a port may be too old
+	kindDevice                            // an end node's retry timers
+)
+
+// The lanes of the queue, behind two of the fabric around.
+const (
+	laneData timeline.Lane = 2 + iota // a link and a packet's length ahead
+	laneSend                          // a packet's length ahead
+)

@@ -1,0 +1,29 @@
+package fabric
+
+import (
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
+)
+
+// What an event does when its time has come; dataplane has other kinds. Its subject is a packet, a node, a
+// port or a function, by its index.
+const (
+	kindArrive timeline.Kind = iota // a packet is at a node
+	kindServe                       // an agent has found the time for a packet
+	kindTimer                       // an agent's own deadline
+	kindTrain                       // a port looks for a peer to train with
+	kindCall                        // a function of the caller's
+)
+
+// The lanes of the queue that subnet management has; dataplane has others.
+const (
+	laneHop   timeline.Lane = iota // one link ahead
+	laneServe                      // one agent delay ahead
+)
+
+// Offsets in a subnet-management packet of what a packet on its way needs; the
+// rest is decoded where the packet is taken in.
+const (
+	offClass       = 1
+	offMethod      = 3
+	offAttributeID = 16
+)

@@ -1,0 +1,122 @@
+package fate
+
+import (
+	"github.com/ibwarden/ibwarden/internal/sim/egress"
+	"github.com/ibwarden/ibwarden/internal/sim/pma"
+	"github.com/ibwarden/ibwarden/internal/sim/relay"
+)
+
+// Fate is what becomes of a data packet at one place.
+type Fate uint8
+
+// The fates: three ways on, then the ends.
+const (
+	Left       Fate = iota // the node, by the port, over its link
+	Taken                  // by the end node or its performance agent
+	Management             // to be carried on as a subnet-management packet
+	Refused                // by the end node; the end node says why
+	VCRC                   // wrong VCRC on arrival
+	Malformed              // lengths or versions
+	EntryState             // the port of arrival is neither Armed nor Active
+	EntryLane              // a lane that the port of arrival does not have
+	EntryRaw               // raw filter of the port of arrival
+	EntryPKey              // P_Key not in the table of the port of arrival
+	NoRoute                // no exit in the forwarding table
+	Loop                   // the exit is the port of arrival
+	ExitState              // the exit is not Active
+	ExitRaw                // raw filter of the exit
+	ExitPKey               // P_Key not in the table of the exit
+	ExitLane               // the service level has no lane at the exit
+	TooLong                // payload above NeighborMTU of the exit
+	HopLimit               // a router may not pass it on
+	HeadTooOld             // head-of-queue limit
+	TooOld                 // switch lifetime limit
+	Stalled                // its lane is stalled
+	LaneClosed             // its lane was put out of operation
+	LinkDown               // its link went down
+	Lost                   // by chance: loss of the fabric or of a link
+	Buffer                 // no buffer, or a full lane
+	Hops                   // limit of links crossed
+	// Count is how many there are.
+	Count
+)
+
+var names = [Count]string{
+	"left", "taken", "management", "refused by the end node", "VCRC", "malformed", "entry not armed or active",
+	"lane not in use at the entry", "raw filter at the entry", "P_Key at the entry", "no forwarding entry",
+	"forwarded to where it came from", "exit not active", "raw filter at the exit", "P_Key at the exit",
+	"no lane at the exit", "longer than the neighbour's MTU", "hop limit", "head-of-queue limit",
+	"switch lifetime limit", "lane stalled", "lane not in operation", "link down", "lost", "no buffer", "too many hops",
+}
+
+// String says it in a few words.
+func (t Fate) String() string {
+	if t >= Count {
+		return "unknown fate"
+	}
+	return names[t]
+}
+
+// IsDrop reports whether the packet ends here without having got anywhere.
+func (t Fate) IsDrop() bool { return t > Management }
+
+// IsRelayError reports whether a switch that received the packet could not pass it on.
+func (t Fate) IsRelayError() bool { return t == NoRoute || t == HopLimit || t == Loop }
+
+var verdicts = [...]Fate{
+	relay.Malformed: Malformed, relay.EntryState: EntryState, relay.EntryLane: EntryLane,
+	relay.EntryRaw: EntryRaw, relay.EntryPKey: EntryPKey, relay.NoRoute: NoRoute, relay.Loop: Loop,
+	relay.ExitState: ExitState, relay.ExitRaw: ExitRaw, relay.ExitPKey: ExitPKey,
+	relay.ExitLane: ExitLane, relay.TooLong: TooLong, relay.HopLimit: HopLimit,
+}
+
+var ages = [...]Fate{
+	egress.HeadTooOld: HeadTooOld, egress.TooOld: TooOld, egress.Stalled: Stalled,
+	egress.LaneClosed: LaneClosed, egress.LaneFull: Buffer,
+}
+
+// Drop moves the counters of the port where a packet was dropped.
+func (t Fate) Drop(p *pma.Port) {
+	switch t {
+	case VCRC:
+		p.PortRcvErrors++
+		p.LocalPhysicalErrors++
+	case Malformed:
+		p.PortRcvErrors++
+		p.MalformedPacketErrors++
+	case EntryLane:
+		p.PortRcvErrors++
+		p.MalformedPacketErrors++
+	case EntryRaw, EntryPKey:
+		p.PortRcvConstraintErrors++
+	case ExitRaw, ExitPKey:
+		p.PortXmitConstraintErrors++
+	case NoRoute, HopLimit:
+		p.PortRcvSwitchRelayErrors++
+		p.DLIDMappingErrors++
+	case Loop:
+		p.PortRcvSwitchRelayErrors++
+		p.LoopingErrors++
+	case ExitLane, LaneClosed:
+		p.PortXmitDiscards++
+		p.VLMappingErrors++
+	case ExitState, LinkDown:
+		p.PortXmitDiscards++
+		p.InactiveDiscards++
+	case TooLong:
+		p.PortXmitDiscards++
+		p.NeighborMTUDiscards++
+	case TooOld:
+		p.PortXmitDiscards++
+		p.SwLifetimeLimitDiscards++
+	case HeadTooOld, Stalled:
+		p.PortXmitDiscards++
+		p.SwHOQLifetimeLimitDiscards++
+	}
+}
+
+// OfVerdict is what a verdict of package relay that is not Pass comes to.
+func OfVerdict(v relay.Verdict) Fate { return verdicts[v] }
+
+// OfReason is what a reason of package egress comes to.
+func OfReason(r egress.Reason) Fate { return ages[r] }

@@ -1,0 +1,89 @@
+package profile
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// Entries of the default profile's tables.
+const (
+	defaultLinearFDBCap    = 49152
+	defaultMulticastFDBCap = 4096
+	defaultEnforcementCap  = 64
+	defaultPartitionCap    = 128
+	defaultGUIDCap         = 32
+)
+
+// Device is the configuration of a node's agent: the default profile with what
+// the topology says of the node.
+func Device(n *topology.Node) sma.Config {
+	d := sma.Config{
+		NodeType:        n.Type,
+		NodeGUID:        n.GUID,
+		SystemImageGUID: n.SystemImageGUID,
+		Description:     n.Description,
+		VendorID:        n.VendorID,
+		DeviceID:        n.DeviceID,
+		PartitionCap:    defaultPartitionCap,
+		Ports:           make([]sma.PortConfig, n.NumPorts()),
+	}
+	if d.Description == "" {
+		d.Description = n.ID
+	}
+	for i := range d.Ports {
+		d.Ports[i] = portConfig(&n.Ports[i+1])
+	}
+	if n.Type == ib.NodeSwitch {
+		d.Switch = &sma.SwitchConfig{
+			Port0:                   portConfig(&n.Ports[0]),
+			EnhancedPort0:           n.EnhancedPort0,
+			LinearFDBCap:            defaultLinearFDBCap,
+			MulticastFDBCap:         defaultMulticastFDBCap,
+			PartitionEnforcementCap: defaultEnforcementCap,
+			InboundEnforcementCap:   true,
+			OutboundEnforcementCap:  true,
+			FilterRawInboundCap:     true,
+			FilterRawOutboundCap:    true,
+			OptimizedSLToVL:         true,
+		}
+		d.Switch.Port0.CapabilityMask |= smp.CapMulticastFDBTop
+	}
+	return d
+}
+
+// portConfig is the default profile of a port: eight data lanes, 4096 octets,
+// and the rates that the topology enables.
+func portConfig(p *topology.Port) sma.PortConfig {
+	c := sma.TypicalPort()
+	c.GUID = p.GUID
+	c.GUIDCap = defaultGUIDCap
+	c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width)
+	c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed)
+	c.LinkSpeedExtSupported = smp.LinkSpeedExt(p.Enabled.ExtSpeed)
+	return c
+}
+
+// Rates of a lane in Mb/s of data.
+var (
+	speeds    = map[smp.LinkSpeed]int64{1: 2000, 2: 4000, 4: 8000}
+	extSpeeds = map[smp.LinkSpeedExt]int64{
+		smp.LinkSpeedFDR: 13_636, smp.LinkSpeedEDR: 25_000, smp.LinkSpeedHDR: 50_000, smp.LinkSpeedNDR: 100_000,
+	}
+	widths = map[smp.LinkWidth]int64{
+		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
+	}
+)
+
+// PerThousand is the time that 1000 octets take on a port's link.
+func PerThousand(info *smp.PortInfo) time.Duration {
+	lane := speeds[info.LinkSpeedActive]
+	if lane == 0 {
+		lane = extSpeeds[info.LinkSpeedExtActive]
+	}
+	rate := max(lane*widths[info.LinkWidthActive], 2000)
+	return time.Duration(8_000_000 / rate)
+}

@@ -1,0 +1,71 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+)
+
+// Recorder writes one capture file.
+type Recorder struct {
+	capture *packet.Capture
+	start   time.Time
+	octets  []byte // of the packet being written
+	serial  uint32 // packet sequence number of datagrams, 24 bits
+	err     error  // the first one
+}
+
+// New begins a capture file on w. Start is the fabric's time 0, from 1970 on.
+func New(w io.Writer, start time.Time) (*Recorder, error) {
+	capture, err := packet.NewCapture(w)
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{capture: capture, start: start}, nil
+}
+
+// Data takes what Config.DataTrace is told.
+func (r *Recorder) Data(s fabric.DataSighting) {
+	if s.Fate == fate.Left && s.Origin {
+		r.write(s.At, s.Octets)
+	}
+}
+
+// Management takes what Config.Trace is told.
+func (r *Recorder) Management(s fabric.Sighting) {
+	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager {
+		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, MAD: s.MAD[:]})
+	}
+}
+
+// Datagram writes a management datagram that was seen at a time of the fabric. Its
+// PSN is set here.
+func (r *Recorder) Datagram(now time.Duration, p packet.MADPacket) {
+	if r.err != nil {
+		return
+	}
+	p.PSN = r.serial
+	r.serial = (r.serial + 1) & 0xFF_FFFF
+	if r.octets, r.err = p.AppendBinary(r.octets[:0]); r.err == nil {
+		r.write(now, r.octets)
+	}
+}
+
+func (r *Recorder) write(now time.Duration, octets []byte) {
+	if r.err == nil {
+		r.err = r.capture.WritePacket(r.start.Add(now), octets)
+	}
+}
+
+// Err is the first thing that went wrong, nil for nothing.
+func (r *Recorder) Err() error {
+	if r.err != nil {
+		return fmt.Errorf("capture: %w", r.err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package ibsimd
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
+)
+
+// replies sends the answers to control requests. All leave by one socket, and
+// what its clients do not read takes up that socket's buffer until they do or
+// die: whoever does not read must not keep the others from their answers. A
+// client that waits for each answer never has more than one unread.
+type replies struct {
+	fd   int
+	room int // octets of the buffer
+
+	// shunned are clients that were expelled for what they left unread, which
+	// is lost octets. All is forgiven when everything has been read.
+	shunned []dgram.Address
+	lost    int
+}
+
+const (
+	// maxShunned is how many are remembered.
+	maxShunned = 64
+	// fewReplies are no reason to expel a client.
+	fewReplies = 32
+	// The parts of the buffer that may be unread, beside what is lost: by those
+	// who have no place, and in all before a client is expelled.
+	refusedShare, scarceShare = 8, 4
+)
+
+func newReplies(fd int) replies {
+	room, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+	if err != nil {
+		room = dgram.Buffer
+	}
+	return replies{fd: fd, room: room}
+}
+
+// unread is how many octets of the buffer are taken; when none are, all counts
+// start again.
+func (r *replies) unread(clients []*client) int {
+	octets, err := unix.IoctlGetInt(r.fd, unix.SIOCOUTQ)
+	r.lost = min(r.lost, octets)
+	if err != nil || octets == 0 {
+		r.shunned = r.shunned[:0]
+		startAgain(clients)
+		return 0
+	}
+	return octets
+}
+
+func startAgain(clients []*client) {
+	for _, c := range clients {
+		if c != nil {
+			c.replies = 0
+		}
+	}
+}
+
+// isShunned reports whether nobody should listen to a sender.
+func (r *replies) isShunned(from *dgram.Address) bool { return slices.Contains(r.shunned, *from) }
+
+// refuse answers somebody who has no place, as long as those do not leave too
+// much unread.
+func (r *replies) refuse(answer *control, to *dgram.Address, unread int) {
+	if unread <= r.room/refusedShare {
+		dgram.SendTo(r.fd, answer[:], to)
+	}
+}
+
+// answer answers a client. When the buffer gets scarce it names the client that
+// was answered most often since everything had been read: it is to go.
+func (r *replies) answer(answer *control, c *client, clients []*client, unread int) (expelled *client) {
+	c.replies++
+	if unread > r.lost+r.room/scarceShare {
+		most := slices.MaxFunc(clients, func(a, b *client) int { return replyCount(a) - replyCount(b) })
+		if replyCount(most) > fewReplies && len(r.shunned) < maxShunned {
+			r.shunned = append(r.shunned, most.control)
+			r.lost = unread
+			startAgain(clients)
+			expelled = most
+		}
+	}
+	if expelled != c {
+		dgram.SendTo(r.fd, answer[:], &c.control)
+	}
+	return expelled
+}
+
+func replyCount(c *client) int {
+	if c == nil {
+		return 0
+	}
+	return c.replies
+}

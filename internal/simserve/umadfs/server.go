@@ -1,0 +1,281 @@
+package umadfs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/ib/umad"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// MaxNamespaces is how many commands may have devices at one time.
+const MaxNamespaces = 1024
+
+// deviceName is what a node's adapter is called in sysfs: no namespace sees
+// more than one.
+const deviceName = "sim0"
+
+// Simulator is what serves the fabric.
+type Simulator interface {
+	// Do calls something when the fabric may be used, and waits for its end.
+	Do(func(*fabric.Fabric)) error
+	Topology() *topology.Netlist
+	// Record is told of every datagram that a program sends or gets, where the
+	// fabric may be used.
+	Record(*packet.MADPacket)
+}
+
+// Server hands out devices of the nodes of a simulator's fabric. Turn and
+// Wait are the simulator's to call, where the fabric may be used.
+type Server struct {
+	simulator  Simulator
+	listener   *net.UnixListener
+	origin     time.Time
+	namespaces sync.WaitGroup
+
+	// Touched only where the fabric may be used:
+	hosts []*host
+	count int // namespaces
+}
+
+// Listen opens the place where commands ask for devices.
+func Listen(name string, s Simulator) (*Server, error) {
+	l, err := net.ListenUnix("unixpacket", address(name))
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, fmt.Errorf("%s: another simulator of this name hands out devices", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Server{simulator: s, listener: l, origin: time.Now()}, nil
+}
+
+// Serve hands out devices until the context ends. When it returns nobody has
+// any more: the files that are still open fail.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer s.namespaces.Wait()
+	defer end()
+	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
+	for {
+		c, err := s.listener.AcceptUnix()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for commands that want devices: %w", err)
+		}
+		s.namespaces.Go(func() { s.greet(ctx, c) })
+	}
+}
+
+// greet answers a command and serves its namespace until that is gone.
+func (s *Server) greet(ctx context.Context, c *net.UnixConn) {
+	defer c.Close()
+	g, connections, err := hear(c)
+	defer func() {
+		for _, f := range connections {
+			f.Close()
+		}
+	}()
+	var h *host
+	if err == nil {
+		err = s.enter(g.Node, &h)
+	}
+	reply := greeting{Version: greetingVersion, Node: g.Node}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	message, _ := json.Marshal(reply) // of strings and numbers
+	if _, writeErr := c.Write(message); err != nil || writeErr != nil {
+		if h != nil {
+			s.leave(h)
+		}
+		return
+	}
+	c.Close()
+	roots := s.roots(h)
+	var served sync.WaitGroup
+	for i, f := range connections {
+		served.Go(func() {
+			_ = fuse.Serve(ctx, f, fuse.Config{Root: roots[i], Do: s.do}) // the namespace is gone, however
+		})
+	}
+	served.Wait()
+	s.leave(h)
+}
+
+// hear reads what a command says first, and takes its connections.
+func hear(c *net.UnixConn) (g greeting, connections []*os.File, err error) {
+	if err := c.SetDeadline(time.Now().Add(greetingTime)); err != nil {
+		return g, nil, err
+	}
+	if err := fromPeer(c); err != nil {
+		return g, nil, err
+	}
+	buffer, rights := make([]byte, maxGreeting), make([]byte, unix.CmsgSpace(len(mounts)*4))
+	n, rightsLen, flags, _, err := c.ReadMsgUnix(buffer, rights)
+	if err != nil {
+		return g, nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:rightsLen])
+	for i := range messages {
+		fds, parseErr := unix.ParseUnixRights(&messages[i])
+		err = errors.Join(err, parseErr)
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			connections = append(connections, os.NewFile(uintptr(fd), "/dev/fuse"))
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(buffer[:n], &g)
+	}
+	switch {
+	case err != nil:
+		return g, connections, fmt.Errorf("what was asked makes no sense: %w", err)
+	case g.Version != greetingVersion:
+		return g, connections, fmt.Errorf("the command speaks version %d of the handshake, the simulator %d: use one ibwarden", g.Version, greetingVersion)
+	case len(connections) != len(mounts) || flags&unix.MSG_CTRUNC != 0:
+		return g, connections, fmt.Errorf("%d mounts came with the request, want %d", len(connections), len(mounts))
+	}
+	return g, connections, nil
+}
+
+// fromPeer lets in only root and whoever runs the simulator: an abstract socket
+// has no permissions of its own.
+func fromPeer(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if credErr != nil {
+		return credErr
+	}
+	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		return fmt.Errorf("user %d may not use this simulator's devices", peer.Uid)
+	}
+	return nil
+}
+
+func (s *Server) do(call func()) { _ = s.simulator.Do(func(*fabric.Fabric) { call() }) } // an error: it will not run
+
+// enter finds a node's host, or makes it.
+func (s *Server) enter(name string, h **host) error {
+	n, err := find(s.simulator.Topology(), name)
+	if err != nil {
+		return err
+	}
+	var entered error
+	err = s.simulator.Do(func(f *fabric.Fabric) {
+		if s.count >= MaxNamespaces {
+			entered = fmt.Errorf("%d commands have devices already", s.count)
+			return
+		}
+		i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.guid == n.GUID })
+		if i < 0 {
+			var fresh *host
+			if fresh, entered = newHost(f, n.GUID, s.simulator.Record); entered != nil {
+				entered = fmt.Errorf("node %s: %w", n.ID, entered)
+				return
+			}
+			i = len(s.hosts)
+			s.hosts = append(s.hosts, fresh)
+		}
+		s.hosts[i].users++
+		s.count++
+		*h = s.hosts[i]
+	})
+	return errors.Join(err, entered)
+}
+
+// leave ends a namespace; with the last one the node's devices go.
+func (s *Server) leave(h *host) {
+	s.do(func() {
+		s.count--
+		if h.users--; h.users == 0 {
+			h.leave()
+			s.hosts = slices.DeleteFunc(s.hosts, func(x *host) bool { return x == h })
+		}
+	})
+}
+
+// find is the node with an ID or a description, the first CA for no name.
+func find(l *topology.Netlist, name string) (*topology.Node, error) {
+	for _, n := range l.Nodes {
+		if n.ID == name && name != "" || n.Description == name && name != "" || name == "" && n.Type == ib.NodeCA {
+			return n, nil
+		}
+	}
+	if name == "" {
+		return nil, errors.New("the fabric has no CA")
+	}
+	return nil, fmt.Errorf("the fabric has no node %q", name)
+}
+
+// roots are the directories of a namespace, in the order of mounts.
+func (s *Server) roots(h *host) []fuse.Directory {
+	devices, adapters, management := &folder{}, &folder{}, &folder{}
+	s.do(func() {
+		management.constant("abi_version", strconv.Itoa(umad.Version))
+		for i, p := range h.ports {
+			umadName, managerName := fmt.Sprintf("umad%d", i), fmt.Sprintf("issm%d", i)
+			devices.add(umadName, &umadDevice{port: p, now: s.now})
+			devices.add(managerName, &managerDevice{port: p})
+			for _, name := range []string{umadName, managerName} {
+				of := &folder{}
+				of.constant("ibdev", deviceName)
+				of.constant("port", strconv.Itoa(int(p.num)))
+				management.add(name, of)
+			}
+		}
+		adapters.add(deviceName, sysDevice(func() *sma.Agent { return h.fabric.Agent(h.guid) }))
+	})
+	return []fuse.Directory{devices, adapters, management}
+}
+
+// now is the time that time-outs of programs count in.
+func (s *Server) now() time.Duration { return time.Since(s.origin) }
+
+// Turn moves what is on its way between the fabric and programs, and reports
+// whether anything was.
+func (s *Server) Turn() (moved bool) {
+	for _, h := range s.hosts {
+		for _, p := range h.ports {
+			moved = p.turn(s.now()) || moved
+		}
+	}
+	return moved
+}
+
+// Wait is how long nothing is to be done but for what arrives; false for ever.
+func (s *Server) Wait() (wait time.Duration, ok bool) {
+	now := s.now()
+	for _, h := range s.hosts {
+		for _, p := range h.ports {
+			if at, due := p.layer.Deadline(); due && (!ok || at-now < wait) {
+				wait, ok = at-now, true
+			}
+		}
+	}
+	return max(wait, 0), ok
+}

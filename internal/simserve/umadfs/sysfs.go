@@ -1,0 +1,144 @@
+package umadfs
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
+)
+
+// folder is a directory whose entries are there for good.
+type folder struct{ entries []fuse.Entry }
+
+func (f *folder) Entries() []fuse.Entry { return f.entries }
+
+func (f *folder) add(name string, n fuse.Node) {
+	f.entries = append(f.entries, fuse.Entry{Name: name, Node: n})
+}
+
+// text is a file of one line, made anew for everyone who opens it.
+type text struct{ line func() string }
+
+func (t *text) Text() string { return t.line() + "\n" }
+
+func (f *folder) line(name string, line func() string) { f.add(name, &text{line}) }
+
+func (f *folder) constant(name, value string) { f.line(name, func() string { return value }) }
+
+// sysDevice is /sys/class/infiniband/DEVICE: what the agent of a node says, in
+// the words of the kernel.
+func sysDevice(agent func() *sma.Agent) *folder {
+	info := agent().NodeInfo(0)
+	first, last := endPorts(agent())
+	f := &folder{}
+	f.constant("node_type", fmt.Sprintf("%d: %s", info.NodeType, info.NodeType))
+	f.constant("node_guid", groups(uint64(info.NodeGUID)))
+	f.constant("sys_image_guid", groups(info.SystemImageGUID))
+	f.line("node_desc", func() string { return agent().Description() })
+	f.constant("fw_ver", "1.0.0")
+	f.constant("hw_rev", fmt.Sprintf("%x", info.Revision))
+	f.constant("hca_type", fmt.Sprintf("SIM%d", info.DeviceID))
+	f.constant("board_id", "ibwarden")
+	ports := &folder{}
+	for num := first; num <= last; num++ {
+		ports.add(strconv.Itoa(int(num)), sysPort(agent, num, int(info.PartitionCap)))
+	}
+	f.add("ports", ports)
+	return f
+}
+
+func sysPort(agent func() *sma.Agent, num ib.PortNum, pkeys int) *folder {
+	port := func() *smp.PortInfo { return agent().Port(num) }
+	f := &folder{}
+	f.line("lid", func() string { return fmt.Sprintf("0x%x", uint16(port().LID)) })
+	f.line("lid_mask_count", func() string { return strconv.Itoa(int(port().LMC)) })
+	f.line("sm_lid", func() string { return fmt.Sprintf("0x%x", uint16(port().MasterSMLID)) })
+	f.line("sm_sl", func() string { return strconv.Itoa(int(port().MasterSMSL)) })
+	f.line("cap_mask", func() string { return fmt.Sprintf("0x%08x", uint32(port().CapabilityMask)) })
+	f.line("state", func() string { return stateLine(port().PortState) })
+	f.line("phys_state", func() string { return physLine(port().PortPhysicalState) })
+	f.line("rate", func() string { return rateLine(port()) })
+	f.constant("link_layer", "InfiniBand")
+	gids := &folder{}
+	for i := range max(1, int(port().GUIDCap)) {
+		gids.line(strconv.Itoa(i), func() string {
+			guid, _ := agent().GUID(num, i)
+			return groups(port().GIDPrefix) + ":" + groups(guid)
+		})
+	}
+	f.add("gids", gids)
+	keys := &folder{}
+	for i := range pkeys {
+		keys.line(strconv.Itoa(i), func() string {
+			if table := agent().PKeys(num); i < len(table) {
+				return table[i].String()
+			}
+			return ib.PKey(0).String()
+		})
+	}
+	f.add("pkeys", keys)
+	return f
+}
+
+// groups writes 64 bits as the kernel writes GUIDs.
+func groups(v uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48, v>>32&0xFFFF, v>>16&0xFFFF, v&0xFFFF)
+}
+
+var (
+	stateNames = map[smp.PortState]string{
+		smp.PortDown: "DOWN", smp.PortInit: "INIT", smp.PortArmed: "ARMED", smp.PortActive: "ACTIVE",
+	}
+	physNames = map[smp.PhysState]string{
+		smp.PhysSleep: "Sleep", smp.PhysPolling: "Polling", smp.PhysDisabled: "Disabled",
+		smp.PhysTraining: "PortConfigurationTraining", smp.PhysLinkUp: "LinkUp",
+		smp.PhysErrorRecovery: "LinkErrorRecovery", smp.PhysTest: "Phy Test",
+	}
+)
+
+func stateLine(s smp.PortState) string { return fmt.Sprintf("%d: %s", s, stateNames[s]) }
+
+func physLine(s smp.PhysState) string { return fmt.Sprintf("%d: %s", s, physNames[s]) }
+
+// The speeds of a lane in units of 100 Mb/s, and their names.
+var (
+	speeds = map[smp.LinkSpeed]speed{
+		smp.LinkSpeedSDR: {25, "SDR"}, smp.LinkSpeedDDR: {50, "DDR"}, smp.LinkSpeedQDR: {100, "QDR"},
+	}
+	extendedSpeeds = map[smp.LinkSpeedExt]speed{
+		smp.LinkSpeedFDR: {140, "FDR"}, smp.LinkSpeedEDR: {250, "EDR"},
+		smp.LinkSpeedHDR: {500, "HDR"}, smp.LinkSpeedNDR: {1000, "NDR"},
+	}
+	widths = map[smp.LinkWidth]int{
+		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
+	}
+)
+
+type speed struct {
+	rate int // units of 100 Mb/s
+	name string
+}
+
+// rateLine is the rate of a link in the kernel's words, as "100 Gb/sec (4X EDR)".
+// A link that is down has that of the slowest.
+func rateLine(p *smp.PortInfo) string {
+	lane, ok := extendedSpeeds[p.LinkSpeedExtActive]
+	if !ok {
+		if lane, ok = speeds[p.LinkSpeedActive]; !ok {
+			lane = speeds[smp.LinkSpeedSDR]
+		}
+	}
+	width, ok := widths[p.LinkWidthActive]
+	if !ok {
+		width = 1
+	}
+	rate := lane.rate * width
+	fraction := ""
+	if rate%10 != 0 {
+		fraction = fmt.Sprintf(".%d", rate%10)
+	}
+	return fmt.Sprintf("%d%s Gb/sec (%dX %s)", rate/10, fraction, width, lane.name)
+}

@@ -1,0 +1,300 @@
+// Command sabench compares subnet administrations: OpenSM's and ibwarden's
+// answer PathRecord queries of hosts of one fabric, in turn, each on an ibsim of
+// its own and through the same sockets. For each it prints the queries answered
+// by second of wall time and by second of the manager's CPU time, and how long
+// hosts waited. scripts/bench-opensm runs it.
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link/ibsim"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
+)
+
+// fabrics have 648 and 3,456 hosts.
+var fabrics = []string{"fattree,radix=36,levels=2", "fattree,radix=24,levels=3"}
+
+const (
+	// upTime bounds the wait for a manager to be up.
+	upTime = 3 * time.Minute
+	// window is how many queries are under way.
+	window = 64
+	// ticks is the unit of CPU time in /proc, by second.
+	ticks = 100
+	// policy makes every host a full member of one partition.
+	policy = "Default=0x7fff : ALL=full;\n"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 3, "how often each answers on each fabric")
+	seconds := flag.Int("seconds", 4, "how long each round asks")
+	ibwarden := flag.String("ibwarden", "bin/ibwarden", "the ibwarden to measure")
+	flag.Parse()
+	topologies := fabrics
+	if flag.NArg() > 0 {
+		topologies = flag.Args()
+	}
+	path, err := filepath.Abs(*ibwarden)
+	for _, spec := range topologies {
+		if err == nil {
+			err = compare(spec, path, *rounds, time.Duration(*seconds)*time.Second)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sabench:", err)
+		os.Exit(1)
+	}
+}
+
+// measure is what one round came to.
+type measure struct {
+	perSecond, perCPU float64
+	median, late      time.Duration // of the waits; late is the 99th percentile
+}
+
+func compare(spec, ibwarden string, rounds int, d time.Duration) error {
+	tools, err := ibsimtest.FindTools()
+	if err != nil {
+		return err
+	}
+	topology, err := topology.Generate(spec)
+	if err != nil {
+		return err
+	}
+	hosts := topology.Count(ib.NodeCA)
+	fmt.Printf("%s: %d hosts\n", spec, hosts)
+	all := map[string][]measure{}
+	names := []string{"OpenSM", "ibwarden"}
+	for range rounds {
+		for _, name := range names {
+			m, err := round(tools, topology, name, ibwarden, d)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			all[name] = append(all[name], m)
+			fmt.Printf("  %-8s %8.0f a second, %8.0f a second of CPU, waits: median %v, 99th percentile %v\n",
+				name, m.perSecond, m.perCPU, m.median.Round(time.Microsecond), m.late.Round(time.Microsecond))
+		}
+	}
+	middle := func(name string) float64 {
+		var x []float64
+		for _, m := range all[name] {
+			x = append(x, m.perCPU)
+		}
+		slices.Sort(x)
+		return x[len(x)/2]
+	}
+	fmt.Printf("  ibwarden answers %.1f times as many for each second of CPU time (medians %.0f and %.0f)\n",
+		middle("ibwarden")/middle("OpenSM"), middle("ibwarden"), middle("OpenSM"))
+	return nil
+}
+
+// round runs one manager on a fresh simulator and asks it.
+func round(tools *ibsimtest.Tools, topology *topology.Netlist, name, ibwarden string, d time.Duration) (m measure, err error) {
+	dir, err := os.MkdirTemp("", "sabench-")
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	sim, err := ibsimtest.StartSim(tools, dir, topology)
+	if err != nil {
+		return m, err
+	}
+	defer sim.Stop()
+	conf := filepath.Join(dir, "partitions.conf")
+	if err := os.WriteFile(conf, []byte(policy), 0o600); err != nil {
+		return m, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), upTime+2*d)
+	defer cancel()
+	cmd := sim.Command(ctx, "", ibwarden, "run", "--fabric", "ibsim:"+sim.Name, "--policy", conf, "--sweep-interval", "10m", "--drift-period", "1h")
+	if name == "OpenSM" {
+		cmd = sim.OpenSM(ctx, "", conf, "-s", "0", "-d", "2")
+	}
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		return m, err
+	}
+	defer out.Close()
+	cmd.Stdout = out
+	if err := cmd.Start(); err != nil {
+		return m, err
+	}
+	defer func() {
+		cmd.Process.Signal(syscall.SIGINT)
+		cmd.Wait()
+	}()
+	if err := isUp(ctx, sim, out.Name(), name); err != nil {
+		return m, err
+	}
+	return ask(ctx, sim, topology, cmd, d)
+}
+
+// isUp waits until a manager has brought the subnet up.
+func isUp(ctx context.Context, sim *ibsimtest.Sim, out, name string) error {
+	file, word := out, "verdict:"
+	if name == "OpenSM" {
+		file, word = sim.OpenSMLog(), "SUBNET UP"
+	}
+	for end := time.Now().Add(upTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if b, err := os.ReadFile(file); err == nil && strings.Contains(string(b), word) {
+			time.Sleep(3 * time.Second) // OpenSM sweeps again for the traps of its own doing
+			return ctx.Err()
+		}
+	}
+	b, _ := os.ReadFile(file)
+	return fmt.Errorf("not up after %v; its output ends with\n%s", upTime, b[max(0, len(b)-1000):])
+}
+
+// ask attaches to the last host and asks for paths between it and others.
+func ask(ctx context.Context, sim *ibsimtest.Sim, topology *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m measure, err error) {
+	var last *topology.Node
+	for _, n := range topology.Nodes {
+		if n.Type == ib.NodeCA {
+			last = n
+		}
+	}
+	link, err := ibsim.Dial(ibsim.Environment{SockName: sim.Name, Host: last.ID})
+	if err != nil {
+		return m, err
+	}
+	defer link.Close()
+	r, err := daemon.Read(ctx, link, sweep.Options{})
+	if err != nil {
+		return m, err
+	}
+	h := &host{random: rand.New(rand.NewPCG(1, 2)), sent: map[uint32]time.Duration{}}
+	for _, p := range r.Fabric.EndPorts() {
+		if p.Node.Switch != nil || p.Info.PortState != smp.PortActive {
+			continue
+		}
+		h.gids = append(h.gids, ib.MakeGID(ib.DefaultGIDPrefix, p.GUID))
+		if p.GUID == last.Ports[1].GUID {
+			h.self, h.to = ib.MakeGID(ib.DefaultGIDPrefix, p.GUID), p.Info.MasterSMLID
+		}
+	}
+	before, begin := cpuTime(cmd.Process.Pid), time.Now()
+	if err := link.Drive(ctx, h, func() bool { return time.Since(begin) >= d }); err != nil {
+		return m, err
+	}
+	took, cpu := time.Since(begin), cpuTime(cmd.Process.Pid)-before
+	if h.refused > 0 || len(h.waits) == 0 || cpu <= 0 {
+		return m, fmt.Errorf("%d queries answered, %d refused, with status %#x first; %v of CPU time", len(h.waits), h.refused, h.status, cpu)
+	}
+	slices.Sort(h.waits)
+	n := len(h.waits)
+	return measure{
+		perSecond: float64(n) / took.Seconds(), perCPU: float64(n) / cpu.Seconds(),
+		median: h.waits[n/2], late: h.waits[n*99/100],
+	}, nil
+}
+
+// cpuTime is what a process has used so far.
+func cpuTime(pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold anything; times are fields 14 and 15.
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// host is an engine that asks for paths.
+type host struct {
+	random  *rand.Rand
+	self    ib.GID
+	gids    []ib.GID
+	to      ib.LID
+	serial  uint32
+	sent    map[uint32]time.Duration
+	waits   []time.Duration
+	refused int
+	status  uint16
+}
+
+func (h *host) Next(time.Duration, *mad.SMP) (ib.LID, bool) { return 0, false }
+func (h *host) Receive(time.Duration, *mad.SMP, ib.LID)     {}
+func (h *host) Lost(time.Duration, *mad.SMP)                {}
+func (h *host) Deadline() (time.Duration, bool)             { return 0, false }
+func (h *host) LostGeneral(time.Duration, *[mad.Size]byte)  {}
+
+// Expire forgets what was lost: nobody is to wait for it for ever.
+func (h *host) Expire(now time.Duration) {
+	if len(h.sent) < window {
+		return
+	}
+	for id, at := range h.sent {
+		if now-at > time.Second {
+			delete(h.sent, id)
+		}
+	}
+}
+
+// NextGeneral asks for the path to a host by chance.
+func (h *host) NextGeneral(now time.Duration, m *[mad.Size]byte) (mad.Address, bool) {
+	if len(h.sent) >= window {
+		return mad.Address{}, false
+	}
+	h.serial++
+	record := sa.PathRecord{
+		SGID: h.self, DGID: h.gids[h.random.IntN(len(h.gids))], PathProperties: sa.PathProperties{NumbPath: 1, Reversible: true},
+	}
+	data, err := record.AppendBinary(nil)
+	if err != nil {
+		return mad.Address{}, false
+	}
+	q := sa.MAD{
+		Header: mad.Header{
+			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
+			Method: mad.MethodGet, TransactionID: uint64(h.serial), AttributeID: sa.AttrPathRecord,
+		},
+		ComponentMask: sa.PathRecordSGID | sa.PathRecordDGID | sa.PathRecordNumbPath | sa.PathRecordReversible,
+	}
+	copy(q.Data[:], data)
+	b, err := q.AppendBinary(m[:0])
+	if err != nil || len(b) != mad.Size {
+		return mad.Address{}, false
+	}
+	h.sent[h.serial] = now
+	return mad.Address{LID: h.to, QP: 1}, true
+}
+
+// ReceiveGeneral takes an answer.
+func (h *host) ReceiveGeneral(now time.Duration, m *[mad.Size]byte, _ mad.Address) {
+	id := binary.BigEndian.Uint32(m[12:])
+	at, ok := h.sent[id]
+	if !ok {
+		return
+	}
+	delete(h.sent, id)
+	if status := binary.BigEndian.Uint16(m[4:]); status != 0 {
+		if h.refused++; h.refused == 1 {
+			h.status = status
+		}
+		return
+	}
+	h.waits = append(h.waits, now-at)
+}

@@ -1,0 +1,241 @@
+package packagetest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
+)
+
+// need finds programs.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		_, err := exec.LookPath(p)
+		need.Need(t, err)
+	}
+}
+
+// run runs a program and returns its standard output.
+func run(t *testing.T, env []string, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// build builds the package into a directory of its own.
+func build(t *testing.T) string {
+	t.Helper()
+	need(t, "dpkg", "dpkg-deb", "git", "gzip")
+	return strings.TrimSpace(run(t, []string{"VERSION=1.2.3~test"}, filepath.Join("..", "..", "scripts", "build-deb"), t.TempDir()))
+}
+
+// want is everything in the package, with its mode and owner.
+var want = `drwxr-xr-x root/root ./
+drwxr-xr-x root/root ./etc/
+drwxr-xr-x root/root ./etc/default/
+-rw-r--r-- root/root ./etc/default/ibwarden
+drwxr-x--- root/root ./etc/ibwarden/
+drwxr-xr-x root/root ./usr/
+drwxr-xr-x root/root ./usr/bin/
+-rwxr-xr-x root/root ./usr/bin/ibwarden
+drwxr-xr-x root/root ./usr/lib/
+drwxr-xr-x root/root ./usr/lib/systemd/
+drwxr-xr-x root/root ./usr/lib/systemd/system/
+-rw-r--r-- root/root ./usr/lib/systemd/system/ibwarden.service
+drwxr-xr-x root/root ./usr/share/
+drwxr-xr-x root/root ./usr/share/doc/
+drwxr-xr-x root/root ./usr/share/doc/ibwarden/
+-rw-r--r-- root/root ./usr/share/doc/ibwarden/README.md
+-rw-r--r-- root/root ./usr/share/doc/ibwarden/copyright
+drwxr-xr-x root/root ./usr/share/doc/ibwarden/examples/
+-rw-r--r-- root/root ./usr/share/doc/ibwarden/examples/policy.yaml
+`
+
+func TestPackage(t *testing.T) {
+	deb := build(t)
+	var got strings.Builder
+	for line := range strings.Lines(run(t, nil, "dpkg-deb", "-c", deb)) {
+		f := strings.Fields(line)
+		got.WriteString(f[0] + " " + f[1] + " " + f[5] + "\n")
+	}
+	if got.String() != want {
+		t.Errorf("contents:\n%swant\n%s", got.String(), want)
+	}
+	for field, value := range map[string]string{
+		"Package": "ibwarden", "Version": "1.2.3~test", "Architecture": strings.TrimSpace(run(t, nil, "dpkg", "--print-architecture")),
+		"Depends": "", // a static program needs nothing
+	} {
+		if got := strings.TrimSpace(run(t, nil, "dpkg-deb", "-f", deb, field)); got != value {
+			t.Errorf("%s: %q, want %q", field, got, value)
+		}
+	}
+	first, err := os.ReadFile(deb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(build(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Error("a second build of the same sources differs")
+	}
+
+	root := install(t, deb)
+	t.Run("service starts", func(t *testing.T) { startService(t, root) })
+	t.Run("unit", func(t *testing.T) { checkUnit(t, root) })
+	t.Run("remove and purge", func(t *testing.T) { purge(t, root) })
+}
+
+// dpkg runs dpkg on a system below root, whose scripts run outside.
+func dpkg(t *testing.T, root string, args ...string) {
+	t.Helper()
+	run(t, nil, "dpkg", append([]string{"--root=" + root, "--force-script-chrootless", "--force-not-root", "--log=" + os.DevNull}, args...)...)
+}
+
+func install(t *testing.T, deb string) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "var/lib/dpkg/status"), "")
+	dpkg(t, root, "-i", deb)
+	return root
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const unitPath = "usr/lib/systemd/system/ibwarden.service"
+
+// settings reads a unit; a name that is there twice has both values.
+func settings(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, unitPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string][]string)
+	for line := range strings.Lines(string(b)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			out[name] = append(out[name], value)
+		}
+	}
+	return out
+}
+
+// startService runs the installed program as the unit would, on the simulated
+// fabric, with the example policy.
+func startService(t *testing.T, root string) {
+	example, err := os.ReadFile(filepath.Join(root, "usr/share/doc/ibwarden/examples/policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "etc/ibwarden/policy"), string(example))
+	state := filepath.Join(root, "var/lib/ibwarden")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start := settings(t, root)["ExecStart"]
+	if len(start) != 1 {
+		t.Fatalf("ExecStart %q", start)
+	}
+	var args []string
+	for _, word := range strings.Fields(start[0]) {
+		switch {
+		case word == "${IBWARDEN_FABRIC}":
+			word = "sim"
+		case word == "$IBWARDEN_ARGS":
+			word = "--once"
+		case strings.HasPrefix(word, "%S/"):
+			word = filepath.Join(root, "var/lib", word[3:])
+		case strings.HasPrefix(word, "/"):
+			word = filepath.Join(root, word)
+		}
+		args = append(args, word)
+	}
+	out := run(t, nil, args[0], args[1:]...)
+	if !regexp.MustCompile(`(?i)isolated`).MatchString(out) {
+		t.Errorf("%v says\n%s", args, out)
+	}
+	if _, err := os.Stat(filepath.Join(state, "state.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// hardening is what the unit must not lose.
+var hardening = map[string]string{
+	"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
+	"DevicePolicy": "closed", "DeviceAllow": "char-infiniband_mad rw", "RestrictAddressFamilies": "AF_UNIX",
+	"SystemCallFilter": "@system-service", "StateDirectory": "ibwarden", "MemoryDenyWriteExecute": "yes",
+	"ExecReload": "/bin/kill -HUP $MAINPID", "ConditionPathExists": "/etc/ibwarden/policy",
+}
+
+// exposure is the highest score of systemd-analyze that is accepted, out of 10.
+const exposure = "20" // tenths
+
+func checkUnit(t *testing.T, root string) {
+	got := settings(t, root)
+	for name, value := range hardening {
+		if !slices.Contains(got[name], value) {
+			t.Errorf("%s is %q, want %q", name, got[name], value)
+		}
+	}
+	need(t, "systemd-analyze")
+	// The unit names the program where the package puts it; systemd looks for
+	// it here.
+	b, err := os.ReadFile(filepath.Join(root, unitPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "ibwarden.service")
+	write(t, copied, strings.ReplaceAll(string(b), "/usr/bin/ibwarden", filepath.Join(root, "usr/bin/ibwarden")))
+	c := exec.Command("systemd-analyze", "verify", "--man=no", copied)
+	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "ibwarden") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	c = exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold="+exposure, copied)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// purge: removal keeps the settings and what was assigned, purge does not.
+func purge(t *testing.T, root string) {
+	state, settings := filepath.Join(root, "var/lib/ibwarden"), filepath.Join(root, "etc/default/ibwarden")
+	program := filepath.Join(root, "usr/bin/ibwarden")
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	dpkg(t, root, "-r", "ibwarden")
+	if exists(program) || !exists(state) || !exists(settings) {
+		t.Errorf("after removal: program %v, state %v, settings %v", exists(program), exists(state), exists(settings))
+	}
+	dpkg(t, root, "-P", "ibwarden")
+	if exists(state) || exists(settings) {
+		t.Errorf("after purge: state %v, settings %v", exists(state), exists(settings))
+	}
+	if !exists(filepath.Join(root, "etc/ibwarden/policy")) {
+		t.Error("purge took the operator's policy")
+	}
+}

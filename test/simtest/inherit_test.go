@@ -1,0 +1,255 @@
+package simtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// tell gives a manager another policy.
+func (r *rivals) tell(m *rival, p *policy.Policy) {
+	m.engine.(*engine.Engine).SetPolicy(p)
+	m.engine.Expire(r.fabric.Now())
+}
+
+// holds reports whether a host and the switch port before it hold a partition.
+func (r *rivals) holds(id string, base ib.PKeyBase) (host, guard bool) {
+	is := func(k ib.PKey) bool { return k.Base() == base }
+	return slices.ContainsFunc(r.table(r.host(id)), is), slices.ContainsFunc(r.table(r.switchPort(id)), is)
+}
+
+func (r *rivals) checkHolds(what, id string, base ib.PKeyBase, want bool) {
+	r.t.Helper()
+	if host, guard := r.holds(id, base); host != want || guard != want {
+		r.t.Errorf("%s: %s holds %s: %v, its switch port: %v, want %v", what, id, base, host, guard, want)
+	}
+}
+
+// A standby with an older policy that takes over, by death of the master or by
+// handover, gives nobody what was taken from him meanwhile, names it, and does so
+// when the policy is read again. A host that restarts after that gets back what it
+// had. Without a profile, or told so beforehand, it gives what its policy says.
+func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		profile protect.Profile
+		accept  bool
+		handed  bool
+		gives   bool
+	}{
+		{"believing", protect.None, false, false, true},
+		{"the master dies", protect.Tenant, false, false, false},
+		{"the master hands over", protect.Tenant, false, true, false},
+		{"accepted beforehand", protect.Tenant, true, false, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := newRivals(t)
+			older := halves(hosts(r.list))
+			newer := older.move(guidOf(r.list, "red-1"), 0x10, 0x20)
+			config := func(priority uint8) engine.Config {
+				return engine.Config{Priority: priority, Profile: x.profile, AcceptPolicy: x.accept, SMKeys: ring(1)}
+			}
+			first := r.joinAs("mgmt-1", config(5), newer)
+			r.run(time.Second)
+			r.checkMaster(first, newer, 0)
+			since := r.fabric.Now()
+			priority := uint8(1)
+			if x.handed {
+				priority = 9
+			}
+			second := r.joinAs("blue-6", config(priority), older)
+			r.run(30 * time.Second)
+			if !x.handed {
+				since = r.fabric.Now()
+				r.leave(first)
+				r.run(20 * time.Second)
+			}
+			if !has[engine.Completed](second, since) {
+				t.Fatalf("it did not take over: %v", second.events)
+			}
+			r.checkHolds("after the takeover", "red-1", 0x10, x.gives)
+			r.checkHolds("after the takeover", "red-2", 0x10, true)
+			if x.gives {
+				r.checkMaster(second, older, 0)
+				return
+			}
+			named := false
+			for _, h := range second.events {
+				w, ok := h.Event.(engine.Warned)
+				named = named || ok && strings.Contains(w.Text, guidOf(r.list, "red-1").String()) && strings.Contains(w.Text, "--accept-policy")
+			}
+			if !named {
+				t.Errorf("what is withheld is not named: %v", second.events)
+			}
+			r.must(r.fabric.Reboot(r.node("red-2").GUID))
+			r.run(20 * time.Second)
+			r.checkHolds("restarted", "red-2", 0x10, true)
+			r.checkHolds("still", "red-1", 0x10, false)
+			r.tell(second, older.policy())
+			r.run(20 * time.Second)
+			r.checkHolds("read again", "red-1", 0x10, true)
+			r.checkMaster(second, older, 0)
+		})
+	}
+}
+
+// One listed manager that is silent, or says that it is master too and never hands
+// over, or does so again and again, delays no change that takes away. A manager
+// that believes others waits for it for up to a minute and more.
+func TestQuarrelsomeManagerDelaysNothing(t *testing.T) {
+	quarrels := map[string]func(*rogue, *rivals, *rival){
+		"silent":                func(g *rogue, _ *rivals, _ *rival) { g.mute = true },
+		"master of lower rank":  func(*rogue, *rivals, *rival) {},
+		"master of higher rank": func(g *rogue, _ *rivals, _ *rival) { g.info.Priority = 15 },
+		"master, then silent": func(g *rogue, r *rivals, _ *rival) {
+			r.run(3 * time.Second)
+			g.mute = true
+		},
+		"HANDOVER again and again": func(g *rogue, r *rivals, m *rival) {
+			for range 20 {
+				r.run(200 * time.Millisecond)
+				g.order(smp.SMControlHandover, r.info(m.at).LID)
+			}
+		},
+	}
+	for name, quarrel := range quarrels {
+		t.Run(name, func(t *testing.T) {
+			slowest := map[protect.Profile]time.Duration{}
+			for _, profile := range []protect.Profile{protect.None, protect.Tenant} {
+				r := newRivals(t)
+				y := halves(hosts(r.list))
+				listed := guidOf(r.list, "blue-6")
+				m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: profile, Trusted: []ib.PortGUID{listed}, Limits: transact.DefaultLimits()}, y)
+				r.run(3 * time.Second)
+				r.checkMaster(m, y, 0)
+				g := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
+				r.seat("blue-6", func(*rival) link.Engine { return g })
+				quarrel(g, r, m)
+				for i := range 20 {
+					from, to := ib.PKeyBase(0x10), ib.PKeyBase(0x20)
+					if i%2 == 1 {
+						from, to = to, from
+					}
+					y = y.move(guidOf(r.list, "red-1"), from, to)
+					r.tell(m, y.policy())
+					began := r.fabric.Now()
+					for r.fabric.Now() < began+time.Minute {
+						host, guard := r.holds("red-1", from)
+						if !host && !guard {
+							break
+						}
+						r.run(time.Millisecond)
+					}
+					slowest[profile] = max(slowest[profile], r.fabric.Now()-began)
+					r.run(337 * time.Millisecond)
+				}
+			}
+			t.Logf("the slowest of 20 revocations: %v, and %v where managers are believed", slowest[protect.Tenant], slowest[protect.None])
+			// It waits for the sweep that the manager's coming called for, if at all.
+			if slowest[protect.Tenant] > time.Second {
+				t.Error("too slow")
+			}
+			if slowest[protect.None] < 30*time.Second && strings.HasPrefix(name, "master of") {
+				t.Error("where managers are believed it is not slow: not an attack")
+			}
+		})
+	}
+}
+
+// While a listed manager is master too nobody is given anything new; once it has
+// stepped back everybody gets what the policy says.
+func TestSecondMasterGivesNothingNew(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	listed := guidOf(r.list, "blue-6")
+	m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: protect.Tenant, Trusted: []ib.PortGUID{listed}}, y)
+	r.run(time.Second)
+	g := &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMMaster}}}
+	r.seat("blue-6", func(*rival) link.Engine { return g })
+	r.run(3 * time.Second)
+	next := y.move(guidOf(r.list, "red-1"), 0x10, 0x20)
+	r.tell(m, next.policy())
+	r.run(3 * time.Second)
+	r.checkHolds("what the policy takes", "red-1", 0x10, false)
+	r.checkHolds("what it gives, beside a second master", "red-1", 0x20, false)
+	g.info.SMState = smp.SMStandby
+	r.run(20 * time.Second)
+	r.checkHolds("what it gives, alone", "red-1", 0x20, true)
+	r.checkMaster(m, next, 0)
+}
+
+// A manager that is new to a subnet leaves it to the master that it finds, be it
+// silent; not one that has been there, nor once it has managed it itself.
+func TestNewcomer(t *testing.T) {
+	for _, x := range []struct {
+		name          string
+		mute, managed bool
+		state         smp.SMState
+		leaves        bool
+	}{
+		{"master", false, false, smp.SMMaster, true},
+		{"silent, but it was made known as master", true, false, smp.SMMaster, true},
+		{"standby", false, false, smp.SMStandby, false},
+		{"managed before", false, true, smp.SMMaster, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := newRivals(t)
+			y := halves(hosts(r.list))
+			first := r.joinAs("blue-6", engine.Config{Profile: protect.Tenant}, y)
+			r.run(time.Second)
+			known := first.engine.(*engine.Engine).Assigned()
+			if !known.Managed {
+				t.Error("a manager does not know that it was master")
+			}
+			r.leave(first)
+			g := &rogue{mute: x.mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "blue-6"), SMState: x.state}}}
+			r.seat("blue-6", func(*rival) link.Engine { return g })
+			c := engine.Config{Profile: protect.Tenant, Newcomer: true, SMKey: 7, ShowSMKey: true}
+			if x.managed {
+				c.Known = known
+			}
+			m := r.joinAs("mgmt-1", c, y)
+			r.run(time.Second)
+			wrote := r.wrote(m, 0) > 0
+			if has[engine.Unexpected](m, 0) != x.leaves || wrote == x.leaves {
+				t.Errorf("wrote %v, want %v: %v", wrote, !x.leaves, m.events)
+			}
+			if got := g.learned(); got != "" {
+				t.Error("the master learned " + got)
+			}
+		})
+	}
+}
+
+// Where managers share a secret, one that answers and does not prove it is fenced at
+// once by a strict manager, one that says nothing after a while: it could be one of
+// ours that has just started.
+func TestStrictFencesWhoProvesNothing(t *testing.T) {
+	for _, mute := range []bool{false, true} {
+		r := newRivals(t)
+		y := halves(hosts(r.list))
+		m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+		r.run(time.Second)
+		since := r.fabric.Now()
+		r.seat("red-3", func(*rival) link.Engine {
+			return &rogue{mute: mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMStandby}}}
+		})
+		r.run(time.Second)
+		if len(alarms(m, since)) != 1 || has[engine.Fenced](m, since) == mute {
+			t.Errorf("silent %v, after a second: %v", mute, m.events)
+		}
+		r.run(2 * time.Minute)
+		if !has[engine.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
+			t.Errorf("silent %v, after two minutes: %v", mute, m.events)
+		}
+	}
+}
