@@ -87,7 +87,7 @@ type rig struct {
 	tools *Tools
 	sim   *Sim
 	host  string // node that clients attach to; empty for the first
-	model *topology
+	model *reachable
 }
 
 // newRig starts a simulator, which ends with the test.

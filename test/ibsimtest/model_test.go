@@ -66,7 +66,7 @@ func order(key uint16) int { return int(bits.ReverseBytes16(key)) }
 // limited member of the default partition and the manager's port a full one;
 // an automatic key belongs to a name or is the lowest that is free; the last
 // word on a port decides.
-func evaluate(statements []statement, x *topology) *meaning {
+func evaluate(statements []statement, x *reachable) *meaning {
 	m := &meaning{partitions: map[uint16]*partition{}}
 	implied := m.partition(defaultKey, "Default")
 	implied.add(x, member{selector: "ALL"}, false)
@@ -109,7 +109,7 @@ func (m *meaning) partition(key uint16, name string) *partition {
 	return p
 }
 
-func (p *partition) add(x *topology, m member, index0 bool) {
+func (p *partition) add(x *reachable, m member, index0 bool) {
 	for _, e := range x.ends {
 		if !e.selected(m.selector, x.self) {
 			continue

@@ -11,7 +11,7 @@ import (
 // and for ibwarden, that uses the grammar widely.
 type policyWriter struct {
 	*rand.Rand
-	x          *topology
+	x          *reachable
 	statements []statement // what the text means
 	text       strings.Builder
 	headers    map[uint16]string // flags of groups, the same in every definition of a partition
@@ -20,7 +20,7 @@ type policyWriter struct {
 
 // writePolicy returns the statements and their text. The text fits the
 // fabric: no port gets more keys than its table holds, or two keys at index 0.
-func writePolicy(r *rand.Rand, x *topology) ([]statement, string) {
+func writePolicy(r *rand.Rand, x *reachable) ([]statement, string) {
 	w := &policyWriter{Rand: r, x: x, headers: map[uint16]string{}}
 	w.comment()
 	for definitions := 1 + w.IntN(10); definitions > 0; definitions-- {

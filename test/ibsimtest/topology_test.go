@@ -10,7 +10,7 @@ import (
 )
 
 // topology is what a manager at one node of a netlist can reach.
-type topology struct {
+type reachable struct {
 	nodes []*topology.Node
 	known map[*topology.Node]bool
 	ends  []*endPort
@@ -54,13 +54,13 @@ func (e *endPort) tableCap() int {
 }
 
 // explore walks from the node that a client attaches to.
-func explore(t testing.TB, l *topology.Netlist, host string) *topology {
+func explore(t testing.TB, l *topology.Netlist, host string) *reachable {
 	t.Helper()
 	node, port, err := l.Attach(host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &topology{known: map[*topology.Node]bool{}}
+	x := &reachable{known: map[*topology.Node]bool{}}
 	first := place{node, int(port), "0"}
 	x.arrive(first, nil)
 	x.self = x.ends[0]
@@ -95,7 +95,7 @@ func explore(t testing.TB, l *topology.Netlist, host string) *topology {
 
 // arrive notes the ports at the end of a route, and reports whether the node
 // is new.
-func (x *topology) arrive(at place, facing *place) bool {
+func (x *reachable) arrive(at place, facing *place) bool {
 	isNew := !x.known[at.node]
 	if isNew {
 		x.known[at.node] = true
@@ -122,7 +122,7 @@ func (x *topology) arrive(at place, facing *place) bool {
 }
 
 // count counts the nodes of a type.
-func (x *topology) count(t ib.NodeType) int {
+func (x *reachable) count(t ib.NodeType) int {
 	count := 0
 	for _, n := range x.nodes {
 		if n.Type == t {

@@ -13,8 +13,8 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// need finds programs.
-func need(t *testing.T, programs ...string) {
+// needPrograms finds programs.
+func needPrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		_, err := exec.LookPath(p)
@@ -39,7 +39,7 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 // build builds the package into a directory of its own.
 func build(t *testing.T) string {
 	t.Helper()
-	need(t, "dpkg", "dpkg-deb", "git", "gzip")
+	needPrograms(t, "dpkg", "dpkg-deb", "git", "gzip")
 	return strings.TrimSpace(run(t, []string{"VERSION=1.2.3~test"}, filepath.Join("..", "..", "scripts", "build-deb"), t.TempDir()))
 }
 
@@ -200,7 +200,7 @@ func checkUnit(t *testing.T, root string) {
 			t.Errorf("%s is %q, want %q", name, got[name], value)
 		}
 	}
-	need(t, "systemd-analyze")
+	needPrograms(t, "systemd-analyze")
 	// The unit names the program where the package puts it; systemd looks for
 	// it here.
 	b, err := os.ReadFile(filepath.Join(root, unitPath))

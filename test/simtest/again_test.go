@@ -18,15 +18,15 @@ import (
 // back, and the first pass of a manager that comes in its place.
 func TestSecondPassWritesNothing(t *testing.T) {
 	for lmc := range ib.LMCMax + 1 {
-		for _, engine := range []routing.Engine{routing.UpDown, routing.MinHop} {
-			t.Run(fmt.Sprintf("PK-30 PI-51 LMC %d %s", lmc, engine), func(t *testing.T) {
+		for _, routes := range []routing.Engine{routing.UpDown, routing.MinHop} {
+			t.Run(fmt.Sprintf("PK-30 PI-51 LMC %d %s", lmc, routes), func(t *testing.T) {
 				t.Parallel()
 				seed := uint64(lmc) + 1
 				t.Logf("seed %d", seed)
 				list := generate(t, fmt.Sprintf("random,seed=%d,switches=6,hosts=14,routers=2,ca-ports=2", seed))
 				y := randomTenancy(rand.New(rand.NewPCG(seed, 2)), ends(list), 4)
 				y.tenants[0].sl = ib.SL(seed % 2) // lanes are written, or not
-				s := setup{list: list, policy: y.policy(), manager: engine.Config{LMC: lmc, Routing: engine}}
+				s := setup{list: list, policy: y.policy(), manager: engine.Config{LMC: lmc, Routing: routes}}
 				s.fabric.Profile = mixed(seed, 4096)
 				w := bringUp(t, s)
 				w.checkUp(y)

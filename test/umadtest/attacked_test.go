@@ -92,7 +92,7 @@ var openPrograms = []string{}
 // Debian's OpenSM as it comes as manager each reaches what it wants: that is the
 // control. With ibwarden in profile tenant none does, but for those that say why.
 func TestAttackPrograms(t *testing.T) {
-	need(t, "opensm")
+	needPrograms(t, "opensm")
 	t.Run("OpenSM", func(t *testing.T) {
 		a := newAttacked(t)
 		_, stop := a.start("", "opensm", "-F", os.DevNull, "-f", a.file("opensm.log", ""))
@@ -158,7 +158,7 @@ func (a *attacked) unchanged() {
 // TestTenantsDiagnostics runs Debian's diagnostics, unmodified, on a tenant's
 // host: they see what is the tenant's, and change nothing.
 func TestTenantsDiagnostics(t *testing.T) {
-	need(t, "saquery", "smpquery", "ibnetdiscover", "perfquery", "ibdiagnet")
+	needPrograms(t, "saquery", "smpquery", "ibnetdiscover", "perfquery", "ibdiagnet")
 	a := newAttacked(t)
 	defer a.manager("tenant")()
 	a.up()
@@ -214,7 +214,7 @@ func lidOf(a *attacked, host string) string {
 // TestTenantsNonsense has two hosts send nonsense to everybody's queue pairs 0 and
 // 1, as attack 16: others are answered, and nothing changes. The seeds are printed.
 func TestTenantsNonsense(t *testing.T) {
-	need(t, "saquery")
+	needPrograms(t, "saquery")
 	a := newAttacked(t)
 	defer a.manager("tenant")()
 	a.up()

@@ -48,7 +48,7 @@ func proved(stdout, _ string) bool { return strings.Contains(stdout, `"verdict":
 // BenchmarkBringUp brings the largest fabric up by each way, and says what each
 // costs beside the first.
 func BenchmarkBringUp(b *testing.B) {
-	need(b, "opensm")
+	needPrograms(b, "opensm")
 	sums := make([]took, len(ways))
 	for i, w := range ways {
 		b.Run(w.name, func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 // TestKilledClient: what a client leaves behind when it is killed is what the
 // kernel would leave: nothing.
 func TestKilledClient(t *testing.T) {
-	need(t, "opensm", "ibping", "sminfo", "smpquery")
+	needPrograms(t, "opensm", "ibping", "sminfo", "smpquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	killed := func(node string, is func() bool, words ...string) {
@@ -51,7 +51,7 @@ func TestKilledClient(t *testing.T) {
 // TestKilledSimulator: clients that wait, for an answer or for anything, get
 // errors and end; nothing is left mounted.
 func TestKilledSimulator(t *testing.T) {
-	need(t, "ibping", "smpquery", "ibstat")
+	needPrograms(t, "ibping", "smpquery", "ibstat")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	before := mounts(t)
@@ -135,7 +135,7 @@ func mounts(t *testing.T) (out string) {
 
 // TestManyClients: libumad2sim has room for ten clients.
 func TestManyClients(t *testing.T) {
-	need(t, "opensm", "ibping", "smpquery", "saquery")
+	needPrograms(t, "opensm", "ibping", "smpquery", "saquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	defer r.openSM("")()
@@ -173,7 +173,7 @@ func TestManyClients(t *testing.T) {
 
 // TestExec: what a command has inside, and what goes wrong.
 func TestExec(t *testing.T) {
-	need(t, "ibstat")
+	needPrograms(t, "ibstat")
 	r := newRig(t, "")
 	if o := r.run("blue-6", "sh", "-c", "exit 7"); o.status != 7 {
 		t.Errorf("exit status %d, want the command's, 7", o.status)
@@ -216,7 +216,7 @@ func TestExec(t *testing.T) {
 // TestFaults: what goes wrong in practice is said in words, of files that are
 // there.
 func TestFaults(t *testing.T) {
-	need(t, "opensm")
+	needPrograms(t, "opensm")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
@@ -251,7 +251,7 @@ func TestFaults(t *testing.T) {
 // TestPorts: an adapter with two ports has two pairs of files, a switch one for
 // its port 0; a manager can be at each.
 func TestPorts(t *testing.T) {
-	need(t, "opensm", "smpquery", "ibstat")
+	needPrograms(t, "opensm", "smpquery", "ibstat")
 	r := newRig(t, "Switch 8 \"S1\"\n[1] \"H1\"[1]\n[2] \"H1\"[2]\n[3] \"H2\"[1]\n\n"+
 		"Hca 2 \"H1\"\n[1] \"S1\"[1]\n[2] \"S1\"[2]\n\nHca 1 \"H2\"\n[1] \"S1\"[3]\n")
 	if text := r.ask("H1", "ls", "/dev/infiniband"); text != "issm0\nissm1\numad0\numad1\n" {

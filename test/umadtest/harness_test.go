@@ -80,9 +80,9 @@ var ground = sync.OnceValue(func() error {
 // debians says which package has a program.
 var debians = map[string]string{"opensm": "opensm", "ibdiagnet": "ibutils", "tshark": "tshark"}
 
-// need skips a test, or fails it in CI, where the machine or a program is not
+// needPrograms skips a test, or fails it in CI, where the machine or a program is not
 // there.
-func need(t testing.TB, programs ...string) {
+func needPrograms(t testing.TB, programs ...string) {
 	t.Helper()
 	err := ground()
 	for _, p := range programs {
@@ -122,7 +122,7 @@ var rigs atomic.Uint32
 // demonstration for "".
 func newRig(t testing.TB, spec string, flags ...string) *rig {
 	t.Helper()
-	need(t)
+	needPrograms(t)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -191,7 +191,7 @@ func contains(some []*topology.Node, n *topology.Node) bool { return slices.Cont
 // TestMKey: the manager inside guards every port; who has no key reads and
 // writes nothing from any way in.
 func TestMKey(t *testing.T) {
-	need(t, "smpquery")
+	needPrograms(t, "smpquery")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
@@ -245,7 +245,7 @@ func (r *rig) lid(host *topology.Node) string {
 // TestMaster: issm while it is master, one manager at a port, news by traps, and
 // what is left when it is killed.
 func TestMaster(t *testing.T) {
-	need(t, "smpquery", "sminfo")
+	needPrograms(t, "smpquery", "sminfo")
 	r := newRig(t, "fattree,radix=6,levels=2")
 	hosts := r.hosts()
 	conf := r.file("policy.conf", policy(hosts[1:4], hosts[4:8]))
@@ -299,7 +299,7 @@ func must(path string, err error) string {
 // TestCapture counts what the manager says that it sent in the simulator's
 // capture, as tshark reads it.
 func TestCapture(t *testing.T) {
-	need(t, "tshark", "sminfo", "perfquery")
+	needPrograms(t, "tshark", "sminfo", "perfquery")
 	file := filepath.Join(t.TempDir(), "capture.pcapng")
 	r := newRig(t, "fattree,radix=6,levels=2", "--capture", file)
 	hosts := r.hosts()

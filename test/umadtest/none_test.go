@@ -43,7 +43,7 @@ func (r *rig) sees(host *topology.Node) map[string]bool {
 // table, work on a fabric without a default partition, and learn of their tenant only.
 // Meanwhile the policy goes over to the shared default and back.
 func TestNone(t *testing.T) {
-	need(t, "saquery", "ibping")
+	needPrograms(t, "saquery", "ibping")
 	r := newRig(t, "")
 	hosts := r.hosts()
 	storage, red, blue := hosts[1], hosts[4:8], hosts[10:14]

@@ -12,7 +12,7 @@ import (
 // highest priority. ibwarden says so within a moment and every table stays as it
 // is; another OpenSM loses the fabric to it.
 func TestOpenSMOfATenant(t *testing.T) {
-	need(t, "opensm")
+	needPrograms(t, "opensm")
 	for _, manager := range []string{"OpenSM", "ibwarden"} {
 		t.Run("the manager is "+manager, func(t *testing.T) {
 			r := newRig(t, "fattree,radix=4,levels=2")

@@ -26,7 +26,7 @@ var fabrics = []struct {
 
 // TestTools runs Debian's tools, unmodified, beside Debian's OpenSM.
 func TestTools(t *testing.T) {
-	need(t, "opensm", "smpquery", "ibnetdiscover", "perfquery", "ibqueryerrors", "iblinkinfo", "sminfo", "ibping", "saquery", "ibstat", "ibtracert")
+	needPrograms(t, "opensm", "smpquery", "ibnetdiscover", "perfquery", "ibqueryerrors", "iblinkinfo", "sminfo", "ibping", "saquery", "ibstat", "ibtracert")
 	for _, f := range fabrics {
 		t.Run(f.spec, func(t *testing.T) {
 			r := newRig(t, f.spec)
@@ -255,7 +255,7 @@ const ibdiagnetTries = 8
 
 // TestIbdiagnet runs where links have the speeds that ibdiagnet 1.5.7 knows.
 func TestIbdiagnet(t *testing.T) {
-	need(t, "opensm", "ibdiagnet")
+	needPrograms(t, "opensm", "ibdiagnet")
 	specs := []string{"fattree,radix=6,levels=2"}
 	if soak() {
 		specs = append(specs, "torus,x=4,y=4,hosts=2", "fattree,radix=36,levels=2")

@@ -45,7 +45,7 @@ var (
 func described(t *testing.T, section string) map[string]bool {
 	t.Helper()
 	file, heading, _ := strings.Cut(section, ": ")
-	text, err := os.ReadFile("../../docs/" + file)
+	text, err := os.ReadFile("../../../docs/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

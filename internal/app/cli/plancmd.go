@@ -54,14 +54,14 @@ func (f *changeFlags) add(c *cobra.Command) {
 
 // load checks everything that was given before anything is sent.
 func (f *changeFlags) load(w io.Writer) error {
-	engine, err := routing.ParseEngine(f.routing)
+	routes, err := routing.ParseEngine(f.routing)
 	if err != nil {
 		return misuse(fmt.Errorf("--routing: %w", err))
 	}
 	if f.lmc > uint8(ib.LMCMax) {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
-	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: engine, Seed: daemon.Secret()}
+	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: routes, Seed: daemon.Secret()}
 	list := cablesFlags{data: f.where.reads.data, file: f.cables}
 	if f.config.Cables, err = list.loadThere(f.where.spec); err != nil {
 		return err

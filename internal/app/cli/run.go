@@ -84,17 +84,17 @@ func (f *fabricFlags) open() (link.Link, error) {
 		}
 		guid = g
 	}
-	link, err := daemon.Open(f.spec, guid)
+	to, err := daemon.Open(f.spec, guid)
 	if errors.Is(err, daemon.ErrUnreachable) {
 		return nil, bad(err)
 	}
 	if err != nil {
 		return nil, misuse(err)
 	}
-	if placed, ok := link.(link.Placed); ok {
+	if placed, ok := to.(link.Placed); ok {
 		f.self.Node, f.self.Port = placed.Own()
 	}
-	return link, nil
+	return to, nil
 }
 
 // runFlags are the flags of `ibwarden run`.
@@ -318,7 +318,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 }
 
 // hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
-func hangups(link link.Link) (hangup chan struct{}, stop func()) {
+func hangups(to link.Link) (hangup chan struct{}, stop func()) {
 	hangup = make(chan struct{}, 1)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -328,7 +328,7 @@ func hangups(link link.Link) (hangup chan struct{}, stop func()) {
 			case hangup <- struct{}{}:
 			default: // it is about to be noticed
 			}
-			if w, ok := link.(link.Waker); ok {
+			if w, ok := to.(link.Waker); ok {
 				w.Wake()
 			}
 		}

@@ -45,11 +45,11 @@ type Watcher interface {
 
 // NewRunner returns a runner for a manager with this configuration, whose
 // request limits are the link's, and for the administration of its subnet.
-func NewRunner(link link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
-	r := &Runner{link: link, watcher: w}
-	c.Limits = link.Limits()
-	_, a.Unacknowledged = link.(link.Unacknowledged)
-	_, a.LongByLink = link.(link.Joiner)
+func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
+	r := &Runner{link: to, watcher: w}
+	c.Limits = to.Limits()
+	_, a.Unacknowledged = to.(link.Unacknowledged)
+	_, a.LongByLink = to.(link.Joiner)
 	r.managed = master.New(c, a, p, func(e engine.Event) {
 		if b, ok := e.(engine.PhaseBegun); ok {
 			r.turn(b.Phase)

@@ -1,7 +1,7 @@
 // Package audit holds a fabric, as it was read, against a catalogue of what
 // goes wrong with the isolation of tenants, whoever manages the fabric.
 //
-// Audit takes a snapshot (subnet.Fabric), what its owner intends as plain
+// Audit takes a snapshot (observed.Fabric), what its owner intends as plain
 // values (Intent) and how far to go (Options), and returns a Report. It shares
 // no code with what compiles policies or plans changes. Where a policy is given
 // it asks package isolation who can reach whom; all other checks read the

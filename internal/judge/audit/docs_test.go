@@ -33,7 +33,7 @@ func markdown() string {
 
 // The catalogue in the documentation is the one that is run.
 func TestDocs(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "audit.md")
+	path := filepath.Join("..", "..", "..", "docs", "audit.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

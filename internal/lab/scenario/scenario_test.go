@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-var root = filepath.Join("..", "..")
+var root = filepath.Join("..", "..", "..")
 
 // compile reads a script the way the command does.
 func compile(name, text string) (*scenario.Script, error) {

@@ -1,5 +1,5 @@
 // Package sweep discovers a subnet by directed route and reads the tables that
-// a manager needs into a subnet.Fabric.
+// a manager needs into a observed.Fabric.
 //
 // A Discovery asks its questions through a transact.Window and works in two
 // parts: first the nodes, ports and links, breadth first from the manager's
@@ -11,6 +11,6 @@
 //
 // What did not answer, or answered with something that makes no sense, is a
 // Fault: it is reported and the rest goes on. The port that it is behind says
-// which of the two it was (subnet.Port.Silent), and a node whose GUID a second
-// device claims says so (subnet.Node.Contested).
+// which of the two it was (observed.Port.Silent), and a node whose GUID a second
+// device claims says so (observed.Node.Contested).
 package sweep

@@ -1,10 +1,10 @@
 // Package snapshot keeps what was read from a fabric, to be judged elsewhere
-// or later: a subnet.Fabric whole, when it was read, from where, how far the
+// or later: a observed.Fabric whole, when it was read, from where, how far the
 // reading was meant to go, and what could not be read and why.
 //
 // The form is JSON, one document a line: a head, one line for each node in the
 // order of discovery, and an end. It holds answers, octet for octet as devices
-// gave them, and reading it back puts them through subnet.Port.Absorb, the
+// gave them, and reading it back puts them through observed.Port.Absorb, the
 // door that every answer takes: nothing gets into a Fabric this way that could
 // not have come from a device, and every proof of it is the same as before. An
 // answer that was doubted later, or recalled from an earlier pass, is marked

@@ -1,5 +1,5 @@
 // Package fabric simulates an InfiniBand subnet: every node of a
-// netlist.Netlist with its agent (package sma), the cables between them, and
+// topology.Netlist with its agent (package sma), the cables between them, and
 // the packets on their way. It carries subnet-management packets, octet by
 // octet as they would be on the wire; a manager sees the fabric through an
 // Attachment, which is one end port of one node.

@@ -201,7 +201,7 @@ func TestAuditOfOpenSM(t *testing.T) {
 func TestAuditOfOwnFabric(t *testing.T) {
 	s := serve(t, topology.Demo(), ibsimd.Config{Fabric: fabric.DefaultConfig()})
 	a := at{TB: t, socket: s.Name(), dir: workDir(t)}
-	policy, err := os.ReadFile(filepath.Join("..", "daemon", "demo.yaml"))
+	policy, err := os.ReadFile(filepath.Join("..", "..", "app", "daemon", "demo.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package ibsimd serves a simulated fabric (package fabricsim) over the
+// Package ibsimd serves a simulated fabric (package fabric) over the
 // protocol of ibsim, so that programs that reach ibsim through libumad2sim
 // reach it unmodified: opensm, the diagnostics, and ibwarden itself.
 //

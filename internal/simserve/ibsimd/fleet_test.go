@@ -153,7 +153,7 @@ var portGUIDs = regexp.MustCompile(`\]\(0x[0-9a-f]{16}\)`)
 // `ibwarden sim` and ibsim make the same fabric of files that others wrote.
 func TestForeignFiles(t *testing.T) {
 	tools := needTools(t)
-	files, err := filepath.Glob("../netlist/testdata/*.*")
+	files, err := filepath.Glob("../../topology/testdata/*.*")
 	if err != nil || len(files) < 6 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}

@@ -77,17 +77,17 @@ func compare(spec, ibwarden string, rounds int, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	topology, err := topology.Generate(spec)
+	fabric, err := topology.Generate(spec)
 	if err != nil {
 		return err
 	}
-	hosts := topology.Count(ib.NodeCA)
+	hosts := fabric.Count(ib.NodeCA)
 	fmt.Printf("%s: %d hosts\n", spec, hosts)
 	all := map[string][]measure{}
 	names := []string{"OpenSM", "ibwarden"}
 	for range rounds {
 		for _, name := range names {
-			m, err := round(tools, topology, name, ibwarden, d)
+			m, err := round(tools, fabric, name, ibwarden, d)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -110,13 +110,13 @@ func compare(spec, ibwarden string, rounds int, d time.Duration) error {
 }
 
 // round runs one manager on a fresh simulator and asks it.
-func round(tools *ibsimtest.Tools, topology *topology.Netlist, name, ibwarden string, d time.Duration) (m measure, err error) {
+func round(tools *ibsimtest.Tools, fabric *topology.Netlist, name, ibwarden string, d time.Duration) (m measure, err error) {
 	dir, err := os.MkdirTemp("", "sabench-")
 	if err != nil {
 		return m, err
 	}
 	defer os.RemoveAll(dir)
-	sim, err := ibsimtest.StartSim(tools, dir, topology)
+	sim, err := ibsimtest.StartSim(tools, dir, fabric)
 	if err != nil {
 		return m, err
 	}
@@ -147,7 +147,7 @@ func round(tools *ibsimtest.Tools, topology *topology.Netlist, name, ibwarden st
 	if err := isUp(ctx, sim, out.Name(), name); err != nil {
 		return m, err
 	}
-	return ask(ctx, sim, topology, cmd, d)
+	return ask(ctx, sim, fabric, cmd, d)
 }
 
 // isUp waits until a manager has brought the subnet up.
@@ -167,9 +167,9 @@ func isUp(ctx context.Context, sim *ibsimtest.Sim, out, name string) error {
 }
 
 // ask attaches to the last host and asks for paths between it and others.
-func ask(ctx context.Context, sim *ibsimtest.Sim, topology *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m measure, err error) {
+func ask(ctx context.Context, sim *ibsimtest.Sim, fabric *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m measure, err error) {
 	var last *topology.Node
-	for _, n := range topology.Nodes {
+	for _, n := range fabric.Nodes {
 		if n.Type == ib.NodeCA {
 			last = n
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	root = filepath.Join("..", "..", "..")
+	root = filepath.Join("..", "..", "..", "..")
 	dir  = filepath.Join(root, "scenarios", "attacks")
 )
 

@@ -2,7 +2,7 @@
 //
 // In: a snapshot, the groups with their multicast LIDs and members, and who may
 // be in which partition. Out: for each switch the ports by which packets of
-// each group leave it, to be entered into a subnet.Desired, and what cannot be
+// each group leave it, to be entered into a observed.Desired, and what cannot be
 // had and why. The same input always gives the same tables, and the order of
 // discovery does not matter.
 //

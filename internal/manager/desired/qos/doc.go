@@ -1,6 +1,6 @@
 // Package qos works out how the two ends of each link talk to each other.
 //
-// In: a snapshot and Settings. Out: values entered in a subnet.Desired, and a
+// In: a snapshot and Settings. Out: values entered in a observed.Desired, and a
 // Fault for each port that announces a capability without meaning. Only links
 // that are trained at both ends count; everything else is left alone.
 //
