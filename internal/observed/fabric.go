@@ -12,7 +12,7 @@ import (
 
 // Fabric is what was read from the devices of one subnet.
 type Fabric struct {
-	// Nodes stand in the order of their discovery.
+	// Nodes stand in the order of their discovery, or in that of OrderFromManager.
 	Nodes []*Node
 	// Self is the port through which the manager reaches the subnet: a CA or
 	// router port, or port 0 of a switch.
@@ -315,7 +315,7 @@ func (f *Fabric) EndPorts() []*Port {
 	return out
 }
 
-// Switches returns the switches in the order of discovery.
+// Switches returns the switches in the order of Nodes.
 func (f *Fabric) Switches() []*Node {
 	var out []*Node
 	for _, n := range f.Nodes {

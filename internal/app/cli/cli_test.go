@@ -2,6 +2,8 @@ package cli
 
 import (
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ func TestScripts(t *testing.T) {
 			"powercycle": powerCycle,
 			"nokeys":     noKeys,
 			"until":      untilStatus,
+			"same":       wantSame,
 		},
 	})
 }
@@ -71,5 +74,30 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%v ended with %s, want %s", args[1:], got, want)
+	}
+}
+
+// sent is how many packets a command says that it sent: over a socket that depends
+// on which answer came first.
+var sent = regexp.MustCompile(`\d+ SubnGet`)
+
+// wantSame runs a command several times and checks that it prints the same octets
+// each time, but for the number of packets that it sent: same N command...
+func wantSame(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: same N command...")
+	}
+	times, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	first := ""
+	for i := range times {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		out := sent.ReplaceAllString(ts.ReadFile("stdout"), "N SubnGet")
+		if i == 0 {
+			first = out
+		}
+		if out != first || out == "" {
+			ts.Fatalf("run %d of %v printed something else than the first:\n%s\nThe first:\n%s", i+1, args[1:], out, first)
+		}
 	}
 }

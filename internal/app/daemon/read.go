@@ -50,7 +50,9 @@ func ReadShowing(ctx context.Context, link link.Link, o sweep.Options, progress 
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{r.discovery.Fabric(), r.discovery.Faults(), counter.smps(), r.discovery.Doubt, r.discovery.Disputed()}, nil
+	fabric := r.discovery.Fabric()
+	fabric.OrderFromManager() // what is printed is the same whichever answer came first
+	return Reading{fabric, r.discovery.Faults(), counter.smps(), r.discovery.Doubt, r.discovery.Disputed()}, nil
 }
 
 // reader is the engine behind Read.
