@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark
 
-.PHONY: help build deb test tools lint fuzz bench soak clean
+.PHONY: help build deb test tools lint fuzz mutate bench soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ lint: ## gofmt, go vet, staticcheck
 
 fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 	@scripts/fuzz-all $(FUZZTIME)
+
+mutate: tools ## break every rule of docs/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
+	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
 
 bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios
 	@scripts/bench-opensm
