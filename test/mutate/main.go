@@ -85,31 +85,36 @@ func run(o options) error {
 	}
 	chosen = share(s, chosen, o.every, o.seed)
 	results := tryAll(l, chosen, rows, o)
-	faults := 0
-	for _, r := range results {
-		if r.err != nil {
-			faults++
-		}
+	if err := count(root, results, begin); err != nil && !o.write {
+		return err
 	}
-	if faults > 0 {
-		return fmt.Errorf("%d mutants could not be tried", faults)
+	if o.write {
+		return writePage(root, page(rows, c, results))
 	}
+	return nil
+}
+
+// count says how many are caught; those that are not have to stand on the page.
+func count(root string, results []*result, begin time.Time) error {
 	known, err := knownSurvivors(root)
 	if err != nil {
 		return err
 	}
-	survivors, unknown := 0, 0
+	faults, survivors, unknown := 0, 0, 0
 	for _, r := range results {
-		if r.caughtBy == "" {
+		switch {
+		case r.err != nil:
+			faults++
+		case r.caughtBy == "":
 			survivors++
 			if !known[r.mutant.name] {
 				unknown++
 			}
 		}
 	}
-	fmt.Printf("%d of %d mutants are caught, in %d s\n", len(results)-survivors, len(results), int(time.Since(begin).Seconds()))
-	if o.write {
-		return writePage(root, page(rows, c, results))
+	fmt.Printf("%d of %d mutants are caught, in %d s\n", len(results)-survivors-faults, len(results), int(time.Since(begin).Seconds()))
+	if faults > 0 {
+		return fmt.Errorf("%d mutants could not be tried", faults)
 	}
 	if unknown > 0 {
 		return fmt.Errorf("%d mutants are not caught and not listed in %s: strengthen the tests of their rows", unknown, conformance)
