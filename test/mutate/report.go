@@ -85,12 +85,19 @@ func page(rows []row, c *catalogue, results []*result) string {
 	for _, m := range c.mutants {
 		tried[m.rule] = true
 	}
+	unwritten := map[string][]string{}
 	for _, r := range rows {
-		if why := c.without[r.rule]; !tried[r.rule] {
-			if why == "" {
-				why = "nobody has written one yet"
-			}
+		switch why := c.without[r.rule]; {
+		case tried[r.rule]:
+		case why == "":
+			unwritten[group(r.rule)] = append(unwritten[group(r.rule)], r.rule)
+		default:
 			without = append(without, r.rule+": "+why)
+		}
+	}
+	for _, g := range groups {
+		if ids := unwritten[g]; len(ids) > 0 {
+			without = append(without, "nobody has written one yet: "+strings.Join(ids, ", "))
 		}
 	}
 	list(survivorsTitle, "Every break is caught.", survivors)
