@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // Limits of a topology.
@@ -137,27 +138,49 @@ func (n *Node) checkFree(p ib.PortNum) error {
 	return nil
 }
 
-// Attach finds the port at which a client enters the fabric: name is a node id,
-// else a node description, and empty means the first node. A client enters a
-// switch at port 0 and any other node at port 1.
+// Find finds the node that a person means: by its id, its description, or the
+// first word of its description when that is one node's only.
+func (l *Netlist) Find(name string) (*Node, error) {
+	for _, n := range l.Nodes {
+		if n.ID == name {
+			return n, nil
+		}
+	}
+	all := make([]string, len(l.Nodes))
+	for i, n := range l.Nodes {
+		all[i] = n.description()
+	}
+	found := names.One(name, all)
+	switch {
+	case len(found) == 0:
+		for _, n := range l.Nodes {
+			all = append(all, n.ID)
+		}
+		return nil, fmt.Errorf("the fabric has no node %q%s", name, names.DidYouMean(name, all))
+	case len(found) > 1 && all[found[0]] != name:
+		return nil, fmt.Errorf("%q may be %q or %q: want one", name, all[found[0]], all[found[1]])
+	}
+	return l.Nodes[found[0]], nil
+}
+
+// Attach finds the port at which a client enters the fabric: name is as Find takes
+// it, and empty means the first node. A client enters a switch at port 0 and any
+// other node at port 1.
 func (l *Netlist) Attach(name string) (*Node, ib.PortNum, error) {
 	if len(l.Nodes) == 0 {
 		return nil, 0, fmt.Errorf("attach: the topology has no nodes")
 	}
-	i := 0
+	n := l.Nodes[0]
 	if name != "" {
-		i = slices.IndexFunc(l.Nodes, func(n *Node) bool { return n.ID == name })
-		if i < 0 {
-			i = slices.IndexFunc(l.Nodes, func(n *Node) bool { return n.description() == name })
-		}
-		if i < 0 {
-			return nil, 0, fmt.Errorf("attach to %q: no node has this id or description", name)
+		var err error
+		if n, err = l.Find(name); err != nil {
+			return nil, 0, fmt.Errorf("attach: %w", err)
 		}
 	}
-	if n := l.Nodes[i]; n.Type == ib.NodeSwitch {
+	if n.Type == ib.NodeSwitch {
 		return n, 0, nil
 	}
-	return l.Nodes[i], 1, nil
+	return n, 1, nil
 }
 
 // Count is the number of nodes of one type.

@@ -80,7 +80,7 @@ func TestAttach(t *testing.T) {
 		{"H", "H", 1, ""},
 		{"S", "S", 0, ""},
 		{"a host", "F", 1, ""},
-		{"X", "", 0, `attach to "X": no node has this id or description`},
+		{"X", "", 0, `attach: the fabric has no node "X"`},
 	}
 	for _, test := range tests {
 		node, port, err := n.Attach(test.name)
@@ -171,5 +171,36 @@ func TestActiveRateWithoutLink(t *testing.T) {
 	n.Nodes[0].Ports[1].PeerPort = 200
 	if rate, ok := n.Nodes[0].ActiveRate(1); ok {
 		t.Errorf("rate %v with a port that does not exist", rate)
+	}
+}
+
+// TestFind: a node has one name everywhere, whole or short.
+func TestFind(t *testing.T) {
+	l := Demo()
+	for name, want := range map[string]string{"red-1": "red-1 HCA-1", "red-1 HCA-1": "red-1 HCA-1", "leaf-1": "leaf-1"} {
+		if n, err := l.Find(name); err != nil || n.Description != want {
+			t.Errorf("%q is %v, %v, want %q", name, n, err, want)
+		}
+	}
+	for _, n := range l.Nodes {
+		n.ID = "id of " + n.ID // what follows goes by descriptions
+	}
+	if n, err := l.Find("red-1"); err != nil || n.Description != "red-1 HCA-1" {
+		t.Errorf("the first word is %v, %v", n, err)
+	}
+	for name, want := range map[string]string{
+		"red-l": `the fabric has no node "red-l"; did you mean 'red-1 HCA-1'?`, "": `the fabric has no node ""`,
+	} {
+		if n, err := l.Find(name); err == nil || err.Error() != want {
+			t.Errorf("%q is %v, %v, want %s", name, n, err, want)
+		}
+	}
+	for _, n := range l.Nodes {
+		if n.Description == "red-2 HCA-1" {
+			n.Description = "red-1 HCA-2"
+		}
+	}
+	if n, err := l.Find("red-1"); err == nil || err.Error() != `"red-1" may be "red-1 HCA-1" or "red-1 HCA-2": want one` {
+		t.Errorf("two have the first word: %v, %v", n, err)
 	}
 }

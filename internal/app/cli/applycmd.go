@@ -82,7 +82,7 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	case f.journal == "":
 		return misuse(errors.New("--journal: want a file"))
 	case !f.yes && !table.IsTerminal(c.InOrStdin()):
-		return misuse(errors.New("nobody to ask: standard input is no terminal; say --yes to change without being asked"))
+		return misuse(errors.New("standard input is no terminal, so there is nobody who could be asked: say --yes to change without being asked"))
 	}
 	return f.load(c.ErrOrStderr())
 }
@@ -135,7 +135,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 		Approve: func(x *daemon.Proposal) (bool, error) { return f.approve(c, x, r, &d) },
 		Before:  f.keepState(r),
 		Step: func(s daemon.Step) {
-			fmt.Fprintf(c.ErrOrStderr(), "%s: %d hosts, %d writes, %s\n", s.Name, s.Hosts, s.Writes, s.Verdict)
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s, %s, %s\n", s.Name, table.Count(s.Hosts, "host"), table.Count(s.Writes, "write"), s.Verdict)
 		},
 	})
 	return f.outcome(c, out, err, r, &d)

@@ -36,7 +36,7 @@ a lost secret, and how to come from OpenSM. No command prints a key; export writ
 them to files.
 
 ` + fabricHelp,
-		Args: cobra.NoArgs,
+		Args: commandOf,
 		RunE: func(*cobra.Command, []string) error {
 			return misuse(errors.New("keys what? show, rotate, export, import or recover"))
 		},
@@ -200,7 +200,7 @@ be copied: remove it when it has served.
 			if err := daemon.ExportSAKey(args[0], ring.Ring.SAKey()); err != nil {
 				return bad(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: keys of %d ports\n", args[0], n)
+			fmt.Fprintf(c.OutOrStdout(), "%s: keys of %s\n", args[0], table.Count(n, "port"))
 			return nil
 		},
 	}
@@ -229,7 +229,7 @@ each port one of its own, and forgets them. Where OpenSM's protection level was 
 			if err != nil {
 				return misuse(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "keys of %d ports; the next ibwarden run replaces them\n", n)
+			fmt.Fprintf(c.OutOrStdout(), "keys of %s; the next ibwarden run replaces them\n", table.Count(n, "port"))
 			return nil
 		},
 	}

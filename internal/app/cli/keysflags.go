@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -110,7 +111,7 @@ func (f *keysFlags) attend(engine *engine.Engine, stderr io.Writer) {
 		fmt.Fprintln(stderr, "ibwarden:", err)
 	} else if r != nil {
 		f.asked = true
-		fmt.Fprintf(stderr, "other M_Keys are asked for: %d ports\n", engine.RenewKeys(r.Ports...))
+		fmt.Fprintf(stderr, "other M_Keys are asked for: %s\n", table.Count(engine.RenewKeys(r.Ports...), "port"))
 	}
 }
 

@@ -162,9 +162,9 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	case err != nil:
 		return bad(err)
 	case unread(read.Faults) > 0:
-		return bad(fmt.Errorf("%d places could not be read: this may not be all", unread(read.Faults)))
+		return bad(fmt.Errorf("%s could not be read: this may not be all", table.Count(unread(read.Faults), "place")))
 	case p.Unread > 0:
-		return bad(fmt.Errorf("%d P_Key tables could not be read whole: this may not be all", p.Unread))
+		return bad(fmt.Errorf("%s could not be read whole: this may not be all", table.Count(p.Unread, "P_Key table")))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
@@ -41,7 +42,7 @@ func refused(path string, err error, w io.Writer) error {
 		return misuse(err)
 	}
 	fmt.Fprintln(w, faults)
-	return misuse(fmt.Errorf("%s: %d faults; the policy is refused whole", path, len(faults.Faults)))
+	return misuse(fmt.Errorf("%s: %s; the policy is refused whole", path, table.Count(len(faults.Faults), "fault")))
 }
 
 // readBounded reads a file that is not larger than any policy may be.
@@ -51,7 +52,7 @@ func readBounded(path string) ([]byte, error) {
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: cobra.NoArgs,
+		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: commandOf,
 		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("policy what? check or convert")) },
 	}
 	var o policyfile.Options
@@ -63,8 +64,8 @@ func newPolicy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: good: %d partitions, %d services, %d groups, %d warnings\n",
-				args[0], len(p.Partitions), len(p.Services), len(p.Groups), len(p.Warnings))
+			fmt.Fprintf(c.OutOrStdout(), "%s: good: %s, %s, %s, %s\n", args[0], table.Count(len(p.Partitions), "partition"),
+				table.Count(len(p.Services), "service"), table.Count(len(p.Groups), "group"), table.Count(len(p.Warnings), "warning"))
 			return nil
 		},
 	})

@@ -62,7 +62,9 @@ func newRoot() *cobra.Command {
 Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
 was sent that writes.`,
 		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRun: func(c *cobra.Command, _ []string) { sayDemonstration(c) },
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
 	completion.Add(root)
 	return root

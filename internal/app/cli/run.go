@@ -40,10 +40,13 @@ type fabricFlags struct {
 // fabricVariable names the fabric of commands that are not told of one.
 const fabricVariable = "IBWARDEN_FABRIC"
 
+// demonstration is the fabric that is embedded.
+const demonstration = "sim"
+
 func (f *fabricFlags) add(flags *pflag.FlagSet) {
 	spec := os.Getenv(fabricVariable)
 	if spec == "" {
-		spec = "sim"
+		spec = demonstration
 	}
 	flags.StringVar(&f.spec, "fabric", spec, "the fabric, as listed above ("+fabricVariable+" names another default)")
 	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")

@@ -34,7 +34,7 @@ func newShow() *cobra.Command {
 		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
-		Args:  cobra.NoArgs,
+		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
 			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases or partitions"))
 		},
@@ -67,7 +67,7 @@ func newShow() *cobra.Command {
 					return bad(err)
 				}
 				if len(r.Faults) > 0 {
-					return bad(fmt.Errorf("%d places could not be read", len(r.Faults)))
+					return bad(fmt.Errorf("%s could not be read", table.Count(len(r.Faults), "place")))
 				}
 				return nil
 			},

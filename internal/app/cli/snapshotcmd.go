@@ -74,7 +74,7 @@ func reportSnapshot(c *cobra.Command, file string, r *reading, asJSON bool) erro
 			file, counts.Switches, counts.CAs, counts.Routers, counts.Links, r.smps.Get)
 	}
 	if len(r.Faults) > 0 {
-		return bad(fmt.Errorf("%d places could not be read", len(r.Faults)))
+		return bad(fmt.Errorf("%s could not be read", table.Count(len(r.Faults), "place")))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func newTopology() *cobra.Command {
 		Use:   "topology learn|show|diff|accept",
 		Short: "The list of cables that a manager holds to: make it, compare it, accept what changed",
 		Long:  "The list of cables that a manager holds to: make it, compare it, accept what changed.\n\n" + topologyHelp + fabricHelp,
-		Args:  cobra.NoArgs,
+		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
 			return misuse(errors.New("topology what? learn, show, diff or accept"))
 		},

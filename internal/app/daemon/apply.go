@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -265,7 +266,11 @@ func (a *applier) findCanary(s *engine.Foresight) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("--canary %q: %w in the policy", a.options.Canary, ErrGroup)
+	var all []string
+	for _, g := range s.Groups {
+		all = append(all, g.Name)
+	}
+	return fmt.Errorf("--canary %q: %w in the policy%s", a.options.Canary, ErrGroup, names.DidYouMean(a.options.Canary, all))
 }
 
 // nothing ends a change that has nothing to write.

@@ -45,7 +45,20 @@ func (w *walker) match(p *observed.Port, rule string, d Disposition) bool {
 	case !known:
 		return w.settle(p, rule, unknown, "P_KeyTable was not read whole", d)
 	}
-	return w.settle(p, rule, stop, w.say("no entry matches %s", w.packet.PKey), d)
+	return w.settle(p, rule, stop, w.noMatch(p), d)
+}
+
+// noMatch says that p's table has no entry for the packet. One of the same
+// partition is named: of two limited members neither takes what the other sends.
+func (w *walker) noMatch(p *observed.Port) string {
+	sameBase := func(k ib.PKey) bool { return k.IsValid() && k.Base() == w.packet.PKey.Base() }
+	if w.quiet {
+		return ""
+	}
+	if index, key, _ := find(p, sameBase); index >= 0 {
+		return w.say("no entry matches %s: index %d is %s, and both are limited", w.packet.PKey, index, key)
+	}
+	return w.say("no entry matches %s", w.packet.PKey)
 }
 
 // state asks whether p's link is in one of the states.

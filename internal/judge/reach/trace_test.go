@@ -122,6 +122,10 @@ func TestEachRule(t *testing.T) {
 			Packet{PKey: key}, OutboundKey, "P_Key outbound stop"},
 		"destination": {func(_ *observed.Fabric, _, b *observed.Port) { b.PKeys[0] = 0x8002 },
 			Packet{PKey: key}, DestinationKey, "P_Key of the receiver stop"},
+		"two limited members": {func(_ *observed.Fabric, a, b *observed.Port) {
+			a.PKeys[0], a.Peer.PKeys[0], b.PKeys[0], b.Peer.PKeys[0] = 1, key, 1, key
+		},
+			Packet{PKey: 1}, DestinationKey, "P_Key of the receiver stop no entry matches 0x0001: index 0 is 0x0001, and both are limited"},
 		"destination unread": {func(_ *observed.Fabric, _, b *observed.Port) { b.PKeysRead[0] = false },
 			Packet{PKey: key}, Unknown, "P_Key of the receiver unknown"},
 		"no route": {func(_ *observed.Fabric, a, b *observed.Port) { a.Peer.Node.Switch.LFT[b.Info.LID] = 255 },

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -210,7 +211,8 @@ func (c *compiler) one(a *args, table map[string]verb, st *step) (action, error)
 	}
 	v, ok := table[w.Text]
 	if !ok || w.Quoted {
-		return nil, a.Fault(w, "%q: want one of rule, %s", w.Text, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		all := slices.Sorted(maps.Keys(table))
+		return nil, a.Fault(w, "%q is no statement%s; want one of rule, %s", w.Text, names.DidYouMean(w.Text, all), strings.Join(all, ", "))
 	}
 	switch {
 	case v.setting && c.begun:

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 func expectVerbs() []verb {
@@ -76,6 +77,15 @@ func compileExpect(a *args) (action, error) {
 		if a.Keyword(e.name) {
 			return e.compile(a)
 		}
+	}
+	if a.More() && !a.IsNode(a.Words[0]) {
+		var all []string
+		for _, e := range expectations() {
+			all = append(all, e.name)
+		}
+		w := a.Words[0]
+		return nil, a.Fault(w, "%q is nothing that can be expected%s; want one of %s, or a node and an attribute",
+			w.Text, names.DidYouMean(w.Text, all), strings.Join(all, ", "))
 	}
 	return expectAttribute(a)
 }

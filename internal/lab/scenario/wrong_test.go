@@ -140,7 +140,10 @@ var bad = []struct {
 	line, column int
 	says         string
 }{
-	{"frobnicate", 12, 1, `"frobnicate": want one of rule, advance`},
+	{"frobnicate", 12, 1, `"frobnicate" is no statement; want one of rule, advance`},
+	{"advnace 1s", 12, 1, `"advnace" is no statement; did you mean 'advance'?; want one of rule, advance`},
+	{"expect noting Q", 12, 8, `"noting" is nothing that can be expected; did you mean 'nothing'?; want one of status, timeout`},
+	{"expect S1:9 PortInfo LID=1", 12, 8, `port "9" of S1: want 0 to 3`},
 	{"advance", 12, 8, "the line ends: want a time"},
 	{"advance 10", 12, 9, "want a time with its unit"},
 	{"advance -1ms", 12, 9, "want a time with its unit"},
@@ -150,7 +153,7 @@ var bad = []struct {
 	{"link S1:3 A:2", 12, 11, `port "2" of A: want 1 to 1`},
 	{"link S1 A:1", 12, 6, "want NODE:PORT, a port that can have a cable"},
 	{"link S1:0 A:1", 12, 6, "a port that can have a cable"},
-	{"unlink Z:1", 12, 8, `"Z": no such node; want one of S1, A, B`},
+	{"unlink Z:1", 12, 8, `the fabric has no node "Z"; want one of S1, A, B`},
 	{"power maybe A", 12, 7, "want on or off"},
 	{"fault A", 12, 8, "want mute, late=TIME"},
 	{"fault A loss=2", 12, 9, "want a share from 0 to 1"},
@@ -176,7 +179,7 @@ var bad = []struct {
 	{"set A PortInfo LID=010", 12, 16, "want a number of 16 bits"},
 	{"set A PortInfo LMC=9", 12, 16, "LMC"},
 	{"set A PortInfo PortState=Sideways", 12, 16, "want a number of 8 bits or one of active, armed"},
-	{"set A PortInfo LID=lid(Q)", 12, 16, `"Q": no such node`},
+	{"set A PortInfo LID=lid(Q)", 12, 16, `the fabric has no node "Q"`},
 	{"set A PortInfo LID=size(A)", 12, 16, "want lid(NODE)"},
 	{"set A PortInfo LID", 12, 16, "want FIELD=VALUE"},
 	{"set A PKeyTable 0=1 40=2", 12, 21, "want entries of one block in a line"},
@@ -254,7 +257,7 @@ func TestBadSettings(t *testing.T) {
 		{"fabric {\nSwitch 3 \"S1\"\n", 1, 8, "want a line with }"},
 		{"fabric {\nSwitch 3 \"S1\"\n[1] \"A\"[1]\n}", 3, 1, "A"},
 		{"seed x", 1, 6, "want a number of 64 bits"},
-		{"fabric demo\ndevice nobody led=on", 2, 8, "no such node"},
+		{"fabric demo\ndevice nobody led=on", 2, 8, `the fabric has no node "nobody"`},
 		{"fabric demo\ndevice * wings=on", 2, 10, "want one of bad-input-ignored"},
 		{"fabric demo\ndevice mgmt-1 enforcement-cap=1", 2, 15, "no switch"},
 		{"fabric demo\ndevice * led=maybe", 2, 10, "want on or off"},

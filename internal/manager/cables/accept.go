@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -51,8 +52,8 @@ func (l *List) FindMove(name string) (device, to End, ok bool, err error) {
 	return End{guid, 1}, to, true, nil
 }
 
-// findDevice finds a device by its GUID, by its description in the list, or else
-// by the one it was found with.
+// findDevice finds a device by its GUID, by its description in the list, whole or
+// its first word, or else by the one it was found with.
 func (l *List) findDevice(name string, f *observed.Fabric) (ib.NodeGUID, error) {
 	if g, err := ib.ParseNodeGUID(name); err == nil {
 		return g, nil
@@ -60,26 +61,27 @@ func (l *List) findDevice(name string, f *observed.Fabric) (ib.NodeGUID, error) 
 	if name == "" {
 		return 0, errors.New("no device without a name")
 	}
-	var found []ib.NodeGUID
+	var guids []ib.NodeGUID
+	var all []string
 	for _, d := range l.Devices() {
-		if d.Description == name {
-			found = append(found, d.GUID)
-		}
+		guids, all = append(guids, d.GUID), append(all, d.Description)
 	}
+	found := names.One(name, all)
 	if len(found) == 0 && f != nil {
 		for _, n := range f.Nodes {
-			if _, listed := l.Device(n.GUID()); !listed && n.Description == name {
-				found = append(found, n.GUID())
+			if _, listed := l.Device(n.GUID()); !listed {
+				guids, all = append(guids, n.GUID()), append(all, n.Description)
 			}
 		}
+		found = names.One(name, all)
 	}
 	switch len(found) {
 	case 0:
-		return 0, fmt.Errorf("no device %q", name)
+		return 0, fmt.Errorf("no device %q%s", name, names.DidYouMean(name, all))
 	case 1:
-		return found[0], nil
+		return guids[found[0]], nil
 	}
-	return 0, fmt.Errorf("%d devices are described as %q: want a node GUID, such as %v", len(found), name, found[0])
+	return 0, fmt.Errorf("%d devices are described as %q: want a node GUID, such as %v", len(found), name, guids[found[0]])
 }
 
 // ErrNotAcceptable says that what was found at a port cannot be listed.

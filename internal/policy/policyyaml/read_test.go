@@ -251,7 +251,7 @@ func TestReadFaults(t *testing.T) {
 		{"index0", partition("index0: 1"), []string{`4:13: "1" for index0; expected true or false`}},
 
 		{"members as a word", partition("members: ALL"), []string{`4:14: "ALL" for members; expected a mapping`}},
-		{"unknown membership", partition("members: {Full: []}"), []string{`4:15: key "Full" of members; expected both, full or limited`}},
+		{"unknown membership", partition("members: {Full: []}"), []string{`4:15: key "Full" of members; did you mean 'full'?; expected both, full or limited`}},
 		{"no group", partition("members: {full: [node-1]}"), []string{`4:22: no group "node-1"`}},
 		{"decimal GUID", partition("members: {full: [12]}"), []string{`4:22: no group "12"`}},
 		{"keyword in lower case", partition("members: {full: [all]}"), []string{`4:22: no group "all"`}},

@@ -1,13 +1,16 @@
 package policyyaml
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
@@ -153,7 +156,8 @@ func (r *reader) described(t source.Text) (policy.Selector, bool) {
 
 func (r *reader) groupNamed(t source.Text) (policy.Selector, bool) {
 	if !r.groupNames[t.S] {
-		r.Fault(t.Pos, "the name of a group; a node is named by {description: ...}", "no group %q", t.S)
+		r.Fault(t.Pos, "the name of a group; a node is named by {description: ...}", "no group %q%s", t.S,
+			names.DidYouMean(t.S, slices.Sorted(maps.Keys(r.groupNames))))
 		return policy.Selector{}, false
 	}
 	return policy.Selector{Kind: policy.SelectGroup, Text: t.S}, true

@@ -3,10 +3,13 @@ package policyyaml
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
@@ -124,7 +127,8 @@ func (r *reader) addService(s policy.Service) {
 		case r.ofServices[t.Name]:
 			r.Fault(t.Pos, "the name of a partition or group", "%q is the partition of a service", t.Name)
 		case !named && !r.groupNames[t.Name]:
-			r.Fault(t.Pos, "the name of a partition or group", "no partition or group %q", t.Name)
+			r.Fault(t.Pos, "the name of a partition or group", "no partition or group %q%s", t.Name,
+				names.DidYouMean(t.Name, slices.Sorted(maps.Keys(r.tenantNames()))))
 		default:
 			known = append(known, t)
 		}
@@ -148,6 +152,16 @@ func (r *reader) addService(s policy.Service) {
 	if len(r.policy.Partitions) > policy.PartitionsMax {
 		r.Fault(s.Pos, "fewer", "more than %d partitions, those of services among them", policy.PartitionsMax)
 	}
+}
+
+// tenantNames are the partitions and groups to which a service can be offered.
+func (r *reader) tenantNames() map[string]bool {
+	all := maps.Clone(r.groupNames)
+	for name := range r.names {
+		all[name] = !r.ofServices[name]
+	}
+	maps.DeleteFunc(all, func(_ string, can bool) bool { return !can })
+	return all
 }
 
 func writeServices(w *bytes.Buffer, services []policy.Service) {

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
@@ -175,7 +176,7 @@ func (t *tree) fields(node ast.Node, what string, readers map[string]func(ast.No
 		}
 		seen[key.Value] = at
 		if !known {
-			t.Fault(at, want, "key %q of %s", key.Value, what)
+			t.Fault(at, want, "key %q of %s%s", key.Value, what, names.DidYouMean(key.Value, slices.Sorted(maps.Keys(readers))))
 			continue
 		}
 		read(pair.Value)

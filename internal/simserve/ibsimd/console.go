@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -108,7 +109,11 @@ func (c *Console) Execute(line string) error {
 	all := commands()
 	i := slices.IndexFunc(all, func(k command) bool { return strings.EqualFold(k.name, name) })
 	if i < 0 {
-		return fmt.Errorf("no command %q; Help lists them", name)
+		var all []string
+		for _, k := range commands() {
+			all = append(all, k.name)
+		}
+		return fmt.Errorf("no command %q%s; Help lists them", name, names.DidYouMean(name, all))
 	}
 	found := all[i]
 	if found.outside {
@@ -257,8 +262,8 @@ func (w *words) where(l *topology.Netlist) (n *topology.Node, port int, err erro
 	if name == "" {
 		return nil, 0, errors.New("no node is named")
 	}
-	if n, _, err = l.Attach(name); err != nil {
-		return nil, 0, fmt.Errorf("no node %q", name)
+	if n, err = l.Find(name); err != nil {
+		return nil, 0, err
 	}
 	port = -1
 	if inside, ok := strings.CutPrefix(rest, "["); ok {

@@ -219,17 +219,17 @@ func (s *Server) leave(h *host) {
 	})
 }
 
-// find is the node with an ID or a description, the first CA for no name.
+// find is the node that a person means, the first CA for no name.
 func find(l *topology.Netlist, name string) (*topology.Node, error) {
+	if name != "" {
+		return l.Find(name)
+	}
 	for _, n := range l.Nodes {
-		if n.ID == name && name != "" || n.Description == name && name != "" || name == "" && n.Type == ib.NodeCA {
+		if n.Type == ib.NodeCA {
 			return n, nil
 		}
 	}
-	if name == "" {
-		return nil, errors.New("the fabric has no CA")
-	}
-	return nil, fmt.Errorf("the fabric has no node %q", name)
+	return nil, errors.New("the fabric has no CA")
 }
 
 // roots are the directories of a namespace, in the order of mounts.

@@ -47,11 +47,20 @@ func Ports(f *observed.Fabric) Table {
 				peer = place(p.Peer)
 			}
 			t.Add(n.Name(), p.Num, guid, p.Info.LID, p.Info.PortState.String(), p.Info.PortPhysicalState.String(),
-				p.Info.LinkWidthActive.String(), speedOf(p), p.Info.NeighborMTU.String(), p.Info.OperationalVLs,
+				p.Info.LinkWidthActive.String(), speedOf(p), mtuOf(p), p.Info.OperationalVLs,
 				p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound, peer)
 		}
 	}
 	return t
+}
+
+// mtuOf is the MTU that the link uses; code 0 is what a port says that has none, as
+// port 0 of most switches.
+func mtuOf(p *observed.Port) string {
+	if p.Info.NeighborMTU == 0 {
+		return "none"
+	}
+	return p.Info.NeighborMTU.String()
 }
 
 func place(p *observed.Port) string { return fmt.Sprintf("%s:%d", p.Node.Name(), p.Num) }

@@ -49,7 +49,7 @@ func PrintWitnesses(out io.Writer, what string, list []isolation.Violation, coun
 	if count == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%d times two ports %s:\n", count, what)
+	fmt.Fprintf(out, "\n%s two ports %s:\n", Count(count, "time"), what)
 	for i, v := range list {
 		if i == witnessesShown {
 			fmt.Fprintf(out, "  and %d more\n", count-i)

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/lab/compare"
+	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -37,32 +38,46 @@ func Find(f *observed.Fabric, name string) (*observed.Port, error) {
 	ports := f.EndPorts()
 	guid, guidErr := ib.ParsePortGUID(name)
 	lid, lidErr := ib.ParseLID(name)
-	for _, p := range ports {
-		described := p.Node.Description != "" && (p.Node.Description == name || p.Node.Description+":"+strconv.Itoa(int(p.Num)) == name ||
-			firstWord(p.Node.Description) == name)
-		if guidErr == nil && p.GUID == guid || lidErr == nil && p.InfoRead && p.Info.LID.IsUnicast() && p.Info.LID == lid || described {
+	all := make([]string, len(ports))
+	for i, p := range ports {
+		if all[i] = p.Node.Description; guidErr == nil && p.GUID == guid || lidErr == nil && p.InfoRead && p.Info.LID.IsUnicast() && p.Info.LID == lid {
 			found = append(found, p)
 		}
+	}
+	if len(found) == 0 {
+		found = described(ports, name, all)
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, fmt.Errorf("%q is no end port that was reached: want a port GUID, a LID, a node description, or DESCRIPTION:PORT", name)
+		return nil, fmt.Errorf("%q is no end port that was reached%s; want a port GUID, a LID, a node description, or DESCRIPTION:PORT",
+			name, names.DidYouMean(name, all))
 	}
-	names := make([]string, 0, len(found))
+	may := make([]string, 0, len(found))
 	for _, p := range found {
-		names = append(names, fmt.Sprintf("%s (%s)", p, p.GUID))
+		may = append(may, fmt.Sprintf("%s (%s)", p, p.GUID))
 	}
-	slices.SortFunc(names, cmp.Compare)
-	return nil, fmt.Errorf("%q may be any of %s: want one", name, strings.Join(names, ", "))
+	slices.SortFunc(may, cmp.Compare)
+	return nil, fmt.Errorf("%q may be any of %s: want one", name, strings.Join(may, ", "))
 }
 
-// firstWord is the part of a description by which people know a host: "red-1"
-// of "red-1 HCA-1".
-func firstWord(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	return word
+// described are the ports that a description means, all of it or its first word,
+// with or without a colon and the number of a port behind it.
+func described(ports []*observed.Port, name string, all []string) (found []*observed.Port) {
+	for _, i := range names.One(name, all) {
+		found = append(found, ports[i])
+	}
+	colon := strings.LastIndexByte(name, ':')
+	if len(found) > 0 || colon < 0 {
+		return found
+	}
+	for _, i := range names.One(name[:colon], all) {
+		if strconv.Itoa(int(ports[i].Num)) == name[colon+1:] {
+			found = append(found, ports[i])
+		}
+	}
+	return found
 }
 
 // Print shows a trace, and the packet beside it when there is one.

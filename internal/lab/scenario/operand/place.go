@@ -77,11 +77,11 @@ func (a *Args) ToPlace(w text.Word, name string) (Place, error) {
 	}
 	i := strings.LastIndexByte(name, ':')
 	if i < 0 {
-		return Place{}, a.Fault(w, "%q: no such node; want one of %s", name, a.nodeNames())
+		return Place{}, a.noNode(w, name)
 	}
 	n := a.lookup(name[:i])
 	if n == nil {
-		return Place{}, a.Fault(w, "%q: no such node; want one of %s", name[:i], a.nodeNames())
+		return Place{}, a.noNode(w, name[:i])
 	}
 	number, err := strconv.ParseUint(name[i+1:], 10, 8)
 	low := uint64(1)
@@ -115,18 +115,30 @@ func (a *Args) Node() (*topology.Node, error) {
 	}
 	n := a.lookup(w.Text)
 	if n == nil {
-		return nil, a.Fault(w, "%q: no such node; want one of %s", w.Text, a.nodeNames())
+		return nil, a.noNode(w, w.Text)
 	}
 	return n, nil
 }
 
-func (a *Args) lookup(id string) *topology.Node {
-	for _, n := range a.Topology.Nodes {
-		if n.ID == id {
-			return n
-		}
+// IsNode reports whether a word names a node, with or without something behind a
+// colon.
+func (a *Args) IsNode(w text.Word) bool {
+	before, _, _ := strings.Cut(w.Text, ":")
+	return a.lookup(w.Text) != nil || a.lookup(before) != nil
+}
+
+func (a *Args) lookup(name string) *topology.Node {
+	n, err := a.Topology.Find(name)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return n
+}
+
+// noNode says that a name is nobody's, and what is like it.
+func (a *Args) noNode(w text.Word, name string) error {
+	_, err := a.Topology.Find(name)
+	return a.Fault(w, "%v; want one of %s", err, a.nodeNames())
 }
 
 // maxNamed is how many nodes a message lists.
