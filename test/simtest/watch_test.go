@@ -3,7 +3,6 @@ package simtest
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -142,9 +142,9 @@ func (w *world) checkRest(y tenancy, without []string) {
 func (w *world) checkGone(ids []string) {
 	w.t.Helper()
 	for _, id := range ids {
-		guid := w.node(id).GUID.String()
-		if !slices.ContainsFunc(all[engine.Warned](w), func(e engine.Warned) bool {
-			return strings.Contains(e.Text, guid) && strings.Contains(e.Text, "gone")
+		guid := w.node(id).GUID
+		if !slices.ContainsFunc(all[links.Down](w), func(e links.Down) bool {
+			return slices.ContainsFunc(e.Gone, func(d links.Device) bool { return d.GUID == guid })
 		}) {
 			w.t.Errorf("nobody says that %s has gone", id)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -137,6 +138,8 @@ type Trapped struct {
 	// Sender is where the packet came from, the permissive LID for a directed
 	// route: a host may name any LID as the issuer.
 	Sender ib.LID
+	// Report is the same with names.
+	Report *traps.Report
 }
 
 // Regrouped tells that the multicast forwarding tables follow the groups that
@@ -260,7 +263,7 @@ func (e Disbelieved) String() string {
 	return fmt.Sprintf("%s sent trap %d in the name of LID %s: not believed", e.Sender, e.Number, e.Issuer)
 }
 
-func (e Trapped) String() string { return fmt.Sprintf("trap %d from LID %s", e.Number, e.Issuer) }
+func (e Trapped) String() string { return e.Report.String() }
 
 func (e Regrouped) String() string {
 	return fmt.Sprintf("%d multicast groups: %d writes, %s", e.Groups, e.Writes, e.Proof.Verdict)

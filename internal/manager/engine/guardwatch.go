@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -220,7 +219,7 @@ func guardOf(p *observed.Port) (Place, bool) {
 // suspect names who sent a packet with a wrong M_Key, by what the device that
 // refused it says of its way. It is told once, and again after many more.
 func (e *Engine) suspect(device *observed.Port, d *smp.BadMKeyDetails) {
-	from := e.origin(device, d)
+	from := e.directory().Origin(device, d)
 	if from == nil || from == e.fabric.Self {
 		return
 	}
@@ -233,32 +232,4 @@ func (e *Engine) suspect(device *observed.Port, d *smp.BadMKeyDetails) {
 		e.emit(Tried{By: from.String(), At: device.String(), Method: d.Method.String(), Attribute: smp.AttributeName(d.AttributeID)})
 	}
 	o.tried++
-}
-
-// origin is the end port that a refused packet came from: by its LID, or back
-// along its route as the switches on the way have noted it.
-func (e *Engine) origin(device *observed.Port, d *smp.BadMKeyDetails) *observed.Port {
-	if !d.DRNotice {
-		return e.holder(d.LID)
-	}
-	hops := int(d.DRHopCount)
-	if d.DRPathTruncated || hops >= len(d.DRNoticeReturnPath) {
-		return nil
-	}
-	at := device
-	for i := hops; i > 0; i-- { // entry 0 is the sender's own
-		out := at
-		if at.Node.Switch != nil {
-			if out = at.Node.Port(ib.PortNum(d.DRNoticeReturnPath[i])); out == nil {
-				return nil
-			}
-		}
-		if out.Peer == nil {
-			return nil
-		}
-		if at = out.Peer; at.Node.Switch == nil {
-			return at // whatever the packet says of its way before, nothing goes through here
-		}
-	}
-	return at
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -27,9 +28,9 @@ type attention struct {
 	moved     map[Place]move
 	// revisiting tells that the sweep under way follows these only.
 	revisiting bool
-	told       int               // of the faults of the sweep under way
-	before     snapshot          // what was known before the sweep under way found who there is
-	links      map[Place]*bucket // how often the link of a port changed
+	told       int                     // of the faults of the sweep under way
+	before     snapshot                // what was known before the sweep under way found who there is
+	links      map[Place]*traps.Bucket // how often the link of a port changed
 	amiss      map[*observed.Port]bool
 	probing    map[Place]int // questions that are open
 	// repairing tells that what is being written is not all that there may be.
@@ -73,7 +74,7 @@ func (e *Engine) openSide(c Config) {
 	e.side.Seed(seed)
 	e.attention = attention{
 		senders: make(map[Place]*sender), due: make(map[Place]bool), looking: make(map[Place]bool),
-		moved: make(map[Place]move), links: make(map[Place]*bucket), amiss: make(map[*observed.Port]bool),
+		moved: make(map[Place]move), links: make(map[Place]*traps.Bucket), amiss: make(map[*observed.Port]bool),
 		probing: make(map[Place]int),
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -26,7 +27,6 @@ func (e *Engine) remember(old *observed.Fabric) {
 	for _, n := range old.Nodes {
 		same := e.fabric.Node(n.GUID())
 		if same == nil {
-			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") has gone"})
 			continue
 		}
 		for i := range min(len(n.Ports), len(same.Ports)) {
@@ -37,9 +37,11 @@ func (e *Engine) remember(old *observed.Fabric) {
 			same.Ports[i].Recall(&n.Ports[i])
 		}
 	}
-	for _, n := range e.fabric.Nodes {
-		if old.Node(n.GUID()) == nil {
-			e.emit(Warned{n.Name() + " (" + n.GUID().String() + ") is new"})
-		}
+	down, up := links.Compare(old, e.fabric)
+	if len(down.Links)+len(down.Gone) > 0 {
+		e.emit(down)
+	}
+	if len(up.Links)+len(up.New) > 0 {
+		e.emit(up)
 	}
 }

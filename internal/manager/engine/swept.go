@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -82,7 +84,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
 	place := placeOf(p)
-	may := e.linkBucket(place).next(e.now, linkRate, linkBurst)
+	may := e.linkBucket(place).Next(e.now, linkRate, linkBurst)
 	m, noted := e.moved[place]
 	if noted && m.at <= max(at, may) {
 		return
@@ -94,16 +96,13 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 }
 
 // linkBucket is the account of the changes of a link.
-func (e *Engine) linkBucket(at Place) *bucket {
+func (e *Engine) linkBucket(at Place) *traps.Bucket {
 	b := e.links[at]
 	if b == nil {
 		if len(e.links) >= maxSenders {
-			maps.DeleteFunc(e.links, func(_ Place, b *bucket) bool {
-				b.fill(e.now, linkRate, linkBurst)
-				return b.left == linkBurst
-			})
+			maps.DeleteFunc(e.links, func(_ Place, b *traps.Bucket) bool { return b.Full(e.now, linkRate, linkBurst) })
 		}
-		b = &bucket{}
+		b = &traps.Bucket{}
 		e.links[at] = b
 	}
 	return b
@@ -172,7 +171,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	reason := e.moved[placeOf(due[0])].reason
 	for _, p := range due {
 		at := placeOf(p)
-		e.linkBucket(at).take(now, linkRate, linkBurst)
+		e.linkBucket(at).Take(now, linkRate, linkBurst)
 		m := e.moved[at]
 		m.visited = true
 		e.moved[at] = m
@@ -217,6 +216,11 @@ func (e *Engine) revisited(now time.Duration) {
 		e.discovery, e.state = nil, stateWatching
 		e.wantSweep("a device answers that the snapshot has elsewhere")
 		return
+	}
+	for _, p := range e.movedPorts(func(m move) bool { return m.visited }) {
+		if links.Leads(d.Fabric(), p) {
+			e.emit(links.Again{Link: links.LinkOf(p), Reason: e.moved[placeOf(p)].reason})
+		}
 	}
 	maps.DeleteFunc(e.moved, func(_ Place, m move) bool { return m.visited })
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })

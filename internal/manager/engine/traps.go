@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -25,43 +26,9 @@ const (
 	maxSenders = 4096
 )
 
-// bucket holds what may be done at once; it fills with time.
-type bucket struct {
-	left float64
-	at   time.Duration // when left was true
-	used bool          // false: full
-}
-
-// take takes one out at time now if there is one.
-func (b *bucket) take(now time.Duration, rate, burst float64) bool {
-	b.fill(now, rate, burst)
-	if b.left < 1 {
-		return false
-	}
-	b.left--
-	return true
-}
-
-func (b *bucket) fill(now time.Duration, rate, burst float64) {
-	if !b.used {
-		b.left = burst
-	}
-	b.left = min(burst, b.left+rate*max(0, (now-b.at).Seconds()))
-	b.at, b.used = max(b.at, now), true
-}
-
-// next is when there is one to take.
-func (b *bucket) next(now time.Duration, rate, burst float64) time.Duration {
-	b.fill(now, rate, burst)
-	if b.left >= 1 {
-		return now
-	}
-	return now + time.Duration((1-b.left)/rate*float64(time.Second)) + 1
-}
-
 // sender is who sent traps.
 type sender struct {
-	bucket
+	traps.Bucket
 	// told tells that an event names it already: not again before it was quiet.
 	told bool
 }
@@ -69,9 +36,8 @@ type sender struct {
 // allows reports whether another trap of s is looked at, and tells of a sender
 // from which there are too many.
 func (e *Engine) allows(now time.Duration, s *sender, rate, burst float64, who string) bool {
-	s.fill(now, rate, burst)
-	s.told = s.told && s.left < burst
-	if s.take(now, rate, burst) {
+	s.told = s.told && !s.Full(now, rate, burst)
+	if s.Take(now, rate, burst) {
 		return true
 	}
 	e.tellOnce(s, Flooded{Sender: who})
@@ -91,10 +57,7 @@ func (e *Engine) senderOf(now time.Duration, p *observed.Port) *sender {
 	s := e.senders[at]
 	if s == nil {
 		if len(e.senders) >= maxSenders {
-			maps.DeleteFunc(e.senders, func(_ Place, s *sender) bool {
-				s.fill(now, trapRate, trapBurst)
-				return s.left == trapBurst
-			})
+			maps.DeleteFunc(e.senders, func(_ Place, s *sender) bool { return s.Full(now, trapRate, trapBurst) })
 		}
 		s = &sender{}
 		e.senders[at] = s
@@ -140,6 +103,10 @@ func (e *Engine) holder(lid ib.LID) *observed.Port {
 	return p
 }
 
+func (e *Engine) directory() *traps.Directory {
+	return &traps.Directory{Holder: e.holder, Ends: e.ends, Prefix: e.config.GIDPrefix}
+}
+
 // receiveTrap takes a trap. One of a sender that the snapshot does not know, or
 // that sends too many, is dropped before anything is done for it; one in the name
 // of another port is not believed. Any other is answered with TrapRepress, so
@@ -165,7 +132,7 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if !e.repress(now, p, slid, &n) || !n.IsGeneric {
 		return
 	}
-	trapped := Trapped{n.TrapNumber, n.IssuerLID, n, slid}
+	trapped := Trapped{n.TrapNumber, n.IssuerLID, n, slid, traps.Explain(from, &n, e.directory())}
 	e.emit(trapped)
 	e.heedTrap(from, trapped)
 }

@@ -1,5 +1,5 @@
-// Package traps remembers traps that were not repressed, and knows them when they
-// come again.
+// Package traps says what a trap says, with names, and remembers traps that were not
+// repressed, so that it knows them when they come again.
 package traps
 
 import (
