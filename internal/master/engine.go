@@ -144,7 +144,7 @@ func (m *Engine) follow(now time.Duration) {
 			if !m.leaves {
 				m.admin.Groups().Withhold(m.manager.Strays())
 			}
-			for _, err := range m.admin.SetSubnet(now, server.Subnet{Snapshot: snapshot, Groups: groups}) {
+			for _, err := range m.admin.SetSubnet(now, server.Subnet{Subnet: snapshot, Groups: groups}) {
 				m.warn(err.Error())
 			}
 		} else {

@@ -73,9 +73,9 @@ type Partition struct {
 	// Service and Tenant tell whose partition it is when AddService made it;
 	// else they are empty.
 	Service, Tenant string
-	// SL is the service level of paths in the partition (used later).
+	// SL is the service level of paths in the partition.
 	SL ib.SL
-	// Multicast are the groups to create in the partition (used later).
+	// Multicast are the groups to create in the partition.
 	Multicast []MulticastGroup
 	// Members in order: the last one that selects a port decides for it. No
 	// selector is in the list twice.

@@ -59,6 +59,15 @@ type ResolvedPartition struct {
 	// Order is the place of the partition in a policy with Resolution.NoDefault,
 	// from 0; else 0.
 	Order int
+	// SL and Multicast are the Partition's.
+	SL        ib.SL
+	Multicast []MulticastGroup
+}
+
+// with is a partition whose members are known, with what does not depend on them.
+func (r ResolvedPartition) with(part *Partition, order int) ResolvedPartition {
+	r.Order, r.SL, r.Multicast = order, part.SL, part.Multicast
+	return r
 }
 
 // Resolve finds the members of every partition among ports. The numbers of

@@ -58,8 +58,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 		}
 		parts[base] = part
 		if k, same := r.known[base]; same && k.holds(part) {
-			k.resolved.Order = order
-			res.Partitions = append(res.Partitions, k.resolved)
+			res.Partitions = append(res.Partitions, k.resolved.with(part, order))
 			return nil
 		}
 		before := len(x.warnings)
@@ -68,8 +67,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			r.forget()
 			return err
 		}
-		resolved.Order = order
-		res.Partitions = append(res.Partitions, resolved)
+		res.Partitions = append(res.Partitions, resolved.with(part, order))
 		noisy[base] = len(x.warnings) > before
 		return nil
 	}

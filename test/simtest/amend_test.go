@@ -286,7 +286,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 	if seed%2 == 0 {
 		w.calm()
 	}
-	var allowed []isolation.Partition
+	var allowed []observed.Partition
 	var kept *saview.View
 	w.completed = func(r *engine.Result) {
 		if snapshot, _, ok := w.engine.Administered(); ok {

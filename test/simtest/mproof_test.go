@@ -16,9 +16,9 @@ import (
 )
 
 // allowed is the tenancy as a proof is told it.
-func (y tenancy) allowed() (out []isolation.Partition) {
+func (y tenancy) allowed() (out []observed.Partition) {
 	for _, x := range y.tenants {
-		out = append(out, isolation.Partition{Name: x.base.String(), Base: x.base, Full: x.full, Limited: x.limited})
+		out = append(out, observed.Partition{Name: x.base.String(), Base: x.base, Full: x.full, Limited: x.limited})
 	}
 	return out
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -63,7 +63,7 @@ func (s *estate) whole() whole {
 		return x
 	}
 	in := mcast.Input{Fabric: s.engine.Fabric(), Allowed: func(base ib.PKeyBase, g ib.PortGUID) bool {
-		return slices.ContainsFunc(x.Allowed, func(p isolation.Partition) bool {
+		return slices.ContainsFunc(x.Allowed, func(p observed.Partition) bool {
 			return p.Base == base && (slices.Contains(p.Full, g) || slices.Contains(p.Limited, g))
 		})
 	}}

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -42,7 +41,7 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 
 // on is what the policy allows on a fabric. Who claims to be somebody else too
 // gets what a port that nobody knows gets.
-func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]isolation.Partition, error) {
+func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Partition, error) {
 	keys, err := policy.Allocate(p.loaded, p.assigned.PKeys)
 	if err != nil {
 		return nil, misuse(err)
@@ -59,9 +58,5 @@ func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]isolation.Part
 		return nil, misuse(err)
 	}
 	warn(c.ErrOrStderr(), p.file, r.Warnings)
-	var out []isolation.Partition
-	for _, part := range r.Partitions {
-		out = append(out, isolation.Partition{Name: part.Name, Base: part.Base, Full: part.Full, Limited: part.Limited})
-	}
-	return out, nil
+	return facts.Partitions(r), nil
 }

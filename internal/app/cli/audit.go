@@ -16,8 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -165,7 +165,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 
 // levelsOf are the service levels of partitions; none when all have the same,
 // and nothing is meant to have a lane of its own.
-func levelsOf(p *policy.Policy, partitions []isolation.Partition) []audit.Level {
+func levelsOf(p *policy.Policy, partitions []observed.Partition) []audit.Level {
 	levels := map[string]ib.SL{}
 	for _, x := range p.Partitions {
 		levels[x.Name] = x.SL

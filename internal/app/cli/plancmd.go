@@ -199,9 +199,7 @@ func look(f *observed.Fabric, s *engine.Foresight, registered *server.State) (*p
 	for _, g := range s.Groups {
 		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
 	}
-	for _, p := range s.Allowed {
-		in.Partitions = append(in.Partitions, preview.Partition{Name: p.Name, Base: p.Base, Full: p.Full, Limited: p.Limited})
-	}
+	in.Partitions = s.Allowed
 	return preview.Look(in)
 }
 

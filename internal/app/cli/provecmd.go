@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // proveFlags are the flags of `ibwarden prove`.
@@ -121,7 +122,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	return nil
 }
 
-func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []isolation.Partition) error {
+func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
 	d := proveReport{
 		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
 		Partitions: []partitionEntry{}, Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,

@@ -132,7 +132,7 @@ type applier struct {
 	change  *change.Change
 	side    change.Side
 	full    *observed.Desired
-	allowed []isolation.Partition
+	allowed []observed.Partition
 	raw     isolation.Raw
 	canary  map[ib.PortGUID]bool
 	out     Applied
@@ -414,8 +414,8 @@ func (a *applier) prove(want *observed.Desired) {
 
 // wantedPartitions are the partitions that tables make when they hold what is
 // wanted, and elsewhere what was read.
-func wantedPartitions(f *observed.Fabric, want *observed.Desired) []isolation.Partition {
-	by := map[ib.PKeyBase]*isolation.Partition{}
+func wantedPartitions(f *observed.Fabric, want *observed.Desired) []observed.Partition {
+	by := map[ib.PKeyBase]*observed.Partition{}
 	for _, p := range f.EndPorts() {
 		table := want.Port(p).PKeys
 		if table == nil {
@@ -427,7 +427,7 @@ func wantedPartitions(f *observed.Fabric, want *observed.Desired) []isolation.Pa
 			}
 			x := by[k.Base()]
 			if x == nil {
-				x = &isolation.Partition{Name: k.Base().String(), Base: k.Base()}
+				x = &observed.Partition{Name: k.Base().String(), Base: k.Base()}
 				by[k.Base()] = x
 			}
 			if k.IsFull() {
@@ -437,11 +437,11 @@ func wantedPartitions(f *observed.Fabric, want *observed.Desired) []isolation.Pa
 			}
 		}
 	}
-	out := make([]isolation.Partition, 0, len(by))
+	out := make([]observed.Partition, 0, len(by))
 	for _, x := range by {
 		out = append(out, *x)
 	}
-	slices.SortFunc(out, func(a, b isolation.Partition) int { return int(a.Base) - int(b.Base) })
+	slices.SortFunc(out, func(a, b observed.Partition) int { return int(a.Base) - int(b.Base) })
 	return out
 }
 

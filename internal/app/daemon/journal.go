@@ -33,7 +33,7 @@ type Journal interface {
 type Entry struct {
 	Change *change.Change
 	// Allowed is what the new policy allows.
-	Allowed []isolation.Partition
+	Allowed []observed.Partition
 	// Raw is what the new policy makes of raw packets.
 	Raw   isolation.Raw
 	Notes []Note
@@ -247,8 +247,8 @@ func (b *journalBlock) block() (change.Block, error) {
 	return out, nil
 }
 
-func (p *journalPartition) partition() (isolation.Partition, error) {
-	out := isolation.Partition{Name: p.Name}
+func (p *journalPartition) partition() (observed.Partition, error) {
+	out := observed.Partition{Name: p.Name}
 	var err error
 	if out.Base, err = ib.ParsePKeyBase(p.PKey); err != nil {
 		return out, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -20,7 +19,7 @@ func entry() *Entry {
 			{Node: 0x10, Port: 3, Name: "leaf:3", Attribute: smp.AttrPKeyTable, Modifier: 3 << 16},
 			{Node: 0x11, Port: 1, Name: "host", Attribute: smp.AttrPortInfo, Elements: observed.ElementEnforcement | observed.ElementLID, Activate: true},
 		}},
-		Allowed: []isolation.Partition{{Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}}},
+		Allowed: []observed.Partition{{Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}}},
 	}
 	e.Change.Blocks[0].Before[0], e.Change.Blocks[0].After[63] = 0x80, 0x11
 	return e

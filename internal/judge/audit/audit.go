@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -87,7 +86,7 @@ func ParseProfile(text string) (Profile, error) {
 type Intent struct {
 	// Partitions is what the policy allows, the default partition included;
 	// nil when no policy was given.
-	Partitions []isolation.Partition
+	Partitions []observed.Partition
 	// Aliases are the alias GUIDs that the policy gives to ports; nil when it
 	// does not speak of them.
 	Aliases map[ib.PortGUID][]ib.PortGUID

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // The partitions that storage has for each tenant where they share none.
@@ -19,7 +19,7 @@ const (
 // partitions, and storage in one for each tenant.
 func private(s *site) *site {
 	h := s.hosts
-	s.intent.Partitions = []isolation.Partition{
+	s.intent.Partitions = []observed.Partition{
 		{Name: "red", Base: red, Full: guids(h[0], h[1], h[4], h[7])},
 		{Name: "blue", Base: blue, Full: guids(h[2], h[3], h[5], h[7])},
 		{Name: "storage/red", Base: storageRed, Full: guids(h[6], h[7]), Limited: guids(h[0], h[1], h[4])},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -72,7 +71,7 @@ func bare() *site {
 		limited = append(limited, &n.Ports[0])
 	}
 	s.intent = Intent{
-		Partitions: []isolation.Partition{
+		Partitions: []observed.Partition{
 			{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(h[7]), Limited: guids(limited...)},
 			{Name: "storage", Base: storage, Full: guids(h[6]), Limited: guids(h[:6]...)},
 			{Name: "red", Base: red, Full: guids(h[0], h[1], h[4])},

@@ -21,10 +21,10 @@ func newBigSite() *site {
 	for _, n := range s.f.Switches() {
 		limited = append(limited, &n.Ports[0])
 	}
-	s.allowed = []Partition{{"default", ib.PKeyBaseDefault, guids(s.hosts[0]), guids(append(limited, s.hosts[1:]...)...)}}
+	s.allowed = []observed.Partition{{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(s.hosts[0]), Limited: guids(append(limited, s.hosts[1:]...)...)}}
 	keys := make(map[*observed.Port][]ib.PKey)
 	for t := range bigTenants {
-		part := Partition{Name: fmt.Sprintf("tenant%d", t), Base: ib.PKeyBase(t + 1)}
+		part := observed.Partition{Name: fmt.Sprintf("tenant%d", t), Base: ib.PKeyBase(t + 1)}
 		for i := t; i < len(s.hosts); i += bigTenants {
 			part.Full = append(part.Full, s.hosts[i].GUID)
 			keys[s.hosts[i]] = append(keys[s.hosts[i]], part.Base.Full())

@@ -55,15 +55,15 @@ func Classes(f *observed.Fabric) []Class {
 // AsTables is the policy that the tables of the end ports amount to, ordered by
 // P_Key: a proof against it says whether switches hold everybody to it. Each
 // partition is named by its number.
-func AsTables(f *observed.Fabric) []Partition {
-	at := make(map[ib.PKeyBase]*Partition)
+func AsTables(f *observed.Fabric) []observed.Partition {
+	at := make(map[ib.PKeyBase]*observed.Partition)
 	var scratch []ib.PKey
 	for _, p := range f.EndPorts() {
 		scratch = readKeys(scratch[:0], p)
 		for _, k := range newKeySet(scratch) {
 			part := at[k.Base()]
 			if part == nil {
-				part = &Partition{Name: k.Base().String(), Base: k.Base()}
+				part = &observed.Partition{Name: k.Base().String(), Base: k.Base()}
 				at[k.Base()] = part
 			}
 			if k.IsFull() {
@@ -73,11 +73,11 @@ func AsTables(f *observed.Fabric) []Partition {
 			}
 		}
 	}
-	out := make([]Partition, 0, len(at))
+	out := make([]observed.Partition, 0, len(at))
 	for _, part := range at {
 		out = append(out, *part)
 	}
-	slices.SortFunc(out, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
+	slices.SortFunc(out, func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) })
 	return out
 }
 

@@ -93,7 +93,7 @@ func setKeys(p *observed.Port, keys ...ib.PKey) {
 
 // program gives every end port what the policy gives it, and the switch port
 // before it the same; the second block is used too.
-func program(f *observed.Fabric, allowed []Partition) {
+func program(f *observed.Fabric, allowed []observed.Partition) {
 	for _, p := range f.EndPorts() {
 		var keys []ib.PKey
 		for _, a := range allowed {
@@ -128,7 +128,7 @@ type site struct {
 	spine   *observed.Node
 	leaves  []*observed.Node
 	hosts   []*observed.Port
-	allowed []Partition
+	allowed []observed.Partition
 }
 
 const spare = 1 // ports of a leaf without a cable
@@ -203,11 +203,11 @@ func newSite() *site {
 	for _, n := range s.f.Switches() {
 		limited = append(limited, &n.Ports[0])
 	}
-	s.allowed = []Partition{
-		{"default", ib.PKeyBaseDefault, guids(h[7]), guids(append(limited, h[:7]...)...)},
-		{"storage", baseStorage, guids(h[6]), guids(h[:6]...)},
-		{"red", baseRed, guids(h[0], h[1], h[4]), nil},
-		{"blue", baseBlue, guids(h[2], h[3], h[5]), nil},
+	s.allowed = []observed.Partition{
+		{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(h[7]), Limited: guids(append(limited, h[:7]...)...)},
+		{Name: "storage", Base: baseStorage, Full: guids(h[6]), Limited: guids(h[:6]...)},
+		{Name: "red", Base: baseRed, Full: guids(h[0], h[1], h[4])},
+		{Name: "blue", Base: baseBlue, Full: guids(h[2], h[3], h[5])},
 	}
 	program(s.f, s.allowed)
 	return s

@@ -55,7 +55,7 @@ const MaxSpreads = 1024
 // ProveMulticast judges the multicast forwarding tables of a snapshot. Which
 // group a multicast LID belongs to no table says: of those that groups does not
 // have, all ports that one leads to have to share a partition.
-func ProveMulticast(f *observed.Fabric, allowed []Partition, groups []Group) *Multicast {
+func ProveMulticast(f *observed.Fabric, allowed []observed.Partition, groups []Group) *Multicast {
 	m := &Multicast{Spreads: []Spread{}, Reasons: []string{}}
 	p := multicastProver{proof: m, leads: make(map[ib.LID]*lead), holds: make(map[ib.PortGUID]map[int]bool)}
 	for _, part := range allowed {
@@ -99,7 +99,7 @@ type multicastProver struct {
 }
 
 // allow enters a partition; those of one base are one.
-func (p *multicastProver) allow(x Partition) {
+func (p *multicastProver) allow(x observed.Partition) {
 	i := slices.IndexFunc(p.parts, func(q part) bool { return q.base == x.Base })
 	if i < 0 {
 		i = len(p.parts)

@@ -16,7 +16,7 @@ import (
 // ports, entry by entry; it uses nothing of the prover.
 type oracle struct {
 	ports      []*observed.Port
-	allowed    []Partition
+	allowed    []observed.Partition
 	violations map[meeting]bool
 	exposed    map[meeting]bool
 	worst      map[[2]ib.PortGUID]Verdict // of each two end ports, the lower first
@@ -86,7 +86,7 @@ func talks(a, b *observed.Port) bool {
 
 // keepsApart reports whether two limited members of a partition, a host among
 // them, may not talk.
-func (o *oracle) keepsApart(part Partition) bool {
+func (o *oracle) keepsApart(part observed.Partition) bool {
 	for i, a := range o.ports {
 		for _, b := range o.ports[i+1:] {
 			inA, fullA := o.member(a, int(part.Base))
@@ -118,7 +118,7 @@ func answered(s *observed.Port) bool {
 	return s.InfoRead && s.Node.Switch.InfoRead
 }
 
-func ask(f *observed.Fabric, allowed []Partition) *oracle {
+func ask(f *observed.Fabric, allowed []observed.Partition) *oracle {
 	o := &oracle{
 		allowed: allowed, foreign: map[string]bool{},
 		violations: map[meeting]bool{}, exposed: map[meeting]bool{}, worst: map[[2]ib.PortGUID]Verdict{},
@@ -317,7 +317,7 @@ func (o *oracle) pair(p, q int) Verdict {
 }
 
 // check holds a proof against the oracle.
-func check(t *testing.T, f *observed.Fabric, allowed []Partition) *Proof {
+func check(t *testing.T, f *observed.Fabric, allowed []observed.Partition) *Proof {
 	t.Helper()
 	o, p := ask(f, allowed), Prove(f, allowed)
 	if p.Verdict != o.verdict {

@@ -44,7 +44,7 @@ func compareGUIDs(a, b ib.PortGUID) int { return cmp.Compare(a, b) }
 type members struct{ all, full []int32 }
 
 // newPolicy works out what each of ports, which are ordered by GUID, is given.
-func newPolicy(allowed []Partition, ports []*observed.Port, sets *keySets) *policy {
+func newPolicy(allowed []observed.Partition, ports []*observed.Port, sets *keySets) *policy {
 	p := &policy{
 		sets: sets, grant: make([]int32, len(ports)), ports: ports, entered: make(map[int32]bool),
 		members: make(map[ib.PKeyBase]*members), placed: make(map[int32][]int), live: make(map[int32]kind), self: -1,

@@ -21,17 +21,6 @@ const (
 	MaxListed = 1024
 )
 
-// Partition is what a policy allows over one partition: full members talk to
-// all members, limited members to full ones. A port in both lists is full.
-// Partitions of one Base are one partition under the first name; one whose
-// Base is not valid allows nothing. Ports that are not in the fabric do not
-// matter.
-type Partition struct {
-	Name          string
-	Base          ib.PKeyBase
-	Full, Limited []ib.PortGUID
-}
-
 // Proof is the answer to whether a fabric keeps to a policy.
 type Proof struct {
 	Verdict Verdict `json:"verdict"`

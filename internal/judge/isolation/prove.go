@@ -10,7 +10,7 @@ import (
 // Prove judges what was read from a subnet against what a policy allows, the
 // default partition included, and raw packets too when raw says so. The fabric is
 // not changed.
-func Prove(f *observed.Fabric, allowed []Partition, raw ...Raw) *Proof {
+func Prove(f *observed.Fabric, allowed []observed.Partition, raw ...Raw) *Proof {
 	return NewProver(f, allowed, raw...).Proof()
 }
 

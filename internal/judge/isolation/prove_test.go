@@ -303,7 +303,7 @@ func TestEmpty(t *testing.T) {
 	if p := check(t, s.f, nil); p.Verdict != Violated {
 		t.Errorf("nothing is allowed, and the fabric is %s", p.Verdict)
 	}
-	if p := Prove(s.f, []Partition{{"zero", 0, nil, nil}, {"beyond", 0x8001, nil, nil}}); p.Counts.Partitions != 0 {
+	if p := Prove(s.f, []observed.Partition{{Name: "zero", Base: 0}, {Name: "beyond", Base: 0x8001}}); p.Counts.Partitions != 0 {
 		t.Errorf("partitions %d", p.Counts.Partitions)
 	}
 }
@@ -311,7 +311,7 @@ func TestEmpty(t *testing.T) {
 func TestPartitionsOfOneBase(t *testing.T) {
 	s := newSite()
 	red := &s.allowed[2]
-	s.allowed = append(s.allowed, Partition{"more red", baseRed, red.Full[1:], red.Full})
+	s.allowed = append(s.allowed, observed.Partition{Name: "more red", Base: baseRed, Full: red.Full[1:], Limited: red.Full})
 	red.Full = red.Full[:1]
 	p := Prove(s.f, s.allowed)
 	if p.Verdict != Isolated || p.Counts.Partitions != 4 || p.Pairs[0].A != "red" {
@@ -356,7 +356,7 @@ func TestAgainstOracle(t *testing.T) {
 
 // randomSite is a fabric with a random policy, programmed rightly and then
 // spoilt in a random number of places.
-func randomSite(r *rand.Rand) (*observed.Fabric, []Partition) {
+func randomSite(r *rand.Rand) (*observed.Fabric, []observed.Partition) {
 	s := newTree(1+r.IntN(3), 1+r.IntN(4))
 	if r.IntN(8) == 0 {
 		s.cable(s.host("left"), s.host("right"))
@@ -364,7 +364,7 @@ func randomSite(r *rand.Rand) (*observed.Fabric, []Partition) {
 	ends := s.f.EndPorts()
 	bases := []ib.PKeyBase{1, 2, 3, 4, 5, ib.PKeyBaseDefault}
 	for _, b := range bases[r.IntN(4):] {
-		part := Partition{Name: b.String(), Base: b}
+		part := observed.Partition{Name: b.String(), Base: b}
 		for _, p := range ends {
 			switch r.IntN(5) {
 			case 0:

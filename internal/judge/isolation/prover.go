@@ -56,7 +56,7 @@ type lacking struct {
 
 // NewProver looks at the whole of a fabric. Raw packets are left out of its
 // proofs unless raw says otherwise; of several the last counts.
-func NewProver(f *observed.Fabric, allowed []Partition, raw ...Raw) *Prover {
+func NewProver(f *observed.Fabric, allowed []observed.Partition, raw ...Raw) *Prover {
 	p := &Prover{ports: f.EndPorts(), sets: newKeySets()}
 	for _, r := range raw {
 		p.rawPackets = r

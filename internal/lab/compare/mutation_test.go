@@ -18,10 +18,10 @@ import (
 // goodWorld is a random fabric in order, whose tables are those of a policy:
 // three tenants, and storage of which some hosts are full members, the others
 // limited ones. Every host is held by its switch port.
-func goodWorld(seed uint64) (*world, []isolation.Partition) {
+func goodWorld(seed uint64) (*world, []observed.Partition) {
 	w := newWorld(seed, 1+int(seed%4), 5+int(seed%5), 0)
 	const tenants, storage = 3, 4
-	allowed := []isolation.Partition{{Name: "red", Base: 1}, {Name: "blue", Base: 2}, {Name: "green", Base: 3}, {Name: "storage", Base: storage}}
+	allowed := []observed.Partition{{Name: "red", Base: 1}, {Name: "blue", Base: 2}, {Name: "green", Base: 3}, {Name: "storage", Base: storage}}
 	w.bits(true)
 	for _, n := range w.f.Nodes {
 		n.Info.PartitionCap = 8
@@ -197,7 +197,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 }
 
 // checkSound checks that what is found is there.
-func (x *trial) checkSound(m change, proof *isolation.Proof, cuts []reach.Cut, allowed []isolation.Partition) {
+func (x *trial) checkSound(m change, proof *isolation.Proof, cuts []reach.Cut, allowed []observed.Partition) {
 	x.t.Helper()
 	if m.what == "GUID" {
 		return // the names of places are those that have changed
@@ -228,7 +228,7 @@ func (x *trial) checkSound(m change, proof *isolation.Proof, cuts []reach.Cut, a
 
 // checkFound checks that every pair that talks against the policy is a
 // violation, and that its way is that of the packet.
-func (x *trial) checkFound(m change, proof *isolation.Proof, allowed []isolation.Partition) (any bool) {
+func (x *trial) checkFound(m change, proof *isolation.Proof, allowed []observed.Partition) (any bool) {
 	x.t.Helper()
 	for talk := range x.honest {
 		a, b := x.ends[talk.from], x.ends[talk.to]
@@ -293,7 +293,7 @@ func (x *trial) checkLost(m change, before map[talk]bool, proof *isolation.Proof
 
 // checkForged checks that who can be reached by forging and could not before is
 // exposed, or listed as not enforced, where the change was made.
-func (x *trial) checkForged(m change, before map[talk]bool, proof *isolation.Proof, allowed []isolation.Partition) {
+func (x *trial) checkForged(m change, before map[talk]bool, proof *isolation.Proof, allowed []observed.Partition) {
 	x.t.Helper()
 	if m.what == "GUID" || m.what == "cable" {
 		return

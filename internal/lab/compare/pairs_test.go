@@ -147,7 +147,7 @@ func (x *trial) judge(a, b *observed.Port, p reach.Packet, forged bool) {
 
 // proofs holds what isolation says beside the packets that arrived: against a
 // policy in which each partition has some ports.
-func (x *trial) proofs(allowed []isolation.Partition) {
+func (x *trial) proofs(allowed []observed.Partition) {
 	x.t.Helper()
 	proof := isolation.Prove(x.w.f, allowed)
 	place := map[ib.PortGUID]int{}
@@ -176,7 +176,7 @@ func (x *trial) proofs(allowed []isolation.Partition) {
 }
 
 // may is what a policy says of two ports.
-func may(allowed []isolation.Partition, a, b *observed.Port) bool {
+func may(allowed []observed.Partition, a, b *observed.Port) bool {
 	for _, part := range allowed {
 		in := func(p *observed.Port, list []ib.PortGUID) bool {
 			for _, g := range list {
@@ -195,10 +195,10 @@ func may(allowed []isolation.Partition, a, b *observed.Port) bool {
 }
 
 // somePolicy gives each partition some ports.
-func (x *trial) somePolicy() []isolation.Partition {
-	var out []isolation.Partition
+func (x *trial) somePolicy() []observed.Partition {
+	var out []observed.Partition
 	for base := ib.PKeyBase(1); base < bases; base++ {
-		part := isolation.Partition{Name: fmt.Sprint(base), Base: base}
+		part := observed.Partition{Name: fmt.Sprint(base), Base: base}
 		for _, p := range x.ends {
 			switch x.w.r.IntN(3) {
 			case 0:

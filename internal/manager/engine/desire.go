@@ -7,7 +7,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
@@ -22,7 +21,7 @@ import (
 // desired is what a policy comes to on the fabric at hand.
 type desired struct {
 	tables     *observed.Desired
-	allowed    []isolation.Partition
+	allowed    []observed.Partition
 	partitions []Partition
 	// withheld are partitions that nobody may be given.
 	withheld []ib.PKeyBase
@@ -122,12 +121,11 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 
 // resolved takes over what the policy says of partitions.
 func (d *desired) resolved(r *policy.Resolution) {
-	d.resolution, d.allowed, d.partitions, d.warnings = r, nil, nil, nil
+	d.resolution, d.allowed, d.partitions, d.warnings = r, facts.Partitions(r), nil, nil
 	for _, w := range r.Warnings {
 		d.warnings = append(d.warnings, "policy: "+w.String())
 	}
 	for _, x := range r.Partitions {
-		d.allowed = append(d.allowed, isolation.Partition{Name: x.Name, Base: x.Base, Full: x.Full, Limited: x.Limited})
 		d.partitions = append(d.partitions, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
 	}
 }

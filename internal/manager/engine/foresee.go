@@ -16,7 +16,7 @@ import (
 type Foresight struct {
 	Tables *observed.Desired
 	// Allowed is what the policy allows, Groups its groups.
-	Allowed []isolation.Partition
+	Allowed []observed.Partition
 	Groups  []policy.ResolvedGroup
 	// Raw is what the policy makes of raw packets.
 	Raw isolation.Raw
@@ -60,7 +60,7 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	}
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
-		Multicast: facts.Groups(p, d.allowed, subnetTimeOut),
+		Multicast: facts.Groups(d.resolution, subnetTimeOut),
 		Raw:       e.config.raw(p), Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
 	}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // Claims are the LIDs that ports have, as last read, against what they were
@@ -52,11 +51,11 @@ func (e *Engine) assignedLIDs() map[ib.LID]*observed.Port {
 }
 
 // lidsOfPorts are the LIDs that ports were assigned.
-func (e *Engine) lidsOfPorts() map[*observed.Port]visibility.Assigned {
-	out := make(map[*observed.Port]visibility.Assigned, len(e.ends))
+func (e *Engine) lidsOfPorts() map[*observed.Port]observed.Assigned {
+	out := make(map[*observed.Port]observed.Assigned, len(e.ends))
 	for _, p := range e.ends {
 		if want := e.desired.tables.Port(p); want.Elements&observed.ElementLID != 0 {
-			out[p] = visibility.Assigned{LID: want.Info.LID, LMC: want.Info.LMC}
+			out[p] = observed.Assigned{LID: want.Info.LID, LMC: want.Info.LMC}
 		}
 	}
 	return out

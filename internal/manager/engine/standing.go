@@ -212,7 +212,7 @@ func (d *desired) amend(e *Engine, out partition.Output) {
 // regrant tells the prover what the policy gives to these ports from now on.
 // With other partitions it begins anew.
 func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
-	same := slices.EqualFunc(e.desired.allowed, now.allowed, func(a, b isolation.Partition) bool {
+	same := slices.EqualFunc(e.desired.allowed, now.allowed, func(a, b observed.Partition) bool {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {

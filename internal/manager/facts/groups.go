@@ -7,25 +7,26 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Groups are the multicast groups of a policy, by MGID; lifetime is that of their
-// packets.
-func Groups(p *policy.Policy, allowed []isolation.Partition, lifetime ib.TimeValue) (out []group.Group) {
-	bases := make(map[string]ib.PKeyBase, len(allowed))
-	for _, x := range allowed {
-		bases[x.Name] = x.Base
+// Partitions are the partitions of a resolved policy as plain sets.
+func Partitions(r *policy.Resolution) []observed.Partition {
+	out := make([]observed.Partition, 0, len(r.Partitions))
+	for _, x := range r.Partitions {
+		out = append(out, observed.Partition{Name: x.Name, Base: x.Base, Full: x.Full, Limited: x.Limited, SL: x.SL})
 	}
-	for i := range p.Partitions {
-		x := &p.Partitions[i]
-		base, stands := bases[x.Name]
-		if !stands {
-			continue
-		}
+	return out
+}
+
+// Groups are the multicast groups of a resolved policy, by MGID; lifetime is that
+// of their packets.
+func Groups(r *policy.Resolution, lifetime ib.TimeValue) (out []group.Group) {
+	for _, x := range r.Partitions {
 		for _, g := range x.Multicast {
-			out = append(out, groupOf(g, base, lifetime))
+			out = append(out, groupOf(g, x.Base, lifetime))
 		}
 	}
 	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })

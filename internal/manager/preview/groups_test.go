@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
@@ -33,7 +34,7 @@ func TestGroupChanges(t *testing.T) {
 	var p Preview
 	p.groups(&Input{
 		Multicast:  &Multicast{now, next},
-		Partitions: []Partition{{"red", 1, []ib.PortGUID{10}, []ib.PortGUID{11}}, {"green", 3, nil, nil}},
+		Partitions: []observed.Partition{{Name: "red", Base: 1, Full: []ib.PortGUID{10}, Limited: []ib.PortGUID{11}}, {Name: "green", Base: 3}},
 	})
 	type line struct {
 		n         byte

@@ -15,13 +15,6 @@ type Set struct {
 	Ports []ib.PortGUID
 }
 
-// Partition is a partition as it will be.
-type Partition struct {
-	Name          string
-	Base          ib.PKeyBase
-	Full, Limited []ib.PortGUID
-}
-
 // Input is what Look looks at.
 type Input struct {
 	Fabric  *observed.Fabric
@@ -32,7 +25,7 @@ type Input struct {
 	Groups []Set
 	// Multicast is nil when nothing is known of multicast groups.
 	Multicast  *Multicast
-	Partitions []Partition
+	Partitions []observed.Partition
 }
 
 // Preview is what a plan will do.

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // Config is what a server is told once.
@@ -96,7 +96,7 @@ func LimitsOf(p protect.Profile) Limits {
 
 // Subnet is what the server answers for.
 type Subnet struct {
-	visibility.Snapshot
+	observed.Subnet
 	// Groups are the fixed multicast groups of the policy, by MGID; only MGID,
 	// Partition and Settings count.
 	Groups []group.Group

@@ -17,7 +17,7 @@ func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID
 	w = build(t, 1, 1, 4)
 	w.tenants(2)
 	s = New(c)
-	if errs := s.SetSubnet(0, Subnet{Snapshot: w.snapshot(), Groups: s.groupsOf(1, 2)}); errs != nil {
+	if errs := s.SetSubnet(0, Subnet{Subnet: w.snapshot(), Groups: s.groupsOf(1, 2)}); errs != nil {
 		t.Fatal(errs)
 	}
 	var hosts []ib.LID
@@ -132,7 +132,7 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	if err := fresh.Restore(0, state); err != nil {
 		t.Fatal(err)
 	}
-	if errs := fresh.SetSubnet(0, Subnet{Snapshot: w.snapshot()}); errs != nil {
+	if errs := fresh.SetSubnet(0, Subnet{Subnet: w.snapshot()}); errs != nil {
 		t.Fatal(errs)
 	}
 	if g := fresh.Groups().Group(broadcast(1)); g == nil || len(g.Members) != 1 {
@@ -151,7 +151,7 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	for i := range w.parts {
 		w.parts[i].Full = nil
 	}
-	fresh.SetSubnet(0, Subnet{Snapshot: w.snapshot()})
+	fresh.SetSubnet(0, Subnet{Subnet: w.snapshot()})
 	if g := fresh.Groups().Group(broadcast(1)); g != nil {
 		t.Errorf("a group without partition or members stayed: %+v", g)
 	}

@@ -81,7 +81,7 @@ func (s *Server) Groups() *group.Set { return s.groups }
 // that came and went. What was wrong with fixed groups comes back.
 func (s *Server) SetSubnet(now time.Duration, x Subnet) (errs []error) {
 	old := s.view
-	s.view = visibility.After(old, x.Snapshot)
+	s.view = visibility.After(old, x.Subnet)
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
 	s.groups.SetLastMLID(s.lastMLID())

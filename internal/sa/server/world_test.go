@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
 // world is a subnet made by hand: leaf switches with hosts, each cabled to
@@ -19,7 +18,7 @@ import (
 type world struct {
 	fabric *observed.Fabric
 	hosts  []*observed.Port // by LID
-	parts  []visibility.Partition
+	parts  []observed.Partition
 }
 
 func portInfo(lid ib.LID) smp.PortInfo {
@@ -103,10 +102,10 @@ func (w *world) route(t testing.TB) {
 
 // give makes a port a member in policy and table alike.
 func (w *world) give(p *observed.Port, base ib.PKeyBase, full bool) {
-	i := slices.IndexFunc(w.parts, func(x visibility.Partition) bool { return x.Base == base })
+	i := slices.IndexFunc(w.parts, func(x observed.Partition) bool { return x.Base == base })
 	if i < 0 {
 		i = len(w.parts)
-		w.parts = append(w.parts, visibility.Partition{Base: base, Name: base.String()})
+		w.parts = append(w.parts, observed.Partition{Base: base, Name: base.String()})
 	}
 	key := base.Limited()
 	if full {
@@ -131,8 +130,8 @@ func (w *world) tenants(n int) {
 	}
 }
 
-func (w *world) snapshot() visibility.Snapshot {
-	return visibility.Snapshot{
+func (w *world) snapshot() observed.Subnet {
+	return observed.Subnet{
 		Fabric: w.fabric, Partitions: w.parts, GIDPrefix: ib.DefaultGIDPrefix, Lifetime: 18,
 		Manager: smp.SMInfo{GUID: w.fabric.Self.GUID, SMKey: 77, SMState: smp.SMMaster},
 	}
@@ -142,7 +141,7 @@ func (w *world) snapshot() visibility.Snapshot {
 func (w *world) serve(t testing.TB, c Config) *Server {
 	t.Helper()
 	s := New(c)
-	if errs := s.SetSubnet(0, Subnet{Snapshot: w.snapshot()}); len(errs) > 0 {
+	if errs := s.SetSubnet(0, Subnet{Subnet: w.snapshot()}); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	return s

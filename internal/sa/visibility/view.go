@@ -10,67 +10,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Snapshot is what a view is made of.
-type Snapshot struct {
-	// Fabric is the subnet as it was read back.
-	Fabric *observed.Fabric
-	// Epoch is the same for snapshots of one Fabric between which nothing was
-	// read otherwise than before but P_Key tables; of 0 nothing is known.
-	Epoch uint64
-	// Partitions are the policy's, resolved for this fabric.
-	Partitions []Partition
-	// GIDPrefix is the prefix of every GID of the subnet.
-	GIDPrefix uint64
-	// Lifetime is how long a packet may be under way.
-	Lifetime ib.TimeValue
-	// Manager is the SMInfo of the master, at Fabric.Self; Others that of
-	// further managers.
-	Manager smp.SMInfo
-	Others  []OtherManager
-	// Aliases are the alias GUIDs that the policy gives to ports, by index
-	// from 1, zero where there is none. No two ports have one.
-	Aliases map[ib.PortGUID][]ib.PortGUID
-	// LIDs are the LIDs that were assigned to ports. Whatever a device says,
-	// its port has the assigned one here; where there is none counts what was
-	// read.
-	LIDs map[*observed.Port]Assigned
-	// Expelled are ports that are not let in: they are nobody, whatever they
-	// claim to be.
-	Expelled map[*observed.Port]bool
-	// Trusted are the ports that may ask for everything.
-	Trusted map[ib.PortGUID]bool
-}
-
-// Assigned are the LIDs of an end port: 1<<LMC of them, from LID up.
-type Assigned struct {
-	LID ib.LID
-	LMC ib.LMC
-}
-
-// Partition is one partition and its members.
-type Partition struct {
-	Base          ib.PKeyBase
-	Name          string
-	SL            ib.SL
-	Full, Limited []ib.PortGUID
-}
-
-// OtherManager is a subnet manager that is not master.
-type OtherManager struct {
-	Port *observed.Port
-	Info smp.SMInfo
-}
-
-// View is an index over a Snapshot.
+// View is an index over an observed.Subnet.
 type View struct {
-	Snapshot
+	observed.Subnet
 	// Ports are the end ports that have a LID, by LID.
 	Ports []*Port
 
 	byLID  []*Port // by LID, every LID of a port
 	byGUID map[ib.PortGUID]*Port
 	byPort map[*observed.Port]*Port
-	byBase map[ib.PKeyBase]*Partition
+	byBase map[ib.PKeyBase]*observed.Partition
 	named  map[ib.PortGUID]ib.PortGUID // ports by their aliases
 	exits  [][]ib.PortNum              // by node and LID; nil but for switches
 	wires  [][]wire                    // by node and port
@@ -100,8 +49,8 @@ func (p *Port) Contains(lid ib.LID) bool {
 }
 
 // New indexes a snapshot.
-func New(s Snapshot) *View {
-	v := &View{Snapshot: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*observed.Port]*Port)}
+func New(s observed.Subnet) *View {
+	v := &View{Subnet: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*observed.Port]*Port)}
 	v.enterPorts()
 	v.enterPolicy()
 	v.enterRoutes()
@@ -110,13 +59,13 @@ func New(s Snapshot) *View {
 
 // After is New, and takes ports and routes over from an earlier view where they
 // are the same. The ports of that view then have the keys of the new one.
-func After(old *View, s Snapshot) *View {
+func After(old *View, s observed.Subnet) *View {
 	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix ||
 		!maps.Equal(old.LIDs, s.LIDs) || !maps.Equal(old.Expelled, s.Expelled) {
 		return New(s)
 	}
 	v := *old
-	v.Snapshot = s
+	v.Subnet = s
 	for _, p := range v.Ports {
 		p.Keys = nil
 	}
@@ -134,8 +83,8 @@ func (v *View) enterPolicy() {
 			}
 		}
 	}
-	v.byBase, v.levels = make(map[ib.PKeyBase]*Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
-	slices.SortFunc(v.Partitions, func(a, b Partition) int { return cmp.Compare(a.Base, b.Base) })
+	v.byBase, v.levels = make(map[ib.PKeyBase]*observed.Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
+	slices.SortFunc(v.Partitions, func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) })
 	for i := range v.Partitions {
 		part := &v.Partitions[i]
 		if v.byBase[part.Base] = part; part.Base.IsValid() {
@@ -156,7 +105,7 @@ func (v *View) enterPorts() {
 		claims[p.GUID]++
 		at, assigned := v.LIDs[p]
 		if !assigned {
-			at = Assigned{p.Info.LID, p.Info.LMC}
+			at = observed.Assigned{LID: p.Info.LID, LMC: p.Info.LMC}
 		}
 		if !p.InfoRead || !at.LID.IsUnicast() {
 			continue
@@ -270,7 +219,7 @@ func (v *View) EndOf(p *observed.Port) *Port {
 }
 
 // Partition is the partition with this number, or nil.
-func (v *View) Partition(base ib.PKeyBase) *Partition { return v.byBase[base] }
+func (v *View) Partition(base ib.PKeyBase) *observed.Partition { return v.byBase[base] }
 
 // Level is the service level of a partition's paths.
 func (v *View) Level(base ib.PKeyBase) ib.SL { return v.levels[base] }
