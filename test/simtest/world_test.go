@@ -20,7 +20,8 @@ import (
 // setup says what a world is made of.
 type setup struct {
 	list    *topology.Netlist
-	at      string // node where the manager is, the first one when empty
+	at      string     // node where the manager is, the first one when empty
+	port    ib.PortNum // of the node where the manager is, the one where clients enter when 0
 	policy  *policy.Policy
 	manager engine.Config
 	// fabric is fabric.DefaultConfig when its delays are zero.
@@ -85,6 +86,9 @@ func newWorld(t *testing.T, s setup) *world {
 	node, num, err := s.list.Attach(s.at)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.port != 0 {
+		num = s.port
 	}
 	w.self = place{node.GUID, num}
 	w.start(s.policy)

@@ -20,17 +20,20 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as its users do; each file in testdata/script
 // is a story.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status":     wantStatus,
-			"startsim":   startSim,
-			"powercycle": powerCycle,
-			"nokeys":     noKeys,
-			"until":      untilStatus,
-			"same":       wantSame,
-		},
-	})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands()})
+}
+
+// scriptCommands are what scripts have beside testscript's own commands.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"status":     wantStatus,
+		"startsim":   startSim,
+		"powercycle": powerCycle,
+		"nokeys":     noKeys,
+		"until":      untilStatus,
+		"same":       wantSame,
+		"wantsm":     wantSMInfo,
+	}
 }
 
 // untilTries and untilPause bound the patience of untilStatus: two minutes.

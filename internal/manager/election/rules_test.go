@@ -2,6 +2,7 @@ package election
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -59,20 +60,55 @@ func request(method mad.Method, modifier uint32, info smp.SMInfo) *mad.SMP {
 	return p
 }
 
-// SM-01: attribute 0x0020 is answered where a manager lives, in every state.
+// SM-01: attribute 0x0020 is answered where a manager lives, in every state, and no
+// other is. The request is octets, as they come over a wire.
 func TestSM01AttributeIsAnswered(t *testing.T) {
 	for _, state := range states() {
-		for _, class := range []mad.Class{mad.ClassSubnLID, mad.ClassSubnDirected} {
-			p := request(mad.MethodGet, 0, smp.SMInfo{})
-			p.Class = class
-			if p.AttributeID != 0x0020 {
-				t.Fatalf("attribute 0x%04x", uint16(p.AttributeID))
+		for _, class := range []byte{0x01, 0x81} {
+			for id := range 0x40 {
+				var octets [mad.Size]byte
+				// Base version, class, class version, Get; transaction 77; the attribute.
+				octets[0], octets[1], octets[2], octets[3], octets[15] = 1, class, 1, 0x01, 77
+				octets[16], octets[17] = byte(id>>8), byte(id)
+				var p mad.SMP
+				if err := p.UnmarshalBinary(octets[:]); err != nil {
+					t.Fatal(err)
+				}
+				_, ok := engine(t, state, Config{Priority: 5}).Serve(0, Address{}, &p)
+				if ok != (id == 0x20) {
+					t.Fatalf("%s: attribute %#x: answered %v", state, id, ok)
+				}
+				if err := p.Encode(&octets); err != nil {
+					t.Fatal(err)
+				}
+				if ok && (octets[3] != 0x81 || octets[15] != 77 || octets[17] != 0x20 || octets[4]&0x7F != 0 || octets[5] != 0 ||
+					octets[4]&0x80 != 0 != (class == 0x81) || octets[64+7] != byte(ownGUID) || octets[64+20] != 5<<4|byte(state)) {
+					t.Errorf("%s, class %#x: answered by %x", state, class, octets[:96])
+				}
 			}
-			if _, ok := engine(t, state, Config{}).Serve(0, Address{}, p); !ok {
-				t.Fatalf("%s: no answer", state)
+		}
+	}
+}
+
+// AT-05 for SMInfo: of the data of a Get only what proves its sender counts, which
+// is the SM_Key of a master; any other data bring the answer that zeros bring.
+func TestAT05GetDataDoNotCount(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 5))
+	for _, state := range states() {
+		for range 200 {
+			noise := smp.SMInfo{
+				GUID: ib.PortGUID(r.Uint64()), SMKey: ib.SMKey(r.Uint64()), ActCount: r.Uint32(),
+				Priority: uint8(r.IntN(16)), SMState: smp.SMState(r.IntN(16)),
 			}
-			if p.Method != mad.MethodGetResp || p.Status != mad.StatusOK || p.TransactionID != 77 || p.Direction != (class == mad.ClassSubnDirected) {
-				t.Errorf("%s: answered by %+v", state, p)
+			if noise.SMKey == key {
+				continue
+			}
+			quiet, loud := engine(t, state, Config{SMKey: key}), engine(t, state, Config{SMKey: key})
+			p, q := request(mad.MethodGet, 0, smp.SMInfo{}), request(mad.MethodGet, 0, noise)
+			quiet.Serve(0, Address{}, p)
+			effects, ok := loud.Serve(0, Address{}, q)
+			if !ok || *p != *q || effects.From != effects.To || effects.Send != nil || loud.State() != state || loud.Info() != quiet.Info() {
+				t.Fatalf("%s: a Get with %+v is answered by %x, with zeros by %x (seed 13, 5)", state, noise, q.Data, p.Data)
 			}
 		}
 	}

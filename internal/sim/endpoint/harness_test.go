@@ -65,6 +65,7 @@ type net struct {
 	now      time.Duration
 	nodes    []*node
 	sent     []packet.View // all that left a node
+	by       []ib.PortNum  // the ports by which it left
 	arrivals []arrival
 	lose     func(v *packet.View) bool
 	spoil    func(octets []byte)
@@ -99,6 +100,7 @@ func (n *net) carry() {
 				b, ok := from.Send(n.now, ib.PortNum(i+1), endpoint.AllServiceLevels, nil)
 				if ok {
 					moved = true
+					n.by = append(n.by, ib.PortNum(i+1))
 					n.forward(b)
 				}
 			}
@@ -196,7 +198,7 @@ func (n *net) last() arrival {
 	return n.arrivals[len(n.arrivals)-1]
 }
 
-func (n *net) clear() { n.sent, n.arrivals = nil, nil }
+func (n *net) clear() { n.sent, n.by, n.arrivals = nil, nil, nil }
 
 const qkey ib.QKey = 0x1234
 
@@ -303,6 +305,12 @@ type rdNode struct {
 // rdPair is two RD QPs over one channel between port 1 of two nodes.
 func rdPair(t testing.TB, na, nb *node, ia, ib uint16) (a, b rdNode) {
 	t.Helper()
+	return rdPairAt(t, na, nb, 1, 1, ia, ib)
+}
+
+// rdPairAt is rdPair between other ports.
+func rdPairAt(t testing.TB, na, nb *node, pa, pb ib.PortNum, ia, ib uint16) (a, b rdNode) {
+	t.Helper()
 	for _, x := range []struct {
 		n *node
 		r *rdNode
@@ -318,8 +326,8 @@ func rdPair(t testing.TB, na, nb *node, ia, ib uint16) (a, b rdNode) {
 		must(t, e.Modify(endpoint.StateRTR, rcRTR, at))
 		must(t, e.Modify(endpoint.StateRTS, rcRTS, at))
 	}
-	up(a.ee, attr(1, ia, nb.ports[0], b.ee.Number()))
-	up(b.ee, attr(1, ib, na.ports[0], a.ee.Number()))
+	up(a.ee, attr(pa, ia, nb.ports[pb-1], b.ee.Number()))
+	up(b.ee, attr(pb, ib, na.ports[pa-1], a.ee.Number()))
 	return a, b
 }
 

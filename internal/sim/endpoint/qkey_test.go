@@ -258,32 +258,68 @@ func TestRD(t *testing.T) {
 		return endpoint.SendRequest{ID: 5, Data: data, RemoteQP: b.q.Number(), RemoteQKey: qkey, EEContext: a.ee.Number()}
 	}
 	table := []ib.PKey{0xFFFF, 0x8001, 0x8002}
-	t.Run("QP-08", func(t *testing.T) {
-		n, a, b := setup(t, table...)
-		ra, rb := rdPair(t, a, b, 2, 2)
-		err := ra.q.Modify(endpoint.Kernel, endpoint.StateRTS, endpoint.AttrPort, endpoint.Attr{Port: 1})
-		if !errors.Is(err, endpoint.ErrAttribute) {
-			t.Errorf("an RD QP was given a port: %v", err)
+	// Three ports on each node, each with LIDs and keys of its own.
+	threePorts := func(t *testing.T) (*net, *node, *node) {
+		n := newNet(t)
+		ports := func(lid ib.LID) (out []*testPort) {
+			for i := range ib.LID(3) {
+				keys := make([]ib.PKey, 3)
+				for k := range keys {
+					keys[k] = ib.PKey(0x8000 + 0x100*int(i+1) + 0x10*k + 1)
+				}
+				keys[2] = 0x8777
+				out = append(out, newPort(lid+10*i, keys...))
+			}
+			return out
 		}
-		room(t, 1, rb.q)
-		must(t, ra.q.PostSend(send(ra, rb, []byte("rd"))))
-		n.carry()
-		if n.sent[0].LRH.SLID() != 1 {
-			t.Errorf("left with SLID %v", n.sent[0].LRH.SLID())
-		}
-		got := received(rb.q)
-		if len(got) != 1 || string(got[0].Octets) != "rd" || got[0].SrcQP != ra.q.Number() || got[0].PKeyIndex != 2 {
-			t.Errorf("received %+v", got)
-		}
-		wantStatus(t, ra.q, endpoint.Success)
-	})
-	t.Run("QP-09", func(t *testing.T) {
-		_, a, b := setup(t, table...)
-		ra, _ := rdPair(t, a, b, 2, 2)
-		if state, at := ra.ee.Query(); state != endpoint.StateRTS || at.Port != 1 || at.PKeyIndex != 2 {
-			t.Errorf("%v, %+v", state, at)
-		}
-	})
+		return n, n.node(counters, ports(1)...), n.node(counters, ports(2)...)
+	}
+	for _, rule := range []string{"QP-08", "QP-09"} {
+		t.Run(rule, func(t *testing.T) {
+			for pa := ib.PortNum(1); pa <= 3; pa++ {
+				for pb := ib.PortNum(1); pb <= 3; pb++ {
+					n, a, b := threePorts(t)
+					ra, rb := rdPairAt(t, a, b, pa, pb, 2, 2)
+					err := ra.q.Modify(endpoint.Kernel, endpoint.StateRTS, endpoint.AttrPort, endpoint.Attr{Port: pa})
+					if _, at := ra.q.Query(); !errors.Is(err, endpoint.ErrAttribute) || at.Port != 0 {
+						t.Errorf("an RD QP was given port %d: %v", at.Port, err)
+					}
+					for ee, port := range map[*endpoint.EEContext]ib.PortNum{ra.ee: pa, rb.ee: pb} {
+						if state, at := ee.Query(); state != endpoint.StateRTS || at.Port != port || at.PKeyIndex != 2 {
+							t.Errorf("EE context of port %d: %v, %+v", port, state, at)
+						}
+					}
+					room(t, 1, rb.q)
+					must(t, ra.q.PostSend(send(ra, rb, []byte("rd"))))
+					n.carry()
+					// The request leaves by the port of the one context, the answer by that of
+					// the other, with their addresses.
+					for i, v := range n.sent {
+						want, lid := pa, ib.LID(1)+10*ib.LID(pa-1)
+						if v.LRH.SLID()%10 == 2 {
+							want, lid = pb, ib.LID(2)+10*ib.LID(pb-1)
+						}
+						if n.by[i] != want || v.LRH.SLID() != lid || v.BTH.PKey() != 0x8777 {
+							t.Errorf("ports %d and %d: packet %d left by port %d from LID %v with %v", pa, pb, i, n.by[i], v.LRH.SLID(), v.BTH.PKey())
+						}
+					}
+					got := received(rb.q)
+					if len(n.sent) != 2 || len(got) != 1 || string(got[0].Octets) != "rd" || got[0].SrcQP != ra.q.Number() || got[0].PKeyIndex != 2 {
+						t.Errorf("ports %d and %d: %d packets, received %+v", pa, pb, len(n.sent), got)
+					}
+					wantStatus(t, ra.q, endpoint.Success)
+					// What comes in by another port is not for the context.
+					other := pb%3 + 1
+					p := n.arrivals[0].octets
+					(*packet.LRH)(p).SetDLID(b.ports[other-1].info.LID)
+					must(t, packet.Seal(p))
+					if r := n.arrive(b, other, p).reason; r != endpoint.ReasonPort {
+						t.Errorf("what came in by port %d for the context of port %d: %v", other, pb, r)
+					}
+				}
+			}
+		})
+	}
 	for _, rule := range []string{"QP-10", "QP-11"} {
 		t.Run(rule, func(t *testing.T) {
 			n, a, b := setup(t, table...)

@@ -211,16 +211,23 @@ func (b *bench) device(g ib.NodeGUID) *endpoint.Device {
 	return d
 }
 
-// qp makes a UD QP that is ready to send, with room for n messages.
+// qp makes a UD QP at a node's first end port that is ready to send, with room for
+// n messages.
 func (b *bench) qp(g ib.NodeGUID, index uint16, key ib.QKey, n int) *endpoint.QP {
+	b.t.Helper()
+	num := ib.PortNum(1)
+	if b.Agent(g).SwitchInfo() != nil {
+		num = 0
+	}
+	return b.qpAt(g, num, index, key, n)
+}
+
+// qpAt is qp at another end port.
+func (b *bench) qpAt(g ib.NodeGUID, num ib.PortNum, index uint16, key ib.QKey, n int) *endpoint.QP {
 	b.t.Helper()
 	q, err := b.device(g).CreateQP(endpoint.Kernel, endpoint.QPConfig{Service: endpoint.UD, SendDepth: 1024, ReceiveDepth: 1024})
 	if err != nil {
 		b.t.Fatal(err)
-	}
-	num := ib.PortNum(1)
-	if b.Agent(g).SwitchInfo() != nil {
-		num = 0
 	}
 	b.must(q.Modify(endpoint.Kernel, endpoint.StateInit, endpoint.AttrPort|endpoint.AttrPKeyIndex|endpoint.AttrQKey,
 		endpoint.Attr{Port: num, PKeyIndex: index, QKey: key}))

@@ -8,6 +8,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
+	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
 // jam is a star whose switch cannot send on lane 0 of port 2: the host there gives
@@ -34,8 +36,12 @@ const (
 
 func newJam(t *testing.T, life ib.TimeValue, edit func(p *smp.PortInfo)) *jam {
 	t.Helper()
+	return newJamOn(t, fabric.Config{Seed: 1, HopDelay: 300, AgentDelay: 1000}, life, edit)
+}
+
+func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp.PortInfo)) *jam {
+	t.Helper()
 	j := &jam{entry: map[int]time.Duration{}}
-	c := fabric.Config{Seed: 1, HopDelay: 300, AgentDelay: 1000}
 	c.DataTrace = func(s fabric.DataSighting) {
 		switch {
 		case s.Fate == fabric.FateLeft && s.Node == hostGUID(1):
@@ -137,6 +143,33 @@ func TestLifetimes(t *testing.T) {
 			if c := j.Counters(switchGUID(0)).Port(2); c.PortXmitDiscards != 2 || c.SwLifetimeLimitDiscards != 2 {
 				t.Errorf("discards %d, by the switch lifetime limit %d; want 2 and 2", c.PortXmitDiscards, c.SwLifetimeLimitDiscards)
 			}
+		}
+	})
+	// Over a link of 2.5 Gb/s a big packet takes 8.3 us to come in, half of the limit:
+	// its age is counted from its first bit and not from when it was there.
+	t.Run("SI-30 age from the first bit", func(t *testing.T) {
+		const code, perOctet = 2, 4 * time.Nanosecond
+		c := fabric.Config{Seed: 1, HopDelay: 300, AgentDelay: 1000, WireTime: true}
+		c.Profile = func(_ *topology.Node, d *sma.Config) {
+			for i := range d.Ports {
+				p := &d.Ports[i]
+				p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = smp.LinkWidth1X, smp.LinkSpeedSDR, 0
+			}
+		}
+		j := newJamOn(t, c, code, func(p *smp.PortInfo) { p.HOQLife = never })
+		start := j.Now()
+		j.inject(bigPayload)
+		j.idle()
+		j.ends(ending{bigPayload, fabric.FateTooOld, nominal(code)})
+		first := start + c.HopDelay
+		if got := j.entry[bigPayload+frameOctets]; got != first {
+			t.Errorf("the first bit came at %v, want %v", got, first)
+		}
+		if wire, limit := (bigPayload+frameOctets)*perOctet, nominal(code); wire <= limit/20 {
+			t.Fatalf("it took %v to come in: too short against a limit of %v to show anything", wire, limit)
+		}
+		if after := j.dropped[0].At - first; after != nominal(code) {
+			t.Errorf("it ended %v after its first bit came, want %v", after, nominal(code))
 		}
 	})
 	t.Run("SI-22 SI-24 no limits", func(t *testing.T) {

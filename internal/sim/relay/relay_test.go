@@ -13,6 +13,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
+// tableCap is the size of the P_Key tables of external ports: more than a block, and
+// no multiple of one.
+const tableCap = 45
+
 // device makes an agent of a switch or router of three ports, active, with four
 // data lanes and an MTU of 1024.
 func device(t *testing.T, kind ib.NodeType) *sma.Agent {
@@ -29,7 +33,7 @@ func device(t *testing.T, kind ib.NodeType) *sma.Agent {
 		p := sma.TypicalPort()
 		p.GUID = 0x500
 		c.Switch = &sma.SwitchConfig{
-			Port0: p, LinearFDBCap: 1024, MulticastFDBCap: 64, PartitionEnforcementCap: 32,
+			Port0: p, LinearFDBCap: 1024, MulticastFDBCap: 64, PartitionEnforcementCap: tableCap,
 			InboundEnforcementCap: true, OutboundEnforcementCap: true, FilterRawInboundCap: true, FilterRawOutboundCap: true,
 		}
 	}
@@ -75,9 +79,13 @@ func change(t *testing.T, a *sma.Agent, n ib.PortNum, edit func(p *smp.PortInfo)
 
 func keys(t *testing.T, a *sma.Agent, n ib.PortNum, list []ib.PKey) {
 	t.Helper()
-	var table smp.PKeyTable
-	copy(table.Keys[:], list)
-	set(t, a, n, smp.PKeyModifier(n, 0), &table)
+	for block := 0; block*smp.PKeysPerBlock < tableCap; block++ {
+		var table smp.PKeyTable
+		if first := block * smp.PKeysPerBlock; first < len(list) {
+			copy(table.Keys[:], list[first:])
+		}
+		set(t, a, n, smp.PKeyModifier(n, uint16(block)), &table)
+	}
 }
 
 // octets is a sealed UD datagram.
@@ -135,8 +143,12 @@ func TestEnforcementAgainstTheRules(t *testing.T) {
 		var table [4][]ib.PKey
 		var in, out, rawIn, rawOut [4]bool
 		for n := ib.PortNum(1); n <= 3; n++ {
-			for range 1 + r.IntN(32) {
-				table[n] = append(table[n], ib.PKey(r.IntN(2)<<15|r.IntN(4)))
+			for range 1 + r.IntN(tableCap) { // most of the keys are nobody's, so that each entry may decide
+				key := ib.PKey(0x8100 + r.IntN(99))
+				if r.IntN(12) == 0 {
+					key = ib.PKey(r.IntN(2)<<15 | r.IntN(4))
+				}
+				table[n] = append(table[n], key)
 			}
 			keys(t, a, n, table[n])
 			in[n], out[n], rawIn[n], rawOut[n] = r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0

@@ -155,22 +155,7 @@ func TestMKeyOfAnotherPort(t *testing.T) {
 			t.Errorf("key of both: verdict %d", v)
 		}
 	})
-	t.Run("MK-04", func(t *testing.T) {
-		d := open(t)
-		for key, method := range map[ib.MKey]mad.Method{key1: mad.MethodGet, key2: mad.MethodSet} {
-			before := [2]smp.PortInfo{*d.Port(1), *d.Port(2)}
-			p := mad.SMP{Method: method, AttributeID: smp.AttrPortInfo, AttributeModifier: 1}
-			d.mkey = key
-			got := d.send(2, p)
-			if d.last.Verdict != BadMKey || got.Method != method || got.Data != p.Data {
-				t.Errorf("%v: verdict %d, packet %+v", method, d.last.Verdict, got)
-			}
-			before[1].MKeyViolations++
-			if after := [2]smp.PortInfo{*d.Port(1), *d.Port(2)}; after != before {
-				t.Errorf("%v: ports changed to %+v", method, after)
-			}
-		}
-	})
+	t.Run("MK-04", testBothKeysFirst)
 	t.Run("a switch has one key", func(t *testing.T) {
 		d := guarded(t, switchConfig(2), 2, 0)
 		d.mustGet(2, smp.PortInfoModifier(1, false), new(smp.PortInfo))

@@ -247,11 +247,28 @@ func TestPKeyTable(t *testing.T) {
 	})
 	for _, rule := range []string{"PT-07", "SW-09"} {
 		t.Run(rule, func(t *testing.T) {
-			d := start(t, switchConfig(4)) // 40 entries
-			table := keys(0x8001)
-			d.mustSet(1, smp.PKeyModifier(3, 1), &table)
-			if table.Keys[7] != 0x8008 || table.Keys[8] != 0 || len(d.PKeys(3)) != 40 {
-				t.Errorf("%v", table.Keys)
+			for _, size := range []uint16{1, 31, 32, 33, 40, 100, 0xFFFF} {
+				c := switchConfig(5)
+				c.Switch.PartitionEnforcementCap, c.PartitionCap = size, 7
+				d := start(t, c)
+				last := uint32(size-1) / 32
+				for _, n := range []ib.PortNum{3, 5} {
+					table := keys(ib.PKey(0x8001 + 0x100*uint16(n)))
+					d.mustSet(1, uint32(n)<<16|last, &table)
+					for i, key := range table.Keys {
+						if inside := 32*int(last)+i < int(size); (key == ib.PKey(0x8001+0x100*uint16(n)+uint16(i))) != inside || !inside && key != 0 {
+							t.Errorf("table of %d, port %d, entry %d holds %v", size, n, 32*int(last)+i, key)
+						}
+					}
+					if got := d.PKeys(n); len(got) != int(size) {
+						t.Errorf("table of %d, port %d: %d entries", size, n, len(got))
+					}
+					d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, uint32(n)<<16|last+1)
+					d.wantStatus(mad.StatusInvalidField, 1, mad.MethodSet, 0x0016, uint32(n)<<16|last+1)
+				}
+				if got := d.PKeys(4); !slices.Equal(got, []ib.PKey{ib.PKeyDefaultFull}) {
+					t.Errorf("port 4 %v", got)
+				}
 			}
 		})
 	}
@@ -325,17 +342,41 @@ func TestPKeyTable(t *testing.T) {
 	}
 	for _, rule := range []string{"PT-17", "SW-06"} {
 		t.Run(rule, func(t *testing.T) {
-			d := start(t, switchConfig(4))
-			table := keys(0x8001)
-			d.mustSet(1, 0x00030000, &table)
-			if !slices.Equal(d.PKeys(3), table.Keys[:]) || len(d.PKeys(4)) != 1 || len(d.PKeys(0)) != 1 {
-				t.Errorf("port 3 %v, port 4 %v, port 0 %v", d.PKeys(3), d.PKeys(4), d.PKeys(0))
+			d := start(t, switchConfig(5)) // 40 entries at external ports, 64 at port 0
+			want := make([]ib.PKey, 40)
+			for block := range uint32(2) {
+				table := keys(ib.PKey(0x8001 + 32*block))
+				copy(want[32*block:], table.Keys[:])
+				d.mustSet(1, 0x00030000|block, &table)
 			}
-			for _, modifier := range []uint32{0x00050000, 0x01030000, 0xFFFF0000} {
+			if !slices.Equal(d.PKeys(3), want) {
+				t.Errorf("port 3 %v", d.PKeys(3))
+			}
+			for _, n := range []ib.PortNum{0, 1, 2, 4, 5} {
+				if !slices.Equal(d.PKeys(n), []ib.PKey{ib.PKeyDefaultFull}) {
+					t.Errorf("port %d %v", n, d.PKeys(n))
+				}
+			}
+			for _, modifier := range []uint32{0x00060000, 0x01030000, 0xFFFF0000} {
 				d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, modifier)
 			}
 		})
 	}
+	t.Run("SW-06/router", func(t *testing.T) {
+		c := routerConfig(5)
+		c.RouterEnforcement, c.PartitionCap = true, 45
+		d := start(t, c)
+		for n := ib.PortNum(1); n <= 5; n += 2 {
+			table := keys(ib.PKey(0x8000 + 0x100*uint16(n)))
+			d.mustSet(n, 1, &table)
+		}
+		for n := ib.PortNum(1); n <= 5; n++ {
+			got := d.PKeys(n)
+			if n%2 == 0 && !slices.Equal(got, []ib.PKey{ib.PKeyDefaultFull}) || n%2 == 1 && (len(got) != 45 || got[44] != ib.PKey(0x800C+0x100*uint16(n))) {
+				t.Errorf("port %d %v", n, got)
+			}
+		}
+	})
 	t.Run("PT-18", func(t *testing.T) {
 		d := start(t, switchConfig(4))
 		d.mustSet(3, 0, &smp.PKeyTable{Keys: [32]ib.PKey{0x8009}})
@@ -578,17 +619,27 @@ func TestVLArbitration(t *testing.T) {
 		}
 	})
 	t.Run("VA-09", func(t *testing.T) {
-		d := start(t, switchConfig(4))
-		table := entries(5)
-		d.mustSet(1, 0x00010003, &table)
-		if _, low := d.VLArbitration(3); len(low) != 8 {
-			t.Errorf("port 3: %v", low)
+		d := start(t, switchConfig(254))
+		ports := []uint32{1, 3, 16, 19, 35, 67, 131, 254} // that differ in every bit of the eight
+		for i, n := range ports {
+			table := entries(uint8(10 * (i + 1)))
+			d.mustSet(1, 0x00010000|n, &table)
 		}
-		if _, low := d.VLArbitration(1); low != nil {
-			t.Errorf("port 1: %v", low)
+		for n := uint32(1); n <= 254; n++ {
+			want := 0
+			if i := slices.Index(ports, n); i >= 0 {
+				want = 10 * (i + 1)
+			}
+			var table smp.VLArbitrationTable
+			d.mustGet(1, 0x00010000|n, &table)
+			_, low := d.VLArbitration(ib.PortNum(n))
+			if int(table.Entries[0].Weight) != want || (len(low) != 0) != (want != 0) {
+				t.Errorf("port %d: first weight %d, %d entries, want %d", n, table.Entries[0].Weight, len(low), want)
+			}
 		}
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x00010000)
-		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x00010005)
+		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x000100FF)
+		start(t, switchConfig(5)).wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x00010006)
 	})
 	t.Run("VA-10", func(t *testing.T) {
 		start(t, switchConfig(4)).wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x00010103)
