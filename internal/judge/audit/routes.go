@@ -77,7 +77,7 @@ func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited
 		if visited[at.Index] == underway {
 			say(at, "the route comes back to this switch")
 		}
-		out, read := exitOf(at.Switch, lid)
+		out, read := at.Switch.Exit(lid, observed.AnyPort)
 		known := visited[at.Index] != unvisited
 		var next *observed.Port
 		if p := at.Port(out); p != nil && out != 0 {
@@ -122,34 +122,6 @@ func (w *walks) wait(p, q *observed.Port) {
 		w.waits[p] = map[*observed.Port]bool{}
 	}
 	w.waits[p][q] = true
-}
-
-// exitOf is the port by which a switch sends lid on, 0 when it keeps it and
-// ib.PortNone when it drops it; read is false when that was not read.
-func exitOf(s *observed.Switch, lid ib.LID) (out ib.PortNum, read bool) {
-	if !s.InfoRead {
-		return ib.PortNone, false
-	}
-	if s.Info.LinearFDBCap != 0 {
-		if lid > s.Info.LinearFDBTop {
-			return ib.PortNone, true
-		}
-		block := int(lid) / smp.LIDsPerLinearBlock
-		if block >= len(s.LFTRead) || !s.LFTRead[block] || int(lid) >= len(s.LFT) {
-			return ib.PortNone, false
-		}
-		return s.LFT[lid], true
-	}
-	blocks := (int(s.Info.RandomFDBCap) + smp.RandomEntriesPerBlock - 1) / smp.RandomEntriesPerBlock
-	if len(s.RFTRead) < blocks || slices.Contains(s.RFTRead, false) {
-		return ib.PortNone, false
-	}
-	for _, e := range s.RFT {
-		if e.Covers(lid) {
-			return e.Port, true
-		}
-	}
-	return s.Info.DefaultPort, true
 }
 
 func (a *auditor) routeBroken() {

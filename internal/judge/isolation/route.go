@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -102,12 +101,7 @@ func exit(in *observed.Port, lid ib.LID) (ib.PortNum, error) {
 	if n.Switch == nil {
 		return 0, nil
 	}
-	out, known := ib.PortNone, false
-	if n.Switch.Info.LinearFDBCap != 0 {
-		out, known = linear(n.Switch, lid)
-	} else {
-		out, known = random(n.Switch, lid)
-	}
+	out, known := n.Switch.Exit(lid, in.Num)
 	switch {
 	case !known:
 		return 0, fmt.Errorf("no route known: the forwarding table of %s was not read for LID %s", n.Name(), lid)
@@ -115,31 +109,4 @@ func exit(in *observed.Port, lid ib.LID) (ib.PortNum, error) {
 		return 0, fmt.Errorf("no route: %s has none for LID %s", n.Name(), lid)
 	}
 	return out, nil
-}
-
-func linear(s *observed.Switch, lid ib.LID) (out ib.PortNum, known bool) {
-	if lid > s.Info.LinearFDBTop {
-		return ib.PortNone, true
-	}
-	block := int(lid) / smp.LIDsPerLinearBlock
-	if block >= len(s.LFTRead) || !s.LFTRead[block] || int(lid) >= len(s.LFT) {
-		return ib.PortNone, false
-	}
-	return s.LFT[lid], true
-}
-
-// random looks lid up among the entries that were read; only a table that was
-// read as a whole sends the rest to the default port.
-func random(s *observed.Switch, lid ib.LID) (out ib.PortNum, known bool) {
-	for i, e := range s.RFT {
-		if block := i / smp.RandomEntriesPerBlock; e.Covers(lid) && block < len(s.RFTRead) && s.RFTRead[block] {
-			return e.Port, true
-		}
-	}
-	for i := 0; i < int(s.Info.RandomFDBCap); i += smp.RandomEntriesPerBlock {
-		if block := i / smp.RandomEntriesPerBlock; block >= len(s.RFTRead) || !s.RFTRead[block] {
-			return ib.PortNone, false
-		}
-	}
-	return s.Info.DefaultPort, true
 }

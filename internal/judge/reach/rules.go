@@ -178,7 +178,7 @@ func (w *walker) forward(in *observed.Port) (out *observed.Port, on bool) {
 		w.receive(in)
 		return nil, false
 	}
-	num, known := exitOf(n.Switch, w.dlid, in.Num)
+	num, known := n.Switch.Exit(w.dlid, in.Num)
 	entry := ""
 	if !w.quiet {
 		entry = describe(n.Switch, w.dlid, num, known)
@@ -204,45 +204,7 @@ func (w *walker) forward(in *observed.Port) (out *observed.Port, on bool) {
 	return nil, false
 }
 
-// anyPort stands for the port that a packet came in by where that is left open.
-const anyPort = ib.PortNone
-
-// exitOf is the port by which a switch sends a unicast LID that came in by port
-// in, 0 being its own: 0 to itself, ib.PortNone nowhere.
-func exitOf(s *observed.Switch, lid ib.LID, in ib.PortNum) (out ib.PortNum, known bool) {
-	switch {
-	case !s.InfoRead:
-		return ib.PortNone, false
-	case s.Info.LinearFDBCap == 0:
-		return randomExit(s, lid, in)
-	case lid > s.Info.LinearFDBTop:
-		return ib.PortNone, true
-	}
-	block := int(lid) / smp.LIDsPerLinearBlock
-	if block >= len(s.LFTRead) || !s.LFTRead[block] || int(lid) >= len(s.LFT) {
-		return ib.PortNone, false
-	}
-	return s.LFT[lid], true
-}
-
-// randomExit looks lid up among the entries that were read; only a table that
-// was read whole sends it to the default port, and never back there.
-func randomExit(s *observed.Switch, lid ib.LID, in ib.PortNum) (out ib.PortNum, known bool) {
-	whole := len(s.RFTRead)*smp.RandomEntriesPerBlock >= int(s.Info.RandomFDBCap)
-	for i, e := range s.RFT {
-		read := i/smp.RandomEntriesPerBlock < len(s.RFTRead) && s.RFTRead[i/smp.RandomEntriesPerBlock]
-		if read && e.Covers(lid) {
-			return e.Port, true
-		}
-		whole = whole && read
-	}
-	if !whole || in == s.Info.DefaultPort {
-		return ib.PortNone, whole
-	}
-	return s.Info.DefaultPort, true
-}
-
-// describe says in words what exitOf found.
+// describe says in words what Switch.Exit found.
 func describe(s *observed.Switch, lid ib.LID, out ib.PortNum, known bool) string {
 	switch {
 	case !s.InfoRead:

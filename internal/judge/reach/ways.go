@@ -100,7 +100,7 @@ func (w *ways) find(lid ib.LID) {
 		if int(lid) < len(row) {
 			w.exits[s] = exit{row[lid], true}
 		} else {
-			w.exits[s].port, w.exits[s].known = exitOf(w.switches[s].Switch, lid, anyPort)
+			w.exits[s].port, w.exits[s].known = w.switches[s].Switch.Exit(lid, observed.AnyPort)
 		}
 	}
 	for s := range w.switches {
@@ -151,11 +151,11 @@ func (w *ways) step(at int, lid ib.LID) (next int, end way) {
 // back, and what becomes of it then.
 func back(in *observed.Port, lid ib.LID) (is bool, d Disposition) {
 	s := in.Node.Switch
-	always, known := exitOf(s, lid, anyPort)
+	always, known := s.Exit(lid, observed.AnyPort)
 	if !known || always != in.Num {
 		return false, Delivered
 	}
-	if num, _ := exitOf(s, lid, in.Num); num != in.Num {
+	if num, _ := s.Exit(lid, in.Num); num != in.Num {
 		return true, NoRoute
 	}
 	return true, Loop

@@ -93,6 +93,7 @@ func (w *world) route(t testing.TB) {
 	}
 	for _, n := range w.fabric.Switches() {
 		n.Switch.LFT = d.Nodes[n.Index].LFT
+		n.Switch.Info.LinearFDBTop = ib.LID(len(n.Switch.LFT) - 1)
 		for len(n.Switch.LFT)%smp.LIDsPerLinearBlock != 0 {
 			n.Switch.LFT = append(n.Switch.LFT, ib.PortNone)
 		}

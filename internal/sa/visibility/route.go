@@ -97,38 +97,14 @@ func mtuOf(p *observed.Port) ib.MTU {
 	return p.Info.MTUCap
 }
 
-// exitsOf is the exit port of every LID of an end port.
+// exitsOf is the exit port of every LID of an end port: ib.PortNone where a packet
+// is dropped, and where nobody read what becomes of it.
 func (v *View) exitsOf(s *observed.Switch) []ib.PortNum {
 	out := make([]ib.PortNum, len(v.byLID))
 	for lid := range out {
-		out[lid] = ib.PortNone
-		if block := lid / smp.LIDsPerLinearBlock; block < len(s.LFTRead) && s.LFTRead[block] {
-			out[lid] = s.LFT[lid]
-		}
-	}
-	if s.Info.LinearFDBCap != 0 || len(s.RFTRead) == 0 {
-		return out
-	}
-	for lid := range out {
-		out[lid] = randomExit(s, ib.LID(lid))
+		out[lid], _ = s.Exit(ib.LID(lid), observed.AnyPort)
 	}
 	return out
-}
-
-// randomExit is where a switch with a random table sends a LID: a table that
-// was not read as a whole sends it nowhere.
-func randomExit(s *observed.Switch, lid ib.LID) ib.PortNum {
-	for _, read := range s.RFTRead {
-		if !read {
-			return ib.PortNone
-		}
-	}
-	for _, e := range s.RFT {
-		if e.Covers(lid) {
-			return e.Port
-		}
-	}
-	return s.Info.DefaultPort
 }
 
 // Step is one device on a route.
