@@ -34,6 +34,12 @@ const (
 	ElementDefaultMulticastPorts
 	ElementMulticastFDBTop
 	ElementLifeTimeValue // of SwitchInfo
+	// Settings of links.
+	ElementLinkWidthEnabled
+	ElementLinkSpeedEnabled
+	ElementLinkSpeedExtEnabled
+	ElementOverrunErrors
+	ElementLocalPhyErrors
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
@@ -109,6 +115,21 @@ var elements = []element{
 	{ElementDefaultMulticastPorts, "DefaultMulticastPorts", sameAnyway, func(_, _ *smp.PortInfo) {}},
 	{ElementMulticastFDBTop, "MulticastFDBTop", sameAnyway, func(_, _ *smp.PortInfo) {}},
 	{ElementLifeTimeValue, "LifeTimeValue", sameAnyway, func(_, _ *smp.PortInfo) {}},
+	{ElementLinkWidthEnabled, "LinkWidthEnabled",
+		func(a, b *smp.PortInfo) bool { return a.LinkWidthEnabled == b.LinkWidthEnabled },
+		func(to, from *smp.PortInfo) { to.LinkWidthEnabled = from.LinkWidthEnabled }},
+	{ElementLinkSpeedEnabled, "LinkSpeedEnabled",
+		func(a, b *smp.PortInfo) bool { return a.LinkSpeedEnabled == b.LinkSpeedEnabled },
+		func(to, from *smp.PortInfo) { to.LinkSpeedEnabled = from.LinkSpeedEnabled }},
+	{ElementLinkSpeedExtEnabled, "LinkSpeedExtEnabled",
+		func(a, b *smp.PortInfo) bool { return a.LinkSpeedExtEnabled == b.LinkSpeedExtEnabled },
+		func(to, from *smp.PortInfo) { to.LinkSpeedExtEnabled = from.LinkSpeedExtEnabled }},
+	{ElementOverrunErrors, "OverrunErrors",
+		func(a, b *smp.PortInfo) bool { return a.OverrunErrors == b.OverrunErrors },
+		func(to, from *smp.PortInfo) { to.OverrunErrors = from.OverrunErrors }},
+	{ElementLocalPhyErrors, "LocalPhyErrors",
+		func(a, b *smp.PortInfo) bool { return a.LocalPhyErrors == b.LocalPhyErrors },
+		func(to, from *smp.PortInfo) { to.LocalPhyErrors = from.LocalPhyErrors }},
 }
 
 func sameAnyway(_, _ *smp.PortInfo) bool { return true }
@@ -207,8 +228,9 @@ type DesiredPort struct {
 	GUIDs []ib.PortGUID
 	// SLToVL is wanted for every input port; nil leaves the tables alone.
 	SLToVL *smp.SLToVLMappingTable
-	// VLArbitration is wanted part by part; nil leaves the tables alone.
-	VLArbitration []smp.VLArbitrationTable
+	// VLArbitration is wanted part by part, in the order of smp.VLArbPart; nil
+	// leaves a part alone.
+	VLArbitration [vlArbParts]*smp.VLArbitrationTable
 	// Activate asks for the link to be brought to Active.
 	Activate bool
 	// Reregister asks the software behind an end port to renew its

@@ -217,7 +217,7 @@ func TestElements(t *testing.T) {
 	all &^= ElementDefaultMulticastPorts | ElementMulticastFDBTop | ElementLifeTimeValue // no PortInfo has these
 	want := smp.PortInfo{
 		MKey: 1, MKeyProtectBits: 1, MKeyLeasePeriod: 1, GIDPrefix: 1, LID: 1, LMC: 1, MasterSMLID: 1, MasterSMSL: 1,
-		NeighborMTU: 1, OperationalVLs: 1, HOQLife: 1, VLStallCount: 1, VLHighLimit: 1, SubnetTimeOut: 1,
+		NeighborMTU: 1, OperationalVLs: 1, HOQLife: 1, VLStallCount: 1, VLHighLimit: 1, SubnetTimeOut: 1, LinkWidthEnabled: 1, LinkSpeedEnabled: 1, LinkSpeedExtEnabled: 1, OverrunErrors: 1, LocalPhyErrors: 1,
 		PartitionEnforcementInbound: true, PartitionEnforcementOutbound: true,
 		FilterRawInbound: true, FilterRawOutbound: true,
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // Limits of a policy.
@@ -58,6 +59,10 @@ type Policy struct {
 	// Aliases are further GUIDs of ports, each port and each GUID once; nil
 	// when the policy does not speak of them, so that they are left alone.
 	Aliases []PortAliases
+	// Settings are those of links and devices; nil for settings.Default. Links are
+	// limits of single links, the last for a place counts.
+	Settings *settings.Settings
+	Links    []LinkLimit
 	// Warnings tell what is odd in the file, sorted by place.
 	Warnings []Fault
 }

@@ -321,6 +321,9 @@ func (r *Run) compareSwitchInfo(p *observed.Port, got, asked *smp.SwitchInfo) {
 func lostElements(op plan.Op, w *plan.Write) (observed.Element, error) {
 	var asked smp.PortInfo
 	err := asked.UnmarshalBinary(w.Data[:])
+	if asked.LinkSpeedExtEnabled == smp.LinkSpeedExtDisable {
+		asked.LinkSpeedExtEnabled = 0 // as it reads then
+	}
 	return w.Elements.Differ(&op.Port.Info, &asked), err
 }
 

@@ -139,7 +139,7 @@ func (b *Block) routesOrLanes(p *observed.Port, d *observed.Desired) (err error)
 			t = p.VLArbitration[part]
 		}
 		if err = encode(&b.Before, &t); err == nil {
-			err = encode(&b.After, &d.Port(p).VLArbitration[part])
+			err = encode(&b.After, d.Port(p).VLArbitration[part])
 		}
 	default:
 		err = fmt.Errorf("%s: no change writes %s", p, smp.AttributeName(b.Attribute))

@@ -157,11 +157,8 @@ func (b *Block) enterOther(p *observed.Port, d *observed.Desired, data []byte) e
 		if err := t.UnmarshalBinary(data); err != nil {
 			return err
 		}
-		if want.VLArbitration == nil {
-			want.VLArbitration = slices.Clone(p.VLArbitration)
-		}
 		if part := int(b.Modifier>>16) - 1; part < len(want.VLArbitration) {
-			want.VLArbitration[part] = t
+			want.VLArbitration[part] = &t
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		return observed.Subnet{}, nil, false
 	}
 	s = observed.Subnet{
-		Fabric: e.fabric, GIDPrefix: e.config.GIDPrefix, Lifetime: subnetTimeOut, Manager: e.managers.Info(),
+		Fabric: e.fabric, GIDPrefix: e.gidPrefix(&e.desired.asked), Lifetime: e.desired.asked.SubnetTimeOut, Manager: e.managers.Info(),
 		Aliases: e.standingAliases(), Epoch: e.epoch, LIDs: e.lidsOfPorts(),
 		// The administration sorts its own.
 		Partitions: slices.Clone(e.desired.allowed),
@@ -44,5 +44,5 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		}
 	}
 	slices.SortFunc(s.Others, func(a, b observed.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
-	return s, facts.Groups(e.desired.resolution, subnetTimeOut), true
+	return s, facts.Groups(e.desired.resolution, e.desired.asked.SubnetTimeOut), true
 }

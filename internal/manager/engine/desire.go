@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
@@ -16,11 +15,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // desired is what a policy comes to on the fabric at hand.
 type desired struct {
 	tables     *observed.Desired
+	asked      settings.Settings
 	allowed    []observed.Partition
 	partitions []Partition
 	// withheld are partitions that nobody may be given.
@@ -41,14 +42,10 @@ type desired struct {
 	compiled int
 }
 
-// subnetTimeOut is PortInfo.SubnetTimeOut: 4.096 us * 2^18, about a second,
-// for any packet to cross the subnet.
-const subnetTimeOut ib.TimeValue = 18
-
 // desire works out every table and setting. It writes nothing, and an error
 // means that nothing may be written.
 func (e *Engine) desire(p *policy.Policy) (*desired, error) {
-	d := &desired{tables: observed.NewDesired(e.fabric)}
+	d := &desired{tables: observed.NewDesired(e.fabric), asked: p.Asked()}
 	if err := d.keys(e, p); err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func (e *Engine) desire(p *policy.Policy) (*desired, error) {
 	if err := d.lanes(e, p); err != nil {
 		return nil, err
 	}
-	d.settings(e)
+	d.settings(e, p)
 	if err := d.groups(e); err != nil {
 		return nil, err
 	}
@@ -138,7 +135,7 @@ func (d *desired) guard(q *observed.Port, x partition.SwitchPort) {
 		want.PKeys = x.Table
 	}
 	want.Elements |= observed.ElementEnforcement
-	want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = x.Inbound, x.Outbound
+	want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = d.directions(&x)
 }
 
 // unguarded wants no enforcement between switches: there every key has to
@@ -254,13 +251,12 @@ func (d *desired) remember(e *Engine, assigned []lid.Assignment) {
 // lanes wants the settings of links and, where the policy uses more than one
 // service level, the tables that map levels to lanes.
 func (d *desired) lanes(e *Engine, p *policy.Policy) error {
-	s := qos.DefaultSettings()
-	faults, err := qos.Links(e.fabric, s, d.tables)
+	faults, err := qos.Links(e.fabric, &d.asked, d.tables)
 	if err != nil {
 		return err
 	}
 	if usesLanes(p) {
-		more, err := qos.Lanes(e.fabric, s, d.tables)
+		more, err := qos.Lanes(e.fabric, &d.asked, d.tables)
 		if err != nil {
 			return err
 		}
@@ -270,30 +266,6 @@ func (d *desired) lanes(e *Engine, p *policy.Policy) error {
 		d.warnings = append(d.warnings, f.String())
 	}
 	return nil
-}
-
-// settings wants the rest of PortInfo, and the links Active.
-func (d *desired) settings(e *Engine) {
-	self := d.tables.Port(e.fabric.Self).Info.LID
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			port := &n.Ports[i]
-			want := d.tables.Port(port)
-			want.Activate = (port.IsJoined() || port.IsInner()) && !e.isFenced(port)
-			if !port.Reached || !port.IsEnd() {
-				continue
-			}
-			want.Elements |= observed.ElementGIDPrefix | observed.ElementMasterSMLID |
-				observed.ElementMasterSMSL | observed.ElementSubnetTimeOut
-			want.Info.GIDPrefix, want.Info.MasterSMLID = e.config.GIDPrefix, self
-			want.Info.MasterSMSL, want.Info.SubnetTimeOut = 0, subnetTimeOut
-			want.Reregister = e.config.Reregister && !e.renewed && port.Node.Switch == nil && port.Info.PortState == smp.PortActive
-			if e.config.MKey != 0 {
-				want.Elements |= observed.ElementMKey | observed.ElementMKeyProtectBits
-				want.Info.MKey, want.Info.MKeyProtectBits = e.config.MKey, mkeyProtectBits
-			}
-		}
-	}
 }
 
 // reregistered ends the asking for registrations, once every host was asked.
@@ -312,9 +284,11 @@ func (e *Engine) reregistered() {
 const mkeyProtectBits = 1
 
 // usesLanes reports whether the policy puts traffic on a service level apart
-// from 0: else any mapping of levels to lanes will do, and is left alone.
+// from 0, or asks for lanes: else any mapping of levels to lanes will do, and is
+// left alone.
 func usesLanes(p *policy.Policy) bool {
-	return slices.ContainsFunc(p.Partitions, func(x policy.Partition) bool { return x.SL != 0 })
+	s := p.Asked()
+	return s.UsesLanes() || slices.ContainsFunc(p.Partitions, func(x policy.Partition) bool { return x.SL != 0 })
 }
 
 // reportForgotten says once which elements devices accept and do not keep.

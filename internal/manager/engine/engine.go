@@ -452,6 +452,7 @@ func (e *Engine) pursue(now time.Duration) {
 		e.emit(Warned{w})
 	}
 	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
+	e.keys.Due = e.keys.Due || e.guardsOtherwise(p, e.policy)
 	e.policy, e.desired, e.known = p, want, want.assigned
 	e.lookAtLIDs()
 	e.multicast.fresh = false

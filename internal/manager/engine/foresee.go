@@ -60,7 +60,7 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	}
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
-		Multicast: facts.Groups(d.resolution, subnetTimeOut),
+		Multicast: facts.Groups(d.resolution, d.asked.SubnetTimeOut),
 		Raw:       e.config.raw(p), Withheld: d.withheld, Warnings: d.warnings, Assigned: d.assigned,
 	}, nil
 }

@@ -86,7 +86,8 @@ func (e *Engine) proceed(now time.Duration) {
 
 // secure starts to give every end port the key that it ought to have.
 func (e *Engine) secure(now time.Duration) {
-	p, err := e.keys.Want(now, e.fabric, e.ends, e.config.Profile.MKeyProtectBits())
+	bits, lease := e.mkeyGuard(e.wanted())
+	p, err := e.keys.Want(now, e.fabric, e.ends, bits, lease)
 	if err != nil {
 		e.emit(Warned{err.Error()})
 	}

@@ -108,9 +108,9 @@ func (k *Keying) renew(s *mkey.Stand) {
 }
 
 // Want works out who ought to hold which key, and gives the writes that this
-// takes; bits are M_KeyProtectBits. The book has the generations that they need.
+// takes; bits are M_KeyProtectBits, lease is M_KeyLeasePeriod in seconds. The book has the generations that they need.
 // An error is told once: some ports get no key.
-func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, bits uint8) (p *plan.Plan, err error) {
+func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, bits uint8, lease uint16) (p *plan.Plan, err error) {
 	k.Due = false
 	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Stand)
 	met := make(map[*observed.Node]bool)
@@ -125,7 +125,7 @@ func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Po
 		k.settle(p, s)
 		want := k.wanted.Port(p)
 		want.Elements = observed.ElementMKey | observed.ElementMKeyProtectBits | observed.ElementMKeyLeasePeriod
-		want.Info.MKey, want.Info.MKeyProtectBits = k.Config.Ring.MKey(s.ID, s.Wanted()), bits
+		want.Info.MKey, want.Info.MKeyProtectBits, want.Info.MKeyLeasePeriod = k.Config.Ring.MKey(s.ID, s.Wanted()), bits, lease
 		k.stands[p] = s
 	}
 	for n := range met {

@@ -52,7 +52,7 @@ func (p *Plan) Fill(op Op) (Write, error) {
 	case smp.AttrSLToVLMappingTable:
 		return encoded(Write{}, p.desired.Port(op.Port).SLToVL)
 	case smp.AttrVLArbitrationTable:
-		return encoded(Write{}, &p.desired.Port(op.Port).VLArbitration[op.Modifier>>16-1])
+		return encoded(Write{}, p.desired.Port(op.Port).VLArbitration[op.Modifier>>16-1])
 	}
 	return Write{}, fmt.Errorf("%s: no plan writes %s", op.Port, smp.AttributeName(op.Attribute))
 }
@@ -107,6 +107,9 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		w.State = smp.PortActive
 	}
 	w.Elements.Copy(&info, &want.Info)
+	if w.Elements&observed.ElementLinkSpeedExtEnabled != 0 && want.Info.LinkSpeedExtEnabled == 0 {
+		info.LinkSpeedExtEnabled = smp.LinkSpeedExtDisable // 0 would leave it as it is
+	}
 	w.ReadBack = w.Elements&observed.ElementGuard != 0
 	info.PortState = w.State
 	if op.Kind == Settings && (want.Reregister || w.Elements&(observed.ElementMasterSMLID|observed.ElementLID) != 0) {

@@ -385,7 +385,7 @@ func (p *Plan) diffLanes(port *observed.Port, add addFunc) {
 		selector = port.Num
 	}
 	for i, t := range want.VLArbitration {
-		if i < len(port.VLArbitration) && port.VLArbitration[i] == t {
+		if t == nil || i < len(port.VLArbitration) && port.VLArbitration[i] == *t {
 			continue
 		}
 		add(Lanes, port, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(i+1), selector))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
@@ -30,6 +31,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	}
 	if p.AllowRaw {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
+	}
+	if asked, usual := p.Asked(), settings.Default(); !asked.Equal(&usual) || len(p.Links) > 0 {
+		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "settings")
 	}
 	for _, t := range p.Trusted {
 		w.Fault(t.Pos, "a policy without it: partitions.conf knows none", "trusted: %v", t.Selector)

@@ -13,6 +13,10 @@
 //	descriptions: trusted   # without it selectors by description are refused
 //	may_be_absent: false    # no warning about selectors that find no port
 //	trusted: [{at: "leaf-1:1"}]  # ports that may ask subnet administration for everything
+//	settings:               # of links and devices, docs/settings.md; any of them may be left out
+//	  packet_life_time: 18
+//	  qos_vlarb_high: "1:64"
+//	  links: [{at: "leaf-1:5", width: 1x, speed: sdr}]
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
 //	  blue: {ports: [{at: "leaf-1:3"}], may_be_absent: true}

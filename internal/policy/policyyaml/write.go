@@ -38,6 +38,7 @@ func Write(p *policy.Policy) []byte {
 		}
 		w.WriteString("]\n")
 	}
+	writeSettings(&w, p)
 	if len(p.Groups) > 0 {
 		w.WriteString("groups:\n")
 	}

@@ -4,63 +4,85 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
+
+// tables are those of a port with so many lanes and entries.
+type tables struct {
+	mapping   *smp.SLToVLMappingTable
+	low, high []smp.VLArbitrationTable
+}
 
 // Lanes enters the wanted tables of lanes in d. Tables of equal content are
 // shared between ports and must not be changed. It fails when a setting is
 // out of its range.
-func Lanes(f *observed.Fabric, s Settings, d *observed.Desired) ([]Fault, error) {
-	if err := s.check(); err != nil {
+func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	var faults []Fault
-	mappings := make(map[int]*smp.SLToVLMappingTable)
-	arbitrations := make(map[[2]int][]smp.VLArbitrationTable)
+	made := make(map[[3]int]*tables)
 	trained(f, func(p *observed.Port) {
 		if vlCap(p) == 1 {
 			return
 		}
-		// A lane without an entry in the low-priority table would never be
-		// served, so there are no more lanes than entries.
-		entries := int(p.Info.VLArbitrationLowCap)
-		if entries == 0 || entries > smp.VLArbitrationMax {
-			faults = append(faults, Fault{p, "VLArbitrationLowCap", uint8(entries), smp.VLArbitrationMax})
-			entries = 1
+		// A lane without an entry would never be served, so there are no more
+		// lanes than have one.
+		low, high := int(p.Info.VLArbitrationLowCap), min(int(p.Info.VLArbitrationHighCap), smp.VLArbitrationMax)
+		if low == 0 || low > smp.VLArbitrationMax {
+			faults = append(faults, Fault{p, "VLArbitrationLowCap", uint8(low), smp.VLArbitrationMax})
+			low = 1
 		}
-		lanes := min(smp.DataVLs(min(vlCap(p), vlCap(p.Peer))), entries)
-		if mappings[lanes] == nil {
-			mappings[lanes] = mapping(lanes)
+		key := [3]int{smp.DataVLs(operationalVLs(p, s)), low, high}
+		t := made[key]
+		if t == nil {
+			t = fitting(s, key[0], low, high)
+			made[key] = t
 		}
 		want := d.Port(p)
-		want.SLToVL = mappings[lanes]
+		want.SLToVL = t.mapping
+		want.Elements |= observed.ElementVLHighLimit
+		want.Info.VLHighLimit = s.VLHighLimit
 		if p.Info.VLArbitrationLowCap == 0 {
 			return // there is no table to write
 		}
-		key := [2]int{lanes, entries}
-		if arbitrations[key] == nil {
-			arbitrations[key] = arbitration(lanes, entries, s.Weight)
+		for i := range t.low {
+			want.VLArbitration[int(smp.VLArbLowFirst)-1+i] = &t.low[i]
 		}
-		want.VLArbitration = arbitrations[key]
+		for i := range t.high {
+			want.VLArbitration[int(smp.VLArbHighFirst)-1+i] = &t.high[i]
+		}
 	})
 	return faults, nil
 }
 
-// mapping spreads the service levels over so many lanes.
-func mapping(lanes int) *smp.SLToVLMappingTable {
-	t := &smp.SLToVLMappingTable{}
-	for sl := range t.VLs {
-		t.VLs[sl] = ib.VL(sl % lanes)
+// fitting are the tables for as many of the lanes as a port has entries for.
+func fitting(s *settings.Settings, lanes, low, high int) *tables {
+	for ; ; lanes-- {
+		t := &tables{mapping: s.Mapping(lanes)}
+		var lowFits, highFits bool
+		t.low, lowFits = settings.Arbitration(s.VLArbLow, lanes, low)
+		t.high, highFits = settings.Arbitration(s.VLArbHigh, lanes, high)
+		if lanes == 1 || lowFits && highFits && t.serves() {
+			return t
+		}
 	}
-	return t
 }
 
-// arbitration gives each lane one entry of a low-priority table of so many
-// entries and leaves the others empty. It holds the parts that such a table
-// has, one or two.
-func arbitration(lanes, entries int, weight uint8) []smp.VLArbitrationTable {
-	parts := make([]smp.VLArbitrationTable, (entries+smp.VLArbitrationPerPart-1)/smp.VLArbitrationPerPart)
-	for vl := range lanes {
-		parts[0].Entries[vl] = smp.VLArbitrationEntry{VL: ib.VL(vl), Weight: weight}
+// serves reports whether every lane that a level takes has a turn.
+func (t *tables) serves() bool {
+	var turns [ib.VLManagement]bool
+	for _, parts := range [][]smp.VLArbitrationTable{t.low, t.high} {
+		for i := range parts {
+			for _, e := range parts[i].Entries {
+				turns[e.VL] = turns[e.VL] || e.Weight > 0
+			}
+		}
 	}
-	return parts
+	for _, vl := range t.mapping.VLs {
+		if vl != ib.VLManagement && !turns[vl] {
+			return false
+		}
+	}
+	return true
 }

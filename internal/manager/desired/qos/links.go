@@ -1,11 +1,14 @@
 package qos
 
-import "github.com/ibwarden/ibwarden/internal/observed"
+import (
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
 
 // Links enters the wanted elements of PortInfo, and of SwitchInfo, in d. It fails when a setting
 // is out of its range.
-func Links(f *observed.Fabric, s Settings, d *observed.Desired) ([]Fault, error) {
-	if err := s.check(); err != nil {
+func Links(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	var faults []Fault
@@ -17,16 +20,19 @@ func Links(f *observed.Fabric, s Settings, d *observed.Desired) ([]Fault, error)
 			faults = append(faults, Fault{p, "VLCap", p.Info.VLCap, mostVLCap})
 		}
 		want := d.Port(p)
-		want.Elements |= observed.ElementNeighborMTU | observed.ElementOperationalVLs
+		want.Elements |= observed.ElementNeighborMTU | observed.ElementOperationalVLs |
+			observed.ElementOverrunErrors | observed.ElementLocalPhyErrors
 		want.Info.NeighborMTU = min(mtuCap(p), mtuCap(p.Peer))
-		want.Info.OperationalVLs = min(vlCap(p), vlCap(p.Peer))
+		want.Info.OperationalVLs = operationalVLs(p, s)
+		want.Info.OverrunErrors, want.Info.LocalPhyErrors = s.OverrunErrors, s.LocalPhyErrors
+		Limit(p, s.LinkWidth, s.LinkSpeed, d)
 		if p.IsEnd() {
 			return // CAs and routers make no use of the rest
 		}
 		want.Elements |= observed.ElementHOQLife | observed.ElementVLStallCount
 		want.Info.HOQLife, want.Info.VLStallCount = s.HOQLife, s.VLStallCount
 		if p.FacesEnd() {
-			want.Info.HOQLife = s.LeafHOQLife
+			want.Info.HOQLife, want.Info.VLStallCount = s.LeafHOQLife, s.LeafVLStallCount
 		}
 	})
 	for _, n := range f.Switches() {
@@ -35,4 +41,10 @@ func Links(f *observed.Fabric, s Settings, d *observed.Desired) ([]Fault, error)
 		}
 	}
 	return faults, nil
+}
+
+// operationalVLs is the code of the lanes that both ends of p's link have, and
+// the settings allow.
+func operationalVLs(p *observed.Port, s *settings.Settings) uint8 {
+	return min(vlCap(p), vlCap(p.Peer), s.MaxOperationalVLs)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // capability is what one end of a link can do.
@@ -35,20 +36,20 @@ func link(kindA, kindB ib.NodeType, a, b capability) (f *observed.Fabric, x, y *
 	return f, x, y
 }
 
-func links(t *testing.T, f *observed.Fabric, s Settings) (*observed.Desired, []Fault) {
+func links(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Desired, []Fault) {
 	t.Helper()
 	d := observed.NewDesired(f)
-	faults, err := Links(f, s, d)
+	faults, err := Links(f, &s, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d, faults
 }
 
-func lanes(t *testing.T, f *observed.Fabric, s Settings) (*observed.Desired, []Fault) {
+func lanes(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Desired, []Fault) {
 	t.Helper()
 	d := observed.NewDesired(f)
-	faults, err := Lanes(f, s, d)
+	faults, err := Lanes(f, &s, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestPI61NeighborMTUIsTheSmallerMTUCap(t *testing.T) {
 	for a := ib.MTU256; a <= ib.MTU4096; a++ {
 		for b := ib.MTU256; b <= ib.MTU4096; b++ {
 			f, x, y := link(ib.NodeCA, ib.NodeSwitch, capability{mtu: a, vl: 1}, capability{mtu: b, vl: 1})
-			d, faults := links(t, f, DefaultSettings())
+			d, faults := links(t, f, settings.Default())
 			for _, p := range []*observed.Port{x, y} {
 				want := d.Port(p)
 				if want.Info.NeighborMTU != min(a, b) || want.Elements&observed.ElementNeighborMTU == 0 {
@@ -79,7 +80,7 @@ func TestPI83OperationalVLsIsTheSmallerVLCap(t *testing.T) {
 	for a := uint8(1); a <= 5; a++ {
 		for b := uint8(1); b <= 5; b++ {
 			f, x, y := link(ib.NodeSwitch, ib.NodeSwitch, capability{ib.MTU2048, a, 8}, capability{ib.MTU2048, b, 8})
-			d, faults := links(t, f, DefaultSettings())
+			d, faults := links(t, f, settings.Default())
 			for _, p := range []*observed.Port{x, y} {
 				want := d.Port(p)
 				if want.Info.OperationalVLs != min(a, b) || want.Elements&observed.ElementOperationalVLs == 0 {
@@ -96,7 +97,7 @@ func TestPI83OperationalVLsIsTheSmallerVLCap(t *testing.T) {
 func TestMeaninglessCapabilities(t *testing.T) {
 	bad := capability{mtu: 0, vl: 6, low: 8}
 	f, x, y := link(ib.NodeCA, ib.NodeSwitch, bad, capability{ib.MTU4096, 4, 8})
-	d, faults := links(t, f, DefaultSettings())
+	d, faults := links(t, f, settings.Default())
 	for _, p := range []*observed.Port{x, y} {
 		if want := d.Port(p); want.Info.NeighborMTU != ib.MTU256 || want.Info.OperationalVLs != 1 {
 			t.Errorf("%s gets MTU %s and OperationalVLs %d", p, want.Info.NeighborMTU, want.Info.OperationalVLs)
@@ -117,16 +118,18 @@ func TestMeaninglessCapabilities(t *testing.T) {
 
 // HOQLife and VLStallCount belong to the external ports of switches.
 func TestHOQLife(t *testing.T) {
-	settings := Settings{HOQLife: 17, LeafHOQLife: 9, VLStallCount: 3, Weight: 1}
+	asked := settings.Default()
+	asked.HOQLife, asked.LeafHOQLife, asked.VLStallCount, asked.LeafVLStallCount = 17, 9, 3, 2
 	c := capability{ib.MTU2048, 2, 8}
 	for _, l := range []struct {
-		kind ib.NodeType // of the far end
-		want ib.TimeValue
-	}{{ib.NodeSwitch, 17}, {ib.NodeCA, 9}, {ib.NodeRouter, 9}} {
+		kind  ib.NodeType // of the far end
+		want  ib.TimeValue
+		stall uint8
+	}{{ib.NodeSwitch, 17, 3}, {ib.NodeCA, 9, 2}, {ib.NodeRouter, 9, 2}} {
 		f, x, y := link(ib.NodeSwitch, l.kind, c, c)
-		d, _ := links(t, f, settings)
+		d, _ := links(t, f, asked)
 		const both = observed.ElementHOQLife | observed.ElementVLStallCount
-		if want := d.Port(x); want.Elements&both != both || want.Info.HOQLife != l.want || want.Info.VLStallCount != 3 {
+		if want := d.Port(x); want.Elements&both != both || want.Info.HOQLife != l.want || want.Info.VLStallCount != l.stall {
 			t.Errorf("switch port to a %s: HOQLife %d, VLStallCount %d", l.kind, want.Info.HOQLife, want.Info.VLStallCount)
 		}
 		if want := d.Port(y); l.kind != ib.NodeSwitch && want.Elements&both != 0 {
@@ -148,10 +151,10 @@ func TestLinksThatAreNotUp(t *testing.T) {
 	} {
 		f, x, y := link(ib.NodeSwitch, ib.NodeSwitch, c, c)
 		change(x, y)
-		forLinks, _ := links(t, f, DefaultSettings())
-		forLanes, _ := lanes(t, f, DefaultSettings())
+		forLinks, _ := links(t, f, settings.Default())
+		forLanes, _ := lanes(t, f, settings.Default())
 		for _, p := range []*observed.Port{x, y} {
-			if forLinks.Port(p).Elements != 0 || forLanes.Port(p).SLToVL != nil || forLanes.Port(p).VLArbitration != nil {
+			if forLinks.Port(p).Elements != 0 || forLanes.Port(p).SLToVL != nil || len(written(forLanes.Port(p))) > 0 {
 				t.Errorf("%s: something is wanted for %s", name, p)
 			}
 		}
@@ -173,13 +176,17 @@ func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 		{capability{5, 5, 6}, capability{5, 5, 64}, 6, 1}, // fewer entries than the link has lanes
 	} {
 		f, x, _ := link(ib.NodeSwitch, ib.NodeCA, c.x, c.y)
-		d, faults := lanes(t, f, Settings{Weight: 10})
+		asked := settings.Default()
+		for i := range asked.VLArbLow {
+			asked.VLArbLow[i].Weight = 10
+		}
+		d, faults := lanes(t, f, asked)
 		want := d.Port(x)
-		if faults != nil || len(want.VLArbitration) != c.parts {
-			t.Fatalf("%v: %d parts, want %d; faults %v", c, len(want.VLArbitration), c.parts, faults)
+		if faults != nil || len(written(want)) != c.parts {
+			t.Fatalf("%v: %d parts, want %d; faults %v", c, len(written(want)), c.parts, faults)
 		}
 		served := map[ib.VL]int{}
-		for i, part := range want.VLArbitration {
+		for i, part := range written(want) {
 			for j, e := range part.Entries {
 				if e.Weight == 0 {
 					continue
@@ -207,7 +214,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 	for code, want := range map[uint8]int{2: 2, 3: 4, 4: 8, 5: 15} {
 		c := capability{ib.MTU2048, code, 64}
 		f, x, y := link(ib.NodeSwitch, ib.NodeCA, c, c)
-		d, _ := lanes(t, f, DefaultSettings())
+		d, _ := lanes(t, f, settings.Default())
 		for _, p := range []*observed.Port{x, y} {
 			for sl, vl := range d.Port(p).SLToVL.VLs {
 				if vl == ib.VLManagement || int(vl) != sl%want {
@@ -221,8 +228,8 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 // VA-03 and SV-03: a port with one data lane need not have the tables.
 func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 1, 0})
-	d, faults := lanes(t, f, DefaultSettings())
-	if want := d.Port(y); want.SLToVL != nil || want.VLArbitration != nil {
+	d, faults := lanes(t, f, settings.Default())
+	if want := d.Port(y); want.SLToVL != nil || len(written(want)) > 0 {
 		t.Errorf("%s has one lane, wanted are %v and %v", y, want.SLToVL, want.VLArbitration)
 	}
 	// The other end can have more, and must not use them.
@@ -237,28 +244,28 @@ func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 func TestMeaninglessLowCap(t *testing.T) {
 	for low, parts := range map[uint8]int{0: 0, 65: 1} {
 		f, x, _ := link(ib.NodeSwitch, ib.NodeSwitch, capability{5, 4, low}, capability{5, 4, 8})
-		d, faults := lanes(t, f, DefaultSettings())
+		d, faults := lanes(t, f, settings.Default())
 		if len(faults) != 1 || faults[0] != (Fault{x, "VLArbitrationLowCap", low, 64}) {
 			t.Errorf("faults %v", faults)
 		}
-		if want := d.Port(x); slices.Max(want.SLToVL.VLs[:]) != 0 || len(want.VLArbitration) != parts {
+		if want := d.Port(x); slices.Max(want.SLToVL.VLs[:]) != 0 || len(written(want)) != parts {
 			t.Errorf("wanted are %v and %v", want.SLToVL, want.VLArbitration)
 		}
 	}
 }
 
 func TestBadSettings(t *testing.T) {
-	for want, change := range map[string]func(*Settings){
-		"HOQLife 32, want 0 to 31":     func(s *Settings) { s.HOQLife = 32 },
-		"LeafHOQLife 40, want 0 to 31": func(s *Settings) { s.LeafHOQLife = 40 },
-		"VLStallCount 8, want 0 to 7":  func(s *Settings) { s.VLStallCount = 8 },
-		"Weight 0, want 1 to 255":      func(s *Settings) { s.Weight = 0 },
+	for want, change := range map[string]func(*settings.Settings){
+		"head_of_queue_lifetime 32, want 0 to 31":      func(s *settings.Settings) { s.HOQLife = 32 },
+		"leaf_head_of_queue_lifetime 40, want 0 to 31": func(s *settings.Settings) { s.LeafHOQLife = 40 },
+		"vl_stall_count 8, want 0 to 7":                func(s *settings.Settings) { s.VLStallCount = 8 },
+		"lane 1, which service level 1 takes":          func(s *settings.Settings) { s.VLArbLow[1].Weight = 0 },
 	} {
-		s := DefaultSettings()
+		s := settings.Default()
 		change(&s)
 		f := observed.NewFabric()
-		for _, compute := range []func(*observed.Fabric, Settings, *observed.Desired) ([]Fault, error){Links, Lanes} {
-			if _, err := compute(f, s, observed.NewDesired(f)); err == nil || !strings.Contains(err.Error(), want) {
+		for _, compute := range []func(*observed.Fabric, *settings.Settings, *observed.Desired) ([]Fault, error){Links, Lanes} {
+			if _, err := compute(f, &s, observed.NewDesired(f)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q", err, want)
 			}
 		}
@@ -269,8 +276,8 @@ func TestBadSettings(t *testing.T) {
 func TestWantedValuesEncode(t *testing.T) {
 	c := capability{ib.MTU4096, 5, 64}
 	f, x, _ := link(ib.NodeSwitch, ib.NodeCA, c, c)
-	d, _ := links(t, f, DefaultSettings())
-	tables, _ := lanes(t, f, DefaultSettings())
+	d, _ := links(t, f, settings.Default())
+	tables, _ := lanes(t, f, settings.Default())
 	var data [64]byte
 	if err := d.Port(x).Info.Encode(&data); err != nil {
 		t.Error(err)
@@ -280,5 +287,101 @@ func TestWantedValuesEncode(t *testing.T) {
 	}
 	if err := tables.Port(x).VLArbitration[0].Encode(&data); err != nil {
 		t.Error(err)
+	}
+}
+
+// written are the parts of arbitration tables that are wanted.
+func written(want *observed.DesiredPort) (parts []*smp.VLArbitrationTable) {
+	for _, part := range want.VLArbitration {
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// VA-12: both arbitration tables and VLHighLimit are those that were asked for,
+// as far as the link has the lanes and the port the entries.
+func TestVA12BothTablesAndTheLimit(t *testing.T) {
+	asked := settings.Default()
+	asked.VLHighLimit = 9
+	asked.VLArbHigh = []smp.VLArbitrationEntry{{VL: 1, Weight: 200}, {VL: 14, Weight: 3}}
+	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 3, 8})
+	x.Info.VLArbitrationHighCap = 40
+	d, faults := lanes(t, f, asked)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	want := d.Port(x)
+	if want.Info.VLHighLimit != 9 || want.Elements&observed.ElementVLHighLimit == 0 {
+		t.Errorf("VLHighLimit %d, elements %v", want.Info.VLHighLimit, want.Elements.Names())
+	}
+	high := smp.VLArbitrationTable{}
+	high.Entries[0] = smp.VLArbitrationEntry{VL: 1, Weight: 200} // the link has no lane 14
+	for part, table := range map[smp.VLArbPart]smp.VLArbitrationTable{smp.VLArbHighFirst: high, smp.VLArbHighSecond: {}} {
+		if got := want.VLArbitration[part-1]; got == nil || *got != table {
+			t.Errorf("part %d: %v", part, got)
+		}
+	}
+	low := want.VLArbitration[smp.VLArbLowFirst-1]
+	for vl := range 8 {
+		turn := smp.VLArbitrationEntry{}
+		if vl < 4 {
+			turn = smp.VLArbitrationEntry{VL: ib.VL(vl), Weight: 64}
+		}
+		if low.Entries[vl] != turn {
+			t.Errorf("low entry %d: %v, want %v", vl, low.Entries[vl], turn)
+		}
+	}
+	// A port without a high-priority table gets none.
+	if d.Port(y).VLArbitration[smp.VLArbHighFirst-1] != nil {
+		t.Error("a high-priority table for a port that has none")
+	}
+}
+
+// A table with more entries than a port has is cut to as many lanes as fit, and
+// levels go to those.
+func TestTablesThatDoNotFit(t *testing.T) {
+	asked := settings.Default()
+	asked.VLArbLow = nil
+	for range 3 {
+		for vl := range 15 {
+			asked.VLArbLow = append(asked.VLArbLow, smp.VLArbitrationEntry{VL: ib.VL(vl), Weight: 5})
+		}
+	}
+	f, x, _ := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 4, 8})
+	d, _ := lanes(t, f, asked)
+	want := d.Port(x)
+	if most := slices.Max(want.SLToVL.VLs[:]); most != 1 {
+		t.Errorf("lanes up to %d; three entries each fit for two lanes", most)
+	}
+	for i, e := range want.VLArbitration[0].Entries {
+		if served := i < 6; served != (e.Weight > 0) || served && int(e.VL) != i%2 {
+			t.Errorf("entry %d: %v", i, e)
+		}
+	}
+}
+
+// PI-118: a link is limited at both ends to what each supports of the width and
+// the speed, the newer speeds turned off where none is allowed.
+func TestPI118LinksAreLimited(t *testing.T) {
+	asked := settings.Default()
+	asked.LinkWidth, asked.LinkSpeed = 4, settings.QDR
+	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 4, 8})
+	for _, p := range []*observed.Port{x, y} {
+		p.Info.LinkWidthSupported, p.Info.LinkSpeedSupported = smp.LinkWidth1X|smp.LinkWidth4X|smp.LinkWidth12X, 7
+		p.Info.LinkSpeedExtSupported, p.Info.CapabilityMask = 3, smp.CapExtendedSpeeds
+	}
+	d, _ := links(t, f, asked)
+	for _, p := range []*observed.Port{x, y} {
+		const all = observed.ElementLinkWidthEnabled | observed.ElementLinkSpeedEnabled | observed.ElementLinkSpeedExtEnabled
+		want := d.Port(p)
+		if want.Elements&all != all || want.Info.LinkWidthEnabled != smp.LinkWidth1X|smp.LinkWidth4X ||
+			want.Info.LinkSpeedEnabled != 7 || want.Info.LinkSpeedExtEnabled != 0 {
+			t.Errorf("%s: %v, width %v, speed %v, %v", p, want.Elements.Names(), want.Info.LinkWidthEnabled, want.Info.LinkSpeedEnabled, want.Info.LinkSpeedExtEnabled)
+		}
+	}
+	if x.Info.LinkSpeedSupported = 4; Limit(x, 0, settings.SDR, observed.NewDesired(f)) {
+		t.Error("a port was limited to a speed below everything that it supports")
 	}
 }

@@ -1,0 +1,39 @@
+package qos
+
+import (
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
+
+// Limit wants of a port that its link is no wider and no faster than this when it
+// trains next. A width or speed that leaves nothing of what the port supports
+// leaves that alone, and the answer is false: such a link would never come up.
+func Limit(p *observed.Port, w settings.Width, s settings.Speed, d *observed.Desired) (ok bool) {
+	want, info := d.Port(p), &p.Info
+	ok = true
+	if w != 0 {
+		if enabled := w.Enabled(info.LinkWidthSupported); enabled != 0 {
+			want.Elements |= observed.ElementLinkWidthEnabled
+			want.Info.LinkWidthEnabled = enabled
+		} else {
+			ok = false
+		}
+	}
+	if s == 0 {
+		return ok
+	}
+	speed, ext := s.Enabled(info.LinkSpeedSupported, info.LinkSpeedExtSupported)
+	if speed == 0 && ext == 0 {
+		return false
+	}
+	if speed != 0 {
+		want.Elements |= observed.ElementLinkSpeedEnabled
+		want.Info.LinkSpeedEnabled = speed
+	}
+	if info.LinkSpeedExtSupported != 0 && info.CapabilityMask.Has(smp.CapExtendedSpeeds) {
+		want.Elements |= observed.ElementLinkSpeedExtEnabled
+		want.Info.LinkSpeedExtEnabled = ext // 0: the plan writes smp.LinkSpeedExtDisable
+	}
+	return ok
+}
