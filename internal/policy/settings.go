@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/ibwarden/ibwarden/internal/policy/settings"
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
 
 // LinkLimit is the most that one link may be: both ends of the cable at a place
 // get it.
@@ -21,4 +25,12 @@ func (p *Policy) Asked() settings.Settings {
 		return settings.Default()
 	}
 	return *p.Settings
+}
+
+// UsesLanes reports whether the policy puts traffic on a service level apart
+// from 0, or asks for lanes: else any mapping of levels to lanes will do, and is
+// left alone.
+func (p *Policy) UsesLanes() bool {
+	s := p.Asked()
+	return s.UsesLanes() || slices.ContainsFunc(p.Partitions, func(x Partition) bool { return x.SL != 0 })
 }

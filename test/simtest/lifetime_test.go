@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// Switches let packets wait as long as OpenSM's do, and longer than other packets
+// SI-38: switches let packets wait as long as OpenSM's do, and longer than other packets
 // take, on the fabric as the manager leaves it; nothing is written for it again.
 func TestSwitchLifetime(t *testing.T) {
 	list := topology.Demo()

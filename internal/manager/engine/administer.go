@@ -19,7 +19,7 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		return observed.Subnet{}, nil, false
 	}
 	s = observed.Subnet{
-		Fabric: e.fabric, GIDPrefix: e.gidPrefix(&e.desired.asked), Lifetime: e.desired.asked.SubnetTimeOut, Manager: e.managers.Info(),
+		Fabric: e.fabric, GIDPrefix: e.desired.gidPrefix(e), Lifetime: e.desired.asked.SubnetTimeOut, Manager: e.managers.Info(),
 		Aliases: e.standingAliases(), Epoch: e.epoch, LIDs: e.lidsOfPorts(),
 		// The administration sorts its own.
 		Partitions: slices.Clone(e.desired.allowed),

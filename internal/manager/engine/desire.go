@@ -14,7 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
@@ -100,11 +99,11 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 			d.tables.Port(port).PKeys = x.Table
 		}
 	}
-	d.unguarded(e)
 	for _, x := range out.SwitchPorts {
 		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
 	}
 	d.fenceOff(e)
+	d.between(e)
 	d.filterRaw(e, p)
 	d.withheld, d.open = e.withheld(d, out.EndPorts), e.open()
 	if doubtful := observed.Doubtful(e.fabric, d.tables, e.knowsBehind); len(doubtful) > 0 {
@@ -136,21 +135,6 @@ func (d *desired) guard(q *observed.Port, x partition.SwitchPort) {
 	}
 	want.Elements |= observed.ElementEnforcement
 	want.Info.PartitionEnforcementInbound, want.Info.PartitionEnforcementOutbound = d.directions(&x)
-}
-
-// unguarded wants no enforcement between switches: there every key has to
-// pass. With a list of cables only what is on it is found there; without one
-// devices are believed only where nobody is to be protected from them. What stands
-// on a port without a known device behind it stays.
-func (d *desired) unguarded(e *Engine) {
-	for _, n := range e.fabric.Switches() {
-		for i := 1; i < len(n.Ports); i++ {
-			p := &n.Ports[i]
-			if p.Peer != nil && p.Peer.Node.Switch != nil && (e.cabling.list != nil || e.config.Profile == protect.None) {
-				d.tables.Port(p).Elements |= observed.ElementEnforcement
-			}
-		}
-	}
 }
 
 // identities are those of all end ports, unseen ones included. Who claims to
@@ -255,7 +239,7 @@ func (d *desired) lanes(e *Engine, p *policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	if usesLanes(p) {
+	if p.UsesLanes() {
 		more, err := qos.Lanes(e.fabric, &d.asked, d.tables)
 		if err != nil {
 			return err
@@ -282,14 +266,6 @@ func (e *Engine) reregistered() {
 // mkeyProtectBits hides the key from whoever does not know it and lets
 // everybody read the rest.
 const mkeyProtectBits = 1
-
-// usesLanes reports whether the policy puts traffic on a service level apart
-// from 0, or asks for lanes: else any mapping of levels to lanes will do, and is
-// left alone.
-func usesLanes(p *policy.Policy) bool {
-	s := p.Asked()
-	return s.UsesLanes() || slices.ContainsFunc(p.Partitions, func(x policy.Partition) bool { return x.SL != 0 })
-}
 
 // reportForgotten says once which elements devices accept and do not keep.
 func (e *Engine) reportForgotten() {

@@ -405,7 +405,7 @@ func (e *Engine) sweepOptions() sweep.Options {
 	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || usesLanes(e.wanted()),
+		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.last,
 	}
@@ -452,7 +452,7 @@ func (e *Engine) pursue(now time.Duration) {
 		e.emit(Warned{w})
 	}
 	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
-	e.keys.Due = e.keys.Due || e.guardsOtherwise(p, e.policy)
+	e.keys.Due = e.keys.Due || e.givesKeys() && e.guardOf(p) != e.guardOf(e.policy)
 	e.policy, e.desired, e.known = p, want, want.assigned
 	e.lookAtLIDs()
 	e.multicast.fresh = false

@@ -31,7 +31,7 @@ type Foresight struct {
 
 // ReadingFor says what of a fabric has to be read for Foresee.
 func ReadingFor(c Config, p *policy.Policy) sweep.Options {
-	return sweep.Options{Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true, QoS: usesLanes(p), Aliases: keepsAliases(p, c.Known)}
+	return sweep.Options{Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true, QoS: p.UsesLanes(), Aliases: keepsAliases(p, c.Known)}
 }
 
 // Foresee works out what a manager with this configuration would want a fabric

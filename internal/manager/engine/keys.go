@@ -86,8 +86,7 @@ func (e *Engine) proceed(now time.Duration) {
 
 // secure starts to give every end port the key that it ought to have.
 func (e *Engine) secure(now time.Duration) {
-	bits, lease := e.mkeyGuard(e.wanted())
-	p, err := e.keys.Want(now, e.fabric, e.ends, bits, lease)
+	p, err := e.keys.Want(now, e.fabric, e.ends, e.guardOf(e.wanted()))
 	if err != nil {
 		e.emit(Warned{err.Error()})
 	}

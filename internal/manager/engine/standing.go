@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -134,7 +135,7 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 // changed, when that takes a look at the whole.
 func (e *Engine) amend(p *policy.Policy) (d *desired, at []*observed.Port, ok bool) {
 	s := e.standing
-	if s == nil || e.isBound() || s.passes >= maxPasses || usesLanes(p) != usesLanes(e.policy) || !sameSettings(p, e.policy) || e.desired.asked.EnforceBetweenSwitches || p.AllowBoth != e.desired.resolution.AllowBoth || p.AllowRaw != e.policy.AllowRaw {
+	if s == nil || e.isBound() || s.passes >= maxPasses || p.UsesLanes() != e.policy.UsesLanes() || !ports.Same(p, e.policy) || e.desired.asked.EnforceBetweenSwitches || p.AllowBoth != e.desired.resolution.AllowBoth || p.AllowRaw != e.policy.AllowRaw {
 		return nil, nil, false
 	}
 	numbers, err := policy.Allocate(p, e.known.PKeys)

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -108,9 +109,9 @@ func (k *Keying) renew(s *mkey.Stand) {
 }
 
 // Want works out who ought to hold which key, and gives the writes that this
-// takes; bits are M_KeyProtectBits, lease is M_KeyLeasePeriod in seconds. The book has the generations that they need.
+// takes. The book has the generations that they need.
 // An error is told once: some ports get no key.
-func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, bits uint8, lease uint16) (p *plan.Plan, err error) {
+func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, guard ports.Guard) (p *plan.Plan, err error) {
 	k.Due = false
 	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Stand)
 	met := make(map[*observed.Node]bool)
@@ -123,9 +124,7 @@ func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Po
 			continue
 		}
 		k.settle(p, s)
-		want := k.wanted.Port(p)
-		want.Elements = observed.ElementMKey | observed.ElementMKeyProtectBits | observed.ElementMKeyLeasePeriod
-		want.Info.MKey, want.Info.MKeyProtectBits, want.Info.MKeyLeasePeriod = k.Config.Ring.MKey(s.ID, s.Wanted()), bits, lease
+		guard.Give(k.wanted.Port(p), k.Config.Ring.MKey(s.ID, s.Wanted()))
 		k.stands[p] = s
 	}
 	for n := range met {

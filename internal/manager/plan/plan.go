@@ -278,7 +278,7 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 	want := p.desired.Port(port)
 	differ := p.settle(port)
 	arm := want.Activate && port.Info.PortState == smp.PortInit
-	if on := turnsOn(differ, &want.Info); on != 0 && !arm {
+	if on := turnsOn(differ, &want.Info); on != 0 && !arm && !isBetween(port) {
 		add(Enforce, port, smp.AttrPortInfo, modifier)
 		differ &^= on
 	}
@@ -288,6 +288,13 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {
 		add(Activate, port, smp.AttrPortInfo, modifier)
 	}
+}
+
+// isBetween reports whether a port joins two switches. It checks what the ports
+// before end ports have checked already, and begins when its table stands, so
+// that it stops nothing meanwhile.
+func isBetween(port *observed.Port) bool {
+	return !port.IsEnd() && port.Peer != nil && port.Peer.Node.Switch != nil
 }
 
 // hasReregistration reports whether a port can tell its software to register

@@ -1,0 +1,78 @@
+package ports
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
+
+// End wants of an end port where the manager is, and how to reach it.
+func End(want *observed.DesiredPort, s *settings.Settings, prefix uint64, manager ib.LID) {
+	want.Elements |= observed.ElementGIDPrefix | observed.ElementMasterSMLID |
+		observed.ElementMasterSMSL | observed.ElementSubnetTimeOut
+	want.Info.GIDPrefix, want.Info.MasterSMLID = prefix, manager
+	want.Info.MasterSMSL, want.Info.SubnetTimeOut = s.MasterSMSL, s.SubnetTimeOut
+}
+
+// Guard is M_KeyProtectBits and M_KeyLeasePeriod as a policy asks for them.
+type Guard struct {
+	Bits  uint8
+	Lease uint16 // seconds, 0 for no end
+}
+
+// GuardOf is that of a policy, where the profile asks for at least so many bits: a
+// policy may ask for more protection, and not for less.
+func GuardOf(p *policy.Policy, least uint8) Guard {
+	s := p.Asked()
+	return Guard{max(least, s.MKeyProtectBits), s.MKeyLeasePeriod}
+}
+
+// Warnings say what it costs to ask for less than is safe.
+func (g Guard) Warnings(s *settings.Settings) (out []string) {
+	if asked := s.MKeyProtectBits; asked != 0 && asked < g.Bits {
+		out = append(out, fmt.Sprintf("m_key_protection_level %d is less than the profile asks: ports get %d", asked, g.Bits))
+	}
+	if g.Lease != 0 {
+		out = append(out, fmt.Sprintf("m_key_lease_period %d: whoever sends a port one packet with a wrong M_Key, and keeps the manager from it for %d s, can read its key", g.Lease, g.Lease))
+	}
+	return out
+}
+
+// Give wants a port to hold an M_Key under the guard.
+func (g Guard) Give(want *observed.DesiredPort, key ib.MKey) {
+	want.Elements |= observed.ElementMKey | observed.ElementMKeyProtectBits | observed.ElementMKeyLeasePeriod
+	want.Info.MKey, want.Info.MKeyProtectBits, want.Info.MKeyLeasePeriod = key, g.Bits, g.Lease
+}
+
+// Limits wants both ends of single links to be no wider or faster than a policy
+// says.
+func Limits(f *observed.Fabric, links []policy.LinkLimit, d *observed.Desired) (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	for _, l := range links {
+		at := facts.PortAt(f, l.At)
+		if at == nil {
+			warn("links: no port %s", l.At)
+			continue
+		}
+		for _, end := range []*observed.Port{at, at.Peer} {
+			if end != nil && end.Reached && !qos.Limit(end, l.Width, l.Speed, d) {
+				warn("links: %s supports nothing as narrow or slow as %s, %s: left as it is", end, l.Width, l.Speed)
+			}
+		}
+	}
+	return warnings
+}
+
+// Same reports whether two policies ask the same of links and devices.
+func Same(p, q *policy.Policy) bool {
+	a, b := p.Asked(), q.Asked()
+	return a.Equal(&b) && slices.EqualFunc(p.Links, q.Links, func(x, y policy.LinkLimit) bool {
+		return x.At == y.At && x.Width == y.Width && x.Speed == y.Speed
+	})
+}
