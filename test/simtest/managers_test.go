@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -195,13 +196,21 @@ func TestStandbyWritesNothing(t *testing.T) {
 	for _, x := range []struct {
 		name     string
 		priority uint8
-	}{{"AT-08 PK-28 SM-16 lower GUID is master", 0}, {"AT-08 PK-28 SM-16 higher priority is master", 3}} {
+		profile  protect.Profile
+	}{
+		{"AT-08 PK-28 SM-16 lower GUID is master", 0, protect.None},
+		{"AT-08 PK-28 SM-16 higher priority is master", 3, protect.None},
+		{"AT-08 PK-28 SM-16 where managers are named", 3, protect.Tenant},
+	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := newRivals(t)
 			y := halves(hosts(r.list))
-			first := r.join("mgmt-1", x.priority, y)
+			config := func(priority uint8) engine.Config {
+				return engine.Config{Priority: priority, Profile: x.profile, SMKeys: ring(1)}
+			}
+			first := r.joinAs("mgmt-1", config(x.priority), y)
 			r.run(time.Second)
-			second := r.join("blue-6", 0, halves(hosts(r.list)[2:])) // would write, if it might
+			second := r.joinAs("blue-6", config(0), halves(hosts(r.list)[2:])) // would write, if it might
 			r.run(5 * time.Minute)
 			if n := r.wrote(second, 0); n != 0 {
 				t.Errorf("the standby wrote %d times", n)

@@ -132,13 +132,17 @@ func TestPKeyTable(t *testing.T) {
 		})
 	}
 	t.Run("PK-02", func(t *testing.T) {
-		d := start(t, caConfig(1))
-		d.mustSet(1, 0, &smp.PKeyTable{Keys: [32]ib.PKey{0x8001, 0x0002, 0x8003}})
-		if e := effects(d.last.Effects, PKeysChanged); len(e) != 1 || e[0].Port != 1 {
-			t.Errorf("effects %v", d.last.Effects)
-		}
-		if got := d.PKeys(1); !slices.Equal(got, []ib.PKey{0x8001, 0x0002, 0x8003}) {
-			t.Errorf("%v", got)
+		for _, one := range []bool{false, true} {
+			c := caConfig(1)
+			c.OneMembership = one // of a partition, not of all
+			d := start(t, c)
+			d.mustSet(1, 0, &smp.PKeyTable{Keys: [32]ib.PKey{0x8001, 0x0002, 0x8003}})
+			if e := effects(d.last.Effects, PKeysChanged); len(e) != 1 || e[0].Port != 1 {
+				t.Errorf("effects %v", d.last.Effects)
+			}
+			if got := d.PKeys(1); !slices.Equal(got, []ib.PKey{0x8001, 0x0002, 0x8003}) {
+				t.Errorf("%v", got)
+			}
 		}
 	})
 	t.Run("PK-20", func(t *testing.T) {
@@ -161,11 +165,37 @@ func TestPKeyTable(t *testing.T) {
 	t.Run("PK-24", func(t *testing.T) {
 		for _, at := range places() {
 			var table smp.PKeyTable
-			at.open(t).mustGet(at.through, smp.PKeyModifier(at.port, 0), &table)
+			d := at.open(t)
+			d.mustGet(at.through, smp.PKeyModifier(at.port, 0), &table)
 			for i, k := range table.Keys[1:] {
-				if k != ib.PKeyInvalid {
+				if k != 0x0000 {
 					t.Errorf("%s: index %d reads %v", at.name, i+1, k)
 				}
+			}
+			full := keys(0x8001)
+			d.mustSet(at.through, smp.PKeyModifier(at.port, 0), &full)
+			emptied := smp.PKeyTable{Keys: [32]ib.PKey{0: 0x8001, 3: 0x8002}}
+			d.mustSet(at.through, smp.PKeyModifier(at.port, 0), &emptied)
+			d.mustGet(at.through, smp.PKeyModifier(at.port, 0), &table)
+			for i, k := range table.Keys {
+				if want := map[int]ib.PKey{0: 0x8001, 3: 0x8002}[i]; k != want {
+					t.Errorf("%s: index %d reads %v after it was emptied, want %v", at.name, i, k, want)
+				}
+			}
+		}
+	})
+	t.Run("PK-31/each bit for its own", func(t *testing.T) {
+		for bit, want := range map[smp.CapabilityMask]ib.PKey{smp.CapPKeyNVRAM: 0x8001, smp.CapMKeyNVRAM: 0xFFFF} {
+			c := caConfig(1)
+			c.Ports[0].CapabilityMask |= bit
+			d := start(t, c)
+			d.mustSet(1, 0, &smp.PKeyTable{Keys: [32]ib.PKey{0x8001}})
+			again, err := d.Restart(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again.PKeys(1); got[0] != want {
+				t.Errorf("CapabilityMask %v: after restart %v, want %v", bit, got, want)
 			}
 		}
 	})
@@ -198,7 +228,7 @@ func TestPKeyTable(t *testing.T) {
 	}
 	t.Run("PK-33/full", func(t *testing.T) {
 		for _, at := range places() {
-			if got := at.open(t).PKeys(at.port); !slices.Equal(got, []ib.PKey{ib.PKeyDefaultFull}) {
+			if got := at.open(t).PKeys(at.port); !slices.Equal(got, []ib.PKey{0xFFFF}) {
 				t.Errorf("%s: %v", at.name, got)
 			}
 		}
@@ -293,6 +323,12 @@ func TestPKeyTable(t *testing.T) {
 			t.Errorf("%v", table.Keys)
 		}
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, 2048)
+		for entries, blocks := range map[uint16]uint32{1: 1, 32: 1, 33: 2, 64: 2} {
+			c.PartitionCap = entries
+			d := start(t, c)
+			d.wantStatus(mad.StatusOK, 1, mad.MethodGet, 0x0016, blocks-1)
+			d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0016, blocks)
+		}
 	})
 	for _, rule := range []string{"PT-10", "PT-11", "PT-13"} {
 		t.Run(rule, func(t *testing.T) {
