@@ -3,13 +3,16 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark
 
-.PHONY: help build deb test tools lint fuzz mutate bench soak clean
+.PHONY: help build man deb test tools docs lint fuzz mutate bench soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ibwarden
 	$(GO) build -o bin/ibwarden ./cmd/ibwarden
+
+man: ## write the manual pages into bin/man
+	$(GO) run ./internal/app/manpages bin/man
 
 deb: ## build a Debian package into bin, with the systemd service
 	@GO='$(GO)' scripts/build-deb bin
@@ -20,6 +23,9 @@ test: tools ## install what the tests need (Debian packages, when it may) and ru
 
 tools: ## install the Debian packages that tests run beside ibwarden
 	@scripts/install-tools $(PACKAGES)
+
+docs: ## run every command of README.md and docs, and write what it prints there
+	$(GO) test -count=1 ./test/doctest -update
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w on these files'; exit 1; }

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -59,21 +63,61 @@ drwxr-xr-x root/root ./usr/lib/systemd/system/
 drwxr-xr-x root/root ./usr/share/
 drwxr-xr-x root/root ./usr/share/doc/
 drwxr-xr-x root/root ./usr/share/doc/ibwarden/
+drwxr-xr-x root/root ./usr/share/bash-completion/
+drwxr-xr-x root/root ./usr/share/bash-completion/completions/
+-rw-r--r-- root/root ./usr/share/bash-completion/completions/ibwarden
 -rw-r--r-- root/root ./usr/share/doc/ibwarden/README.md
 -rw-r--r-- root/root ./usr/share/doc/ibwarden/copyright
-drwxr-xr-x root/root ./usr/share/doc/ibwarden/examples/
--rw-r--r-- root/root ./usr/share/doc/ibwarden/examples/policy.yaml
+drwxr-xr-x root/root ./usr/share/man/
 `
+
+// contents is want with the pages, the examples, the stories and a manual page for
+// each command.
+func contents(t *testing.T) []string {
+	t.Helper()
+	files := strings.Fields(run(t, nil, "git", "-C", filepath.Join("..", ".."), "ls-files", "docs/*.md", "examples", "scenarios"))
+	if len(files) < 40 {
+		t.Fatalf("%d pages, examples and stories", len(files))
+	}
+	out := strings.Split(strings.TrimSpace(want), "\n")
+	file := func(path string) {
+		out = append(out, "-rw-r--r-- root/root ./usr/share/"+path)
+		for dir := filepath.Dir(path); dir != "doc/ibwarden" && dir != "man"; dir = filepath.Dir(dir) {
+			if line := "drwxr-xr-x root/root ./usr/share/" + dir + "/"; !slices.Contains(out, line) {
+				out = append(out, line)
+			}
+		}
+	}
+	for _, f := range files {
+		if strings.HasPrefix(f, "scenarios") {
+			f = "examples/" + f
+		}
+		file("doc/ibwarden/" + f)
+	}
+	var page func(c *cobra.Command)
+	page = func(c *cobra.Command) {
+		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
+			file("man/man1/" + strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1.gz")
+		}
+		for _, sub := range c.Commands() {
+			page(sub)
+		}
+	}
+	page(cli.Root())
+	slices.Sort(out)
+	return out
+}
 
 func TestPackage(t *testing.T) {
 	deb := build(t)
-	var got strings.Builder
+	var got []string
 	for line := range strings.Lines(run(t, nil, "dpkg-deb", "-c", deb)) {
 		f := strings.Fields(line)
-		got.WriteString(f[0] + " " + f[1] + " " + f[5] + "\n")
+		got = append(got, f[0]+" "+f[1]+" "+f[5])
 	}
-	if got.String() != want {
-		t.Errorf("contents:\n%swant\n%s", got.String(), want)
+	slices.Sort(got)
+	if diff := cmp.Diff(contents(t), got); diff != "" {
+		t.Errorf("contents, - as wanted, + as they are:\n%s", diff)
 	}
 	for field, value := range map[string]string{
 		"Package": "ibwarden", "Version": "1.2.3~test", "Architecture": strings.TrimSpace(run(t, nil, "dpkg", "--print-architecture")),
@@ -146,7 +190,7 @@ func settings(t *testing.T, root string) map[string][]string {
 // startService runs the installed program as the unit would, on the simulated
 // fabric, with the example policy.
 func startService(t *testing.T, root string) {
-	example, err := os.ReadFile(filepath.Join(root, "usr/share/doc/ibwarden/examples/policy.yaml"))
+	example, err := os.ReadFile(filepath.Join(root, "usr/share/doc/ibwarden/examples/tenants.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

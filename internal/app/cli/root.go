@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
@@ -52,6 +53,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return failed.Status
 }
 
+// Root is the command line as a value, for what is made of its help.
+func Root() *cobra.Command { return newRoot() }
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ibwarden",
@@ -66,7 +70,13 @@ was sent that writes.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
+	root.Version = about.This().String()
+	root.Flags().Bool("version", false, "say what program this is, as ibwarden version does")
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	completion.Add(root)
+	addExamples(root)
 	return root
 }
 

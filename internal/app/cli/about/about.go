@@ -48,8 +48,8 @@ func of(info *debug.BuildInfo) Program {
 	return p
 }
 
-// Print says it for people, on one line.
-func (p Program) Print(w io.Writer) error {
+// String says it for people, on one line.
+func (p Program) String() string {
 	from := ""
 	if p.Commit != "" {
 		from = ", commit " + p.Commit
@@ -60,6 +60,11 @@ func (p Program) Print(w io.Writer) error {
 			from += " with changes"
 		}
 	}
-	_, err := fmt.Fprintf(w, "ibwarden %s%s, %s, %s\n", p.Version, from, p.Go, p.Platform)
+	return fmt.Sprintf("ibwarden %s%s, %s, %s", p.Version, from, p.Go, p.Platform)
+}
+
+// Print writes String and the end of a line.
+func (p Program) Print(w io.Writer) error {
+	_, err := fmt.Fprintln(w, p)
 	return err
 }

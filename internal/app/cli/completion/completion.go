@@ -1,6 +1,8 @@
 package completion
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -10,20 +12,76 @@ import (
 var words = map[string][]string{
 	"routing": {string(routing.UpDown), string(routing.MinHop)},
 	"fail-on": {"low", "medium", "high", "critical"},
-	"profile": {"basic", "strict"},
+	"profile": {"basic", "tenant", "strict"},
 	"service": {"UD", "RC", "UC", "RD", "raw"},
 	"pace":    {"fast", "real"},
+	"format":  {"ibdiagnet", "opensm"},
 }
 
-// Add tells shells the words of flags, of a command and of those below it.
+// function finds what a flag or an argument may be.
+type function = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// flags are functions for flags whose values stand in a fabric, a policy or this
+// machine.
+var flags = map[string]function{
+	"fabric":     fabrics,
+	"guid":       portGUIDs,
+	"manager":    portGUIDs,
+	"trusted-sm": portGUIDs,
+	"port":       portGUIDs,
+	"canary":     groups,
+	"node":       simulatedNodes,
+	"socket":     sockets,
+}
+
+// arguments are functions for the arguments of commands, by their paths.
+var arguments = map[string]function{
+	"ibwarden trace":           upTo(2, hosts),
+	"ibwarden topology accept": switchPorts,
+	"ibwarden sim":             upTo(1, topologies),
+}
+
+// Add tells shells the words of flags and arguments, of a command and of those below
+// it.
 func Add(c *cobra.Command) {
 	for name, list := range words {
-		if c.Flags().Lookup(name) != nil {
-			// An error would mean that it was told twice.
-			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-		}
+		register(c, name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+	}
+	for name, f := range flags {
+		register(c, name, f)
+	}
+	if f := arguments[c.CommandPath()]; f != nil {
+		c.ValidArgsFunction = f
 	}
 	for _, sub := range c.Commands() {
 		Add(sub)
 	}
+}
+
+// register tells of a flag of this command; one that it has from above is told there.
+func register(c *cobra.Command, name string, f function) {
+	if c.LocalFlags().Lookup(name) != nil {
+		// An error would mean that it was told twice.
+		_ = c.RegisterFlagCompletionFunc(name, f)
+	}
+}
+
+// upTo completes the first n arguments.
+func upTo(n int, f function) function {
+	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f(c, args, begun)
+	}
+}
+
+// beginning are the words that begin with what was typed.
+func beginning(list []string, begun string) (out []string) {
+	for _, w := range list {
+		if strings.HasPrefix(w, begun) {
+			out = append(out, w)
+		}
+	}
+	return out
 }

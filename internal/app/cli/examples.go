@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// examples are those in the help of every command, by its path without the name of
+// the program. A line that does not begin with a remark is a command; policies and
+// snapshots are those of the examples that come with the program.
+var examples = map[string]string{
+	"": `# what is open on the fabric behind this host's adapter; nothing is written
+ibwarden audit --fabric umad
+# serve a fabric to try things on, and bring it up
+ibwarden sim --socket demo &
+ibwarden run --once --fabric ibsim:demo --policy tenants.yaml`,
+	"run": `# the demonstration fabric, until the first verdict
+ibwarden run --once --fabric sim
+# manage the fabric behind an adapter; SIGHUP reads the policy again
+ibwarden run --fabric umad:mlx5_0/1 --policy tenants.yaml --data /var/lib/ibwarden
+# beside an OpenSM, as a higher-ranking manager
+ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trusted-sm 0x0002c90300a1b2c3`,
+	"plan": `ibwarden plan --fabric ibsim:demo --policy moved.yaml
+ibwarden plan --fabric umad --policy moved.yaml --json`,
+	"apply": `ibwarden apply --fabric ibsim:demo --policy moved.yaml
+# 50 hosts at a time, the group storage first; then give the change up
+ibwarden apply --fabric umad --policy moved.yaml --yes --canary storage --batch 50
+ibwarden apply --fabric umad --rollback --yes`,
+	"show":            `ibwarden show nodes --fabric umad`,
+	"show nodes":      `ibwarden show nodes --fabric umad`,
+	"show ports":      `ibwarden show ports --fabric umad`,
+	"show links":      `ibwarden show links --fabric sim:fattree,radix=12,levels=2`,
+	"show lids":       `ibwarden show lids --fabric umad --json`,
+	"show routes":     `ibwarden show routes --fabric ibsim:demo`,
+	"show pkeys":      `ibwarden show pkeys --fabric umad --json`,
+	"show aliases":    `ibwarden show aliases --fabric umad`,
+	"show partitions": `ibwarden show partitions --fabric umad`,
+	"topology": `ibwarden topology learn --fabric umad --cables cables.topology
+ibwarden topology diff --fabric umad --cables cables.topology`,
+	"topology learn": `ibwarden topology learn --fabric umad --cables cables.topology`,
+	"topology show":  `ibwarden topology show --cables cables.topology`,
+	"topology diff":  `ibwarden topology diff --fabric umad --cables cables.topology`,
+	"topology accept": `# the host that was moved to port 7 of leaf-2 belongs there
+ibwarden topology accept leaf-2:7 --fabric umad --cables cables.topology`,
+	"keys":        `ibwarden keys show --data /var/lib/ibwarden`,
+	"keys show":   `ibwarden keys show --data /var/lib/ibwarden`,
+	"keys rotate": `ibwarden keys rotate --all --data /var/lib/ibwarden`,
+	"keys export": `# so that smpquery and ibdiagnet go on working
+ibwarden keys export /etc/infiniband-diags --data /var/lib/ibwarden`,
+	"keys import":    `ibwarden keys import /var/cache/opensm/guid2mkey --neighbors /var/cache/opensm/neighbors --data /var/lib/ibwarden`,
+	"keys recover":   `ibwarden keys recover --fabric umad --data /var/lib/ibwarden`,
+	"policy":         `ibwarden policy check tenants.yaml`,
+	"policy check":   `ibwarden policy check /etc/opensm/partitions.conf`,
+	"policy convert": `ibwarden policy convert /etc/opensm/partitions.conf`,
+	"sim": `# serve the demonstration fabric, with adapters for sim exec
+ibwarden sim --socket demo --devices
+# a generated fabric, with what clients send and get in a file for Wireshark
+ibwarden sim fattree,radix=12,levels=2 --socket big --capture big.pcapng
+# run a story instead
+ibwarden sim --script scenarios/four-queue-pairs.ibs`,
+	"sim exec": `ibwarden sim exec --socket demo --node blue-1 -- ibstat
+ibwarden sim exec --socket demo -- ibwarden run --fabric umad --policy tenants.yaml --data data`,
+	"devices": `ibwarden devices`,
+	"snapshot": `ibwarden snapshot --fabric umad -o now.snap
+ibwarden audit --snapshot now.snap`,
+	"prove": `# who can talk, by what the devices hold
+ibwarden prove --fabric umad
+# and whether a policy keeps them apart, by what was read before
+ibwarden prove --snapshot now.snap --policy tenants.yaml`,
+	"trace": `ibwarden trace red-1 blue-4 --fabric umad --pkey 0x8010
+# all of it computed once and sent once, hop by hop
+ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
+	"audit": `ibwarden audit --fabric umad
+# against the policy, with all that root of a host could do; status 1 at any finding
+ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,
+	"version": `ibwarden version --json`,
+	"completion": `# for this shell
+source <(ibwarden completion bash)`,
+	"completion bash":       `source <(ibwarden completion bash)`,
+	"completion zsh":        `ibwarden completion zsh >"${fpath[1]}/_ibwarden"`,
+	"completion fish":       `ibwarden completion fish >~/.config/fish/completions/ibwarden.fish`,
+	"completion powershell": `ibwarden completion powershell | Out-String | Invoke-Expression`,
+	"help":                  `ibwarden help audit`,
+}
+
+// addExamples puts the examples into the help of a command and of those below it.
+func addExamples(c *cobra.Command) {
+	name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
+	if text := examples[name]; text != "" {
+		c.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
+	}
+	for _, sub := range c.Commands() {
+		addExamples(sub)
+	}
+}
