@@ -3,7 +3,6 @@ package completion
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,8 @@ const (
 	patience = 3 * time.Second
 	// offersMax is how many words are proposed at the most.
 	offersMax = 2000
+	// socketsMax is the longest list of sockets that is read, in octets.
+	socketsMax = 64 << 20
 	// policyMax is the largest policy that is read, in octets.
 	policyMax = 16 << 20
 )
@@ -71,7 +72,7 @@ func sockets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellC
 // served are the names of the simulators that run on this machine: each has a
 // control socket "NAME:ctl" in the abstract namespace of Linux.
 func served() []string {
-	text, err := os.ReadFile("/proc/net/unix")
+	text, err := regular.Read("/proc/net/unix", socketsMax)
 	if err != nil {
 		return nil // not Linux
 	}
