@@ -8,6 +8,7 @@ package names
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/agnivade/levenshtein"
 )
@@ -85,7 +86,20 @@ func distance(a, b string) int { return levenshtein.ComputeDistance(a, b) }
 // has, and empty when no name is similar.
 func DidYouMean(name string, among []string) string {
 	if nearest, ok := Nearest(name, among); ok {
-		return "; did you mean '" + nearest + "'?"
+		return Proposal(nearest)
 	}
 	return ""
+}
+
+// Proposal proposes a name, to be put behind a message.
+func Proposal(name string) string { return "; did you mean '" + Printable(name) + "'?" }
+
+// Printable is a name as a message may show it: devices say what they like.
+func Printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, name)
 }

@@ -79,7 +79,7 @@ func (p *Policy) resolveAliases(x *lookup) (out []PortAliases) {
 		i, found := x.byGUID(a.Port)
 		switch {
 		case !found:
-			x.warn(a.Pos, "aliases: no end port %v", a.Port)
+			x.note(Selector{Kind: SelectPort, GUID: uint64(a.Port)}, nil, a.Pos, false, "aliases")
 			continue
 		case x.doubled[a.Port]:
 			x.warn(a.Pos, "aliases: two ports claim to be %v; neither gets an alias", a.Port)

@@ -61,7 +61,7 @@ func TestResolveAliases(t *testing.T) {
 	}
 	for _, want := range []string{
 		"alias GUID 0x0200000000000002 of port 0x0000000000000031 is the GUID of a port: it is not given",
-		"no end port 0x0000000000000099", "two ports claim to be 0x0000000000000061; neither gets an alias",
+		"aliases: no end port for port 0x0000000000000099", "two ports claim to be 0x0000000000000061; neither gets an alias",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no warning %q in\n%s", want, text)

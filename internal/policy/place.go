@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // enterPlace notes where the i-th port is cabled to.
@@ -14,8 +15,10 @@ func (x *index) enterPlace(i int32) {
 	}
 	at := Place{Switch: p.Switch, Port: p.SwitchPort}
 	x.byPlace[at] = append(x.byPlace[at], i)
-	if named := x.switches[p.SwitchName]; p.SwitchName != "" && !slices.Contains(named, p.Switch) {
-		x.switches[p.SwitchName] = append(named, p.Switch)
+	for _, name := range []string{p.SwitchName, names.Short(p.SwitchName)} {
+		if named := x.switches[name]; name != "" && !slices.Contains(named, p.Switch) {
+			x.switches[name] = append(named, p.Switch)
+		}
 	}
 }
 

@@ -45,9 +45,14 @@ type Policy struct {
 	// Trusted are the ports that may ask subnet administration for everything,
 	// and register for others.
 	Trusted []TrustedPorts
-	// MayBeAbsent tells that selectors which find no port are no cause for a
-	// warning.
-	MayBeAbsent bool
+	// MayBeAbsent tells that names which find no port are no cause for a warning,
+	// or to refuse the policy; AbsentWarns that they are only one for a warning.
+	MayBeAbsent, AbsentWarns bool
+	// Absentees are single names that may be absent, wherever they stand; none is
+	// false.
+	Absentees map[Selector]bool
+	// Source is what the reader called the text: the name of its file.
+	Source string
 	// Groups are named lists of selectors.
 	Groups []Group
 	// Partitions are in the order of the file. Names and stated numbers are
@@ -85,7 +90,9 @@ type Partition struct {
 	// Members in order: the last one that selects a port decides for it. No
 	// selector is in the list twice.
 	Members []Member
-	Pos     Pos
+	// MayBeAbsent is as in Policy, for the members that are named here.
+	MayBeAbsent bool
+	Pos         Pos
 }
 
 // TrustedPorts are ports that a policy trusts; Pos is where it says so.
@@ -98,6 +105,8 @@ type TrustedPorts struct {
 type Group struct {
 	Name      string
 	Selectors []Selector
+	// At are the places of the selectors in the file; nil when they are not known.
+	At []Pos
 	// MayBeAbsent is as in Policy, for the selectors of this group.
 	MayBeAbsent bool
 	Pos         Pos

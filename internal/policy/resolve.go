@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // EndPort is what resolution needs to know of an end port: a CA or router
@@ -44,6 +45,8 @@ type Resolution struct {
 	Aliases []PortAliases
 	// Trusted are the ports that the policy trusts, sorted.
 	Trusted []ib.PortGUID
+	// Absent are the names that found no port, in the order of the file.
+	Absent []Absent
 	// Warnings tell of selectors and partitions that found no port, and of a
 	// subnet manager that limited members cannot reach.
 	Warnings []Fault
@@ -118,8 +121,8 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 		if err != nil {
 			return r, fmt.Errorf("%v: %w", m.Pos, err)
 		}
-		if len(found) == 0 && !p.MayBeAbsent && part.Service == "" {
-			x.warn(m.Pos, "partition %q: no end port for %v", part.Name, m.Selector)
+		if part.Service == "" {
+			x.note(m.Selector, found, m.Pos, part.MayBeAbsent, "partition %q", part.Name)
 		}
 		members.set(found, mark(p.membership(m.Membership), m.Index0))
 	}
@@ -143,7 +146,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 				"other limited members cannot talk to it", guid)
 		}
 	})
-	if len(r.Full)+len(r.Limited) == 0 && !p.MayBeAbsent && part.Service == "" {
+	if len(r.Full)+len(r.Limited) == 0 && !p.MayBeAbsent && !part.MayBeAbsent && part.Service == "" {
 		x.warn(part.Pos, "partition %q has no member in this fabric", part.Name)
 	}
 	return r, nil
@@ -219,6 +222,7 @@ type index struct {
 	byType    map[ib.NodeType][]int32
 	byNode    map[ib.NodeGUID][]int32
 	byText    map[string][]int32
+	byShort   map[string][]int32   // by the first of several words
 	texts     []string             // the keys of byText, sorted
 	doubled   map[ib.PortGUID]bool // GUIDs that two ports claim
 	byPlace   map[Place][]int32    // by switch GUID and port
@@ -229,7 +233,7 @@ type index struct {
 // every resolution warns of the other.
 func newIndex(ports []EndPort) *index {
 	x := &index{
-		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{},
+		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{}, byShort: map[string][]int32{},
 		doubled: map[ib.PortGUID]bool{}, byPlace: map[Place][]int32{}, switches: map[string][]ib.NodeGUID{},
 	}
 	// Whoever claims the GUID of the manager's own port does not take its place.
@@ -254,6 +258,9 @@ func newIndex(ports []EndPort) *index {
 		x.byType[port.NodeType] = append(x.byType[port.NodeType], i)
 		x.byNode[port.NodeGUID] = append(x.byNode[port.NodeGUID], i)
 		x.byText[port.Description] = append(x.byText[port.Description], i)
+		if short := names.Short(port.Description); short != port.Description {
+			x.byShort[short] = append(x.byShort[short], i)
+		}
 		x.enterPlace(i)
 	}
 	x.texts = slices.Sorted(maps.Keys(x.byText))
@@ -272,12 +279,15 @@ type lookup struct {
 	*index
 	warnings []Fault
 	groups   map[string]*Group
-	warned   map[string]bool // groups that made warnings
-	// mayBeAbsent is the policy's.
-	mayBeAbsent bool
-	owners      map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
-	found       map[Selector][]int32        // answers for groups and patterns
-	one         [1]int32                    // the answer for a single port
+	policy   *Policy
+	absent   []Absent
+	// lacking are the groups of which a name found nobody.
+	lacking map[string]bool
+	// met gets every name that finds a port; it may be nil.
+	met    map[Selector]struct{}
+	owners map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
+	found  map[Selector][]int32        // answers for groups and patterns
+	one    [1]int32                    // the answer for a single port
 }
 
 func newLookup(p *Policy, ports *index) (*lookup, error) {
@@ -287,7 +297,7 @@ func newLookup(p *Policy, ports *index) (*lookup, error) {
 	}
 	x := &lookup{
 		index: ports, owners: owners, warnings: slices.Clone(ports.warnings),
-		groups: map[string]*Group{}, warned: map[string]bool{}, found: map[Selector][]int32{}, mayBeAbsent: p.MayBeAbsent,
+		groups: map[string]*Group{}, lacking: map[string]bool{}, found: map[Selector][]int32{}, policy: p,
 	}
 	for i := range p.Groups {
 		x.groups[p.Groups[i].Name] = &p.Groups[i]
@@ -320,7 +330,7 @@ func (x *lookup) find(s Selector) ([]int32, error) {
 	case SelectNode:
 		return x.byNode[ib.NodeGUID(s.GUID)], nil
 	case SelectDescription:
-		return x.byText[s.Text], nil
+		return x.described(s.Text), nil
 	case SelectPort:
 		return x.findPort(ib.PortGUID(s.GUID)), nil
 	case SelectPlace:
@@ -358,6 +368,15 @@ func (x *lookup) findPort(guid ib.PortGUID) []int32 {
 	return x.one[:]
 }
 
+// described gives the ports of nodes with this description, or this first word.
+func (x *index) described(text string) []int32 {
+	whole, first := x.byText[text], x.byShort[text]
+	if len(first) == 0 || text == "" {
+		return whole
+	}
+	return slices.Concat(whole, first)
+}
+
 // match looks only at descriptions that begin as the pattern does.
 func (x *lookup) match(pattern string) ([]int32, error) {
 	g, err := compileGlob(pattern)
@@ -370,7 +389,7 @@ func (x *lookup) match(pattern string) ([]int32, error) {
 		if !strings.HasPrefix(description, g.prefix) {
 			break
 		}
-		if g.match(description) {
+		if g.match(description) || g.match(names.Short(description)) {
 			found = append(found, x.byText[description]...)
 		}
 	}
@@ -383,7 +402,7 @@ func (x *lookup) group(name string) ([]int32, error) {
 		return nil, fmt.Errorf("no group %q", name)
 	}
 	var all []int32
-	for _, s := range group.Selectors {
+	for n, s := range group.Selectors {
 		if s.Kind == SelectGroup {
 			return nil, fmt.Errorf("group %q holds %v", name, s)
 		}
@@ -391,9 +410,8 @@ func (x *lookup) group(name string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 && !group.MayBeAbsent && !x.mayBeAbsent {
-			x.warn(group.Pos, "group %q: no end port for %v", name, s)
-			x.warned[name] = true
+		if x.note(s, found, placeIn(group.At, n, group.Pos), group.MayBeAbsent, "group %q", name); len(found) == 0 {
+			x.lacking[name] = true
 		}
 		all = append(all, found...)
 	}
@@ -408,9 +426,7 @@ func (p *Policy) trusted(x *lookup) (out []ib.PortGUID, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%v: trusted: %w", t.Pos, err)
 		}
-		if len(found) == 0 && !p.MayBeAbsent {
-			x.warn(t.Pos, "trusted: no end port for %v", t.Selector)
-		}
+		x.note(t.Selector, found, t.Pos, false, "trusted")
 		for _, i := range found {
 			out = append(out, x.ports[i].PortGUID)
 		}

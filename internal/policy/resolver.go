@@ -23,13 +23,21 @@ type Resolver struct {
 	owners map[ib.PortGUID]ib.PortGUID
 	dflt   Membership
 	both   bool
-	absent bool
+	// mayBeAbsent, absentWarns and absentees are the policy's.
+	mayBeAbsent, absentWarns bool
+	absentees                map[Selector]bool
+	met                      map[Selector]struct{}
 }
+
+// Remember has every name that finds a port entered into met, which the caller
+// keeps from one Resolver to the next.
+func (r *Resolver) Remember(met map[Selector]struct{}) { r.met = met }
 
 // known is a partition that was resolved before: what it was made of, and what
 // came of it.
 type known struct {
 	name     string
+	absent   bool // MayBeAbsent
 	members  []Member
 	resolved ResolvedPartition
 }
@@ -47,6 +55,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	if err != nil {
 		return nil, err
 	}
+	x.met = r.met
 	r.retain(p, x.owners)
 	res := &Resolution{AllowBoth: p.AllowBoth, NoDefault: p.Default == None}
 	parts := make(map[ib.PKeyBase]*Partition, len(p.Partitions)+1)
@@ -61,14 +70,14 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			res.Partitions = append(res.Partitions, k.resolved.with(part, order))
 			return nil
 		}
-		before := len(x.warnings)
+		before := len(x.warnings) + len(x.absent)
 		resolved, err := p.resolve(x, r.members, part, base)
 		if err != nil {
 			r.forget()
 			return err
 		}
 		res.Partitions = append(res.Partitions, resolved.with(part, order))
-		noisy[base] = len(x.warnings) > before
+		noisy[base] = len(x.warnings)+len(x.absent) > before
 		return nil
 	}
 	for i := range p.Partitions {
@@ -97,11 +106,12 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	if res.Trusted, err = p.trusted(x); err != nil {
 		return nil, err
 	}
-	res.Warnings = x.warnings
+	res.Warnings, res.Absent = x.warnings, x.absent
+	sortAbsent(res.Absent)
 	SortFaults(res.Warnings)
 	r.remember(res, parts, func(base ib.PKeyBase, part *Partition) bool {
 		return noisy[base] || slices.ContainsFunc(part.Members, func(m Member) bool {
-			return m.Kind == SelectGroup && x.warned[m.Text]
+			return m.Kind == SelectGroup && x.lacking[m.Text]
 		})
 	})
 	return res, nil
@@ -162,21 +172,23 @@ func differing(out, a, b []ib.PortGUID) []ib.PortGUID {
 // holds reports whether part is made of the same. Where it stands in its file
 // matters to warnings only.
 func (k *known) holds(part *Partition) bool {
-	return k.name == part.Name && slices.EqualFunc(k.members, part.Members, func(a, b Member) bool {
+	return k.name == part.Name && k.absent == part.MayBeAbsent && slices.EqualFunc(k.members, part.Members, func(a, b Member) bool {
 		return a.Selector == b.Selector && a.Membership == b.Membership && a.Index0 == b.Index0
 	})
 }
 
 // retain drops what is known when it does not hold for p.
 func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
-	same := r.dflt == p.Default && r.both == p.AllowBoth && r.absent == p.MayBeAbsent && maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
+	same := r.dflt == p.Default && r.both == p.AllowBoth && r.mayBeAbsent == p.MayBeAbsent && r.absentWarns == p.AbsentWarns && maps.Equal(r.absentees, p.Absentees) &&
+		maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
 		return a.Name == b.Name && a.MayBeAbsent == b.MayBeAbsent && slices.Equal(a.Selectors, b.Selectors)
 	})
 	if same {
 		return
 	}
 	r.known, r.owners = nil, owners
-	r.dflt, r.both, r.absent, r.groups = p.Default, p.AllowBoth, p.MayBeAbsent, slices.Clone(p.Groups)
+	r.dflt, r.both, r.groups = p.Default, p.AllowBoth, slices.Clone(p.Groups)
+	r.mayBeAbsent, r.absentWarns, r.absentees = p.MayBeAbsent, p.AbsentWarns, maps.Clone(p.Absentees)
 	for i := range r.groups {
 		r.groups[i].Selectors = slices.Clone(p.Groups[i].Selectors)
 	}
@@ -195,7 +207,7 @@ func (r *Resolver) remember(res *Resolution, parts map[ib.PKeyBase]*Partition, n
 			now[resolved.Base] = k
 			continue
 		}
-		now[resolved.Base] = known{part.Name, slices.Clone(part.Members), resolved}
+		now[resolved.Base] = known{part.Name, part.MayBeAbsent, slices.Clone(part.Members), resolved}
 	}
 	r.known = now
 }

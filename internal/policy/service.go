@@ -17,6 +17,10 @@ type Service struct {
 	SL   ib.SL
 	// OfferedBy selects the ports that offer the service.
 	OfferedBy []Selector
+	// At are the places of OfferedBy in the file; nil when they are not known.
+	At []Pos
+	// MayBeAbsent is as in Policy, for OfferedBy.
+	MayBeAbsent bool
 	// To are the tenants, each once.
 	To []Tenant
 	// Multicast is an IPoIB broadcast group that each of the partitions gets,
@@ -105,14 +109,12 @@ func deleteSelector(members []Member, s Selector) []Member {
 func (p *Policy) warnServices(x *lookup) error {
 	for i := range p.Services {
 		s := &p.Services[i]
-		for _, o := range s.OfferedBy {
+		for n, o := range s.OfferedBy {
 			found, err := x.find(o)
 			if err != nil {
 				return fmt.Errorf("service %q: %w", s.Name, err)
 			}
-			if len(found) == 0 && !p.MayBeAbsent {
-				x.warn(s.Pos, "service %q: no end port for %v", s.Name, o)
-			}
+			x.note(o, found, placeIn(s.At, n, s.Pos), s.MayBeAbsent, "service %q", s.Name)
 		}
 	}
 	return nil

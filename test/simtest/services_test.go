@@ -62,7 +62,7 @@ func randomClientele(r *rand.Rand, hosts []ib.PortGUID) clientele {
 // policy says the clientele without a default partition, or in the guide's way, with
 // one partition for each service.
 func (e clientele) policy(t *testing.T, private bool) *policy.Policy {
-	p := &policy.Policy{Default: policy.Limited}
+	p := &policy.Policy{Default: policy.Limited, AbsentWarns: true}
 	if private {
 		p.Default = policy.None
 	}

@@ -26,7 +26,7 @@ type tenancy struct {
 
 // policy is the tenancy as the manager is told it.
 func (y tenancy) policy() *policy.Policy {
-	p := &policy.Policy{Default: policy.Limited}
+	p := &policy.Policy{Default: policy.Limited, AbsentWarns: true} // hosts lie, and are off, from the start
 	if y.full {
 		p.Default = policy.Full
 	}

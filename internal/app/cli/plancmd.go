@@ -145,6 +145,10 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	}
 	sayFaults(c.ErrOrStderr(), read.Faults)
 	foresight, err := engine.Foresee(read.Fabric, f.config, f.loadedPolicy)
+	var absent *policy.AbsentError
+	if errors.As(err, &absent) {
+		return misuse(err)
+	}
 	if err != nil {
 		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
 	}

@@ -32,6 +32,8 @@ type stateFile struct {
 	Fences map[string]string `json:"fences,omitempty"`
 	// Aliases tells that a policy has given alias GUIDs.
 	Aliases bool `json:"aliases,omitempty"`
+	// Names are names of policies that have found a port, sorted.
+	Names []string `json:"names,omitempty"`
 	// Managed tells that a run was master of the subnet.
 	Managed bool `json:"managed,omitempty"`
 	// Administration is nil where no run has answered hosts yet.
@@ -89,6 +91,12 @@ func LoadState(path string) (engine.Assigned, error) {
 		}
 		a.Fenced[guid] = true
 	}
+	if len(s.Names) > 0 {
+		a.Names = make(map[string]bool, len(s.Names))
+	}
+	for _, name := range s.Names {
+		a.Names[name] = true
+	}
 	for at, reason := range s.Fences {
 		if a.Fences == nil {
 			a.Fences = make(map[engine.Place]string, len(s.Fences))
@@ -143,7 +151,7 @@ func SaveStates(path string, a engine.Assigned, r Registered) error {
 func writeState(path string, a engine.Assigned, r *administrationFile) error {
 	s := stateFile{
 		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Managed: a.Managed,
-		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r,
+		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r, Names: slices.Sorted(maps.Keys(a.Names)),
 	}
 	for g, lid := range a.LIDs {
 		s.LIDs[g.String()] = lid

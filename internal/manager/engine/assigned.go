@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -23,6 +24,9 @@ type Assigned struct {
 	// Aliases tells that the tables of GUIDs are the manager's to keep: a
 	// policy has given aliases.
 	Aliases bool
+	// Names are the names of policies, as Selector.String spells them, that have
+	// found a port: a policy may name them again while they are switched off.
+	Names map[string]bool
 	// Managed tells that a manager with this knowledge was master of the subnet.
 	Managed bool
 }
@@ -38,22 +42,9 @@ func (e *Engine) learn() {
 	e.known.Forgets = make(map[Place]observed.Element)
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
-			if elements := lasting(&n.Ports[i]); elements != 0 {
+			if elements := facts.Lasting(&n.Ports[i]); elements != 0 {
 				e.known.Forgets[Place{n.GUID(), ib.PortNum(i)}] = elements
 			}
 		}
 	}
-}
-
-// lasting is what of the elements that a port does not keep another run need not
-// ask for. What guards is asked for anew each time. Filters of raw packets guard
-// nothing where the switch cannot check keys: whoever would send raw packets there
-// can forge a key as well.
-func lasting(p *observed.Port) observed.Element {
-	last := p.Forgets &^ observed.ElementGuard
-	if n := p.Node; n.Switch != nil && n.Switch.InfoRead && (n.Switch.Info.PartitionEnforcementCap == 0 ||
-		!n.Switch.Info.InboundEnforcementCap || !n.Switch.Info.OutboundEnforcementCap) {
-		last |= p.Forgets & observed.ElementRawFilters
-	}
-	return last
 }

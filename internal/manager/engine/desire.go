@@ -82,6 +82,9 @@ func (d *desired) keys(e *Engine, p *policy.Policy) error {
 	if err != nil {
 		return err
 	}
+	if err := e.names.Vet(p, resolution, e.site); err != nil {
+		return err
+	}
 	resolution, withheld := e.withinBounds(resolution)
 	d.resolved(resolution)
 	d.warnings = append(d.warnings, withheld...)

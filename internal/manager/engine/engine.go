@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -184,6 +185,7 @@ type Engine struct {
 	side *transact.Window
 	attention
 	narrowing
+	names vetting.Names
 }
 
 // unfinished is an attribute that the last pass could not write: that it is not
@@ -207,6 +209,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
 	e.openKeys()
+	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
 	e.openTalk(c)
@@ -251,7 +254,11 @@ func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
 
 // Assigned is what the engine assigned, to be given to the next run.
-func (e *Engine) Assigned() Assigned { return e.known }
+func (e *Engine) Assigned() Assigned {
+	a := e.known
+	a.Names = e.names.All()
+	return a
+}
 
 // Counts is what the request windows have done.
 func (e *Engine) Counts() transact.Counts {
@@ -439,6 +446,12 @@ func (e *Engine) pursue(now time.Duration) {
 	if !amended {
 		var err error
 		if want, err = e.desire(p); err != nil {
+			if e.settled && e.names.LooksAgain(p, err) {
+				e.newPolicy = p
+				e.emit(Resweeping{Reason: "a policy that names what was not found yet"})
+				e.startSweep()
+				return
+			}
 			if cut && p != e.policy {
 				e.newPolicy = e.policy // which has lost what p takes away
 			}
@@ -454,6 +467,7 @@ func (e *Engine) pursue(now time.Duration) {
 	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
 	e.keys.Due = e.keys.Due || e.givesKeys() && e.guardOf(p) != e.guardOf(e.policy)
 	e.policy, e.desired, e.known = p, want, want.assigned
+	e.names.Accept(p)
 	e.lookAtLIDs()
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Fence is a switch port behind which nobody is let into the subnet: its P_Key
@@ -78,7 +77,7 @@ func (e *Engine) membersChanged() {
 	if e.resolver == nil {
 		return // the sweep that is under way ends with it
 	}
-	e.resolver = policy.NewResolver(e.identities())
+	e.resolver = e.names.Resolver(e.identities())
 	if e.newPolicy == nil {
 		e.newPolicy = e.policy
 	}

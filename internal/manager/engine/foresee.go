@@ -43,7 +43,7 @@ func Foresee(f *observed.Fabric, c Config, p *policy.Policy) (*Foresight, error)
 	}
 	c.setDefaults()
 	e := &Engine{config: c, policy: p, known: c.Known, fabric: f, observe: func(Event) {}}
-	e.cabling.list = c.Cables
+	e.cabling.list, e.names.Known = c.Cables, c.Known.Names
 	e.holdToList()
 	e.meet(nil)
 	return e.foresee(p)
@@ -58,6 +58,7 @@ func (e *Engine) foresee(p *policy.Policy) (*Foresight, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.assigned.Names = e.names.All()
 	return &Foresight{
 		Tables: d.tables, Allowed: d.allowed, Groups: groups,
 		Multicast: facts.Groups(d.resolution, d.asked.SubnetTimeOut),

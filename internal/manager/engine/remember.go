@@ -3,14 +3,13 @@ package engine
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // meet looks who there is, and remembers them.
 func (e *Engine) meet(old *observed.Fabric) {
 	e.ends = e.fabric.EndPorts()
 	e.remember(old)
-	e.resolver = policy.NewResolver(e.identities())
+	e.resolver = e.names.Resolver(e.identities())
 }
 
 // remember carries over what an earlier sweep taught about the devices.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
@@ -46,24 +45,13 @@ const (
 	maxAffected = 256
 )
 
-// tablesOnly reports whether an attribute says nothing that addresses, routes,
-// lanes or links are worked out from, or somebody's identity.
-func tablesOnly(a mad.AttributeID) bool {
-	switch a {
-	case smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
-		smp.AttrMulticastForwardingTable, smp.AttrSLToVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrGUIDInfo:
-		return true
-	}
-	return false
-}
-
 // heed takes notice of what was read since it was last called, and reports
 // whether that was all as before.
 func (e *Engine) heed() (quiet bool) {
 	changes, all := e.fabric.TakeChanges()
 	more := all
 	for _, c := range changes {
-		all = all || !tablesOnly(c.Attribute)
+		all = all || !facts.TablesOnly(c.Attribute)
 		more = more || c.Attribute != smp.AttrPKeyTable
 	}
 	if more {
@@ -143,7 +131,7 @@ func (e *Engine) amend(p *policy.Policy) (d *desired, at []*observed.Port, ok bo
 		return nil, nil, false
 	}
 	resolution, err := e.resolver.Resolve(p, numbers)
-	if err != nil || !e.desired.sameAliases(e, p, resolution) {
+	if err != nil || e.names.Vet(p, resolution, e.site) != nil || !e.desired.sameAliases(e, p, resolution) {
 		return nil, nil, false
 	}
 	changed := e.desired.resolution.Differing(resolution)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -35,11 +36,29 @@ func (e *Engine) swept(now time.Duration) {
 	e.tell(e.faults)
 	e.takeOver(e.discovery.Fabric())
 	e.cursor = 0 // all of it was read just now
+	if err := e.vetWanted(); err != nil && !e.names.HasPolicy() {
+		e.refuse(now, err)
+		return
+	} else if err != nil { // the pass goes on with the policy in force
+		e.emit(Refused{err})
+		e.newPolicy, e.heeded, e.cut = nil, nil, nil
+	}
 	if !e.givesKeys() {
 		e.discovery = nil
 	}
 	e.startElection(now)
 }
+
+// vetWanted judges the names of the policy that the next pass is for, before
+// anything is written.
+func (e *Engine) vetWanted() error {
+	if e.config.Hold || e.lockedOut(e.fabric) != nil {
+		return nil // Foresee does; nothing is known of who does not let the manager in
+	}
+	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.site)
+}
+
+func (e *Engine) site() *policy.Site { return facts.Site(e.fabric, e.ends, e.cabling.list) }
 
 func (e *Engine) tell(faults []sweep.Fault) {
 	for _, f := range faults {

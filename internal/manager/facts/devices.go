@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -24,6 +26,47 @@ func Named(x policy.EndPort, list *cables.List) policy.EndPort {
 	d, _ = list.Device(x.Switch)
 	x.SwitchName = d.Description
 	return x
+}
+
+// Site is all that a policy can mean: what was found, whoever it is, and what the
+// list of cables declares, whether or not it is switched on.
+func Site(f *observed.Fabric, ends []*observed.Port, list *cables.List) *policy.Site {
+	s := &policy.Site{}
+	for _, p := range ends {
+		s.Ports = append(s.Ports, Named(Identity(p, false), list))
+	}
+	for _, n := range f.Switches() {
+		s.Switches = append(s.Switches, policy.SiteSwitch{GUID: n.GUID(), Name: switchName(n, list), Ports: ib.PortNum(len(n.Ports) - 1)})
+	}
+	if list == nil {
+		return s
+	}
+	for _, d := range list.Devices() {
+		if f.Node(d.GUID) != nil {
+			continue
+		}
+		if d.Type == ib.NodeSwitch {
+			s.Switches = append(s.Switches, policy.SiteSwitch{GUID: d.GUID, Name: d.Description, Ports: ib.PortNum(d.Ports)})
+			continue
+		}
+		for n := 1; n <= d.Ports; n++ {
+			end := cables.End{Node: d.GUID, Port: ib.PortNum(n)}
+			port := policy.EndPort{PortGUID: list.PortGUID(end), NodeGUID: d.GUID, PortNum: end.Port, Description: d.Description, NodeType: d.Type}
+			if at, cabled := list.Peer(end); cabled {
+				port.Switch, port.SwitchPort = at.Node, at.Port
+			}
+			s.Ports = append(s.Ports, port)
+		}
+	}
+	return s
+}
+
+func switchName(n *observed.Node, list *cables.List) string {
+	if list == nil {
+		return n.Description
+	}
+	d, _ := list.Device(n.GUID())
+	return d.Description
 }
 
 // Renamed are the devices that describe themselves otherwise than a list of cables
@@ -109,4 +152,28 @@ func Affected(ends []*observed.Port, changed []ib.PortGUID, stale map[*observed.
 		}
 	}
 	return out
+}
+
+// Lasting is what of the elements that a port does not keep another run need not
+// ask for. What guards is asked for anew each time. Filters of raw packets guard
+// nothing where the switch cannot check keys: whoever would send raw packets there
+// can forge a key as well.
+func Lasting(p *observed.Port) observed.Element {
+	last := p.Forgets &^ observed.ElementGuard
+	if n := p.Node; n.Switch != nil && n.Switch.InfoRead && (n.Switch.Info.PartitionEnforcementCap == 0 ||
+		!n.Switch.Info.InboundEnforcementCap || !n.Switch.Info.OutboundEnforcementCap) {
+		last |= p.Forgets & observed.ElementRawFilters
+	}
+	return last
+}
+
+// TablesOnly reports whether an attribute says nothing that addresses, routes,
+// lanes or links are worked out from, or somebody's identity.
+func TablesOnly(a mad.AttributeID) bool {
+	switch a {
+	case smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
+		smp.AttrMulticastForwardingTable, smp.AttrSLToVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrGUIDInfo:
+		return true
+	}
+	return false
 }

@@ -23,7 +23,7 @@ type Options struct {
 // Read reads a policy. The name is for messages. The error is a *policy.Error.
 func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
 	r := reader{
-		policy:   &policy.Policy{Default: policy.Limited, AllowBoth: opts.AllowBoth},
+		policy:   &policy.Policy{Default: policy.Limited, AllowBoth: opts.AllowBoth, AbsentWarns: true},
 		byKey:    map[ib.PKeyBase]*numbered{},
 		byName:   map[string][]*numbered{},
 		nextAuto: 1,

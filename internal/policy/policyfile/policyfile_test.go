@@ -114,6 +114,7 @@ func drawPolicy(t *rapid.T, all bool) *policy.Policy {
 	if all {
 		p.TrustDescriptions = true
 		p.MayBeAbsent = rapid.Bool().Draw(t, "may be absent")
+		p.AbsentWarns = !p.MayBeAbsent && rapid.Bool().Draw(t, "absent warns")
 		p.Groups[1].MayBeAbsent = rapid.Bool().Draw(t, "g2 may be absent")
 	}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"red", "blue", "Storage 1", "Größe", "true", "NO", "1e3", "0x1f", "x-y", "~", "a'b\"c\\", policy.DefaultName}), 0, 5, rapid.ID[string]).Draw(t, "names") {
@@ -135,10 +136,28 @@ func drawPolicy(t *rapid.T, all bool) *policy.Policy {
 			part.Multicast = append(part.Multicast, policy.MulticastGroup{MGID: address, MTU: ib.MTU4096, Rate: 16,
 				SL: ib.SL(rapid.IntRange(0, 1).Draw(t, "group sl")), QKey: ib.QKey(rapid.IntRange(1, 9).Draw(t, "qkey")), TClass: 1, FlowLabel: 2})
 		}
+		part.MayBeAbsent = all && rapid.Bool().Draw(t, "partition may be absent")
 		p.Partitions = append(p.Partitions, part)
 	}
 	drawServices(t, p, all)
+	if all {
+		drawAbsentees(t, p)
+	}
 	return p
+}
+
+// drawAbsentees lets some of the names that the policy has be absent by themselves.
+func drawAbsentees(t *rapid.T, p *policy.Policy) {
+	for _, part := range p.Partitions {
+		for _, m := range part.Members {
+			if m.IsName() && rapid.Bool().Draw(t, "absentee") {
+				if p.Absentees == nil {
+					p.Absentees = map[policy.Selector]bool{}
+				}
+				p.Absentees[m.Selector] = true
+			}
+		}
+	}
 }
 
 // drawServices adds services to some of the partitions and groups.
@@ -153,6 +172,7 @@ func drawServices(t *rapid.T, p *policy.Policy, all bool) {
 		s := policy.Service{
 			Name: fmt.Sprint("service ", i), From: ib.PKeyBase(rapid.SampledFrom([]int{0, 0x30}).Draw(t, "from")),
 			SL: ib.SL(rapid.IntRange(0, 1).Draw(t, "service sl")), OfferedBy: selectors(t, p.Groups, all),
+			MayBeAbsent: all && rapid.Bool().Draw(t, "service may be absent"),
 		}
 		for j, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(tenants), 1, 4, rapid.ID[string]).Draw(t, "to") {
 			tenant := policy.Tenant{Name: name}
@@ -227,7 +247,7 @@ func TestYAMLKeepsThePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(policy.Pos{}), cmpopts.IgnoreFields(policy.Policy{}, "Warnings")); diff != "" {
+		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(policy.Pos{}, []policy.Pos{}), cmpopts.IgnoreFields(policy.Policy{}, "Warnings", "Source")); diff != "" {
 			t.Fatalf("(-before +after):\n%s\n%s", diff, out)
 		}
 	})

@@ -75,7 +75,7 @@ func (r *reader) root(node ast.Node) {
 		"descriptions": func(v ast.Node) {
 			_, r.policy.TrustDescriptions = r.choice(v, "descriptions", []string{"trusted"})
 		},
-		"may_be_absent": func(v ast.Node) { r.policy.MayBeAbsent = r.truth(v, "may_be_absent") },
+		"may_be_absent": r.absence,
 		"groups":        func(v ast.Node) { groups = v },
 		"services":      func(v ast.Node) { services = v },
 		"trusted":       func(v ast.Node) { trusted = v },
@@ -120,6 +120,15 @@ func (r *reader) partitions(partitions ast.Node) {
 		}
 		r.partition(v)
 	}
+}
+
+// absenceWarns is the word for names that may be absent with a warning.
+const absenceWarns = "warn"
+
+// absence reads what becomes of names that nobody has.
+func (r *reader) absence(node ast.Node) {
+	word, ok := r.choice(node, "may_be_absent", []string{"true", "false", absenceWarns})
+	r.policy.MayBeAbsent, r.policy.AbsentWarns = ok && word == "true", ok && word == absenceWarns
 }
 
 // dflt reads what every port is in the default partition.
@@ -168,7 +177,7 @@ func (r *reader) group(pair ast.Node) {
 	for _, item := range r.list(ports, "group "+strconv.Quote(g.Name)) {
 		s, ok := r.selector(item, false)
 		if ok && r.once(seen, s, nodePos(item)) {
-			g.Selectors = append(g.Selectors, s)
+			g.Selectors, g.At = append(g.Selectors, s), append(g.At, nodePos(item))
 		}
 	}
 	if len(r.policy.Groups) == policy.GroupsMax {
@@ -203,12 +212,13 @@ func (r *reader) partition(node ast.Node) {
 			t, _ := r.scalar(v, "name", policy.NameRule)
 			part.Name, part.Pos = t.S, t.Pos
 		},
-		"pkey":      func(v ast.Node) { part.PKey = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
-		"sl":        func(v ast.Node) { part.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
-		"index0":    func(v ast.Node) { index0 = r.truth(v, "index0") },
-		"members":   keep(&members),
-		"ipoib":     keep(&ipoib),
-		"multicast": keep(&multicast),
+		"pkey":          func(v ast.Node) { part.PKey = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
+		"sl":            func(v ast.Node) { part.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"index0":        func(v ast.Node) { index0 = r.truth(v, "index0") },
+		"members":       keep(&members),
+		"ipoib":         keep(&ipoib),
+		"multicast":     keep(&multicast),
+		"may_be_absent": func(v ast.Node) { part.MayBeAbsent = r.truth(v, "may_be_absent") },
 	})
 	r.identify(&part)
 	if members != nil {

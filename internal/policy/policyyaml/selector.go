@@ -45,7 +45,7 @@ func (r *reader) selector(node ast.Node, inPartition bool) (policy.Selector, boo
 }
 
 func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Selector, ok bool) {
-	count := 0
+	count, absent := 0, false
 	var place, port ast.Node
 	read := func(f func(v ast.Node) (policy.Selector, bool)) func(ast.Node) {
 		return func(v ast.Node) { count++; s, ok = f(v) }
@@ -60,10 +60,11 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 		})
 	}
 	readers := map[string]func(ast.Node){
-		"port":        func(v ast.Node) { port = v },
-		"at":          func(v ast.Node) { place = v },
-		"node":        read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectNode) }),
-		"description": readText(r.described),
+		"port":          func(v ast.Node) { port = v },
+		"at":            func(v ast.Node) { place = v },
+		"node":          read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectNode) }),
+		"description":   readText(r.described),
+		"may_be_absent": func(v ast.Node) { absent = r.truth(v, "may_be_absent") },
 	}
 	if inPartition {
 		readers["group"] = readText(r.groupNamed)
@@ -76,6 +77,15 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 	}
 	if count != 1 && len(r.Faults) == faults {
 		r.Fault(nodePos(node), "exactly one of port (with or without at), at, node, description and group", "a selector with %d keys", count)
+	}
+	if ok && absent && !s.IsName() {
+		r.Fault(nodePos(node), "it with the group, or the names in it", "may_be_absent with %v", s)
+	}
+	if ok && absent {
+		if r.policy.Absentees == nil {
+			r.policy.Absentees = map[policy.Selector]bool{}
+		}
+		r.policy.Absentees[s] = true
 	}
 	return s, ok && count == 1
 }

@@ -1,7 +1,6 @@
 package policyyaml
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,12 +35,13 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 			t, _ := r.scalar(v, "name", policy.NameRule)
 			s.Name, s.Pos = t.S, t.Pos
 		},
-		"pkey":       func(v ast.Node) { s.From = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax-1))) },
-		"pkeys":      keep(&numbers),
-		"sl":         func(v ast.Node) { s.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
-		"offered_by": keep(&offered),
-		"to":         keep(&to),
-		"ipoib":      keep(&ipoib),
+		"pkey":          func(v ast.Node) { s.From = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax-1))) },
+		"pkeys":         keep(&numbers),
+		"sl":            func(v ast.Node) { s.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"offered_by":    keep(&offered),
+		"to":            keep(&to),
+		"ipoib":         keep(&ipoib),
+		"may_be_absent": func(v ast.Node) { s.MayBeAbsent = r.truth(v, "may_be_absent") },
 	})
 	if bad := policy.BadName(s.Name); bad != "" {
 		r.Fault(s.Pos, policy.NameRule, "%s for a service", bad)
@@ -63,7 +63,7 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 	seen := map[policy.Selector]policy.Pos{}
 	for _, item := range r.list(offered, "offered_by") {
 		if x, ok := r.selector(item, true); ok && r.once(seen, x, nodePos(item)) {
-			s.OfferedBy = append(s.OfferedBy, x)
+			s.OfferedBy, s.At = append(s.OfferedBy, x), append(s.At, nodePos(item))
 		}
 	}
 	r.tenants(&s, to)
@@ -164,7 +164,7 @@ func (r *reader) tenantNames() map[string]bool {
 	return all
 }
 
-func writeServices(w *bytes.Buffer, services []policy.Service) {
+func writeServices(w *writer, services []policy.Service) {
 	if len(services) > 0 {
 		w.WriteString("services:\n")
 	}
@@ -186,12 +186,15 @@ func writeServices(w *bytes.Buffer, services []policy.Service) {
 		if s.SL != 0 {
 			fmt.Fprintf(w, "    sl: %d\n", s.SL)
 		}
+		if s.MayBeAbsent {
+			w.WriteString("    may_be_absent: true\n")
+		}
 		w.WriteString("    offered_by:\n")
 		if len(s.OfferedBy) == 0 {
 			w.WriteString("      []\n")
 		}
 		for _, x := range s.OfferedBy {
-			fmt.Fprintf(w, "      - %s\n", writeSelector(x))
+			fmt.Fprintf(w, "      - %s\n", w.selector(x))
 		}
 		w.WriteString("    to: [")
 		for n, t := range s.To {

@@ -14,7 +14,7 @@ import (
 
 // Write writes p with the same members in the same order.
 func Write(p *policy.Policy) []byte {
-	var w bytes.Buffer
+	w := writer{policy: p}
 	fmt.Fprintf(&w, "version: %d\ndefault: %v\n", Version, p.Default)
 	if p.AllowBoth {
 		w.WriteString("allow_both: true\n")
@@ -27,6 +27,8 @@ func Write(p *policy.Policy) []byte {
 	}
 	if p.MayBeAbsent {
 		w.WriteString("may_be_absent: true\n")
+	} else if p.AbsentWarns {
+		fmt.Fprintf(&w, "may_be_absent: %s\n", absenceWarns)
 	}
 	if len(p.Trusted) > 0 {
 		w.WriteString("trusted: [")
@@ -34,11 +36,11 @@ func Write(p *policy.Policy) []byte {
 			if i > 0 {
 				w.WriteString(", ")
 			}
-			w.WriteString(writeSelector(t.Selector))
+			w.WriteString(w.selector(t.Selector))
 		}
 		w.WriteString("]\n")
 	}
-	writeSettings(&w, p)
+	writeSettings(&w.Buffer, p)
 	if len(p.Groups) > 0 {
 		w.WriteString("groups:\n")
 	}
@@ -52,7 +54,7 @@ func Write(p *policy.Policy) []byte {
 			if i > 0 {
 				w.WriteString(", ")
 			}
-			w.WriteString(writeSelector(s))
+			w.WriteString(w.selector(s))
 		}
 		w.WriteString("]")
 		if g.MayBeAbsent {
@@ -60,7 +62,7 @@ func Write(p *policy.Policy) []byte {
 		}
 		w.WriteString("\n")
 	}
-	writeAliases(&w, p.Aliases)
+	writeAliases(&w.Buffer, p.Aliases)
 	own := slices.DeleteFunc(slices.Clone(p.Partitions), func(part policy.Partition) bool { return part.Service != "" })
 	if len(own) > 0 {
 		w.WriteString("partitions:\n")
@@ -72,13 +74,37 @@ func Write(p *policy.Policy) []byte {
 	return w.Bytes()
 }
 
-func writePartition(w *bytes.Buffer, part *policy.Partition) {
+// writer writes a policy.
+type writer struct {
+	bytes.Buffer
+	policy *policy.Policy
+}
+
+// selector writes one selector, in braces where it may be absent by itself.
+func (w *writer) selector(s policy.Selector) string {
+	text := writeSelector(s)
+	if !w.policy.Absentees[s] {
+		return text
+	}
+	if s.Kind == policy.SelectPort {
+		text = fmt.Sprintf("{port: %s}", text)
+	}
+	if s.Kind == policy.SelectPattern {
+		text = fmt.Sprintf("{description: %s}", text)
+	}
+	return strings.TrimSuffix(text, "}") + ", may_be_absent: true}"
+}
+
+func writePartition(w *writer, part *policy.Partition) {
 	fmt.Fprintf(w, "  - name: %s\n", quote(part.Name))
 	if part.PKey != 0 {
 		fmt.Fprintf(w, "    pkey: %v\n", part.PKey)
 	}
 	if part.SL != 0 {
 		fmt.Fprintf(w, "    sl: %d\n", part.SL)
+	}
+	if part.MayBeAbsent {
+		w.WriteString("    may_be_absent: true\n")
 	}
 	writeMembers(w, part.Members)
 	groups := part.Multicast
@@ -100,7 +126,7 @@ func parameters(g policy.MulticastGroup) string {
 }
 
 // writeMembers writes members by membership if that keeps their order.
-func writeMembers(w *bytes.Buffer, members []policy.Member) {
+func writeMembers(w *writer, members []policy.Member) {
 	if len(members) == 0 {
 		return
 	}
@@ -136,9 +162,9 @@ func writeMembers(w *bytes.Buffer, members []policy.Member) {
 	}
 }
 
-func writeList(w *bytes.Buffer, indent string, members []policy.Member) {
+func writeList(w *writer, indent string, members []policy.Member) {
 	for _, m := range members {
-		fmt.Fprintf(w, "%s- %s\n", indent, writeSelector(m.Selector))
+		fmt.Fprintf(w, "%s- %s\n", indent, w.selector(m.Selector))
 	}
 }
 

@@ -50,7 +50,7 @@ func (n *Notes) Result(p *policy.Policy, name string) (*policy.Policy, error) {
 		return nil, err
 	}
 	policy.SortFaults(n.Warnings)
-	p.Warnings = n.Warnings
+	p.Warnings, p.Source = n.Warnings, name
 	return p, nil
 }
 
