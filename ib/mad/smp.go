@@ -14,12 +14,6 @@ const (
 	MaxHops    = 63 // of a directed route; element 0 of a path is never used
 	PathSize   = 64 // of InitialPath and of ReturnPath
 
-	offMKey        = 24
-	offDrSLID      = 32
-	offDrDLID      = 34
-	offInitialPath = 128
-	offReturnPath  = 192
-
 	directionBit uint16 = 0x8000 // of the Status field in a directed-route SMP
 )
 
@@ -75,13 +69,13 @@ func (p *SMP) UnmarshalBinary(data []byte) error {
 	p.AttributeID = AttributeID(binary.BigEndian.Uint16(data[16:]))
 	p.reserved18 = binary.BigEndian.Uint16(data[18:])
 	p.AttributeModifier = binary.BigEndian.Uint32(data[20:])
-	p.MKey = ib.MKey(binary.BigEndian.Uint64(data[offMKey:]))
-	p.DrSLID = ib.LID(binary.BigEndian.Uint16(data[offDrSLID:]))
-	p.DrDLID = ib.LID(binary.BigEndian.Uint16(data[offDrDLID:]))
+	p.MKey = ib.MKey(binary.BigEndian.Uint64(data[OffsetMKey:]))
+	p.DrSLID = ib.LID(binary.BigEndian.Uint16(data[OffsetDrSLID:]))
+	p.DrDLID = ib.LID(binary.BigEndian.Uint16(data[OffsetDrDLID:]))
 	copy(p.reserved36[:], data[36:DataOffset])
-	copy(p.Data[:], data[DataOffset:offInitialPath])
-	copy(p.InitialPath[:], data[offInitialPath:offReturnPath])
-	copy(p.ReturnPath[:], data[offReturnPath:])
+	copy(p.Data[:], data[DataOffset:OffsetInitialPath])
+	copy(p.InitialPath[:], data[OffsetInitialPath:OffsetReturnPath])
+	copy(p.ReturnPath[:], data[OffsetReturnPath:])
 	return nil
 }
 
@@ -117,13 +111,13 @@ func (p *SMP) Encode(buf *[Size]byte) error {
 	binary.BigEndian.PutUint16(buf[16:], uint16(p.AttributeID))
 	binary.BigEndian.PutUint16(buf[18:], p.reserved18)
 	binary.BigEndian.PutUint32(buf[20:], p.AttributeModifier)
-	binary.BigEndian.PutUint64(buf[offMKey:], uint64(p.MKey))
-	binary.BigEndian.PutUint16(buf[offDrSLID:], uint16(p.DrSLID))
-	binary.BigEndian.PutUint16(buf[offDrDLID:], uint16(p.DrDLID))
+	binary.BigEndian.PutUint64(buf[OffsetMKey:], uint64(p.MKey))
+	binary.BigEndian.PutUint16(buf[OffsetDrSLID:], uint16(p.DrSLID))
+	binary.BigEndian.PutUint16(buf[OffsetDrDLID:], uint16(p.DrDLID))
 	copy(buf[36:DataOffset], p.reserved36[:])
 	copy(buf[DataOffset:], p.Data[:])
-	copy(buf[offInitialPath:], p.InitialPath[:])
-	copy(buf[offReturnPath:], p.ReturnPath[:])
+	copy(buf[OffsetInitialPath:], p.InitialPath[:])
+	copy(buf[OffsetReturnPath:], p.ReturnPath[:])
 	return nil
 }
 

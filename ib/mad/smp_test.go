@@ -62,7 +62,7 @@ func TestSMPStatusWidth(t *testing.T) {
 
 func TestSMPNoAlias(t *testing.T) {
 	data := make([]byte, Size)
-	data[1], data[DataOffset], data[offInitialPath+1] = byte(ClassSubnDirected), 5, 6
+	data[1], data[DataOffset], data[OffsetInitialPath+1] = byte(ClassSubnDirected), 5, 6
 	var p SMP
 	if err := p.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)

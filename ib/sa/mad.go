@@ -13,9 +13,9 @@ const (
 	DataOffset = 56  // of the records
 	DataSize   = 200 // of the records
 
-	offSMKey           = mad.HeaderSize + mad.RMPPHeaderSize
-	offAttributeOffset = 44
-	offComponentMask   = 48
+	OffsetSMKey           = mad.HeaderSize + mad.RMPPHeaderSize
+	OffsetAttributeOffset = 44
+	OffsetComponentMask   = 48
 )
 
 // MAD is a datagram of subnet administration, or one segment of a longer
@@ -47,10 +47,10 @@ func (m *MAD) UnmarshalBinary(data []byte) error {
 	if err := v.RMPP.UnmarshalBinary(data[mad.HeaderSize:]); err != nil {
 		return fmt.Errorf("SA MAD: %w", err)
 	}
-	v.SMKey = ib.SMKey(binary.BigEndian.Uint64(data[offSMKey:]))
-	v.AttributeOffset = binary.BigEndian.Uint16(data[offAttributeOffset:])
-	v.reserved46 = binary.BigEndian.Uint16(data[offAttributeOffset+2:])
-	v.ComponentMask = ComponentMask(binary.BigEndian.Uint64(data[offComponentMask:]))
+	v.SMKey = ib.SMKey(binary.BigEndian.Uint64(data[OffsetSMKey:]))
+	v.AttributeOffset = binary.BigEndian.Uint16(data[OffsetAttributeOffset:])
+	v.reserved46 = binary.BigEndian.Uint16(data[OffsetAttributeOffset+2:])
+	v.ComponentMask = ComponentMask(binary.BigEndian.Uint64(data[OffsetComponentMask:]))
 	copy(v.Data[:], data[DataOffset:])
 	*m = v
 	return nil

@@ -2,6 +2,7 @@ package observed
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -291,6 +292,20 @@ func (p *Port) PKeyBlocks() int { return (p.PKeyCap() + smp.PKeysPerBlock - 1) /
 // entries is known.
 func (p *Port) PKeysKnown() bool {
 	return len(p.PKeysRead) == p.PKeyBlocks() && !slices.Contains(p.PKeysRead, false)
+}
+
+// PKeyBlockRead reports whether a block of the table was read.
+func (p *Port) PKeyBlockRead(block int) bool { return block < len(p.PKeysRead) && p.PKeysRead[block] }
+
+// ReadPKeys are the entries of the table that were read, valid or not, by index.
+func (p *Port) ReadPKeys() iter.Seq2[int, ib.PKey] {
+	return func(yield func(int, ib.PKey) bool) {
+		for i, k := range p.PKeys {
+			if p.PKeyBlockRead(i/smp.PKeysPerBlock) && !yield(i, k) {
+				return
+			}
+		}
+	}
 }
 
 // String names the port for people: the node's name and the port number.

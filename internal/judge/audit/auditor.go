@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -102,8 +101,8 @@ func (a *auditor) entries(p *observed.Port) []entry {
 
 func readEntries(p *observed.Port) []entry {
 	var out []entry
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; k != 0 && block < len(p.PKeysRead) && p.PKeysRead[block] {
+	for i, k := range p.ReadPKeys() {
+		if k != 0 {
 			out = append(out, entry{i, k})
 		}
 	}

@@ -202,7 +202,7 @@ func (a *auditor) someLimited() bool {
 // all is in no partition.
 func (a *auditor) indexZero() {
 	for _, p := range a.hosts() {
-		if entries := a.entries(p); len(entries) > 0 && len(p.PKeysRead) > 0 && p.PKeysRead[0] && !p.PKeys[0].IsValid() {
+		if entries := a.entries(p); len(entries) > 0 && p.PKeyBlockRead(0) && !p.PKeys[0].IsValid() {
 			a.found(place(p), "P_KeyTable[0] is %s", p.PKeys[0])
 		}
 	}

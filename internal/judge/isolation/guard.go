@@ -10,13 +10,9 @@ import (
 
 // readKeys appends to keys what was read of p's table.
 func readKeys(keys []ib.PKey, p *observed.Port) []ib.PKey {
-	for block, read := range p.PKeysRead {
-		if from := block * smp.PKeysPerBlock; read && from < len(p.PKeys) {
-			for _, k := range p.PKeys[from:min(from+smp.PKeysPerBlock, len(p.PKeys))] {
-				if k.IsValid() {
-					keys = append(keys, k)
-				}
-			}
+	for _, k := range p.ReadPKeys() {
+		if k.IsValid() {
+			keys = append(keys, k)
 		}
 	}
 	return keys
@@ -24,8 +20,8 @@ func readKeys(keys []ib.PKey, p *observed.Port) []ib.PKey {
 
 // entries calls yield for each valid entry that was read of p's table.
 func entries(p *observed.Port, yield func(index int, k ib.PKey)) {
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
+	for i, k := range p.ReadPKeys() {
+		if k.IsValid() {
 			yield(i, k)
 		}
 	}

@@ -126,8 +126,8 @@ func newTally(f *observed.Fabric) *tally {
 // keysOf are the different valid keys that were read of p's table.
 func keysOf(p *observed.Port) []ib.PKey {
 	var keys []ib.PKey
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
+	for _, k := range p.ReadPKeys() {
+		if k.IsValid() {
 			keys = append(keys, k)
 		}
 	}

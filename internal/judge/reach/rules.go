@@ -11,8 +11,8 @@ import (
 // find looks for an entry of p's P_Key table among those that were read; index
 // is -1 when there is none, and known tells that there can be none.
 func find(p *observed.Port, want func(ib.PKey) bool) (index int, key ib.PKey, known bool) {
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; block < len(p.PKeysRead) && p.PKeysRead[block] && want(k) {
+	for i, k := range p.ReadPKeys() {
+		if want(k) {
 			return i, k, true
 		}
 	}
@@ -23,15 +23,7 @@ func find(p *observed.Port, want func(ib.PKey) bool) (index int, key ib.PKey, kn
 // entries is none that could be read.
 func wholeTable(p *observed.Port) bool {
 	n := p.PKeyCap()
-	if n == 0 || len(p.PKeys) < n || len(p.PKeysRead)*smp.PKeysPerBlock < n {
-		return false
-	}
-	for _, read := range p.PKeysRead {
-		if !read {
-			return false
-		}
-	}
-	return true
+	return n > 0 && len(p.PKeys) >= n && p.PKeysKnown()
 }
 
 func (w *walker) entryOf(index int, k ib.PKey) string { return w.say("index %d is %s", index, k) }

@@ -238,8 +238,8 @@ func passes(p *observed.Port, k ib.PKey, d direction) Disposition {
 
 // holds is Delivered when an entry of p's table matches k.
 func holds(p *observed.Port, k ib.PKey, refused Disposition) Disposition {
-	for i, e := range p.PKeys {
-		if k.Matches(e) && i/smp.PKeysPerBlock < len(p.PKeysRead) && p.PKeysRead[i/smp.PKeysPerBlock] {
+	for _, e := range p.ReadPKeys() {
+		if k.Matches(e) {
 			return Delivered
 		}
 	}

@@ -93,7 +93,7 @@ func (b *builder) fillKeys(p *observed.Port) {
 	}
 	for block := range blocks {
 		var t smp.PKeyTable
-		if first := block * smp.PKeysPerBlock; block < len(p.PKeysRead) && p.PKeysRead[block] && first < len(p.PKeys) {
+		if first := block * smp.PKeysPerBlock; p.PKeyBlockRead(block) && first < len(p.PKeys) {
 			copy(t.Keys[:], p.PKeys[first:])
 		} else if matters {
 			b.gap(p.Node.GUID(), p.Num, "P_KeyTable block %d was not read", block)

@@ -280,9 +280,6 @@ func (p *pump) take(b []byte, lost bool) {
 	p.engine.Receive(now, &p.smp, packetSource(b))
 }
 
-// offMethod is the place of the method in a datagram.
-const offMethod = 3
-
 // takeGeneral hands on a general management datagram.
 func (p *pump) takeGeneral(now time.Duration, b []byte, lost bool) {
 	if p.general == nil {
@@ -293,7 +290,7 @@ func (p *pump) takeGeneral(now time.Duration, b []byte, lost bool) {
 		p.general.ReceiveGeneral(now, octets, mad.Address{LID: packetSource(b), QP: packetQueuePair(b)})
 		return
 	}
-	if !mad.Method(octets[offMethod]).IsResponse() {
+	if !mad.Method(octets[mad.OffsetMethod]).IsResponse() {
 		p.general.LostGeneral(now, octets)
 	}
 }

@@ -28,8 +28,6 @@ const (
 	keysDoubt = 50 * time.Millisecond
 	// generalHops is the hop limit of an answer with a route header.
 	generalHops = 0xFF
-	// offMethod is the place of the method in a datagram.
-	offMethod = 3
 )
 
 // JoinsLong: the kernel cuts and joins long messages.
@@ -164,7 +162,7 @@ func (p *pump) sendGeneral() error {
 		if !ok {
 			continue // lost, as on a wire
 		}
-		if !mad.Method(m[offMethod]).IsResponse() {
+		if !mad.Method(m[mad.OffsetMethod]).IsResponse() {
 			h.TimeoutMilliseconds = uint32(reportTimeout / time.Millisecond)
 		}
 		h.Put(b, true)
@@ -205,7 +203,7 @@ func (p *pump) sendLong(to *mad.Address, m *rmpp.Message) error {
 func (p *pump) takeGeneral(now time.Duration, h *umad.Header, m []byte) {
 	switch {
 	case p.general == nil:
-	case h.Status != 0 && mad.Method(m[offMethod]).IsResponse():
+	case h.Status != 0 && mad.Method(m[mad.OffsetMethod]).IsResponse():
 		p.general.LostLong(now, mad.Address{LID: h.LID})
 	case h.Status != 0:
 		var head [mad.Size]byte

@@ -73,7 +73,7 @@ func blockOf(op plan.Op, d *observed.Desired) (b Block, err error) {
 	switch op.Attribute {
 	case smp.AttrPKeyTable:
 		block := int(op.Modifier & 0xFFFF)
-		if block >= len(p.PKeysRead) || !p.PKeysRead[block] {
+		if !p.PKeyBlockRead(block) {
 			return b, fmt.Errorf("%s: block %d of its P_KeyTable could not be read: it could not be undone", p, block)
 		}
 		err = encode(&b.Before, &smp.PKeyTable{Keys: smp.PKeyBlock(p.PKeys, block)})

@@ -210,7 +210,7 @@ func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err e
 // to make way for another and stay elsewhere for a while.
 func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Place, string) {
 	block := int(b.Modifier & 0xFFFF)
-	if block >= len(p.PKeysRead) || !p.PKeysRead[block] {
+	if !p.PKeyBlockRead(block) {
 		return Elsewhere, "could not be read"
 	}
 	var before, after smp.PKeyTable

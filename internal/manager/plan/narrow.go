@@ -39,7 +39,7 @@ func (whole *Plan) narrowing() *Plan {
 func (p *Plan) narrowGuarded(op Op, add func(Kind, *observed.Port, mad.AttributeID, uint32)) {
 	block := int(op.Modifier & 0xFFFF)
 	now := op.Port.PKeys
-	read := block < len(op.Port.PKeysRead) && op.Port.PKeysRead[block]
+	read := op.Port.PKeyBlockRead(block)
 	if smp.PKeyBlock(p.between(op.Port), block) != smp.PKeyBlock(now, block) || !read {
 		add(NarrowEnd, op.Port, op.Attribute, op.Modifier)
 	}

@@ -211,7 +211,7 @@ func (p *Plan) diffKeys(port *observed.Port, add addFunc) {
 	var between []ib.PKey
 	for block := range port.PKeyBlocks() {
 		now, after := smp.PKeyBlock(port.PKeys, block), smp.PKeyBlock(want.PKeys, block)
-		read := block < len(port.PKeysRead) && port.PKeysRead[block]
+		read := port.PKeyBlockRead(block)
 		if read && now == after {
 			continue
 		}

@@ -120,11 +120,11 @@ func (e *Endpoint[A]) Busy() int { return len(e.senders) + len(e.receivers) }
 const never = time.Duration(math.MaxInt64)
 
 func keyOf[A comparable](peer A, head []byte, flip bool) key[A] {
-	method := mad.Method(head[offMethod])
+	method := mad.Method(head[mad.OffsetMethod])
 	if flip {
 		method ^= mad.MethodResponse
 	}
-	return key[A]{peer, binary.BigEndian.Uint64(head[offTransaction:]), mad.Class(head[1]), method}
+	return key[A]{peer, binary.BigEndian.Uint64(head[mad.OffsetTransactionID:]), mad.Class(head[1]), method}
 }
 
 // Sending reports whether a message with this head is on its way to peer.

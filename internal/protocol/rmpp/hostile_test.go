@@ -14,7 +14,7 @@ func packetOf(method byte, kind mad.RMPPType, flags mad.RMPPFlags, status mad.RM
 	m := message(9, 0, rand.New(rand.NewPCG(1, 1)))
 	var out [mad.Size]byte
 	copy(out[:], m.Head[:])
-	out[offMethod] = method
+	out[mad.OffsetMethod] = method
 	putRMPP(&out, kind, flags|mad.RMPPActive, status, data1, data2)
 	return &out
 }
@@ -30,7 +30,7 @@ func replyOf(t *testing.T, e *Endpoint[int]) (mad.RMPP, byte) {
 	if err := h.UnmarshalBinary(m[offRMPP:]); err != nil {
 		t.Fatal(err)
 	}
-	return h, m[offMethod]
+	return h, m[mad.OffsetMethod]
 }
 
 const first, last = mad.RMPPFirst, mad.RMPPLast
@@ -140,7 +140,7 @@ func TestNeverGoingOn(t *testing.T) {
 	stops, aborts := 0, 0
 	for tid := range 1000 {
 		m := packetOf(0x14, mad.RMPPData, first, 0, 1, 0)
-		binary.BigEndian.PutUint64(m[offTransaction:], uint64(tid))
+		binary.BigEndian.PutUint64(m[mad.OffsetTransactionID:], uint64(tid))
 		e.Receive(0, 1, m)
 		if h, _ := replyOf(t, e); h.Type == mad.RMPPStop && h.Status == mad.RMPPResourcesExhausted {
 			stops++

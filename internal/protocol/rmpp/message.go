@@ -16,10 +16,7 @@ const (
 	HeadSize = 56
 	// SegmentSize is how much of the message a segment carries.
 	SegmentSize = mad.Size - HeadSize
-
-	offMethod      = 3
-	offTransaction = 8
-	offRMPP        = mad.HeaderSize
+	offRMPP     = mad.HeaderSize
 	// classHead is the part of the head that PayloadLength counts with the
 	// segment: what follows the RMPP header.
 	classHead = HeadSize - mad.HeaderSize - mad.RMPPHeaderSize
@@ -117,7 +114,7 @@ func putRMPP(m *[mad.Size]byte, kind mad.RMPPType, flags mad.RMPPFlags, status m
 func reply(m *[mad.Size]byte, head *[HeadSize]byte, kind mad.RMPPType, status mad.RMPPStatus, data1, data2 uint32) {
 	*m = [mad.Size]byte{}
 	copy(m[:], head[:])
-	m[offMethod] ^= byte(mad.MethodResponse)
+	m[mad.OffsetMethod] ^= byte(mad.MethodResponse)
 	putRMPP(m, kind, mad.RMPPActive, status, data1, data2)
 }
 

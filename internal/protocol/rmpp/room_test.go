@@ -22,7 +22,7 @@ func byLID(p pose) ib.LID { return p.lid }
 // firstOf is the first segment of a message of transaction tid.
 func firstOf(tid uint64) *[mad.Size]byte {
 	m := packetOf(0x14, mad.RMPPData, first, 0, 1, 0)
-	binary.BigEndian.PutUint64(m[offTransaction:], tid)
+	binary.BigEndian.PutUint64(m[mad.OffsetTransactionID:], tid)
 	return m
 }
 
@@ -45,7 +45,7 @@ func TestUnfinishedFirstSegments(t *testing.T) {
 	victim := pose{99, 1}
 	for n := range uint32(4) {
 		m := packetOf(0x14, mad.RMPPData, map[uint32]mad.RMPPFlags{0: first, 3: last}[n], 0, n+1, map[uint32]uint32{3: 30}[n])
-		binary.BigEndian.PutUint64(m[offTransaction:], 7)
+		binary.BigEndian.PutUint64(m[mad.OffsetTransactionID:], 7)
 		if got := e.Receive(0, victim, m); (got != nil) != (n == 3) {
 			t.Fatalf("after segment %d the message is there: %v", n+1, got != nil)
 		}
@@ -130,7 +130,7 @@ func TestSegmentsOfOne(t *testing.T) {
 	for n := range 100 {
 		for segment := range uint32(60) {
 			m := packetOf(0x14, mad.RMPPData, map[uint32]mad.RMPPFlags{0: first}[segment], 0, segment+1, 0)
-			binary.BigEndian.PutUint64(m[offTransaction:], uint64(n))
+			binary.BigEndian.PutUint64(m[mad.OffsetTransactionID:], uint64(n))
 			e.Receive(0, pose{1, n}, m)
 		}
 		if e.joining > l.SenderReceiveTotal {
@@ -146,13 +146,13 @@ func TestSegmentsByTurns(t *testing.T) {
 	e := NewBy(DefaultLimits(), byLID)
 	send := func(p pose, tid uint64) {
 		m := message(1, 20_000, r)
-		binary.BigEndian.PutUint64(m.Head[offTransaction:], tid)
+		binary.BigEndian.PutUint64(m.Head[mad.OffsetTransactionID:], tid)
 		if err := e.Send(0, p, m); err != nil {
 			t.Fatal(err)
 		}
 		ack := packetOf(0x14, mad.RMPPAck, 0, 0, 0, 1000) // all at once
 		copy(ack[:offRMPP], m.Head[:offRMPP])
-		ack[offMethod] ^= byte(mad.MethodResponse)
+		ack[mad.OffsetMethod] ^= byte(mad.MethodResponse)
 		e.Receive(0, p, ack)
 	}
 	for n := range 8 {

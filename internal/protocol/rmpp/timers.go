@@ -65,6 +65,6 @@ func (e *Endpoint[A]) Expire(now time.Duration) {
 // abort tells the receiver of a message that no more of it will come. The
 // packet goes the way of the message, so that its method stays.
 func (e *Endpoint[A]) abort(peer A, head [HeadSize]byte, status mad.RMPPStatus) {
-	head[offMethod] ^= byte(mad.MethodResponse) // reply turns it back
+	head[mad.OffsetMethod] ^= byte(mad.MethodResponse) // reply turns it back
 	e.reply(peer, &head, mad.RMPPAbort, status, 0, 0)
 }

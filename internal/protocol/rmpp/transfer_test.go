@@ -100,8 +100,8 @@ func (p *pair) run(limit time.Duration) bool {
 
 func message(tid byte, n int, r *rand.Rand) *Message {
 	m := &Message{Body: make([]byte, n)}
-	m.Head[0], m.Head[1], m.Head[2], m.Head[offMethod] = 1, byte(mad.ClassSubnAdm), 2, 0x92
-	m.Head[offTransaction+7] = tid
+	m.Head[0], m.Head[1], m.Head[2], m.Head[mad.OffsetMethod] = 1, byte(mad.ClassSubnAdm), 2, 0x92
+	m.Head[mad.OffsetTransactionID+7] = tid
 	for i := range m.Body {
 		m.Body[i] = byte(r.Uint32())
 	}
@@ -166,7 +166,7 @@ func TestBadWires(t *testing.T) {
 		}
 		arrived := map[byte]*Message{}
 		for _, m := range p.got {
-			tid := m.Head[offTransaction+7]
+			tid := m.Head[mad.OffsetTransactionID+7]
 			if arrived[tid] != nil {
 				t.Errorf("seed %d: message %d arrived twice", seed, tid)
 			}

@@ -155,9 +155,9 @@ func turnsOf(t *testing.T, s *Server, lid ib.LID, gid ib.GID, r *rand.Rand) int 
 	var m [mad.Size]byte
 	for range 1000 {
 		to, ok := s.Next(0, &m)
-		if ok && to.LID == lid && [8]byte(m[offTransaction:]) == [8]byte(q[offTransaction:]) {
-			if m[offStatus] != 0 || m[offStatus+1] != 0 {
-				t.Fatalf("the path of LID %d: status %#x", lid, m[offStatus:offStatus+2])
+		if ok && to.LID == lid && [8]byte(m[mad.OffsetTransactionID:]) == [8]byte(q[mad.OffsetTransactionID:]) {
+			if m[mad.OffsetStatus] != 0 || m[mad.OffsetStatus+1] != 0 {
+				t.Fatalf("the path of LID %d: status %#x", lid, m[mad.OffsetStatus:mad.OffsetStatus+2])
 			}
 			return int(s.counts.Turns - before)
 		}

@@ -43,8 +43,8 @@ func FuzzRequest(f *testing.F) {
 		var in [mad.Size]byte
 		copy(in[:], octets)
 		in[0], in[1], in[2] = 1, byte(mad.ClassSubnAdm), sa.ClassVersion
-		clear(in[offSMKey : offSMKey+8]) // no trust
-		clear(in[24:36])                 // no segments: rmpp has a fuzz of its own
+		clear(in[sa.OffsetSMKey : sa.OffsetSMKey+8]) // no trust
+		clear(in[24:36])                             // no segments: rmpp has a fuzz of its own
 		method := mad.Method(in[3])
 		id := mad.AttributeID(in[16])<<8 | mad.AttributeID(in[17])
 		if method.IsResponse() || method == mad.MethodTrap || method == mad.MethodTrapRepress {

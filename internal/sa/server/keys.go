@@ -3,7 +3,6 @@ package server
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
@@ -23,8 +22,8 @@ func (s *Server) holds(p *visibility.Port, base ib.PKeyBase) bool {
 // keyIn is a port's key of a partition, as its table was read last: the full one
 // where both are there, 0 for none.
 func keyIn(p *observed.Port, base ib.PKeyBase) (key ib.PKey) {
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; k.IsValid() && k.Base() == base && block < len(p.PKeysRead) && p.PKeysRead[block] {
+	for _, k := range p.ReadPKeys() {
+		if k.IsValid() && k.Base() == base {
 			key |= k
 		}
 	}

@@ -23,7 +23,7 @@ func at(t *testing.T, s *Server, now time.Duration, lid ib.LID, m *[mad.Size]byt
 	if _, ok := s.Next(now, &out); !ok {
 		t.Fatal("no answer")
 	}
-	return mad.Status(uint16(out[offStatus])<<8 | uint16(out[offStatus+1]))
+	return mad.Status(uint16(out[mad.OffsetStatus])<<8 | uint16(out[mad.OffsetStatus+1]))
 }
 
 // TestMulticastLIDsUsedUp: 1,100 times a host makes a group with an odd JoinState

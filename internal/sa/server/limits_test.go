@@ -19,7 +19,7 @@ func reportsOf(t *testing.T, s *Server) (told map[ib.LID][]smp.TrapNumber) {
 	told = map[ib.LID][]smp.TrapNumber{}
 	var m [mad.Size]byte
 	for to, ok := s.Next(0, &m); ok; to, ok = s.Next(0, &m) {
-		if mad.Method(m[offMethod]) != mad.MethodReport {
+		if mad.Method(m[mad.OffsetMethod]) != mad.MethodReport {
 			continue
 		}
 		var n sa.Notice
@@ -27,7 +27,7 @@ func reportsOf(t *testing.T, s *Server) (told map[ib.LID][]smp.TrapNumber) {
 			t.Fatal(err)
 		}
 		told[to.LID] = append(told[to.LID], n.Notice.TrapNumber)
-		m[offMethod] = byte(mad.MethodReportResp)
+		m[mad.OffsetMethod] = byte(mad.MethodReportResp)
 		s.Receive(0, &m, to)
 	}
 	return told
@@ -101,7 +101,7 @@ func TestForgedPackets(t *testing.T) {
 	if !ok || to.LID != a {
 		t.Fatalf("no report to LID %d", a)
 	}
-	m[offMethod] = byte(mad.MethodReportResp)
+	m[mad.OffsetMethod] = byte(mad.MethodReportResp)
 	s.Receive(0, &m, mad.Address{LID: other, QP: 1})
 	if len(s.reports.byID) != 1 {
 		t.Error("a report was answered by somebody else")
@@ -154,7 +154,7 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("one request that came twice made %d groups", groups()-before)
 	}
 	other := *own
-	other[offComponentMask+7] ^= 0x08 // another component: another request, of the same transaction
+	other[sa.OffsetComponentMask+7] ^= 0x08 // another component: another request, of the same transaction
 	if answer(0, &other) == first {
 		t.Error("a request that differs got the answer of another")
 	}
@@ -182,7 +182,7 @@ func TestOverload(t *testing.T) {
 	var to []ib.LID
 	var m [mad.Size]byte
 	for address, ok := s.Next(0, &m); ok; address, ok = s.Next(0, &m) {
-		got, to = append(got, m[offStatus+1]), append(to, address.LID)
+		got, to = append(got, m[mad.OffsetStatus+1]), append(to, address.LID)
 	}
 	// The first is answered as it comes; four wait, then three for BUSY.
 	if !slices.Equal(got, []byte{0, 0, 0, 0, 0, 0, 1, 1, 1}) || s.counts.Dropped != 12 {

@@ -128,7 +128,7 @@ func (s *Server) NextLong() (to mad.Address, m rmpp.Message, ok bool) { return s
 
 // ReceiveLong takes a request that the link has joined.
 func (s *Server) ReceiveLong(now time.Duration, m *rmpp.Message, from mad.Address) {
-	if mad.Class(m.Head[1]) != mad.ClassSubnAdm || mad.Method(m.Head[offMethod]).IsResponse() || len(m.Body) > s.config.Limits.RMPP.ReceiveMax {
+	if mad.Class(m.Head[1]) != mad.ClassSubnAdm || mad.Method(m.Head[mad.OffsetMethod]).IsResponse() || len(m.Body) > s.config.Limits.RMPP.ReceiveMax {
 		s.counts.Malformed++
 		return
 	}

@@ -212,12 +212,14 @@ func (s *Server) endReport(id uint64, r *report) {
 
 // reportID is the number of a report: the lower half of its transaction ID, of
 // which links use the upper one.
-func reportID(m *[mad.Size]byte) uint64 { return uint64(binary.BigEndian.Uint32(m[offTransaction+4:])) }
+func reportID(m *[mad.Size]byte) uint64 {
+	return uint64(binary.BigEndian.Uint32(m[mad.OffsetTransactionID+4:]))
+}
 
 // reportLost takes back a report that cannot be answered.
 func (s *Server) reportLost(now time.Duration, m *[mad.Size]byte) {
 	id := reportID(m)
-	if r := s.reports.byID[id]; r != nil && mad.Method(m[offMethod]) == mad.MethodReport {
+	if r := s.reports.byID[id]; r != nil && mad.Method(m[mad.OffsetMethod]) == mad.MethodReport {
 		r.due = now
 		s.reports.bound = min(s.reports.bound, now)
 	}

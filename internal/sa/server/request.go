@@ -31,22 +31,13 @@ type request struct {
 
 func (q *request) modifier() uint32 { return binary.BigEndian.Uint32(q.head[20:]) }
 
-// Places in the head of a datagram, in octets.
-const (
-	offStatus          = 4
-	offTransaction     = 8
-	offAttribute       = 16
-	offModifier        = 20
-	offSMKey           = 36
-	offAttributeOffset = 44
-	offComponentMask   = 48
-	offsetUnit         = 8 // of AttributeOffset
-)
+// offsetUnit is the unit of AttributeOffset, in octets.
+const offsetUnit = 8
 
 // request takes one: it is answered now when nobody waits, else in its turn.
 func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSize]byte, data []byte) {
 	s.counts.Queries++
-	method := mad.Method(head[offMethod])
+	method := mad.Method(head[mad.OffsetMethod])
 	if method == mad.MethodTrap {
 		s.counts.Dropped++
 		return
@@ -69,9 +60,9 @@ func (s *Server) request(now time.Duration, from mad.Address, head *[rmpp.HeadSi
 func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *[rmpp.HeadSize]byte, data []byte, busy bool) {
 	q := request{
 		now: now, from: from, head: head, data: data, asker: r,
-		method: mad.Method(head[offMethod]),
-		id:     mad.AttributeID(binary.BigEndian.Uint16(head[offAttribute:])),
-		mask:   sa.ComponentMask(binary.BigEndian.Uint64(head[offComponentMask:])),
+		method: mad.Method(head[mad.OffsetMethod]),
+		id:     mad.AttributeID(binary.BigEndian.Uint16(head[mad.OffsetAttributeID:])),
+		mask:   sa.ComponentMask(binary.BigEndian.Uint64(head[sa.OffsetComponentMask:])),
 		budget: s.config.Limits.Work,
 	}
 	if isLong(q.method) && s.rmpp.Sending(from, responseHead(head)) {
@@ -133,7 +124,7 @@ func (s *Server) admit(q *request) mad.Status {
 		s.counts.Refused++
 		return sa.StatusDenied
 	}
-	if key := ib.SMKey(binary.BigEndian.Uint64(q.head[offSMKey:])); key != 0 && s.config.SAKey != 0 {
+	if key := ib.SMKey(binary.BigEndian.Uint64(q.head[sa.OffsetSMKey:])); key != 0 && s.config.SAKey != 0 {
 		if key != s.config.SAKey {
 			s.counts.Refused++
 			return sa.StatusDenied
@@ -219,14 +210,14 @@ func (s *Server) reply(q *request, status mad.Status, data []byte) {
 	m := &s.answer
 	copy(m[:], q.head[:])
 	clear(m[mad.HeaderSize:])
-	copy(m[offSMKey:rmpp.HeadSize], q.head[offSMKey:])
+	copy(m[sa.OffsetSMKey:rmpp.HeadSize], q.head[sa.OffsetSMKey:])
 	if status != mad.StatusOK {
 		data = q.data // as it was asked: some libraries look at it
 	}
 	copy(m[rmpp.HeadSize:], data)
-	m[offMethod] = byte(responseMethod(q.method))
-	binary.BigEndian.PutUint16(m[offStatus:], uint16(status))
-	binary.BigEndian.PutUint16(m[offAttributeOffset:], 0)
+	m[mad.OffsetMethod] = byte(responseMethod(q.method))
+	binary.BigEndian.PutUint16(m[mad.OffsetStatus:], uint16(status))
+	binary.BigEndian.PutUint16(m[sa.OffsetAttributeOffset:], 0)
 	s.counts.Answers++
 	s.push(q, m)
 }
@@ -242,7 +233,7 @@ func responseMethod(m mad.Method) mad.Method {
 // responseHead is the head of the answer, as far as it tells transfers apart.
 func responseHead(head *[rmpp.HeadSize]byte) []byte {
 	h := *head
-	h[offMethod] = byte(responseMethod(mad.Method(head[offMethod])))
+	h[mad.OffsetMethod] = byte(responseMethod(mad.Method(head[mad.OffsetMethod])))
 	return h[:]
 }
 
@@ -302,10 +293,10 @@ func (s *Server) finish(q *request, t *table, status mad.Status) {
 func (s *Server) sendTable(q *request, t *table) {
 	m := rmpp.Message{Body: t.body}
 	copy(m.Head[:], q.head[:])
-	clear(m.Head[mad.HeaderSize:offSMKey])
-	m.Head[offMethod] = byte(responseMethod(q.method))
-	binary.BigEndian.PutUint16(m.Head[offStatus:], 0)
-	binary.BigEndian.PutUint16(m.Head[offAttributeOffset:], uint16(t.pitch/offsetUnit))
+	clear(m.Head[mad.HeaderSize:sa.OffsetSMKey])
+	m.Head[mad.OffsetMethod] = byte(responseMethod(q.method))
+	binary.BigEndian.PutUint16(m.Head[mad.OffsetStatus:], 0)
+	binary.BigEndian.PutUint16(m.Head[sa.OffsetAttributeOffset:], uint16(t.pitch/offsetUnit))
 	if s.config.Unacknowledged {
 		s.out.push(q.from, rmpp.First(&m))
 		s.counts.Answers++

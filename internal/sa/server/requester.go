@@ -106,7 +106,7 @@ func (r *requester) spend(l *Limits, looked int) {
 
 // recall is the answer that a request had, when it is one that came before.
 func (r *requester) recall(now time.Duration, head *[rmpp.HeadSize]byte, data []byte) *[mad.Size]byte {
-	tid := binary.BigEndian.Uint64(head[offTransaction:])
+	tid := binary.BigEndian.Uint64(head[mad.OffsetTransactionID:])
 	for i := range r.recent {
 		if x := &r.recent[i]; x.answer != nil && x.transaction == tid && now < x.until && x.head == *head && bytes.Equal(x.data[:], data) {
 			return x.answer
@@ -118,7 +118,7 @@ func (r *requester) recall(now time.Duration, head *[rmpp.HeadSize]byte, data []
 func (r *requester) remember(now time.Duration, head *[rmpp.HeadSize]byte, data []byte, answer *[mad.Size]byte) {
 	copied := *answer
 	x := &r.recent[r.next]
-	*x = recent{transaction: binary.BigEndian.Uint64(head[offTransaction:]), until: now + recentTime, head: *head, answer: &copied}
+	*x = recent{transaction: binary.BigEndian.Uint64(head[mad.OffsetTransactionID:]), until: now + recentTime, head: *head, answer: &copied}
 	copy(x.data[:], data)
 	r.next = (r.next + 1) % recentMax
 }

@@ -134,7 +134,7 @@ func (s *Server) Receive(now time.Duration, m *[mad.Size]byte, from mad.Address)
 		return
 	}
 	head := (*[rmpp.HeadSize]byte)(m[:])
-	switch method := mad.Method(m[offMethod]); {
+	switch method := mad.Method(m[mad.OffsetMethod]); {
 	case method == mad.MethodReportResp:
 		s.reportAnswered(from, m)
 	case method.IsResponse() || method == mad.MethodTrapRepress:
@@ -266,9 +266,6 @@ func (s *Server) classPortInfo() mad.ClassPortInfo {
 
 // respTimeValue is the time in which answers leave: 4.096 us * 2^16, 268 ms.
 const respTimeValue ib.TimeValue = 16
-
-// offMethod is the place of the method in a datagram.
-const offMethod = 3
 
 // portMTU is the largest MTU that a port can do on its link.
 func portMTU(p *smp.PortInfo) ib.MTU {

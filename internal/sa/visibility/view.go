@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -176,8 +175,8 @@ func (v *View) enterKeys() {
 
 // appendHeld adds the keys in the blocks of a table that were read.
 func appendHeld(keys []ib.PKey, p *observed.Port) []ib.PKey {
-	for i, k := range p.PKeys {
-		if block := i / smp.PKeysPerBlock; k.IsValid() && block < len(p.PKeysRead) && p.PKeysRead[block] {
+	for _, k := range p.ReadPKeys() {
+		if k.IsValid() {
 			keys = append(keys, k)
 		}
 	}

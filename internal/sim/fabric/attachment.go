@@ -81,7 +81,7 @@ func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 	}
 	p.mad, p.node, p.port, p.sl = *m, a.node, a.port, 0
 	p.slid, p.dlid = ib.LIDPermissive, dlid
-	class := mad.Class(m[offClass])
+	class := mad.Class(m[mad.OffsetClass])
 	n := &f.nodes[a.node]
 	switch {
 	case n.Off:

@@ -157,7 +157,7 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 // take gives a packet at the end of its way to the manager if it is an answer,
 // else to the agent, once that has the time.
 func (f *Fabric) take(p *carried) {
-	if mad.Method(p.mad[offMethod]).IsResponse() {
+	if mad.Method(p.mad[mad.OffsetMethod]).IsResponse() {
 		f.deliver(p)
 		return
 	}
@@ -185,7 +185,7 @@ func (f *Fabric) serve(p *carried) {
 	}
 	f.trace(p, SeenByAgent, NotDiscarded)
 	kind := Received{
-		mad.Method(p.mad[offMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[offAttributeID:])),
+		mad.Method(p.mad[mad.OffsetMethod]), mad.AttributeID(binary.BigEndian.Uint16(p.mad[mad.OffsetAttributeID:])),
 	}
 	if _, known := f.received[kind]; known || len(f.received) < MaxKinds {
 		f.received[kind]++

@@ -47,7 +47,7 @@ func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LI
 		return
 	}
 	p.mad, p.node, p.port, p.sl, p.slid, p.dlid = *m, at, num, sl, slid, dlid
-	if class := mad.Class(m[offClass]); class != mad.ClassSubnLID && class != mad.ClassSubnDirected {
+	if class := mad.Class(m[mad.OffsetClass]); class != mad.ClassSubnLID && class != mad.ClassSubnDirected {
 		f.discard(p, DiscardClass)
 		return
 	}

@@ -19,11 +19,3 @@ const (
 	laneHop   timeline.Lane = iota // one link ahead
 	laneServe                      // one agent delay ahead
 )
-
-// Offsets in a subnet-management packet of what a packet on its way needs; the
-// rest is decoded where the packet is taken in.
-const (
-	offClass       = 1
-	offMethod      = 3
-	offAttributeID = 16
-)

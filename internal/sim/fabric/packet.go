@@ -21,7 +21,9 @@ type carried struct {
 }
 
 // isDirected reports the class of a packet; all are of one of two classes.
-func (p *carried) isDirected() bool { return mad.Class(p.mad[offClass]) == mad.ClassSubnDirected }
+func (p *carried) isDirected() bool {
+	return mad.Class(p.mad[mad.OffsetClass]) == mad.ClassSubnDirected
+}
 
 // newCarried returns a packet whose octets are those of its last use, nil when
 // there are MaxPackets already.

@@ -77,8 +77,8 @@ func (s *Server) fromPeer(c *client, p *datagram) {
 		c.strays++ // agents answer the rest, not programs
 		return
 	}
-	if m.isDirected() && m[offDirection]&directionBit != 0 && m[offHopPointer] == 0 && m[offHopCount] != 0 {
-		m[offHopPointer] = m[offHopCount] + 1 // as at the end of the way that it goes back
+	if m.isDirected() && m[mad.OffsetStatus]&mad.DirectionBit != 0 && m[mad.OffsetHopPointer] == 0 && m[mad.OffsetHopCount] != 0 {
+		m[mad.OffsetHopPointer] = m[mad.OffsetHopCount] + 1 // as at the end of the way that it goes back
 	}
 	s.send(c, p)
 }
@@ -175,7 +175,7 @@ func (s *Server) toManager(at *place, m *madOctets, slid, dlid ib.LID) {
 	out.address(slid, dlid, m.queuePair(), m.queuePair())
 	*out.mad() = *m
 	if m.isDirected() {
-		out.mad()[offHopPointer] = 0 // as ibsim hands it on
+		out.mad()[mad.OffsetHopPointer] = 0 // as ibsim hands it on
 	}
 	if r != nil {
 		r.state, r.peer, r.due = atPeer, manager, time.Since(s.origin)+PeerTime

@@ -235,7 +235,7 @@ func (r lossRule) loses(m *madOctets) bool {
 	if r.attribute == 0 {
 		return true
 	}
-	here := !m.isDirected() || m[offHopPointer] == m[offHopCount]
+	here := !m.isDirected() || m[mad.OffsetHopPointer] == m[mad.OffsetHopCount]
 	return uint64(m.attribute()) == r.attribute && !m.method().IsResponse() && here
 }
 

@@ -117,23 +117,11 @@ func (p *datagram) measure() {
 // says where it goes.
 type madOctets [mad.Size]byte
 
-const (
-	offClass      = 1
-	offMethod     = 3
-	offDirection  = 4 // bit 7, directed route only
-	offHopPointer = 6 // directed route only
-	offHopCount   = 7 // directed route only
-	offTID        = 8
-	offAttribute  = 16
-
-	directionBit = 0x80
-)
-
-func (m *madOctets) class() mad.Class   { return mad.Class(m[offClass]) }
-func (m *madOctets) method() mad.Method { return mad.Method(m[offMethod]) }
+func (m *madOctets) class() mad.Class   { return mad.Class(m[mad.OffsetClass]) }
+func (m *madOctets) method() mad.Method { return mad.Method(m[mad.OffsetMethod]) }
 func (m *madOctets) isDirected() bool   { return m.class() == mad.ClassSubnDirected }
 func (m *madOctets) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
-func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[offAttribute:]) }
+func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[mad.OffsetAttributeID:]) }
 
 // wantsAnswer reports whether a datagram is a request that somebody answers.
 // Traps, their repressing and Send are not.
@@ -156,16 +144,16 @@ func (m *madOctets) patience() time.Duration {
 
 // tag is bits 63 to 48 of the transaction identifier, which belong to the
 // simulator while a datagram is in the fabric; see request.
-func (m *madOctets) tag() uint16     { return binary.BigEndian.Uint16(m[offTID:]) }
-func (m *madOctets) setTag(t uint16) { binary.BigEndian.PutUint16(m[offTID:], t) }
+func (m *madOctets) tag() uint16     { return binary.BigEndian.Uint16(m[mad.OffsetTransactionID:]) }
+func (m *madOctets) setTag(t uint16) { binary.BigEndian.PutUint16(m[mad.OffsetTransactionID:], t) }
 
 // transaction is the whole transaction identifier.
-func (m *madOctets) transaction() uint64 { return binary.BigEndian.Uint64(m[offTID:]) }
+func (m *madOctets) transaction() uint64 { return binary.BigEndian.Uint64(m[mad.OffsetTransactionID:]) }
 
 // concerns reports whether two datagrams are of one transaction: the same
 // class, attribute and transaction, tag left out.
 func (m *madOctets) concerns(o *madOctets) bool {
-	return m.class() == o.class() && m.attribute() == o.attribute() && [6]byte(m[offTID+2:]) == [6]byte(o[offTID+2:])
+	return m.class() == o.class() && m.attribute() == o.attribute() && [6]byte(m[mad.OffsetTransactionID+2:]) == [6]byte(o[mad.OffsetTransactionID+2:])
 }
 
 // queuePair is where datagrams of the class go.

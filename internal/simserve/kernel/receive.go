@@ -26,7 +26,7 @@ func (l *Layer) Receive(now time.Duration, p *Packet) {
 		l.refuse(p)
 	case a.asked.QPN != uint32(p.QP):
 		l.dropped++
-	case a.kernelRMPP() && mad.Class(p.MAD[offClass]) == mad.ClassSubnAdm && rmppActive(p.MAD[:]):
+	case a.kernelRMPP() && mad.Class(p.MAD[mad.OffsetClass]) == mad.ClassSubnAdm && rmppActive(p.MAD[:]):
 		l.receiveLong(now, a, p)
 	default:
 		l.hand(a, p, append([]byte(nil), p.MAD[:]...))
@@ -35,28 +35,28 @@ func (l *Layer) Receive(now time.Duration, p *Packet) {
 
 // isValid holds a datagram against the rules for any at its queue pair.
 func isValid(p *Packet) bool {
-	class := mad.Class(p.MAD[offClass])
+	class := mad.Class(p.MAD[mad.OffsetClass])
 	if p.MAD[0] != mad.BaseVersion || isSubnet(class) != (p.QP == 0) {
 		return false
 	}
 	// Communication management has a method for everything but ClassPortInfo.
-	attribute := mad.AttributeID(binary.BigEndian.Uint16(p.MAD[offAttribute:]))
+	attribute := mad.AttributeID(binary.BigEndian.Uint16(p.MAD[mad.OffsetAttributeID:]))
 	return class != mad.ClassCommMgt || attribute == mad.AttrClassPortInfo ||
-		mad.Method(p.MAD[offMethod]) == mad.MethodSend
+		mad.Method(p.MAD[mad.OffsetMethod]) == mad.MethodSend
 }
 
 // refuse answers a Get or Set for which there is no agent.
 func (l *Layer) refuse(p *Packet) {
-	method := mad.Method(p.MAD[offMethod])
+	method := mad.Method(p.MAD[mad.OffsetMethod])
 	if method != mad.MethodGet && method != mad.MethodSet || isResponse(p.MAD[:]) || len(l.replies) >= maxReplies {
 		l.dropped++
 		return
 	}
 	r := *p
-	r.MAD[offMethod] = byte(mad.MethodGetResp)
-	binary.BigEndian.PutUint16(r.MAD[offStatus:], uint16(mad.StatusUnsupportedAttrib))
-	if mad.Class(r.MAD[offClass]) == mad.ClassSubnDirected {
-		r.MAD[offStatus] |= 0x80
+	r.MAD[mad.OffsetMethod] = byte(mad.MethodGetResp)
+	binary.BigEndian.PutUint16(r.MAD[mad.OffsetStatus:], uint16(mad.StatusUnsupportedAttrib))
+	if mad.Class(r.MAD[mad.OffsetClass]) == mad.ClassSubnDirected {
+		r.MAD[mad.OffsetStatus] |= 0x80
 	}
 	l.replies = append(l.replies, r)
 }
@@ -70,7 +70,7 @@ func (l *Layer) hand(a *agent, p *Packet, octets []byte) {
 	case s != nil:
 		l.end(s)
 		from = 0
-	case isResponse(p.MAD[:]) && (a.kernelRMPP() || !hasRMPP(mad.Class(p.MAD[offClass])) || !rmppActive(p.MAD[:])),
+	case isResponse(p.MAD[:]) && (a.kernelRMPP() || !hasRMPP(mad.Class(p.MAD[mad.OffsetClass])) || !rmppActive(p.MAD[:])),
 		f.count+len(f.unread) >= MaxMessages/2, from.IsUnicast() && f.waiting[from] >= maxUnasked:
 		l.dropped++
 		return
@@ -99,7 +99,7 @@ func (a *agent) match(p *Packet) *send {
 	if !isResponse(p.MAD[:]) {
 		return nil
 	}
-	class := mad.Class(p.MAD[offClass])
+	class := mad.Class(p.MAD[mad.OffsetClass])
 	for _, s := range a.file.sends[sendKey{transaction(p.MAD[:]), class}] {
 		if s.agent == a && s.wait > 0 && !s.response &&
 			(class == mad.ClassSubnDirected || samePath(&s.packet.Address, &p.Address)) {
@@ -157,11 +157,11 @@ func (p *Packet) peer() Address {
 // complete gives a segment the hop limit that its message was written with;
 // acknowledgements have none.
 func (a *agent) complete(to Address, p *Packet) {
-	if !to.HasGRH || mad.RMPPType(p.MAD[offRMPPType]) != mad.RMPPData {
+	if !to.HasGRH || mad.RMPPType(p.MAD[mad.OffsetRMPPType]) != mad.RMPPData {
 		return
 	}
-	for _, s := range a.file.sends[sendKey{transaction(p.MAD[:]), mad.Class(p.MAD[offClass])}] {
-		if s.agent == a && s.long && s.packet.peer() == to && s.packet.MAD[offMethod] == p.MAD[offMethod] {
+	for _, s := range a.file.sends[sendKey{transaction(p.MAD[:]), mad.Class(p.MAD[mad.OffsetClass])}] {
+		if s.agent == a && s.long && s.packet.peer() == to && s.packet.MAD[mad.OffsetMethod] == p.MAD[mad.OffsetMethod] {
 			p.GRH.HopLimit = s.packet.GRH.HopLimit
 		}
 	}

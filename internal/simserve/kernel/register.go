@@ -148,14 +148,14 @@ func (l *Layer) unregister(a *agent) {
 
 // find is the agent for a datagram that arrived.
 func (l *Layer) find(m *[mad.Size]byte) *agent {
-	class, version := mad.Class(m[offClass]), m[offVersion]
+	class, version := mad.Class(m[mad.OffsetClass]), m[mad.OffsetClassVersion]
 	if isResponse(m[:]) {
 		return l.agents[uint32(transaction(m[:])>>32)]
 	}
 	if version >= classVersionEnd || class >= classLimit && class != mad.ClassSubnDirected {
 		return nil
 	}
-	k := methodKey{class: class, version: version, method: mad.Method(m[offMethod]) &^ mad.MethodResponse}
+	k := methodKey{class: class, version: version, method: mad.Method(m[mad.OffsetMethod]) &^ mad.MethodResponse}
 	if isVendor(class) {
 		k.oui = uint32(m[offOUI])<<16 | uint32(m[offOUI+1])<<8 | uint32(m[offOUI+2])
 	}

@@ -13,36 +13,22 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 )
 
-// Places in a datagram, in octets.
-const (
-	offClass       = 1
-	offVersion     = 2
-	offMethod      = 3
-	offStatus      = 4
-	offHopPointer  = 6
-	offHopCount    = 7
-	offTransaction = 8
-	offAttribute   = 16
-	offModifier    = 20
-	offRMPPType    = 25
-	offRMPPFlags   = 26
-	offOUI         = 37
-	offInitialPath = 128
-)
+// offOUI is where a vendor's class has its OUI, in octets from the start.
+const offOUI = 37
 
 // bmResponse in the modifier of baseboard management marks an answer.
 const bmResponse = 1
 
 // isResponse reports whether a datagram answers something.
 func isResponse(m []byte) bool {
-	method := mad.Method(m[offMethod])
+	method := mad.Method(m[mad.OffsetMethod])
 	return method.IsResponse() || method == mad.MethodTrapRepress ||
-		mad.Class(m[offClass]) == classBM && m[offModifier+3]&bmResponse != 0
+		mad.Class(m[mad.OffsetClass]) == classBM && m[mad.OffsetAttributeModifier+3]&bmResponse != 0
 }
 
-func transaction(m []byte) uint64 { return binary.BigEndian.Uint64(m[offTransaction:]) }
+func transaction(m []byte) uint64 { return binary.BigEndian.Uint64(m[mad.OffsetTransactionID:]) }
 
-func rmppActive(m []byte) bool { return mad.RMPPFlags(m[offRMPPFlags]).Has(mad.RMPPActive) }
+func rmppActive(m []byte) bool { return mad.RMPPFlags(m[mad.OffsetRMPPFlags]).Has(mad.RMPPActive) }
 
 type sendKey struct {
 	transaction uint64
@@ -85,7 +71,7 @@ func (f *File) Write(now time.Duration, octets []byte) (int, umad.Errno) {
 		return 0, umad.ENOMEM
 	}
 	body := octets[size:]
-	class := mad.Class(body[offClass])
+	class := mad.Class(body[mad.OffsetClass])
 	active := a.kernelRMPP() && hasRMPP(class) && rmppActive(body)
 	switch {
 	case h.GRHPresent != 0 && int(h.GIDIndex) >= f.layer.config.GIDs,
@@ -123,9 +109,9 @@ func newSend(a *agent, h *umad.Header, body []byte) *send {
 	}
 	copy(s.packet.MAD[:], body)
 	if !s.response {
-		binary.BigEndian.PutUint32(s.packet.MAD[offTransaction:], a.id)
+		binary.BigEndian.PutUint32(s.packet.MAD[mad.OffsetTransactionID:], a.id)
 	}
-	s.key = sendKey{transaction(s.packet.MAD[:]), mad.Class(body[offClass])}
+	s.key = sendKey{transaction(s.packet.MAD[:]), mad.Class(body[mad.OffsetClass])}
 	s.packet.QP = uint8(a.asked.QPN)
 	s.packet.Address = Address{
 		QPN: h.QPN, LID: h.LID, SL: h.SL, PathBits: h.PathBits & a.file.layer.pathMask, PKeyIndex: h.PKeyIndex, HasGRH: h.GRHPresent != 0,
@@ -138,14 +124,14 @@ func newSend(a *agent, h *umad.Header, body []byte) *send {
 
 // canLeave reports whether a directed route can begin at this port.
 func (l *Layer) canLeave(body []byte) bool {
-	if len(body) < mad.Size || body[offStatus]&0x80 != 0 {
+	if len(body) < mad.Size || body[mad.OffsetStatus]&0x80 != 0 {
 		return true // a cut route is zero; a returning one was checked by whoever asked
 	}
-	count, first := body[offHopCount], ib.PortNum(body[offInitialPath+1])
+	count, first := body[mad.OffsetHopCount], ib.PortNum(body[mad.OffsetInitialPath+1])
 	if count > mad.MaxHops {
 		return false
 	}
-	return l.config.Port == 0 || count == 0 || body[offHopPointer] != 0 || first == l.config.Port
+	return l.config.Port == 0 || count == 0 || body[mad.OffsetHopPointer] != 0 || first == l.config.Port
 }
 
 // isDuplicate reports whether the same was written already and is not done

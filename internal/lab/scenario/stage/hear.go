@@ -52,14 +52,11 @@ func (s *Stage) keysHeld(g ib.NodeGUID) {
 	}
 }
 
-// offMKey is where the key of a request stands, and in an answer that of the
-// request: whoever asked knows it.
-const offMKey = 24
-
 func (s *Stage) note(node ib.NodeGUID, process bool, octets []byte) {
 	management := len(octets) == mad.Size
 	for i := 0; i+8 <= len(octets); i += keyAlign {
-		if i == offMKey && management && process && mad.Method(octets[3]).IsResponse() {
+		// An answer repeats the key of its request: whoever asked knows it.
+		if i == mad.OffsetMKey && management && process && mad.Method(octets[3]).IsResponse() {
 			continue
 		}
 		if word := binary.BigEndian.Uint64(octets[i:]); word != 0 {

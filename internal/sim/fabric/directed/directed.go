@@ -7,23 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Offsets in a subnet-management packet of what a packet on its way needs;
-// the rest is decoded where the packet is taken in.
-const (
-	offClass       = 1
-	offMethod      = 3
-	offDirection   = 4 // bit 7
-	offHopPointer  = 6
-	offHopCount    = 7
-	offAttributeID = 16
-	offDrSLID      = 32
-	offDrDLID      = 34
-	offInitialPath = 128
-	offReturnPath  = 192
-
-	directionBit = 0x80
-)
-
 // Action is what a node does with a packet.
 type Action uint8
 
@@ -59,17 +42,17 @@ type Decision struct {
 // 0x81 and writes the hop pointer and the return path as they say (IBA 14.2.2;
 // the clauses are those of the outgoing and the returning packet in turn).
 func Direct(m *[mad.Size]byte, at Standing) Decision {
-	if m[offHopCount] > mad.MaxHops {
+	if m[mad.OffsetHopCount] > mad.MaxHops {
 		return Decision{}
 	}
-	if m[offDirection]&directionBit != 0 {
+	if m[mad.OffsetStatus]&mad.DirectionBit != 0 {
 		return returning(m, at)
 	}
 	return outgoing(m, at)
 }
 
 func outgoing(m *[mad.Size]byte, at Standing) Decision {
-	count, pointer := m[offHopCount], m[offHopPointer]
+	count, pointer := m[mad.OffsetHopCount], m[mad.OffsetHopPointer]
 	switch {
 	case count != 0 && pointer == 0:
 		// The first step is the originator's, or that of the switch where a
@@ -77,18 +60,18 @@ func outgoing(m *[mad.Size]byte, at Standing) Decision {
 		if !at.Origin && !(at.ByLID && at.IsSwitch) {
 			return Decision{}
 		}
-		return at.send(m, offInitialPath, 1)
+		return at.send(m, mad.OffsetInitialPath, 1)
 	case pointer < count:
 		if !at.IsSwitch {
 			return Decision{}
 		}
-		m[offReturnPath+int(pointer)] = byte(at.In)
-		return at.send(m, offInitialPath, pointer+1)
+		m[mad.OffsetReturnPath+int(pointer)] = byte(at.In)
+		return at.send(m, mad.OffsetInitialPath, pointer+1)
 	case pointer == count:
 		if count != 0 {
-			m[offReturnPath+int(pointer)] = byte(at.In)
+			m[mad.OffsetReturnPath+int(pointer)] = byte(at.In)
 		}
-		m[offHopPointer] = pointer + 1
+		m[mad.OffsetHopPointer] = pointer + 1
 		lid := drDLID(m)
 		if lid == ib.LIDPermissive {
 			return Decision{Action: Take}
@@ -104,20 +87,20 @@ func outgoing(m *[mad.Size]byte, at Standing) Decision {
 }
 
 func returning(m *[mad.Size]byte, at Standing) Decision {
-	count, pointer := m[offHopCount], m[offHopPointer]
+	count, pointer := m[mad.OffsetHopCount], m[mad.OffsetHopPointer]
 	switch {
 	case count != 0 && pointer == count+1:
 		if !at.Origin && !(at.ByLID && at.IsSwitch) {
 			return Decision{}
 		}
-		return at.send(m, offReturnPath, pointer-1)
+		return at.send(m, mad.OffsetReturnPath, pointer-1)
 	case pointer >= 2 && pointer <= count:
 		if !at.IsSwitch {
 			return Decision{}
 		}
-		return at.send(m, offReturnPath, pointer-1)
+		return at.send(m, mad.OffsetReturnPath, pointer-1)
 	case pointer == 1:
-		m[offHopPointer] = 0
+		m[mad.OffsetHopPointer] = 0
 		lid := drSLID(m)
 		if lid == ib.LIDPermissive {
 			return Decision{Action: TakeByManager}
@@ -136,7 +119,7 @@ func returning(m *[mad.Size]byte, at Standing) Decision {
 // an external port, and on a CA or router the one port that the packet has to
 // do with.
 func (at Standing) send(m *[mad.Size]byte, path int, pointer uint8) Decision {
-	m[offHopPointer] = pointer
+	m[mad.OffsetHopPointer] = pointer
 	out := ib.PortNum(m[path+int(pointer)])
 	if out == 0 || out > at.Ports || !at.IsSwitch && out != at.In {
 		return Decision{}
@@ -144,14 +127,14 @@ func (at Standing) send(m *[mad.Size]byte, path int, pointer uint8) Decision {
 	return Decision{Action: Leave, Port: out}
 }
 
-func drSLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrSLID:])) }
+func drSLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[mad.OffsetDrSLID:])) }
 
-func drDLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[offDrDLID:])) }
+func drDLID(m *[mad.Size]byte) ib.LID { return ib.LID(binary.BigEndian.Uint16(m[mad.OffsetDrDLID:])) }
 
 // StartsByLID reports whether a directed-route packet begins with a LID-routed
 // part, during which its hop pointer stands still.
 func StartsByLID(m *[mad.Size]byte) bool {
-	if m[offDirection]&directionBit != 0 {
+	if m[mad.OffsetStatus]&mad.DirectionBit != 0 {
 		return drDLID(m) != ib.LIDPermissive
 	}
 	return drSLID(m) != ib.LIDPermissive

@@ -99,19 +99,13 @@ func (s *Seen) Tell(d *endpoint.Device, n ib.PortNum, before *Seen) {
 	}
 }
 
-// Where a management datagram says what it is.
-const (
-	offClass  = 1
-	offMethod = 3
-)
-
 // Perform answers a packet that asks the performance agent behind QP1, which is
 // there whoever else has QP1. Ok is false for all else, and for what QP1 would
 // refuse, so that the end node refuses it.
 func (p *Port) Perform(counters *pma.Agent, octets []byte) (answer []byte, ok bool) {
 	v, err := packet.Parse(octets)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size ||
-		mad.Class(v.Payload[offClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[offMethod]).IsResponse() ||
+		mad.Class(v.Payload[mad.OffsetClass]) != mad.ClassPerfMgt || mad.Method(v.Payload[mad.OffsetMethod]).IsResponse() ||
 		v.BTH.OpCode() != packet.MakeOpCode(packet.UD, packet.SendOnly) || v.LRH.VL() == ib.VLManagement ||
 		v.DETH.QKey() != ib.QKeyGSI || v.GRH != nil && !p.OwnsGID(v.GRH.DGID()) {
 		return nil, false
