@@ -54,6 +54,17 @@ func (c DiagCode) Universal() uint8 { return uint8(c & 0x0F) }
 // IsReady reports that the port says nothing but that it is well.
 func (c DiagCode) IsReady() bool { return c == DiagReady }
 
+// IsOperative reports whether a port that says c carries data: it does not while it
+// tests itself or initializes, nor after a hard failure. A code without a meaning
+// says nothing of that.
+func (c DiagCode) IsOperative() bool {
+	switch c.Universal() {
+	case DiagSelfTest, DiagInitializing, DiagHardFailure:
+		return false
+	}
+	return true
+}
+
 // VendorDiagIndex is the modifier of the first VendorDiag block about an
 // error, when there is one.
 func (c DiagCode) VendorDiagIndex() (index uint16, ok bool) {

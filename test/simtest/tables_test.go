@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -310,13 +311,19 @@ func TestDiagnosis(t *testing.T) {
 					if n.ID != id {
 						return
 					}
-					c.VendorDiag = chain
-					if c.Ports[0].DiagCode = x.code; c.Switch != nil {
-						c.Switch.Port0.DiagCode = x.code
+					at := &c.Ports[0]
+					if c.Switch != nil {
+						at = &c.Switch.Port0
 					}
+					at.DiagCode, at.VendorDiag = x.code, chain
 				}
 				w := bringUp(t, s)
-				w.checkUp(y)
+				dead := !x.code.IsOperative() && w.node(id).Type == ib.NodeCA
+				if dead {
+					w.checkDead(id)
+				} else {
+					w.checkUp(y)
+				}
 				var reads []uint32
 				for _, a := range w.packets(mad.MethodGet, smp.AttrVendorDiag) {
 					reads = append(reads, a.AttributeModifier)
@@ -330,8 +337,32 @@ func TestDiagnosis(t *testing.T) {
 				if says := len(all[engine.Met](w)) != 0; says != (x.says != nil) || says && !mentions[engine.Met](w, append(x.says, id)...) {
 					t.Errorf("reported %v, want %q of %s", all[engine.Met](w), x.says, id)
 				}
+				if dead { // and is well again
+					g := w.node(id).GUID
+					if err := cmp.Or(w.fabric.SetDiagCode(g, 1, 0), w.fabric.Flap(g, 1, 0)); err != nil {
+						t.Fatal(err)
+					}
+					w.calm()
+					w.checkUp(y)
+				}
 			})
 		}
+	}
+}
+
+// checkDead checks that a host which carries no data has its settings and keys like
+// any other, that nobody tried to bring its link up, and that this is no failure.
+func (w *world) checkDead(id string) {
+	w.t.Helper()
+	info := w.info(place{w.node(id).GUID, 1})
+	if info.PortState != smp.PortInit || info.LID == 0 || info.GIDPrefix != ib.DefaultGIDPrefix {
+		w.t.Errorf("%s is %v, LID %v, GidPrefix %#x; want Initialize with its settings", id, info.PortState, info.LID, info.GIDPrefix)
+	}
+	if failed := all[engine.Failed](w); len(failed) != 0 {
+		w.t.Errorf("failed: %v", failed)
+	}
+	if r := w.result(); !r.Proof.Verdict.Holds() || r.Inactive != 0 {
+		w.t.Errorf("verdict %v, %d links inactive that should not be", r.Proof.Verdict, r.Inactive)
 	}
 }
 

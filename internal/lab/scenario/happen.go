@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
@@ -30,7 +29,8 @@ func happeningVerbs() []verb {
 		{"lie", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a node's answers say this from now on, whatever it holds, until fault NODE none", false, compileLie},
 		{"withhold", "on|off NODE:PORT", "a port gives no credits for what it receives: packets to it wait", false, compileWithhold},
 		{"spoil", "on|off NODE", "a switch passes on what it refuses for its P_Key, spoiled on purpose", false, compileSpoil},
-		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode", false, compileDiag},
+		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode: with self-test (1), initializing (2) or hard failure (4) it carries no data", false, compileDiag},
+		{"vendordiag", "NODE[:PORT] INDEX FIELD=VALUE...", "put a block of VendorDiag into a port", false, compileVendorDiag},
 		{"forget", "", "forget the traps, drops and requests seen so far", false, compileForget},
 	}
 }
@@ -269,18 +269,6 @@ func compileSpoil(a *args) (action, error) {
 		err = a.Fault(a.Line.Words[2], "%s: want a switch or router", n.ID)
 	}
 	return func(w *world) error { return w.Fabric.SetSpoiling(n.GUID, state == "on") }, err
-}
-
-func compileDiag(a *args) (action, error) {
-	p, err := a.Place()
-	if err != nil {
-		return nil, err
-	}
-	n, err := a.Number("DiagCode", 16)
-	return func(w *world) error {
-		w.Fabric.Agent(p.Node.GUID).SetDiagCode(p.Exact().Num, smp.DiagCode(n))
-		return nil
-	}, err
 }
 
 func compileForget(*args) (action, error) {

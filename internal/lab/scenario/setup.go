@@ -117,7 +117,7 @@ func compileOption(a *args) (action, error) {
 		c := &a.setup.Fabric
 		durations := map[string]*time.Duration{
 			"hop-delay": &c.HopDelay, "agent-delay": &c.AgentDelay, "jitter": &c.Jitter,
-			"train-delay": &c.TrainDelay, "timeout": &a.setup.Timeout,
+			"train-delay": &c.TrainDelay, "self-test": &c.SelfTest, "timeout": &a.setup.Timeout,
 		}
 		switch to, ok := durations[s.Name]; {
 		case ok:
@@ -127,7 +127,7 @@ func compileOption(a *args) (action, error) {
 		case s.Name == "repress":
 			a.setup.Repress, err = a.ToOnOff(s.Word, s.Value, s.Name)
 		default:
-			err = a.Fault(s.Word, "%q: want hop-delay, agent-delay, jitter, train-delay, timeout, loss or repress", s.Name)
+			err = a.Fault(s.Word, "%q: want hop-delay, agent-delay, jitter, train-delay, self-test, timeout, loss or repress", s.Name)
 		}
 		if err != nil {
 			return nil, err

@@ -59,8 +59,11 @@ type Run struct {
 	stale    bool
 	failures []Failure
 	forgets  map[*observed.Port]observed.Element
-	writes   int
-	flying   map[plan.Op]bool // sent, and not known to have taken hold
+	// unsettled are ports of which a write of PortInfo did not hold, or not as a
+	// whole: what they have now is read before PortInfo is written again.
+	unsettled map[*observed.Port]bool
+	writes    int
+	flying    map[plan.Op]bool // sent, and not known to have taken hold
 }
 
 // Start prepares to carry out p; width is how many of its operations may be in
@@ -71,8 +74,8 @@ func Start(w *transact.Window, p *plan.Plan, width int) *Run {
 		blocked: make(map[ib.PKeyBase]bool), tainted: make(map[*observed.Port]bool),
 		strange: make(map[*observed.Port]error),
 		held:    make(map[ib.PortGUID]bool),
-		forgets: make(map[*observed.Port]observed.Element),
-		flying:  make(map[plan.Op]bool),
+		forgets: make(map[*observed.Port]observed.Element), unsettled: make(map[*observed.Port]bool),
+		flying: make(map[plan.Op]bool),
 	}
 }
 
@@ -183,6 +186,10 @@ func (r *Run) send(op plan.Op) bool {
 		r.fail(op, nil, err)
 		return false
 	}
+	if op.Kind == plan.Activate && r.unsettled[op.Port] {
+		r.lookAgain(op)
+		return true
+	}
 	w, err := r.plan.Fill(op)
 	if err != nil {
 		r.fail(op, &w, err)
@@ -210,6 +217,24 @@ func (r *Run) send(op plan.Op) bool {
 	set.Alone = w.ReadBack
 	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })
 	return true
+}
+
+// lookAgain reads PortInfo before it carries out op: a write of it takes along all
+// that the attribute holds, and would undo what an earlier one has changed.
+func (r *Run) lookAgain(op plan.Op) {
+	delete(r.unsettled, op.Port)
+	r.window.Do(r.request(op, mad.MethodGet, [mad.DataSize]byte{}), func(reply transact.Reply) {
+		err := reply.Err
+		if err == nil {
+			err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:])
+		}
+		if err != nil {
+			r.fail(op, nil, fmt.Errorf("reading it again: %w", err))
+		}
+		if err != nil || !r.send(op) {
+			r.next()
+		}
+	})
 }
 
 func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transact.Request {
@@ -354,6 +379,9 @@ func (r *Run) fail(op plan.Op, w *plan.Write, err error) {
 	r.stale = r.stale || op.Kind == plan.CloseMulticast || op.Kind == plan.NarrowMulticast
 	if w == nil {
 		return
+	}
+	if op.Attribute == smp.AttrPortInfo {
+		r.unsettled[op.Port] = true
 	}
 	for _, b := range w.Removes {
 		if !heldOff(op.Port, b) {

@@ -4,6 +4,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -32,7 +33,7 @@ func (d *desired) settings(e *Engine, p *policy.Policy) {
 		for i := range n.Ports {
 			port := &n.Ports[i]
 			want := d.tables.Port(port)
-			want.Activate = (port.IsJoined() || port.IsInner()) && !e.isFenced(port)
+			want.Activate = (port.IsJoined() || port.IsInner()) && !e.isFenced(port) && !inoperative(port) && !inoperative(port.Peer)
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}
@@ -67,4 +68,10 @@ func (d *desired) between(e *Engine) {
 	if e.cabling.list != nil || e.config.Profile == protect.None {
 		ports.Unchecked(e.fabric, d.tables)
 	}
+}
+
+// inoperative reports whether an end port says by its DiagCode that it carries no
+// data: its link is left in Initialize, in which it can be asked how it is.
+func inoperative(p *observed.Port) bool {
+	return p != nil && p.IsEnd() && p.InfoRead && !p.Info.DiagCode.IsOperative()
 }

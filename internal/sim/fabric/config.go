@@ -42,6 +42,9 @@ type Config struct {
 	// TrainDelay is the time that a link takes to train. Links that are
 	// cabled from the start are up at once.
 	TrainDelay time.Duration
+	// SelfTest is how long a device that is switched on tests itself before its
+	// links train. Devices that are there from the start have done so.
+	SelfTest time.Duration
 	// Loss is the probability, 0 to 1, that a packet is lost on its way, be it
 	// a request, an answer or a trap. Packets that cross no link are not.
 	Loss float64
@@ -77,8 +80,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Loss < 0 || c.Loss > 1 || c.Loss != c.Loss:
 		return fmt.Errorf("loss %v: want a probability, 0 to 1", c.Loss)
-	case c.HopDelay < 0 || c.AgentDelay < 0 || c.Jitter < 0 || c.TrainDelay < 0:
-		return fmt.Errorf("delays %v, %v, %v, %v: want none below 0", c.HopDelay, c.AgentDelay, c.Jitter, c.TrainDelay)
+	case c.HopDelay < 0 || c.AgentDelay < 0 || c.Jitter < 0 || c.TrainDelay < 0 || c.SelfTest < 0:
+		return fmt.Errorf("delays %v, %v, %v, %v, %v: want none below 0", c.HopDelay, c.AgentDelay, c.Jitter, c.TrainDelay, c.SelfTest)
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func (f *Fabric) Unlink(g ib.NodeGUID, num ib.PortNum) error {
 		return fmt.Errorf("unlink: port %d of node %v has no cable", num, g)
 	}
 	f.fail(i)
+	f.training(i, false)
 	f.ports[i].Peer, f.ports[peer].Peer = wiring.None, wiring.None
 	return nil
 }
@@ -95,9 +96,7 @@ func (f *Fabric) PowerOn(g ib.NodeGUID) error {
 	}
 	n.Agent, n.Off = agent, false
 	f.manners[f.ports[n.First].Node].timer = noTimer
-	for i := n.First; i <= n.First+int32(n.Last); i++ {
-		f.trainLater(i)
-	}
+	f.testItself(f.ports[n.First].Node)
 	return nil
 }
 
@@ -116,9 +115,10 @@ func (f *Fabric) train(i int32) {
 	if at.Peer == wiring.None || at.Up {
 		return
 	}
+	f.training(i, false)
 	peer := &f.ports[at.Peer]
 	n, m := &f.nodes[at.Node], &f.nodes[peer.Node]
-	if n.Off || m.Off {
+	if n.Off || m.Off || n.Agent.TestsItself() || m.Agent.TestsItself() {
 		return
 	}
 	link, ok := sma.Train(n.Agent.Port(at.Num), m.Agent.Port(peer.Num))
@@ -138,6 +138,9 @@ func (f *Fabric) trainLater(i int32) {
 	if f.config.TrainDelay == 0 {
 		f.train(i)
 		return
+	}
+	if !f.ports[i].Up {
+		f.training(i, true)
 	}
 	f.queue.Push(timeline.NoLane, f.queue.Now+f.config.TrainDelay, kindTrain, i)
 }

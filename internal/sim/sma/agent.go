@@ -17,9 +17,9 @@ type Agent struct {
 	ports       []port      // by number; ports[0] is used on a switch only
 	fabric      *forwarding // of a switch
 	defaultKeys []ib.PKey   // every P_Key table that was not written yet
-	vendorDiag  map[uint16]smp.VendorDiag
 	vendor      map[mad.AttributeID][mad.DataSize]byte
 	lastTrap    uint64   // transaction identifier
+	testing     bool     // the device still tests itself
 	effects     []Effect // of the call that is under way
 }
 
@@ -63,6 +63,7 @@ type port struct {
 	leaseEnd time.Duration // when leased
 	leased   bool          // the lease of the M_Key is running out
 	faults   faults
+	health   health
 	events   *events // nil while there was none
 }
 
@@ -73,6 +74,7 @@ func (p *port) init(c PortConfig, kind portKind) {
 		p.info.CapabilityMask = c.CapabilityMask &^ smp.CapIsSM
 		p.info.CapabilityMask2 = c.CapabilityMask2
 		p.info.DiagCode = c.DiagCode
+		p.health = health{code: c.DiagCode, blocks: c.VendorDiag}
 		p.info.GUIDCap = c.GUIDCap
 		p.info.SubnetTimeOut = c.SubnetTimeOut
 		p.info.RespTimeValue = c.RespTimeValue
@@ -84,7 +86,7 @@ func (p *port) init(c PortConfig, kind portKind) {
 	if !kind.hasCable() {
 		p.info.PortState, p.info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
 	}
-	if kind == enhancedPort0 {
+	if kind == enhancedPort0 || kind == basePort0 && !c.DiagCode.IsOperative() {
 		p.info.PortState = smp.PortInit
 	}
 }

@@ -45,9 +45,6 @@ type Config struct {
 	// DefaultPKey is what every P_Key table holds at index 0 at power-up: full
 	// or limited membership of the default partition. 0 stands for full.
 	DefaultPKey ib.PKey
-	// VendorDiag holds the blocks of diagnostic data by index; other indexes
-	// read as zeros, without a next block.
-	VendorDiag map[uint16]smp.VendorDiag
 	// VendorAttributes are read-only attributes of the vendor's own, by id
 	// from smp.AttrVendorMin up.
 	VendorAttributes map[mad.AttributeID][mad.DataSize]byte
@@ -83,9 +80,12 @@ type PortConfig struct {
 	CapabilityMask  smp.CapabilityMask
 	CapabilityMask2 smp.CapabilityMask2
 	DiagCode        smp.DiagCode
-	GUIDCap         uint8        // at least 1
-	SubnetTimeOut   ib.TimeValue // at power-up
-	RespTimeValue   ib.TimeValue
+	// VendorDiag holds the blocks of diagnostic data by index; other indexes
+	// read as zeros, without a next block.
+	VendorDiag    map[uint16]smp.VendorDiag
+	GUIDCap       uint8        // at least 1
+	SubnetTimeOut ib.TimeValue // at power-up
+	RespTimeValue ib.TimeValue
 
 	// Of a port with a link: any but a base port 0, where MTUCap and VLCap
 	// may be given too.
@@ -147,7 +147,6 @@ func New(c Config) (*Agent, error) {
 	a := &Agent{
 		options:     c.Options,
 		defaultKeys: []ib.PKey{c.DefaultPKey},
-		vendorDiag:  c.VendorDiag,
 		vendor:      c.VendorAttributes,
 		node: smp.NodeInfo{
 			BaseVersion:     mad.BaseVersion,

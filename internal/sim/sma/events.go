@@ -248,10 +248,3 @@ func (a *Agent) localChange(now time.Duration, n ib.PortNum, d smp.LocalChangeDe
 	d.LID, d.CapabilityMask, d.CapabilityMask2 = i.LID, i.CapabilityMask, i.CapabilityMask2
 	a.raise(now, n, smp.TrapLocalChange, &d)
 }
-
-// SetDiagCode gives port n another state of health.
-func (a *Agent) SetDiagCode(n ib.PortNum, code smp.DiagCode) {
-	if p := a.endPort(n); p != nil {
-		p.info.DiagCode = code
-	}
-}

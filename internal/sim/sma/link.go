@@ -55,6 +55,7 @@ func (a *Agent) LinkUp(now time.Duration, n ib.PortNum, link Link) []Effect {
 		return nil
 	}
 	p.info.PortPhysicalState = smp.PhysLinkUp
+	a.SetTraining(n, false)
 	p.info.LinkWidthActive, p.info.LinkSpeedActive, p.info.LinkSpeedExtActive = link.Width, link.Speed, link.SpeedExt
 	a.changeState(p, n, smp.PortInit)
 	a.noteLink(now)

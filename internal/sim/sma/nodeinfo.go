@@ -34,17 +34,6 @@ func (a *Agent) serveNodeDescription(r request) mad.Status {
 	return mad.StatusOK
 }
 
-func (a *Agent) serveVendorDiag(r request) mad.Status {
-	switch {
-	case r.set:
-		return mad.StatusUnsupportedAttrib
-	case r.AttributeModifier > maxVendorModifier:
-		return mad.StatusInvalidField
-	}
-	d := a.vendorDiag[uint16(r.AttributeModifier)]
-	return done(d.Encode(&r.Data))
-}
-
 // serveLEDInfo answers with what the light does, not with what was asked for.
 func (a *Agent) serveLEDInfo(r request) mad.Status {
 	switch {

@@ -293,7 +293,7 @@ func TestNodeInfo(t *testing.T) {
 
 func TestVendorDiag(t *testing.T) {
 	chain := caConfig(1)
-	chain.VendorDiag = map[uint16]smp.VendorDiag{
+	chain.Ports[0].VendorDiag = map[uint16]smp.VendorDiag{
 		1:      {NextIndex: 0xFFFF, DiagData: [62]byte{'a'}},
 		0xFFFF: {NextIndex: 5, DiagData: [62]byte{'b', 61: 'z'}},
 		5:      {DiagData: [62]byte{'c'}},
@@ -321,7 +321,7 @@ func TestVendorDiag(t *testing.T) {
 			for _, at := range endPlaces() {
 				d := at.open(t)
 				if code != 0 {
-					d.SetDiagCode(at.port, code)
+					d.SetDiagCode(d.now, at.port, code)
 				}
 				if got := d.portInfo(at.through, at.port).DiagCode; got != code || got.Universal() != uint8(code&15) {
 					t.Errorf("%s: %#x", at.name, uint16(got))

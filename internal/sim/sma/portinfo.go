@@ -231,6 +231,7 @@ func (a *Agent) setState(w *portWrite, n ib.PortNum) {
 		a.changeState(w.port, n, smp.PortInit)
 	case state == i.PortState && (state == smp.PortArmed || state == smp.PortActive):
 		// The answer to the first such Set was lost.
+	case !i.DiagCode.IsOperative() && !w.accept(state < smp.PortArmed):
 	case w.accept(state == smp.PortArmed && i.PortState == smp.PortInit || state == smp.PortActive && i.PortState == smp.PortArmed):
 		a.changeState(w.port, n, state)
 	}

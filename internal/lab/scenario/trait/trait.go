@@ -68,6 +68,7 @@ func All() map[string]Trait {
 		"led":        capability(smp.CapLEDInfo),
 		"notices":    capability(smp.CapNoticeSupported),
 		"traps":      capability(smp.CapTrapSupported),
+		"diag-code":  ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
 		"guid-cap":   ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
 		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {
 			if p.VLCap = uint8(n); n == 1 {

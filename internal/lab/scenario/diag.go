@@ -1,0 +1,58 @@
+package scenario
+
+import (
+	"reflect"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+)
+
+func compileDiag(a *args) (action, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.Number("DiagCode", 16)
+	return func(w *world) error {
+		return w.Fabric.SetDiagCode(p.Node.GUID, p.Exact().Num, smp.DiagCode(n))
+	}, err
+}
+
+func compileVendorDiag(a *args) (action, error) {
+	p, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Number("index of VendorDiag", 16)
+	if err != nil {
+		return nil, err
+	}
+	t := operand.Target{Place: p}
+	if t.Kind, err = a.Kind(text.Word{}, "VendorDiag"); err != nil {
+		return nil, err
+	}
+	var fields []operand.Assignment
+	for a.More() {
+		f, err := a.Assignment(&t, false)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+	}
+	if len(fields) == 0 {
+		return nil, a.Fault(text.Word{}, "want NextIndex=NUMBER, DiagData=OCTETS or both: what stands in the block")
+	}
+	return func(w *world) error {
+		var block smp.VendorDiag
+		for _, f := range fields {
+			at, err := attribute.Field(reflect.ValueOf(&block).Elem(), f.Field)
+			if err != nil {
+				return err
+			}
+			f.Store(w.Stage, at)
+		}
+		return w.Fabric.SetVendorDiag(p.Node.GUID, p.Exact().Num, uint16(index), block)
+	}, a.Fits(t, fields)
+}
