@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/ibwarden/ibwarden/internal/app/cli" // what is run: go test keeps no result of another one
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -154,7 +155,13 @@ func (p *page) check(t *testing.T, s *session, vary []pattern) {
 	}
 }
 
+// ownData is a manager on an adapter that keeps its data where the page says.
+var ownData = regexp.MustCompile(`--fabric umad.* --data `)
+
 func (p *page) checkCommand(t *testing.T, s *session, c *command, vary []pattern, printed map[int][]string) {
+	if strings.Contains(c.text, "--fabric umad") && !ownData.MatchString(c.text) {
+		t.Fatalf("%s:%d: $ %s\nwithout --data, or IBWARDEN_DATA, this writes into /var/lib/ibwarden of the reader", p.name, c.from, c.text)
+	}
 	wait := patience
 	if *update {
 		wait = updatePatience

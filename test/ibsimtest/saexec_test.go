@@ -3,6 +3,7 @@ package ibsimtest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // exposed is `ibwarden sim --devices`, whose nodes are where programs run with a
@@ -26,15 +28,23 @@ type exposed struct {
 	dir    string
 }
 
+// devices is why programs cannot be given devices here, nil where they can.
+func devices() error {
+	if os.Getuid() != 0 {
+		return errors.New("sim exec needs root")
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("no FUSE: %w", err)
+	}
+	return f.Close()
+}
+
 // expose serves a fabric until the test ends.
 func expose(t testing.TB, l *topology.Netlist) *exposed {
 	t.Helper()
 	tools := needTools(t)
-	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
-		t.Skip("devices for programs need root and /dev/fuse")
-	} else {
-		f.Close()
-	}
+	need.Need(t, devices())
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +81,8 @@ func (x *exposed) start(prefix []string, program string, args ...string) *proces
 	ctx, cancel := context.WithTimeout(context.Background(), simLife)
 	all := append(append(slices.Clone(prefix), program), args...)
 	p := &process{TB: x.TB, cmd: exec.CommandContext(ctx, all[0], all[1:]...), lines: make(chan string, 1<<12)}
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LC_ALL=C", "HOME=" + x.dir, "OSM_TMP_DIR=" + x.dir, "OSM_CACHE_DIR=" + x.dir}
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LC_ALL=C", "HOME=" + x.dir, "OSM_TMP_DIR=" + x.dir, "OSM_CACHE_DIR=" + x.dir,
+		"IBWARDEN_DATA=" + filepath.Join(x.dir, "data")} // not what this machine's own manager keeps
 	p.cmd.Stderr = &p.stderr
 	tame(p.cmd, x.dir)
 	out, err := p.cmd.StdoutPipe()

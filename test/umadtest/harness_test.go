@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	_ "github.com/ibwarden/ibwarden/internal/app/cli" // the program that is built: go test keeps no result of another one
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/need"
 )

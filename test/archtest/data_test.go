@@ -1,0 +1,46 @@
+package archtest
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Tests that run ibwarden on an adapter, a simulated one too, say where it keeps what
+// it may not forget: for root that is this machine's own directory, and its manager's.
+func TestTestsKeepToTheirOwnData(t *testing.T) {
+	root := filepath.Join("..", "..")
+	runs, says := map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if pkg := filepath.Dir(path); filepath.Base(path) != "data_test.go" || filepath.Base(pkg) != "archtest" {
+			runs[pkg] = runs[pkg] || bytes.Contains(text, []byte(`"--fabric", "umad`))
+			says[pkg] = says[pkg] || bytes.Contains(text, []byte(`"IBWARDEN_DATA=`))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for pkg, does := range runs {
+		if !does {
+			continue
+		}
+		if count++; !says[pkg] {
+			t.Errorf("%s runs ibwarden --fabric umad without IBWARDEN_DATA: as root it writes into /var/lib/ibwarden of this machine", pkg)
+		}
+	}
+	if count < 2 {
+		t.Errorf("%d packages run ibwarden on an adapter: looking for the wrong words", count)
+	}
+}

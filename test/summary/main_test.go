@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A module of its own with a test of each kind, as go test -json tells of it.
+func TestSummary(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":          "module example.com/x\n\ngo 1.26\n",
+		"a/a_test.go":     "package a\nimport \"testing\"\nfunc TestGood(t *testing.T) { t.Log(\"hidden\") }\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestSoak(t *testing.T) { t.Run(\"x\", func(t *testing.T) { t.Skip(\"IBWARDEN_SOAK is not set\") }) }\n",
+		"b/b_test.go":     "package b\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"sim exec needs root\") }\nfunc TestMute(t *testing.T) { t.SkipNow() }\n",
+		"bad/bad_test.go": "package bad\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Error(\"seen\") }\n",
+		"die/d_test.go":   "package die\nimport \"testing\"\nfunc TestDie(t *testing.T) { panic(\"the end\") }\n",
+		"no/no_test.go":   "package no\nfunc x() { y() }\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(ci bool, packages ...string) (string, bool) {
+		c := exec.Command("go", append([]string{"test", "-json"}, packages...)...)
+		c.Dir = dir
+		text, _ := c.Output() // its status says that tests failed
+		var b bytes.Buffer
+		s := &summary{out: &b, output: map[[2]string][]string{}, skips: map[string]*skip{}}
+		if err := s.consume(bytes.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		good := s.conclude(ci)
+		return b.String(), good
+	}
+	text, good := read(false, "./a", "./b")
+	for _, want := range []string{
+		"ok  \texample.com/x/a", "\nNot tested here:\n",
+		"  IBWARDEN_SOAK is not set: 1 test of example.com/x/a skipped\n",
+		"  no reason given: 1 test of example.com/x/b skipped\n",
+		"  sim exec needs root: 2 tests of example.com/x/a, example.com/x/b skipped\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if !good || strings.Contains(text, "hidden") {
+		t.Errorf("good %v:\n%s", good, text)
+	}
+	if text, good = read(true, "./a"); good || !strings.Contains(text, "sim exec needs root: 1 test of example.com/x/a skipped (CI has to have it)") || strings.Contains(text, "not set: 1 test of example.com/x/a skipped (") {
+		t.Errorf("in CI: good %v:\n%s", good, text)
+	}
+	for pkg, want := range map[string]string{"./bad": "bad_test.go:3: seen", "./die": "panic: the end", "./no": "undefined: y"} {
+		if text, good = read(false, "./a", pkg); good || !strings.Contains(text, want) || !strings.Contains(text, "FAIL") {
+			t.Errorf("%s: good %v:\n%s", pkg, good, text)
+		}
+	}
+	if text, good = read(false); good {
+		t.Errorf("nothing was tested, and that is good:\n%s", text)
+	}
+}
