@@ -84,7 +84,10 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	case !f.yes && !table.IsTerminal(c.InOrStdin()):
 		return misuse(errors.New("standard input is no terminal, so there is nobody who could be asked: say --yes to change without being asked"))
 	}
-	return f.load(c.ErrOrStderr())
+	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
+		return err
+	}
+	return orMisuse(daemon.CheckState(f.state))
 }
 
 func (f *applyFlags) direction() daemon.Direction {

@@ -31,6 +31,8 @@ type reporter struct {
 	// nothing may be written: the next run would learn another.
 	learned func(*cables.List) error
 	unkept  error
+	// unsaved is why the state could not be kept after the last pass.
+	unsaved error
 	// unexpected tells that the fabric is left to a master that was found there.
 	unexpected bool
 	remarks    map[string]int // how often a kind of remark was made in this pass
@@ -108,6 +110,8 @@ func (r *reporter) outcome(err error) error {
 		return bad(r.unkept)
 	case r.locked:
 		return bad(errLocked)
+	case r.unsaved != nil:
+		return bad(nil) // it was said when it failed
 	case r.refused:
 		return misuse(nil)
 	case r.unexpected:

@@ -155,7 +155,8 @@ not take it from a master that is not named: it says who that is, and ends.
 
 Without --policy the demonstration fabric gets the demonstration policy, and
 every other fabric only the default partition, with all ports but the
-manager's as limited members: nobody reaches anybody but the manager.
+manager's as limited members: nobody reaches anybody but the manager. Where ports
+hold keys of other partitions that has to be said: --policy none.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,
@@ -166,7 +167,7 @@ manager's as limited members: nobody reaches anybody but the manager.
 	f.where.quarantineFlag(flags)
 	f.cables.add(flags)
 	f.keys.add(flags)
-	flags.StringVar(&f.policy, "policy", "", "policy file: partitions.conf or YAML")
+	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
@@ -243,8 +244,13 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 			return misuse(err)
 		}
 		f.forgot = !known
+		if err := daemon.CheckState(f.state); err != nil {
+			return misuse(err)
+		}
 	}
 	switch {
+	case f.policy == policyNone:
+		f.loadedPolicy = &policy.Policy{Default: policy.Limited}
 	case f.policy != "":
 		f.loadedPolicy, err = readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
 	case f.where.spec == "sim":
@@ -269,6 +275,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer link.Close()
+	if err := f.tenants(c, link); err != nil {
+		return err
+	}
 	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
 	r.learned = f.cables.keep
 	manager, administration := engine.Config{
@@ -309,6 +318,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		if r.completed != nil && f.state != "" {
 			if err := f.save(engine, r.runner.Registered()); err != nil {
 				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err)
+				r.unsaved = err
+			} else {
+				r.unsaved = nil
 			}
 			r.completed = nil
 		}
@@ -367,7 +379,7 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 // reload reads the policy file and the list of cables again.
 func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	f.cables.reload(engine, c.ErrOrStderr())
-	if f.policy == "" {
+	if f.policy == "" || f.policy == policyNone {
 		engine.SetPolicy(f.loadedPolicy) // there is no other
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,6 +129,28 @@ func parsePlace(s string) (engine.Place, error) {
 	}
 	n, err := strconv.ParseUint(num, 10, 8)
 	return engine.Place{Node: g, Port: ib.PortNum(n)}, err
+}
+
+// stateProbe is how many octets are written to see whether there is room.
+const stateProbe = 4096
+
+// CheckState tells before anything is sent that a state file could not be kept.
+func CheckState(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("state %s: it could not be kept: %w", path, err)
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(make([]byte, stateProbe)); err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("state %s: it could not be kept: %w", path, err)
+	}
+	return nil
 }
 
 // SaveState replaces what was assigned in the file; what hosts registered stays.

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// policyNone is what --policy says when there is to be none.
+const policyNone = "none"
+
+// tenantsShown bounds the partitions in a message.
+const tenantsShown = 5
+
+// tenants refuses to manage a fabric without a policy where ports hold keys of
+// partitions: it would take them all. Nothing but SubnGet is sent for that.
+func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
+	if f.policy != "" || daemon.Fresh(f.where.spec) {
+		return nil
+	}
+	keys := f.keys.config(f.where.mKey, f.where.self)
+	o := sweep.Options{Keys: keys.Shown(), MKey: f.where.mKey, Cables: f.cables.list}
+	read, err := daemon.ReadShowing(c.Context(), to, o, progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return bad(err)
+	}
+	bases, ports, first := partitionsHeld(read.Fabric)
+	if ports == 0 {
+		return nil
+	}
+	var list []string
+	for i, b := range slices.Sorted(maps.Keys(bases)) {
+		if i == tenantsShown {
+			list = append(list, "...")
+			break
+		}
+		list = append(list, b.String())
+	}
+	return misuse(fmt.Errorf("the fabric holds %s (%s) at %s (%s, for one), and no policy is given: "+
+		"want --policy FILE, or --policy %s to leave every port the default partition only; nothing was written",
+		table.Count(len(bases), "partition"), strings.Join(list, ", "), table.Count(ports, "port"), table.Plain(first), policyNone))
+}
+
+// partitionsHeld are the partitions in the tables of end ports beside the default
+// one, with the number of ports that hold any, and one of those.
+func partitionsHeld(f *observed.Fabric) (bases map[ib.PKeyBase]bool, ports int, first *observed.Port) {
+	bases = make(map[ib.PKeyBase]bool)
+	for _, p := range f.EndPorts() {
+		holds := false
+		for _, k := range p.PKeys {
+			if k.IsValid() && k.Base() != ib.PKeyBaseDefault {
+				bases[k.Base()], holds = true, true
+			}
+		}
+		if holds {
+			if ports++; first == nil {
+				first = p
+			}
+		}
+	}
+	return bases, ports, first
+}
