@@ -248,6 +248,11 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 			return misuse(err)
 		}
 	}
+	return f.loadPolicy(c)
+}
+
+// loadPolicy reads the policy, or takes that of a fabric for which none is given.
+func (f *runFlags) loadPolicy(c *cobra.Command) (err error) {
 	switch {
 	case f.policy == policyNone:
 		f.loadedPolicy = &policy.Policy{Default: policy.Limited}
