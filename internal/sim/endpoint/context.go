@@ -12,6 +12,7 @@ import (
 type context struct {
 	d         *Device
 	service   Service
+	domain    Domain
 	number    uint32
 	qp        *QP // whose context it is; nil for an EE context
 	state     State
@@ -161,7 +162,7 @@ func (c *context) enter(from State) {
 		c.qp.psn = c.attr.SendPSN
 	case c.service.isDatagram() || c.service == RD:
 	case c.state == StateRTR:
-		c.end.Open(reach{c.d}, c.settings())
+		c.end.Open(reach{c.d, c.domain}, c.settings())
 	default:
 		c.end.Settings = c.settings()
 		if from == StateRTR {

@@ -121,6 +121,7 @@ func (d *Device) port(n ib.PortNum) (*port, error) {
 type QPConfig struct {
 	Service Service
 	Port    ib.PortNum // of SMI and GSI
+	Domain  Domain
 	// Requests that a queue holds, 1 to MaxQueueDepth; 0 for DefaultDepth.
 	SendDepth    int
 	ReceiveDepth int
@@ -160,7 +161,7 @@ func (d *Device) createQP(c QPConfig) (*QP, error) {
 		}
 	}
 	q := &QP{sendDepth: c.SendDepth, receiveDepth: c.ReceiveDepth}
-	q.context = context{d: d, service: c.Service, qp: q}
+	q.context = context{d: d, service: c.Service, domain: c.Domain, qp: q}
 	if c.Service.isManagement() {
 		if err := d.installManagement(q, c.Port); err != nil {
 			return nil, fmt.Errorf("create QP of %v: %w", c.Service, err)

@@ -51,6 +51,12 @@
 // when the packet has one. A request takes its place in its queue until its
 // completion is polled, so that completions never overflow.
 //
+// # Domains
+//
+// Several programs may have queue pairs, memory and EE contexts of one device. A
+// Domain keeps them apart: R_Keys and numbers of queue pairs can be guessed, and
+// what a guess names in another domain is not there.
+//
 // # Reliable transports
 //
 // RC resends from the oldest packet that is not acknowledged, after the time-out

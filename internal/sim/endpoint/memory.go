@@ -11,9 +11,15 @@ const (
 	AccessRemoteRead
 )
 
+// Domain is a protection domain: a queue pair, or an EE context, lets its peer at
+// memory of its own domain alone, and an EE context at queue pairs of its own. A
+// device has as many as its consumers; who names none is in 0.
+type Domain uint32
+
 // Memory is a region that peers reach by RDMA with its R_Key.
 type Memory struct {
 	d      *Device
+	domain Domain
 	rkey   uint32
 	va     uint64 // of the first octet
 	octets []byte
@@ -21,8 +27,14 @@ type Memory struct {
 }
 
 // RegisterMemory makes octets reachable for peers, the first of them at address
-// va. The device reads and writes them while packets are sent and received.
+// va. The device reads and writes them while packets are sent and received. They
+// are in domain 0.
 func (d *Device) RegisterMemory(octets []byte, va uint64, access Access) (*Memory, error) {
+	return d.RegisterMemoryIn(0, octets, va, access)
+}
+
+// RegisterMemoryIn is RegisterMemory for a domain.
+func (d *Device) RegisterMemoryIn(domain Domain, octets []byte, va uint64, access Access) (*Memory, error) {
 	switch {
 	case len(d.memory) >= MaxMemoryRegions:
 		return nil, fmt.Errorf("memory region: the device has %d, the most it can have", MaxMemoryRegions)
@@ -31,7 +43,7 @@ func (d *Device) RegisterMemory(octets []byte, va uint64, access Access) (*Memor
 	}
 	for d.lastRKey++; d.memory[d.lastRKey] != nil; d.lastRKey++ {
 	}
-	m := &Memory{d: d, rkey: d.lastRKey, va: va, octets: octets, access: access}
+	m := &Memory{d: d, domain: domain, rkey: d.lastRKey, va: va, octets: octets, access: access}
 	d.memory[m.rkey] = m
 	return m, nil
 }
@@ -43,8 +55,11 @@ func (m *Memory) RKey() uint32 { return m.rkey }
 // still done.
 func (m *Memory) Deregister() { delete(m.d.memory, m.rkey) }
 
-// reach is what peers reach of a device's memory, for connections.
-type reach struct{ *Device }
+// reach is what peers reach of a device's memory, for connections of a domain.
+type reach struct {
+	*Device
+	domain Domain
+}
 
 // Window is the part of a region that a request asks for.
 func (d reach) Window(rkey uint32, va uint64, size uint32, write bool) ([]byte, bool) {
@@ -56,7 +71,7 @@ func (d reach) Window(rkey uint32, va uint64, size uint32, write bool) ([]byte, 
 		need = AccessRemoteWrite
 	}
 	m := d.memory[rkey]
-	if m == nil || m.access&need == 0 || va < m.va {
+	if m == nil || m.domain != d.domain || m.access&need == 0 || va < m.va {
 		return nil, false
 	}
 	from, length := va-m.va, uint64(len(m.octets))

@@ -77,7 +77,7 @@ func (q *QP) PostSend(r SendRequest) error {
 	if q.service == RD {
 		e := q.d.contexts[r.EEContext]
 		switch {
-		case e == nil || e.state != StateRTS || r.RemoteQP > max24:
+		case e == nil || e.domain != q.domain || e.state != StateRTS || r.RemoteQP > max24:
 			return q.errorf(ErrRequest, "post send to QP %#x by EE context %d: want one in RTS", r.RemoteQP, r.EEContext)
 		case e.end.Posted() >= MaxQueueDepth:
 			return q.errorf(ErrFull, "post send: EE context %d has %d requests", e.number, MaxQueueDepth)

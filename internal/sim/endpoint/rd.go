@@ -13,8 +13,11 @@ import (
 // its QPs do not have.
 type EEContext struct{ context }
 
-// CreateEEContext makes an EE context in state RESET.
-func (d *Device) CreateEEContext() (*EEContext, error) {
+// CreateEEContext makes an EE context in state RESET, in domain 0.
+func (d *Device) CreateEEContext() (*EEContext, error) { return d.CreateEEContextIn(0) }
+
+// CreateEEContextIn is CreateEEContext for a domain.
+func (d *Device) CreateEEContextIn(domain Domain) (*EEContext, error) {
 	if len(d.contexts) >= MaxEEContexts {
 		return nil, fmt.Errorf("create EE context: the device has %d: %w", MaxEEContexts, ErrFull)
 	}
@@ -24,7 +27,7 @@ func (d *Device) CreateEEContext() (*EEContext, error) {
 			break
 		}
 	}
-	e := &EEContext{context{d: d, service: eeContext, number: d.lastEE}}
+	e := &EEContext{context{d: d, service: eeContext, domain: domain, number: d.lastEE}}
 	d.contexts[e.number] = e
 	d.inOrder = append(d.inOrder, e)
 	return e, nil
@@ -75,7 +78,7 @@ func (d *Device) receiveRD(now time.Duration, p *port, v *packet.View) Reason {
 	case v.BTH.OpCode().Operation() == packet.Resync:
 	case q == nil:
 		wrong = ReasonNoQP
-	case q.service != RD:
+	case q.service != RD || q.domain != e.domain:
 		wrong = ReasonService
 	case !q.state.receives():
 		wrong = ReasonState
