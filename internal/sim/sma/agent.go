@@ -105,6 +105,9 @@ func (p *port) initLink(c PortConfig) {
 	i.VLArbitrationHighCap, i.VLArbitrationLowCap = c.VLArbitrationHighCap, c.VLArbitrationLowCap
 }
 
+// Options are the points in which the device differs from others.
+func (a *Agent) Options() Options { return a.options }
+
 // NodeInfo describes the device as seen through a port.
 func (a *Agent) NodeInfo(through ib.PortNum) smp.NodeInfo {
 	n := a.node

@@ -66,6 +66,9 @@ type Options struct {
 	RouterEnforcement bool
 	// PKeyTraps sends trap 257 for each bad P_Key at an end port.
 	PKeyTraps bool
+	// NoBadPKeyCounter and NoBadQKeyCounter say that the device does not count for
+	// its consumers what it drops for a key: verbs show 0. PortInfo counts.
+	NoBadPKeyCounter, NoBadQKeyCounter bool
 	// LEDStuck keeps the light off whatever is written.
 	LEDStuck bool
 	// TrapSends is how often a trap is sent before it is given up; 0 for until

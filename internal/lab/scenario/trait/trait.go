@@ -57,6 +57,8 @@ func All() map[string]Trait {
 		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),
 		"one-membership":    ofDevice(1, func(c *sma.Config, n uint64) { c.OneMembership = n == 1 }),
 		"pkey-traps":        ofDevice(1, func(c *sma.Config, n uint64) { c.PKeyTraps = n == 1 }),
+		"bad-pkey-counter":  ofDevice(1, func(c *sma.Config, n uint64) { c.NoBadPKeyCounter = n == 0 }),
+		"bad-qkey-counter":  ofDevice(1, func(c *sma.Config, n uint64) { c.NoBadQKeyCounter = n == 0 }),
 		"led-stuck":         ofDevice(1, func(c *sma.Config, n uint64) { c.LEDStuck = n == 1 }),
 		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
 		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),

@@ -70,7 +70,7 @@ func (pl *Plane) device(i int32) *endpoint.Device {
 		}
 	}
 	device, err := endpoint.New(endpoint.Config{
-		Flags: endpoint.BadPKeyCounter | endpoint.BadQKeyCounter, Ports: ports, Wake: wake,
+		Flags: flagsOf(n.Agent.Options()), Ports: ports, Wake: wake,
 	})
 	if err != nil {
 		return nil // every node has an end port
@@ -82,6 +82,18 @@ func (pl *Plane) device(i int32) *endpoint.Device {
 		}
 	}
 	return device
+}
+
+// flagsOf is what a device shows its consumers.
+func flagsOf(o sma.Options) endpoint.DeviceFlags {
+	flags := endpoint.BadPKeyCounter | endpoint.BadQKeyCounter
+	if o.NoBadPKeyCounter {
+		flags &^= endpoint.BadPKeyCounter
+	}
+	if o.NoBadQKeyCounter {
+		flags &^= endpoint.BadQKeyCounter
+	}
+	return flags
 }
 
 // Announce tells the consumer of the end node at node at, if there is one, what an
