@@ -29,6 +29,18 @@ func (g NodeGUID) MarshalText() ([]byte, error) { return []byte(g.String()), nil
 // MarshalText prints the GUID as String does, for JSON and YAML.
 func (g PortGUID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
+// UnmarshalText reads what MarshalText prints.
+func (g *NodeGUID) UnmarshalText(text []byte) (err error) {
+	*g, err = ParseNodeGUID(string(text))
+	return err
+}
+
+// UnmarshalText reads what MarshalText prints.
+func (g *PortGUID) UnmarshalText(text []byte) (err error) {
+	*g, err = ParsePortGUID(string(text))
+	return err
+}
+
 // ParseNodeGUID reads a GUID: hexadecimal with 0x, or decimal.
 func ParseNodeGUID(s string) (NodeGUID, error) {
 	v, err := parseGUID("node GUID", s)

@@ -51,6 +51,16 @@ func (k PKey) String() string { return fmt.Sprintf("0x%04x", uint16(k)) }
 // MarshalText prints the key as String does.
 func (k PKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText reads what MarshalText prints.
+func (k *PKey) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseUint(string(text), 0, 16)
+	if err != nil {
+		return fmt.Errorf("P_Key %q: want 0x0000 to 0xffff", text)
+	}
+	*k = PKey(v)
+	return nil
+}
+
 // IsValid reports whether b is the number of a partition.
 func (b PKeyBase) IsValid() bool { return b >= 1 && b <= PKeyBaseMax }
 

@@ -33,6 +33,8 @@ type wing struct {
 // wings places every package. The longest prefix that fits decides.
 var wings = []wing{
 	{"ib", true, nil},
+	{"ib/verbs", false, []string{"ib"}},
+	{"ib/verbs/simfabric", false, []string{"ib", "internal/topology", "internal/policy", "internal/manager", "internal/sa", "internal/sim", "internal/simserve", "internal/link", "internal/master", "internal/lab/scenario/trait"}},
 	{"internal/names", true, nil},
 	{"internal/topology", true, []string{"ib", "internal/names"}},
 	{"internal/observed", true, []string{"ib"}},
@@ -48,6 +50,7 @@ var wings = []wing{
 	{"internal/lab", false, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa", "internal/sim", "internal/link", "internal/master"}},
 	{"internal/app", false, []string{"ib", "internal"}},
 	{"cmd", false, []string{"internal/app"}},
+	{"examples", false, []string{"ib"}},
 	{"test", false, []string{"ib", "internal"}},
 }
 
@@ -57,6 +60,11 @@ var exceptions = map[string]string{}
 // never lists imports that a wing would allow. Packages inside one that is named
 // here are meant too.
 var never = []struct{ from, to, reason string }{
+	{"internal/observed", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/manager", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/judge", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/sim", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal", "ib/verbs/simfabric", "it is made of everything, for programs outside"},
 	{"internal/lab/replica", "internal/judge", "what packets do must not come from what was computed"},
 	{"internal/judge/reach", "internal/judge/isolation", "two opinions, each its own"},
 	{"internal/judge/isolation", "internal/judge/reach", "two opinions, each its own"},

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		program = filepath.Join(dir, "ibwarden")
-		out, err := exec.Command("go", "build", "-o", program, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
+		// Examples that are programs are beside it.
+		out, err := exec.Command("go", "build", "-o", dir, "github.com/ibwarden/ibwarden/cmd/ibwarden", "github.com/ibwarden/ibwarden/examples/...").CombinedOutput()
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1

@@ -247,6 +247,9 @@ func (q *QP) AttachMulticast(lid ib.LID, gid ib.GID) error {
 	return nil
 }
 
+// Groups is how many multicast groups the queue pair is attached to.
+func (q *QP) Groups() int { return len(q.groups) }
+
 // DetachMulticast ends AttachMulticast.
 func (q *QP) DetachMulticast(lid ib.LID, gid ib.GID) { q.detach(group{lid, gid}) }
 

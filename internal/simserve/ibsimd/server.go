@@ -89,13 +89,12 @@ type Companion interface {
 
 // Server serves one fabric.
 type Server struct {
-	config   Config
-	topology *topology.Netlist
-	fabric   *fabric.Fabric
-	meter    *counters.Meter
-	recorder *recorder // nil for none
-	// companion is nil for none.
-	companion Companion
+	config     Config
+	topology   *topology.Netlist
+	fabric     *fabric.Fabric
+	meter      *counters.Meter
+	recorder   *recorder // nil for none
+	companions []Companion
 
 	names   namespace
 	wake    *os.File // an event counter that ends the wait for packets
@@ -220,7 +219,7 @@ func (s *Server) Environment() []string {
 }
 
 // Accompany lets somebody else use the fabric. It is called before Serve.
-func (s *Server) Accompany(c Companion) { s.companion = c }
+func (s *Server) Accompany(c Companion) { s.companions = append(s.companions, c) }
 
 // Topology is what the fabric was made of.
 func (s *Server) Topology() *topology.Netlist { return s.topology }
@@ -439,7 +438,7 @@ func (s *Server) prepare() (patience time.Duration, w whom) {
 // for long.
 func (s *Server) isLone() bool {
 	l := &s.lone
-	if l.turns < loneTurns || s.unpolled >= loneUnpolled || s.companion != nil {
+	if l.turns < loneTurns || s.unpolled >= loneUnpolled || len(s.companions) > 0 {
 		return false
 	}
 	c := l.client
@@ -490,8 +489,8 @@ func (s *Server) patience(clock time.Duration) time.Duration {
 			wait = min(wait, s.expireAt-clock)
 		}
 	}
-	if s.companion != nil {
-		if due, ok := s.companion.Wait(); ok {
+	for _, c := range s.companions {
+		if due, ok := c.Wait(); ok {
 			wait = min(wait, due)
 		}
 	}
@@ -523,11 +522,14 @@ func (s *Server) hurry() {
 	s.more = true
 }
 
-// exchange gives clients and the companion what has arrived for them, and
-// reports whether the companion has sent something.
+// exchange gives clients and companions what has arrived for them, and reports
+// whether a companion has sent something.
 func (s *Server) exchange() (moved bool) {
 	s.deliver()
-	return s.companion != nil && s.companion.Turn()
+	for _, c := range s.companions {
+		moved = c.Turn() || moved
+	}
+	return moved
 }
 
 // housekeep looks after what is due by the clock.

@@ -21,13 +21,14 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
+	"github.com/ibwarden/ibwarden/internal/simserve/verbsd"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
 // flags are the flags of `ibwarden sim`.
 type flags struct {
 	socket, udp, capture, pace string
-	noConsole, devices         bool
+	noConsole, devices, verbs  bool
 	script                     string
 	seed                       uint64
 }
@@ -67,6 +68,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
 	set.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
 	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
+	set.BoolVar(&f.verbs, "verbs", false, "let programs open devices of hosts, with the Go package ib/verbs")
 	set.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")
 	c.AddCommand(newExec())
 	return c
@@ -178,6 +180,18 @@ func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
 		defer func() { <-ended }()
 		defer quit()
 	}
+	if f.verbs {
+		l, err := verbsd.Listen(f.socket)
+		if err != nil {
+			return err
+		}
+		programs := verbsd.New(s)
+		s.Accompany(programs)
+		ended := make(chan error, 1)
+		go func() { ended <- programs.Serve(ctx, l) }()
+		defer func() { <-ended }()
+		defer quit()
+	}
 	go func() {
 		if errors.Is(f.converse(c, s), ibsimd.ErrQuit) {
 			quit()
@@ -201,6 +215,9 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 		len(l.Nodes), len(l.Links()), strings.Join(environment, " "))
 	if f.devices {
 		fmt.Fprintf(c.OutOrStdout(), "devices: ibwarden sim exec --socket %s [--node NAME] -- COMMAND\n", f.socket)
+	}
+	if f.verbs {
+		fmt.Fprintf(c.OutOrStdout(), "verbs: programs open devices with verbs.Dial(%q, \"NODE\")\n", f.socket)
 	}
 	if f.noConsole {
 		return nil
