@@ -197,7 +197,9 @@ func portProfile(c *sma.PortConfig, info *smp.PortInfo) {
 	if lanes := smp.DataVLs(info.VLCap); lanes > 0 {
 		c.VLCap, c.VLArbitrationHighCap, c.VLArbitrationLowCap = info.VLCap, 0, 0
 		if lanes > 1 {
-			c.VLArbitrationHighCap, c.VLArbitrationLowCap = 8, 8
+			const least = 8 // where a device says that it has none, which no agent here has
+			c.VLArbitrationHighCap = min(max(info.VLArbitrationHighCap, least), smp.VLArbitrationMax)
+			c.VLArbitrationLowCap = min(max(info.VLArbitrationLowCap, least), smp.VLArbitrationMax)
 		}
 	}
 	if info.MTUCap.IsValid() {

@@ -13,7 +13,7 @@
 // nothing with what computes ways over a snapshot.
 //
 // A port whose link is up, with nobody found behind it, has a stranger there,
-// who takes nothing. Ages are not copied: a packet that is alone waits nowhere.
+// who takes nothing. A packet that is alone waits nowhere, whatever time it has.
 // Traps, M_Keys and multicast are left out. Switch ports and receivers are as
 // the snapshot has them; queue pairs cannot be read over the wire, so that
 // each packet gets its own: UD goes from QP1 to QP1, which takes what matches

@@ -1,13 +1,12 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
-
-// longestLife is the code of a time-out that no packet that is alone meets.
-const longestLife = 19
 
 // fill writes the tables of a device into its agent.
 func (b *builder) fill(n *observed.Node) {
@@ -45,7 +44,7 @@ func (b *builder) fillSwitch(n *observed.Node) {
 		return
 	}
 	if err := b.set(n, 0, 0, &smp.SwitchInfo{
-		LinearFDBTop: s.Info.LinearFDBTop, DefaultPort: s.Info.DefaultPort, LifeTimeValue: longestLife,
+		LinearFDBTop: s.Info.LinearFDBTop, DefaultPort: s.Info.DefaultPort, LifeTimeValue: s.Info.LifeTimeValue,
 		DefaultMulticastPrimaryPort: ib.PortNone, DefaultMulticastNotPrimaryPort: ib.PortNone,
 	}); err != nil {
 		b.gap(n.GUID(), 0, "%v", err)
@@ -114,7 +113,7 @@ func (b *builder) fillPort(p *observed.Port) {
 	}
 	write := smp.PortInfo{
 		LID: was.LID, LMC: was.LMC, MasterSMLID: 1, NeighborMTU: was.NeighborMTU, OperationalVLs: was.OperationalVLs,
-		VLHighLimit: was.VLHighLimit, HOQLife: longestLife,
+		VLHighLimit: was.VLHighLimit, HOQLife: was.HOQLife, VLStallCount: was.VLStallCount,
 		PartitionEnforcementInbound: was.PartitionEnforcementInbound, PartitionEnforcementOutbound: was.PartitionEnforcementOutbound,
 		FilterRawInbound: was.FilterRawInbound, FilterRawOutbound: was.FilterRawOutbound,
 	}
@@ -152,11 +151,12 @@ func (b *builder) fillPort(p *observed.Port) {
 	}
 }
 
-// fillLanes writes the SLtoVLMappingTables of an exit.
+// fillLanes writes the tables of lanes of an exit.
 func (b *builder) fillLanes(p *observed.Port) {
 	if p.Num == 0 || smp.DataVLs(p.Info.VLCap) < 2 || !p.IsUp() {
 		return
 	}
+	b.fillTurns(p)
 	if p.Node.Switch == nil {
 		b.fillLane(p, 0, 0)
 		return
@@ -164,6 +164,31 @@ func (b *builder) fillLanes(p *observed.Port) {
 	for in := range p.Node.Ports {
 		if in != int(p.Num) && (in == 0 || p.Node.Ports[in].IsUp()) {
 			b.fillLane(p, ib.PortNum(in), smp.SLToVLModifier(ib.PortNum(in), p.Num))
+		}
+	}
+}
+
+// fillTurns writes the VLArbitrationTables of an exit. Tables without a weight are
+// what a device has before anybody wrote them, and then its lanes take turns.
+func (b *builder) fillTurns(p *observed.Port) {
+	selector, written := ib.PortNum(0), false
+	if p.Node.Switch != nil {
+		selector = p.Num
+	}
+	for _, t := range p.VLArbitration {
+		written = written || slices.ContainsFunc(t.Entries[:], func(e smp.VLArbitrationEntry) bool { return e.Weight > 0 })
+	}
+	for i := range p.VLArbitration {
+		part := smp.VLArbPart(i + 1)
+		entries := p.Info.VLArbitrationLowCap
+		if part.IsHigh() {
+			entries = p.Info.VLArbitrationHighCap
+		}
+		if !written || part.First() >= int(entries) {
+			continue
+		}
+		if err := b.set(p.Node, p.Num, smp.VLArbModifier(part, selector), &p.VLArbitration[i]); err != nil {
+			b.gap(p.Node.GUID(), p.Num, "part %d: %v", part, err)
 		}
 	}
 }

@@ -110,6 +110,10 @@ func (b *bench) change(g ib.NodeGUID, num ib.PortNum, edit func(p *smp.PortInfo)
 	})
 }
 
+// What the project's own manager writes before end ports, and to switches:
+// packets wait no longer here than they do under it.
+const managersHOQLife, managersLifeTime = 13, 18
+
 // activate brings a port up from Initialize.
 func (b *bench) activate(g ib.NodeGUID, num ib.PortNum) {
 	b.t.Helper()
@@ -118,7 +122,7 @@ func (b *bench) activate(g ib.NodeGUID, num ib.PortNum) {
 	}
 	b.change(g, num, func(p *smp.PortInfo) {
 		p.PortState, p.NeighborMTU, p.OperationalVLs = smp.PortArmed, ib.MTU2048, 4
-		p.HOQLife = 19
+		p.HOQLife = managersHOQLife
 	})
 	b.change(g, num, func(p *smp.PortInfo) { p.PortState = smp.PortActive })
 }
@@ -159,7 +163,7 @@ func (b *bench) route(sw *topology.Node) {
 		c.set(nil, 0, &table)
 		var info smp.SwitchInfo
 		c.get(nil, 0, &info)
-		info.LinearFDBTop, info.LifeTimeValue = 63, 19
+		info.LinearFDBTop, info.LifeTimeValue = 63, managersLifeTime
 		c.set(nil, 0, &info)
 	})
 }

@@ -51,7 +51,7 @@ func bringUp(t *testing.T, s *ibsimd.Server) {
 		set(&info, n, path...)
 	}
 	port(0, lidSwitch, 0, 1)
-	set(&smp.SwitchInfo{LinearFDBTop: 8, LifeTimeValue: 10}, 0, 1)
+	set(&smp.SwitchInfo{LinearFDBTop: 8, LifeTimeValue: 18}, 0, 1)
 	lft := smp.LinearForwardingTable{}
 	for i := range lft.Ports {
 		lft.Ports[i] = 0xFF

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -103,7 +104,7 @@ func (s *Stage) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib
 	}
 	var info smp.SwitchInfo
 	s.Held(to, 0, &info)
-	info.LinearFDBTop, info.LifeTimeValue = top, smp.TimeValueFiniteMax
+	info.LinearFDBTop, info.LifeTimeValue = top, settings.Default().LifeTimeValue
 	return s.write(to, 0, key, &info)
 }
 
@@ -119,7 +120,10 @@ func (s *Stage) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib
 			return err
 		}
 	}
-	return nil
+	var info smp.SwitchInfo
+	s.Held(to, 0, &info)
+	info.LifeTimeValue = settings.Default().LifeTimeValue
+	return s.write(to, 0, key, &info)
 }
 
 // exits are the ports by which each switch reaches each LID: found by going
@@ -193,5 +197,10 @@ func (s *Stage) settings(p Port, to *smp.PortInfo) {
 	}
 	far := s.Fabric.Agent(peer.Node).Port(peer.Num)
 	to.NeighborMTU, to.OperationalVLs = min(to.MTUCap, far.MTUCap), min(to.VLCap, far.VLCap)
-	to.HOQLife = smp.TimeValueFiniteMax
+	// Packets wait as long as the project's own manager would have them.
+	usual := settings.Default()
+	to.HOQLife, to.VLStallCount = usual.LeafHOQLife, usual.LeafVLStallCount
+	if s.nodes[peer.Node].Type == ib.NodeSwitch {
+		to.HOQLife, to.VLStallCount = usual.HOQLife, usual.VLStallCount
+	}
 }
