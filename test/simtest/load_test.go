@@ -59,7 +59,7 @@ func newLoad(w *world, percent int) *load {
 		if n.Type != ib.NodeCA || n.Ports[1].Peer == nil {
 			continue
 		}
-		h := &loadHost{port: place{n.GUID, 1}, qp: l.newQP(n.GUID)}
+		h := &loadHost{port: place{n.GUID, 1}, qp: l.newQP(n.GUID, 0)}
 		wire := loadWire * profile.PerThousand(w.info(h.port)) / 1000
 		h.every = wire * 100 / time.Duration(percent)
 		l.hosts = append(l.hosts, h)
@@ -67,7 +67,7 @@ func newLoad(w *world, percent int) *load {
 	return l
 }
 
-func (l *load) newQP(g ib.NodeGUID) *endpoint.QP {
+func (l *load) newQP(g ib.NodeGUID, index uint16) *endpoint.QP {
 	l.t.Helper()
 	d, err := l.fabric.Device(g)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *load) newQP(g ib.NodeGUID) *endpoint.QP {
 	for _, step := range []func() error{
 		func() error { return err },
 		func() error {
-			return q.Modify(endpoint.Kernel, endpoint.StateInit, endpoint.AttrPort|endpoint.AttrPKeyIndex|endpoint.AttrQKey, endpoint.Attr{Port: 1, QKey: loadKey})
+			return q.Modify(endpoint.Kernel, endpoint.StateInit, endpoint.AttrPort|endpoint.AttrPKeyIndex|endpoint.AttrQKey, endpoint.Attr{Port: 1, PKeyIndex: index, QKey: loadKey})
 		},
 		func() error { return q.Modify(endpoint.Kernel, endpoint.StateRTR, 0, endpoint.Attr{}) },
 		func() error {

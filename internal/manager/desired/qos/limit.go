@@ -1,7 +1,6 @@
 package qos
 
 import (
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
@@ -31,7 +30,7 @@ func Limit(p *observed.Port, w settings.Width, s settings.Speed, d *observed.Des
 		want.Elements |= observed.ElementLinkSpeedEnabled
 		want.Info.LinkSpeedEnabled = speed
 	}
-	if info.LinkSpeedExtSupported != 0 && info.CapabilityMask.Has(smp.CapExtendedSpeeds) {
+	if info.LinkSpeedExtSupported != 0 {
 		want.Elements |= observed.ElementLinkSpeedExtEnabled
 		want.Info.LinkSpeedExtEnabled = ext // 0: the plan writes smp.LinkSpeedExtDisable
 	}
