@@ -14,13 +14,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
 // auditFlags are the flags of `ibwarden audit`.
@@ -104,11 +103,7 @@ func (f *auditFlags) load(c *cobra.Command) (err error) {
 
 // readCables reads the cables of a topology file.
 func readCables(path string) ([]audit.Cable, error) {
-	data, err := regular.Read(path, topology.FileSizeMax)
-	if err != nil {
-		return nil, err
-	}
-	l, _, err := topology.Read(data, path, nil)
+	l, _, err := topologyfile.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/ibsim"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
@@ -69,6 +68,9 @@ func root() string {
 // Devices lists the adapters of this machine.
 func Devices() ([]umad.Device, error) { return umad.Devices(root()) }
 
+// notice tells the person at the terminal of what opening a fabric came across.
+func notice(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) }
+
 // openUMAD opens a port of this machine.
 func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 	place, err := umad.ParsePlace(rest)
@@ -77,7 +79,7 @@ func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 	}
 	place.GUID = guid
 	link, err := umad.Open(umad.NewMachine(root()), place, umad.Options{
-		Notice: func(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) },
+		Notice: notice,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -87,9 +89,12 @@ func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 
 // openSim makes a simulated fabric and attaches to it.
 func openSim(rest string, guid ib.PortGUID) (link.Link, error) {
-	topology, err := simTopology(rest)
+	topology, warnings, err := topologyfile.Find(rest)
+	for _, w := range warnings {
+		notice(w.String())
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sim:%w", err)
 	}
 	f, err := fabric.New(topology, fabric.DefaultConfig())
 	if err != nil {
@@ -103,28 +108,6 @@ func openSim(rest string, guid ib.PortGUID) (link.Link, error) {
 		}
 	}
 	return inproc.New(f, node, num, true)
-}
-
-// simTopology finds the topology that follows "sim:": nothing for the
-// demonstration, a generator, or a file. What is both a generator's name and a
-// file is a file.
-func simTopology(rest string) (*topology.Netlist, error) {
-	if rest == "" {
-		return topology.Demo(), nil
-	}
-	data, err := regular.Read(rest, topology.FileSizeMax)
-	if errors.Is(err, fs.ErrNotExist) {
-		generated, genErr := topology.Generate(rest)
-		if genErr != nil {
-			return nil, fmt.Errorf("sim:%s: no such file, and no generator: %w", rest, genErr)
-		}
-		return generated, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	topology, _, err := topology.Read(data, rest, nil)
-	return topology, err
 }
 
 // firstEndPort is where a client of ibsim that names no node attaches: the

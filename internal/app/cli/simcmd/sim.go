@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
@@ -136,33 +135,13 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 	return nil
 }
 
-// topology finds what to serve. What is both a file's name and a generator's is
-// a file.
+// topology finds what to serve.
 func (f *flags) topology(c *cobra.Command, spec string) (*topology.Netlist, error) {
-	if spec == "" {
-		return topology.Demo(), nil
-	}
-	data, err := regular.Read(spec, topology.FileSizeMax)
-	if errors.Is(err, fs.ErrNotExist) {
-		generated, genErr := topology.Generate(spec)
-		if genErr != nil {
-			return nil, fmt.Errorf("%s: no such file, and no generator: %w", spec, genErr)
-		}
-		return generated, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	topology, warnings, err := topology.Read(data, spec, func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(spec), name)
-		}
-		return regular.Read(name, topology.FileSizeMax)
-	})
+	l, warnings, err := topologyfile.Find(spec)
 	for _, w := range warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", w)
 	}
-	return topology, err
+	return l, err
 }
 
 // serve serves until the command is interrupted or the console says Quit.

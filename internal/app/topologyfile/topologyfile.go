@@ -1,0 +1,60 @@
+// Package topologyfile finds the topologies that a command is told of: the
+// demonstration, what a generator makes, or a file with what it includes.
+package topologyfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// Find is the topology that a specification names: nothing for the
+// demonstration, a generator with its parameters, or a file. What is both a
+// file's name and a generator's is a file.
+func Find(spec string) (*topology.Netlist, []topology.Warning, error) {
+	if spec == "" {
+		return topology.Demo(), nil, nil
+	}
+	l, warnings, err := Read(spec)
+	if errors.Is(err, fs.ErrNotExist) && !isIncluded(err) {
+		generated, genErr := topology.Generate(spec)
+		if genErr != nil {
+			return nil, nil, fmt.Errorf("%s: no such file, and no generator: %w", spec, genErr)
+		}
+		return generated, nil, nil
+	}
+	return l, warnings, err
+}
+
+// Read reads a topology file and the files that it includes; a relative name is
+// looked for beside the file that is given here.
+func Read(path string) (*topology.Netlist, []topology.Warning, error) {
+	data, err := regular.Read(path, topology.FileSizeMax)
+	if err != nil {
+		return nil, nil, err
+	}
+	return topology.Read(data, path, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(path), name)
+		}
+		data, err := regular.Read(name, topology.FileSizeMax)
+		if err != nil {
+			return nil, included{err}
+		}
+		return data, nil
+	})
+}
+
+// included is an error of a file that another includes.
+type included struct{ error }
+
+func (e included) Unwrap() error { return e.error }
+
+func isIncluded(err error) bool {
+	var e included
+	return errors.As(err, &e)
+}
