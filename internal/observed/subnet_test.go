@@ -259,3 +259,32 @@ func TestLinksAndCounts(t *testing.T) {
 		t.Errorf("end ports %v", ends)
 	}
 }
+
+// TestManager: the port that was read from says who is the master, by any of that
+// port's LIDs; what others say, however many, does not count.
+func TestManager(t *testing.T) {
+	f := NewFabric()
+	var ports []*Port
+	for i, lid := range []ib.LID{1, 4, 8, 9, 10} {
+		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(i + 1), PortGUID: ib.PortGUID(i + 1)})
+		p := &n.Ports[1]
+		p.Reached, p.InfoRead = true, true
+		p.Info.LID, p.Info.MasterSMLID = lid, 9
+		ports = append(ports, p)
+	}
+	ports[1].Info.LMC = 2
+	f.Self = ports[0]
+	for _, tc := range []struct {
+		says ib.LID
+		want *Port
+	}{{4, ports[1]}, {7, ports[1]}, {8, ports[2]}, {1, ports[0]}, {0, ports[0]}, {77, ports[0]}, {9, ports[3]}} {
+		f.Self.Info.MasterSMLID = tc.says
+		if got := f.Manager(); got != tc.want {
+			t.Errorf("MasterSMLID %d: %v, want %v", tc.says, got, tc.want)
+		}
+	}
+	f.Self.InfoRead = false
+	if got := f.Manager(); got != f.Self {
+		t.Errorf("PortInfo not read: %v", got)
+	}
+}

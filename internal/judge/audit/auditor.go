@@ -196,24 +196,6 @@ func master(f *observed.Fabric) ib.LID {
 	return best
 }
 
-// MasterPort is the port that most end ports name as their master's, or the
-// one that the fabric was read from when they name none that is there.
-func MasterPort(f *observed.Fabric) *observed.Port {
-	if lid := master(f); lid != 0 {
-		for _, p := range f.EndPorts() {
-			if p.InfoRead && covers(p, lid) {
-				return p
-			}
-		}
-	}
-	return f.Self
-}
-
-// covers reports whether lid is one of p's.
-func covers(p *observed.Port, lid ib.LID) bool {
-	return p.Info.LID != 0 && lid >= p.Info.LID && int(lid) < int(p.Info.LID)+1<<p.Info.LMC
-}
-
 // managers are the ports that a subnet manager may be behind.
 func (a *auditor) managers() map[ib.PortGUID]bool {
 	if a.managing == nil {
@@ -221,7 +203,7 @@ func (a *auditor) managers() map[ib.PortGUID]bool {
 		for _, g := range a.intent.Managers {
 			a.managing[g] = true
 		}
-		if p := MasterPort(a.f); len(a.intent.Managers) == 0 && p != nil {
+		if p := a.f.Manager(); len(a.intent.Managers) == 0 && p != nil {
 			a.managing[p.GUID] = true
 		}
 	}

@@ -154,7 +154,7 @@ func (a *auditor) lidOverlap() {
 	}
 	slices.SortStableFunc(ports, func(x, y *observed.Port) int { return cmp.Compare(x.Info.LID, y.Info.LID) })
 	for i := 1; i < len(ports); i++ {
-		if before := ports[i-1]; covers(before, ports[i].Info.LID) {
+		if before := ports[i-1]; before.Answers(ports[i].Info.LID) {
 			a.found(place(ports[i]), "LID %s is also one of %s", ports[i].Info.LID, place(before))
 		}
 	}

@@ -14,7 +14,7 @@ const (
 // multicast groups.
 var managerChecks = []check{
 	{number: 35, name: "rogue-manager", title: "A subnet manager runs where none should", severity: Critical,
-		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, not the one that most ports name as their master's; SMInfo says what it is doing",
+		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, not the one that the port which was read from names as its master's; SMInfo says what it is doing",
 		advice: "stop it, or list its port if it belongs there; then find out who may open the device that let it speak", run: (*auditor).rogueManager},
 	{number: 36, name: "two-masters", title: "Ports obey different managers, or two are master", severity: Critical,
 		how:    "PortInfo.MasterSMLID of end ports: different values, or a LID that nobody has; SMInfo: more than one in state Master",
@@ -71,7 +71,7 @@ func (a *auditor) twoMasters() {
 			there = true
 			continue
 		}
-		there = there || chosen != 0 && covers(p, chosen)
+		there = there || chosen != 0 && p.Answers(chosen)
 		if p.Info.LID != 0 && p.Info.MasterSMLID != chosen {
 			a.found(place(p), "MasterSMLID %s; most ports have %s", p.Info.MasterSMLID, chosen)
 		}

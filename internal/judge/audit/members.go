@@ -93,7 +93,7 @@ func (a *auditor) tenancies() []*tenancy {
 // the default partition: there is none then, and the manager is in every
 // partition. Else it is nil.
 func inAll(f *observed.Fabric) *observed.Node {
-	p := MasterPort(f)
+	p := f.Manager()
 	if p == nil {
 		return nil
 	}

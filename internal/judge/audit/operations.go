@@ -47,7 +47,7 @@ func (a *auditor) takeoverChanged() {
 	for _, p := range a.f.EndPorts() {
 		a.info(p)
 	}
-	now, then := MasterPort(a.f), MasterPort(a.options.Earlier)
+	now, then := a.f.Manager(), a.options.Earlier.Manager()
 	if now == nil || then == nil || now.GUID == then.GUID {
 		return
 	}
