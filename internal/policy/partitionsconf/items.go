@@ -3,6 +3,7 @@ package partitionsconf
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -118,6 +119,9 @@ func (r *reader) word(t source.Text, what string, words []string) (string, bool)
 	word, candidates := source.MatchWord(t.S, words)
 	switch {
 	case word != "":
+		if word != t.S {
+			r.Warn(t.Pos, "%s %q is taken for %s, as OpenSM does, which compares as many letters as there are: write it out", what, t.S, word)
+		}
 		return word, true
 	case len(candidates) > 0:
 		r.Fault(t.Pos, "it written out", "%s %q, which can be %s", what, t.S, source.OrList(candidates))
@@ -234,8 +238,9 @@ func (r *reader) multicast(address, flags source.Text, more bool) {
 		r.Fault(address.Pos, fmt.Sprintf("0 or %v", r.open.partition.key), "%v", err)
 		return
 	}
+	made := g.IsBroadcast() && r.open.ipoib // by the flag, wherever it has this scope
 	if g.IsIPoIB() {
-		if g.MTU != header.group.MTU || g.Rate != header.group.Rate {
+		if !made && (g.MTU != header.group.MTU || g.Rate != header.group.Rate) {
 			r.Fault(address.Pos, fmt.Sprintf("MTU %v and rate %v, as the partition", header.group.MTU, header.group.Rate),
 				"IPoIB group %s with MTU %v and rate %v", address.S, g.MTU, g.Rate)
 			return
@@ -255,7 +260,26 @@ func (r *reader) multicast(address, flags source.Text, more bool) {
 	for scope := range uint8(policy.ScopeMax + 1) {
 		if scopes&(1<<scope) != 0 {
 			g.MGID = policy.WithScope(g.MGID, scope)
-			r.groups.Add(r.open.partition.index, part, g)
+			if !made || !r.madeBefore(part, g) {
+				r.groups.Add(r.open.partition.index, part, g)
+			}
 		}
 	}
+}
+
+// madeBefore reports whether the flag ipoib has made the group that an mgid names.
+// OpenSM takes that, and the group stays as it was made.
+func (r *reader) madeBefore(part *policy.Partition, g policy.MulticastGroup) bool {
+	i := slices.IndexFunc(part.Multicast, func(x policy.MulticastGroup) bool { return x.MGID == g.MGID })
+	if i < 0 {
+		return false
+	}
+	was := part.Multicast[i]
+	if g.TClass == 0 { // an mgid does not take it over from the definition
+		was.TClass = 0
+	}
+	if was.Pos = g.Pos; was != g {
+		r.Warn(g.Pos, "the group %v is made by ipoib already, and stays as it is: what is said here of its MTU, rate, sl, Q_Key, TClass or FlowLabel counts for nothing, as with OpenSM", g.MGID)
+	}
+	return true
 }

@@ -71,7 +71,10 @@ func TestRead(t *testing.T) {
 		{"default by number", "Foo=0x7fff : SELF=limited;", []string{"Default=0x7fff: SELF=limited"}, 1},
 		{"keywords", "A=1 : ALL, ALL_CAS=full, ALL_SWITCHES, ALL_ROUTERS, SELF=full, NONE;",
 			[]string{"A=0x0001: ALL=limited ALL_CAS=full ALL_SWITCHES=limited ALL_ROUTERS=limited SELF=full"}, 0},
-		{"prefixes", "A=1,d=f : S, ALL_S=l, N, ALL_C=b;", []string{"A=0x0001: SELF=full ALL_SWITCHES=limited ALL_CAS=both"}, 1},
+		{"prefixes", "A=1,d=f : S, ALL_S=l, N, ALL_C=b;", []string{"A=0x0001: SELF=full ALL_SWITCHES=limited ALL_CAS=both"}, 9},
+		{"a misspelt membership", "A=1 : 1=ful;", []string{"A=0x0001: 1=full"}, 1},
+		{"mgid of the broadcast group", "A=1,ipoib : \n mgid=ff12:401b::ffff:ffff\n1;", []string{"A=0x0001: 1=limited"}, 0},
+		{"mgid of the broadcast group, otherwise", "A=1,ipoib,Q_Key=0x77 : \n mgid=ff12:401b:8001::ffff:ffff,sl=2,Q_Key=0x99\n1;", []string{"A=0x0001: 1=limited"}, 1},
 		{"last one wins", "A=1 : 1=full, 2, 1=limited; A=1 : 2=full;", []string{"A=0x0001: 1=limited 2=full"}, 2},
 		{"indx0 belongs to a definition", "A=1,indx0 : 1=full; A=1 : 2;", []string{"A=0x0001: 1=full,indx0 2=limited"}, 0},
 		{"empty flags", "A=1,,ipoib, : 1;", []string{"A=0x0001: 1=limited"}, 0},
@@ -119,7 +122,7 @@ func TestReadFaults(t *testing.T) {
 		{"scope", "A=1,scope=0 : 1;", `1:11: scope "0"`},
 		{"columns count characters", "Größe=1 : 2x;", `1:11: port GUID "2x"`},
 		{"mgid twice", "A=1 : \n mgid=ff12::1\n mgid=ff12::1\n1;", "3:7: group ff12::1 again, as at 2:7"},
-		{"mgid of the broadcast group", "A=1,ipoib : \n mgid=ff12:401b::ffff:ffff\n1;", "2:7: group ff12:401b::ffff:ffff again"},
+		{"mgid of the broadcast group twice", "A=1 : \n mgid=ff12:401b::ffff:ffff\n mgid=ff12:401b::ffff:ffff\n1;", "3:7: group ff12:401b::ffff:ffff again"},
 		{"mgid of another partition", "A=0x10 : mgid=ff12:401b:11::16\n1;", "1:15: P_Key 0x0011 in the MGID"},
 		{"rate of an IPoIB group", "A=0x10 : mgid=ff12:401b::16,rate=7\n1;", "1:15: IPoIB group ff12:401b::16 with MTU 2048 and rate 40"},
 		{"unlike IPoIB groups", "A=0x10,mtu=5 : mgid=ff12:401b::16\n1;A=0x10:mgid=ff12:401b::17;", "2:15: IPoIB group ff12:401b::17 with MTU 2048"},
@@ -250,4 +253,18 @@ P : mgid=ff12:401b:1::16,scope=2,scope=0xe;
 // equalPolicies compares all but places and warnings.
 func equalPolicies(a, b *policy.Policy) string {
 	return cmp.Diff(a, b, cmpopts.IgnoreTypes(policy.Pos{}), cmpopts.IgnoreFields(policy.Policy{}, "Warnings"), cmpopts.EquateEmpty())
+}
+
+// TestBroadcastGroupTwice: of the group that ipoib makes, and that an mgid names once
+// more, the flags of the definition count (OpenSM 3.3.23, asked by saquery MCMR, shows
+// the Q_Key 0x77 of the former and not the 0x99 of the latter).
+func TestBroadcastGroupTwice(t *testing.T) {
+	p := mustRead(t, "A=0x10,ipoib,Q_Key=0x77,TClass=1 : mgid=ff12:401b:8010::ffff:ffff,scope=2,scope=5,sl=2,Q_Key=0x99\n1;")
+	groups := p.Partitions[0].Multicast
+	if len(groups) != 2 || groups[0].QKey != 0x77 || groups[0].SL != 0 || groups[0].Scope() != 2 || groups[1].QKey != 0x99 || groups[1].Scope() != 5 {
+		t.Errorf("groups %+v", groups)
+	}
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].String(), "is made by ipoib already, and stays as it is") {
+		t.Errorf("warnings %v", p.Warnings)
+	}
 }
