@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -131,7 +133,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	}
 	// In a document, what was planned and what came of it stand side by side.
 	var d applyDocument
-	r := newReporter(io.Discard, c.ErrOrStderr(), f.json)
+	r := newReporter(io.Discard, logs.From(c.Context()), f.json)
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
 	out, err := daemon.Apply(c.Context(), link, r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
@@ -223,6 +225,10 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 		said = d.Print(c.OutOrStdout(), f.journal)
 	}
 	switch {
+	case errors.Is(err, context.Canceled) && out == nil:
+		return bad(exit.Interrupted("the fabric was being read, or the change shown; nothing was written"))
+	case errors.Is(err, context.Canceled):
+		return bad(exit.Interrupted(fmt.Sprintf("%v; nobody reaches what neither the old tables nor the new let; to finish: apply --resume, to undo: apply --rollback", err)))
 	case err == nil && said != nil:
 		return bad(said)
 	case err == nil && !out.Proof.Verdict.Holds():

@@ -26,13 +26,15 @@ func TestScripts(t *testing.T) {
 // scriptCommands are what scripts have beside testscript's own commands.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"status":     wantStatus,
-		"startsim":   startSim,
-		"powercycle": powerCycle,
-		"nokeys":     noKeys,
-		"until":      untilStatus,
-		"same":       wantSame,
-		"wantsm":     wantSMInfo,
+		"status":      wantStatus,
+		"startsim":    startSim,
+		"powercycle":  powerCycle,
+		"nokeys":      noKeys,
+		"until":       untilStatus,
+		"same":        wantSame,
+		"wantsm":      wantSMInfo,
+		"console":     consoleLine,
+		"interrupted": interrupted,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
@@ -147,7 +148,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
 		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
-	view := newReporter(out, c.ErrOrStderr(), false)
+	view := newReporter(out, logs.From(c.Context()), false)
 	if f.policy.loaded == nil {
 		if err := table.PrintClasses(out, d.Classes); err != nil {
 			return bad(err)

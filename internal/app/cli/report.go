@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
@@ -18,9 +21,10 @@ import (
 
 // reporter says what a run comes to.
 type reporter struct {
-	out, err io.Writer
-	asJSON   bool
-	runner   *daemon.Runner
+	out    io.Writer
+	log    *logs.Log
+	asJSON bool
+	runner *daemon.Runner
 
 	completed *engine.Result // until its state was saved
 	last      *engine.Result
@@ -35,63 +39,52 @@ type reporter struct {
 	unsaved error
 	// unexpected tells that the fabric is left to a master that was found there.
 	unexpected bool
-	remarks    map[string]int // how often a kind of remark was made in this pass
+	// said is what of the last verdict was said: the next is said in full where it
+	// is another, or where somebody has asked for it.
+	said  string
+	asked bool
 }
 
-func newReporter(out, err io.Writer, asJSON bool) *reporter {
-	return &reporter{out: out, err: err, asJSON: asJSON, remarks: map[string]int{}}
+func newReporter(out io.Writer, log *logs.Log, asJSON bool) *reporter {
+	return &reporter{out: out, log: log, asJSON: asJSON, asked: true}
 }
 
-// remarksMax bounds the remarks of one kind in one pass; a fabric in trouble
-// has thousands.
+// remarksMax bounds the places that could not be read, as they are printed; a
+// fabric in trouble has thousands.
 const remarksMax = 20
 
 // Event says what happened.
 func (r *reporter) Event(e engine.Event) {
+	if b, is := e.(engine.PhaseBegun); !is || b.Phase != engine.PhaseWatch {
+		r.log.Event(e)
+	}
 	switch e := e.(type) {
-	case engine.PhaseBegun:
-		if e.Phase == engine.PhaseWatch {
-			return
-		}
-		fmt.Fprintf(r.err, "%s ...\n", e.Phase)
 	case engine.Completed:
 		r.completed, r.last = e.Result, e.Result
 		r.report(e.Result)
-		clear(r.remarks)
 	case engine.Learned:
-		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 		if r.learned != nil {
 			r.unkept = r.learned(e.List)
 		}
-	case engine.Fenced, engine.Unfenced: // each is told: somebody has to see to it
-		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
 	case engine.Refused:
 		r.refused = r.last == nil
 		var locked *keying.LockedError
 		r.locked = r.refused && errors.As(e.Err, &locked)
-		fmt.Fprintln(r.err, "ibwarden:", e)
 	case engine.Deferred:
 		r.deferred = true
-		fmt.Fprintln(r.err, "ibwarden:", e)
 	case engine.Unexpected:
 		r.unexpected = r.last == nil
-		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
-	case engine.RogueManager: // there is one for each port and reason: none is left out
-		fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
-	default:
-		kind := fmt.Sprintf("%T", e)
-		switch r.remarks[kind]++; {
-		case r.remarks[kind] <= remarksMax:
-			fmt.Fprintln(r.err, "ibwarden:", table.Plain(e))
-		case r.remarks[kind] == remarksMax+1:
-			fmt.Fprintln(r.err, "ibwarden: more of the same is not shown")
-		}
 	}
 }
 
-// Progress says that a long phase goes on.
+// Progress says that a long phase goes on: of the first pass to everybody.
 func (r *reporter) Progress(phase string, answered uint64) {
-	fmt.Fprintf(r.err, "%s: %d requests answered\n", phase, answered)
+	level := slog.LevelInfo
+	if r.last != nil {
+		level = slog.LevelDebug
+	}
+	r.log.LogAttrs(context.Background(), level, fmt.Sprintf("%s: %d requests answered", phase, answered),
+		slog.String("event", "progress"), slog.String("phase", phase), slog.Uint64("answered", answered))
 }
 
 // errNotReached and errNotProved end a run that did not come to what it is for.
@@ -190,14 +183,25 @@ func (r *reporter) report(result *engine.Result) {
 		d.Fabric = countsOf(result.Counts)
 		d.Partitions = append(d.Partitions, partitionsOf(result)...)
 		if err := table.JSON(r.out, d); err != nil {
-			fmt.Fprintln(r.err, "ibwarden:", err)
+			r.log.Error(err.Error())
 		}
 		return
 	}
-	r.reportPartitions(partitionsOf(result))
-	r.reportSent(smps, phases)
-	r.reportProof(result.Proof, true)
-	r.reportMulticast(result.Multicast)
+	if text := verdictOf(result); !r.asked && text == r.said {
+		return // no change, and no request
+	} else {
+		r.said, r.asked = text, false
+	}
+	if r.log.Verbose {
+		r.reportPartitions(partitionsOf(result))
+		r.reportSent(smps, phases)
+	} else {
+		r.reportSummary(result, smps, phases)
+	}
+	r.reportProof(result.Proof, r.log.Verbose)
+	if r.log.Verbose || result.Multicast != nil && !result.Multicast.Verdict.Holds() {
+		r.reportMulticast(result.Multicast)
+	}
 	for i, f := range result.Fences {
 		if i == listMax {
 			fmt.Fprintf(r.out, "%d more ports are fenced (--json has all)\n", len(result.Fences)-i)
@@ -207,6 +211,30 @@ func (r *reporter) report(result *engine.Result) {
 	}
 	if result.Failures > 0 || result.Inactive > 0 {
 		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
+	}
+}
+
+// verdictOf is what of a result is worth saying when it changes: not how many links
+// there are, nor what was sent.
+func verdictOf(result *engine.Result) string {
+	p := result.Proof
+	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, meetingPlaces(p), result.Fences, result.Failures, result.Inactive)
+	if result.Multicast != nil {
+		text += fmt.Sprint(result.Multicast.Verdict, result.Multicast.Reasons)
+	}
+	return text
+}
+
+// reportSummary says in a line or two what the tables say that --verbose prints.
+func (r *reporter) reportSummary(result *engine.Result, smps daemon.SMPs, phases []daemon.Phase) {
+	c, total := result.Counts, 0.0
+	for _, p := range phases {
+		total += p.Seconds
+	}
+	fmt.Fprintf(r.out, "%d switches, %d CAs, %d routers, %d links; %d partitions\n", c.Switches, c.CAs, c.Routers, c.Links, len(result.Partitions))
+	fmt.Fprintf(r.out, "sent so far: %d SubnGet, %d SubnSet; this pass: %d writes in %.4f s\n", smps.Get, smps.Set, result.Writes, total)
+	if p := result.Proof.Counts.Pairs; p != (isolation.PairCounts{}) {
+		fmt.Fprintf(r.out, "pairs of partitions: %d isolated, %d by end ports only, %d violated, %d unknown\n", p.Isolated, p.ByEndPorts, p.Violated, p.Unknown)
 	}
 }
 
@@ -228,7 +256,7 @@ func (r *reporter) reportPartitions(partitions []partitionEntry) {
 
 func (r *reporter) print(t table.Table) {
 	if err := t.Print(r.out, "", false); err != nil {
-		fmt.Fprintln(r.err, "ibwarden:", err)
+		r.log.Error(err.Error())
 	}
 }
 
@@ -253,7 +281,7 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 
 func (r *reporter) reportMulticast(m *isolation.Multicast) {
 	if err := table.PrintMulticast(r.out, m); err != nil {
-		fmt.Fprintln(r.err, "ibwarden:", err)
+		r.log.Error(err.Error())
 	}
 }
 
@@ -280,7 +308,10 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		fmt.Fprintln(r.out)
 		r.print(t)
 	}
-	fmt.Fprintf(r.out, "\nverdict: %s\n", p.Verdict)
+	if pairs || r.runner == nil {
+		fmt.Fprintln(r.out)
+	}
+	fmt.Fprintf(r.out, "verdict: %s\n", p.Verdict)
 	for i, reason := range p.Reasons {
 		if i == listMax {
 			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(p.Reasons)-i)

@@ -3,18 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
 )
 
@@ -33,30 +31,40 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := exit.Interruptible(context.Background())
 	defer stop()
-	root := newRoot()
+	var options logs.Options
+	root := newRoot(&options)
 	root.SetArgs(args)
 	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	log := options.Default(stderr)
+	root.SetErr(log.Lines())
+	ctx = logs.With(ctx, log)
+	command, err := execute(ctx, root)
+	log.Close()
 	if err == nil {
 		return exit.Good
+	}
+	if by, was := exit.By(ctx); was && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted)) {
+		if !errors.Is(err, exit.ErrInterrupted) {
+			err = exit.Interrupted(leftBy(command))
+		}
+		err = &exit.Error{Status: by.Status(), Err: err}
 	}
 	var failed *exit.Error
 	if !errors.As(err, &failed) {
 		failed = &exit.Error{Status: exit.Misuse, Err: err} // cobra's own: an unknown command or flag
 	}
 	if failed.Err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", failed.Err)
+		log.Fail(failed.Err)
 	}
 	return failed.Status
 }
 
 // Root is the command line as a value, for what is made of its help.
-func Root() *cobra.Command { return newRoot() }
+func Root() *cobra.Command { return newRoot(new(logs.Options)) }
 
-func newRoot() *cobra.Command {
+func newRoot(o *logs.Options) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ibwarden",
 		Short: "An InfiniBand subnet manager that keeps tenants apart, and proves it",
@@ -64,10 +72,17 @@ func newRoot() *cobra.Command {
 
 ` + fabricHelp + `
 Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
-was sent that writes.`,
+was sent that writes; 130 or 143 interrupted before it was done.`,
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRun: func(c *cobra.Command, _ []string) { sayDemonstration(c) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := logs.From(c.Context()).Apply(o); err != nil {
+				return misuse(err)
+			}
+			sayDemonstration(c)
+			return nil
+		},
 	}
+	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
 	root.Version = about.This().String()

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -283,8 +285,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.tenants(c, link); err != nil {
 		return err
 	}
-	r := newReporter(c.OutOrStdout(), c.ErrOrStderr(), f.json)
-	r.learned = f.cables.keep
+	r := newReporter(c.OutOrStdout(), logs.From(c.Context()), f.json)
+	if r.learned = f.cables.keep; !f.once {
+		r.log.Stamp()
+	}
 	manager, administration := engine.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
@@ -311,9 +315,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 		select {
 		case <-hangup:
 			f.reload(c, engine)
-			f.keys.look = true
+			f.keys.look, r.asked = true, true
 		default:
 		}
+		r.log.Tick()
 		if r.last != nil {
 			f.keys.attend(engine, c.ErrOrStderr())
 		}
@@ -331,10 +336,14 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
 	})
-	if errors.Is(err, context.Canceled) && !f.once {
-		err = nil // interrupted, as a run without --once always is
+	if !errors.Is(err, context.Canceled) {
+		return r.outcome(err)
 	}
-	return r.outcome(err)
+	if work, some := engine.UnderWay(); some || f.once || r.last == nil {
+		return bad(exit.Interrupted(work.String()))
+	}
+	r.log.Info("interrupted at rest: the fabric stands as the last verdict says, and nobody watches over it")
+	return r.outcome(nil)
 }
 
 // hangups tells of SIGHUP, and wakes the link for it, if it can be woken.

@@ -18,11 +18,11 @@ import (
 var simCount atomic.Int32
 
 // startSim serves a simulated fabric until the script ends and sets FABRIC to
-// its name: startsim [FILE|GENERATOR]. The command powercycle NODE... takes the power
+// its name: startsim [FLAG...] [FILE|GENERATOR]. The command powercycle NODE... takes the power
 // from nodes of it and gives it back.
 func startSim(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 {
-		ts.Fatalf("usage: startsim [FILE|GENERATOR]")
+	if neg {
+		ts.Fatalf("usage: startsim [FLAG...] [FILE|GENERATOR]")
 	}
 	name := fmt.Sprintf("cli%d-%d", os.Getpid(), simCount.Add(1))
 	for i := range args {

@@ -374,7 +374,7 @@ func (a *applier) step(s Step, want *observed.Desired) error {
 		return err
 	}
 	if err := a.drive(); err != nil {
-		return err
+		return a.cutShort(s, err)
 	}
 	c := a.engine.Carried()
 	s.Writes = c.Writes

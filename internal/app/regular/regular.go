@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 )
 
 // Patience is how long a file may take to be opened, and each piece of it to
@@ -131,7 +133,7 @@ func within[T any](f *File, what string, do func() (T, error), late func(T)) (no
 	case <-timer.C:
 		err = fmt.Errorf("%s: not %s within %v: want a regular file that can be read", f.path, what, f.patience)
 	case <-told.Done():
-		err = fmt.Errorf("%s: interrupted before it was %s", f.path, what)
+		err = fmt.Errorf("%s: %w before it was %s", f.path, exit.ErrInterrupted, what)
 	}
 	go func() {
 		if o := <-done; o.err == nil && late != nil {

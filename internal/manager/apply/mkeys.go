@@ -17,6 +17,7 @@ var ErrLocked = errors.New("guarded by an M_Key that is not known here")
 // refused. So whatever became of the write, the port is asked under the new key,
 // and its answer counts.
 func (r *Run) giveKey(op plan.Op, w plan.Write) {
+	r.giving[op] = true
 	set := r.request(op, mad.MethodSet, w.Data)
 	set.Once, set.Alone = true, true
 	r.window.Do(set, func(written transact.Reply) {
@@ -31,6 +32,7 @@ func (r *Run) giveKey(op plan.Op, w plan.Write) {
 
 // keyShown judges what a port shows that was asked under its new key.
 func (r *Run) keyShown(op plan.Op, w plan.Write, written error, shown transact.Reply) {
+	delete(r.giving, op)
 	err := shown.Err
 	if err != nil {
 		op.Port.Doubt(op.Attribute, op.Modifier)

@@ -64,6 +64,7 @@ type Run struct {
 	unsettled map[*observed.Port]bool
 	writes    int
 	flying    map[plan.Op]bool // sent, and not known to have taken hold
+	giving    map[plan.Op]bool // M_Keys that were sent, and not shown yet
 }
 
 // Start prepares to carry out p; width is how many of its operations may be in
@@ -75,7 +76,7 @@ func Start(w *transact.Window, p *plan.Plan, width int) *Run {
 		strange: make(map[*observed.Port]error),
 		held:    make(map[ib.PortGUID]bool),
 		forgets: make(map[*observed.Port]observed.Element), unsettled: make(map[*observed.Port]bool),
-		flying: make(map[plan.Op]bool),
+		flying: make(map[plan.Op]bool), giving: make(map[plan.Op]bool),
 	}
 }
 

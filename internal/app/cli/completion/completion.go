@@ -10,12 +10,14 @@ import (
 
 // words are the values of flags that have few, for shells to complete.
 var words = map[string][]string{
-	"routing": {string(routing.UpDown), string(routing.MinHop)},
-	"fail-on": {"low", "medium", "high", "critical"},
-	"profile": {"basic", "tenant", "strict"},
-	"service": {"UD", "RC", "UC", "RD", "raw"},
-	"pace":    {"fast", "real"},
-	"format":  {"ibdiagnet", "opensm"},
+	"routing":    {string(routing.UpDown), string(routing.MinHop)},
+	"fail-on":    {"low", "medium", "high", "critical"},
+	"profile":    {"basic", "tenant", "strict"},
+	"service":    {"UD", "RC", "UC", "RD", "raw"},
+	"pace":       {"fast", "real"},
+	"format":     {"ibdiagnet", "opensm"},
+	"log-format": {"text", "json"},
+	"log-level":  {"debug", "info", "warn", "error"},
 }
 
 // function finds what a flag or an argument may be.

@@ -1,11 +1,24 @@
 // Package exit says with what status a command ends.
 package exit
 
-// The exit statuses.
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// The exit statuses. A command that was interrupted before it was done ends with
+// Signalled and the number of the signal: 130 after SIGINT, 143 after SIGTERM. What
+// runs until it is interrupted ends with one of the others: sim, and run once it
+// rests.
 const (
-	Good   = 0 // up and proved, or whatever the command promises
-	Bad    = 1 // not reached, or not proved
-	Misuse = 2 // bad input; nothing was sent that writes
+	Good      = 0 // up and proved, or whatever the command promises
+	Bad       = 1 // not reached, or not proved
+	Misuse    = 2 // bad input; nothing was sent that writes
+	Signalled = 128
 )
 
 // Error carries the exit status of a command that failed.
@@ -28,3 +41,45 @@ func WithBad(err error) error { return &Error{Bad, err} }
 
 // WithMisuse is input that cannot be used.
 func WithMisuse(err error) error { return &Error{Misuse, err} }
+
+// ErrInterrupted is the end of a command that was interrupted before it was done.
+var ErrInterrupted = errors.New("interrupted")
+
+// Interrupted says what a command was doing when it was interrupted, and what is
+// left half done.
+func Interrupted(left string) error { return fmt.Errorf("%w: %s", ErrInterrupted, left) }
+
+// Signal is the cause of the end of an Interruptible context.
+type Signal struct{ syscall.Signal }
+
+func (s Signal) Error() string { return "interrupted by " + s.Signal.String() }
+
+// Status is that of a command that the signal interrupted.
+func (s Signal) Status() int { return Signalled + int(s.Signal) }
+
+// Interruptible is a context that ends with SIGINT or SIGTERM. The second one ends
+// the process.
+func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			number, _ := s.(syscall.Signal)
+			cancel(Signal{number})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// By is the signal that ended a context, if one did.
+func By(ctx context.Context) (s Signal, was bool) {
+	was = errors.As(context.Cause(ctx), &s)
+	return s, was
+}

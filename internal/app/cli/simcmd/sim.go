@@ -132,6 +132,9 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 	if err := f.serve(c, s); err != nil && !errors.Is(err, context.Canceled) {
 		return exit.WithBad(err)
 	}
+	if _, was := exit.By(c.Context()); was {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden: interrupted: the simulated fabric is gone, and all that was set on it")
+	}
 	return nil
 }
 

@@ -1,0 +1,47 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// prefix begins what commands say on standard error by themselves.
+const prefix = "ibwarden: "
+
+// Lines is for what commands write to standard error line by line: it goes out as
+// it is, or as the log has its lines.
+func (l *Log) Lines() io.Writer { return &lines{log: l} }
+
+type lines struct{ log *Log }
+
+// Write takes whole lines, and a question that ends without one.
+func (w *lines) Write(p []byte) (int, error) {
+	t := w.log.text
+	if !w.log.json && !t.journal && !t.stamped || !bytes.HasSuffix(p, []byte("\n")) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.w.Write(p)
+	}
+	for line := range strings.Lines(string(p)) {
+		if line = strings.TrimPrefix(strings.TrimRight(line, "\n"), prefix); line != "" {
+			w.log.LogAttrs(context.Background(), slog.LevelInfo, line)
+		}
+	}
+	return len(p), nil
+}
+
+// Fail says why a command failed.
+func (l *Log) Fail(err error) {
+	if !l.json && !l.text.journal && !l.text.stamped {
+		l.text.mu.Lock()
+		defer l.text.mu.Unlock()
+		_, _ = io.WriteString(l.text.w, prefix+err.Error()+"\n") // its lines are its own
+		return
+	}
+	for _, line := range strings.Split(err.Error(), "\n") {
+		l.LogAttrs(context.Background(), slog.LevelError, line)
+	}
+}

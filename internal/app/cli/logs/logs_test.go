@@ -1,0 +1,336 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+func leafPort() *observed.Port {
+	n := &observed.Node{Description: "leaf-1", Switch: &observed.Switch{}, Ports: make([]observed.Port, 3)}
+	n.Info.NodeGUID = 0x200000
+	for i := range n.Ports {
+		n.Ports[i].Node, n.Ports[i].Num = n, 0
+	}
+	n.Ports[2].Num = 2
+	return &n.Ports[2]
+}
+
+func trap(number smp.TrapNumber) engine.Trapped {
+	n := smp.Notice{IsGeneric: true, TrapNumber: number}
+	return engine.Trapped{Number: number, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(lid ib.LID) *observed.Port { return nil }})}
+}
+
+// events has one of each kind, with the level that it has.
+var events = []struct {
+	engine.Event
+	level slog.Level
+}{
+	{engine.PhaseBegun{Phase: engine.PhaseProve}, slog.LevelDebug},
+	{engine.PhaseBegun{Phase: engine.PhasePause}, slog.LevelInfo},
+	{engine.Found{}, slog.LevelDebug},
+	{engine.Met{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
+	{engine.Warned{Text: "leaf-1 is odd"}, slog.LevelWarn},
+	{engine.Refused{Err: errors.New("two\nlines")}, slog.LevelError},
+	{engine.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
+	{engine.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
+	{engine.Fenced{Fence: engine.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
+	{engine.Unfenced{Fence: engine.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
+	{engine.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
+	{engine.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
+	{engine.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
+	{engine.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
+	{engine.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
+	{engine.Resweeping{Reason: "why", Links: 2}, slog.LevelDebug},
+	{engine.Changed{What: "leaf-1 has another CapabilityMask"}, slog.LevelInfo},
+	{engine.Flooded{Sender: "red-1"}, slog.LevelWarn},
+	{engine.Flooded{Sender: "leaf-1:2", Link: true}, slog.LevelWarn},
+	{engine.Tried{By: "red-1", At: "leaf-1", Method: "Set", Attribute: "PortInfo"}, slog.LevelDebug},
+	{engine.Disbelieved{Sender: "red-1", Number: 256, Issuer: 7}, slog.LevelWarn},
+	{trap(smp.TrapBadMKey), slog.LevelWarn}, {trap(smp.TrapBadPKey), slog.LevelWarn}, {trap(smp.TrapBadQKey), slog.LevelWarn},
+	{trap(smp.TrapSwitchBadPKey), slog.LevelWarn}, {trap(smp.TrapLinkIntegrity), slog.LevelWarn}, {trap(smp.TrapBufferOverrun), slog.LevelWarn},
+	{trap(smp.TrapFlowControlWatchdog), slog.LevelWarn}, {trap(smp.TrapLinkStateChanged), slog.LevelDebug},
+	{trap(smp.TrapLocalChange), slog.LevelInfo}, {trap(smp.TrapSystemImageGUID), slog.LevelInfo}, {trap(smp.TrapGIDInService), slog.LevelInfo},
+	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
+	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
+	{engine.Completed{Result: &engine.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
+	{keying.Given{Ports: 3}, slog.LevelInfo},
+	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
+	{links.Down{Links: []links.Link{{A: links.End{Name: "leaf-1:5"}, B: links.End{Name: "spine-1:1"}}}}, slog.LevelWarn},
+	{links.Up{New: []links.Device{{Name: "red-1", GUID: 7}}}, slog.LevelInfo},
+	{links.Again{Reason: "leaf-1:5 went from Active to Initialize"}, slog.LevelInfo},
+}
+
+// Every type that is an event has a level, a name, one line, and says the same as
+// JSON; the sources say which types there are.
+func TestEveryEventHasALevel(t *testing.T) {
+	kind := regexp.MustCompile(`^[a-z0-9-]+$`)
+	seen := map[string]bool{}
+	for _, x := range events {
+		d := Describe(x.Event)
+		seen[fmt.Sprintf("%T", x.Event)] = true
+		if d.Level != x.level || !kind.MatchString(d.Kind) || d.Text == "" || strings.Contains(d.Text, "\n") {
+			t.Errorf("%T: level %v, want %v; kind %q, text %q", x.Event, d.Level, x.level, d.Kind, d.Text)
+		}
+		var out bytes.Buffer
+		o := Options{format: "json", level: "debug"}
+		l := o.Default(&out)
+		if err := l.Apply(&o); err != nil {
+			t.Fatal(err)
+		}
+		l.Event(x.Event)
+		var doc map[string]any
+		if err := json.Unmarshal(out.Bytes(), &doc); err != nil || doc["event"] != d.Kind || doc["msg"] != d.Text || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%T: %v: %s", x.Event, err, &out)
+		}
+	}
+	for _, source := range []struct{ file, pkg string }{
+		{"../../../manager/engine/event.go", "engine"}, {"../../../manager/links/links.go", "links"}, {"../../../manager/keying", "keying"},
+	} {
+		for _, name := range eventTypes(t, source.file) {
+			if !seen[source.pkg+"."+name] {
+				t.Errorf("%s.%s has no level: add it to Describe, docs/logs.md and this list", source.pkg, name)
+			}
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("%d types of events", len(seen))
+	}
+}
+
+// eventTypes are the types of a file, or directory, whose comment or name makes
+// them events: all that have a String method in event.go, else those whose comment
+// says "is an event".
+func eventTypes(t *testing.T, path string) (out []string) {
+	t.Helper()
+	files := []string{path}
+	if info, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	} else if info.IsDir() {
+		files = nil
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".go") {
+				files = append(files, path+"/"+e.Name())
+			}
+		}
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if strings.HasSuffix(file, "event.go") && d.Recv != nil && d.Name.Name == "String" {
+					out = append(out, d.Recv.List[0].Type.(*ast.Ident).Name)
+				}
+			case *ast.GenDecl:
+				if d.Tok == token.TYPE && strings.Contains(d.Doc.Text(), "is an event") {
+					out = append(out, d.Specs[0].(*ast.TypeSpec).Name.Name)
+				}
+			}
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("%s: no events: looking in the wrong place", path)
+	}
+	return out
+}
+
+// said is what a log of these flags writes of something.
+func said(t *testing.T, o Options, stamped bool, do func(*Log)) string {
+	t.Helper()
+	var out bytes.Buffer
+	l := o.Default(&out)
+	if err := l.Apply(&o); err != nil {
+		t.Fatal(err)
+	}
+	if stamped {
+		l.Stamp()
+	}
+	do(l)
+	return out.String()
+}
+
+func TestForms(t *testing.T) {
+	cut := events[len(events)-3].Event
+	tell := func(l *Log) { l.Event(cut); l.Event(engine.PhaseBegun{Phase: engine.PhaseProve}) }
+	for name, c := range map[string]struct {
+		Options
+		stamped bool
+		want    string
+	}{
+		"a command":     {Options{format: "text"}, false, `^ibwarden: link down: leaf-1:5 - spine-1:1\n$`},
+		"a daemon":      {Options{format: "text"}, true, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARN  link down: leaf-1:5 - spine-1:1\n$`},
+		"verbose":       {Options{format: "text", Verbose: true}, false, `^ibwarden: link down: .*\nibwarden: prove \.\.\.\n$`},
+		"a level":       {Options{format: "text", level: "error"}, false, `^$`},
+		"level over -v": {Options{format: "text", level: "WARN", Verbose: true}, false, `^ibwarden: link down.*\n$`},
+		"JSON":          {Options{format: "json"}, true, `^\{"time":"[^"]*Z","level":"WARN","msg":"link down: leaf-1:5 - spine-1:1","event":"link-down","links":\[\{"a":\{"name":"leaf-1:5","node_guid":"0x0+","port":0\},"b":\{"name":"spine-1:1",.*\}\],"gone":\[\]\}\n$`},
+	} {
+		if got := said(t, c.Options, c.stamped, tell); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s: %q, want %s", name, got, c.want)
+		}
+	}
+	for _, o := range []Options{{format: "xml"}, {format: "text", level: "loud"}} {
+		if err := new(Options).Default(&bytes.Buffer{}).Apply(&o); err == nil || !strings.Contains(err.Error(), "want ") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// What a device says of itself steers no terminal and makes no line of its own.
+func TestNothingIsForged(t *testing.T) {
+	evil := engine.Warned{Text: "evil\nibwarden: verdict: isolated\x1b[2J\r"}
+	for name, o := range map[string]Options{"text": {format: "text"}, "json": {format: "json"}} {
+		for _, stamped := range []bool{false, true} {
+			got := said(t, o, stamped, func(l *Log) {
+				l.Event(evil)
+				l.Event(engine.Refused{Err: errors.New("evil\nibwarden: \x1b")})
+			})
+			if strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\x1b\r") {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+	}
+}
+
+// Under systemd lines have their level and no time: the journal has it.
+func TestJournal(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var at unix.Stat_t
+	if err := unix.Fstat(int(w.Fd()), &at); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("JOURNAL_STREAM", fmt.Sprintf("%d:%d", at.Dev, at.Ino))
+	for _, o := range []Options{{format: "text"}, {format: "json"}} {
+		l := o.Default(w)
+		if err := l.Apply(&o); err != nil {
+			t.Fatal(err)
+		}
+		l.Stamp()
+		l.Event(events[len(events)-3].Event)
+		fmt.Fprintln(l.Lines(), "ibwarden: policy read again")
+		l.Fail(errors.New("the end"))
+	}
+	w.Close()
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(r); err != nil {
+		t.Fatal(err)
+	}
+	want := regexp.MustCompile(`^<4>link down: leaf-1:5 - spine-1:1
+<6>policy read again
+<3>the end
+<4>\{"level":"WARN","msg":"link down: .*\}
+<6>\{"level":"INFO","msg":"policy read again"\}
+<3>\{"level":"ERROR","msg":"the end"\}
+$`)
+	if !want.MatchString(out.String()) {
+		t.Errorf("%s", &out)
+	}
+	t.Setenv("JOURNAL_STREAM", "1:1") // inherited, and standard error is another
+	if toJournal(r) {
+		t.Error("another stream was taken for the journal")
+	}
+}
+
+// A storm is summed up, each reporter has his own share of lines, and what is about
+// ports that somebody has to see to is told always.
+func TestStorm(t *testing.T) {
+	var out bytes.Buffer
+	o := Options{format: "text"}
+	l := o.Default(&out)
+	now := time.Unix(0, 0)
+	l.storm.now = func() time.Time { return now }
+	again := func(n int, e func(i int) engine.Event) {
+		for i := range n {
+			l.Event(e(i))
+		}
+	}
+	lines := func() int { return strings.Count(out.String(), "\n") }
+	again(50, func(int) engine.Event { return engine.Warned{Text: "the same"} })
+	if lines() != 1 {
+		t.Errorf("%d lines for one thing: %s", lines(), &out)
+	}
+	again(100, func(i int) engine.Event { return engine.Warned{Text: fmt.Sprintf("thing %d", i)} })
+	if lines() != kindMax {
+		t.Errorf("%d lines of one kind, want %d", lines(), kindMax)
+	}
+	again(100, func(i int) engine.Event {
+		n, err := smp.NewTrap(smp.TrapBadPKey, smp.ProducerCA, 5, &smp.BadKeyDetails{LID1: ib.LID(i + 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.Trapped{Number: n.TrapNumber, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(ib.LID) *observed.Port { return nil }})}
+		name := fmt.Sprintf("red-%d", i%2)
+		e.Report.At.Name = &name
+		return e
+	})
+	if lines() != kindMax+2*reporterMax {
+		t.Errorf("%d lines, want %d of each reporter more", lines(), reporterMax)
+	}
+	again(30, func(i int) engine.Event {
+		return engine.Fenced{Fence: engine.Fence{Name: fmt.Sprint("leaf-1:", i)}}
+	})
+	if lines() != kindMax+2*reporterMax+30 {
+		t.Errorf("%d lines: ports that are fenced are all told", lines())
+	}
+	out.Reset()
+	now = now.Add(repeatPeriod - 1)
+	if l.Tick(); lines() != 0 {
+		t.Errorf("too early: %s", &out)
+	}
+	now = now.Add(tickGap)
+	l.Tick()
+	for _, want := range []string{
+		"49 more times within 10s: the same\n", "81 more within 10s that are not shown, after 20: warning\n",
+		"45 more within 10s that are not shown, after 5: trap-257 reported by red-0\n", "trap-257 reported by red-1\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s", want, &out)
+		}
+	}
+	if out.Reset(); len(l.storm.same)+len(l.storm.groups) != 0 {
+		t.Error("what is over is remembered")
+	}
+	l.Event(engine.Warned{Text: "the same"})
+	l.Event(engine.Warned{Text: "the same"})
+	l.Close()
+	if got := out.String(); got != "ibwarden: the same\nibwarden: 1 more times within 10s: the same\n" {
+		t.Errorf("%q", got)
+	}
+}

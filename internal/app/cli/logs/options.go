@@ -1,0 +1,75 @@
+package logs
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// Options are the flags of all commands that say how they log.
+type Options struct {
+	Verbose       bool
+	format, level string
+}
+
+// Add adds the flags.
+func (o *Options) Add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "say more: every step on standard error, and the tables of a verdict")
+	flags.StringVar(&o.format, "log-format", "text", "text or json, of what is said on standard error")
+	flags.StringVar(&o.level, "log-level", "", "debug, info, warn or error: what is said on standard error (default info, with --verbose debug)")
+}
+
+// levels are the values of --log-level.
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+// Default is the log before anybody has read the flags.
+func (o *Options) Default(w io.Writer) *Log {
+	t := &text{w: w, level: slog.LevelInfo, journal: toJournal(w)}
+	return &Log{Logger: slog.New(t), text: t, storm: newStorm(time.Now)}
+}
+
+// Apply makes the log what the flags ask for.
+func (l *Log) Apply(o *Options) error {
+	level := slog.LevelInfo
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	if o.level != "" {
+		named, ok := levels[strings.ToLower(o.level)]
+		if !ok {
+			return fmt.Errorf("--log-level %q: want debug, info, warn or error", o.level)
+		}
+		level = named
+	}
+	l.Verbose, l.text.level = o.Verbose, level
+	switch o.format {
+	case "text":
+	case "json":
+		l.Logger = slog.New(newJSON(l.text))
+		l.json = true
+	default:
+		return fmt.Errorf("--log-format %q: want text or json", o.format)
+	}
+	return nil
+}
+
+// toJournal reports whether a stream ends in systemd's journal, which notes the
+// time of every line itself, and reads its level from its first characters
+// (systemd.exec: JOURNAL_STREAM; sd-daemon: SD_INFO).
+func toJournal(stream io.Writer) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	var at unix.Stat_t
+	if unix.Fstat(int(file.Fd()), &at) != nil {
+		return false
+	}
+	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", at.Dev, at.Ino)
+}
