@@ -312,3 +312,57 @@ func TestACableIsOneEvent(t *testing.T) {
 		t.Errorf("spine-2: %v", all)
 	}
 }
+
+// An engine that goes no further says at how many ports everything is written: at as
+// many as the devices hold what they are to hold.
+func TestHalfDoneIsTold(t *testing.T) {
+	list := topology.Demo()
+	y := halves(hosts(list))
+	whole := bringUp(t, setup{list: list, policy: y.policy()})
+	if w, busy := whole.engine.UnderWay(); busy {
+		t.Errorf("at rest: %v", w)
+	}
+	counts := map[int]bool{}
+	for stop := 1; stop < 400; stop += 7 {
+		w := newWorld(t, setup{list: list, policy: y.policy()})
+		sent := 0
+		w.watch = func(a arrival) {
+			if a.Method == mad.MethodSet {
+				sent++
+			}
+		}
+		w.until("some writes", func() bool { return sent >= stop || w.engine.Settled() })
+		work, busy := w.engine.UnderWay()
+		if w.engine.Settled() {
+			break
+		}
+		if !busy || work.Of == 0 || work.Ports >= work.Of || work.Stands {
+			t.Fatalf("after %d writes: %+v, %v", stop, work, busy)
+		}
+		if text := work.String(); !strings.Contains(text, fmt.Sprintf("%d of %d ports written", work.Ports, work.Of)) || !strings.Contains(text, "run again to finish") {
+			t.Errorf("%q", text)
+		}
+		counts[work.Ports] = true
+		// P_Key tables go first: a port that is done has all that it is to have.
+		held := 0
+		for _, n := range list.Nodes {
+			for num := range n.Ports {
+				p := place{n.GUID, ib.PortNum(num)}
+				if w.agent(p.node).Port(p.num) == nil {
+					continue
+				}
+				got, want := *w.info(p), *whole.info(p)
+				if got.PortState == want.PortState && got.LID == want.LID && got.NeighborMTU == want.NeighborMTU && got.MasterSMLID == want.MasterSMLID &&
+					fmt.Sprint(w.agent(p.node).PKeys(p.num)) == fmt.Sprint(whole.agent(p.node).PKeys(p.num)) {
+					held++
+				}
+			}
+		}
+		if work.Ports > held {
+			t.Errorf("after %d writes: %d of %d ports are said to be written, and %d are", stop, work.Ports, work.Of, held)
+		}
+	}
+	if len(counts) < 3 {
+		t.Errorf("the counts are %v: nothing was seen half done", counts)
+	}
+}

@@ -20,7 +20,7 @@ func every(c *cobra.Command, yield func(*cobra.Command)) {
 // flags and arguments that it takes.
 func TestEveryCommandHasExamples(t *testing.T) {
 	commands := 0
-	every(newRoot(), func(c *cobra.Command) {
+	every(Root(), func(c *cobra.Command) {
 		commands++
 		if strings.TrimSpace(c.Example) == "" {
 			t.Errorf("%s has no example", c.CommandPath())
@@ -54,7 +54,7 @@ func checkExample(t *testing.T, line string) {
 		t.Errorf("%q is no command of ibwarden", line)
 		return
 	}
-	root := newRoot()
+	root := Root()
 	c, args, err := root.Find(words[1:])
 	if err != nil {
 		t.Errorf("%q: %v", line, err)

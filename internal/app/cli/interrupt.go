@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,25 @@ func execute(ctx context.Context, root *cobra.Command) (command *cobra.Command, 
 }
 
 var errComputing = exit.Interrupted("in the middle of a computation; what had been written to the fabric stands, and nothing else was")
+
+// ended is the end of a run: who is interrupted in the middle leaves something half
+// done, who is interrupted at rest has come to his verdict.
+func (r *reporter) ended(err error, once bool) error {
+	if !errors.Is(err, context.Canceled) {
+		return r.outcome(err)
+	}
+	work, busy := r.runner.Engine().UnderWay()
+	switch {
+	case busy:
+		return bad(exit.Interrupted(work.String()))
+	case r.last == nil && r.deferred:
+		return bad(exit.Interrupted("standing by for another manager; nothing was written"))
+	case once, r.last == nil:
+		return bad(exit.Interrupted("before there was a verdict"))
+	}
+	r.log.Info("interrupted at rest: the fabric stands as the last verdict says, and nobody watches over it")
+	return r.outcome(nil)
+}
 
 // leftBy says what is left where a command was interrupted that does not say so
 // itself: one that writes nothing to a fabric.

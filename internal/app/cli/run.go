@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -336,14 +334,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
 	})
-	if !errors.Is(err, context.Canceled) {
-		return r.outcome(err)
-	}
-	if work, some := engine.UnderWay(); some || f.once || r.last == nil {
-		return bad(exit.Interrupted(work.String()))
-	}
-	r.log.Info("interrupted at rest: the fabric stands as the last verdict says, and nobody watches over it")
-	return r.outcome(nil)
+	return r.ended(err, f.once)
 }
 
 // hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
