@@ -78,7 +78,10 @@ func (l *Log) say(sums []summary) {
 }
 
 func (s summary) text() string {
-	if s.same {
+	switch {
+	case s.same && s.count == 1:
+		return fmt.Sprintf("once more within %v: %s", repeatPeriod, s.what)
+	case s.same:
 		return fmt.Sprintf("%d more times within %v: %s", s.count, repeatPeriod, s.what)
 	}
 	return fmt.Sprintf("%d more within %v that are not shown, after %d: %s", s.count, repeatPeriod, s.limit, s.what)

@@ -330,7 +330,7 @@ func TestStorm(t *testing.T) {
 	l.Event(engine.Warned{Text: "the same"})
 	l.Event(engine.Warned{Text: "the same"})
 	l.Close()
-	if got := out.String(); got != "ibwarden: the same\nibwarden: 1 more times within 10s: the same\n" {
+	if got := out.String(); got != "ibwarden: the same\nibwarden: once more within 10s: the same\n" {
 		t.Errorf("%q", got)
 	}
 }
