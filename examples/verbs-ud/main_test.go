@@ -32,9 +32,13 @@ func TestTwoHosts(t *testing.T) {
 	if line := sim.line(t); !strings.HasPrefix(line, "ready") {
 		t.Fatalf("ibwarden sim said %q", line)
 	}
-	if out, err := exec.Command(warden, "run", "--once", "--fabric", "ibsim:"+name, "--policy", "policy.yaml", "--data", filepath.Join(dir, "data")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	manage := func(policy string) {
+		t.Helper()
+		if out, err := exec.Command(warden, "run", "--once", "--fabric", "ibsim:"+name, "--policy", policy, "--data", filepath.Join(dir, "data")).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
+	manage("policy.yaml")
 	red := hosts(t, "leaf-1", 2, "leaf-2", 2)
 	blue := hosts(t, "leaf-3", 3)
 	there := begin(t, program, red[1])
@@ -59,6 +63,50 @@ func TestTwoHosts(t *testing.T) {
 	}
 	if line := there.line(t); !strings.HasPrefix(line, `IBV_WC_SUCCESS: "hello" from QP `) || !strings.HasSuffix(line, fmt.Sprintf("at LID %v, P_Key 0x8010", port.LID)) {
 		t.Errorf("%s heard %q first; it is told by %s, at LID %v, and by nobody else", red[1], line, red[0], port.LID)
+	}
+
+	// Another policy: the event comes to a program that waits for it, and the key has
+	// moved.
+	text, err := os.ReadFile("policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, ok, err := d.NextEvent(); ok; e, ok, err = d.NextEvent() {
+		t.Errorf("%v before anything changed, %v", e, err)
+	}
+	type told struct {
+		event verbs.Event
+		err   error
+	}
+	came := make(chan told, 1)
+	go func() {
+		e, _, err := d.WaitEvent(time.Minute)
+		came <- told{e, err}
+	}()
+	other := filepath.Join(dir, "other.yaml")
+	if err := os.WriteFile(other, bytes.ReplaceAll(text, []byte("0x0010"), []byte("0x0011")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	manage(other)
+	if got := <-came; got.err != nil || got.event.Type != verbs.EventPKeyChange || got.event.Port != 1 {
+		t.Errorf("%v, %v; want that the P_Keys of port 1 changed", got.event, got.err)
+	}
+	port, err = d.QueryPort(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for i := range port.PKeyTableLen {
+		key, err := d.QueryPKey(1, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key.IsValid() {
+			keys = append(keys, key.String())
+		}
+	}
+	if len(keys) != 1 || keys[0] != "0x8011" {
+		t.Errorf("%s has the keys %v, want 0x8011", red[0], keys)
 	}
 }
 
