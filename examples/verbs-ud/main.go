@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/verbs"
 )
 
@@ -35,6 +36,13 @@ func run(args []string) error {
 		return err
 	}
 	defer d.Close()
+	port, err := d.QueryPort(1)
+	if err != nil {
+		return err
+	}
+	if port.State != smp.PortActive {
+		return fmt.Errorf("the port of %s is %v: no subnet manager has brought it up (ibwarden run)", args[0], port.State)
+	}
 	cq, err := d.CreateCQ(16)
 	if err != nil {
 		return err
@@ -53,20 +61,16 @@ func run(args []string) error {
 		}
 	}
 	if len(args) == 1 {
-		return receive(d, qp, cq)
+		if err := qp.PostReceive(1, 256); err != nil {
+			return err
+		}
+		fmt.Println(port.LID, qp.Number())
+		return receive(qp, cq)
 	}
 	return send(d, qp, cq, args[1], args[2])
 }
 
-func receive(d *verbs.Device, qp *verbs.QP, cq *verbs.CQ) error {
-	if err := qp.PostReceive(1, 256); err != nil {
-		return err
-	}
-	port, err := d.QueryPort(1)
-	if err != nil {
-		return err
-	}
-	fmt.Println(port.LID, qp.Number())
+func receive(qp *verbs.QP, cq *verbs.CQ) error {
 	wcs, err := cq.Wait(1, time.Minute)
 	for _, wc := range wcs {
 		fmt.Printf("%v: %q from QP %d at LID %v, P_Key %v\n", wc.Status, wc.Data, wc.SrcQP, wc.SLID, wc.PKey)
