@@ -8,12 +8,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
+
+// nobody is a user who has no rights.
+const nobody = 65534
 
 // TestTwoHosts runs what the program's comment says: a simulator, a manager, and the
 // program on two hosts, each a process. A host of another tenant gets nothing.
@@ -39,6 +43,18 @@ func TestTwoHosts(t *testing.T) {
 		}
 	}
 	manage("policy.yaml")
+	if os.Geteuid() == 0 { // who else could be somebody else?
+		for _, d := range []string{dir, filepath.Dir(dir)} {
+			if err := os.Chmod(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stranger := exec.Command(program, "red-1")
+		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if out, err := stranger.CombinedOutput(); err == nil || !strings.Contains(string(out), fmt.Sprintf("user %d may not use", nobody)) {
+			t.Errorf("another user of this machine: %v: %s", err, out)
+		}
+	}
 	red := hosts(t, "leaf-1", 2, "leaf-2", 2)
 	blue := hosts(t, "leaf-3", 3)
 	there := begin(t, program, red[1])
