@@ -81,8 +81,11 @@ type MADPacket struct {
 	SL   ib.SL   // 0 to 15
 	VL   ib.VL   // 0 to 14; ignored on QP0
 	PKey ib.PKey // ignored on QP0
-	PSN  uint32  // 24 bits
-	MAD  []byte  // 256 octets
+	// QP0PKey is the key of a packet on QP0, 0 for the default one, which QP0 sends by
+	// convention. It is ignored on QP1.
+	QP0PKey ib.PKey
+	PSN     uint32 // 24 bits
+	MAD     []byte // 256 octets
 }
 
 // AppendBinary appends the whole packet to b, LRH to VCRC. It fails for values
@@ -91,6 +94,9 @@ func (p *MADPacket) AppendBinary(b []byte) ([]byte, error) {
 	vl, pkey, qkey := p.VL, p.PKey, ib.QKeyGSI
 	if p.QP == ib.QP0 {
 		vl, pkey, qkey = ib.VLManagement, ib.PKeyDefaultFull, 0
+		if p.QP0PKey != 0 {
+			pkey = p.QP0PKey
+		}
 	}
 	switch {
 	case len(p.MAD) != madSize:

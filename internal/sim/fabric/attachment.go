@@ -79,7 +79,7 @@ func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 		f.counts.Discarded[DiscardBuffer]++
 		return
 	}
-	p.mad, p.node, p.port, p.sl = *m, a.node, a.port, 0
+	p.mad, p.node, p.port, p.sl = *m, a.node, a.port, f.levelTo(a.node, a.port, dlid, 0)
 	p.slid, p.dlid = ib.LIDPermissive, dlid
 	class := mad.Class(m[mad.OffsetClass])
 	n := &f.nodes[a.node]

@@ -162,11 +162,12 @@ func (f *Fabric) take(p *carried) {
 		return
 	}
 	delay := f.config.AgentDelay
-	if fault := f.manners[p.node].fault; fault != nil {
-		delay += fault.Late
-	}
 	if f.config.Jitter > 0 {
 		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
+	}
+	delay = f.inTime(p, delay)
+	if fault := f.manners[p.node].fault; fault != nil {
+		delay += fault.Late
 	}
 	f.queue.Push(laneServe, f.queue.Now+delay, kindServe, p.index)
 }
@@ -245,6 +246,7 @@ func (f *Fabric) answer(p *carried) {
 	} else if p.dlid != ib.LIDPermissive {
 		in = n.EndPort(in)
 	}
+	p.sl, p.pkey = f.levelTo(p.node, in, p.dlid, p.sl), ib.PKeyDefaultFull
 	f.launch(p, p.node, in)
 }
 
@@ -261,7 +263,7 @@ func (f *Fabric) deliver(p *carried) {
 	n := &f.nodes[p.node]
 	a := f.attached[n.First+int32(n.EndPort(p.port))]
 	switch {
-	case a == nil && f.data.DeliverSMP(p.node, n.EndPort(p.port), p.sl, p.slid, p.dlid, &p.mad):
+	case a == nil && f.data.DeliverSMP(p.node, n.EndPort(p.port), p.sl, p.pkey, p.slid, p.dlid, &p.mad):
 		f.counts.Delivered++
 		f.trace(p, SeenByManager, NotDiscarded)
 		f.pool.Put(p.index)
@@ -292,6 +294,6 @@ func (f *Fabric) trace(p *carried, what Seen, why Reason) {
 func (f *Fabric) sighting(p *carried, what Seen, why Reason) Sighting {
 	return Sighting{
 		At: f.queue.Now, What: what, Node: f.nodes[p.node].Source.GUID, Port: p.port,
-		SLID: p.slid, DLID: p.dlid, SL: p.sl, Reason: why, MAD: &p.mad,
+		SLID: p.slid, DLID: p.dlid, SL: p.sl, PKey: p.pkey, Reason: why, MAD: &p.mad,
 	}
 }

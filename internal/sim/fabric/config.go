@@ -37,7 +37,8 @@ type Config struct {
 	// HopDelay is the time to cross one link and the node before it.
 	HopDelay time.Duration
 	// AgentDelay is the time from a packet's arrival at an agent to its
-	// answer's departure; up to Jitter, drawn evenly, is added to it.
+	// answer's departure; up to Jitter, drawn evenly, is added to it. Both together
+	// are no longer than the port's RespTimeValue.
 	AgentDelay, Jitter time.Duration
 	// TrainDelay is the time that a link takes to train. Links that are
 	// cabled from the start are up at once.
@@ -100,7 +101,7 @@ type Fault struct {
 	// Mute keeps the agent from taking in and sending anything. A mute switch
 	// still passes on what others send.
 	Mute bool
-	// Late is added to the agent's delay.
+	// Late is added to the agent's delay, whatever its RespTimeValue promises.
 	Late time.Duration
 	// Drop, when set, is asked about every packet that arrives at the node,
 	// by the port that it arrives at; true loses it.

@@ -38,7 +38,7 @@ type carrier Fabric
 func (c *carrier) Follows(at int32, effects []sma.Effect) { (*Fabric)(c).follows(at, effects) }
 
 // LaunchSMP carries on a packet that an end node has sent on lane 15.
-func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LID, m *[mad.Size]byte) {
+func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, slid, dlid ib.LID, m *[mad.Size]byte) {
 	f := (*Fabric)(c)
 	f.counts.Sent++
 	p := f.newCarried()
@@ -46,7 +46,7 @@ func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LI
 		f.counts.Discarded[DiscardBuffer]++
 		return
 	}
-	p.mad, p.node, p.port, p.sl, p.slid, p.dlid = *m, at, num, sl, slid, dlid
+	p.mad, p.node, p.port, p.sl, p.pkey, p.slid, p.dlid = *m, at, num, sl, pkey, slid, dlid
 	if class := mad.Class(m[mad.OffsetClass]); class != mad.ClassSubnLID && class != mad.ClassSubnDirected {
 		f.discard(p, DiscardClass)
 		return

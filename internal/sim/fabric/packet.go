@@ -17,6 +17,7 @@ type carried struct {
 	slid, dlid ib.LID
 	port       ib.PortNum // by which it came, or comes, in
 	sl         ib.SL
+	pkey       ib.PKey
 	crossed    uint8 // links
 }
 
@@ -30,7 +31,7 @@ func (p *carried) isDirected() bool {
 func (f *Fabric) newCarried() *carried {
 	p, index := f.pool.Take(MaxPackets)
 	if p != nil {
-		p.index = index
+		p.index, p.pkey = index, ib.PKeyDefaultFull // by convention, of agents and managers
 	}
 	return p
 }
@@ -93,6 +94,7 @@ type Sighting struct {
 	Port       ib.PortNum
 	SLID, DLID ib.LID
 	SL         ib.SL
+	PKey       ib.PKey
 	Reason     Reason
 	// Exit and Entry are the two ends of the link that a packet crosses, of
 	// SeenLeaving only: ports counted through all nodes in the order of the

@@ -71,6 +71,9 @@ type Options struct {
 	NoBadPKeyCounter, NoBadQKeyCounter bool
 	// LEDStuck keeps the light off whatever is written.
 	LEDStuck bool
+	// AnswersKeepSL sends the answer to a request on the service level of the
+	// request also to the master, as devices do today; else it is MasterSMSL.
+	AnswersKeepSL bool
 	// TrapSends is how often a trap is sent before it is given up; 0 for until
 	// it is repressed.
 	TrapSends int

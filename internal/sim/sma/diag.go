@@ -82,6 +82,9 @@ func (a *Agent) SetSelfTest(_ time.Duration, on bool) []Effect {
 	return a.effects
 }
 
+// AnswersKeepSL reports whether Options says so.
+func (a *Agent) AnswersKeepSL() bool { return a.options.AnswersKeepSL }
+
 // TestsItself reports whether SetSelfTest says so.
 func (a *Agent) TestsItself() bool { return a.testing }
 

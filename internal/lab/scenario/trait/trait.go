@@ -60,6 +60,7 @@ func All() map[string]Trait {
 		"bad-pkey-counter":  ofDevice(1, func(c *sma.Config, n uint64) { c.NoBadPKeyCounter = n == 0 }),
 		"bad-qkey-counter":  ofDevice(1, func(c *sma.Config, n uint64) { c.NoBadQKeyCounter = n == 0 }),
 		"led-stuck":         ofDevice(1, func(c *sma.Config, n uint64) { c.LEDStuck = n == 1 }),
+		"keeps-sl":          ofDevice(1, func(c *sma.Config, n uint64) { c.AnswersKeepSL = n == 1 }),
 		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
 		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),
 		"book-values":       ofDevice(1, bookValues),

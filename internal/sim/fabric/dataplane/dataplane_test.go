@@ -39,7 +39,7 @@ type world struct {
 
 func (w *world) Follows(int32, []sma.Effect) {}
 
-func (w *world) LaunchSMP(_ int32, _ ib.PortNum, _ ib.SL, _, _ ib.LID, m *[mad.Size]byte) {
+func (w *world) LaunchSMP(_ int32, _ ib.PortNum, _ ib.SL, _ ib.PKey, _, _ ib.LID, m *[mad.Size]byte) {
 	w.smps = append(w.smps, *m)
 }
 
@@ -290,7 +290,7 @@ func TestSubnetManagement(t *testing.T) {
 	if len(w.smps) != 1 || w.smps[0] != m || w.plane.Counts()[fate.Management] != 1 {
 		t.Fatalf("%d packets came to the carrier, want the one", len(w.smps))
 	}
-	if w.plane.DeliverSMP(1, 1, 0, lidA, lidB, &m) {
+	if w.plane.DeliverSMP(1, 1, 0, ib.PKeyDefaultFull, lidA, lidB, &m) {
 		t.Error("a port without a QP0 took a packet for it")
 	}
 	d, err := w.plane.Device(hostB)
@@ -300,7 +300,7 @@ func TestSubnetManagement(t *testing.T) {
 	w.must(q.Modify(endpoint.Kernel, endpoint.StateInit, 0, endpoint.Attr{}))
 	w.must(q.PostReceive(endpoint.ReceiveRequest{Buffer: make([]byte, 512)}))
 	w.must(q.Modify(endpoint.Kernel, endpoint.StateRTR, 0, endpoint.Attr{}))
-	if !w.plane.DeliverSMP(1, 1, 0, lidA, lidB, &m) {
+	if !w.plane.DeliverSMP(1, 1, 0, ib.PKeyDefaultFull, lidA, lidB, &m) {
 		t.Error("QP0 did not take a packet")
 	}
 	var done [1]endpoint.Completion

@@ -377,17 +377,17 @@ func (pl *Plane) launchSMP(octets []byte, at int32, num ib.PortNum) {
 	}
 	pl.fates[fate.Management]++
 	m := [mad.Size]byte(v.Payload)
-	pl.config.Carrier.LaunchSMP(at, num, v.LRH.SL(), v.LRH.SLID(), v.LRH.DLID(), &m)
+	pl.config.Carrier.LaunchSMP(at, num, v.LRH.SL(), v.BTH.PKey(), v.LRH.SLID(), v.LRH.DLID(), &m)
 }
 
 // DeliverSMP gives a subnet-management packet to the QP0 of the end node at port
 // num of node at, and reports whether that took it.
-func (pl *Plane) DeliverSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LID, m *[mad.Size]byte) bool {
+func (pl *Plane) DeliverSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, slid, dlid ib.LID, m *[mad.Size]byte) bool {
 	data := pl.ends[at]
 	if data == nil || data.device == nil || !data.device.HasSMI(num) {
 		return false
 	}
-	p := packet.MADPacket{QP: ib.QP0, SLID: slid, DLID: dlid, SL: sl, MAD: m[:]}
+	p := packet.MADPacket{QP: ib.QP0, SLID: slid, DLID: dlid, SL: sl, QP0PKey: pkey, MAD: m[:]}
 	octets, err := p.AppendBinary(nil)
 	if err != nil {
 		return false

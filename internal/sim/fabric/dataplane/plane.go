@@ -35,7 +35,7 @@ type Carrier interface {
 	// Follows carries out what the agent of node at wants.
 	Follows(at int32, effects []sma.Effect)
 	// LaunchSMP carries on a packet that came from port num of node at on lane 15.
-	LaunchSMP(at int32, num ib.PortNum, sl ib.SL, slid, dlid ib.LID, m *[mad.Size]byte)
+	LaunchSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, slid, dlid ib.LID, m *[mad.Size]byte)
 }
 
 // Config is what a data path works on and how it behaves. Wiring, Queue, Random

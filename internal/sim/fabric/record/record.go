@@ -39,7 +39,7 @@ func (r *Recorder) Data(s fabric.DataSighting) {
 // Management takes what Config.Trace is told.
 func (r *Recorder) Management(s fabric.Sighting) {
 	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager {
-		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, MAD: s.MAD[:]})
+		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, QP0PKey: s.PKey, MAD: s.MAD[:]})
 	}
 }
 
