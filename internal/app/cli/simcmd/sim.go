@@ -208,7 +208,7 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	// &`): it fails instead, and there is no console.
 	signal.Ignore(syscall.SIGTTIN)
 	prompt := ""
-	if table.IsTerminal(c.InOrStdin()) {
+	if table.IsAttended(c.InOrStdin()) {
 		prompt = "sim> " // somebody sits there
 	}
 	return console.Run(c.InOrStdin(), prompt)
