@@ -366,3 +366,19 @@ func TestHalfDoneIsTold(t *testing.T) {
 		t.Errorf("the counts are %v: nothing was seen half done", counts)
 	}
 }
+
+// A switch that starts again is one event, though all its links went down and came
+// up before anybody looked.
+func TestARebootIsOneEvent(t *testing.T) {
+	w := toldWorld(t)
+	w.forget()
+	w.must(w.fabric.Reboot(w.node("spine-2").GUID))
+	w.run(time.Minute)
+	again, down, up := all[links.Again](w), all[links.Down](w), all[links.Up](w)
+	if len(again)+len(down) != 1 || len(up) != len(down) {
+		t.Errorf("%v %v %v", again, down, up)
+	}
+	if len(again) == 1 && (len(again[0].Links) != 8 || !strings.HasPrefix(again[0].String(), "8 links looked at again: leaf-1:7 - spine-2:1, ")) {
+		t.Errorf("%v", again)
+	}
+}

@@ -236,10 +236,12 @@ func (e *Engine) revisited(now time.Duration) {
 		e.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
+	var again links.Again
 	for _, p := range e.movedPorts(func(m move) bool { return m.visited }) {
-		if links.Leads(d.Fabric(), p) {
-			e.emit(links.Again{Link: links.LinkOf(p), Reason: e.moved[placeOf(p)].reason})
-		}
+		again.Add(d.Fabric(), p, e.moved[placeOf(p)].reason)
+	}
+	if len(again.Links) > 0 {
+		e.emit(again)
 	}
 	maps.DeleteFunc(e.moved, func(_ Place, m move) bool { return m.visited })
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })

@@ -4,6 +4,7 @@ package links
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -41,10 +42,21 @@ type Up struct {
 	New   []Device `json:"new"`
 }
 
-// Again is an event: a link was looked at again, and leads where it led.
+// Again is an event: links were looked at again, and lead where they led. Reason is
+// that of the first.
 type Again struct {
-	Link   Link   `json:"link"`
+	Links  []Link `json:"links"`
 	Reason string `json:"reason"`
+}
+
+// Add adds the link of a port, if it has one that is in a new snapshot too.
+func (e *Again) Add(now *observed.Fabric, p *observed.Port, reason string) {
+	if !leads(now, p) || slices.Contains(e.Links, LinkOf(p)) {
+		return // or both its ends have moved
+	}
+	if e.Links = append(e.Links, LinkOf(p)); len(e.Links) == 1 {
+		e.Reason = reason
+	}
 }
 
 // place is a port.
@@ -94,17 +106,19 @@ func cabled(f *observed.Fabric) map[place]place {
 	return out
 }
 
-// LinkOf is the link of a port that has one, its switch port first.
+// LinkOf is the link of a port that has one: its switch port first, or that of the
+// switch with the lower GUID.
 func LinkOf(p *observed.Port) Link {
 	q := p.Peer
-	if p.Node.Switch == nil && q.Node.Switch != nil {
+	ends, switches := p.Node.Switch == nil && q.Node.Switch != nil, p.Node.Switch != nil && q.Node.Switch != nil
+	if ends || switches && q.Node.GUID() < p.Node.GUID() {
 		p, q = q, p
 	}
 	return Link{end(p), end(q)}
 }
 
-// Leads reports whether the link of a port of another snapshot is in this one too.
-func Leads(f *observed.Fabric, p *observed.Port) bool {
+// leads reports whether the link of a port of another snapshot is in this one too.
+func leads(f *observed.Fabric, p *observed.Port) bool {
 	n := f.Node(p.Node.GUID())
 	if n == nil || p.Peer == nil {
 		return false
@@ -155,4 +169,6 @@ func say(links []Link, way string, devices []Device, them string) string {
 func (e Down) String() string { return say(e.Links, "down", e.Gone, "gone") }
 func (e Up) String() string   { return say(e.Links, "up", e.New, "new") }
 
-func (e Again) String() string { return "link " + e.Link.String() + ": " + e.Reason }
+func (e Again) String() string {
+	return count(len(e.Links), "link", "links") + " looked at again: " + list(e.Links) + "; " + e.Reason
+}

@@ -21,6 +21,8 @@ type Description struct {
 	Attrs []slog.Attr
 	// Reporter is whose word it is, where that is a port's.
 	Reporter string
+	// Stands tells that every pass says it again while it is so.
+	Stands bool
 	// Each tells that none is left out, however many there are.
 	Each bool
 }
@@ -43,6 +45,7 @@ func Describe(e engine.Event) Description {
 		d.set(slog.LevelWarn, "fault", slog.String("where", e.Fault.Where), port("port", e.Fault.Port), slog.String("reason", e.Fault.Err.Error()))
 	case engine.Warned:
 		d.set(slog.LevelWarn, "warning")
+		d.Stands = true
 	case engine.Refused:
 		d.set(slog.LevelError, "refused", slog.String("reason", e.Err.Error()))
 		d.Text, d.Each = strings.ReplaceAll(d.Text, "\n", "; "), true
@@ -92,7 +95,7 @@ func (d *Description) seen(e engine.Event) {
 		d.set(slog.LevelInfo, "link-up", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("new", append([]links.Device{}, e.New...)))
 		d.Each = true
 	case links.Again:
-		d.set(slog.LevelInfo, "link-changed", slog.Any("link", e.Link), slog.String("reason", e.Reason))
+		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]links.Link{}, e.Links...)), slog.String("reason", e.Reason))
 	case engine.Resweeping:
 		d.set(slog.LevelDebug, "sweep", slog.String("reason", e.Reason), slog.Int("links", e.Links))
 	case engine.Changed:

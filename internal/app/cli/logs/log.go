@@ -73,16 +73,16 @@ func (l *Log) Close() { l.say(l.storm.over(true)) }
 func (l *Log) say(sums []summary) {
 	for _, s := range sums {
 		l.LogAttrs(context.Background(), s.level, s.text(), slog.String("event", "repeated"), slog.String("of", s.kind),
-			slog.Int("times", s.count), slog.Duration("within", repeatPeriod))
+			slog.Int("times", s.count), slog.Duration("within", s.period))
 	}
 }
 
 func (s summary) text() string {
 	switch {
 	case s.same && s.count == 1:
-		return fmt.Sprintf("once more within %v: %s", repeatPeriod, s.what)
+		return fmt.Sprintf("once more within %v: %s", s.period, s.what)
 	case s.same:
-		return fmt.Sprintf("%d more times within %v: %s", s.count, repeatPeriod, s.what)
+		return fmt.Sprintf("%d more times within %v: %s", s.count, s.period, s.what)
 	}
-	return fmt.Sprintf("%d more within %v that are not shown, after %d: %s", s.count, repeatPeriod, s.limit, s.what)
+	return fmt.Sprintf("%d more within %v that are not shown, after %d: %s", s.count, s.period, s.limit, s.what)
 }

@@ -317,20 +317,37 @@ func TestStorm(t *testing.T) {
 	now = now.Add(tickGap)
 	l.Tick()
 	for _, want := range []string{
-		"49 more times within 10s: the same\n", "81 more within 10s that are not shown, after 20: warning\n",
+		"81 more within 10s that are not shown, after 20: warning\n",
 		"45 more within 10s that are not shown, after 5: trap-257 reported by red-0\n", "trap-257 reported by red-1\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s", want, &out)
 		}
 	}
+	out.Reset()
+	again(50, func(int) engine.Event { return engine.Warned{Text: "the same"} })
+	if lines() != 0 {
+		t.Errorf("what every pass finds again is said again: %s", &out)
+	}
+	now = now.Add(standingPeriod)
+	if l.Tick(); !strings.Contains(out.String(), "99 more times within 1h0m0s: the same\n") {
+		t.Errorf("%s", &out)
+	}
 	if out.Reset(); len(l.storm.same)+len(l.storm.groups) != 0 {
 		t.Error("what is over is remembered")
 	}
+	l.Event(engine.Changed{What: "a thing"})
+	l.Event(engine.Changed{What: "a thing"})
+	l.Event(engine.Changed{What: "a thing"})
+	now = now.Add(repeatPeriod)
+	if l.Tick(); out.String() != "ibwarden: a thing\nibwarden: 2 more times within 10s: a thing\n" {
+		t.Errorf("%q", &out)
+	}
+	out.Reset()
 	l.Event(engine.Warned{Text: "the same"})
 	l.Event(engine.Warned{Text: "the same"})
 	l.Close()
-	if got := out.String(); got != "ibwarden: the same\nibwarden: once more within 10s: the same\n" {
+	if got := out.String(); got != "ibwarden: the same\nibwarden: once more within 1h0m0s: the same\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -11,6 +11,9 @@ const (
 	// repeatPeriod is how long the same event is counted after it was said, and
 	// those of a kind.
 	repeatPeriod = 10 * time.Second
+	// standingPeriod is how long what every pass finds anew is counted after it was
+	// said: a policy that names nobody, for one.
+	standingPeriod = time.Hour
 	// kindMax is how many events of one kind are said in that time, reporterMax how
 	// many of what one port reports.
 	kindMax     = 20
@@ -39,6 +42,7 @@ type summary struct {
 	kind, what string
 	level      slog.Level
 	same       bool
+	period     time.Duration
 	limit      int
 	count      int
 }
@@ -63,7 +67,7 @@ func (s *storm) admits(d Description) bool {
 	}
 	g := s.groups[name]
 	if g == nil {
-		g = &tally{since: s.now(), summary: summary{kind: d.Kind, what: name, level: d.Level, limit: limit}}
+		g = &tally{since: s.now(), summary: summary{kind: d.Kind, what: name, level: d.Level, limit: limit, period: repeatPeriod}}
 		s.groups[name] = g
 	}
 	if g.said == limit {
@@ -71,7 +75,11 @@ func (s *storm) admits(d Description) bool {
 		return false
 	}
 	g.said++
-	s.same[what] = &tally{since: s.now(), summary: summary{kind: d.Kind, what: d.Text, level: d.Level, same: true}}
+	period := repeatPeriod
+	if d.Stands {
+		period = standingPeriod
+	}
+	s.same[what] = &tally{since: s.now(), summary: summary{kind: d.Kind, what: d.Text, level: d.Level, same: true, period: period}}
 	return true
 }
 
@@ -94,7 +102,7 @@ func (s *storm) over(all bool) (out []summary) {
 	now := s.now()
 	for _, of := range []map[string]*tally{s.same, s.groups} {
 		for k, t := range of {
-			if !all && now.Sub(t.since) < repeatPeriod {
+			if !all && now.Sub(t.since) < t.period {
 				continue
 			}
 			delete(of, k)
