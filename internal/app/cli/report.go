@@ -234,7 +234,16 @@ func (r *reporter) reportSummary(result *engine.Result, smps daemon.SMPs, phases
 	fmt.Fprintf(r.out, "%d switches, %d CAs, %d routers, %d links; partitions: %d\n", c.Switches, c.CAs, c.Routers, c.Links, len(result.Partitions))
 	fmt.Fprintf(r.out, "sent so far: %d SubnGet, %d SubnSet; this pass: %d writes in %.4f s\n", smps.Get, smps.Set, result.Writes, total)
 	if p := result.Proof.Counts.Pairs; p != (isolation.PairCounts{}) {
-		fmt.Fprintf(r.out, "pairs of partitions: %d isolated, %d by end ports only, %d violated, %d unknown\n", p.Isolated, p.ByEndPorts, p.Violated, p.Unknown)
+		fmt.Fprintf(r.out, "pairs of partitions: %d isolated", p.Isolated)
+		for _, x := range []struct {
+			n    int
+			what string
+		}{{p.ByEndPorts, "by end ports only"}, {p.Violated, "violated"}, {p.Unknown, "unknown"}} {
+			if x.n > 0 {
+				fmt.Fprintf(r.out, ", %d %s", x.n, x.what)
+			}
+		}
+		fmt.Fprintln(r.out)
 	}
 }
 
