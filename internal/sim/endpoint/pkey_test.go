@@ -49,10 +49,13 @@ func TestPKeyMatch(t *testing.T) {
 		{"PK-23/0x8000", 0x8000, 0x8000, endpoint.ReasonPKeyBase},
 		{"PK-23/both empty", 0x8000, 0x0000, endpoint.ReasonPKeyBase},
 		{"QP-22", 0x8001, 0x8002, endpoint.ReasonPKeyBase},
+		{"QP-22/zero", 0x8000, 0x8000, endpoint.ReasonPKeyBase},
 		{"QP-23/both limited", 0x0001, 0x0001, endpoint.ReasonMembership},
 		{"QP-23/one full", 0x0001, 0x8001, endpoint.Taken},
 		{"QP-24", 0x0001, 0x0002, endpoint.ReasonPKeyBase},
 		{"QP-25", 0x8001, 0x8001, endpoint.Taken},
+		{"QP-25/limited to full", 0x0001, 0x8001, endpoint.Taken},
+		{"QP-25/full to limited", 0x8001, 0x0001, endpoint.Taken},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			arrived, last, b := talks(t, tt.sender, tt.receiver)

@@ -61,9 +61,12 @@ func TestQKeyChecked(t *testing.T) {
 	}{
 		{"QK-01/without it", 0x1111, 0x2222, false},
 		{"QK-01/with it", 0x2222, 0x2222, true},
+		{"QK-01/zero is no master key", 0, 0x2222, false},
 		{"QK-03/right", 0x7FFF_FFFF, 0x7FFF_FFFF, true},
 		{"QK-03/wrong", 0, 0x7FFF_FFFF, false},
 		{"QK-07", 0x1234, 0x1234, true},
+		{"QK-07/zero", 0, 0, true},
+		{"QK-07/privileged", 0x8001_0000, 0x8001_0000, true},
 		{"QK-08", 0x1234, 0x1235, false},
 		{"QK-12/not held", 0x8001_0000, 0x1234, false},
 		{"QK-12/held", 0x8001_0000, 0x8001_0000, true},
@@ -155,6 +158,18 @@ func TestQKeyChecked(t *testing.T) {
 		n.carry()
 		if len(received(to)) != 1 {
 			t.Error("not the one with the Q_Key")
+		}
+		b.ports[0].keys[0] = 0x0001
+		room(t, 1, to)
+		must(t, from.PostSend(datagramWith(b.ports[0], to, 0x2222)))
+		n.carry()
+		if len(received(to)) != 1 {
+			t.Error("a limited member's Q_Key does not count")
+		}
+		modify(t, to, endpoint.StateSQD, 0, endpoint.Attr{})
+		modify(t, to, endpoint.StateRTS, endpoint.AttrPKeyIndex, endpoint.Attr{PKeyIndex: 0})
+		if _, at := to.Query(); at.QKey != 0x2222 {
+			t.Errorf("after the P_Key index was set: Q_Key %v", at.QKey)
 		}
 	})
 	for _, service := range []endpoint.Service{endpoint.RC, endpoint.UC} {
@@ -362,6 +377,36 @@ func TestRD(t *testing.T) {
 		if state, _ := rb.ee.Query(); state != endpoint.StateRTS {
 			t.Errorf("the receiver's context is in %v", state)
 		}
+	})
+	t.Run("QP-12/answers", func(t *testing.T) {
+		n, a, b := setup(t, table...)
+		ra, rb := rdPair(t, a, b, 1, 1)
+		room(t, 1, rb.q)
+		must(t, ra.q.PostSend(send(ra, rb, []byte("x"))))
+		request, ok := a.Send(0, 1, endpoint.AllServiceLevels, nil)
+		if !ok {
+			t.Fatal("no request")
+		}
+		n.arrive(b, 1, request)
+		answer, ok := b.Send(0, 1, endpoint.AllServiceLevels, nil)
+		if !ok {
+			t.Fatal("no answer")
+		}
+		v, err := packet.Parse(answer)
+		must(t, err)
+		right := v.BTH.PKey()
+		v.BTH.SetPKey(0x8777)
+		must(t, packet.Seal(answer))
+		if got := n.arrive(a, 1, answer); got.reason != endpoint.ReasonPKeyBase || len(poll(ra.q)) != 0 {
+			t.Errorf("an answer with a foreign key: %v", got.reason)
+		}
+		wantCounters(t, a, 1, 0)
+		v.BTH.SetPKey(right)
+		must(t, packet.Seal(answer))
+		if got := n.arrive(a, 1, answer); got.reason != endpoint.Taken {
+			t.Errorf("the answer with the right key: %v", got.reason)
+		}
+		wantStatus(t, ra.q, endpoint.Success)
 	})
 	t.Run("QK-19", func(t *testing.T) {
 		n, a, b := setup(t, table...)

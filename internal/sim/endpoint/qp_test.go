@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -39,6 +40,13 @@ func TestQPPort(t *testing.T) {
 		must(t, peer.PostSend(datagram(a.ports[1], q, "to port 2")))
 		n.carry()
 		wantReason(t, n, endpoint.Taken)
+		// Of several ports it is the QP's, not the last.
+		n.clear()
+		must(t, a.ud(1, 0).PostSend(datagram(peers[0].ports[0], peer, "by port 1")))
+		n.carry()
+		if len(n.sent) != 1 || n.sent[0].LRH.SLID() != 1 || n.by[0] != 1 {
+			t.Errorf("a QP of port 1 sent %d packets by ports %v, want one by port 1", len(n.sent), n.by)
+		}
 	})
 	for _, service := range []endpoint.Service{endpoint.RC, endpoint.UC} {
 		t.Run(fmt.Sprint("QP-01/", service), func(t *testing.T) {
@@ -75,6 +83,16 @@ func TestQPPort(t *testing.T) {
 			t.Errorf("modified to %v, %+v", state, at)
 		}
 	})
+	for service, mask := range map[endpoint.Service]endpoint.AttrMask{endpoint.UD: udInit, endpoint.RC: rcInit, endpoint.UC: rcInit} {
+		t.Run(fmt.Sprint("QP-02/", service, " wants one"), func(t *testing.T) {
+			_, a, _ := twoPorts(t)
+			q := a.create(service, 0)
+			err := q.Modify(endpoint.Kernel, endpoint.StateInit, mask&^endpoint.AttrPort, endpoint.Attr{Port: 1, QKey: qkey})
+			if state, _ := q.Query(); !errors.Is(err, endpoint.ErrAttribute) || state != endpoint.StateReset {
+				t.Errorf("without a port: %v, state %v", err, state)
+			}
+		})
+	}
 }
 
 func TestQPStamps(t *testing.T) {
@@ -90,6 +108,12 @@ func TestQPStamps(t *testing.T) {
 		n.carry()
 		if got := n.sent[0].BTH.PKey(); got != 0x8005 {
 			t.Errorf("P_Key %v, want entry 5", got)
+		}
+		for service, mask := range map[endpoint.Service]endpoint.AttrMask{endpoint.UD: udInit, endpoint.RC: rcInit, endpoint.UC: rcInit} {
+			err := a.create(service, 0).Modify(endpoint.Kernel, endpoint.StateInit, mask&^endpoint.AttrPKeyIndex, endpoint.Attr{Port: 1, QKey: qkey})
+			if !errors.Is(err, endpoint.ErrAttribute) {
+				t.Errorf("%v without an index: %v", service, err)
+			}
 		}
 	})
 	t.Run("QP-04", func(t *testing.T) {
@@ -177,11 +201,19 @@ func TestQPChecks(t *testing.T) {
 		if len(received(to)) != 1 || len(received(other)) != 0 {
 			t.Error("not the addressed QP alone")
 		}
-		gone := datagram(b.ports[0], to, "x")
-		gone.RemoteQP = 0x4711
-		must(t, from.PostSend(gone))
+		room(t, 1, to)
+		must(t, from.PostSend(datagram(b.ports[0], other, "x")))
 		n.carry()
-		wantReason(t, n, endpoint.ReasonNoQP)
+		if len(received(to)) != 0 || len(received(other)) != 1 {
+			t.Error("not the other QP alone")
+		}
+		for _, number := range []ib.QPN{0x4711, to.Number() | 0x1_0000, to.Number() | 0x80_0000} {
+			gone := datagram(b.ports[0], to, "x")
+			gone.RemoteQP = number
+			must(t, from.PostSend(gone))
+			n.carry()
+			wantReason(t, n, endpoint.ReasonNoQP)
+		}
 		wantCounters(t, b, 0, 0)
 	})
 	for _, service := range []endpoint.Service{endpoint.UD, endpoint.RC, endpoint.UC} {
@@ -202,7 +234,37 @@ func TestQPChecks(t *testing.T) {
 			wantReason(t, n, endpoint.ReasonPKeyBase)
 			wantCounters(t, b, 1, 0)
 		})
+		t.Run(fmt.Sprint("QP-07/", service, " of another index than 0"), func(t *testing.T) {
+			n := newNet(t)
+			a, b := n.node(counters, newPort(1, 0xFFFF, 0x8001)), n.node(counters, newPort(2, 0xFFFF, 0x8002, 0x8001))
+			var from, to *endpoint.QP
+			send := endpoint.SendRequest{Data: []byte("x")}
+			if service == endpoint.UD {
+				from, to = a.ud(1, 1), b.ud(1, 2)
+				send = datagram(b.ports[0], to, "x")
+			} else {
+				from, to = pair(t, service, a, b, 1, 2)
+			}
+			room(t, 1, to)
+			must(t, from.PostSend(send))
+			n.carry()
+			if len(received(to)) != 1 {
+				t.Error("what matches the entry was not taken")
+			}
+			wantCounters(t, b, 0, 0)
+		})
 	}
+	t.Run("QP-26/UD", func(t *testing.T) {
+		n := newNet(t)
+		a, b := n.node(counters, newPort(1, 0x8001)), n.node(counters, newPort(2, 0x8002))
+		from, to := a.ud(1, 0), b.ud(1, 0)
+		room(t, 1, to)
+		must(t, from.PostSend(datagram(b.ports[0], to, "x")))
+		n.carry()
+		if got := poll(to); len(got) != 0 || len(n.sent) != 1 {
+			t.Errorf("completions %+v, %d packets, want none and the one that was refused", got, len(n.sent))
+		}
+	})
 	t.Run("QP-26", func(t *testing.T) {
 		n := newNet(t)
 		a, b := n.node(counters, newPort(1, 0x8001)), n.node(counters, newPort(2, 0x8002))
@@ -394,6 +456,13 @@ func TestGSI(t *testing.T) {
 		}
 		if err := from.PostSend(gmp(b.ports[0], tableLen)); err == nil {
 			t.Error("an index past the table was taken")
+		}
+		asked := gmp(b.ports[0], 1)
+		asked.PKey = 0x8009
+		must(t, from.PostSend(asked))
+		n.carry()
+		if got := n.sent[len(n.sent)-1].BTH.PKey(); got != 0x8007 {
+			t.Errorf("asked for a key outside the table, left with %v, want entry 1", got)
 		}
 	})
 	t.Run("QK-18", func(t *testing.T) {

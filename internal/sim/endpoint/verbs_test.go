@@ -104,6 +104,11 @@ func TestVerbsPKeyIndex(t *testing.T) {
 				t.Errorf("index %d, want %d", at.PKeyIndex, want)
 			}
 		}
+		long := newPort(2, make([]ib.PKey, 0x1234)...)
+		long.size, long.keys[0x1233] = 0x1234, 0x8001
+		if _, at := n.node(counters, long).ud(1, 0x1233).Query(); at.PKeyIndex != 0x1233 {
+			t.Errorf("index %#x, want 0x1233", at.PKeyIndex)
+		}
 		err := q.Modify(endpoint.Kernel, endpoint.StateInit, udInit, endpoint.Attr{Port: 1})
 		if !errors.Is(err, endpoint.ErrState) {
 			t.Errorf("from RTS to INIT: %v", err)

@@ -66,10 +66,13 @@ var group = ib.GID{0xFF, 0x12, 15: 1}
 
 // try injects a packet at host 1 and tells the fate of the first that ended
 // without getting anywhere, FateTaken if none did.
-func (b *bench) try(octets []byte) fabric.Fate {
+func (b *bench) try(octets []byte) fabric.Fate { return b.tryFrom(1, octets) }
+
+// tryFrom does that at another host.
+func (b *bench) tryFrom(host int, octets []byte) fabric.Fate {
 	b.t.Helper()
 	b.dropped, b.left = nil, nil
-	b.must(b.Inject(hostGUID(1), 1, octets))
+	b.must(b.Inject(hostGUID(host), 1, octets))
 	b.idle()
 	if len(b.dropped) > 0 {
 		return b.dropped[0].Fate
@@ -80,6 +83,13 @@ func (b *bench) try(octets []byte) fabric.Fate {
 func (b *bench) want(id string, octets []byte, want fabric.Fate) {
 	b.t.Helper()
 	if got := b.try(octets); got != want {
+		b.t.Errorf("%s: %v, want %v", id, got, want)
+	}
+}
+
+func (b *bench) wantFrom(id string, host int, octets []byte, want fabric.Fate) {
+	b.t.Helper()
+	if got := b.tryFrom(host, octets); got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
 	}
 }
@@ -127,6 +137,11 @@ func TestEnforcement(t *testing.T) {
 		b.enforce(1, false, true)
 		b.enforce(2, true, false)
 		b.want("SW-11 other port, other direction", p(foreign, 3), fabric.FateRefused)
+		b.enforce(1, false, false)
+		b.wantFrom("SW-11 the other port's packets", 2, p(foreign, 4), fabric.FateEntryPKey)
+		b.enforce(2, false, false)
+		b.enforce(3, false, true)
+		b.wantFrom("SW-13 the third port's packets", 2, p(foreign, 4), fabric.FateExitPKey)
 	})
 	t.Run("SW-04 SW-20 SW-24 silent drop, counted on arrival", func(t *testing.T) {
 		b, p := setUp(t)
@@ -213,6 +228,13 @@ func TestEnforcement(t *testing.T) {
 				b.want("raw", raw, c.want)
 				b.change(sw, c.num, func(p *smp.PortInfo) { p.FilterRawInbound, p.FilterRawOutbound = false, false })
 			}
+			to4 := octetsOf(t, 4, 0, 0, 0, 64)
+			(*packet.LRH)(to4).SetLNH(lnh)
+			packet.SealVCRC(to4)
+			b.change(sw, 2, func(p *smp.PortInfo) { p.FilterRawInbound = true })
+			b.wantFrom("raw from the other port", 2, to4, fabric.FateEntryRaw)
+			b.change(sw, 2, func(p *smp.PortInfo) { p.FilterRawInbound = false })
+			b.wantFrom("raw from the other port", 2, to4, fabric.FateRefused)
 		}
 	})
 	t.Run("QK-23 switches pass Q_Keys over", func(t *testing.T) {

@@ -432,9 +432,13 @@ func TestThresholds(t *testing.T) {
 				if got.Port != 3 || got.LID != 0x10 {
 					t.Errorf("%+v", got)
 				}
-				if e := test.once(d, 3); len(e) != 0 {
-					t.Errorf("the count did not begin anew: %v", e)
+				d.endPort(3).events = nil // the manager has it: the same again would be news
+				for range 3 {
+					if e := test.once(d, 3); len(e) != 0 {
+						t.Errorf("the count did not begin anew: %v", e)
+					}
 				}
+				oneTrap(t, test.once(d, 3), test.number, &got)
 				if test.once(d, 9) != nil {
 					t.Error("a port that does not exist")
 				}

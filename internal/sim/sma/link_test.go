@@ -103,6 +103,12 @@ func TestLinkStates(t *testing.T) {
 		if got := d.portInfo(1, 1).PortPhysicalState; got != smp.PhysLinkUp {
 			t.Errorf("with a peer: %v", got)
 		}
+		if got := d.raw(1, smp.AttrPortInfo, 0)[33] >> 4; got != 5 {
+			t.Errorf("with a peer: octet 33 begins with %d, want 5", got)
+		}
+		if d.LinkDown(d.now, 1); d.portInfo(1, 1).PortPhysicalState != smp.PhysPolling {
+			t.Errorf("the peer is gone: %v", d.portInfo(1, 1).PortPhysicalState)
+		}
 	})
 	t.Run("PI-41", func(t *testing.T) {
 		d := start(t, caConfig(1))
@@ -304,6 +310,23 @@ func TestTrain(t *testing.T) {
 				got, ok := Train(ends[0], ends[1])
 				if ok != test.ok || ok && got != test.want {
 					t.Errorf("%+v, %v, want %+v", got, ok, test.want)
+				}
+			}
+		})
+	}
+	for _, rule := range []string{"PI-29/4x", "PI-54/10 Gb/s"} {
+		t.Run(rule, func(t *testing.T) {
+			slow := func(c Config) Config {
+				for i := range c.Ports {
+					c.Ports[i].LinkSpeedExtSupported = 0
+				}
+				return c
+			}
+			c := join(t, slow(caConfig(1)), slow(switchConfig(2)))
+			c.train()
+			for i, d := range c.ends {
+				if p := d.portInfo(1, c.at[i]); p.LinkWidthActive != smp.LinkWidth4X || p.LinkSpeedActive != smp.LinkSpeedQDR {
+					t.Errorf("end %d: width %v, speed %v", i, p.LinkWidthActive, p.LinkSpeedActive)
 				}
 			}
 		})

@@ -232,9 +232,12 @@ func TestPortInfoValues(t *testing.T) {
 		{"PI-23/5", width(5), refused, nil},
 		{"PI-23/7", width(7), refused, nil},
 		{"PI-24/12", width(12), refused, nil},
+		{"PI-24/19", width(19), refused, nil},
+		{"PI-24/131", width(131), refused, nil},
 		{"PI-24/254", width(254), refused, nil},
 		{"PI-25/255", width(255), taken, width(11)},
 		{"PI-26/2x", width(16), refused, nil},
+		{"PI-26/1x and 2x", width(17), refused, nil},
 		{"PI-36/0", state(0), taken, nil},
 		{"PI-37/5", state(5), refused, nil},
 		{"PI-37/15", state(15), refused, nil},
@@ -258,6 +261,7 @@ func TestPortInfoValues(t *testing.T) {
 		{"PI-58/14", speed(14), refused, nil},
 		{"PI-59/15", speed(15), taken, speed(3)},
 		{"PI-60/4 not supported", speed(4), refused, nil},
+		{"PI-60/5 supported in part", speed(5), refused, nil},
 		{"LinkSpeedExtEnabled/0", ext(0), taken, nil},
 		{"LinkSpeedExtEnabled/1", ext(1), taken, ext(1)},
 		{"LinkSpeedExtEnabled/30", ext(30), taken, func(p *smp.PortInfo) { p.LinkSpeedExtEnabled = 0 }},
@@ -299,6 +303,9 @@ func TestPortInfoValues(t *testing.T) {
 				d.plug(1)
 				d.mustChange(1, 1, func(p *smp.PortInfo) { p.LinkWidthEnabled, p.OperationalVLs = 2, 2 })
 				want := d.portInfo(1, 1)
+				if want.PortState != smp.PortInit || want.PortPhysicalState != smp.PhysLinkUp {
+					t.Fatalf("%v, %v before anything was asked of the link", want.PortState, want.PortPhysicalState)
+				}
 				if test.left != nil {
 					test.left(&want)
 				}
@@ -443,6 +450,11 @@ func TestPortInfoByKind(t *testing.T) {
 			if got := d.portInfo(1, n).LMC; got != 0 {
 				t.Errorf("port %d: LMC %d", n, got)
 			}
+		}
+		d = start(t, enhancedConfig(4))
+		d.mustChange(1, 0, func(p *smp.PortInfo) { p.LID, p.LMC, p.MasterSMLID = 0x10, 1, testSM })
+		if got := d.portInfo(1, 0).LMC; got != 1 {
+			t.Errorf("enhanced port 0: LMC %d", got)
 		}
 	})
 	t.Run("PI-50", func(t *testing.T) { reservedBits(t, 34, 0x38) })
@@ -623,11 +635,27 @@ func TestViolationCounters(t *testing.T) {
 				v.provoke(d)
 			}
 		})
+		if v.name == "M_KeyViolations" {
+			t.Run("PI-94/a Get", func(t *testing.T) {
+				d, read := open(t)
+				d.mustChange(1, 1, func(p *smp.PortInfo) { p.MKeyProtectBits = 2 })
+				d.mkey++
+				d.request(1, mad.MethodGet, smp.AttrPortInfo, 0, [mad.DataSize]byte{})
+				d.mkey--
+				if got := read(); got != 1 {
+					t.Errorf("after a Get that was refused: %d", got)
+				}
+			})
+		}
 		if v.name == "P_KeyViolations" {
 			t.Run("QP-28", func(t *testing.T) {
 				d, read := open(t)
 				if v.provoke(d); read() != 1 {
 					t.Errorf("%d", read())
+				}
+				*v.counter(&d.ports[1].info) = 0xFFFF
+				if v.provoke(d); read() != 0xFFFF {
+					t.Errorf("after 0xFFFF: %#x", read())
 				}
 			})
 		}
@@ -656,9 +684,11 @@ func TestViolationCounters(t *testing.T) {
 		t.Run(v.rules[3], func(t *testing.T) {
 			d, read := open(t)
 			*v.counter(&d.ports[1].info) = 2
-			d.mustChange(1, 1, func(p *smp.PortInfo) { *v.counter(p) = 5 })
-			if got := read(); got != 2 {
-				t.Errorf("%d", got)
+			for _, written := range []uint16{5, 1, 2, 0xFFFF} {
+				d.mustChange(1, 1, func(p *smp.PortInfo) { *v.counter(p) = written })
+				if got := read(); got != 2 {
+					t.Errorf("written %d, reads %d, want 2", written, got)
+				}
 			}
 		})
 		t.Run("PI-108/"+v.name, func(t *testing.T) {
