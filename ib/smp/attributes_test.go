@@ -289,6 +289,7 @@ func TestDiagCode(t *testing.T) {
 		{0x8002, DiagInitializing, false, -1, -1},
 		{0x0010, DiagReady, false, -1, -1},
 		{0x0453, DiagSoftError, false, -1, 0x45},
+		{0x0454, DiagHardFailure, false, -1, 0x45},
 		{0x8124, DiagHardFailure, false, 0x12, -1},
 		{0xFFF4, DiagHardFailure, false, 0x7FF, -1},
 		{0x7FF3, DiagSoftError, false, -1, 0x7FF},

@@ -365,6 +365,22 @@ func TestForwardingBeforeTopAndTopKeepsPortStateChange(t *testing.T) {
 	}
 }
 
+// PI-110: only a port that announces ClientReregister is asked to register again.
+func TestReregistration(t *testing.T) {
+	for capable, want := range map[bool]int{true: 1, false: 0} {
+		f := star(1, func(int) bool { return false }, smp.PortActive)
+		p := f.Nodes[0].Ports[1].Peer
+		if capable {
+			p.Info.CapabilityMask = smp.CapClientReregistration
+		}
+		d := observed.NewDesired(f)
+		d.Port(p).Reregister = true
+		if n := Diff(f, d).Len(); n != want {
+			t.Errorf("announced %v: %d writes, want %d", capable, n, want)
+		}
+	}
+}
+
 func TestUnreadBlocksAreWritten(t *testing.T) {
 	f := star(1, func(int) bool { return false }, smp.PortActive)
 	d := observed.NewDesired(f)

@@ -139,6 +139,10 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0002, 1)
+		d.try(otherKey, mad.MethodSet)
+		if n := len(d.endPort(1).events.pending); n != 1 {
+			t.Errorf("%d traps are pending for one event that came twice, want 1", n)
+		}
 	})
 	for _, rule := range []string{"NO-03", "PI-15", "PI-65"} {
 		t.Run(rule, func(t *testing.T) {

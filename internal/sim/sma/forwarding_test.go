@@ -38,6 +38,9 @@ func TestSwitchInfo(t *testing.T) {
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0012, 1)
 	})
 	t.Run("SI-02", func(t *testing.T) {
+		for _, c := range []Config{switchConfig(4), enhancedConfig(4)} {
+			start(t, c).wantStatus(mad.StatusOK, 1, mad.MethodGet, 0x0012, 0)
+		}
 		for _, c := range []Config{caConfig(1), routerConfig(1)} {
 			for _, id := range []mad.AttributeID{0x0012, 0x0019, 0x001A, 0x001B} {
 				start(t, c).wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodGet, id, 0)
@@ -175,6 +178,14 @@ func TestLinear(t *testing.T) {
 	t.Run("LF-03", func(t *testing.T) {
 		start(t, switchConfig(4)).wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodGet, 0x001A, 0)
 		start(t, randomConfig(4)).wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodGet, 0x0019, 0)
+	})
+	t.Run("LF-04/whole blocks", func(t *testing.T) {
+		c := switchConfig(4)
+		c.Switch.LinearFDBCap = 128
+		d := start(t, c)
+		d.wantStatus(mad.StatusOK, 1, mad.MethodGet, 0x0019, 1)
+		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0019, 2)
+		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodSet, 0x0019, 2)
 	})
 	t.Run("LF-04", func(t *testing.T) {
 		for mode, want := range map[BadInput]mad.Status{BadInputRefused: mad.StatusInvalidField, BadInputIgnored: mad.StatusOK} {
@@ -343,6 +354,9 @@ func TestMulticast(t *testing.T) {
 		if table.Masks[30] != 2 || table.Masks[31] != 0 {
 			t.Errorf("%v", table.Masks)
 		}
+		d.mustSet(1, 0, &smp.MulticastForwardingTable{Masks: [32]uint16{0: 4, 1: 8}})
+		exits(t, d, 5, 0xC000, 2)
+		exits(t, d, 5, 0xC001, 3)
 		exits(t, d, 5, 0xFFFE, 1)
 		exits(t, d, 5, 0xFFFF)
 	})

@@ -2,6 +2,7 @@ package sma
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -93,6 +94,14 @@ func TestAttributes(t *testing.T) {
 				d.wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodGet, id, 0)
 				d.wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodSet, id, 0)
 			}
+			for _, id := range []mad.AttributeID{0xFF00, 0xFFFF} {
+				c.VendorAttributes = map[mad.AttributeID][mad.DataSize]byte{id: {63: 7}}
+				d := start(t, c)
+				if got := d.raw(1, id, 0); got[63] != 7 {
+					t.Errorf("%v: attribute %#x reads %x", c.NodeType, uint16(id), got)
+				}
+				d.wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodSet, id, 0)
+			}
 		}
 	})
 	t.Run("AT-07", func(t *testing.T) {
@@ -154,6 +163,19 @@ func TestNodeDescription(t *testing.T) {
 		if got := start(t, caConfig(1)).raw(1, smp.AttrNodeDescription, 0); !bytes.Equal(bytes.TrimRight(got[:], "\x00"), []byte("узел 1")) {
 			t.Errorf("%q", got)
 		}
+		c := caConfig(1)
+		c.Description = strings.Repeat("x", 62) + "é"
+		if got := start(t, c).raw(1, smp.AttrNodeDescription, 0); string(got[:]) != c.Description {
+			t.Errorf("%q, want all 64 octets of %q", got, c.Description)
+		}
+	})
+	t.Run("NI-03/without the mask", func(t *testing.T) {
+		c := caConfig(1)
+		c.Ports[0].CapabilityMask2 |= smp.Cap2SetNodeDescription // which says nothing without the bit for the mask
+		text := smp.NodeDescription{NodeString: [64]byte{'x'}}
+		if s := start(t, c).set(1, 0, &text); s != mad.StatusUnsupportedAttrib {
+			t.Errorf("status %v", s)
+		}
 	})
 	t.Run("NI-03", func(t *testing.T) {
 		d := start(t, caConfig(1))
@@ -211,6 +233,8 @@ func TestNodeInfo(t *testing.T) {
 			t.Error("changed")
 		}
 	})
+	revised := caConfig(2)
+	revised.Revision = 0x12345678
 	octets := []struct {
 		rule     string
 		config   Config
@@ -229,6 +253,7 @@ func TestNodeInfo(t *testing.T) {
 		{"NI-20", caConfig(2), 28, 30, []byte{0, 64}},
 		{"NI-23", caConfig(2), 30, 32, []byte{0x10, 0x17}},
 		{"NI-24", caConfig(2), 32, 36, []byte{0, 0, 0, 0xA0}},
+		{"NI-24/32 bits", revised, 32, 36, []byte{0x12, 0x34, 0x56, 0x78}},
 		{"NI-25", caConfig(2), 36, 37, []byte{2}},
 		{"NI-25/switch", switchConfig(2), 36, 37, []byte{2}},
 		{"NI-26", caConfig(2), 37, 40, []byte{0, 2, 0xC9}},
@@ -304,6 +329,11 @@ func TestVendorDiag(t *testing.T) {
 			d.wantStatus(mad.StatusOK, 1, mad.MethodGet, 0x0030, modifier)
 		}
 		d.wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0030, 0x10000)
+		for modifier, want := range map[uint32]byte{0: 0, 1: 'a', 5: 'c', 0xFFFF: 'b', 0x0101: 0, 0x0105: 0} {
+			if got := d.raw(1, 0x0030, modifier)[2]; got != want {
+				t.Errorf("block %#x begins with %q, want %q", modifier, got, want)
+			}
+		}
 	})
 	t.Run("VD-02", func(t *testing.T) {
 		start(t, chain).wantStatus(mad.StatusUnsupportedAttrib, 1, mad.MethodSet, 0x0030, 0)
@@ -378,6 +408,13 @@ func TestLEDInfo(t *testing.T) {
 			}
 		})
 	}
+	t.Run("LE-02/another port", func(t *testing.T) {
+		d := start(t, plain)
+		d.mustSet(1, 0, &smp.LEDInfo{LEDMask: true})
+		if one, two := d.raw(1, 0x0031, 0)[0], d.raw(2, 0x0031, 0)[0]; one != 0x80 || two != 0 {
+			t.Errorf("the light of port 1 is %#x, that of port 2 %#x; want 0x80 and 0", one, two)
+		}
+	})
 	t.Run("LE-03", func(t *testing.T) {
 		c := lamp(func(c *Config) { c.Ports[0].CapabilityMask &^= smp.CapLEDInfo })
 		d := start(t, c)

@@ -38,6 +38,13 @@ func TestGUIDInfo(t *testing.T) {
 				t.Errorf("%s: %#x, want %#x", at.name, g.GUIDs[0], want)
 			}
 		}
+		d := start(t, capped(24))
+		for _, b := range []uint32{1, 2} {
+			var g smp.GUIDInfo
+			if d.mustGet(1, b, &g); g != (smp.GUIDInfo{}) {
+				t.Errorf("block %d begins as %#x", b, g.GUIDs)
+			}
+		}
 	})
 	t.Run("GI-05", func(t *testing.T) {
 		d := start(t, caConfig(1))
@@ -86,6 +93,12 @@ func TestGUIDInfo(t *testing.T) {
 				if want := block(first); !slices.Equal(got.GUIDs[1:], want.GUIDs[1:]) {
 					t.Errorf("block %d: %#x", b, got.GUIDs)
 				}
+			}
+			var none smp.GUIDInfo
+			d.mustSet(1, 2, &none)
+			var got smp.GUIDInfo
+			if d.mustGet(1, 2, &got); got != (smp.GUIDInfo{}) {
+				t.Errorf("block 2 after zeros were written: %#x", got.GUIDs)
 			}
 		})
 	}
@@ -466,6 +479,14 @@ func TestSLToVL(t *testing.T) {
 			if d.mustGet(1, 0, &got); got != want {
 				t.Errorf("%v", got.VLs)
 			}
+			if octets := d.raw(1, 0x0017, 0); octets[0] != byte(want.VLs[0])<<4|byte(want.VLs[1]) {
+				t.Errorf("octets %x", octets[:8])
+			}
+			sw := start(t, switchConfig(4))
+			sw.mustSet(1, 0x0203, &got)
+			if got != want {
+				t.Errorf("switch: %v", got.VLs)
+			}
 		})
 	}
 	t.Run("SV-02", func(t *testing.T) {
@@ -591,6 +612,9 @@ func TestVLArbitration(t *testing.T) {
 				d.mustSet(1, 0x00010001, &table)
 				if d.mustGet(1, 0x00010001, &table); table != entries(10) {
 					t.Errorf("%v", table.Entries)
+				}
+				if octets := d.raw(1, 0x0018, 0x00010001); octets[1] != table.Entries[0].Weight {
+					t.Errorf("octets %x", octets)
 				}
 			}
 		})

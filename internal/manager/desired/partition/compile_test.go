@@ -342,6 +342,9 @@ func TestPortsOfOneNodeAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[ib.PortNum]string{1: "7fff 8001 8003", 2: "7fff 8002 8003", 3: "7fff"}
+	if len(out.EndPorts) != len(want) {
+		t.Errorf("%d ports get a table, want %d", len(out.EndPorts), len(want))
+	}
 	for _, end := range out.EndPorts {
 		if got := show(end.Table); got != want[end.PortNum] {
 			t.Errorf("port %d holds %s, want %s", end.PortNum, got, want[end.PortNum])
