@@ -43,6 +43,10 @@ ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology diff":  `ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology accept": `# the host that was moved to port 7 of leaf-2 belongs there
 ibwarden topology accept leaf-2:7 --fabric umad --cables cables.topology`,
+	"led": `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden
+ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"led on":      `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"led off":     `ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
 	"keys":        `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys show":   `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys rotate": `ibwarden keys rotate --all --data /var/lib/ibwarden`,

@@ -84,7 +84,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
 	root.Version = about.This().String()
 	root.Flags().Bool("version", false, "say what program this is, as ibwarden version does")
 	root.SetVersionTemplate("{{.Version}}\n")

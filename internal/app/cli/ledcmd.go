@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+func newLED() *cobra.Command {
+	var where fabricFlags
+	led := &cobra.Command{
+		Use:   "led on|off SWITCH:PORT",
+		Short: "Switch the locating light of a device on or off, to find a cable",
+		Long: `Switch the locating light of a device on or off, to find a cable.
+
+SWITCH:PORT is a port of a switch, by the name or node GUID of the switch: the light
+is that of the device at the other end of its cable. SWITCH:0 is the switch itself.
+LEDInfo is set, and nothing else is written; devices with an M_Key take it with the
+keys in the directory for data (--data) only. Not every device has a light.
+
+` + fabricHelp,
+		Args: commandOf,
+		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("led what? on or off")) },
+	}
+	where.add(led.PersistentFlags())
+	where.reads.add(led.PersistentFlags())
+	for _, on := range []bool{true, false} {
+		word := map[bool]string{true: "on", false: "off"}[on]
+		led.AddCommand(&cobra.Command{
+			Use: word + " SWITCH:PORT", Short: "Switch the light " + word, Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error { return light(c, &where, args[0], on) },
+		})
+	}
+	return led
+}
+
+// light finds a device and switches its light.
+func light(c *cobra.Command, where *fabricFlags, place string, on bool) error {
+	at, err := parsePlace(place)
+	if err != nil {
+		return misuse(err)
+	}
+	link, err := where.open()
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	var reads sweep.Options
+	if err := where.asks(&reads); err != nil {
+		return err
+	}
+	r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return bad(err)
+	}
+	p, err := lit(r.Fabric, at)
+	if err == nil {
+		err = daemon.Light(c.Context(), link, p, on)
+	}
+	if err != nil {
+		return bad(err)
+	}
+	word := map[bool]string{true: "on", false: "off"}[on]
+	_, err = fmt.Fprintf(c.OutOrStdout(), "the light of %s is %s\n", table.Plain(p.Agent()), word)
+	return err
+}
+
+// lit is the port whose light a place means.
+func lit(f *observed.Fabric, at policy.Place) (*observed.Port, error) {
+	own := at.Port == 0
+	if own {
+		at.Port = 1 // any port of the switch finds it
+	}
+	p := facts.PortAt(f, at)
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("no port %s: want SWITCH:PORT, with a name that one switch has, or its node GUID", at)
+	case own:
+		return &p.Node.Ports[0], nil
+	case p.Peer == nil:
+		return nil, fmt.Errorf("nobody was found at the other end of the cable of %s", p)
+	}
+	return p.Peer, nil
+}
+
+// parsePlace reads SWITCH:PORT; port 0 is the switch itself.
+func parsePlace(text string) (at policy.Place, err error) {
+	colon := strings.LastIndexByte(text, ':')
+	if colon < 1 {
+		return at, fmt.Errorf("place %q: want SWITCH:PORT", text)
+	}
+	num, err := strconv.ParseUint(text[colon+1:], 10, 8)
+	if err != nil || ib.PortNum(num) > maxSwitchPort {
+		return at, fmt.Errorf("place %q: want the number of a port, 0 to %d, behind the colon", text, maxSwitchPort)
+	}
+	at = policy.Place{Name: text[:colon], Port: ib.PortNum(num)}
+	if digits, isGUID := strings.CutPrefix(at.Name, "0x"); isGUID {
+		guid, err := strconv.ParseUint(digits, 16, 64)
+		if err != nil || guid == 0 {
+			return at, fmt.Errorf("place %q: want a node GUID before the colon", text)
+		}
+		at.Switch, at.Name = ib.NodeGUID(guid), ""
+	}
+	return at, nil
+}
+
+// maxSwitchPort is the highest number of a port.
+const maxSwitchPort ib.PortNum = 254
