@@ -12,8 +12,8 @@ import (
 
 // ruleGroups is how many rules each group of the checklist has.
 var ruleGroups = map[string]int{
-	"PK": 36, "QP": 28, "SW": 30, "QK": 25, "VB": 15, "AT": 8, "NI": 27, "SI": 37, "GI": 11, "PI": 117, "PT": 19,
-	"SV": 9, "VA": 11, "LF": 7, "RF": 6, "MF": 11, "SM": 19, "NO": 5, "VD": 15, "LE": 6, "MK": 7,
+	"PK": 36, "QP": 28, "SW": 32, "QK": 25, "VB": 15, "AT": 8, "NI": 27, "SI": 39, "GI": 11, "PI": 119, "PT": 19,
+	"SV": 9, "VA": 12, "LF": 7, "RF": 6, "MF": 11, "SM": 19, "NO": 6, "VD": 16, "LE": 7, "MK": 8,
 }
 
 var (

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
@@ -431,4 +432,39 @@ func TestPI118LinksTrainAsLimited(t *testing.T) {
 		}
 	}
 	w.quiet()
+}
+
+// VA-12: the weights of the policy show in the traffic: two hosts that send as fast
+// as they can to a third, on two lanes, get through as three to one.
+func TestVA12WeightsShowInTraffic(t *testing.T) {
+	list := topology.Demo()
+	for _, weights := range [][2]int{{198, 66}, {66, 198}} {
+		asked := settings.Default()
+		asked.MaxOperationalVLs = 2
+		asked.VLArbLow = []smp.VLArbitrationEntry{{VL: 0, Weight: uint8(weights[0])}, {VL: 1, Weight: uint8(weights[1])}}
+		w := bringUp(t, setup{
+			list: list, policy: &policy.Policy{Default: policy.Full, Settings: &asked}, fabric: fabric.Config{Profile: slow, WireTime: true},
+		})
+		l := newLoad(w, 100)
+		sends := func(id string) *loadHost {
+			return l.hosts[slices.IndexFunc(l.hosts, func(h *loadHost) bool { return h.port == w.host(id) })]
+		}
+		to := slices.Index(l.hosts, sends("red-1"))
+		for sl, id := range []string{"red-2", "red-3"} {
+			h := sends(id)
+			h.sl, h.to = ib.SL(sl), slices.Repeat([]int{to}, 400)
+		}
+		l.end(fmt.Sprint("weights ", weights))
+		const look = 300 // as long as both have something to send
+		first := 0
+		for _, sl := range l.levels[:look] {
+			if sl == 0 {
+				first++
+			}
+		}
+		want := look * weights[0] / (weights[0] + weights[1])
+		if first < want-look/20 || first > want+look/20 {
+			t.Errorf("weights %v: %d of the first %d datagrams came by lane 0, want about %d", weights, first, look, want)
+		}
+	}
 }

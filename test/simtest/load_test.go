@@ -35,6 +35,7 @@ type loadHost struct {
 	posted   int
 	sent     int
 	received int
+	sl       ib.SL
 }
 
 // load is all of them on a fabric as its manager left it.
@@ -45,6 +46,7 @@ type load struct {
 	done   []endpoint.Completion
 	octets [loadOctets]byte
 	before fabric.DataCounts
+	levels []ib.SL // of what was received, in order of polling
 }
 
 // newLoad gives every host of a fabric a queue pair. Each sends at a share of the
@@ -106,6 +108,7 @@ func (l *load) poll(h *loadHost) {
 				h.sent++
 			default:
 				h.received++
+				l.levels = append(l.levels, c.SL)
 				l.must(h.qp.PostReceive(endpoint.ReceiveRequest{Buffer: l.buffer}))
 			}
 		}
@@ -128,7 +131,7 @@ func (l *load) turn(h *loadHost) {
 		to := l.hosts[h.to[h.posted]]
 		l.must(h.qp.PostSend(endpoint.SendRequest{
 			ID: sendID, Data: l.octets[:], RemoteQP: to.qp.Number(), RemoteQKey: loadKey,
-			To: endpoint.Address{DLID: l.info(to.port).LID},
+			To: endpoint.Address{DLID: l.info(to.port).LID, SL: h.sl},
 		}))
 		h.posted++
 	}
