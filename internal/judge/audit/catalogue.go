@@ -3,7 +3,7 @@ package audit
 import "slices"
 
 // MaxNumber is the number of checks in the catalogue.
-const MaxNumber = 61
+const MaxNumber = 64
 
 // need is what a check needs besides the fabric.
 type need uint8
@@ -30,7 +30,7 @@ type check struct {
 
 // catalogue is every check, ordered by number.
 func catalogue() []check {
-	all := slices.Concat(partitionChecks, keyChecks, managerChecks, fabricChecks, operationChecks)
+	all := slices.Concat(partitionChecks, keyChecks, managerChecks, fabricChecks, operationChecks, settingChecks)
 	slices.SortFunc(all, func(x, y check) int { return x.number - y.number })
 	return all
 }

@@ -293,6 +293,25 @@ var fixtures = map[string][]fixture{
 		{"inbound", func(s *site) { s.hosts[0].Peer.Info.FilterRawInbound = false }, "leaf0:1", "Inbound 0", false},
 		{"outbound", func(s *site) { s.hosts[0].Peer.Info.FilterRawOutbound = false }, "leaf0:1", "Outbound 0", false},
 	},
+	"packets-short-lived": {
+		{"as made", func(s *site) { s.leaf[0].Switch.Info.LifeTimeValue = 0 }, "leaf0", "LifeTimeValue 0", false},
+		{"head of the queue", func(s *site) { s.hosts[0].Peer.Info.HOQLife = 9 }, "leaf0:1", "HOQLife 9", false},
+		{"never reached", func(s *site) { s.hosts[0].Peer.Info.HOQLife = 19 }, "leaf0:1", "never reached", false},
+	},
+	"switch-link-narrower": {
+		{"a tenant's key", func(s *site) {
+			p := &s.spine.Ports[1]
+			p.Info.PartitionEnforcementOutbound = true
+			setKeys(p, ib.PKeyBaseDefault.Full(), storage.Full(), red.Full())
+		}, "spine:1", "no key of 0x0102", false},
+	},
+	"lane-starved": {
+		{"no weight", func(s *site) {
+			p := &s.spine.Ports[1]
+			p.VLArbitration = make([]smp.VLArbitrationTable, 4)
+			p.VLArbitration[0].Entries[0] = smp.VLArbitrationEntry{VL: 0, Weight: 64}
+		}, "spine:1", "VL 1", false},
+	},
 	"not-read": {
 		{"a fault", func(s *site) { s.options.Unread = []Unread{{"h0", "no answer"}} }, "h0", "no answer", true},
 		{"one block", func(s *site) { s.hosts[0].PKeysRead[1] = false }, "h0", "P_KeyTable", true},

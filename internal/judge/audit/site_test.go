@@ -120,6 +120,7 @@ func (s *site) addSwitch(name string, ports uint8) *observed.Node {
 	n.Switch.Info = smp.SwitchInfo{
 		LinearFDBCap: 0xBFFF, MulticastFDBCap: 64, PartitionEnforcementCap: guardEntries,
 		InboundEnforcementCap: true, OutboundEnforcementCap: true, FilterRawInboundCap: true, FilterRawOutboundCap: true,
+		LifeTimeValue: 18,
 	}
 	n.Switch.MFT = map[uint32]smp.MulticastForwardingTable{0: {}, 1: {}}
 	for i := range n.Ports {
@@ -127,6 +128,8 @@ func (s *site) addSwitch(name string, ports uint8) *observed.Node {
 		p.Reached, p.InfoRead = true, true
 		p.Info.PortState, p.Info.PortPhysicalState = smp.PortDown, smp.PhysDisabled
 		p.Info.VLCap, p.Info.OperationalVLs = 3, 3
+		p.Info.HOQLife = 15
+		p.VLArbitration = make([]smp.VLArbitrationTable, 4)
 		setKeys(p)
 	}
 	n.Ports[0].Info.PortState = smp.PortActive
