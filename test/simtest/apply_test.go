@@ -52,7 +52,7 @@ func (z *zero) applied(d daemon.Direction, p *policy.Policy, looked bool, before
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}
 	}
-	return daemon.Apply(z.t.Context(), link, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
+	return daemon.Apply(z.t.Context(), daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
 		Direction: d, Policy: p, Journal: &z.journal,
 		Approve: func(*daemon.Proposal) (bool, error) {
 			if before != nil {

@@ -62,7 +62,7 @@ func (z *zero) forgetful(y tenancy, pause time.Duration, n int) error {
 	ctx, end := z.killAfter(n)
 	defer end()
 	p := y.policy()
-	out, err := daemon.Apply(ctx, link, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
+	out, err := daemon.Apply(ctx, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
 		Policy: p, Journal: &journal, Approve: func(*daemon.Proposal) (bool, error) { return false, nil },
 	})
 	if err == nil && !out.Proof.Verdict.Holds() {

@@ -263,7 +263,7 @@ func TestRawPacketsOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := daemon.Apply(context.Background(), link, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
+	out, err := daemon.Apply(context.Background(), daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
 		Policy: p, Journal: &journal, Approve: func(*daemon.Proposal) (bool, error) { return false, nil },
 	})
 	if err != nil {

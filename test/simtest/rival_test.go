@@ -246,7 +246,7 @@ func (o *warden) attempt(a *arena, y tenancy, direction daemon.Direction) error 
 	config, err := daemon.HeldConfig(engine.Config{Routing: routing.UpDown}, &o.journal)
 	a.must(err)
 	runner := daemon.NewRunner(link, config, server.Config{}, y.policy(), silent{})
-	_, err = daemon.Apply(a.t.Context(), link, runner, daemon.ApplyOptions{
+	_, err = daemon.Apply(a.t.Context(), runner, daemon.ApplyOptions{
 		Direction: direction, Policy: y.policy(), Journal: &o.journal,
 		Approve: func(*daemon.Proposal) (bool, error) { return false, nil },
 	})

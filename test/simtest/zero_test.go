@@ -100,7 +100,7 @@ func (z *zero) attempt(d daemon.Direction, p *policy.Policy, n int) (*daemon.App
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}
 	}
-	return daemon.Apply(ctx, link, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
+	return daemon.Apply(ctx, daemon.NewRunner(link, config, server.Config{}, p, silent{}), daemon.ApplyOptions{
 		Direction: d, Policy: p, Batch: z.r.IntN(3), Journal: &z.journal,
 		Approve: func(*daemon.Proposal) (bool, error) { return z.r.IntN(2) == 0, nil },
 	})

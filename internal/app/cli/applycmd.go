@@ -135,7 +135,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	var d applyDocument
 	r := newReporter(io.Discard, logs.From(c.Context()), f.json)
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
-	out, err := daemon.Apply(c.Context(), link, r.runner, daemon.ApplyOptions{
+	out, err := daemon.Apply(c.Context(), r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
 		Approve: func(x *daemon.Proposal) (bool, error) { return f.approve(c, x, r, &d) },
 		Before:  f.keepState(r),

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -110,21 +109,18 @@ var ErrStopped = errors.New("stopped")
 
 // Apply carries out a change, from what it reads to what it proves. Applied is
 // nil when nothing was written.
-func Apply(ctx context.Context, link link.Link, r *Runner, o ApplyOptions) (*Applied, error) {
-	a := applier{ctx: ctx, link: link, engine: r.Engine(), runner: r, options: o}
-	if err := link.SetIsSM(true); err != nil {
-		return nil, err
-	}
-	out, err := a.run()
-	if e := link.SetIsSM(false); err == nil && e != nil {
-		err = fmt.Errorf("leaving: %w", e)
-	}
+func Apply(ctx context.Context, r *Runner, o ApplyOptions) (*Applied, error) {
+	a := applier{ctx: ctx, engine: r.Engine(), runner: r, options: o}
+	var out *Applied
+	err := r.attended(func() (err error) {
+		out, err = a.run()
+		return err
+	})
 	return out, err
 }
 
 type applier struct {
 	ctx     context.Context
-	link    link.Link
 	engine  *engine.Engine
 	runner  *Runner
 	options ApplyOptions
@@ -140,8 +136,7 @@ type applier struct {
 
 // drive lets the engine go on until it rests with nothing under way.
 func (a *applier) drive() error {
-	return a.link.Drive(a.ctx, a.engine, func() bool {
-		a.runner.showProgress()
+	return a.runner.drive(a.ctx, a.engine, func() bool {
 		return a.engine.Settled() && a.engine.Idle()
 	})
 }

@@ -32,6 +32,8 @@ type Runner struct {
 	began   time.Time // when it began
 	shown   time.Time // when progress was last shown
 	base    uint64    // requests answered when the phase began
+	// announced is what came of announcing the manager.
+	announced error
 }
 
 // Watcher is told what a runner does.
@@ -51,8 +53,12 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 	_, a.Unacknowledged = to.(link.Unacknowledged)
 	_, a.LongByLink = to.(link.Joiner)
 	r.managed = master.New(c, a, p, func(e engine.Event) {
-		if b, ok := e.(engine.PhaseBegun); ok {
-			r.turn(b.Phase)
+		switch e := e.(type) {
+		case engine.PhaseBegun:
+			r.turn(e.Phase)
+		case engine.Attending:
+			r.announced = to.SetIsSM(true)
+			return
 		}
 		w.Event(e)
 	})
@@ -90,21 +96,34 @@ func (r *Runner) Engine() *engine.Engine { return r.managed.Manager() }
 const progressEvery = time.Second
 
 // Run drives the engine until until reports true or the context ends. IsSM is
-// set while it runs.
+// set while it runs and answers.
 func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
-	if err := r.link.SetIsSM(true); err != nil {
-		return err
-	}
 	defer r.managed.Flush()
-	defer func() {
-		if e := r.link.SetIsSM(false); err == nil && e != nil {
-			err = fmt.Errorf("leaving: %w", e)
-		}
-	}()
-	return r.link.Drive(ctx, r.managed, func() bool {
-		r.showProgress()
-		return until()
+	return r.attended(func() error {
+		return r.drive(ctx, r.managed, until)
 	})
+}
+
+// drive drives an engine until until reports true, or the manager cannot be
+// announced.
+func (r *Runner) drive(ctx context.Context, e link.Engine, until func() bool) error {
+	err := r.link.Drive(ctx, e, func() bool {
+		r.showProgress()
+		return r.announced != nil || until()
+	})
+	if r.announced != nil {
+		return r.announced
+	}
+	return err
+}
+
+// attended carries out what drives the engine, and takes IsSM back.
+func (r *Runner) attended(run func() error) error {
+	err := run()
+	if e := r.link.SetIsSM(false); err == nil && e != nil {
+		err = fmt.Errorf("leaving: %w", e)
+	}
+	return err
 }
 
 // SMPs is what was sent so far.

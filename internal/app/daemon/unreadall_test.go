@@ -189,7 +189,7 @@ func changed(t *testing.T, link link.Link) (*daemon.Applied, error) {
 		t.Fatal(err)
 	}
 	r := daemon.NewRunner(link, config, server.Config{}, next, silent{})
-	return daemon.Apply(t.Context(), link, r, daemon.ApplyOptions{
+	return daemon.Apply(t.Context(), r, daemon.ApplyOptions{
 		Policy: next, Journal: journal, Approve: func(*daemon.Proposal) (bool, error) { return false, nil },
 	})
 }

@@ -509,17 +509,71 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		"unknown state":   {mad.StatusOK, smp.SMInfo{GUID: 90, SMState: 9}},
 	} {
 		e := engine(t, smp.SMStandby, Config{})
-		lost := false
+		lost, polls := false, 0
 		for i := range DefaultPolls + 1 {
 			effects := e.Tick(time.Duration(i+1) * DefaultPollInterval)
-			lost = effects.Sweep
+			lost = lost || effects.Sweep
 			for _, m := range effects.Send {
 				answer.info.ActCount++
-				e.Answered(m, answer.status, answer.info)
+				polls++
+				lost = e.Answered(m, answer.status, answer.info).Sweep || lost
 			}
 		}
 		if !lost || e.State() != smp.SMDiscovering {
 			t.Errorf("%s: still %s", name, e.State())
+		}
+		// Who says himself that he is master no more is not asked again.
+		want := DefaultPolls
+		if answer.status == mad.StatusOK && (answer.info.SMState == smp.SMStandby || answer.info.SMState == smp.SMNotActive) {
+			want = 1
+		}
+		if polls != want {
+			t.Errorf("%s: %d polls, want %d", name, polls, want)
+		}
+	}
+}
+
+// SM-07: a manager that obeys HANDOVER and sends no ACKNOWLEDGE, as OpenSM, is
+// handed over to all the same: it waits as long as it sees a second master. Whoever
+// refuses, is somebody else, or does not count is not.
+func TestHandoverThatIsObeyed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status mad.Status
+		info   smp.SMInfo
+		over   bool
+	}{
+		{"obeyed", mad.StatusOK, smp.SMInfo{GUID: 10, SMState: smp.SMStandby}, true},
+		{"obeyed by one that is master by now", mad.StatusOK, smp.SMInfo{GUID: 10, SMState: smp.SMMaster}, true},
+		{"refused", mad.StatusInvalidField, smp.SMInfo{GUID: 10, SMState: smp.SMStandby}, false},
+		{"answered by another", mad.StatusOK, smp.SMInfo{GUID: 11, SMState: smp.SMStandby}, false},
+	} {
+		e := engine(t, smp.SMMaster, Config{})
+		_, effects := e.Decide(0, []Remote{{Info: smp.SMInfo{GUID: 10, SMState: smp.SMStandby}, Address: Address{LID: 1}}})
+		effects = e.Answered(effects.Send[0], c.status, c.info)
+		if over := effects.From == smp.SMMaster && e.State() == smp.SMStandby; over != c.over {
+			t.Errorf("%s: %s, %+v", c.name, e.State(), effects)
+			continue
+		}
+		if !c.over {
+			continue
+		}
+		// ACKNOWLEDGE after that is no fault, and the new master is polled: where
+		// nobody has become one, this manager discovers the subnet anew.
+		if _, status, _ := e.Receive(0, Address{LID: 1}, mad.MethodSet, 2, smp.SMInfo{GUID: 10, SMState: smp.SMStandby}); status != mad.StatusOK || e.State() != smp.SMStandby {
+			t.Errorf("%s: ACKNOWLEDGE: %s, now %s", c.name, status, e.State())
+		}
+		polls := 0
+		for i := range 2 * DefaultPolls {
+			effects := e.Tick(time.Duration(i+1) * DefaultPollInterval)
+			for _, m := range effects.Send {
+				if polls++; m.Method != mad.MethodGet || m.GUID != 10 || m.To.LID != 1 {
+					t.Errorf("%s: polls by %+v", c.name, m)
+				}
+			}
+		}
+		if polls != DefaultPolls || e.State() != smp.SMDiscovering {
+			t.Errorf("%s: after %d polls without an answer: %s", c.name, polls, e.State())
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestStoryOfTwoManagers(t *testing.T) {
 	n.start(Config{GUID: 2})
 	n.expect("2: waiting for the handover", "2: discovering > standby")
 	n.pass(5 * time.Second)
-	n.expect("3: control 1 to 2", "2: standby > master", "2: control 2 to 3", "3: master > standby", "2: master")
+	n.expect("3: control 1 to 2", "3: master > standby", "2: standby > master", "2: control 2 to 3", "2: master")
 	n.pass(20 * time.Second)
 	n.expect()
 }
@@ -216,9 +216,8 @@ func TestStoryOfThreeManagers(t *testing.T) {
 	// The highest of those waiting is handed over to. The other one, too, sees
 	// that its master is master no more, and finds the new one.
 	n.pass(5 * time.Second)
-	n.expect("1: control 1 to 2", "2: standby > master", "2: control 2 to 1", "1: master > standby", "2: master")
-	n.pass(5 * time.Second)
-	n.expect("3: standby > discovering", "3: standby", "3: discovering > standby")
+	n.expect("1: control 1 to 2", "1: master > standby", "2: standby > master", "2: control 2 to 1", "2: master",
+		"3: standby > discovering", "3: standby", "3: discovering > standby")
 
 	// The two that are left agree on the next.
 	n.dead[2] = true
@@ -244,7 +243,7 @@ func TestStoryOfAMerger(t *testing.T) {
 	n.sweep(3)
 	n.expect("3: waiting for the handover")
 	n.sweep(2)
-	n.expect("2: waiting for the handover", "2: control 1 to 3", "3: control 2 to 2", "2: master > standby", "3: master")
+	n.expect("2: waiting for the handover", "2: control 1 to 3", "2: master > standby", "3: control 2 to 2", "3: master")
 	n.pass(20 * time.Second)
 	n.expect()
 }
@@ -262,7 +261,7 @@ func TestStoryOfAFailedHandover(t *testing.T) {
 	n.expect("5: control 1 to 4", "5: control 1 to 4")
 	n.deaf[4] = false
 	n.pass(time.Second)
-	n.expect("5: control 1 to 4", "4: standby > master", "4: control 2 to 5", "5: master > standby", "4: master")
+	n.expect("5: control 1 to 4", "5: master > standby", "4: standby > master", "4: control 2 to 5", "4: master")
 }
 
 // Whatever comes, goes, and comes back as it was: never may two managers write

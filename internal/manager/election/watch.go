@@ -108,7 +108,9 @@ func (e *Engine) lost() Effects {
 
 // Answered takes the answer to a message. A poll is answered well by the
 // manager that it went to, when that is master or on its way there and its
-// ActCount has moved. A refused HANDOVER is not repeated.
+// ActCount has moved. A refused HANDOVER is not repeated; one that is answered well
+// has been obeyed, whether or not ACKNOWLEDGE follows: OpenSM sends none, and writes
+// nothing while it sees a second master. If nobody is master then, polls fail.
 func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects {
 	effects := e.still()
 	w := &e.watch
@@ -116,6 +118,11 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 	case m.Control == smp.SMControlHandover && status != mad.StatusOK && e.offer.open && e.offer.to.Info.GUID == m.GUID:
 		e.offer = offer{}
 		effects.Why = m.GUID.String() + " refuses mastership"
+	case m.Control == smp.SMControlHandover && e.state == smp.SMMaster && e.offer.open && e.offer.to.Info.GUID == m.GUID &&
+		info.GUID == m.GUID && e.counts(&Remote{Info: info, Address: m.To}):
+		e.watch = watch{on: true, remote: e.offer.to, next: e.offer.next}
+		e.offer = offer{}
+		return e.move(smp.SMStandby, "handed over to %s", m.GUID)
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
 	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
@@ -123,6 +130,11 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		e.watch = watch{}
 		effects.Sweep = true
 		effects.Why = info.GUID.String() + " is master no more"
+	case e.state == smp.SMStandby && w.remote.Info.SMState == smp.SMMaster && info.SMState < smp.SMMaster && info.SMState != smp.SMDiscovering:
+		// It has handed over to somebody, or tried to.
+		e.watch = watch{}
+		effects = e.move(smp.SMDiscovering, "%s is master no more", info.GUID)
+		effects.Sweep = true
 	default:
 		w.frozen = info.ActCount == w.remote.Info.ActCount
 		w.alive = !w.frozen && (info.SMState == smp.SMMaster || info.SMState == smp.SMDiscovering)

@@ -17,9 +17,11 @@ import (
 func (e *Engine) startElection(now time.Duration) {
 	e.state, e.others, e.reelect = stateElecting, nil, ""
 	if err := e.enterElection(); err != nil {
+		e.attending.on, e.attending.held = false, nil
 		e.refuse(now, err)
 		return
 	}
+	e.attendNow(now)
 	if e.named() {
 		if e.rounds == 0 {
 			e.acceptListed()
@@ -92,21 +94,14 @@ func (e *Engine) isRival(p *observed.Port) bool {
 
 // enterElection makes sure that the manager has its part in the election: one
 // that has none may not write.
-func (e *Engine) enterElection() (err error) {
+func (e *Engine) enterElection() error {
 	if err := e.lockedOut(e.fabric); err != nil {
 		return err
 	}
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")
 	}
-	if e.managers == nil {
-		e.managers, err = election.New(election.Config{
-			GUID: e.fabric.Self.GUID, Priority: e.config.Priority,
-			SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey, Trusted: e.config.Trusted,
-			Named: e.named(), Key: e.config.SMKeys,
-		})
-	}
-	return err
+	return e.attending.err
 }
 
 // askManager asks the manager behind p for its SMInfo, which is zero when there
@@ -219,11 +214,19 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if e.managers == nil {
 		return // not known yet who we are
 	}
+	if !e.attending.on {
+		e.keepQuestion(p, slid)
+		return
+	}
 	from := election.Address{}
 	if e.named() {
 		from = e.heardFrom(p, slid)
 	} else if p.Class == mad.ClassSubnLID {
 		from.LID = slid
+	}
+	if e.keepsToItself(from) {
+		e.keepQuestion(p, slid)
+		return
 	}
 	reply := *p
 	effects, ok := e.managers.Serve(now, from, &reply)

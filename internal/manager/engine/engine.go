@@ -143,6 +143,7 @@ type Engine struct {
 	run       *apply.Run
 	stage     string
 	managers  *election.Engine
+	attending attending
 	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others    []election.Remote             // those that answered
 	peers
@@ -415,6 +416,7 @@ func (e *Engine) sweepOptions() sweep.Options {
 		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.last,
+		Placed: e.placed,
 	}
 }
 

@@ -75,6 +75,12 @@ type Learned struct {
 	Left []string
 }
 
+// Attending tells that SMInfo is answered from now on. It comes before anything but
+// the manager's own node has been asked for anything: whoever announces a manager
+// (IsSM) does it when he is told, so that of two that start at once one sees the
+// other, and nobody finds one that says nothing.
+type Attending struct{ Port ib.PortGUID }
+
 // Deferred says that another manager is master and that nothing was written.
 type Deferred struct {
 	Master ib.PortGUID
@@ -203,6 +209,8 @@ func (e Forgotten) String() string {
 	return fmt.Sprintf("%d ports accept %s and forget it (%s, for one); it is not asked for again",
 		e.Ports, strings.Join(e.Elements.Names(), ", "), e.Example)
 }
+
+func (e Attending) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
 
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)

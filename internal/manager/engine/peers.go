@@ -251,6 +251,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 			return
 		}
 		e.newcomer = false
+		e.attendNow(now)
 		if why, master := e.decide(now); !master {
 			e.stoodBy = ""
 			var guid ib.PortGUID

@@ -59,6 +59,9 @@ type Options struct {
 	// Last are ports that are followed when nothing else is left to follow: who
 	// claims to be somebody there comes second.
 	Last map[cables.End]bool
+	// Placed, when set, is told the GUID of the manager's own port, before anything
+	// else is asked.
+	Placed func(ib.PortGUID)
 }
 
 // Fault is something that a discovery met and could not use.
@@ -272,6 +275,9 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 				node.Name(), port.Num, port.Peer, info.NodeGUID)
 		}
 		observed.Connect(from, port)
+	}
+	if from == nil && d.options.Placed != nil {
+		d.options.Placed(info.PortGUID)
 	}
 	if node.Switch != nil {
 		if known == nil {

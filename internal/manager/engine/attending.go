@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+)
+
+// attending is how SMInfo is answered. From the moment on at which a manager is
+// announced (event Attending) every question is kept, and answered as soon as it is
+// known who asks: who is shown which key rests on the port that a question comes
+// from, and a manager that says nothing of itself for the time of a sweep is asked
+// again, one that shows no key is not.
+type attending struct {
+	on   bool  // the subnet has been read, and this manager has a part in it
+	err  error // why it cannot have one
+	held []question
+}
+
+// question is a request for SMInfo that is to be answered.
+type question struct {
+	smp  mad.SMP
+	slid ib.LID
+}
+
+// heldMax is the most questions that are kept: there is one from each place, and
+// those of managers are few.
+const heldMax = 64
+
+// placed takes notice of where this manager is: from now on it is discovering.
+func (e *Engine) placed(guid ib.PortGUID) {
+	if e.managers != nil {
+		return
+	}
+	e.managers, e.attending.err = election.New(election.Config{
+		GUID: guid, Priority: e.config.Priority,
+		SMKey: e.config.SMKey, ShowKey: e.config.ShowSMKey, Trusted: e.config.Trusted,
+		Named: e.named(), Key: e.config.SMKeys,
+	})
+	if e.attending.err == nil {
+		e.emit(Attending{guid})
+	}
+}
+
+// attendNow answers the questions that were kept, now that it can be told who asked
+// them.
+func (e *Engine) attendNow(now time.Duration) {
+	held := e.attending.held
+	e.attending.on, e.attending.held = true, nil
+	for i := range held {
+		e.receiveSMInfo(now, &held[i].smp, held[i].slid)
+	}
+}
+
+// keepQuestion keeps a question for later, the last from each place.
+func (e *Engine) keepQuestion(p *mad.SMP, slid ib.LID) {
+	held := e.attending.held
+	for i := range held {
+		if q := &held[i]; q.slid == slid && q.smp.Class == p.Class && q.smp.HopCount == p.HopCount && q.smp.ReturnPath == p.ReturnPath {
+			q.smp = *p
+			return
+		}
+	}
+	if len(held) < heldMax {
+		e.attending.held = append(held, question{*p, slid})
+	}
+}
+
+// keepsToItself reports whether a manager that is new to the subnet says nothing yet
+// to whoever is there: it may find a master that it leaves the subnet to, and one
+// that had handed over to it by then would have left it to nobody.
+func (e *Engine) keepsToItself(from election.Address) bool {
+	return e.named() && e.newcomer && from.Port == 0 && !e.isMaster() && e.managers.State() != smp.SMStandby
+}
