@@ -80,6 +80,9 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	return effects
 }
 
+// Offers reports whether mastership is offered to somebody.
+func (e *Engine) Offers() bool { return e.offer.open }
+
 // renewOffer sends HANDOVER, unless it was sent often enough.
 func (e *Engine) renewOffer(now time.Duration) []Message {
 	if e.offer.tries >= e.config.Polls {

@@ -24,7 +24,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		} else if e.retryAt != 0 {
 			sooner(e.retryAt)
 		}
-		if e.regroups() || e.rekeys() {
+		if e.regroups() || e.rekeys() || e.handsOver() {
 			sooner(0)
 		}
 		if at, some := e.attendsAt(); some && e.watches() && e.resweep == "" {
@@ -43,7 +43,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)
 	}
-	if e.managers != nil {
+	if e.managers != nil && e.state != stateReleasing {
 		if at, polls := e.managers.Due(); polls {
 			sooner(at)
 		}
@@ -63,6 +63,8 @@ func (e *Engine) attend(now time.Duration) bool {
 		e.policy, e.newPolicy = e.newPolicy, nil
 		return false
 	case e.newPolicy != nil && e.narrowsFirst(now) && e.narrow(now):
+	case e.handsOver():
+		e.release()
 	case e.resweep != "" && now >= e.sweepFrom:
 		e.emit(Resweeping{Reason: e.resweep})
 		e.startSweep()

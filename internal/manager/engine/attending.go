@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // attending is how SMInfo is answered. From the moment on at which a manager is
@@ -74,4 +76,29 @@ func (e *Engine) keepQuestion(p *mad.SMP, slid ib.LID) {
 // that had handed over to it by then would have left it to nobody.
 func (e *Engine) keepsToItself(from election.Address) bool {
 	return e.named() && e.newcomer && from.Port == 0 && !e.isMaster() && e.managers.State() != smp.SMStandby
+}
+
+// handedEarly takes notice of a manager that handed over while this one was
+// discovering. It is refused, and OpenSM for one stands by nevertheless: what this
+// one becomes master of was somebody else's until now.
+func (e *Engine) handedEarly(p *mad.SMP, from election.Address) {
+	var sender smp.SMInfo
+	if p.Method != mad.MethodSet || p.AttributeModifier != uint32(smp.SMControlHandover) || e.managers.State() != smp.SMDiscovering ||
+		sender.UnmarshalBinary(p.Data[:]) != nil || !e.managers.Counts(election.Remote{Info: sender, Address: from}) {
+		return
+	}
+	e.stoodBy = fmt.Sprintf("%s handed over", sender.GUID)
+}
+
+// askAgain asks a manager that has taken part in the last round, and whose port
+// reports that something has changed: one that stands by and ranks higher tells so
+// by that.
+func (e *Engine) askAgain(p *observed.Port) {
+	switch {
+	case !e.isMaster():
+	case e.named() && e.counted(p):
+		e.askPeers()
+	case !e.named() && e.asked(p):
+		e.wantElection("the subnet manager at " + p.String() + " reports a change")
+	}
 }

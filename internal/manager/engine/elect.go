@@ -163,6 +163,7 @@ func (e *Engine) follow(f election.Effects) {
 		e.emit(Deferred{Reason: f.Why})
 		e.layDown()
 	}
+	e.keepKeys()
 }
 
 // isMaster reports whether this manager may write.
@@ -175,12 +176,15 @@ func (e *Engine) layDown() {
 		e.state = stateStandby
 	case stateSweeping:
 		e.discovery.WriteNothing()
-	case stateApplying, stateKeying:
+	case stateApplying, stateKeying, stateReleasing:
 		e.run.Stop()
 	}
 }
 
 func (e *Engine) sendSMInfo(m election.Message) {
+	if e.keepsOffer(m) {
+		return
+	}
 	r := transact.Request{
 		Path: m.To.Path, LID: m.To.LID,
 		Method: m.Method, Attribute: smp.AttrSMInfo, Modifier: uint32(m.Control),
@@ -240,12 +244,13 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if from.Port != 0 || !e.named() || len(e.outbox) < outboxMax/strangersShare {
 		e.answer(reply, dlid)
 	}
+	e.handedEarly(p, from)
 	e.follow(effects)
 }
 
 // tickManagers lets time pass among managers.
 func (e *Engine) tickManagers(now time.Duration) {
-	if e.managers == nil {
+	if e.managers == nil || e.state == stateReleasing { // an offer stands until it can be sent
 		return
 	}
 	if due, ok := e.managers.Due(); ok && now >= due {

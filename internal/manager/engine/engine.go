@@ -120,6 +120,7 @@ const (
 	stateRefused   // the first policy does not fit
 	stateHeld      // Config.Hold: waits to be told what to write
 	statePausing   // Config.Pause
+	stateReleasing // ports give up their M_Keys; handing.go
 	stateNarrowing // taking away before a sweep or an election; narrow.go
 )
 
@@ -144,6 +145,7 @@ type Engine struct {
 	stage     string
 	managers  *election.Engine
 	attending attending
+	handing   handing
 	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others    []election.Remote             // those that answered
 	peers
@@ -379,6 +381,8 @@ func (e *Engine) advance(now time.Duration) bool {
 		if e.discovery.Advance() {
 			e.rested(now)
 		}
+	case stateReleasing:
+		return e.releasing(now)
 	case stateNarrowing:
 		e.narrowed()
 	case stateApplying:

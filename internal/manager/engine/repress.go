@@ -12,7 +12,9 @@ import (
 // repress answers a trap, so that its sender stops. A port that is guarded takes
 // no answer without its key, and a program of a host can ask for such answers:
 // so only switches get theirs, by a directed route to the agent itself. Other
-// guarded ports repeat theirs; false tells that this one was heard before.
+// guarded ports repeat theirs; false tells that this one was heard before. A manager
+// that may count has sent its trap itself and needs no key for the answer: OpenSM
+// does nothing until it has come.
 func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Notice) (fresh bool) {
 	reply := *p
 	reply.Method, reply.MKey = mad.MethodTrapRepress, 0
@@ -21,6 +23,12 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		return true
 	}
 	s := e.ownerOf(slid)
+	if s != nil && e.named() && isOfManager(n) {
+		if may, _ := e.mayCount(s); may {
+			e.answer(reply, slid)
+			return true
+		}
+	}
 	if s == nil || s.Node.Switch == nil {
 		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
@@ -32,4 +40,12 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 	}
 	e.answer(reply, ib.LIDPermissive)
 	return true
+}
+
+// isOfManager reports whether a trap tells of a subnet manager's priority, which
+// none but a manager knows.
+func isOfManager(n *smp.Notice) bool {
+	details, _ := n.TypedDetails()
+	d, ok := details.(*smp.LocalChangeDetails)
+	return ok && d.OtherLocalChanges && d.SMPriorityChange
 }

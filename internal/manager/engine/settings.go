@@ -22,7 +22,7 @@ func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 	if e.keys.Config == nil {
 		return ports.GuardOf(p, mkeyProtectBits)
 	}
-	return ports.GuardOf(p, e.config.Profile.MKeyProtectBits())
+	return ports.GuardOf(p, e.mkeyProtectBits())
 }
 
 // settings wants the rest of PortInfo, and the links Active.

@@ -161,6 +161,7 @@ func (e *Engine) heedTrap(from *observed.Port, t Trapped) {
 // the subnet is swept instead, since the next pass will rest on that.
 func (e *Engine) wantLook(p *observed.Port, t Trapped) {
 	if t.Number == smp.TrapLocalChange {
+		e.askAgain(p)
 		e.lookForManager(p)
 	}
 	if e.desired == nil && e.atRest() {

@@ -133,6 +133,17 @@ func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Po
 	return plan.DiffMKeys(f, k.wanted), err
 }
 
+// Release is the plan by which ports give up the keys that they were given here.
+func (k *Keying) Release(f *observed.Fabric, ends []*observed.Port) *plan.Plan {
+	want := observed.NewDesired(f)
+	for _, p := range ends {
+		if p.Key != 0 {
+			want.Port(p).Elements = observed.ElementMKey | observed.ElementMKeyProtectBits
+		}
+	}
+	return plan.DiffMKeys(f, want)
+}
+
 // standOf is where p stands. One that was never met there is entered, and noted
 // in met, unless another device claims to be the same.
 func (k *Keying) standOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.Stand, error) {

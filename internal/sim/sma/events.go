@@ -128,6 +128,12 @@ func (a *Agent) sendDue(now time.Duration, n ib.PortNum) {
 	}
 }
 
+// sent reports whether the trap that r is the answer to is one that the agent
+// repeats.
+func (a *Agent) sent(r request) bool {
+	return r.end.events != nil && slices.ContainsFunc(r.end.events.pending, func(t pendingTrap) bool { return t.id == r.TransactionID })
+}
+
 // repress ends the repetition of a trap that the manager has seen.
 func (a *Agent) repress(r request) {
 	e := r.end.events
