@@ -19,8 +19,8 @@ import (
 type door struct {
 	name string
 	run  func(node string, words ...string) output
-	// start runs a program until the test ends.
-	start func(node string, words ...string)
+	// start runs a program until stop is called, or the test ends.
+	start func(node string, words ...string) (stop func())
 }
 
 // doors are the ways: inside, with devices, and out here, over the ibsim protocol
@@ -48,10 +48,16 @@ func (r *rig) doors(preload string) []door {
 		}
 	}
 	return []door{
-		{"devices", r.run, func(node string, words ...string) { r.start(node, words...) }},
+		{"devices", r.run, func(node string, words ...string) func() {
+			_, stop := r.start(node, words...)
+			return stop
+		}},
 		{"the ibsim protocol",
 			func(node string, words ...string) output { return r.finish(words, out(node, words)) },
-			func(node string, words ...string) { r.background(words, out(node, words)) }},
+			func(node string, words ...string) func() {
+				_, stop := r.background(words, out(node, words))
+				return stop
+			}},
 	}
 }
 

@@ -23,11 +23,13 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// commandTime bounds every program of a test, patience every wait for
-// something to become true.
+// commandTime bounds every program that a test waits for, backgroundTime those that
+// run beside it, patience every wait for something to become true.
 const (
 	commandTime = 2 * time.Minute
-	patience    = 5 * time.Minute
+	// backgroundTime is as long as the longest soak.
+	backgroundTime = 30 * time.Minute
+	patience       = 5 * time.Minute
 )
 
 var binaryDir string
@@ -276,7 +278,7 @@ func (r *rig) start(node string, words ...string) (cmd *exec.Cmd, stop func()) {
 // its end.
 func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd) (cmd *exec.Cmd, stop func()) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
 	cmd = prepare(ctx)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -1,0 +1,262 @@
+package umadtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/need"
+)
+
+// takeovers are how often the subnet goes to ibwarden and back, in CI by each pair of
+// doors, and in a soak.
+const (
+	takeovers     = 1
+	takeoversSoak = 50
+)
+
+// TestTakeover: an OpenSM manages, and an ibwarden with default flags but rank,
+// SM_Key and trust is handed the subnet; then OpenSM is given the higher rank, and is
+// handed it back, whichever way either came. No link goes down, and no port gets
+// another LID.
+func TestTakeover(t *testing.T) {
+	needPrograms(t, "opensm", "sminfo", "perfquery", "tshark")
+	tools, err := ibsimtest.FindTools()
+	need.Need(t, err)
+	for theirs := range 2 {
+		for ours := range 2 {
+			capture := filepath.Join(t.TempDir(), "capture.pcapng")
+			r := newRig(t, "fattree,radix=4,levels=2", "--capture", capture)
+			doors := r.doors(tools.Umad2sim)
+			t.Run(fmt.Sprintf("OpenSM by %s, ibwarden by %s", doors[theirs].name, doors[ours].name), func(t *testing.T) {
+				times := takeovers
+				if soak() && theirs == ours { // both by devices, and both over the ibsim protocol
+					times = takeoversSoak
+				}
+				takeOver(r.in(t), doors[theirs], doors[ours], times)
+			})
+			r.tell("Quit")
+			<-r.ended
+			noLinkTaken(t, capture)
+		}
+	}
+}
+
+func takeOver(r *rig, theirs, ours door, times int) {
+	r.Helper()
+	hosts := r.hosts()
+	openSM := startRanked(r, theirs, hosts[0])
+	watcher := hosts[3]
+	r.eventually("OpenSM manages", func() bool { return r.masterIs(watcher, hosts[0]) && r.obeys(hosts[0]) })
+	links := r.links()
+	r.ask(watcher.ID, "perfquery") // what the capture has before is the first bring-up
+	policy := r.file("all.yaml", "version: 1\ndefault: full\n")
+	for i := range times {
+		began := time.Now()
+		stop := ours.start(hosts[5].ID, "ibwarden", "run", "--fabric", "umad", "--policy", policy,
+			"--priority", "7", "--sm-key", "1", "--trusted-sm", guids(hosts[:1]))
+		r.eventually("ibwarden manages", func() bool { return r.masterIs(watcher, hosts[5]) && r.obeys(hosts[5]) })
+		there := time.Since(began)
+		r.sameLinks(links)
+		began = time.Now()
+		openSM.rank(15)
+		r.eventually("OpenSM manages again", func() bool { return r.masterIs(watcher, hosts[0]) && r.obeys(hosts[0]) })
+		back := time.Since(began)
+		r.sameLinks(links)
+		stop()
+		openSM.rank(0)
+		r.sameLinks(links)
+		r.Logf("%d: there in %v, back in %v", i, there.Round(time.Millisecond), back.Round(time.Millisecond))
+		if r.Failed() {
+			r.Fatalf("in round %d of %d", i, times)
+		}
+	}
+	r.neverDown()
+}
+
+// noLinkTaken looks for writes that take a link down: a manager's own are no
+// failure, and no counter has them.
+func noLinkTaken(t *testing.T, capture string) {
+	t.Helper()
+	const (
+		performance = "4" // class, as perfquery sends it
+
+		down     = "1"
+		sleeping = "1"
+		polling  = "2"
+		disabled = "3"
+	)
+	tshark, _ := program("tshark") // needPrograms found it
+	out, err := exec.Command(tshark, "-r", capture, "-Y", "infiniband.mad.mgmtclass == 4 || infiniband.mad.method == 2 && infiniband.mad.attributeid == 0x15", "-T", "fields",
+		"-e", "infiniband.mad.mgmtclass", "-e", "infiniband.portinfo.portstate", "-e", "infiniband.portinfo.portphysicalstate", "-e", "frame.number").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, writes := false, 0
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(strings.ReplaceAll(line, "0x0", ""))
+		if f[0] == performance {
+			up = true // the first bring-up is over
+			continue
+		}
+		if !up {
+			continue
+		}
+		writes++
+		if len(f) != 4 || f[1] == down || f[2] == sleeping || f[2] == polling || f[2] == disabled {
+			t.Errorf("a Set of PortInfo that takes a link down, or that makes no sense: %q", line)
+		}
+	}
+	if writes == 0 {
+		t.Error("no Set of PortInfo in the capture")
+	}
+}
+
+// ranked is an OpenSM whose rank can be changed while it runs.
+type ranked struct {
+	r                *rig
+	config, pid, log string
+}
+
+// startRanked starts an OpenSM as it is installed at a host.
+func startRanked(r *rig, by door, at *topology.Node) *ranked {
+	r.Helper()
+	o := &ranked{r, r.file("ranked.conf", ""), filepath.Join(r.dir, "ranked.pid"), filepath.Join(r.dir, "ranked.log")}
+	o.write(0)
+	by.start(at.ID, "sh", "-c", fmt.Sprintf("echo $$ > %s; exec %s -F %s -e -f %s", o.pid, must(program("opensm")), o.config, o.log))
+	r.Cleanup(func() {
+		if r.Failed() {
+			text, _ := os.ReadFile(o.log) // it may not have started
+			r.Logf("OpenSM's log:\n%s", text[max(0, len(text)-4000):])
+		}
+		_ = o.signal(syscall.SIGKILL) // under libumad2sim it does not always end when it is asked to
+	})
+	return o
+}
+
+func (o *ranked) write(rank int) {
+	// A standby asks its master, and tells it of its own rank, every so many ms.
+	text := fmt.Sprintf("sm_priority %d\nsminfo_polling_timeout 1000\n", rank)
+	if err := os.WriteFile(o.config, []byte(text), 0o600); err != nil {
+		o.r.Fatal(err)
+	}
+}
+
+// rank gives it another rank, as an operator does.
+func (o *ranked) rank(rank int) {
+	o.r.Helper()
+	o.write(rank)
+	if err := o.signal(syscall.SIGHUP); err != nil {
+		o.r.Fatal(err)
+	}
+}
+
+func (o *ranked) signal(number syscall.Signal) error {
+	text, err := os.ReadFile(o.pid)
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, number)
+}
+
+// masterIs reports whether the manager that a host's port was told of is master, and
+// at the given host.
+func (r *rig) masterIs(asked, at *topology.Node) bool {
+	r.Helper()
+	return regexp.MustCompile(fmt.Sprintf(`sm guid 0x%x, .* SMINFO_MASTER`, uint64(at.Ports[1].GUID))).
+		MatchString(r.run(asked.ID, "sminfo").stdout)
+}
+
+// obeys reports whether the hosts between the managers were told that the manager is
+// at the given one.
+func (r *rig) obeys(at *topology.Node) bool {
+	r.Helper()
+	lid := 0
+	for _, l := range r.links() {
+		if l.Node == at.Description && l.Port == 1 {
+			lid = l.LID
+		}
+	}
+	for _, h := range r.hosts()[1:5] {
+		if m := masterLID.FindStringSubmatch(r.ask(h.ID, "ibstat")); m == nil || m[1] != strconv.Itoa(lid) {
+			return false
+		}
+	}
+	return true
+}
+
+var masterLID = regexp.MustCompile(`SM lid: (\d+)`)
+
+// linkState is what of a port may not change while managers do.
+type linkState struct {
+	Node, State string
+	Physical    string `json:"physical_state"`
+	Port, LID   int
+	Width       string
+}
+
+func (r *rig) links() []linkState {
+	r.Helper()
+	o := r.outside("show", "ports", "--json")
+	var d struct{ Ports []linkState }
+	if err := json.Unmarshal([]byte(o.stdout), &d); err != nil || len(d.Ports) == 0 {
+		r.Fatalf("show ports: %d, %v\n%s%s", o.status, err, o.stdout, o.stderr)
+	}
+	return d.Ports
+}
+
+// sameLinks holds links against what they were: all up, each port with its LID.
+func (r *rig) sameLinks(want []linkState) {
+	r.Helper()
+	got := r.links()
+	if len(got) != len(want) {
+		r.Errorf("%d ports, were %d", len(got), len(want))
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] || got[i].State != "Active" {
+			r.Errorf("%+v, was %+v", got[i], want[i])
+		}
+	}
+}
+
+var linkDowned = regexp.MustCompile(`(?m)^LinkDownedCounter:\.+(\d+)$`)
+
+// neverDown reads the counter that every port keeps of how often its link went down.
+func (r *rig) neverDown() {
+	r.Helper()
+	asked := 0
+	lids := map[string]string{}
+	for _, l := range r.links() {
+		if l.LID != 0 {
+			lids[l.Node] = strconv.Itoa(l.LID)
+		}
+	}
+	for _, l := range r.links() {
+		if l.Port == 0 {
+			continue
+		}
+		m := linkDowned.FindStringSubmatch(r.ask(r.hosts()[3].ID, "perfquery", lids[l.Node], strconv.Itoa(l.Port)))
+		if m == nil || m[1] != "0" {
+			r.Errorf("%s port %d: LinkDownedCounter %v, want 0", l.Node, l.Port, m)
+		}
+		asked++
+	}
+	if asked < 2*len(r.topology.Links()) {
+		r.Errorf("%d ports were asked, of %d links", asked, len(r.topology.Links()))
+	}
+}
