@@ -17,6 +17,7 @@ import (
 // machine is a host on a simulated fabric: its devices are umad layers, its
 // clock is the fabric's.
 type machine struct {
+	holder transport.Holder // as seen in /proc
 	fabric *fabric.Fabric
 	place  *fabric.Attachment
 	layer  *kernel.Layer
@@ -90,6 +91,8 @@ func (m *machine) OpenMAD(name string) (transport.File, error) {
 	f, errno := m.layer.Open()
 	return &file{m, m.layer, f}, problem(errno)
 }
+
+func (m *machine) Holder(...string) (transport.Holder, bool) { return m.holder, m.holder.PID != 0 }
 
 func (m *machine) OpenIsSM(name string) (io.Closer, error) {
 	if !m.present || name != m.devices[0].Ports[0].IsSM {

@@ -163,20 +163,35 @@ func (l *Link) announce() (err error) {
 	l.hearers, err = l.register(umad.MethodSet(mad.MethodGet, mad.MethodSet, mad.MethodTrap))
 	if err != nil {
 		if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EPERM) {
-			err = fmt.Errorf("another program has registered for subnet management at this port, OpenSM perhaps: %w", err)
+			err = fmt.Errorf("another program has registered for subnet management at this port%s: %w", l.who(), err)
 		}
 		return fmt.Errorf("%s: %w", &l.port, err)
 	}
 	if l.admin, err = l.registerAdministration(); err != nil {
 		l.resign()
-		return fmt.Errorf("%s: another program has registered for subnet administration at this port: %w", &l.port, err)
+		return fmt.Errorf("%s: another program has registered for subnet administration at this port%s: %w", &l.port, l.who(), err)
 	}
 	if l.issm, err = l.system.OpenIsSM(l.port.IsSM); err != nil {
 		l.issm = nil
 		l.resign()
+		if errors.Is(err, syscall.EAGAIN) {
+			return fmt.Errorf("/dev/infiniband/%s: another subnet manager holds it on this port%s: %w", l.port.IsSM, l.who(), err)
+		}
 		return explain(l.port.IsSM, err)
 	}
 	return nil
+}
+
+// who says which program manages at the port, and what to do about it.
+func (l *Link) who() string {
+	h, some := l.system.Holder(l.port.IsSM)
+	if !some {
+		h, some = l.system.Holder(l.port.MAD)
+	}
+	if !some {
+		return ", OpenSM or another ibwarden run: stop it, or change its policy file and send it SIGHUP"
+	}
+	return ": " + h.what()
 }
 
 func (l *Link) resign() {

@@ -3,6 +3,7 @@ package election
 import (
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -78,6 +79,12 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	}
 	effects.Send = append(effects.Send, poll)
 	return effects
+}
+
+// WaitsFor is the master that has to hand over to this manager, which stands by; waits
+// is false when there is none.
+func (e *Engine) WaitsFor() (guid ib.PortGUID, waits bool) {
+	return e.watch.remote.Info.GUID, e.state == smp.SMStandby && e.standbyVerdict() == WaitHandover
 }
 
 // Offers reports whether mastership is offered to somebody.

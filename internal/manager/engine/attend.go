@@ -43,6 +43,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)
 	}
+	if at, some := e.remindDue(); some {
+		sooner(at)
+	}
 	if e.managers != nil && e.state != stateReleasing {
 		if at, polls := e.managers.Due(); polls {
 			sooner(at)

@@ -256,4 +256,5 @@ func (e *Engine) tickManagers(now time.Duration) {
 	if due, ok := e.managers.Due(); ok && now >= due {
 		e.follow(e.managers.Tick(now))
 	}
+	e.remind(now)
 }

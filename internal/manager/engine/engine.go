@@ -146,6 +146,7 @@ type Engine struct {
 	managers  *election.Engine
 	attending attending
 	handing   handing
+	reminder  reminder
 	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others    []election.Remote             // those that answered
 	peers

@@ -236,7 +236,7 @@ func (a *Agent) handle(r request) Verdict {
 	if r.AttributeID == smp.AttrSMInfo && isSM && r.Method != mad.MethodTrapRepress {
 		return ForManager // which has no M_Key, and must be shown none
 	}
-	if isSM && r.Method == mad.MethodTrapRepress && !a.sent(r) {
+	if isSM && r.Method == mad.MethodTrapRepress && r.AttributeID == smp.AttrNotice && !a.sent(r) {
 		return ForManager // which has sent a trap itself
 	}
 	if !a.checkMKey(r) {

@@ -1,0 +1,115 @@
+package umad
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Holder is another program that has a file of a port open.
+type Holder struct {
+	PID int
+	// Name is how it was started, as far as that tells programs apart: what can be
+	// printed of its first words.
+	Name string
+}
+
+// own is the name of this program, however it was built.
+const own = "ibwarden"
+
+// what says who it is, and what to do.
+func (h Holder) what() string {
+	who := fmt.Sprintf("%s (process %d)", h.Name, h.PID)
+	if h.Name == own || strings.HasPrefix(h.Name, own+" ") {
+		return who + ": to change its policy, change its policy file and run kill -HUP " + strconv.Itoa(h.PID)
+	}
+	return who + ": stop it first, there is one manager at a port"
+}
+
+// Holder looks in /proc for another program that has one of these files of
+// /dev/infiniband open; some is false when none is seen, as by who may not look.
+func (m *Machine) Holder(names ...string) (h Holder, some bool) {
+	var files []os.FileInfo
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(m.root, "dev/infiniband", name)); err == nil {
+			files = append(files, info)
+		}
+	}
+	processes, err := os.ReadDir(filepath.Join(m.root, "proc"))
+	if err != nil {
+		return Holder{}, false
+	}
+	for _, p := range processes {
+		pid, err := strconv.Atoi(p.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		dir := filepath.Join(m.root, "proc", p.Name())
+		if hasOpen(filepath.Join(dir, "fd"), files) {
+			return Holder{PID: pid, Name: nameOf(dir)}, true
+		}
+	}
+	return Holder{}, false
+}
+
+// hasOpen reports whether a process has one of files open. In another container the
+// same device is another file.
+func hasOpen(dir string, files []os.FileInfo) bool {
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range open {
+		path := filepath.Join(dir, fd.Name())
+		if target, err := os.Readlink(path); err != nil || !strings.Contains(target, "/infiniband/") {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if os.SameFile(info, f) || sameDevice(info, f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sameDevice(a, b os.FileInfo) bool {
+	if a.Mode()&b.Mode()&fs.ModeCharDevice == 0 {
+		return false
+	}
+	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t)
+	return x.Rdev == y.Rdev
+}
+
+// nameMax is the longest name, in octets.
+const nameMax = 40
+
+// nameOf is the program of a process, with the word after it if that is no flag: who
+// runs as anybody may call himself what he likes.
+func nameOf(dir string) string {
+	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil {
+		return "a program that cannot be named"
+	}
+	words := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+	name := filepath.Base(words[0])
+	if len(words) > 1 && name == own && !strings.HasPrefix(words[1], "-") {
+		name += " " + words[1]
+	}
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name)
+	return name[:min(len(name), nameMax)]
+}
