@@ -32,7 +32,8 @@ type Runner struct {
 	began   time.Time // when it began
 	shown   time.Time // when progress was last shown
 	base    uint64    // requests answered when the phase began
-	// announced is what came of announcing the manager.
+	// attends tells that SMInfo is answered, announced what came of saying so.
+	attends   bool
 	announced error
 }
 
@@ -57,7 +58,7 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 		case engine.PhaseBegun:
 			r.turn(e.Phase)
 		case engine.Attending:
-			r.announced = to.SetIsSM(true)
+			r.attends, r.announced = true, to.SetIsSM(true)
 			return
 		}
 		w.Event(e)
@@ -119,6 +120,11 @@ func (r *Runner) drive(ctx context.Context, e link.Engine, until func() bool) er
 
 // attended carries out what drives the engine, and takes IsSM back.
 func (r *Runner) attended(run func() error) error {
+	if r.attends { // driven before
+		if r.announced = r.link.SetIsSM(true); r.announced != nil {
+			return r.announced
+		}
+	}
 	err := run()
 	if e := r.link.SetIsSM(false); err == nil && e != nil {
 		err = fmt.Errorf("leaving: %w", e)
