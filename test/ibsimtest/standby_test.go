@@ -224,3 +224,32 @@ func TestTakeOverFromOpenSM(t *testing.T) {
 		t.Errorf("verdict %q", d.Proof.Verdict)
 	}
 }
+
+// A listed OpenSM of higher rank that comes while ibwarden is master is handed the
+// subnet: without M_Keys, and with them, which ports give up first. It goes no
+// further here: it has told ibwarden of its rank by a trap, and does nothing until it
+// is repressed, which ibsim does not pass on (test/umadtest TestTakeover has the rest).
+func TestListedOpenSMOutranks(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		t.Run(fmt.Sprintf("keys %v", keys), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, topologyOf(t, standbyFabric), "H0_0")
+			args := []string{"--policy", r.file("ours.conf", ourPolicy), "--sm-key", "1", "--trusted-sm", portAt(t, topologyOf(t, standbyFabric), "H3_1")}
+			if keys {
+				args = append(args, "--data", filepath.Join(r.sim.Dir, "data"))
+			}
+			d := r.start(args...)
+			d.next()
+			before := r.read(true)
+			r.startOpenSM("H3_1", "-p", "15")
+			r.waitFor("Entering MASTER state")
+			if after := r.read(true); !reflect.DeepEqual(before, after) {
+				t.Errorf("smpquery reads\n%+v\nbefore\n%+v", after, before)
+			}
+			// Its first verdict stands: what ibsim forgets of M_Keys is in it.
+			if err := d.end(); err != nil && !keys {
+				t.Errorf("interrupted, it ended with %v", err)
+			}
+		})
+	}
+}
