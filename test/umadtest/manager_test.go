@@ -264,6 +264,11 @@ func TestMaster(t *testing.T) {
 		!strings.Contains(o.stderr, "sim0 port 1: another program has registered for subnet management at this port") {
 		t.Errorf("a second manager at the port: %d\n%s", o.status, o.stderr)
 	}
+	named := regexp.MustCompile(`at this port: ibwarden run \(process (\d+)\): to change its policy, change its policy file and run kill -HUP (\d+)`)
+	o := r.run("", "ibwarden", "apply", "--yes", "--fabric", "umad", "--policy", conf, "--data", filepath.Join(r.dir, "third"), "--journal", filepath.Join(r.dir, "journal"))
+	if m := named.FindStringSubmatch(o.stderr); o.status != 1 || m == nil || m[1] != m[2] {
+		t.Errorf("apply beside a run: %d\n%s", o.status, o.stderr)
+	}
 	// Its subnet administration: a long answer to a full member, less to others.
 	if got := strings.Count(r.ask("", "saquery", "NR"), "NodeRecord dump"); got != len(r.topology.Nodes) {
 		t.Errorf("saquery NR at the manager's host: %d records, want %d", got, len(r.topology.Nodes))

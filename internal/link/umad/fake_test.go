@@ -92,7 +92,9 @@ func (m *machine) OpenMAD(name string) (transport.File, error) {
 	return &file{m, m.layer, f}, problem(errno)
 }
 
-func (m *machine) Holder(...string) (transport.Holder, bool) { return m.holder, m.holder.PID != 0 }
+func (m *machine) Holder(*transport.Port, ...string) (transport.Holder, bool) {
+	return m.holder, m.holder.PID != 0
+}
 
 func (m *machine) OpenIsSM(name string) (io.Closer, error) {
 	if !m.present || name != m.devices[0].Ports[0].IsSM {

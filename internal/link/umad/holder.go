@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,9 +33,12 @@ func (h Holder) what() string {
 }
 
 // Holder looks in /proc for another program that has one of these files of
-// /dev/infiniband open; some is false when none is seen, as by who may not look.
-func (m *Machine) Holder(names ...string) (h Holder, some bool) {
+// /dev/infiniband, which are a port's, open; some is false when none is seen, as by
+// who may not look.
+func (m *Machine) Holder(at *Port, names ...string) (h Holder, some bool) {
 	var files []os.FileInfo
+	port := filepath.Join("sys/class/infiniband", at.Device, "ports", strconv.Itoa(int(at.Num)), "gids/0")
+	gid, _ := os.ReadFile(filepath.Join(m.root, port)) // without one nobody has the same
 	for _, name := range names {
 		if info, err := os.Stat(filepath.Join(m.root, "dev/infiniband", name)); err == nil {
 			files = append(files, info)
@@ -50,7 +54,9 @@ func (m *Machine) Holder(names ...string) (h Holder, some bool) {
 			continue
 		}
 		dir := filepath.Join(m.root, "proc", p.Name())
-		if hasOpen(filepath.Join(dir, "fd"), files) {
+		their, err := os.ReadFile(filepath.Join(dir, "root", port))
+		samePort := err == nil && len(gid) > 0 && bytes.Equal(their, gid)
+		if hasOpen(filepath.Join(dir, "fd"), files, names, samePort) {
 			return Holder{PID: pid, Name: nameOf(dir)}, true
 		}
 	}
@@ -58,16 +64,21 @@ func (m *Machine) Holder(names ...string) (h Holder, some bool) {
 }
 
 // hasOpen reports whether a process has one of files open. In another container the
-// same device is another file.
-func hasOpen(dir string, files []os.FileInfo) bool {
+// same device is another file, and its name tells where that container has the same
+// port by that name.
+func hasOpen(dir string, files []os.FileInfo, names []string, samePort bool) bool {
 	open, err := os.ReadDir(dir)
 	if err != nil {
 		return false
 	}
 	for _, fd := range open {
 		path := filepath.Join(dir, fd.Name())
-		if target, err := os.Readlink(path); err != nil || !strings.Contains(target, "/infiniband/") {
+		target, err := os.Readlink(path)
+		if err != nil || !strings.Contains(target, "/infiniband/") {
 			continue
+		}
+		if samePort && slices.Contains(names, filepath.Base(target)) {
+			return true
 		}
 		info, err := os.Stat(path)
 		if err != nil {

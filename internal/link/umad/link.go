@@ -184,9 +184,9 @@ func (l *Link) announce() (err error) {
 
 // who says which program manages at the port, and what to do about it.
 func (l *Link) who() string {
-	h, some := l.system.Holder(l.port.IsSM)
+	h, some := l.system.Holder(&l.port, l.port.IsSM)
 	if !some {
-		h, some = l.system.Holder(l.port.MAD)
+		h, some = l.system.Holder(&l.port, l.port.MAD)
 	}
 	if !some {
 		return ", OpenSM or another ibwarden run: stop it, or change its policy file and send it SIGHUP"

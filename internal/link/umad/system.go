@@ -28,9 +28,9 @@ type System interface {
 	OpenMAD(name string) (File, error)
 	// OpenIsSM holds the file until it is closed.
 	OpenIsSM(name string) (io.Closer, error)
-	// Holder is another program that has one of these files of /dev/infiniband open,
-	// if one is seen.
-	Holder(names ...string) (h Holder, some bool)
+	// Holder is another program that has one of these files of /dev/infiniband, which
+	// are the port's, open, if one is seen.
+	Holder(at *Port, names ...string) (h Holder, some bool)
 }
 
 // File is an open umad file.
