@@ -285,8 +285,10 @@ func TestPureWings(t *testing.T) {
 var largePackages = map[string]int{
 	// What the engine does beside its passes (look.go, traps.go, guardwatch.go,
 	// narrow.go, swept.go) came in one piece with what it has to know of them, and
-	// is the next to become a package of its own.
-	"internal/manager/engine": 5400,
+	// is the next to become a package of its own. So did what it tells other managers
+	// (attending.go, handing.go, remind.go), which belongs with elect.go, peers.go and
+	// rogue.go in another one.
+	"internal/manager/engine": 5800,
 }
 
 func TestSizes(t *testing.T) {
