@@ -34,6 +34,7 @@ ibwarden apply --fabric umad --rollback --yes`,
 	"show lids":       `ibwarden show lids --fabric umad --json`,
 	"show routes":     `ibwarden show routes --fabric ibsim:demo`,
 	"show pkeys":      `ibwarden show pkeys --fabric umad --json`,
+	"show settings":   `ibwarden show settings --fabric umad`,
 	"show aliases":    `ibwarden show aliases --fabric umad`,
 	"show partitions": `ibwarden show partitions --fabric umad`,
 	"topology": `ibwarden topology learn --fabric umad --cables cables.topology

@@ -26,17 +26,18 @@ var views = []struct {
 	{"routes", "forwarding tables", table.Routes, sweep.Options{Forwarding: true}},
 	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
 	{"aliases", "GUIDs that end ports have besides their own", table.Aliases, sweep.Options{Aliases: true}},
+	{"settings", "how long packets wait at ports, and how lanes take turns", table.Settings, sweep.Options{QoS: true}},
 	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, sweep.Options{}},
 }
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|partitions",
+		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|settings|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases or partitions"))
+			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases, settings or partitions"))
 		},
 	}
 	var where fabricFlags

@@ -1,0 +1,103 @@
+package policyyaml
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
+
+const everySetting = `version: 1
+default: limited
+settings:
+  packet_life_time: 17
+  head_of_queue_lifetime: 14
+  leaf_head_of_queue_lifetime: 12
+  vl_stall_count: 6
+  leaf_vl_stall_count: 5
+  max_op_vls: 2
+  overrun_errors_threshold: 3
+  local_phy_errors_threshold: 4
+  qos: true
+  qos_sl2vl: "0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,15"
+  qos_high_limit: 7
+  qos_vlarb_high: "1:9"
+  qos_vlarb_low: "0:3,1:1"
+  part_enforce: out
+  part_enforce_switches: true
+  subnet_timeout: 16
+  subnet_prefix: 0xfe80000000000077
+  sm_sl: 1
+  m_key_protection_level: 3
+  m_key_lease_period: 15
+  link_width: 4x
+  link_speed: hdr
+  links:
+    - {at: "leaf 1:5", width: 1x}
+    - {at: "0x0000000000200001:36", width: 2x, speed: qdr}
+`
+
+func everySettingWants() settings.Settings {
+	return settings.Settings{
+		LifeTimeValue: 17, HOQLife: 14, LeafHOQLife: 12, VLStallCount: 6, LeafVLStallCount: 5, MaxOperationalVLs: 2,
+		OverrunErrors: 3, LocalPhyErrors: 4, Lanes: true, SLToVL: &[settings.SLs]ib.VL{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 15},
+		VLHighLimit: 7, VLArbHigh: []smp.VLArbitrationEntry{{VL: 1, Weight: 9}}, VLArbLow: []smp.VLArbitrationEntry{{VL: 0, Weight: 3}, {VL: 1, Weight: 1}},
+		EnforceOutbound: true, EnforceBetweenSwitches: true, SubnetTimeOut: 16, GIDPrefix: 0xfe80000000000077, MasterSMSL: 1,
+		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: settings.HDR,
+	}
+}
+
+// Every setting is read, and what is written reads the same; one that is as usual is
+// not written.
+func TestSettings(t *testing.T) {
+	p := mustRead(t, everySetting)
+	if d := cmp.Diff(everySettingWants(), p.Asked()); d != "" {
+		t.Errorf("settings (-want +got)\n%s", d)
+	}
+	if len(p.Links) != 2 || p.Links[0].At != (policy.Place{Name: "leaf 1", Port: 5}) || p.Links[1].At != (policy.Place{Switch: 0x200001, Port: 36}) ||
+		p.Links[0].Width != 1 || p.Links[0].Speed != 0 || p.Links[1].Width != 2 || p.Links[1].Speed != settings.QDR {
+		t.Errorf("links %+v", p.Links)
+	}
+	if got := string(Write(p)); got != everySetting {
+		t.Errorf("written (-read +written)\n%s", cmp.Diff(everySetting, got))
+	}
+	usual := mustRead(t, "version: 1\nsettings: {packet_life_time: 18, part_enforce: both}\n")
+	if asked, want := usual.Asked(), settings.Default(); !asked.Equal(&want) || strings.Contains(string(Write(usual)), "settings") {
+		t.Errorf("%+v\n%s", asked, Write(usual))
+	}
+	if one := mustRead(t, "version: 1\nsettings: {sm_sl: 2}\n").Asked(); one.LifeTimeValue != 18 || one.MasterSMSL != 2 || !one.UsesLanes() {
+		t.Errorf("%+v", one)
+	}
+}
+
+// What no device could hold, or would have nothing sent, is refused with its place.
+func TestBadSettings(t *testing.T) {
+	for line, want := range map[string]string{
+		"packet_life_time: 32":   `"32" for packet_life_time; expected a number from 0 to 31`,
+		"part_enforce: off":      `"off" for part_enforce; expected in, out or both`,
+		`qos_vlarb_low: "0:64"`:  "lane 1, which service level 1 takes on a link of 2 lanes, has no weight",
+		`qos_vlarb_low: "15:4"`:  `qos_vlarb_low: "15:4", want LANE:WEIGHT`,
+		`qos_vlarb_low: "0:256"`: `"0:256", want LANE:WEIGHT`,
+		`qos_sl2vl: "0,1"`:       "2 lanes, want one for each of 16 service levels",
+		`{sm_sl: 15, qos_sl2vl: "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"}`: "sm_sl 15, which qos_sl2vl drops",
+		"m_key_protection_level: 0":                                       "m_key_protection_level",
+		"max_op_vls: 0":                                                   "max_op_vls",
+		"link_width: 3x":                                                  `"3x" for a width`,
+		"links: [{at: \"leaf-1:5\"}]":                                     "an incomplete entry of links",
+		"links: [{width: 1x}]":                                            "an incomplete entry of links",
+		"links: [{at: \"a:1\", width: 1x}, {at: \"a:1\", speed: sdr}]":    "a:1 again",
+		"life_time: 3":                                                    `key "life_time" of settings`,
+	} {
+		if !strings.HasPrefix(line, "{") {
+			line = "{" + line + "}"
+		}
+		if _, err := Read([]byte("version: 1\nsettings: "+line+"\n"), "f"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", line, err, want)
+		}
+	}
+}
