@@ -51,6 +51,26 @@ const (
 // Universal is the part of the code that has the same meaning everywhere.
 func (c DiagCode) Universal() uint8 { return uint8(c & 0x0F) }
 
+// Meaning says what the universal code means, for people. It never calls a code
+// healthy that is not: bits 3:0 of zero with other bits set, and the reserved codes,
+// have no meaning.
+func (c DiagCode) Meaning() string {
+	switch c.Universal() {
+	case DiagSelfTest:
+		return "self-test running"
+	case DiagInitializing:
+		return "initializing"
+	case DiagSoftError:
+		return "soft error, port works"
+	case DiagHardFailure:
+		return "hard failure"
+	}
+	if c.IsReady() {
+		return "ready"
+	}
+	return "unknown code"
+}
+
 // IsReady reports that the port says nothing but that it is well.
 func (c DiagCode) IsReady() bool { return c == DiagReady }
 

@@ -2,6 +2,7 @@ package observed
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -49,6 +50,8 @@ func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) e
 		return p.absorbVLArbitration(modifier, data)
 	case smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo:
 		return p.absorbForAudit(attribute, modifier, data)
+	case smp.AttrVendorDiag:
+		return p.absorbVendorDiag(modifier, data)
 	default:
 		return fmt.Errorf("%s: the snapshot keeps no attribute 0x%04x", p, uint16(attribute))
 	}
@@ -79,6 +82,9 @@ func (p *Port) absorbPortInfo(modifier uint32, data []byte) error {
 	before, read := q.Info, q.InfoRead
 	if err := q.Info.UnmarshalBinary(data); err != nil {
 		return err
+	}
+	if q.Info.DiagCode != before.DiagCode {
+		q.VendorDiag = nil // they are about another trouble
 	}
 	if q.InfoRead = true; !read || !sameInfo(q.Info, before) {
 		q.note(smp.AttrPortInfo)
@@ -122,6 +128,16 @@ func (p *Port) doubtRest(attribute mad.AttributeID, modifier uint32) {
 	case attribute == smp.AttrGUIDInfo:
 		if delete(p.GUIDInfo, modifier); len(p.GUIDInfo) == 0 {
 			p.GUIDInfo = nil
+		}
+	case attribute == smp.AttrVendorDiag:
+		if q, err := p.selected(attribute, 0); err == nil {
+			p = q
+		}
+		if p.VendorDiag = maps.Clone(p.VendorDiag); p.VendorDiag != nil {
+			delete(p.VendorDiag, modifier)
+		}
+		if len(p.VendorDiag) == 0 {
+			p.VendorDiag = nil
 		}
 	case s == nil:
 	case attribute == smp.AttrLinearForwardingTable && int(modifier) < len(s.LFTRead):

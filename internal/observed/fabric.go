@@ -98,6 +98,9 @@ type Port struct {
 	SMInfoRead bool
 	// GUIDInfo holds the blocks of the table of GUIDs that were read.
 	GUIDInfo map[uint32]smp.GUIDInfo
+	// VendorDiag holds the blocks of diagnostic data that were read, by index;
+	// Diagnosis puts them in order.
+	VendorDiag map[uint32]smp.VendorDiag
 	// Forgets holds the PortInfo elements that the device answered to have
 	// but did not keep when they were written.
 	Forgets Element

@@ -174,10 +174,10 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 }
 
 // unread counts the places that should have been read: a device that is on no list
-// of cables is none.
+// of cables is none, and one that says it is not well was read.
 func unread(faults []sweep.Fault) (n int) {
 	for _, f := range faults {
-		if !errors.Is(f, sweep.ErrUndeclared) {
+		if !errors.Is(f, sweep.ErrUndeclared) && !errors.Is(f, sweep.ErrDiagnosis) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,17 +28,18 @@ var views = []struct {
 	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
 	{"aliases", "GUIDs that end ports have besides their own", table.Aliases, sweep.Options{Aliases: true}},
 	{"settings", "how long packets wait at ports, and how lanes take turns", table.Settings, sweep.Options{QoS: true}},
+	{"diagnostics", "end ports that say they are not well, and what their vendor says of it", table.Diagnostics, sweep.Options{}},
 	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, sweep.Options{}},
 }
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|settings|partitions",
+		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|settings|diagnostics|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases, settings or partitions"))
+			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases, settings, diagnostics or partitions"))
 		},
 	}
 	var where fabricFlags
@@ -62,17 +64,27 @@ func newShow() *cobra.Command {
 					return bad(err)
 				}
 				for _, f := range r.Faults {
-					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f)
+					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
 				}
 				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
 					return bad(err)
 				}
-				if len(r.Faults) > 0 {
-					return bad(fmt.Errorf("%s could not be read", table.Count(len(r.Faults), "place")))
+				if n := unreadable(r.Faults); n > 0 {
+					return bad(fmt.Errorf("%s could not be read", table.Count(n, "place")))
 				}
 				return nil
 			},
 		})
 	}
 	return show
+}
+
+// unreadable counts the faults that are more than what a port says of its own health.
+func unreadable(faults []sweep.Fault) (n int) {
+	for _, f := range faults {
+		if !errors.Is(f, sweep.ErrDiagnosis) {
+			n++
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -34,6 +35,9 @@ func Snapshot(ctx context.Context, link link.Link, source string, o sweep.Option
 	}
 	s.Fabric = r.Fabric
 	for _, f := range r.Faults {
+		if errors.Is(f, sweep.ErrDiagnosis) {
+			continue // it was read, and is in the Fabric
+		}
 		s.Faults = append(s.Faults, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
 	}
 	return s, r.SMPs, nil

@@ -3,7 +3,7 @@ package audit
 import "slices"
 
 // MaxNumber is the number of checks in the catalogue.
-const MaxNumber = 64
+const MaxNumber = 65
 
 // need is what a check needs besides the fabric.
 type need uint8

@@ -312,6 +312,15 @@ var fixtures = map[string][]fixture{
 			p.VLArbitration[0].Entries[0] = smp.VLArbitrationEntry{VL: 0, Weight: 64}
 		}, "spine:1", "VL 1", false},
 	},
+	"port-not-well": {
+		{"a host", func(s *site) { s.hosts[0].Info.DiagCode = 4 }, "h0", "DiagCode 0x0004: hard failure", false},
+		{"port 0", func(s *site) { s.spine.Ports[0].Info.DiagCode = 1 }, "spine:0", "self-test", false},
+		{"vendor code", func(s *site) { s.hosts[0].Info.DiagCode = 0x7FF3 }, "h0", "port works, vendor code 0x7ff", false},
+		{"a chain", func(s *site) { sick(s, 0x8014, map[uint32]uint16{1: 5, 5: 0}) }, "h0", "VendorDiag[1] 01, VendorDiag[5] 05", false},
+		{"a chain that breaks off", func(s *site) { sick(s, 0x8014, map[uint32]uint16{1: 5}) }, "h0", "VendorDiag block 5 was not read", true},
+		{"a chain that comes back", func(s *site) { sick(s, 0x8014, map[uint32]uint16{1: 5, 5: 1}) }, "h0", "the chain comes back to block 1", false},
+		{"not read", func(s *site) { s.hosts[0].InfoRead = false }, "h0", "PortInfo", true},
+	},
 	"not-read": {
 		{"a fault", func(s *site) { s.options.Unread = []Unread{{"h0", "no answer"}} }, "h0", "no answer", true},
 		{"one block", func(s *site) { s.hosts[0].PKeysRead[1] = false }, "h0", "P_KeyTable", true},
@@ -321,6 +330,15 @@ var fixtures = map[string][]fixture{
 		}, "leaf0:6", "behind it", true},
 		{"old", func(s *site) { s.options.MaxAge, s.options.Age = 60e9, 61e9 }, "the reading", "1m1s old", true},
 	},
+}
+
+// sick gives h0 a DiagCode and blocks of VendorDiag, each with the index of the next.
+func sick(s *site, code smp.DiagCode, next map[uint32]uint16) {
+	p := s.hosts[0]
+	p.Info.DiagCode, p.VendorDiag = code, map[uint32]smp.VendorDiag{}
+	for index, n := range next {
+		p.VendorDiag[index] = smp.VendorDiag{NextIndex: n, DiagData: [smp.VendorDiagDataSize]byte{byte(index)}}
+	}
 }
 
 // overflow gives h0 n keys, and turns enforcement before it off.

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,6 +30,9 @@ var operationChecks = []check{
 	{number: 61, name: "not-read", title: "Something could not be read, or was read too long ago", severity: Critical,
 		how:    "every answer that the sweep asked for and did not get, links that are up and lead to nobody, and the age of the reading",
 		advice: adviceUnread, run: (*auditor).notRead},
+	{number: 65, name: "port-not-well", title: "A port says that it is not well", severity: Low,
+		how:    "PortInfo.DiagCode of end ports, not 0, and the chain of VendorDiag blocks that it points at. A block that was not read is unknown",
+		advice: "a port in self-test or initializing comes back by itself; with an error, give the vendor the code and the data (ibwarden show diagnostics) and replace what is broken", run: (*auditor).notWell},
 }
 
 func (a *auditor) failedOpen() {
@@ -98,6 +103,29 @@ func (a *auditor) pkeyViolations() {
 		for _, p := range list {
 			a.counter(p, "P_KeyViolations", func(i *smp.PortInfo) uint16 { return i.PKeyViolations })
 		}
+	}
+}
+
+func (a *auditor) notWell() {
+	for _, p := range a.f.EndPorts() {
+		d := p.Diagnosis()
+		if !a.info(p) || d.Code.IsReady() {
+			continue
+		}
+		said := fmt.Sprintf("DiagCode 0x%04x: %s", uint16(d.Code), d.Code.Meaning())
+		if code, ok := d.Code.VendorCode(); ok {
+			said += fmt.Sprintf(", vendor code 0x%03x", code)
+		}
+		for i := range d.Blocks {
+			b := &d.Blocks[i]
+			said += fmt.Sprintf(", VendorDiag[%d] %x", b.Index, bytes.TrimRight(b.DiagData[:], "\x00"))
+		}
+		if d.Missing {
+			a.unknown(place(p), "VendorDiag block %d was not read", d.Next)
+		} else if ends := d.Ends(); ends != "" {
+			said += ", the chain " + ends
+		}
+		a.found(place(p), "%s", said)
 	}
 }
 

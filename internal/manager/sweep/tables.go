@@ -10,10 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// maxDiagBlocks bounds a VendorDiag chain: one that points back at itself is
-// cut there.
-const maxDiagBlocks = 16
-
 // readTables asks the next nodes for their tables, unless enough was asked
 // already that has not been answered.
 func (d *Discovery) readTables() {
@@ -147,11 +143,24 @@ func (d *Discovery) readQoS(p *observed.Port) {
 	}
 }
 
+// ErrDiagnosis is in every fault that tells what a port says of its own health, as
+// far as it says it: all of that was read.
+var ErrDiagnosis = errors.New("the port says so of itself")
+
+// diagnosis is such a fault.
+type diagnosis string
+
+// Error is what the port says.
+func (d diagnosis) Error() string { return string(d) }
+
+// Is reports that d is an ErrDiagnosis.
+func (d diagnosis) Is(target error) bool { return target == ErrDiagnosis }
+
 // readDiag reports what a port says of its own health, with the vendor's
 // blocks when the code points at them (VendorDiag and PortInfo.DiagCode).
 func (d *Discovery) readDiag(p *observed.Port) {
 	code := p.Info.DiagCode
-	about := fmt.Sprintf("DiagCode 0x%04x: %s", uint16(code), diagMeaning(code))
+	about := fmt.Sprintf("DiagCode 0x%04x: %s", uint16(code), code.Meaning())
 	if index, ok := code.VendorDiagIndex(); ok {
 		d.readDiagBlock(p, about, index, nil)
 		return
@@ -159,44 +168,28 @@ func (d *Discovery) readDiag(p *observed.Port) {
 	if vendor, ok := code.VendorCode(); ok {
 		about += fmt.Sprintf(", vendor code 0x%03x", vendor)
 	}
-	d.fault(p, errors.New(about))
+	d.fault(p, diagnosis(about))
 }
 
 func (d *Discovery) readDiagBlock(p *observed.Port, about string, index uint16, blocks []byte) {
 	d.get(p.Path, p.MKey(), p.RespTime(), smp.AttrVendorDiag, uint32(index), func(r transact.Reply) {
-		var v smp.VendorDiag
 		err := r.Err
 		if err == nil {
-			err = v.UnmarshalBinary(r.SMP.Data[:])
+			err = p.Absorb(smp.AttrVendorDiag, uint32(index), r.SMP.Data[:])
 		}
 		if err != nil {
 			d.fault(p, fmt.Errorf("%s; VendorDiag block %d: %w", about, index, err))
 			return
 		}
+		v := p.VendorDiag[uint32(index)]
 		blocks = append(blocks, v.DiagData[:]...)
 		switch {
 		case v.NextIndex == 0:
-			d.fault(p, fmt.Errorf("%s; vendor data %x", about, blocks))
-		case len(blocks) >= maxDiagBlocks*len(v.DiagData):
-			d.fault(p, fmt.Errorf("%s; vendor data %x, cut after %d blocks", about, blocks, maxDiagBlocks))
+			d.fault(p, diagnosis(fmt.Sprintf("%s; vendor data %x", about, blocks)))
+		case len(blocks) >= observed.MaxDiagBlocks*len(v.DiagData):
+			d.fault(p, diagnosis(fmt.Sprintf("%s; vendor data %x, cut after %d blocks", about, blocks, observed.MaxDiagBlocks)))
 		default:
 			d.readDiagBlock(p, about, v.NextIndex, blocks)
 		}
 	})
-}
-
-// diagMeaning never calls a code healthy that is not: bits 3:0 of zero with
-// other bits set, and the reserved codes, have no meaning in the texts.
-func diagMeaning(c smp.DiagCode) string {
-	switch c.Universal() {
-	case smp.DiagSelfTest:
-		return "self-test running"
-	case smp.DiagInitializing:
-		return "initializing"
-	case smp.DiagSoftError:
-		return "soft error, port works"
-	case smp.DiagHardFailure:
-		return "hard failure"
-	}
-	return "unknown code"
 }

@@ -26,6 +26,10 @@
 // or every port of the switch, was reached. Fields that are false or empty are
 // left out.
 //
+// The version counts up when something that stands in a file comes to mean something
+// else. A new attribute does not change it: files without that attribute stay as they
+// were, and a reader that does not know it refuses the file and names it.
+//
 // Sum covers the line and all before it, so that a file that was cut short or
 // changed is refused with the line where that shows. It guards against
 // accidents: whoever forges a whole file can forge its sums.

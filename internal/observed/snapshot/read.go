@@ -240,7 +240,7 @@ var kept = func() map[string]mad.AttributeID {
 	for _, id := range []mad.AttributeID{
 		smp.AttrSwitchInfo, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLToVLMappingTable,
 		smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
-		smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo,
+		smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo, smp.AttrVendorDiag,
 	} {
 		out[smp.AttributeName(id)] = id
 	}

@@ -91,7 +91,7 @@ func answerAtRandom(r *rand.Rand, n *observed.Node) {
 		if n.Switch == nil {
 			p = &n.Ports[1+r.IntN(len(n.Ports)-1)]
 		}
-		switch r.IntN(9) {
+		switch r.IntN(10) {
 		case 0:
 			answer(p, smp.AttrPortInfo, uint32(num))
 		case 1:
@@ -110,6 +110,8 @@ func answerAtRandom(r *rand.Rand, n *observed.Node) {
 			answer(p, smp.AttrSMInfo, 0)
 		case 8:
 			answer(p, smp.AttrGUIDInfo, uint32(r.IntN(4)))
+		case 9:
+			answer(p, smp.AttrVendorDiag, uint32(r.IntN(8)))
 		}
 	}
 	earlier := &observed.Port{Node: n, PKeys: make([]ib.PKey, n.Ports[1].PKeyCap())}
@@ -161,7 +163,7 @@ func TestNothingIsForgotten(t *testing.T) {
 	}{
 		{observed.Fabric{}, "Nodes Self byNode journal"},
 		{observed.Node{}, "Index Info Description Switch Ports Contested fabric"},
-		{observed.Port{}, "Via Leads Key Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo Forgets"},
+		{observed.Port{}, "Via Leads Key Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo VendorDiag Forgets"},
 		{observed.Switch{}, "Info InfoRead LFT LFTRead RFT RFTRead MFT"},
 	} {
 		known := strings.Fields(x.known)

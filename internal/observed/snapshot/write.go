@@ -199,6 +199,10 @@ func (a *answers) addPort(p *observed.Port) {
 		t := p.GUIDInfo[block]
 		a.add(p, block, &t, true)
 	}
+	for _, index := range slices.Sorted(maps.Keys(p.VendorDiag)) {
+		t := p.VendorDiag[index]
+		a.add(p, index, &t, true)
+	}
 }
 
 func (a *answers) addForwarding(n *observed.Node) {

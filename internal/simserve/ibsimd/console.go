@@ -72,6 +72,8 @@ func commands() []command {
 		{"Error", `"node"[port] percent [attribute]`, "lose packets that come in; 0 ends it", (*Console).loss, false},
 		{"PerformanceSet", `"node"[port] Attribute.Counter=value`, "set a performance counter", (*Console).performanceSet, false},
 		{"Baselid", `"node"[port] LID [LMC]`, "give an end port an address", (*Console).baseLID, false},
+		{"Diag", `"node"[port] code`, "give a port another DiagCode; 1, 2 and 4 take its data away", (*Console).diag, false},
+		{"VendorDiag", `"node"[port] index next [text|0xdigits]`, "put a block of VendorDiag into a port", (*Console).vendorDiag, false},
 		{"Attached", "", "list the clients", (*Console).attached, false},
 		{"X", "client", "forget a client", (*Console).expel, false},
 		{"Wait", "seconds", "take no commands for so long", (*Console).wait, true},
