@@ -18,6 +18,6 @@
 // packets, refuse values that do not fit. Reserved bits stay as they are.
 //
 // Append lays out a packet for an opcode, Seal computes its CRCs. MADPacket is
-// a datagram with the headers that carry it. Capture writes packets to a file
-// that Wireshark reads.
+// a datagram with the headers that carry it. Package capture writes packets to a
+// file that Wireshark reads.
 package packet

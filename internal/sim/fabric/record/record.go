@@ -7,26 +7,27 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/ib/packet/capture"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
 )
 
 // Recorder writes one capture file.
 type Recorder struct {
-	capture *packet.Capture
-	start   time.Time
-	octets  []byte // of the packet being written
-	serial  uint32 // packet sequence number of datagrams, 24 bits
-	err     error  // the first one
+	file   *capture.Writer
+	start  time.Time
+	octets []byte // of the packet being written
+	serial uint32 // packet sequence number of datagrams, 24 bits
+	err    error  // the first one
 }
 
 // New begins a capture file on w. Start is the fabric's time 0, from 1970 on.
 func New(w io.Writer, start time.Time) (*Recorder, error) {
-	capture, err := packet.NewCapture(w)
+	file, err := capture.NewWriter(w)
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{capture: capture, start: start}, nil
+	return &Recorder{file: file, start: start}, nil
 }
 
 // Data takes what Config.DataTrace is told.
@@ -58,7 +59,7 @@ func (r *Recorder) Datagram(now time.Duration, p packet.MADPacket) {
 
 func (r *Recorder) write(now time.Duration, octets []byte) {
 	if r.err == nil {
-		r.err = r.capture.WritePacket(r.start.Add(now), octets)
+		r.err = r.file.WritePacket(r.start.Add(now), octets)
 	}
 }
 

@@ -2,9 +2,7 @@ package packet
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,96 +13,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket/pcapgo"
-
+	"github.com/ibwarden/ibwarden/ib/packet/capture"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // start is the time of the first packet of the test captures.
 var start = time.Unix(1_700_000_000, 123_456_789)
-
-func TestCaptureOctets(t *testing.T) {
-	var file bytes.Buffer
-	c, err := NewCapture(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	packets := [][]byte{{0xAB}, allVectors(t)[0].Packet, make([]byte, MaxSize), {}}
-	for i, p := range packets {
-		if err := c.WritePacket(start.Add(time.Duration(i)), p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := pcapgo.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.LinkType() != 197 {
-		t.Errorf("link type %d, want 197 (ERF)", r.LinkType())
-	}
-	for i, p := range packets {
-		got, info, err := r.ReadPacketData()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := start.Add(time.Duration(i)); !info.Timestamp.Equal(want) {
-			t.Errorf("packet %d at %v, want %v", i, info.Timestamp, want)
-		}
-		if len(got) < erfHeaderSize || !bytes.Equal(got[erfHeaderSize:], p) {
-			t.Errorf("packet %d: record %x, want a header and %x", i, got, p)
-		}
-		if i == 0 {
-			want := "38dd9a1f00f15365" + "1504" + "0011" + "0000" + "0001" + "ab"
-			if hex.EncodeToString(got) != want {
-				t.Errorf("record %x, want %s", got, want)
-			}
-		}
-	}
-	if _, _, err := r.ReadPacketData(); err != io.EOF {
-		t.Errorf("after the last packet: %v, want EOF", err)
-	}
-}
-
-var errDiskFull = errors.New("disk full")
-
-// failAfter is a file that takes n writes.
-type failAfter struct{ n int }
-
-func (f *failAfter) Write(b []byte) (int, error) {
-	if f.n--; f.n < 0 {
-		return 0, errDiskFull
-	}
-	return len(b), nil
-}
-
-func TestCaptureErrors(t *testing.T) {
-	if _, err := NewCapture(&failAfter{0}); !errors.Is(err, errDiskFull) {
-		t.Errorf("header: %v, want %v", err, errDiskFull)
-	}
-	c, err := NewCapture(&failAfter{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.WritePacket(start, []byte{1}); err == nil || !strings.Contains(err.Error(), errDiskFull.Error()) {
-		t.Errorf("packet: %v, want %v", err, errDiskFull)
-	}
-	c, err = NewCapture(io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.WritePacket(start, make([]byte, MaxSize+1)); err == nil {
-		t.Error("packet longer than MaxSize: no error")
-	}
-	for _, at := range []time.Time{{}, time.Unix(-1, 0), time.Unix(1<<32, 0)} {
-		if err := c.WritePacket(at, []byte{1}); err == nil {
-			t.Errorf("time %v: no error", at)
-		}
-	}
-}
 
 // expected is a field that tshark should show.
 type expected struct {
@@ -237,12 +154,12 @@ type shown struct {
 }
 
 // dissect has tshark read a capture and lists the fields of each packet.
-func dissect(t *testing.T, capture []byte) []map[string][]shown {
+func dissect(t *testing.T, octets []byte) []map[string][]shown {
 	t.Helper()
 	tshark := need.Program(t, "tshark")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "test.pcap")
-	if err := os.WriteFile(file, capture, 0o600); err != nil {
+	if err := os.WriteFile(file, octets, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), tshark, "-n", "-r", file, "-T", "pdml")
@@ -384,7 +301,7 @@ var dissectorFaults = []struct {
 func TestTSharkAgrees(t *testing.T) {
 	samples := append(vectorSamples(t), builtSamples(t)...)
 	var file bytes.Buffer
-	c, err := NewCapture(&file)
+	c, err := capture.NewWriter(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,8 @@
-package packet
+// Package capture writes packets to a file that Wireshark and tshark read.
+//
+// It is apart from package packet, so that who codes packets needs no library of
+// capture files: the format is written by gopacket's pcapgo.
+package capture
 
 import (
 	"encoding/binary"
@@ -22,17 +26,21 @@ const (
 	erfHeaderSize     = 16   // octets
 )
 
-// Capture writes packets to a capture file that Wireshark and tshark read. The
+// MaxSize is the length of the longest packet that a file takes, in octets:
+// packet.MaxSize.
+const MaxSize = 0x7FF*4 + 2
+
+// Writer writes packets to a capture file that Wireshark and tshark read. The
 // file format is written by gopacket's pcapgo: no C, tested with the tools that
 // read it, and kept up.
-type Capture struct {
+type Writer struct {
 	w      *pcapgo.Writer
 	record []byte // reused: header and packet of the record being written
 }
 
-// NewCapture begins a capture on w: it writes the header of the file.
-func NewCapture(w io.Writer) (*Capture, error) {
-	c := &Capture{w: pcapgo.NewWriterNanos(w)}
+// NewWriter begins a capture on w: it writes the header of the file.
+func NewWriter(w io.Writer) (*Writer, error) {
+	c := &Writer{w: pcapgo.NewWriterNanos(w)}
 	if err := c.w.WriteFileHeader(erfHeaderSize+MaxSize, linkTypeERF); err != nil {
 		return nil, fmt.Errorf("capture: file header: %w", err)
 	}
@@ -42,7 +50,7 @@ func NewCapture(w io.Writer) (*Capture, error) {
 // WritePacket adds a packet, LRH to VCRC, that was seen at time t, to the
 // nanosecond. The packet may be malformed, but not longer than MaxSize. The
 // format holds times from 1970 to early 2106.
-func (c *Capture) WritePacket(t time.Time, packet []byte) error {
+func (c *Writer) WritePacket(t time.Time, packet []byte) error {
 	if len(packet) > MaxSize {
 		return fmt.Errorf("capture: packet of %d octets, want at most %d", len(packet), MaxSize)
 	}
