@@ -30,14 +30,20 @@ func (g NodeGUID) MarshalText() ([]byte, error) { return []byte(g.String()), nil
 func (g PortGUID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
 // UnmarshalText reads what MarshalText prints.
-func (g *NodeGUID) UnmarshalText(text []byte) (err error) {
-	*g, err = ParseNodeGUID(string(text))
+func (g *NodeGUID) UnmarshalText(text []byte) error {
+	v, err := ParseNodeGUID(string(text))
+	if err == nil {
+		*g = v
+	}
 	return err
 }
 
 // UnmarshalText reads what MarshalText prints.
-func (g *PortGUID) UnmarshalText(text []byte) (err error) {
-	*g, err = ParsePortGUID(string(text))
+func (g *PortGUID) UnmarshalText(text []byte) error {
+	v, err := ParsePortGUID(string(text))
+	if err == nil {
+		*g = v
+	}
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 // Device speaks it.
 
 // ProtocolVersion is the version of the protocol. A simulator speaks one.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 const (
 	// MaxFrame is the length of the longest message in octets.

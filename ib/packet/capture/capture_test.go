@@ -110,4 +110,3 @@ func TestCaptureErrors(t *testing.T) {
 		}
 	}
 }
-
