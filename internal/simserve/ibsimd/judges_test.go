@@ -186,7 +186,7 @@ func TestIbwardenBesideOpenSM(t *testing.T) {
 			a := at{TB: t, tools: tools, socket: s.Name(), dir: workDir(t)}
 			a.openSM(partitions, up)
 			settle(t, s)
-			cmd := exec.Command(path, "run", "--once", "--fabric", "ibsim:"+s.Name())
+			cmd := exec.Command(path, "run", "--once", "--policy", "none", "--fabric", "ibsim:"+s.Name())
 			tame(cmd, workDir(t))
 			cmd.Env = append(os.Environ(), "SIM_HOST="+host)
 			out, err := cmd.CombinedOutput()
