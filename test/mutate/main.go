@@ -27,7 +27,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.rules, "rule", "", "only `these` rules or groups, with commas between: PK-09,QP")
-	flag.BoolVar(&o.write, "write", false, "write the score into "+conformance+" (of all rules only)")
+	flag.BoolVar(&o.write, "write", false, "write the score into "+conformance+" (of all rules, or of whole groups)")
 	flag.BoolVar(&o.check, "check", false, "look whether all mutants apply and compile, and run nothing")
 	flag.IntVar(&o.every, "every", 1, "only every `n`th rule that has a mutant")
 	flag.IntVar(&o.seed, "seed", -1, "which of them -every begins with; by the code that is broken when negative")
@@ -66,8 +66,8 @@ func run(o options) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no mutant of %s", o.rules)
 	}
-	if o.write && (o.rules != "" || o.every > 1) {
-		return errors.New("-write is for all rules")
+	if o.write && (o.every > 1 || strings.Contains(o.rules, "-")) {
+		return errors.New("-write is for whole groups, or all")
 	}
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -89,7 +89,7 @@ func run(o options) error {
 		return err
 	}
 	if o.write {
-		return writePage(root, page(rows, c, results))
+		return writePage(root, func(old string) string { return page(rows, c, results, old) })
 	}
 	return judge(root, results)
 }

@@ -26,6 +26,7 @@ type place struct {
 	pkg   string // directory of the package, from the root of the repository
 	decl  string // function, Type.Method, variable, constant or type
 	nth   int    // which occurrence of each hunk's old text changes, from 1; 0 when there must be but one
+	alone bool   // a build of its own: for tests that start the program with an environment that says nothing of mutants
 	line  int    // where it stands in the file of mutants
 	hunks []hunk
 }
@@ -44,7 +45,7 @@ func group(rule string) string { return rule[:2] }
 
 var (
 	headLine  = regexp.MustCompile(`^([A-Z]{2}-\d{2,3}) (.+)$`)
-	placeLine = regexp.MustCompile(`^@ (\S+) (\S+)(?: #(\d+))?$`)
+	placeLine = regexp.MustCompile(`^@ (\S+) (\S+)(?: #(\d+))?( alone)?$`)
 )
 
 // readCatalogue reads every file of mutants below the root of the repository.
@@ -95,7 +96,7 @@ func (c *catalogue) read(path string) error {
 				return bad(`"@ package Function" after a line with the rule`)
 			}
 			nth, _ := strconv.Atoi(p[3]) // the pattern leaves digits or nothing
-			m.places = append(m.places, place{pkg: p[1], decl: p[2], nth: nth, line: n})
+			m.places = append(m.places, place{pkg: p[1], decl: p[2], nth: nth, alone: p[4] != "", line: n})
 		case '-', '+':
 			if m == nil || len(m.places) == 0 {
 				return bad("a line with @ before it")

@@ -32,6 +32,43 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
+// TestScoreIsOfTheseMutants: the score in docs/conformance.md was made with the rows
+// and mutants that there are now; make mutate makes it.
+func TestScoreIsOfTheseMutants(t *testing.T) {
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := readCatalogue(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := readRows(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, conformance))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, scored, _ := strings.Cut(string(text), scoreBegin)
+	results := make([]*result, len(c.mutants))
+	for i, m := range c.mutants {
+		results[i] = &result{mutant: m, caughtBy: "not looked at here"}
+	}
+	was := standingOf(scored, nil).scores
+	groups, now := scores(rows, results)
+	for _, g := range groups {
+		s := was[g]
+		if s == nil {
+			t.Errorf("%s has no score", g)
+		} else if s.rules != now[g].rules || s.broken != now[g].broken || s.mutants != now[g].mutants {
+			t.Errorf("%s has %d rules, %d of them with a break, and %d breaks; the score says %d, %d and %d: go run ./test/mutate -write -rule %s",
+				g, now[g].rules, now[g].broken, now[g].mutants, s.rules, s.broken, s.mutants, g)
+		}
+	}
+}
+
 // A module of two packages, one with code that is broken, one with tests.
 var small = map[string]string{
 	"go.mod": "module small.test\n\ngo 1.26\n",
@@ -150,7 +187,7 @@ XX-02 a name is another
 + "c"
 
 XX-03 the last, not the first
-@ code First
+@ code First #1 alone
 - in[0]
 + in[len(in)-1]
 
@@ -257,7 +294,13 @@ func TestSmallModule(t *testing.T) {
 		}
 		results[i].err = nil
 	}
-	if err := writePage(root, page(rows, c, results)); err != nil {
+	written := func(old string) string {
+		if old != "old\n" {
+			t.Errorf("the old score is %q", old)
+		}
+		return page(rows, c, results, old)
+	}
+	if err := writePage(root, written); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, conformance))
@@ -271,6 +314,23 @@ func TestSmallModule(t *testing.T) {
 		if !strings.Contains(string(text), line+"\n") {
 			t.Errorf("the page has no line %q:\n%s", line, text)
 		}
+	}
+}
+
+// TestScoreOfAGroup: what was not tried stays as it was.
+func TestScoreOfAGroup(t *testing.T) {
+	rows := []row{{rule: "AA-01"}, {rule: "AA-02"}, {rule: "BB-01"}}
+	mutants := []*mutant{{rule: "AA-01", name: "AA-01", what: "one"}, {rule: "AA-02", name: "AA-02", what: "two"}, {rule: "BB-01", name: "BB-01", what: "three"}}
+	c := &catalogue{mutants: mutants}
+	first := page(rows, c, []*result{{mutant: mutants[0], caughtBy: "x"}, {mutant: mutants[1]}, {mutant: mutants[2]}}, "")
+	again := page(rows, c, []*result{{mutant: mutants[2], caughtBy: "x"}}, first)
+	for _, line := range []string{"| AA | 2 | 2 | 1 | 2 | 1 |", "| BB | 1 | 1 | 1 | 1 | 1 |", "| all | 3 | 3 | 2 | 3 | 2 |", "- AA-02: two"} {
+		if !strings.Contains(again, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, again)
+		}
+	}
+	if strings.Contains(again, "three") || !strings.Contains(first, "- BB-01: three\n") {
+		t.Errorf("BB-01 is caught now:\n%s\nand was not before:\n%s", again, first)
 	}
 }
 

@@ -61,11 +61,11 @@ func newOverlay(s *sources) *overlay {
 	return &overlay{sources: s, edits: map[*sourceFile][]edit{}, flags: map[string]bool{}}
 }
 
-// needsOwnBuild reports whether the mutant changes a constant or a type.
+// needsOwnBuild reports whether the mutant changes a constant or a type, or says so.
 func needsOwnBuild(s *sources, m *mutant) bool {
 	return slices.ContainsFunc(m.places, func(p place) bool {
 		d, err := s.find(p.pkg, p.decl)
-		return err == nil && d.fn == nil && d.tok != token.VAR
+		return err == nil && (p.alone || d.fn == nil && d.tok != token.VAR)
 	})
 }
 

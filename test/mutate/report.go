@@ -55,14 +55,56 @@ func scores(rows []row, results []*result) (groups []string, by map[string]*scor
 	return groups, by
 }
 
-// page is the score as it stands on the page of rules.
-func page(rows []row, c *catalogue, results []*result) string {
+// standing is what the page says of groups that were not tried now.
+type standing struct {
+	scores    map[string]*score
+	survivors []string // lines
+}
+
+// standingOf reads a page that was made before, but for groups that were tried.
+func standingOf(old string, results []*result) standing {
+	st := standing{scores: map[string]*score{}}
+	tried := map[string]bool{}
+	for _, r := range results {
+		tried[group(r.mutant.rule)] = true
+	}
+	_, listed, _ := strings.Cut(old, survivorsTitle+"\n\n")
+	for _, line := range strings.Split(listed, "\n") {
+		text, item := strings.CutPrefix(line, "- ")
+		if !item {
+			break
+		}
+		if !tried[group(text)] {
+			st.survivors = append(st.survivors, text)
+		}
+	}
+	for _, line := range strings.Split(old, "\n") {
+		var (
+			g      string
+			s      score
+			caught int
+		)
+		n, _ := fmt.Sscanf(line, "| %s | %d | %d | %d | %d | %d |", &g, &s.rules, &s.broken, &s.caught, &s.mutants, &caught) // others lines are no rows
+		if s.survivors = s.mutants - caught; n == 6 && !tried[g] {
+			st.scores[g] = &s
+		}
+	}
+	return st
+}
+
+// page is the score as it stands on the page of rules: of groups that were tried
+// now, and of the others as it stands there already.
+func page(rows []row, c *catalogue, results []*result, old string) string {
 	var b strings.Builder
 	b.WriteString("| group | rules | with a break | all caught | breaks | caught |\n|---|---|---|---|---|---|\n")
+	before := standingOf(old, results)
 	groups, by := scores(rows, results)
 	var sum score
 	for _, g := range groups {
 		s := by[g]
+		if was := before.scores[g]; was != nil {
+			s = was
+		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", g, s.rules, s.broken, s.caught, s.mutants, s.mutants-s.survivors)
 		sum.rules, sum.broken, sum.caught = sum.rules+s.rules, sum.broken+s.broken, sum.caught+s.caught
 		sum.mutants, sum.survivors = sum.mutants+s.mutants, sum.survivors+s.survivors
@@ -75,7 +117,7 @@ func page(rows []row, c *catalogue, results []*result) string {
 		}
 		b.WriteString(title + "\n\n- " + strings.Join(lines, "\n- ") + "\n")
 	}
-	var survivors, without []string
+	survivors, without := before.survivors, []string(nil)
 	for _, r := range results {
 		if r.caughtBy == "" {
 			survivors = append(survivors, r.mutant.name+": "+r.mutant.what)
@@ -125,17 +167,17 @@ func knownSurvivors(root string) (map[string]bool, error) {
 	return out, nil
 }
 
-// writePage puts the score between its two lines.
-func writePage(root, text string) error {
+// writePage puts the score, made of the one that was there, between its two lines.
+func writePage(root string, text func(old string) string) error {
 	path := filepath.Join(root, conformance)
-	old, err := os.ReadFile(path)
+	all, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	head, rest, begins := strings.Cut(string(old), scoreBegin+"\n")
-	_, tail, ends := strings.Cut(rest, scoreEnd+"\n")
+	head, rest, begins := strings.Cut(string(all), scoreBegin+"\n")
+	old, tail, ends := strings.Cut(rest, scoreEnd+"\n")
 	if !begins || !ends {
 		return fmt.Errorf("%s: want the lines %q and %q", path, scoreBegin, scoreEnd)
 	}
-	return os.WriteFile(path, []byte(head+scoreBegin+"\n"+text+scoreEnd+"\n"+tail), 0o644)
+	return os.WriteFile(path, []byte(head+scoreBegin+"\n"+text(old)+scoreEnd+"\n"+tail), 0o644)
 }
