@@ -265,7 +265,7 @@ func TestMaster(t *testing.T) {
 		t.Errorf("a second manager at the port: %d\n%s", o.status, o.stderr)
 	}
 	named := regexp.MustCompile(`at this port: ibwarden run \(process (\d+)\): to change its policy, change its policy file and run kill -HUP (\d+)`)
-	o := r.run("", "ibwarden", "apply", "--yes", "--fabric", "umad", "--policy", conf, "--data", filepath.Join(r.dir, "third"), "--journal", filepath.Join(r.dir, "journal"))
+	o := r.run("", "ibwarden", "apply", "--yes", "--fabric", "umad", "--policy", conf, "--journal", filepath.Join(r.dir, "journal"))
 	if m := named.FindStringSubmatch(o.stderr); o.status != 1 || m == nil || m[1] != m[2] {
 		t.Errorf("apply beside a run: %d\n%s", o.status, o.stderr)
 	}
