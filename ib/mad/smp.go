@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 )
 
 // Offsets and lengths inside a subnet-management packet, in octets.
@@ -42,6 +43,9 @@ type SMP struct {
 	reserved18 uint16   // octets 18-19
 	reserved36 [28]byte // octets 36-63
 }
+
+// String prints the fields; reserved octets are left out.
+func (p SMP) String() string { return show.Fields(p) }
 
 // UnmarshalBinary reads a whole datagram of exactly Size octets. The packet
 // must be of one of the two subnet-management classes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -73,8 +74,16 @@ type PortCounters struct {
 	reserved0 uint8
 }
 
+// AttrPortCounters is the number of PortCounters.
+const AttrPortCounters mad.AttributeID = 0x0012
+
+var _ = describe(Descriptor{ID: AttrPortCounters, Name: "PortCounters", Size: PortCountersSize, New: func() Attribute { return new(PortCounters) }})
+
 // ID is AttrPortCounters.
 func (*PortCounters) ID() mad.AttributeID { return AttrPortCounters }
+
+// String prints the fields; reserved bits are left out.
+func (a PortCounters) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortCountersSize octets.
 func (p *PortCounters) UnmarshalBinary(data []byte) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -37,8 +38,16 @@ func (p *PortRcvErrorDetails) counters() []*uint16 {
 	}
 }
 
+// AttrPortRcvErrorDetails is the number of PortRcvErrorDetails.
+const AttrPortRcvErrorDetails mad.AttributeID = 0x0015
+
+var _ = describe(Descriptor{ID: AttrPortRcvErrorDetails, Name: "PortRcvErrorDetails", Size: PortRcvErrorDetailsSize, New: func() Attribute { return new(PortRcvErrorDetails) }})
+
 // ID is AttrPortRcvErrorDetails.
 func (*PortRcvErrorDetails) ID() mad.AttributeID { return AttrPortRcvErrorDetails }
+
+// String prints the fields; reserved bits are left out.
+func (a PortRcvErrorDetails) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortRcvErrorDetailsSize octets.
 func (p *PortRcvErrorDetails) UnmarshalBinary(data []byte) error {
@@ -76,8 +85,16 @@ func (p *PortXmitDiscardDetails) counters() []*uint16 {
 	}
 }
 
+// AttrPortXmitDiscardDetails is the number of PortXmitDiscardDetails.
+const AttrPortXmitDiscardDetails mad.AttributeID = 0x0016
+
+var _ = describe(Descriptor{ID: AttrPortXmitDiscardDetails, Name: "PortXmitDiscardDetails", Size: PortXmitDiscardDetailsSize, New: func() Attribute { return new(PortXmitDiscardDetails) }})
+
 // ID is AttrPortXmitDiscardDetails.
 func (*PortXmitDiscardDetails) ID() mad.AttributeID { return AttrPortXmitDiscardDetails }
+
+// String prints the fields; reserved bits are left out.
+func (a PortXmitDiscardDetails) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortXmitDiscardDetailsSize octets.
 func (p *PortXmitDiscardDetails) UnmarshalBinary(data []byte) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -75,8 +76,16 @@ func (p *PortCountersExtended) counters() [22]*uint64 {
 	}
 }
 
+// AttrPortCountersExtended is the number of PortCountersExtended.
+const AttrPortCountersExtended mad.AttributeID = 0x001D
+
+var _ = describe(Descriptor{ID: AttrPortCountersExtended, Name: "PortCountersExtended", Size: PortCountersExtendedSize, New: func() Attribute { return new(PortCountersExtended) }})
+
 // ID is AttrPortCountersExtended.
 func (*PortCountersExtended) ID() mad.AttributeID { return AttrPortCountersExtended }
+
+// String prints the fields; reserved bits are left out.
+func (a PortCountersExtended) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortCountersExtendedSize octets.
 func (p *PortCountersExtended) UnmarshalBinary(data []byte) error {

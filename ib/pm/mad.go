@@ -3,6 +3,7 @@ package pm
 import (
 	"fmt"
 
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -13,15 +14,6 @@ const ClassVersion uint8 = 1
 const (
 	DataOffset = 64
 	DataSize   = 192
-)
-
-// The attributes of performance management. ClassPortInfo is
-// mad.AttrClassPortInfo.
-const (
-	AttrPortCounters           mad.AttributeID = 0x0012
-	AttrPortRcvErrorDetails    mad.AttributeID = 0x0015
-	AttrPortXmitDiscardDetails mad.AttributeID = 0x0016
-	AttrPortCountersExtended   mad.AttributeID = 0x001D
 )
 
 // The bits of ClassPortInfo.CapabilityMask that performance management adds.
@@ -50,6 +42,9 @@ type MAD struct {
 
 	reserved24 [DataOffset - mad.HeaderSize]byte
 }
+
+// String prints the fields; reserved octets are left out.
+func (m MAD) String() string { return show.Fields(m) }
 
 // UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
 // of the class of performance management.

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -18,8 +19,16 @@ type GUIDInfoRecord struct {
 	reserved3 uint64 // 40 bits
 }
 
+// AttrGUIDInfoRecord is the number of GUIDInfoRecord.
+const AttrGUIDInfoRecord mad.AttributeID = 0x0030
+
+var _ = describe(Descriptor{ID: AttrGUIDInfoRecord, Name: "GUIDInfoRecord", Size: GUIDInfoRecordSize, New: func() Record { return new(GUIDInfoRecord) }})
+
 // ID is AttrGUIDInfoRecord.
 func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r GUIDInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads GUIDInfoRecordSize octets.
 func (r *GUIDInfoRecord) UnmarshalBinary(data []byte) error {

@@ -1,88 +1,9 @@
 package sa
 
-import (
-	"fmt"
-
-	"github.com/ibwarden/ibwarden/ib/mad"
-)
+import "github.com/ibwarden/ibwarden/ib/mad"
 
 // ClassVersion is the class version of subnet administration.
 const ClassVersion uint8 = 2
-
-// The attributes of subnet administration. ClassPortInfo is
-// mad.AttrClassPortInfo.
-const (
-	AttrNotice                         mad.AttributeID = 0x0002
-	AttrInformInfo                     mad.AttributeID = 0x0003
-	AttrNodeRecord                     mad.AttributeID = 0x0011
-	AttrPortInfoRecord                 mad.AttributeID = 0x0012
-	AttrSLToVLMappingTableRecord       mad.AttributeID = 0x0013
-	AttrSwitchInfoRecord               mad.AttributeID = 0x0014
-	AttrLinearForwardingTableRecord    mad.AttributeID = 0x0015
-	AttrRandomForwardingTableRecord    mad.AttributeID = 0x0016
-	AttrMulticastForwardingTableRecord mad.AttributeID = 0x0017
-	AttrSMInfoRecord                   mad.AttributeID = 0x0018
-	AttrLinkRecord                     mad.AttributeID = 0x0020
-	AttrGUIDInfoRecord                 mad.AttributeID = 0x0030
-	AttrServiceRecord                  mad.AttributeID = 0x0031
-	AttrPKeyTableRecord                mad.AttributeID = 0x0033
-	AttrPathRecord                     mad.AttributeID = 0x0035
-	AttrVLArbitrationTableRecord       mad.AttributeID = 0x0036
-	AttrMCMemberRecord                 mad.AttributeID = 0x0038
-	AttrTraceRecord                    mad.AttributeID = 0x0039
-	AttrMultiPathRecord                mad.AttributeID = 0x003A
-	AttrInformInfoRecord               mad.AttributeID = 0x00F3
-)
-
-// AttributeName is the name of a subnet-administration attribute, or its
-// number when it has none.
-func AttributeName(id mad.AttributeID) string {
-	switch id {
-	case mad.AttrClassPortInfo:
-		return "ClassPortInfo"
-	case AttrNotice:
-		return "Notice"
-	case AttrInformInfo:
-		return "InformInfo"
-	case AttrNodeRecord:
-		return "NodeRecord"
-	case AttrPortInfoRecord:
-		return "PortInfoRecord"
-	case AttrSLToVLMappingTableRecord:
-		return "SLToVLMappingTableRecord"
-	case AttrSwitchInfoRecord:
-		return "SwitchInfoRecord"
-	case AttrLinearForwardingTableRecord:
-		return "LinearForwardingTableRecord"
-	case AttrRandomForwardingTableRecord:
-		return "RandomForwardingTableRecord"
-	case AttrMulticastForwardingTableRecord:
-		return "MulticastForwardingTableRecord"
-	case AttrSMInfoRecord:
-		return "SMInfoRecord"
-	case AttrLinkRecord:
-		return "LinkRecord"
-	case AttrGUIDInfoRecord:
-		return "GUIDInfoRecord"
-	case AttrServiceRecord:
-		return "ServiceRecord"
-	case AttrPKeyTableRecord:
-		return "PKeyTableRecord"
-	case AttrPathRecord:
-		return "PathRecord"
-	case AttrVLArbitrationTableRecord:
-		return "VLArbitrationTableRecord"
-	case AttrMCMemberRecord:
-		return "MCMemberRecord"
-	case AttrTraceRecord:
-		return "TraceRecord"
-	case AttrMultiPathRecord:
-		return "MultiPathRecord"
-	case AttrInformInfoRecord:
-		return "InformInfoRecord"
-	}
-	return fmt.Sprintf("attribute 0x%04x", uint16(id))
-}
 
 // Status codes of subnet administration.
 const (

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -31,8 +32,16 @@ type InformInfo struct {
 	reserved32 uint8
 }
 
+// AttrInformInfo is the number of InformInfo.
+const AttrInformInfo mad.AttributeID = 0x0003
+
+var _ = describe(Descriptor{ID: AttrInformInfo, Name: "InformInfo", Size: InformInfoSize, New: func() Record { return new(InformInfo) }})
+
 // ID is AttrInformInfo.
 func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }
+
+// String prints the fields; reserved bits are left out.
+func (r InformInfo) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads InformInfoSize octets.
 func (r *InformInfo) UnmarshalBinary(data []byte) error { return decode(r, InformInfoSize, data) }

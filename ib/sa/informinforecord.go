@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -17,8 +18,16 @@ type InformInfoRecord struct {
 	reserved18 uint64 // 48 bits
 }
 
+// AttrInformInfoRecord is the number of InformInfoRecord.
+const AttrInformInfoRecord mad.AttributeID = 0x00F3
+
+var _ = describe(Descriptor{ID: AttrInformInfoRecord, Name: "InformInfoRecord", Size: InformInfoRecordSize, New: func() Record { return new(InformInfoRecord) }})
+
 // ID is AttrInformInfoRecord.
 func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r InformInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads InformInfoRecordSize octets.
 func (r *InformInfoRecord) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -18,8 +19,16 @@ type LinearForwardingTableRecord struct {
 	reserved4 uint32
 }
 
+// AttrLinearForwardingTableRecord is the number of LinearForwardingTableRecord.
+const AttrLinearForwardingTableRecord mad.AttributeID = 0x0015
+
+var _ = describe(Descriptor{ID: AttrLinearForwardingTableRecord, Name: "LinearForwardingTableRecord", Size: LinearForwardingTableRecordSize, New: func() Record { return new(LinearForwardingTableRecord) }})
+
 // ID is AttrLinearForwardingTableRecord.
 func (*LinearForwardingTableRecord) ID() mad.AttributeID { return AttrLinearForwardingTableRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r LinearForwardingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads LinearForwardingTableRecordSize octets.
 func (r *LinearForwardingTableRecord) UnmarshalBinary(data []byte) error {

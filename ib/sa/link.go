@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -16,8 +17,16 @@ type LinkRecord struct {
 	ToLID    ib.LID
 }
 
+// AttrLinkRecord is the number of LinkRecord.
+const AttrLinkRecord mad.AttributeID = 0x0020
+
+var _ = describe(Descriptor{ID: AttrLinkRecord, Name: "LinkRecord", Size: LinkRecordSize, New: func() Record { return new(LinkRecord) }})
+
 // ID is AttrLinkRecord.
 func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r LinkRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads LinkRecordSize octets.
 func (r *LinkRecord) UnmarshalBinary(data []byte) error { return decode(r, LinkRecordSize, data) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -30,6 +31,9 @@ type MAD struct {
 
 	reserved46 uint16 // octets 46-47
 }
+
+// String prints the fields; reserved octets are left out.
+func (m MAD) String() string { return show.Fields(m) }
 
 // UnmarshalBinary reads a whole datagram of exactly mad.Size octets. It must be
 // of the class of subnet administration.

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -33,8 +34,16 @@ type MCMemberRecord struct {
 	reserved49 uint32 // 23 bits
 }
 
+// AttrMCMemberRecord is the number of MCMemberRecord.
+const AttrMCMemberRecord mad.AttributeID = 0x0038
+
+var _ = describe(Descriptor{ID: AttrMCMemberRecord, Name: "MCMemberRecord", Size: MCMemberRecordSize, New: func() Record { return new(MCMemberRecord) }})
+
 // ID is AttrMCMemberRecord.
 func (*MCMemberRecord) ID() mad.AttributeID { return AttrMCMemberRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r MCMemberRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads MCMemberRecordSize octets.
 func (r *MCMemberRecord) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -21,10 +22,18 @@ type MulticastForwardingTableRecord struct {
 	reserved4 uint32
 }
 
+// AttrMulticastForwardingTableRecord is the number of MulticastForwardingTableRecord.
+const AttrMulticastForwardingTableRecord mad.AttributeID = 0x0017
+
+var _ = describe(Descriptor{ID: AttrMulticastForwardingTableRecord, Name: "MulticastForwardingTableRecord", Size: MulticastForwardingTableRecordSize, New: func() Record { return new(MulticastForwardingTableRecord) }})
+
 // ID is AttrMulticastForwardingTableRecord.
 func (*MulticastForwardingTableRecord) ID() mad.AttributeID {
 	return AttrMulticastForwardingTableRecord
 }
+
+// String prints the fields; reserved bits are left out.
+func (r MulticastForwardingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads MulticastForwardingTableRecordSize octets.
 func (r *MulticastForwardingTableRecord) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -30,8 +31,16 @@ type MultiPathRecord struct {
 	DGIDs                []ib.GID // at most MultiPathGIDsMax
 }
 
+// AttrMultiPathRecord is the number of MultiPathRecord.
+const AttrMultiPathRecord mad.AttributeID = 0x003A
+
+var _ = describe(Descriptor{ID: AttrMultiPathRecord, Name: "MultiPathRecord", New: func() Record { return new(MultiPathRecord) }})
+
 // ID is AttrMultiPathRecord.
 func (*MultiPathRecord) ID() mad.AttributeID { return AttrMultiPathRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r MultiPathRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads 24 octets and as many GIDs as they announce.
 func (r *MultiPathRecord) UnmarshalBinary(data []byte) error {

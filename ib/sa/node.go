@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -19,8 +20,16 @@ type NodeRecord struct {
 	reserved2 uint16
 }
 
+// AttrNodeRecord is the number of NodeRecord.
+const AttrNodeRecord mad.AttributeID = 0x0011
+
+var _ = describe(Descriptor{ID: AttrNodeRecord, Name: "NodeRecord", Size: NodeRecordSize, New: func() Record { return new(NodeRecord) }})
+
 // ID is AttrNodeRecord.
 func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r NodeRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads NodeRecordSize octets.
 func (r *NodeRecord) UnmarshalBinary(data []byte) error { return decode(r, NodeRecordSize, data) }

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -16,8 +17,16 @@ type Notice struct {
 	IssuerGID ib.GID
 }
 
+// AttrNotice is the number of Notice.
+const AttrNotice mad.AttributeID = 0x0002
+
+var _ = describe(Descriptor{ID: AttrNotice, Name: "Notice", Size: NoticeSize, New: func() Record { return new(Notice) }})
+
 // ID is AttrNotice.
 func (*Notice) ID() mad.AttributeID { return AttrNotice }
+
+// String prints the fields; reserved bits are left out.
+func (r Notice) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads NoticeSize octets.
 func (r *Notice) UnmarshalBinary(data []byte) error { return decode(r, NoticeSize, data) }

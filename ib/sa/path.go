@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -63,8 +64,16 @@ type PathRecord struct {
 	reserved58 uint64 // 48 bits
 }
 
+// AttrPathRecord is the number of PathRecord.
+const AttrPathRecord mad.AttributeID = 0x0035
+
+var _ = describe(Descriptor{ID: AttrPathRecord, Name: "PathRecord", Size: PathRecordSize, New: func() Record { return new(PathRecord) }})
+
 // ID is AttrPathRecord.
 func (*PathRecord) ID() mad.AttributeID { return AttrPathRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r PathRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads PathRecordSize octets. Paths are asked for more often
 // than all other records together: they do not go through layout, which says

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -19,8 +20,16 @@ type PKeyTableRecord struct {
 	reserved5 uint32 // 24 bits
 }
 
+// AttrPKeyTableRecord is the number of PKeyTableRecord.
+const AttrPKeyTableRecord mad.AttributeID = 0x0033
+
+var _ = describe(Descriptor{ID: AttrPKeyTableRecord, Name: "PKeyTableRecord", Size: PKeyTableRecordSize, New: func() Record { return new(PKeyTableRecord) }})
+
 // ID is AttrPKeyTableRecord.
 func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r PKeyTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads PKeyTableRecordSize octets.
 func (r *PKeyTableRecord) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -17,8 +18,16 @@ type PortInfoRecord struct {
 	PortInfo   smp.PortInfo
 }
 
+// AttrPortInfoRecord is the number of PortInfoRecord.
+const AttrPortInfoRecord mad.AttributeID = 0x0012
+
+var _ = describe(Descriptor{ID: AttrPortInfoRecord, Name: "PortInfoRecord", Size: PortInfoRecordSize, New: func() Record { return new(PortInfoRecord) }})
+
 // ID is AttrPortInfoRecord.
 func (*PortInfoRecord) ID() mad.AttributeID { return AttrPortInfoRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r PortInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads PortInfoRecordSize octets.
 func (r *PortInfoRecord) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -18,8 +19,16 @@ type RandomForwardingTableRecord struct {
 	reserved4 uint32
 }
 
+// AttrRandomForwardingTableRecord is the number of RandomForwardingTableRecord.
+const AttrRandomForwardingTableRecord mad.AttributeID = 0x0016
+
+var _ = describe(Descriptor{ID: AttrRandomForwardingTableRecord, Name: "RandomForwardingTableRecord", Size: RandomForwardingTableRecordSize, New: func() Record { return new(RandomForwardingTableRecord) }})
+
 // ID is AttrRandomForwardingTableRecord.
 func (*RandomForwardingTableRecord) ID() mad.AttributeID { return AttrRandomForwardingTableRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r RandomForwardingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads RandomForwardingTableRecordSize octets.
 func (r *RandomForwardingTableRecord) UnmarshalBinary(data []byte) error {

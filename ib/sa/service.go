@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -24,8 +25,16 @@ type ServiceRecord struct {
 	reserved26 uint16
 }
 
+// AttrServiceRecord is the number of ServiceRecord.
+const AttrServiceRecord mad.AttributeID = 0x0031
+
+var _ = describe(Descriptor{ID: AttrServiceRecord, Name: "ServiceRecord", Size: ServiceRecordSize, New: func() Record { return new(ServiceRecord) }})
+
 // ID is AttrServiceRecord.
 func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r ServiceRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads ServiceRecordSize octets.
 func (r *ServiceRecord) UnmarshalBinary(data []byte) error { return decode(r, ServiceRecordSize, data) }

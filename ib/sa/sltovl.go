@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -20,8 +21,16 @@ type SLToVLMappingTableRecord struct {
 	reserved4 uint32
 }
 
+// AttrSLToVLMappingTableRecord is the number of SLToVLMappingTableRecord.
+const AttrSLToVLMappingTableRecord mad.AttributeID = 0x0013
+
+var _ = describe(Descriptor{ID: AttrSLToVLMappingTableRecord, Name: "SLToVLMappingTableRecord", Size: SLToVLMappingTableRecordSize, New: func() Record { return new(SLToVLMappingTableRecord) }})
+
 // ID is AttrSLToVLMappingTableRecord.
 func (*SLToVLMappingTableRecord) ID() mad.AttributeID { return AttrSLToVLMappingTableRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r SLToVLMappingTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SLToVLMappingTableRecordSize octets.
 func (r *SLToVLMappingTableRecord) UnmarshalBinary(data []byte) error {

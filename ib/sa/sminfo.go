@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -17,8 +18,16 @@ type SMInfoRecord struct {
 	reserved2 uint16
 }
 
+// AttrSMInfoRecord is the number of SMInfoRecord.
+const AttrSMInfoRecord mad.AttributeID = 0x0018
+
+var _ = describe(Descriptor{ID: AttrSMInfoRecord, Name: "SMInfoRecord", Size: SMInfoRecordSize, New: func() Record { return new(SMInfoRecord) }})
+
 // ID is AttrSMInfoRecord.
 func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r SMInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SMInfoRecordSize octets.
 func (r *SMInfoRecord) UnmarshalBinary(data []byte) error { return decode(r, SMInfoRecordSize, data) }

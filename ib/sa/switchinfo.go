@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -17,8 +18,16 @@ type SwitchInfoRecord struct {
 	reserved2 uint16
 }
 
+// AttrSwitchInfoRecord is the number of SwitchInfoRecord.
+const AttrSwitchInfoRecord mad.AttributeID = 0x0014
+
+var _ = describe(Descriptor{ID: AttrSwitchInfoRecord, Name: "SwitchInfoRecord", Size: SwitchInfoRecordSize, New: func() Record { return new(SwitchInfoRecord) }})
+
 // ID is AttrSwitchInfoRecord.
 func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r SwitchInfoRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads SwitchInfoRecordSize octets.
 func (r *SwitchInfoRecord) UnmarshalBinary(data []byte) error {

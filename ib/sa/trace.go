@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -24,8 +25,16 @@ type TraceRecord struct {
 	reserved10 uint8
 }
 
+// AttrTraceRecord is the number of TraceRecord.
+const AttrTraceRecord mad.AttributeID = 0x0039
+
+var _ = describe(Descriptor{ID: AttrTraceRecord, Name: "TraceRecord", Size: TraceRecordSize, New: func() Record { return new(TraceRecord) }})
+
 // ID is AttrTraceRecord.
 func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r TraceRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads TraceRecordSize octets.
 func (r *TraceRecord) UnmarshalBinary(data []byte) error { return decode(r, TraceRecordSize, data) }

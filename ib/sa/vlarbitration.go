@@ -2,6 +2,7 @@ package sa
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -19,8 +20,16 @@ type VLArbitrationTableRecord struct {
 	reserved4 uint32
 }
 
+// AttrVLArbitrationTableRecord is the number of VLArbitrationTableRecord.
+const AttrVLArbitrationTableRecord mad.AttributeID = 0x0036
+
+var _ = describe(Descriptor{ID: AttrVLArbitrationTableRecord, Name: "VLArbitrationTableRecord", Size: VLArbitrationTableRecordSize, New: func() Record { return new(VLArbitrationTableRecord) }})
+
 // ID is AttrVLArbitrationTableRecord.
 func (*VLArbitrationTableRecord) ID() mad.AttributeID { return AttrVLArbitrationTableRecord }
+
+// String prints the fields; reserved bits are left out.
+func (r VLArbitrationTableRecord) String() string { return show.Fields(r) }
 
 // UnmarshalBinary reads VLArbitrationTableRecordSize octets.
 func (r *VLArbitrationTableRecord) UnmarshalBinary(data []byte) error {

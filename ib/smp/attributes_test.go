@@ -1,7 +1,10 @@
 package smp
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -371,6 +374,91 @@ func TestNewTrap(t *testing.T) {
 	} {
 		if got := number.Type(); got != want {
 			t.Errorf("trap %d: type %d, want %d", number, got, want)
+		}
+	}
+}
+
+// What is said of an attribute holds: its name is that of its type, what is behind its
+// size has no meaning, and Decode gives back what was encoded.
+func TestDescriptors(t *testing.T) {
+	all := Attributes()
+	if len(all) != 16 {
+		t.Errorf("%d attributes, want 16", len(all))
+	}
+	for i, d := range all {
+		a := d.New()
+		if a.ID() != d.ID || AttributeName(d.ID) != d.Name || reflect.TypeOf(a).Elem().Name() != d.Name || i > 0 && all[i-1].ID >= d.ID {
+			t.Errorf("%s (%#x): %T with number %#x", d.Name, d.ID, a, a.ID())
+		}
+		if got, ok := Describe(d.ID); !ok || got.Name != d.Name {
+			t.Errorf("Describe(%#x) is %q, %v", d.ID, got.Name, ok)
+		}
+		data := bytes.Repeat([]byte{0x11}, mad.DataSize)
+		clear(data[d.Size:])
+		got, err := Decode(d.ID, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reflect.TypeOf(got) != reflect.TypeOf(a) {
+			t.Errorf("%s is decoded as %T", d.Name, got)
+		}
+		if back, err := got.AppendBinary(nil); err != nil || !bytes.Equal(back, data) {
+			t.Errorf("%s: %x comes back as %x, %v", d.Name, data, back, err)
+		}
+		// Octets behind Size change no field.
+		data[len(data)-1] = 0xFF
+		if other, err := Decode(d.ID, data); d.Size < mad.DataSize && (err != nil || fmt.Sprint(other) != fmt.Sprint(got)) {
+			t.Errorf("%s: octet 63, behind its %d, changes %v to %v", d.Name, d.Size, got, other)
+		}
+	}
+	if _, err := Decode(0xFF00, make([]byte, mad.DataSize)); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Decode(0xff00): %v", err)
+	}
+	if _, err := Decode(AttrPortInfo, make([]byte, 3)); err == nil {
+		t.Error("PortInfo of 3 octets was decoded")
+	}
+}
+
+// What is printed has the fields and neither reserved bits nor keys.
+func TestString(t *testing.T) {
+	var info LEDInfo
+	if err := info.UnmarshalBinary(bytes.Repeat([]byte{0xFF}, mad.DataSize)); err != nil {
+		t.Fatal(err)
+	}
+	keys := PKeyTable{Keys: [PKeysPerBlock]ib.PKey{0xFFFF, 0x8001}}
+	for want, a := range map[string]any{
+		"LEDInfo{LEDMask:true}":                     info,
+		"VendorDiag{NextIndex:5 DiagData:0x010203}": &VendorDiag{NextIndex: 5, DiagData: [62]byte{1, 2, 3}},
+		"SMInfo{GUID:0x0000000000000007 SMKey:not shown ActCount:0 Priority:3 SMState:master}": SMInfo{GUID: 7, SMKey: 9, Priority: 3, SMState: SMMaster},
+	} {
+		if got := fmt.Sprint(a); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := fmt.Sprint(&keys); !strings.HasPrefix(got, "PKeyTable{Keys:[0xffff 0x8001 0x0000 ") {
+		t.Errorf("%s", got)
+	}
+	if got := fmt.Sprint(PortInfo{MKey: 0x1234_5678, LID: 17}); strings.Contains(got, "12345678") || !strings.Contains(got, " LID:17 ") {
+		t.Errorf("%s", got)
+	}
+}
+
+// The modifier is made of one or two numbers as each attribute wants it.
+func TestModifierFor(t *testing.T) {
+	for _, x := range []struct {
+		id     mad.AttributeID
+		own    ib.PortNum
+		n      uint16
+		second uint8
+		want   uint32
+	}{
+		{AttrPortInfo, 0, 3, 0, 3}, {AttrPortInfo, 7, 0, 0, 7}, {AttrPKeyTable, 5, 2, 0, 0x0005_0002},
+		{AttrVLArbitrationTable, 5, 3, 0, 0x0003_0005}, {AttrSLToVLMappingTable, 9, 2, 5, 0x0205},
+		{AttrMulticastForwardingTable, 0, 3, 2, 0x2000_0003}, {AttrLinearForwardingTable, 9, 4, 0, 4}, {AttrGUIDInfo, 1, 2, 0, 2},
+	} {
+		d, ok := Describe(x.id)
+		if got := d.Modifier.For(x.own, x.n, x.second); !ok || got != x.want {
+			t.Errorf("%s of port %d, %d, %d: %#x, want %#x", d.Name, x.own, x.n, x.second, got, x.want)
 		}
 	}
 }

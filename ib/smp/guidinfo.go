@@ -3,6 +3,7 @@ package smp
 import (
 	"encoding/binary"
 
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -17,6 +18,20 @@ const (
 type GUIDInfo struct {
 	GUIDs [GUIDsPerBlock]uint64
 }
+
+// AttrGUIDInfo is the number of GUIDInfo.
+const AttrGUIDInfo mad.AttributeID = 0x0014
+
+var _ = describe(Descriptor{
+	ID: AttrGUIDInfo, Name: "GUIDInfo", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: GUIDsPerBlock, Of: OfEndPort,
+	New: func() Attribute { return new(GUIDInfo) },
+})
+
+// ID is AttrGUIDInfo.
+func (*GUIDInfo) ID() mad.AttributeID { return AttrGUIDInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a GUIDInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (g *GUIDInfo) UnmarshalBinary(data []byte) error {

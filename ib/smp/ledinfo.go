@@ -1,6 +1,9 @@
 package smp
 
-import "github.com/ibwarden/ibwarden/ib/mad"
+import (
+	"github.com/ibwarden/ibwarden/ib/internal/show"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
 
 // LEDInfoSize is the length of LEDInfo in octets.
 const LEDInfoSize = 4
@@ -11,6 +14,20 @@ type LEDInfo struct {
 
 	spare spare
 }
+
+// AttrLEDInfo is the number of LEDInfo.
+const AttrLEDInfo mad.AttributeID = 0x0031
+
+var _ = describe(Descriptor{
+	ID: AttrLEDInfo, Name: "LEDInfo", Size: LEDInfoSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfNode,
+	New: func() Attribute { return new(LEDInfo) },
+})
+
+// ID is AttrLEDInfo.
+func (*LEDInfo) ID() mad.AttributeID { return AttrLEDInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a LEDInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads LEDInfoSize octets.
 func (l *LEDInfo) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -17,6 +18,20 @@ const (
 type LinearForwardingTable struct {
 	Ports [LIDsPerLinearBlock]ib.PortNum
 }
+
+// AttrLinearForwardingTable is the number of LinearForwardingTable.
+const AttrLinearForwardingTable mad.AttributeID = 0x0019
+
+var _ = describe(Descriptor{
+	ID: AttrLinearForwardingTable, Name: "LinearForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: LIDsPerLinearBlock, Of: OfSwitch,
+	New: func() Attribute { return new(LinearForwardingTable) },
+})
+
+// ID is AttrLinearForwardingTable.
+func (*LinearForwardingTable) ID() mad.AttributeID { return AttrLinearForwardingTable }
+
+// String prints the fields; reserved bits are left out.
+func (a LinearForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (t *LinearForwardingTable) UnmarshalBinary(data []byte) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -21,6 +22,20 @@ const (
 type MulticastForwardingTable struct {
 	Masks [MLIDsPerBlock]uint16
 }
+
+// AttrMulticastForwardingTable is the number of MulticastForwardingTable.
+const AttrMulticastForwardingTable mad.AttributeID = 0x001B
+
+var _ = describe(Descriptor{
+	ID: AttrMulticastForwardingTable, Name: "MulticastForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlockPosition, Of: OfSwitch,
+	New: func() Attribute { return new(MulticastForwardingTable) },
+})
+
+// ID is AttrMulticastForwardingTable.
+func (*MulticastForwardingTable) ID() mad.AttributeID { return AttrMulticastForwardingTable }
+
+// String prints the fields; reserved bits are left out.
+func (a MulticastForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (t *MulticastForwardingTable) UnmarshalBinary(data []byte) error {

@@ -15,6 +15,17 @@ type NodeDescription struct {
 	NodeString [mad.DataSize]byte
 }
 
+// AttrNodeDescription is the number of NodeDescription.
+const AttrNodeDescription mad.AttributeID = 0x0010
+
+var _ = describe(Descriptor{
+	ID: AttrNodeDescription, Name: "NodeDescription", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode,
+	New: func() Attribute { return new(NodeDescription) },
+})
+
+// ID is AttrNodeDescription.
+func (*NodeDescription) ID() mad.AttributeID { return AttrNodeDescription }
+
 // UnmarshalBinary reads 64 octets.
 func (d *NodeDescription) UnmarshalBinary(data []byte) error {
 	if err := checkLength("NodeDescription", data, mad.DataSize); err != nil {

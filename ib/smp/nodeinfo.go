@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -28,6 +29,20 @@ type NodeInfo struct {
 
 	spare spare
 }
+
+// AttrNodeInfo is the number of NodeInfo.
+const AttrNodeInfo mad.AttributeID = 0x0011
+
+var _ = describe(Descriptor{
+	ID: AttrNodeInfo, Name: "NodeInfo", Size: NodeInfoSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode,
+	New: func() Attribute { return new(NodeInfo) },
+})
+
+// ID is AttrNodeInfo.
+func (*NodeInfo) ID() mad.AttributeID { return AttrNodeInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a NodeInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads NodeInfoSize octets.
 func (n *NodeInfo) UnmarshalBinary(data []byte) error {

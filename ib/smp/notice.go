@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -87,6 +88,20 @@ type Notice struct {
 	// read and write them.
 	Details [NoticeDetailsSize]byte
 }
+
+// AttrNotice is the number of Notice.
+const AttrNotice mad.AttributeID = 0x0002
+
+var _ = describe(Descriptor{
+	ID: AttrNotice, Name: "Notice", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfEndPort,
+	New: func() Attribute { return new(Notice) },
+})
+
+// ID is AttrNotice.
+func (*Notice) ID() mad.AttributeID { return AttrNotice }
+
+// String prints the fields; reserved bits are left out.
+func (a Notice) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (n *Notice) UnmarshalBinary(data []byte) error {

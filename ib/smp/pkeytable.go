@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -19,6 +20,20 @@ const (
 type PKeyTable struct {
 	Keys [PKeysPerBlock]ib.PKey
 }
+
+// AttrPKeyTable is the number of PKeyTable.
+const AttrPKeyTable mad.AttributeID = 0x0016
+
+var _ = describe(Descriptor{
+	ID: AttrPKeyTable, Name: "PKeyTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPortBlock, PerBlock: PKeysPerBlock, Of: OfPort,
+	New: func() Attribute { return new(PKeyTable) },
+})
+
+// ID is AttrPKeyTable.
+func (*PKeyTable) ID() mad.AttributeID { return AttrPKeyTable }
+
+// String prints the fields; reserved bits are left out.
+func (a PKeyTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (t *PKeyTable) UnmarshalBinary(data []byte) error {

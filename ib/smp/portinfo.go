@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -76,6 +77,20 @@ type PortInfo struct {
 	// their octets are kept.
 	spare34, spare52, spare56, spare63 byte
 }
+
+// AttrPortInfo is the number of PortInfo.
+const AttrPortInfo mad.AttributeID = 0x0015
+
+var _ = describe(Descriptor{
+	ID: AttrPortInfo, Name: "PortInfo", Size: PortInfoSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort,
+	New: func() Attribute { return new(PortInfo) },
+})
+
+// ID is AttrPortInfo.
+func (*PortInfo) ID() mad.AttributeID { return AttrPortInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a PortInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (p *PortInfo) UnmarshalBinary(data []byte) error {

@@ -3,6 +3,7 @@ package smp
 import (
 	"encoding/binary"
 
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -25,6 +26,20 @@ type PortInfoExtended struct {
 
 	spare spare
 }
+
+// AttrPortInfoExtended is the number of PortInfoExtended.
+const AttrPortInfoExtended mad.AttributeID = 0x0033
+
+var _ = describe(Descriptor{
+	ID: AttrPortInfoExtended, Name: "PortInfoExtended", Size: PortInfoExtendedSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort,
+	New: func() Attribute { return new(PortInfoExtended) },
+})
+
+// ID is AttrPortInfoExtended.
+func (*PortInfoExtended) ID() mad.AttributeID { return AttrPortInfoExtended }
+
+// String prints the fields; reserved bits are left out.
+func (a PortInfoExtended) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads PortInfoExtendedSize octets.
 func (p *PortInfoExtended) UnmarshalBinary(data []byte) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -33,6 +34,20 @@ type RandomForwardingTable struct {
 
 	spare spare
 }
+
+// AttrRandomForwardingTable is the number of RandomForwardingTable.
+const AttrRandomForwardingTable mad.AttributeID = 0x001A
+
+var _ = describe(Descriptor{
+	ID: AttrRandomForwardingTable, Name: "RandomForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: RandomEntriesPerBlock, Of: OfSwitch,
+	New: func() Attribute { return new(RandomForwardingTable) },
+})
+
+// ID is AttrRandomForwardingTable.
+func (*RandomForwardingTable) ID() mad.AttributeID { return AttrRandomForwardingTable }
+
+// String prints the fields; reserved bits are left out.
+func (a RandomForwardingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (t *RandomForwardingTable) UnmarshalBinary(data []byte) error {

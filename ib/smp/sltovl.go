@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -22,6 +23,20 @@ type SLToVLMappingTable struct {
 	// switch has more than a thousand of these tables: 64 octets more would count.
 	rest string
 }
+
+// AttrSLToVLMappingTable is the number of SLToVLMappingTable.
+const AttrSLToVLMappingTable mad.AttributeID = 0x0017
+
+var _ = describe(Descriptor{
+	ID: AttrSLToVLMappingTable, Name: "SLToVLMappingTable", Size: SLToVLMappingTableSize, Access: AccessGetSet, Modifier: ModifierInputOutput, Of: OfPort,
+	New: func() Attribute { return new(SLToVLMappingTable) },
+})
+
+// ID is AttrSLToVLMappingTable.
+func (*SLToVLMappingTable) ID() mad.AttributeID { return AttrSLToVLMappingTable }
+
+// String prints the fields; reserved bits are left out.
+func (a SLToVLMappingTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads SLToVLMappingTableSize octets.
 func (t *SLToVLMappingTable) UnmarshalBinary(data []byte) error {

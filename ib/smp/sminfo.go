@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -53,6 +54,20 @@ type SMInfo struct {
 
 	spare spare
 }
+
+// AttrSMInfo is the number of SMInfo.
+const AttrSMInfo mad.AttributeID = 0x0020
+
+var _ = describe(Descriptor{
+	ID: AttrSMInfo, Name: "SMInfo", Size: SMInfoSize, Access: AccessGetSet, Modifier: ModifierControl, Of: OfEndPort,
+	New: func() Attribute { return new(SMInfo) },
+})
+
+// ID is AttrSMInfo.
+func (*SMInfo) ID() mad.AttributeID { return AttrSMInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a SMInfo) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads SMInfoSize octets.
 func (s *SMInfo) UnmarshalBinary(data []byte) error {

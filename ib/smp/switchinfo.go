@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -35,6 +36,20 @@ type SwitchInfo struct {
 
 	spare spare
 }
+
+// AttrSwitchInfo is the number of SwitchInfo.
+const AttrSwitchInfo mad.AttributeID = 0x0012
+
+var _ = describe(Descriptor{
+	ID: AttrSwitchInfo, Name: "SwitchInfo", Size: SwitchInfoSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfSwitch,
+	New: func() Attribute { return new(SwitchInfo) },
+})
+
+// ID is AttrSwitchInfo.
+func (*SwitchInfo) ID() mad.AttributeID { return AttrSwitchInfo }
+
+// String prints the fields; reserved bits are left out.
+func (a SwitchInfo) String() string { return show.Fields(a) }
 
 // TimeValueFiniteMax is the highest SwitchInfo.LifeTimeValue and
 // PortInfo.HOQLife that is a time; higher values mean "no limit".

@@ -3,6 +3,7 @@ package smp
 import (
 	"encoding/binary"
 
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -15,6 +16,20 @@ type VendorDiag struct {
 	NextIndex uint16 // of the next block of the chain, 0 at its end
 	DiagData  [VendorDiagDataSize]byte
 }
+
+// AttrVendorDiag is the number of VendorDiag.
+const AttrVendorDiag mad.AttributeID = 0x0030
+
+var _ = describe(Descriptor{
+	ID: AttrVendorDiag, Name: "VendorDiag", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierBlock, Of: OfEndPort,
+	New: func() Attribute { return new(VendorDiag) },
+})
+
+// ID is AttrVendorDiag.
+func (*VendorDiag) ID() mad.AttributeID { return AttrVendorDiag }
+
+// String prints the fields; reserved bits are left out.
+func (a VendorDiag) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (d *VendorDiag) UnmarshalBinary(data []byte) error {

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -25,6 +26,20 @@ type VLArbitrationTable struct {
 
 	spare spare
 }
+
+// AttrVLArbitrationTable is the number of VLArbitrationTable.
+const AttrVLArbitrationTable mad.AttributeID = 0x0018
+
+var _ = describe(Descriptor{
+	ID: AttrVLArbitrationTable, Name: "VLArbitrationTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPartPort, Of: OfPort,
+	New: func() Attribute { return new(VLArbitrationTable) },
+})
+
+// ID is AttrVLArbitrationTable.
+func (*VLArbitrationTable) ID() mad.AttributeID { return AttrVLArbitrationTable }
+
+// String prints the fields; reserved bits are left out.
+func (a VLArbitrationTable) String() string { return show.Fields(a) }
 
 // UnmarshalBinary reads 64 octets.
 func (t *VLArbitrationTable) UnmarshalBinary(data []byte) error {

@@ -18,47 +18,51 @@ const (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// absorbers enter the answers of the attributes that a snapshot keeps.
+var absorbers = map[mad.AttributeID]func(p *Port, modifier uint32, data []byte) error{
+	smp.AttrNodeDescription:          (*Port).absorbNodeDescription,
+	smp.AttrSwitchInfo:               (*Port).absorbSwitchInfo,
+	smp.AttrPortInfo:                 (*Port).absorbPortInfo,
+	smp.AttrPKeyTable:                (*Port).absorbPKeys,
+	smp.AttrLinearForwardingTable:    (*Port).absorbLFT,
+	smp.AttrRandomForwardingTable:    (*Port).absorbRFT,
+	smp.AttrSLToVLMappingTable:       (*Port).absorbSLToVL,
+	smp.AttrVLArbitrationTable:       (*Port).absorbVLArbitration,
+	smp.AttrMulticastForwardingTable: (*Port).absorbMFT,
+	smp.AttrSMInfo:                   (*Port).absorbSMInfo,
+	smp.AttrGUIDInfo:                 (*Port).absorbGUIDInfo,
+	smp.AttrVendorDiag:               (*Port).absorbVendorDiag,
+}
+
+// Keeps reports whether a snapshot keeps an attribute.
+func Keeps(attribute mad.AttributeID) bool { return absorbers[attribute] != nil }
+
 // Absorb enters the answer of a device: attribute and modifier of a Get or
 // Set that was sent along p's Path, and the 64 octets that came back. For an
 // attribute of a switch p is any port of it whose Path leads there; tables of
 // a port go to the port that the modifier selects. An answer that makes no
 // sense for this device is an error and changes nothing.
 func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) error {
-	switch attribute {
-	case smp.AttrNodeDescription:
-		var d smp.NodeDescription
-		if err := d.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		if text := d.String(); text != p.Node.Description {
-			p.Node.Description = text
-			p.noteNode(attribute)
-		}
-	case smp.AttrSwitchInfo:
-		return p.absorbSwitchInfo(data)
-	case smp.AttrPortInfo:
-		return p.absorbPortInfo(modifier, data)
-	case smp.AttrPKeyTable:
-		return p.absorbPKeys(modifier, data)
-	case smp.AttrLinearForwardingTable:
-		return p.absorbLFT(modifier, data)
-	case smp.AttrRandomForwardingTable:
-		return p.absorbRFT(modifier, data)
-	case smp.AttrSLToVLMappingTable:
-		return p.absorbSLToVL(modifier, data)
-	case smp.AttrVLArbitrationTable:
-		return p.absorbVLArbitration(modifier, data)
-	case smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo:
-		return p.absorbForAudit(attribute, modifier, data)
-	case smp.AttrVendorDiag:
-		return p.absorbVendorDiag(modifier, data)
-	default:
+	absorb := absorbers[attribute]
+	if absorb == nil {
 		return fmt.Errorf("%s: the snapshot keeps no attribute 0x%04x", p, uint16(attribute))
+	}
+	return absorb(p, modifier, data)
+}
+
+func (p *Port) absorbNodeDescription(_ uint32, data []byte) error {
+	var d smp.NodeDescription
+	if err := d.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	if text := d.String(); text != p.Node.Description {
+		p.Node.Description = text
+		p.noteNode(smp.AttrNodeDescription)
 	}
 	return nil
 }
 
-func (p *Port) absorbSwitchInfo(data []byte) error {
+func (p *Port) absorbSwitchInfo(_ uint32, data []byte) error {
 	s := p.Node.Switch
 	if s == nil {
 		return p.misplaced(smp.AttrSwitchInfo)

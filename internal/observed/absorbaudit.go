@@ -4,28 +4,24 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// absorbForAudit enters the attributes that only an audit asks for.
-func (p *Port) absorbForAudit(attribute mad.AttributeID, modifier uint32, data []byte) error {
-	switch attribute {
-	case smp.AttrMulticastForwardingTable:
-		return p.absorbMFT(modifier, data)
-	case smp.AttrSMInfo:
-		if !p.IsEnd() {
-			return fmt.Errorf("%s: no subnet manager is behind an external switch port", p)
-		}
-		if err := p.SMInfo.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		p.SMInfoRead = true
-		p.note(attribute)
-		return nil
+func (p *Port) absorbSMInfo(_ uint32, data []byte) error {
+	if !p.IsEnd() {
+		return fmt.Errorf("%s: no subnet manager is behind an external switch port", p)
 	}
-	// GUIDInfo: of the port that was asked, port 0 on a switch.
-	q, err := p.selected(attribute, 0)
+	if err := p.SMInfo.UnmarshalBinary(data); err != nil {
+		return err
+	}
+	p.SMInfoRead = true
+	p.note(smp.AttrSMInfo)
+	return nil
+}
+
+// absorbGUIDInfo enters a block of the port that was asked, port 0 on a switch.
+func (p *Port) absorbGUIDInfo(modifier uint32, data []byte) error {
+	q, err := p.selected(smp.AttrGUIDInfo, 0)
 	if err != nil {
 		return err
 	}
@@ -41,7 +37,7 @@ func (p *Port) absorbForAudit(attribute mad.AttributeID, modifier uint32, data [
 	}
 	if have, read := q.GUIDInfo[modifier]; !read || have != g {
 		q.GUIDInfo[modifier] = g
-		q.note(attribute)
+		q.note(smp.AttrGUIDInfo)
 	}
 	return nil
 }

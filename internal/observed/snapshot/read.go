@@ -234,15 +234,14 @@ func padded(octets []byte) []byte {
 	return append(octets, make([]byte, mad.DataSize-len(octets))...)
 }
 
-// kept are the attributes that a snapshot may hold, by name.
+// kept are the attributes that a snapshot may hold as answers, by name: the
+// description of a node stands beside them.
 var kept = func() map[string]mad.AttributeID {
 	out := make(map[string]mad.AttributeID)
-	for _, id := range []mad.AttributeID{
-		smp.AttrSwitchInfo, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLToVLMappingTable,
-		smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,
-		smp.AttrMulticastForwardingTable, smp.AttrSMInfo, smp.AttrGUIDInfo, smp.AttrVendorDiag,
-	} {
-		out[smp.AttributeName(id)] = id
+	for _, d := range smp.Attributes() {
+		if observed.Keeps(d.ID) && d.ID != smp.AttrNodeDescription {
+			out[d.Name] = d.ID
+		}
 	}
 	return out
 }()

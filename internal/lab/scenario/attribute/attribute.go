@@ -41,49 +41,13 @@ type Kind struct {
 }
 
 // Modifier is the attribute modifier for one or two numbers, zero where the
-// script has none: a block of a table, a part of VLArbitrationTable, a port of
-// PortInfo, a block and its position in MulticastForwardingTable, the input and
-// the output port of SLToVLMappingTable. own is the port of a switch that is
-// asked about, and 0 for other nodes.
+// script has none (smp.Modifier). An attribute without a layout takes the first.
 func (k Kind) Modifier(own ib.PortNum, n uint16, m uint8) uint32 {
-	switch k.New().ID() {
-	case smp.AttrPortInfo, smp.AttrPortInfoExtended:
-		if n == 0 {
-			n = uint16(own)
-		}
+	d, ok := smp.Describe(k.New().ID())
+	if !ok {
 		return uint32(n)
-	case smp.AttrPKeyTable:
-		return smp.PKeyModifier(own, n)
-	case smp.AttrVLArbitrationTable:
-		return smp.VLArbModifier(smp.VLArbPart(n), own)
-	case smp.AttrSLToVLMappingTable:
-		return uint32(n)<<8 | uint32(m)
-	case smp.AttrMulticastForwardingTable:
-		return uint32(m)<<28 | uint32(n)
 	}
-	return uint32(n)
-}
-
-// kinds are the attributes with a layout.
-func kinds() []Kind {
-	return []Kind{
-		{"Notice", func() smp.Attribute { return new(smp.Notice) }, 0},
-		{"NodeDescription", func() smp.Attribute { return new(smp.NodeDescription) }, 0},
-		{"NodeInfo", func() smp.Attribute { return new(smp.NodeInfo) }, 0},
-		{"SwitchInfo", func() smp.Attribute { return new(smp.SwitchInfo) }, 0},
-		{"GUIDInfo", func() smp.Attribute { return new(smp.GUIDInfo) }, smp.GUIDsPerBlock},
-		{"PortInfo", func() smp.Attribute { return new(smp.PortInfo) }, 0},
-		{"PKeyTable", func() smp.Attribute { return new(smp.PKeyTable) }, smp.PKeysPerBlock},
-		{"SLToVLMappingTable", func() smp.Attribute { return new(smp.SLToVLMappingTable) }, 0},
-		{"VLArbitrationTable", func() smp.Attribute { return new(smp.VLArbitrationTable) }, 0},
-		{"LinearForwardingTable", func() smp.Attribute { return new(smp.LinearForwardingTable) }, smp.LIDsPerLinearBlock},
-		{"RandomForwardingTable", func() smp.Attribute { return new(smp.RandomForwardingTable) }, 0},
-		{"MulticastForwardingTable", func() smp.Attribute { return new(smp.MulticastForwardingTable) }, 0},
-		{"SMInfo", func() smp.Attribute { return new(smp.SMInfo) }, 0},
-		{"VendorDiag", func() smp.Attribute { return new(smp.VendorDiag) }, 0},
-		{"LEDInfo", func() smp.Attribute { return new(smp.LEDInfo) }, 0},
-		{"PortInfoExtended", func() smp.Attribute { return new(smp.PortInfoExtended) }, 0},
-	}
+	return d.Modifier.For(own, n, m)
 }
 
 // plain is a name as it is compared: without underscores, in small letters, so
@@ -93,11 +57,11 @@ func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name,
 // Find finds an attribute by its name, or by its number.
 func Find(text string) (Kind, error) {
 	var known []string
-	for _, k := range kinds() {
-		if plain(k.Name) == plain(text) {
-			return k, nil
+	for _, d := range smp.Attributes() {
+		if plain(d.Name) == plain(text) {
+			return Kind{d.Name, d.New, d.PerBlock}, nil
 		}
-		known = append(known, k.Name)
+		known = append(known, d.Name)
 	}
 	if n, err := strconv.ParseUint(text, 0, 16); err == nil {
 		id := mad.AttributeID(n)

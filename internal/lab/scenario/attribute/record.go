@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/sa"
 )
@@ -47,58 +48,52 @@ func components(names ...string) map[string]sa.ComponentMask {
 var properties = []string{"RawTraffic", "", "FlowLabel", "HopLimit", "TClass", "Reversible", "NumbPath", "PKey", "QoSClass", "SL",
 	"MTUSelector", "MTU", "RateSelector", "Rate", "PacketLifeTimeSelector", "PacketLifeTime"}
 
-func recordKinds() []RecordKind {
+// queried are the components of records that a query can be about, as Field names
+// them.
+func queried() map[mad.AttributeID]map[string]sa.ComponentMask {
 	table := components("LID", "BlockNum")
 	path := components(append([]string{"", "", "DGID", "SGID", "DLID", "SLID"}, properties...)...)
 	path["serviceid"] = sa.PathRecordServiceID8MSB | sa.PathRecordServiceID56LSB
 	many := components(append(append([]string{}, properties...), "", "", "", "SGIDs", "DGIDs")...)
-	return []RecordKind{
-		{"NodeRecord", func() sa.Record { return new(sa.NodeRecord) },
-			components("LID", "", "", "", "NodeInfo.NodeType", "", "", "NodeInfo.NodeGUID", "NodeInfo.PortGUID")},
-		{"PortInfoRecord", func() sa.Record { return new(sa.PortInfoRecord) }, components("EndportLID", "PortNum")},
-		{"SwitchInfoRecord", func() sa.Record { return new(sa.SwitchInfoRecord) }, components("LID")},
-		{"LinkRecord", func() sa.Record { return new(sa.LinkRecord) }, components("FromLID", "FromPort", "ToPort", "ToLID")},
-		{"PathRecord", func() sa.Record { return new(sa.PathRecord) }, path},
-		{"MultiPathRecord", func() sa.Record { return new(sa.MultiPathRecord) }, many},
-		{"MCMemberRecord", func() sa.Record { return new(sa.MCMemberRecord) }, components("MGID", "PortGID", "QKey", "MLID", "MTUSelector", "MTU",
-			"TClass", "PKey", "RateSelector", "Rate", "PacketLifeTimeSelector", "PacketLifeTime", "SL", "FlowLabel", "HopLimit", "Scope", "JoinState", "ProxyJoin")},
-		{"ServiceRecord", func() sa.Record { return new(sa.ServiceRecord) },
-			components("ServiceID", "ServiceGID", "ServicePKey", "", "ServiceLease", "ServiceKey", "ServiceName", "ServiceData8.0")},
-		{"InformInfo", func() sa.Record { return new(sa.InformInfo) }, nil},
-		{"InformInfoRecord", func() sa.Record { return new(sa.InformInfoRecord) }, components("SubscriberGID")},
-		{"PKeyTableRecord", func() sa.Record { return new(sa.PKeyTableRecord) }, components("LID", "BlockNum", "PortNum")},
-		{"GUIDInfoRecord", func() sa.Record { return new(sa.GUIDInfoRecord) }, table},
-		{"SMInfoRecord", func() sa.Record { return new(sa.SMInfoRecord) }, components("LID")},
-		{"LinearForwardingTableRecord", func() sa.Record { return new(sa.LinearForwardingTableRecord) }, table},
-		{"MulticastForwardingTableRecord", func() sa.Record { return new(sa.MulticastForwardingTableRecord) },
-			components("LID", "Position", "", "BlockNum")},
+	return map[mad.AttributeID]map[string]sa.ComponentMask{
+		sa.AttrNodeRecord:       components("LID", "", "", "", "NodeInfo.NodeType", "", "", "NodeInfo.NodeGUID", "NodeInfo.PortGUID"),
+		sa.AttrPortInfoRecord:   components("EndportLID", "PortNum"),
+		sa.AttrSwitchInfoRecord: components("LID"),
+		sa.AttrLinkRecord:       components("FromLID", "FromPort", "ToPort", "ToLID"),
+		sa.AttrPathRecord:       path,
+		sa.AttrMultiPathRecord:  many,
+		sa.AttrMCMemberRecord: components("MGID", "PortGID", "QKey", "MLID", "MTUSelector", "MTU",
+			"TClass", "PKey", "RateSelector", "Rate", "PacketLifeTimeSelector", "PacketLifeTime", "SL", "FlowLabel", "HopLimit", "Scope", "JoinState", "ProxyJoin"),
+		sa.AttrServiceRecord:                  components("ServiceID", "ServiceGID", "ServicePKey", "", "ServiceLease", "ServiceKey", "ServiceName", "ServiceData8.0"),
+		sa.AttrInformInfoRecord:               components("SubscriberGID"),
+		sa.AttrPKeyTableRecord:                components("LID", "BlockNum", "PortNum"),
+		sa.AttrGUIDInfoRecord:                 table,
+		sa.AttrSMInfoRecord:                   components("LID"),
+		sa.AttrLinearForwardingTableRecord:    table,
+		sa.AttrMulticastForwardingTableRecord: components("LID", "Position", "", "BlockNum"),
 	}
 }
 
 // FindRecord finds a record by its name.
 func FindRecord(text string) (RecordKind, error) {
 	var known []string
-	for _, k := range recordKinds() {
-		if plain(k.Name) == plain(text) {
-			return k, nil
+	for _, d := range sa.Attributes() {
+		if plain(d.Name) == plain(text) {
+			return RecordKind{d.Name, d.New, queried()[d.ID]}, nil
 		}
-		known = append(known, k.Name)
+		known = append(known, d.Name)
 	}
 	return RecordKind{}, fmt.Errorf("%q: want a record: %s", text, strings.Join(known, ", "))
 }
 
-// counters are the attributes of performance management that a script can name.
-var counters = map[string]func() pm.Attribute{
-	"PortCounters":         func() pm.Attribute { return new(pm.PortCounters) },
-	"PortCountersExtended": func() pm.Attribute { return new(pm.PortCountersExtended) },
-}
-
 // FindCounters finds an attribute of performance management by its name.
 func FindCounters(text string) (func() pm.Attribute, error) {
-	for name, f := range counters {
-		if plain(name) == plain(text) {
-			return f, nil
+	var known []string
+	for _, d := range pm.Attributes() {
+		if plain(d.Name) == plain(text) {
+			return d.New, nil
 		}
+		known = append(known, d.Name)
 	}
-	return nil, fmt.Errorf("%q: want one of %s", text, Keys(counters))
+	return nil, fmt.Errorf("%q: want one of %s", text, strings.Join(known, ", "))
 }

@@ -1,0 +1,154 @@
+package smp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+)
+
+// AttrVendorMin is the lowest of the attributes left to vendors, which reach up to
+// 0xFFFF.
+const AttrVendorMin mad.AttributeID = 0xFF00
+
+// Descriptor says what an attribute is. Each stands in the file of its attribute.
+type Descriptor struct {
+	ID   mad.AttributeID
+	Name string
+	// Size is how many of the mad.DataSize octets have a meaning.
+	Size int
+	// Access tells which methods there are.
+	Access Access
+	// Modifier tells what the attribute modifier means.
+	Modifier Modifier
+	// PerBlock is how many entries of a table a block has, where entries are counted
+	// on over the blocks; 0 for what is no such table.
+	PerBlock int
+	// Of tells what the attribute, or the table, belongs to.
+	Of Owner
+	// New makes an empty attribute.
+	New func() Attribute
+}
+
+// Access is a set of methods.
+type Access uint8
+
+// The methods of an attribute. Notice may be sent as Trap too.
+const (
+	AccessGet    Access = 1
+	AccessGetSet Access = 3
+)
+
+// CanSet reports whether there is a Set.
+func (a Access) CanSet() bool { return a == AccessGetSet }
+
+// Owner is what an attribute belongs to.
+type Owner uint8
+
+// What attributes belong to.
+const (
+	OfNode    Owner = iota // the device as a whole
+	OfSwitch               // a switch as a whole; other devices do not have it
+	OfEndPort              // a CA or router port, or port 0 of a switch
+	OfPort                 // any port; on a switch the modifier names it
+)
+
+// Modifier is what the attribute modifier means.
+type Modifier uint8
+
+// The meanings of the modifier.
+const (
+	ModifierNone          Modifier = iota // 0
+	ModifierPort                          // PortInfoModifier: a port of a switch
+	ModifierBlock                         // the number of a block
+	ModifierPortBlock                     // PKeyModifier: port of a switch and block
+	ModifierPartPort                      // VLArbModifier: part of the table and port of a switch
+	ModifierInputOutput                   // SLToVLModifier: two ports of a switch
+	ModifierBlockPosition                 // MFTModifier: block and group of 16 ports
+	ModifierControl                       // of SMInfo: what a Set asks for
+)
+
+// For is the attribute modifier for one or two numbers, zero where there is none: a
+// port (PortInfo), a block and its position (MulticastForwardingTable), a part
+// (VLArbitrationTable), the input and the output port (SLToVLMappingTable), else a
+// block. own is the port of a switch that is asked about, and 0 for other nodes.
+func (m Modifier) For(own ib.PortNum, n uint16, second uint8) uint32 {
+	switch m {
+	case ModifierPort:
+		if n == 0 {
+			n = uint16(own)
+		}
+	case ModifierPortBlock:
+		return PKeyModifier(own, n)
+	case ModifierPartPort:
+		return VLArbModifier(VLArbPart(n), own)
+	case ModifierInputOutput:
+		return uint32(n)<<8 | uint32(second)
+	case ModifierBlockPosition:
+		return uint32(second)<<28 | uint32(n)
+	}
+	return uint32(n)
+}
+
+// descriptors are those of all attributes of the package. Nothing is added once the
+// package is initialized.
+var descriptors = map[mad.AttributeID]*Descriptor{}
+
+// describe enters a descriptor when the package is initialized.
+func describe(d Descriptor) bool {
+	if descriptors[d.ID] != nil {
+		panic(fmt.Sprintf("attribute 0x%04x is described twice", uint16(d.ID)))
+	}
+	descriptors[d.ID] = &d
+	return true
+}
+
+// Describe gives what is known of an attribute.
+func Describe(id mad.AttributeID) (Descriptor, bool) {
+	d, ok := descriptors[id]
+	if !ok {
+		return Descriptor{}, false
+	}
+	return *d, true
+}
+
+// Attributes lists what is known, ordered by number.
+func Attributes() []Descriptor {
+	var out []Descriptor
+	for _, d := range slices.SortedFunc(maps.Values(descriptors), func(a, b *Descriptor) int { return cmp.Compare(a.ID, b.ID) }) {
+		out = append(out, *d)
+	}
+	return out
+}
+
+// ErrUnknown says that an attribute is none of this package's.
+var ErrUnknown = errors.New("no attribute of subnet management")
+
+// Decode reads the attribute of a number from its octets.
+func Decode(id mad.AttributeID, data []byte) (Attribute, error) {
+	d, ok := descriptors[id]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", AttributeName(id), ErrUnknown)
+	}
+	a := d.New()
+	if err := a.UnmarshalBinary(data); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// AttributeName is the name of a subnet-management attribute, or its number
+// when it has none.
+func AttributeName(id mad.AttributeID) string {
+	if d, ok := descriptors[id]; ok {
+		return d.Name
+	}
+	if id >= AttrVendorMin {
+		return fmt.Sprintf("vendor attribute 0x%04x", uint16(id))
+	}
+	return fmt.Sprintf("attribute 0x%04x", uint16(id))
+}
