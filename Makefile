@@ -3,10 +3,10 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark
 
-.PHONY: help build man deb test tools docs lint fuzz mutate bench soak clean
+.PHONY: help build man deb test tools docs lint vulnerabilities fuzz mutate bench soak clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ibwarden
 	$(GO) build -o bin/ibwarden ./cmd/ibwarden
@@ -27,10 +27,16 @@ tools: ## install the Debian packages that tests run beside ibwarden
 docs: ## run every command of README.md and docs, and write what it prints there
 	$(GO) test -count=1 ./test/doctest -update
 
-lint: ## gofmt, go vet, staticcheck
+lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w on these files'; exit 1; }
 	$(GO) vet ./...
+	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
+	GOOS=darwin $(GO) build ./...
+	GOOS=darwin $(GO) vet ./ib/... ./internal/app/cli
+
+vulnerabilities: ## look for known vulnerabilities with govulncheck, if the network lets it
+	@GO='$(GO)' scripts/vulnerabilities
 
 fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 	@scripts/fuzz-all $(FUZZTIME)

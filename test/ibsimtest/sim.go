@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -203,5 +202,5 @@ func (s *Sim) OpenSMLog() string { return filepath.Join(s.Dir, "opensm.log") }
 func tame(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.WaitDelay = exitWait
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	endWithThis(cmd)
 }

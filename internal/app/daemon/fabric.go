@@ -66,7 +66,7 @@ func root() string {
 }
 
 // Devices lists the adapters of this machine.
-func Devices() ([]umad.Device, error) { return umad.Devices(root()) }
+func Devices() ([]umad.Device, error) { return umad.NewMachine(root()).Devices() }
 
 // notice tells the person at the terminal of what opening a fabric came across.
 func notice(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) }

@@ -52,10 +52,14 @@ func EnvironmentFrom(lookup func(string) string) Environment {
 // ErrNoServer says that no ibsim listens at the place that was named.
 var ErrNoServer = errors.New("no ibsim is running there")
 
-// Dial attaches to a simulator.
+// Dial attaches to a simulator. On a system other than Linux it is an error that
+// says so.
 func Dial(e Environment) (*Link, error) {
 	l := &Link{origin: time.Now()}
-	err := l.open(e)
+	err := supported()
+	if err == nil {
+		err = l.open(e)
+	}
 	if err == nil {
 		err = l.connect(e)
 	}

@@ -7,5 +7,6 @@
 // by one, and one for packets. Which simulator, and where in its fabric, is
 // told by the environment variables that libumad2sim reads: IBSIM_SOCKNAME,
 // IBSIM_SERVER_NAME, IBSIM_SERVER_PORT, SIM_HOST. ibsim gives a packet that
-// nobody answers back at once with status 110; the link reports it as lost.
+// nobody answers back at once with status 110; the link reports it as lost.//
+// It works on Linux only; Dial says so elsewhere.
 package ibsim

@@ -10,14 +10,16 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
+
+// batchSize is how many packets one system call moves at most: most of what a
+// packet costs is the way into the kernel and back.
+const batchSize = 32
 
 // Link is a place at one node of a simulator. One goroutine may use it.
 type Link struct {
@@ -214,7 +216,7 @@ func (p *pump) receive() error {
 			if n < batchSize {
 				// Whoever is to send the next packets may run first: waking up
 				// for each of them costs more than all that is done with them.
-				unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+				yield()
 			}
 		}
 		return true

@@ -6,6 +6,9 @@
 //	Link     moves packets, one goroutine, driven by poll
 //	System   what the link needs of the machine; Machine is a real one
 //
+// Devices are the Linux kernel's: elsewhere Machine says so whenever it is asked for
+// one.
+//
 // The kernel keeps the clock of every request: it gives back what nobody
 // answered (ETIMEDOUT), which the engine hears as Lost. The link asks for no
 // retries, the engine makes its own. The kernel also owns the upper half of

@@ -16,4 +16,6 @@
 //
 // The tree is only touched from within Config.Do, one request at a time, in the
 // order in which the kernel sent them.
+//
+// It works on Linux only; Mount says so elsewhere.
 package fuse

@@ -235,8 +235,11 @@ func TestDevice(t *testing.T) {
 	if n, err := unix.Write(fd, []byte("abc")); n != 3 || err != nil {
 		t.Errorf("write: %d, %v", n, err)
 	}
-	if _, err := unix.Read(fd, buffer[:2]); err != unix.ENOSPC || b.deposited != nil || string(buffer[:3]) != "sh\x00" {
-		t.Errorf("no room: %v, and in the buffer %q, %v", err, buffer[:3], b.deposited)
+	_, err := unix.Read(fd, buffer[:2])
+	var deposited error
+	do(func() { deposited = b.deposited })
+	if err != unix.ENOSPC || deposited != nil || string(buffer[:3]) != "sh\x00" {
+		t.Errorf("no room: %v, and in the buffer %q, %v", err, buffer[:3], deposited)
 	}
 	clear(buffer)
 	if n, err := unix.Read(fd, buffer); n != 3 || err != nil || string(buffer[:3]) != "abc" {

@@ -43,7 +43,7 @@ func newReplies(fd int) replies {
 // unread is how many octets of the buffer are taken; when none are, all counts
 // start again.
 func (r *replies) unread(clients []*client) int {
-	octets, err := unix.IoctlGetInt(r.fd, unix.SIOCOUTQ)
+	octets, err := dgram.Unread(r.fd)
 	r.lost = min(r.lost, octets)
 	if err != nil || octets == 0 {
 		r.shunned = r.shunned[:0]

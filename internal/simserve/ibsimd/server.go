@@ -171,9 +171,9 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 }
 
 func (s *Server) open() (err error) {
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	wake, err := dgram.EventCounter()
 	if err != nil {
-		return fmt.Errorf("eventfd: %w", err)
+		return err
 	}
 	s.wake = os.NewFile(uintptr(wake), "wake")
 	s.polled[pollWake] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}

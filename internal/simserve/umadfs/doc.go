@@ -17,4 +17,6 @@
 // 1 as a queue pair of the node's endpoint, so that P_Key, SL, path bits and GRH
 // are those of packets. Commands at one node share them. A node that a client
 // of the ibsim protocol is attached to has no devices at the same time.
+//
+// It works on Linux only; Listen and Exec say so elsewhere.
 package umadfs

@@ -12,7 +12,7 @@ func IsTerminal(stream any) bool {
 	if !ok {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	_, err := unix.IoctlGetTermios(int(file.Fd()), getTermios)
 	return err == nil
 }
 

@@ -7,4 +7,6 @@
 // wrong (a full socket, nothing to read) is reported as a count, not as an error.
 // A Receiver's datagrams are good until its next use. Nothing may be used by two
 // goroutines at a time.
+//
+// It works on Linux only; Listen and EventCounter say so elsewhere.
 package dgram

@@ -17,39 +17,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
 )
 
-// The places of the device files and of what sysfs says about them.
-const (
-	deviceDir = "/dev/infiniband"
-	sysDir    = "/sys/class/infiniband"
-	sysMADDir = "/sys/class/infiniband_mad"
-)
-
-// mounts are the mounts of a command's namespace, in the order in which their
-// connections are handed over.
-var mounts = []string{deviceDir, sysDir, sysMADDir}
-
-// greetingTime is how long a simulator may take to serve a new namespace.
-const greetingTime = 10 * time.Second
-
-// maxGreeting bounds a message of the handshake, in octets.
-const maxGreeting = 4096
-
-// greeting asks for the devices of a node; the connections to the kernel come
-// with it. The answer is an empty Error, or why not.
-type greeting struct {
-	Version int    `json:"version"`
-	Node    string `json:"node"` // empty for the first CA
-	Error   string `json:"error,omitempty"`
-}
-
-const greetingVersion = 1
-
-// address is where the simulator of a name hands out devices: an abstract
-// socket, which leaves nothing behind.
-func address(name string) *net.UnixAddr {
-	return &net.UnixAddr{Name: "@ibwarden:devices:" + name, Net: "unixpacket"}
-}
-
 // Exec becomes a command in a mount namespace of its own, in which
 // /dev/infiniband and sysfs show the ports of one node of the fabric that the
 // simulator of this name serves. It returns only when that fails; nothing has
@@ -193,3 +160,27 @@ func introduce(simulator *net.UnixConn, node string, connections []*os.File) err
 	}
 	return nil
 }
+
+// fromPeer lets in only root and whoever runs the simulator: an abstract socket
+// has no permissions of its own.
+func fromPeer(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if credErr != nil {
+		return credErr
+	}
+	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		return fmt.Errorf("user %d may not use this simulator's devices", peer.Uid)
+	}
+	return nil
+}
+
+// supported is nil: Linux has mount namespaces and FUSE.
+func supported() error { return nil }

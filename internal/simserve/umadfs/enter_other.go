@@ -1,0 +1,21 @@
+//go:build !linux
+
+package umadfs
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+)
+
+// supported says that there are no devices but on Linux: they need mount namespaces,
+// FUSE and /sys.
+func supported() error {
+	return fmt.Errorf("programs get devices of a simulated host on Linux only, and this is %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// Exec is an error.
+func Exec(name, node string, command []string, environment []string) error { return supported() }
+
+func fromPeer(*net.UnixConn) error { return supported() }
