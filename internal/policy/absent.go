@@ -216,7 +216,7 @@ func (s *Site) explainPlace(p *Policy, name Selector) (there bool, hint string) 
 	if name.GUID == 0 {
 		return true, ""
 	}
-	if there, hint = s.explainPort(p, ib.PortGUID(name.GUID)); there {
+	if there, _ := s.explainPort(p, ib.PortGUID(name.GUID)); there {
 		return true, ""
 	}
 	for i := range s.Ports {

@@ -115,7 +115,7 @@ func TestNonsense(t *testing.T) {
 		return append(binary.BigEndian.AppendUint32(nil, length), body...)
 	}
 	whole := func(body string) []byte { return frame(uint32(len(body)), body) }
-	const open = `{"Number":1,"Call":"open","Version":1,"Node":"red-1"}`
+	const open = `{"Number":1,"Call":"open","Version":2,"Node":"red-1"}`
 	for name, tt := range map[string]struct {
 		opened bool
 		octets []byte
@@ -126,14 +126,14 @@ func TestNonsense(t *testing.T) {
 		"no JSON":                 {false, whole("hello"), "protocol"},
 		"empty":                   {false, whole(""), "protocol"},
 		"array":                   {false, whole("[]"), "protocol"},
-		"unknown field":           {false, whole(`{"Call":"open","Version":1,"UID":0}`), "protocol"},
+		"unknown field":           {false, whole(`{"Call":"open","Version":2,"UID":0}`), "protocol"},
 		"two values":              {false, whole(open + open), "protocol"},
 		"number too large":        {false, whole(`{"Call":"open","Version":99999999999999999999}`), "protocol"},
-		"other version":           {false, whole(`{"Call":"open","Version":2}`), "protocol"},
+		"other version":           {false, whole(`{"Call":"open","Version":1}`), "protocol"},
 		"no version":              {false, whole(`{"Call":"open"}`), "protocol"},
 		"not open":                {false, whole(`{"Call":"query-device"}`), "protocol"},
-		"no such host":            {false, whole(`{"Call":"open","Version":1,"Node":"\u001b[31m"}`), "node"},
-		"privileged, not root":    {false, whole(`{"Call":"open","Version":1,"Privileged":true}`), "permission"},
+		"no such host":            {false, whole(`{"Call":"open","Version":2,"Node":"\u001b[31m"}`), "node"},
+		"privileged, not root":    {false, whole(`{"Call":"open","Version":2,"Privileged":true}`), "permission"},
 		"later: no JSON":          {true, whole("hello"), "protocol"},
 		"later: unknown field":    {true, whole(`{"Call":"query-port","Host":"blue-1"}`), "protocol"},
 		"later: too long":         {true, frame(verbs.MaxFrame+1, ""), "protocol"},
