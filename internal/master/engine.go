@@ -142,13 +142,13 @@ func (m *Engine) follow(now time.Duration) {
 		m.changed, m.led = false, true
 		if snapshot, groups, ok := m.manager.Administered(); ok {
 			if !m.leaves {
-				m.admin.Groups().Withhold(m.manager.Strays())
+				m.admin.Groups().Withhold(m.manager.UnknownMLIDs())
 			}
 			for _, err := range m.admin.SetSubnet(now, server.Subnet{Subnet: snapshot, Groups: groups}) {
 				m.warn(err.Error())
 			}
 		} else {
-			m.admin.LayDown()
+			m.admin.Suspend()
 		}
 	}
 	if claims, version := m.manager.Claims(); version != m.claimed {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 )
@@ -128,7 +129,7 @@ func TestFirstManager(t *testing.T) {
 func TestKnownLIDsStay(t *testing.T) {
 	list := generate(t, "fattree,radix=4,levels=2")
 	y := halves(hosts(list))
-	known := engine.Assigned{LIDs: map[ib.PortGUID]ib.LID{}}
+	known := desired.Assigned{LIDs: map[ib.PortGUID]ib.LID{}}
 	for i, g := range ends(list) {
 		known.LIDs[g] = ib.LID(1000 - 7*i)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -162,7 +163,7 @@ func (w *world) nodeOf(g ib.NodeGUID) *topology.Node {
 // whole is what looking at everything comes to, worked out beside the manager
 // from what it has read.
 type whole struct {
-	*engine.Foresight
+	*desired.Result
 	plan *plan.Plan
 }
 
@@ -171,7 +172,7 @@ func (w *world) whole(y site) (x whole, err error) {
 	c.Routing = routing.UpDown
 	c.Known = w.engine.Assigned()
 	c.Known.Forgets = nil // the snapshot has them
-	if x.Foresight, err = engine.Foresee(w.engine.Fabric(), c, y.policy()); err == nil {
+	if x.Result, err = desired.Foresee(c.Desired(w.engine.Fabric()), y.policy()); err == nil {
 		x.plan = plan.Diff(w.engine.Fabric(), x.Tables)
 	}
 	return x, err

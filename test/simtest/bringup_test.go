@@ -101,7 +101,7 @@ func TestBringUp(t *testing.T) {
 				w.checkUp(y)
 				w.checkResult()
 				if w.result().Faults != 0 {
-					t.Errorf("faults: %v", all[engine.Met](w))
+					t.Errorf("faults: %v", all[engine.SweepFault](w))
 				}
 			})
 		}

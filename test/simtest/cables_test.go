@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -34,7 +35,7 @@ func (w *world) checkFenced(at place, says string) {
 		w.t.Errorf("%v holds %v, checks %v and %v, want a port that lets nothing pass", at, got, info.PartitionEnforcementInbound, info.PartitionEnforcementOutbound)
 	}
 	fences := w.result().Fences
-	i := slices.IndexFunc(fences, func(f engine.Fence) bool { return f.At == smPlace(at) })
+	i := slices.IndexFunc(fences, func(f fence.Fence) bool { return f.At == smPlace(at) })
 	if i < 0 || !strings.Contains(fences[i].Reason, says) {
 		w.t.Errorf("%v is not fenced for %q: %+v", at, says, fences)
 	}
@@ -71,8 +72,8 @@ func TestLearnedBringUp(t *testing.T) {
 			w.restart(y.policy())
 			w.calm()
 			w.checkUp(y)
-			if r := w.result(); len(r.Fences) != 0 || len(all[engine.Learned](w)) != 0 || len(all[engine.Met](w)) != 0 {
-				t.Errorf("with the list: fences %v, complaints %v", r.Fences, all[engine.Met](w))
+			if r := w.result(); len(r.Fences) != 0 || len(all[engine.Learned](w)) != 0 || len(all[engine.SweepFault](w)) != 0 {
+				t.Errorf("with the list: fences %v, complaints %v", r.Fences, all[engine.SweepFault](w))
 			}
 		})
 	}

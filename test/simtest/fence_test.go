@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -23,7 +24,7 @@ func (w *world) step() {
 }
 
 // smPlace is a port in the manager's words.
-func smPlace(p place) engine.Place { return engine.Place{Node: p.node, Port: p.num} }
+func smPlace(p place) observed.Place { return observed.Place{Node: p.node, Port: p.num} }
 
 // A fenced port lets nothing pass, others keep what they had; it stays so through
 // sweeps, link failures and the manager's end, until it is lifted.

@@ -77,8 +77,8 @@ func TestStrangeNodeInfo(t *testing.T) {
 			tell := lie(id(liar), x.change)
 			s.fabric.Drop = func(now time.Duration, m *[mad.Size]byte) bool { return lies && tell(now, m) }
 			w := bringUp(t, s)
-			if x.says != "" && !mentions[engine.Met](w, x.says) {
-				t.Errorf("nobody says %q: %v", x.says, all[engine.Met](w))
+			if x.says != "" && !mentions[engine.SweepFault](w, x.says) {
+				t.Errorf("nobody says %q: %v", x.says, all[engine.SweepFault](w))
 			}
 			if x.contested != "" {
 				without = append(without, x.contested)
@@ -130,8 +130,8 @@ func TestHostTakesGUIDOfAnother(t *testing.T) {
 			t.Errorf("the switch port before %s checks no more", id)
 		}
 	}
-	if !mentions[engine.Met](w, "second device") {
-		t.Errorf("not reported: %v", all[engine.Met](w))
+	if !mentions[engine.SweepFault](w, "second device") {
+		t.Errorf("not reported: %v", all[engine.SweepFault](w))
 	}
 	lying = false
 	w.run(engine.DefaultDriftPeriod + 3*time.Second)
@@ -160,8 +160,8 @@ func TestPortGUIDs(t *testing.T) {
 			if got := valid(w.table(w.host(id))); !slices.Equal(got, []ib.PKey{ib.PKeyDefaultLimited}) {
 				t.Errorf("%s holds %v, want the default key", id, got)
 			}
-			if !mentions[engine.Met](w, id, "claimed by two ports") {
-				t.Errorf("not reported of %s: %v", id, all[engine.Met](w))
+			if !mentions[engine.SweepFault](w, id, "claimed by two ports") {
+				t.Errorf("not reported of %s: %v", id, all[engine.SweepFault](w))
 			}
 		}
 		w.checkLinks()
@@ -192,7 +192,7 @@ func TestPortGUIDs(t *testing.T) {
 		w := bringUp(t, setup{list: list, policy: y.policy()})
 		w.checkUp(y)
 		w.checkResult()
-		if met := all[engine.Met](w); len(met) != 0 {
+		if met := all[engine.SweepFault](w); len(met) != 0 {
 			t.Errorf("complaints: %v", met)
 		}
 	})
@@ -208,8 +208,8 @@ func TestPartitionCapZero(t *testing.T) {
 		s := setup{list: list, policy: y.policy()}
 		s.fabric.Drop = lie(guid, func(i *smp.NodeInfo) { i.PartitionCap = 0 })
 		w := bringUp(t, s)
-		if !mentions[engine.Met](w, "red-1", "PartitionCap is 0") {
-			t.Errorf("not flagged: %v", all[engine.Met](w))
+		if !mentions[engine.SweepFault](w, "red-1", "PartitionCap is 0") {
+			t.Errorf("not flagged: %v", all[engine.SweepFault](w))
 		}
 		for _, a := range append(w.sets(smp.AttrPKeyTable), w.packets(mad.MethodGet, smp.AttrPKeyTable)...) {
 			if a.node == guid {

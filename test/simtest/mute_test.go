@@ -59,7 +59,7 @@ func TestSilentFromTheStart(t *testing.T) {
 				unreached = append(unreached, "storage-2", "red-3", "blue-1", "blue-5")
 			}
 			w.checkRest(y, unreached)
-			if !mentions[engine.Met](w, "node behind", "no answer") {
+			if !mentions[engine.SweepFault](w, "node behind", "no answer") {
 				t.Errorf("nobody says that %s does not answer: %v", id, w.events)
 			}
 			for _, n := range unreached {
@@ -95,7 +95,7 @@ func TestSilentDuringBringUp(t *testing.T) {
 				w.run(engine.DefaultSweepInterval + 3*time.Second)
 				w.settle()
 				w.checkRest(y, []string{id})
-				if !mentions[engine.Met](w, "no answer") && !mentions[engine.Failed](w, "no answer") {
+				if !mentions[engine.SweepFault](w, "no answer") && !mentions[engine.Failed](w, "no answer") {
 					t.Errorf("nobody says that %s does not answer: %v", id, w.events)
 				}
 				if r := w.result(); id == "red-1" && mentions[engine.Failed](w, "PKeyTable") && r.Proof.Verdict.Holds() {
@@ -197,7 +197,7 @@ func TestSilentHostIsHeldByItsSwitchPort(t *testing.T) {
 	before := w.isolating()
 	w.mute("red-1", true)
 	w.run(engine.DefaultDriftPeriod + 3*time.Second) // and is missed
-	if !mentions[links.Down](w, "red-1", "gone") || !mentions[engine.Met](w, "leaf-1:2", "no answer") {
+	if !mentions[links.Down](w, "red-1", "gone") || !mentions[engine.SweepFault](w, "leaf-1:2", "no answer") {
 		t.Errorf("nobody says that red-1 has gone: %v", w.events)
 	}
 	if d := firstDifference(before, w.isolating()); d != "" {

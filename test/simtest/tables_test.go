@@ -334,8 +334,8 @@ func TestDiagnosis(t *testing.T) {
 				if !slices.Equal(reads, x.reads) {
 					t.Errorf("VendorDiag blocks %v were read, want %v", reads, x.reads)
 				}
-				if says := len(all[engine.Met](w)) != 0; says != (x.says != nil) || says && !mentions[engine.Met](w, append(x.says, id)...) {
-					t.Errorf("reported %v, want %q of %s", all[engine.Met](w), x.says, id)
+				if says := len(all[engine.SweepFault](w)) != 0; says != (x.says != nil) || says && !mentions[engine.SweepFault](w, append(x.says, id)...) {
+					t.Errorf("reported %v, want %q of %s", all[engine.SweepFault](w), x.says, id)
 				}
 				if dead { // and is well again
 					g := w.node(id).GUID

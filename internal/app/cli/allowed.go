@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -16,7 +16,7 @@ type policyFlags struct {
 	file, state string
 	options     policyfile.Options
 	loaded      *policy.Policy
-	assigned    engine.Assigned
+	assigned    desired.Assigned
 }
 
 func (p *policyFlags) add(c *cobra.Command) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
@@ -148,11 +148,11 @@ func (f *applyFlags) run(c *cobra.Command) error {
 
 // keepState keeps LIDs and P_Keys before the first write, so that nothing that
 // was given is ever forgotten.
-func (f *applyFlags) keepState(r *reporter) func(engine.Assigned) error {
+func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
 	if f.state == "" {
 		return nil
 	}
-	return func(a engine.Assigned) error {
+	return func(a desired.Assigned) error {
 		a.Forgets = f.config.Known.Forgets
 		return daemon.SaveState(f.state, a)
 	}
@@ -166,11 +166,11 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 	if x.Direction != daemon.Forward {
 		registered = nil // the journal says nothing of groups
 	}
-	p, err := look(x.Fabric, x.Foresight, registered)
+	p, err := look(x.Fabric, x.Desired, registered)
 	if err != nil {
 		return false, err
 	}
-	d.Plan = &planDocument{countsOf(x.Fabric.Count()), p, append([]string{}, x.Foresight.Warnings...), r.runner.SMPs(), 0}
+	d.Plan = &planDocument{countsOf(x.Fabric.Count()), p, append([]string{}, x.Desired.Warnings...), r.runner.SMPs(), 0}
 	w := c.OutOrStdout()
 	if f.json {
 		w = c.ErrOrStderr()

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -139,12 +140,12 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if f.config.MKey = f.where.mKey; f.config.Keys != nil {
 		f.config.MKey = 0 // it is among the keys
 	}
-	read, err := daemon.ReadShowing(c.Context(), link, engine.ReadingFor(f.config, f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
+	read, err := daemon.ReadShowing(c.Context(), link, f.config.Reading(f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return bad(err)
 	}
 	sayFaults(c.ErrOrStderr(), read.Faults)
-	foresight, err := engine.Foresee(read.Fabric, f.config, f.loadedPolicy)
+	want, err := desired.Foresee(f.config.Desired(read.Fabric), f.loadedPolicy)
 	var absent *policy.AbsentError
 	if errors.As(err, &absent) {
 		return misuse(err)
@@ -152,11 +153,11 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if err != nil {
 		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
 	}
-	p, err := look(read.Fabric, foresight, f.registered)
+	p, err := look(read.Fabric, want, f.registered)
 	if err != nil {
 		return bad(err)
 	}
-	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, foresight.Warnings...), read.SMPs, len(read.Faults)}
+	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, want.Warnings...), read.SMPs, len(read.Faults)}
 	if f.json {
 		err = table.JSON(c.OutOrStdout(), d)
 	} else {
@@ -194,13 +195,17 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 	}
 }
 
-// look previews what a foresight comes to.
-func look(f *observed.Fabric, s *engine.Foresight, registered *server.State) (*preview.Preview, error) {
+// look previews what writing desired values comes to.
+func look(f *observed.Fabric, s *desired.Result, registered *server.State) (*preview.Preview, error) {
 	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
 	if registered != nil {
-		in.Multicast = &preview.Multicast{Now: registered.Groups.Groups, Next: s.Multicast}
+		in.Multicast = &preview.Multicast{Now: registered.Groups.Groups, Next: s.Multicast()}
 	}
-	for _, g := range s.Groups {
+	groups, err := s.Groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
 		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
 	}
 	in.Partitions = s.Allowed

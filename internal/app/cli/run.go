@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -124,7 +125,7 @@ type runFlags struct {
 	policyOptions  policyfile.Options
 	parsedEngine   routing.Engine
 	loadedPolicy   *policy.Policy
-	loadedAssigned engine.Assigned
+	loadedAssigned desired.Assigned
 	registered     daemon.Registered
 	// forgot tells that nothing is known of what hosts registered before.
 	forgot bool

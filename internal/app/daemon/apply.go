@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/names"
@@ -51,7 +52,7 @@ type ApplyOptions struct {
 	Approve func(*Proposal) (looked bool, err error)
 	// Before is called when approved, before the first write: what has to be
 	// kept from run to run is kept here. It may be nil.
-	Before func(engine.Assigned) error
+	Before func(desired.Assigned) error
 	// Step is told of every step that has held; it may be nil.
 	Step func(Step)
 }
@@ -60,9 +61,9 @@ type ApplyOptions struct {
 type Proposal struct {
 	Direction Direction
 	Fabric    *observed.Fabric
-	// Foresight holds the tables to come, and of a policy what it means.
-	Foresight *engine.Foresight
-	Plan      *plan.Plan
+	// Desired holds the tables to come, and of a policy what it means.
+	Desired *desired.Result
+	Plan    *plan.Plan
 	// Standing is where a change of the journal stands.
 	Standing *change.Standing
 }
@@ -230,7 +231,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 			return nil, err
 		}
 		a.full = full
-		p.Foresight = &engine.Foresight{Tables: full, Allowed: a.allowed}
+		p.Desired = &desired.Result{Tables: full, Allowed: a.allowed}
 		p.Plan = plan.Diff(f, full)
 		return p, nil
 	}
@@ -238,21 +239,25 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if err := a.findCanary(s); err != nil {
+	groups, err := s.Groups()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := a.findCanary(groups); err != nil {
 		return nil, err
 	}
-	a.full, a.allowed, a.raw, a.side = s.Tables, s.Allowed, s.Raw, change.New
-	p.Foresight, p.Plan = s, plan.Diff(f, s.Tables)
+	a.full, a.allowed, a.raw, a.side = s.Tables, s.Allowed, s.Raw(), change.New
+	p.Desired, p.Plan = s, plan.Diff(f, s.Tables)
 	a.change, err = change.Of(f, s.Tables, p.Plan)
 	return p, err
 }
 
-func (a *applier) findCanary(s *engine.Foresight) error {
+func (a *applier) findCanary(groups []policy.ResolvedGroup) error {
 	if a.options.Canary == "" {
 		return nil
 	}
 	a.canary = map[ib.PortGUID]bool{}
-	for _, g := range s.Groups {
+	for _, g := range groups {
 		if g.Name != a.options.Canary {
 			continue
 		}
@@ -262,7 +267,7 @@ func (a *applier) findCanary(s *engine.Foresight) error {
 		return nil
 	}
 	var all []string
-	for _, g := range s.Groups {
+	for _, g := range groups {
 		all = append(all, g.Name)
 	}
 	return fmt.Errorf("--canary %q: %w in the policy%s", a.options.Canary, ErrGroup, names.DidYouMean(a.options.Canary, all))
@@ -300,7 +305,7 @@ func (a *applier) approved(p *Proposal) error {
 		}
 	}
 	if a.options.Before != nil && a.options.Direction == Forward {
-		return a.options.Before(p.Foresight.Assigned)
+		return a.options.Before(p.Desired.Assigned)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 )
 
 // A state file that was changed by hand, or half written, is refused with the
@@ -46,7 +46,7 @@ func TestLoadRegistered(t *testing.T) {
 	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := daemon.SaveState(path, engine.Assigned{}); err != nil {
+	if err := daemon.SaveState(path, desired.Assigned{}); err != nil {
 		t.Fatal(err)
 	}
 	if r, some, err := daemon.LoadRegistered(path, 0); err != nil || !some || len(r.Groups.Groups) != 1 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -67,29 +67,29 @@ func readState(path string) (s stateFile, err error) {
 
 // LoadState reads what an earlier run assigned; a file that does not exist is
 // a first run.
-func LoadState(path string) (engine.Assigned, error) {
+func LoadState(path string) (desired.Assigned, error) {
 	s, err := readState(path)
 	if err != nil {
-		return engine.Assigned{}, err
+		return desired.Assigned{}, err
 	}
-	a := engine.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases, Managed: s.Managed}
+	a := desired.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases, Managed: s.Managed}
 	for g, lid := range s.LIDs {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil || !lid.IsUnicast() {
-			return engine.Assigned{}, fmt.Errorf("state %s: LID %d of port %q: want a unicast LID and a port GUID", path, lid, g)
+			return desired.Assigned{}, fmt.Errorf("state %s: LID %d of port %q: want a unicast LID and a port GUID", path, lid, g)
 		}
 		a.LIDs[guid] = lid
 	}
 	for name, base := range s.PKeys {
 		if !base.IsValid() {
-			return engine.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
+			return desired.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
 		}
 	}
 	a.Fenced = make(map[ib.PortGUID]bool, len(s.Fenced))
 	for _, g := range s.Fenced {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil {
-			return engine.Assigned{}, fmt.Errorf("state %s: fenced port %q: want a port GUID", path, g)
+			return desired.Assigned{}, fmt.Errorf("state %s: fenced port %q: want a port GUID", path, g)
 		}
 		a.Fenced[guid] = true
 	}
@@ -101,34 +101,34 @@ func LoadState(path string) (engine.Assigned, error) {
 	}
 	for at, reason := range s.Fences {
 		if a.Fences == nil {
-			a.Fences = make(map[engine.Place]string, len(s.Fences))
+			a.Fences = make(map[observed.Place]string, len(s.Fences))
 		}
 		place, err := parsePlace(at)
 		if err != nil {
-			return engine.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
+			return desired.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
 		}
 		a.Fences[place] = reason
 	}
-	a.Forgets = make(map[engine.Place]observed.Element, len(s.Forgets))
+	a.Forgets = make(map[observed.Place]observed.Element, len(s.Forgets))
 	for at, names := range s.Forgets {
 		place, err := parsePlace(at)
 		elements, ok := observed.ParseElements(names)
 		if err != nil || !ok {
-			return engine.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
+			return desired.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
 		}
 		a.Forgets[place] = elements &^ observed.ElementEnforcement
 	}
 	return a, nil
 }
 
-func parsePlace(s string) (engine.Place, error) {
+func parsePlace(s string) (observed.Place, error) {
 	guid, num, _ := strings.Cut(s, ":")
 	g, err := ib.ParseNodeGUID(guid)
 	if err != nil {
-		return engine.Place{}, err
+		return observed.Place{}, err
 	}
 	n, err := strconv.ParseUint(num, 10, 8)
-	return engine.Place{Node: g, Port: ib.PortNum(n)}, err
+	return observed.Place{Node: g, Port: ib.PortNum(n)}, err
 }
 
 // stateProbe is how many octets are written to see whether there is room.
@@ -154,7 +154,7 @@ func CheckState(path string) error {
 }
 
 // SaveState replaces what was assigned in the file; what hosts registered stays.
-func SaveState(path string, a engine.Assigned) error {
+func SaveState(path string, a desired.Assigned) error {
 	old, err := readState(path)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func SaveState(path string, a engine.Assigned) error {
 }
 
 // SaveStates replaces everything in the file.
-func SaveStates(path string, a engine.Assigned, r Registered) error {
+func SaveStates(path string, a desired.Assigned, r Registered) error {
 	file, err := r.encode()
 	if err != nil {
 		return fmt.Errorf("state %s: %w", path, err)
@@ -172,7 +172,7 @@ func SaveStates(path string, a engine.Assigned, r Registered) error {
 }
 
 // writeState replaces the file as a whole: a crash leaves the old or the new.
-func writeState(path string, a engine.Assigned, r *administrationFile) error {
+func writeState(path string, a desired.Assigned, r *administrationFile) error {
 	s := stateFile{
 		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Managed: a.Managed,
 		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r, Names: slices.Sorted(maps.Keys(a.Names)),

@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // What one run assigned is what the next one is told.
 func TestStateRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	want := engine.Assigned{
+	want := desired.Assigned{
 		LIDs: map[ib.PortGUID]ib.LID{1: 2, 0x100009: 7}, PKeys: map[string]ib.PKeyBase{"red": 0x10},
-		Forgets: map[engine.Place]observed.Element{{Node: 3, Port: 4}: observed.ElementHOQLife},
+		Forgets: map[observed.Place]observed.Element{{Node: 3, Port: 4}: observed.ElementHOQLife},
 		Fenced:  map[ib.PortGUID]bool{5: true, 6: true}, Aliases: true, Managed: true,
 	}
 	if err := SaveState(path, want); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -131,7 +132,7 @@ func TestUnreadFailsAuditAndPlan(t *testing.T) {
 		}
 	}
 	next := mustRead(t, movedPolicy)
-	reading := engine.ReadingFor(engine.Config{Routing: routing.UpDown}, next)
+	reading := (&engine.Config{Routing: routing.UpDown}).Reading(next)
 	plans := asked(t, inner, func(l link.Link) {
 		if r, err := daemon.Read(t.Context(), l, reading); err != nil || len(r.Faults) > 0 {
 			t.Fatalf("%v, %v", err, r.Faults)
@@ -221,7 +222,7 @@ func TestApplyWithoutAnAnswer(t *testing.T) {
 		}
 		claimed++
 		f := snap(t, inner, sweep.Options{Forwarding: true}).Fabric
-		s, err := engine.Foresee(f, engine.Config{Routing: routing.UpDown}, mustRead(t, movedPolicy))
+		s, err := desired.Foresee(desired.Input{Fabric: f, Routing: routing.UpDown}, mustRead(t, movedPolicy))
 		if err != nil {
 			t.Fatal(err)
 		}

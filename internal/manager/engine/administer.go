@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
@@ -19,19 +18,19 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		return observed.Subnet{}, nil, false
 	}
 	s = observed.Subnet{
-		Fabric: e.fabric, GIDPrefix: e.desired.gidPrefix(e), Lifetime: e.desired.asked.SubnetTimeOut, Manager: e.managers.Info(),
+		Fabric: e.fabric, GIDPrefix: e.desired.GIDPrefix(), Lifetime: e.desired.Settings.SubnetTimeOut, Manager: e.managers.Info(),
 		Aliases: e.standingAliases(), Epoch: e.epoch, LIDs: e.lidsOfPorts(),
 		// The administration sorts its own.
-		Partitions: slices.Clone(e.desired.allowed),
+		Partitions: slices.Clone(e.desired.Allowed),
 	}
-	for _, g := range e.desired.resolution.Trusted {
+	for _, g := range e.desired.Resolution.Trusted {
 		if s.Trusted == nil {
 			s.Trusted = make(map[ib.PortGUID]bool)
 		}
 		s.Trusted[g] = true
 	}
 	for _, p := range e.ends {
-		if p.Peer != nil && e.isExpelled(placeOf(p.Peer)) {
+		if p.Peer != nil && e.known.Fences.Expels(p.Peer.Place()) {
 			if s.Expelled == nil {
 				s.Expelled = make(map[*observed.Port]bool)
 			}
@@ -44,5 +43,5 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		}
 	}
 	slices.SortFunc(s.Others, func(a, b observed.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
-	return s, facts.Groups(e.desired.resolution, e.desired.asked.SubnetTimeOut), true
+	return s, e.desired.Multicast(), true
 }

@@ -88,7 +88,7 @@ func (e *Engine) attend(now time.Duration) bool {
 		return false // what it finds has to be known first
 	case e.newPolicy != nil:
 		e.cutMoved() // else apply asks who is there before a link becomes Active
-		e.pursue(now)
+		e.startPass(now)
 	case e.replan && now >= e.sweepFrom:
 		e.membersChanged()
 	default:

@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // cabling is what the engine holds the cables of its subnet to.
@@ -32,9 +32,6 @@ type cabling struct {
 // raises a doubt: packets get lost, and what is left out stays out until a person
 // accepts it.
 const learnTries = 3
-
-// cableReason begins the reason of every fence that stands for the list of cables.
-const cableReason = "not on the cable list"
 
 // Cables is the list of cables that the engine holds to; nil when it believes what
 // devices say.
@@ -61,7 +58,7 @@ func (e *Engine) learnCables() (again bool, err error) {
 	}
 	c.tries++
 	list, left, err := cables.Learn(d.Fabric(), func(p *observed.Port) string {
-		if reason, fenced := e.known.Fences[placeOf(p)]; fenced && strings.HasPrefix(reason, cableReason) {
+		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason
 		}
 		return d.Doubt(p)
@@ -87,80 +84,12 @@ func (e *Engine) learnCables() (again bool, err error) {
 	return best != list || len(best.Devices()) < len(d.Fabric().Nodes) || best.Cables() < len(d.Fabric().Links()), nil
 }
 
-// holdToList fences the ports behind which the last sweep found what the list of
-// cables has not, and lifts the fences of those where that is over.
-func (e *Engine) holdToList() {
-	for _, n := range e.fabric.Switches() {
-		for i := 1; i < len(n.Ports); i++ {
-			e.fenceUndeclared(&n.Ports[i])
-		}
-	}
-	for _, at := range slices.SortedFunc(maps.Keys(e.known.Fences), comparePlaces) {
-		p := e.port(at)
-		switch {
-		case !strings.HasPrefix(e.known.Fences[at], cableReason):
-		case e.cabling.list == nil:
-			e.disclose(at, "there is no list of cables any more")
-		case p == nil || undeclared(p) || p.Peer == nil && p.IsUp():
-		case p.Peer != nil:
-			e.disclose(at, "what is behind it is on the cable list")
-		default:
-			e.disclose(at, "nothing is behind it any more")
-		}
-	}
-}
-
-// fenceUndeclared fences a port behind which something stands that the list of cables
-// has not there, unless it is fenced already.
-func (e *Engine) fenceUndeclared(p *observed.Port) {
-	if undeclared(p) && e.known.Fences[placeOf(p)] == "" {
-		port := e.cabling.list.Spelling(cables.EndOf(p))
-		if p.Silent { // a host with an M_Key of another place, for one
-			port += "=DEVICE"
-		}
-		e.enclose(placeOf(p), fmt.Sprintf("%v: accept with: ibwarden topology accept %s", p.Stranger.Why, port))
-	}
-}
-
-// undeclared reports whether the last sweep found something behind p that the list
-// of cables has not there.
-func undeclared(p *observed.Port) bool {
-	return p.Peer == nil && p.Stranger != nil && p.Stranger.Undeclared
-}
-
-// isShutting reports whether a fenced port that faces nobody known checks keys
-// already: what it lets pass the fence takes away before anybody is given
-// anything.
-func (e *Engine) isShutting(p *observed.Port) bool {
-	return p != nil && p.FacesStranger() && !p.IsEnd() && e.isFenced(p) && p.Enforces()
-}
-
-// isShut reports whether such a port lets nothing pass.
-func (e *Engine) isShut(p *observed.Port) bool {
-	return e.isShutting(p) && p.PKeysKnown() && !slices.ContainsFunc(p.PKeys, ib.PKey.IsValid)
-}
-
-// open counts fenced ports that face strangers and do not check keys.
-func (e *Engine) open() (n int) {
-	for at := range e.known.Fences {
-		if p := e.port(at); p != nil && p.FacesStranger() && !e.isShutting(p) {
-			n++
-		}
-	}
-	return n
-}
-
 // reconsider has the policy worked out anew when it withheld partitions because of
 // ports that were open, and some of those are shut by now.
 func (e *Engine) reconsider() {
-	if len(e.desired.withheld) > 0 && e.open() < e.desired.open {
+	if len(e.desired.Withheld) > 0 && e.known.Fences.Open(e.fabric) < e.desired.Open {
 		e.membersChanged()
 	}
-}
-
-// identity is by what a policy knows an end port.
-func (e *Engine) identity(p *observed.Port) policy.EndPort {
-	return facts.Named(facts.Identity(p, p == e.fabric.Self), e.cabling.list)
 }
 
 // tellDescriptions reports, once, what devices call themselves now that the list of
@@ -184,5 +113,5 @@ func (e *Engine) tellDescriptions() {
 // changing what he says.
 func (e *Engine) fits(p *observed.Port, nodeInfo []byte) bool {
 	var info smp.NodeInfo
-	return !undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(cables.EndOf(p), &info) == nil
+	return !fence.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(cables.EndOf(p), &info) == nil
 }

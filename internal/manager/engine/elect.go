@@ -54,7 +54,7 @@ func (e *Engine) startElection(now time.Duration) {
 func (e *Engine) keepRivals(old map[*observed.Port]smp.SMInfo) {
 	e.rivals = make(map[*observed.Port]smp.SMInfo, len(old))
 	for p, info := range old {
-		if q := e.port(placeOf(p)); q != nil && q.GUID == p.GUID {
+		if q := e.fabric.At(p.Place()); q != nil && q.GUID == p.GUID {
 			e.rivals[q] = info
 		}
 	}

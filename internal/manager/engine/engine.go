@@ -9,13 +9,16 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -90,7 +93,7 @@ type Config struct {
 	// stands there, and nobody would know.
 	Pause time.Duration
 	// Known is what an earlier run assigned.
-	Known Assigned
+	Known desired.Assigned
 	// Reregister has every host that is up already register again with subnet
 	// administration, once: what it registered before is not known here.
 	Reregister bool
@@ -136,9 +139,9 @@ type Engine struct {
 	counts    observed.Counts
 	ends      []*observed.Port // its end ports by GUID
 	resolver  *policy.Resolver // among them and those unseen
-	desired   *desired
-	standing  *standing // nil: the next pass looks at the whole
-	epoch     uint64    // goes up when more than P_Key tables reads otherwise than before
+	desired   *desired.Result  // of policy
+	standing  *standing        // nil: the next pass looks at the whole
+	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
 	grounds   grounds
 	strangers bool // something behind a link makes no sense
 	run       *apply.Run
@@ -150,15 +153,15 @@ type Engine struct {
 	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others    []election.Remote             // those that answered
 	peers
-	known   Assigned
-	unseen  []unseen
+	known   desired.Assigned
+	unseen  []unseen.Port
 	carried Carried
 	// aliasesRead tells that the last sweep of the whole subnet, or the one
 	// under way, reads GUIDInfo.
 	aliasesRead bool
 	claims      []lid.Claim
 	claimed     uint64 // version of claims
-	routed      routed
+	routes      *desired.Routes
 	multicast   grouping
 	cabling     cabling
 
@@ -258,7 +261,7 @@ func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
 
 // Assigned is what the engine assigned, to be given to the next run.
-func (e *Engine) Assigned() Assigned {
+func (e *Engine) Assigned() desired.Assigned {
 	a := e.known
 	a.Names = e.names.All()
 	return a
@@ -433,9 +436,9 @@ func (e *Engine) wanted() *policy.Policy {
 	return e.policy
 }
 
-// pursue works out what the policy wants of the fabric as it was read, and
+// startPass works out what the policy wants of the fabric as it was read, and
 // starts to write the difference.
-func (e *Engine) pursue(now time.Duration) {
+func (e *Engine) startPass(now time.Duration) {
 	if e.lacksAliases() {
 		e.emit(Resweeping{Reason: "a policy with alias GUIDs, which were not read yet"})
 		e.startSweep()
@@ -448,11 +451,19 @@ func (e *Engine) pursue(now time.Duration) {
 	cut := e.cut == p
 	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
 	e.newPolicy, e.heeded, e.cut = nil, nil, nil
-	e.heed()
-	want, at, amended := e.amend(p)
+	e.noteChanges()
+	var want *desired.Result
+	var at []*observed.Port
+	var amended bool
+	of, err := e.resolve(p)
+	if err == nil {
+		want, at, amended = e.amend(of)
+	}
 	if !amended {
-		var err error
-		if want, err = e.desire(p); err != nil {
+		if err == nil {
+			want, err = e.desire(of)
+		}
+		if err != nil {
 			if e.settled && e.names.LooksAgain(p, err) {
 				e.newPolicy = p
 				e.emit(Resweeping{Reason: "a policy that names what was not found yet"})
@@ -467,22 +478,22 @@ func (e *Engine) pursue(now time.Duration) {
 		}
 		e.standing = nil
 	}
-	e.compiled = want.compiled
-	for _, w := range want.warnings {
+	e.compiled = want.Compiled
+	for _, w := range want.Warnings {
 		e.emit(Warned{w})
 	}
-	want.assigned.Forgets, want.assigned.Fences, want.assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
+	want.Assigned.Forgets, want.Assigned.Fences, want.Assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
 	e.keys.Due = e.keys.Due || e.givesKeys() && e.guardOf(p) != e.guardOf(e.policy)
-	e.policy, e.desired, e.known = p, want, want.assigned
+	e.policy, e.desired, e.known = p, want, want.Assigned
 	e.names.Accept(p)
 	e.lookAtLIDs()
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
 	if amended {
 		clear(e.standing.amiss) // all of it is in the plan, or was found right
-		e.write(plan.DiffAt(e.fabric, want.tables, at))
+		e.write(plan.DiffAt(e.fabric, want.Tables, at))
 	} else {
-		e.write(plan.Diff(e.fabric, want.tables))
+		e.write(plan.Diff(e.fabric, want.Tables))
 	}
 }
 
@@ -503,9 +514,9 @@ func (e *Engine) refuse(now time.Duration, err error) {
 func (e *Engine) write(p *plan.Plan) {
 	e.hush()
 	e.state, e.stage = stateApplying, ""
-	e.keys.Leaving(p, e.desired.tables)
+	e.keys.Leaving(p, e.desired.Tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
-	e.run.Withhold(e.desired.withheld)
+	e.run.Withhold(e.desired.Withheld)
 	if e.standing != nil {
 		e.standing.writes(p)
 	}
@@ -541,11 +552,11 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.reportForgotten()
 	e.keys.ComeUp()
-	quiet := e.heed()
+	quiet := e.noteChanges()
 	if e.standing == nil {
-		e.learn()
+		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.strangers = e.fabric.MeetsStranger(func(p *observed.Port) bool { return !p.Silent && !undeclared(p) })
+		e.strangers = e.fabric.MeetsStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
 	}
 	e.reregistered()
 	e.lookAtLIDs()

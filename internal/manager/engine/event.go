@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -40,8 +41,8 @@ const (
 // Found is the size of the subnet that a sweep found.
 type Found struct{ Counts observed.Counts }
 
-// Met is a place that a sweep could not use.
-type Met struct{ Fault sweep.Fault }
+// SweepFault is a place that a sweep could not use.
+type SweepFault struct{ Fault sweep.Fault }
 
 // Warned is something odd that does not stop a pass.
 type Warned struct{ Text string }
@@ -62,10 +63,10 @@ type Forgotten struct {
 
 // Fenced tells that nobody behind a switch port is let into the subnet from now
 // on.
-type Fenced struct{ Fence Fence }
+type Fenced struct{ Fence fence.Fence }
 
 // Unfenced tells that a switch port is fenced no more.
-type Unfenced struct{ Fence Fence }
+type Unfenced struct{ Fence fence.Fence }
 
 // Learned tells that a list of cables was learned, from which on the engine holds
 // to it. Nothing has been written by then.
@@ -180,7 +181,7 @@ type Result struct {
 	Inactive int
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// by node GUID and port number.
-	Fences []Fence
+	Fences []fence.Fence
 }
 
 // Partition is a partition as it stands.
@@ -200,10 +201,10 @@ func (e Found) String() string {
 	return fmt.Sprintf("found %d switches, %d CAs, %d routers, %d links", c.Switches, c.CAs, c.Routers, c.Links)
 }
 
-func (e Met) String() string     { return e.Fault.Error() }
-func (e Warned) String() string  { return e.Text }
-func (e Refused) String() string { return "refused, nothing was written: " + e.Err.Error() }
-func (e Failed) String() string  { return e.Failure.Error() }
+func (e SweepFault) String() string { return e.Fault.Error() }
+func (e Warned) String() string     { return e.Text }
+func (e Refused) String() string    { return "refused, nothing was written: " + e.Err.Error() }
+func (e Failed) String() string     { return e.Failure.Error() }
 
 func (e Forgotten) String() string {
 	return fmt.Sprintf("%d ports accept %s and forget it (%s, for one); it is not asked for again",

@@ -39,7 +39,7 @@ type guards struct {
 	near, far round
 	at        time.Duration // when the next are due
 	reported  time.Duration // the period that was told last
-	offenders map[Place]*offender
+	offenders map[observed.Place]*offender
 }
 
 // round is a list that is read again and again.
@@ -140,7 +140,7 @@ func (e *Engine) goRound(r *round, more float64) {
 			e.askOr(b.Port, b.Attribute, b.Modifier, func() {
 				done()
 				if b.Attribute == smp.AttrSwitchInfo && b.Port.Node.Switch.Info.PortStateChange {
-					e.lookAgain(placeOf(b.Port))
+					e.lookAgain(b.Port.Place())
 				}
 			}, done)
 		}
@@ -167,10 +167,10 @@ func (e *Engine) foreign(op plan.Op) {
 }
 
 // offender is the account of a switch port, without what is long past.
-func (e *Engine) offender(at Place) *offender {
+func (e *Engine) offender(at observed.Place) *offender {
 	g := &e.guards
 	if g.offenders == nil {
-		g.offenders = make(map[Place]*offender)
+		g.offenders = make(map[observed.Place]*offender)
 	}
 	o := g.offenders[at]
 	if o == nil {
@@ -189,7 +189,7 @@ func (e *Engine) offender(at Place) *offender {
 // widened reports whether what op puts right let its port do more than it should:
 // a key that it should not have, or a guard that does not check.
 func (e *Engine) widened(op plan.Op) bool {
-	want := e.desired.tables.Port(op.Port)
+	want := e.desired.Tables.Port(op.Port)
 	switch op.Attribute {
 	case smp.AttrPKeyTable:
 		for _, k := range op.Port.PKeys {
@@ -207,13 +207,13 @@ func (e *Engine) widened(op plan.Op) bool {
 
 // guardOf is the switch port before an end port, or the switch port itself. The
 // link between two switches, and a switch's own port, has none.
-func guardOf(p *observed.Port) (Place, bool) {
+func guardOf(p *observed.Port) (observed.Place, bool) {
 	if p.IsEnd() {
 		if p = p.Peer; p == nil || p.IsEnd() {
-			return Place{}, false
+			return observed.Place{}, false
 		}
 	}
-	return placeOf(p), p.FacesEnd() || p.FacesStranger()
+	return p.Place(), p.FacesEnd() || p.FacesStranger()
 }
 
 // suspect names who sent a packet with a wrong M_Key, by what the device that

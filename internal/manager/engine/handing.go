@@ -35,17 +35,6 @@ func (e Released) String() string {
 		e.Ports-e.Failures, e.Failures, e.To)
 }
 
-// mkeyProtectBits is the protection level of ports where the policy says none. Managers that are named and do
-// not share the secret have to read the subnet to stand by, which nobody can who
-// does not know the keys at level 2.
-func (e *Engine) mkeyProtectBits() uint8 {
-	bits := e.config.Profile.MKeyProtectBits()
-	if len(e.config.Trusted) > 0 {
-		bits = min(bits, mkeyProtectBits)
-	}
-	return bits
-}
-
 // keepsOffer reports whether a HANDOVER has to wait until ports have given up their
 // keys, and keeps it for then.
 func (e *Engine) keepsOffer(m election.Message) bool {

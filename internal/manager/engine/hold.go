@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
@@ -32,9 +31,6 @@ var ErrNotHeld = errors.New("not the master of the subnet, or not at rest")
 // Held reports whether an engine with Config.Hold has read the subnet, is
 // master of it, and waits to be told what to write.
 func (e *Engine) Held() bool { return e.state == stateHeld }
-
-// Foresee works out what a policy would want of the subnet that is held.
-func (e *Engine) Foresee(p *policy.Policy) (*Foresight, error) { return e.foresee(p) }
 
 // Carry starts to write what the fabric lacks of d, in the order of package
 // plan, and stops at the first write that does not hold. The engine is held
@@ -105,7 +101,7 @@ func (e *Engine) carriedOut(now time.Duration) bool {
 	e.carried.Failures, e.carried.Writes = e.run.Failures(), e.run.Writes()
 	e.carried.Deposed = !e.isMaster()
 	e.reportForgotten()
-	e.learn()
+	e.known.Learn(e.fabric)
 	e.run = nil
 	e.rest(now, stateHeld)
 	if e.carried.Deposed {

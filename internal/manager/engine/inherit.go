@@ -2,14 +2,13 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // heldNow is what ports hold as the subnet was read.
 func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 	b := bound.Of(e.ends, why, untilRead)
 	for i := range e.unseen {
-		b.Add(e.unseen[i].identity.PortGUID, e.unseen[i].keys)
+		b.Add(e.unseen[i].Identity.PortGUID, e.unseen[i].Keys)
 	}
 	return b
 }
@@ -56,19 +55,3 @@ func (e *Engine) accept() {
 
 // isBound reports whether the policy may not give all that it says.
 func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil }
-
-// withinBounds leaves out of a resolution who would get more than the tables
-// held, and says so.
-func (e *Engine) withinBounds(r *policy.Resolution) (*policy.Resolution, []string) {
-	var warnings []string
-	for _, b := range []*bound.Bound{e.inherited, e.shared} {
-		if b == nil {
-			continue
-		}
-		var text string
-		if r, text = b.Within(r, e.fabric.Self.GUID); text != "" {
-			warnings = append(warnings, text)
-		}
-	}
-	return r, warnings
-}

@@ -78,7 +78,7 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 // tables are read, and before anything else is written.
 func (e *Engine) proceed(now time.Duration) {
 	if e.discovery == nil {
-		e.pursue(now)
+		e.startPass(now)
 		return
 	}
 	e.secure(now)
@@ -160,7 +160,7 @@ func (e *Engine) rested(now time.Duration) {
 		e.rest(now, stateStandby)
 		return
 	}
-	e.pursue(now)
+	e.startPass(now)
 }
 
 // askBehind asks who is at the other end of a cable, with every key that may be

@@ -19,7 +19,7 @@ func (e *Engine) lookAtLIDs() {
 	if e.desired == nil {
 		return
 	}
-	claims := lid.Claims(e.ends, e.desired.tables, e.isFenced)
+	claims := lid.Claims(e.ends, e.desired.Tables, e.known.Fences.Has)
 	if slices.Equal(claims, e.claims) {
 		return
 	}
@@ -54,7 +54,7 @@ func (e *Engine) assignedLIDs() map[ib.LID]*observed.Port {
 func (e *Engine) lidsOfPorts() map[*observed.Port]observed.Assigned {
 	out := make(map[*observed.Port]observed.Assigned, len(e.ends))
 	for _, p := range e.ends {
-		if want := e.desired.tables.Port(p); want.Elements&observed.ElementLID != 0 {
+		if want := e.desired.Tables.Port(p); want.Elements&observed.ElementLID != 0 {
 			out[p] = observed.Assigned{LID: want.Info.LID, LMC: want.Info.LMC}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -15,24 +16,24 @@ import (
 )
 
 // attention is what draws the manager's attention between passes. It is kept by
-// Place, since a sweep makes new ports; what is about ports is forgotten then.
+// place, since a sweep makes new ports; what is about ports is forgotten then.
 type attention struct {
-	senders map[Place]*sender // who sent traps, and how many
-	unknown sender            // of all whose LID nobody has
+	senders map[observed.Place]*sender // who sent traps, and how many
+	unknown sender                     // of all whose LID nobody has
 	owners  owners
-	due     map[Place]bool // looks that are to be begun; true: at all ports in any case
-	looking map[Place]bool // under way
+	due     map[observed.Place]bool // looks that are to be begun; true: at all ports in any case
+	looking map[observed.Place]bool // under way
 	// waitsFrom is since when a policy waits for a look at a switch.
 	waitsFrom time.Duration
 	waits     bool
-	moved     map[Place]move
+	moved     map[observed.Place]move
 	// revisiting tells that the sweep under way follows these only.
 	revisiting bool
-	told       int                     // of the faults of the sweep under way
-	before     snapshot                // what was known before the sweep under way found who there is
-	links      map[Place]*traps.Bucket // how often the link of a port changed
+	told       int                              // of the faults of the sweep under way
+	before     snapshot                         // what was known before the sweep under way found who there is
+	links      map[observed.Place]*traps.Bucket // how often the link of a port changed
 	amiss      map[*observed.Port]bool
-	probing    map[Place]int // questions that are open
+	probing    map[observed.Place]int // questions that are open
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
 	replan    bool   // the policy has to be worked out anew
@@ -73,9 +74,9 @@ func (e *Engine) openSide(c Config) {
 	}
 	e.side.Seed(seed)
 	e.attention = attention{
-		senders: make(map[Place]*sender), due: make(map[Place]bool), looking: make(map[Place]bool),
-		moved: make(map[Place]move), links: make(map[Place]*traps.Bucket), amiss: make(map[*observed.Port]bool),
-		probing: make(map[Place]int),
+		senders: make(map[observed.Place]*sender), due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
+		moved: make(map[observed.Place]move), links: make(map[observed.Place]*traps.Bucket), amiss: make(map[*observed.Port]bool),
+		probing: make(map[observed.Place]int),
 	}
 }
 
@@ -111,7 +112,7 @@ func (e *Engine) attendsAt() (at time.Duration, some bool) {
 
 // lookAgain asks for a look at a node; port is its port 0, or that of a CA or
 // router.
-func (e *Engine) lookAgain(at Place) {
+func (e *Engine) lookAgain(at observed.Place) {
 	if !e.due[at] {
 		e.due[at] = false
 	}
@@ -122,13 +123,13 @@ func (e *Engine) startLooks() {
 	if len(e.due) == 0 || !e.watches() || e.resweep != "" {
 		return
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(e.due), comparePlaces) {
+	for _, at := range slices.SortedFunc(maps.Keys(e.due), observed.Place.Compare) {
 		if _, busy := e.looking[at]; busy {
 			continue
 		}
 		cleared := e.due[at]
 		delete(e.due, at)
-		p := e.port(at)
+		p := e.fabric.At(at)
 		if p == nil || !p.Reached {
 			continue
 		}
@@ -147,9 +148,9 @@ func (e *Engine) startLooks() {
 // switch that does not answer holds up nobody.
 func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	pending := false
-	for _, list := range []map[Place]bool{e.looking, e.due} {
+	for _, list := range []map[observed.Place]bool{e.looking, e.due} {
 		for at := range list {
-			if p := e.port(at); p != nil && p.Node.Switch != nil {
+			if p := e.fabric.At(at); p != nil && p.Node.Switch != nil {
 				pending = true
 			}
 		}
@@ -167,7 +168,7 @@ func (e *Engine) looksAtSwitch(now time.Duration) bool {
 
 // lookAtSwitch asks a switch whether anything has changed, and reads its ports if
 // so. What it says of a change is put back first, so that a later one shows.
-func (e *Engine) lookAtSwitch(p *observed.Port, at Place) {
+func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
 	done := func() { delete(e.looking, at) }
 	e.askOr(p, smp.AttrSwitchInfo, 0, func() {
 		if !p.Node.Switch.Info.PortStateChange && !e.looking[at] {
@@ -305,7 +306,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	case now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
 		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
 	case !before.read: // routes were worked out without it
-		e.routed = routed{}
+		e.routes = nil
 		e.wantReplan(true)
 	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
 		e.emit(Changed{p.String() + " has another CapabilityMask"})
@@ -330,9 +331,9 @@ func (e *Engine) putRight() bool {
 	}
 	ports := slices.Collect(maps.Keys(e.amiss))
 	clear(e.amiss)
-	p := plan.DiffAt(e.fabric, e.desired.tables, ports)
+	p := plan.DiffAt(e.fabric, e.desired.Tables, ports)
 	if len(e.unfinished) > 0 {
-		p = plan.NarrowingAt(e.fabric, e.desired.tables, ports)
+		p = plan.NarrowingAt(e.fabric, e.desired.Tables, ports)
 	}
 	if p.Len() == 0 {
 		return false
@@ -360,8 +361,8 @@ func (e *Engine) probe() {
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			at := placeOf(p)
-			if !p.Silent && !undeclared(p) || e.probing[at] > 0 {
+			at := p.Place()
+			if !p.Silent && !fence.Undeclared(p) || e.probing[at] > 0 {
 				continue
 			}
 			e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), func(r transact.Reply) {
@@ -417,4 +418,4 @@ func (e *Engine) rereadAliases() {
 }
 
 // endPlace is where a port is looked at: port 0 of a switch, else the port.
-func endPlace(p *observed.Port) Place { return placeOf(p.Agent()) }
+func endPlace(p *observed.Port) observed.Place { return p.Agent().Place() }

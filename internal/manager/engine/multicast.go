@@ -16,8 +16,7 @@ import (
 
 // grouping is what the engine was told of multicast groups.
 type grouping struct {
-	// known tells that it was told anything: else tables stay as they are.
-	known  bool
+	// groups is nil until it was told anything: then tables stay as they are.
 	groups []*group.Group
 	// fresh tells that no pass has regarded them yet, alone that what is being
 	// written is their tables and nothing else.
@@ -30,7 +29,7 @@ type grouping struct {
 // takes effect at the next call that tells the time, when the engine is at rest,
 // with writes to the switches only that have something to change.
 func (e *Engine) SetGroups(groups []group.Group) {
-	e.multicast.known, e.multicast.fresh = true, true
+	e.multicast.fresh = true
 	e.multicast.groups = make([]*group.Group, len(groups))
 	for i := range groups {
 		e.multicast.groups[i] = &groups[i]
@@ -41,44 +40,14 @@ func (e *Engine) SetGroups(groups []group.Group) {
 // forwarding table of a switch, as far as it was read.
 func (e *Engine) Leads(mlid ib.LID) bool { return e.fabric == nil || e.fabric.Leads(mlid) }
 
-// Strays are the multicast LIDs of no group that the forwarding table of a
+// UnknownMLIDs are the multicast LIDs of no group that the forwarding table of a
 // switch leads somewhere, or may lead somewhere since it was not read, in order.
-func (e *Engine) Strays() []ib.LID {
+func (e *Engine) UnknownMLIDs() []ib.LID {
 	led := e.fabric.Led()
 	for _, g := range e.multicast.groups {
 		delete(led, g.MLID)
 	}
 	return slices.Sorted(maps.Keys(led))
-}
-
-// groups wants the multicast forwarding tables.
-func (d *desired) groups(e *Engine) error {
-	tables, err := e.groupTables(d)
-	if err == nil && tables != nil {
-		tables.Enter(e.fabric, d.tables)
-		d.ungrouped = tables.Faults
-	}
-	return err
-}
-
-// groupTables are the multicast forwarding tables for those that d allows; nil
-// when they are none of the engine's business.
-func (e *Engine) groupTables(d *desired) (*mcast.Tables, error) {
-	if !e.multicast.known {
-		return nil, nil
-	}
-	allowed := make(mcast.Members, len(d.allowed))
-	for _, p := range d.allowed {
-		allowed.Add(p.Base, p.Full, p.Limited)
-	}
-	return mcast.Compute(mcast.Input{Fabric: e.fabric, Groups: e.multicast.groups, Allowed: allowed.Allow})
-}
-
-// concerns reports whether a port is a member of a group.
-func (g *grouping) concerns(port ib.PortGUID) bool {
-	return slices.ContainsFunc(g.groups, func(x *group.Group) bool {
-		return slices.ContainsFunc(x.Members, func(m group.Member) bool { return m.Port == port })
-	})
 }
 
 // maxFaultsTold bounds the warnings about members that packets of their groups
@@ -88,7 +57,7 @@ const maxFaultsTold = 16
 // tellUngrouped warns of members that were not among old.
 func (e *Engine) tellUngrouped(old []mcast.Fault) {
 	told := 0
-	for _, f := range e.desired.ungrouped {
+	for _, f := range e.desired.Ungrouped {
 		if slices.Contains(old, f) {
 			continue
 		}
@@ -111,23 +80,23 @@ func (e *Engine) regroups() bool {
 // still: hosts that join and leave without end keep nothing from happening.
 func (e *Engine) regroup(now time.Duration) {
 	e.multicast.fresh = false
-	old := e.desired.ungrouped
-	if err := e.desired.groups(e); err != nil {
+	old := e.desired.Ungrouped
+	if err := e.desired.Lead(e.multicast.groups); err != nil {
 		e.refuse(now, err)
 		return
 	}
 	e.tellUngrouped(old)
 	e.multicast.alone = true
-	e.write(plan.DiffMulticast(e.fabric, e.desired.tables))
+	e.write(plan.DiffMulticast(e.fabric, e.desired.Tables))
 }
 
 // proveGroups judges the multicast tables as they were read back; nil when they
 // are none of the engine's business.
 func (e *Engine) proveGroups() *isolation.Multicast {
-	if !e.multicast.known {
+	if e.multicast.groups == nil {
 		return nil
 	}
-	return isolation.ProveMulticast(e.fabric, e.desired.allowed, facts.Judged(e.multicast.groups))
+	return isolation.ProveMulticast(e.fabric, e.desired.Allowed, facts.Judged(e.multicast.groups))
 }
 
 // regrouped ends what regroup began.
@@ -137,7 +106,7 @@ func (e *Engine) regrouped() {
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
-	e.learn()
+	e.known.Learn(e.fabric)
 	e.emit(Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures()), Proof: e.proveGroups()})
 	if e.run.Writes() > 0 {
 		e.listChecks()

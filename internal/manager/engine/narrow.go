@@ -112,11 +112,15 @@ func (*narrowing) of(e *Engine) *plan.Plan {
 		e.fabric, e.ends, e.resolver, e.unseen = last.fabric, last.ends, last.resolver, last.unseen
 		defer func() { e.fabric, e.ends, e.resolver, e.unseen = now.fabric, now.ends, now.resolver, now.unseen }()
 	}
-	want, err := e.desire(e.newPolicy)
+	of, err := e.resolve(e.newPolicy)
 	if err != nil {
 		return nil
 	}
-	return plan.Narrowing(e.fabric, want.tables)
+	want, err := e.desire(of)
+	if err != nil {
+		return nil
+	}
+	return plan.Narrowing(e.fabric, want.Tables)
 }
 
 var errElsewhere = errors.New("not written: another device answers there than the snapshot says")

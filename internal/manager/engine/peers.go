@@ -34,12 +34,12 @@ type peers struct {
 	rounds, pending   int
 	again, undecided  bool
 	askedAt           time.Duration
-	here              []election.Remote // who counts, by the last round
-	silent            map[Place]bool    // listed, and did not answer
-	newcomer          bool              // Config.Newcomer, until it has a place among managers
-	incumbent         *observed.Port    // the master that a newcomer found
-	rogues            map[Place]*rogue
-	looks             map[Place]*capLook
+	here              []election.Remote       // who counts, by the last round
+	silent            map[observed.Place]bool // listed, and did not answer
+	newcomer          bool                    // Config.Newcomer, until it has a place among managers
+	incumbent         *observed.Port          // the master that a newcomer found
+	rogues            map[observed.Place]*rogue
+	looks             map[observed.Place]*capLook
 	clock             time.Duration // when the engine was last told the time
 	sharing           bool          // another that counts is master too
 	stoodBy           string        // why this manager stands by no more
@@ -65,8 +65,8 @@ func (e *Engine) openTalk(c Config) {
 	limits := c.Limits
 	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
 	e.peers = peers{
-		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[Place]bool),
-		rogues: make(map[Place]*rogue), looks: make(map[Place]*capLook),
+		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[observed.Place]bool),
+		rogues: make(map[observed.Place]*rogue), looks: make(map[observed.Place]*capLook),
 	}
 	seed := c.Seed
 	seed[0] ^= 0xFF // not the identifiers of the other windows
@@ -151,7 +151,7 @@ func (e *Engine) askPeers() {
 		e.begin(PhaseElect)
 	}
 	for _, p := range questions {
-		at, guid, path := placeOf(p), p.GUID, p.Path
+		at, guid, path := p.Place(), p.GUID, p.Path
 		e.pending++
 		e.askPeer(p, e.managers.InfoFor(guid), func(info smp.SMInfo, err error) {
 			e.pending--
@@ -178,8 +178,8 @@ func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo,
 }
 
 // heardPeer takes the answer of a manager that may count.
-func (e *Engine) heardPeer(at Place, r election.Remote, err error) {
-	p := e.port(at)
+func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
+	p := e.fabric.At(at)
 	if p == nil || p.GUID != r.Address.Port {
 		return // something else is there by now
 	}
@@ -210,11 +210,11 @@ func (e *Engine) askIncumbent(p *observed.Port) {
 	if !e.newcomer || e.isMaster() {
 		return
 	}
-	at := placeOf(p)
+	at := p.Place()
 	e.pending++
 	e.askPeer(p, smp.SMInfo{}, func(info smp.SMInfo, err error) {
 		e.pending--
-		if p := e.port(at); p != nil {
+		if p := e.fabric.At(at); p != nil {
 			e.isIncumbent(p, info, err)
 		}
 	})

@@ -2,27 +2,24 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/links"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// meet looks who there is, and remembers them.
-func (e *Engine) meet(old *observed.Fabric) {
+// recognize looks who there is after a sweep; old is what the one before it found.
+func (e *Engine) recognize(old *observed.Fabric) {
 	e.ends = e.fabric.EndPorts()
 	e.remember(old)
-	e.resolver = e.names.Resolver(e.identities())
+	e.resolver = e.newResolver()
 }
 
 // remember carries over what an earlier sweep taught about the devices.
 func (e *Engine) remember(old *observed.Fabric) {
 	if old == nil {
-		for at, elements := range e.known.Forgets {
-			if n := e.fabric.Node(at.Node); n != nil && int(at.Port) < len(n.Ports) && n.Ports[at.Port].IsUp() {
-				n.Ports[at.Port].Forgets = elements
-			}
-		}
+		e.known.Recall(e.fabric)
 		return
 	}
-	e.loseSight(old)
+	e.unseen = unseen.After(old, e.fabric, e.ends, e.unseen, e.known.Fences, e.cabling.list)
 	for _, n := range old.Nodes {
 		same := e.fabric.Node(n.GUID())
 		if same == nil {

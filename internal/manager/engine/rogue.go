@@ -58,7 +58,7 @@ const (
 // alarm reports a manager that does not count, once for each reason. shown tells
 // that its place was seen, not only said: then a strict manager fences it.
 func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
-	at := placeOf(p)
+	at := p.Place()
 	r := e.rogues[at]
 	if r == nil || r.guid != p.GUID {
 		r = &rogue{guid: p.GUID, told: make(map[string]bool), since: e.clock}
@@ -77,8 +77,8 @@ func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
 	// Of two ports with one GUID either may be the genuine one; and who is not
 	// where he belongs is the business of the list of cables.
 	if shown && reason != rogueTwin && reason != rogueAstray && e.config.Profile >= protect.Strict && p.Peer != nil {
-		if _, fenced := e.known.Fences[placeOf(p.Peer)]; !fenced {
-			e.Fence(placeOf(p.Peer), fencedRogue+reason)
+		if _, fenced := e.known.Fences[p.Peer.Place()]; !fenced {
+			e.Fence(p.Peer.Place(), fencedRogue+reason)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (e *Engine) acceptListed() {
 		if !strings.HasPrefix(f.Reason, fencedRogue) {
 			continue
 		}
-		q := e.port(f.At)
+		q := e.fabric.At(f.At)
 		if q == nil || q.Peer == nil || !q.Peer.InfoRead {
 			continue
 		}
@@ -106,7 +106,7 @@ func (e *Engine) sawManager(p *observed.Port, isSM bool) {
 	if !e.named() || e.managers == nil || p == e.fabric.Self || !p.IsEnd() {
 		return
 	}
-	at := placeOf(p)
+	at := p.Place()
 	known := e.rogues[at]
 	p.Info.CapabilityMask &^= smp.CapIsSM
 	if isSM {
@@ -146,7 +146,7 @@ func (e *Engine) lookForManager(p *observed.Port) {
 	if !e.named() || p == nil || !p.IsEnd() || !p.Reached || p == e.fabric.Self {
 		return
 	}
-	at := placeOf(p)
+	at := p.Place()
 	if e.looks[at] == nil {
 		e.looks[at] = &capLook{}
 	}
@@ -162,7 +162,7 @@ func (e *Engine) startCapLooks() {
 		case !l.again:
 			delete(e.looks, at)
 		default:
-			if p := e.port(at); p != nil && p.Reached {
+			if p := e.fabric.At(at); p != nil && p.Reached {
 				l.under, l.again, l.next = true, false, e.clock+capLookGap
 				e.readCaps(p, l)
 			} else {
@@ -173,13 +173,13 @@ func (e *Engine) startCapLooks() {
 }
 
 func (e *Engine) readCaps(p *observed.Port, l *capLook) {
-	at, guid := placeOf(p), p.GUID
+	at, guid := p.Place(), p.GUID
 	e.talk.Do(transact.Request{
 		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
 	}, func(r transact.Reply) {
 		l.under = false
 		var info smp.PortInfo
-		p := e.port(at)
+		p := e.fabric.At(at)
 		if r.Err != nil || info.UnmarshalBinary(r.SMP.Data[:]) != nil || p == nil || p.GUID != guid {
 			return
 		}

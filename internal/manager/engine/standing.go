@@ -6,11 +6,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -36,18 +35,13 @@ type standing struct {
 	passes      int
 }
 
-const (
-	// maxPasses is how many passes may look at changes only before one looks at
-	// the whole: what a Prover keeps grows with every set of keys that it meets.
-	maxPasses = 1024
-	// maxAffected is how many end ports a policy may concern before it is as
-	// well to look at all of them.
-	maxAffected = 256
-)
+// maxPasses is how many passes may look at changes only before one looks at
+// the whole: what a Prover keeps grows with every set of keys that it meets.
+const maxPasses = 1024
 
-// heed takes notice of what was read since it was last called, and reports
+// noteChanges takes notice of what was read since it was last called, and reports
 // whether that was all as before.
-func (e *Engine) heed() (quiet bool) {
+func (e *Engine) noteChanges() (quiet bool) {
 	changes, all := e.fabric.TakeChanges()
 	more := all
 	for _, c := range changes {
@@ -97,19 +91,23 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 	}
 	// What strangers may use is given to nobody; that is worked out as a whole.
 	// Behind a port that is shut there is nothing to work out.
-	strange := e.fabric.MeetsStranger(func(p *observed.Port) bool { return !e.isShut(p) })
-	unseen := slices.ContainsFunc(e.unseen, func(u unseen) bool { return !e.isShut(e.port(u.behind)) })
-	if !e.isMaster() || e.failures > 0 || unseen || strange {
+	strange := e.fabric.MeetsStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
+	hidden := slices.ContainsFunc(e.unseen, func(u unseen.Port) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
+	if !e.isMaster() || e.failures > 0 || hidden || strange {
 		return
 	}
 	if !quiet {
-		d, err := e.desire(e.policy)
-		if err != nil || plan.Diff(e.fabric, d.tables).Len() > 0 {
+		of, err := e.resolve(e.policy)
+		if err != nil {
 			return
 		}
-		e.desired = d
+		r, err := e.desire(of)
+		if err != nil || plan.Diff(e.fabric, r.Tables).Len() > 0 {
+			return
+		}
+		e.desired = r
 	}
-	if len(e.desired.withheld) > 0 || e.desired.odd {
+	if !e.desired.Ordinary() {
 		return
 	}
 	e.standing = &standing{
@@ -121,53 +119,27 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 // amend works out what another policy comes to where a policy stands, and the
 // ports at which something may have to be written. ok is false, and nothing has
 // changed, when that takes a look at the whole.
-func (e *Engine) amend(p *policy.Policy) (d *desired, at []*observed.Port, ok bool) {
+func (e *Engine) amend(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
 	s := e.standing
-	if s == nil || e.isBound() || s.passes >= maxPasses || p.UsesLanes() != e.policy.UsesLanes() || !ports.Same(p, e.policy) || e.desired.asked.EnforceBetweenSwitches || p.AllowBoth != e.desired.resolution.AllowBoth || p.AllowRaw != e.policy.AllowRaw {
+	if s == nil || e.isBound() || s.passes >= maxPasses {
 		return nil, nil, false
 	}
-	numbers, err := policy.Allocate(p, e.known.PKeys)
-	if err != nil {
+	a, ok := e.desired.Amend(desired.Next{
+		Resolved: next, Stale: s.stale, Groups: e.multicast.groups, Regroup: e.multicast.fresh || s.led,
+	})
+	if !ok {
 		return nil, nil, false
 	}
-	resolution, err := e.resolver.Resolve(p, numbers)
-	if err != nil || e.names.Vet(p, resolution, e.site) != nil || !e.desired.sameAliases(e, p, resolution) {
-		return nil, nil, false
-	}
-	changed := e.desired.resolution.Differing(resolution)
-	ports := facts.Affected(e.ends, changed, s.stale)
-	if len(ports) > maxAffected {
-		return nil, nil, false
-	}
-	known := make([]partition.PortFacts, len(ports))
-	for i, port := range ports {
-		known[i] = e.factsOf(port)
-	}
-	out, err := partition.Compile(partition.Input{Ports: known, Resolution: resolution})
-	if err != nil || len(out.Warnings) > 0 {
-		return nil, nil, false
-	}
-	now := *e.desired
-	now.resolved(resolution)
-	now.warnings = append(now.warnings, now.about...)
-	now.assigned.PKeys, now.compiled = numbers, len(ports)
-	trees, err := e.regrow(&now, changed)
-	if err != nil {
-		return nil, nil, false
-	}
-	// From here on nothing can fail: the tables are those of e.desired.
-	if trees != nil {
-		trees.Enter(e.fabric, now.tables)
-		now.ungrouped = trees.Faults
+	if a.Regrouped {
 		for _, n := range e.fabric.Switches() {
 			s.amiss[&n.Ports[0]] = true
 		}
 	}
-	now.amend(e, out)
-	e.regrant(changed, &now)
+	r = a.Enter()
+	e.regrant(a.Changed, r)
 	s.passes, s.led = s.passes+1, false
 	clear(s.stale)
-	for _, port := range ports {
+	for _, port := range a.Ports {
 		s.amiss[port] = true
 		if port.Peer != nil {
 			s.amiss[port.Peer] = true
@@ -176,47 +148,28 @@ func (e *Engine) amend(p *policy.Policy) (d *desired, at []*observed.Port, ok bo
 	for port := range s.amiss {
 		at = append(at, port)
 	}
-	return &now, at, true
-}
-
-// regrow works out multicast tables when anything has changed that they are made
-// of, and gives nil when they stay.
-func (e *Engine) regrow(now *desired, changed []ib.PortGUID) (*mcast.Tables, error) {
-	if !e.multicast.fresh && !e.standing.led && !slices.ContainsFunc(changed, e.multicast.concerns) {
-		return nil, nil
-	}
-	return e.groupTables(now)
-}
-
-// amend enters other tables for the ports that out is about.
-func (d *desired) amend(e *Engine, out partition.Output) {
-	for _, x := range out.EndPorts {
-		d.tables.Port(e.port(Place{x.NodeGUID, x.PortNum})).PKeys = x.Table
-	}
-	for _, x := range out.SwitchPorts {
-		d.guard(e.port(Place{x.SwitchGUID, x.PortNum}), x)
-	}
+	return r, at, true
 }
 
 // regrant tells the prover what the policy gives to these ports from now on.
 // With other partitions it begins anew.
-func (e *Engine) regrant(changed []ib.PortGUID, now *desired) {
-	same := slices.EqualFunc(e.desired.allowed, now.allowed, func(a, b observed.Partition) bool {
+func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
+	same := slices.EqualFunc(e.desired.Allowed, now.Allowed, func(a, b observed.Partition) bool {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.standing.prover = isolation.NewProver(e.fabric, now.allowed, e.config.raw(e.policy))
+		e.standing.prover = isolation.NewProver(e.fabric, now.Allowed, facts.Raw(e.config.Profile, e.policy))
 		return
 	}
 	for _, g := range changed {
-		e.standing.prover.Allow(g, now.resolution.KeysOf(g))
+		e.standing.prover.Allow(g, now.Resolution.KeysOf(g))
 	}
 }
 
 // conclude judges the fabric as the devices showed it.
 func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	r := &Result{
-		Counts: e.counts, Partitions: e.desired.partitions,
+		Counts: e.counts, Partitions: partitionsOf(e.desired.Resolution),
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
@@ -224,11 +177,20 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 	if s := e.standing; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.allowed, e.config.raw(e.policy)), e.desired.tables.Inactive(e.fabric)
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Allowed, facts.Raw(e.config.Profile, e.policy)), e.desired.Tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
 	if e.config.Profile != protect.None {
 		r.Proof.Rest(e.changeable())
 	}
 	return r, prover
+}
+
+// partitionsOf are the partitions of a resolved policy with the number of their
+// members.
+func partitionsOf(r *policy.Resolution) (out []Partition) {
+	for _, x := range r.Partitions {
+		out = append(out, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
+	}
+	return out
 }

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -62,7 +64,7 @@ func (e *Engine) site() *policy.Site { return facts.Site(e.fabric, e.ends, e.cab
 
 func (e *Engine) tell(faults []sweep.Fault) {
 	for _, f := range faults {
-		e.emit(Met{f})
+		e.emit(SweepFault{f})
 	}
 }
 
@@ -71,7 +73,7 @@ type snapshot struct {
 	fabric   *observed.Fabric
 	ends     []*observed.Port
 	resolver *policy.Resolver
-	unseen   []unseen
+	unseen   []unseen.Port
 }
 
 // takeOver makes f the subnet as it was last read.
@@ -87,9 +89,9 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	e.desired, e.checks = nil, nil
 	clear(e.amiss)
 	e.emit(Found{e.counts})
-	e.holdToList()
+	e.editFences((*fence.Edit).HoldToList)
 	e.tellDescriptions()
-	e.meet(old)
+	e.recognize(old)
 }
 
 // linkMoved notes that the link of a port is not as it was when the subnet was
@@ -102,7 +104,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	place := placeOf(p)
+	place := p.Place()
 	may := e.linkBucket(place).Next(e.now, linkRate, linkBurst)
 	m, noted := e.moved[place]
 	if noted && m.at <= max(at, may) {
@@ -115,11 +117,11 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 }
 
 // linkBucket is the account of the changes of a link.
-func (e *Engine) linkBucket(at Place) *traps.Bucket {
+func (e *Engine) linkBucket(at observed.Place) *traps.Bucket {
 	b := e.links[at]
 	if b == nil {
 		if len(e.links) >= maxSenders {
-			maps.DeleteFunc(e.links, func(_ Place, b *traps.Bucket) bool { return b.Full(e.now, linkRate, linkBurst) })
+			maps.DeleteFunc(e.links, func(_ observed.Place, b *traps.Bucket) bool { return b.Full(e.now, linkRate, linkBurst) })
 		}
 		b = &traps.Bucket{}
 		e.links[at] = b
@@ -132,7 +134,7 @@ func (e *Engine) linkBucket(at Place) *traps.Bucket {
 // be what has to be taken away before something is given.
 func (e *Engine) outOfDate() bool {
 	for at := range e.moved {
-		if p := e.port(at); p != nil && p.Peer != nil {
+		if p := e.fabric.At(at); p != nil && p.Peer != nil {
 			return true
 		}
 	}
@@ -158,16 +160,16 @@ func (e *Engine) cutMoved() bool {
 
 // movedPorts are the ports of e.moved that exist, in order.
 func (e *Engine) movedPorts(which func(move) bool) []*observed.Port {
-	places := make([]Place, 0, len(e.moved))
+	places := make([]observed.Place, 0, len(e.moved))
 	for at, m := range e.moved {
 		if which(m) {
 			places = append(places, at)
 		}
 	}
-	slices.SortFunc(places, comparePlaces)
+	slices.SortFunc(places, observed.Place.Compare)
 	var out []*observed.Port
 	for _, at := range places {
-		if p := e.port(at); p != nil && p.Reached {
+		if p := e.fabric.At(at); p != nil && p.Reached {
 			out = append(out, p)
 		} else {
 			delete(e.moved, at)
@@ -187,9 +189,9 @@ func (e *Engine) revisit(now time.Duration) bool {
 	if len(due) == 0 {
 		return e.leaveOut(now)
 	}
-	reason := e.moved[placeOf(due[0])].reason
+	reason := e.moved[due[0].Place()].reason
 	for _, p := range due {
-		at := placeOf(p)
+		at := p.Place()
 		e.linkBucket(at).Take(now, linkRate, linkBurst)
 		m := e.moved[at]
 		m.visited = true
@@ -200,7 +202,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	if o.QoS || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
 		e.wantSweep(reason)
 		for _, p := range due {
-			delete(e.moved, placeOf(p))
+			delete(e.moved, p.Place())
 		}
 		return true
 	}
@@ -219,7 +221,7 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 		return false
 	}
 	if e.cutMoved() {
-		e.pursue(now)
+		e.startPass(now)
 	} else {
 		e.wantSweep("a link has moved that the manager cannot do without")
 	}
@@ -238,12 +240,12 @@ func (e *Engine) revisited(now time.Duration) {
 	}
 	var again links.Again
 	for _, p := range e.movedPorts(func(m move) bool { return m.visited }) {
-		again.Add(d.Fabric(), p, e.moved[placeOf(p)].reason)
+		again.Add(d.Fabric(), p, e.moved[p.Place()].reason)
 	}
 	if len(again.Links) > 0 {
 		e.emit(again)
 	}
-	maps.DeleteFunc(e.moved, func(_ Place, m move) bool { return m.visited })
+	maps.DeleteFunc(e.moved, func(_ observed.Place, m move) bool { return m.visited })
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
 	e.faults = append(e.faults, d.Faults()...)
 	e.told = len(d.Faults())

@@ -53,11 +53,11 @@ func (e *Engine) tellOnce(s *sender, ev Event) {
 
 // senderOf is the account of a port's traps.
 func (e *Engine) senderOf(now time.Duration, p *observed.Port) *sender {
-	at := placeOf(p)
+	at := p.Place()
 	s := e.senders[at]
 	if s == nil {
 		if len(e.senders) >= maxSenders {
-			maps.DeleteFunc(e.senders, func(_ Place, s *sender) bool { return s.Full(now, trapRate, trapBurst) })
+			maps.DeleteFunc(e.senders, func(_ observed.Place, s *sender) bool { return s.Full(now, trapRate, trapBurst) })
 		}
 		s = &sender{}
 		e.senders[at] = s

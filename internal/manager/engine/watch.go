@@ -28,7 +28,7 @@ func (e *Engine) startCheck() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {
 			if n.Switch.Info.PortStateChange {
-				e.lookAgain(placeOf(p))
+				e.lookAgain(p.Place())
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func (e *Engine) checked(now time.Duration) {
 		return // the pass that follows compares everything
 	}
 	clear(e.amiss)
-	p := plan.Diff(e.fabric, e.desired.tables)
+	p := plan.Diff(e.fabric, e.desired.Tables)
 	if p.Len() == 0 {
 		return
 	}

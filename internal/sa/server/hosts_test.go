@@ -236,7 +236,7 @@ func TestNeverSilence(t *testing.T) {
 	expectStatus(t, "class version 1", exchange(t, s, a, old), mad.StatusBadVersion)
 	expectStatus(t, "Get of many", exchange(t, s, a, ask(mad.MethodGet, sa.AttrNodeRecord, 0, nil, 0)), sa.StatusTooManyRecords)
 	expectStatus(t, "Get of none", exchange(t, s, a, ask(mad.MethodGet, sa.AttrNodeRecord, sa.NodeRecordLID, &sa.NodeRecord{LID: 99}, 0)), sa.StatusNoRecords)
-	s.LayDown()
+	s.Suspend()
 	expectStatus(t, "while not master", exchange(t, s, a, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0)), mad.StatusBusy)
 }
 

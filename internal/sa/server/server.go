@@ -117,9 +117,9 @@ func (s *Server) lastMLID() ib.LID {
 	return last
 }
 
-// LayDown says that another manager is master: until the next SetSubnet every
+// Suspend says that another manager is master: until the next SetSubnet every
 // request is answered with BUSY.
-func (s *Server) LayDown() { s.view, s.subject.View = nil, nil }
+func (s *Server) Suspend() { s.view, s.subject.View = nil, nil }
 
 // Receive takes a packet of class subnet administration.
 func (s *Server) Receive(now time.Duration, m *[mad.Size]byte, from mad.Address) {

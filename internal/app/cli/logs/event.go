@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -41,7 +42,7 @@ func Describe(e engine.Event) Description {
 	case engine.Found:
 		c := e.Counts
 		d.set(slog.LevelDebug, "found", slog.Int("nodes", c.Nodes), slog.Int("switches", c.Switches), slog.Int("cas", c.CAs), slog.Int("routers", c.Routers), slog.Int("links", c.Links))
-	case engine.Met:
+	case engine.SweepFault:
 		d.set(slog.LevelWarn, "fault", slog.String("where", e.Fault.Where), port("port", e.Fault.Port), slog.String("reason", e.Fault.Err.Error()))
 	case engine.Warned:
 		d.set(slog.LevelWarn, "warning")
@@ -54,10 +55,10 @@ func Describe(e engine.Event) Description {
 	case engine.Forgotten:
 		d.set(slog.LevelWarn, "forgotten", slog.Any("elements", e.Elements.Names()), slog.Int("ports", e.Ports), slog.String("example", e.Example))
 	case engine.Fenced:
-		d.set(slog.LevelError, "fenced", fence(e.Fence)...)
+		d.set(slog.LevelError, "fenced", fenced(e.Fence)...)
 		d.Each = true
 	case engine.Unfenced:
-		d.set(slog.LevelWarn, "unfenced", fence(e.Fence)...)
+		d.set(slog.LevelWarn, "unfenced", fenced(e.Fence)...)
 		d.Each = true
 	case engine.Learned:
 		d.set(slog.LevelInfo, "cables-learned", slog.Int("cables", e.List.Cables()), slog.Int("devices", len(e.List.Devices())), slog.Any("left", append([]string{}, e.Left...)))
@@ -155,6 +156,6 @@ func port(key string, p *observed.Port) slog.Attr {
 	return slog.Group(key, attrs...)
 }
 
-func fence(f engine.Fence) []slog.Attr {
+func fenced(f fence.Fence) []slog.Attr {
 	return []slog.Attr{slog.String("name", f.Name), slog.Any("node_guid", f.At.Node), slog.Int("port", int(f.At.Port)), slog.String("reason", f.Reason)}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -55,13 +56,13 @@ var events = []struct {
 	{engine.PhaseBegun{Phase: engine.PhaseProve}, slog.LevelDebug},
 	{engine.PhaseBegun{Phase: engine.PhasePause}, slog.LevelInfo},
 	{engine.Found{}, slog.LevelDebug},
-	{engine.Met{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
+	{engine.SweepFault{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
 	{engine.Warned{Text: "leaf-1 is odd"}, slog.LevelWarn},
 	{engine.Refused{Err: errors.New("two\nlines")}, slog.LevelError},
 	{engine.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
 	{engine.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
-	{engine.Fenced{Fence: engine.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
-	{engine.Unfenced{Fence: engine.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
+	{engine.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
+	{engine.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
 	{engine.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
 	{engine.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
 	{engine.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
@@ -304,7 +305,7 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d lines, want %d of each reporter more", lines(), reporterMax)
 	}
 	again(30, func(i int) engine.Event {
-		return engine.Fenced{Fence: engine.Fence{Name: fmt.Sprint("leaf-1:", i)}}
+		return engine.Fenced{Fence: fence.Fence{Name: fmt.Sprint("leaf-1:", i)}}
 	})
 	if lines() != kindMax+2*reporterMax+30 {
 		t.Errorf("%d lines: ports that are fenced are all told", lines())

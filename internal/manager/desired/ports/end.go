@@ -33,6 +33,10 @@ func GuardOf(p *policy.Policy, least uint8) Guard {
 	return Guard{max(least, s.MKeyProtectBits), s.MKeyLeasePeriod}
 }
 
+// SharedKeyBits is the least protection where all ports have one M_Key: it hides
+// the key from whoever does not know it and lets everybody read the rest.
+const SharedKeyBits = 1
+
 // Warnings say what it costs to ask for less than is safe.
 func (g Guard) Warnings(s *settings.Settings) (out []string) {
 	if asked := s.MKeyProtectBits; asked != 0 && asked < g.Bits {

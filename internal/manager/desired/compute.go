@@ -1,0 +1,141 @@
+package desired
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
+
+// Result is what a policy comes to on a fabric.
+type Result struct {
+	Tables *observed.Desired
+	// Settings is what the policy asks of links and devices, Resolution what it
+	// came to, within bounds, and Allowed the same as plain sets.
+	Settings   settings.Settings
+	Resolution *policy.Resolution
+	Allowed    []observed.Partition
+	// Withheld are partitions that nobody may be given.
+	Withheld []ib.PKeyBase
+	Warnings []string
+	// Assigned is Input.Known with LIDs, P_Keys and fences as they are now.
+	Assigned Assigned
+	// Fences are those that came and went, because of the room in P_Key tables.
+	Fences []fence.Change
+	// Open counts the fenced ports that let strangers pass.
+	Open int
+	// Ungrouped are members that packets of their groups do not reach.
+	Ungrouped []mcast.Fault
+	// Compiled is the number of end ports whose tables were worked out.
+	Compiled int
+	// Routes are to be given to the next call.
+	Routes *Routes
+
+	in Input
+	// about are the warnings that are not about the policy; odd tells that any is
+	// about the tables of a port.
+	about []string
+	odd   bool
+}
+
+// Compute works out every table and setting.
+func Compute(in Input) (*Result, error) {
+	in.complete()
+	r := &Result{in: in, Tables: observed.NewDesired(in.Fabric), Settings: in.Policy.Asked(), Assigned: in.Known}
+	r.Assigned.PKeys = in.PKeys
+	if err := r.keys(); err != nil {
+		return nil, err
+	}
+	ofPolicy := len(r.Resolution.Warnings)
+	assigned, moves, err := lid.Assign(in.Fabric, in.Known.LIDs, in.LMC)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range moves {
+		r.Warnings = append(r.Warnings, m.String())
+	}
+	lid.Enter(assigned, r.Tables)
+	if err := r.routes(assigned); err != nil {
+		return nil, err
+	}
+	r.remember(assigned)
+	if err := r.lanes(); err != nil {
+		return nil, err
+	}
+	r.settings()
+	if err := r.Lead(in.Groups); err != nil {
+		return nil, err
+	}
+	r.about = r.Warnings[ofPolicy:]
+	return r, nil
+}
+
+// Ordinary reports whether nothing is withheld from anybody and no warning is about
+// the tables of a port: only then the result can be amended.
+func (r *Result) Ordinary() bool { return len(r.Withheld) == 0 && !r.odd }
+
+// Groups finds the ports of every group of the policy, in the order of the policy;
+// nil without a policy.
+func (r *Result) Groups() ([]policy.ResolvedGroup, error) {
+	if r.in.Policy == nil {
+		return nil, nil
+	}
+	return r.in.Policy.ResolveGroups(r.in.Identities())
+}
+
+// Multicast are the multicast groups of the policy, by MGID; none without a policy.
+func (r *Result) Multicast() []group.Group {
+	if r.Resolution == nil {
+		return nil
+	}
+	return facts.Groups(r.Resolution, r.Settings.SubnetTimeOut)
+}
+
+// Raw is what the policy makes of raw packets.
+func (r *Result) Raw() isolation.Raw { return facts.Raw(r.in.Profile, r.in.Policy) }
+
+// GIDPrefix is the subnet prefix: the policy's, or what the manager was told.
+func (r *Result) GIDPrefix() uint64 {
+	if r.Settings.GIDPrefix != 0 {
+		return r.Settings.GIDPrefix
+	}
+	return r.in.GIDPrefix
+}
+
+// lanes wants the settings of links and, where the policy uses more than one
+// service level, the tables that map levels to lanes.
+func (r *Result) lanes() error {
+	faults, err := qos.Links(r.in.Fabric, &r.Settings, r.Tables)
+	if err != nil {
+		return err
+	}
+	if r.in.Policy.UsesLanes() {
+		more, err := qos.Lanes(r.in.Fabric, &r.Settings, r.Tables)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, more...)
+	}
+	for _, f := range faults {
+		r.Warnings = append(r.Warnings, f.String())
+	}
+	return nil
+}
+
+// port is the port at a place, nil when it was not found.
+func (r *Result) port(n ib.NodeGUID, num ib.PortNum) *observed.Port {
+	return r.in.Fabric.At(observed.Place{Node: n, Port: num})
+}
+
+func (r *Result) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,34 @@
+package desired
+
+import (
+	"errors"
+
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/vetting"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Foresee works out what a manager that begins with a fabric just read would want
+// of it under a policy. in is without a policy, and its fences are those that stood
+// before the fabric was read. An error means that the policy, or the fabric, would
+// be refused.
+func Foresee(in Input, p *policy.Policy) (*Result, error) {
+	if in.Fabric.Self == nil {
+		return nil, errors.New("the port to work from did not answer")
+	}
+	in.Known.Recall(in.Fabric)
+	fences := fence.Edit{Fabric: in.Fabric, Cables: in.Cables, Set: in.Known.Fences}
+	fences.HoldToList()
+	in.Known.Fences = fences.Set
+	names := vetting.Names{Known: in.Known.Names}
+	var err error
+	if in.Resolved, err = Resolve(p, names.Resolver(in.Identities()), &names, in.Known.PKeys, in.Site); err != nil {
+		return nil, err
+	}
+	r, err := Compute(in)
+	if err != nil {
+		return nil, err
+	}
+	r.Assigned.Names = names.All()
+	return r, nil
+}

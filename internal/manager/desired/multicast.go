@@ -1,0 +1,45 @@
+package desired
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
+)
+
+// Lead wants multicast forwarding tables that lead to the members of groups, as
+// far as the policy allows them; nil leaves the tables as they are. Nothing else of
+// the result changes.
+func (r *Result) Lead(groups []*group.Group) error {
+	r.in.Groups = groups
+	tables, err := r.trees()
+	if err == nil && tables != nil {
+		r.enterTrees(tables)
+	}
+	return err
+}
+
+// trees are the multicast forwarding tables; nil when they are left as they are.
+func (r *Result) trees() (*mcast.Tables, error) {
+	if r.in.Groups == nil {
+		return nil, nil
+	}
+	allowed := make(mcast.Members, len(r.Allowed))
+	for _, p := range r.Allowed {
+		allowed.Add(p.Base, p.Full, p.Limited)
+	}
+	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow})
+}
+
+func (r *Result) enterTrees(t *mcast.Tables) {
+	t.Enter(r.in.Fabric, r.Tables)
+	r.Ungrouped = t.Faults
+}
+
+// concerns reports whether a port is a member of a group.
+func concerns(groups []*group.Group, port ib.PortGUID) bool {
+	return slices.ContainsFunc(groups, func(x *group.Group) bool {
+		return slices.ContainsFunc(x.Members, func(m group.Member) bool { return m.Port == port })
+	})
+}

@@ -1,0 +1,74 @@
+package desired
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Routes is what routing came to for the addresses of a fabric. As long as
+// neither changes, it need not be worked out again.
+type Routes struct {
+	fabric   *observed.Fabric
+	assigned []lid.Assignment
+	tables   *observed.Desired
+	warnings []string
+}
+
+// routes wants forwarding tables. A policy has no say in them: while fabric and
+// addresses are those of the last time, so are the tables.
+func (r *Result) routes(assigned []lid.Assignment) error {
+	x := r.in.Routes
+	if x == nil || x.fabric != r.in.Fabric || !slices.Equal(x.assigned, assigned) {
+		var err error
+		if x, err = computeRoutes(r.in.Fabric, assigned, r.in.Routing); err != nil {
+			return err
+		}
+	}
+	for i := range x.tables.Nodes {
+		from, to := &x.tables.Nodes[i], &r.Tables.Nodes[i]
+		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
+	}
+	r.Warnings = append(r.Warnings, x.warnings...)
+	r.Routes = x
+	return nil
+}
+
+func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, engine routing.Engine) (*Routes, error) {
+	x := &Routes{fabric: f, assigned: assigned, tables: observed.NewDesired(f)}
+	to := make([]routing.Destination, len(assigned))
+	for i, a := range assigned {
+		to[i] = routing.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
+	}
+	tables, err := routing.Compute(f, to, engine)
+	if err != nil {
+		return nil, err
+	}
+	if len(tables.Islands) > 1 {
+		x.warnings = append(x.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))
+	}
+	for _, p := range tables.Detached {
+		x.warnings = append(x.warnings, p.String()+" has no trained link: nothing reaches it")
+	}
+	if err := tables.Enter(f, x.tables); err != nil {
+		x.warnings = append(x.warnings, err.Error())
+	}
+	return x, nil
+}
+
+// remember keeps the LIDs of ports that are absent now: a node that comes back
+// finds its address.
+func (r *Result) remember(assigned []lid.Assignment) {
+	r.Assigned.LIDs = maps.Clone(r.in.Known.LIDs)
+	if r.Assigned.LIDs == nil {
+		r.Assigned.LIDs = make(map[ib.PortGUID]ib.LID, len(assigned))
+	}
+	for _, a := range slices.Backward(assigned) { // of two ports with one GUID the first counts
+		r.Assigned.LIDs[a.Port.GUID] = a.LID
+	}
+}
