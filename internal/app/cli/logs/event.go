@@ -116,6 +116,10 @@ func (d *Description) seen(e engine.Event) {
 		if e.Report.At.Name != nil {
 			d.Reporter = *e.Report.At.Name
 		}
+	case engine.Attending:
+		d.set(slog.LevelInfo, "manager", slog.Any("port_guid", e.Port))
+	case engine.Released:
+		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 	case keying.Given:
 		d.set(slog.LevelInfo, "m-keys", slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {

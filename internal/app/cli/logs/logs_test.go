@@ -81,6 +81,8 @@ var events = []struct {
 	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
 	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
 	{engine.Completed{Result: &engine.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
+	{engine.Attending{Port: 7}, slog.LevelInfo},
+	{engine.Released{To: 7, Ports: 3}, slog.LevelWarn},
 	{keying.Given{Ports: 3}, slog.LevelInfo},
 	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
 	{links.Down{Links: []links.Link{{A: links.End{Name: "leaf-1:5"}, B: links.End{Name: "spine-1:1"}}}}, slog.LevelWarn},
