@@ -43,12 +43,15 @@ func TestSMInfo(t *testing.T) {
 	for _, rule := range []string{"SM-01", "SM-03", "SM-04", "SM-05"} {
 		t.Run(rule, func(t *testing.T) {
 			for _, c := range allConfigs() {
-				d := start(t, c)
-				d.SetIsSM(0, 1, true)
-				for modifier := range uint32(7) {
-					for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
-						if p := control(d, method, modifier); d.last.Verdict != ForManager || p.Method != method {
-							t.Errorf("%v: %v, modifier %d: verdict %d", c.NodeType, method, modifier, d.last.Verdict)
+				for _, n := range []ib.PortNum{1, 2} {
+					d := start(t, c)
+					d.SetIsSM(0, n, true)
+					for modifier := range uint32(7) {
+						for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
+							p := d.request(n, method, smp.AttrSMInfo, modifier, [mad.DataSize]byte{})
+							if d.last.Verdict != ForManager || p.Method != method {
+								t.Errorf("%v port %d: %v, modifier %d: verdict %d", c.NodeType, n, method, modifier, d.last.Verdict)
+							}
 						}
 					}
 				}
@@ -144,6 +147,7 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%d traps are pending for one event that came twice, want 1", n)
 		}
 	})
+	t.Run("NO-01/one event each", testOneEventEach)
 	for _, rule := range []string{"NO-03", "PI-15", "PI-65"} {
 		t.Run(rule, func(t *testing.T) {
 			d := start(t, switchConfig(4))
@@ -208,6 +212,47 @@ func TestTraps(t *testing.T) {
 			t.Errorf("deadline %v", at)
 		}
 	})
+}
+
+// testOneEventEach has three events come up before any of them is seen: each has
+// a trap and a notice of its own.
+func testOneEventEach(t *testing.T) {
+	c := switchConfig(4)
+	c.Switch.Port0.CapabilityMask |= smp.CapNoticeSupported
+	d := start(t, c)
+	d.address(1, 0x10)
+	want := []smp.TrapNumber{smp.TrapLinkStateChanged, smp.TrapLinkIntegrity, smp.TrapBufferOverrun}
+	sent := slices.Clone(d.plug(1))
+	sent = append(sent, d.PhyError(d.now, 2)...)
+	sent = append(sent, d.FlowControlPeriod(d.now, 3, true)...)
+	for range 2 * len(want) { // each is repeated
+		d.now, _ = d.Deadline()
+		sent = append(sent, d.Expire(d.now)...)
+	}
+	found, notices := traps(t, sent)
+	numbers, last := make(map[uint64]smp.TrapNumber), uint64(0)
+	for i, trap := range found {
+		id := trap.SMP.TransactionID
+		if was, again := numbers[id]; again && was != notices[i].TrapNumber {
+			t.Errorf("transaction %d has traps %d and %d", id, was, notices[i].TrapNumber)
+		}
+		numbers[id], last = notices[i].TrapNumber, max(last, id)
+	}
+	if len(numbers) != len(want) {
+		t.Errorf("%d traps, want %d", len(numbers), len(want))
+	}
+	for i, number := range want {
+		if id := last - uint64(len(want)-1-i); numbers[id] != number {
+			t.Errorf("trap %d has number %d, want %d", i, numbers[id], number)
+		}
+	}
+	for i, number := range want {
+		var n smp.Notice
+		if d.mustGet(1, 0, &n); n.TrapNumber != number || int(n.NoticeCount) != len(want)-i {
+			t.Errorf("notice %d: %+v, want number %d", i, n, number)
+		}
+		d.mustSet(1, 0, &n)
+	}
 }
 
 // acknowledge acknowledges a trap as a manager does.

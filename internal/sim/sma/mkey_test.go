@@ -131,7 +131,17 @@ func TestMKeyOfAnotherPort(t *testing.T) {
 	ask := func(d *device, key ib.MKey, through, n ib.PortNum) Verdict {
 		d.mkey = key
 		d.request(through, mad.MethodGet, smp.AttrPortInfo, uint32(n), [mad.DataSize]byte{})
-		return d.last.Verdict
+		got := d.last.Verdict
+		p := *d.Port(n)
+		p.PortState, p.PortPhysicalState, p.MKeyViolations = 0, 0, 1
+		var data [mad.DataSize]byte
+		if err := p.Encode(&data); err != nil {
+			d.Fatal(err)
+		}
+		if d.request(through, mad.MethodSet, smp.AttrPortInfo, uint32(n), data); d.last.Verdict != got {
+			d.Errorf("key %v through port %d: Get of port %d has verdict %d, Set %d", key, through, n, got, d.last.Verdict)
+		}
+		return got
 	}
 	t.Run("MK-02", func(t *testing.T) {
 		d := open(t)
@@ -162,7 +172,7 @@ func TestMKeyOfAnotherPort(t *testing.T) {
 		if v := ask(d, otherKey, 2, 1); v != BadMKey {
 			t.Errorf("verdict %d", v)
 		}
-		if p := d.Port(0); p.MKeyViolations != 1 {
+		if p := d.Port(0); p.MKeyViolations != 2 { // of the Get and of the Set
 			t.Errorf("%d violations at port 0", p.MKeyViolations)
 		}
 	})
@@ -209,6 +219,16 @@ func TestMKeyLease(t *testing.T) {
 			d.Expire(time.Hour)
 			if p := d.Port(0); p.MKeyProtectBits != 2 {
 				t.Errorf("after %v: level %d", method, p.MKeyProtectBits)
+			}
+		}
+	})
+	t.Run("MK-06/16 bits", func(t *testing.T) {
+		for _, lease := range []uint16{1, 0x0101, 0xFFFE, 0xFFFF} {
+			d := guarded(t, caConfig(1), 2, lease)
+			d.ports[1].info.CapabilityMask = 0
+			d.try(otherKey, mad.MethodGet)
+			if at, ok := d.Deadline(); !ok || at != time.Duration(lease)*time.Second {
+				t.Errorf("%d s: deadline %v, %v", lease, at, ok)
 			}
 		}
 	})

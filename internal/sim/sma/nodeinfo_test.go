@@ -405,6 +405,9 @@ func TestLEDInfo(t *testing.T) {
 				if got := d.raw(1, 0x0031, 0)[0] == 0x80; l.LEDMask != on || got != on {
 					t.Errorf("set %v: answered %v, read %v", on, l.LEDMask, got)
 				}
+				if got := d.raw(2, 0x0031, 0)[0]; got != 0 {
+					t.Errorf("set %v at port 1: port 2 reads %#x", on, got)
+				}
 			}
 		})
 	}
@@ -434,6 +437,10 @@ func TestLEDInfo(t *testing.T) {
 		p := d.request(1, mad.MethodSet, 0x0031, 0, [mad.DataSize]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF})
 		if want := ([mad.DataSize]byte{0x80}); p.Status != 0 || p.Data != want || d.raw(1, 0x0031, 0) != want {
 			t.Errorf("status %v, data %x", p.Status, p.Data)
+		}
+		p = d.request(1, mad.MethodSet, 0x0031, 0, [mad.DataSize]byte{0x7F, 0xFF, 0xFF, 0xFF, 0xFF})
+		if want := ([mad.DataSize]byte{}); p.Status != 0 || p.Data != want || d.raw(1, 0x0031, 0) != want {
+			t.Errorf("all bits but LedMask: status %v, data %x", p.Status, p.Data)
 		}
 	})
 }
