@@ -392,10 +392,10 @@ func TestMK08ProtectionAndLease(t *testing.T) {
 	if got := read(); got != key {
 		t.Errorf("after the lease %v can be read, want %v", got, key)
 	}
-	// Less protection than the profile's is not given.
-	w2 := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, "settings: {m_key_protection_level: 1}\n"), manager: keyed()})
-	if i := w2.info(red); i.MKeyProtectBits != protect.Tenant.MKeyProtectBits() {
-		t.Errorf("M_KeyProtectBits %d", i.MKeyProtectBits)
+	// Less protection than the profile's is not given; a lease may be hours.
+	w2 := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, "settings: {m_key_protection_level: 1, m_key_lease_period: 65534}\n"), manager: keyed()})
+	if i := w2.info(red); i.MKeyProtectBits != protect.Tenant.MKeyProtectBits() || i.MKeyLeasePeriod != 65534 {
+		t.Errorf("M_KeyProtectBits %d, M_KeyLeasePeriod %d", i.MKeyProtectBits, i.MKeyLeasePeriod)
 	}
 }
 

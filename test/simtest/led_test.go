@@ -44,6 +44,7 @@ func TestLE07LightOfADevice(t *testing.T) {
 				d.Ports[i].CapabilityMask |= smp.CapLEDInfo
 			}
 		}
+		d.LEDStuck = n.ID == "red-2"
 		if d.Switch != nil {
 			d.Switch.Port0.CapabilityMask |= smp.CapLEDInfo
 		}
@@ -57,18 +58,21 @@ func TestLE07LightOfADevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	light := func(o sweep.Options, id string, on bool) error {
+	behind := func(o sweep.Options, at place, on bool) error {
 		t.Helper()
 		r, err := daemon.Read(context.Background(), link, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard := w.switchPort(id)
-		p := facts.PortAt(r.Fabric, policy.Place{Switch: guard.node, Port: guard.num})
+		p := facts.PortAt(r.Fabric, policy.Place{Switch: at.node, Port: at.num})
 		if p == nil || p.Peer == nil {
 			return errors.New("not found")
 		}
 		return daemon.Light(context.Background(), link, p.Peer, on)
+	}
+	light := func(o sweep.Options, id string, on bool) error {
+		t.Helper()
+		return behind(o, w.switchPort(id), on)
 	}
 	red := w.host("red-1")
 	with := sweep.Options{Keys: c.Keys.Shown()}
@@ -77,11 +81,21 @@ func TestLE07LightOfADevice(t *testing.T) {
 			t.Errorf("switched to %v: %v; it shines: %v", on, err, w.shines(red))
 		}
 	}
+	// The light of a switch is that of its port 0, whichever cable leads to it.
+	leaf := place{w.node("leaf-1").GUID, 0}
+	for _, on := range []bool{true, false} {
+		if err := behind(with, place{w.node("spine-1").GUID, 1}, on); err != nil || w.shines(leaf) != on {
+			t.Errorf("leaf-1 switched to %v: %v; it shines: %v", on, err, w.shines(leaf))
+		}
+	}
 	if diff := firstDifference(before, w.dump()); diff != "" {
 		t.Errorf("something else was written: %s", diff)
 	}
 	if err := light(sweep.Options{}, "red-1", true); err == nil || w.shines(red) {
 		t.Errorf("without its key: %v; it shines: %v", err, w.shines(red))
+	}
+	if err := light(with, "red-2", true); err == nil || errors.Is(err, daemon.ErrNoLight) {
+		t.Errorf("a light that is stuck: %v", err)
 	}
 	if err := light(with, "blue-1", true); !errors.Is(err, daemon.ErrNoLight) {
 		t.Errorf("a device without a light: %v", err)

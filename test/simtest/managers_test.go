@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -70,7 +71,13 @@ func newRivalsOn(t *testing.T, list *topology.Netlist) *rivals {
 // seat attaches an engine to a host.
 func (r *rivals) seat(id string, engine func(*rival) link.Engine) *rival {
 	r.t.Helper()
-	m := &rival{at: r.host(id)}
+	return r.seatAt(r.host(id), engine)
+}
+
+// seatAt attaches an engine to an end port.
+func (r *rivals) seatAt(at place, engine func(*rival) link.Engine) *rival {
+	r.t.Helper()
+	m := &rival{at: at}
 	var err error
 	if m.port, err = r.fabric.Attach(m.at.node, m.at.num); err != nil {
 		r.t.Fatal(err)
@@ -84,7 +91,13 @@ func (r *rivals) seat(id string, engine func(*rival) link.Engine) *rival {
 // join seats a manager.
 func (r *rivals) join(id string, priority uint8, y tenancy, trusted ...ib.PortGUID) *rival {
 	r.t.Helper()
-	return r.seat(id, func(m *rival) link.Engine {
+	return r.joinAt(r.host(id), priority, y, trusted...)
+}
+
+// joinAt seats a manager at an end port.
+func (r *rivals) joinAt(at place, priority uint8, y tenancy, trusted ...ib.PortGUID) *rival {
+	r.t.Helper()
+	return r.seatAt(at, func(m *rival) link.Engine {
 		limits := transact.DefaultLimits()
 		limits.FirstTimeout, limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
 		c := engine.Config{Limits: limits, Routing: routing.UpDown, Priority: priority, Trusted: trusted}
@@ -223,6 +236,38 @@ func TestStandbyWritesNothing(t *testing.T) {
 			}
 			r.checkMaster(first, y, 0)
 		})
+	}
+}
+
+// SM-03: a master is found behind every kind of port, and whoever comes later, of
+// higher rank or not, stands by until it has mastership from it.
+func TestSM03MastersAreFound(t *testing.T) {
+	list := generate(t, "random,seed=6,switches=5,hosts=12,routers=2,ca-ports=2")
+	y := halves(hosts(list))
+	for name, x := range map[string]struct {
+		id  string
+		num ib.PortNum
+	}{"CA, second port": {"H8", 2}, "router": {"R1", 1}, "switch": {"S2", 0}} {
+		for _, priority := range []uint8{0, 9} {
+			t.Run(fmt.Sprintf("%s, priority %d", name, priority), func(t *testing.T) {
+				r := newRivalsOn(t, list)
+				first := r.joinAt(place{r.node(x.id).GUID, x.num}, 3, y)
+				r.run(time.Second)
+				second := r.join("H2", priority, y)
+				r.run(5 * time.Minute)
+				master := first
+				if priority > 3 {
+					master = second
+				}
+				if !has[engine.Deferred](second, 0) || has[engine.Deferred](first, 0) != (master == second) {
+					t.Errorf("first %v, second %v", first.events, second.events)
+				}
+				if n := r.wrote(second, 0); (n != 0) != (master == second) {
+					t.Errorf("the second manager wrote %d times", n)
+				}
+				r.checkMaster(master, y, 0)
+			})
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // toldWorld has devices that report everything, under a manager with an M_Key.
 func toldWorld(t *testing.T) *world {
 	list := topology.Demo()
-	s := setup{list: list, policy: halves(hosts(list)).policy(), manager: engine.Config{MKey: 0x00C0FFEE00C0FFEE}}
+	s := setup{list: list, policy: halves(hosts(list)).policy(), manager: engine.Config{MKey: 0x00C0FFEE00C0FFEE, LMC: 1}}
 	s.fabric.Profile = func(_ *topology.Node, d *sma.Config) {
 		d.PKeyTraps, d.TrapSends = true, 1
 		if d.Switch != nil {
@@ -170,7 +170,7 @@ func TestWrongMKeysNameTheirSender(t *testing.T) {
 func TestWrongKeysNameBothEnds(t *testing.T) {
 	w := toldWorld(t)
 	red, blue := w.host("red-1"), w.host("blue-1")
-	from, to := w.lid("red-1"), w.lid("blue-1")
+	from, to := w.lid("red-1")+1, w.lid("blue-1")+1 // the second of two addresses each
 	ends := map[string]any{
 		"by.name": "red-1 HCA-1", "by.lid": from, "by.qp": 77, "against.name": "blue-1 HCA-1", "against.lid": to, "sl": 0,
 	}

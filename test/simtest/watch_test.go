@@ -267,6 +267,27 @@ func testTrapsAreRepressed(t *testing.T, key ib.MKey) {
 			w.run(2 * time.Second)
 		}
 	})
+	t.Run("NO-02 in the name of another port", func(t *testing.T) {
+		s := w.stranger("blue-2")
+		w.forget()
+		n := smp.Notice{IsGeneric: true, TrapNumber: smp.TrapLocalChange, IssuerLID: w.info(w.host("red-1")).LID}
+		p := s.packet(mad.ClassSubnLID, mad.MethodTrap, smp.AttrNotice, 0)
+		w.encode(&n, &p.Data)
+		for range 2 {
+			s.send(&p, w.info(w.self).LID)
+		}
+		w.run(wait)
+		if got := w.packets(mad.MethodTrapRepress, smp.AttrNotice); len(got) != 0 {
+			t.Errorf("answered: %+v", got)
+		}
+		if told := all[engine.Trapped](w); len(told) != 0 {
+			t.Errorf("taken: %v", told)
+		}
+		if told := all[engine.Disbelieved](w); len(told) != 1 || told[0].Issuer != n.IssuerLID || !mentions[engine.Disbelieved](w, "blue-2") {
+			t.Errorf("told: %v", told)
+		}
+		w.run(2 * time.Second)
+	})
 	t.Run("NO-02 a device stops", func(t *testing.T) {
 		w.forget()
 		w.must(w.fabric.Unlink(w.node("red-1").GUID, 1))

@@ -154,7 +154,8 @@ func TestSM05ControlPackets(t *testing.T) {
 		// To a standby from the master it knows: a repetition, without effect.
 		smp.SMControlAcknowledge: {smp.SMStandby: smp.SMStandby},
 	}
-	for control := range smp.SMControl(8) {
+	controls := []smp.SMControl{0, 1, 2, 3, 4, 5, 6, 7, 9, 0x103, 0x1_0004, 0x500_0000, 0xFFFF_FFFF}
+	for _, control := range controls {
 		for _, state := range states() {
 			senders := []smp.SMInfo{master, higher, {GUID: ownGUID, SMState: smp.SMMaster}}
 			for s := range smp.SMState(16) {
@@ -289,6 +290,15 @@ func TestSM07Acknowledge(t *testing.T) {
 			}
 		}
 	}
+
+	// A master that has offered nothing stays, even when the sender names no GUID.
+	for _, guid := range []ib.PortGUID{0, 10} {
+		old := engine(t, smp.SMMaster, Config{})
+		_, status, effects := old.Receive(0, Address{}, mad.MethodSet, 2, smp.SMInfo{GUID: guid, SMState: smp.SMStandby})
+		if status != mad.StatusInvalidField || old.State() != smp.SMMaster || effects.From != effects.To {
+			t.Errorf("ACKNOWLEDGE of nothing from %s: %s, %+v", guid, status, effects)
+		}
+	}
 }
 
 // order sends one of the controls 3 to 5 from a master to another manager.
@@ -365,7 +375,7 @@ func TestSM11And19GetReturnsEverything(t *testing.T) {
 	for _, state := range states() {
 		e := engine(t, state, Config{GUID: 0x0002_C903_0000_1111, Priority: 11, SMKey: key})
 		e.Act(0x0102_0000)
-		p := request(mad.MethodGet, 0, smp.SMInfo{GUID: 90, SMKey: key, SMState: smp.SMMaster})
+		p := request(mad.MethodGet, 0, smp.SMInfo{GUID: 90, SMKey: key, ActCount: 0xFFFF_0000, Priority: 15, SMState: smp.SMMaster})
 		if _, ok := e.Serve(0, Address{}, p); !ok {
 			t.Fatal("no answer")
 		}
@@ -450,6 +460,10 @@ func TestSM14ActCountGrows(t *testing.T) {
 	grown("two Gets")
 	e.Act(3)
 	grown("Act")
+	for range 40 {
+		e.Act(0x1_0000)
+		grown("many acts")
+	}
 	e.Decide(0, []Remote{{Info: smp.SMInfo{GUID: 1, SMState: smp.SMStandby}}})
 	grown("HANDOVER")
 	e.Receive(0, Address{}, mad.MethodSet, 2, smp.SMInfo{GUID: 1, SMState: smp.SMStandby})
@@ -588,6 +602,8 @@ func TestSM16HigherPriorityBecomesMaster(t *testing.T) {
 		{Config{GUID: 5, Priority: 1}, Config{GUID: 4, Priority: 0}, Master},
 		{Config{GUID: 5, Priority: 0}, Config{GUID: 6, Priority: 1}, Standby},
 		{Config{GUID: 5, Priority: 15}, Config{GUID: 4, Priority: 14}, Master},
+		{Config{GUID: 5, Priority: 8}, Config{GUID: 4, Priority: 7}, Master},
+		{Config{GUID: 5, Priority: 3}, Config{GUID: 6, Priority: 12}, Standby},
 		{Config{GUID: 5, Priority: 7}, Config{GUID: 6, Priority: 7}, Master},
 		{Config{GUID: 5, Priority: 7}, Config{GUID: 4, Priority: 7}, Standby},
 	} {

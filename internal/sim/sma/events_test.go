@@ -58,6 +58,18 @@ func TestSMInfo(t *testing.T) {
 			}
 		})
 	}
+	t.Run("SM-01/other attributes are the agent's", func(t *testing.T) {
+		for _, c := range allConfigs() {
+			d := start(t, c)
+			d.SetIsSM(0, 1, true)
+			for id := range mad.AttributeID(0x140) {
+				d.request(1, mad.MethodGet, id, 0, [mad.DataSize]byte{})
+				if manager := d.last.Verdict == ForManager; manager != (id == 0x20) {
+					t.Errorf("%v: Get of attribute %#x: verdict %d", c.NodeType, uint16(id), d.last.Verdict)
+				}
+			}
+		}
+	})
 	t.Run("SM-02", func(t *testing.T) {
 		for _, c := range allConfigs() {
 			d := start(t, c)
@@ -409,6 +421,7 @@ func TestBadKeyTraps(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			for on, want := range map[bool]int{false: 0, true: 1} {
 				c := switchConfig(4)
+				c.PKeyTraps = true // of its port 0: 257
 				if on {
 					c.Switch.Port0.CapabilityMask |= smp.CapPKeySwitchExternalPortTrap
 				}
@@ -438,6 +451,11 @@ func TestBadKeyTraps(t *testing.T) {
 						t.Errorf("\n%+v, want\n%+v", got, wantDetails)
 					}
 					d.acknowledge(trap)
+				}
+				d.now += time.Minute
+				var own smp.BadKeyDetails // port 0 is an end port
+				if oneTrap(t, d.BadPKey(d.now, 0, offence), smp.TrapBadPKey, &own); own != offence {
+					t.Errorf("port 0: %+v", own)
 				}
 			}
 		})
