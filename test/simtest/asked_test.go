@@ -57,7 +57,13 @@ func (w *world) quiet() {
 // hold, and is written once.
 func TestSettingsStand(t *testing.T) {
 	list := topology.Demo()
-	w := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, "")})
+	const told = 0xfe80000000000055
+	w := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, ""), manager: engine.Config{GIDPrefix: told}})
+	for _, e := range w.ends() {
+		if i := w.info(e.place); i.GIDPrefix != told {
+			t.Errorf("%v: GidPrefix %x, want %x, which the manager was told", e.place, i.GIDPrefix, uint64(told))
+		}
+	}
 	w.change(settingsPolicy(t, list, `settings:
   packet_life_time: 17
   head_of_queue_lifetime: 14
@@ -123,14 +129,51 @@ func sameTurns(table []smp.VLArbitrationEntry, want ...smp.VLArbitrationEntry) b
 	return slices.Equal(slices.DeleteFunc(slices.Clone(table), func(e smp.VLArbitrationEntry) bool { return e.Weight == 0 }), want)
 }
 
+// PI-119: every end port has what a policy asks of it: each of a host's two, those of
+// routers, and port 0 of switches.
+func TestPI119EveryEndPort(t *testing.T) {
+	list := generate(t, "random,seed=6,switches=5,hosts=12,routers=2,ca-ports=2")
+	asked := settings.Default()
+	asked.SubnetTimeOut, asked.GIDPrefix, asked.MasterSMSL = 15, 0xfe80000000000099, 1
+	w := bringUp(t, setup{list: list, policy: &policy.Policy{Default: policy.Full, Settings: &asked}})
+	count := map[string]int{}
+	for _, e := range w.ends() {
+		i := w.info(e.place)
+		count[fmt.Sprintf("%v:%d", w.nodeOf(e.node).Type, e.num)]++
+		if i.SubnetTimeOut != 15 || i.GIDPrefix != asked.GIDPrefix || i.MasterSMSL != 1 {
+			t.Errorf("%v: SubnetTimeOut %d, GidPrefix %x, MasterSMSL %d", e.place, i.SubnetTimeOut, i.GIDPrefix, i.MasterSMSL)
+		}
+	}
+	for _, kind := range []string{"CA:1", "CA:2", "router:1", "switch:0"} {
+		if count[kind] == 0 {
+			t.Errorf("no end port %s: %v", kind, count)
+		}
+	}
+}
+
 // SI-39: at a port that takes nothing the limits act in order, as the manager leaves
 // them: heads of the queue are given up first, then the lane stalls, and nothing
-// grows as old as the switch lets it.
+// grows as old as the switch lets it. So it is before a host, and before a switch.
 func TestSI39LimitsActInOrder(t *testing.T) {
+	for name, before := range map[string]ib.NodeType{"before a host": ib.NodeCA, "before a switch": ib.NodeSwitch} {
+		t.Run(name, func(t *testing.T) { limitsActInOrder(t, before) })
+	}
+}
+
+func limitsActInOrder(t *testing.T, before ib.NodeType) {
 	w := bringUp(t, setup{list: generate(t, "fattree,radix=4,levels=2"), policy: &policy.Policy{Default: policy.Full}, fabric: fabric.Config{WireTime: true}})
 	l := newLoad(w, 100)
 	last := len(l.hosts) - 1
-	w.must(w.fabric.Withhold(l.hosts[last].port.node, 1, true))
+	if before == ib.NodeCA {
+		w.must(w.fabric.Withhold(l.hosts[last].port.node, 1, true))
+	} else { // what the leaf of the first host sends up
+		leaf, _ := w.peer(l.hosts[0].port)
+		for _, p := range w.nodeOf(leaf.node).Ports {
+			if p.Peer != nil && p.Peer.Type == ib.NodeSwitch {
+				w.must(w.fabric.Withhold(p.Peer.GUID, p.PeerPort, true))
+			}
+		}
+	}
 	l.hosts[0].to = slices.Repeat([]int{last}, 60)
 	arrived, posted, took := l.run()
 	n := func(f fate.Fate) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
@@ -140,6 +183,9 @@ func TestSI39LimitsActInOrder(t *testing.T) {
 	}
 	if n(fate.TooOld) > 0 {
 		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(fate.TooOld))
+	}
+	if before != ib.NodeCA {
+		return
 	}
 	// Nobody else notices for longer than it takes.
 	for _, h := range l.hosts {
@@ -242,7 +288,7 @@ func TestEnforcementBetweenSwitches(t *testing.T) {
 			s.EnforceBetweenSwitches = true
 			asked.Settings = &s
 			w.change(&asked)
-			checked := 0
+			var between []place
 			for _, n := range l.Nodes {
 				for num := 1; n.Type == ib.NodeSwitch && num < len(n.Ports); num++ {
 					if peer := n.Ports[num].Peer; peer == nil || peer.Type != ib.NodeSwitch {
@@ -252,10 +298,10 @@ func TestEnforcementBetweenSwitches(t *testing.T) {
 					if i := w.info(at); !i.PartitionEnforcementInbound || !i.PartitionEnforcementOutbound {
 						t.Errorf("%s:%d does not check", n.ID, num)
 					}
-					checked++
+					between = append(between, at)
 				}
 			}
-			if checked == 0 {
+			if len(between) == 0 {
 				t.Fatal("no ports between switches")
 			}
 			w.everyPair(y)
@@ -271,7 +317,24 @@ func TestEnforcementBetweenSwitches(t *testing.T) {
 				t.Errorf("verdict %v", v)
 			}
 			w.quiet()
+			for _, out := range []bool{false, true} {
+				one := *p
+				s := *asked.Settings
+				s.EnforceInbound, s.EnforceOutbound = !out, out
+				one.Settings = &s
+				w.change(&one)
+				for _, at := range between {
+					if i := w.info(at); i.PartitionEnforcementInbound == out || i.PartitionEnforcementOutbound != out {
+						t.Errorf("%v: inbound %v, outbound %v", at, i.PartitionEnforcementInbound, i.PartitionEnforcementOutbound)
+					}
+				}
+			}
 			w.change(p)
+			for _, at := range between {
+				if i := w.info(at); i.PartitionEnforcementInbound || i.PartitionEnforcementOutbound {
+					t.Errorf("%v checks, which nobody asks for any more", at)
+				}
+			}
 			w.everyPair(y)
 			for _, e := range w.ends() {
 				if guard, ok := w.peer(e.place); ok && w.agent(guard.node).SwitchInfo() != nil && e.num != 0 && !w.info(guard).PartitionEnforcementInbound {

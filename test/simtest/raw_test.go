@@ -90,6 +90,31 @@ func (w *world) wantRaw(when, a, b string, want int) {
 	}
 }
 
+// wantFilters wants the switch ports before hosts to filter raw packets in both
+// directions, or in none, and those between switches in none.
+func (w *world) wantFilters(on bool) {
+	w.t.Helper()
+	before := 0
+	for _, n := range w.list.Nodes {
+		for num := 1; n.Type == ib.NodeSwitch && num < len(n.Ports); num++ {
+			peer := n.Ports[num].Peer
+			if peer == nil {
+				continue
+			}
+			want := on && peer.Type != ib.NodeSwitch
+			if want {
+				before++
+			}
+			if i := w.info(place{n.GUID, ib.PortNum(num)}); i.FilterRawInbound != want || i.FilterRawOutbound != want {
+				w.t.Errorf("%s:%d: filters %v, %v; want %v", n.ID, num, i.FilterRawInbound, i.FilterRawOutbound, want)
+			}
+		}
+	}
+	if on && before != len(hosts(w.list)) {
+		w.t.Errorf("%d ports before hosts", before)
+	}
+}
+
 func tenantWorld(t *testing.T, p protect.Profile, change func(*setup)) (*world, *policy.Policy) {
 	t.Helper()
 	list := topology.Demo()
@@ -116,6 +141,7 @@ func TestRawPacketsAreFiltered(t *testing.T) {
 			w.wantRaw("up", "red-1", "blue-1", want) // over the spines
 			w.wantRaw("up", "red-1", "red-2", want)  // on one leaf
 			w.wantRaw("up", "mgmt-1", "blue-1", want)
+			w.wantFilters(p != protect.None)
 			if r := w.result(); !tablesHold(r.Proof) || r.Proof.Counts.Raw != 0 {
 				t.Errorf("verdict %v, %d raw: %q", r.Proof.Verdict, r.Proof.Counts.Raw, r.Proof.Reasons)
 			}

@@ -307,7 +307,7 @@ func TestVA12BothTablesAndTheLimit(t *testing.T) {
 	asked.VLHighLimit = 9
 	asked.VLArbHigh = []smp.VLArbitrationEntry{{VL: 1, Weight: 200}, {VL: 14, Weight: 3}}
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 3, 8})
-	x.Info.VLArbitrationHighCap = 40
+	x.Info.VLArbitrationHighCap, x.Info.VLArbitrationLowCap = 40, 40
 	d, faults := lanes(t, f, asked)
 	if faults != nil {
 		t.Fatal(faults)
@@ -322,6 +322,9 @@ func TestVA12BothTablesAndTheLimit(t *testing.T) {
 		if got := want.VLArbitration[part-1]; got == nil || *got != table {
 			t.Errorf("part %d: %v", part, got)
 		}
+	}
+	if got := want.VLArbitration[smp.VLArbLowSecond-1]; got == nil || *got != (smp.VLArbitrationTable{}) {
+		t.Errorf("second part of the low-priority table: %v", got)
 	}
 	low := want.VLArbitration[smp.VLArbLowFirst-1]
 	for vl := range 8 {
@@ -380,6 +383,15 @@ func TestPI118LinksAreLimited(t *testing.T) {
 			want.Info.LinkSpeedEnabled != 7 || want.Info.LinkSpeedExtEnabled != 0 {
 			t.Errorf("%s: %v, width %v, speed %v, %v", p, want.Elements.Names(), want.Info.LinkWidthEnabled, want.Info.LinkSpeedEnabled, want.Info.LinkSpeedExtEnabled)
 		}
+	}
+	x.Info.LinkWidthSupported = smp.LinkWidth4X
+	d = observed.NewDesired(f)
+	if Limit(x, 1, 0, d) || d.Port(x).Elements&observed.ElementLinkWidthEnabled != 0 {
+		t.Errorf("a port was limited to a width below everything that it supports: %v", d.Port(x).Elements.Names())
+	}
+	x.Info.LinkWidthSupported |= smp.LinkWidth1X
+	if !Limit(x, 12, 0, d) || d.Port(x).Info.LinkWidthEnabled != smp.LinkWidth1X|smp.LinkWidth4X {
+		t.Errorf("width %v enabled, which the port has not", d.Port(x).Info.LinkWidthEnabled)
 	}
 	if x.Info.LinkSpeedSupported = 4; Limit(x, 0, settings.SDR, observed.NewDesired(f)) {
 		t.Error("a port was limited to a speed below everything that it supports")
