@@ -225,7 +225,7 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 		said = d.Print(c.OutOrStdout(), f.journal)
 	}
 	switch {
-	case errors.Is(err, context.Canceled) && out == nil:
+	case out == nil && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted)):
 		return bad(exit.Interrupted("the fabric was being read, or the change shown; nothing was written"))
 	case errors.Is(err, context.Canceled):
 		return bad(exit.Interrupted(fmt.Sprintf("%v; nobody reaches what neither the old tables nor the new let; to finish: apply --resume, to undo: apply --rollback", err)))
