@@ -33,6 +33,8 @@ type wing struct {
 // wings places every package. The longest prefix that fits decides.
 var wings = []wing{
 	{"ib", true, nil},
+	{"ib/umad", false, []string{"ib"}},
+	{"ib/discover", false, []string{"ib"}},
 	{"ib/verbs", false, []string{"ib"}},
 	{"ib/verbs/simfabric", false, []string{"ib", "internal/topology", "internal/policy", "internal/manager", "internal/sa", "internal/sim", "internal/simserve", "internal/link", "internal/master", "internal/lab/scenario/trait"}},
 	{"internal/names", true, nil},
@@ -60,9 +62,17 @@ var exceptions = map[string]string{}
 // never lists imports that a wing would allow. Packages inside one that is named
 // here are meant too.
 var never = []struct{ from, to, reason string }{
+	{"internal/observed", "ib/umad", "the devices of this machine are no value"},
+	{"internal/observed", "ib/discover", "it asks by the devices of this machine"},
 	{"internal/observed", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/manager", "ib/umad", "the devices of this machine are no value"},
+	{"internal/manager", "ib/discover", "it asks by the devices of this machine"},
 	{"internal/manager", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/judge", "ib/umad", "the devices of this machine are no value"},
+	{"internal/judge", "ib/discover", "it asks by the devices of this machine"},
 	{"internal/judge", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal/sim", "ib/umad", "the devices of this machine are no value"},
+	{"internal/sim", "ib/discover", "it asks by the devices of this machine"},
 	{"internal/sim", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
 	{"internal", "ib/verbs/simfabric", "it is made of everything, for programs outside"},
 	{"internal/lab/replica", "internal/judge", "what packets do must not come from what was computed"},

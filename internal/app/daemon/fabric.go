@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/ibsim"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
-	"github.com/ibwarden/ibwarden/internal/link/umad"
+	linkumad "github.com/ibwarden/ibwarden/internal/link/umad"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -66,7 +67,7 @@ func root() string {
 }
 
 // Devices lists the adapters of this machine.
-func Devices() ([]umad.Device, error) { return umad.NewMachine(root()).Devices() }
+func Devices() ([]umad.Device, error) { return umad.Devices(root()) }
 
 // notice tells the person at the terminal of what opening a fabric came across.
 func notice(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) }
@@ -78,7 +79,7 @@ func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 		return nil, err
 	}
 	place.GUID = guid
-	link, err := umad.Open(umad.NewMachine(root()), place, umad.Options{
+	link, err := linkumad.Open(linkumad.NewMachine(root()), place, linkumad.Options{
 		Notice: notice,
 	})
 	if err != nil {

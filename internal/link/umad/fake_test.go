@@ -22,7 +22,7 @@ type machine struct {
 	place  *fabric.Attachment
 	layer  *kernel.Layer
 	// devices is what /sys shows while the adapter is there.
-	devices []transport.Device
+	devices []umad.Device
 	present bool
 	slept   time.Duration
 	written int // datagrams
@@ -47,7 +47,7 @@ func newMachine(t *testing.T, topology *topology.Netlist, c fabric.Config) *mach
 	if m.place, err = f.Attach(node.GUID, num); err != nil {
 		t.Fatal(err)
 	}
-	m.devices = []transport.Device{{Name: "mlx5_0", Type: "CA", NodeGUID: node.GUID, Ports: []transport.Port{{
+	m.devices = []umad.Device{{Name: "mlx5_0", Type: "CA", NodeGUID: node.GUID, Ports: []umad.Port{{
 		Device: "mlx5_0", Num: num, GUID: node.Ports[num].GUID, State: "INIT", Physical: "LinkUp",
 		LinkLayer: "InfiniBand", MAD: "umad0", IsSM: "issm0",
 	}}}}
@@ -73,18 +73,18 @@ func (m *machine) Sleep(d time.Duration) {
 	m.run(m.Now()+d, func() bool { return false })
 }
 
-func (m *machine) Devices() ([]transport.Device, error) {
+func (m *machine) Devices() ([]umad.Device, error) {
 	if !m.present {
 		return nil, nil
 	}
 	return m.devices, nil
 }
 
-func (m *machine) PKeys(p *transport.Port) []ib.PKey {
+func (m *machine) PKeys(p *umad.Port) []ib.PKey {
 	return m.fabric.Agent(m.devices[0].NodeGUID).PKeys(p.Num)
 }
 
-func (m *machine) OpenMAD(name string) (transport.File, error) {
+func (m *machine) OpenMAD(name string) (umad.File, error) {
 	if !m.present || name != m.devices[0].Ports[0].MAD {
 		return nil, syscall.ENOENT
 	}
@@ -92,7 +92,7 @@ func (m *machine) OpenMAD(name string) (transport.File, error) {
 	return &file{m, m.layer, f}, problem(errno)
 }
 
-func (m *machine) Holder(*transport.Port, ...string) (transport.Holder, bool) {
+func (m *machine) Holder(*umad.Port, ...string) (transport.Holder, bool) {
 	return m.holder, m.holder.PID != 0
 }
 

@@ -166,7 +166,7 @@ func (p *pump) sendGeneral() error {
 			h.TimeoutMilliseconds = uint32(reportTimeout / time.Millisecond)
 		}
 		h.Put(b, true)
-		if _, err := p.file.Write(b); err != nil && isGone(err) {
+		if _, err := p.file.Write(b); err != nil && umad.IsGone(err) {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (p *pump) sendLong(to *mad.Address, m *rmpp.Message) error {
 	h.Put(b, true)
 	b = append(append(b, m.Head[:]...), m.Body...)
 	rmpp.MarkWhole((*[rmpp.HeadSize]byte)(b[umad.HeaderSize:]))
-	if _, err := p.file.Write(b); err != nil && isGone(err) {
+	if _, err := p.file.Write(b); err != nil && umad.IsGone(err) {
 		return err
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	transport "github.com/ibwarden/ibwarden/internal/link/umad"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -37,7 +38,7 @@ func newAsking(t *testing.T) *asking { return newAskingOf(t, server.Config{SAKey
 func newAskingOf(t *testing.T, c server.Config) *asking {
 	t.Helper()
 	a := &asking{T: t, m: newMachine(t, topology.Demo(), fabric.DefaultConfig())}
-	link, err := transport.Open(a.m, transport.Place{}, transport.Options{})
+	link, err := transport.Open(a.m, umad.Place{}, transport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

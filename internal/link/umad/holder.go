@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ibwarden/ibwarden/ib/umad"
 )
 
 // Holder is another program that has a file of a port open.
@@ -35,7 +37,7 @@ func (h Holder) what() string {
 // Holder looks in /proc for another program that has one of these files of
 // /dev/infiniband, which are a port's, open; some is false when none is seen, as by
 // who may not look.
-func (m *Machine) Holder(at *Port, names ...string) (h Holder, some bool) {
+func (m *Machine) Holder(at *umad.Port, names ...string) (h Holder, some bool) {
 	var files []os.FileInfo
 	port := filepath.Join("sys/class/infiniband", at.Device, "ports", strconv.Itoa(int(at.Num)), "gids/0")
 	gid, _ := os.ReadFile(filepath.Join(m.root, port)) // without one nobody has the same

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/ib/umad"
 )
 
 // Who holds a port is named by its process, and what to do depends on who it is; what
@@ -30,7 +32,7 @@ func TestHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if h, some := m.Holder(&Port{Device: "mlx5_0", Num: 1}, "umad0"); some {
+	if h, some := m.Holder(&umad.Port{Device: "mlx5_0", Num: 1}, "umad0"); some {
 		t.Errorf("%+v holds what only this process has open", h)
 	}
 	sleep, err := exec.LookPath("sleep")
@@ -48,14 +50,14 @@ func TestHolder(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		h, some := m.Holder(&Port{Device: "mlx5_0", Num: 1}, "umad0")
+		h, some := m.Holder(&umad.Port{Device: "mlx5_0", Num: 1}, "umad0")
 		if want := c.shown; !some || h.PID != p.Process.Pid || h.Name != want && h.Name != want+" 60" {
 			t.Errorf("%q: %+v (%v), want process %d", c.name, h, some, p.Process.Pid)
 		}
 		if text := h.what(); !strings.Contains(text, c.advice) {
 			t.Errorf("%q: %q, want %q", c.name, text, c.advice)
 		}
-		if h, some := m.Holder(&Port{Device: "mlx5_0", Num: 1}, "umad1", "umad2"); some {
+		if h, some := m.Holder(&umad.Port{Device: "mlx5_0", Num: 1}, "umad1", "umad2"); some {
 			t.Errorf("%+v holds what nobody has open", h)
 		}
 		_ = p.Process.Kill()

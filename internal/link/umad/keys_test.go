@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/umad"
 )
 
 // tableOnly is a machine of which nothing is asked but the time and P_Keys.
@@ -17,7 +18,7 @@ type tableOnly struct {
 
 func (m *tableOnly) Now() time.Duration { return m.now }
 
-func (m *tableOnly) PKeys(*Port) []ib.PKey {
+func (m *tableOnly) PKeys(*umad.Port) []ib.PKey {
 	m.reads++
 	return m.keys
 }

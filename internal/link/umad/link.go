@@ -40,9 +40,9 @@ type Options struct {
 type Link struct {
 	system  System
 	options Options
-	place   Place // what is looked for, by GUID once the port was found
-	port    Port
-	file    File
+	place   umad.Place // what is looked for, by GUID once the port was found
+	port    umad.Port
+	file    umad.File
 	issm    io.Closer
 	wantsSM bool
 	// Agents: askers for requests and what answers others, hearers for what
@@ -62,7 +62,7 @@ type flight struct{ smp mad.SMP }
 var _ link.Link = (*Link)(nil)
 
 // Open opens a port. The error says what is missing.
-func Open(s System, w Place, o Options) (*Link, error) {
+func Open(s System, w umad.Place, o Options) (*Link, error) {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
@@ -71,7 +71,7 @@ func Open(s System, w Place, o Options) (*Link, error) {
 	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("umad: %w", err)
 	}
-	l.place = Place{GUID: l.port.GUID}
+	l.place = umad.Place{GUID: l.port.GUID}
 	return l, nil
 }
 
@@ -79,7 +79,7 @@ func Open(s System, w Place, o Options) (*Link, error) {
 func (l *Link) Own() (ib.NodeGUID, ib.PortGUID) { return 0, l.port.GUID }
 
 // Port is the port of the link as it was when it was opened.
-func (l *Link) Port() Port { return l.port }
+func (l *Link) Port() umad.Port { return l.port }
 
 func (l *Link) forget() {
 	l.flights = make(map[uint32]*flight)
@@ -92,13 +92,13 @@ func (l *Link) open() error {
 	if err != nil {
 		return err
 	}
-	port, err := choose(devices, l.place)
+	port, err := umad.Choose(devices, l.place)
 	if err != nil {
 		return err
 	}
 	file, err := l.system.OpenMAD(port.MAD)
 	if err != nil {
-		return explain(port.MAD, err)
+		return umad.Explain(port.MAD, err)
 	}
 	l.port, l.file = port, file
 	if err = file.Ioctl(umad.CommandEnablePKey, nil); err == nil {
@@ -106,7 +106,7 @@ func (l *Link) open() error {
 	}
 	if err != nil {
 		l.close()
-		return explain(port.MAD, err)
+		return umad.Explain(port.MAD, err)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (l *Link) announce() (err error) {
 		if errors.Is(err, syscall.EAGAIN) {
 			return fmt.Errorf("/dev/infiniband/%s: another subnet manager holds it on this port%s: %w", l.port.IsSM, l.who(), err)
 		}
-		return explain(l.port.IsSM, err)
+		return umad.Explain(l.port.IsSM, err)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (l *Link) Drive(ctx context.Context, e link.Engine, done func() bool) error
 			return err
 		}
 		err := p.turn()
-		if isGone(err) {
+		if umad.IsGone(err) {
 			err = p.comeBack(ctx, done)
 		}
 		if err != nil {
@@ -333,7 +333,7 @@ func (p *pump) send(dlid ib.LID) error {
 		return err
 	}
 	if _, err := p.file.Write(b); err != nil {
-		if isGone(err) {
+		if umad.IsGone(err) {
 			return err
 		}
 		return nil

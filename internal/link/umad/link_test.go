@@ -42,7 +42,7 @@ func (w *witness) Progress(string, uint64) {}
 // bringUp runs a manager with the demonstration policy until its first verdict.
 func bringUp(t *testing.T, m *machine, notice func(string)) *isolation.Proof {
 	t.Helper()
-	link, err := transport.Open(m, transport.Place{}, transport.Options{Notice: notice})
+	link, err := transport.Open(m, umad.Place{}, transport.Options{Notice: notice})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +127,14 @@ func TestRemoval(t *testing.T) {
 
 func TestRemovalForGood(t *testing.T) {
 	m := newMachine(t, topology.Demo(), fabric.DefaultConfig())
-	link, err := transport.Open(m, transport.Place{}, transport.Options{})
+	link, err := transport.Open(m, umad.Place{}, transport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer link.Close()
 	m.before[3] = m.unplug
 	_, err = daemon.Read(t.Context(), link, sweep.Options{})
-	if !errors.Is(err, transport.ErrGone) || !errors.Is(err, transport.ErrNoDevice) {
+	if !errors.Is(err, transport.ErrGone) || !errors.Is(err, umad.ErrNoDevice) {
 		t.Errorf("%v, want that the device was removed and why there is none", err)
 	}
 	if m.slept < transport.ReturnWait || m.slept > transport.ReturnWait+10*time.Second {
@@ -152,7 +152,7 @@ func TestRemovalForGood(t *testing.T) {
 func TestManagersExclude(t *testing.T) {
 	m := newMachine(t, topology.Demo(), fabric.DefaultConfig())
 	open := func() *transport.Link {
-		l, err := transport.Open(m, transport.Place{GUID: m.guidOf()}, transport.Options{})
+		l, err := transport.Open(m, umad.Place{GUID: m.guidOf()}, transport.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func get(tid uint64, hops ...byte) mad.SMP {
 // time; copies of one transaction go out although the kernel refuses two.
 func TestLost(t *testing.T) {
 	m := newMachine(t, topology.Demo(), fabric.DefaultConfig())
-	link, err := transport.Open(m, transport.Place{}, transport.Options{})
+	link, err := transport.Open(m, umad.Place{}, transport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestLost(t *testing.T) {
 // TestUnasked: what others send reaches the engine only while it is a manager.
 func TestUnasked(t *testing.T) {
 	m := newMachine(t, topology.Demo(), fabric.DefaultConfig())
-	link, err := transport.Open(m, transport.Place{}, transport.Options{})
+	link, err := transport.Open(m, umad.Place{}, transport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/umad"
 	transport "github.com/ibwarden/ibwarden/internal/link/umad"
 )
 
@@ -52,7 +53,7 @@ func host() map[string]string {
 }
 
 func TestDevices(t *testing.T) {
-	got, err := transport.Devices(tree(t, host()))
+	got, err := umad.Devices(tree(t, host()))
 	if err != nil || len(got) != 1 || len(got[0].Ports) != 2 {
 		t.Fatalf("%+v, %v, want one device with two ports", got, err)
 	}
@@ -61,7 +62,7 @@ func TestDevices(t *testing.T) {
 		d.Firmware != "20.31.1014" || d.Board != "MT4123" {
 		t.Errorf("%+v", d)
 	}
-	want := transport.Port{
+	want := umad.Port{
 		Device: "mlx5_0", Num: 1, GUID: 0x0002c90300123457, LID: 0x11, SMLID: 1, State: "ACTIVE", Physical: "LinkUp",
 		Rate: "200 Gb/sec (4X HDR)", LinkLayer: "InfiniBand", MAD: "umad0", IsSM: "issm0",
 	}
@@ -71,7 +72,7 @@ func TestDevices(t *testing.T) {
 }
 
 func TestNoDevices(t *testing.T) {
-	if got, err := transport.Devices(t.TempDir()); err != nil || len(got) != 0 {
+	if got, err := umad.Devices(t.TempDir()); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v, want none", got, err)
 	}
 }
@@ -94,7 +95,7 @@ func TestBadTree(t *testing.T) {
 		if strings.HasSuffix(name, "not-dir") {
 			delete(files, filepath.Dir(name))
 		}
-		_, err := transport.Devices(tree(t, files))
+		_, err := umad.Devices(tree(t, files))
 		part := strings.TrimSuffix(filepath.Base(name), "not-dir")
 		if part == "state" || part == "link_layer" {
 			part = filepath.Base(filepath.Dir(name))
@@ -140,13 +141,17 @@ func TestOpenFaults(t *testing.T) {
 		for name, value := range c.change {
 			files[name] = value
 		}
-		place, err := transport.ParsePlace(c.place)
+		place, err := umad.ParsePlace(c.place)
 		if err != nil {
 			t.Fatal(err)
 		}
 		place.GUID = c.guid
-		if _, err = transport.Open(transport.NewMachine(tree(t, files)), place, transport.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		root := tree(t, files)
+		if _, _, err := umad.Open(root, place); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if _, err = transport.Open(transport.NewMachine(root), place, transport.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the link says %v, want %q", c.name, err, c.want)
 		}
 	}
 }
@@ -165,19 +170,19 @@ func TestNoPermission(t *testing.T) {
 		f.Close()
 		want = "inappropriate ioctl" // root reads everything, and is told about the next fault
 	}
-	if _, err := transport.Open(transport.NewMachine(root), transport.Place{}, transport.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := transport.Open(transport.NewMachine(root), umad.Place{}, transport.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
 
 func TestParsePlace(t *testing.T) {
-	for in, want := range map[string]transport.Place{"": {}, "mlx5_0": {Device: "mlx5_0"}, "mlx5_0/2": {Device: "mlx5_0", Num: 2}} {
-		if got, err := transport.ParsePlace(in); err != nil || got != want {
+	for in, want := range map[string]umad.Place{"": {}, "mlx5_0": {Device: "mlx5_0"}, "mlx5_0/2": {Device: "mlx5_0", Num: 2}} {
+		if got, err := umad.ParsePlace(in); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", in, got, err, want)
 		}
 	}
 	for _, in := range []string{"mlx5_0/", "mlx5_0/0", "mlx5_0/256", "mlx5_0/x", "/1"} {
-		if _, err := transport.ParsePlace(in); err == nil {
+		if _, err := umad.ParsePlace(in); err == nil {
 			t.Errorf("%q was taken", in)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/umad"
 )
 
 // Device is one adapter, or the management port of a switch.
@@ -54,6 +53,9 @@ var (
 // Devices lists the adapters of the machine whose file tree is at root, "/" for
 // this one, by name.
 func Devices(root string) ([]Device, error) {
+	if errPlatform != nil {
+		return nil, errPlatform
+	}
 	names, err := entries(filepath.Join(root, "sys/class/infiniband"))
 	if err != nil {
 		return nil, err
@@ -74,6 +76,22 @@ func Devices(root string) ([]Device, error) {
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// PKeys is the P_Key table of a port, as far as it can be read.
+func PKeys(root string, p *Port) (keys []ib.PKey) {
+	dir := filepath.Join(root, "sys/class/infiniband", p.Device, "ports", strconv.Itoa(int(p.Num)), "pkeys")
+	for i := 0; ; i++ {
+		text, err := attribute(dir, strconv.Itoa(i))
+		if err != nil {
+			return keys
+		}
+		key, err := strconv.ParseUint(text, 0, 16)
+		if err != nil {
+			return keys
+		}
+		keys = append(keys, ib.PKey(key))
+	}
 }
 
 // entries lists a directory; one that does not exist is empty.
@@ -104,8 +122,8 @@ func madFiles(root string) (map[portKey][2]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if version != strconv.Itoa(umad.Version) {
-		return nil, fmt.Errorf("%s/abi_version: %q, want %d", dir, version, umad.Version)
+	if version != strconv.Itoa(Version) {
+		return nil, fmt.Errorf("%s/abi_version: %q, want %d", dir, version, Version)
 	}
 	names, err := entries(dir)
 	if err != nil {

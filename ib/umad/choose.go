@@ -55,9 +55,9 @@ func (w *Place) String() string {
 // String is the port as people name it.
 func (p *Port) String() string { return fmt.Sprintf("%s port %d", p.Device, p.Num) }
 
-// choose finds the port that is meant; one that cannot be used is an error
+// Choose finds the port that is meant; one that cannot be used is an error
 // that says why.
-func choose(devices []Device, w Place) (Port, error) {
+func Choose(devices []Device, w Place) (Port, error) {
 	if len(devices) == 0 {
 		return Port{}, ErrNoDevice
 	}
@@ -76,7 +76,7 @@ func choose(devices []Device, w Place) (Port, error) {
 	}
 	var first error
 	for _, p := range meant {
-		err := p.usable()
+		err := p.Usable()
 		if err == nil {
 			return p, nil
 		}
@@ -89,7 +89,9 @@ func choose(devices []Device, w Place) (Port, error) {
 
 var errEthernet = errors.New("its link layer is Ethernet (RoCE), which has no subnet manager: want a port whose link layer is InfiniBand")
 
-func (p *Port) usable() error {
+// Usable is an error that says why, where the port has no subnet management or no
+// link.
+func (p *Port) Usable() error {
 	switch {
 	case p.LinkLayer != linkInfiniBand:
 		return fmt.Errorf("%s: %w", p, errEthernet)
@@ -101,8 +103,8 @@ func (p *Port) usable() error {
 	return nil
 }
 
-// explain says what an error of a system call on one of the files means.
-func explain(file string, err error) error {
+// Explain says what an error of a system call on one of the files means.
+func Explain(file string, err error) error {
 	var what string
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -111,7 +113,7 @@ func explain(file string, err error) error {
 		what = "the kernel has this device but /dev has not: udev is not running, or the file was not passed into this container"
 	case errors.Is(err, syscall.EAGAIN):
 		what = "another subnet manager holds it on this port"
-	case isGone(err):
+	case IsGone(err):
 		what = "the device is gone"
 	default:
 		return fmt.Errorf("/dev/infiniband/%s: %w", file, err)
@@ -119,8 +121,8 @@ func explain(file string, err error) error {
 	return fmt.Errorf("/dev/infiniband/%s: %s: %w", file, what, err)
 }
 
-// isGone reports whether an error means that the device was removed.
-func isGone(err error) bool {
+// IsGone reports whether an error means that the device was removed.
+func IsGone(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EIO, syscall.ENODEV, syscall.ENXIO, syscall.EPIPE} {
 		if errors.Is(err, e) {
 			return true
