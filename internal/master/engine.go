@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
@@ -34,7 +35,7 @@ type Engine struct {
 	gave  bool
 	// leaves tells that multicast tables stay as they are.
 	leaves  bool
-	notices []engine.Trapped
+	notices []event.Trapped
 	claimed uint64 // version of the manager's claims that the administration knows
 	keeper  keeper
 	keys    keyKeeper
@@ -58,13 +59,13 @@ const (
 
 // New returns a manager with this configuration, and the administration of its
 // subnet, which has the manager's profile. observe sees every event as it happens and must not call back.
-func New(c engine.Config, a server.Config, p *policy.Policy, observe func(engine.Event)) *Engine {
+func New(c engine.Config, a server.Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	a.Profile = c.Profile
 	m := &Engine{
 		admin: server.New(a), leaves: c.LeaveMulticast,
-		warn: func(text string) { observe(engine.Warned{Text: text}) },
+		warn: func(text string) { observe(event.Warned{Text: text}) },
 	}
-	m.manager = engine.New(c, p, func(e engine.Event) {
+	m.manager = engine.New(c, p, func(e event.Event) {
 		m.observe(e)
 		observe(e)
 	})
@@ -124,13 +125,13 @@ func (m *Engine) keep(now time.Duration) {
 var _ link.Long = (*Engine)(nil)
 
 // observe notes what an event of the manager means for the administration.
-func (m *Engine) observe(e engine.Event) {
+func (m *Engine) observe(e event.Event) {
 	switch e := e.(type) {
-	case engine.Completed, engine.Deferred:
+	case event.Completed, event.Deferred:
 		m.changed = true
-	case engine.Regrouped:
+	case event.Regrouped:
 		m.led = true
-	case engine.Trapped:
+	case event.Trapped:
 		m.notices = append(m.notices, e)
 	}
 }

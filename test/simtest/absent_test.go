@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -28,7 +29,7 @@ func named(t *testing.T, red, blue string) *policy.Policy {
 
 // absentIn are the names for which policies were refused, in words.
 func absentIn(w *world) (out []string) {
-	for _, r := range all[engine.Refused](w) {
+	for _, r := range all[event.Refused](w) {
 		var absent *policy.AbsentError
 		if !errors.As(r.Err, &absent) {
 			w.t.Fatalf("refused for something else: %v", r.Err)

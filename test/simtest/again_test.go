@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // A pass over a fabric that is as it should be writes nothing: another sweep of
@@ -51,7 +52,7 @@ func TestSecondPassWritesNothing(t *testing.T) {
 				w.forget()
 				w.engine.SetPolicy(y.policy())
 				w.run(5 * time.Second)
-				if len(all[engine.Completed](w)) == 0 {
+				if len(all[event.Completed](w)) == 0 {
 					t.Error("no second pass")
 				}
 				unchanged("second pass")

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -62,7 +63,7 @@ func (w *world) wantGUIDs(at place, want map[int]ib.PortGUID) {
 
 // warned reports whether a warning says all of these words.
 func (w *world) warned(words ...string) bool {
-	return slices.ContainsFunc(all[engine.Warned](w), func(e engine.Warned) bool {
+	return slices.ContainsFunc(all[event.Warned](w), func(e event.Warned) bool {
 		return !slices.ContainsFunc(words, func(s string) bool { return !strings.Contains(e.Text, s) })
 	})
 }
@@ -191,7 +192,7 @@ func TestAliasGUIDs(t *testing.T) {
 		})
 		w.run(2 * engine.DefaultDriftPeriod)
 		w.wantGUIDs(second, map[int]ib.PortGUID{1: alias(1)})
-		if !slices.ContainsFunc(all[engine.Drifted](w), func(e engine.Drifted) bool { return e.Op.Attribute == smp.AttrGUIDInfo }) {
+		if !slices.ContainsFunc(all[event.Drifted](w), func(e event.Drifted) bool { return e.Op.Attribute == smp.AttrGUIDInfo }) {
 			t.Error("nobody said that it was changed")
 		}
 	})
@@ -262,7 +263,7 @@ func TestMemberByAlias(t *testing.T) {
 	t.Run("GI-03 a GUID claimed twice is given to nobody", func(t *testing.T) {
 		w.wantGUIDs(w.host("red-1"), map[int]ib.PortGUID{2: alias(2)})
 		if !w.warned(alias(1).String(), one.String(), "is the GUID of a port") {
-			t.Errorf("no warning: %v", all[engine.Warned](w))
+			t.Errorf("no warning: %v", all[event.Warned](w))
 		}
 	})
 }
@@ -289,7 +290,7 @@ func TestAliasGUIDsWithinGUIDCap(t *testing.T) {
 	w.wantGUIDs(w.host("red-1"), map[int]ib.PortGUID{1: alias(1), 2: alias(2)})
 	w.wantGUIDs(w.host("red-2"), nil)
 	if !w.warned(alias(3).String(), "GUIDCap is 3") || !w.warned(alias(4).String(), "GUIDCap is 1") {
-		t.Errorf("warnings: %v", all[engine.Warned](w))
+		t.Errorf("warnings: %v", all[event.Warned](w))
 	}
 	for _, a := range slices.Concat(w.packets(mad.MethodGet, smp.AttrGUIDInfo), w.sets(smp.AttrGUIDInfo)) {
 		at := place{a.node, a.in}

@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -199,7 +200,7 @@ func (w *world) written() (out []string) {
 func (w *world) checkAgainst(x whole, lossy bool) {
 	w.t.Helper()
 	var warned []string
-	for _, e := range all[engine.Warned](w) {
+	for _, e := range all[event.Warned](w) {
 		warned = append(warned, e.Text)
 	}
 	if d := cmp.Diff(x.Warnings, warned); d != "" && !lossy {
@@ -289,7 +290,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 	}
 	var allowed []observed.Partition
 	var kept *saview.View
-	w.completed = func(r *engine.Result) {
+	w.completed = func(r *event.Result) {
 		if snapshot, _, ok := w.engine.Administered(); ok {
 			kept = saview.After(kept, snapshot)
 			checkView(t, kept, saview.New(snapshot), r.Compiled)
@@ -314,8 +315,8 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 		w.change(y.policy())
 		// A sweep comes first, or a round of checks fell due in the same moment and
 		// found what somebody had changed before: its writes are not the policy's.
-		swept := len(all[engine.Resweeping](w)) > 0 || len(all[engine.Drifted](w)) > 0 || len(w.events) == 0
-		if refused := len(all[engine.Refused](w)) > 0; !swept && refused != (err != nil) {
+		swept := len(all[event.Resweeping](w)) > 0 || len(all[event.Drifted](w)) > 0 || len(w.events) == 0
+		if refused := len(all[event.Refused](w)) > 0; !swept && refused != (err != nil) {
 			t.Errorf("a look at the whole: %v; the manager: %v", err, w.events)
 		}
 		if swept || err != nil {

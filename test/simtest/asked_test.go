@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -118,7 +119,7 @@ func TestSettingsStand(t *testing.T) {
 	}
 	w.quiet()
 	for _, e := range w.events {
-		if c, moved := e.Event.(engine.Resweeping); moved {
+		if c, moved := e.Event.(event.Resweeping); moved {
 			t.Errorf("a link moved: %v", c)
 		}
 	}
@@ -421,7 +422,7 @@ func TestMK08ProtectionAndLease(t *testing.T) {
 		}
 	}
 	warned := false
-	for _, x := range all[engine.Warned](w) {
+	for _, x := range all[event.Warned](w) {
 		warned = warned || strings.Contains(x.Text, "m_key_lease_period 15")
 	}
 	if !warned {

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
@@ -123,7 +123,7 @@ func TestHostsAreAnsweredWhileDefaultGoes(t *testing.T) {
 		w.runner.Engine().Expire(w.fabric.Now())
 		passes := len(w.events)
 		w.until("the policy stands", func() bool {
-			return slices.ContainsFunc(w.events[passes:], func(e engine.Event) bool { _, is := e.(engine.Completed); return is })
+			return slices.ContainsFunc(w.events[passes:], func(e event.Event) bool { _, is := e.(event.Completed); return is })
 		})
 		took := w.fabric.Now() - begin
 		w.run(time.Millisecond)

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -101,7 +101,7 @@ func TestBringUp(t *testing.T) {
 				w.checkUp(y)
 				w.checkResult()
 				if w.result().Faults != 0 {
-					t.Errorf("faults: %v", all[engine.SweepFault](w))
+					t.Errorf("faults: %v", all[event.SweepFault](w))
 				}
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -55,14 +56,14 @@ func TestLearnedBringUp(t *testing.T) {
 			y := halves(hosts(list))
 			w := bringUp(t, setup{list: list, policy: y.policy(), manager: held()})
 			w.checkUp(y)
-			learned := all[engine.Learned](w)
+			learned := all[event.Learned](w)
 			if len(learned) != 1 || len(learned[0].Left) != 0 || learned[0].List.Cables() != len(list.Links()) {
 				t.Fatalf("learned %v of %d cables", learned, len(list.Links()))
 			}
 			for i, h := range w.events {
-				if _, ok := h.Event.(engine.Learned); ok {
+				if _, ok := h.Event.(event.Learned); ok {
 					for _, later := range w.events[:i] {
-						if _, wrote := later.Event.(engine.Completed); wrote {
+						if _, wrote := later.Event.(event.Completed); wrote {
 							t.Error("a pass was completed before the list was there to be kept")
 						}
 					}
@@ -72,8 +73,8 @@ func TestLearnedBringUp(t *testing.T) {
 			w.restart(y.policy())
 			w.calm()
 			w.checkUp(y)
-			if r := w.result(); len(r.Fences) != 0 || len(all[engine.Learned](w)) != 0 || len(all[engine.SweepFault](w)) != 0 {
-				t.Errorf("with the list: fences %v, complaints %v", r.Fences, all[engine.SweepFault](w))
+			if r := w.result(); len(r.Fences) != 0 || len(all[event.Learned](w)) != 0 || len(all[event.SweepFault](w)) != 0 {
+				t.Errorf("with the list: fences %v, complaints %v", r.Fences, all[event.SweepFault](w))
 			}
 		})
 	}
@@ -92,7 +93,7 @@ func TestLearnedBeforeAnySet(t *testing.T) {
 	w.settle()
 	at := time.Duration(-1)
 	for _, h := range w.events {
-		if _, ok := h.Event.(engine.Learned); ok {
+		if _, ok := h.Event.(event.Learned); ok {
 			at = h.at
 		}
 	}
@@ -142,7 +143,7 @@ func TestHostIsSwitch(t *testing.T) {
 			}
 			w.checkRest(y, []string{"rogue", "behind"})
 			if !w.result().Reached() {
-				t.Errorf("not reached: %v", all[engine.Failed](w))
+				t.Errorf("not reached: %v", all[event.Failed](w))
 			}
 		})
 	}
@@ -260,7 +261,7 @@ func TestPosersAreNotLearned(t *testing.T) {
 			w.run(3 * engine.DefaultSweepInterval)
 			w.settle()
 			w.checkUp(y)
-			if r := w.result(); len(r.Fences) != 0 || len(all[engine.Unfenced](w)) != len(ids) {
+			if r := w.result(); len(r.Fences) != 0 || len(all[event.Unfenced](w)) != len(ids) {
 				t.Errorf("still fenced: %v", r.Fences)
 			}
 		})
@@ -361,7 +362,7 @@ func TestDescriptionOfAnother(t *testing.T) {
 			if got := valid(w.table(w.host("red-1"))); !slices.Equal(got, before) {
 				t.Errorf("it holds %v, before %v", got, before)
 			}
-			said := slices.DeleteFunc(all[engine.Warned](w), func(e engine.Warned) bool { return !strings.Contains(e.Text, "blue-7 HCA-1") })
+			said := slices.DeleteFunc(all[event.Warned](w), func(e event.Warned) bool { return !strings.Contains(e.Text, "blue-7 HCA-1") })
 			if len(said) != 1 {
 				t.Errorf("reported %v, want once", said)
 			}
@@ -385,7 +386,7 @@ func TestCablesMovedLive(t *testing.T) {
 	w.checkFenced(blue, "expected blue-6 HCA-1")
 	w.checkRest(y, []string{"red-1", "blue-6", "new"})
 	if !w.result().Reached() {
-		t.Errorf("not reached: %v", all[engine.Failed](w))
+		t.Errorf("not reached: %v", all[event.Failed](w))
 	}
 	w.must(w.fabric.Swap(red.node, red.num, blue.node, blue.num))
 	w.calm()
@@ -397,8 +398,8 @@ func TestCablesMovedLive(t *testing.T) {
 	w.must(w.fabric.Link(red.node, red.num, free.GUID, 1))
 	w.calm()
 	w.checkFenced(red, "expected red-1 HCA-1")
-	if !mentions[engine.Fenced](w, "topology accept") {
-		t.Errorf("nobody says how to accept it: %v", all[engine.Fenced](w))
+	if !mentions[event.Fenced](w, "topology accept") {
+		t.Errorf("nobody says how to accept it: %v", all[event.Fenced](w))
 	}
 	// As `ibwarden topology accept` does: read, take over, tell the manager.
 	next := cables.Of(func() *topology.Netlist {
@@ -491,7 +492,7 @@ func TestGUIDOfSwitchAtLearning(t *testing.T) {
 				w.settle()
 				w.calm()
 				if d, ok := w.engine.Cables().Device(guid); !ok || d.Type != ib.NodeSwitch {
-					t.Fatalf("%s is not learned: %v", victim, all[engine.Learned](w))
+					t.Fatalf("%s is not learned: %v", victim, all[event.Learned](w))
 				}
 				w.checkFenced(w.switchPort("red-1"), "not on the cable list")
 				w.checkRest(y, []string{"red-1"})
@@ -519,15 +520,15 @@ func TestOwnCableInDoubt(t *testing.T) {
 	w := newWorld(t, s)
 	x.seat(w)
 	w.settle()
-	if len(all[engine.Learned](w)) != 0 || !mentions[engine.Refused](w, "own cable raises a doubt") || len(w.sets()) != 0 {
-		t.Errorf("learned %v, refused %v, %d Sets", all[engine.Learned](w), all[engine.Refused](w), len(w.sets()))
+	if len(all[event.Learned](w)) != 0 || !mentions[event.Refused](w, "own cable raises a doubt") || len(w.sets()) != 0 {
+		t.Errorf("learned %v, refused %v, %d Sets", all[event.Learned](w), all[event.Refused](w), len(w.sets()))
 	}
 	w.run(engine.DefaultSweepInterval)
 	clear(by)
 	w.run(engine.DefaultDriftPeriod + engine.DefaultSweepInterval)
 	w.settle()
 	w.checkUp(y)
-	if len(all[engine.Learned](w)) != 1 {
-		t.Errorf("learned %v", all[engine.Learned](w))
+	if len(all[event.Learned](w)) != 1 {
+		t.Errorf("learned %v", all[event.Learned](w))
 	}
 }

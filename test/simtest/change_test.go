@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -199,11 +200,11 @@ func TestRefusedUntilItFits(t *testing.T) {
 	misfit := []string{"red-1"}
 	checkFenced := func(w *world, y tenancy) {
 		t.Helper()
-		if n := len(all[engine.Refused](w)); n != 0 {
-			t.Fatalf("%d refusals: %v", n, all[engine.Refused](w))
+		if n := len(all[event.Refused](w)); n != 0 {
+			t.Fatalf("%d refusals: %v", n, all[event.Refused](w))
 		}
 		if !w.warned("fenced", guidOf(list, "red-1").String()) {
-			t.Errorf("no word of red-1: %v", all[engine.Warned](w))
+			t.Errorf("no word of red-1: %v", all[event.Warned](w))
 		}
 		for _, at := range []place{w.host("red-1"), w.switchPort("red-1")} {
 			if got := valid(w.table(at)); len(got) != 1 || got[0].Base() != ib.PKeyBaseDefault {
@@ -251,8 +252,8 @@ func TestRefusedUntilItFits(t *testing.T) {
 		w.forget()
 		bad := partitions(guidOf(list, "red-2"), 200, tenancy{}) // more than any device holds
 		w.change(bad.policy())
-		if !mentions[engine.Refused](w, guidOf(list, "red-2").String()) || mentions[engine.Refused](w, guidOf(list, "red-1").String()) {
-			t.Errorf("refused with red-1, or not at all: %v", all[engine.Refused](w))
+		if !mentions[event.Refused](w, guidOf(list, "red-2").String()) || mentions[event.Refused](w, guidOf(list, "red-1").String()) {
+			t.Errorf("refused with red-1, or not at all: %v", all[event.Refused](w))
 		}
 		w.must(w.fabric.PowerOff(w.node("red-1").GUID))
 		w.run(2 * time.Second)
@@ -263,7 +264,7 @@ func TestRefusedUntilItFits(t *testing.T) {
 
 func (w *world) checkRefused(before string, names []string) {
 	w.t.Helper()
-	refused := all[engine.Refused](w)
+	refused := all[event.Refused](w)
 	if len(refused) != 1 {
 		w.t.Fatalf("%d refusals, want 1: %v", len(refused), w.events)
 	}

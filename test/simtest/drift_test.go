@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -165,12 +166,12 @@ func TestDrift(t *testing.T) {
 				t.Fatal("the change does not show")
 			}
 			start := w.fabric.Now()
-			w.until("drift is reported", func() bool { return len(all[engine.Drifted](w)) > 0 })
+			w.until("drift is reported", func() bool { return len(all[event.Drifted](w)) > 0 })
 			w.settle()
 			if took := w.fabric.Now() - start; took > engine.DefaultDriftPeriod+time.Second {
 				t.Errorf("put right after %v, want %v at most", took, engine.DefaultDriftPeriod)
 			}
-			if got := all[engine.Drifted](w)[0].Op.Attribute; got != d.attribute {
+			if got := all[event.Drifted](w)[0].Op.Attribute; got != d.attribute {
 				t.Errorf("reported %s, want %s", smp.AttributeName(got), smp.AttributeName(d.attribute))
 			}
 			for _, a := range w.sets() {
@@ -232,7 +233,7 @@ func TestHostileSet(t *testing.T) {
 	}
 	w.forget()
 	w.run(engine.DefaultDriftPeriod + engine.DefaultSweepInterval)
-	if len(all[engine.Drifted](w)) == 0 {
+	if len(all[event.Drifted](w)) == 0 {
 		t.Error("no drift is reported")
 	}
 	if diff := firstDifference(before, w.dump()); diff != "" {

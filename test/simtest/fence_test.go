@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -58,7 +59,7 @@ func TestFence(t *testing.T) {
 	}
 	w.step()
 	fenced("fenced")
-	if said := all[engine.Fenced](w); len(said) != 1 || said[0].Fence.Reason != "a test says so" {
+	if said := all[event.Fenced](w); len(said) != 1 || said[0].Fence.Reason != "a test says so" {
 		t.Errorf("said %v", said)
 	}
 	if err := w.fabric.Unlink(guard.node, guard.num); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -119,8 +120,8 @@ func TestFloodsKeepNobodyWaiting(t *testing.T) {
 }
 
 // wholeSweeps are the sweeps of the whole subnet.
-func wholeSweeps(w *world) (out []engine.Resweeping) {
-	for _, e := range all[engine.Resweeping](w) {
+func wholeSweeps(w *world) (out []event.Resweeping) {
+	for _, e := range all[event.Resweeping](w) {
 		if e.Links == 0 {
 			out = append(out, e)
 		}
@@ -203,7 +204,7 @@ func TestGuardsAreWatched(t *testing.T) {
 					x.spoil(w, guard)
 					w.run(engine.DefaultGuardPeriod + 50*time.Millisecond)
 					w.settle()
-					if !mentions[engine.Drifted](w, "leaf-1:2") {
+					if !mentions[event.Drifted](w, "leaf-1:2") {
 						t.Errorf("change %d is not reported: %v", i, w.events)
 					}
 					last := guarded && i == 2
@@ -218,13 +219,13 @@ func TestGuardsAreWatched(t *testing.T) {
 				}
 				if !guarded {
 					// Anybody could have done it, to have red-1 fenced.
-					if n := len(all[engine.Fenced](w)); n > 0 {
+					if n := len(all[event.Fenced](w)); n > 0 {
 						t.Errorf("%d fenced", n)
 					}
 					w.checkUp(y)
 					return
 				}
-				if !mentions[engine.Fenced](w, "leaf-1:2", "changed by somebody else") || len(valid(w.table(guard))) > 0 {
+				if !mentions[event.Fenced](w, "leaf-1:2", "changed by somebody else") || len(valid(w.table(guard))) > 0 {
 					t.Errorf("not fenced: %v, the switch port holds %v", w.events, valid(w.table(guard)))
 				}
 				w.checkRest(y, []string{"red-1"})
@@ -245,7 +246,7 @@ func TestVictimsAreNotFenced(t *testing.T) {
 		w.run(engine.DefaultGuardPeriod + 50*time.Millisecond)
 		w.settle()
 	}
-	if n := len(all[engine.Fenced](w)); n > 0 {
+	if n := len(all[event.Fenced](w)); n > 0 {
 		t.Errorf("%d fenced", n)
 	}
 	w.checkUp(y)
@@ -269,11 +270,11 @@ func TestLinkThatFlaps(t *testing.T) {
 		}
 	})
 	w.run(21 * time.Second)
-	if n := len(all[engine.Resweeping](w)); n == 0 || n > 10 || len(wholeSweeps(w)) > 0 {
+	if n := len(all[event.Resweeping](w)); n == 0 || n > 10 || len(wholeSweeps(w)) > 0 {
 		t.Errorf("looked again %d times, %d of them at everything", n, len(wholeSweeps(w)))
 	}
-	if n := len(all[engine.Flooded](w)); n == 0 || !mentions[engine.Flooded](w, "leaf-1:2") {
-		t.Errorf("told %d times: %v", n, all[engine.Flooded](w))
+	if n := len(all[event.Flooded](w)); n == 0 || !mentions[event.Flooded](w, "leaf-1:2") {
+		t.Errorf("told %d times: %v", n, all[event.Flooded](w))
 	}
 	if !up {
 		w.must(w.fabric.Link(w.host("red-1").node, 1, at.node, at.num))

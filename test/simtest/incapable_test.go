@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -32,7 +33,7 @@ func TestWhatAFabricCannotDo(t *testing.T) {
 			w := newWorld(t, s)
 			w.until("the first write or the end", func() bool { return len(w.sets()) > 0 || w.engine.Settled() })
 			var said []string
-			for _, e := range all[engine.Warned](w) {
+			for _, e := range all[event.Warned](w) {
 				if strings.Contains(e.Text, "profile ") {
 					said = append(said, e.Text)
 				}

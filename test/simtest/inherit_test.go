@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -73,7 +74,7 @@ func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
 				r.leave(first)
 				r.run(20 * time.Second)
 			}
-			if !has[engine.Completed](second, since) {
+			if !has[event.Completed](second, since) {
 				t.Fatalf("it did not take over: %v", second.events)
 			}
 			r.checkHolds("after the takeover", "red-1", 0x10, x.gives)
@@ -84,7 +85,7 @@ func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
 			}
 			named := false
 			for _, h := range second.events {
-				w, ok := h.Event.(engine.Warned)
+				w, ok := h.Event.(event.Warned)
 				named = named || ok && strings.Contains(w.Text, guidOf(r.list, "red-1").String()) && strings.Contains(w.Text, "--accept-policy")
 			}
 			if !named {
@@ -220,7 +221,7 @@ func TestNewcomer(t *testing.T) {
 			m := r.joinAs("mgmt-1", c, y)
 			r.run(time.Second)
 			wrote := r.wrote(m, 0) > 0
-			if has[engine.Unexpected](m, 0) != x.leaves || wrote == x.leaves {
+			if has[event.Unexpected](m, 0) != x.leaves || wrote == x.leaves {
 				t.Errorf("wrote %v, want %v: %v", wrote, !x.leaves, m.events)
 			}
 			if got := g.learned(); got != "" {
@@ -244,11 +245,11 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 			return &rogue{mute: mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMStandby}}}
 		})
 		r.run(time.Second)
-		if len(alarms(m, since)) != 1 || has[engine.Fenced](m, since) == mute {
+		if len(alarms(m, since)) != 1 || has[event.Fenced](m, since) == mute {
 			t.Errorf("silent %v, after a second: %v", mute, m.events)
 		}
 		r.run(2 * time.Minute)
-		if !has[engine.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
+		if !has[event.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
 			t.Errorf("silent %v, after two minutes: %v", mute, m.events)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -166,7 +167,7 @@ func TestKeysNotKept(t *testing.T) {
 			t.Errorf("%s was given a key that is not kept", e.name)
 		}
 	}
-	if r := w.result(); r.Reached() || r.Proof.Verdict == isolation.Isolated || !mentions[engine.Warned](w, "disk full") {
+	if r := w.result(); r.Reached() || r.Proof.Verdict == isolation.Isolated || !mentions[event.Warned](w, "disk full") {
 		t.Errorf("reached %v, %v", r.Reached(), r.Proof.Verdict)
 	}
 	broken = nil
@@ -202,10 +203,10 @@ func TestRepeatedTraps(t *testing.T) {
 	if sent != 60 {
 		t.Fatalf("%d traps were sent", sent)
 	}
-	if n := len(all[engine.Trapped](w)); n != 1 {
+	if n := len(all[event.Trapped](w)); n != 1 {
 		t.Errorf("%d traps are told of, want 1", n)
 	}
-	if n := len(all[engine.Resweeping](w)); n > 2 {
+	if n := len(all[event.Resweeping](w)); n > 2 {
 		t.Errorf("%d sweeps", n)
 	}
 	if n := len(w.packets(mad.MethodTrapRepress)); n != 0 {

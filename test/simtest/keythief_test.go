@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -236,7 +237,7 @@ func TestForeignKeys(t *testing.T) {
 		w.manager.Keys.Ring = keyRing(9)
 		w.restart(y.policy())
 		w.settle()
-		refused := all[engine.Refused](w)
+		refused := all[event.Refused](w)
 		if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), "mgmt-1") && !strings.Contains(refused[0].Err.Error(), "own port") {
 			t.Errorf("level %d: refused %v", level, refused)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -77,8 +78,8 @@ func TestStrangeNodeInfo(t *testing.T) {
 			tell := lie(id(liar), x.change)
 			s.fabric.Drop = func(now time.Duration, m *[mad.Size]byte) bool { return lies && tell(now, m) }
 			w := bringUp(t, s)
-			if x.says != "" && !mentions[engine.SweepFault](w, x.says) {
-				t.Errorf("nobody says %q: %v", x.says, all[engine.SweepFault](w))
+			if x.says != "" && !mentions[event.SweepFault](w, x.says) {
+				t.Errorf("nobody says %q: %v", x.says, all[event.SweepFault](w))
 			}
 			if x.contested != "" {
 				without = append(without, x.contested)
@@ -93,7 +94,7 @@ func TestStrangeNodeInfo(t *testing.T) {
 			w.checkRest(y, without)
 			w.forget()
 			w.run(2 * engine.DefaultDriftPeriod)
-			if n := len(all[engine.Completed](w)); n > int(2*engine.DefaultDriftPeriod/engine.DefaultSweepInterval)+1 {
+			if n := len(all[event.Completed](w)); n > int(2*engine.DefaultDriftPeriod/engine.DefaultSweepInterval)+1 {
 				t.Errorf("%d passes in %v", n, 2*engine.DefaultDriftPeriod)
 			}
 			w.checkRest(y, without)
@@ -130,8 +131,8 @@ func TestHostTakesGUIDOfAnother(t *testing.T) {
 			t.Errorf("the switch port before %s checks no more", id)
 		}
 	}
-	if !mentions[engine.SweepFault](w, "second device") {
-		t.Errorf("not reported: %v", all[engine.SweepFault](w))
+	if !mentions[event.SweepFault](w, "second device") {
+		t.Errorf("not reported: %v", all[event.SweepFault](w))
 	}
 	lying = false
 	w.run(engine.DefaultDriftPeriod + 3*time.Second)
@@ -160,8 +161,8 @@ func TestPortGUIDs(t *testing.T) {
 			if got := valid(w.table(w.host(id))); !slices.Equal(got, []ib.PKey{ib.PKeyDefaultLimited}) {
 				t.Errorf("%s holds %v, want the default key", id, got)
 			}
-			if !mentions[engine.SweepFault](w, id, "claimed by two ports") {
-				t.Errorf("not reported of %s: %v", id, all[engine.SweepFault](w))
+			if !mentions[event.SweepFault](w, id, "claimed by two ports") {
+				t.Errorf("not reported of %s: %v", id, all[event.SweepFault](w))
 			}
 		}
 		w.checkLinks()
@@ -192,7 +193,7 @@ func TestPortGUIDs(t *testing.T) {
 		w := bringUp(t, setup{list: list, policy: y.policy()})
 		w.checkUp(y)
 		w.checkResult()
-		if met := all[engine.SweepFault](w); len(met) != 0 {
+		if met := all[event.SweepFault](w); len(met) != 0 {
 			t.Errorf("complaints: %v", met)
 		}
 	})
@@ -208,8 +209,8 @@ func TestPartitionCapZero(t *testing.T) {
 		s := setup{list: list, policy: y.policy()}
 		s.fabric.Drop = lie(guid, func(i *smp.NodeInfo) { i.PartitionCap = 0 })
 		w := bringUp(t, s)
-		if !mentions[engine.SweepFault](w, "red-1", "PartitionCap is 0") {
-			t.Errorf("not flagged: %v", all[engine.SweepFault](w))
+		if !mentions[event.SweepFault](w, "red-1", "PartitionCap is 0") {
+			t.Errorf("not flagged: %v", all[event.SweepFault](w))
 		}
 		for _, a := range append(w.sets(smp.AttrPKeyTable), w.packets(mad.MethodGet, smp.AttrPKeyTable)...) {
 			if a.node == guid {

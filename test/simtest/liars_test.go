@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -467,7 +468,7 @@ func TestLiarsAtLearning(t *testing.T) {
 				found.unserved = nil
 			}
 			found.none(t)
-			learned := all[engine.Learned](w)
+			learned := all[event.Learned](w)
 			if len(learned) != 1 {
 				t.Fatalf("learned %v", learned)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -101,7 +102,7 @@ func (r *rivals) joinAt(at place, priority uint8, y tenancy, trusted ...ib.PortG
 		limits := transact.DefaultLimits()
 		limits.FirstTimeout, limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
 		c := engine.Config{Limits: limits, Routing: routing.UpDown, Priority: priority, Trusted: trusted}
-		return engine.New(c, y.policy(), func(e engine.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
+		return engine.New(c, y.policy(), func(e event.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})
 }
 
@@ -167,7 +168,7 @@ func (r *rivals) exchange(m *rival) (some bool) {
 }
 
 // has reports whether a manager had an event of a type since a moment.
-func has[E engine.Event](m *rival, since time.Duration) bool {
+func has[E event.Event](m *rival, since time.Duration) bool {
 	for _, h := range m.events {
 		if _, ok := h.Event.(E); ok && h.at >= since {
 			return true
@@ -228,7 +229,7 @@ func TestStandbyWritesNothing(t *testing.T) {
 			if n := r.wrote(second, 0); n != 0 {
 				t.Errorf("the standby wrote %d times", n)
 			}
-			if !has[engine.Deferred](second, 0) || has[engine.Deferred](first, 0) {
+			if !has[event.Deferred](second, 0) || has[event.Deferred](first, 0) {
 				t.Errorf("first %v, second %v", first.events, second.events)
 			}
 			if r.wrote(first, 0) == 0 {
@@ -259,7 +260,7 @@ func TestSM03MastersAreFound(t *testing.T) {
 				if priority > 3 {
 					master = second
 				}
-				if !has[engine.Deferred](second, 0) || has[engine.Deferred](first, 0) != (master == second) {
+				if !has[event.Deferred](second, 0) || has[event.Deferred](first, 0) != (master == second) {
 					t.Errorf("first %v, second %v", first.events, second.events)
 				}
 				if n := r.wrote(second, 0); (n != 0) != (master == second) {
@@ -319,7 +320,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	since := r.fabric.Now()
 	r.leave(first)
 	r.run(10 * time.Second)
-	if !has[engine.Completed](second, since) {
+	if !has[event.Completed](second, since) {
 		t.Fatalf("PK-28 SM-15: the standby did not take over: %v", second.events)
 	}
 	r.checkMaster(second, y, since)
@@ -363,17 +364,17 @@ func TestHandover(t *testing.T) {
 			}
 			heir := r.join(x.heir, 9, y)
 			if x.busy { // the change comes while the heir is asked
-				for !has[engine.PhaseBegun](old, since) {
+				for !has[event.PhaseBegun](old, since) {
 					r.run(5 * time.Microsecond)
 				}
 				old.engine.(*engine.Engine).SetPolicy(y.policy())
 			}
 			r.run(engine.DefaultDriftPeriod + 30*time.Second)
-			if !has[engine.Deferred](old, since) {
+			if !has[event.Deferred](old, since) {
 				t.Fatalf("not handed over: %v", old.events)
 			}
 			for _, h := range old.events {
-				if _, ok := h.Event.(engine.Deferred); ok {
+				if _, ok := h.Event.(event.Deferred); ok {
 					if n := r.wrote(old, h.at+50*time.Microsecond); n != 0 {
 						t.Errorf("the old master wrote %d times after it had handed over", n)
 					}
@@ -407,7 +408,7 @@ func TestTrustedManagers(t *testing.T) {
 			if n := r.wrote(other, since); n != 0 {
 				t.Errorf("the manager at %v wrote %d times", other.at, n)
 			}
-			if got := has[engine.Deferred](first, 0); got != x.handed {
+			if got := has[event.Deferred](first, 0); got != x.handed {
 				t.Errorf("the first manager gave way: %v, want %v", got, x.handed)
 			}
 			r.checkMaster(master, y, 0)
@@ -532,7 +533,7 @@ func TestOrders(t *testing.T) {
 			if got := state(); got != x.want {
 				t.Errorf("%v, want %v", got, x.want)
 			}
-			if x.order == smp.SMControlDiscover && x.want == smp.SMStandby && !has[engine.Found](m, since) {
+			if x.order == smp.SMControlDiscover && x.want == smp.SMStandby && !has[event.Found](m, since) {
 				t.Error("no sweep begins")
 			}
 		})

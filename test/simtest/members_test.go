@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -34,7 +35,7 @@ type groups struct {
 	admin  server.Config
 	link   *inproc.Link
 	runner *daemon.Runner
-	events []engine.Event
+	events []event.Event
 	guests map[ib.PortGUID]*guest
 	hosts  map[place]ib.PortGUID
 	// came are the packets that reached end ports since the last probe, by the
@@ -105,7 +106,7 @@ func (w *groups) restart(p *policy.Policy, keep bool) {
 }
 
 // Event and Progress make it the watcher of its manager.
-func (w *groups) Event(e engine.Event)    { w.events = append(w.events, e) }
+func (w *groups) Event(e event.Event)     { w.events = append(w.events, e) }
 func (w *groups) Progress(string, uint64) {}
 
 // until lets time pass until done reports true.

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -72,7 +73,7 @@ func TestMKey(t *testing.T) {
 		if d := firstDifference(before, w.isolating()); d != "" {
 			t.Errorf("something has changed: %s", d)
 		}
-		if r := w.result(); r.Reached() || r.Failures == 0 || !mentions[engine.Failed](w, "PKeyTable", "no answer") {
+		if r := w.result(); r.Reached() || r.Failures == 0 || !mentions[event.Failed](w, "PKeyTable", "no answer") {
 			t.Errorf("reached %v, %d failures", r.Reached(), r.Failures)
 		}
 	})

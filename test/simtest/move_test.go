@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -158,7 +159,7 @@ type moves struct {
 	fabric  *fabric.Fabric
 	link    *inproc.Link
 	engine  *engine.Engine
-	last    *engine.Result
+	last    *event.Result
 	tenancy tenancy
 }
 
@@ -172,8 +173,8 @@ func newMoves(t testing.TB, list *topology.Netlist, y tenancy) *moves {
 	if w.link, err = inproc.New(w.fabric, list.Nodes[0].GUID, firstPort(list.Nodes[0].Type), false); err != nil {
 		t.Fatal(err)
 	}
-	w.engine = engine.New(engine.Config{Limits: w.link.Limits(), Routing: routing.UpDown}, y.policy(), func(e engine.Event) {
-		if c, ok := e.(engine.Completed); ok {
+	w.engine = engine.New(engine.Config{Limits: w.link.Limits(), Routing: routing.UpDown}, y.policy(), func(e event.Event) {
+		if c, ok := e.(event.Completed); ok {
 			w.last = c.Result
 		}
 	})

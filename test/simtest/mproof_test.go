@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -55,7 +55,7 @@ func TestMulticastProof(t *testing.T) {
 	}
 	events := 0
 	for _, e := range w.events {
-		if e, ok := e.(engine.Regrouped); ok {
+		if e, ok := e.(event.Regrouped); ok {
 			if events++; e.Proof.Verdict != isolation.Isolated || e.Proof.Missing != 0 {
 				t.Errorf("%v: %+v", e, e.Proof)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -125,7 +126,7 @@ func TestIPoIB(t *testing.T) {
 	}
 	w.probe()
 	for _, e := range w.events {
-		if f, ok := e.(engine.Failed); ok {
+		if f, ok := e.(event.Failed); ok {
 			t.Error(f)
 		}
 	}

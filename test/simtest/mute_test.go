@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -37,7 +38,7 @@ func (w *world) deaf(id string, attribute mad.AttributeID, setOnly bool) {
 }
 
 // mentions reports whether an event of a type names all these.
-func mentions[E engine.Event](w *world, names ...string) bool {
+func mentions[E event.Event](w *world, names ...string) bool {
 	return slices.ContainsFunc(all[E](w), func(e E) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(e.String(), name) })
 	})
@@ -59,7 +60,7 @@ func TestSilentFromTheStart(t *testing.T) {
 				unreached = append(unreached, "storage-2", "red-3", "blue-1", "blue-5")
 			}
 			w.checkRest(y, unreached)
-			if !mentions[engine.SweepFault](w, "node behind", "no answer") {
+			if !mentions[event.SweepFault](w, "node behind", "no answer") {
 				t.Errorf("nobody says that %s does not answer: %v", id, w.events)
 			}
 			for _, n := range unreached {
@@ -95,14 +96,14 @@ func TestSilentDuringBringUp(t *testing.T) {
 				w.run(engine.DefaultSweepInterval + 3*time.Second)
 				w.settle()
 				w.checkRest(y, []string{id})
-				if !mentions[engine.SweepFault](w, "no answer") && !mentions[engine.Failed](w, "no answer") {
+				if !mentions[event.SweepFault](w, "no answer") && !mentions[event.Failed](w, "no answer") {
 					t.Errorf("nobody says that %s does not answer: %v", id, w.events)
 				}
-				if r := w.result(); id == "red-1" && mentions[engine.Failed](w, "PKeyTable") && r.Proof.Verdict.Holds() {
+				if r := w.result(); id == "red-1" && mentions[event.Failed](w, "PKeyTable") && r.Proof.Verdict.Holds() {
 					t.Errorf("verdict %v", r.Proof.Verdict)
 				}
-				if mentions[engine.Drifted](w) {
-					t.Errorf("somebody else is said to have changed something: %v", all[engine.Drifted](w))
+				if mentions[event.Drifted](w) {
+					t.Errorf("somebody else is said to have changed something: %v", all[event.Drifted](w))
 				}
 				w.mute(id, false)
 				w.run(engine.DefaultDriftPeriod + 2*engine.DefaultSweepInterval)
@@ -174,7 +175,7 @@ func TestLinkWithoutKeysStaysDown(t *testing.T) {
 			if r.Proof.Verdict != isolation.Unknown || r.Failures == 0 || r.Inactive != 2*len(x.inactive) {
 				t.Errorf("verdict %v, failures %d, inactive %d; want unknown, some, %d", r.Proof.Verdict, r.Failures, r.Inactive, 2*len(x.inactive))
 			}
-			if !mentions[engine.Failed](w, "PKeyTable", "no answer") {
+			if !mentions[event.Failed](w, "PKeyTable", "no answer") {
 				t.Errorf("not reported: %v", w.events)
 			}
 			w.must(w.fabric.SetFault(w.node(x.deaf).GUID, fabric.Fault{}))
@@ -197,7 +198,7 @@ func TestSilentHostIsHeldByItsSwitchPort(t *testing.T) {
 	before := w.isolating()
 	w.mute("red-1", true)
 	w.run(engine.DefaultDriftPeriod + 3*time.Second) // and is missed
-	if !mentions[links.Down](w, "red-1", "gone") || !mentions[engine.SweepFault](w, "leaf-1:2", "no answer") {
+	if !mentions[links.Down](w, "red-1", "gone") || !mentions[event.SweepFault](w, "leaf-1:2", "no answer") {
 		t.Errorf("nobody says that red-1 has gone: %v", w.events)
 	}
 	if d := firstDifference(before, w.isolating()); d != "" {
@@ -326,7 +327,7 @@ func TestSlowAgents(t *testing.T) {
 			next := y.move(guidOf(list, "red-1"), 0x10, 0x20)
 			w.change(next.policy())
 			if w.result().Reached() != x.reached {
-				t.Errorf("%d failures: %v", w.result().Failures, all[engine.Failed](w))
+				t.Errorf("%d failures: %v", w.result().Failures, all[event.Failed](w))
 			}
 			if x.reached {
 				w.checkKeys(next)

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -30,7 +31,7 @@ func (r *rivals) joinAs(id string, c engine.Config, y tenancy) *rival {
 			c.Limits.FirstTimeout, c.Limits.MinTimeout = 50*time.Microsecond, 20*time.Microsecond
 		}
 		c.Routing = routing.UpDown
-		return engine.New(c, y.policy(), func(e engine.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
+		return engine.New(c, y.policy(), func(e event.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
 	})
 }
 
@@ -73,7 +74,7 @@ func (g *rogue) learned() string {
 // alarms are the rogue managers that a manager told of since a moment.
 func alarms(m *rival, since time.Duration) (out []happened) {
 	for _, h := range m.events {
-		if _, ok := h.Event.(engine.RogueManager); ok && h.at >= since {
+		if _, ok := h.Event.(event.RogueManager); ok && h.at >= since {
 			out = append(out, h)
 		}
 	}
@@ -132,13 +133,13 @@ func TestRogueManagerCountsForNothing(t *testing.T) {
 				r.run(10 * time.Millisecond)
 				if profile == protect.None {
 					// A master that is settled is not moved by one that is discovering.
-					if !has[engine.Deferred](m, since) && g.learned() == "" && name != "silent" && g.info.SMState != smp.SMDiscovering {
+					if !has[event.Deferred](m, since) && g.learned() == "" && name != "silent" && g.info.SMState != smp.SMDiscovering {
 						t.Error("a manager that believes managers is not moved: not an attack")
 					}
 					return
 				}
 				r.checkMaster(m, next, 0)
-				if has[engine.Deferred](m, 0) || r.wrote(m, changed) == 0 {
+				if has[event.Deferred](m, 0) || r.wrote(m, changed) == 0 {
 					t.Errorf("%d writes for a new policy; %v", r.wrote(m, changed), m.events)
 				}
 				if got := g.learned(); got != "" {
@@ -194,7 +195,7 @@ func TestStrictFencesRogueManagers(t *testing.T) {
 		r.run(time.Second)
 		g := r.seat("red-3", func(*rival) link.Engine { return &rogue{mute: true} })
 		r.run(time.Second)
-		if got := valid(r.table(r.switchPort("red-3"))); len(got) != 0 || !has[engine.Fenced](m, 0) {
+		if got := valid(r.table(r.switchPort("red-3"))); len(got) != 0 || !has[event.Fenced](m, 0) {
 			t.Errorf("the switch port before the rogue holds %v: %v", got, m.events)
 		}
 		r.leave(g)
@@ -212,7 +213,7 @@ func TestStrictFencesRogueManagers(t *testing.T) {
 		r.leave(m)
 		m = r.joinAs("mgmt-1", c, y)
 		r.run(time.Second)
-		if !has[engine.Unfenced](m, 0) {
+		if !has[event.Unfenced](m, 0) {
 			t.Errorf("listed %v: not accepted when the manager started: %v", listed, m.events)
 		}
 		r.checkMaster(m, y, 0)
@@ -234,7 +235,7 @@ func TestManagersShareASecret(t *testing.T) {
 	since := r.fabric.Now()
 	high := r.joinAs("blue-6", config(9, 1), y)
 	r.run(30 * time.Second)
-	if !has[engine.Deferred](low, since) || len(alarms(low, 0))+len(alarms(high, 0)) > 0 {
+	if !has[event.Deferred](low, since) || len(alarms(low, 0))+len(alarms(high, 0)) > 0 {
 		t.Fatalf("not handed over to the higher one: %v", low.events)
 	}
 	r.checkMaster(high, y, 0)
@@ -253,7 +254,7 @@ func TestManagersShareASecret(t *testing.T) {
 	since = r.fabric.Now()
 	r.leave(high)
 	r.run(20 * time.Second)
-	if !has[engine.Completed](low, since) {
+	if !has[event.Completed](low, since) {
 		t.Fatalf("the standby did not take over: %v", low.events)
 	}
 	r.checkMaster(low, y, since)
@@ -281,7 +282,7 @@ func TestOrdersByPlace(t *testing.T) {
 		thief.orderByRoute(r, c, "red-3", m.at)
 	}
 	r.run(time.Second)
-	if n := r.wrote(m, 0); n != 0 || has[engine.Found](m, since) {
+	if n := r.wrote(m, 0); n != 0 || has[event.Found](m, since) {
 		t.Errorf("orders in the name of the listed manager: %d writes, %v", n, m.events)
 	}
 	if got := alarms(m, since); len(got) < 5 {
@@ -296,7 +297,7 @@ func TestOrdersByPlace(t *testing.T) {
 	}
 	master.orderByRoute(r, smp.SMControlHandover, "blue-6", m.at)
 	r.run(2 * time.Second)
-	if r.wrote(m, 0) == 0 && !has[engine.Completed](m, since) {
+	if r.wrote(m, 0) == 0 && !has[event.Completed](m, since) {
 		t.Errorf("HANDOVER of the listed manager, by a directed route, is not taken: %v", m.events)
 	}
 }
@@ -378,7 +379,7 @@ func TestForgedDirectedRoutes(t *testing.T) {
 	}
 	t.Logf("seed %d: %d packets arrived", seed, arrived)
 	r.run(2 * time.Second)
-	if n := r.wrote(m, since); n != 0 || has[engine.Completed](m, since) || arrived < 1000 {
+	if n := r.wrote(m, since); n != 0 || has[event.Completed](m, since) || arrived < 1000 {
 		t.Errorf("%d of 20000 arrived, %d writes, %v", arrived, n, m.events)
 	}
 	p, ok := r.carry(honest(master.info, r.route(r.host("blue-6"), m.at)), r.host("blue-6"), m.at)
@@ -387,7 +388,7 @@ func TestForgedDirectedRoutes(t *testing.T) {
 	}
 	m.engine.Receive(r.fabric.Now(), p, ib.LIDPermissive)
 	r.run(2 * time.Second)
-	if !has[engine.Completed](m, since) {
+	if !has[event.Completed](m, since) {
 		t.Errorf("the listed manager's own HANDOVER is not taken: %v", m.events)
 	}
 }
@@ -478,19 +479,19 @@ func TestKeyedManagersTakeTurns(t *testing.T) {
 	other.Cables = first.engine.(*engine.Engine).Cables()
 	second := r.joinAs("blue-6", other, y)
 	r.run(time.Minute)
-	if n := r.wrote(second, 0); n != 0 || has[engine.Deferred](first, 0) || len(alarms(second, 0)) > 0 {
+	if n := r.wrote(second, 0); n != 0 || has[event.Deferred](first, 0) || len(alarms(second, 0)) > 0 {
 		t.Errorf("the standby wrote %d times; %v\n%v", n, first.events, second.events)
 	}
 	// It cannot say who it is before it has swept the fabric, and is not fenced for it.
 	for _, h := range alarms(first, 0) {
-		if a := h.Event.(engine.RogueManager); a.Reason != "it does not say who it is" {
+		if a := h.Event.(event.RogueManager); a.Reason != "it does not say who it is" {
 			t.Errorf("the master: %v", a)
 		}
 	}
 	since := r.fabric.Now()
 	r.leave(first)
 	r.run(20 * time.Second)
-	if !has[engine.Completed](second, since) {
+	if !has[event.Completed](second, since) {
 		t.Fatalf("the standby did not take over: %v", second.events)
 	}
 	r.self = second.at

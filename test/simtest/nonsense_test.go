@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -307,7 +307,7 @@ func (w *groups) calmly(before map[place][]ib.PKey, but place, seed uint64) {
 	}
 	verdict := isolation.Unknown
 	for _, e := range w.events {
-		if done, is := e.(engine.Completed); is && done.Result.Proof != nil {
+		if done, is := e.(event.Completed); is && done.Result.Proof != nil {
 			verdict = done.Result.Proof.Verdict
 		}
 	}

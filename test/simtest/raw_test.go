@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -178,7 +179,7 @@ func TestRawPacketsByPolicy(t *testing.T) {
 	w.run(2 * engine.DefaultDriftPeriod)
 	w.settle()
 	w.wantRaw("put right", "red-1", "blue-1", 0)
-	if n := len(all[engine.Drifted](w)); n != 2 {
+	if n := len(all[event.Drifted](w)); n != 2 {
 		t.Errorf("%d drifts were reported, want 2", n)
 	}
 }

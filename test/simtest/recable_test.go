@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -52,7 +53,7 @@ func TestCablesSwappedWhileApplying(t *testing.T) {
 				}
 			}
 			w.settle()
-			for _, e := range all[engine.Failed](w) {
+			for _, e := range all[event.Failed](w) {
 				if errors.Is(e.Failure.Err, apply.ErrRecabled) {
 					noticed++
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -80,7 +81,7 @@ func TestRevisitedIsWhole(t *testing.T) {
 		}
 		w.run(2*time.Minute + 2*engine.DefaultSweepInterval) // a link that moved too often is left alone so long
 		w.settle()
-		for _, e := range all[engine.Resweeping](w) {
+		for _, e := range all[event.Resweeping](w) {
 			if e.Links > 0 {
 				parts++
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -102,14 +103,14 @@ func TestRogueAmongOurs(t *testing.T) {
 				g.misbehave(rnd, r, at, bad, ours)
 				r.run(time.Duration(rnd.IntN(400)) * time.Millisecond)
 			}
-			moved := has[engine.Deferred](master, since) || r.wrote(standby, since) > 0
+			moved := has[event.Deferred](master, since) || r.wrote(standby, since) > 0
 			if profile == protect.None {
 				if moved {
 					unseated++
 				}
 				continue
 			}
-			if moved || has[engine.Refused](master, since) {
+			if moved || has[event.Refused](master, since) {
 				t.Errorf("seed %d: %v\nstandby: %v", seed, master.events, standby.events)
 			}
 			if got := g.learned(); got != "" && !g.pair(r, ours, at) {
@@ -172,7 +173,7 @@ func TestManySilentManagers(t *testing.T) {
 		g.out, g.dlid = append(g.out, p), append(g.dlid, r.info(standby.at).LID)
 		r.run(time.Second)
 	}
-	if has[engine.Deferred](master, since) || r.wrote(standby, since) > 0 {
+	if has[event.Deferred](master, since) || r.wrote(standby, since) > 0 {
 		t.Errorf("%v\nstandby: %v", master.events, standby.events)
 	}
 	since = r.fabric.Now()
@@ -180,7 +181,7 @@ func TestManySilentManagers(t *testing.T) {
 	r.leave(standby)
 	late := r.joinAs("H2_2", c, y)
 	r.run(6 * time.Second)
-	if !has[engine.Completed](late, since) {
+	if !has[event.Completed](late, since) {
 		t.Errorf("a manager that starts has no verdict in 6 s: %v", late.events)
 	}
 }

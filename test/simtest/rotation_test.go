@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -92,7 +93,7 @@ func killedRotation(t *testing.T, list *topology.Netlist, every int, y tenancy) 
 		keying := false
 		k := &keeper{Engine: w.engine, kept: &kept, version: w.engine.Keys().Version(), life: life, rotating: func() bool {
 			for _, h := range w.events {
-				if p, ok := h.Event.(engine.PhaseBegun); ok {
+				if p, ok := h.Event.(event.PhaseBegun); ok {
 					keying = p.Phase == "M_Keys"
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
@@ -143,7 +144,7 @@ func TestAmendedAfterOtherwise(t *testing.T) {
 	s.setKeys(at, func(k *smp.PKeyTable) { k.Keys[1], k.Keys[9] = 0, k.Keys[1] })
 	moved := s.table(at)[9]
 	s.forget()
-	s.until("the light sweep finds it", func() bool { return len(all[engine.Drifted](s.world)) > 0 })
+	s.until("the light sweep finds it", func() bool { return len(all[event.Drifted](s.world)) > 0 })
 	s.settle()
 	s.run(engine.DefaultDriftPeriod + engine.DefaultSweepInterval)
 	s.mute("red-1", false)
@@ -237,7 +238,7 @@ func testTreeOver(t *testing.T, spine string, mlid ib.LID) (regrown bool) {
 	s.forget()
 	s.until("nothing could be put right", func() bool {
 		failed := map[ib.NodeGUID]bool{}
-		for _, f := range all[engine.Failed](s.world) {
+		for _, f := range all[event.Failed](s.world) {
 			failed[f.Failure.Port.Node.GUID()] = true
 		}
 		return maps.Equal(failed, undone) && s.engine.Settled()

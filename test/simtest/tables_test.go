@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -334,8 +335,8 @@ func TestDiagnosis(t *testing.T) {
 				if !slices.Equal(reads, x.reads) {
 					t.Errorf("VendorDiag blocks %v were read, want %v", reads, x.reads)
 				}
-				if says := len(all[engine.SweepFault](w)) != 0; says != (x.says != nil) || says && !mentions[engine.SweepFault](w, append(x.says, id)...) {
-					t.Errorf("reported %v, want %q of %s", all[engine.SweepFault](w), x.says, id)
+				if says := len(all[event.SweepFault](w)) != 0; says != (x.says != nil) || says && !mentions[event.SweepFault](w, append(x.says, id)...) {
+					t.Errorf("reported %v, want %q of %s", all[event.SweepFault](w), x.says, id)
 				}
 				if dead { // and is well again
 					g := w.node(id).GUID
@@ -358,7 +359,7 @@ func (w *world) checkDead(id string) {
 	if info.PortState != smp.PortInit || info.LID == 0 || info.GIDPrefix != ib.DefaultGIDPrefix {
 		w.t.Errorf("%s is %v, LID %v, GidPrefix %#x; want Initialize with its settings", id, info.PortState, info.LID, info.GIDPrefix)
 	}
-	if failed := all[engine.Failed](w); len(failed) != 0 {
+	if failed := all[event.Failed](w); len(failed) != 0 {
 		w.t.Errorf("failed: %v", failed)
 	}
 	if r := w.result(); !r.Proof.Verdict.Holds() || r.Inactive != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -215,7 +216,7 @@ func TestTakenLID(t *testing.T) {
 		if got := w.registered(); got != (count{1, 1, 1}) {
 			t.Errorf("of the victim there is %+v", got)
 		}
-		if !slices.ContainsFunc(w.events, func(e engine.Event) bool { x, is := e.(engine.Warned); return is && x.Text != "" }) {
+		if !slices.ContainsFunc(w.events, func(e event.Event) bool { x, is := e.(event.Warned); return is && x.Text != "" }) {
 			t.Error("nobody was told")
 		}
 		if status := w.victim.served(&sa.MCMemberRecord{MGID: w.mgid}); status != sa.StatusRequestInvalid {

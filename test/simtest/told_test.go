@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
@@ -38,7 +39,7 @@ func toldWorld(t *testing.T) *world {
 func (w *world) reports(number smp.TrapNumber) (out []*traps.Report) {
 	w.t.Helper()
 	w.run(2 * time.Second)
-	for _, e := range all[engine.Trapped](w) {
+	for _, e := range all[event.Trapped](w) {
 		if e.Number == number {
 			out = append(out, e.Report)
 		}

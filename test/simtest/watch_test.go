@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -205,7 +206,7 @@ func TestCapabilityMaskChange(t *testing.T) {
 		w.forget()
 		w.stranger("blue-1").SetIsSM(true)
 		w.run(2 * time.Second)
-		traps := all[engine.Trapped](w)
+		traps := all[event.Trapped](w)
 		if len(traps) != 1 || traps[0].Number != smp.TrapLocalChange || !sees("blue-1", smp.CapIsSM) || len(w.packets(mad.MethodGet, smp.AttrSMInfo)) == 0 {
 			t.Errorf("nobody looks at it: %v", w.events)
 		}
@@ -219,7 +220,7 @@ func TestCapabilityMaskChange(t *testing.T) {
 		w.forget()
 		w.info(w.host("red-2")).CapabilityMask |= smp.CapDeviceManagement // new firmware
 		w.run(engine.DefaultDriftPeriod + engine.DefaultSweepInterval)
-		if !mentions[engine.Changed](w, "red-2", "CapabilityMask") || !sees("red-2", smp.CapDeviceManagement) || len(all[engine.Resweeping](w)) > 0 {
+		if !mentions[event.Changed](w, "red-2", "CapabilityMask") || !sees("red-2", smp.CapDeviceManagement) || len(all[event.Resweeping](w)) > 0 {
 			t.Errorf("nobody looks at it, or at everything: %v", w.events)
 		}
 	})
@@ -261,7 +262,7 @@ func testTrapsAreRepressed(t *testing.T, key ib.MKey) {
 					t.Errorf("trap %d: %+v", number, g)
 				}
 			}
-			if traps := all[engine.Trapped](w); len(traps) != told || traps[0].Number != number {
+			if traps := all[event.Trapped](w); len(traps) != told || traps[0].Number != number {
 				t.Errorf("trap %d: reported %v", number, traps)
 			}
 			w.run(2 * time.Second)
@@ -280,10 +281,10 @@ func testTrapsAreRepressed(t *testing.T, key ib.MKey) {
 		if got := w.packets(mad.MethodTrapRepress, smp.AttrNotice); len(got) != 0 {
 			t.Errorf("answered: %+v", got)
 		}
-		if told := all[engine.Trapped](w); len(told) != 0 {
+		if told := all[event.Trapped](w); len(told) != 0 {
 			t.Errorf("taken: %v", told)
 		}
-		if told := all[engine.Disbelieved](w); len(told) != 1 || told[0].Issuer != n.IssuerLID || !mentions[engine.Disbelieved](w, "blue-2") {
+		if told := all[event.Disbelieved](w); len(told) != 1 || told[0].Issuer != n.IssuerLID || !mentions[event.Disbelieved](w, "blue-2") {
 			t.Errorf("told: %v", told)
 		}
 		w.run(2 * time.Second)
@@ -333,7 +334,7 @@ func TestBurstOfTraps(t *testing.T) {
 		}
 		w.run(20 * time.Millisecond)
 	}
-	if n := len(all[engine.Resweeping](w)); n > 0 {
+	if n := len(all[event.Resweeping](w)); n > 0 {
 		t.Errorf("%d sweeps", n)
 	}
 	const allowed = 16 + 4*10 // at once, and in ten seconds
@@ -349,8 +350,8 @@ func TestBurstOfTraps(t *testing.T) {
 	if asked > 4*allowed {
 		t.Errorf("%d questions to the sender", asked)
 	}
-	if n := len(all[engine.Flooded](w)); n != 1 || !mentions[engine.Flooded](w, "blue-1") {
-		t.Errorf("told %d times: %v", n, all[engine.Flooded](w))
+	if n := len(all[event.Flooded](w)); n != 1 || !mentions[event.Flooded](w, "blue-1") {
+		t.Errorf("told %d times: %v", n, all[event.Flooded](w))
 	}
 	w.checkUp(y)
 }
@@ -383,7 +384,7 @@ func TestShortSweepIntervalPutsOffNothing(t *testing.T) {
 	w.forget()
 	w.must(w.fabric.PowerOff(w.node("red-3").GUID))
 	w.run(3 * time.Second)
-	if len(all[engine.Resweeping](w)) == 0 {
+	if len(all[event.Resweeping](w)) == 0 {
 		t.Errorf("a host has gone, and no sweep follows: %v", w.events)
 	}
 }

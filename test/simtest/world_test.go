@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -44,13 +45,13 @@ type world struct {
 	// watch, when set, sees every packet just before an agent acts on it.
 	watch func(arrival)
 	// completed, when set, sees the result of a pass before anything else is read.
-	completed func(*engine.Result)
+	completed func(*event.Result)
 }
 
 // happened is an event and when it was.
 type happened struct {
 	at time.Duration
-	engine.Event
+	event.Event
 }
 
 // arrival is a packet that an agent took in.
@@ -110,9 +111,9 @@ func (w *world) start(p *policy.Policy) {
 	if c.Routing == "" {
 		c.Routing = routing.UpDown
 	}
-	w.engine = engine.New(c, p, func(e engine.Event) {
+	w.engine = engine.New(c, p, func(e event.Event) {
 		w.events = append(w.events, happened{w.fabric.Now(), e})
-		if c, ok := e.(engine.Completed); ok && w.completed != nil {
+		if c, ok := e.(event.Completed); ok && w.completed != nil {
 			w.completed(c.Result)
 		}
 	})
@@ -200,7 +201,7 @@ func (w *world) change(p *policy.Policy) {
 func (w *world) forget() { w.events, w.arrived = nil, nil }
 
 // all are the events of one type, in order.
-func all[E engine.Event](w *world) []E {
+func all[E event.Event](w *world) []E {
 	var out []E
 	for _, h := range w.events {
 		if e, ok := h.Event.(E); ok {
@@ -211,9 +212,9 @@ func all[E engine.Event](w *world) []E {
 }
 
 // result is what the last pass came to.
-func (w *world) result() *engine.Result {
+func (w *world) result() *event.Result {
 	w.t.Helper()
-	done := all[engine.Completed](w)
+	done := all[event.Completed](w)
 	if len(done) == 0 {
 		w.t.Fatalf("no pass was completed: %v", w.events)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -42,7 +43,7 @@ func (m *memory) Note(n daemon.Note) error {
 // silent watches a runner and says nothing.
 type silent struct{}
 
-func (silent) Event(engine.Event)      {}
+func (silent) Event(event.Event)       {}
 func (silent) Progress(string, uint64) {}
 
 // zero is the harness: a fabric whose policy is changed again and again, by

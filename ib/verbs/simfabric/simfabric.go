@@ -31,6 +31,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -217,11 +218,11 @@ func (f *Fabric) seat(node *topology.Node, num ib.PortNum, book *mkey.Book, prio
 		Profile: protect.Default, Learn: true, Keys: master.KeysOf(mkey.NewRing(f.secret), book, false),
 	}.Configure(&c, &a)
 	m := &manager{node: node, link: link, book: book}
-	m.Engine = master.New(c, a, f.policy, func(e engine.Event) {
+	m.Engine = master.New(c, a, f.policy, func(e event.Event) {
 		switch e := e.(type) {
-		case engine.Refused:
+		case event.Refused:
 			f.refused = e.Err
-		case engine.Completed:
+		case event.Completed:
 			if f.refused = nil; e.Result.Proof != nil {
 				f.verdict = e.Result.Proof.Verdict.String()
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -116,7 +117,7 @@ func (f *keysFlags) attend(engine *engine.Engine, stderr io.Writer) {
 }
 
 // replaced forgets the keys of another manager when all are replaced.
-func (f *keysFlags) replaced(result *engine.Result, stderr io.Writer) {
+func (f *keysFlags) replaced(result *event.Result, stderr io.Writer) {
 	if f.ring == nil || !result.Reached() {
 		return
 	}

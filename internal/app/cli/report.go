@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -26,8 +26,8 @@ type reporter struct {
 	asJSON bool
 	runner *daemon.Runner
 
-	completed *engine.Result // until its state was saved
-	last      *engine.Result
+	completed *event.Result // until its state was saved
+	last      *event.Result
 	refused   bool
 	locked    bool // refused for want of M_Keys
 	deferred  bool
@@ -54,25 +54,25 @@ func newReporter(out io.Writer, log *logs.Log, asJSON bool) *reporter {
 const remarksMax = 20
 
 // Event says what happened.
-func (r *reporter) Event(e engine.Event) {
-	if b, is := e.(engine.PhaseBegun); !is || b.Phase != engine.PhaseWatch {
+func (r *reporter) Event(e event.Event) {
+	if b, is := e.(event.PhaseBegun); !is || b.Phase != event.PhaseWatch {
 		r.log.Event(e)
 	}
 	switch e := e.(type) {
-	case engine.Completed:
+	case event.Completed:
 		r.completed, r.last = e.Result, e.Result
 		r.report(e.Result)
-	case engine.Learned:
+	case event.Learned:
 		if r.learned != nil {
 			r.unkept = r.learned(e.List)
 		}
-	case engine.Refused:
+	case event.Refused:
 		r.refused = r.last == nil
 		var locked *keying.LockedError
 		r.locked = r.refused && errors.As(e.Err, &locked)
-	case engine.Deferred:
+	case event.Deferred:
 		r.deferred = true
-	case engine.Unexpected:
+	case event.Unexpected:
 		r.unexpected = r.last == nil
 	}
 }
@@ -147,7 +147,7 @@ type fenceEntry struct {
 	Reason string      `json:"reason"`
 }
 
-func fencesOf(result *engine.Result) []fenceEntry {
+func fencesOf(result *event.Result) []fenceEntry {
 	out := []fenceEntry{}
 	for _, f := range result.Fences {
 		out = append(out, fenceEntry{f.At.Node, f.At.Port, f.Name, f.Reason})
@@ -175,7 +175,7 @@ type partitionEntry struct {
 	Limited int         `json:"limited"`
 }
 
-func (r *reporter) report(result *engine.Result) {
+func (r *reporter) report(result *event.Result) {
 	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
 		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: []partitionEntry{},
@@ -216,7 +216,7 @@ func (r *reporter) report(result *engine.Result) {
 
 // verdictOf is what of a result is worth saying when it changes: not how many links
 // there are, nor what was sent.
-func verdictOf(result *engine.Result) string {
+func verdictOf(result *event.Result) string {
 	p := result.Proof
 	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, meetingPlaces(p), result.Fences, result.Failures, result.Inactive)
 	if result.Multicast != nil {
@@ -226,7 +226,7 @@ func verdictOf(result *engine.Result) string {
 }
 
 // reportSummary says in a line or two what the tables say that --verbose prints.
-func (r *reporter) reportSummary(result *engine.Result, smps daemon.SMPs, phases []daemon.Phase) {
+func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, phases []daemon.Phase) {
 	c, total := result.Counts, 0.0
 	for _, p := range phases {
 		total += p.Seconds
@@ -247,7 +247,7 @@ func (r *reporter) reportSummary(result *engine.Result, smps daemon.SMPs, phases
 	}
 }
 
-func partitionsOf(result *engine.Result) (out []partitionEntry) {
+func partitionsOf(result *event.Result) (out []partitionEntry) {
 	for _, p := range result.Partitions {
 		out = append(out, partitionEntry(p))
 	}

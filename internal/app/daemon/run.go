@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -40,7 +41,7 @@ type Runner struct {
 // Watcher is told what a runner does.
 type Watcher interface {
 	// Event sees every event as it happens.
-	Event(engine.Event)
+	Event(event.Event)
 	// Progress is called about once a second while a phase lasts, with the
 	// requests answered in it so far.
 	Progress(phase string, answered uint64)
@@ -53,11 +54,11 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 	c.Limits = to.Limits()
 	_, a.Unacknowledged = to.(link.Unacknowledged)
 	_, a.LongByLink = to.(link.Joiner)
-	r.managed = master.New(c, a, p, func(e engine.Event) {
+	r.managed = master.New(c, a, p, func(e event.Event) {
 		switch e := e.(type) {
-		case engine.PhaseBegun:
+		case event.PhaseBegun:
 			r.turn(e.Phase)
-		case engine.Attending:
+		case event.Attending:
 			r.attends, r.announced = true, to.SetIsSM(true)
 			return
 		}
@@ -165,7 +166,7 @@ func (r *Runner) turn(phase string) {
 	if r.managed != nil { // the first phase begins while the engine is made
 		r.base = r.Engine().Counts().Answered
 	}
-	if r.open = phase != engine.PhaseWatch; r.open {
+	if r.open = phase != event.PhaseWatch; r.open {
 		r.phases = append(r.phases, Phase{Name: phase})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
@@ -63,7 +64,7 @@ func (e *deafEngine) Receive(now time.Duration, p *mad.SMP, from ib.LID) {
 
 type silent struct{}
 
-func (silent) Event(engine.Event)      {}
+func (silent) Event(event.Event)       {}
 func (silent) Progress(string, uint64) {}
 
 const unreadPolicy = `version: 1

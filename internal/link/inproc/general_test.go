@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
@@ -21,7 +22,7 @@ import (
 // quiet is a watcher that says nothing.
 type quiet struct{}
 
-func (quiet) Event(engine.Event)      {}
+func (quiet) Event(event.Event)       {}
 func (quiet) Progress(string, uint64) {}
 
 // host asks subnet administration from another node's queue pair 1.

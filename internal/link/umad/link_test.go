@@ -17,6 +17,7 @@ import (
 	transport "github.com/ibwarden/ibwarden/internal/link/umad"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -26,12 +27,12 @@ import (
 
 // witness keeps what a manager says.
 type witness struct {
-	results []*engine.Result
-	events  []engine.Event
+	results []*event.Result
+	events  []event.Event
 }
 
-func (w *witness) Event(e engine.Event) {
-	if c, ok := e.(engine.Completed); ok {
+func (w *witness) Event(e event.Event) {
+	if c, ok := e.(event.Completed); ok {
 		w.results = append(w.results, c.Result)
 	}
 	w.events = append(w.events, e)

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"time"
+
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // Deadline is when Expire wants to be called.
@@ -69,10 +71,10 @@ func (e *Engine) attend(now time.Duration) bool {
 	case e.handsOver():
 		e.release()
 	case e.resweep != "" && now >= e.sweepFrom:
-		e.emit(Resweeping{Reason: e.resweep})
+		e.emit(event.Resweeping{Reason: e.resweep})
 		e.startSweep()
 	case e.newPolicy != nil && e.state == stateRefused:
-		e.emit(Resweeping{Reason: "a new policy"}) // nobody has watched the subnet since
+		e.emit(event.Resweeping{Reason: "a new policy"}) // nobody has watched the subnet since
 		e.startSweep()
 	case e.regroups():
 		e.regroup(now)

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -43,7 +44,7 @@ func (e *Engine) placed(guid ib.PortGUID) {
 		Named: e.named(), Key: e.config.SMKeys,
 	})
 	if e.attending.err == nil {
-		e.emit(Attending{guid})
+		e.emit(event.Attending{Port: guid})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -80,7 +81,7 @@ func (e *Engine) learnCables() (again bool, err error) {
 	for i, x := range left {
 		said[i] = fmt.Sprintf("%s: %s", best.Name(x.At), x.Reason)
 	}
-	e.emit(Learned{best, said})
+	e.emit(event.Learned{List: best, Left: said})
 	return best != list || len(best.Devices()) < len(d.Fabric().Nodes) || best.Cables() < len(d.Fabric().Links()), nil
 }
 
@@ -103,7 +104,7 @@ func (e *Engine) tellDescriptions() {
 	for _, g := range slices.Sorted(maps.Keys(e.cabling.told)) {
 		if now := e.cabling.told[g]; before[g] != now {
 			d, _ := e.cabling.list.Device(g)
-			e.emit(Warned{fmt.Sprintf("%s (%v) is described as %q now: the name on the cable list counts", d.Name(), g, now)})
+			e.emit(event.Warned{Text: fmt.Sprintf("%s (%v) is described as %q now: the name on the cable list counts", d.Name(), g, now)})
 		}
 	}
 }

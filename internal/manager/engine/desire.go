@@ -4,6 +4,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -108,6 +109,6 @@ func (e *Engine) reportForgotten() {
 		e.standing = nil // it is part of what is known of a port
 	}
 	for _, t := range facts.Tally(e.run.Forgets()) {
-		e.emit(Forgotten{t.Elements, t.Ports, t.Example.String()})
+		e.emit(event.Forgotten{Elements: t.Elements, Ports: t.Ports, Example: t.Example.String()})
 	}
 }

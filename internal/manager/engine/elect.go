@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -35,12 +36,12 @@ func (e *Engine) startElection(now time.Duration) {
 			continue
 		}
 		if len(e.rivals) == 0 {
-			e.begin(PhaseElect)
+			e.begin(event.PhaseElect)
 		}
 		e.rivals[p] = smp.SMInfo{}
 		e.askManager(p, func(info smp.SMInfo, err error) {
 			if err != nil {
-				e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
+				e.emit(event.Warned{Text: p.String() + " says it has a subnet manager, but: " + err.Error()})
 				return
 			}
 			e.rivals[p] = info
@@ -141,7 +142,7 @@ func (e *Engine) elected(now time.Duration) {
 			master = r.Info.GUID
 		}
 	}
-	e.emit(Deferred{Master: master, Reason: verdict.String() + ", " + effects.Why})
+	e.emit(event.Deferred{Master: master, Reason: verdict.String() + ", " + effects.Why})
 	e.rest(now, stateStandby)
 }
 
@@ -160,7 +161,7 @@ func (e *Engine) follow(f election.Effects) {
 		e.stoodBy = f.Why
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
-		e.emit(Deferred{Reason: f.Why})
+		e.emit(event.Deferred{Reason: f.Why})
 		e.layDown()
 	}
 	e.keepKeys()
@@ -195,7 +196,7 @@ func (e *Engine) sendSMInfo(m election.Message) {
 	}
 	if m.Method == mad.MethodSet || e.named() {
 		if err := m.Info.Encode(&r.Data); err != nil {
-			e.emit(Warned{err.Error()})
+			e.emit(event.Warned{Text: err.Error()})
 			return
 		}
 	}

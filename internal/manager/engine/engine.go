@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -175,7 +176,7 @@ type Engine struct {
 	unfinished map[unfinished]bool
 
 	outbox    []outgoing
-	observe   func(Event)
+	observe   func(event.Event)
 	nextCheck time.Duration
 	checks    []observed.Block
 	cursor    int
@@ -209,10 +210,10 @@ type outgoing struct {
 
 // New returns an engine that starts to sweep when it is first driven. observe
 // sees every event as it happens and must not call back; it may be nil.
-func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
+func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	c.setDefaults()
 	if observe == nil {
-		observe = func(Event) {}
+		observe = func(event.Event) {}
 	}
 	e := &Engine{config: c, policy: p, window: transact.NewWindow(c.Limits), known: c.Known, observe: observe}
 	e.openKeys()
@@ -223,7 +224,7 @@ func New(c Config, p *policy.Policy, observe func(Event)) *Engine {
 	e.openSide(c)
 	if c.Pause > 0 {
 		e.state = statePausing
-		e.begin(PhasePause)
+		e.begin(event.PhasePause)
 	} else {
 		e.startSweep()
 	}
@@ -412,7 +413,7 @@ func (e *Engine) startSweep() {
 	e.revisiting = false
 	clear(e.moved) // all of it is asked about
 	clear(e.due)
-	e.begin(PhaseDiscover)
+	e.begin(event.PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, e.sweepOptions())
 }
@@ -440,13 +441,13 @@ func (e *Engine) wanted() *policy.Policy {
 // starts to write the difference.
 func (e *Engine) startPass(now time.Duration) {
 	if e.lacksAliases() {
-		e.emit(Resweeping{Reason: "a policy with alias GUIDs, which were not read yet"})
+		e.emit(event.Resweeping{Reason: "a policy with alias GUIDs, which were not read yet"})
 		e.startSweep()
 		return
 	}
 	e.bind()
 	e.hush()
-	e.begin(PhasePlan)
+	e.begin(event.PhasePlan)
 	p := e.wanted()
 	cut := e.cut == p
 	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
@@ -466,7 +467,7 @@ func (e *Engine) startPass(now time.Duration) {
 		if err != nil {
 			if e.settled && e.names.LooksAgain(p, err) {
 				e.newPolicy = p
-				e.emit(Resweeping{Reason: "a policy that names what was not found yet"})
+				e.emit(event.Resweeping{Reason: "a policy that names what was not found yet"})
 				e.startSweep()
 				return
 			}
@@ -480,7 +481,7 @@ func (e *Engine) startPass(now time.Duration) {
 	}
 	e.compiled = want.Compiled
 	for _, w := range want.Warnings {
-		e.emit(Warned{w})
+		e.emit(event.Warned{Text: w})
 	}
 	want.Assigned.Forgets, want.Assigned.Fences, want.Assigned.Managed = e.known.Forgets, e.known.Fences, e.known.Managed
 	e.keys.Due = e.keys.Due || e.givesKeys() && e.guardOf(p) != e.guardOf(e.policy)
@@ -500,7 +501,7 @@ func (e *Engine) startPass(now time.Duration) {
 // refuse ends a pass that wrote nothing. Without a policy that stands nothing
 // is put right either, so that the pass is tried again after a while.
 func (e *Engine) refuse(now time.Duration, err error) {
-	e.emit(Refused{err})
+	e.emit(event.Refused{Err: err})
 	if e.settled && e.isMaster() {
 		e.rest(now, stateWatching)
 	} else {
@@ -535,7 +536,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.regrouped()
 		return
 	}
-	e.begin(PhaseProve)
+	e.begin(event.PhaseProve)
 	e.settled, e.known.Managed = true, true
 	if !e.repairing {
 		e.failures = e.keys.Unset
@@ -544,7 +545,7 @@ func (e *Engine) applied(now time.Duration) {
 	e.repairing = false
 	e.failures += len(e.run.Failures())
 	for _, f := range e.run.Failures() {
-		e.emit(Failed{f})
+		e.emit(event.Failed{Failure: f})
 		if errors.Is(f.Err, apply.ErrRecabled) {
 			e.linkMovedAt(f.Port, f.Error(), now+e.config.DriftPeriod) // its switch tells sooner
 		}
@@ -561,7 +562,7 @@ func (e *Engine) applied(now time.Duration) {
 	e.reregistered()
 	e.lookAtLIDs()
 	result, prover := e.conclude()
-	e.emit(Completed{result})
+	e.emit(event.Completed{Result: result})
 	e.run = nil
 	if e.standing == nil || !e.standing.listed {
 		e.listChecks()
@@ -584,5 +585,5 @@ func (e *Engine) rest(now time.Duration, s state) {
 		e.nextCheck = now + e.config.SweepInterval
 	}
 	e.sweepFrom = now + minSweepGap
-	e.begin(PhaseWatch)
+	e.begin(event.PhaseWatch)
 }

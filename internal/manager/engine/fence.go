@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -39,9 +40,9 @@ func (e *Engine) editFences(change func(*fence.Edit)) {
 func (e *Engine) tellFences(changes []fence.Change) {
 	for _, c := range changes {
 		if c.Lifted {
-			e.emit(Unfenced{c.Fence})
+			e.emit(event.Unfenced{Fence: c.Fence})
 		} else {
-			e.emit(Fenced{c.Fence})
+			e.emit(event.Fenced{Fence: c.Fence})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -85,7 +86,7 @@ func (e *Engine) listGuards() {
 	if period := e.GuardPeriod(); period != g.reported {
 		g.reported = period
 		if period > e.config.GuardPeriod {
-			e.emit(Warned{fmt.Sprintf("guards of %d ports are read back in %v, not in %v: no more than %d tables a second are read",
+			e.emit(event.Warned{Text: fmt.Sprintf("guards of %d ports are read back in %v, not in %v: no more than %d tables a second are read",
 				len(g.near.list), period.Round(time.Millisecond), e.config.GuardPeriod, e.config.GuardRate)})
 		}
 	}
@@ -229,7 +230,7 @@ func (e *Engine) suspect(device *observed.Port, d *smp.BadMKeyDetails) {
 	}
 	o := e.offender(at)
 	if o.tried%attempts == 0 {
-		e.emit(Tried{By: from.String(), At: device.String(), Method: d.Method.String(), Attribute: smp.AttributeName(d.AttributeID)})
+		e.emit(event.Tried{By: from.String(), At: device.String(), Method: d.Method.String(), Attribute: smp.AttributeName(d.AttributeID)})
 	}
 	o.tried++
 }

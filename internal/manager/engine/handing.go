@@ -1,15 +1,14 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // handing is the way of the subnet to a manager that was named and does not share the
@@ -21,18 +20,6 @@ type handing struct {
 	open  bool
 	// released tells that ports have given up their keys, for nothing so far.
 	released bool
-}
-
-// Released tells that ports hold no M_Key any more: the manager that the subnet is
-// handed over to does not know them.
-type Released struct {
-	To              ib.PortGUID
-	Ports, Failures int
-}
-
-func (e Released) String() string {
-	return fmt.Sprintf("M_Keys: %d ports have given up theirs, %d have not, since the subnet goes to the manager at port %s, which does not share the secret",
-		e.Ports-e.Failures, e.Failures, e.To)
 }
 
 // keepsOffer reports whether a HANDOVER has to wait until ports have given up their
@@ -67,9 +54,9 @@ func (e *Engine) releasing(now time.Duration) bool {
 		return true
 	}
 	h := &e.handing
-	e.emit(Released{h.offer.GUID, e.run.Writes(), len(e.run.Failures())})
+	e.emit(event.Released{To: h.offer.GUID, Ports: e.run.Writes(), Failures: len(e.run.Failures())})
 	for _, f := range e.run.Failures() {
-		e.emit(Failed{f})
+		e.emit(event.Failed{Failure: f})
 	}
 	e.run, e.standing = nil, nil
 	h.open, h.released = false, true

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // heldNow is what ports hold as the subnet was read.
@@ -38,9 +39,9 @@ func (e *Engine) share(shared bool) {
 	}
 	e.sharing, e.shared = shared, nil
 	if shared {
-		e.emit(Warned{"another manager that counts is master too: until one of them hands over, this one gives nobody anything new"})
+		e.emit(event.Warned{Text: "another manager that counts is master too: until one of them hands over, this one gives nobody anything new"})
 	} else {
-		e.emit(Warned{"no other manager is master any more"})
+		e.emit(event.Warned{Text: "no other manager is master any more"})
 	}
 	e.membersChanged()
 }

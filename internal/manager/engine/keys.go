@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -42,7 +43,7 @@ func (e *Engine) KeysKept(version uint64) { e.keys.Kept = version }
 // go without another key until the next look at the whole subnet.
 func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
-		e.emit(Warned{fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
+		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
 		e.run.Stop()
 		e.keys.Abandon()
 	}
@@ -88,7 +89,7 @@ func (e *Engine) proceed(now time.Duration) {
 func (e *Engine) secure(now time.Duration) {
 	p, err := e.keys.Want(now, e.fabric, e.ends, e.guardOf(e.wanted()))
 	if err != nil {
-		e.emit(Warned{err.Error()})
+		e.emit(event.Warned{Text: err.Error()})
 	}
 	e.state, e.stage = stateKeying, ""
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
@@ -119,7 +120,7 @@ func (e *Engine) enterStage() {
 func (e *Engine) secured(now time.Duration) {
 	failures, writes := e.run.Failures(), e.run.Writes()
 	for _, f := range failures {
-		e.emit(Failed{f})
+		e.emit(event.Failed{Failure: f})
 	}
 	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
 	if writes > 0 {
@@ -133,7 +134,7 @@ func (e *Engine) secured(now time.Duration) {
 		e.refuse(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
-		e.begin(PhaseWatch)
+		e.begin(event.PhaseWatch)
 	default:
 		e.readRest()
 	}
@@ -143,7 +144,7 @@ func (e *Engine) secured(now time.Duration) {
 // read of the guards before there were any.
 func (e *Engine) readRest() {
 	e.state = stateReading
-	e.begin(PhaseTables)
+	e.begin(event.PhaseTables)
 	for _, p := range keying.Guards(e.fabric) {
 		e.reread(p, smp.AttrPortInfo, uint32(p.Num), nil)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -34,7 +35,7 @@ func (e *Engine) lookAtLIDs() {
 			owners = e.assignedLIDs()
 		}
 		if owner := owners[c.LID]; owner != nil && owner != c.By {
-			e.emit(Warned{fmt.Sprintf("%s took LID %d of %s: nothing is taken from there until that is put right", c.By, c.LID, owner)})
+			e.emit(event.Warned{Text: fmt.Sprintf("%s took LID %d of %s: nothing is taken from there until that is put right", c.By, c.LID, owner)})
 		}
 	}
 }

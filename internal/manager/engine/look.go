@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -309,7 +310,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 		e.routes = nil
 		e.wantReplan(true)
 	case now.CapabilityMask&^smp.CapIsSM != before.CapabilityMask&^smp.CapIsSM:
-		e.emit(Changed{p.String() + " has another CapabilityMask"})
+		e.emit(event.Changed{What: p.String() + " has another CapabilityMask"})
 		e.wantReplan(true)
 	}
 }
@@ -349,7 +350,7 @@ func (e *Engine) reportDrift(p *plan.Plan) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
 			if !e.unfinished[unfinished{op.Port, op.Attribute}] {
-				e.emit(Drifted{op})
+				e.emit(event.Drifted{Op: op})
 				e.foreign(op)
 			}
 		}

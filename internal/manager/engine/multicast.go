@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
@@ -62,11 +63,11 @@ func (e *Engine) tellUngrouped(old []mcast.Fault) {
 			continue
 		}
 		if told++; told <= maxFaultsTold {
-			e.emit(Warned{f.String()})
+			e.emit(event.Warned{Text: f.String()})
 		}
 	}
 	if told > maxFaultsTold {
-		e.emit(Warned{fmt.Sprintf("%d more members of multicast groups are not reached", told-maxFaultsTold)})
+		e.emit(event.Warned{Text: fmt.Sprintf("%d more members of multicast groups are not reached", told-maxFaultsTold)})
 	}
 }
 
@@ -102,12 +103,12 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 // regrouped ends what regroup began.
 func (e *Engine) regrouped() {
 	for _, f := range e.run.Failures() {
-		e.emit(Failed{f})
+		e.emit(event.Failed{Failure: f})
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
 	e.known.Learn(e.fabric)
-	e.emit(Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures()), Proof: e.proveGroups()})
+	e.emit(event.Regrouped{Groups: len(e.multicast.groups), Writes: e.run.Writes(), Failures: len(e.run.Failures()), Proof: e.proveGroups()})
 	if e.run.Writes() > 0 {
 		e.listChecks()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -91,7 +92,7 @@ func (e *Engine) narrow(now time.Duration) bool {
 		return false
 	}
 	e.hush()
-	e.begin(PhaseNarrow)
+	e.begin(event.PhaseNarrow)
 	e.state, e.narrowUntil = stateNarrowing, now+narrowMost
 	e.byDevice = make(map[string][]plan.Op)
 	for _, s := range e.plan.Stages {
@@ -140,7 +141,7 @@ func (e *Engine) askWho(p *observed.Port, way string) {
 		}
 		for _, op := range e.byDevice[way] {
 			if err != nil {
-				e.emit(Failed{apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: err}})
+				e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: err}})
 			} else {
 				e.takeAway(op)
 			}
@@ -162,7 +163,7 @@ func (e *Engine) takeAway(op plan.Op) {
 	op.Port.Doubt(op.Attribute, op.Modifier) // until it shows
 	e.window.Do(r, func(reply transact.Reply) {
 		if reply.Err != nil {
-			e.emit(Failed{apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: reply.Err}})
+			e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: reply.Err}})
 			return
 		}
 		r.Method, r.Data, r.Once, r.Alone = mad.MethodGet, [mad.DataSize]byte{}, false, false
@@ -172,7 +173,7 @@ func (e *Engine) takeAway(op plan.Op) {
 				err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:])
 			}
 			if err != nil {
-				e.emit(Failed{apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: fmt.Errorf("reading back: %w", err)}})
+				e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: fmt.Errorf("reading back: %w", err)}})
 			}
 		})
 	})

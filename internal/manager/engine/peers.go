@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -148,7 +148,7 @@ func (e *Engine) askPeers() {
 		return listed(p) - listed(q)
 	})
 	if len(questions) > 0 && !e.isMaster() {
-		e.begin(PhaseElect)
+		e.begin(event.PhaseElect)
 	}
 	for _, p := range questions {
 		at, guid, path := p.Place(), p.GUID, p.Path
@@ -165,7 +165,7 @@ func (e *Engine) askPeers() {
 func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, error)) {
 	r := transact.Request{Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
 	if err := own.Encode(&r.Data); err != nil {
-		e.emit(Warned{err.Error()})
+		e.emit(event.Warned{Text: err.Error()})
 	}
 	e.talk.Do(r, func(reply transact.Reply) {
 		var info smp.SMInfo
@@ -188,7 +188,7 @@ func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
 		delete(e.silent, at)
 		if e.rogues[at] != nil {
 			delete(e.rogues, at)
-			e.emit(Warned{e.whereIs(p) + " has shown that it is a manager that counts"})
+			e.emit(event.Warned{Text: e.whereIs(p) + " has shown that it is a manager that counts"})
 		}
 		e.here = append(e.here, r)
 	case err == nil:
@@ -197,7 +197,7 @@ func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
 		e.alarm(p, rogueSilent, true)
 	case !e.silent[at]:
 		e.silent[at] = true
-		e.emit(Warned{p.String() + " says it has a subnet manager, but: " + err.Error()})
+		e.emit(event.Warned{Text: p.String() + " says it has a subnet manager, but: " + err.Error()})
 	}
 	if err != nil || !e.managers.Counts(r) {
 		e.isIncumbent(p, r.Info, err)
@@ -236,16 +236,12 @@ func (e *Engine) awaitsPeers() bool {
 	return e.named() && e.pending > 0 && !e.isMaster() && e.clock < e.askedAt+electionWait
 }
 
-// ErrIncumbent says that a manager that is new to a subnet found a master there
-// that it was not told of.
-var ErrIncumbent = errors.New("another manager is master of this subnet, which ibwarden has not managed before")
-
 // electedNamed goes on as master, stands by, or leaves a subnet alone that is
 // somebody else's.
 func (e *Engine) electedNamed(now time.Duration) {
 	if !e.isMaster() {
 		if p := e.incumbent; p != nil {
-			e.emit(Unexpected{Port: p.GUID, At: e.whereIs(p)})
+			e.emit(event.Unexpected{Port: p.GUID, At: e.whereIs(p)})
 			e.rest(now, stateRefused)
 			e.retryAt = now + e.config.DriftPeriod
 			return
@@ -260,7 +256,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 					guid = r.Info.GUID
 				}
 			}
-			e.emit(Deferred{Master: guid, Reason: why})
+			e.emit(event.Deferred{Master: guid, Reason: why})
 			e.rest(now, stateStandby)
 			return
 		}

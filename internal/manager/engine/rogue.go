@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -72,7 +73,7 @@ func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
 	shown = shown && (reason != rogueSilent || e.clock >= r.since+silentGrace)
 	if !r.told[reason] {
 		r.told[reason], r.last = true, e.clock
-		e.emit(RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
+		e.emit(event.RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
 	}
 	// Of two ports with one GUID either may be the genuine one; and who is not
 	// where he belongs is the business of the list of cables.

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
@@ -167,8 +168,8 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 }
 
 // conclude judges the fabric as the devices showed it.
-func (e *Engine) conclude() (*Result, *isolation.Prover) {
-	r := &Result{
+func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
+	r := &event.Result{
 		Counts: e.counts, Partitions: partitionsOf(e.desired.Resolution),
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
@@ -188,9 +189,9 @@ func (e *Engine) conclude() (*Result, *isolation.Prover) {
 
 // partitionsOf are the partitions of a resolved policy with the number of their
 // members.
-func partitionsOf(r *policy.Resolution) (out []Partition) {
+func partitionsOf(r *policy.Resolution) (out []event.Partition) {
 	for _, x := range r.Partitions {
-		out = append(out, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
+		out = append(out, event.Partition{Name: x.Name, PKey: x.Base, Full: len(x.Full), Limited: len(x.Limited)})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
@@ -42,7 +43,7 @@ func (e *Engine) swept(now time.Duration) {
 		e.refuse(now, err)
 		return
 	} else if err != nil { // the pass goes on with the policy in force
-		e.emit(Refused{err})
+		e.emit(event.Refused{Err: err})
 		e.newPolicy, e.heeded, e.cut = nil, nil, nil
 	}
 	if !e.givesKeys() {
@@ -64,7 +65,7 @@ func (e *Engine) site() *policy.Site { return facts.Site(e.fabric, e.ends, e.cab
 
 func (e *Engine) tell(faults []sweep.Fault) {
 	for _, f := range faults {
-		e.emit(SweepFault{f})
+		e.emit(event.SweepFault{Fault: f})
 	}
 }
 
@@ -88,7 +89,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks = nil, nil
 	clear(e.amiss)
-	e.emit(Found{e.counts})
+	e.emit(event.Found{Counts: e.counts})
 	e.editFences((*fence.Edit).HoldToList)
 	e.tellDescriptions()
 	e.recognize(old)
@@ -112,7 +113,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	}
 	e.moved[place] = move{reason: reason, at: max(at, may), visited: m.visited}
 	if !noted && may > e.now {
-		e.emit(Flooded{Sender: p.String(), Link: true})
+		e.emit(event.Flooded{Sender: p.String(), Link: true})
 	}
 }
 
@@ -207,8 +208,8 @@ func (e *Engine) revisit(now time.Duration) bool {
 		return true
 	}
 	e.hush()
-	e.emit(Resweeping{Reason: reason, Links: len(due)})
-	e.begin(PhaseDiscover)
+	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
+	e.begin(event.PhaseDiscover)
 	e.state, e.revisiting = stateSweeping, true
 	e.discovery = sweep.Again(e.window, o, e.fabric, all, due)
 	return true

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -40,11 +41,11 @@ func (e *Engine) allows(now time.Duration, s *sender, rate, burst float64, who s
 	if s.Take(now, rate, burst) {
 		return true
 	}
-	e.tellOnce(s, Flooded{Sender: who})
+	e.tellOnce(s, event.Flooded{Sender: who})
 	return false
 }
 
-func (e *Engine) tellOnce(s *sender, ev Event) {
+func (e *Engine) tellOnce(s *sender, ev event.Event) {
 	if !s.told {
 		s.told = true
 		e.emit(ev)
@@ -126,19 +127,19 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 		return
 	}
 	if e.holder(n.IssuerLID) != from {
-		e.tellOnce(s, Disbelieved{Sender: from.String(), Number: n.TrapNumber, Issuer: n.IssuerLID})
+		e.tellOnce(s, event.Disbelieved{Sender: from.String(), Number: n.TrapNumber, Issuer: n.IssuerLID})
 		return
 	}
 	if !e.repress(now, p, slid, &n) || !n.IsGeneric {
 		return
 	}
-	trapped := Trapped{n.TrapNumber, n.IssuerLID, n, slid, traps.Explain(from, &n, e.directory())}
+	trapped := event.Trapped{Number: n.TrapNumber, Issuer: n.IssuerLID, Notice: n, Sender: slid, Report: traps.Explain(from, &n, e.directory())}
 	e.emit(trapped)
 	e.heedTrap(from, trapped)
 }
 
 // heedTrap looks at who sent a trap, if that is who it is about.
-func (e *Engine) heedTrap(from *observed.Port, t Trapped) {
+func (e *Engine) heedTrap(from *observed.Port, t event.Trapped) {
 	details, ok := t.Notice.TypedDetails()
 	if !ok {
 		return
@@ -159,7 +160,7 @@ func (e *Engine) heedTrap(from *observed.Port, t Trapped) {
 
 // wantLook has a node looked at; where nobody watches over a policy that stands,
 // the subnet is swept instead, since the next pass will rest on that.
-func (e *Engine) wantLook(p *observed.Port, t Trapped) {
+func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
 		e.askAgain(p)
 		e.lookForManager(p)

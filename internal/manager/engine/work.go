@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/ibwarden/ibwarden/internal/manager/apply"
+import (
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+)
 
 // UnderWay says what the engine is doing; false when it is at rest.
 func (e *Engine) UnderWay() (w apply.Work, some bool) {
@@ -9,15 +12,15 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 	case stateWatching, stateStandby, stateRefused, stateHeld, stateChecking:
 		return w, false
 	case stateSweeping:
-		w.Phase = PhaseDiscover
+		w.Phase = event.PhaseDiscover
 	case stateElecting:
-		w.Phase = PhaseElect
+		w.Phase = event.PhaseElect
 	case stateReading:
-		w.Phase, w.Keyed = PhaseTables, true
+		w.Phase, w.Keyed = event.PhaseTables, true
 	case statePausing:
-		w.Phase = PhasePause
+		w.Phase = event.PhasePause
 	case stateNarrowing:
-		w.Phase, w.Narrows = PhaseNarrow, true
+		w.Phase, w.Narrows = event.PhaseNarrow, true
 	case stateKeying, stateApplying:
 		if w.Phase = e.stage; e.run != nil {
 			w.Ports, w.Of = e.run.Progress()
@@ -35,3 +38,7 @@ func (e *Engine) Abandon() (writes int) {
 	e.run.Abort()
 	return e.run.Writes()
 }
+
+func (e *Engine) emit(ev event.Event) { e.observe(ev) }
+
+func (e *Engine) begin(phase string) { e.emit(event.PhaseBegun{Phase: phase}) }

@@ -22,6 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -66,7 +67,7 @@ var worlds atomic.Uint32
 
 type nobody struct{}
 
-func (nobody) Event(engine.Event)      {}
+func (nobody) Event(event.Event)       {}
 func (nobody) Progress(string, uint64) {}
 
 // ground skips where a namespace of one's own or FUSE is missing.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
@@ -31,52 +31,52 @@ type Description struct {
 // Describe says an event's level, name and attributes. What a manager does about
 // an event is for whoever looks for more (debug); what somebody may have to act on
 // is a warning; what stands in the way of the policy is an error.
-func Describe(e engine.Event) Description {
+func Describe(e event.Event) Description {
 	d := Description{Level: slog.LevelInfo, Text: e.String()}
 	switch e := e.(type) {
-	case engine.PhaseBegun:
+	case event.PhaseBegun:
 		d.set(slog.LevelDebug, "phase", slog.String("phase", e.Phase))
-		if d.Text, d.Each = e.Phase+" ...", true; e.Phase == engine.PhasePause {
+		if d.Text, d.Each = e.Phase+" ...", true; e.Phase == event.PhasePause {
 			d.Level = slog.LevelInfo // it keeps people waiting
 		}
-	case engine.Found:
+	case event.Found:
 		c := e.Counts
 		d.set(slog.LevelDebug, "found", slog.Int("nodes", c.Nodes), slog.Int("switches", c.Switches), slog.Int("cas", c.CAs), slog.Int("routers", c.Routers), slog.Int("links", c.Links))
-	case engine.SweepFault:
+	case event.SweepFault:
 		d.set(slog.LevelWarn, "fault", slog.String("where", e.Fault.Where), port("port", e.Fault.Port), slog.String("reason", e.Fault.Err.Error()))
-	case engine.Warned:
+	case event.Warned:
 		d.set(slog.LevelWarn, "warning")
 		d.Stands = true
-	case engine.Refused:
+	case event.Refused:
 		d.set(slog.LevelError, "refused", slog.String("reason", e.Err.Error()))
 		d.Text, d.Each = strings.ReplaceAll(d.Text, "\n", "; "), true
-	case engine.Failed:
+	case event.Failed:
 		d.set(slog.LevelError, "write-failed", port("port", e.Failure.Port), slog.String("attribute", smp.AttributeName(e.Failure.Attribute)), slog.String("reason", e.Failure.Err.Error()))
-	case engine.Forgotten:
+	case event.Forgotten:
 		d.set(slog.LevelWarn, "forgotten", slog.Any("elements", e.Elements.Names()), slog.Int("ports", e.Ports), slog.String("example", e.Example))
-	case engine.Fenced:
+	case event.Fenced:
 		d.set(slog.LevelError, "fenced", fenced(e.Fence)...)
 		d.Each = true
-	case engine.Unfenced:
+	case event.Unfenced:
 		d.set(slog.LevelWarn, "unfenced", fenced(e.Fence)...)
 		d.Each = true
-	case engine.Learned:
+	case event.Learned:
 		d.set(slog.LevelInfo, "cables-learned", slog.Int("cables", e.List.Cables()), slog.Int("devices", len(e.List.Devices())), slog.Any("left", append([]string{}, e.Left...)))
-	case engine.Deferred:
+	case event.Deferred:
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
-	case engine.Unexpected:
+	case event.Unexpected:
 		d.set(slog.LevelError, "unexpected-master", slog.Any("port_guid", e.Port), slog.String("at", e.At))
-	case engine.RogueManager:
+	case event.RogueManager:
 		d.set(slog.LevelError, "rogue-manager", slog.Any("port_guid", e.Port), slog.String("at", e.At), slog.String("reason", e.Reason))
 		d.Each = true // there is one for each port and reason
-	case engine.Drifted:
+	case event.Drifted:
 		d.set(slog.LevelWarn, "foreign-change", port("port", e.Op.Port), slog.String("attribute", smp.AttributeName(e.Op.Attribute)), slog.String("modifier", fmt.Sprintf("0x%08x", e.Op.Modifier)))
-	case engine.Regrouped:
+	case event.Regrouped:
 		d.set(slog.LevelDebug, "multicast", slog.Int("groups", e.Groups), slog.Int("writes", e.Writes), slog.Int("failures", e.Failures), slog.String("verdict", string(e.Proof.Verdict)))
 		if e.Failures > 0 || !e.Proof.Verdict.Holds() {
 			d.Level = slog.LevelWarn
 		}
-	case engine.Completed:
+	case event.Completed:
 		r := e.Result
 		d.set(slog.LevelDebug, "verdict", slog.String("verdict", string(r.Proof.Verdict)), slog.Int("writes", r.Writes), slog.Int("failures", r.Failures),
 			slog.Int("faults", r.Faults), slog.Int("inactive_links", r.Inactive), slog.Int("fences", len(r.Fences)))
@@ -87,7 +87,7 @@ func Describe(e engine.Event) Description {
 }
 
 // seen describes what was seen of devices.
-func (d *Description) seen(e engine.Event) {
+func (d *Description) seen(e event.Event) {
 	switch e := e.(type) {
 	case links.Down:
 		d.set(slog.LevelWarn, "link-down", slog.Any("links", append([]links.Link{}, e.Links...)), slog.Any("gone", append([]links.Device{}, e.Gone...)))
@@ -97,28 +97,28 @@ func (d *Description) seen(e engine.Event) {
 		d.Each = true
 	case links.Again:
 		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]links.Link{}, e.Links...)), slog.String("reason", e.Reason))
-	case engine.Resweeping:
+	case event.Resweeping:
 		d.set(slog.LevelDebug, "sweep", slog.String("reason", e.Reason), slog.Int("links", e.Links))
-	case engine.Changed:
+	case event.Changed:
 		d.set(slog.LevelInfo, "changed")
-	case engine.Flooded:
+	case event.Flooded:
 		kind := "too-many-traps"
 		if e.Link {
 			kind = "link-flapping"
 		}
 		d.set(slog.LevelWarn, kind, slog.String("at", e.Sender))
-	case engine.Tried: // a trap said the same
+	case event.Tried: // a trap said the same
 		d.set(slog.LevelDebug, "m-key-tried", slog.String("by", e.By), slog.String("at", e.At), slog.String("method", e.Method), slog.String("attribute", e.Attribute))
-	case engine.Disbelieved:
+	case event.Disbelieved:
 		d.set(slog.LevelWarn, "trap-disbelieved", slog.String("sender", e.Sender), slog.Int("trap", int(e.Number)), slog.Int("issuer_lid", int(e.Issuer)))
-	case engine.Trapped:
+	case event.Trapped:
 		d.set(trapLevel(e.Number), fmt.Sprintf("trap-%d", e.Number), slog.Any("trap", e.Report))
 		if e.Report.At.Name != nil {
 			d.Reporter = *e.Report.At.Name
 		}
-	case engine.Attending:
+	case event.Attending:
 		d.set(slog.LevelInfo, "manager", slog.Any("port_guid", e.Port))
-	case engine.Released:
+	case event.Released:
 		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 	case keying.Given:
 		d.set(slog.LevelInfo, "m-keys", slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))

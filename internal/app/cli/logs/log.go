@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // Log is what a command says on standard error. It may be used by several at
@@ -43,7 +43,7 @@ func (l *Log) IsJSON() bool { return l.json }
 
 // Event says what happened, unless that, or too much of its kind, was said just
 // before: then Tick says how often.
-func (l *Log) Event(e engine.Event) {
+func (l *Log) Event(e event.Event) {
 	d := Describe(e)
 	if !l.Enabled(context.Background(), d.Level) {
 		return

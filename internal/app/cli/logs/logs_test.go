@@ -22,7 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
-	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
@@ -43,46 +43,46 @@ func leafPort() *observed.Port {
 	return &n.Ports[2]
 }
 
-func trap(number smp.TrapNumber) engine.Trapped {
+func trap(number smp.TrapNumber) event.Trapped {
 	n := smp.Notice{IsGeneric: true, TrapNumber: number}
-	return engine.Trapped{Number: number, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(lid ib.LID) *observed.Port { return nil }})}
+	return event.Trapped{Number: number, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(lid ib.LID) *observed.Port { return nil }})}
 }
 
 // events has one of each kind, with the level that it has.
 var events = []struct {
-	engine.Event
+	event.Event
 	level slog.Level
 }{
-	{engine.PhaseBegun{Phase: engine.PhaseProve}, slog.LevelDebug},
-	{engine.PhaseBegun{Phase: engine.PhasePause}, slog.LevelInfo},
-	{engine.Found{}, slog.LevelDebug},
-	{engine.SweepFault{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
-	{engine.Warned{Text: "leaf-1 is odd"}, slog.LevelWarn},
-	{engine.Refused{Err: errors.New("two\nlines")}, slog.LevelError},
-	{engine.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
-	{engine.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
-	{engine.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
-	{engine.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
-	{engine.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
-	{engine.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
-	{engine.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
-	{engine.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
-	{engine.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
-	{engine.Resweeping{Reason: "why", Links: 2}, slog.LevelDebug},
-	{engine.Changed{What: "leaf-1 has another CapabilityMask"}, slog.LevelInfo},
-	{engine.Flooded{Sender: "red-1"}, slog.LevelWarn},
-	{engine.Flooded{Sender: "leaf-1:2", Link: true}, slog.LevelWarn},
-	{engine.Tried{By: "red-1", At: "leaf-1", Method: "Set", Attribute: "PortInfo"}, slog.LevelDebug},
-	{engine.Disbelieved{Sender: "red-1", Number: 256, Issuer: 7}, slog.LevelWarn},
+	{event.PhaseBegun{Phase: event.PhaseProve}, slog.LevelDebug},
+	{event.PhaseBegun{Phase: event.PhasePause}, slog.LevelInfo},
+	{event.Found{}, slog.LevelDebug},
+	{event.SweepFault{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
+	{event.Warned{Text: "leaf-1 is odd"}, slog.LevelWarn},
+	{event.Refused{Err: errors.New("two\nlines")}, slog.LevelError},
+	{event.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
+	{event.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},
+	{event.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
+	{event.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
+	{event.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
+	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
+	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
+	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
+	{event.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
+	{event.Resweeping{Reason: "why", Links: 2}, slog.LevelDebug},
+	{event.Changed{What: "leaf-1 has another CapabilityMask"}, slog.LevelInfo},
+	{event.Flooded{Sender: "red-1"}, slog.LevelWarn},
+	{event.Flooded{Sender: "leaf-1:2", Link: true}, slog.LevelWarn},
+	{event.Tried{By: "red-1", At: "leaf-1", Method: "Set", Attribute: "PortInfo"}, slog.LevelDebug},
+	{event.Disbelieved{Sender: "red-1", Number: 256, Issuer: 7}, slog.LevelWarn},
 	{trap(smp.TrapBadMKey), slog.LevelWarn}, {trap(smp.TrapBadPKey), slog.LevelWarn}, {trap(smp.TrapBadQKey), slog.LevelWarn},
 	{trap(smp.TrapSwitchBadPKey), slog.LevelWarn}, {trap(smp.TrapLinkIntegrity), slog.LevelWarn}, {trap(smp.TrapBufferOverrun), slog.LevelWarn},
 	{trap(smp.TrapFlowControlWatchdog), slog.LevelWarn}, {trap(smp.TrapLinkStateChanged), slog.LevelDebug},
 	{trap(smp.TrapLocalChange), slog.LevelInfo}, {trap(smp.TrapSystemImageGUID), slog.LevelInfo}, {trap(smp.TrapGIDInService), slog.LevelInfo},
-	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
-	{engine.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
-	{engine.Completed{Result: &engine.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
-	{engine.Attending{Port: 7}, slog.LevelInfo},
-	{engine.Released{To: 7, Ports: 3}, slog.LevelWarn},
+	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
+	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
+	{event.Completed{Result: &event.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
+	{event.Attending{Port: 7}, slog.LevelInfo},
+	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},
 	{keying.Given{Ports: 3}, slog.LevelInfo},
 	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},
 	{links.Down{Links: []links.Link{{A: links.End{Name: "leaf-1:5"}, B: links.End{Name: "spine-1:1"}}}}, slog.LevelWarn},
@@ -114,7 +114,7 @@ func TestEveryEventHasALevel(t *testing.T) {
 		}
 	}
 	for _, source := range []struct{ file, pkg string }{
-		{"../../../manager/engine/event.go", "engine"}, {"../../../manager/links/links.go", "links"}, {"../../../manager/keying", "keying"},
+		{"../../../manager/event", "event"}, {"../../../manager/links/links.go", "links"}, {"../../../manager/keying", "keying"},
 	} {
 		for _, name := range eventTypes(t, source.file) {
 			if !seen[source.pkg+"."+name] {
@@ -188,7 +188,7 @@ func said(t *testing.T, o Options, stamped bool, do func(*Log)) string {
 
 func TestForms(t *testing.T) {
 	cut := events[len(events)-3].Event
-	tell := func(l *Log) { l.Event(cut); l.Event(engine.PhaseBegun{Phase: engine.PhaseProve}) }
+	tell := func(l *Log) { l.Event(cut); l.Event(event.PhaseBegun{Phase: event.PhaseProve}) }
 	for name, c := range map[string]struct {
 		Options
 		stamped bool
@@ -214,12 +214,12 @@ func TestForms(t *testing.T) {
 
 // What a device says of itself steers no terminal and makes no line of its own.
 func TestNothingIsForged(t *testing.T) {
-	evil := engine.Warned{Text: "evil\nibwarden: verdict: isolated\x1b[2J\r"}
+	evil := event.Warned{Text: "evil\nibwarden: verdict: isolated\x1b[2J\r"}
 	for name, o := range map[string]Options{"text": {format: "text"}, "json": {format: "json"}} {
 		for _, stamped := range []bool{false, true} {
 			got := said(t, o, stamped, func(l *Log) {
 				l.Event(evil)
-				l.Event(engine.Refused{Err: errors.New("evil\nibwarden: \x1b")})
+				l.Event(event.Refused{Err: errors.New("evil\nibwarden: \x1b")})
 			})
 			if strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\x1b\r") {
 				t.Errorf("%s: %q", name, got)
@@ -279,26 +279,26 @@ func TestStorm(t *testing.T) {
 	l := o.Default(&out)
 	now := time.Unix(0, 0)
 	l.storm.now = func() time.Time { return now }
-	again := func(n int, e func(i int) engine.Event) {
+	again := func(n int, e func(i int) event.Event) {
 		for i := range n {
 			l.Event(e(i))
 		}
 	}
 	lines := func() int { return strings.Count(out.String(), "\n") }
-	again(50, func(int) engine.Event { return engine.Warned{Text: "the same"} })
+	again(50, func(int) event.Event { return event.Warned{Text: "the same"} })
 	if lines() != 1 {
 		t.Errorf("%d lines for one thing: %s", lines(), &out)
 	}
-	again(100, func(i int) engine.Event { return engine.Warned{Text: fmt.Sprintf("thing %d", i)} })
+	again(100, func(i int) event.Event { return event.Warned{Text: fmt.Sprintf("thing %d", i)} })
 	if lines() != kindMax {
 		t.Errorf("%d lines of one kind, want %d", lines(), kindMax)
 	}
-	again(100, func(i int) engine.Event {
+	again(100, func(i int) event.Event {
 		n, err := smp.NewTrap(smp.TrapBadPKey, smp.ProducerCA, 5, &smp.BadKeyDetails{LID1: ib.LID(i + 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := engine.Trapped{Number: n.TrapNumber, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(ib.LID) *observed.Port { return nil }})}
+		e := event.Trapped{Number: n.TrapNumber, Report: traps.Explain(leafPort(), &n, &traps.Directory{Holder: func(ib.LID) *observed.Port { return nil }})}
 		name := fmt.Sprintf("red-%d", i%2)
 		e.Report.At.Name = &name
 		return e
@@ -306,8 +306,8 @@ func TestStorm(t *testing.T) {
 	if lines() != kindMax+2*reporterMax {
 		t.Errorf("%d lines, want %d of each reporter more", lines(), reporterMax)
 	}
-	again(30, func(i int) engine.Event {
-		return engine.Fenced{Fence: fence.Fence{Name: fmt.Sprint("leaf-1:", i)}}
+	again(30, func(i int) event.Event {
+		return event.Fenced{Fence: fence.Fence{Name: fmt.Sprint("leaf-1:", i)}}
 	})
 	if lines() != kindMax+2*reporterMax+30 {
 		t.Errorf("%d lines: ports that are fenced are all told", lines())
@@ -328,7 +328,7 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	out.Reset()
-	again(50, func(int) engine.Event { return engine.Warned{Text: "the same"} })
+	again(50, func(int) event.Event { return event.Warned{Text: "the same"} })
 	if lines() != 0 {
 		t.Errorf("what every pass finds again is said again: %s", &out)
 	}
@@ -339,16 +339,16 @@ func TestStorm(t *testing.T) {
 	if out.Reset(); len(l.storm.same)+len(l.storm.groups) != 0 {
 		t.Error("what is over is remembered")
 	}
-	l.Event(engine.Changed{What: "a thing"})
-	l.Event(engine.Changed{What: "a thing"})
-	l.Event(engine.Changed{What: "a thing"})
+	l.Event(event.Changed{What: "a thing"})
+	l.Event(event.Changed{What: "a thing"})
+	l.Event(event.Changed{What: "a thing"})
 	now = now.Add(repeatPeriod)
 	if l.Tick(); out.String() != "ibwarden: a thing\nibwarden: 2 more times within 10s: a thing\n" {
 		t.Errorf("%q", &out)
 	}
 	out.Reset()
-	l.Event(engine.Warned{Text: "the same"})
-	l.Event(engine.Warned{Text: "the same"})
+	l.Event(event.Warned{Text: "the same"})
+	l.Event(event.Warned{Text: "the same"})
 	l.Close()
 	if got := out.String(); got != "ibwarden: the same\nibwarden: once more within 1h0m0s: the same\n" {
 		t.Errorf("%q", got)

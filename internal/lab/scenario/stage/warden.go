@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -62,8 +63,8 @@ func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden,
 	}
 	return w, s.Seat(at, func(l *inproc.Link) Engine {
 		c.Limits = l.Limits()
-		w.Engine = master.New(c, a, p, func(e engine.Event) {
-			if done, ok := e.(engine.Completed); ok && done.Result.Proof != nil {
+		w.Engine = master.New(c, a, p, func(e event.Event) {
+			if done, ok := e.(event.Completed); ok && done.Result.Proof != nil {
 				w.Verdict = done.Result.Proof.Verdict
 			}
 		})

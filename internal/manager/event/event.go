@@ -1,6 +1,9 @@
-package engine
+// Package event is what a subnet manager tells as it happens: one type for each
+// thing, with the facts as values and a String for people.
+package event
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,10 +21,6 @@ import (
 
 // Event is something that happened; String says it for people.
 type Event interface{ String() string }
-
-func (e *Engine) emit(ev Event) { e.observe(ev) }
-
-func (e *Engine) begin(phase string) { e.emit(PhaseBegun{phase}) }
 
 // PhaseBegun says what the engine is doing from now on.
 type PhaseBegun struct{ Phase string }
@@ -281,3 +280,19 @@ func (e Regrouped) String() string {
 func (e Completed) String() string {
 	return fmt.Sprintf("done: %s", e.Result.Proof.Verdict)
 }
+
+// Released tells that ports hold no M_Key any more: the manager that the subnet is
+// handed over to does not know them.
+type Released struct {
+	To              ib.PortGUID
+	Ports, Failures int
+}
+
+func (e Released) String() string {
+	return fmt.Sprintf("M_Keys: %d ports have given up theirs, %d have not, since the subnet goes to the manager at port %s, which does not share the secret",
+		e.Ports-e.Failures, e.Failures, e.To)
+}
+
+// ErrIncumbent says that a manager that is new to a subnet found a master there
+// that it was not told of.
+var ErrIncumbent = errors.New("another manager is master of this subnet, which ibwarden has not managed before")
