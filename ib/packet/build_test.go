@@ -95,8 +95,8 @@ func TestMADPacketErrors(t *testing.T) {
 	}{
 		{"short", MADPacket{MAD: gmp[:255]}, "datagram of 255 octets, want 256"},
 		{"no datagram", MADPacket{}, "datagram of 0 octets"},
-		{"lane 15", MADPacket{QP: ib.QP1, MAD: gmp, VL: ib.VLManagement}, "VL 15 on QP1"},
-		{"lane 16", MADPacket{QP: ib.QP1, MAD: gmp, VL: 16}, "VL 16"},
+		{"VL 15", MADPacket{QP: ib.QP1, MAD: gmp, VL: ib.VLManagement}, "VL 15 on QP1"},
+		{"VL 16", MADPacket{QP: ib.QP1, MAD: gmp, VL: 16}, "VL 16"},
 		{"queue pair", MADPacket{QP: 2, MAD: gmp}, "QP 2, want 0 or 1"},
 		{"service level", MADPacket{MAD: gmp, SL: 16}, "SL 16, want 0 to 15"},
 		{"sequence number", MADPacket{MAD: gmp, PSN: 1 << 24}, "PSN 0x1000000, want 24 bits"},

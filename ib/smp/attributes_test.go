@@ -248,7 +248,7 @@ func TestNames(t *testing.T) {
 func TestDataVLs(t *testing.T) {
 	for code, want := range []int{0, 1, 2, 4, 8, 15, 0, 0} {
 		if got := DataVLs(uint8(code)); got != want {
-			t.Errorf("code %d: %d lanes, want %d", code, got, want)
+			t.Errorf("code %d: %d VLs, want %d", code, got, want)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func limitsActInOrder(t *testing.T, before ib.NodeType) {
 	n := func(f fate.Fate) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
 	t.Logf("%d of %d arrived, all over after %v; %v", arrived, posted, took, l.drops())
 	if n(fate.HeadTooOld) < 7 || n(fate.Stalled) == 0 {
-		t.Errorf("%d heads of the queue given up, %d packets of a stalled lane; want 7 or more, and some", n(fate.HeadTooOld), n(fate.Stalled))
+		t.Errorf("%d heads of the queue given up, %d packets of a stalled VL; want 7 or more, and some", n(fate.HeadTooOld), n(fate.Stalled))
 	}
 	if n(fate.TooOld) > 0 {
 		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(fate.TooOld))
@@ -528,7 +528,7 @@ func TestVA12WeightsShowInTraffic(t *testing.T) {
 		}
 		want := look * weights[0] / (weights[0] + weights[1])
 		if first < want-look/20 || first > want+look/20 {
-			t.Errorf("weights %v: %d of the first %d datagrams came by lane 0, want about %d", weights, first, look, want)
+			t.Errorf("weights %v: %d of the first %d datagrams came by VL 0, want about %d", weights, first, look, want)
 		}
 	}
 }

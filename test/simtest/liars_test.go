@@ -128,7 +128,7 @@ var theLies = []lieAbout{
 	portInfoLie("PortState", func(r *rand.Rand, _ *topology.Netlist, i *smp.PortInfo) {
 		i.PortState, i.PortPhysicalState = smp.PortState(r.IntN(16)), smp.PhysState(r.IntN(16))
 	}),
-	portInfoLie("lanes and MTU", func(r *rand.Rand, _ *topology.Netlist, i *smp.PortInfo) {
+	portInfoLie("VLs and MTU", func(r *rand.Rand, _ *topology.Netlist, i *smp.PortInfo) {
 		i.VLCap, i.MTUCap, i.VLArbitrationHighCap, i.VLArbitrationLowCap = uint8(r.IntN(16)), ib.MTU(r.IntN(16)), uint8(r.Uint32()), uint8(r.Uint32())
 	}),
 	portInfoLie("GUIDCap", func(r *rand.Rand, _ *topology.Netlist, i *smp.PortInfo) { i.GUIDCap = uint8(r.Uint32()) }),

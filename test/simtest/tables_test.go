@@ -225,12 +225,12 @@ func (w *world) checkLanes(n *topology.Node, at place) {
 		for sl := range ib.SL(smp.SLCount) {
 			vl := agent.VL(from.num, at.num, sl)
 			if int(vl) >= smp.DataVLs(info.OperationalVLs) || !served[vl] {
-				w.t.Errorf("%s: from port %d to %d SL %d takes VL %d; %d lanes, served %v", n.ID, in, at.num, sl, vl, smp.DataVLs(info.OperationalVLs), served)
+				w.t.Errorf("%s: from port %d to %d SL %d takes VL %d; %d VLs, served %v", n.ID, in, at.num, sl, vl, smp.DataVLs(info.OperationalVLs), served)
 			}
 			used[vl] = true
 		}
 		if lanes := min(smp.DataVLs(info.OperationalVLs), int(info.VLArbitrationLowCap)); len(used) != lanes {
-			w.t.Errorf("%s: from port %d to %d the levels use %d lanes, want %d", n.ID, in, at.num, len(used), lanes)
+			w.t.Errorf("%s: from port %d to %d the levels use %d VLs, want %d", n.ID, in, at.num, len(used), lanes)
 		}
 	}
 }

@@ -255,7 +255,7 @@ func TestTrapsNameTheirPorts(t *testing.T) {
 	w.notify("red-1", smp.TrapSystemImageGUID, red, &smp.SystemImageGUIDDetails{LID: red, SystemImageGUID: 0xABC})
 	w.said(smp.TrapSystemImageGUID, []string{"red-1 HCA-1 (LID ", "SystemImageGUID is 0x0000000000000abc now"}, map[string]any{"system_image_guid": "0x0000000000000abc", "place": "red-1 HCA-1"})
 	for number, words := range map[smp.TrapNumber]string{
-		smp.TrapGIDInService: "is in service", smp.TrapGIDOutOfService: "is out of service", smp.TrapMulticastGroupCreated: "is a new multicast group", smp.TrapMulticastGroupDeleted: "is a multicast group no more",
+		smp.TrapGIDInService: "is in service", smp.TrapGIDOutOfService: "is out of service", smp.TrapMulticastGroupCreated: "is a new multicast group", smp.TrapMulticastGroupDeleted: "is no longer a multicast group",
 	} {
 		w.notify("red-1", number, red, &smp.GIDDetails{GID: ib.MakeGID(ib.DefaultGIDPrefix, guid("blue-2"))})
 		w.said(number, []string{"GID fe80::", " of blue-2 HCA-1 " + words, ", says red-1 HCA-1"}, map[string]any{"gid_name": "blue-2 HCA-1"})

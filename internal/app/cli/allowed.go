@@ -22,7 +22,7 @@ type policyFlags struct {
 func (p *policyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&p.file, "policy", "", "policy file: partitions.conf or YAML")
 	c.Flags().BoolVar(&p.options.AllowBoth, "allow-both", false, allowBothHelp)
-	c.Flags().StringVar(&p.state, "state", "", "the manager's state file: the P_Keys of partitions that state none")
+	c.Flags().StringVar(&p.state, "state", "", "the manager's state file, for the P_Keys of partitions to which the policy gives none")
 }
 
 // load reads the files; loaded stays nil without a policy.

@@ -37,20 +37,20 @@ func newApply() *cobra.Command {
 		Short: "Change a fabric to a new policy, step by step, and prove it",
 		Long: `Change a fabric to a new policy, step by step, and prove it.
 
-It shows what plan shows and asks. What a policy takes away goes first, at the
-switch, and is read back before anything else; what it gives comes last, at the
-switch: at no moment can two hosts talk that neither the old policy nor the new
-one lets, not even with tables that they forge. The first write that is refused
-or lost, or reads back otherwise, ends it all, and the exit status is 1.
+It shows what plan shows, and asks. What the policy takes away is removed first,
+at the switch, and read back before anything else; what it grants is added last,
+at the switch. At no moment can two hosts talk unless the old policy or the new
+one allows it, not even with forged tables. The first write that is refused or
+lost, or does not read back, stops the change with exit status 1.
 
-Before the first write the change goes into the journal. After a stop or a crash
---resume finishes it and --rollback undoes it, from what the devices hold then;
-where they hold neither what they held before nor what they were to hold, nor
-anything on the way, nothing is written. --rollback undoes a finished change too.
+Before the first write the change is recorded in the journal. After a stop or a
+crash --resume finishes it and --rollback undoes it, starting from what the
+devices hold then. If that is neither the old state, nor the new one, nor one in
+between, nothing is written. --rollback undoes a finished change too.
 
 --canary GROUP changes the hosts of that group of the policy first, and goes on
-when that is proved. --batch N changes N hosts at a time. A host that is to get
-a key which another host has still to lose gets it when that is done.
+once that is proved. --batch N changes N hosts at a time. A key that another
+host has yet to lose is granted when that host has lost it.
 
 Exit status: 0 changed and proved, or nothing to change; 1 stopped, not proved,
 or declined; 2 bad input, no terminal to ask and no --yes, or a policy that does
@@ -64,9 +64,9 @@ not fit, and then nothing was written.
 	flags := c.Flags()
 	f.where.quarantineFlag(flags)
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
-	flags.IntVar(&f.batch, "batch", 0, "change so many hosts at a time, 0 for all at once")
+	flags.IntVar(&f.batch, "batch", 0, "change this many hosts at a time, 0 for all at once")
 	flags.StringVar(&f.canary, "canary", "", "change this group of the policy first")
-	flags.StringVar(&f.journal, "journal", defaultJournal, "file that the change is written down in")
+	flags.StringVar(&f.journal, "journal", defaultJournal, "journal file of the change")
 	flags.BoolVar(&f.resume, "resume", false, "finish the change in the journal")
 	flags.BoolVar(&f.rollback, "rollback", false, "undo the change in the journal")
 	return c
@@ -76,15 +76,15 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	f.policyOptional = f.resume || f.rollback
 	switch {
 	case f.resume && f.rollback:
-		return misuse(errors.New("--resume and --rollback: want one of them"))
+		return misuse(errors.New("--resume and --rollback: use one of them"))
 	case f.policyOptional && (f.policy != "" || f.canary != ""):
-		return misuse(errors.New("--policy and --canary do not go with --resume and --rollback: the journal says what to do"))
+		return misuse(errors.New("--policy and --canary cannot be used with --resume or --rollback: the journal says what to do"))
 	case f.batch < 0:
 		return misuse(fmt.Errorf("--batch %d: want 0 or more", f.batch))
 	case f.journal == "":
 		return misuse(errors.New("--journal: want a file"))
 	case !f.yes && !table.IsTerminal(c.InOrStdin()):
-		return misuse(errors.New("standard input is no terminal, so there is nobody who could be asked: say --yes to change without being asked"))
+		return misuse(errors.New("standard input is not a terminal, so nobody can be asked: use --yes to apply without asking"))
 	}
 	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
 		return err
@@ -176,7 +176,7 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 		w = c.ErrOrStderr()
 	}
 	if x.Standing != nil {
-		fmt.Fprintf(w, "the fabric stands %s: %d blocks are as before, %d on the way, %d as they are to be\n\n",
+		fmt.Fprintf(w, "the fabric is %s: %d blocks are as before, %d in between, %d as planned\n\n",
 			x.Standing.Place.InWords(), x.Standing.Old, x.Standing.Between, x.Standing.New)
 	}
 	if !f.json || !f.yes {
@@ -192,7 +192,7 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 
 // ask asks for a yes, spelt out.
 func ask(ctx context.Context, in io.Reader, w io.Writer) error {
-	fmt.Fprint(w, "carry this out? (yes, or anything else for no) ")
+	fmt.Fprint(w, "apply this change? (yes, or anything else for no) ")
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(in).ReadString('\n')
@@ -228,7 +228,7 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 	case out == nil && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted)):
 		return bad(exit.Interrupted("the fabric was being read, or the change shown; nothing was written"))
 	case errors.Is(err, context.Canceled):
-		return bad(exit.Interrupted(fmt.Sprintf("%v; nobody reaches what neither the old tables nor the new let; to finish: apply --resume, to undo: apply --rollback", err)))
+		return bad(exit.Interrupted(fmt.Sprintf("%v; nobody can reach more than the old or the new tables allow; to finish: apply --resume, to undo: apply --rollback", err)))
 	case err == nil && said != nil:
 		return bad(said)
 	case err == nil && !out.Proof.Verdict.Holds():

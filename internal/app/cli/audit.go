@@ -40,17 +40,17 @@ func newAudit() *cobra.Command {
 	var f auditFlags
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "Hold a fabric against a catalogue of isolation checks, reading only",
-		Long: `Hold a fabric against a catalogue of isolation checks, reading only.
+		Short: "Check a fabric against a catalogue of isolation checks, read-only",
+		Long: `Check a fabric against a catalogue of isolation checks, read-only.
 
 It works on any fabric, whoever manages it: only SubnGet is sent. Each finding
-says how bad it is, where, what was read there and what to do. What was not
-read is a finding too, "unknown", and never a pass. Checks that need what
-cannot be read over the wire, or what was not given, are listed with the
+gives its severity, the place, what was read there and what to do. What could
+not be read is a finding too, "unknown", never a pass. Checks that cannot be
+made over the wire, or that need a file that was not given, are listed with the
 reason. docs/audit.md has the whole catalogue.
 
-Exit status: 0 no finding that counts; 1 a finding of the severity of --fail-on
-or above, or anything unknown; 2 bad input.
+Exit status: 0 no finding at or above the severity of --fail-on; 1 such a
+finding, or anything unknown; 2 bad input.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,
@@ -59,12 +59,12 @@ or above, or anything unknown; 2 bad input.
 	flags := c.Flags()
 	f.source.add(c)
 	f.policy.add(c)
-	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that there may be")
-	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric; more can be checked with it")
-	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "how old a snapshot may be; what is older is unknown (default: any age)")
+	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that are allowed")
+	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric, for the checks that compare the two")
+	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "maximum age of a snapshot; anything older counts as unknown (default: any age)")
 	flags.StringSliceVar(&f.managers, "manager", nil, "port GUIDs that subnet managers may be behind (default: the one that most ports name as their master's)")
-	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic; tenant for hosts whose root is not trusted; strict for what only some managers can do")
-	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that ends with status 1: low, medium, high or critical")
+	flags.StringVar(&f.profile, "profile", audit.Basic.String(), "basic; tenant if root on the hosts is not trusted; strict for what only some managers can do")
+	flags.StringVar(&f.failOn, "fail-on", audit.High.String(), "lowest severity that makes the exit status 1: low, medium, high or critical")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }

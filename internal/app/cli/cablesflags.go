@@ -16,7 +16,7 @@ import (
 type dataFlag struct{ path string }
 
 func (f *dataFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.path, "data", "", "directory that keeps what may not be forgotten, for its owner only (default: IBWARDEN_DATA; on umad /var/lib/ibwarden, or the user's own state directory; else nothing is kept)")
+	flags.StringVar(&f.path, "data", "", "data directory, for keys, state and the list of cables; only its owner has access (default: IBWARDEN_DATA; on umad /var/lib/ibwarden, or the user's own state directory; otherwise nothing is kept)")
 }
 
 // open makes the directory, if there is one to be.
@@ -54,7 +54,7 @@ func (f *cablesFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "cables", "", cablesHelp)
 }
 
-const cablesHelp = "file with the list of cables, as ibwarden topology learn or ibnetdiscover writes it (default: cables.topology in the directory for data)"
+const cablesHelp = "file with the list of cables, as ibwarden topology learn or ibnetdiscover writes it (default: cables.topology in the data directory)"
 
 // loadThere reads the list where a manager keeps it, and makes no directory; nil
 // when there is none.
@@ -108,9 +108,9 @@ func (f *cablesFlags) need(fabric string) error {
 		return nil
 	}
 	if f.path() == "" {
-		return misuse(errors.New("no list of cables: want --cables FILE, or --data DIR"))
+		return misuse(errors.New("no list of cables: give --cables FILE or --data DIR"))
 	}
-	return misuse(fmt.Errorf("%s: there is no list of cables yet: ibwarden topology learn makes one", f.path()))
+	return misuse(fmt.Errorf("%s: there is no list of cables yet: make one with ibwarden topology learn", f.path()))
 }
 
 // learns reports whether a manager is to learn a list: where one would be kept.
@@ -132,7 +132,7 @@ func (f *cablesFlags) reload(engine *engine.Engine, stderr io.Writer) {
 	}
 	l, err := daemon.LoadCables(f.path())
 	if err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", err, "- the list in force stays")
+		fmt.Fprintln(stderr, "ibwarden:", err, "- the previous list stays in force")
 		return
 	}
 	fmt.Fprintln(stderr, "list of cables read again")

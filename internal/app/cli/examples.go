@@ -10,7 +10,7 @@ import (
 // the program. A line that does not begin with a remark is a command; policies and
 // snapshots are those of the examples that come with the program.
 var examples = map[string]string{
-	"": `# what is open on the fabric behind this host's adapter; nothing is written
+	"": `# what is open on the fabric that this host is connected to; nothing is written
 ibwarden audit --fabric umad
 # serve a fabric to try things on, and bring it up
 ibwarden sim --socket demo &
@@ -19,12 +19,12 @@ ibwarden run --once --fabric ibsim:demo --policy tenants.yaml`,
 ibwarden run --once --fabric sim
 # manage the fabric behind an adapter; SIGHUP reads the policy again
 ibwarden run --fabric umad:mlx5_0/1 --policy tenants.yaml --data /var/lib/ibwarden
-# beside an OpenSM, as a higher-ranking manager
+# together with an OpenSM, at a higher priority
 ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trusted-sm 0x0002c90300a1b2c3`,
 	"plan": `ibwarden plan --fabric ibsim:demo --policy moved.yaml
 ibwarden plan --fabric umad --policy moved.yaml --json`,
 	"apply": `ibwarden apply --fabric ibsim:demo --policy moved.yaml
-# 50 hosts at a time, the group storage first; then give the change up
+# the group storage first, then 50 hosts at a time; later undo the change
 ibwarden apply --fabric umad --policy moved.yaml --yes --canary storage --batch 50
 ibwarden apply --fabric umad --rollback --yes`,
 	"show":             `ibwarden show nodes --fabric umad`,
@@ -43,7 +43,7 @@ ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology learn": `ibwarden topology learn --fabric umad --cables cables.topology`,
 	"topology show":  `ibwarden topology show --cables cables.topology`,
 	"topology diff":  `ibwarden topology diff --fabric umad --cables cables.topology`,
-	"topology accept": `# the host that was moved to port 7 of leaf-2 belongs there
+	"topology accept": `# accept the host that was moved to port 7 of leaf-2
 ibwarden topology accept leaf-2:7 --fabric umad --cables cables.topology`,
 	"led": `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden
 ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
@@ -63,22 +63,22 @@ ibwarden keys export /etc/infiniband-diags --data /var/lib/ibwarden`,
 ibwarden sim --socket demo --devices
 # a generated fabric, with what clients send and get in a file for Wireshark
 ibwarden sim fattree,radix=12,levels=2 --socket big --capture big.pcapng
-# run a story instead
+# run a scenario instead
 ibwarden sim --script scenarios/four-queue-pairs.ibs`,
 	"sim exec": `ibwarden sim exec --socket demo --node blue-1 -- ibstat
 ibwarden sim exec --socket demo -- ibwarden run --fabric umad --policy tenants.yaml --data data`,
 	"devices": `ibwarden devices`,
 	"snapshot": `ibwarden snapshot --fabric umad -o now.snap
 ibwarden audit --snapshot now.snap`,
-	"prove": `# who can talk, by what the devices hold
+	"prove": `# who can talk, by the tables of the devices
 ibwarden prove --fabric umad
-# and whether a policy keeps them apart, by what was read before
+# whether a policy keeps tenants apart, from a snapshot
 ibwarden prove --snapshot now.snap --policy tenants.yaml`,
 	"trace": `ibwarden trace red-1 blue-4 --fabric umad --pkey 0x8010
-# all of it computed once and sent once, hop by hop
+# computed, and sent through a simulated fabric, hop by hop
 ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
 	"audit": `ibwarden audit --fabric umad
-# against the policy, with all that root of a host could do; status 1 at any finding
+# against the policy, for hosts whose root is not trusted; status 1 on any finding
 ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,
 	"version": `ibwarden version --json`,
 	"completion": `# for this shell

@@ -26,19 +26,19 @@ func newKeys() *cobra.Command {
 	f := new(keysCommand)
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "The M_Keys of a fabric: who has which generation, other ones, ways back",
-		Long: `The M_Keys of a fabric: who has which generation, other ones, ways back.
+		Short: "Manage the M_Keys of a fabric: show, rotate, export, import, recover",
+		Long: `Manage the M_Keys of a fabric: show, rotate, export, import, recover.
 
-Every key is made of a master secret and of a generation, which counts the keys that
-a port has had. The directory for data (--data) has the secret, and keys.json with
+Every key is derived from a master secret and a generation, which counts the keys
+that a port has had. The data directory (--data) has the secret, and keys.json with
 the generations; docs/keys.md says what to do after a power cut, a restored backup or
-a lost secret, and how to come from OpenSM. No command prints a key; export writes
+a lost secret, and how to migrate from OpenSM. No command prints a key; export writes
 them to files.
 
 ` + fabricHelp,
 		Args: commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("keys what? show, rotate, export, import or recover"))
+			return misuse(errors.New("keys needs a command: show, rotate, export, import or recover"))
 		},
 	}
 	f.where.add(c.PersistentFlags())
@@ -55,7 +55,7 @@ func (f *keysCommand) open() (daemon.DataDir, *daemon.Keyring, error) {
 		return "", nil, err
 	}
 	if dir == "" {
-		return "", nil, misuse(errors.New("no directory for data: want --data DIR or IBWARDEN_DATA"))
+		return "", nil, misuse(errors.New("no data directory: give --data DIR or set IBWARDEN_DATA"))
 	}
 	ring, err := daemon.OpenKeys(dir, f.where.reads.secret, false)
 	return dir, ring, orMisuse(err)
@@ -72,8 +72,8 @@ type keyEntry struct {
 
 func (f *keysCommand) show() *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Show which port has which generation of its key, and where it stood when it got it", Args: cobra.NoArgs,
-		Long: "Show which port has which generation of its key, and where it stood when it got it.\nNothing is sent. A port with a next generation is being given it.\n",
+		Use: "show", Short: "Show the key generation of each port, and where the port was cabled when it got the key", Args: cobra.NoArgs,
+		Long: "Show the key generation of each port, and where the port was cabled when it got the key.\nNothing is sent. A port with a next generation is about to get that key.\n",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, ring, err := f.open()
 			if err != nil {
@@ -113,10 +113,10 @@ func (f *keysCommand) rotate() *cobra.Command {
 	var all bool
 	var ports []string
 	c := &cobra.Command{
-		Use: "rotate {--all | --port GUID}", Short: "Have ports be given other keys", Args: cobra.NoArgs,
-		Long: `Have ports be given other keys.
+		Use: "rotate {--all | --port GUID}", Short: "Give ports new keys", Args: cobra.NoArgs,
+		Long: `Give ports new keys.
 
-The manager that runs on the directory for data is told (SIGHUP), and gives each
+The manager that runs on the data directory is told (SIGHUP), and gives each
 port its next generation, which is kept before a packet with it leaves. It may be
 interrupted at any packet: the next run goes on. Where no manager runs, the next one
 finds the request.
@@ -142,9 +142,9 @@ finds the request.
 				return bad(err)
 			}
 			if awake {
-				fmt.Fprintln(c.OutOrStdout(), "the manager was asked for other keys; ibwarden keys show says how far it is")
+				fmt.Fprintln(c.OutOrStdout(), "the manager was asked for new keys; ibwarden keys show has the progress")
 			} else {
-				fmt.Fprintln(c.OutOrStdout(), "no manager runs: the next ibwarden run gives other keys")
+				fmt.Fprintln(c.OutOrStdout(), "no manager is running: the next ibwarden run gives new keys")
 			}
 			return nil
 		},
@@ -211,8 +211,8 @@ be copied: remove it when it has served.
 func (f *keysCommand) imports() *cobra.Command {
 	var cabling string
 	c := &cobra.Command{
-		Use: "import GUID2MKEY", Short: "Take over the keys of OpenSM, to be replaced", Args: cobra.ExactArgs(1),
-		Long: `Take over the keys of OpenSM, to be replaced: GUID2MKEY is the file of that name in its
+		Use: "import GUID2MKEY", Short: "Import the keys of OpenSM, which the next run replaces", Args: cobra.ExactArgs(1),
+		Long: `Import the keys of OpenSM, which the next run replaces: GUID2MKEY is the file of that name in its
 cache directory. The next run tries them where its own keys are not in force, gives
 each port one of its own, and forgets them. Where OpenSM's protection level was 2 or
 3, want its file of neighbors too: devices do not say who they are without a key.
@@ -223,7 +223,7 @@ each port one of its own, and forgets them. Where OpenSM's protection level was 
 				return err
 			}
 			if dir == "" {
-				return misuse(errors.New("no directory for data: want --data DIR or IBWARDEN_DATA"))
+				return misuse(errors.New("no data directory: give --data DIR or set IBWARDEN_DATA"))
 			}
 			n, err := dir.ImportForeign(args[0], cabling)
 			if err != nil {
@@ -271,12 +271,12 @@ a power cycle clears the key of a device.
 			if err := ring.Save(ring.Book); err != nil {
 				return bad(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d ports obey keys that are known now\n", found)
+			fmt.Fprintf(c.OutOrStdout(), "%d ports accept keys that are now known\n", found)
 			for _, name := range locked {
 				fmt.Fprintf(c.OutOrStdout(), "locked: %s\n", table.Plain(name))
 			}
 			if len(locked) > 0 {
-				return bad(fmt.Errorf("%d places do not answer to any key that is known here: a power cycle of the device clears its key", len(locked)))
+				return bad(fmt.Errorf("%d places answer to no key that is known here: a power cycle of the device clears its key", len(locked)))
 			}
 			return nil
 		},

@@ -32,7 +32,7 @@ func (f *keysFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secret, "secret-file", "", secretHelp)
 }
 
-const secretHelp = "file with the master secret that all keys are made of, 64 hexadecimal digits; nobody but its owner may be able to read it (default: ibwarden.secret among systemd's credentials, or secret in the directory for data, where it is made at first start)"
+const secretHelp = "file with the master secret from which all keys are derived, 64 hexadecimal digits; only its owner may be able to read it (default: the systemd credential ibwarden.secret, or secret in the data directory, created at first start)"
 
 // load opens the secret for a manager. The fabric of this process ends with it,
 // and so may its keys; any other gets keys where they can be kept.
@@ -48,7 +48,7 @@ func (f *keysFlags) load(fabric string, dir daemon.DataDir, profile protect.Prof
 		}
 		f.look = true
 	case f.secret != "":
-		err = errors.New("--secret-file: want --data DIR too: which port has which key has to be kept")
+		err = errors.New("--secret-file needs --data DIR, to keep which port has which key")
 	case daemon.Fresh(fabric):
 		f.ring = daemon.ThrowAwayKeys()
 	}
@@ -112,7 +112,7 @@ func (f *keysFlags) attend(engine *engine.Engine, stderr io.Writer) {
 		fmt.Fprintln(stderr, "ibwarden:", err)
 	} else if r != nil {
 		f.asked = true
-		fmt.Fprintf(stderr, "other M_Keys are asked for: %s\n", table.Count(engine.RenewKeys(r.Ports...), "port"))
+		fmt.Fprintf(stderr, "new M_Keys are requested: %s\n", table.Count(engine.RenewKeys(r.Ports...), "port"))
 	}
 }
 

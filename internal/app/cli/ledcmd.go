@@ -28,7 +28,7 @@ func newLED() *cobra.Command {
 SWITCH:PORT is a port of a switch, by the name or node GUID of the switch: the light
 is that of the device at the other end of its cable. SWITCH:0 is the switch itself.
 LEDInfo is set, and nothing else is written; devices with an M_Key take it with the
-keys in the directory for data (--data) only. Not every device has a light.
+keys in the data directory (--data) only. Not every device has a light.
 
 ` + fabricHelp,
 		Args: commandOf,

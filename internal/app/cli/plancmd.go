@@ -50,7 +50,7 @@ func (f *changeFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
-	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys from run to run")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys between runs")
 }
 
 // load checks everything that was given before anything is sent.
@@ -93,19 +93,20 @@ func newPlan() *cobra.Command {
 	var f changeFlags
 	c := &cobra.Command{
 		Use:   "plan --policy FILE",
-		Short: "Say what a new policy would change, and change nothing",
-		Long: `Say what a new policy would change, and change nothing: only SubnGet is sent.
+		Short: "Show what a new policy would change, and change nothing",
+		Long: `Show what a new policy would change, and change nothing: only SubnGet is sent.
 
-It reads the fabric and lists, port by port and index by index, which keys come,
-go and change; how many packets it takes; what room is left; and what it means:
-which groups of the policy can talk after and could not before, and the reverse.
+It reads the fabric and lists, port by port and index by index, which keys are
+added, removed and changed; how many packets that takes; how much room is left in
+the tables; and which groups of the policy can talk that could not before, and
+the reverse.
 It names what looks like a mistake: a node that joins two tenants (bridge), a
 shared partition whose tenants are full members (shared-full), a key that goes
 to others while somebody may still hold it (reused-key), an index 0 that moves
-under running jobs (index-0), a switch port that ceases to check (guard-off).
+under running jobs (index-0), a switch port that stops checking (guard-off).
 
 Exit status: 0 planned, whether or not there is anything to change; 1 the fabric
-could not be read whole; 2 bad input, or a policy that does not fit the fabric.
+could not be read completely; 2 bad input, or a policy that does not fit.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,

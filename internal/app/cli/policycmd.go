@@ -42,7 +42,7 @@ func refused(path string, err error, w io.Writer) error {
 		return misuse(err)
 	}
 	fmt.Fprintln(w, faults)
-	return misuse(fmt.Errorf("%s: %s; the policy is refused whole", path, table.Count(len(faults.Faults), "fault")))
+	return misuse(fmt.Errorf("%s: %s; the whole policy is refused", path, table.Count(len(faults.Faults), "fault")))
 }
 
 // readBounded reads a file that is not larger than any policy may be.
@@ -53,7 +53,9 @@ func readBounded(path string) ([]byte, error) {
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: commandOf,
-		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("policy what? check or convert")) },
+		RunE: func(*cobra.Command, []string) error {
+			return misuse(errors.New("policy needs a command: check or convert"))
+		},
 	}
 	var o policyfile.Options
 	cmd.PersistentFlags().BoolVar(&o.AllowBoth, "allow-both", false, allowBothHelp)

@@ -53,23 +53,23 @@ func newProve() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prove",
 		Short: "Prove from what devices hold who can talk to whom",
-		Long: `Prove from what devices hold who can talk to whom, and whether that is the
-policy. Only SubnGet is sent, whoever manages the fabric.
+		Long: `Prove from the tables of the devices who can talk to whom, and whether that is
+what the policy says. Only SubnGet is sent, whoever manages the fabric.
 
-A violation comes with two ports, the key, the way between them and the entry
-at fault. What could not be read, or was read longer ago than --max-age, makes
-the verdict unknown.
+A violation comes with the two ports, the key, the path between them and the
+entry at fault. The verdict is unknown if something could not be read, or was
+read longer ago than --max-age.
 
-What is right now and a host could change is isolated-unguarded, and each place
-is named: a port that takes the management writes of strangers, a cable between
-switches that is on no list.
+The verdict is isolated-unguarded if a host could change what was proved; each
+place is named: a port that accepts management writes from anyone, or a cable
+between switches that is on no list.
 
-Of multicast LIDs it is said to how many ports tables lead their packets, and
-whether one partition holds all of them.
+For each multicast LID it prints how many ports the tables lead to, and whether
+one partition holds all of them.
 
-Without --policy the tables of the end ports are taken at their word: the
-classes of ports that hold the same keys are listed, and the verdict says
-whether switches hold everybody to them.
+Without --policy the tables of the end ports stand for the policy: ports that
+hold the same keys are listed together, and the verdict says whether switches
+enforce those tables.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,
@@ -78,7 +78,7 @@ whether switches hold everybody to them.
 	f.source.add(c)
 	f.policy.add(c)
 	c.Flags().StringVar(&f.cables, "cables", "", cablesHelp)
-	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
+	c.Flags().DurationVar(&f.maxAge, "max-age", 0, "anything read longer ago counts as unknown (default: any age)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }
@@ -161,7 +161,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 		}
 	}
 	table.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
-	table.PrintWitnesses(out, "could talk against the policy, if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	table.PrintWitnesses(out, "could talk against the policy if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
 	view.reportMulticast(spread)

@@ -210,7 +210,7 @@ func (r *reporter) report(result *event.Result) {
 		fmt.Fprintf(r.out, "fenced: %s: %s\n", table.Plain(f.Name), table.Plain(f.Reason))
 	}
 	if result.Failures > 0 || result.Inactive > 0 {
-		fmt.Fprintf(r.out, "not reached: %d writes did not hold, %d links are not Active\n", result.Failures, result.Inactive)
+		fmt.Fprintf(r.out, "not completed: %d writes failed, %d links are not Active\n", result.Failures, result.Inactive)
 	}
 }
 
@@ -284,7 +284,7 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 		fmt.Fprintf(tw, "%s\t%.4f s\n", p.Name, p.Seconds)
 		total += p.Seconds
 	}
-	fmt.Fprintf(tw, "in all\t%.4f s\n", total)
+	fmt.Fprintf(tw, "total\t%.4f s\n", total)
 	tw.Flush()
 }
 
@@ -298,9 +298,9 @@ func (r *reporter) reportMulticast(m *isolation.Multicast) {
 // joins them, isolated means "no further than that".
 func wanted(joined bool) string {
 	if joined {
-		return "joins some"
+		return "overlap"
 	}
-	return "keeps apart"
+	return "apart"
 }
 
 // listMax bounds the reasons that are printed; --json has them all.
@@ -310,7 +310,7 @@ const listMax = 20
 // policy that says something of them.
 func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 	if pairs && len(p.Pairs) > 0 {
-		t := table.New("between", "and", "the policy", "verdict", "because")
+		t := table.New("partition", "and", "policy", "verdict", "reason")
 		for _, pair := range p.Pairs {
 			t.Add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
 		}

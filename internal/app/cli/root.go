@@ -71,7 +71,7 @@ func newRoot(o *logs.Options) *cobra.Command {
 		Long: `An InfiniBand subnet manager that keeps tenants apart, and proves it.
 
 ` + fabricHelp + `
-Exit status: 0 good; 1 not reached or not proved; 2 bad input, and then nothing
+Exit status: 0 success; 1 not completed or not proved; 2 bad input, and then nothing
 was sent that writes; 130 or 143 interrupted before it was done.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
@@ -86,7 +86,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), newVersion())
 	root.Version = about.This().String()
-	root.Flags().Bool("version", false, "say what program this is, as ibwarden version does")
+	root.Flags().Bool("version", false, "print version and build, as ibwarden version does")
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

@@ -50,15 +50,15 @@ func (f *fabricFlags) add(flags *pflag.FlagSet) {
 		spec = demonstration
 	}
 	flags.StringVar(&f.spec, "fabric", spec, "the fabric, as listed above ("+fabricVariable+" names another default)")
-	flags.StringVar(&f.guid, "guid", "", "port GUID to work from (default: the fabric's own first port)")
-	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a number of 64 bits; nobody but its owner may be able to read it")
+	flags.StringVar(&f.guid, "guid", "", "GUID of the local port to use (default: the fabric's own first port)")
+	flags.StringVar(&f.keyFile, "m-key-file", "", "file with the M_Key of the fabric, a 64-bit number; only its owner may be able to read it")
 }
 
 // quarantineFlag adds the flag for the time in which packets of a manager that was here
 // before may still be under way.
 func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
-		"wait so long before anything is read: packets of a manager that was killed may still be under way; 0s where there was none, as on sim")
+		"time to wait before anything is read, since packets of a killed manager may still be in flight; 0s where there was none, as on sim")
 }
 
 // pause is how long to wait for those packets.
@@ -139,25 +139,25 @@ func newRun() *cobra.Command {
 		Long: `Bring up a fabric, keep its tenants apart, and prove it.
 
 It sweeps the fabric, checks that the whole policy fits, writes what differs,
-reads it back, says who is isolated from whom, and then watches: a changed
-link, a new node or a table that somebody else changed is seen and put right.
-SIGHUP reads the policy file and the list of cables again; one with a fault leaves
-the old one.
+reads it back, and prints who is isolated from whom. Then it watches: a changed
+link, a new node, or a table that somebody else changed is noticed and corrected.
+SIGHUP reads the policy file and the list of cables again; if one has a fault,
+the old one stays in force.
 
-With a list of cables (--cables, or learned at first start into --data) nothing is
-let in that stands elsewhere than the list has it, whatever it says of itself:
-ibwarden topology.
+With a list of cables (--cables, or learned at first start into --data) a device
+that is cabled elsewhere than the list says is not admitted, whoever it claims to
+be: see ibwarden topology.
 
-Other subnet managers count only when they are named
-(--trusted-sm), at the port that they say they are behind. Any other is an
-alarm: it is told nothing and stood by for never, and with profile strict its
-port is fenced. A run that has never managed the fabric, by its state file, does
-not take it from a master that is not named: it says who that is, and ends.
+Other subnet managers count only if they are named (--trusted-sm) and answer from
+the port that they claim to be at. Any other raises an alarm: it is told nothing,
+ibwarden never yields to it, and with profile strict its port is fenced. A run that
+has not managed the fabric before, by its state file, does not take it from a master
+that is not named: it says who that is, and exits.
 
 Without --policy the demonstration fabric gets the demonstration policy, and
 every other fabric only the default partition, with all ports but the
-manager's as limited members: nobody reaches anybody but the manager. Where ports
-hold keys of other partitions that has to be said: --policy none.
+manager's as limited members: nobody reaches anybody but the manager. If ports hold
+keys of other partitions, this needs --policy none.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,
@@ -170,21 +170,21 @@ hold keys of other partitions that has to be said: --policy none.
 	f.keys.add(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
-	flags.BoolVar(&f.once, "once", false, "end after the first verdict")
+	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
 	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
-	flags.Uint8Var(&f.priority, "priority", 0, "rank among subnet managers, 0 to 15, the highest becomes master")
-	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, told to managers that are named (--trusted-sm); OpenSM ignores managers without its own, which is 1 by default")
-	flags.StringVar(&f.profile, "profile", protect.Default.String(), "how far to go against hosts whose root is not trusted: basic, tenant or strict")
-	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that count in the election (default: none but our own)")
-	flags.BoolVar(&f.takeOver, "take-over", false, "become master also where a manager is master that is not named")
-	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, give at once what its tables did not hold")
-	flags.StringVar(&f.saKey, "sa-key", "0", "key that queries of subnet administration need to be trusted; 0 trusts none (default with --data: one made of the master secret, which ibwarden keys export shows)")
-	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and what hosts registered from run to run (default: state.json in the directory for data)")
+	flags.Uint8Var(&f.priority, "priority", 0, "SM priority, 0 to 15; the manager with the highest becomes master")
+	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, shown to trusted managers only (--trusted-sm); OpenSM ignores managers that do not show its own, which is 1 by default")
+	flags.StringVar(&f.profile, "profile", protect.Default.String(), "protection against hosts whose root is not trusted: basic, tenant or strict")
+	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that take part in the election (default: none)")
+	flags.BoolVar(&f.takeOver, "take-over", false, "become master even if a manager that is not trusted is master")
+	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not")
+	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
+	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
 	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
-	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time in which a foreign change of what isolates is seen and put right")
-	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time in which every table is read back once")
+	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a change that somebody else made to isolation is noticed and undone")
+	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time within which every table is read back once")
 	return c
 }
 
@@ -201,7 +201,7 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	}
 	key, err := strconv.ParseUint(f.smKey, 0, 64)
 	if err != nil {
-		return misuse(fmt.Errorf("--sm-key %q: want a number of 64 bits, decimal or with 0x", f.smKey))
+		return misuse(fmt.Errorf("--sm-key %q: want a 64-bit number, decimal or with 0x", f.smKey))
 	}
 	f.parsedSMKey = ib.SMKey(key)
 	if f.parsedProfile, err = protect.Parse(f.profile); err != nil {
@@ -215,7 +215,7 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		f.parsedTrusted = append(f.parsedTrusted, guid)
 	}
 	if key, err = strconv.ParseUint(f.saKey, 0, 64); err != nil {
-		return misuse(fmt.Errorf("--sa-key %q: want a number of 64 bits, decimal or with 0x", f.saKey))
+		return misuse(fmt.Errorf("--sa-key %q: want a 64-bit number, decimal or with 0x", f.saKey))
 	}
 	f.parsedSAKey = ib.SMKey(key)
 	if f.guard < time.Millisecond {
@@ -391,7 +391,7 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	}
 	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
 	if err != nil {
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the policy in force stays")
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the previous policy stays in force")
 		return
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "policy read again")

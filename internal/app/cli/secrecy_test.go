@@ -18,7 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 )
 
-// noKeys looks for every key that a directory for data can come to, in every form,
+// noKeys looks for every key that a data directory can come to, in every form,
 // in all files of the script and in what the last command said: nokeys DIR
 // [EXCEPT...]. What stands below one of EXCEPT is not looked at.
 func noKeys(ts *testscript.TestScript, neg bool, args []string) {

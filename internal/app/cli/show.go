@@ -21,15 +21,15 @@ var views = []struct {
 	reads       sweep.Options // besides what every sweep reads
 }{
 	{"nodes", "devices", table.Nodes, sweep.Options{}},
-	{"ports", "ports with a cable, and end ports", table.Ports, sweep.Options{}},
+	{"ports", "cabled ports and end ports", table.Ports, sweep.Options{}},
 	{"links", "cables", table.Links, sweep.Options{}},
 	{"lids", "addresses of end ports", table.LIDs, sweep.Options{}},
 	{"routes", "forwarding tables", table.Routes, sweep.Options{Forwarding: true}},
 	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
-	{"aliases", "GUIDs that end ports have besides their own", table.Aliases, sweep.Options{Aliases: true}},
-	{"settings", "how long packets wait at ports, and how lanes take turns", table.Settings, sweep.Options{QoS: true}},
-	{"diagnostics", "end ports that say they are not well, and what their vendor says of it", table.Diagnostics, sweep.Options{}},
-	{"partitions", "partitions, as the tables of end ports make them", table.Partitions, sweep.Options{}},
+	{"aliases", "alias GUIDs of end ports", table.Aliases, sweep.Options{Aliases: true}},
+	{"settings", "packet lifetimes and VL arbitration of ports", table.Settings, sweep.Options{QoS: true}},
+	{"diagnostics", "end ports that report a fault, and their vendor's diagnostics", table.Diagnostics, sweep.Options{}},
+	{"partitions", "partitions and their members, from the tables of end ports", table.Partitions, sweep.Options{}},
 }
 
 func newShow() *cobra.Command {
@@ -39,7 +39,7 @@ func newShow() *cobra.Command {
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show what? nodes, ports, links, lids, routes, pkeys, aliases, settings, diagnostics or partitions"))
+			return misuse(fmt.Errorf("show needs one of nodes, ports, links, lids, routes, pkeys, aliases, settings, diagnostics or partitions"))
 		},
 	}
 	var where fabricFlags

@@ -31,10 +31,10 @@ func newSnapshot() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "snapshot -o FILE",
-		Short: "Keep everything that can be read from a fabric in a file",
-		Long: `Keep everything that can be read from a fabric in a file, to be judged
+		Short: "Save everything that can be read from a fabric to a file",
+		Long: `Save everything that can be read from a fabric to a file, to be examined
 elsewhere or later (prove, trace and audit with --snapshot). Only SubnGet is
-sent. What could not be read is kept as not read, with the reason.
+sent. What could not be read is recorded as such, with the reason.
 
 The file holds M_Keys, where ports show them: nobody but its owner can read it.
 

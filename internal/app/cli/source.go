@@ -24,7 +24,7 @@ type source struct {
 func (s *source) add(c *cobra.Command) {
 	s.where.add(c.Flags())
 	s.where.reads.add(c.Flags())
-	c.Flags().StringVar(&s.file, "snapshot", "", "judge this file, which ibwarden snapshot wrote, instead of a fabric")
+	c.Flags().StringVar(&s.file, "snapshot", "", "read this file, written by ibwarden snapshot, instead of a fabric")
 }
 
 // reading is what a command judges.

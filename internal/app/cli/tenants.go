@@ -47,7 +47,7 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 		}
 		list = append(list, b.String())
 	}
-	return misuse(fmt.Errorf("the fabric holds %s (%s) at %s (%s, for one), and no policy is given: "+
+	return misuse(fmt.Errorf("the fabric holds %s (%s) at %s (for example %s), and no policy is given: "+
 		"want --policy FILE, or --policy %s to leave every port the default partition only; nothing was written",
 		table.Count(len(bases), "partition"), strings.Join(list, ", "), table.Count(ports, "port"), table.Plain(first), policyNone))
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
 
-const topologyHelp = `The list of cables says which port of which device leads to which. A manager
-holds to it: what stands elsewhere than the list has it, or is not on it, is let
-into nothing, whatever it says of itself, and the switch port before it is fenced
-until a person accepts it here.
+const topologyHelp = `The list of cables says which port of which device leads to which. The manager
+enforces it: a device that is cabled elsewhere, or is not on the list, gets no
+partition, whoever it claims to be, and its switch port is fenced until somebody
+accepts it here.
 
-The list is the file of --cables, or cables.topology in the directory for data. A
-manager that runs reads it again on SIGHUP.
+The list is the file of --cables, or cables.topology in the data directory. A
+running manager reads it again on SIGHUP.
 
 `
 
@@ -36,11 +36,11 @@ func newTopology() *cobra.Command {
 	var f topologyFlags
 	c := &cobra.Command{
 		Use:   "topology learn|show|diff|accept",
-		Short: "The list of cables that a manager holds to: make it, compare it, accept what changed",
-		Long:  "The list of cables that a manager holds to: make it, compare it, accept what changed.\n\n" + topologyHelp + fabricHelp,
+		Short: "Manage the list of cables that the manager enforces: learn, show, compare, accept",
+		Long:  "Manage the list of cables that the manager enforces: learn, show, compare, accept.\n\n" + topologyHelp + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("topology what? learn, show, diff or accept"))
+			return misuse(errors.New("topology needs a command: learn, show, diff or accept"))
 		},
 	}
 	f.where.add(c.PersistentFlags())
@@ -82,18 +82,18 @@ func (f *topologyFlags) learn() *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use:   "learn",
-		Short: "Make the list of cables of what stands now",
-		Long: `Make the list of cables of what stands now. What raises a doubt is left out and
-named: who claims what another claims too, a device that says one thing first and
-another later, a switch that leads nowhere. The list holds for good what is plugged
-in now: look through it (ibwarden topology show) before you trust it.
+		Short: "Make the list of cables from the fabric as it is now",
+		Long: `Make the list of cables from the fabric as it is now. What is doubtful is left out
+and named: a device that claims the identity of another, or changes its answers, or
+a switch that leads nowhere. Whatever is plugged in now counts as right from then
+on: look through the list (ibwarden topology show) before you trust it.
 
-Only SubnGet is sent. With neither -o nor a directory for data the list is printed.
+Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 `,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.cables.file != "" {
-				return misuse(errors.New("--cables: want -o FILE for the list that is to be made"))
+				return misuse(errors.New("--cables: use -o FILE for the list that is to be made"))
 			}
 			dir, err := f.cables.data.open(f.where.spec)
 			if err != nil {
@@ -103,7 +103,7 @@ Only SubnGet is sent. With neither -o nor a directory for data the list is print
 				output = dir.Cables()
 			}
 			if _, err := os.Stat(output); output != "" && err == nil && !replace {
-				return misuse(fmt.Errorf("%s is there already: --replace makes it anew and accepts all that has changed; ibwarden topology diff shows that", output))
+				return misuse(fmt.Errorf("%s exists: --replace makes it anew and accepts all that has changed; ibwarden topology diff shows what", output))
 			}
 			r, err := f.read(c, nil)
 			if err != nil {
@@ -135,7 +135,7 @@ Only SubnGet is sent. With neither -o nor a directory for data the list is print
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "file to write")
-	c.Flags().BoolVar(&replace, "replace", false, "make a list anew that is there already")
+	c.Flags().BoolVar(&replace, "replace", false, "replace an existing list")
 	return c
 }
 
@@ -185,8 +185,8 @@ func (f *topologyFlags) show() *cobra.Command {
 
 func (f *topologyFlags) diff() *cobra.Command {
 	return &cobra.Command{
-		Use: "diff", Short: "Say where a fabric is not as the list of cables has it", Args: cobra.NoArgs,
-		Long: "Say where a fabric is not as the list of cables has it. Only SubnGet is sent. The\nexit status is 1 when there is a difference.\n",
+		Use: "diff", Short: "Show where a fabric differs from the list of cables", Args: cobra.NoArgs,
+		Long: "Show where a fabric differs from the list of cables. Only SubnGet is sent. The\nexit status is 1 when there is a difference.\n",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.cables.need(f.where.spec); err != nil {
 				return err
@@ -209,7 +209,7 @@ func (f *topologyFlags) diff() *cobra.Command {
 				return bad(nil)
 			}
 			if !f.json {
-				fmt.Fprintln(c.OutOrStdout(), "as the list of cables has it")
+				fmt.Fprintln(c.OutOrStdout(), "the fabric matches the list of cables")
 			}
 			return nil
 		},
@@ -219,17 +219,16 @@ func (f *topologyFlags) diff() *cobra.Command {
 func (f *topologyFlags) accept() *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept PORT...",
-		Short: "Take over what stands at these ports into the list of cables",
-		Long: `Take over what stands at these ports into the list of cables: what each leads to
-now, with its GUIDs and its description, or that it leads nowhere. A port is a
+		Short: "Accept what is cabled to these ports now into the list of cables",
+		Long: `Accept what is cabled to these ports now into the list of cables: what each leads
+to, with its GUIDs and its description, or that it leads nowhere. A port is a
 device of the list and a number, such as leaf-1:7, or a node GUID and a number.
 
 leaf-1:7=red-1 says that red-1 of the list is there now, and nothing is read: a
-host that holds an M_Key is asked nothing, and answers nothing, where it was not
-before.
+host that has an M_Key does not answer at a port where it was not before.
 
-Only SubnGet is sent. What two devices claim to be, or what does not answer, cannot
-be accepted. A manager that runs reads the list again on SIGHUP.
+Only SubnGet is sent. An identity that two devices claim, or a device that does not
+answer, cannot be accepted. A running manager reads the list again on SIGHUP.
 `,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ports []string) error {
@@ -253,7 +252,7 @@ be accepted. A manager that runs reads the list again on SIGHUP.
 				return table.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
 			}
 			if len(done) == 0 {
-				done = []string{"the list has it so already"}
+				done = []string{"the list already says so"}
 			}
 			fmt.Fprintln(c.OutOrStdout(), table.Plain(strings.Join(done, "; ")))
 			return nil

@@ -50,20 +50,20 @@ func newTrace() *cobra.Command {
 	var f traceFlags
 	c := &cobra.Command{
 		Use:   "trace FROM TO",
-		Short: "Follow one packet by the tables that devices hold",
-		Long: `Follow one packet by the tables that devices hold: each port on its way, the
-lane, the checks made, the entry that decided, and what becomes of it. Only
+		Short: "Trace one packet through the tables that devices hold",
+		Long: `Trace one packet through the tables that devices hold: each port on its path,
+the virtual lane, the checks, the entry that decided, and the outcome. Only
 SubnGet is sent.
 
 FROM and TO are end ports: a port GUID, a LID, a node description, or
 DESCRIPTION:PORT. Without --pkey the packet has the first key of FROM that TO
 takes, or else the first that FROM has.
 
-TO may be a multicast LID: then every copy is followed to where it ends. Without
+TO may be a multicast LID: then every copy is traced to where it ends. Without
 --pkey it has the first key of FROM beyond the default partition.
 
-With --packet a simulated fabric is made of what was read, the packet is really
-sent through it, and what becomes of it is held beside the trace, hop by hop.
+With --packet a simulated fabric is built from what was read, the packet is
+really sent through it, and the outcome is compared with the trace, hop by hop.
 
 ` + fabricHelp,
 		Args: cobra.ExactArgs(2),
@@ -78,7 +78,7 @@ sent through it, and what becomes of it is held beside the trace, hop by hop.
 	flags.StringVar(&f.service, "service", "UD", "UD, RC, UC, RD or raw")
 	flags.Uint8Var(&f.sl, "sl", 0, "service level, 0 to 15")
 	flags.StringVar(&f.qkey, "qkey", "", "Q_Key of the packet, 32 bits; UD and RD only")
-	flags.DurationVar(&f.maxAge, "max-age", 0, "what was read longer ago is unknown (default: any age will do)")
+	flags.DurationVar(&f.maxAge, "max-age", 0, "anything read longer ago counts as unknown (default: any age)")
 	flags.BoolVar(&f.send, "packet", false, "send the packet through a simulated fabric made of what was read, and compare")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c

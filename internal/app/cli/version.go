@@ -10,7 +10,7 @@ import (
 func newVersion() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Say what program this is", Args: cobra.NoArgs,
+		Use: "version", Short: "Print version and build", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
 				return table.JSON(c.OutOrStdout(), about.This())

@@ -97,7 +97,7 @@ var (
 	ErrUnfinished = errors.New("a change in the journal is not finished: resume it, or roll it back")
 	ErrNoJournal  = errors.New("the journal holds no change")
 	ErrDone       = errors.New("the change in the journal is finished: there is nothing to resume")
-	ErrElsewhere  = errors.New("the fabric is not where the journal says: neither at the old end of the change nor at the new, nor between them; nothing was written")
+	ErrElsewhere  = errors.New("the fabric does not match the journal: it is in neither the old nor the new state, nor between them; nothing was written")
 	ErrChanged    = errors.New("the fabric has changed since it was shown; nothing was written")
 	ErrUnread     = errors.New("something that does not answer is behind a link that carries data, and may use a partition that is to be given to others; nothing was written")
 	ErrStandby    = errors.New("another manager is master; nothing was written")

@@ -41,7 +41,7 @@ func DefaultDataDir(fabric string) (DataDir, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("a directory for data: %w: want --data DIR or %s", err, dataVariable)
+		return "", fmt.Errorf("a data directory: %w: want --data DIR or %s", err, dataVariable)
 	}
 	return DataDir(filepath.Join(home, ".local", "state", "ibwarden")), nil
 }
@@ -67,7 +67,7 @@ func OpenDataDir(path string) (DataDir, error) {
 // File is the path of a file in the directory.
 func (d DataDir) File(name string) string { return filepath.Join(string(d), name) }
 
-// cablesFile is the list of cables in a directory for data.
+// cablesFile is the list of cables in a data directory.
 const cablesFile = "cables.topology"
 
 // State is where what was assigned is kept.

@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 )
 
-// Files in a directory for data.
+// Files in a data directory.
 const (
 	secretFile = "secret"
 	keysFile   = "keys.json"

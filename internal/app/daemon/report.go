@@ -66,18 +66,18 @@ func (d *Report) Print(w io.Writer, journal string) error {
 		fmt.Fprintln(w, "nothing to change")
 	} else {
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tw, "\nSTEP\tHOSTS\tWRITES\tKEYS THAT WAIT\tVERDICT")
+		fmt.Fprintln(tw, "\nSTEP\tHOSTS\tWRITES\tKEYS PENDING\tVERDICT")
 		for _, s := range d.Steps {
 			fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\n", s.Name, s.Hosts, s.Writes, s.Waiting, s.Verdict)
 		}
 		if err := tw.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\nsent %d SubnGet and %d SubnSet in all\n", d.SMPs.Get, d.SMPs.Set)
+		fmt.Fprintf(w, "\nsent %d SubnGet and %d SubnSet in total\n", d.SMPs.Get, d.SMPs.Set)
 	}
-	printSome(w, "did not hold: ", d.Failures)
+	printSome(w, "failed: ", d.Failures)
 	if s := d.Standing; d.Outcome == "stopped" && s != nil {
-		fmt.Fprintf(w, "the fabric stands %s: %d blocks are as before, %d on the way, %d as they are to be, %d cannot be told\n",
+		fmt.Fprintf(w, "the fabric is %s: %d blocks are as before, %d in between, %d as planned, %d cannot be told\n",
 			s.Place.InWords(), s.Old, s.Between, s.New, len(s.Elsewhere))
 		fmt.Fprintf(w, "to finish: apply --resume --journal %s; to undo: apply --rollback --journal %s\n", journal, journal)
 	}

@@ -21,10 +21,10 @@ const (
 	rotateMax, lockMax = 16 << 20, 64
 )
 
-// ErrInUse says that a manager runs on a directory for data.
+// ErrInUse says that a manager runs on a data directory.
 var ErrInUse = errors.New("a manager runs on it")
 
-// Lock keeps other managers from a directory for data until the process ends, or
+// Lock keeps other managers from a data directory until the process ends, or
 // unlock is called.
 func (d DataDir) Lock() (unlock func(), err error) {
 	f, err := os.OpenFile(d.File(lockFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)

@@ -278,10 +278,10 @@ var fixtures = map[string][]fixture{
 	},
 	"credit-loop": {
 		{"a ring", func(s *site) { ring(s, 1) }, "spine:1", "wait for each other", false},
-		{"a ring with lanes", func(s *site) { ring(s, 3) }, "spine:1", "service levels", true},
+		{"a ring with VLs", func(s *site) { ring(s, 3) }, "spine:1", "service levels", true},
 	},
-	"lane-shared": {
-		{"one lane", func(s *site) {
+	"vl-shared": {
+		{"one VL", func(s *site) {
 			s.spine.Ports[1].SLToVL[2] = smp.SLToVLMappingTable{}
 		}, "spine:1", "both take VL 0", false},
 		{"no tables", func(s *site) {
@@ -305,7 +305,7 @@ var fixtures = map[string][]fixture{
 			setKeys(p, ib.PKeyBaseDefault.Full(), storage.Full(), red.Full())
 		}, "spine:1", "no key of 0x0102", false},
 	},
-	"lane-starved": {
+	"vl-starved": {
 		{"no weight", func(s *site) {
 			p := &s.spine.Ports[1]
 			p.VLArbitration = make([]smp.VLArbitrationTable, 4)

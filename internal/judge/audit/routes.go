@@ -168,7 +168,7 @@ func (a *auditor) creditLoop() {
 	}
 	where, what := place(circle[0]), "links that wait for each other: "+strings.Join(names, ", ")
 	if lanes {
-		a.unknown(where, "%s; they map service levels to several lanes, and which path takes which level was not read", what)
+		a.unknown(where, "%s; they map service levels to several VLs, and which path takes which level was not read", what)
 		return
 	}
 	a.found(where, "%s", what)

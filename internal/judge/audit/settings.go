@@ -16,9 +16,9 @@ var settingChecks = []check{
 	{number: 63, name: "switch-link-narrower", title: "A port between switches stops partitions of who is behind it", severity: High,
 		how:    "P_KeyTables of ports between switches that check keys, against those of the end ports that the switch at the other end reaches without this one",
 		advice: "add the keys to both ends of the cable, or have the ports between switches check nothing", run: (*auditor).switchLinkNarrower},
-	{number: 64, name: "lane-starved", title: "A lane that service levels take is never served", severity: High, profile: Strict, needs: needsLevels,
-		how:    "VLArbitrationTables of links in use, where they were written: no entry with a weight for a lane that an SLtoVLMappingTable of the port gives to a level of the policy",
-		advice: "give the lane a weight in one of the two tables, or map the level to another lane", run: (*auditor).laneStarved},
+	{number: 64, name: "vl-starved", title: "A VL that service levels take is never served", severity: High, profile: Strict, needs: needsLevels,
+		how:    "VLArbitrationTables of links in use, where they were written: no entry with a weight for a VL that an SLtoVLMappingTable of the port gives to a level of the policy",
+		advice: "give the VL a weight in one of the two tables, or map the level to another VL", run: (*auditor).laneStarved},
 }
 
 // leastLife is the least code of LifeTimeValue and HOQLife with which a switch can

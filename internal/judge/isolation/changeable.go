@@ -13,11 +13,11 @@ type Cables func(p *observed.Port) bool
 // Why a host could change what was proved.
 const (
 	keyZero    = "M_Key is 0: it takes management writes from anybody"
-	keyHidden  = "whether it has an M_Key was not read: the reader has not the key"
+	keyHidden  = "whether it has an M_Key was not read: the reader does not have the key"
 	keyShown   = "M_KeyProtectBits is 0: it shows its M_Key to anybody"
-	keyShared  = "another port has the same M_Key: who learns it from one owns both"
-	keyLease   = "M_KeyLeasePeriod is not 0: the key guards nothing when the manager has been away for so long"
-	noCables   = "leads to a switch that no list of cables was there to name: no key is checked here"
+	keyShared  = "another port has the same M_Key: whoever learns it from one controls both"
+	keyLease   = "M_KeyLeasePeriod is not 0: the key guards nothing once the manager has been away that long"
+	noCables   = "leads to a switch, and there is no list of cables to say which: no key is checked here"
 	undeclared = "leads to a switch that is not on the list of cables: no key is checked here"
 )
 

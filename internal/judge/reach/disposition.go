@@ -26,7 +26,7 @@ const (
 )
 
 var dispositionNames = [dispositions]string{
-	"unknown", "delivered", "source-key", "link-state", "dead-end", "no-lane", "inbound-raw", "outbound-raw",
+	"unknown", "delivered", "source-key", "link-state", "dead-end", "no-vl", "inbound-raw", "outbound-raw",
 	"inbound-key", "outbound-key", "no-route", "loop", "wrong-destination", "destination-key", "destination-qkey",
 }
 

@@ -70,9 +70,9 @@ func (w *walker) state(p *observed.Port, rule string, good ...smp.PortState) boo
 func (w *walker) lane(p *observed.Port, entry string) bool {
 	lanes := smp.DataVLs(p.Info.OperationalVLs)
 	if w.anyLane || int(w.vl) < lanes {
-		return w.settle(p, "lane", pass, entry, NoLane)
+		return w.settle(p, "VL", pass, entry, NoLane)
 	}
-	return w.settle(p, "lane", stop, w.say("%s, %d in operation", entry, lanes), NoLane)
+	return w.settle(p, "VL", stop, w.say("%s, %d in operation", entry, lanes), NoLane)
 }
 
 // arrive asks port in of the node that the packet has come to.
@@ -142,7 +142,7 @@ func (w *walker) chooseLane(out *observed.Port, in ib.PortNum) bool {
 	var entry string
 	switch {
 	case w.packet.SL >= smp.SLCount:
-		return w.settle(out, "lane", stop, w.say("SL %d does not exist", w.packet.SL), NoLane)
+		return w.settle(out, "VL", stop, w.say("SL %d does not exist", w.packet.SL), NoLane)
 	case read:
 		w.vl = t.VLs[w.packet.SL]
 		entry = w.say("SL %d to VL %d", w.packet.SL, w.vl)
@@ -152,7 +152,7 @@ func (w *walker) chooseLane(out *observed.Port, in ib.PortNum) bool {
 		w.vl = 0
 		entry = "VL 0, the only one"
 	default:
-		return w.settle(out, "lane", unknown, "SLtoVLMappingTable was not read", NoLane)
+		return w.settle(out, "VL", unknown, "SLtoVLMappingTable was not read", NoLane)
 	}
 	if !w.lane(out, entry) {
 		return false

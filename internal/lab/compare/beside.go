@@ -67,7 +67,7 @@ func Compare(t *reach.Trace, j *replica.Journey) []string {
 			differ("hop %d, %s: computed out by port %d, the packet's %d", i+1, c.Name, c.Out, p.Out)
 		}
 		if lane(c.VL) != lane(p.VL) {
-			differ("hop %d, %s: computed lane %s, the packet's %s", i+1, c.Name, lane(c.VL), lane(p.VL))
+			differ("hop %d, %s: computed VL %s, the packet's %s", i+1, c.Name, lane(c.VL), lane(p.VL))
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ const (
 	SourceKey        End = "source-key"
 	LinkState        End = "link-state"
 	DeadEnd          End = "dead-end"
-	NoLane           End = "no-lane"
+	NoLane           End = "no-vl"
 	InboundRaw       End = "inbound-raw"
 	OutboundRaw      End = "outbound-raw"
 	InboundKey       End = "inbound-key"

@@ -300,11 +300,11 @@ func (r *Run) compare(op plan.Op, w *plan.Write, data []byte) error {
 		}
 	case smp.AttrGUIDInfo:
 		if !sameGUIDs(op, data, w.Data[:]) {
-			return fmt.Errorf("block %d reads back otherwise than it was written", op.Modifier)
+			return fmt.Errorf("block %d reads back differently from what was written", op.Modifier)
 		}
 	default:
 		if string(data) != string(w.Data[:]) {
-			return fmt.Errorf("block 0x%08x reads back otherwise than it was written", op.Modifier)
+			return fmt.Errorf("block 0x%08x reads back differently from what was written", op.Modifier)
 		}
 	}
 	return nil

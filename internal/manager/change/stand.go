@@ -48,13 +48,13 @@ func (p Place) String() string {
 func (p Place) InWords() string {
 	switch p {
 	case AtOld:
-		return "at the old end of the change"
+		return "as it was before the change"
 	case AtNew:
-		return "at the new end of the change"
+		return "as it is to be after the change"
 	case Between:
-		return "between the ends of the change"
+		return "between the old and the new state"
 	}
-	return "not all on the way of the change"
+	return "in a state that the change does not pass through"
 }
 
 // MarshalText prints the place as String does.

@@ -12,7 +12,7 @@
 // tie the lower GUID. Nobody makes itself master while it sees another master:
 // one that is outranked is left to hand over, by HANDOVER that is answered
 // with ACKNOWLEDGE, or only answered well. A standby polls its master and takes
-// over, by way of discovering, when that says that it is master no more, or when
+// over, by way of discovering, when that says that it is no longer master, or when
 // too many polls in a row bring no answer or an ActCount that does not move.
 //
 // With Config.Named managers are named, not believed: one counts if it is listed

@@ -536,7 +536,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		if !lost || e.State() != smp.SMDiscovering {
 			t.Errorf("%s: still %s", name, e.State())
 		}
-		// Who says himself that he is master no more is not asked again.
+		// Who says himself that he is no longer master is not asked again.
 		want := DefaultPolls
 		if answer.status == mad.StatusOK && (answer.info.SMState == smp.SMStandby || answer.info.SMState == smp.SMNotActive) {
 			want = 1

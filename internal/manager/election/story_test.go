@@ -214,7 +214,7 @@ func TestStoryOfThreeManagers(t *testing.T) {
 		"3: waiting for the handover", "3: discovering > standby")
 
 	// The highest of those waiting is handed over to. The other one, too, sees
-	// that its master is master no more, and finds the new one.
+	// that its master is no longer master, and finds the new one.
 	n.pass(5 * time.Second)
 	n.expect("1: control 1 to 2", "1: master > standby", "2: standby > master", "2: control 2 to 1", "2: master",
 		"3: standby > discovering", "3: standby", "3: discovering > standby")

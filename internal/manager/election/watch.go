@@ -139,11 +139,11 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		// The second master has stepped back: decide anew.
 		e.watch = watch{}
 		effects.Sweep = true
-		effects.Why = info.GUID.String() + " is master no more"
+		effects.Why = info.GUID.String() + " is no longer master"
 	case e.state == smp.SMStandby && w.remote.Info.SMState == smp.SMMaster && info.SMState < smp.SMMaster && info.SMState != smp.SMDiscovering:
 		// It has handed over to somebody, or tried to.
 		e.watch = watch{}
-		effects = e.move(smp.SMDiscovering, "%s is master no more", info.GUID)
+		effects = e.move(smp.SMDiscovering, "%s is no longer master", info.GUID)
 		effects.Sweep = true
 	default:
 		w.frozen = info.ActCount == w.remote.Info.ActCount

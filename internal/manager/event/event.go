@@ -206,7 +206,7 @@ func (e Refused) String() string    { return "refused, nothing was written: " + 
 func (e Failed) String() string     { return e.Failure.Error() }
 
 func (e Forgotten) String() string {
-	return fmt.Sprintf("%d ports accept %s and forget it (%s, for one); it is not asked for again",
+	return fmt.Sprintf("%d ports accept %s and forget it (for example %s); it is not asked for again",
 		e.Ports, strings.Join(e.Elements.Names(), ", "), e.Example)
 }
 
@@ -226,10 +226,10 @@ func (e RogueManager) String() string {
 }
 
 func (e Fenced) String() string   { return e.Fence.Name + " is fenced: " + e.Fence.Reason }
-func (e Unfenced) String() string { return e.Fence.Name + " is fenced no more: " + e.Fence.Reason }
+func (e Unfenced) String() string { return e.Fence.Name + " is no longer fenced: " + e.Fence.Reason }
 
 func (e Learned) String() string {
-	s := fmt.Sprintf("learned %d cables between %d devices, and holds to them", e.List.Cables(), len(e.List.Devices()))
+	s := fmt.Sprintf("learned %d cables between %d devices, which it enforces from now on", e.List.Cables(), len(e.List.Devices()))
 	for i, left := range e.Left {
 		if i == leftMax {
 			return s + fmt.Sprintf("; and %d more", len(e.Left)-i)
@@ -260,7 +260,7 @@ func (e Flooded) String() string {
 	if e.Link {
 		return e.Sender + ": the link goes up and down too often; it is left down for a while"
 	}
-	return e.Sender + " sends more traps than are looked at: the others are dropped"
+	return e.Sender + " sends more traps than are processed: the others are dropped"
 }
 
 func (e Tried) String() string {

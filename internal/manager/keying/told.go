@@ -15,7 +15,7 @@ type Given struct{ Ports, Failures int }
 
 // String says it for people.
 func (e Given) String() string {
-	return fmt.Sprintf("M_Keys: %d ports were given one, %d were not", e.Ports-e.Failures, e.Failures)
+	return fmt.Sprintf("M_Keys: set on %d ports, not set on %d", e.Ports-e.Failures, e.Failures)
 }
 
 // LockedError says which ports obey an M_Key that the manager does not know. A

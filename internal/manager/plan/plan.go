@@ -96,7 +96,7 @@ var stages = []struct {
 	{"port settings", []Kind{Settings}},
 	{"forwarding tables", []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
-	{"lanes", []Kind{Lanes}},
+	{"VLs", []Kind{Lanes}},
 	{"activate", []Kind{Activate}},
 }
 

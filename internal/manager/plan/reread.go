@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-var errOtherwise = errors.New("is not any more as it was read")
+var errOtherwise = errors.New("is no longer as it was read")
 
 // SameAsRead compares the data of an answer, to a Get of the block that op
 // writes, with the snapshot: all entries of a P_KeyTable, and of PortInfo what

@@ -257,7 +257,7 @@ func (s *sharing) sharedFull() (out []Finding) {
 			}
 		}
 		out = append(out, Finding{SharedFull, s.name(b), append([]ib.PKeyBase{b}, homes...), false, fmt.Sprintf(
-			"%s serves %d tenants, and full members of it are %s (%s, for one): tenants reach each other over it; make them limited",
+			"%s serves %d tenants, and full members of it are %s (for example %s): tenants reach each other over it; make them limited",
 			s.name(b), len(guests), s.list(homes), full[homes[0]])})
 	}
 	return out
@@ -290,11 +290,11 @@ func (x *index) reused() (out []Finding) {
 		}
 		if n := before[b]; n > 0 {
 			out = append(out, Finding{ReusedKey, b.String(), []ib.PKeyBase{b}, false, fmt.Sprintf(
-				"%v is taken from all %d ports that have it and given to %d others at once; what the former still send under it meets the latter: take it away first, give it later", b, n, after[b])})
+				"%v is taken from all %d ports that have it and given to %d others at once; packets that the former still send with it reach the latter: take it away first and give it later", b, n, after[b])})
 		}
 		if p := stale[b]; p != nil {
 			out = append(out, Finding{ReusedKey, b.String(), []ib.PKeyBase{b}, false, fmt.Sprintf(
-				"%v is given to %d ports, and still stands in the table of %s, which is not written", b, after[b], p)})
+				"%v is given to %d ports, and is still in the table of %s, which is not written", b, after[b], p)})
 		}
 	}
 	return out
@@ -344,12 +344,12 @@ func (x *index) defaultKey() (out []Finding) {
 	bases := []ib.PKeyBase{ib.PKeyBaseDefault}
 	if lost > 0 {
 		out = append(out, Finding{DefaultKey, ib.PKeyBaseDefault.String(), bases, false, fmt.Sprintf(
-			"%d ports lose the key of the default partition (%s, for one): queue pairs that use it can send and receive no more, and index 0 goes over to a key of the tenant's",
+			"%d ports lose the key of the default partition (for example %s): queue pairs that use it can no longer send or receive, and index 0 gets a key of the tenant",
 			lost, loser)})
 	}
 	if given > 0 {
 		out = append(out, Finding{DefaultKey, ib.PKeyBaseDefault.String(), bases, false, fmt.Sprintf(
-			"%d ports get the key of the default partition, at index 0 unless the policy says otherwise (%s, for one): jobs that use index 0 go over to it, and hosts that forge full keys of it reach each other",
+			"%d ports get the key of the default partition, at index 0 unless the policy says otherwise (for example %s): jobs that use index 0 move to it, and hosts that forge full keys of it reach each other",
 			given, taker)})
 	}
 	return out
@@ -368,7 +368,7 @@ func (x *index) index0() (out []Finding) {
 			continue
 		}
 		out = append(out, Finding{Index0, p.String(), []ib.PKeyBase{now.Base(), then.Base()}, false, fmt.Sprintf(
-			"%s has %v at index 0 and will have %v: jobs that use index 0 go over to another partition", p, now, then)})
+			"%s has %v at index 0 and will have %v: jobs that use index 0 change partition", p, now, then)})
 	}
 	return out
 }
@@ -388,7 +388,7 @@ func (x *index) guardsOff() (out []Finding) {
 				continue
 			}
 			out = append(out, Finding{GuardOff, p.String(), []ib.PKeyBase{}, false, fmt.Sprintf(
-				"%s will not check keys any more: nothing but its own table holds %s to its partitions", p, p.Peer)})
+				"%s will no longer check keys: only the host's own table then holds %s to its partitions", p, p.Peer)})
 		}
 	}
 	return out

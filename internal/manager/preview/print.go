@@ -58,7 +58,7 @@ func (p *Preview) Print(w io.Writer) error {
 
 // planRows lists every change of a table, bounded.
 func planRows(p *Preview) *table {
-	t := newTable("port", "role", "index", "change", "p_key", "was", "used", "of")
+	t := newTable("port", "role", "index", "change", "p_key", "was", "used", "capacity")
 	more := 0
 	for i := range p.Ports {
 		x := &p.Ports[i]
@@ -140,12 +140,12 @@ func printRoom(w io.Writer, p *Preview) {
 // printReach says who can talk, in words and numbers.
 func printReach(w io.Writer, p *Preview) error {
 	r := &p.Reach
-	fmt.Fprintf(w, "pairs of ports that can talk: %d before, %d after (%d new, %d no more)\n",
+	fmt.Fprintf(w, "pairs of ports that can talk: %d before, %d after (%d gained, %d lost)\n",
 		r.PairsBefore, r.PairsAfter, r.Gained, r.Lost)
 	if len(r.Groups) == 0 {
 		return nil
 	}
-	t := newTable("between", "and", "new_pairs", "no_more", "over", "for_one", "in_words")
+	t := newTable("group", "and", "pairs_gained", "pairs_lost", "p_key", "example", "effect")
 	for i, g := range r.Groups {
 		if i == planRowsMax {
 			t.add(fmt.Sprintf("and %d more (--json has all)", len(r.Groups)-i))

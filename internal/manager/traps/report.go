@@ -377,7 +377,7 @@ func (r *Report) gid(x *smp.GIDDetails, d *Directory) {
 	}
 	what := map[smp.TrapNumber]string{
 		smp.TrapGIDInService: "is in service", smp.TrapGIDOutOfService: "is out of service",
-		smp.TrapMulticastGroupCreated: "is a new multicast group", smp.TrapMulticastGroupDeleted: "is a multicast group no more",
+		smp.TrapMulticastGroupCreated: "is a new multicast group", smp.TrapMulticastGroupDeleted: "is no longer a multicast group",
 	}[r.Trap]
 	r.said = fmt.Sprintf("GID %s%s %s%s", *r.GID, name, what, r.says(false))
 }

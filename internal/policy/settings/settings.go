@@ -149,7 +149,7 @@ func checkTable(name string, table []smp.VLArbitrationEntry) error {
 	}
 	for _, e := range table {
 		if e.VL >= ib.VLManagement {
-			return fmt.Errorf("%s: lane %d, want 0 to 14", name, e.VL)
+			return fmt.Errorf("%s: VL %d, want 0 to 14", name, e.VL)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (s *Settings) checkServed() error {
 		lanes := smp.DataVLs(code)
 		for sl, vl := range s.Mapping(lanes).VLs {
 			if vl != ib.VLManagement && !turns(s.VLArbHigh, vl) && !turns(s.VLArbLow, vl) {
-				return fmt.Errorf("lane %d, which service level %d takes on a link of %d lanes, has no weight in qos_vlarb_high or qos_vlarb_low: it would never be served (give it one, map the level elsewhere with qos_sl2vl, or lower max_op_vls)", vl, sl, lanes)
+				return fmt.Errorf("VL %d, which service level %d takes on a link of %d VLs, has no weight in qos_vlarb_high or qos_vlarb_low: it would never be served (give it one, map the level elsewhere with qos_sl2vl, or lower max_op_vls)", vl, sl, lanes)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func ParseArbitration(text string) (table []smp.VLArbitrationEntry, err error) {
 		vl, err := strconv.ParseUint(lane, 10, 4)
 		w, err2 := strconv.ParseUint(weight, 10, 8)
 		if err != nil || err2 != nil || ib.VL(vl) >= ib.VLManagement {
-			return nil, fmt.Errorf("%q, want LANE:WEIGHT with a lane of 0 to 14 and a weight of 0 to 255", strings.TrimSpace(entry))
+			return nil, fmt.Errorf("%q, want VL:WEIGHT with a VL of 0 to 14 and a weight of 0 to 255", strings.TrimSpace(entry))
 		}
 		table = append(table, smp.VLArbitrationEntry{VL: ib.VL(vl), Weight: uint8(w)})
 	}
@@ -44,13 +44,13 @@ func ArbitrationText(table []smp.VLArbitrationEntry) string {
 func ParseMapping(text string) (m *[SLs]ib.VL, err error) {
 	lanes := strings.Split(text, ",")
 	if len(lanes) != SLs {
-		return nil, fmt.Errorf("%d lanes, want one for each of %d service levels", len(lanes), SLs)
+		return nil, fmt.Errorf("%d VLs, want one for each of %d service levels", len(lanes), SLs)
 	}
 	m = new([SLs]ib.VL)
 	for sl, lane := range lanes {
 		vl, err := strconv.ParseUint(strings.TrimSpace(lane), 10, 4)
 		if err != nil {
-			return nil, fmt.Errorf("lane %q, want 0 to 14, or 15 to drop", strings.TrimSpace(lane))
+			return nil, fmt.Errorf("VL %q, want 0 to 14, or 15 to drop", strings.TrimSpace(lane))
 		}
 		m[sl] = ib.VL(vl)
 	}

@@ -63,7 +63,7 @@ func count(order []ib.VL, vl ib.VL) (n int) {
 func wantOrder(t *testing.T, got []ib.VL, want ...ib.VL) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Fatalf("lanes %v, want %v", got, want)
+		t.Fatalf("VLs %v, want %v", got, want)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestVA02Weights(t *testing.T) {
 		{"1 to 4 by blocks", table(0, 1, 1, 4), 1},
 		{"32 to 128 by large packets", table(0, 32, 1, 128), 16},
 		{"the same in several entries", table(0, 16, 1, 64, 0, 16, 1, 64), 16},
-		{"one lane in several entries", table(1, 64, 0, 32, 1, 64), 16},
+		{"one VL in several entries", table(1, 64, 0, 32, 1, 64), 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sender(2)
@@ -105,25 +105,25 @@ func TestTableEntries(t *testing.T) {
 		s.Low = table(0, 1, 1, 0, 2, 1)
 		wantOrder(t, saturated(t, s, 4, 1, 0, 1, 2), 0, 2, 0, 2)
 	})
-	t.Run("lanes not in operation are skipped", func(t *testing.T) {
+	t.Run("VLs not in operation are skipped", func(t *testing.T) {
 		s := sender(2)
 		s.High = table(7, 200)
 		s.Low = table(5, 9, 0, 1, 14, 3, 1, 1)
 		s.VLHighLimit = 0
 		wantOrder(t, saturated(t, s, 4, 1, 0, 1), 0, 1, 0, 1)
 	})
-	t.Run("a lane without packets passes its turn on", func(t *testing.T) {
+	t.Run("a VL without packets passes its turn on", func(t *testing.T) {
 		s := sender(4)
 		s.Low = table(0, 1, 1, 200, 2, 1)
 		wantOrder(t, saturated(t, s, 4, 1, 0, 2), 0, 2, 0, 2)
 	})
-	t.Run("a lane without credits passes its turn on", func(t *testing.T) {
+	t.Run("a VL without credits passes its turn on", func(t *testing.T) {
 		s := sender(4)
 		s.Low = table(0, 1, 1, 200, 2, 1)
 		s.Buffer[1] = 3
 		wantOrder(t, saturated(t, s, 4, 4, 0, 1, 2), 0, 2, 0, 2)
 	})
-	t.Run("a lane in no table waits", func(t *testing.T) {
+	t.Run("a VL in no table waits", func(t *testing.T) {
 		s := sender(4)
 		s.Low = table(0, 1)
 		wantOrder(t, saturated(t, s, 2, 1, 0, 3), 0, 0)
@@ -142,7 +142,7 @@ func TestTableEntries(t *testing.T) {
 		s.Low = table(0, 0, 1, 0)
 		wantOrder(t, saturated(t, s, 2, 1, 0, 1))
 	})
-	t.Run("one lane needs no table", func(t *testing.T) {
+	t.Run("one VL needs no table", func(t *testing.T) {
 		s := sender(1)
 		s.Low = table(0, 0, 1, 5)
 		wantOrder(t, saturated(t, s, 2, 1, 0), 0, 0)
@@ -203,7 +203,7 @@ func TestVA11HighLimit(t *testing.T) {
 		s.Low = table(2, 2, 3, 1)
 		wantOrder(t, saturated(t, s, 8, 1, 0, 2, 3), 0, 2, 0, 2, 0, 3, 0, 2)
 	})
-	t.Run("a lane in both tables", func(t *testing.T) {
+	t.Run("a VL in both tables", func(t *testing.T) {
 		s := both(0)
 		s.High, s.Low = table(0, 1), table(0, 1, 1, 1)
 		wantOrder(t, saturated(t, s, 6, 1, 0, 1), 0, 0, 0, 1, 0, 0)

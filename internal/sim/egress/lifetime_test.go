@@ -233,11 +233,11 @@ func TestSI26StalledLaneDropsAtOnce(t *testing.T) {
 		expect(t, p, at, want)
 	}
 	at, _ := p.Deadline()
-	expect(t, p, at, "3 head-of-queue limit", "4 lane stalled", "5 lane stalled")
+	expect(t, p, at, "3 head-of-queue limit", "4 VL stalled", "5 VL stalled")
 	refused(t, p, at, 0, Stalled)
 	refused(t, p, at+nominal(code), 0, Stalled)
 	if p.Len() != 0 {
-		t.Fatalf("%d packets wait in a stalled lane", p.Len())
+		t.Fatalf("%d packets wait in a stalled VL", p.Len())
 	}
 	// The other lane goes on.
 	enqueue(t, p, at, 1, 6)
@@ -268,7 +268,7 @@ func TestSI27DropsInARowStall(t *testing.T) {
 		now = dropHeads(t, p, now, 2)
 		enqueue(t, p, now, 0, 2)
 	})
-	t.Run("each lane for itself", func(t *testing.T) {
+	t.Run("each VL for itself", func(t *testing.T) {
 		s := exit()
 		s.DataVLs, s.HOQLife, s.VLStallCount = 2, code, 3
 		p := configured(t, s)

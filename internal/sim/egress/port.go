@@ -33,11 +33,11 @@ func (r Reason) String() string {
 	case TooOld:
 		return "switch lifetime limit"
 	case Stalled:
-		return "lane stalled"
+		return "VL stalled"
 	case LaneClosed:
-		return "lane not in operation"
+		return "VL not in operation"
 	case LaneFull:
-		return "lane full"
+		return "VL full"
 	}
 	return "unknown reason"
 }

@@ -31,7 +31,7 @@ func TestCredits(t *testing.T) {
 		t.Fatalf("11 credits for 10 owed; free %d, want 10", p.Free(0))
 	}
 	if p.Credit(7, 1) || p.Credit(16, 0) || !p.Credit(ib.VLManagement, 4) {
-		t.Fatal("credits of a lane that owes nothing")
+		t.Fatal("credits of a VL that owes nothing")
 	}
 
 	// A smaller buffer holds what was sent and lets nothing follow.
@@ -87,7 +87,7 @@ func TestClosedLane(t *testing.T) {
 		t.Fatalf("due at %v (%v), want at once", at, ok)
 	}
 	wantLeaves(t, p, 5, 3)
-	expect(t, p, 5, "1 lane not in operation", "2 lane not in operation")
+	expect(t, p, 5, "1 VL not in operation", "2 VL not in operation")
 }
 
 func TestFullLane(t *testing.T) {
@@ -112,8 +112,8 @@ func TestConfigureRefuses(t *testing.T) {
 		change func(*Settings)
 		want   string
 	}{
-		{func(s *Settings) { s.DataVLs = 16 }, "16 data lanes: want 0 to 15"},
-		{func(s *Settings) { s.DataVLs = -1 }, "-1 data lanes: want 0 to 15"},
+		{func(s *Settings) { s.DataVLs = 16 }, "16 data VLs: want 0 to 15"},
+		{func(s *Settings) { s.DataVLs = -1 }, "-1 data VLs: want 0 to 15"},
 		{func(s *Settings) { s.HOQLife = 32 }, "HOQLife 32: want 0 to 31"},
 		{func(s *Settings) { s.LifeTimeValue = 32 }, "LifeTimeValue 32: want 0 to 31"},
 		{func(s *Settings) { s.VLStallCount = 8 }, "VLStallCount 8: want 0 to 7"},
@@ -136,7 +136,7 @@ func TestIdlePortIsSmall(t *testing.T) {
 		t.Errorf("an idle port takes %d octets, want at most 256", size)
 	}
 	if size := unsafe.Sizeof(lane{}); size > 64 {
-		t.Errorf("a lane takes %d octets, want at most 64", size)
+		t.Errorf("a VL takes %d octets, want at most 64", size)
 	}
 }
 

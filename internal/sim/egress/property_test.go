@@ -59,7 +59,7 @@ func runRandom(t *testing.T, seed uint64, steps int) bool {
 			sum += p.Waiting(vl)
 		}
 		if sum != p.Len() {
-			t.Errorf("Len %d, the lanes hold %d", p.Len(), sum)
+			t.Errorf("Len %d, the VLs hold %d", p.Len(), sum)
 		}
 		if t.Failed() {
 			return false

@@ -68,7 +68,7 @@ type Settings struct {
 func (s *Settings) check() error {
 	switch {
 	case s.DataVLs < 0 || s.DataVLs > DataLanes:
-		return fmt.Errorf("egress: %d data lanes: want 0 to %d", s.DataVLs, DataLanes)
+		return fmt.Errorf("egress: %d data VLs: want 0 to %d", s.DataVLs, DataLanes)
 	case s.HOQLife > 31:
 		return fmt.Errorf("egress: HOQLife %d: want 0 to 31", s.HOQLife)
 	case s.LifeTimeValue > 31:

@@ -391,14 +391,14 @@ func TestManagementQPs(t *testing.T) {
 			t.Errorf("P_Key %v, VL %d, Q_Key %v", v.BTH.PKey(), v.LRH.VL(), v.DETH.QKey())
 		}
 	})
-	t.Run("lane 15 is for QP0", func(t *testing.T) {
+	t.Run("VL 15 is for QP0", func(t *testing.T) {
 		n, a, b, from, _ := smps(t)
 		must(t, from.PostSend(smp(b.ports[0])))
 		p, _ := a.Send(0, 1, 0, nil)
 		(*packet.LRH)(p).SetVL(3)
 		must(t, packet.Seal(p))
 		if got := n.arrive(b, 1, p).reason; got != endpoint.ReasonLane {
-			t.Errorf("QP0 on lane 3: %v", got)
+			t.Errorf("QP0 on VL 3: %v", got)
 		}
 		ud := a.ud(1, 0)
 		must(t, ud.PostSend(datagram(b.ports[0], b.ud(1, 0), "x")))
@@ -406,7 +406,7 @@ func TestManagementQPs(t *testing.T) {
 		(*packet.LRH)(p).SetVL(ib.VLManagement)
 		must(t, packet.Seal(p))
 		if got := n.arrive(b, 1, p).reason; got != endpoint.ReasonLane {
-			t.Errorf("data on lane 15: %v", got)
+			t.Errorf("data on VL 15: %v", got)
 		}
 	})
 }

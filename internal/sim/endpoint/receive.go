@@ -39,7 +39,7 @@ const (
 )
 
 var reasonNames = [reasonCount]string{
-	"taken", "malformed", "port state", "address", "ICRC", "lane", "no QP", "other port", "service", "state",
+	"taken", "malformed", "port state", "address", "ICRC", "VL", "no QP", "other port", "service", "state",
 	"P_Key base", "P_Key membership", "Q_Key", "no receive request", "length", "sequence", "duplicate", "opcode",
 	"access", "too many answers", "refused",
 }

@@ -67,7 +67,7 @@ func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp
 	}
 	j.idle()
 	if len(j.taken) != 7 || len(j.dropped) != 0 {
-		t.Fatalf("%d packets arrived before the lane was full, want 7; %s", len(j.taken), j.fates())
+		t.Fatalf("%d packets arrived before the VL was full, want 7; %s", len(j.taken), j.fates())
 	}
 	j.taken = nil
 	return j
@@ -188,7 +188,7 @@ func TestLifetimes(t *testing.T) {
 			t.Errorf("%d arrived once there was room, want 3; %s", len(j.taken), j.fates())
 		}
 	})
-	t.Run("SI-26 SI-27 SI-28 a stalled lane", func(t *testing.T) {
+	t.Run("SI-26 SI-27 SI-28 a stalled VL", func(t *testing.T) {
 		const code = 6
 		j := newJam(t, never, func(p *smp.PortInfo) { p.HOQLife, p.VLStallCount = code, 2 })
 		for i := range 4 {
@@ -207,13 +207,13 @@ func TestLifetimes(t *testing.T) {
 		j.inject(smallPayload)
 		j.AdvanceTo(j.Now() + time.Microsecond)
 		if n := len(j.dropped); n != 5 || j.dropped[4].Fate != fabric.FateStalled {
-			t.Fatalf("SI-26: what came to a stalled lane was not dropped at once; %s", j.fates())
+			t.Fatalf("SI-26: what came to a stalled VL was not dropped at once; %s", j.fates())
 		}
 		j.AdvanceTo(stalled + 9*nominal(code))
 		j.inject(smallPayload)
 		j.idle()
 		if len(j.taken) != 1 {
-			t.Errorf("SI-28: the lane did not recover; %s", j.fates())
+			t.Errorf("SI-28: the VL did not recover; %s", j.fates())
 		}
 	})
 	t.Run("SI-27 a packet that leaves ends the row", func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestLifetimes(t *testing.T) {
 			t.Errorf("%d wait at the host after an hour, want 2; %s", n, j.fates())
 		}
 	})
-	t.Run("another lane is not concerned", func(t *testing.T) {
+	t.Run("another VL is not concerned", func(t *testing.T) {
 		j := newJam(t, never, func(p *smp.PortInfo) { p.HOQLife, p.VLStallCount = 6, 1 })
 		j.manage(switchGUID(0), 0, func(c *client) {
 			var table smp.SLToVLMappingTable
@@ -256,7 +256,7 @@ func TestLifetimes(t *testing.T) {
 		j.must(j.Inject(hostGUID(1), 1, sealed(other)))
 		j.idle()
 		if len(j.taken) != 1 || len(j.dropped) != 1 {
-			t.Errorf("%d arrived on lane 1, %d ended; want 1 and the one before; %s", len(j.taken), len(j.dropped), j.fates())
+			t.Errorf("%d arrived on VL 1, %d ended; want 1 and the one before; %s", len(j.taken), len(j.dropped), j.fates())
 		}
 	})
 }

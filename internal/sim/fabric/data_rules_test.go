@@ -260,7 +260,7 @@ func TestEnforcement(t *testing.T) {
 		b.want("SI-29 1024", octetsOf(t, 3, qpn, good, 7, 1024), fabric.FateTaken)
 		b.want("SI-29 1028", octetsOf(t, 3, qpn, good, 7, 1028), fabric.FateTooLong)
 	})
-	t.Run("SV-02 lane 15 is a drop", func(t *testing.T) {
+	t.Run("SV-02 VL 15 is a drop", func(t *testing.T) {
 		b, p := setUp(t)
 		b.manage(sw, 0, func(c *client) {
 			var table smp.SLToVLMappingTable

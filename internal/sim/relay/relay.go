@@ -29,9 +29,9 @@ const (
 )
 
 var verdictNames = [verdictCount]string{
-	"pass", "malformed", "entry not armed or active", "lane not in use at the entry", "raw filter at the entry",
+	"pass", "malformed", "entry not armed or active", "VL not in use at the entry", "raw filter at the entry",
 	"P_Key at the entry", "no forwarding entry", "forwarded to where it came from", "exit not active",
-	"raw filter at the exit", "P_Key at the exit", "no lane at the exit", "longer than the neighbour's MTU",
+	"raw filter at the exit", "P_Key at the exit", "no VL at the exit", "longer than the neighbour's MTU",
 	"hop limit",
 }
 

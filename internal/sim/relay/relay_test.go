@@ -215,7 +215,7 @@ func TestEnter(t *testing.T) {
 	for vl, want := range []relay.Verdict{relay.Pass, relay.Pass, relay.Pass, relay.Pass, relay.EntryLane} { // four lanes
 		lane := read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetVL(ib.VL(vl)); v.BTH.SetPKey(0xFFFF) }))
 		if got := relay.Enter(a, 2, lane); got != want {
-			t.Errorf("lane %d: %v, want %v", vl, got, want)
+			t.Errorf("VL %d: %v, want %v", vl, got, want)
 		}
 	}
 }
@@ -265,10 +265,10 @@ func TestExitAndLeave(t *testing.T) {
 	for sl, want := range map[ib.SL]relay.Verdict{3: relay.Pass, 4: relay.ExitLane, 5: relay.ExitLane} {
 		h := read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetSL(sl); v.BTH.SetPKey(0xFFFF) }))
 		if vl, v := relay.Leave(a, 1, 2, h); v != want || v == relay.Pass && vl != 2 {
-			t.Errorf("SL %d: lane %d, %v; want %v", sl, vl, v, want)
+			t.Errorf("SL %d: VL %d, %v; want %v", sl, vl, v, want)
 		}
 		if vl, v := relay.Leave(a, 3, 2, h); v != relay.Pass || vl != 0 {
-			t.Errorf("SL %d from another port: lane %d, %v; want 0", sl, vl, v)
+			t.Errorf("SL %d from another port: VL %d, %v; want 0", sl, vl, v)
 		}
 	}
 	change(t, a, 3, func(p *smp.PortInfo) { p.PortState = smp.PortDown })
@@ -340,9 +340,9 @@ func TestOctets(t *testing.T) {
 		}
 	}
 	relay.Shift(b, 3)
-	right("another lane", true)
+	right("another VL", true)
 	if vl := (*packet.LRH)(b).VL(); vl != 3 {
-		t.Errorf("lane %d, want 3", vl)
+		t.Errorf("VL %d, want 3", vl)
 	}
 	read(t, b).Readdress(11, 12)
 	right("another subnet", true)

@@ -496,17 +496,17 @@ func TestSLToVL(t *testing.T) {
 		sw.mustSet(1, smp.SLToVLModifier(2, 3), &table)
 		for sl, want := range table.VLs {
 			if got := ca.VL(0, 1, ib.SL(sl)); got != want {
-				t.Errorf("CA: level %d on lane %d, want %d", sl, got, want)
+				t.Errorf("CA: level %d on VL %d, want %d", sl, got, want)
 			}
 			if got := sw.VL(2, 3, ib.SL(sl)); got != want {
-				t.Errorf("switch: level %d on lane %d, want %d", sl, got, want)
+				t.Errorf("switch: level %d on VL %d, want %d", sl, got, want)
 			}
 			if got := sw.VL(3, 2, ib.SL(sl)); got != 0 {
-				t.Errorf("switch: level %d on lane %d before it was written", sl, got)
+				t.Errorf("switch: level %d on VL %d before it was written", sl, got)
 			}
 		}
 		if ca.VL(0, 2, 0) != ib.VLManagement || ca.VL(0, 1, 16) != ib.VLManagement {
-			t.Error("a port or level that does not exist has a lane")
+			t.Error("a port or level that does not exist has a VL")
 		}
 	})
 	t.Run("SV-03", func(t *testing.T) {
@@ -704,7 +704,7 @@ func TestVLArbitration(t *testing.T) {
 	t.Run("VA-10", func(t *testing.T) {
 		start(t, switchConfig(4)).wantStatus(mad.StatusInvalidField, 1, mad.MethodGet, 0x0018, 0x00010103)
 	})
-	t.Run("lane 15", func(t *testing.T) {
+	t.Run("VL 15", func(t *testing.T) {
 		d := start(t, caConfig(1))
 		table := smp.VLArbitrationTable{Entries: [32]smp.VLArbitrationEntry{{VL: 15, Weight: 1}}}
 		if s := d.set(1, 0x00010000, &table); s != mad.StatusInvalidField {

@@ -20,9 +20,9 @@ type Options struct {
 
 // Add adds the flags.
 func (o *Options) Add(flags *pflag.FlagSet) {
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "say more: every step on standard error, and the tables of a verdict")
-	flags.StringVar(&o.format, "log-format", "text", "text or json, of what is said on standard error")
-	flags.StringVar(&o.level, "log-level", "", "debug, info, warn or error: what is said on standard error (default info, with --verbose debug)")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print every step on standard error, and the tables of a verdict")
+	flags.StringVar(&o.format, "log-format", "text", "format of the log on standard error: text or json")
+	flags.StringVar(&o.level, "log-level", "", "lowest level that is logged on standard error: debug, info, warn or error (default info; debug with --verbose)")
 }
 
 // levels are the values of --log-level.

@@ -37,13 +37,13 @@ func New() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "sim [FILE|GENERATOR]",
-		Short: "Serve a simulated fabric to programs that speak to ibsim",
-		Long: `Serve a simulated fabric to programs that speak to ibsim: opensm, smpquery,
+		Short: "Serve a simulated fabric to programs written for ibsim",
+		Long: `Serve a simulated fabric to programs written for ibsim: opensm, smpquery,
 ibnetdiscover and the other diagnostics under libumad2sim, and ibwarden itself
 (--fabric ibsim:SOCKET).
 
 The fabric is the demonstration, a topology file of ibsim or ibnetdiscover, or
-a generated one, as in --fabric sim:GENERATOR. When clients can come, one line
+a generated one, as in --fabric sim:GENERATOR. When clients can connect, one line
 that begins with "ready" is printed, with the environment that they need.
 
 Commands are read from standard input, until its end; Help lists them.
@@ -61,11 +61,11 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	}
 	set := c.Flags()
 	set.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
-	set.StringVar(&f.udp, "udp", "", "serve UDP at this port of the loopback, or ADDRESS:PORT, and the ten that follow, instead")
-	set.StringVar(&f.capture, "capture", "", "write what clients, and commands in sim exec, send and get, and the data packets, to this file, for Wireshark")
-	set.StringVar(&f.pace, "pace", "fast", "fast: no client waits for the fabric's delays; real: they are as long as on a fabric")
+	set.StringVar(&f.udp, "udp", "", "serve UDP instead, at this loopback port, or ADDRESS:PORT, and the ten ports after it")
+	set.StringVar(&f.capture, "capture", "", "capture what clients and commands in sim exec send and get, and the data packets, in this file, for Wireshark")
+	set.StringVar(&f.pace, "pace", "fast", "fast: clients do not wait for the fabric's delays; real: delays are as long as on a real fabric")
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
-	set.Uint64Var(&f.seed, "seed", 1, "of a scenario that names none")
+	set.Uint64Var(&f.seed, "seed", 1, "seed of a scenario that names none")
 	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
 	set.BoolVar(&f.verbs, "verbs", false, "let programs open devices of hosts, with the Go package ib/verbs")
 	set.BoolVar(&f.noConsole, "no-console", false, "read no commands from standard input")

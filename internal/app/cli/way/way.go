@@ -59,7 +59,7 @@ func Find(f *observed.Fabric, name string) (*observed.Port, error) {
 		may = append(may, fmt.Sprintf("%s (%s)", p, p.GUID))
 	}
 	slices.SortFunc(may, cmp.Compare)
-	return nil, fmt.Errorf("%q may be any of %s: want one", name, strings.Join(may, ", "))
+	return nil, fmt.Errorf("%q is ambiguous: it may be any of %s", name, strings.Join(may, ", "))
 }
 
 // described are the ports that a description means, all of it or its first word,

@@ -46,7 +46,7 @@ func Between(f *observed.Fabric, in, out bool, d *observed.Desired) (warnings []
 		}
 	}
 	if len(small) > 0 {
-		warnings = append(warnings, fmt.Sprintf("part_enforce_switches: %d ports between switches check nothing, for their P_Key tables have no room for the partitions of everybody behind them, up to %d (%s, for one)", len(small), most, small[0]))
+		warnings = append(warnings, fmt.Sprintf("part_enforce_switches: %d ports between switches check nothing, for their P_Key tables have no room for the partitions of everybody behind them, up to %d (for example %s)", len(small), most, small[0]))
 	}
 	return warnings
 }

@@ -198,11 +198,11 @@ func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 			}
 		}
 		if len(served) != c.turns {
-			t.Errorf("%v: lanes with a turn: %v, want %d", c, served, c.turns)
+			t.Errorf("%v: VLs with a turn: %v, want %d", c, served, c.turns)
 		}
 		for _, vl := range want.SLToVL.VLs {
 			if served[vl] != 1 {
-				t.Errorf("%v: lane %d is mapped to and has %d entries", c, vl, served[vl])
+				t.Errorf("%v: VL %d is mapped to and has %d entries", c, vl, served[vl])
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 		for _, p := range []*observed.Port{x, y} {
 			for sl, vl := range d.Port(p).SLToVL.VLs {
 				if vl == ib.VLManagement || int(vl) != sl%want {
-					t.Errorf("VLCap %d: %s maps SL %d to lane %d", code, p, sl, vl)
+					t.Errorf("VLCap %d: %s maps SL %d to VL %d", code, p, sl, vl)
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 1, 0})
 	d, faults := lanes(t, f, settings.Default())
 	if want := d.Port(y); want.SLToVL != nil || len(written(want)) > 0 {
-		t.Errorf("%s has one lane, wanted are %v and %v", y, want.SLToVL, want.VLArbitration)
+		t.Errorf("%s has one VL, wanted are %v and %v", y, want.SLToVL, want.VLArbitration)
 	}
 	// The other end can have more, and must not use them.
 	if want := d.Port(x).SLToVL; want == nil || slices.Max(want.VLs[:]) != 0 {
@@ -259,7 +259,7 @@ func TestBadSettings(t *testing.T) {
 		"head_of_queue_lifetime 32, want 0 to 31":      func(s *settings.Settings) { s.HOQLife = 32 },
 		"leaf_head_of_queue_lifetime 40, want 0 to 31": func(s *settings.Settings) { s.LeafHOQLife = 40 },
 		"vl_stall_count 8, want 0 to 7":                func(s *settings.Settings) { s.VLStallCount = 8 },
-		"lane 1, which service level 1 takes":          func(s *settings.Settings) { s.VLArbLow[1].Weight = 0 },
+		"VL 1, which service level 1 takes":            func(s *settings.Settings) { s.VLArbLow[1].Weight = 0 },
 	} {
 		s := settings.Default()
 		change(&s)
@@ -356,7 +356,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 	d, _ := lanes(t, f, asked)
 	want := d.Port(x)
 	if most := slices.Max(want.SLToVL.VLs[:]); most != 1 {
-		t.Errorf("lanes up to %d; three entries each fit for two lanes", most)
+		t.Errorf("VLs up to %d; three entries each fit for two VLs", most)
 	}
 	for i, e := range want.VLArbitration[0].Entries {
 		if served := i < 6; served != (e.Weight > 0) || served && int(e.VL) != i%2 {

@@ -201,7 +201,7 @@ func TestPerformLeavesTheRest(t *testing.T) {
 		"another LID":      altered(func(v *packet.View) { v.LRH.SetDLID(10) }),
 		"another class":    altered(func(v *packet.View) { v.Payload[1] = byte(mad.ClassSubnAdm) }),
 		"an answer":        altered(func(v *packet.View) { v.Payload[3] = byte(mad.MethodGetResp) }),
-		"lane 15":          altered(func(v *packet.View) { v.LRH.SetVL(ib.VLManagement) }),
+		"VL 15":            altered(func(v *packet.View) { v.LRH.SetVL(ib.VLManagement) }),
 		"another opcode":   altered(func(v *packet.View) { v.BTH.SetOpCode(packet.MakeOpCode(packet.UD, packet.SendOnlyImm)) }),
 		"an altered octet": func(b []byte) { b[100]++; packet.SealVCRC(b) },
 	} {

@@ -43,10 +43,10 @@ const (
 
 var names = [Count]string{
 	"left", "taken", "management", "refused by the end node", "VCRC", "malformed", "entry not armed or active",
-	"lane not in use at the entry", "raw filter at the entry", "P_Key at the entry", "no forwarding entry",
+	"VL not in use at the entry", "raw filter at the entry", "P_Key at the entry", "no forwarding entry",
 	"forwarded to where it came from", "exit not active", "raw filter at the exit", "P_Key at the exit",
-	"no lane at the exit", "longer than the neighbour's MTU", "hop limit", "head-of-queue limit",
-	"switch lifetime limit", "lane stalled", "lane not in operation", "link down", "lost", "no buffer", "too many hops",
+	"no VL at the exit", "longer than the neighbour's MTU", "hop limit", "head-of-queue limit",
+	"switch lifetime limit", "VL stalled", "VL not in operation", "link down", "lost", "no buffer", "too many hops",
 }
 
 // String says it in a few words.
