@@ -166,7 +166,7 @@ var bad = []struct {
 	{"get A PortInfo[x]", 12, 7, "want a number of 16 bits"},
 	{"get A PortInfo[1,2]", 12, 7, "want one number in brackets"},
 	{"get A PortInfo LID=1", 12, 16, "want with-mkey=KEY, to-lid=LID, route=PORT,... or hop-count=N"},
-	{"get A PortInfo with-mkey=zzz", 12, 16, "want a 64-bit number"},
+	{"get A PortInfo with-mkey=zzz", 12, 16, "want a number of 64 bits"},
 	{"get A PortInfo route=1,x", 12, 16, "want a number of 8 bits"},
 	{"get A PortInfo route=1" + strings.Repeat(",1", 63), 12, 16, "64 hops, want 63 at most"},
 	{"get A PortInfo hop-count=64", 12, 16, "want 0 to 63"},
@@ -222,7 +222,7 @@ var bad = []struct {
 	{"get A \"NodeInfo", 12, 7, "no closing quotation mark"},
 	{"advance 1ms\x01", 12, 12, "control character"},
 	{"advance \xff", 12, 9, "want UTF-8"},
-	{"mkey 0x1FFFFFFFFFFFFFFFF", 12, 6, "want a 64-bit number"},
+	{"mkey 0x1FFFFFFFFFFFFFFFF", 12, 6, "want a number of 64 bits"},
 }
 
 func TestBadScripts(t *testing.T) {
@@ -256,7 +256,7 @@ func TestBadSettings(t *testing.T) {
 		{"fabric nonsense,x=1", 1, 8, "nonsense"},
 		{"fabric {\nSwitch 3 \"S1\"\n", 1, 8, "want a line with }"},
 		{"fabric {\nSwitch 3 \"S1\"\n[1] \"A\"[1]\n}", 3, 1, "A"},
-		{"seed x", 1, 6, "want a 64-bit number"},
+		{"seed x", 1, 6, "want a number of 64 bits"},
 		{"fabric demo\ndevice nobody led=on", 2, 8, `the fabric has no node "nobody"`},
 		{"fabric demo\ndevice * wings=on", 2, 10, "want one of bad-input-ignored"},
 		{"fabric demo\ndevice mgmt-1 enforcement-cap=1", 2, 15, "no switch"},

@@ -19,7 +19,12 @@ type Program struct {
 	// Go is the compiler's version, Platform the system and processor.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	// JSON is the version of the documents that --json prints.
+	JSON int `json:"json"`
 }
+
+// jsonVersion counts the times that a name in the documents changed (docs/json.md).
+const jsonVersion = 2
 
 // This is the running program.
 func This() Program {
@@ -28,7 +33,7 @@ func This() Program {
 }
 
 func of(info *debug.BuildInfo) Program {
-	p := Program{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	p := Program{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, JSON: jsonVersion}
 	if info == nil {
 		return p
 	}
