@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/trait"
 )
 
 // TestDocumentation runs every example of docs/scenarios.md, and checks that
@@ -34,6 +35,19 @@ func TestDocumentation(t *testing.T) {
 		}
 		if v[2] == "" {
 			t.Errorf("%s says nothing of itself", v[0])
+		}
+	}
+}
+
+// The page names every word that a device line knows.
+func TestDeviceWordsAreDocumented(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "docs", "scenarios.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range trait.All() {
+		if !strings.Contains(string(data), "`"+name+"`") {
+			t.Errorf("docs/scenarios.md does not name %s", name)
 		}
 	}
 }

@@ -74,6 +74,10 @@ type Options struct {
 	// AnswersKeepSL sends the answer to a request on the service level of the
 	// request also to the master, as devices do today; else it is MasterSMSL.
 	AnswersKeepSL bool
+	// PromisesTransit says of a switch that it sends every packet within 2.5 ms as
+	// long as credits last. Then it drops packets older than SwitchInfo's
+	// LifeTimeValue only with DropsAged; any other switch always does.
+	PromisesTransit, DropsAged bool
 	// TrapSends is how often a trap is sent before it is given up; 0 for until
 	// it is repressed.
 	TrapSends int

@@ -41,20 +41,15 @@ func ofDevice(bits int, apply func(c *sma.Config, n uint64)) Trait {
 	return Trait{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
 }
 
-func capability(m smp.CapabilityMask) Trait {
-	return ofPorts(1, func(p *sma.PortConfig, n uint64) {
-		if p.CapabilityMask &^= m; n == 1 {
-			p.CapabilityMask |= m
-		}
-	})
-}
-
 // All are the traits by name.
 func All() map[string]Trait {
-	return map[string]Trait{
+	all := map[string]Trait{
 		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),
 		"default-pkey":      ofDevice(16, func(c *sma.Config, n uint64) { c.DefaultPKey = ib.PKey(n) }),
 		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),
+		"vendor-id":         ofDevice(24, func(c *sma.Config, n uint64) { c.VendorID = uint32(n) }),
+		"revision":          ofDevice(32, func(c *sma.Config, n uint64) { c.Revision = uint32(n) }),
+		"system-image-guid": ofDevice(64, func(c *sma.Config, n uint64) { c.SystemImageGUID = n }),
 		"one-membership":    ofDevice(1, func(c *sma.Config, n uint64) { c.OneMembership = n == 1 }),
 		"pkey-traps":        ofDevice(1, func(c *sma.Config, n uint64) { c.PKeyTraps = n == 1 }),
 		"bad-pkey-counter":  ofDevice(1, func(c *sma.Config, n uint64) { c.NoBadPKeyCounter = n == 0 }),
@@ -66,13 +61,15 @@ func All() map[string]Trait {
 		"book-values":       ofDevice(1, bookValues),
 		"bad-input-ignored": ofDevice(1, func(c *sma.Config, n uint64) { c.BadInput = sma.BadInput(n) }),
 
-		"pkey-nvram": capability(smp.CapPKeyNVRAM),
-		"mkey-nvram": capability(smp.CapMKeyNVRAM),
-		"led":        capability(smp.CapLEDInfo),
-		"notices":    capability(smp.CapNoticeSupported),
-		"traps":      capability(smp.CapTrapSupported),
-		"diag-code":  ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
-		"guid-cap":   ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
+		"diag-code":           ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
+		"guid-cap":            ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
+		"subnet-timeout":      ofPorts(5, func(p *sma.PortConfig, n uint64) { p.SubnetTimeOut = ib.TimeValue(n) }),
+		"response-time":       ofPorts(5, func(p *sma.PortConfig, n uint64) { p.RespTimeValue = ib.TimeValue(n) }),
+		"link-width":          ofPorts(5, func(p *sma.PortConfig, n uint64) { p.LinkWidthSupported = smp.LinkWidth(n) }),
+		"link-speed":          ofPorts(3, func(p *sma.PortConfig, n uint64) { p.LinkSpeedSupported = smp.LinkSpeed(n) }),
+		"link-speed-ext":      ofPorts(4, func(p *sma.PortConfig, n uint64) { p.LinkSpeedExtSupported = smp.LinkSpeedExt(n) }),
+		"vl-arbitration-high": ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationHighCap = uint8(n) }),
+		"vl-arbitration-low":  ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationLowCap = uint8(n) }),
 		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {
 			if p.VLCap = uint8(n); n == 1 {
 				p.VLArbitrationHighCap, p.VLArbitrationLowCap = 0, 0
@@ -94,7 +91,12 @@ func All() map[string]Trait {
 		"random-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
 			s.LinearFDBCap, s.RandomFDBCap = 0, uint16(n)
 		}),
+		"lids-per-port":    ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.LIDsPerPort = uint16(n) }),
+		"promises-transit": {1, func(c *sma.Config, n uint64) bool { c.PromisesTransit = n == 1; return c.Switch != nil }},
+		"drops-aged":       {1, func(c *sma.Config, n uint64) bool { c.DropsAged = n == 1; return c.Switch != nil }},
 	}
+	addCapabilities(all)
+	return all
 }
 
 // bookValues gives every port what the first book knows: 1x, 4x or 12x at 2.5

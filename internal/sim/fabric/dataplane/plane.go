@@ -190,7 +190,8 @@ func (pl *Plane) Configure(i int32) {
 		LifeTimeValue: egress.LimitCodeMax + 1,
 	}
 	if w := n.Agent.SwitchInfo(); w != nil {
-		s.LifeTimeValue = w.LifeTimeValue
+		o := n.Agent.Options()
+		s.LifeTimeValue, s.PromisesTransit, s.DropsAged = w.LifeTimeValue, o.PromisesTransit, o.DropsAged
 	}
 	s.High, s.Low = n.Agent.VLArbitration(at.Num)
 	for vl := range s.Buffer {
