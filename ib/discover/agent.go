@@ -25,6 +25,10 @@ var ErrNoAnswer = errors.New("no answer")
 
 // Agent asks through a umad file. One goroutine may use it.
 type Agent struct {
+	// MKey is the M_Key that requests carry. A manager may guard its devices so that
+	// they answer nobody who does not know it; 0 is for those that are not guarded.
+	MKey ib.MKey
+
 	conn   *umad.Conn
 	id     uint32
 	serial uint32
@@ -44,7 +48,7 @@ func NewAgent(c *umad.Conn) (*Agent, error) {
 func (a *Agent) Ask(request *mad.SMP) (*mad.SMP, error) {
 	a.serial++ // the kernel puts a number of its own into the upper half
 	p := *request
-	p.TransactionID = uint64(a.serial)
+	p.TransactionID, p.MKey = uint64(a.serial), a.MKey
 	b, err := p.AppendBinary(nil)
 	if err != nil {
 		return nil, err

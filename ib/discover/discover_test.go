@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
+	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/umadhost"
 )
@@ -80,6 +81,36 @@ func TestNoAnswer(t *testing.T) {
 	}
 	if p, err := a.Ask(discover.Get(mad.Path{1}, smp.AttrNodeInfo, 0)); err != nil || p.Method != mad.MethodGetResp {
 		t.Errorf("where a switch is: %v, %v", p, err)
+	}
+}
+
+// Devices that are guarded answer who knows their key, and nobody else.
+func TestGuarded(t *testing.T) {
+	l := topology.Demo()
+	h, a := agentOn(t, l, "red-1")
+	for _, n := range l.Nodes {
+		num := ib.PortNum(1)
+		if n.Type == ib.NodeSwitch {
+			num = 0
+		}
+		info := *h.Fabric.Agent(n.GUID).Port(num)
+		info.MKey, info.MKeyProtectBits = 0x1234, 2
+		info.PortState, info.PortPhysicalState = smp.PortStateNoChange, smp.PhysNoChange
+		set := mad.SMP{
+			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnLID, ClassVersion: mad.ClassVersion,
+			Method: mad.MethodSet, AttributeID: smp.AttrPortInfo, AttributeModifier: uint32(num),
+		}
+		if err := info.Encode(&set.Data); err != nil {
+			t.Fatal(err)
+		}
+		h.Fabric.Agent(n.GUID).Handle(h.Fabric.Now(), sma.Ingress{Port: num}, &set)
+	}
+	if _, err := discover.List(a); !errors.Is(err, discover.ErrNoAnswer) {
+		t.Errorf("without the key: %v", err)
+	}
+	a.MKey = 0x1234
+	if f, err := discover.List(a); err != nil || len(f.Nodes) != len(l.Nodes) || len(f.Faults) != 0 {
+		t.Errorf("with the key: %v, %v", f, err)
 	}
 }
 

@@ -9,6 +9,10 @@
 // Inside `ibwarden sim exec` the same program lists a simulated fabric. Asker is what
 // List needs of a port: whoever has another way to a fabric brings one of his own.
 //
+// Where a manager guards devices by M_Keys so that only who knows the key may read,
+// the others do not answer: Agent.MKey takes a key that all have in common. ibwarden
+// gives each a key of its own, which only it and its administrator know.
+//
 // What devices say is taken as they say it: a device that claims to be another
 // confuses the list, but it cannot make it longer than MaxNodes. For a reading that
 // holds what it finds against itself and against a list of cables there is ibwarden.
