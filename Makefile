@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark
 
-.PHONY: help build man deb test tools docs lint vulnerabilities fuzz mutate bench soak clean
+.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,14 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
 	$(GO) tool staticcheck ./...
 	GOOS=darwin $(GO) build ./...
 	GOOS=darwin $(GO) vet ./ib/... ./internal/app/cli
+
+# The tests that make race leaves out: long ones, whose packets take the same ways as
+# those of others.
+RACE_LEFT_OUT := OpenSM|NothingCrosses|CrossingIsSeen|Flood|NobodyAnswers|SilentManager|Diagnostics|UnfinishedLongRequests|UnknownIsNeverAPass|UnreadFails|^TestScripts$$
+
+race: ## run tests of packages with goroutines under the race detector, but for the longest
+	$(GO) test -race -skip '$(RACE_LEFT_OUT)' ./internal/app/daemon ./internal/link/... ./internal/simserve/... ./internal/app/cli
+	$(GO) test -race -run '^TestScripts$$/^(apply|interrupt|story)$$' ./internal/app/cli
 
 vulnerabilities: ## look for known vulnerabilities with govulncheck, if the network lets it
 	@GO='$(GO)' scripts/vulnerabilities

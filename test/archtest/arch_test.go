@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -212,7 +213,8 @@ func TestArchitectureTable(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString(before + "<!-- packages -->\n| package | what it is |\n|---|---|\n")
+	fmt.Fprintf(&b, "%s<!-- packages -->\n%d packages; %d prefixes say what they may import, with %d exceptions.\n\n", before, len(says), len(wings), len(exceptions))
+	b.WriteString("| package | what it is |\n|---|---|\n")
 	for _, pkg := range slices.Sorted(maps.Keys(says)) {
 		text := strings.TrimPrefix(says[pkg], "Package "+path.Base(pkg)+" ")
 		b.WriteString("| `" + pkg + "` | " + text + " |\n")
