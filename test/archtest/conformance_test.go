@@ -129,6 +129,62 @@ func TestConformanceComplete(t *testing.T) {
 	}
 }
 
+// onlyUnitTests bounds the list of rules that nothing shows but unit tests: make it
+// smaller with the list.
+const onlyUnitTests = 8
+
+var (
+	// runnable is what a reader can run, or sees at work in the whole program.
+	runnable = regexp.MustCompile("`(scenarios/|internal/app/cli (TestScripts|TestSM17Priority)\\b|ib/verbs Example|(test/(simtest|ibsimtest|umadtest)|internal/simserve/ibsimd) Test)")
+	// unitTestsOnly is an entry of the list: "- QP-13: reason".
+	unitTestsOnly = regexp.MustCompile(`^- ([A-Z]{2}-\d{2,3}): (.{20,})$`)
+)
+
+// TestRulesCanBeSeen checks that every row names something to run beside unit tests,
+// or stands in the list of those that do not, and not both.
+func TestRulesCanBeSeen(t *testing.T) {
+	listed, inList := map[string]int{}, false
+	for i, line := range conformanceLines(t) {
+		if strings.HasPrefix(line, "## ") {
+			inList = line == "## Shown by unit tests only"
+			continue
+		}
+		if !inList || !strings.HasPrefix(line, "- ") {
+			continue
+		}
+		m := unitTestsOnly.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("line %d: %q, want \"- RULE: reason\"", i+1, line)
+		} else if listed[m[1]] != 0 {
+			t.Errorf("line %d: %s is listed on line %d already", i+1, m[1], listed[m[1]])
+		} else {
+			listed[m[1]] = i + 1
+		}
+	}
+	rules := 0
+	for _, r := range conformanceRows(t) {
+		rule, seen := r.cells[0], runnable.MatchString(r.cells[4])
+		rules++
+		if at := listed[rule]; seen && at != 0 {
+			t.Errorf("line %d: %s is listed, and line %d names something to run", at, rule, r.line)
+		} else if !seen && at == 0 {
+			t.Errorf("line %d: %s names no story, script, example or test of the whole program; want one, or a reason in the list", r.line, rule)
+		}
+		if listed[rule] != 0 {
+			delete(listed, rule)
+			rules--
+		}
+	}
+	for rule, line := range listed {
+		t.Errorf("line %d: %s has no row", line, rule)
+	}
+	alone := len(conformanceRows(t)) - rules
+	t.Logf("%d rules are shown by something to run, %d by unit tests only", rules, alone)
+	if alone != onlyUnitTests {
+		t.Errorf("%d rules are shown by unit tests only, want %d: when there are fewer, say so here", alone, onlyUnitTests)
+	}
+}
+
 func ruleName(group string, n int) string { return fmt.Sprintf("%s-%02d", group, n) }
 
 // checkWhere looks for the places of a row: a code span is a file or package,
@@ -242,10 +298,18 @@ func checkTests(t *testing.T, r row, tests map[string]string) {
 		}
 		if !strings.Contains(tests[pkg], head) {
 			t.Errorf("line %d: %s: no %s in %s", r.line, r.cells[0], name, pkg)
+		} else if part != "" && isScript(pkg, name, part) {
+			continue
 		} else if part != "" && !hasWord(tests[pkg], "\"`/", part) {
 			t.Errorf("line %d: %s: nothing in the tests of %s is called %q", r.line, r.cells[0], pkg, part)
 		}
 	}
+}
+
+// isScript reports whether the part of a test is a script of commands.
+func isScript(pkg, name, part string) bool {
+	_, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(pkg), "testdata", "script", part+".txtar"))
+	return name == "TestScripts" && err == nil
 }
 
 func testsOf(t *testing.T, pkg string) string {
