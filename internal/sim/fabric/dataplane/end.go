@@ -134,6 +134,9 @@ func (pl *Plane) AfterSet(at int32) {
 			continue
 		}
 		pl.Configure(i)
+		if p.out.Len() > 0 { // what no lane had a turn for may go now
+			pl.sendAt(i, max(pl.queue.Now, p.busy))
+		}
 		num := pl.ports[i].Num
 		if data.device == nil || n.EndPort(num) != num || n.Agent.Port(num) == nil {
 			continue
