@@ -140,7 +140,7 @@ func TestSeedsNamed(t *testing.T) {
 
 // mostByTest is how many rows of the page name a test, for want of a script, command
 // or example.
-const mostByTest = 6
+const mostByTest = 3
 
 // shownCommands are the commands that pages show with what they print, which
 // TestPages runs, by their names.
