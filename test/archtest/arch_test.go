@@ -293,16 +293,6 @@ func TestPureWings(t *testing.T) {
 	}
 }
 
-// largePackages have more lines than others may.
-var largePackages = map[string]int{
-	// What the engine does beside its passes (look.go, traps.go, guardwatch.go,
-	// narrow.go, swept.go) came in one piece with what it has to know of them, and
-	// is the next to become a package of its own. So did what it tells other managers
-	// (attending.go, handing.go, remind.go), which belongs with elect.go, peers.go and
-	// rogue.go in another one.
-	"internal/manager/engine": 4850,
-}
-
 func TestSizes(t *testing.T) {
 	total := map[string]int{}
 	for _, s := range sources(t) {
@@ -321,12 +311,8 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	for pkg, n := range total {
-		most := maxPackageLines
-		if own, ok := largePackages[pkg]; ok {
-			most = own
-		}
-		if n > most {
-			t.Errorf("%s has %d lines, at most %d", pkg, n, most)
+		if n > maxPackageLines {
+			t.Errorf("%s has %d lines, at most %d: look for the second idea in it", pkg, n, maxPackageLines)
 		}
 	}
 }

@@ -268,3 +268,13 @@ func (l *List) Has(p *observed.Port) bool {
 	peer, ok := l.Peer(EndOf(p))
 	return ok && p.Peer != nil && peer == EndOf(p.Peer)
 }
+
+// IsAstray reports whether the list has the GUID of an end port somewhere else, or
+// nowhere. A nil list says nothing.
+func (l *List) IsAstray(p *observed.Port) bool {
+	if l == nil {
+		return false
+	}
+	port, at, ok := l.Place(p.GUID)
+	return !ok || port != EndOf(p) || p.Num != 0 && (p.Peer == nil || at != EndOf(p.Peer))
+}

@@ -61,3 +61,27 @@ func (in *Input) lingering() map[ib.PortGUID]ib.PortGUID {
 	}
 	return out
 }
+
+// standingAliases are the aliases that the policy wants and the ports showed to
+// have, by index from 1.
+func (r *Result) standingAliases() map[ib.PortGUID][]ib.PortGUID {
+	out := map[ib.PortGUID][]ib.PortGUID{}
+	if !r.Assigned.Aliases {
+		return out
+	}
+	for _, port := range r.in.EndPorts {
+		want := r.Tables.Port(port).GUIDs
+		for _, a := range port.Aliases() {
+			if a.Index >= len(want) || want[a.Index] != a.GUID {
+				continue
+			}
+			list := out[port.GUID]
+			for len(list) < a.Index {
+				list = append(list, 0)
+			}
+			list[a.Index-1] = a.GUID
+			out[port.GUID] = list
+		}
+	}
+	return out
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
@@ -17,26 +16,8 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 	if e.desired == nil || !e.settled || !e.isMaster() {
 		return observed.Subnet{}, nil, false
 	}
-	s = observed.Subnet{
-		Fabric: e.fabric, GIDPrefix: e.desired.GIDPrefix(), Lifetime: e.desired.Settings.SubnetTimeOut, Manager: e.managers.Info(),
-		Aliases: e.standingAliases(), Epoch: e.epoch, LIDs: e.lidsOfPorts(),
-		// The administration sorts its own.
-		Partitions: slices.Clone(e.desired.Allowed),
-	}
-	for _, g := range e.desired.Resolution.Trusted {
-		if s.Trusted == nil {
-			s.Trusted = make(map[ib.PortGUID]bool)
-		}
-		s.Trusted[g] = true
-	}
-	for _, p := range e.ends {
-		if p.Peer != nil && e.known.Fences.Expels(p.Peer.Place()) {
-			if s.Expelled == nil {
-				s.Expelled = make(map[*observed.Port]bool)
-			}
-			s.Expelled[p] = true
-		}
-	}
+	s = e.desired.Subnet(e.known.Fences)
+	s.Manager, s.Epoch = e.managers.Info(), e.epoch
 	for p, info := range e.rivals {
 		if info.GUID != 0 {
 			s.Others = append(s.Others, observed.OtherManager{Port: p, Info: info})

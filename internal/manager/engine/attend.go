@@ -40,7 +40,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		sooner(0)
 	}
 	if e.guarding() {
-		sooner(e.guards.at)
+		sooner(e.guards.At())
 	}
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)

@@ -20,18 +20,8 @@ import (
 type attending struct {
 	on   bool  // the subnet has been read, and this manager has a part in it
 	err  error // why it cannot have one
-	held []question
+	held election.Questions
 }
-
-// question is a request for SMInfo that is to be answered.
-type question struct {
-	smp  mad.SMP
-	slid ib.LID
-}
-
-// heldMax is the most questions that are kept: there is one from each place, and
-// those of managers are few.
-const heldMax = 64
 
 // placed takes notice of where this manager is: from now on it is discovering.
 func (e *Engine) placed(guid ib.PortGUID) {
@@ -54,21 +44,7 @@ func (e *Engine) attendNow(now time.Duration) {
 	held := e.attending.held
 	e.attending.on, e.attending.held = true, nil
 	for i := range held {
-		e.receiveSMInfo(now, &held[i].smp, held[i].slid)
-	}
-}
-
-// keepQuestion keeps a question for later, the last from each place.
-func (e *Engine) keepQuestion(p *mad.SMP, slid ib.LID) {
-	held := e.attending.held
-	for i := range held {
-		if q := &held[i]; q.slid == slid && q.smp.Class == p.Class && q.smp.HopCount == p.HopCount && q.smp.ReturnPath == p.ReturnPath {
-			q.smp = *p
-			return
-		}
-	}
-	if len(held) < heldMax {
-		e.attending.held = append(held, question{*p, slid})
+		e.receiveSMInfo(now, &held[i].SMP, held[i].SLID)
 	}
 }
 

@@ -17,22 +17,11 @@ import (
 
 // cabling is what the engine holds the cables of its subnet to.
 type cabling struct {
-	list *cables.List
-	// tries counts the sweeps from which a list was to be learned.
-	tries int
-	// last are the ports that the next of them comes to last, best is the list with
-	// the most cables so far, and left what was left out of it.
-	last map[cables.End]bool
-	best *cables.List
-	left []cables.Left
+	list     *cables.List
+	learning cables.Learning
 	// told are the descriptions that were reported not to be those of the list.
 	told map[ib.NodeGUID]string
 }
-
-// learnTries is how often the subnet is swept for a list of cables when something
-// raises a doubt: packets get lost, and what is left out stays out until a person
-// accepts it.
-const learnTries = 3
 
 // Cables is the list of cables that the engine holds to; nil when it believes what
 // devices say.
@@ -53,36 +42,33 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 // again tells that the subnet is to be swept once more: for another try, or holding
 // to the list.
 func (e *Engine) learnCables() (again bool, err error) {
-	d, c := e.discovery, &e.cabling
+	d := e.discovery
 	if err := e.lockedOut(d.Fabric()); err != nil {
 		return false, err
 	}
-	c.tries++
-	list, left, err := cables.Learn(d.Fabric(), func(p *observed.Port) string {
+	doubt := func(p *observed.Port) string {
 		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason
 		}
 		return d.Doubt(p)
-	})
-	if list.Cables() > c.best.Cables() {
-		c.best, c.left = list, left
 	}
-	if c.tries == 1 {
-		c.last = d.Disputed()
-	}
-	if (err != nil || len(left) > 0) && c.tries < learnTries {
+	learned, again, err := e.cabling.learning.Take(d.Fabric(), doubt, d.Disputed)
+	if again {
 		return true, nil
 	}
-	best, left := c.best, c.left
-	if e.cabling = (cabling{list: best}); best == nil {
+	if err != nil {
+		e.cabling = cabling{}
 		return false, err
 	}
-	said := make([]string, len(left))
-	for i, x := range left {
-		said[i] = fmt.Sprintf("%s: %s", best.Name(x.At), x.Reason)
+	if e.cabling = (cabling{list: learned.List}); learned.List == nil {
+		return false, nil
 	}
-	e.emit(event.Learned{List: best, Left: said})
-	return best != list || len(best.Devices()) < len(d.Fabric().Nodes) || best.Cables() < len(d.Fabric().Links()), nil
+	said := make([]string, len(learned.Left))
+	for i, x := range learned.Left {
+		said[i] = fmt.Sprintf("%s: %s", learned.List.Name(x.At), x.Reason)
+	}
+	e.emit(event.Learned{List: learned.List, Left: said})
+	return learned.More, nil
 }
 
 // reconsider has the policy worked out anew when it withheld partitions because of

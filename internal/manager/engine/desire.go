@@ -112,3 +112,12 @@ func (e *Engine) reportForgotten() {
 		e.emit(event.Forgotten{Elements: t.Elements, Ports: t.Ports, Example: t.Example.String()})
 	}
 }
+
+// readsAliases reports whether a sweep reads the tables of GUIDs.
+func (e *Engine) readsAliases() bool {
+	return e.config.ReadAliases || e.known.KeepsAliases(e.wanted())
+}
+
+// lacksAliases reports whether the policy that is wanted is about tables that
+// nobody has read.
+func (e *Engine) lacksAliases() bool { return e.readsAliases() && !e.aliasesRead }

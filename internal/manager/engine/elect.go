@@ -220,7 +220,7 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 		return // not known yet who we are
 	}
 	if !e.attending.on {
-		e.keepQuestion(p, slid)
+		e.attending.held.Keep(p, slid)
 		return
 	}
 	from := election.Address{}
@@ -230,7 +230,7 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 		from.LID = slid
 	}
 	if e.keepsToItself(from) {
-		e.keepQuestion(p, slid)
+		e.attending.held.Keep(p, slid)
 		return
 	}
 	reply := *p

@@ -424,7 +424,7 @@ func (e *Engine) sweepOptions() sweep.Options {
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
-		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.last,
+		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
 		Placed: e.placed,
 	}
 }
@@ -451,7 +451,7 @@ func (e *Engine) startPass(now time.Duration) {
 	p := e.wanted()
 	cut := e.cut == p
 	e.waits, e.repairing, e.replan, e.before = false, false, false, snapshot{}
-	e.newPolicy, e.heeded, e.cut = nil, nil, nil
+	e.newPolicy, e.wayFor, e.cut = nil, nil, nil
 	e.noteChanges()
 	var want *desired.Result
 	var at []*observed.Port

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // Carried is what became of the last Carry or Reread.
@@ -54,33 +50,7 @@ func (e *Engine) Reread(p *plan.Plan) error {
 		return ErrNotHeld
 	}
 	e.carried = Carried{}
-	type block struct {
-		port      *observed.Port
-		attribute mad.AttributeID
-		modifier  uint32
-	}
-	asked := map[block]bool{}
-	for _, s := range p.Stages {
-		for _, op := range s.Ops {
-			b := block{op.Port, op.Attribute, op.Modifier}
-			if op.Attribute != smp.AttrPKeyTable && op.Attribute != smp.AttrPortInfo || asked[b] {
-				continue
-			}
-			asked[b] = true
-			e.window.Do(transact.Request{
-				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
-			}, func(r transact.Reply) {
-				err := r.Err
-				if err == nil {
-					err = op.SameAsRead(r.SMP.Data[:])
-				}
-				if err != nil {
-					e.carried.Changed = append(e.carried.Changed,
-						fmt.Errorf("%s: %s (modifier 0x%08x): %w", op.Port, smp.AttributeName(op.Attribute), op.Modifier, err))
-				}
-			})
-		}
-	}
+	apply.Reread(e.window, p, func(err error) { e.carried.Changed = append(e.carried.Changed, err) })
 	return nil
 }
 

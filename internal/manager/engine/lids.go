@@ -32,32 +32,10 @@ func (e *Engine) lookAtLIDs() {
 			continue
 		}
 		if owners == nil {
-			owners = e.assignedLIDs()
+			owners = e.desired.PortsByLID()
 		}
 		if owner := owners[c.LID]; owner != nil && owner != c.By {
 			e.emit(event.Warned{Text: fmt.Sprintf("%s took LID %d of %s: nothing is taken from there until that is put right", c.By, c.LID, owner)})
 		}
 	}
-}
-
-// assignedLIDs are the ports by the LIDs that they were assigned.
-func (e *Engine) assignedLIDs() map[ib.LID]*observed.Port {
-	out := make(map[ib.LID]*observed.Port, len(e.ends))
-	for p, at := range e.lidsOfPorts() {
-		for i := range at.LMC.Count() {
-			out[at.LID+ib.LID(i)] = p
-		}
-	}
-	return out
-}
-
-// lidsOfPorts are the LIDs that ports were assigned.
-func (e *Engine) lidsOfPorts() map[*observed.Port]observed.Assigned {
-	out := make(map[*observed.Port]observed.Assigned, len(e.ends))
-	for _, p := range e.ends {
-		if want := e.desired.Tables.Port(p); want.Elements&observed.ElementLID != 0 {
-			out[p] = observed.Assigned{LID: want.Info.LID, LMC: want.Info.LMC}
-		}
-	}
-	return out
 }

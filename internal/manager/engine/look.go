@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -19,9 +19,8 @@ import (
 // attention is what draws the manager's attention between passes. It is kept by
 // place, since a sweep makes new ports; what is about ports is forgotten then.
 type attention struct {
-	senders map[observed.Place]*sender // who sent traps, and how many
-	unknown sender                     // of all whose LID nobody has
-	owners  owners
+	senders watch.Senders
+	owners  watch.Owners
 	due     map[observed.Place]bool // looks that are to be begun; true: at all ports in any case
 	looking map[observed.Place]bool // under way
 	// waitsFrom is since when a policy waits for a look at a switch.
@@ -30,16 +29,17 @@ type attention struct {
 	moved     map[observed.Place]move
 	// revisiting tells that the sweep under way follows these only.
 	revisiting bool
-	told       int                              // of the faults of the sweep under way
-	before     snapshot                         // what was known before the sweep under way found who there is
-	links      map[observed.Place]*traps.Bucket // how often the link of a port changed
+	told       int      // of the faults of the sweep under way
+	before     snapshot // what was known before the sweep under way found who there is
+	links      watch.Links
 	amiss      map[*observed.Port]bool
 	probing    map[observed.Place]int // questions that are open
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
 	replan    bool   // the policy has to be worked out anew
 	reelect   string // why managers have to be asked again
-	guards    guards
+	guards    watch.Guards
+	offenders watch.Offenders
 }
 
 // move is a link that has changed since the subnet was read.
@@ -57,11 +57,6 @@ const (
 	// lookPatience is how long a policy waits for a look at a switch that has
 	// reported a change.
 	lookPatience = 200 * time.Millisecond
-	// linkRate is how many changes of one link a second are followed for good,
-	// linkBurst how many at once: who lets his link go up and down without end is
-	// out of the subnet for so long.
-	linkRate  = 1.0 / 30
-	linkBurst = 4
 )
 
 // openSide makes the window for what no pass waits for.
@@ -75,8 +70,8 @@ func (e *Engine) openSide(c Config) {
 	}
 	e.side.Seed(seed)
 	e.attention = attention{
-		senders: make(map[observed.Place]*sender), due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
-		moved: make(map[observed.Place]move), links: make(map[observed.Place]*traps.Bucket), amiss: make(map[*observed.Port]bool),
+		due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
+		moved: make(map[observed.Place]move), amiss: make(map[*observed.Port]bool),
 		probing: make(map[observed.Place]int),
 	}
 }

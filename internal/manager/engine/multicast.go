@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -51,23 +50,10 @@ func (e *Engine) UnknownMLIDs() []ib.LID {
 	return slices.Sorted(maps.Keys(led))
 }
 
-// maxFaultsTold bounds the warnings about members that packets of their groups
-// do not reach.
-const maxFaultsTold = 16
-
-// tellUngrouped warns of members that were not among old.
+// tellUngrouped warns of members that are not reached and were not among old.
 func (e *Engine) tellUngrouped(old []mcast.Fault) {
-	told := 0
-	for _, f := range e.desired.Ungrouped {
-		if slices.Contains(old, f) {
-			continue
-		}
-		if told++; told <= maxFaultsTold {
-			e.emit(event.Warned{Text: f.String()})
-		}
-	}
-	if told > maxFaultsTold {
-		e.emit(event.Warned{Text: fmt.Sprintf("%d more members of multicast groups are not reached", told-maxFaultsTold)})
+	for _, text := range mcast.Warnings(e.desired.Ungrouped, old) {
+		e.emit(event.Warned{Text: text})
 	}
 }
 

@@ -1,18 +1,12 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
-	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // narrowing is how a new policy goes before what is under way. A sweep or an
@@ -21,13 +15,10 @@ import (
 // who it is just before, and only what takes away: whatever has changed since,
 // nobody is given anything.
 type narrowing struct {
-	// heeded is the policy for which something was interrupted, cut the one
+	// wayFor is the policy for which something was interrupted, cut the one
 	// whose narrowing was written.
-	heeded, cut *policy.Policy
-	plan        *plan.Plan
+	wayFor, cut *policy.Policy
 	narrowUntil time.Duration
-	// byDevice are the operations that wait for an answer, by the way to it.
-	byDevice map[string][]plan.Op
 }
 
 // narrowMost is how long the narrowing may take: who has not answered by then
@@ -40,7 +31,7 @@ const revisitRest = 100 * time.Millisecond
 
 // giveWay interrupts what is under way for a policy that has come.
 func (e *Engine) giveWay(now time.Duration) {
-	if e.newPolicy == nil || e.newPolicy == e.heeded || !e.settled || !e.isMaster() || e.config.Hold {
+	if e.newPolicy == nil || e.newPolicy == e.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
 		return
 	}
 	switch e.state {
@@ -72,7 +63,7 @@ func (e *Engine) giveWay(now time.Duration) {
 	default:
 		return
 	}
-	e.heeded = e.newPolicy
+	e.wayFor = e.newPolicy
 	e.window.Forget()
 	e.state = stateWatching
 }
@@ -88,21 +79,14 @@ func (e *Engine) narrowsFirst(now time.Duration) bool {
 // anything; a policy that does not fit is refused when all of it is worked out.
 func (e *Engine) narrow(now time.Duration) bool {
 	e.cut = e.newPolicy
-	if e.plan = e.narrowing.of(e); e.plan == nil || e.plan.Len() == 0 {
+	p := e.narrowing.of(e)
+	if p == nil || p.Len() == 0 {
 		return false
 	}
 	e.hush()
 	e.begin(event.PhaseNarrow)
 	e.state, e.narrowUntil = stateNarrowing, now+narrowMost
-	e.byDevice = make(map[string][]plan.Op)
-	for _, s := range e.plan.Stages {
-		for _, op := range s.Ops {
-			way := op.Port.Path.String()
-			if e.byDevice[way] = append(e.byDevice[way], op); len(e.byDevice[way]) == 1 {
-				e.askWho(op.Port, way)
-			}
-		}
-	}
+	apply.Narrow(e.window, p, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })
 	return true
 }
 
@@ -124,66 +108,8 @@ func (*narrowing) of(e *Engine) *plan.Plan {
 	return plan.Narrowing(e.fabric, want.Tables)
 }
 
-var errElsewhere = errors.New("not written: another device answers there than the snapshot says")
-
-// askWho asks a device who it is, and then writes what there is to write to it.
-func (e *Engine) askWho(p *observed.Port, way string) {
-	e.window.Do(transact.Request{
-		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
-	}, func(r transact.Reply) {
-		var info smp.NodeInfo
-		err := r.Err
-		if err == nil {
-			err = info.UnmarshalBinary(r.SMP.Data[:])
-		}
-		if n := &p.Node.Info; err == nil && (info.NodeGUID != n.NodeGUID || p.Node.Switch == nil && (info.LocalPortNum != p.Num || info.PortGUID != p.GUID)) {
-			err = errElsewhere
-		}
-		for _, op := range e.byDevice[way] {
-			if err != nil {
-				e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: err}})
-			} else {
-				e.takeAway(op)
-			}
-		}
-		delete(e.byDevice, way)
-	})
-}
-
-// takeAway carries out one operation and enters what the device shows then.
-func (e *Engine) takeAway(op plan.Op) {
-	w, err := e.plan.Fill(op)
-	if err != nil {
-		return // what cannot be encoded is reported by the pass that follows
-	}
-	r := transact.Request{
-		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodSet,
-		Attribute: op.Attribute, Modifier: op.Modifier, Data: w.Data, Once: true, Alone: true,
-	}
-	op.Port.Doubt(op.Attribute, op.Modifier) // until it shows
-	e.window.Do(r, func(reply transact.Reply) {
-		if reply.Err != nil {
-			e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: reply.Err}})
-			return
-		}
-		r.Method, r.Data, r.Once, r.Alone = mad.MethodGet, [mad.DataSize]byte{}, false, false
-		e.window.Do(r, func(reply transact.Reply) {
-			err := reply.Err
-			if err == nil {
-				err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:])
-			}
-			if err != nil {
-				e.emit(event.Failed{Failure: apply.Failure{Port: op.Port, Attribute: op.Attribute, Err: fmt.Errorf("reading back: %w", err)}})
-			}
-		})
-	})
-}
-
 // narrowed ends what narrow began.
-func (e *Engine) narrowed() {
-	e.plan, e.byDevice = nil, nil
-	e.state = stateWatching
-}
+func (e *Engine) narrowed() { e.state = stateWatching }
 
 // narrowedEnough ends it for those that have not answered.
 func (e *Engine) narrowedEnough(now time.Duration) {

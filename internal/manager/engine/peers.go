@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,9 +8,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
-	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -38,7 +36,7 @@ type peers struct {
 	silent            map[observed.Place]bool // listed, and did not answer
 	newcomer          bool                    // Config.Newcomer, until it has a place among managers
 	incumbent         *observed.Port          // the master that a newcomer found
-	rogues            map[observed.Place]*rogue
+	rogues            election.Rogues
 	looks             map[observed.Place]*capLook
 	clock             time.Duration // when the engine was last told the time
 	sharing           bool          // another that counts is master too
@@ -66,7 +64,7 @@ func (e *Engine) openTalk(c Config) {
 	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
 	e.peers = peers{
 		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer && !c.Known.Managed, silent: make(map[observed.Place]bool),
-		rogues: make(map[observed.Place]*rogue), looks: make(map[observed.Place]*capLook),
+		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook),
 	}
 	seed := c.Seed
 	seed[0] ^= 0xFF // not the identifiers of the other windows
@@ -82,35 +80,18 @@ func (e *Engine) mayCount(p *observed.Port) (ok bool, why string) {
 	switch {
 	case !listed && e.config.SMKeys == nil:
 		return false, rogueThere
-	case p.Node.Contested || e.sharesGUID(p):
+	case p.Node.Contested || facts.SharesGUID(e.ends, p):
 		if listed {
 			return false, rogueTwin
 		}
 		return false, rogueThere
-	case e.isAstray(p):
+	case e.cabling.list.IsAstray(p):
 		if listed {
 			return false, rogueAstray
 		}
 		return false, rogueThere
 	}
 	return true, ""
-}
-
-// isAstray reports whether the list of cables, if there is one, has the GUID of p
-// somewhere else, or nowhere.
-func (e *Engine) isAstray(p *observed.Port) bool {
-	l := e.cabling.list
-	if l == nil {
-		return false
-	}
-	port, at, ok := l.Place(p.GUID)
-	return !ok || port != cables.EndOf(p) || p.Num != 0 && (p.Peer == nil || at != cables.EndOf(p.Peer))
-}
-
-// sharesGUID reports whether another end port claims the GUID of p.
-func (e *Engine) sharesGUID(p *observed.Port) bool {
-	i, _ := slices.BinarySearchFunc(e.ends, p.GUID, func(q *observed.Port, g ib.PortGUID) int { return cmp.Compare(q.GUID, g) })
-	return i+1 < len(e.ends) && e.ends[i].GUID == p.GUID && e.ends[i+1].GUID == p.GUID
 }
 
 // askPeers asks every manager that may count for its SMInfo. A round that is
@@ -188,7 +169,7 @@ func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
 		delete(e.silent, at)
 		if e.rogues[at] != nil {
 			delete(e.rogues, at)
-			e.emit(event.Warned{Text: e.whereIs(p) + " has shown that it is a manager that counts"})
+			e.emit(event.Warned{Text: facts.Where(p) + " has shown that it is a manager that counts"})
 		}
 		e.here = append(e.here, r)
 	case err == nil:
@@ -241,7 +222,7 @@ func (e *Engine) awaitsPeers() bool {
 func (e *Engine) electedNamed(now time.Duration) {
 	if !e.isMaster() {
 		if p := e.incumbent; p != nil {
-			e.emit(event.Unexpected{Port: p.GUID, At: e.whereIs(p)})
+			e.emit(event.Unexpected{Port: p.GUID, At: facts.Where(p)})
 			e.rest(now, stateRefused)
 			e.retryAt = now + e.config.DriftPeriod
 			return
@@ -299,14 +280,6 @@ func (e *Engine) attendPeers(now time.Duration) {
 		}
 	}
 	e.startCapLooks()
-}
-
-// whereIs names a port and the switch port before it.
-func (e *Engine) whereIs(p *observed.Port) string {
-	if p.Peer == nil {
-		return fmt.Sprintf("%s (port %s)", p, p.GUID)
-	}
-	return fmt.Sprintf("%s (port %s, behind %s)", p, p.GUID, p.Peer)
 }
 
 // owner is the window that a request is from.

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -60,25 +59,10 @@ func (e *Engine) tellRank(master *observed.Port) {
 		return
 	}
 	e.reminder.serial++
-	n := smp.Notice{
-		IsGeneric: true, Type: smp.NoticeInformational, Producer: uint32(self.Node.Info.NodeType),
-		TrapNumber: smp.TrapLocalChange, IssuerLID: self.Info.LID,
-	}
-	details := smp.LocalChangeDetails{
-		LID: self.Info.LID, OtherLocalChanges: true, SMPriorityChange: true, CapabilityMask: self.Info.CapabilityMask,
-	}
-	trap := mad.SMP{
-		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnLID, ClassVersion: mad.ClassVersion,
-		Method: mad.MethodTrap, TransactionID: remindTransaction | e.reminder.serial, AttributeID: smp.AttrNotice,
-	}
-	if details.Encode(&n.Details) == nil && n.Encode(&trap.Data) == nil {
+	if trap, err := traps.PriorityChange(self, e.reminder.serial); err == nil {
 		e.answer(trap, master.Info.LID)
 	}
 }
-
-// remindTransaction sets the traps of the manager apart from those of its own port's
-// agent, which counts its own from 1.
-const remindTransaction = 1 << 31
 
 // remindDue is when remind wants to be called.
 func (e *Engine) remindDue() (time.Duration, bool) { return e.reminder.at, e.reminder.at != 0 }

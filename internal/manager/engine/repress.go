@@ -23,7 +23,7 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		return true
 	}
 	s := e.ownerOf(slid)
-	if s != nil && e.named() && isOfManager(n) {
+	if s != nil && e.named() && traps.IsOfManager(n) {
 		if may, _ := e.mayCount(s); may {
 			e.answer(reply, slid)
 			return true
@@ -32,20 +32,6 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 	if s == nil || s.Node.Switch == nil {
 		return !e.traps.Again(now, traps.Trap{From: slid, Transaction: p.TransactionID, Notice: *n})
 	}
-	reply.Class, reply.MKey = mad.ClassSubnDirected, s.Key
-	reply.DrSLID, reply.DrDLID = ib.LIDPermissive, ib.LIDPermissive
-	reply.HopPointer, reply.HopCount = 0, uint8(len(s.Path))
-	for i, num := range s.Path {
-		reply.InitialPath[i+1] = byte(num)
-	}
-	e.answer(reply, ib.LIDPermissive)
+	e.answer(traps.Redirected(reply, s), ib.LIDPermissive)
 	return true
-}
-
-// isOfManager reports whether a trap tells of a subnet manager's priority, which
-// none but a manager knows.
-func isOfManager(n *smp.Notice) bool {
-	details, _ := n.TypedDetails()
-	d, ok := details.(*smp.LocalChangeDetails)
-	return ok && d.OtherLocalChanges && d.SMPriorityChange
 }

@@ -28,16 +28,6 @@ const (
 // fencedRogue begins the reason of a fence before such a manager.
 const fencedRogue = "a subnet manager that nobody named: "
 
-// rogue is what was said of a port behind which a manager is that does not
-// count.
-type rogue struct {
-	guid  ib.PortGUID
-	told  map[string]bool
-	since time.Duration // it is there
-	last  time.Duration // when something was said
-	gone  bool
-}
-
 // capLook is a look at PortInfo of a port, for whether a manager is behind it.
 type capLook struct {
 	under, again bool
@@ -45,9 +35,6 @@ type capLook struct {
 }
 
 const (
-	// alarmGap is the least time between two reports of one port whose manager
-	// comes and goes.
-	alarmGap = 10 * time.Second
 	// silentGrace is how long one that may be ours may say nothing before a
 	// strict manager fences it: it sweeps the subnet before it can.
 	silentGrace = time.Minute
@@ -59,21 +46,10 @@ const (
 // alarm reports a manager that does not count, once for each reason. shown tells
 // that its place was seen, not only said: then a strict manager fences it.
 func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
-	at := p.Place()
-	r := e.rogues[at]
-	if r == nil || r.guid != p.GUID {
-		r = &rogue{guid: p.GUID, told: make(map[string]bool), since: e.clock}
-		e.rogues[at] = r
-	}
-	if r.gone && e.clock >= r.last+alarmGap {
-		clear(r.told)
-		r.since = e.clock
-	}
-	r.gone = false
-	shown = shown && (reason != rogueSilent || e.clock >= r.since+silentGrace)
-	if !r.told[reason] {
-		r.told[reason], r.last = true, e.clock
-		e.emit(event.RogueManager{Port: p.GUID, At: e.whereIs(p), Reason: reason})
+	since, tell := e.rogues.Saw(e.clock, p.Place(), p.GUID, reason)
+	shown = shown && (reason != rogueSilent || e.clock >= since+silentGrace)
+	if tell {
+		e.emit(event.RogueManager{Port: p.GUID, At: facts.Where(p), Reason: reason})
 	}
 	// Of two ports with one GUID either may be the genuine one; and who is not
 	// where he belongs is the business of the list of cables.
@@ -108,22 +84,19 @@ func (e *Engine) sawManager(p *observed.Port, isSM bool) {
 		return
 	}
 	at := p.Place()
-	known := e.rogues[at]
 	p.Info.CapabilityMask &^= smp.CapIsSM
 	if isSM {
 		p.Info.CapabilityMask |= smp.CapIsSM
 	}
 	switch may, why := e.mayCount(p); {
 	case !isSM:
-		if known != nil {
-			known.gone = true
-		}
+		e.rogues.Went(at)
 		if e.counted(p) {
 			e.askPeers()
 		}
 	case !may:
 		e.alarm(p, why, true)
-	case e.counted(p) || e.silent[at] || known != nil && known.guid == p.GUID && !known.gone:
+	case e.counted(p) || e.silent[at] || e.rogues.Has(at, p.GUID):
 	case e.isMaster():
 		e.askPeers()
 	default:
@@ -206,11 +179,6 @@ func (e *Engine) peersDue() (at time.Duration, some bool) {
 	return at, some
 }
 
-// cameFrom is the port that a packet came from, as facts.CameFrom has it.
-func (e *Engine) cameFrom(p *mad.SMP, slid ib.LID) (from *observed.Port, shown bool) {
-	return facts.CameFrom(e.fabric, e.ends, p, slid)
-}
-
 // ownerOf is the end port that has a LID; nil when none has, or two, or when the
 // manager gave it another.
 func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
@@ -228,7 +196,7 @@ func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) election.Address {
 	if p.Class == mad.ClassSubnLID {
 		from.LID = slid
 	}
-	sender, shown := e.cameFrom(p, slid)
+	sender, shown := facts.CameFrom(e.fabric, e.ends, p, slid)
 	if sender == nil || sender == e.fabric.Self {
 		return from
 	}
@@ -241,22 +209,9 @@ func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) election.Address {
 	counts := err == nil && e.managers.Counts(election.Remote{Info: asker, Address: from})
 	switch {
 	case p.Method == mad.MethodSet && !counts:
-		e.alarm(sender, sentControl(p.AttributeModifier), shown)
+		e.alarm(sender, election.SentControl(p.AttributeModifier), shown)
 	case !e.counted(sender):
 		e.lookForManager(sender)
 	}
 	return from
-}
-
-// sentControl says what kind of control packet somebody sent.
-func sentControl(modifier uint32) string {
-	if name, ok := controlNames[smp.SMControl(modifier)]; ok {
-		return "it sent " + name
-	}
-	return "it sent a control packet that does not exist"
-}
-
-var controlNames = map[smp.SMControl]string{
-	smp.SMControlHandover: "HANDOVER", smp.SMControlAcknowledge: "ACKNOWLEDGE", smp.SMControlDisable: "DISABLE",
-	smp.SMControlStandby: "STANDBY", smp.SMControlDiscover: "DISCOVER",
 }

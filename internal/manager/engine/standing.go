@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
@@ -170,7 +169,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 // conclude judges the fabric as the devices showed it.
 func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
-		Counts: e.counts, Partitions: partitionsOf(e.desired.Resolution),
+		Counts: e.counts, Partitions: event.PartitionsOf(e.desired.Resolution),
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
@@ -187,11 +186,18 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	return r, prover
 }
 
-// partitionsOf are the partitions of a resolved policy with the number of their
-// members.
-func partitionsOf(r *policy.Resolution) (out []event.Partition) {
-	for _, x := range r.Partitions {
-		out = append(out, event.Partition{Name: x.Name, PKey: x.Base, Full: len(x.Full), Limited: len(x.Limited)})
+// grounds are the places where a host could change what was proved, as long as
+// the subnet reads as it did when they were worked out.
+type grounds struct {
+	known bool
+	epoch uint64
+	found []isolation.Finding
+}
+
+// changeable lists the places where a host could change what is proved.
+func (e *Engine) changeable() []isolation.Finding {
+	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.standing == nil {
+		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
 	}
-	return out
+	return e.grounds.found
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -44,7 +43,7 @@ func (e *Engine) swept(now time.Duration) {
 		return
 	} else if err != nil { // the pass goes on with the policy in force
 		e.emit(event.Refused{Err: err})
-		e.newPolicy, e.heeded, e.cut = nil, nil, nil
+		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
 	}
 	if !e.givesKeys() {
 		e.discovery = nil
@@ -106,7 +105,7 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
 	place := p.Place()
-	may := e.linkBucket(place).Next(e.now, linkRate, linkBurst)
+	may := e.links.Next(e.now, place)
 	m, noted := e.moved[place]
 	if noted && m.at <= max(at, may) {
 		return
@@ -115,19 +114,6 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if !noted && may > e.now {
 		e.emit(event.Flooded{Sender: p.String(), Link: true})
 	}
-}
-
-// linkBucket is the account of the changes of a link.
-func (e *Engine) linkBucket(at observed.Place) *traps.Bucket {
-	b := e.links[at]
-	if b == nil {
-		if len(e.links) >= maxSenders {
-			maps.DeleteFunc(e.links, func(_ observed.Place, b *traps.Bucket) bool { return b.Full(e.now, linkRate, linkBurst) })
-		}
-		b = &traps.Bucket{}
-		e.links[at] = b
-	}
-	return b
 }
 
 // outOfDate reports whether the snapshot has somebody behind a link that has
@@ -193,7 +179,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	reason := e.moved[due[0].Place()].reason
 	for _, p := range due {
 		at := p.Place()
-		e.linkBucket(at).Take(now, linkRate, linkBurst)
+		e.links.Take(now, at)
 		m := e.moved[at]
 		m.visited = true
 		e.moved[at] = m

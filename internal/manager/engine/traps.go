@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -9,99 +8,30 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-const (
-	// trapRate is how many traps a second of one sender are looked at for good,
-	// trapBurst how many at once. A device sends one, and repeats it at most
-	// once in PortInfo.SubnetTimeOut until it is repressed.
-	trapRate  = 4
-	trapBurst = 16
-	// unknownRate and unknownBurst are the same for all together whose LID the
-	// snapshot gives to nobody.
-	unknownRate  = 4
-	unknownBurst = 16
-	// maxSenders bounds the senders that are remembered; beyond it those that
-	// have been quiet are forgotten.
-	maxSenders = 4096
-)
-
-// sender is who sent traps.
-type sender struct {
-	traps.Bucket
-	// told tells that an event names it already: not again before it was quiet.
-	told bool
-}
-
 // allows reports whether another trap of s is looked at, and tells of a sender
 // from which there are too many.
-func (e *Engine) allows(now time.Duration, s *sender, rate, burst float64, who string) bool {
-	s.told = s.told && !s.Full(now, rate, burst)
-	if s.Take(now, rate, burst) {
+func (e *Engine) allows(now time.Duration, s *watch.Sender, who string) bool {
+	if s.Allows(now) {
 		return true
 	}
 	e.tellOnce(s, event.Flooded{Sender: who})
 	return false
 }
 
-func (e *Engine) tellOnce(s *sender, ev event.Event) {
-	if !s.told {
-		s.told = true
+func (e *Engine) tellOnce(s *watch.Sender, ev event.Event) {
+	if s.Tell() {
 		e.emit(ev)
 	}
-}
-
-// senderOf is the account of a port's traps.
-func (e *Engine) senderOf(now time.Duration, p *observed.Port) *sender {
-	at := p.Place()
-	s := e.senders[at]
-	if s == nil {
-		if len(e.senders) >= maxSenders {
-			maps.DeleteFunc(e.senders, func(_ observed.Place, s *sender) bool { return s.Full(now, trapRate, trapBurst) })
-		}
-		s = &sender{}
-		e.senders[at] = s
-	}
-	return s
-}
-
-// owners says which end port a LID belongs to.
-type owners struct {
-	fabric *observed.Fabric
-	epoch  uint64
-	built  bool
-	ports  map[ib.LID]*observed.Port
 }
 
 // holder is the end port to which the manager has given a LID, and which shows to
 // have it; nil for none. A LID that a port has taken belongs to nobody.
 func (e *Engine) holder(lid ib.LID) *observed.Port {
-	o := &e.attention.owners
-	if !o.built || o.fabric != e.fabric || o.epoch != e.epoch {
-		*o = owners{fabric: e.fabric, epoch: e.epoch, built: true, ports: make(map[ib.LID]*observed.Port, len(e.ends))}
-		for _, p := range e.ends {
-			if !p.InfoRead || !p.Info.LID.IsUnicast() {
-				continue
-			}
-			if given, ok := e.known.LIDs[p.GUID]; ok && given != p.Info.LID {
-				continue
-			}
-			for i := range p.Info.LMC.Count() {
-				lid := p.Info.LID + ib.LID(i)
-				if _, twice := o.ports[lid]; twice {
-					o.ports[lid] = nil
-				} else {
-					o.ports[lid] = p
-				}
-			}
-		}
-	}
-	p := o.ports[lid]
-	if p == nil || !p.InfoRead || lid < p.Info.LID || int(lid) >= int(p.Info.LID)+p.Info.LMC.Count() {
-		return nil
-	}
-	return p
+	return e.owners.Of(lid, e.fabric, e.epoch, e.ends, e.known.LIDs)
 }
 
 func (e *Engine) directory() *traps.Directory {
@@ -118,12 +48,12 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	}
 	from := e.holder(slid)
 	if from == nil {
-		e.allows(now, &e.unknown, unknownRate, unknownBurst, "somebody whose LID belongs to no port")
+		e.allows(now, &e.senders.Unknown, "somebody whose LID belongs to no port")
 		return
 	}
-	s := e.senderOf(now, from)
+	s := e.senders.Of(now, from.Place())
 	var n smp.Notice
-	if !e.allows(now, s, trapRate, trapBurst, from.String()) || n.UnmarshalBinary(p.Data[:]) != nil {
+	if !e.allows(now, s, from.String()) || n.UnmarshalBinary(p.Data[:]) != nil {
 		return
 	}
 	if e.holder(n.IssuerLID) != from {
@@ -135,11 +65,11 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	}
 	trapped := event.Trapped{Number: n.TrapNumber, Issuer: n.IssuerLID, Notice: n, Sender: slid, Report: traps.Explain(from, &n, e.directory())}
 	e.emit(trapped)
-	e.heedTrap(from, trapped)
+	e.followTrap(from, trapped)
 }
 
-// heedTrap looks at who sent a trap, if that is who it is about.
-func (e *Engine) heedTrap(from *observed.Port, t event.Trapped) {
+// followTrap looks at who sent a trap, if that is who it is about.
+func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 	details, ok := t.Notice.TypedDetails()
 	if !ok {
 		return

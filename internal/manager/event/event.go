@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Event is something that happened; String says it for people.
@@ -188,6 +189,15 @@ type Partition struct {
 	Name          string
 	PKey          ib.PKeyBase
 	Full, Limited int // members
+}
+
+// PartitionsOf are the partitions of a resolved policy with the number of their
+// members.
+func PartitionsOf(r *policy.Resolution) (out []Partition) {
+	for _, x := range r.Partitions {
+		out = append(out, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
+	}
+	return out
 }
 
 // Reached reports whether the subnet is as the policy wants it.

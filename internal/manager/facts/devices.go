@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -176,4 +177,19 @@ func TablesOnly(a mad.AttributeID) bool {
 		return true
 	}
 	return false
+}
+
+// SharesGUID reports whether another of these end ports, which are sorted by GUID,
+// claims the GUID of p.
+func SharesGUID(ends []*observed.Port, p *observed.Port) bool {
+	i, _ := slices.BinarySearchFunc(ends, p.GUID, func(q *observed.Port, g ib.PortGUID) int { return cmp.Compare(q.GUID, g) })
+	return i+1 < len(ends) && ends[i].GUID == p.GUID && ends[i+1].GUID == p.GUID
+}
+
+// Where names a port and the switch port before it.
+func Where(p *observed.Port) string {
+	if p.Peer == nil {
+		return fmt.Sprintf("%s (port %s)", p, p.GUID)
+	}
+	return fmt.Sprintf("%s (port %s, behind %s)", p, p.GUID, p.Peer)
 }

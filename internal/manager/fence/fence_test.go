@@ -1,0 +1,131 @@
+package fence
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// pair is a switch with a host at port 1, something unknown at port 2, and a cable
+// to another switch at port 3.
+func pair() (f *observed.Fabric, sw *observed.Node) {
+	f = observed.NewFabric()
+	sw = f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 3, NodeGUID: 1, PartitionCap: 8})
+	host := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 2})
+	far := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 1, NodeGUID: 3})
+	observed.Connect(&sw.Ports[1], &host.Ports[1])
+	observed.Connect(&sw.Ports[3], &far.Ports[1])
+	for i := range sw.Ports {
+		p := &sw.Ports[i]
+		p.Reached, p.InfoRead = true, true
+		p.Info.PortState, p.Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
+	}
+	return f, sw
+}
+
+func TestCanFence(t *testing.T) {
+	f, sw := pair()
+	host := &f.Node(2).Ports[1]
+	for _, x := range []struct {
+		name string
+		p    *observed.Port
+		self *observed.Port
+		want bool
+	}{
+		{"before a host", &sw.Ports[1], nil, true},
+		{"before the manager", &sw.Ports[1], host, false},
+		{"before who is unknown", &sw.Ports[2], host, true},
+		{"before a switch", &sw.Ports[3], host, false},
+		{"a host's own", host, nil, false},
+		{"port 0", &sw.Ports[0], nil, false},
+		{"out of sight", nil, host, true},
+	} {
+		if got := CanFence(x.p, x.self); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	f, sw := pair()
+	at := sw.Ports[1].Place()
+	s := Set{at: RoomReason + ": 3 of 2"}
+	if !s.Has(&sw.Ports[1]) || !s.Has(&f.Node(2).Ports[1]) || s.Has(&sw.Ports[3]) || s.Has(&sw.Ports[0]) {
+		t.Error("the port and who is behind it are fenced, and nobody else")
+	}
+	if s.Expels(at) || !(Set{at: "another reason"}).Expels(at) || s.Expels(sw.Ports[2].Place()) {
+		t.Error("whose table is too small is a member as soon as it fits; for any other reason nobody is")
+	}
+	open := Set{sw.Ports[2].Place(): "why"}
+	q := &sw.Ports[2]
+	if open.Open(f) != 1 || open.IsShutting(q) {
+		t.Error("who is unknown passes a port that does not check keys")
+	}
+	sw.Switch.InfoRead = true
+	sw.Switch.Info = smp.SwitchInfo{PartitionEnforcementCap: 8, InboundEnforcementCap: true, OutboundEnforcementCap: true}
+	q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound = true, true
+	q.PKeys, q.PKeysRead = []ib.PKey{0x8010}, []bool{true}
+	if !open.IsShutting(q) || open.IsShut(q) || open.Open(f) != 0 {
+		t.Errorf("it checks keys and holds one: shutting %v, shut %v, %d open", open.IsShutting(q), open.IsShut(q), open.Open(f))
+	}
+	if q.PKeys[0] = 0; !open.IsShut(q) {
+		t.Error("it checks keys and holds none")
+	}
+	if open.IsShutting(nil) || open.IsShut(nil) {
+		t.Error("no port is shut")
+	}
+}
+
+// Fences come and go by the list of cables, and the set that an edit began with
+// stays as it is.
+func TestHoldToList(t *testing.T) {
+	f, sw := pair()
+	sw.Ports[2].Stranger = &observed.Stranger{Why: errors.New(CableReason + ": who"), Undeclared: true}
+	before := Set{sw.Ports[1].Place(): CableReason + ": earlier", sw.Ports[3].Place(): "a person says so"}
+	x := Edit{Fabric: f, Set: before}
+	x.HoldToList()
+	want := Set{sw.Ports[2].Place(): x.Set[sw.Ports[2].Place()], sw.Ports[3].Place(): "a person says so"}
+	// Without a list nothing is undeclared for long: the fence that came is lifted.
+	delete(want, sw.Ports[2].Place())
+	if d := cmp.Diff(want, x.Set); d != "" {
+		t.Errorf("without a list (-want +got)\n%s", d)
+	}
+	if len(before) != 2 {
+		t.Errorf("the set has changed: %v", before)
+	}
+	var lifted, came int
+	for _, c := range x.Changes {
+		if c.Lifted {
+			lifted++
+		} else {
+			came++
+		}
+		if c.Name == "" || c.Reason == "" {
+			t.Errorf("%+v: want a name and a reason", c)
+		}
+	}
+	if lifted != 2 || came != 1 {
+		t.Errorf("changes %+v", x.Changes)
+	}
+}
+
+func TestHoldToRoom(t *testing.T) {
+	f, sw := pair()
+	at, gone := sw.Ports[1].Place(), observed.Place{Node: 9, Port: 1}
+	x := Edit{Fabric: f, Set: Set{gone: RoomReason + ": before"}}
+	short := []Fence{{At: at, Reason: "3 of 2"}}
+	x.HoldToRoom(short)
+	x.HoldToRoom(short)
+	if d := cmp.Diff(Set{at: RoomReason + ": 3 of 2", gone: RoomReason + ": before"}, x.Set); d != "" || len(x.Changes) != 1 {
+		t.Errorf("changes %+v (-want +got)\n%s", x.Changes, d)
+	}
+	x.HoldToRoom(nil)
+	if d := cmp.Diff(Set{gone: RoomReason + ": before"}, x.Set); d != "" {
+		t.Errorf("it fits; of who is out of sight nothing is known (-want +got)\n%s", d)
+	}
+}

@@ -1,0 +1,125 @@
+package unseen
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// sweep is what a sweep finds of a chain: switch 1, switch 2 behind its port 2, and
+// a host behind port 2 of each; found says which nodes answer. What does not is
+// behind a link that stays up.
+func sweep(found ...ib.NodeGUID) *observed.Fabric {
+	f := observed.NewFabric()
+	has := func(g ib.NodeGUID) bool {
+		for _, x := range found {
+			if x == g {
+				return true
+			}
+		}
+		return false
+	}
+	port := func(n *observed.Node, num int, guid ib.PortGUID) *observed.Port {
+		p := &n.Ports[num]
+		p.Reached, p.InfoRead, p.GUID = true, true, guid
+		p.Info.PortState, p.Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
+		p.PKeys, p.PKeysRead = []ib.PKey{0x8000 | ib.PKey(n.GUID())}, []bool{true}
+		return p
+	}
+	add := func(g ib.NodeGUID, kind ib.NodeType) *observed.Node {
+		n := f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: 2, NodeGUID: g, PortGUID: ib.PortGUID(g), PartitionCap: 8})
+		if kind == ib.NodeSwitch {
+			n.Switch.InfoRead = true
+			n.Switch.Info = smp.SwitchInfo{PartitionEnforcementCap: 8, InboundEnforcementCap: true, OutboundEnforcementCap: true}
+			port(n, 0, ib.PortGUID(g))
+		}
+		for i := 1; i <= 2; i++ {
+			port(n, i, ib.PortGUID(g)<<8+ib.PortGUID(i))
+		}
+		return n
+	}
+	join := func(a *observed.Node, i int, b *observed.Node, j int) { observed.Connect(&a.Ports[i], &b.Ports[j]) }
+	first := add(1, ib.NodeSwitch)
+	silent := func(p *observed.Port) { p.Silent = true }
+	if !has(2) {
+		silent(&first.Ports[2])
+	} else {
+		second := add(2, ib.NodeSwitch)
+		join(first, 2, second, 1)
+		if has(4) {
+			join(second, 2, add(4, ib.NodeCA), 1)
+		} else {
+			silent(&second.Ports[2])
+		}
+	}
+	if has(3) {
+		join(first, 1, add(3, ib.NodeCA), 1)
+	} else {
+		silent(&first.Ports[1])
+	}
+	return f
+}
+
+func TestAfter(t *testing.T) {
+	all := sweep(2, 3, 4)
+	place := func(n ib.NodeGUID, num ib.PortNum) observed.Place { return observed.Place{Node: n, Port: num} }
+	type lost struct {
+		Node       ib.NodeGUID
+		At, Behind observed.Place
+	}
+	for _, x := range []struct {
+		name   string
+		now    *observed.Fabric
+		before []Port
+		fences fence.Set
+		want   []lost
+	}{
+		{"everybody answers", sweep(2, 3, 4), nil, nil, nil},
+		{"a host is silent", sweep(2, 4), nil, nil, []lost{{3, place(1, 1), place(1, 1)}}},
+		{"a host of the other switch is silent", sweep(2, 3), nil, nil, []lost{{4, place(2, 2), place(2, 2)}}},
+		{"the other switch is silent, and its host with it", sweep(3), nil, nil, []lost{{2, observed.Place{}, place(1, 2)}, {4, place(2, 2), place(1, 2)}}},
+	} {
+		var got []lost
+		for _, u := range After(all, x.now, x.now.EndPorts(), x.before, x.fences, nil) {
+			got = append(got, lost{u.Identity.NodeGUID, u.At, u.Behind})
+			if len(u.Keys) == 0 || u.Cap != 8 {
+				t.Errorf("%s: %v held %v, room for %d", x.name, u.Identity, u.Keys, u.Cap)
+			}
+		}
+		if d := cmp.Diff(x.want, got); d != "" {
+			t.Errorf("%s (-want +got)\n%s", x.name, d)
+		}
+	}
+
+	hidden := sweep(3)
+	out := After(all, hidden, hidden.EndPorts(), nil, nil, nil)
+	again := sweep(2, 3)
+	back := After(hidden, again, again.EndPorts(), out, nil, nil)
+	if len(back) != 1 || back[0].Identity.NodeGUID != 4 || back[0].Behind != place(2, 2) {
+		t.Errorf("the switch is back, its host is not: %+v", back)
+	}
+	if facts := back[0].Facts(again); facts.Facing == nil || facts.Facing.SwitchGUID != 2 || facts.Facing.PortNum != 2 {
+		t.Errorf("the switch port before it can be reached: %+v", facts)
+	}
+	if end := sweep(2, 3, 4); len(After(again, end, end.EndPorts(), back, nil, nil)) != 0 {
+		t.Error("it answers again, and is out of sight still")
+	}
+
+	shut := sweep(2, 4)
+	q := &shut.Node(1).Ports[1]
+	q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound, q.PKeys = true, true, []ib.PKey{0}
+	for fenced, want := range map[bool]int{false: 1, true: 0} {
+		var fences fence.Set
+		if fenced {
+			fences = fence.Set{q.Place(): "why"}
+		}
+		if left := After(all, shut, shut.EndPorts(), nil, fences, nil); len(left) != want {
+			t.Errorf("the port lets nothing pass, fenced %v: %d out of sight, want %d", fenced, len(left), want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+// Package watch keeps the accounts of a subnet manager that watches between its
+// passes: which tables are to be read back next, who profits again and again from
+// what somebody else changed, and who sends more than is looked at.
+//
+// All of it is plain values: what was seen and the time go in, and what is to be
+// done comes out.
+package watch
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+const (
+	// guardShare is what share of the rate is for the guards; the rest is for
+	// the tables of end ports, of which those behind a guard isolate nobody.
+	guardShare = 0.75
+	// tick is how often the next few are asked for.
+	tick = 10 * time.Millisecond
+)
+
+// Guards says which tables that isolate are to be read back next.
+type Guards struct {
+	// Period is the time in which a foreign change of a guard is to be seen, Rate
+	// how many tables a second are read back for that at the most.
+	Period time.Duration
+	Rate   int
+
+	// near are the tables and settings of switch ports before end ports and
+	// strangers, far those of end ports.
+	near, far Round
+	at        time.Duration // when the next are due
+	reported  time.Duration // the period that was told last
+}
+
+// Round is a list that is read again and again.
+type Round struct {
+	list []observed.Block
+	next int
+	due  float64 // of them, to be asked for now
+	out  int     // asked for and not answered
+}
+
+// List makes the lists anew: checks are all blocks that can change. slower tells
+// that the period has become another, and is longer than was asked for.
+func (g *Guards) List(f *observed.Fabric, checks []observed.Block) (slower bool) {
+	g.near.list, g.far.list = g.near.list[:0], g.far.list[:0]
+	for _, n := range f.Switches() {
+		g.near.list = append(g.near.list, observed.Block{Port: &n.Ports[0], Attribute: smp.AttrSwitchInfo})
+	}
+	for _, b := range checks {
+		switch p := b.Port; {
+		case b.Attribute != smp.AttrPKeyTable && b.Attribute != smp.AttrPortInfo:
+		case p.IsEnd():
+			g.far.list = append(g.far.list, b)
+		case p.FacesEnd() || p.FacesStranger():
+			g.near.list = append(g.near.list, b)
+		}
+	}
+	g.near.next, g.far.next = min(g.near.next, len(g.near.list)), min(g.far.next, len(g.far.list))
+	period := g.InForce()
+	slower = period != g.reported && period > g.Period
+	g.reported = period
+	return slower
+}
+
+// InForce is the time in which a foreign change of a guard is seen: Period, or
+// longer where more tables would have to be read a second than Rate.
+func (g *Guards) InForce() time.Duration {
+	return max(g.Period, time.Duration(float64(len(g.near.list))/(guardShare*float64(g.Rate))*float64(time.Second)))
+}
+
+// Near is how many tables and settings of switch ports are watched, Len how many
+// there are with those of end ports.
+func (g *Guards) Near() int { return len(g.near.list) }
+
+// Len is how many tables and settings are watched.
+func (g *Guards) Len() int { return len(g.near.list) + len(g.far.list) }
+
+// At is when the next are due.
+func (g *Guards) At() time.Duration { return g.at }
+
+// Next calls ask for the blocks that are due at a time; done is to be called when
+// the answer has come, or none will. Devices that do not answer slow down nobody
+// else's turn, but no more than a round is outstanding.
+func (g *Guards) Next(now time.Duration, ask func(b observed.Block, done func())) {
+	if now < g.at {
+		return
+	}
+	passed := now - g.at + tick
+	if g.at == 0 || passed > 4*tick {
+		passed = tick // it was not watched meanwhile
+	}
+	g.at = now + tick
+	near := float64(len(g.near.list)) / g.InForce().Seconds()
+	far := min(float64(len(g.far.list))/g.Period.Seconds(), float64(g.Rate)-near)
+	g.near.ask(near*passed.Seconds(), ask)
+	g.far.ask(far*passed.Seconds(), ask)
+}
+
+// ask asks for so many more of a list.
+func (r *Round) ask(more float64, ask func(observed.Block, func())) {
+	r.due = min(r.due+more, float64(len(r.list)))
+	for r.due >= 1 && len(r.list) > 0 && r.out < len(r.list) {
+		r.due--
+		b := r.list[r.next%len(r.list)]
+		r.next = (r.next + 1) % len(r.list)
+		r.out++
+		ask(b, func() { r.out-- })
+	}
+}

@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"maps"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+const (
+	// trapRate is how many traps a second of one sender are looked at for good,
+	// trapBurst how many at once. A device sends one, and repeats it at most
+	// once in PortInfo.SubnetTimeOut until it is repressed. The same goes for all
+	// together whose LID the snapshot gives to nobody.
+	trapRate  = 4
+	trapBurst = 16
+	// linkRate is how many changes of one link a second are followed for good,
+	// linkBurst how many at once: who lets his link go up and down without end is
+	// out of the subnet for so long.
+	linkRate  = 1.0 / 30
+	linkBurst = 4
+	// accountsMax bounds the senders and links that are remembered; beyond it those
+	// that have been quiet are forgotten.
+	accountsMax = 4096
+)
+
+// Sender is who sent traps.
+type Sender struct {
+	bucket traps.Bucket
+	// told tells that he is named already: not again before he was quiet.
+	told bool
+}
+
+// Senders are the ports that sent traps. The zero value is empty.
+type Senders struct {
+	at map[observed.Place]*Sender
+	// Unknown is all together whose LID nobody has.
+	Unknown Sender
+}
+
+// Of is the account of a port.
+func (x *Senders) Of(now time.Duration, at observed.Place) *Sender {
+	if x.at == nil {
+		x.at = make(map[observed.Place]*Sender)
+	}
+	s := x.at[at]
+	if s == nil {
+		if len(x.at) >= accountsMax {
+			maps.DeleteFunc(x.at, func(_ observed.Place, s *Sender) bool { return s.bucket.Full(now, trapRate, trapBurst) })
+		}
+		s = &Sender{}
+		x.at[at] = s
+	}
+	return s
+}
+
+// Allows reports whether another trap of s is looked at.
+func (s *Sender) Allows(now time.Duration) bool {
+	s.told = s.told && !s.bucket.Full(now, trapRate, trapBurst)
+	return s.bucket.Take(now, trapRate, trapBurst)
+}
+
+// Tell reports whether s is to be named: once, until it was quiet.
+func (s *Sender) Tell() bool {
+	first := !s.told
+	s.told = true
+	return first
+}
+
+// Links says how often the link of a port may be followed. The zero value is empty.
+type Links struct {
+	at map[observed.Place]*traps.Bucket
+}
+
+// Next is when a link may be followed: now, or later when it changed too often.
+func (x *Links) Next(now time.Duration, at observed.Place) time.Duration {
+	return x.account(now, at).Next(now, linkRate, linkBurst)
+}
+
+// Take counts that a link is followed.
+func (x *Links) Take(now time.Duration, at observed.Place) {
+	x.account(now, at).Take(now, linkRate, linkBurst)
+}
+
+func (x *Links) account(now time.Duration, at observed.Place) *traps.Bucket {
+	if x.at == nil {
+		x.at = make(map[observed.Place]*traps.Bucket)
+	}
+	b := x.at[at]
+	if b == nil {
+		if len(x.at) >= accountsMax {
+			maps.DeleteFunc(x.at, func(_ observed.Place, b *traps.Bucket) bool { return b.Full(now, linkRate, linkBurst) })
+		}
+		b = &traps.Bucket{}
+		x.at[at] = b
+	}
+	return b
+}
+
+// Owners says which end port a LID belongs to. The zero value knows none.
+type Owners struct {
+	fabric *observed.Fabric
+	epoch  uint64
+	built  bool
+	ports  map[ib.LID]*observed.Port
+}
+
+// Of is the end port among ends to which the manager has given a LID, and which
+// shows to have it; nil for none. A LID that a port has taken belongs to nobody.
+// given is the LIDs that were given; epoch goes up when they, or those that ports
+// show, may have changed.
+func (o *Owners) Of(lid ib.LID, f *observed.Fabric, epoch uint64, ends []*observed.Port, given map[ib.PortGUID]ib.LID) *observed.Port {
+	if !o.built || o.fabric != f || o.epoch != epoch {
+		o.build(f, epoch, ends, given)
+	}
+	p := o.ports[lid]
+	if p == nil || !p.InfoRead || lid < p.Info.LID || int(lid) >= int(p.Info.LID)+p.Info.LMC.Count() {
+		return nil
+	}
+	return p
+}
+
+func (o *Owners) build(f *observed.Fabric, epoch uint64, ends []*observed.Port, given map[ib.PortGUID]ib.LID) {
+	*o = Owners{fabric: f, epoch: epoch, built: true, ports: make(map[ib.LID]*observed.Port, len(ends))}
+	for _, p := range ends {
+		if !p.InfoRead || !p.Info.LID.IsUnicast() {
+			continue
+		}
+		if lid, ok := given[p.GUID]; ok && lid != p.Info.LID {
+			continue
+		}
+		for i := range p.Info.LMC.Count() {
+			lid := p.Info.LID + ib.LID(i)
+			if _, twice := o.ports[lid]; twice {
+				o.ports[lid] = nil
+			} else {
+				o.ports[lid] = p
+			}
+		}
+	}
+}

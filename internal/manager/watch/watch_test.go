@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+var place = observed.Place{Node: 1, Port: 2}
+
+func TestOffenders(t *testing.T) {
+	var x Offenders
+	other := observed.Place{Node: 1, Port: 3}
+	for i := range Offences {
+		if got := x.Profited(time.Duration(i)*time.Minute, place); got != (i == Offences-1) {
+			t.Errorf("change %d: too often %v", i+1, got)
+		}
+		x.Profited(time.Duration(i)*(OffenceMemory+time.Second), other)
+	}
+	if x.Profited(time.Hour, other) {
+		t.Error("changes that are long past count")
+	}
+	told := 0
+	for range 2*attempts + 1 {
+		if x.Tried(0, place) {
+			told++
+		}
+	}
+	if told != 3 {
+		t.Errorf("%d requests told %d times", 2*attempts+1, told)
+	}
+}
+
+func TestSenders(t *testing.T) {
+	var x Senders
+	s := x.Of(0, place)
+	n := 0
+	for s.Allows(0) {
+		n++
+	}
+	if n != trapBurst || x.Of(0, place) != s || x.Of(0, observed.Place{Node: 9}) == s {
+		t.Errorf("%d traps at once, want %d of each sender", n, trapBurst)
+	}
+	if !s.Tell() || s.Tell() {
+		t.Error("want a sender named once")
+	}
+	if s.Allows(0) || !s.Allows(time.Second) || s.Tell() {
+		t.Error("a second later some are looked at, and he is not named anew before he was quiet")
+	}
+	if !s.Allows(time.Minute) || !s.Tell() {
+		t.Error("after he was quiet he is named again")
+	}
+	for i := range 3 * accountsMax {
+		x.Of(time.Hour, observed.Place{Node: ib.NodeGUID(i)})
+	}
+	if len(x.at) > accountsMax {
+		t.Errorf("%d senders are remembered, at most %d", len(x.at), accountsMax)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	var x Links
+	for i := range linkBurst {
+		if at := x.Next(time.Second, place); at != time.Second {
+			t.Errorf("change %d is to be followed at %v", i+1, at)
+		}
+		x.Take(time.Second, place)
+	}
+	if at := x.Next(time.Second, place); at < 30*time.Second || at > 32*time.Second {
+		t.Errorf("the next is to be followed at %v, want after 30 s", at)
+	}
+}
+
+func TestOwners(t *testing.T) {
+	f := observed.NewFabric()
+	var ends []*observed.Port
+	for i, lid := range []ib.LID{4, 8, 8, 12} {
+		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(i + 1)})
+		p := &n.Ports[1]
+		p.GUID, p.InfoRead, p.Info.LID = ib.PortGUID(i+1), true, lid
+		ends = append(ends, p)
+	}
+	ends[0].Info.LMC = 1
+	given := map[ib.PortGUID]ib.LID{4: 13}
+	var x Owners
+	for lid, want := range map[ib.LID]*observed.Port{3: nil, 4: ends[0], 5: ends[0], 6: nil, 8: nil, 12: nil, 13: nil} {
+		if got := x.Of(lid, f, 1, ends, given); got != want {
+			t.Errorf("LID %d belongs to %v, want %v", lid, got, want)
+		}
+	}
+	ends[0].Info.LID = 20
+	if x.Of(4, f, 1, ends, given) != nil || x.Of(20, f, 2, ends, given) != ends[0] {
+		t.Error("a LID that a port has no more is nobody's, and with another epoch the new one is its own")
+	}
+}
+
+// Each guard is asked for within the period, and none again before it has answered.
+func TestGuards(t *testing.T) {
+	f := observed.NewFabric()
+	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 4, NodeGUID: 1})
+	var checks []observed.Block
+	for i := 1; i <= 4; i++ {
+		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(10 + i)})
+		observed.Connect(&n.Ports[1], &sw.Ports[i])
+		checks = append(checks,
+			observed.Block{Port: &sw.Ports[i], Attribute: smp.AttrPKeyTable}, observed.Block{Port: &n.Ports[1], Attribute: smp.AttrPKeyTable},
+			observed.Block{Port: &sw.Ports[i], Attribute: smp.AttrVLArbitrationTable})
+	}
+	g := Guards{Period: time.Second, Rate: 4096}
+	if g.List(f, checks) || g.Near() != 5 || g.Len() != 9 || g.InForce() != time.Second {
+		t.Errorf("%d near, %d in all, in %v", g.Near(), g.Len(), g.InForce())
+	}
+	asked := map[*observed.Port]int{}
+	var open []func()
+	for now := time.Duration(0); now <= 1100*time.Millisecond; now += 10 * time.Millisecond {
+		g.Next(now, func(b observed.Block, done func()) {
+			asked[b.Port]++
+			open = append(open, done)
+		})
+	}
+	for _, b := range checks {
+		if asked[b.Port] != 1 {
+			t.Errorf("%s was asked %d times within the period, and never answered", b.Port, asked[b.Port])
+		}
+	}
+	for _, done := range open {
+		done()
+	}
+	before := len(open)
+	for now := 1110 * time.Millisecond; now <= 2200*time.Millisecond; now += 10 * time.Millisecond {
+		g.Next(now, func(_ observed.Block, done func()) { done(); before++ })
+	}
+	if before < 2*g.Len() {
+		t.Errorf("%d questions in two periods, want each of %d twice", before, g.Len())
+	}
+	slow := Guards{Period: time.Millisecond, Rate: 100}
+	if !slow.List(f, checks) || slow.List(f, checks) || slow.InForce() <= time.Millisecond {
+		t.Error("a period that cannot be kept is told once")
+	}
+}
