@@ -27,7 +27,7 @@ func (f *Fabric) arrive(p *carried) {
 	switch {
 	case n.Off:
 		f.discard(p, DiscardOff)
-	case f.manners[p.node].drops(f.queue.Now, p.port, &p.mad):
+	case f.behaviour[p.node].drops(f.queue.Now, p.port, &p.mad):
 		f.discard(p, DiscardDrop)
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
@@ -166,7 +166,7 @@ func (f *Fabric) take(p *carried) {
 		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
 	}
 	delay = f.inTime(p, delay)
-	if fault := f.manners[p.node].fault; fault != nil {
+	if fault := f.behaviour[p.node].fault; fault != nil {
 		delay += fault.Late
 	}
 	f.queue.Push(laneServe, f.queue.Now+delay, kindServe, p.index)
@@ -180,7 +180,7 @@ func (f *Fabric) serve(p *carried) {
 	case n.Off:
 		f.discard(p, DiscardOff)
 		return
-	case f.manners[at].mute():
+	case f.behaviour[at].mute():
 		f.discard(p, DiscardMute)
 		return
 	}
@@ -229,7 +229,7 @@ func (f *Fabric) answer(p *carried) {
 		return
 	}
 	n := &f.nodes[p.node]
-	if fault := f.manners[p.node].fault; fault != nil && fault.Alter != nil {
+	if fault := f.behaviour[p.node].fault; fault != nil && fault.Alter != nil {
 		fault.Alter(f.queue.Now, &p.mad)
 	}
 	from := p.dlid

@@ -112,9 +112,9 @@ type Fault struct {
 }
 
 // mute reports whether a node's agent takes in and sends nothing.
-func (m *manners) mute() bool { return m.fault != nil && m.fault.Mute }
+func (b *behaviour) mute() bool { return b.fault != nil && b.fault.Mute }
 
 // drops reports whether a node loses a packet that arrives by port in.
-func (m *manners) drops(now time.Duration, in ib.PortNum, packet *[mad.Size]byte) bool {
-	return m.fault != nil && m.fault.Drop != nil && m.fault.Drop(now, in, packet)
+func (b *behaviour) drops(now time.Duration, in ib.PortNum, packet *[mad.Size]byte) bool {
+	return b.fault != nil && b.fault.Drop != nil && b.fault.Drop(now, in, packet)
 }

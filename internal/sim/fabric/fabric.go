@@ -27,7 +27,7 @@ type Fabric struct {
 	nodes     []wiring.Node // of wiring
 	ports     []wiring.Port // of wiring
 	data      *dataplane.Plane
-	manners   []manners     // of nodes
+	behaviour []behaviour   // of nodes
 	attached  []*Attachment // of ports, nil for none
 	pool      pool.Pool[carried]
 	calls     []func() // of At
@@ -39,8 +39,8 @@ type Fabric struct {
 	counts   Counts
 }
 
-// manners are how a node behaves beside its agent.
-type manners struct {
+// behaviour is how a node behaves, beside its agent.
+type behaviour struct {
 	fault *Fault        // nil for none
 	timer time.Duration // of the agent's next timer event, noTimer for none
 }
@@ -58,10 +58,10 @@ func New(l *topology.Netlist, c Config) (*Fabric, error) {
 		return nil, fmt.Errorf("simulated fabric: %w", err)
 	}
 	f := &Fabric{
-		config:   c,
-		random:   rand.New(rand.NewPCG(c.Seed, 0)),
-		manners:  make([]manners, len(l.Nodes)),
-		received: make(map[Received]uint64),
+		config:    c,
+		random:    rand.New(rand.NewPCG(c.Seed, 0)),
+		behaviour: make([]behaviour, len(l.Nodes)),
+		received:  make(map[Received]uint64),
 	}
 	var err error
 	if f.wiring, err = wiring.New(l, f.newAgent); err != nil {
@@ -73,8 +73,8 @@ func New(l *topology.Netlist, c Config) (*Fabric, error) {
 		Wiring: f.wiring, Queue: &f.queue, Random: f.random, Carrier: (*carrier)(f),
 		HopDelay: c.HopDelay, WireTime: c.WireTime, Loss: c.Loss, Trace: c.DataTrace,
 	})
-	for i := range f.manners {
-		f.manners[i].timer = noTimer
+	for i := range f.behaviour {
+		f.behaviour[i].timer = noTimer
 	}
 	for i := range f.ports {
 		f.train(int32(i))
@@ -204,7 +204,7 @@ func (f *Fabric) SetFault(g ib.NodeGUID, fault Fault) error {
 	if !ok {
 		return fmt.Errorf("fault: node %v: no such node in this fabric", g)
 	}
-	f.manners[i].fault = &fault
+	f.behaviour[i].fault = &fault
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (f *Fabric) PowerOn(g ib.NodeGUID) error {
 		return fmt.Errorf("power on: node %v: %w", g, err)
 	}
 	n.Agent, n.Off = agent, false
-	f.manners[f.ports[n.First].Node].timer = noTimer
+	f.behaviour[f.ports[n.First].Node].timer = noTimer
 	f.testItself(f.ports[n.First].Node)
 	return nil
 }
@@ -229,7 +229,7 @@ func (f *Fabric) follows(at int32, effects []sma.Effect) {
 
 // arm makes sure of an event at the agent's deadline, if it has one.
 func (f *Fabric) arm(at int32) {
-	own := &f.manners[at]
+	own := &f.behaviour[at]
 	due, ok := f.nodes[at].Agent.Deadline()
 	if !ok || own.timer != noTimer && own.timer <= due {
 		return
@@ -241,7 +241,7 @@ func (f *Fabric) arm(at int32) {
 // timer lets an agent do what is due. Events that another has overtaken find a
 // different time in the node.
 func (f *Fabric) timer(e timeline.Event) {
-	n, own := &f.nodes[e.Subject], &f.manners[e.Subject]
+	n, own := &f.nodes[e.Subject], &f.behaviour[e.Subject]
 	if n.Off || own.timer != e.At {
 		return
 	}
@@ -250,7 +250,7 @@ func (f *Fabric) timer(e timeline.Event) {
 }
 
 func (f *Fabric) sendTrap(at int32, from ib.PortNum, t *sma.Trap) {
-	if n := &f.nodes[at]; n.Off || f.manners[at].mute() {
+	if n := &f.nodes[at]; n.Off || f.behaviour[at].mute() {
 		return
 	}
 	p := f.newCarried()
