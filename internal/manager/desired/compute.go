@@ -80,7 +80,7 @@ func Compute(in Input) (*Result, error) {
 }
 
 // Ordinary reports whether nothing is withheld from anybody and no warning is about
-// the tables of a port: only then the result can be amended.
+// the tables of a port: only then the result can be updated.
 func (r *Result) Ordinary() bool { return len(r.Withheld) == 0 && !r.odd }
 
 // Groups finds the ports of every group of the policy, in the order of the policy;

@@ -488,8 +488,8 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// Where a policy follows another, an amendment comes to what Compute comes to.
-func TestAmendIsCompute(t *testing.T) {
+// Where a policy follows another, an update comes to what Compute comes to.
+func TestUpdateIsCompute(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		f := star(6)
@@ -514,30 +514,30 @@ func TestAmendIsCompute(t *testing.T) {
 			}
 			in.Known = now.Assigned
 			whole := compute(t, in, next)
-			a, ok := now.Amend(Next{Resolved: resolved(t, in, next), Stale: stale})
+			a, ok := now.Update(Next{Resolved: resolved(t, in, next), Stale: stale})
 			if !ok {
-				t.Fatalf("seed %d: not amended", seed)
+				t.Fatalf("seed %d: not updated", seed)
 			}
 			if a.Result.Compiled >= whole.Compiled && len(a.Changed) < 5 {
 				t.Errorf("seed %d: %d of %d ports compiled for %d that changed", seed, a.Result.Compiled, whole.Compiled, len(a.Changed))
 			}
 			now = a.Enter()
 			if d := differ(whole.Tables, now.Tables); d != "" {
-				t.Fatalf("seed %d (-whole +amended)\n%s", seed, d)
+				t.Fatalf("seed %d (-whole +updated)\n%s", seed, d)
 			}
 			if d := cmp.Diff(whole.Warnings, now.Warnings); d != "" {
-				t.Errorf("seed %d: warnings (-whole +amended)\n%s", seed, d)
+				t.Errorf("seed %d: warnings (-whole +updated)\n%s", seed, d)
 			}
 			if d := cmp.Diff(whole.Assigned, now.Assigned); d != "" {
-				t.Errorf("seed %d: assigned (-whole +amended)\n%s", seed, d)
+				t.Errorf("seed %d: assigned (-whole +updated)\n%s", seed, d)
 			}
 		}
 	}
 }
 
-// Nothing is amended where more has changed than who is in which partition, and
+// Nothing is updated where more has changed than who is in which partition, and
 // nothing has changed before Enter.
-func TestAmendOrNot(t *testing.T) {
+func TestUpdateOrNot(t *testing.T) {
 	base := func() *policy.Policy { return tenants([]int{2, 3}, []int{4}) }
 	for _, x := range []struct {
 		name   string
@@ -557,9 +557,9 @@ func TestAmendOrNot(t *testing.T) {
 		before := compute(t, in, base())
 		p := base()
 		x.change(p)
-		a, ok := now.Amend(Next{Resolved: resolved(t, in, p)})
+		a, ok := now.Update(Next{Resolved: resolved(t, in, p)})
 		if ok != x.ok {
-			t.Errorf("%s: amended %v, want %v", x.name, ok, x.ok)
+			t.Errorf("%s: updated %v, want %v", x.name, ok, x.ok)
 		}
 		if d := differ(before.Tables, now.Tables); d != "" {
 			t.Errorf("%s: changed before Enter\n%s", x.name, d)

@@ -6,7 +6,7 @@
 // manager knows beyond the fabric (fences, ports out of sight, bounds on what a
 // policy may give) is in its Input. An error means that nothing may be written.
 //
-// Amend does the same for another policy where the result of one stands, and looks
+// Update does the same for another policy where the result of one stands, and looks
 // only at the ports that the difference concerns. What it comes to is what Compute
 // would come to; where that cannot be known so, it says that the whole has to be
 // looked at.

@@ -455,12 +455,12 @@ func (e *Engine) startPass(now time.Duration) {
 	e.noteChanges()
 	var want *desired.Result
 	var at []*observed.Port
-	var amended bool
+	var updated bool
 	of, err := e.resolve(p)
 	if err == nil {
-		want, at, amended = e.amend(of)
+		want, at, updated = e.update(of)
 	}
-	if !amended {
+	if !updated {
 		if err == nil {
 			want, err = e.desire(of)
 		}
@@ -490,7 +490,7 @@ func (e *Engine) startPass(now time.Duration) {
 	e.lookAtLIDs()
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
-	if amended {
+	if updated {
 		clear(e.standing.amiss) // all of it is in the plan, or was found right
 		e.write(plan.DiffAt(e.fabric, want.Tables, at))
 	} else {

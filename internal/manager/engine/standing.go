@@ -116,15 +116,15 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 	}
 }
 
-// amend works out what another policy comes to where a policy stands, and the
+// update works out what another policy comes to where a policy stands, and the
 // ports at which something may have to be written. ok is false, and nothing has
 // changed, when that takes a look at the whole.
-func (e *Engine) amend(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
+func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
 	s := e.standing
 	if s == nil || e.isBound() || s.passes >= maxPasses {
 		return nil, nil, false
 	}
-	a, ok := e.desired.Amend(desired.Next{
+	a, ok := e.desired.Update(desired.Next{
 		Resolved: next, Stale: s.stale, Groups: e.multicast.groups, Regroup: e.multicast.fresh || s.led,
 	})
 	if !ok {

@@ -28,10 +28,10 @@ type Next struct {
 	Regroup bool
 }
 
-// Amendment is what a Next comes to, until it is entered.
-type Amendment struct {
+// Update is what a Next comes to, until it is entered.
+type Update struct {
 	// Result is what holds once it is entered. Its tables are those of the Result
-	// that was amended.
+	// that was updated.
 	Result *Result
 	// Changed are the end ports whose keys the policies do not agree on, Ports
 	// those whose tables were worked out.
@@ -44,52 +44,52 @@ type Amendment struct {
 	trees *mcast.Tables
 }
 
-// Amend works out what another policy comes to where r stands. ok is false where
+// Update works out what another policy comes to where r stands. ok is false where
 // that takes a look at the whole. Nothing has changed before Enter.
-func (r *Result) Amend(next Next) (a *Amendment, ok bool) {
+func (r *Result) Update(next Next) (u *Update, ok bool) {
 	p, q := next.Policy, r.in.Policy
 	if !r.Ordinary() || p.UsesLanes() != q.UsesLanes() || !ports.Same(p, q) || r.Settings.EnforceBetweenSwitches ||
 		p.AllowBoth != r.Resolution.AllowBoth || p.AllowRaw != q.AllowRaw || !r.sameAliases(p, next.Resolution) {
 		return nil, false
 	}
-	a = &Amendment{Changed: r.Resolution.Differing(next.Resolution)}
-	if a.Ports = facts.Affected(r.in.EndPorts, a.Changed, next.Stale); len(a.Ports) > maxAffected {
+	u = &Update{Changed: r.Resolution.Differing(next.Resolution)}
+	if u.Ports = facts.Affected(r.in.EndPorts, u.Changed, next.Stale); len(u.Ports) > maxAffected {
 		return nil, false
 	}
-	known := make([]partition.PortFacts, len(a.Ports))
-	for i, port := range a.Ports {
+	known := make([]partition.PortFacts, len(u.Ports))
+	for i, port := range u.Ports {
 		known[i] = r.in.factsOf(port)
 	}
 	var err error
-	a.out, err = partition.Compile(partition.Input{Ports: known, Resolution: next.Resolution})
-	if err != nil || len(a.out.Warnings) > 0 {
+	u.out, err = partition.Compile(partition.Input{Ports: known, Resolution: next.Resolution})
+	if err != nil || len(u.out.Warnings) > 0 {
 		return nil, false
 	}
 	now := *r
 	now.in.Resolved, now.in.Groups = next.Resolved, next.Groups
 	now.resolved(next.Resolution)
 	now.Warnings = append(now.Warnings, now.about...)
-	now.Assigned.PKeys, now.Compiled, now.Fences = next.PKeys, len(a.Ports), nil
-	if next.Regroup || slices.ContainsFunc(a.Changed, func(g ib.PortGUID) bool { return concerns(next.Groups, g) }) {
-		if a.trees, err = now.trees(); err != nil {
+	now.Assigned.PKeys, now.Compiled, now.Fences = next.PKeys, len(u.Ports), nil
+	if next.Regroup || slices.ContainsFunc(u.Changed, func(g ib.PortGUID) bool { return concerns(next.Groups, g) }) {
+		if u.trees, err = now.trees(); err != nil {
 			return nil, false
 		}
 	}
-	a.Result, a.Regrouped = &now, a.trees != nil
-	return a, true
+	u.Result, u.Regrouped = &now, u.trees != nil
+	return u, true
 }
 
-// Enter makes the tables of the amended Result those of the amendment. That Result
+// Enter makes the tables of the updated Result those of the update. That Result
 // does not hold any more.
-func (a *Amendment) Enter() *Result {
-	r := a.Result
-	if a.trees != nil {
-		r.enterTrees(a.trees)
+func (u *Update) Enter() *Result {
+	r := u.Result
+	if u.trees != nil {
+		r.enterTrees(u.trees)
 	}
-	for _, x := range a.out.EndPorts {
+	for _, x := range u.out.EndPorts {
 		r.Tables.Port(r.port(x.NodeGUID, x.PortNum)).PKeys = x.Table
 	}
-	for _, x := range a.out.SwitchPorts {
+	for _, x := range u.out.SwitchPorts {
 		r.guard(x)
 	}
 	return r
