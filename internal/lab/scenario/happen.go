@@ -28,6 +28,8 @@ func happeningVerbs() []verb {
 		{"fault", "NODE mute | late=TIME | loss=SHARE | loss=SHARE,ATTRIBUTE | none", "let a node misbehave from now on", false, compileFault},
 		{"lie", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a node's answers say this from now on, whatever it holds, until fault NODE none", false, compileLie},
 		{"withhold", "on|off NODE:PORT", "a port gives no credits for what it receives: packets to it wait", false, compileWithhold},
+		{"reckless", "on|off NODE:PORT", "a port sends without asking for credits: what finds no room there is lost", false, compileReckless},
+		{"noise", "NODE:PORT none | [flips=SHARE] [loss=SHARE] [delay=TIME]", "the link changes, loses or delays packets that leave by a port", false, compileNoise},
 		{"spoil", "on|off NODE", "a switch passes on what it refuses for its P_Key, spoiled on purpose", false, compileSpoil},
 		{"diag", "NODE[:PORT] CODE", "give a port another DiagCode: with self-test (1), initializing (2) or hard failure (4) it carries no data", false, compileDiag},
 		{"vendordiag", "NODE[:PORT] INDEX FIELD=VALUE...", "put a block of VendorDiag into a port", false, compileVendorDiag},

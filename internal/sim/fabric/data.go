@@ -94,6 +94,12 @@ func (f *Fabric) Withhold(g ib.NodeGUID, num ib.PortNum, on bool) error {
 	return f.data.Withhold(g, num, on)
 }
 
+// SetReckless lets port num of a node send without regard to its peer's room, as no
+// port may. What does not fit there is lost as a buffer overrun.
+func (f *Fabric) SetReckless(g ib.NodeGUID, num ib.PortNum, on bool) error {
+	return f.data.SetReckless(g, num, on)
+}
+
 // SetSpoiling lets a switch or router send packets on that it refuses for their
 // P_Key, with a VCRC that is wrong on purpose, instead of dropping them. Those
 // meant for itself are dropped.

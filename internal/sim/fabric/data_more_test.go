@@ -24,6 +24,7 @@ func TestDataRepeats(t *testing.T) {
 		var text strings.Builder
 		c := fabric.DefaultConfig()
 		c.Seed = seed
+		c.Profile = func(_ *topology.Node, d *sma.Config) { d.TrapSends = 2 } // nobody represses those of soft errors
 		c.DataTrace = func(s fabric.DataSighting) { fmt.Fprintf(&text, "%+v\n", s) }
 		b := newBench(t, star(t), c)
 		b.must(b.SetLinkFault(hostGUID(1), 1, fabric.LinkFault{Loss: 0.3, Flips: 0.3}))

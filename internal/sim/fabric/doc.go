@@ -11,7 +11,7 @@
 //	Received, Counts, Config.Trace   what happened, for tests and captures
 //	Device, Inject               data packets: end nodes, and hosts that obey nobody
 //	DataCounts, DataInFlight, DataWaiting, Counters, Config.DataTrace   what became of them
-//	SetLinkFault, Flap, Swap, Withhold, SetSpoiling   what befalls them
+//	SetLinkFault, Flap, Swap, Withhold, SetReckless, SetSpoiling   what befalls them
 //
 // # Carrying
 //

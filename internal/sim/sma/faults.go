@@ -11,6 +11,21 @@ import (
 type faults struct {
 	phyErrors uint8 // since the last report
 	overruns  uint8 // flow-control periods in a row
+	exceeded  Exceeded
+}
+
+// Exceeded is how often a port has passed its thresholds, reported or not.
+type Exceeded struct {
+	LinkIntegrity uint64 // LocalPhyErrors
+	BufferOverrun uint64 // OverrunErrors
+}
+
+// Exceeded is how often port n has passed its thresholds since it was switched on.
+func (a *Agent) Exceeded(n ib.PortNum) Exceeded {
+	if p := a.port(n); p != nil {
+		return p.faults.exceeded
+	}
+	return Exceeded{}
 }
 
 // BadPKey counts a packet that port n refused for its P_Key, and reports it
@@ -87,6 +102,7 @@ func (a *Agent) PhyError(now time.Duration, n ib.PortNum) []Effect {
 	}
 	if p.faults.phyErrors++; p.faults.phyErrors > p.info.LocalPhyErrors {
 		p.faults.phyErrors = 0
+		p.faults.exceeded.LinkIntegrity++
 		a.raisePort(now, n, smp.TrapLinkIntegrity)
 	}
 	return a.effects
@@ -107,6 +123,7 @@ func (a *Agent) FlowControlPeriod(now time.Duration, n ib.PortNum, overrun bool)
 	}
 	if p.faults.overruns++; p.faults.overruns > p.info.OverrunErrors {
 		p.faults.overruns = 0
+		p.faults.exceeded.BufferOverrun++
 		a.raisePort(now, n, smp.TrapBufferOverrun)
 	}
 	return a.effects

@@ -9,7 +9,7 @@
 //	Device, Inject                end nodes, and hosts that obey nobody
 //	Configure, AfterSet, Announce what an agent has changed
 //	PowerOff, LinkLost, LinkFailed   what went down
-//	SetLinkFault, Withhold, SetSpoiling, SetLoss   what befalls packets
+//	SetLinkFault, Withhold, SetReckless, SetSpoiling, SetLoss   what befalls packets
 //	Counts, InFlight, Waiting, Counters, Config.Trace   what became of them
 //
 // What each decision is made by: package relay for switches and routers, package

@@ -9,6 +9,7 @@ const (
 	kindSend                              // a port may send its next packet
 	kindAge                               // packets that wait at a port may be too old
 	kindDevice                            // an end node's retry timers
+	kindPeriod                            // the flow-control period of a port ends
 )
 
 // The lanes of the queue, behind two of the fabric around.

@@ -73,6 +73,7 @@ func (pl *Plane) Withhold(g ib.NodeGUID, num ib.PortNum, on bool) error {
 	p.owed = [egress.DataLanes]uint16{}
 	for vl, blocks := range owed {
 		if blocks > 0 {
+			p.filled[vl] -= blocks
 			pl.credit(pl.ports[i].Peer, ib.VL(vl), blocks)
 		}
 	}

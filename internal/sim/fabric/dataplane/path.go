@@ -30,6 +30,8 @@ func (pl *Plane) Event(e timeline.Event) {
 		}
 	case kindDevice:
 		pl.deviceTimer(e)
+	case kindPeriod:
+		pl.periodEnds(e.Subject)
 	}
 }
 
@@ -43,8 +45,15 @@ func (pl *Plane) arrive(d *datum) {
 		pl.finish(d, fate.LinkDown, at.Node, at.Num)
 		return
 	}
+	if !pl.admit(d) {
+		return
+	}
 	if !d.sound && !packet.CheckVCRC(d.octets) {
+		port, marked := d.port, d.marked
 		pl.finish(d, fate.VCRC, at.Node, at.Num)
+		if !marked {
+			pl.softError(port)
+		}
 		return
 	}
 	d.sound, d.raw = true, false
@@ -289,7 +298,7 @@ func (pl *Plane) transmit(i int32, d *datum, vl ib.VL) {
 	}
 	if d.spoiled {
 		relay.Spoil(d.octets)
-		d.spoiled, d.sound = false, false
+		d.spoiled, d.sound, d.marked = false, false, true
 	}
 	// The epoch is that of the end that keeps the room.
 	d.vl, d.blocks, d.epoch, d.port = vl, blocksOf(len(d.octets)), pl.side(at.Peer).epoch, at.Peer
@@ -362,6 +371,7 @@ func (pl *Plane) release(d *datum) {
 		p.owed[d.vl] += d.blocks
 		return
 	}
+	p.filled[d.vl] -= d.blocks
 	pl.credit(pl.ports[d.port].Peer, d.vl, d.blocks)
 }
 
@@ -388,6 +398,6 @@ func (pl *Plane) LinkLost(i int32) {
 		return // no data packet came this way
 	}
 	p.epoch++
-	p.busy, p.owed = pl.queue.Now, [egress.DataLanes]uint16{}
+	p.busy, p.owed, p.filled, p.overran = pl.queue.Now, [egress.DataLanes]uint16{}, [egress.DataLanes]uint16{}, false
 	p.out.Reset(func(h egress.Handle) { pl.finish(pl.packets.Get(int32(h)), fate.LinkDown, at.Node, at.Num) })
 }

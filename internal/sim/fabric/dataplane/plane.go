@@ -97,6 +97,7 @@ type datum struct {
 	sound    bool  // the VCRC is known to be right
 	raw      bool  // leaves as it is, whatever lane the port would choose
 	spoiled  bool  // refused on the way, and leaves with a wrong VCRC
+	marked   bool  // so it has left: its end says that it is bad, which no link has made it
 }
 
 // packets holds the data packets.
@@ -153,7 +154,11 @@ type portData struct {
 	// withholds: the port gives no credits back; owed is what it would have.
 	withholds bool
 	owed      [egress.DataLanes]uint16
-	seen      endnode.Seen // by the consumer of the end node
+	filled    [egress.DataLanes]uint16 // blocks of what came in and has not gone on
+	reckless  bool                     // it sends without asking for credits
+	overran   bool                     // what came in did not fit, in this flow-control period
+	timing    bool                     // there is a kindPeriod to come
+	seen      endnode.Seen             // by the consumer of the end node
 }
 
 // end makes sure of what node i has for data packets.
@@ -195,7 +200,7 @@ func (pl *Plane) Configure(i int32) {
 	}
 	s.High, s.Low = n.Agent.VLArbitration(at.Num)
 	for vl := range s.Buffer {
-		s.Buffer[vl] = InputBlocks
+		s.Buffer[vl] = p.room()
 	}
 	if p.out.Configure(&s) != nil {
 		// The agent keeps no value outside its bits; should it, the port
@@ -253,7 +258,7 @@ func (pl *Plane) CreditsOwed() int {
 			continue
 		}
 		for vl := range ib.VL(egress.DataLanes) {
-			owed += InputBlocks - p.out.Free(vl)
+			owed += int(p.room()) - p.out.Free(vl)
 		}
 	}
 	return owed

@@ -35,6 +35,7 @@ const (
 	LaneClosed             // its lane was put out of operation
 	LinkDown               // its link went down
 	Lost                   // by chance: loss of the fabric or of a link
+	Overrun                // more than the port of arrival has room for
 	Buffer                 // no buffer, or a full lane
 	Hops                   // limit of links crossed
 	// Count is how many there are.
@@ -46,7 +47,7 @@ var names = [Count]string{
 	"VL not in use at the entry", "raw filter at the entry", "P_Key at the entry", "no forwarding entry",
 	"forwarded to where it came from", "exit not active", "raw filter at the exit", "P_Key at the exit",
 	"no VL at the exit", "longer than the neighbour's MTU", "hop limit", "head-of-queue limit",
-	"switch lifetime limit", "VL stalled", "VL not in operation", "link down", "lost", "no buffer", "too many hops",
+	"switch lifetime limit", "VL stalled", "VL not in operation", "link down", "lost", "buffer overrun", "no buffer", "too many hops",
 }
 
 // String says it in a few words.
@@ -87,6 +88,9 @@ func (t Fate) Drop(p *pma.Port) {
 	case EntryLane:
 		p.PortRcvErrors++
 		p.MalformedPacketErrors++
+	case Overrun:
+		p.PortRcvErrors++
+		p.BufferOverrunErrors++
 	case EntryRaw, EntryPKey:
 		p.PortRcvConstraintErrors++
 	case ExitRaw, ExitPKey:

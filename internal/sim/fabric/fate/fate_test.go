@@ -20,7 +20,8 @@ func moved(f fate.Fate) map[string]uint64 {
 		"PortRcvSwitchRelayErrors": p.PortRcvSwitchRelayErrors, "PortXmitDiscards": p.PortXmitDiscards,
 		"PortXmitConstraintErrors": p.PortXmitConstraintErrors, "VL15Dropped": p.VL15Dropped,
 		"LocalPhysicalErrors": p.LocalPhysicalErrors, "MalformedPacketErrors": p.MalformedPacketErrors,
-		"DLIDMappingErrors": p.DLIDMappingErrors, "LoopingErrors": p.LoopingErrors, "VLMappingErrors": p.VLMappingErrors,
+		"BufferOverrunErrors": p.BufferOverrunErrors,
+		"DLIDMappingErrors":   p.DLIDMappingErrors, "LoopingErrors": p.LoopingErrors, "VLMappingErrors": p.VLMappingErrors,
 		"InactiveDiscards": p.InactiveDiscards, "NeighborMTUDiscards": p.NeighborMTUDiscards,
 		"SwLifetimeLimitDiscards": p.SwLifetimeLimitDiscards, "SwHOQLifetimeLimitDiscards": p.SwHOQLifetimeLimitDiscards,
 	} {
@@ -38,6 +39,7 @@ func TestDropMovesItsCounters(t *testing.T) {
 		fate.Left: nil, fate.Taken: nil, fate.Management: nil, fate.Refused: nil, fate.EntryState: nil,
 		fate.Lost: nil, fate.Buffer: nil, fate.Hops: nil,
 		fate.VCRC:       {"PortRcvErrors", "LocalPhysicalErrors"},
+		fate.Overrun:    {"PortRcvErrors", "BufferOverrunErrors"},
 		fate.Malformed:  {"PortRcvErrors", "MalformedPacketErrors"},
 		fate.EntryLane:  {"PortRcvErrors", "MalformedPacketErrors"},
 		fate.EntryRaw:   {"PortRcvConstraintErrors"},
