@@ -29,6 +29,7 @@ type flags struct {
 	socket, udp, capture, pace string
 	noConsole, devices, verbs  bool
 	script                     string
+	traits                     []string
 	seed                       uint64
 }
 
@@ -54,6 +55,9 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.script != "" {
+				if len(f.traits) > 0 {
+					return exit.WithMisuse(errors.New("--device: a script says itself, by device lines, what its devices are"))
+				}
 				return f.story(c, append(args, "")[0])
 			}
 			return f.run(c, append(args, "")[0])
@@ -65,6 +69,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set.StringVar(&f.capture, "capture", "", "capture what clients and commands in sim exec send and get, and the data packets, in this file, for Wireshark")
 	set.StringVar(&f.pace, "pace", "fast", "fast: clients do not wait for the fabric's delays; real: delays are as long as on a real fabric")
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
+	set.StringArrayVar(&f.traits, "device", nil, "in what a device, or every one (*), differs: NODE NAME=VALUE..., as 'blue-1 pkey-nvram=on'; may be repeated")
 	set.Uint64Var(&f.seed, "seed", 1, "seed of a scenario that names none")
 	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
 	set.BoolVar(&f.verbs, "verbs", false, "let programs open devices of hosts, with the Go package ib/verbs")
@@ -112,6 +117,9 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 		f.udp = "127.0.0.1:" + f.udp
 	}
 	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Fabric: fabric.DefaultConfig(), RealTime: f.pace == "real"}
+	if config.Fabric.Profile, err = f.profile(topology); err != nil {
+		return exit.WithMisuse(err)
+	}
 	if f.capture != "" {
 		file, err := os.Create(f.capture)
 		if err != nil {
