@@ -18,6 +18,8 @@ func trafficVerbs() []verb {
 		{"connect", "QP QP", "join two queue pairs of RC, UC or RD", false, compileConnect},
 		{"modify", "QP [pkey-index=N] [qkey=KEY] [privileged=on]", "change a queue pair as a program would", false, compileModify},
 		{"send", "QP -> QP [via NODE:PORT] [bytes=N] [count=N] [qkey=KEY] [pkey-index=N] [sl=N] [hops=N]", "send messages and let them arrive", false, compileSend},
+		{"attach", "QP MLID", "let a queue pair of UD receive what is sent to a multicast LID", false, compileAttach},
+		{"multicast", "QP -> MLID [bytes=N] [count=N] [qkey=KEY] [sl=N]", "send messages to a multicast LID and let them arrive", false, compileMulticast},
 		{"forge", "NODE[:PORT] -> QP pkey=KEY [qkey=KEY] [sl=N] [bytes=N]", "put a datagram with any key on the wire", false, compileForge},
 		{"inject", "NODE[:PORT] OCTETS", "put octets on the wire, in hexadecimal", false, compileInject},
 	}
