@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -268,10 +269,18 @@ func (s *Stage) Send(from, to *QP, m Message) error {
 	return s.Advance(s.config.Timeout)
 }
 
-// management makes a payload for QP1 a Get of a vendor's class, which nobody answers.
+// management makes a payload for QP1 a Get of a vendor's class, which nobody answers,
+// and one for QP0 a Get of NodeInfo, which the agent there answers.
 func management(to *QP, payload []byte) {
-	if to.Service == endpoint.GSI && len(payload) == mad.Size {
+	if len(payload) != mad.Size {
+		return
+	}
+	switch to.Service {
+	case endpoint.GSI:
 		copy(payload, []byte{mad.BaseVersion, vendorClass, mad.ClassVersion, byte(mad.MethodGet)})
+	case endpoint.SMI:
+		copy(payload, []byte{mad.BaseVersion, byte(mad.ClassSubnLID), mad.ClassVersion, byte(mad.MethodGet)})
+		binary.BigEndian.PutUint16(payload[mad.OffsetAttributeID:], uint16(smp.AttrNodeInfo))
 	}
 }
 
