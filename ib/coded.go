@@ -18,7 +18,7 @@ type SL uint8
 // VL is a virtual lane: 0 to 14 carry data, 15 subnet management.
 type VL uint8
 
-// VLManagement is the lane of subnet-management packets; as the target of an
+// VLManagement is the virtual lane of subnet-management packets; as the target of an
 // SLtoVLMappingTable entry it means "drop".
 const VLManagement VL = 15
 

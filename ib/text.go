@@ -10,7 +10,7 @@ import (
 // Every type of this package prints itself as text and reads that text again
 // (encoding.TextMarshaler and TextUnmarshaler). JSON has the same text for keys,
 // GUIDs, GIDs and for codes that stand for something else, and a number for LIDs,
-// ports, lanes and other plain numbers.
+// ports, virtual lanes and other plain numbers.
 
 // numberText is the text of a plain number.
 func numberText[T ~uint8 | ~uint16 | ~uint32](n T) []byte {
@@ -107,7 +107,7 @@ func (s SL) MarshalJSON() ([]byte, error) { return numberText(s), nil }
 // UnmarshalJSON reads a number.
 func (s *SL) UnmarshalJSON(data []byte) error { return readJSON(s, "service level", data) }
 
-// MarshalText prints the number of the lane.
+// MarshalText prints the number of the virtual lane.
 func (v VL) MarshalText() ([]byte, error) { return numberText(v), nil }
 
 // UnmarshalText reads a number from 0 to 15.

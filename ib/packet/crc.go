@@ -76,7 +76,7 @@ func Seal(packet []byte) error {
 }
 
 // SealVCRC computes the variant CRC of a whole packet, LRH to VCRC, as every
-// switch does that changes its lane. A packet too short to have one is left
+// switch does that changes its virtual lane. A packet too short to have one is left
 // alone.
 func SealVCRC(packet []byte) {
 	if end := len(packet) - VCRCSize; end >= LRHSize {
@@ -85,7 +85,7 @@ func SealVCRC(packet []byte) {
 }
 
 // icrc is the CRC-32 of Ethernet over b, with the fields that change on the
-// way replaced by ones: the lane in the LRH and octet 4 of the BTH; with a GRH
+// way replaced by ones: the virtual lane in the LRH and octet 4 of the BTH; with a GRH
 // the whole LRH and TClass, FlowLabel and HopLmt too.
 func icrc(b []byte) (uint32, error) {
 	h, err := ParseLRH(b)

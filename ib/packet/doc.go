@@ -8,7 +8,7 @@
 // headers inside those octets, and the payload. It checks every length that
 // the packet states against the octets that are there (PktLen, PayLen, PadCnt,
 // the headers that the opcode calls for) and the versions of the headers, and
-// nothing else: CRCs are left to CheckICRC and CheckVCRC, LIDs, lanes and keys
+// nothing else: CRCs are left to CheckICRC and CheckVCRC, LIDs, virtual lanes and keys
 // to whoever receives the packet. No input panics, and a packet that parses
 // costs no allocation.
 //

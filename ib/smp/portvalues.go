@@ -104,7 +104,7 @@ func (s PhysState) String() string {
 	return nameOf(uint8(s), "physical state", "NoChange", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "PhyTest")
 }
 
-// LinkWidth is a set of link widths, in lanes.
+// LinkWidth is a set of link widths, in virtual lanes.
 type LinkWidth uint8
 
 // The bits of LinkWidth.
@@ -124,7 +124,7 @@ func (w LinkWidth) String() string {
 	return bitNames(uint8(w), "1X", "4X", "8X", "12X", "2X")
 }
 
-// LinkSpeed is a set of speeds per lane.
+// LinkSpeed is a set of speeds per virtual lane.
 type LinkSpeed uint8
 
 // The bits of LinkSpeed.
@@ -137,12 +137,12 @@ const (
 	LinkSpeedAll LinkSpeed = 15
 )
 
-// String lists the speeds in Gb/s per lane.
+// String lists the speeds in Gb/s per virtual lane.
 func (s LinkSpeed) String() string {
 	return bitNames(uint8(s), "2.5 Gbps", "5.0 Gbps", "10.0 Gbps")
 }
 
-// LinkSpeedExt is a set of the speeds per lane that came after LinkSpeed.
+// LinkSpeedExt is a set of the speeds per virtual lane that came after LinkSpeed.
 type LinkSpeedExt uint8
 
 // The bits of LinkSpeedExt.
@@ -158,7 +158,7 @@ const (
 	LinkSpeedExtAll LinkSpeedExt = 31
 )
 
-// String lists the speeds in Gb/s per lane.
+// String lists the speeds in Gb/s per virtual lane.
 func (s LinkSpeedExt) String() string {
 	return bitNames(uint8(s), "14.0625 Gbps", "25.78125 Gbps", "53.125 Gbps", "106.25 Gbps")
 }
@@ -189,7 +189,7 @@ func bitNames(mask uint8, names ...string) string {
 	return strings.Join(parts, " or ")
 }
 
-// DataVLs is the number of data lanes that a code of VLCap or OperationalVLs
+// DataVLs is the number of data virtual lanes that a code of VLCap or OperationalVLs
 // stands for (1 to 5 for 1, 2, 4, 8 and 15), 0 for any other code.
 func DataVLs(code uint8) int {
 	switch {

@@ -14,7 +14,7 @@ const SLToVLMappingTableSize = 8
 // SLCount is the number of service levels.
 const SLCount = 16
 
-// SLToVLMappingTable maps each service level to a virtual lane; lane 15 means
+// SLToVLMappingTable maps each service level to a virtual lane; virtual lane 15 means
 // that packets of the level are dropped.
 type SLToVLMappingTable struct {
 	VLs [SLCount]ib.VL // 4 bits each, indexed by ib.SL

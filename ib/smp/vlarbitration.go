@@ -13,7 +13,7 @@ const (
 	VLArbitrationMax     = 64
 )
 
-// VLArbitrationEntry gives a lane its turn.
+// VLArbitrationEntry gives a virtual lane its turn.
 type VLArbitrationEntry struct {
 	VL     ib.VL // 4 bits
 	Weight uint8 // units of 64 octets; 0 skips the entry

@@ -158,7 +158,7 @@ func (f *Fabric) AddNode(info smp.NodeInfo) *Node {
 // Adopt enters a node of another snapshot as it is known there, at the end of
 // Nodes. The cables of its ports stay those of the other snapshot until they are
 // set; what is read of it from then on changes nothing there, but for forwarding
-// tables and lanes, which the two share.
+// tables and virtual lanes, which the two share.
 func (f *Fabric) Adopt(old *Node) *Node {
 	n := new(Node)
 	*n = *old

@@ -28,7 +28,7 @@ func (p *Policy) Asked() settings.Settings {
 }
 
 // UsesLanes reports whether the policy puts traffic on a service level apart
-// from 0, or asks for lanes: else any mapping of levels to lanes will do, and is
+// from 0, or asks for virtual lanes: else any mapping of levels to virtual lanes will do, and is
 // left alone.
 func (p *Policy) UsesLanes() bool {
 	s := p.Asked()

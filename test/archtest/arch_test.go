@@ -37,7 +37,7 @@ var wings = []wing{
 	{"ib/umad", false, []string{"ib"}},
 	{"ib/discover", false, []string{"ib"}},
 	{"ib/verbs", false, []string{"ib"}},
-	{"ib/verbs/simfabric", false, []string{"ib", "internal/topology", "internal/policy", "internal/manager", "internal/sa", "internal/sim", "internal/simserve", "internal/link", "internal/master", "internal/lab/scenario/trait"}},
+	{"ib/verbs/simfabric", false, []string{"ib", "internal/topology", "internal/policy", "internal/manager", "internal/sa", "internal/sim", "internal/simserve", "internal/link", "internal/master", "internal/lab/scenario/property"}},
 	{"internal/names", true, nil},
 	{"internal/topology", true, []string{"ib", "internal/names"}},
 	{"internal/observed", true, []string{"ib"}},

@@ -27,7 +27,7 @@ func TestSecondPassWritesNothing(t *testing.T) {
 				t.Logf("seed %d", seed)
 				list := generate(t, fmt.Sprintf("random,seed=%d,switches=6,hosts=14,routers=2,ca-ports=2", seed))
 				y := randomTenancy(rand.New(rand.NewPCG(seed, 2)), ends(list), 4)
-				y.tenants[0].sl = ib.SL(seed % 2) // lanes are written, or not
+				y.tenants[0].sl = ib.SL(seed % 2) // virtual lanes are written, or not
 				s := setup{list: list, policy: y.policy(), manager: engine.Config{LMC: lmc, Routing: routes}}
 				s.fabric.Profile = mixed(seed, 4096)
 				w := bringUp(t, s)

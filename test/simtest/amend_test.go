@@ -72,7 +72,7 @@ func (y site) edit(r *rand.Rand, ports []ib.PortGUID) site {
 		}
 	case 4: // or is given another
 		in.base = ib.PKeyBase(0x5000 + r.IntN(0x100))
-	case 5: // lanes come into use, or go out of it
+	case 5: // virtual lanes come into use, or go out of it
 		in.sl = ib.SL(r.IntN(2))
 	case 6:
 		next.first[in.base] = g

@@ -19,7 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -153,7 +153,7 @@ func TestPI119EveryEndPort(t *testing.T) {
 }
 
 // SI-39: at a port that takes nothing the limits act in order, as the manager leaves
-// them: heads of the queue are given up first, then the lane stalls, and nothing
+// them: heads of the queue are given up first, then the virtual lane stalls, and nothing
 // grows as old as the switch lets it. So it is before a host, and before a switch.
 func TestSI39LimitsActInOrder(t *testing.T) {
 	for name, before := range map[string]ib.NodeType{"before a host": ib.NodeCA, "before a switch": ib.NodeSwitch} {
@@ -177,13 +177,13 @@ func limitsActInOrder(t *testing.T, before ib.NodeType) {
 	}
 	l.hosts[0].to = slices.Repeat([]int{last}, 60)
 	arrived, posted, took := l.run()
-	n := func(f fate.Fate) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
+	n := func(f outcome.Outcome) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
 	t.Logf("%d of %d arrived, all over after %v; %v", arrived, posted, took, l.drops())
-	if n(fate.HeadTooOld) < 7 || n(fate.Stalled) == 0 {
-		t.Errorf("%d heads of the queue given up, %d packets of a stalled VL; want 7 or more, and some", n(fate.HeadTooOld), n(fate.Stalled))
+	if n(outcome.HeadTooOld) < 7 || n(outcome.Stalled) == 0 {
+		t.Errorf("%d heads of the queue given up, %d packets of a stalled VL; want 7 or more, and some", n(outcome.HeadTooOld), n(outcome.Stalled))
 	}
-	if n(fate.TooOld) > 0 {
-		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(fate.TooOld))
+	if n(outcome.TooOld) > 0 {
+		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(outcome.TooOld))
 	}
 	if before != ib.NodeCA {
 		return
@@ -499,7 +499,7 @@ func TestPI118LinksTrainAsLimited(t *testing.T) {
 }
 
 // VA-12: the weights of the policy show in the traffic: two hosts that send as fast
-// as they can to a third, on two lanes, get through as three to one.
+// as they can to a third, on two virtual lanes, get through as three to one.
 func TestVA12WeightsShowInTraffic(t *testing.T) {
 	list := topology.Demo()
 	for _, weights := range [][2]int{{198, 66}, {66, 198}} {

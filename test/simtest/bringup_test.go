@@ -39,7 +39,7 @@ func topologies() []string {
 
 // mixed makes every device another one, by chance: forwarding tables of both
 // kinds, enhanced management ports, switches that enforce in one direction,
-// with small tables or not at all, different lanes and payloads. Random
+// with small tables or not at all, different virtual lanes and payloads. Random
 // forwarding tables have so many entries.
 func mixed(seed uint64, entries uint16) func(*topology.Node, *sma.Config) {
 	return func(n *topology.Node, c *sma.Config) {

@@ -182,7 +182,7 @@ const unicastMarkAt = packet.LRHSize + packet.BTHSize + packet.DETHSize
 func tap(s *setup) *wire {
 	x := &wire{came: map[uint32][]ib.NodeGUID{}}
 	s.fabric.DataTrace = func(d fabric.DataSighting) {
-		if (d.Fate == fabric.FateTaken || d.Fate == fabric.FateRefused) && len(d.Octets) >= unicastMarkAt+4 {
+		if (d.Outcome == fabric.OutcomeTaken || d.Outcome == fabric.OutcomeRefused) && len(d.Octets) >= unicastMarkAt+4 {
 			mark := binary.BigEndian.Uint32(d.Octets[unicastMarkAt:])
 			x.came[mark] = append(x.came[mark], d.Node)
 		}

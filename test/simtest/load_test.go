@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/profile"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -172,8 +172,8 @@ func (l *load) run() (arrived, posted int, took time.Duration) {
 // drops are the ends of packets that did not arrive, by reason.
 func (l *load) drops() (text []string) {
 	for f, n := range l.fabric.DataCounts() {
-		if n -= l.before[f]; n > 0 && (fate.Fate(f).IsDrop() || fate.Fate(f) == fate.Refused) {
-			text = append(text, fmt.Sprintf("%d %s", n, fate.Fate(f)))
+		if n -= l.before[f]; n > 0 && (outcome.Outcome(f).IsDrop() || outcome.Outcome(f) == outcome.Refused) {
+			text = append(text, fmt.Sprintf("%d %s", n, outcome.Outcome(f)))
 		}
 	}
 	return text

@@ -152,7 +152,7 @@ const markAt = packet.LRHSize + packet.GRHSize + packet.BTHSize + packet.DETHSiz
 // saw counts the packets that get to hosts, whether or not these take them.
 func (w *groups) saw(s fabric.DataSighting) {
 	at, ok := w.hosts[place{s.Node, s.Port}]
-	if !ok || s.Fate == fabric.FateLeft || len(s.Octets) < markAt+4 {
+	if !ok || s.Outcome == fabric.OutcomeLeft || len(s.Octets) < markAt+4 {
 		return
 	}
 	if !(*packet.LRH)(s.Octets).DLID().IsMulticast() {

@@ -67,7 +67,7 @@ func (e clientele) policy(t *testing.T, private bool) *policy.Policy {
 		p.Default = policy.None
 	}
 	for _, name := range []string{"red", "blue", "green"} {
-		part := policy.Partition{Name: name, SL: 1} // so that lanes are read, which a replica needs
+		part := policy.Partition{Name: name, SL: 1} // so that virtual lanes are read, which a replica needs
 		for _, g := range e.tenants[name] {
 			as := policy.Full
 			if e.limited[g] {

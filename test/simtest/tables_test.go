@@ -176,8 +176,8 @@ func TestBothMemberships(t *testing.T) {
 	}
 }
 
-// With a partition on another service level than 0 every level has a lane of
-// those in use and every lane its turn; else nobody touches these tables.
+// With a partition on another service level than 0 every level has a virtual lane of
+// those in use and every virtual lane its turn; else nobody touches these tables.
 func TestLanes(t *testing.T) {
 	list := generate(t, "random,seed=9,switches=5,hosts=14,routers=2")
 	for _, sl := range []ib.SL{0, 3} {

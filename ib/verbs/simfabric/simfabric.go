@@ -27,7 +27,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/trait"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -176,7 +176,7 @@ func policyOf(text string) (*policy.Policy, error) {
 
 // profile makes what Options.Devices says of a node.
 func profile(l *topology.Netlist, devices map[string]map[string]uint64) (func(*topology.Node, *sma.Config), error) {
-	known := trait.All()
+	known := property.All()
 	nodes := map[string]bool{"*": true}
 	for _, n := range l.Nodes {
 		nodes[n.ID] = true

@@ -159,7 +159,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 }
 
 // levelsOf are the service levels of partitions; none when all have the same,
-// and nothing is meant to have a lane of its own.
+// and nothing is meant to have a virtual lane of its own.
 func levelsOf(p *policy.Policy, partitions []observed.Partition) []audit.Level {
 	levels := map[string]ib.SL{}
 	for _, x := range p.Partitions {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/cli/way"
+	"github.com/ibwarden/ibwarden/internal/app/cli/tracetext"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -45,7 +45,7 @@ func (f *traceFlags) group(c *cobra.Command, r *reading, from *observed.Port, ml
 		return misuse(errors.New("--qkey: the groups of a host cannot be read over the wire"))
 	}
 	if f.anyPKey {
-		f.packet.PKey = way.UsualKey(from, from)
+		f.packet.PKey = tracetext.UsualKey(from, from)
 		if i := slices.IndexFunc(from.PKeys, func(k ib.PKey) bool { return k.IsValid() && k.Base() != ib.PKeyBaseDefault }); i >= 0 {
 			f.packet.PKey = from.PKeys[i]
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/cli/way"
+	"github.com/ibwarden/ibwarden/internal/app/cli/tracetext"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/lab/compare"
@@ -135,14 +135,14 @@ func (f *traceFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	from, err := way.Find(r.Fabric, f.from)
+	from, err := tracetext.Find(r.Fabric, f.from)
 	if err != nil {
 		return misuse(fmt.Errorf("FROM: %w", err))
 	}
 	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
 		return f.group(c, r, from, mlid)
 	}
-	to, err := way.Find(r.Fabric, f.to)
+	to, err := tracetext.Find(r.Fabric, f.to)
 	if err != nil {
 		return misuse(fmt.Errorf("TO: %w", err))
 	}
@@ -150,7 +150,7 @@ func (f *traceFlags) run(c *cobra.Command) error {
 		return misuse(fmt.Errorf("FROM and TO are both %s: want two ports", from))
 	}
 	if f.anyPKey {
-		f.packet.PKey = way.UsualKey(from, to)
+		f.packet.PKey = tracetext.UsualKey(from, to)
 	}
 	t := reach.Follow(from, to, f.packet)
 	var sent *compare.Report
@@ -172,7 +172,7 @@ func (f *traceFlags) run(c *cobra.Command) error {
 		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
-	} else if err := way.Print(c.OutOrStdout(), t, from, to, sent); err != nil {
+	} else if err := tracetext.Print(c.OutOrStdout(), t, from, to, sent); err != nil {
 		return bad(err)
 	}
 	if sent != nil && !sent.Agrees {

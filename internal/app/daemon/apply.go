@@ -480,7 +480,7 @@ func Fresh(spec string) bool {
 }
 
 // HeldConfig makes a manager's configuration one for Apply. Going on with a
-// change that writes the tables of lanes has to read them, and whoever follows a
+// change that writes the tables of virtual lanes has to read them, and whoever follows a
 // manager that the journal says was killed waits for the Quarantine at least.
 func HeldConfig(c engine.Config, j Journal) (engine.Config, error) {
 	c.Hold = true

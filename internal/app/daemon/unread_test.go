@@ -153,7 +153,7 @@ func TestUnknownIsNeverAPass(t *testing.T) {
 }
 
 // rests reports whether a proof of the P_Key tables rests on an answer: on all
-// but texts, ways, lanes, and the settings of ports between switches. (A cable
+// but texts, ways, virtual lanes, and the settings of ports between switches. (A cable
 // between switches can be found from either end: the caller looks whether it
 // was.)
 func rests(f *observed.Fabric, question string, id mad.AttributeID) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// fabricChecks are those of identity, cabling, addresses, routes and lanes.
+// fabricChecks are those of identity, cabling, addresses, routes and virtual lanes.
 var fabricChecks = []check{
 	{number: 20, name: "switch-link-foreign", title: "A link between switches is not on the list", severity: High, needs: needsCables,
 		how:    "cables between switches, against the topology file or, without one, the earlier reading: switches trust each other's packets",
@@ -179,7 +179,7 @@ func (a *auditor) laneShared() {
 				continue // no packet takes this way
 			}
 			t, read := p.SLToVL[ib.PortNum(in)]
-			if !read && p.Info.VLCap > 1 { // a port of one lane has no tables: all levels share it
+			if !read && p.Info.VLCap > 1 { // a port of one virtual lane has no tables: all levels share it
 				a.unknown(place(p), "the SLtoVLMappingTable for packets from port %d was not read", in)
 				continue
 			}
@@ -191,7 +191,7 @@ func (a *auditor) laneShared() {
 	}
 }
 
-// sharedLane finds two of the levels on one lane; lane 15 drops packets.
+// sharedLane finds two of the levels on one virtual lane; virtual lane 15 drops packets.
 func sharedLane(levels []ib.SL, t smp.SLToVLMappingTable) (x, y ib.SL, shared bool) {
 	for i, x := range levels {
 		for _, y := range levels[i+1:] {

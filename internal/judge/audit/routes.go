@@ -177,7 +177,7 @@ func (a *auditor) creditLoop() {
 // maxCircleNames bounds the links of a circle that are named.
 const maxCircleNames = 8
 
-// spreads reports whether p maps service levels to more than one lane, or may.
+// spreads reports whether p maps service levels to more than one virtual lane, or may.
 func spreads(p *observed.Port) bool {
 	lanes := map[ib.VL]bool{}
 	for _, t := range p.SLToVL {

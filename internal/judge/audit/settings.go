@@ -101,7 +101,7 @@ func (a *auditor) laneStarved() {
 	slices.Sort(levels)
 	for _, p := range a.external() {
 		if p.Peer == nil || !a.info(p) || !p.IsUp() || p.Info.OperationalVLs < 2 {
-			continue // one lane has no tables
+			continue // one virtual lane has no tables
 		}
 		if p.VLArbitration == nil {
 			a.unknown(place(p), "the VLArbitrationTables were not read")
@@ -116,7 +116,7 @@ func (a *auditor) laneStarved() {
 			}
 		}
 		if len(turns) == 0 {
-			continue // never written: lanes take turns
+			continue // never written: virtual lanes take turns
 		}
 		for in := range p.Node.Ports {
 			t, read := p.SLToVL[ib.PortNum(in)]

@@ -145,7 +145,7 @@ func (s *site) addHost(t ib.NodeType, name string) *observed.Port {
 	return p
 }
 
-// lanes is a mapping in which levels 1 and 2 have lanes of their own.
+// virtual lanes is a mapping in which levels 1 and 2 have virtual lanes of their own.
 var lanes = smp.SLToVLMappingTable{VLs: [smp.SLCount]ib.VL{1: 1, 2: 2}}
 
 func (s *site) cable(x, y *observed.Port) {

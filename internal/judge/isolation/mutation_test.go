@@ -106,7 +106,7 @@ func sameSet(a, b map[string]bool) bool {
 	return len(a) == len(b)
 }
 
-// goodSite is newSite with lanes, and with full keys at the switch ports: a
+// goodSite is newSite with virtual lanes, and with full keys at the switch ports: a
 // limited one would stop what limited members send.
 func goodSite() *site {
 	s := newSite()

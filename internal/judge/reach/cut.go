@@ -22,7 +22,7 @@ type Cut struct {
 // Cuts lists packets that do not arrive though the keys of sender and receiver
 // match: the way is cut, or a switch between them lacks the key. It lists at
 // most limit of them, one for each two ports, in the order of receivers;
-// lanes are left out. Fabrics that Count does not do have none listed.
+// virtual lanes are left out. Fabrics that Count does not do have none listed.
 func Cuts(f *observed.Fabric, limit int) []Cut {
 	out := []Cut{}
 	if !countable(f) {

@@ -12,7 +12,7 @@ const (
 	SourceKey                           // the sender's table does not hold the key
 	LinkState                           // a port on the way is not Active, or not Armed on arrival
 	DeadEnd                             // nothing was found behind a port on the way
-	NoLane                              // the service level has no lane in operation
+	NoLane                              // the service level has no virtual lane in operation
 	InboundRaw                          // the raw filter of a switch port, on arrival
 	OutboundRaw                         // the raw filter of a switch port, on departure
 	InboundKey                          // a switch port refuses the key on arrival

@@ -11,20 +11,20 @@
 //
 //	sender      its table holds the key; its port is Active, and has not the LID
 //	            itself (a CA or router keeps such packets); the service level has
-//	            a lane in operation
-//	arrival     the port is Armed or Active; the lane is in operation; a raw
+//	            a virtual lane in operation
+//	arrival     the port is Armed or Active; the virtual lane is in operation; a raw
 //	            packet is not filtered; a port that checks keys inbound has an
 //	            entry that matches
 //	forwarding  the linear table up to LinearFDBTop, or the random table and
 //	            its default port; never back where the packet came from
-//	departure   the port is Active; raw packets, keys, lane as above, with the
-//	            SLtoVLMappingTable of the pair of ports; lane 15 is a drop
+//	departure   the port is Active; raw packets, keys, virtual lane as above, with the
+//	            SLtoVLMappingTable of the pair of ports; virtual lane 15 is a drop
 //	receiver    the LID is its own; its table has an entry that matches
 //
 // Two keys match when their bases are equal and not zero and one of them at
 // least is full. A switch makes a check that it announces the means for
 // (SwitchInfo) and that is turned on (PortInfo), at any external port. Packets
-// on lane 15 are outside: they carry management, and no key is asked for.
+// on virtual lane 15 are outside: they carry management, and no key is asked for.
 //
 // The first rule that is not met ends the packet, and so does the first that
 // cannot be told because an attribute was not read: then the disposition is

@@ -324,7 +324,7 @@ func compareCuts(t *testing.T, seed uint64, f *observed.Fabric) {
 	}
 }
 
-// follow is Follow without lanes, by the walker behind it.
+// follow is Follow without virtual lanes, by the walker behind it.
 func follow(a, b *observed.Port, k ib.PKey, s Service) Disposition {
 	w := walker{packet: Packet{PKey: k, Service: s}, from: a, to: b, anyLane: true}
 	w.trace.Hops = []Hop{}

@@ -66,7 +66,7 @@ func (w *walker) state(p *observed.Port, rule string, good ...smp.PortState) boo
 	return w.settle(p, rule, stop, p.Info.PortState.String(), LinkState)
 }
 
-// lane asks whether the packet's lane is in operation at p.
+// virtual lane asks whether the packet's virtual lane is in operation at p.
 func (w *walker) lane(p *observed.Port, entry string) bool {
 	lanes := smp.DataVLs(p.Info.OperationalVLs)
 	if w.anyLane || int(w.vl) < lanes {
@@ -132,8 +132,8 @@ func (w *walker) enforce(p *observed.Port, rule string, can, on bool, d Disposit
 	return w.match(p, rule, d)
 }
 
-// chooseLane finds the lane for the packet's service level. A port that has one
-// data lane only may do without a table.
+// chooseLane finds the virtual lane for the packet's service level. A port that has one
+// data virtual lane only may do without a table.
 func (w *walker) chooseLane(out *observed.Port, in ib.PortNum) bool {
 	if out.Node.Switch == nil {
 		in = 0

@@ -40,7 +40,7 @@ type Hop struct {
 	// starts or ends.
 	In  ib.PortNum `json:"in"`
 	Out ib.PortNum `json:"out"`
-	// VL is the lane on which it leaves; nil when it does not.
+	// VL is the virtual lane on which it leaves; nil when it does not.
 	VL     *ib.VL  `json:"vl"`
 	Checks []Check `json:"checks"`
 }
@@ -98,7 +98,7 @@ type walker struct {
 	dlid     ib.LID
 	vl       ib.VL
 	trace    Trace
-	// anyLane leaves lanes out, leaves that a port keeps packets for its own
+	// anyLane leaves virtual lanes out, leaves that a port keeps packets for its own
 	// LIDs to itself.
 	anyLane, leaves bool
 	// quiet leaves out all words.
@@ -152,7 +152,7 @@ func (w *walker) run() {
 	}
 }
 
-// wasAt reports whether the packet came in by this port on this lane before: it
+// wasAt reports whether the packet came in by this port on this virtual lane before: it
 // will do so for ever.
 func (w *walker) wasAt(in *observed.Port) bool {
 	for i := range w.trace.Hops {

@@ -30,7 +30,7 @@ func twoHosts() (f *observed.Fabric, a, b *observed.Port) {
 			guard := p.FacesEnd()
 			p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound = guard, guard
 			p.Info.FilterRawInbound, p.Info.FilterRawOutbound = false, false
-			p.Info.VLCap, p.Info.OperationalVLs = 3, 3 // four lanes
+			p.Info.VLCap, p.Info.OperationalVLs = 3, 3 // four virtual lanes
 			p.PKeys, p.PKeysRead = make([]ib.PKey, 8), []bool{true}
 			p.PKeys[0] = 0x8001
 			p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
@@ -163,7 +163,7 @@ func TestEachRule(t *testing.T) {
 	}
 }
 
-// A service level may change its lane at every switch.
+// A service level may change its virtual lane at every switch.
 func TestLanes(t *testing.T) {
 	_, a, b := twoHosts()
 	for in := range b.Peer.Node.Ports {

@@ -30,7 +30,7 @@ func isSoak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
 const bases = 5
 
 // world makes fabrics as a sweep would leave them, all of them read, with
-// random tables, bits, states, lanes and routes.
+// random tables, bits, states, virtual lanes and routes.
 type world struct {
 	r    *rand.Rand
 	f    *observed.Fabric
@@ -180,7 +180,7 @@ func (w *world) keys(p *observed.Port) {
 	}
 }
 
-// fillLanes maps service levels to lanes, most of them to ones in operation.
+// fillLanes maps service levels to virtual lanes, most of them to ones in operation.
 func (w *world) fillLanes(p *observed.Port) {
 	if smp.DataVLs(p.Info.VLCap) < 2 || !p.IsUp() {
 		return
@@ -197,7 +197,7 @@ func (w *world) fillLanes(p *observed.Port) {
 				t.VLs[sl] = ib.VL(w.r.IntN(16))
 			}
 		}
-		if p.Peer != nil { // a lane that the other end has not is as good as none
+		if p.Peer != nil { // a virtual lane that the other end has not is as good as none
 			for sl := range t.VLs {
 				if lanes := smp.DataVLs(p.Peer.Info.OperationalVLs); int(t.VLs[sl]) >= lanes && w.r.IntN(8) > 0 {
 					t.VLs[sl] = ib.VL(w.r.IntN(max(lanes, 1)))

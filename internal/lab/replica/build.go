@@ -191,7 +191,7 @@ func (b *builder) profile(m *topology.Node, c *sma.Config) {
 	c.Switch.FilterRawInboundCap, c.Switch.FilterRawOutboundCap = s.Info.FilterRawInboundCap, s.Info.FilterRawOutboundCap
 }
 
-// portProfile copies the lanes and lengths that a port says it has, where they
+// portProfile copies the virtual lanes and lengths that a port says it has, where they
 // are ones that exist.
 func portProfile(c *sma.PortConfig, info *smp.PortInfo) {
 	if lanes := smp.DataVLs(info.VLCap); lanes > 0 {

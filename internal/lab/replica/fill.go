@@ -151,7 +151,7 @@ func (b *builder) fillPort(p *observed.Port) {
 	}
 }
 
-// fillLanes writes the tables of lanes of an exit.
+// fillLanes writes the tables of virtual lanes of an exit.
 func (b *builder) fillLanes(p *observed.Port) {
 	if p.Num == 0 || smp.DataVLs(p.Info.VLCap) < 2 || !p.IsUp() {
 		return
@@ -169,7 +169,7 @@ func (b *builder) fillLanes(p *observed.Port) {
 }
 
 // fillTurns writes the VLArbitrationTables of an exit. Tables without a weight are
-// what a device has before anybody wrote them, and then its lanes take turns.
+// what a device has before anybody wrote them, and then its virtual lanes take turns.
 func (b *builder) fillTurns(p *observed.Port) {
 	selector, written := ib.PortNum(0), false
 	if p.Node.Switch != nil {

@@ -46,16 +46,16 @@ type Hop struct {
 	// In and Out are the ports by which the packet comes and goes; 0 where it
 	// starts or ends.
 	In, Out ib.PortNum
-	// VL is the lane on which it left; nil when it did not.
+	// VL is the virtual lane on which it left; nil when it did not.
 	VL *ib.VL
 }
 
 // sighting is a packet at one place.
 type sighting struct {
-	at     Place
-	fate   fabric.Fate
-	vl     ib.VL
-	reason endpoint.Reason
+	at      Place
+	outcome fabric.Outcome
+	vl      ib.VL
+	reason  endpoint.Reason
 }
 
 func (r *Replica) begin(from, to Place) {
@@ -69,8 +69,8 @@ func (r *Replica) see(s fabric.DataSighting) {
 	if r.over {
 		return
 	}
-	r.seen = append(r.seen, sighting{Place{s.Node, s.Port}, s.Fate, s.VL, s.Reason})
-	r.over = s.Fate != fabric.FateLeft
+	r.seen = append(r.seen, sighting{Place{s.Node, s.Port}, s.Outcome, s.VL, s.Reason})
+	r.over = s.Outcome != fabric.OutcomeLeft
 }
 
 // Ended is where the packet that was sent last has ended.
@@ -79,12 +79,12 @@ func (r *Replica) Ended() End {
 	return end
 }
 
-// simple are the fates that need no second look.
-var simple = map[fabric.Fate]End{
-	fabric.FateTaken: Delivered, fabric.FateEntryState: LinkState, fabric.FateExitState: LinkState,
-	fabric.FateLinkDown: LinkState, fabric.FateEntryLane: NoLane, fabric.FateExitLane: NoLane,
-	fabric.FateEntryRaw: InboundRaw, fabric.FateExitRaw: OutboundRaw, fabric.FateEntryPKey: InboundKey,
-	fabric.FateExitPKey: OutboundKey, fabric.FateNoRoute: NoRoute, fabric.FateLoop: Loop, fabric.FateHops: Loop,
+// simple are the outcomes that need no second look.
+var simple = map[fabric.Outcome]End{
+	fabric.OutcomeTaken: Delivered, fabric.OutcomeEntryState: LinkState, fabric.OutcomeExitState: LinkState,
+	fabric.OutcomeLinkDown: LinkState, fabric.OutcomeEntryLane: NoLane, fabric.OutcomeExitLane: NoLane,
+	fabric.OutcomeEntryRaw: InboundRaw, fabric.OutcomeExitRaw: OutboundRaw, fabric.OutcomeEntryPKey: InboundKey,
+	fabric.OutcomeExitPKey: OutboundKey, fabric.OutcomeNoRoute: NoRoute, fabric.OutcomeLoop: Loop, fabric.OutcomeHops: Loop,
 }
 
 func (r *Replica) ended() (End, string) {
@@ -98,16 +98,16 @@ func (r *Replica) ended() (End, string) {
 	if r.strangers[last.at.Node] {
 		return DeadEnd, "it came to somebody who was not found"
 	}
-	if (last.fate == fabric.FateTaken || last.fate == fabric.FateRefused) && last.at != r.to {
-		return WrongDestination, fmt.Sprintf("%s, at port %d of node %v", last.fate, last.at.Port, last.at.Node)
+	if (last.outcome == fabric.OutcomeTaken || last.outcome == fabric.OutcomeRefused) && last.at != r.to {
+		return WrongDestination, fmt.Sprintf("%s, at port %d of node %v", last.outcome, last.at.Port, last.at.Node)
 	}
-	if end, known := simple[last.fate]; known {
-		return end, last.fate.String()
+	if end, known := simple[last.outcome]; known {
+		return end, last.outcome.String()
 	}
-	if last.fate != fabric.FateRefused {
-		return Other, last.fate.String()
+	if last.outcome != fabric.OutcomeRefused {
+		return Other, last.outcome.String()
 	}
-	why := fmt.Sprintf("%s: %s", last.fate, last.reason)
+	why := fmt.Sprintf("%s: %s", last.outcome, last.reason)
 	switch last.reason {
 	case endpoint.ReasonAddress:
 		return WrongDestination, why
@@ -123,14 +123,14 @@ func (r *Replica) ended() (End, string) {
 	return Other, why
 }
 
-// arrival is where and on which lane a packet comes in.
+// arrival is where and on which virtual lane a packet comes in.
 type arrival struct {
 	Place
 	vl ib.VL
 }
 
 // Journey is the way of the packet that was sent last. One that goes round is
-// told up to where it comes in by a port for the second time on one lane.
+// told up to where it comes in by a port for the second time on one virtual lane.
 func (r *Replica) Journey() Journey {
 	j := Journey{Sent: r.unsent == "" && len(r.seen) > 0}
 	j.End, j.Reason = r.ended()
@@ -145,8 +145,8 @@ func (r *Replica) Journey() Journey {
 			return j
 		}
 		been[came] = true
-		if s.fate != fabric.FateLeft {
-			if leaves(s.fate) {
+		if s.outcome != fabric.OutcomeLeft {
+			if leaves(s.outcome) {
 				at.Out = s.at.Port
 			}
 			break
@@ -164,11 +164,11 @@ func (r *Replica) Journey() Journey {
 	return j
 }
 
-// leaves reports whether a packet of this fate was on its way out of a node.
-func leaves(f fabric.Fate) bool {
+// leaves reports whether a packet of this outcome was on its way out of a node.
+func leaves(f fabric.Outcome) bool {
 	switch f {
-	case fabric.FateExitState, fabric.FateExitRaw, fabric.FateExitPKey, fabric.FateExitLane, fabric.FateTooLong,
-		fabric.FateHeadTooOld, fabric.FateTooOld, fabric.FateStalled, fabric.FateLaneClosed:
+	case fabric.OutcomeExitState, fabric.OutcomeExitRaw, fabric.OutcomeExitPKey, fabric.OutcomeExitLane, fabric.OutcomeTooLong,
+		fabric.OutcomeHeadTooOld, fabric.OutcomeTooOld, fabric.OutcomeStalled, fabric.OutcomeLaneClosed:
 		return true
 	}
 	return false

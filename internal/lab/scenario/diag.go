@@ -51,7 +51,7 @@ func compileVendorDiag(a *args) (action, error) {
 			if err != nil {
 				return err
 			}
-			f.Store(w.Stage, at)
+			f.Store(w.Testbed, at)
 		}
 		return w.Fabric.SetVendorDiag(p.Node.GUID, p.Exact().Num, uint16(index), block)
 	}, a.Fits(t, fields)

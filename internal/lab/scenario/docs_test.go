@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/trait"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
 )
 
 // TestDocumentation runs every example of docs/scenarios.md, and checks that
@@ -45,7 +45,7 @@ func TestDeviceWordsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range trait.All() {
+	for name := range property.All() {
 		if !strings.Contains(string(data), "`"+name+"`") {
 			t.Errorf("docs/scenarios.md does not name %s", name)
 		}

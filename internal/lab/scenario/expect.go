@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
@@ -106,7 +106,7 @@ func expectStatus(a *args) (action, error) {
 			return errNoRequest
 		}
 		w.last.judged = true
-		w.check(w.last.Answered && w.last.Status == want, (&stage.Request{Answered: true, Status: want}).Outcome(), w.last.Outcome())
+		w.check(w.last.Answered && w.last.Status == want, (&testbed.Request{Answered: true, Status: want}).Outcome(), w.last.Outcome())
 		return nil
 	}, nil
 }
@@ -117,7 +117,7 @@ func expectTimeout(*args) (action, error) {
 			return errNoRequest
 		}
 		w.last.judged = true
-		w.check(!w.last.Answered, (&stage.Request{}).Outcome(), w.last.Outcome())
+		w.check(!w.last.Answered, (&testbed.Request{}).Outcome(), w.last.Outcome())
 		return nil
 	}, nil
 }
@@ -201,7 +201,7 @@ func (w *world) compare(fields []operand.Assignment) {
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.Compare(w.Stage, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
 	}
 }
 
@@ -267,7 +267,7 @@ func expectTrap(a *args) (action, error) {
 }
 
 func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []host.TrapField) {
-	i := slices.IndexFunc(w.Traps, func(t stage.Trap) bool { return t.IsGeneric && t.TrapNumber == n })
+	i := slices.IndexFunc(w.Traps, func(t testbed.Trap) bool { return t.IsGeneric && t.TrapNumber == n })
 	if i < 0 {
 		w.fail(fmt.Sprintf("trap %d", n), w.TrapList())
 		return
@@ -293,7 +293,7 @@ func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []host.TrapField
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.Compare(w.Stage, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
 	}
 }
 
@@ -324,7 +324,7 @@ func expectNo(a *args) (action, error) {
 	}
 	n, err := a.Number("trap number", 16)
 	return func(w *world) error {
-		some := slices.ContainsFunc(w.Traps, func(t stage.Trap) bool { return t.TrapNumber == smp.TrapNumber(n) })
+		some := slices.ContainsFunc(w.Traps, func(t testbed.Trap) bool { return t.TrapNumber == smp.TrapNumber(n) })
 		w.check(!some, fmt.Sprintf("no trap %d", n), w.TrapList())
 		return nil
 	}, err
@@ -342,11 +342,11 @@ func expectDrop(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(stage.Reasons(), reason.Text) {
-		return nil, a.Fault(reason, "%q: want one of \"%s\"", reason.Text, strings.Join(stage.Reasons(), `", "`))
+	if !slices.Contains(testbed.Reasons(), reason.Text) {
+		return nil, a.Fault(reason, "%q: want one of \"%s\"", reason.Text, strings.Join(testbed.Reasons(), `", "`))
 	}
 	return func(w *world) error {
-		some := slices.ContainsFunc(w.Drops, func(d stage.Drop) bool {
+		some := slices.ContainsFunc(w.Drops, func(d testbed.Drop) bool {
 			return d.Node == p.Node.GUID && (!p.HasPort || d.Num == p.Num) && d.Reason == reason.Text
 		})
 		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.DropList())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
@@ -82,9 +82,9 @@ func expectCompletion(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, ok := stage.Statuses()[w.Text]
+	want, ok := testbed.Statuses()[w.Text]
 	if !ok {
-		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, attribute.Keys(stage.Statuses()))
+		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, attribute.Keys(testbed.Statuses()))
 	}
 	return func(r *world) error {
 		q, err := r.pair(name)
@@ -188,7 +188,7 @@ func expectSent(a *args) (action, error) {
 	k, err := a.knobs("packets", "pkey", "qkey", "sl", "vl")
 	return func(w *world) error {
 		at := p.Exact()
-		var packets []stage.Sent
+		var packets []testbed.Sent
 		for _, s := range w.Sent {
 			if s.Port == at {
 				packets = append(packets, s)
@@ -209,7 +209,7 @@ func expectSent(a *args) (action, error) {
 	}, err
 }
 
-func (w *world) checkSent(s stage.Sent, raw bool, k knobs) {
+func (w *world) checkSent(s testbed.Sent, raw bool, k knobs) {
 	if raw {
 		w.check(!s.HasPKey, "a packet without a P_Key", "pkey="+s.PKey.String())
 	}

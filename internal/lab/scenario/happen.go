@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -61,12 +61,12 @@ func compileUnlink(a *args) (action, error) {
 }
 
 // far is the other end of the cable at a port.
-func (w *world) far(p operand.Place) (stage.Port, error) {
+func (w *world) far(p operand.Place) (testbed.Port, error) {
 	node, port, ok := w.Fabric.Peer(p.Node.GUID, p.Num)
 	if !ok {
-		return stage.Port{}, fmt.Errorf("%v has no cable", p)
+		return testbed.Port{}, fmt.Errorf("%v has no cable", p)
 	}
-	return stage.Port{Node: node, Num: port}, nil
+	return testbed.Port{Node: node, Num: port}, nil
 }
 
 func compileSwap(a *args) (action, error) {
@@ -245,7 +245,7 @@ func (w *world) lie(q asking) error {
 		}
 		for _, f := range q.fields {
 			if at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.Field); err == nil {
-				f.Store(w.Stage, at)
+				f.Store(w.Testbed, at)
 			}
 		}
 		_ = attr.Encode(data) // it was checked that the values fit

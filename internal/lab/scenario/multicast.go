@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
 // multicastLID takes the LID of a group.
@@ -47,7 +47,7 @@ func compileMulticast(a *args) (action, error) {
 		return nil, err
 	}
 	k, err := a.knobs("bytes", "count", "qkey", "sl")
-	m := stage.Message{
+	m := testbed.Message{
 		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		SL: ib.SL(k.Knobs["sl"]), HopLimit: defaultHops,
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
@@ -52,7 +52,7 @@ func compileMKey(a *args) (action, error) {
 
 // request is a Get or Set that a line sent.
 type request struct {
-	*stage.Request
+	*testbed.Request
 	step   *step
 	judged bool // what became of it was looked at
 }
@@ -155,14 +155,14 @@ func (w *world) ask(q asking) error {
 		if err != nil {
 			return err
 		}
-		f.Store(w.Stage, at)
+		f.Store(w.Testbed, at)
 	}
-	question := stage.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set, Route: q.route, HopCount: q.hops}
+	question := testbed.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set, Route: q.route, HopCount: q.hops}
 	if q.mkey != nil {
-		question.MKey = ib.MKey(q.mkey.Now(w.Stage))
+		question.MKey = ib.MKey(q.mkey.Now(w.Testbed))
 	}
 	if q.lid != nil {
-		if question.LID = ib.LID(q.lid.Now(w.Stage)); question.LID == 0 {
+		if question.LID = ib.LID(q.lid.Now(w.Testbed)); question.LID == 0 {
 			return fmt.Errorf("to-lid=0: want the LID of a port that has one")
 		}
 	}

@@ -34,7 +34,7 @@ func rootVerbs() []verb {
 func acting(read func(*operand.Args) (host.Action, error)) func(*args) (action, error) {
 	return func(a *args) (action, error) {
 		act, err := read(a.Args)
-		return func(w *world) error { return act(w.Stage) }, err
+		return func(w *world) error { return act(w.Testbed) }, err
 	}
 }
 
@@ -45,7 +45,7 @@ func asked(read func(*operand.Args) (*host.Request, error)) func(*args) (action,
 		a.lastGeneral = q
 		return func(w *world) error {
 			w.reply = nil
-			r, err := q.Send(w.Stage)
+			r, err := q.Send(w.Testbed)
 			if err == nil {
 				w.reply = &reply{r, w.step, r.Silent}
 			}
@@ -67,7 +67,7 @@ func expectReply(a *args) (action, error) {
 			return errNoReply
 		}
 		w.reply.judged = true
-		w.check(judge(w.Stage, w.reply.Reply))
+		w.check(judge(w.Testbed, w.reply.Reply))
 		return nil
 	}, err
 }

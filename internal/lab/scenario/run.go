@@ -6,13 +6,13 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
 // world is one run of a script.
 type world struct {
-	*stage.Stage
+	*testbed.Testbed
 	script *Script
 	mkey   ib.MKey // that requests carry
 	last   *request
@@ -20,27 +20,27 @@ type world struct {
 	reply  *reply
 	trying bool         // nothing is expected of the line under way
 	goal   *report.Goal // what is judged, nil for an expectation
-	qps    map[string]*stage.QP
+	qps    map[string]*testbed.QP
 	faults uint64 // fault lines so far; each has chances of its own
 	step   *step
 	report *report.Report
 
-	wardens map[stage.Port]*stage.Warden
+	wardens map[testbed.Port]*testbed.Warden
 }
 
 // begin makes the fabric of a script.
 func (s *Script) begin() (*world, error) {
 	c := s.setup.Config
 	c.Fabric.Profile = s.setup.profile
-	on, err := stage.New(s.topology, c)
+	on, err := testbed.New(s.topology, c)
 	if err == nil {
 		for _, g := range s.suspects {
 			on.Suspect(g)
 		}
 	}
 	return &world{
-		Stage: on, script: s, qps: map[string]*stage.QP{},
-		wardens: map[stage.Port]*stage.Warden{},
+		Testbed: on, script: s, qps: map[string]*testbed.QP{},
+		wardens: map[testbed.Port]*testbed.Warden{},
 		report: &report.Report{
 			Name: s.name, Seed: c.Fabric.Seed, Rules: slices.Clone(s.rules),
 		},

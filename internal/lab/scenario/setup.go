@@ -8,9 +8,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/trait"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -18,7 +18,7 @@ import (
 
 // setup is what stands before a story begins.
 type setup struct {
-	stage.Config
+	testbed.Config
 	// profiles are what device lines say, by node, in their order.
 	profiles map[ib.NodeGUID][]func(*sma.Config)
 }
@@ -30,7 +30,7 @@ const DefaultTimeout = 10 * time.Millisecond
 func defaultSetup(seed uint64) setup {
 	c := fabric.DefaultConfig()
 	c.Seed = max(seed, 1)
-	return setup{Config: stage.Config{Fabric: c, Timeout: DefaultTimeout, Repress: true}, profiles: map[ib.NodeGUID][]func(*sma.Config){}}
+	return setup{Config: testbed.Config{Fabric: c, Timeout: DefaultTimeout, Repress: true}, profiles: map[ib.NodeGUID][]func(*sma.Config){}}
 }
 
 func settingVerbs() []verb {
@@ -149,7 +149,7 @@ func compileDevice(a *args) (action, error) {
 		}
 		nodes = []*topology.Node{n}
 	}
-	known := trait.All()
+	known := property.All()
 	for first := true; first || a.More(); first = false {
 		s, err := a.Setting("NAME=VALUE, as partition-cap=5", false)
 		if err != nil {
@@ -179,7 +179,7 @@ func compileDevice(a *args) (action, error) {
 }
 
 // give adds a trait to the profiles of some nodes.
-func (a *args) give(nodes []*topology.Node, t trait.Trait, number uint64, all bool) error {
+func (a *args) give(nodes []*topology.Node, t property.Property, number uint64, all bool) error {
 	for _, n := range nodes {
 		if !all && n.Type != ib.NodeSwitch && !t.Apply(&sma.Config{Ports: make([]sma.PortConfig, 1)}, number) {
 			return fmt.Errorf("%s is no switch", n.ID)

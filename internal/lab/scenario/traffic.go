@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
@@ -85,7 +85,7 @@ func (a *args) qp() (string, error) {
 }
 
 // pair is a queue pair of a run; it is not there when making it was refused.
-func (w *world) pair(name string) (*stage.QP, error) {
+func (w *world) pair(name string) (*testbed.QP, error) {
 	if q := w.qps[name]; q != nil {
 		return q, nil
 	}
@@ -157,7 +157,7 @@ func compileConnect(a *args) (action, error) {
 		if err != nil {
 			return err
 		}
-		w.called(stage.Connect(p, q))
+		w.called(testbed.Connect(p, q))
 		return nil
 	}, err
 }
@@ -217,7 +217,7 @@ func compileSend(a *args) (action, error) {
 		router = &p
 	}
 	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl", "hops")
-	m := stage.Message{
+	m := testbed.Message{
 		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		PKeyIndex: uint16(k.Knobs["pkey-index"]), SL: ib.SL(k.Knobs["sl"]),
 		HopLimit: uint8(k.Or("hops", defaultHops)),

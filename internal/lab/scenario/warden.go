@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
@@ -57,7 +57,7 @@ func compileWarden(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := stage.WardenOptions{Profile: a.source.Profile}
+	o := testbed.WardenOptions{Profile: a.source.Profile}
 	if a.More() && !strings.Contains(a.Peek(), "=") {
 		n, err := a.Number("priority", 4)
 		if err != nil {
@@ -81,7 +81,7 @@ func compileWarden(a *args) (action, error) {
 }
 
 // wardenOption takes name=value of a warden line.
-func (a *args) wardenOption(o *stage.WardenOptions) error {
+func (a *args) wardenOption(o *testbed.WardenOptions) error {
 	s, err := a.Setting("profile=, trusted=, mkey=, sm-key=, sa-key=, groups= or lmc=", false)
 	if err != nil {
 		return err
@@ -186,14 +186,14 @@ func expectHeard(a *args) (action, error) {
 	}
 	v, err := a.ToDatum(text.Setting{Word: w, Name: "heard", Value: w.Text}, reflect.TypeFor[uint64]())
 	return func(on *world) error {
-		word := v.Now(on.Stage)
+		word := v.Now(on.Testbed)
 		on.check(on.Heard(n.GUID, word), fmt.Sprintf("%#x heard", word), "not heard")
 		return nil
 	}, err
 }
 
 // warden is the manager at a place.
-func (w *world) warden(p operand.Place) (*stage.Warden, error) {
+func (w *world) warden(p operand.Place) (*testbed.Warden, error) {
 	if m := w.wardens[p.End()]; m != nil {
 		return m, nil
 	}

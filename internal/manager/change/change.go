@@ -112,7 +112,7 @@ func blockOf(op plan.Op, d *observed.Desired) (b Block, err error) {
 }
 
 // routesOrLanes fills in a block of a forwarding table or of the tables of
-// lanes.
+// virtual lanes.
 func (b *Block) routesOrLanes(p *observed.Port, d *observed.Desired) (err error) {
 	have, want := p.Node.Switch, &d.Nodes[p.Node.Index]
 	n := int(b.Modifier)
@@ -168,7 +168,7 @@ func (c *Change) HasAliases() bool {
 	return slices.ContainsFunc(c.Blocks, func(b Block) bool { return b.Attribute == smp.AttrGUIDInfo })
 }
 
-// HasLanes reports whether the change writes tables of lanes, which sweeps do
+// HasLanes reports whether the change writes tables of virtual lanes, which sweeps do
 // not read unasked.
 func (c *Change) HasLanes() bool {
 	for i := range c.Blocks {

@@ -11,6 +11,6 @@
 // way from one to the other leads through, is Elsewhere: somebody else has
 // written it, and then nobody can say what finishing or undoing would mean.
 //
-// What is not undone: links that were brought to Active stay so, and lanes and
+// What is not undone: links that were brought to Active stay so, and virtual lanes and
 // P_Key blocks that could not be read before have no old value to go back to.
 package change

@@ -180,7 +180,7 @@ func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Place, string) {
 	return Elsewhere, neither
 }
 
-// now encodes what a fabric holds of a block of routes or lanes.
+// now encodes what a fabric holds of a block of routes or virtual lanes.
 func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err error) {
 	n := int(b.Modifier)
 	switch b.Attribute {

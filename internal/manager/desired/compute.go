@@ -111,8 +111,8 @@ func (r *Result) GIDPrefix() uint64 {
 	return r.in.GIDPrefix
 }
 
-// lanes wants the settings of links and, where the policy uses more than one
-// service level, the tables that map levels to lanes.
+// virtual lanes wants the settings of links and, where the policy uses more than one
+// service level, the tables that map levels to virtual lanes.
 func (r *Result) lanes() error {
 	faults, err := qos.Links(r.in.Fabric, &r.Settings, r.Tables)
 	if err != nil {

@@ -79,7 +79,7 @@ type Config struct {
 	GuardPeriod time.Duration
 	GuardRate   int
 	// Hold makes the engine rest once it has read the subnet and is master of
-	// it, and write only what Carry says. ReadLanes reads the tables of lanes
+	// it, and write only what Carry says. ReadLanes reads the tables of virtual lanes
 	// whether or not the policy uses them.
 	Hold, ReadLanes bool
 	// ReadAliases reads the tables of GUIDs whether or not the policy speaks

@@ -169,7 +169,7 @@ func Lasting(p *observed.Port) observed.Element {
 }
 
 // TablesOnly reports whether an attribute says nothing that addresses, routes,
-// lanes or links are worked out from, or somebody's identity.
+// virtual lanes or links are worked out from, or somebody's identity.
 func TablesOnly(a mad.AttributeID) bool {
 	switch a {
 	case smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,

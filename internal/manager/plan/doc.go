@@ -23,7 +23,7 @@
 //  5. all other end ports get their new tables;
 //  6. switch ports get their new tables, then end ports their alias GUIDs;
 //  7. addresses and link settings, and links from Initialize to Armed;
-//  8. forwarding tables, multicast ones too, SwitchInfo, then lanes;
+//  8. forwarding tables, multicast ones too, SwitchInfo, then virtual lanes;
 //  9. links from Armed to Active, last, when everything that isolates stands.
 //
 // Hosts ask subnet administration all the while: before the first of these the

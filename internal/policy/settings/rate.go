@@ -2,7 +2,7 @@ package settings
 
 import "github.com/ibwarden/ibwarden/ib/smp"
 
-// Width is the most lanes that a link may use: 1, 2, 4, 8 or 12; 0 leaves it.
+// Width is the most virtual lanes that a link may use: 1, 2, 4, 8 or 12; 0 leaves it.
 type Width uint8
 
 // widths from the narrowest up; the bits of smp.LinkWidth are in another order.
@@ -54,7 +54,7 @@ func (w Width) Enabled(supported smp.LinkWidth) (enabled smp.LinkWidth) {
 	return enabled
 }
 
-// Speed is the most that each lane of a link may do; 0 leaves it.
+// Speed is the most that each virtual lane of a link may do; 0 leaves it.
 type Speed uint8
 
 // The speeds, from the slowest up.

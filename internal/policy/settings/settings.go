@@ -15,32 +15,32 @@ type Settings struct {
 	// LifeTimeValue is how long a packet may be in a switch before that drops it
 	// (SwitchInfo). Values above smp.TimeValueFiniteMax are "for ever".
 	LifeTimeValue ib.TimeValue
-	// HOQLife is how long a packet may stand at the head of a lane's queue
+	// HOQLife is how long a packet may stand at the head of a virtual lane's queue
 	// before a switch drops it, on ports to switches, and LeafHOQLife on those
 	// to CAs and routers. Values above smp.TimeValueFiniteMax are "for ever".
 	HOQLife, LeafHOQLife ib.TimeValue
-	// VLStallCount is how many such drops in a row stall a lane, 0 (never) to 7,
+	// VLStallCount is how many such drops in a row stall a virtual lane, 0 (never) to 7,
 	// on ports to switches, and LeafVLStallCount on those to CAs and routers.
 	VLStallCount, LeafVLStallCount uint8
-	// MaxOperationalVLs is the most lanes that a link uses, a code of
+	// MaxOperationalVLs is the most virtual lanes that a link uses, a code of
 	// smp.DataVLs: 1 to 5 for 1, 2, 4, 8 and 15.
 	MaxOperationalVLs uint8
 	// OverrunErrors and LocalPhyErrors are how many errors of their kind a port
 	// takes before it raises its trap 130 or 129, 0 to 15.
 	OverrunErrors, LocalPhyErrors uint8
 
-	// Lanes has the tables of lanes written even where all traffic is on service
+	// Lanes has the tables of virtual lanes written even where all traffic is on service
 	// level 0.
 	Lanes bool
-	// SLToVL is the lane of each service level, 0 to 14, or 15 for none; a lane
-	// that a link does not have is taken modulo the lanes that it has. nil stands
-	// for the level itself, modulo the lanes.
+	// SLToVL is the virtual lane of each service level, 0 to 14, or 15 for none; a virtual lane
+	// that a link does not have is taken modulo the virtual lanes that it has. nil stands
+	// for the level itself, modulo the virtual lanes.
 	SLToVL *[SLs]ib.VL
 	// VLHighLimit is how much the high-priority table may send while the other
 	// waits, in units of 4096 octets; 255 for no limit, 0 for one packet.
 	VLHighLimit uint8
 	// VLArbHigh and VLArbLow are the arbitration tables, at most
-	// smp.VLArbitrationMax entries each, weights in units of 64 octets. A lane that
+	// smp.VLArbitrationMax entries each, weights in units of 64 octets. A virtual lane that
 	// carries something stands in one of them. They are not to be changed.
 	VLArbHigh, VLArbLow []smp.VLArbitrationEntry
 
@@ -89,14 +89,14 @@ func Default() Settings {
 	return s
 }
 
-// defaultWeight is the share of each lane in one turn, in units of 64 octets: a
+// defaultWeight is the share of each virtual lane in one turn, in units of 64 octets: a
 // packet of 4096 octets.
 const defaultWeight = 64
 
-// mostVLs is the highest code of PortInfo.VLCap, for 15 lanes.
+// mostVLs is the highest code of PortInfo.VLCap, for 15 virtual lanes.
 const mostVLs = 5
 
-// UsesLanes reports whether the tables of lanes are to be written whatever service
+// UsesLanes reports whether the tables of virtual lanes are to be written whatever service
 // levels partitions have: because it is said so, or because one of the tables is
 // another than usual, or because the manager is asked on another level than 0.
 func (s *Settings) UsesLanes() bool {
@@ -155,8 +155,8 @@ func checkTable(name string, table []smp.VLArbitrationEntry) error {
 	return nil
 }
 
-// checkServed finds a lane that something is sent on and that neither table gives
-// a turn, on a link of any number of lanes that is allowed.
+// checkServed finds a virtual lane that something is sent on and that neither table gives
+// a turn, on a link of any number of virtual lanes that is allowed.
 func (s *Settings) checkServed() error {
 	for code := uint8(2); code <= s.MaxOperationalVLs; code++ {
 		lanes := smp.DataVLs(code)
@@ -176,7 +176,7 @@ func turns(table []smp.VLArbitrationEntry, vl ib.VL) bool {
 	return slices.ContainsFunc(table, func(e smp.VLArbitrationEntry) bool { return e.VL == vl && e.Weight > 0 })
 }
 
-// Mapping is the mapping of service levels for a link of so many lanes, 1 to 15.
+// Mapping is the mapping of service levels for a link of so many virtual lanes, 1 to 15.
 func (s *Settings) Mapping(lanes int) *smp.SLToVLMappingTable {
 	t := &smp.SLToVLMappingTable{}
 	for sl := range t.VLs {
@@ -192,9 +192,9 @@ func (s *Settings) Mapping(lanes int) *smp.SLToVLMappingTable {
 	return t
 }
 
-// Arbitration is the table for a port of so many lanes, in parts of
+// Arbitration is the table for a port of so many virtual lanes, in parts of
 // smp.VLArbitrationPerPart for a device that has that many entries. Entries of
-// lanes that the link does not have are left out; ok is false when not all of the
+// virtual lanes that the link does not have are left out; ok is false when not all of the
 // others fit.
 func Arbitration(table []smp.VLArbitrationEntry, lanes, entries int) (parts []smp.VLArbitrationTable, ok bool) {
 	parts = make([]smp.VLArbitrationTable, (entries+smp.VLArbitrationPerPart-1)/smp.VLArbitrationPerPart)

@@ -39,8 +39,8 @@ func ArbitrationText(table []smp.VLArbitrationEntry) string {
 	return strings.Join(entries, ",")
 }
 
-// ParseMapping reads a lane for each of the 16 service levels, parted by commas;
-// lane 15 drops.
+// ParseMapping reads a virtual lane for each of the 16 service levels, parted by commas;
+// virtual lane 15 drops.
 func ParseMapping(text string) (m *[SLs]ib.VL, err error) {
 	lanes := strings.Split(text, ",")
 	if len(lanes) != SLs {

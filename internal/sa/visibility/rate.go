@@ -5,7 +5,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// lanes is the number of lanes of an active width.
+// virtual lanes is the number of virtual lanes of an active width.
 func lanes(w smp.LinkWidth) int {
 	switch w {
 	case smp.LinkWidth1X:
@@ -22,7 +22,7 @@ func lanes(w smp.LinkWidth) int {
 	return 0
 }
 
-// laneTenths is the speed of a lane in tenths of Gb/s.
+// laneTenths is the speed of a virtual lane in tenths of Gb/s.
 func laneTenths(p *smp.PortInfo) int {
 	switch p.LinkSpeedExtActive {
 	case smp.LinkSpeedFDR:

@@ -15,7 +15,7 @@ type turns struct {
 }
 
 // use replaces the table by those entries that have a weight and one of the
-// first n data lanes. The first of them is in turn next.
+// first n data virtual lanes. The first of them is in turn next.
 func (t *turns) use(table []smp.VLArbitrationEntry, n int) {
 	*t = turns{entries: t.entries[:0]}
 	for _, e := range table {
@@ -27,7 +27,7 @@ func (t *turns) use(table []smp.VLArbitrationEntry, n int) {
 	t.turn = uint8(max(0, len(t.entries)-1))
 }
 
-// pick finds the entry to serve among lanes that are ready (bit v for VLv).
+// pick finds the entry to serve among virtual lanes that are ready (bit v for VLv).
 // fresh tells that it begins a new turn.
 func (t *turns) pick(ready uint16) (entry uint8, fresh, ok bool) {
 	if t.lanes&ready == 0 {
@@ -57,7 +57,7 @@ func (t *turns) serve(entry uint8, fresh bool, blocks uint16) {
 	t.left -= int32(blocks)
 }
 
-// arbiter ranks the data lanes of a port.
+// arbiter ranks the data virtual lanes of a port.
 type arbiter struct {
 	high, low turns
 	sent      int32 // blocks by the high table since the low one had its chance
@@ -97,7 +97,7 @@ type choice struct {
 	fresh bool // it begins a new turn
 }
 
-// pick finds the entry to serve among lanes that are ready.
+// pick finds the entry to serve among virtual lanes that are ready.
 func (a *arbiter) pick(ready uint16) (choice, bool) {
 	entry, fresh, ok := a.high.pick(ready)
 	if !ok || a.sent >= a.limit {

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// table makes one of pairs of lane and weight.
+// table makes one of pairs of virtual lane and weight.
 func table(pairs ...int) []smp.VLArbitrationEntry {
 	var t []smp.VLArbitrationEntry
 	for i := 0; i < len(pairs); i += 2 {
@@ -18,7 +18,7 @@ func table(pairs ...int) []smp.VLArbitrationEntry {
 	return t
 }
 
-// sender is an end port with n data lanes and all the room in the world.
+// sender is an end port with n data virtual lanes and all the room in the world.
 func sender(n int) Settings {
 	s := Settings{DataVLs: n, VLHighLimit: HighUnlimited}
 	for vl := range s.Buffer {
@@ -27,8 +27,8 @@ func sender(n int) Settings {
 	return s
 }
 
-// saturated sends n packets of so many blocks while each of lanes always has
-// packets waiting, gives their credits back, and tells the lanes in the order
+// saturated sends n packets of so many blocks while each of virtual lanes always has
+// packets waiting, gives their credits back, and tells the virtual lanes in the order
 // of sending.
 func saturated(t *testing.T, s Settings, n int, blocks uint16, lanes ...ib.VL) []ib.VL {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package egress is the sending side of one port: the lanes in which packets
+// Package egress is the sending side of one port: the virtual lanes in which packets
 // wait for the wire, the arbitration that picks the next one, the credits of
 // the port at the other end, and the time that a packet may wait. Packets are
 // handles here; what they carry, and the wire itself, belong to the caller.
@@ -29,22 +29,22 @@
 // LimitPercent is our point in that window. A packet that has not begun to
 // leave is dropped when
 //
-//   - it has been at the head of its lane for the head-of-queue limit
+//   - it has been at the head of its virtual lane for the head-of-queue limit
 //     (HOQLife). The next packet is at the head from that instant on;
 //   - it is as old as the switch lifetime limit (LifeTimeValue), counted from
 //     its first bit at the entry of the switch, at the head or not. A switch
 //     that promises transit within 2.5 ms may leave this out: see Settings;
-//   - its lane is stalled. VLStallCount packets dropped in a row by the
-//     head-of-queue limit stall a lane for 8 head-of-queue limits: what waits
-//     in the lane goes at once, and so does what arrives. A packet that leaves
+//   - its virtual lane is stalled. VLStallCount packets dropped in a row by the
+//     head-of-queue limit stall a virtual lane for 8 head-of-queue limits: what waits
+//     in the virtual lane goes at once, and so does what arrives. A packet that leaves
 //     ends the row; one that is dropped for its age neither counts nor ends it.
 //     Count 0 never stalls.
 //
-// This holds for every lane, VL15 among them: the texts exempt none.
+// This holds for every virtual lane, VL15 among them: the texts exempt none.
 //
 // # Arbitration
 //
-// VL15 goes first and needs no credit. A data lane can send when its first
+// VL15 goes first and needs no credit. A data virtual lane can send when its first
 // packet fits into the free blocks of the peer's buffer. Each table keeps its
 // place: the entry in turn sends while it has weight left, the last packet may
 // overdraw it and the debt is forgotten. An entry that has nothing to send
@@ -54,8 +54,8 @@
 // traffic that pauses starts its count anew. Everything is counted in blocks of
 // 64 octets, begun blocks whole.
 //
-// A lane that has no entry with a weight waits: nothing serves it. Two cases
-// have no tables to obey: with one data lane in operation it is served as it
-// comes, and with neither table written the lanes in operation take turns,
+// A virtual lane that has no entry with a weight waits: nothing serves it. Two cases
+// have no tables to obey: with one data virtual lane in operation it is served as it
+// comes, and with neither table written the virtual lanes in operation take turns,
 // packet by packet.
 package egress

@@ -13,17 +13,17 @@ const forever time.Duration = math.MaxInt64
 // Sizes of the ring of waiting packets, in packets.
 const (
 	ringStart = 4
-	ringKept  = 256 // a larger ring is given back when its lane runs empty
+	ringKept  = 256 // a larger ring is given back when its virtual lane runs empty
 )
 
-// waiting is a packet in a lane.
+// waiting is a packet in a virtual lane.
 type waiting struct {
 	firstBit time.Duration
 	handle   Handle
 	blocks   uint16
 }
 
-// lane is one VL's queue, first in first out, in a ring whose size is a power
+// virtual lane is one VL's queue, first in first out, in a ring whose size is a power
 // of two.
 type lane struct {
 	ring        []waiting
@@ -71,7 +71,7 @@ func (l *lane) trim() {
 	}
 }
 
-// dropAll empties the lane, head first.
+// dropAll empties the virtual lane, head first.
 func (l *lane) dropAll(reason Reason, drop func(Handle, Reason)) {
 	for l.n > 0 {
 		drop(l.pop(l.since).handle, reason)

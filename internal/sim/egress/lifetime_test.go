@@ -25,7 +25,7 @@ func latest(code int) time.Duration   { return nominal(code) * 1050 / 1000 }
 
 const never ib.TimeValue = 20
 
-// exit is an external port of a slow switch: one data lane with room for
+// exit is an external port of a slow switch: one data virtual lane with room for
 // nothing, and no limits.
 func exit() Settings {
 	return Settings{DataVLs: 1, Exit: true, HOQLife: never, LifeTimeValue: never}
@@ -199,7 +199,7 @@ func TestSI25HeadIsDroppedAndTheNextIsHead(t *testing.T) {
 	})
 }
 
-// stalling is a port of two data lanes that stalls after 3 drops and has no
+// stalling is a port of two data virtual lanes that stalls after 3 drops and has no
 // credits in VL0 and plenty in VL1.
 func stalling(t *testing.T, code int) *Port {
 	s := exit()
@@ -239,7 +239,7 @@ func TestSI26StalledLaneDropsAtOnce(t *testing.T) {
 	if p.Len() != 0 {
 		t.Fatalf("%d packets wait in a stalled VL", p.Len())
 	}
-	// The other lane goes on.
+	// The other virtual lane goes on.
 	enqueue(t, p, at, 1, 6)
 	wantLeaves(t, p, at, 6)
 }

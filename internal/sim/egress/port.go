@@ -16,11 +16,11 @@ type Reason uint8
 // The reasons.
 const (
 	Accepted   Reason = iota // it waits to leave
-	HeadTooOld               // at the head of its lane for the head-of-queue limit
+	HeadTooOld               // at the head of its virtual lane for the head-of-queue limit
 	TooOld                   // as old as the switch lifetime limit
-	Stalled                  // its lane is stalled
-	LaneClosed               // its lane is not in operation
-	LaneFull                 // WaitingLimit packets wait in its lane
+	Stalled                  // its virtual lane is stalled
+	LaneClosed               // its virtual lane is not in operation
+	LaneFull                 // WaitingLimit packets wait in its virtual lane
 )
 
 // String names the reason.
@@ -42,15 +42,15 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// Port is the sending side of one port. The zero Port has no data lane in
+// Port is the sending side of one port. The zero Port has no data virtual lane in
 // operation and no lifetimes; it sends VL15. Lanes cost memory from their first
 // packet until Reset.
 type Port struct {
 	arbiter  arbiter
 	lanes    []lane    // those that were used, in order of first use
-	place    [16]uint8 // of each VL's lane in lanes, from 1; 0: none
+	place    [16]uint8 // of each VL's virtual lane in virtual lanes, from 1; 0: none
 	waiting  uint16    // bit v: packets wait in VLv
-	open     uint16    // bit v: data lane v is in operation
+	open     uint16    // bit v: data virtual lane v is in operation
 	stall    uint8
 	length   int32
 	head     time.Duration // limits; 0 in the zero Port stands for for ever
@@ -62,8 +62,8 @@ type Port struct {
 const management uint16 = 1 << ib.VLManagement
 
 // Configure sets the port's tables and times, at any time. Packets keep
-// waiting, credits that are owed stay owed and stalled lanes stay stalled; the
-// tables begin with their first entry. What waits in a lane that is no longer
+// waiting, credits that are owed stay owed and stalled virtual lanes stay stalled; the
+// tables begin with their first entry. What waits in a virtual lane that is no longer
 // in operation is due at once, for Expire. A setting out of its range is an
 // error and changes nothing.
 func (p *Port) Configure(s *Settings) error {
@@ -78,7 +78,7 @@ func (p *Port) Configure(s *Settings) error {
 	return nil
 }
 
-// Enqueue puts a packet at the end of a lane: its size in blocks of 64 octets,
+// Enqueue puts a packet at the end of a virtual lane: its size in blocks of 64 octets,
 // at least 1 (0 counts as 1), and when its first bit entered the switch. If it
 // is not accepted the reason is Stalled, LaneClosed or LaneFull, and the handle
 // stays with the caller.
@@ -131,7 +131,7 @@ func (p *Port) Pass(now time.Duration, vl ib.VL, blocks uint16, firstBit time.Du
 
 // Next takes out the packet that begins to leave now: it is to be called when
 // the wire is idle. Its blocks are owed by the other end until Credit returns
-// them. There is none if nothing waits or no lane in turn has the credits.
+// them. There is none if nothing waits or no virtual lane in turn has the credits.
 func (p *Port) Next(now time.Duration) (h Handle, vl ib.VL, ok bool) {
 	ready := p.ready(now)
 	if ready&management != 0 {
@@ -149,7 +149,7 @@ func (p *Port) Next(now time.Duration) (h Handle, vl ib.VL, ok bool) {
 	return w.handle, c.vl, true
 }
 
-// leave takes the head of a lane out to be sent.
+// leave takes the head of a virtual lane out to be sent.
 func (p *Port) leave(now time.Duration, l *lane) waiting {
 	w := l.pop(now)
 	l.drops = 0
@@ -158,8 +158,8 @@ func (p *Port) leave(now time.Duration, l *lane) waiting {
 	return w
 }
 
-// ready tells which lanes have a packet that may leave now; the arbiter has no
-// entry for lanes that are not in operation.
+// ready tells which virtual lanes have a packet that may leave now; the arbiter has no
+// entry for virtual lanes that are not in operation.
 func (p *Port) ready(now time.Duration) uint16 {
 	var ready uint16
 	head, age := p.limits()
@@ -177,7 +177,7 @@ func (p *Port) ready(now time.Duration) uint16 {
 	return ready
 }
 
-// Credit returns blocks to a lane: the other end has passed them on. It reports
+// Credit returns blocks to a virtual lane: the other end has passed them on. It reports
 // false if that is more than is owed, which means that the two ends disagree;
 // then nothing is owed any more. VL15 has no credits and owes nothing.
 func (p *Port) Credit(vl ib.VL, blocks uint16) bool {
@@ -208,7 +208,7 @@ func (p *Port) Deadline() (at time.Duration, ok bool) {
 	return at, at != forever
 }
 
-// due is when something in a lane with packets may have to go.
+// due is when something in a virtual lane with packets may have to go.
 func (p *Port) due(l *lane) time.Duration {
 	if (p.open|management)>>l.vl&1 == 0 {
 		return 0
@@ -217,7 +217,7 @@ func (p *Port) due(l *lane) time.Duration {
 	return min(until(l.since, head), until(l.oldest, age))
 }
 
-// Expire drops every packet whose time is up at now, lane by lane from VL0, in
+// Expire drops every packet whose time is up at now, virtual lane by virtual lane from VL0, in
 // the order in which their times came. The reason is HeadTooOld, TooOld,
 // Stalled or LaneClosed. drop must not call the Port.
 func (p *Port) Expire(now time.Duration, drop func(Handle, Reason)) {
@@ -232,7 +232,7 @@ func (p *Port) Expire(now time.Duration, drop func(Handle, Reason)) {
 	}
 }
 
-// expire does what is due first in a lane.
+// expire does what is due first in a virtual lane.
 func (p *Port) expire(l *lane, drop func(Handle, Reason)) {
 	if (p.open|management)>>l.vl&1 == 0 {
 		l.dropAll(LaneClosed, drop)
@@ -255,8 +255,8 @@ func (p *Port) expire(l *lane, drop func(Handle, Reason)) {
 	}
 }
 
-// Reset is for a link that went down: every packet comes out, lane by lane from
-// VL0 and first in first out, nothing is owed, no lane is stalled, and the
+// Reset is for a link that went down: every packet comes out, virtual lane by virtual lane from
+// VL0 and first in first out, nothing is owed, no virtual lane is stalled, and the
 // tables begin anew. The settings stay. drop must not call the Port.
 func (p *Port) Reset(drop func(Handle)) {
 	for rest := p.waiting; rest != 0; rest &= rest - 1 {
@@ -269,10 +269,10 @@ func (p *Port) Reset(drop func(Handle)) {
 // Len is how many packets wait.
 func (p *Port) Len() int { return int(p.length) }
 
-// WaitingLanes is the set of lanes in which packets wait, bit v for VLv.
+// WaitingLanes is the set of virtual lanes in which packets wait, bit v for VLv.
 func (p *Port) WaitingLanes() uint16 { return p.waiting }
 
-// Waiting is how many packets wait in one lane.
+// Waiting is how many packets wait in one virtual lane.
 func (p *Port) Waiting(vl ib.VL) int {
 	if l := p.lane(vl); l != nil {
 		return int(l.n)
@@ -280,7 +280,7 @@ func (p *Port) Waiting(vl ib.VL) int {
 	return 0
 }
 
-// Free is how many blocks of the other end's buffer a data lane may still fill,
+// Free is how many blocks of the other end's buffer a data virtual lane may still fill,
 // below 0 if the buffer was announced smaller than what is owed.
 func (p *Port) Free(vl ib.VL) int {
 	if vl >= ib.VLManagement {
@@ -294,7 +294,7 @@ func (p *Port) Free(vl ib.VL) int {
 
 func (p *Port) free(l *lane) int32 { return int32(p.announce[l.vl]) - l.owed }
 
-// lane is a VL's lane, nil if it was never used.
+// virtual lane is a VL's virtual lane, nil if it was never used.
 func (p *Port) lane(vl ib.VL) *lane {
 	if vl > ib.VLManagement || p.place[vl] == 0 {
 		return nil
@@ -302,7 +302,7 @@ func (p *Port) lane(vl ib.VL) *lane {
 	return &p.lanes[p.place[vl]-1]
 }
 
-// note keeps the bit that tells whether packets wait in a lane.
+// note keeps the bit that tells whether packets wait in a virtual lane.
 func (p *Port) note(l *lane) {
 	if l.n == 0 {
 		p.waiting &^= 1 << l.vl

@@ -22,7 +22,7 @@ func TestCredits(t *testing.T) {
 		t.Fatalf("free %d and %d, want 0 and 3", p.Free(0), p.Free(1))
 	}
 	enqueue(t, p, 0, 1, 9)
-	wantLeaves(t, p, 0, 9) // the lanes do not share
+	wantLeaves(t, p, 0, 9) // the virtual lanes do not share
 	if !p.Credit(0, 1) {
 		t.Fatal("a credit that was owed was not taken")
 	}
@@ -150,7 +150,7 @@ func TestNothingIsAllocatedUnderWay(t *testing.T) {
 	}
 }
 
-// traffic is a switch exit of 8 data lanes with all limits on and 8 packets
+// traffic is a switch exit of 8 data virtual lanes with all limits on and 8 packets
 // waiting in each; step takes one packet through it.
 func traffic(t testing.TB) (*Port, func()) {
 	s := sender(8)
@@ -180,7 +180,7 @@ func traffic(t testing.TB) (*Port, func()) {
 }
 
 // BenchmarkPacket is Deadline, Next, Credit and Enqueue once each, with
-// eight lanes busy.
+// eight virtual lanes busy.
 func BenchmarkPacket(b *testing.B) {
 	_, step := traffic(b)
 	b.ReportAllocs()

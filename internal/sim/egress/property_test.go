@@ -26,7 +26,7 @@ type books struct {
 	owed [16]int
 	size map[Handle]uint16
 	last Handle
-	vls  int // how many lanes the run uses
+	vls  int // how many virtual lanes the run uses
 }
 
 func (b *books) out(h Handle, door string) ib.VL {
@@ -136,7 +136,7 @@ func randomSettings(r *rand.Rand) Settings {
 	return s
 }
 
-// randomFirstBit is before now, mostly so little that lanes keep their order,
+// randomFirstBit is before now, mostly so little that virtual lanes keep their order,
 // sometimes so much that the packet comes too old.
 func randomFirstBit(r *rand.Rand, now time.Duration) time.Duration {
 	return now - time.Duration(r.IntN([]int{1, 2000, 300_000}[r.IntN(3)]))

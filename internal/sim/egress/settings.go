@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// DataLanes is the largest number of data lanes, VL0 to VL14.
+// DataLanes is the largest number of data virtual lanes, VL0 to VL14.
 const DataLanes = 15
 
 // Times that lifetimes are made of.
@@ -19,7 +19,7 @@ const (
 	// LimitCodeMax is the largest code of LifeTimeValue and HOQLife that is a
 	// time; the codes above mean for ever.
 	LimitCodeMax ib.TimeValue = 19
-	// StallLimits is how many head-of-queue limits a lane stays stalled.
+	// StallLimits is how many head-of-queue limits a virtual lane stays stalled.
 	StallLimits = 8
 )
 
@@ -34,33 +34,33 @@ const (
 	HighUnlimited = 255
 )
 
-// WaitingLimit is how many packets can wait in one lane. Flow control keeps
-// the lanes of switches far below it; it bounds what a sender can pile up.
+// WaitingLimit is how many packets can wait in one virtual lane. Flow control keeps
+// the virtual lanes of switches far below it; it bounds what a sender can pile up.
 const WaitingLimit = 1 << 14
 
 // Settings are what a port's agent and the training of its link decide about
 // sending.
 type Settings struct {
-	DataVLs int // lanes in operation, VL0 to VL(n-1): 0 to 15. VL15 always is
+	DataVLs int // virtual lanes in operation, VL0 to VL(n-1): 0 to 15. VL15 always is
 
 	// Exit tells that the port is an external port of a switch or router. Only
 	// there packets are dropped for waiting.
 	Exit          bool
 	HOQLife       ib.TimeValue // PortInfo: head-of-queue limit, 0 to 31
 	LifeTimeValue ib.TimeValue // SwitchInfo: age limit, 0 to 31
-	VLStallCount  uint8        // PortInfo: drops that stall a lane, 1 to 7, 0 never
+	VLStallCount  uint8        // PortInfo: drops that stall a virtual lane, 1 to 7, 0 never
 	// PromisesTransit tells that the switch promises to send every packet
 	// within 2.5 ms as long as credits last. Such a switch drops packets for
 	// their age only if DropsAged says so; any other always does.
 	PromisesTransit, DropsAged bool
 
 	// High and Low are the arbitration tables, at most 64 entries each, copied.
-	// Entries of weight 0 and of lanes not in operation are skipped. Both empty
+	// Entries of weight 0 and of virtual lanes not in operation are skipped. Both empty
 	// means never written.
 	High, Low   []smp.VLArbitrationEntry
 	VLHighLimit uint8 // PortInfo: units of 4096 octets
 
-	// Buffer is the room that the other end announced for each data lane, in
+	// Buffer is the room that the other end announced for each data virtual lane, in
 	// blocks.
 	Buffer [DataLanes]uint16
 }
@@ -94,7 +94,7 @@ func checkTable(name string, table []smp.VLArbitrationEntry) error {
 	return nil
 }
 
-// headLimit is how long a packet may be at the head of its lane.
+// headLimit is how long a packet may be at the head of its virtual lane.
 func (s *Settings) headLimit() time.Duration {
 	if !s.Exit {
 		return forever

@@ -19,11 +19,11 @@
 // packets one at a time when the link can take one, so that none queue here:
 // P_Key, LIDs and the CRCs are those of that moment, and a change of the P_Key
 // table shows in the next packet. LRH.VL is 15 for QP0 and 0 for all others:
-// the link maps the SL to a lane and seals the VCRC anew. A packet to one of
+// the link maps the SL to a virtual lane and seals the VCRC anew. A packet to one of
 // the port's own LIDs comes out of Send like any other.
 //
 // A packet passes, in this order: lengths and versions; state of the port;
-// DLID and DGID; ICRC; lane 15 for QP0 and for nothing else; the QP (or EE
+// DLID and DGID; ICRC; virtual lane 15 for QP0 and for nothing else; the QP (or EE
 // context), its port, transport and state; the P_Key; the Q_Key; and then what
 // its transport asks for. The first that fails drops it; Result.Reason names it.
 // A drop sends nothing back and changes no state, but for what reliable

@@ -19,7 +19,7 @@ const (
 	ReasonPortState                // data at a port that is neither armed nor active
 	ReasonAddress                  // not a LID or GID of the port, nor a group
 	ReasonICRC                     // wrong
-	ReasonLane                     // lane 15 is for QP0, QP0 is on lane 15
+	ReasonLane                     // virtual lane 15 is for QP0, QP0 is on virtual lane 15
 	ReasonNoQP                     // no QP or EE context of that number
 	ReasonPort                     // the QP belongs to another port
 	ReasonService                  // the QP has another transport

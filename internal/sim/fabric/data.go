@@ -18,7 +18,7 @@ import (
 // DataSighting is what Config.DataTrace is told.
 type DataSighting = dataplane.Sighting
 
-// DataCounts is what became of data packets so far, by Fate. Left counts links
+// DataCounts is what became of data packets so far, by Outcome. Left counts links
 // crossed.
 type DataCounts = dataplane.Counts
 
@@ -37,7 +37,7 @@ type carrier Fabric
 // Follows carries out what an agent wants.
 func (c *carrier) Follows(at int32, effects []sma.Effect) { (*Fabric)(c).follows(at, effects) }
 
-// LaunchSMP carries on a packet that an end node has sent on lane 15.
+// LaunchSMP carries on a packet that an end node has sent on virtual lane 15.
 func (c *carrier) LaunchSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, slid, dlid ib.LID, m *[mad.Size]byte) {
 	f := (*Fabric)(c)
 	f.counts.Sent++
@@ -75,8 +75,8 @@ func (f *Fabric) Counters(g ib.NodeGUID) *pma.Agent { return f.data.Counters(g) 
 
 // Inject puts octets on the wire at a port, as a host could whose adapter, or a
 // switch that, obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
-// packet of lane 15 that holds a datagram for QP0 is carried on as such; all
-// else that names a lane waits its turn there if the port has it.
+// packet of virtual lane 15 that holds a datagram for QP0 is carried on as such; all
+// else that names a virtual lane waits its turn there if the port has it.
 func (f *Fabric) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
 	return f.data.Inject(g, num, octets)
 }

@@ -21,20 +21,20 @@ import (
 //   - posted as a send request at a QP, whose P_Key entry, Q_Key, addresses and
 //     sequence number are stamped into its headers, octet by octet;
 //   - given its ICRC and its VCRC, computed over all its octets;
-//   - queued by lane and arbitration at the host's port, carried over a link for as
+//   - queued by virtual lane and arbitration at the host's port, carried over a link for as
 //     long as its octets take, against credits;
-//   - checked by the switch for port state, lane, MTU and, in "enforced", for its
+//   - checked by the switch for port state, virtual lane, MTU and, in "enforced", for its
 //     P_Key against the table of the entry and against the table of the exit (32
 //     entries each, the matching one last); forwarded by the LFT; queued again,
 //     sent over the second link against credits;
 //   - checked by the receiving port and QP for port state, LID, lengths, versions,
-//     opcode, lane, ICRC (computed anew over all octets), service, QP state, P_Key
+//     opcode, virtual lane, ICRC (computed anew over all octets), service, QP state, P_Key
 //     and Q_Key;
 //   - copied into the buffer of a receive request, with both completions polled,
 //     and counted by the performance counters of all four ports.
 //
 // The VCRC is not computed a second time at a hop where nobody has touched the
-// octets since (see package dataplane); where a bit was flipped, a lane changed or a
+// octets since (see package dataplane); where a bit was flipped, a virtual lane changed or a
 // host injected its own octets, it is.
 //
 // Metrics: packets/s by the clock; packets/cpu-s, by the processor time that the
@@ -121,7 +121,7 @@ func (s *stream) send(n int) {
 	}
 	sent, got := s.from.Poll(s.done[:]), s.to.Poll(s.done[:])
 	if sent != n || got != n {
-		s.b.t.Fatalf("%d of %d left, %d arrived; %s", sent, n, got, s.b.fates())
+		s.b.t.Fatalf("%d of %d left, %d arrived; %s", sent, n, got, s.b.outcomes())
 	}
 }
 

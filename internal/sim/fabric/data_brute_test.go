@@ -189,7 +189,7 @@ func TestBruteForce(t *testing.T) {
 			got, want := b.arrived(p.to) == 1, w.expects(s, from, to, i, j)
 			if got != want {
 				t.Fatalf("seed %d: %v from host %d index %d to host %d index %d, Q_Keys %v and %v, tables %+v: arrived %v, want %v; %s",
-					seed, s, from, i, to, j, w.qkeyOf, w.qkeyTo, w, got, want, b.fates())
+					seed, s, from, i, to, j, w.qkeyOf, w.qkeyTo, w, got, want, b.outcomes())
 			}
 			p.from.Destroy()
 			p.to.Destroy()

@@ -257,13 +257,13 @@ func (s *tempest) calm() {
 	}
 	s.idle()
 	if n := s.CreditsMissing(); n != 0 {
-		s.t.Fatalf("%d blocks of room are missing; %s", n, s.fates())
+		s.t.Fatalf("%d blocks of room are missing; %s", n, s.outcomes())
 	}
 	for i := range s.qps {
 		d, err := s.Device(hostGUID(i))
 		s.must(err)
 		if s.Agent(hostGUID(i)).Port(1).PortState == smp.PortActive && d.Ready(1) {
-			s.t.Fatalf("host %d has something to send and an idle wire; %s", i, s.fates())
+			s.t.Fatalf("host %d has something to send and an idle wire; %s", i, s.outcomes())
 		}
 	}
 }

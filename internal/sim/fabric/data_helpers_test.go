@@ -34,9 +34,9 @@ func newBench(t testing.TB, l *topology.Netlist, c fabric.Config) *bench {
 		}
 		s.Octets = append([]byte(nil), s.Octets...)
 		switch {
-		case s.Fate.IsDrop():
+		case s.Outcome.IsDrop():
 			b.dropped = append(b.dropped, s)
-		case s.Fate == fabric.FateLeft:
+		case s.Outcome == fabric.OutcomeLeft:
 			b.left = append(b.left, s)
 		}
 	}
@@ -276,12 +276,12 @@ func (b *bench) arrived(q *endpoint.QP) (n int) {
 	}
 }
 
-// fates lists what packets were dropped for, for failure messages.
-func (b *bench) fates() string {
+// outcomes lists what packets were dropped for, for failure messages.
+func (b *bench) outcomes() string {
 	text := ""
-	for fate, n := range b.DataCounts() {
+	for outcome, n := range b.DataCounts() {
 		if n != 0 {
-			text += fmt.Sprintf("%d %v; ", n, fabric.Fate(fate))
+			text += fmt.Sprintf("%d %v; ", n, fabric.Outcome(outcome))
 		}
 	}
 	return text

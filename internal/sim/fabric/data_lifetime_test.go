@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// jam is a star whose switch cannot send on lane 0 of port 2: the host there gives
+// jam is a star whose switch cannot send on virtual lane 0 of port 2: the host there gives
 // no credits back, and what it announced is used up but for room for small packets.
 type jam struct {
 	*bench
@@ -44,9 +44,9 @@ func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp
 	j := &jam{entry: map[int]time.Duration{}}
 	c.DataTrace = func(s fabric.DataSighting) {
 		switch {
-		case s.Fate == fabric.FateLeft && s.Node == hostGUID(1):
+		case s.Outcome == fabric.OutcomeLeft && s.Node == hostGUID(1):
 			j.entry[len(s.Octets)] = s.At + c.HopDelay
-		case s.Fate == fabric.FateTaken && s.Node == hostGUID(2):
+		case s.Outcome == fabric.OutcomeTaken && s.Node == hostGUID(2):
 			s.Octets = append([]byte(nil), s.Octets...)
 			j.taken = append(j.taken, s)
 		}
@@ -67,7 +67,7 @@ func newJamOn(t *testing.T, c fabric.Config, life ib.TimeValue, edit func(p *smp
 	}
 	j.idle()
 	if len(j.taken) != 7 || len(j.dropped) != 0 {
-		t.Fatalf("%d packets arrived before the VL was full, want 7; %s", len(j.taken), j.fates())
+		t.Fatalf("%d packets arrived before the VL was full, want 7; %s", len(j.taken), j.outcomes())
 	}
 	j.taken = nil
 	return j
@@ -85,14 +85,14 @@ func (j *jam) inject(payload int) {
 func (j *jam) ends(want ...ending) {
 	j.t.Helper()
 	if len(j.dropped) != len(want) {
-		j.t.Fatalf("%d packets ended, want %d; %s", len(j.dropped), len(want), j.fates())
+		j.t.Fatalf("%d packets ended, want %d; %s", len(j.dropped), len(want), j.outcomes())
 	}
 	for i, w := range want {
 		d := j.dropped[i]
 		after := d.At - j.entry[len(d.Octets)]
-		if d.Fate != w.fate || d.Node != switchGUID(0) || d.Port != 2 || len(d.Octets) != w.payload+frameOctets {
+		if d.Outcome != w.outcome || d.Node != switchGUID(0) || d.Port != 2 || len(d.Octets) != w.payload+frameOctets {
 			j.t.Errorf("end %d: %v of %d octets at port %d of %v; want %v of a payload of %d at the switch's port 2",
-				i, d.Fate, len(d.Octets), d.Port, d.Node, w.fate, w.payload)
+				i, d.Outcome, len(d.Octets), d.Port, d.Node, w.outcome, w.payload)
 		}
 		if after < w.after/100*45 || after > w.after/100*105 {
 			j.t.Errorf("end %d: %v after it came, want 45 to 105 %% of %v", i, after, w.after)
@@ -103,7 +103,7 @@ func (j *jam) ends(want ...ending) {
 // ending is one packet's.
 type ending struct {
 	payload int
-	fate    fabric.Fate
+	outcome fabric.Outcome
 	after   time.Duration
 }
 
@@ -116,9 +116,9 @@ func TestLifetimes(t *testing.T) {
 			j.inject(bigPayload)
 			j.inject(smallPayload)
 			j.idle()
-			j.ends(ending{bigPayload, fabric.FateHeadTooOld, nominal(code)})
+			j.ends(ending{bigPayload, fabric.OutcomeHeadTooOld, nominal(code)})
 			if len(j.taken) != 1 || len(j.taken[0].Octets) != smallPayload+frameOctets {
-				t.Fatalf("code %d: %d packets arrived, want the small one; %s", code, len(j.taken), j.fates())
+				t.Fatalf("code %d: %d packets arrived, want the small one; %s", code, len(j.taken), j.outcomes())
 			}
 			// It leaves in the instant in which the one before it was dropped.
 			if got, want := j.taken[0].At, j.dropped[0].At+300; got != want {
@@ -136,7 +136,7 @@ func TestLifetimes(t *testing.T) {
 			j.AdvanceTo(j.Now() + nominal(code)/4)
 			j.inject(bigPayload - 4)
 			j.idle()
-			j.ends(ending{bigPayload, fabric.FateTooOld, nominal(code)}, ending{bigPayload - 4, fabric.FateTooOld, nominal(code)})
+			j.ends(ending{bigPayload, fabric.OutcomeTooOld, nominal(code)}, ending{bigPayload - 4, fabric.OutcomeTooOld, nominal(code)})
 			if gap := j.dropped[1].At - j.dropped[0].At; gap != nominal(code)/4 {
 				t.Errorf("code %d: the second ended %v after the first, want %v: each by its own age", code, gap, nominal(code)/4)
 			}
@@ -160,7 +160,7 @@ func TestLifetimes(t *testing.T) {
 		start := j.Now()
 		j.inject(bigPayload)
 		j.idle()
-		j.ends(ending{bigPayload, fabric.FateTooOld, nominal(code)})
+		j.ends(ending{bigPayload, fabric.OutcomeTooOld, nominal(code)})
 		first := start + c.HopDelay
 		if got := j.entry[bigPayload+frameOctets]; got != first {
 			t.Errorf("the first bit came at %v, want %v", got, first)
@@ -180,12 +180,12 @@ func TestLifetimes(t *testing.T) {
 		j.run()
 		j.AdvanceTo(j.Now() + time.Hour)
 		if n := j.DataWaiting(switchGUID(0), 2); n != 3 || len(j.dropped) != 0 {
-			t.Fatalf("%d wait after an hour, want 3; %s", n, j.fates())
+			t.Fatalf("%d wait after an hour, want 3; %s", n, j.outcomes())
 		}
 		j.must(j.Withhold(hostGUID(2), 1, false))
 		j.idle()
 		if len(j.taken) != 3 {
-			t.Errorf("%d arrived once there was room, want 3; %s", len(j.taken), j.fates())
+			t.Errorf("%d arrived once there was room, want 3; %s", len(j.taken), j.outcomes())
 		}
 	})
 	t.Run("SI-26 SI-27 SI-28 a stalled VL", func(t *testing.T) {
@@ -196,24 +196,24 @@ func TestLifetimes(t *testing.T) {
 		}
 		for len(j.dropped) < 4 && j.Step() {
 		}
-		// The first two in turn; the second stalls the lane for those behind it.
-		j.ends(ending{bigPayload, fabric.FateHeadTooOld, nominal(code)},
-			ending{bigPayload - 4, fabric.FateHeadTooOld, 2 * nominal(code)},
-			ending{bigPayload - 8, fabric.FateStalled, 2 * nominal(code)},
-			ending{bigPayload - 12, fabric.FateStalled, 2 * nominal(code)})
+		// The first two in turn; the second stalls the virtual lane for those behind it.
+		j.ends(ending{bigPayload, fabric.OutcomeHeadTooOld, nominal(code)},
+			ending{bigPayload - 4, fabric.OutcomeHeadTooOld, 2 * nominal(code)},
+			ending{bigPayload - 8, fabric.OutcomeStalled, 2 * nominal(code)},
+			ending{bigPayload - 12, fabric.OutcomeStalled, 2 * nominal(code)})
 		stalled := j.Now()
 		j.must(j.Withhold(hostGUID(2), 1, false)) // there is room again, and still
 		j.AdvanceTo(stalled + 8*nominal(code)/2)
 		j.inject(smallPayload)
 		j.AdvanceTo(j.Now() + time.Microsecond)
-		if n := len(j.dropped); n != 5 || j.dropped[4].Fate != fabric.FateStalled {
-			t.Fatalf("SI-26: what came to a stalled VL was not dropped at once; %s", j.fates())
+		if n := len(j.dropped); n != 5 || j.dropped[4].Outcome != fabric.OutcomeStalled {
+			t.Fatalf("SI-26: what came to a stalled VL was not dropped at once; %s", j.outcomes())
 		}
 		j.AdvanceTo(stalled + 9*nominal(code))
 		j.inject(smallPayload)
 		j.idle()
 		if len(j.taken) != 1 {
-			t.Errorf("SI-28: the VL did not recover; %s", j.fates())
+			t.Errorf("SI-28: the VL did not recover; %s", j.outcomes())
 		}
 	})
 	t.Run("SI-27 a packet that leaves ends the row", func(t *testing.T) {
@@ -222,14 +222,14 @@ func TestLifetimes(t *testing.T) {
 			j.inject(payload)
 		}
 		j.idle()
-		j.ends(ending{bigPayload, fabric.FateHeadTooOld, nominal(6)}, ending{bigPayload - 4, fabric.FateHeadTooOld, 2 * nominal(6)})
+		j.ends(ending{bigPayload, fabric.OutcomeHeadTooOld, nominal(6)}, ending{bigPayload - 4, fabric.OutcomeHeadTooOld, 2 * nominal(6)})
 		if len(j.taken) != 2 {
-			t.Errorf("%d arrived, want the two small ones; %s", len(j.taken), j.fates())
+			t.Errorf("%d arrived, want the two small ones; %s", len(j.taken), j.outcomes())
 		}
 	})
 	t.Run("only at the exits of switches", func(t *testing.T) {
 		j := newJam(t, 0, func(p *smp.PortInfo) { p.HOQLife = 0 })
-		// The switch's room for lane 0 of port 1 is withheld from host 1.
+		// The switch's room for virtual lane 0 of port 1 is withheld from host 1.
 		j.change(hostGUID(1), 1, func(p *smp.PortInfo) { p.HOQLife, p.VLStallCount = 0, 1 })
 		j.must(j.Withhold(switchGUID(0), 1, true))
 		for range 9 {
@@ -238,7 +238,7 @@ func TestLifetimes(t *testing.T) {
 		j.run()
 		j.AdvanceTo(j.Now() + time.Hour)
 		if n := j.DataWaiting(hostGUID(1), 1); n != 2 {
-			t.Errorf("%d wait at the host after an hour, want 2; %s", n, j.fates())
+			t.Errorf("%d wait at the host after an hour, want 2; %s", n, j.outcomes())
 		}
 	})
 	t.Run("another VL is not concerned", func(t *testing.T) {
@@ -249,14 +249,14 @@ func TestLifetimes(t *testing.T) {
 			c.set(nil, 0x0102, &table)
 		})
 		j.inject(bigPayload)
-		for len(j.dropped) < 1 && j.Step() { // lane 0 is stalled now
+		for len(j.dropped) < 1 && j.Step() { // virtual lane 0 is stalled now
 		}
 		other := octetsOf(t, 3, j.qpn, 0xFFFF, 7, bigPayload)
 		(*packet.LRH)(other).SetSL(1)
 		j.must(j.Inject(hostGUID(1), 1, sealed(other)))
 		j.idle()
 		if len(j.taken) != 1 || len(j.dropped) != 1 {
-			t.Errorf("%d arrived on VL 1, %d ended; want 1 and the one before; %s", len(j.taken), len(j.dropped), j.fates())
+			t.Errorf("%d arrived on VL 1, %d ended; want 1 and the one before; %s", len(j.taken), len(j.dropped), j.outcomes())
 		}
 	})
 }

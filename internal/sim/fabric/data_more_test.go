@@ -62,7 +62,7 @@ func TestPerformanceOverTheWire(t *testing.T) {
 		}))
 		b.idle()
 		if n := b.arrived(p.from); n != 1 {
-			t.Fatalf("LID %v: %d answers; %s", lid, n, b.fates())
+			t.Fatalf("LID %v: %d answers; %s", lid, n, b.outcomes())
 		}
 		b.must(p.from.PostReceive(endpoint.ReceiveRequest{Buffer: make([]byte, 512)}))
 	}
@@ -103,12 +103,12 @@ func TestLinkDowned(t *testing.T) {
 // What a switch's own packets meet is no error of receiving; what comes in by a port is.
 func TestRelayErrorsOfPorts(t *testing.T) {
 	b := newBench(t, star(t), fabric.DefaultConfig())
-	b.want("to nowhere", octetsOf(t, 40, 2, 0xFFFF, 7, 0), fabric.FateNoRoute)
+	b.want("to nowhere", octetsOf(t, 40, 2, 0xFFFF, 7, 0), fabric.OutcomeNoRoute)
 	own := b.qp(switchGUID(0), 0, 7, 0)
 	b.datagram(own, own, 40, 7, 8)
 	b.idle()
-	if n := len(b.dropped); n != 2 || b.dropped[1].Port != 0 || b.dropped[1].Fate != fabric.FateNoRoute {
-		t.Fatalf("%d packets were dropped: %s", n, b.fates())
+	if n := len(b.dropped); n != 2 || b.dropped[1].Port != 0 || b.dropped[1].Outcome != fabric.OutcomeNoRoute {
+		t.Fatalf("%d packets were dropped: %s", n, b.outcomes())
 	}
 	c := b.Counters(switchGUID(0))
 	if one, zero := c.Port(1), c.Port(0); one.PortRcvSwitchRelayErrors != 1 || one.DLIDMappingErrors != 1 || *zero != (pma.Port{}) {

@@ -82,15 +82,15 @@ func with(at int, key ib.PKey) []ib.PKey {
 	return keys
 }
 
-// wantAt injects a packet at a host and compares its fate.
-func (b *bench) wantAt(id string, host int, octets []byte, want fabric.Fate) {
+// wantAt injects a packet at a host and compares its outcome.
+func (b *bench) wantAt(id string, host int, octets []byte, want fabric.Outcome) {
 	b.t.Helper()
 	b.dropped, b.left = nil, nil
 	b.must(b.Inject(hostGUID(host), hostPort, octets))
 	b.idle()
-	got := fabric.FateTaken
+	got := fabric.OutcomeTaken
 	if len(b.dropped) > 0 {
-		got = b.dropped[0].Fate
+		got = b.dropped[0].Outcome
 	}
 	if got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
@@ -131,12 +131,12 @@ func TestEnforcementTables(t *testing.T) {
 			}
 			enforce(b, 3, in, bit(4)) // bits 4 and 5 are for the other way
 			enforce(b, 5, bit(5), out)
-			want := fabric.FateTaken
+			want := fabric.OutcomeTaken
 			switch {
 			case in && !entryHas:
-				want = fabric.FateEntryPKey
+				want = fabric.OutcomeEntryPKey
 			case out && !exitHas:
-				want = fabric.FateExitPKey
+				want = fabric.OutcomeExitPKey
 			}
 			b.wantAt(fmt.Sprintf("in %v, out %v, entry has it %v, exit has it %v", in, out, entryHas, exitHas), 2, p(key, 3), want)
 		}
@@ -151,9 +151,9 @@ func TestEnforcementTables(t *testing.T) {
 			b.enforce(num, true, true)
 		}
 		for _, key := range []ib.PKey{key, 0x0005} {
-			b.wantAt("cap 0", 1, p(key, 4), fabric.FateTaken)
+			b.wantAt("cap 0", 1, p(key, 4), fabric.OutcomeTaken)
 		}
-		b.wantAt("cap 0, foreign at the host", 1, p(0x8006, 4), fabric.FateRefused)
+		b.wantAt("cap 0, foreign at the host", 1, p(0x8006, 4), fabric.OutcomeRefused)
 	})
 	t.Run("SW-06 a table for each port", func(t *testing.T) {
 		b, p := open(t, nil)
@@ -164,12 +164,12 @@ func TestEnforcementTables(t *testing.T) {
 		for host := range widePorts {
 			for i := range widePorts {
 				to := (host+1)%len(widePorts) + 1
-				want := fabric.FateEntryPKey
+				want := fabric.OutcomeEntryPKey
 				switch {
 				case host == i && i == 0: // the key that the receivers have
-					want = fabric.FateTaken
+					want = fabric.OutcomeTaken
 				case host == i:
-					want = fabric.FateRefused
+					want = fabric.OutcomeRefused
 				}
 				b.wantAt(fmt.Sprintf("key of port %d by port %d", widePorts[i], widePorts[host]), host+1, p(key+ib.PKey(16*i), to), want)
 			}
@@ -183,14 +183,14 @@ func TestEnforcementTables(t *testing.T) {
 			for _, num := range []ib.PortNum{9, 2} {
 				b.table(sw, num, with(at, key))
 			}
-			b.wantAt(fmt.Sprint("entry ", at), 4, p(key, 1), fabric.FateTaken)
+			b.wantAt(fmt.Sprint("entry ", at), 4, p(key, 1), fabric.OutcomeTaken)
 			b.table(sw, 2, with(-1, 0))
-			b.wantAt(fmt.Sprint("not in entry ", at, " of the exit"), 4, p(key, 1), fabric.FateExitPKey)
+			b.wantAt(fmt.Sprint("not in entry ", at, " of the exit"), 4, p(key, 1), fabric.OutcomeExitPKey)
 			b.table(sw, 9, with(-1, 0))
-			b.wantAt(fmt.Sprint("not in entry ", at, " of the entry"), 4, p(key, 1), fabric.FateEntryPKey)
+			b.wantAt(fmt.Sprint("not in entry ", at, " of the entry"), 4, p(key, 1), fabric.OutcomeEntryPKey)
 		}
 		b.table(sw, 9, append(with(-1, 0), key)) // behind the end
-		b.wantAt("entry cap", 4, p(key, 1), fabric.FateEntryPKey)
+		b.wantAt("entry cap", 4, p(key, 1), fabric.OutcomeEntryPKey)
 		if got := b.Agent(sw).PKeys(9); len(got) != wideCap || slices.Contains(got, key) {
 			t.Errorf("the table of port 9 has %d entries, want %d without %v", len(got), wideCap, key)
 		}
@@ -249,7 +249,7 @@ func TestRouterEnforcement(t *testing.T) {
 			}
 			if got := b.arrived(to); got != want {
 				t.Errorf("SW-01, SW-06: option %v, in %v, out %v, entry has the key %v, exit has it %v: %d arrived, want %d; %s",
-					option, in, out, entryHas, exitHas, got, want, b.fates())
+					option, in, out, entryHas, exitHas, got, want, b.outcomes())
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func TestQKeyViolations(t *testing.T) {
 			}))
 			b.idle()
 			if got, want := counts(b), []uint16{0, uint16(i), 0}; !slices.Equal(got, want) {
-				t.Errorf("after Q_Key %v: %v, want %v; %s", key, got, want, b.fates())
+				t.Errorf("after Q_Key %v: %v, want %v; %s", key, got, want, b.outcomes())
 			}
 		}
 		if n := b.arrived(ends[1].q); n != 1 {

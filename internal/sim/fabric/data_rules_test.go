@@ -64,30 +64,30 @@ func octetsOf(t testing.TB, dlid ib.LID, qpn ib.QPN, key ib.PKey, qkey ib.QKey, 
 
 var group = ib.GID{0xFF, 0x12, 15: 1}
 
-// try injects a packet at host 1 and tells the fate of the first that ended
-// without getting anywhere, FateTaken if none did.
-func (b *bench) try(octets []byte) fabric.Fate { return b.tryFrom(1, octets) }
+// try injects a packet at host 1 and tells the outcome of the first that ended
+// without getting anywhere, OutcomeTaken if none did.
+func (b *bench) try(octets []byte) fabric.Outcome { return b.tryFrom(1, octets) }
 
 // tryFrom does that at another host.
-func (b *bench) tryFrom(host int, octets []byte) fabric.Fate {
+func (b *bench) tryFrom(host int, octets []byte) fabric.Outcome {
 	b.t.Helper()
 	b.dropped, b.left = nil, nil
 	b.must(b.Inject(hostGUID(host), 1, octets))
 	b.idle()
 	if len(b.dropped) > 0 {
-		return b.dropped[0].Fate
+		return b.dropped[0].Outcome
 	}
-	return fabric.FateTaken
+	return fabric.OutcomeTaken
 }
 
-func (b *bench) want(id string, octets []byte, want fabric.Fate) {
+func (b *bench) want(id string, octets []byte, want fabric.Outcome) {
 	b.t.Helper()
 	if got := b.try(octets); got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
 	}
 }
 
-func (b *bench) wantFrom(id string, host int, octets []byte, want fabric.Fate) {
+func (b *bench) wantFrom(id string, host int, octets []byte, want fabric.Outcome) {
 	b.t.Helper()
 	if got := b.tryFrom(host, octets); got != want {
 		b.t.Errorf("%s: %v, want %v", id, got, want)
@@ -124,29 +124,29 @@ func TestEnforcement(t *testing.T) {
 		b, p := setUp(t)
 		for _, c := range []struct {
 			in, out bool
-			want    fabric.Fate
+			want    fabric.Outcome
 		}{
-			{false, false, fabric.FateRefused}, {true, false, fabric.FateEntryPKey},
-			{false, true, fabric.FateExitPKey}, {true, true, fabric.FateEntryPKey}, {false, false, fabric.FateRefused},
+			{false, false, fabric.OutcomeRefused}, {true, false, fabric.OutcomeEntryPKey},
+			{false, true, fabric.OutcomeExitPKey}, {true, true, fabric.OutcomeEntryPKey}, {false, false, fabric.OutcomeRefused},
 		} {
 			b.enforce(1, c.in, false)
 			b.enforce(2, false, c.out)
 			b.want("foreign", p(foreign, 3), c.want)
-			b.want("good", p(good, 3), fabric.FateTaken)
+			b.want("good", p(good, 3), fabric.OutcomeTaken)
 		}
 		b.enforce(1, false, true)
 		b.enforce(2, true, false)
-		b.want("SW-11 other port, other direction", p(foreign, 3), fabric.FateRefused)
+		b.want("SW-11 other port, other direction", p(foreign, 3), fabric.OutcomeRefused)
 		b.enforce(1, false, false)
-		b.wantFrom("SW-11 the other port's packets", 2, p(foreign, 4), fabric.FateEntryPKey)
+		b.wantFrom("SW-11 the other port's packets", 2, p(foreign, 4), fabric.OutcomeEntryPKey)
 		b.enforce(2, false, false)
 		b.enforce(3, false, true)
-		b.wantFrom("SW-13 the third port's packets", 2, p(foreign, 4), fabric.FateExitPKey)
+		b.wantFrom("SW-13 the third port's packets", 2, p(foreign, 4), fabric.OutcomeExitPKey)
 	})
 	t.Run("SW-04 SW-20 SW-24 silent drop, counted on arrival", func(t *testing.T) {
 		b, p := setUp(t)
 		b.enforce(1, true, false)
-		b.want("SW-04", p(foreign, 3), fabric.FateEntryPKey)
+		b.want("SW-04", p(foreign, 3), fabric.OutcomeEntryPKey)
 		if len(b.left) != 1 || b.left[0].Node != hostGUID(1) {
 			t.Errorf("SW-04: %d packets left a node, want the first alone", len(b.left))
 		}
@@ -164,7 +164,7 @@ func TestEnforcement(t *testing.T) {
 		for _, way := range [][2]bool{{true, false}, {false, true}} {
 			b.enforce(1, way[0], false)
 			b.enforce(2, false, way[1])
-			b.want("SW-05", p(foreign, 3), fabric.FateVCRC)
+			b.want("SW-05", p(foreign, 3), fabric.OutcomeVCRC)
 			if n := len(b.dropped); n != 1 || b.dropped[0].Node != hostGUID(2) || len(b.left) != 2 {
 				t.Errorf("SW-05: dropped %d, left %d times; want once, at the far host", n, len(b.left))
 			}
@@ -181,28 +181,28 @@ func TestEnforcement(t *testing.T) {
 		b.keys(sw, 2, keys...)
 		b.enforce(1, true, true)
 		b.enforce(2, true, true)
-		b.want("SW-17 last entry, full and limited", p(good, 3), fabric.FateTaken)
+		b.want("SW-17 last entry, full and limited", p(good, 3), fabric.OutcomeTaken)
 		if len(b.left) != 2 || b.left[1].Port != 2 {
 			t.Error("SW-18: the packet did not leave by port 2")
 		}
-		b.want("SW-17 limited both", p(0x0005, 3), fabric.FateEntryPKey)
+		b.want("SW-17 limited both", p(0x0005, 3), fabric.OutcomeEntryPKey)
 		b.keys(sw, 1, 0x8001, foreign)
-		b.want("SW-17 in another port's table", p(good, 3), fabric.FateEntryPKey)
-		b.want("base 0", p(0x8000, 3), fabric.FateEntryPKey)
+		b.want("SW-17 in another port's table", p(good, 3), fabric.OutcomeEntryPKey)
+		b.want("base 0", p(0x8000, 3), fabric.OutcomeEntryPKey)
 	})
 	t.Run("SW-19 before any forwarding", func(t *testing.T) {
 		b, p := setUp(t)
 		b.enforce(1, true, false)
-		b.want("SW-19", p(foreign, 60), fabric.FateEntryPKey)
-		b.want("SW-19 passes", p(good, 60), fabric.FateNoRoute)
+		b.want("SW-19", p(foreign, 60), fabric.OutcomeEntryPKey)
+		b.want("SW-19 passes", p(good, 60), fabric.OutcomeNoRoute)
 	})
 	t.Run("SW-21 SW-23 after forwarding, by the exit, uncounted", func(t *testing.T) {
 		b, p := setUp(t)
 		b.keys(sw, 2, foreign)
 		b.enforce(2, false, true)
 		b.enforce(3, false, true)
-		b.want("SW-21 refused", p(good, 3), fabric.FateExitPKey)
-		b.want("SW-21 passes", p(good, 4), fabric.FateTaken)
+		b.want("SW-21 refused", p(good, 3), fabric.OutcomeExitPKey)
+		b.want("SW-21 passes", p(good, 4), fabric.OutcomeTaken)
 		if b.violations(sw, 1) != 0 || b.violations(sw, 2) != 0 {
 			t.Errorf("SW-23: violations %d and %d, want none", b.violations(sw, 1), b.violations(sw, 2))
 		}
@@ -219,10 +219,10 @@ func TestEnforcement(t *testing.T) {
 			for _, c := range []struct {
 				num     ib.PortNum
 				in, out bool
-				want    fabric.Fate
+				want    fabric.Outcome
 			}{
-				{1, true, false, fabric.FateEntryRaw}, {1, false, true, fabric.FateRefused},
-				{2, false, true, fabric.FateExitRaw}, {2, true, false, fabric.FateRefused},
+				{1, true, false, fabric.OutcomeEntryRaw}, {1, false, true, fabric.OutcomeRefused},
+				{2, false, true, fabric.OutcomeExitRaw}, {2, true, false, fabric.OutcomeRefused},
 			} {
 				b.change(sw, c.num, func(p *smp.PortInfo) { p.FilterRawInbound, p.FilterRawOutbound = c.in, c.out })
 				b.want("raw", raw, c.want)
@@ -232,9 +232,9 @@ func TestEnforcement(t *testing.T) {
 			(*packet.LRH)(to4).SetLNH(lnh)
 			packet.SealVCRC(to4)
 			b.change(sw, 2, func(p *smp.PortInfo) { p.FilterRawInbound = true })
-			b.wantFrom("raw from the other port", 2, to4, fabric.FateEntryRaw)
+			b.wantFrom("raw from the other port", 2, to4, fabric.OutcomeEntryRaw)
 			b.change(sw, 2, func(p *smp.PortInfo) { p.FilterRawInbound = false })
-			b.wantFrom("raw from the other port", 2, to4, fabric.FateRefused)
+			b.wantFrom("raw from the other port", 2, to4, fabric.OutcomeRefused)
 		}
 	})
 	t.Run("QK-23 switches pass Q_Keys over", func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestEnforcement(t *testing.T) {
 			b.enforce(num+1, true, true)
 		}
 		for _, qkey := range []ib.QKey{0, 8, 0x8000_0007, 0xFFFF_FFFF} {
-			b.want("QK-23", octetsOf(t, 3, qpn, good, qkey, 64), fabric.FateRefused)
+			b.want("QK-23", octetsOf(t, 3, qpn, good, qkey, 64), fabric.OutcomeRefused)
 			if d := b.dropped[0]; d.Node != hostGUID(2) || d.Reason != endpoint.ReasonQKey || len(b.left) != 2 {
 				t.Errorf("QK-23: Q_Key %v was refused by %v for %v; want by the host, for the Q_Key", qkey, d.Node, d.Reason)
 			}
@@ -257,8 +257,8 @@ func TestEnforcement(t *testing.T) {
 		b, p := setUp(t)
 		b.change(sw, 2, func(p *smp.PortInfo) { p.NeighborMTU = ib.MTU1024 })
 		qpn := (packetView(t, p(good, 3))).BTH.DestQP()
-		b.want("SI-29 1024", octetsOf(t, 3, qpn, good, 7, 1024), fabric.FateTaken)
-		b.want("SI-29 1028", octetsOf(t, 3, qpn, good, 7, 1028), fabric.FateTooLong)
+		b.want("SI-29 1024", octetsOf(t, 3, qpn, good, 7, 1024), fabric.OutcomeTaken)
+		b.want("SI-29 1028", octetsOf(t, 3, qpn, good, 7, 1028), fabric.OutcomeTooLong)
 	})
 	t.Run("SV-02 VL 15 is a drop", func(t *testing.T) {
 		b, p := setUp(t)
@@ -267,7 +267,7 @@ func TestEnforcement(t *testing.T) {
 			table.VLs[0] = 3
 			c.set(nil, 0x0102, &table)
 		})
-		b.want("SV-02", p(good, 3), fabric.FateTaken)
+		b.want("SV-02", p(good, 3), fabric.OutcomeTaken)
 		if got := packetView(t, b.left[1].Octets).LRH.VL(); got != 3 || !packet.CheckVCRC(b.left[1].Octets) {
 			t.Errorf("SV-02: VL %d, VCRC right: %v", got, packet.CheckVCRC(b.left[1].Octets))
 		}
@@ -276,7 +276,7 @@ func TestEnforcement(t *testing.T) {
 			table.VLs[0] = ib.VLManagement
 			c.set(nil, 0x0102, &table)
 		})
-		b.want("SV-02", p(good, 3), fabric.FateExitLane)
+		b.want("SV-02", p(good, 3), fabric.OutcomeExitLane)
 	})
 }
 
@@ -360,10 +360,10 @@ func TestTwoSubnets(t *testing.T) {
 		return b.arrived(to)
 	}
 	if n := send(1, 0, 4); n != 1 {
-		t.Errorf("PK-25: the same key in both subnets: %d arrived, want 1; %s", n, b.fates())
+		t.Errorf("PK-25: the same key in both subnets: %d arrived, want 1; %s", n, b.outcomes())
 	}
 	if n := send(2, 0, 4); n != 1 {
-		t.Errorf("PK-25: the same key in the third subnet: %d arrived, want 1; %s", n, b.fates())
+		t.Errorf("PK-25: the same key in the third subnet: %d arrived, want 1; %s", n, b.outcomes())
 	}
 	if n := send(1, 1, 4); n != 0 || b.violations(hostGUID(2), 1) != 1 {
 		t.Errorf("PK-25: different keys: %d arrived, %d violations, want 0 and 1", n, b.violations(hostGUID(2), 1))
@@ -435,7 +435,7 @@ func TestKeyTraps(t *testing.T) {
 		}
 		return n.TrapNumber
 	}
-	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.FateRefused)
+	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeRefused)
 	if n := trap(); n != smp.TrapBadPKey {
 		t.Errorf("trap %d, want 257", n)
 	}
@@ -443,7 +443,7 @@ func TestKeyTraps(t *testing.T) {
 	b.enforce(1, true, false)
 	m = attach(t, b.Fabric, switchGUID(0), 0)
 	m.a.SetIsSM(true)
-	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.FateEntryPKey)
+	b.want("foreign", octetsOf(t, 3, qpn, 0x8005, 7, 0), fabric.OutcomeEntryPKey)
 	if n := trap(); n != smp.TrapSwitchBadPKey {
 		t.Errorf("trap %d, want 259", n)
 	}

@@ -15,14 +15,14 @@ func TestDatagram(t *testing.T) {
 	b.datagram(from, to, 3, 7, 100)
 	b.idle()
 	if n := b.arrived(to); n != 1 {
-		t.Fatalf("%d arrived; %s", n, b.fates())
+		t.Fatalf("%d arrived; %s", n, b.outcomes())
 	}
 	b.keys(switchGUID(1), 1, 0x8001)
 	b.change(switchGUID(1), 1, func(p *smp.PortInfo) { p.PartitionEnforcementInbound = true })
 	b.datagram(from, to, 3, 7, 100)
 	b.idle()
-	if n := b.arrived(to); n != 0 || len(b.dropped) != 1 || b.dropped[0].Fate != fabric.FateEntryPKey {
-		t.Fatalf("%d arrived; %s", n, b.fates())
+	if n := b.arrived(to); n != 0 || len(b.dropped) != 1 || b.dropped[0].Outcome != fabric.OutcomeEntryPKey {
+		t.Fatalf("%d arrived; %s", n, b.outcomes())
 	}
 	if n := b.Agent(switchGUID(1)).Port(1).PKeyViolations; n != 1 {
 		t.Errorf("PKeyViolations %d, want 1", n)
@@ -31,7 +31,7 @@ func TestDatagram(t *testing.T) {
 	b.datagram(from, to, 3, 7, 100)
 	b.idle()
 	if n := b.arrived(to); n != 1 {
-		t.Fatalf("%d arrived; %s", n, b.fates())
+		t.Fatalf("%d arrived; %s", n, b.outcomes())
 	}
 	for range 5 { // at once: each leaves when the wire is idle again
 		b.must(from.PostSend(endpoint.SendRequest{
@@ -40,6 +40,6 @@ func TestDatagram(t *testing.T) {
 	}
 	b.idle()
 	if n := b.arrived(to); n != 5 {
-		t.Fatalf("%d of five arrived; %s", n, b.fates())
+		t.Fatalf("%d of five arrived; %s", n, b.outcomes())
 	}
 }

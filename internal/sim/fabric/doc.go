@@ -40,9 +40,9 @@
 //
 // Device gives the end node of a node (package endpoint). Its queue pairs' packets
 // travel as octets, LRH to VCRC: over each link with its VCRC, checked on arrival
-// and computed anew where the lane changes; through switches and routers by the
+// and computed anew where the virtual lane changes; through switches and routers by the
 // verdicts of package relay; and queued at each exit by package egress, which has
-// the lanes, the arbitration, the credits and the lifetimes. The ICRC is the
+// the virtual lanes, the arbitration, the credits and the lifetimes. The ICRC is the
 // receiver's affair. The VCRC of octets that nobody has touched since it was
 // computed or checked is known to be right and is not computed again.
 //
@@ -55,7 +55,7 @@
 // their packet headers, and come to its QP0 when no manager is attached to its
 // port. Performance management at QP1 is answered by the node itself.
 //
-// Each port has room for InputBlocks of each data lane. A packet fills its room
+// Each port has room for InputBlocks of each data virtual lane. A packet fills its room
 // until it begins to leave, or ends, and the sender waits for room; credits come
 // back at once. No packet is lost for want of them, but one may be too old. When
 // a link goes down all that is on it or waits for it is lost, and both ends begin
@@ -64,7 +64,7 @@
 //
 // A router passes on what has a GRH for a subnet that it has a port in, by the
 // GUID in DGID; what its own port would ask the subnet's administration, it
-// knows. DataTrace tells of each packet at each place, with a Fate.
+// knows. DataTrace tells of each packet at each place, with a Outcome.
 //
 // # Time and chance
 //

@@ -1,36 +1,36 @@
 package fabric
 
-import "github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+import "github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 
-// Fate is what becomes of a data packet at one place; see package fate.
-type Fate = fate.Fate
+// Outcome is what becomes of a data packet at one place; see package outcome.
+type Outcome = outcome.Outcome
 
-// The fates: three ways on, then the ends.
+// The outcomes: three ways on, then the ends.
 const (
-	FateLeft       = fate.Left
-	FateTaken      = fate.Taken
-	FateManagement = fate.Management
-	FateRefused    = fate.Refused
-	FateVCRC       = fate.VCRC
-	FateMalformed  = fate.Malformed
-	FateEntryState = fate.EntryState
-	FateEntryLane  = fate.EntryLane
-	FateEntryRaw   = fate.EntryRaw
-	FateEntryPKey  = fate.EntryPKey
-	FateNoRoute    = fate.NoRoute
-	FateLoop       = fate.Loop
-	FateExitState  = fate.ExitState
-	FateExitRaw    = fate.ExitRaw
-	FateExitPKey   = fate.ExitPKey
-	FateExitLane   = fate.ExitLane
-	FateTooLong    = fate.TooLong
-	FateHopLimit   = fate.HopLimit
-	FateHeadTooOld = fate.HeadTooOld
-	FateTooOld     = fate.TooOld
-	FateStalled    = fate.Stalled
-	FateLaneClosed = fate.LaneClosed
-	FateLinkDown   = fate.LinkDown
-	FateLost       = fate.Lost
-	FateBuffer     = fate.Buffer
-	FateHops       = fate.Hops
+	OutcomeLeft       = outcome.Left
+	OutcomeTaken      = outcome.Taken
+	OutcomeManagement = outcome.Management
+	OutcomeRefused    = outcome.Refused
+	OutcomeVCRC       = outcome.VCRC
+	OutcomeMalformed  = outcome.Malformed
+	OutcomeEntryState = outcome.EntryState
+	OutcomeEntryLane  = outcome.EntryLane
+	OutcomeEntryRaw   = outcome.EntryRaw
+	OutcomeEntryPKey  = outcome.EntryPKey
+	OutcomeNoRoute    = outcome.NoRoute
+	OutcomeLoop       = outcome.Loop
+	OutcomeExitState  = outcome.ExitState
+	OutcomeExitRaw    = outcome.ExitRaw
+	OutcomeExitPKey   = outcome.ExitPKey
+	OutcomeExitLane   = outcome.ExitLane
+	OutcomeTooLong    = outcome.TooLong
+	OutcomeHopLimit   = outcome.HopLimit
+	OutcomeHeadTooOld = outcome.HeadTooOld
+	OutcomeTooOld     = outcome.TooOld
+	OutcomeStalled    = outcome.Stalled
+	OutcomeLaneClosed = outcome.LaneClosed
+	OutcomeLinkDown   = outcome.LinkDown
+	OutcomeLost       = outcome.Lost
+	OutcomeBuffer     = outcome.Buffer
+	OutcomeHops       = outcome.Hops
 )

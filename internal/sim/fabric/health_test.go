@@ -77,7 +77,7 @@ func TestDiagCode(t *testing.T) {
 				want = 2
 			}
 			if n := flows(b); n != want {
-				t.Errorf("DiagCode %#04x: %d of 2 datagrams arrived, want %d; %s", uint16(c.code), n, want, b.fates())
+				t.Errorf("DiagCode %#04x: %d of 2 datagrams arrived, want %d; %s", uint16(c.code), n, want, b.outcomes())
 			}
 			for _, num := range []ib.PortNum{1, 3} { // another port of the host is well
 				if other, _ := b.says(hostGUID(3), hostPort, num); other != 0 {
@@ -87,7 +87,7 @@ func TestDiagCode(t *testing.T) {
 			b.must(b.SetDiagCode(hostGUID(3), hostPort, 0))
 			up(b)
 			if n := flows(b); n != 2 {
-				t.Errorf("well again: %d of 2 arrived; %s", n, b.fates())
+				t.Errorf("well again: %d of 2 arrived; %s", n, b.outcomes())
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestDiagCode(t *testing.T) {
 			for code, want := range map[smp.DiagCode]int{0: 1, 3: 1} {
 				b.must(b.SetDiagCode(switchGUID(0), 5, code))
 				if n := reach(); n != want {
-					t.Errorf("enhanced %v, DiagCode %d: %d arrived at port 0, want %d; %s", enhanced, code, n, want, b.fates())
+					t.Errorf("enhanced %v, DiagCode %d: %d arrived at port 0, want %d; %s", enhanced, code, n, want, b.outcomes())
 				}
 			}
 			b.must(b.SetDiagCode(switchGUID(0), 0, 4))

@@ -1,14 +1,14 @@
 // Package relay is what a simulated switch or router decides about one packet,
 // by the tables of its agent (package sma). It holds no state and moves nothing:
-// queues, lanes and links belong to the caller.
+// queues, virtual lanes and links belong to the caller.
 //
 //	Read     the headers that decide, or Malformed
-//	Enter    what the port of arrival asks: state, lane, raw filter, P_Key
+//	Enter    what the port of arrival asks: state, virtual lane, raw filter, P_Key
 //	Exit     where a unicast packet goes, by forwarding table
 //	Exits    where copies of a multicast packet go
-//	Leave    what the port of departure asks: state, raw filter, P_Key, lane, MTU
+//	Leave    what the port of departure asks: state, raw filter, P_Key, virtual lane, MTU
 //	Cross    where a router sends a packet with a GRH, by subnet prefix
-//	Readdress, Shift   what a router and a lane change do to the octets
+//	Readdress, Shift   what a router and a virtual lane change do to the octets
 //
 // The calls come in that order, and the first that does not say Pass ends the
 // packet. So a packet with a foreign key is refused before any look at a

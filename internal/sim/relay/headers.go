@@ -87,8 +87,8 @@ func (h *Headers) Offence() smp.BadKeyDetails {
 	return o
 }
 
-// Shift gives a sealed packet another lane. The VCRC is computed anew only when
-// the lane is another.
+// Shift gives a sealed packet another virtual lane. The VCRC is computed anew only when
+// the virtual lane is another.
 func Shift(octets []byte, vl ib.VL) {
 	if h := (*packet.LRH)(octets); h.VL() != vl {
 		h.SetVL(vl)

@@ -14,7 +14,7 @@ const (
 	Pass       Verdict = iota
 	Malformed          // lengths or versions
 	EntryState         // the port of arrival is neither Armed nor Active
-	EntryLane          // a lane that the port of arrival does not have
+	EntryLane          // a virtual lane that the port of arrival does not have
 	EntryRaw           // raw filter of the port of arrival
 	EntryPKey          // P_Key not in the table of the port of arrival
 	NoRoute            // no exit in the forwarding table
@@ -22,7 +22,7 @@ const (
 	ExitState          // the exit is not Active
 	ExitRaw            // raw filter of the exit
 	ExitPKey           // P_Key not in the table of the exit
-	ExitLane           // the service level has no lane at the exit
+	ExitLane           // the service level has no virtual lane at the exit
 	TooLong            // payload above NeighborMTU of the exit
 	HopLimit           // a router may not pass it on
 	verdictCount
@@ -85,7 +85,7 @@ func Exits(a *sma.Agent, in ib.PortNum, h *Headers) (sma.PortSet, Verdict) {
 }
 
 // Leave decides whether a data packet that came in by port in, 0 for the
-// device's own, leaves by port out, and on which lane.
+// device's own, leaves by port out, and on which virtual lane.
 func Leave(a *sma.Agent, in, out ib.PortNum, h *Headers) (ib.VL, Verdict) {
 	p := a.Port(out)
 	switch {
@@ -129,7 +129,7 @@ func Cross(a *sma.Agent, in ib.PortNum, h *Headers) (ib.PortNum, Verdict) {
 	return 0, NoRoute
 }
 
-// hasLane reports whether a data lane is in use at a port.
+// hasLane reports whether a data virtual lane is in use at a port.
 func hasLane(p *smp.PortInfo, vl ib.VL) bool { return int(vl) < smp.DataVLs(p.OperationalVLs) }
 
 // admits reports whether a key matches any entry of a table.

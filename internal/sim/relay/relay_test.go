@@ -18,7 +18,7 @@ import (
 const tableCap = 45
 
 // device makes an agent of a switch or router of three ports, active, with four
-// data lanes and an MTU of 1024.
+// data virtual lanes and an MTU of 1024.
 func device(t *testing.T, kind ib.NodeType) *sma.Agent {
 	t.Helper()
 	c := sma.Config{NodeType: kind, NodeGUID: 0x500, PartitionCap: 8}
@@ -212,7 +212,7 @@ func TestEnter(t *testing.T) {
 	if got := relay.Enter(a, 9, h); got != relay.EntryState {
 		t.Errorf("a port that there is not: %v", got)
 	}
-	for vl, want := range []relay.Verdict{relay.Pass, relay.Pass, relay.Pass, relay.Pass, relay.EntryLane} { // four lanes
+	for vl, want := range []relay.Verdict{relay.Pass, relay.Pass, relay.Pass, relay.Pass, relay.EntryLane} { // four virtual lanes
 		lane := read(t, octets(t, false, 8, func(v *packet.View) { v.LRH.SetVL(ib.VL(vl)); v.BTH.SetPKey(0xFFFF) }))
 		if got := relay.Enter(a, 2, lane); got != want {
 			t.Errorf("VL %d: %v, want %v", vl, got, want)

@@ -100,7 +100,7 @@ func (p *port) initLink(c PortConfig) {
 	i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled = c.LinkSpeedExtSupported, c.LinkSpeedExtSupported
 	i.PortState, i.PortPhysicalState = smp.PortDown, smp.PhysPolling
 	i.LinkDownDefaultState = smp.PhysPolling
-	// The smallest payload and one lane suit every neighbour.
+	// The smallest payload and one virtual lane suit every neighbour.
 	i.NeighborMTU, i.OperationalVLs = ib.MTU256, 1
 	i.VLArbitrationHighCap, i.VLArbitrationLowCap = c.VLArbitrationHighCap, c.VLArbitrationLowCap
 }

@@ -108,7 +108,7 @@ func (a *Agent) PhyError(now time.Duration, n ib.PortNum) []Effect {
 	return a.effects
 }
 
-// FlowControlPeriod tells whether the buffers of port n's data lanes overran in
+// FlowControlPeriod tells whether the buffers of port n's data virtual lanes overran in
 // the flow-control period that has ended. More such periods in a row than
 // OverrunErrors are reported, and the count begins anew.
 func (a *Agent) FlowControlPeriod(now time.Duration, n ib.PortNum, overrun bool) []Effect {

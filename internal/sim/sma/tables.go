@@ -153,8 +153,8 @@ func holdsBoth(keys []ib.PKey) bool {
 	return false
 }
 
-// lanes is a SLToVLMappingTable, two levels to an octet as on the wire. At
-// power-up all levels go to lane 0, which every port has.
+// virtual lanes is a SLToVLMappingTable, two levels to an octet as on the wire. At
+// power-up all levels go to virtual lane 0, which every port has.
 type lanes [smp.SLToVLMappingTableSize]byte
 
 func (l *lanes) vl(sl ib.SL) ib.VL {
@@ -164,7 +164,7 @@ func (l *lanes) vl(sl ib.SL) ib.VL {
 	return ib.VL(l[sl>>1] & 0x0F)
 }
 
-// VL is the lane on which a packet of a service level leaves. in and out are
+// VL is the virtual lane on which a packet of a service level leaves. in and out are
 // ports of a switch, in being 0 for packets of the switch itself; on a CA or
 // router only out counts.
 func (a *Agent) VL(in, out ib.PortNum, sl ib.SL) ib.VL {

@@ -453,7 +453,7 @@ func TestPKeyTable(t *testing.T) {
 	})
 }
 
-// levels is a table with a lane for each level, none as at power-up.
+// levels is a table with a virtual lane for each level, none as at power-up.
 func levels(first ib.VL) (t smp.SLToVLMappingTable) {
 	for sl := range t.VLs {
 		t.VLs[sl] = (first + ib.VL(sl)) % 15

@@ -249,7 +249,7 @@ func (s *Server) sighted(g fabric.Sighting) {
 // sightedData takes down the data packets of end nodes, and gives up requests that
 // ended as such on the way.
 func (s *Server) sightedData(g fabric.DataSighting) {
-	if g.Fate.IsDrop() && !s.config.RealTime {
+	if g.Outcome.IsDrop() && !s.config.RealTime {
 		if m := generalIn(g.Octets); m != nil {
 			if r, c := s.find(m); r != nil && r.state == underWay {
 				s.giveUp(c, m.tag())

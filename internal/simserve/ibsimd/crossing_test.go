@@ -90,13 +90,13 @@ func (f *figures) String() string {
 
 // trace watches the packet under way.
 func (x *crossing) trace(g fabric.DataSighting) {
-	if g.Fate == fabric.FateLeft {
+	if g.Outcome == fabric.OutcomeLeft {
 		return
 	}
 	x.ended = true
 	if x.to != nil && g.Node == x.to.node && g.Port == x.to.num {
-		x.taken = g.Fate == fabric.FateTaken
-		x.reached = x.taken || g.Fate == fabric.FateRefused
+		x.taken = g.Outcome == fabric.OutcomeTaken
+		x.reached = x.taken || g.Outcome == fabric.OutcomeRefused
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // settingsFabric has switches on two levels and more than one way between them.
 const settingsFabric = "fattree,radix=4,levels=2"
 
-// leveled is partitions with one of them on another service level, so that lanes are used.
+// leveled is partitions with one of them on another service level, so that virtual lanes are used.
 const leveled = `Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full, SELF=full ;
 Red=0x0010, sl=1 : ALL=full ;
 `

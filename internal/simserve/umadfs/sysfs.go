@@ -103,7 +103,7 @@ func stateLine(s smp.PortState) string { return fmt.Sprintf("%d: %s", s, stateNa
 
 func physLine(s smp.PhysState) string { return fmt.Sprintf("%d: %s", s, physNames[s]) }
 
-// The speeds of a lane in units of 100 Mb/s, and their names.
+// The speeds of a virtual lane in units of 100 Mb/s, and their names.
 var (
 	speeds = map[smp.LinkSpeed]speed{
 		smp.LinkSpeedSDR: {25, "SDR"}, smp.LinkSpeedDDR: {50, "DDR"}, smp.LinkSpeedQDR: {100, "QDR"},

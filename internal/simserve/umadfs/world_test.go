@@ -107,7 +107,7 @@ func newWorld(t *testing.T) *world {
 	}
 	config := fabric.DefaultConfig()
 	config.DataTrace = func(s fabric.DataSighting) {
-		if s.Fate == fabric.FateLeft && (s.Node == w.hosts[0].GUID || s.Node == w.hosts[1].GUID) {
+		if s.Outcome == fabric.OutcomeLeft && (s.Node == w.hosts[0].GUID || s.Node == w.hosts[1].GUID) {
 			select {
 			case w.packets <- append([]byte(nil), s.Octets...):
 			default:

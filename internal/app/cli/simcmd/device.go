@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/trait"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -44,7 +44,7 @@ func addDevice(said map[ib.NodeGUID][]func(*sma.Config) bool, l *topology.Netlis
 		nodes = []*topology.Node{n}
 	}
 	for _, w := range words[first:] {
-		apply, err := trait.Read(w)
+		apply, err := property.Read(w)
 		if err != nil {
 			return err
 		}

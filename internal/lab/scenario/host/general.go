@@ -12,14 +12,14 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 )
 
 // Reply is what became of a request to a queue pair 1.
 type Reply struct {
-	*stage.Answer
+	*testbed.Answer
 	// Silent tells that no answer was wanted.
 	Silent bool
 	// records are those of a good answer.
@@ -31,7 +31,7 @@ func (r *Reply) Good() bool { return r.Answered && r.Status == mad.StatusOK }
 
 // Outcome says what became of a request, as a script does.
 func (r *Reply) Outcome() string {
-	return (&stage.Request{Answered: r.Answered, Status: r.Status}).Outcome()
+	return (&testbed.Request{Answered: r.Answered, Status: r.Status}).Outcome()
 }
 
 // Request is what an sa or pm line says.
@@ -226,7 +226,7 @@ func PM(a *operand.Args) (*Request, error) {
 }
 
 // record is the record that a line says, in octets.
-func (g *Request) record(w *stage.Stage) ([]byte, error) {
+func (g *Request) record(w *testbed.Testbed) ([]byte, error) {
 	r := g.fresh()
 	for _, f := range g.fields {
 		at, err := attribute.Field(reflect.ValueOf(r).Elem(), f.Field)
@@ -251,7 +251,7 @@ func (g *Request) record(w *stage.Stage) ([]byte, error) {
 }
 
 // Send sends the request and waits for its answer.
-func (g *Request) Send(w *stage.Stage) (*Reply, error) {
+func (g *Request) Send(w *testbed.Testbed) (*Reply, error) {
 	body, err := g.record(w)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (g *Request) Send(w *stage.Stage) (*Reply, error) {
 	if g.counters {
 		body = append(make([]byte, pm.DataOffset-rmpp.HeadSize), body...)
 	}
-	q := stage.General{From: g.from.End(), PKeyIndex: g.index, PathBits: g.pathBits, Head: head, Body: body, Part: g.part, Silent: g.silent}
+	q := testbed.General{From: g.from.End(), PKeyIndex: g.index, PathBits: g.pathBits, Head: head, Body: body, Part: g.part, Silent: g.silent}
 	if g.toLID != nil {
 		q.To = ib.LID(g.toLID.Now(w))
 	}
@@ -300,7 +300,7 @@ func (g *Request) readRecords(r *Reply) {
 }
 
 // Judge is an expectation of a reply.
-type Judge func(*stage.Stage, *Reply) (holds bool, expected, got string)
+type Judge func(*testbed.Testbed, *Reply) (holds bool, expected, got string)
 
 // Expect reads an expectation of the answer to this request.
 func (g *Request) Expect(a *operand.Args) (Judge, error) {
@@ -310,7 +310,9 @@ func (g *Request) Expect(a *operand.Args) (Judge, error) {
 	}
 	switch what {
 	case "none":
-		return func(_ *stage.Stage, r *Reply) (bool, string, string) { return !r.Answered, "no answer", r.Outcome() }, nil
+		return func(_ *testbed.Testbed, r *Reply) (bool, string, string) {
+			return !r.Answered, "no answer", r.Outcome()
+		}, nil
 	case "records":
 		return countRecords(a)
 	case "record":
@@ -324,8 +326,8 @@ func (g *Request) Expect(a *operand.Args) (Judge, error) {
 		}
 		want = mad.Status(n)
 	}
-	return func(_ *stage.Stage, r *Reply) (bool, string, string) {
-		return r.Answered && r.Status == want, (&stage.Request{Answered: true, Status: want}).Outcome(), r.Outcome()
+	return func(_ *testbed.Testbed, r *Reply) (bool, string, string) {
+		return r.Answered && r.Status == want, (&testbed.Request{Answered: true, Status: want}).Outcome(), r.Outcome()
 	}, nil
 }
 
@@ -336,7 +338,7 @@ func countRecords(a *operand.Args) (Judge, error) {
 	if !some {
 		want, err = a.Number("number of records, or some", 32)
 	}
-	return func(_ *stage.Stage, r *Reply) (bool, string, string) {
+	return func(_ *testbed.Testbed, r *Reply) (bool, string, string) {
 		n := len(r.records)
 		return some && n > 0 || !some && uint64(n) == want, fmt.Sprintf("%d records", want), fmt.Sprintf("%d records; %s", n, r.Outcome())
 	}, err
@@ -362,7 +364,7 @@ func (g *Request) someRecord(a *operand.Args) (Judge, error) {
 		fields = append(fields, operand.Assignment{Setting: s, Datum: v, Field: s.Name})
 		words = append(words, s.Text)
 	}
-	return func(w *stage.Stage, r *Reply) (bool, string, string) {
+	return func(w *testbed.Testbed, r *Reply) (bool, string, string) {
 		got := r.Outcome()
 		for _, x := range r.records {
 			all := true

@@ -7,12 +7,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
 // Action does what a statement says.
-type Action func(*stage.Stage) error
+type Action func(*testbed.Testbed) error
 
 // Own reads what follows the word.
 func Own(a *operand.Args) (Action, error) {
@@ -28,7 +28,7 @@ func Own(a *operand.Args) (Action, error) {
 		}
 		fields = append(fields, f)
 	}
-	return func(w *stage.Stage) error {
+	return func(w *testbed.Testbed) error {
 		attr := t.Kind.New()
 		w.Held(t.End(), t.Modifier, attr)
 		for _, f := range fields {
@@ -49,7 +49,7 @@ func Describe(a *operand.Args) (Action, error) {
 		return nil, err
 	}
 	t, err := a.Next("a text")
-	return func(w *stage.Stage) error { return w.Fabric.SetDescription(n.GUID, t.Text) }, err
+	return func(w *testbed.Testbed) error { return w.Fabric.SetDescription(n.GUID, t.Text) }, err
 }
 
 // producers are the kinds of device as a notice names them.
@@ -78,7 +78,7 @@ func Trap(a *operand.Args) (Action, error) {
 		}
 		fields = append(fields, f)
 	}
-	return func(w *stage.Stage) error {
+	return func(w *testbed.Testbed) error {
 		n := smp.Notice{
 			IsGeneric: true, Type: number.Type(), Producer: producers[p.Node.Type], TrapNumber: number,
 			IssuerLID: w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).LID,
@@ -111,7 +111,7 @@ func Rival(a *operand.Args) (Action, error) {
 		return nil, err
 	}
 	if a.Keyword("none") {
-		return func(w *stage.Stage) error { return w.Rival(p.End(), nil, false) }, nil
+		return func(w *testbed.Testbed) error { return w.Rival(p.End(), nil, false) }, nil
 	}
 	k, err := a.Kind(text.Word{}, "SMInfo")
 	if err != nil {
@@ -137,7 +137,7 @@ func Rival(a *operand.Args) (Action, error) {
 		}
 		fields = append(fields, f)
 	}
-	return func(w *stage.Stage) error {
+	return func(w *testbed.Testbed) error {
 		info := &smp.SMInfo{GUID: w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID}
 		for _, f := range fields {
 			at, err := attribute.Field(reflect.ValueOf(info).Elem(), f.Field)
@@ -163,7 +163,7 @@ func Answer(a *operand.Args) (Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := stage.Forgery{From: p.End(), For: t.Node.GUID, Modifier: t.Modifier, Count: 1}
+	f := testbed.Forgery{From: p.End(), For: t.Node.GUID, Modifier: t.Modifier, Count: 1}
 	var fields []operand.Assignment
 	for first := true; first || a.More(); first = false {
 		s, err := a.Setting("FIELD=VALUE, count=N or seen=on", false)
@@ -189,7 +189,7 @@ func Answer(a *operand.Args) (Action, error) {
 			fields = append(fields, x)
 		}
 	}
-	return func(w *stage.Stage) error {
+	return func(w *testbed.Testbed) error {
 		f := f
 		f.Attribute = t.Kind.New()
 		w.Held(t.End(), t.Modifier, f.Attribute)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
@@ -19,7 +19,7 @@ type Datum struct {
 	number uint64
 	octets []byte
 	padded bool // octets are text, filled up with NUL
-	late   func(*stage.Stage) uint64
+	late   func(*testbed.Testbed) uint64
 	// gid is the port whose GID the octets are.
 	gid *Place
 }
@@ -78,20 +78,22 @@ func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
 	}
 	switch name {
 	case "lid":
-		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).LID) }}, nil
+		return Datum{late: func(w *testbed.Testbed) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).LID) }}, nil
 	case "guid":
 		return Datum{number: uint64(p.Node.GUID)}, nil
 	case "portguid":
-		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID) }}, nil
+		return Datum{late: func(w *testbed.Testbed) uint64 {
+			return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID)
+		}}, nil
 	case "mkey":
-		return Datum{late: func(w *stage.Stage) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).MKey) }}, nil
+		return Datum{late: func(w *testbed.Testbed) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).MKey) }}, nil
 	case "guess":
-		return Datum{late: func(w *stage.Stage) uint64 { return w.Guess() }}, nil
+		return Datum{late: func(w *testbed.Testbed) uint64 { return w.Guess() }}, nil
 	}
 	return Datum{}, a.Fault(s.Word, "%q: want lid(NODE), guid(NODE), portguid(NODE:PORT), mkey(NODE) or guess(NODE)", s.Value)
 }
 
-func (v Datum) Now(w *stage.Stage) uint64 {
+func (v Datum) Now(w *testbed.Testbed) uint64 {
 	if v.late != nil {
 		return v.late(w)
 	}
@@ -99,7 +101,7 @@ func (v Datum) Now(w *stage.Stage) uint64 {
 }
 
 // store writes a value to a field.
-func (v Datum) Store(w *stage.Stage, to reflect.Value) {
+func (v Datum) Store(w *testbed.Testbed, to reflect.Value) {
 	if to.Kind() == reflect.Array {
 		attribute.SetOctets(to, v.bytes(w))
 		return
@@ -108,7 +110,7 @@ func (v Datum) Store(w *stage.Stage, to reflect.Value) {
 }
 
 // compare reports whether a field stands in a relation to a value.
-func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool {
+func (v Datum) Compare(w *testbed.Testbed, relation string, got reflect.Value) bool {
 	var order int
 	if got.Kind() == reflect.Array {
 		order = attribute.CompareOctets(got, v.bytes(w), v.padded)
@@ -130,7 +132,7 @@ func (v Datum) Compare(w *stage.Stage, relation string, got reflect.Value) bool 
 func Number(n uint64) Datum { return Datum{number: n} }
 
 // bytes are the octets of a value that has some.
-func (v Datum) bytes(on *stage.Stage) []byte {
+func (v Datum) bytes(on *testbed.Testbed) []byte {
 	if v.gid == nil {
 		return v.octets
 	}
@@ -139,7 +141,7 @@ func (v Datum) bytes(on *stage.Stage) []byte {
 }
 
 // GID is the GID of the end port at a place, as the device holds it now.
-func (p Place) GID(on *stage.Stage) ib.GID {
+func (p Place) GID(on *testbed.Testbed) ib.GID {
 	agent := on.Fabric.Agent(p.Node.GUID)
 	guid, _ := agent.GUID(p.Entry(), 0) // every end port has one
 	return ib.MakeGID(agent.Port(p.Entry()).GIDPrefix, ib.PortGUID(guid))

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/stage"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -52,12 +52,12 @@ func (p Place) Own() ib.PortNum {
 }
 
 // end is the entry of a place as the stage names it.
-func (p Place) End() stage.Port { return stage.Port{Node: p.Node.GUID, Num: p.Entry()} }
+func (p Place) End() testbed.Port { return testbed.Port{Node: p.Node.GUID, Num: p.Entry()} }
 
 // exact is the port that was named, and the entry when none was.
-func (p Place) Exact() stage.Port {
+func (p Place) Exact() testbed.Port {
 	if p.HasPort {
-		return stage.Port{Node: p.Node.GUID, Num: p.Num}
+		return testbed.Port{Node: p.Node.GUID, Num: p.Num}
 	}
 	return p.End()
 }

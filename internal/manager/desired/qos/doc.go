@@ -12,10 +12,10 @@
 // no wider or faster than something, from its next training on.
 //
 // Lanes wants SLToVLMappingTables, VLArbitrationTables and VLHighLimit. Service
-// level s takes the lane that the settings give it, modulo the number of lanes;
-// both arbitration tables hold the entries of the settings for the lanes that the
+// level s takes the virtual lane that the settings give it, modulo the number of virtual lanes;
+// both arbitration tables hold the entries of the settings for the virtual lanes that the
 // link has. A port that can only have one data
-// lane has neither table, and none is wanted for it. A switch has a mapping
+// virtual lane has neither table, and none is wanted for it. A switch has a mapping
 // for each pair of ports, so Lanes is by far the dearer of the two, and needed
 // only where more than one service level is in use, or when somebody asks for it.
 package qos

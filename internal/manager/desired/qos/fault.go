@@ -36,7 +36,7 @@ func mtuCap(p *observed.Port) ib.MTU {
 	return p.Info.MTUCap
 }
 
-// vlCap is the code of the data lanes that p supports.
+// vlCap is the code of the data virtual lanes that p supports.
 func vlCap(p *observed.Port) uint8 {
 	if smp.DataVLs(p.Info.VLCap) == 0 {
 		return 1

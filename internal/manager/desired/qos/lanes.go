@@ -7,13 +7,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
-// tables are those of a port with so many lanes and entries.
+// tables are those of a port with so many virtual lanes and entries.
 type tables struct {
 	mapping   *smp.SLToVLMappingTable
 	low, high []smp.VLArbitrationTable
 }
 
-// Lanes enters the wanted tables of lanes in d. Tables of equal content are
+// Lanes enters the wanted tables of virtual lanes in d. Tables of equal content are
 // shared between ports and must not be changed. It fails when a setting is
 // out of its range.
 func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
@@ -26,8 +26,8 @@ func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 		if vlCap(p) == 1 {
 			return
 		}
-		// A lane without an entry would never be served, so there are no more
-		// lanes than have one.
+		// A virtual lane without an entry would never be served, so there are no more
+		// virtual lanes than have one.
 		low, high := int(p.Info.VLArbitrationLowCap), min(int(p.Info.VLArbitrationHighCap), smp.VLArbitrationMax)
 		if low == 0 || low > smp.VLArbitrationMax {
 			faults = append(faults, Fault{p, "VLArbitrationLowCap", uint8(low), smp.VLArbitrationMax})
@@ -56,7 +56,7 @@ func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 	return faults, nil
 }
 
-// fitting are the tables for as many of the lanes as a port has entries for.
+// fitting are the tables for as many of the virtual lanes as a port has entries for.
 func fitting(s *settings.Settings, lanes, low, high int) *tables {
 	for ; ; lanes-- {
 		t := &tables{mapping: s.Mapping(lanes)}
@@ -69,7 +69,7 @@ func fitting(s *settings.Settings, lanes, low, high int) *tables {
 	}
 }
 
-// serves reports whether every lane that a level takes has a turn.
+// serves reports whether every virtual lane that a level takes has a turn.
 func (t *tables) serves() bool {
 	var turns [ib.VLManagement]bool
 	for _, parts := range [][]smp.VLArbitrationTable{t.low, t.high} {

@@ -43,7 +43,7 @@ func Links(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 	return faults, nil
 }
 
-// operationalVLs is the code of the lanes that both ends of p's link have, and
+// operationalVLs is the code of the virtual lanes that both ends of p's link have, and
 // the settings allow.
 func operationalVLs(p *observed.Port, s *settings.Settings) uint8 {
 	return min(vlCap(p), vlCap(p.Peer), s.MaxOperationalVLs)

@@ -161,19 +161,19 @@ func TestLinksThatAreNotUp(t *testing.T) {
 	}
 }
 
-// VA-02: the manager programs the arbitration tables so that every lane in
+// VA-02: the manager programs the arbitration tables so that every virtual lane in
 // use has its turn.
 func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 	for _, c := range []struct {
 		x, y  capability
-		turns int // entries with a weight at x, on as many lanes
+		turns int // entries with a weight at x, on as many virtual lanes
 		parts int
 	}{
 		{capability{5, 5, 64}, capability{5, 5, 64}, 15, 2},
 		{capability{5, 4, 8}, capability{5, 5, 8}, 8, 1},
 		{capability{5, 4, 33}, capability{5, 2, 8}, 2, 2},
 		{capability{5, 3, 32}, capability{5, 1, 0}, 1, 1},
-		{capability{5, 5, 6}, capability{5, 5, 64}, 6, 1}, // fewer entries than the link has lanes
+		{capability{5, 5, 6}, capability{5, 5, 64}, 6, 1}, // fewer entries than the link has virtual lanes
 	} {
 		f, x, _ := link(ib.NodeSwitch, ib.NodeCA, c.x, c.y)
 		asked := settings.Default()
@@ -208,8 +208,8 @@ func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 	}
 }
 
-// SV-04: the manager writes mappings in which service level s takes lane s
-// modulo the number of lanes, so that no packet is dropped for its level.
+// SV-04: the manager writes mappings in which service level s takes virtual lane s
+// modulo the number of virtual lanes, so that no packet is dropped for its level.
 func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 	for code, want := range map[uint8]int{2: 2, 3: 4, 4: 8, 5: 15} {
 		c := capability{ib.MTU2048, code, 64}
@@ -225,7 +225,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 	}
 }
 
-// VA-03 and SV-03: a port with one data lane need not have the tables.
+// VA-03 and SV-03: a port with one data virtual lane need not have the tables.
 func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 	f, x, y := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 1, 0})
 	d, faults := lanes(t, f, settings.Default())
@@ -301,7 +301,7 @@ func written(want *observed.DesiredPort) (parts []*smp.VLArbitrationTable) {
 }
 
 // VA-12: both arbitration tables and VLHighLimit are those that were asked for,
-// as far as the link has the lanes and the port the entries.
+// as far as the link has the virtual lanes and the port the entries.
 func TestVA12BothTablesAndTheLimit(t *testing.T) {
 	asked := settings.Default()
 	asked.VLHighLimit = 9
@@ -317,7 +317,7 @@ func TestVA12BothTablesAndTheLimit(t *testing.T) {
 		t.Errorf("VLHighLimit %d, elements %v", want.Info.VLHighLimit, want.Elements.Names())
 	}
 	high := smp.VLArbitrationTable{}
-	high.Entries[0] = smp.VLArbitrationEntry{VL: 1, Weight: 200} // the link has no lane 14
+	high.Entries[0] = smp.VLArbitrationEntry{VL: 1, Weight: 200} // the link has no virtual lane 14
 	for part, table := range map[smp.VLArbPart]smp.VLArbitrationTable{smp.VLArbHighFirst: high, smp.VLArbHighSecond: {}} {
 		if got := want.VLArbitration[part-1]; got == nil || *got != table {
 			t.Errorf("part %d: %v", part, got)
@@ -342,7 +342,7 @@ func TestVA12BothTablesAndTheLimit(t *testing.T) {
 	}
 }
 
-// A table with more entries than a port has is cut to as many lanes as fit, and
+// A table with more entries than a port has is cut to as many virtual lanes as fit, and
 // levels go to those.
 func TestTablesThatDoNotFit(t *testing.T) {
 	asked := settings.Default()

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/dataplane"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/profile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
@@ -137,17 +137,17 @@ func (w *world) datagram(qpn ib.QPN, size int) []byte {
 	return b
 }
 
-// fates lists what was seen.
-func (w *world) fates() (out []fate.Fate) {
+// outcomes lists what was seen.
+func (w *world) outcomes() (out []outcome.Outcome) {
 	for _, s := range w.seen {
-		out = append(out, s.Fate)
+		out = append(out, s.Outcome)
 	}
 	return out
 }
 
-func (w *world) want(what string, want ...fate.Fate) {
+func (w *world) want(what string, want ...outcome.Outcome) {
 	w.t.Helper()
-	got := w.fates()
+	got := w.outcomes()
 	if len(got) != len(want) {
 		w.t.Fatalf("%s: %v, want %v", what, got, want)
 	}
@@ -178,7 +178,7 @@ func TestDatagram(t *testing.T) {
 	if words := uint64(octets-packet.VCRCSize) / 4; a.PortXmitPkts != 1 || b.PortRcvPkts != 1 || a.PortXmitData != words || b.PortRcvData != words {
 		t.Errorf("%d packets and %d words out, %d and %d in; want 1 and %d", a.PortXmitPkts, a.PortXmitData, b.PortRcvPkts, b.PortRcvData, words)
 	}
-	w.want("a datagram", fate.Left, fate.Taken)
+	w.want("a datagram", outcome.Left, outcome.Taken)
 }
 
 // What is altered on the wire is found by the VCRC, and by the ICRC when the VCRC
@@ -193,21 +193,21 @@ func TestAlteredOctets(t *testing.T) {
 		b[at] ^= 0x10
 		w.must(w.plane.Inject(hostA, 1, b))
 		w.run()
-		w.want("an altered octet", fate.Left, fate.VCRC)
+		w.want("an altered octet", outcome.Left, outcome.VCRC)
 		if at < packet.LRHSize || at >= len(b)-packet.VCRCSize {
 			continue // the LRH says who may take it; the VCRC is made again
 		}
 		packet.SealVCRC(b)
 		w.must(w.plane.Inject(hostA, 1, b))
 		w.run()
-		if w.seen[1].Fate == fate.Taken && at != 12 {
+		if w.seen[1].Outcome == outcome.Taken && at != 12 {
 			t.Fatalf("octet %d was altered behind the VCRC, and the packet was taken", at)
 		}
 		if at == 12 { // of the BTH, which switches may change
-			w.want("an octet that the ICRC leaves out", fate.Left, fate.Taken)
+			w.want("an octet that the ICRC leaves out", outcome.Left, outcome.Taken)
 			continue
 		}
-		if r := w.seen[1].Reason; w.seen[1].Fate == fate.Refused && r != endpoint.ReasonICRC && r != endpoint.ReasonMalformed {
+		if r := w.seen[1].Reason; w.seen[1].Outcome == outcome.Refused && r != endpoint.ReasonICRC && r != endpoint.ReasonMalformed {
 			t.Errorf("octet %d: refused for %v, want the ICRC or a header that makes no sense", at, r)
 		}
 		w.seen = nil
@@ -215,7 +215,7 @@ func TestAlteredOctets(t *testing.T) {
 	w.must(to.PostReceive(endpoint.ReceiveRequest{Buffer: make([]byte, 200)}))
 	w.must(w.plane.Inject(hostA, 1, good))
 	w.run()
-	w.want("the packet as it was", fate.Left, fate.Taken)
+	w.want("the packet as it was", outcome.Left, outcome.Taken)
 }
 
 // Flips happen on the wire: the sender's counters move, the receiver counts an error.
@@ -248,7 +248,7 @@ func TestLinkLost(t *testing.T) {
 	w := newWorld(t)
 	to := w.qp(hostB)
 	w.must(w.plane.Withhold(hostB, 1, true))
-	for range 9 { // seven fill the lane
+	for range 9 { // seven fill the virtual lane
 		w.must(w.plane.Inject(hostA, 1, w.datagram(to.Number(), 2048)))
 	}
 	for range 3 { // some are on their way
@@ -265,7 +265,7 @@ func TestLinkLost(t *testing.T) {
 	if n := w.plane.InFlight(); n != 0 {
 		t.Errorf("%d packets are left", n)
 	}
-	down := w.plane.Counts()[fate.LinkDown]
+	down := w.plane.Counts()[outcome.LinkDown]
 	if down == 0 || w.plane.Counters(hostA).Port(1).LinkDownedCounter != 1 {
 		t.Errorf("%d were lost with the link, %d times counted", down, w.plane.Counters(hostA).Port(1).LinkDownedCounter)
 	}
@@ -287,7 +287,7 @@ func TestSubnetManagement(t *testing.T) {
 	octets, err := p.AppendBinary(nil)
 	w.must(err)
 	w.must(w.plane.Inject(hostA, 1, octets))
-	if len(w.smps) != 1 || w.smps[0] != m || w.plane.Counts()[fate.Management] != 1 {
+	if len(w.smps) != 1 || w.smps[0] != m || w.plane.Counts()[outcome.Management] != 1 {
 		t.Fatalf("%d packets came to the carrier, want the one", len(w.smps))
 	}
 	if w.plane.DeliverSMP(1, 1, 0, ib.PKeyDefaultFull, lidA, lidB, &m) {
@@ -332,7 +332,7 @@ func TestRefusals(t *testing.T) {
 	_, err = w.plane.Device(hostA)
 	bad(err, "is off")
 	w.must(w.plane.Inject(hostA, 1, []byte{1, 2, 3}))
-	w.want("a node that is off", fate.LinkDown)
+	w.want("a node that is off", outcome.LinkDown)
 	if w.plane.Counters(0x999) != nil {
 		t.Error("a node that there is not has counters")
 	}

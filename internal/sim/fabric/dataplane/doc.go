@@ -13,11 +13,11 @@
 //	Counts, InFlight, Waiting, Counters, Config.Trace   what became of them
 //
 // What each decision is made by: package relay for switches and routers, package
-// egress for lanes, credits and lifetimes, package endpoint for end nodes, package
-// fate for what the decisions come to.
+// egress for virtual lanes, credits and lifetimes, package endpoint for end nodes, package
+// outcome for what the decisions come to.
 //
 // A packet's headers are found once and its VCRC is computed once, as long as
 // nobody touches its octets: a link that flips a bit, a host that injects octets,
-// a relay that changes the lane or the address, each make that they are read or
+// a relay that changes the virtual lane or the address, each make that they are read or
 // checked anew at the next port. The ICRC is checked by the receiver, always.
 package dataplane

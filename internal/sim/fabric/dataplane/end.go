@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/endnode"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
 	"github.com/ibwarden/ibwarden/internal/sim/pma"
 	"github.com/ibwarden/ibwarden/internal/sim/relay"
@@ -134,7 +134,7 @@ func (pl *Plane) AfterSet(at int32) {
 			continue
 		}
 		pl.Configure(i)
-		if p.out.Len() > 0 { // what no lane had a turn for may go now
+		if p.out.Len() > 0 { // what no virtual lane had a turn for may go now
 			pl.sendAt(i, max(pl.queue.Now, p.busy))
 		}
 		num := pl.ports[i].Num
@@ -147,7 +147,7 @@ func (pl *Plane) AfterSet(at int32) {
 	}
 }
 
-// fill takes packets from an end node for those lanes of its port i in which
+// fill takes packets from an end node for those virtual lanes of its port i in which
 // none waits, until one has gone out on the wire, which was idle.
 func (pl *Plane) fill(i int32, device *endpoint.Device) {
 	at, p := &pl.ports[i], pl.sides[i]
@@ -200,7 +200,7 @@ func (pl *Plane) originate(at int32, num ib.PortNum, levels endpoint.ServiceLeve
 	}
 	d := pl.packets.take()
 	if d == nil {
-		pl.fates[fate.Buffer]++
+		pl.outcomes[outcome.Buffer]++
 		return true
 	}
 	// The buffers change places, so that nothing is copied.
@@ -217,7 +217,7 @@ func (pl *Plane) start(d *datum, at int32, num ib.PortNum) {
 	v, h := d.read(), &d.headers
 	switch {
 	case v != relay.Pass:
-		pl.finish(d, fate.Malformed, at, num)
+		pl.finish(d, outcome.Malformed, at, num)
 	case n.IsSwitch:
 		pl.relay(d, at, 0)
 	case n.Agent.HasLID(num, h.LRH.DLID()):
@@ -225,11 +225,11 @@ func (pl *Plane) start(d *datum, at int32, num ib.PortNum) {
 	default:
 		vl, v := relay.Leave(n.Agent, 0, num, h)
 		if v != relay.Pass {
-			pl.finish(d, fate.OfVerdict(v), at, num)
+			pl.finish(d, outcome.OfVerdict(v), at, num)
 			return
 		}
 		p := pl.sides[d.port]
-		// With one lane for all levels nothing else could go before it.
+		// With one virtual lane for all levels nothing else could go before it.
 		if p.filling && p.levels[vl] == endpoint.AllServiceLevels && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.octets)), pl.queue.Now) {
 			p.passed = true
 			pl.transmit(d.port, d, vl)
@@ -237,7 +237,7 @@ func (pl *Plane) start(d *datum, at int32, num ib.PortNum) {
 		}
 		ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.octets)), pl.queue.Now)
 		if !ok {
-			pl.finish(d, fate.OfReason(why), at, num)
+			pl.finish(d, outcome.OfReason(why), at, num)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (pl *Plane) arriveAtEnd(d *datum, at int32, num ib.PortNum) {
 		return
 	}
 	if d.spoiled {
-		pl.finish(d, fate.EntryPKey, at, num)
+		pl.finish(d, outcome.EntryPKey, at, num)
 		return
 	}
 	pl.reachEnd(d, at, num)
@@ -262,18 +262,18 @@ func (pl *Plane) route(d *datum, at int32, in ib.PortNum) {
 	n, h := &pl.nodes[at], &d.headers
 	exit, v := relay.Cross(n.Agent, in, h)
 	if v != relay.Pass {
-		pl.finish(d, fate.OfVerdict(v), at, in)
+		pl.finish(d, outcome.OfVerdict(v), at, in)
 		return
 	}
 	g, num, ok := pl.wiring.EndPort(h.GRH.DGID().PortGUID())
 	if !ok {
-		pl.finish(d, fate.NoRoute, at, in)
+		pl.finish(d, outcome.NoRoute, at, in)
 		return
 	}
 	to, _ := pl.wiring.Index(g)
 	lid := pl.nodes[to].Agent.Port(num).LID
 	if lid == 0 {
-		pl.finish(d, fate.NoRoute, at, in)
+		pl.finish(d, outcome.NoRoute, at, in)
 		return
 	}
 	h.Readdress(n.Agent.Port(exit).LID, lid)
@@ -290,9 +290,9 @@ func (pl *Plane) reachEnd(d *datum, at int32, num ib.PortNum) {
 	r := device.Receive(pl.queue.Now, num, d.octets)
 	switch {
 	case r.Reason == endpoint.Taken:
-		pl.see(d, fate.Taken, at, num, r.Reason)
+		pl.see(d, outcome.Taken, at, num, r.Reason)
 	default:
-		pl.see(d, fate.Refused, at, num, r.Reason)
+		pl.see(d, outcome.Refused, at, num, r.Reason)
 		pl.countRefusal(d, at, num, r.Reason)
 	}
 	pl.release(d)
@@ -334,7 +334,7 @@ func (pl *Plane) perform(d *datum, at int32, num ib.PortNum) bool {
 	if !ok {
 		return false
 	}
-	pl.see(d, fate.Taken, at, num, endpoint.Taken)
+	pl.see(d, outcome.Taken, at, num, endpoint.Taken)
 	pl.release(d)
 	d.octets, d.known, d.sound, d.spoiled, d.raw, d.crossed = append(d.octets[:0], octets...), false, true, false, false, 0
 	pl.start(d, at, num)
@@ -370,15 +370,15 @@ func (pl *Plane) deviceTimer(e timeline.Event) {
 	pl.armDevice(e.Subject)
 }
 
-// launchSMP carries on a packet of lane 15 as a subnet-management packet.
+// launchSMP carries on a packet of virtual lane 15 as a subnet-management packet.
 func (pl *Plane) launchSMP(octets []byte, at int32, num ib.PortNum) {
 	v, err := packet.Parse(octets)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP0 || len(v.Payload) != mad.Size {
 		pl.end(at).counters.Port(num).VL15Dropped++
-		pl.fates[fate.Malformed]++
+		pl.outcomes[outcome.Malformed]++
 		return
 	}
-	pl.fates[fate.Management]++
+	pl.outcomes[outcome.Management]++
 	m := [mad.Size]byte(v.Payload)
 	pl.config.Carrier.LaunchSMP(at, num, v.LRH.SL(), v.BTH.PKey(), v.LRH.SLID(), v.LRH.DLID(), &m)
 }
@@ -402,8 +402,8 @@ func (pl *Plane) DeliverSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, sl
 
 // Inject puts octets on the wire at an end port, as a host could whose adapter
 // obeys nobody: whatever stands in them, CRCs included, they go out unchanged. A
-// packet of lane 15 that holds a datagram for QP0 is carried on as such; all
-// else that names a lane waits its turn there if the port has it.
+// packet of virtual lane 15 that holds a datagram for QP0 is carried on as such; all
+// else that names a virtual lane waits its turn there if the port has it.
 func (pl *Plane) Inject(g ib.NodeGUID, num ib.PortNum, octets []byte) error {
 	i, err := pl.wiring.External(g, num)
 	switch {
@@ -421,13 +421,13 @@ func (pl *Plane) inject(i int32, octets []byte) {
 	p := pl.side(i)
 	d := pl.packets.take()
 	if d == nil {
-		pl.fates[fate.Buffer]++
+		pl.outcomes[outcome.Buffer]++
 		return
 	}
 	d.octets = append(d.octets, octets...)
 	d.firstBit, d.port, d.raw = pl.queue.Now, i, true
 	if !at.Up || pl.nodes[at.Node].Off {
-		pl.finish(d, fate.LinkDown, at.Node, at.Num)
+		pl.finish(d, outcome.LinkDown, at.Node, at.Num)
 		return
 	}
 	vl := ib.VLManagement
@@ -444,5 +444,5 @@ func (pl *Plane) inject(i int32, octets []byte) {
 		pl.send(i)
 		return
 	}
-	pl.transmit(i, d, ib.VLManagement) // on a lane that the port has not: nobody keeps room for it
+	pl.transmit(i, d, ib.VLManagement) // on a virtual lane that the port has not: nobody keeps room for it
 }

@@ -12,7 +12,7 @@ const (
 	kindPeriod                            // the flow-control period of a port ends
 )
 
-// The lanes of the queue, behind two of the fabric around.
+// The virtual lanes of the queue, behind two of the fabric around.
 const (
 	laneData timeline.Lane = 2 + iota // a link and a packet's length ahead
 	laneSend                          // a packet's length ahead

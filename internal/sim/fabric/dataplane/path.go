@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/internal/sim/egress"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
 	"github.com/ibwarden/ibwarden/internal/sim/relay"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -42,7 +42,7 @@ func (pl *Plane) arrive(d *datum) {
 	p := pl.side(d.port)
 	if d.epoch != p.epoch {
 		d.held = false
-		pl.finish(d, fate.LinkDown, at.Node, at.Num)
+		pl.finish(d, outcome.LinkDown, at.Node, at.Num)
 		return
 	}
 	if !pl.admit(d) {
@@ -50,7 +50,7 @@ func (pl *Plane) arrive(d *datum) {
 	}
 	if !d.sound && !packet.CheckVCRC(d.octets) {
 		port, marked := d.port, d.marked
-		pl.finish(d, fate.VCRC, at.Node, at.Num)
+		pl.finish(d, outcome.VCRC, at.Node, at.Num)
 		if !marked {
 			pl.softError(port)
 		}
@@ -67,13 +67,13 @@ func (pl *Plane) arrive(d *datum) {
 	case relay.EntryPKey:
 		pl.config.Carrier.Follows(at.Node, n.Agent.BadPKey(pl.queue.Now, at.Num, h.Offence()))
 		if !pl.ends[at.Node].spoils {
-			pl.finish(d, fate.EntryPKey, at.Node, at.Num)
+			pl.finish(d, outcome.EntryPKey, at.Node, at.Num)
 			return
 		}
 		p.counters.PortRcvConstraintErrors++
 		d.spoiled = true
 	default:
-		pl.finish(d, fate.OfVerdict(v), at.Node, at.Num)
+		pl.finish(d, outcome.OfVerdict(v), at.Node, at.Num)
 		return
 	}
 	if n.IsSwitch {
@@ -105,9 +105,9 @@ func (pl *Plane) relay(d *datum, at int32, in ib.PortNum) {
 	exit, v := relay.Exit(agent, in, h)
 	switch {
 	case v != relay.Pass:
-		pl.finish(d, fate.OfVerdict(v), at, in)
+		pl.finish(d, outcome.OfVerdict(v), at, in)
 	case exit == 0 && d.spoiled:
-		pl.finish(d, fate.EntryPKey, at, in)
+		pl.finish(d, outcome.EntryPKey, at, in)
 	case exit == 0:
 		pl.reachEnd(d, at, 0)
 	default:
@@ -120,7 +120,7 @@ func (pl *Plane) relay(d *datum, at int32, in ib.PortNum) {
 func (pl *Plane) relayMulticast(d *datum, at int32, in ib.PortNum) {
 	exits, v := relay.Exits(pl.nodes[at].Agent, in, &d.headers)
 	if v != relay.Pass {
-		pl.finish(d, fate.OfVerdict(v), at, in)
+		pl.finish(d, outcome.OfVerdict(v), at, in)
 		return
 	}
 	var copies []*datum
@@ -131,7 +131,7 @@ func (pl *Plane) relayMulticast(d *datum, at int32, in ib.PortNum) {
 		}
 		c := pl.packets.take()
 		if c == nil {
-			pl.see(d, fate.Buffer, at, exit, endpoint.Taken)
+			pl.see(d, outcome.Buffer, at, exit, endpoint.Taken)
 			continue
 		}
 		index, octets := c.index, append(c.octets, d.octets...)
@@ -160,7 +160,7 @@ func (pl *Plane) sendCopies(copies []*datum, exits sma.PortSet, at int32, in ib.
 		c.read() // it could be read before
 		switch {
 		case exit == 0 && c.spoiled:
-			pl.finish(c, fate.EntryPKey, at, in)
+			pl.finish(c, outcome.EntryPKey, at, in)
 		case exit == 0:
 			pl.reachEnd(c, at, 0)
 		default:
@@ -179,7 +179,7 @@ func (pl *Plane) leave(d *datum, at int32, in, exit ib.PortNum) {
 		vl, v = n.Agent.VL(in, exit, h.LRH.SL()), relay.Pass
 	}
 	if v != relay.Pass {
-		pl.finish(d, fate.OfVerdict(v), at, exit)
+		pl.finish(d, outcome.OfVerdict(v), at, exit)
 		return
 	}
 	pl.enqueue(d, n.First+int32(exit), vl)
@@ -190,7 +190,7 @@ func (pl *Plane) enqueue(d *datum, i int32, vl ib.VL) {
 	p := pl.side(i)
 	at := &pl.ports[i]
 	if !at.Up {
-		pl.finish(d, fate.ExitState, at.Node, at.Num)
+		pl.finish(d, outcome.ExitState, at.Node, at.Num)
 		return
 	}
 	if pl.queue.Now >= p.busy && pl.switches(at.Node) && p.out.Pass(pl.queue.Now, vl, blocksOf(len(d.octets)), d.firstBit) {
@@ -199,7 +199,7 @@ func (pl *Plane) enqueue(d *datum, i int32, vl ib.VL) {
 	}
 	ok, why := p.out.Enqueue(pl.queue.Now, handle(d), vl, blocksOf(len(d.octets)), d.firstBit)
 	if !ok {
-		pl.finish(d, fate.OfReason(why), at.Node, at.Num)
+		pl.finish(d, outcome.OfReason(why), at.Node, at.Num)
 		return
 	}
 	pl.send(i)
@@ -234,7 +234,7 @@ func (pl *Plane) send(i int32) {
 		passed := p.passed
 		p.passed = false
 		switch {
-		case !at.Up: // what left on lane 15 may have had consequences
+		case !at.Up: // what left on virtual lane 15 may have had consequences
 			return
 		case passed:
 			if device.Ready(at.Num) {
@@ -283,7 +283,7 @@ func (pl *Plane) armAge(i int32) {
 func (pl *Plane) age(i int32) {
 	at := &pl.ports[i]
 	pl.sides[i].out.Expire(pl.queue.Now, func(h egress.Handle, why egress.Reason) {
-		pl.finish(pl.packets.Get(int32(h)), fate.OfReason(why), at.Node, at.Num)
+		pl.finish(pl.packets.Get(int32(h)), outcome.OfReason(why), at.Node, at.Num)
 	})
 	pl.armAge(i)
 	pl.sendAt(i, pl.queue.Now) // another may be at the head now
@@ -309,7 +309,7 @@ func (pl *Plane) transmit(i int32, d *datum, vl ib.VL) {
 		return
 	}
 	d.crossed++
-	pl.see(d, fate.Left, at.Node, at.Num, endpoint.Taken)
+	pl.see(d, outcome.Left, at.Node, at.Num, endpoint.Taken)
 	p.counters.Sent(uint64(len(d.octets)-packet.VCRCSize) / 4)
 	delay := pl.config.HopDelay
 	if p.fault.active {
@@ -325,16 +325,16 @@ func (pl *Plane) transmit(i int32, d *datum, vl ib.VL) {
 // real link count what was sent, not what arrived.
 func (pl *Plane) lostOnWire(i int32, d *datum) bool {
 	at, p := &pl.ports[i], pl.sides[i]
-	what := fate.Left
+	what := outcome.Left
 	switch {
 	case d.crossed == 0 && pl.config.Loss > 0 && pl.random.Float64() < pl.config.Loss:
-		what = fate.Lost
+		what = outcome.Lost
 	case p.fault.active && p.fault.Loss > 0 && pl.random.Float64() < p.fault.Loss:
-		what = fate.Lost
+		what = outcome.Lost
 	case d.crossed == MaxCrossings:
-		what = fate.Hops
+		what = outcome.Hops
 	}
-	if what == fate.Left {
+	if what == outcome.Left {
 		return false
 	}
 	if d.held {
@@ -399,5 +399,5 @@ func (pl *Plane) LinkLost(i int32) {
 	}
 	p.epoch++
 	p.busy, p.owed, p.filled, p.overran = pl.queue.Now, [egress.DataLanes]uint16{}, [egress.DataLanes]uint16{}, false
-	p.out.Reset(func(h egress.Handle) { pl.finish(pl.packets.Get(int32(h)), fate.LinkDown, at.Node, at.Num) })
+	p.out.Reset(func(h egress.Handle) { pl.finish(pl.packets.Get(int32(h)), outcome.LinkDown, at.Node, at.Num) })
 }

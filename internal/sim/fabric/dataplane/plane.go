@@ -26,7 +26,7 @@ const (
 	// MaxCrossings is how many links one packet may cross.
 	MaxCrossings = 255
 	// InputBlocks is the room that a port has for arriving packets of one data
-	// lane, in blocks of 64 octets: two of the longest packets.
+	// virtual lane, in blocks of 64 octets: two of the longest packets.
 	InputBlocks = 256
 )
 
@@ -34,7 +34,7 @@ const (
 type Carrier interface {
 	// Follows carries out what the agent of node at wants.
 	Follows(at int32, effects []sma.Effect)
-	// LaunchSMP carries on a packet that came from port num of node at on lane 15.
+	// LaunchSMP carries on a packet that came from port num of node at on virtual lane 15.
 	LaunchSMP(at int32, num ib.PortNum, sl ib.SL, pkey ib.PKey, slid, dlid ib.LID, m *[mad.Size]byte)
 }
 
@@ -53,16 +53,16 @@ type Config struct {
 
 // Plane is the data path of a fabric.
 type Plane struct {
-	config  Config
-	queue   *timeline.Queue
-	random  *rand.Rand
-	wiring  *wiring.Wiring
-	nodes   []wiring.Node // of wiring
-	ports   []wiring.Port // of wiring
-	ends    []*nodeData   // of nodes, nil until data packets come into it
-	sides   []*portData   // of ports, nil until data packets come into it
-	packets packets
-	fates   Counts
+	config   Config
+	queue    *timeline.Queue
+	random   *rand.Rand
+	wiring   *wiring.Wiring
+	nodes    []wiring.Node // of wiring
+	ports    []wiring.Port // of wiring
+	ends     []*nodeData   // of nodes, nil until data packets come into it
+	sides    []*portData   // of ports, nil until data packets come into it
+	packets  packets
+	outcomes Counts
 }
 
 const none = wiring.None
@@ -95,7 +95,7 @@ type datum struct {
 	crossed  uint8 // links
 	known    bool  // headers are those of octets
 	sound    bool  // the VCRC is known to be right
-	raw      bool  // leaves as it is, whatever lane the port would choose
+	raw      bool  // leaves as it is, whatever virtual lane the port would choose
 	spoiled  bool  // refused on the way, and leaves with a wrong VCRC
 	marked   bool  // so it has left: its end says that it is bad, which no link has made it
 }
@@ -145,7 +145,7 @@ type portData struct {
 	epoch    uint32                     // how often the link went down
 	busy     time.Duration              // until when the wire carries what was sent last
 	perOctet time.Duration              // of 1000 octets on the wire
-	levels   [16]endpoint.ServiceLevels // of each lane, for what the node itself sends
+	levels   [16]endpoint.ServiceLevels // of each virtual lane, for what the node itself sends
 	sendAt   time.Duration              // of the pending kindSend, noTimer for none
 	ageAt    time.Duration              // of the pending kindAge, noTimer for none
 	fault    LinkFault

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
 )
 
@@ -17,7 +17,7 @@ const FlowControlPeriod = 65536 * 4 * time.Nanosecond
 // credits: more than its wire carries before they come back.
 const recklessBlocks = 1<<16 - 1
 
-// room is how much a port believes that its peer has for each lane, in blocks.
+// room is how much a port believes that its peer has for each virtual lane, in blocks.
 func (p *portData) room() uint16 {
 	if p.reckless {
 		return recklessBlocks
@@ -57,7 +57,7 @@ func (pl *Plane) admit(d *datum) bool {
 	d.held = false
 	pl.credit(at.Peer, d.vl, d.blocks)
 	p.overran = true
-	pl.finish(d, fate.Overrun, at.Node, at.Num)
+	pl.finish(d, outcome.Overrun, at.Node, at.Num)
 	if !p.timing {
 		p.timing = true
 		pl.queue.Push(timeline.NoLane, (pl.queue.Now/FlowControlPeriod+1)*FlowControlPeriod, kindPeriod, i)

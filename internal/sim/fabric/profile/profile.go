@@ -55,7 +55,7 @@ func Device(n *topology.Node) sma.Config {
 	return d
 }
 
-// portConfig is the default profile of a port: eight data lanes, 4096 octets,
+// portConfig is the default profile of a port: eight data virtual lanes, 4096 octets,
 // and the rates that the topology enables.
 func portConfig(p *topology.Port) sma.PortConfig {
 	c := sma.TypicalPort()
@@ -67,7 +67,7 @@ func portConfig(p *topology.Port) sma.PortConfig {
 	return c
 }
 
-// Rates of a lane in Mb/s of data.
+// Rates of a virtual lane in Mb/s of data.
 var (
 	speeds    = map[smp.LinkSpeed]int64{1: 2000, 2: 4000, 4: 8000}
 	extSpeeds = map[smp.LinkSpeedExt]int64{

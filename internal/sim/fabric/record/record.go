@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/packet/capture"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 )
 
 // Recorder writes one capture file.
@@ -32,7 +32,7 @@ func New(w io.Writer, start time.Time) (*Recorder, error) {
 
 // Data takes what Config.DataTrace is told.
 func (r *Recorder) Data(s fabric.DataSighting) {
-	if s.Fate == fate.Left && s.Origin {
+	if s.Outcome == outcome.Left && s.Origin {
 		r.write(s.At, s.Octets)
 	}
 }

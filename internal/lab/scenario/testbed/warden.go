@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"encoding/binary"
@@ -39,7 +39,7 @@ type WardenOptions struct {
 }
 
 // SeatWarden lets the project's own manager run at an end port, with a policy.
-func (s *Stage) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
+func (s *Testbed) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
 	c := engine.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0, LMC: o.LMC}
 	for _, t := range o.Trusted {

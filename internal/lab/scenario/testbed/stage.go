@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ type Trap struct {
 // Drop is a packet that was discarded.
 type Drop struct {
 	Port
-	Reason string // a fabric.Reason or Fate, or an endpoint.Reason
+	Reason string // a fabric.Reason or Outcome, or an endpoint.Reason
 }
 
 // Limits of what a stage keeps.
@@ -59,8 +59,8 @@ type Config struct {
 	Repress bool
 }
 
-// Stage is a fabric with stations.
-type Stage struct {
+// Testbed is a fabric with stations.
+type Testbed struct {
 	Topology *topology.Netlist
 	Fabric   *fabric.Fabric
 	// Traps and Drops are in the order in which they came; whoever looks at
@@ -92,8 +92,8 @@ type Stage struct {
 }
 
 // New makes the fabric of a topology.
-func New(l *topology.Netlist, c Config) (*Stage, error) {
-	s := &Stage{
+func New(l *topology.Netlist, c Config) (*Testbed, error) {
+	s := &Testbed{
 		Topology: l, config: c, nodes: map[ib.NodeGUID]*topology.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
 		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabric.Fault{}, nextID: 1,
 		before: map[fabric.Received]uint64{}, heard: map[hearing]struct{}{}, suspects: map[ib.NodeGUID]bool{},
@@ -116,7 +116,7 @@ func New(l *topology.Netlist, c Config) (*Stage, error) {
 const guessStream = 0x6775657373
 
 // Guess is a number that somebody guesses, another one each time.
-func (s *Stage) Guess() uint64 { return s.guesses.Uint64() }
+func (s *Testbed) Guess() uint64 { return s.guesses.Uint64() }
 
 // both is a hook that tells first and then second, which may be nil.
 func both[T any](first, second func(T)) func(T) {
@@ -127,7 +127,7 @@ func both[T any](first, second func(T)) func(T) {
 }
 
 // sight sees every packet.
-func (s *Stage) sight(seen fabric.Sighting) {
+func (s *Testbed) sight(seen fabric.Sighting) {
 	s.hear(seen)
 	switch seen.What {
 	case fabric.SeenLeaving:
@@ -149,10 +149,10 @@ func (s *Stage) sight(seen fabric.Sighting) {
 }
 
 // Node is the node with a GUID.
-func (s *Stage) Node(g ib.NodeGUID) *topology.Node { return s.nodes[g] }
+func (s *Testbed) Node(g ib.NodeGUID) *topology.Node { return s.nodes[g] }
 
 // Name is how a script calls a port.
-func (s *Stage) Name(p Port) string {
+func (s *Testbed) Name(p Port) string {
 	if n := s.nodes[p.Node]; n != nil {
 		return fmt.Sprintf("%s:%d", n.ID, p.Num)
 	}
@@ -163,7 +163,7 @@ func (s *Stage) Name(p Port) string {
 var errRestless = fmt.Errorf("%d events and no end: want a fabric that comes to rest", MaxSteps)
 
 // Until lets time pass up to end, or until done.
-func (s *Stage) Until(end time.Duration, done func() bool) error {
+func (s *Testbed) Until(end time.Duration, done func() bool) error {
 	for range MaxSteps {
 		s.drain()
 		if err := s.pump(); err != nil {
@@ -189,12 +189,12 @@ func (s *Stage) Until(end time.Duration, done func() bool) error {
 }
 
 // Advance lets time pass.
-func (s *Stage) Advance(d time.Duration) error {
+func (s *Testbed) Advance(d time.Duration) error {
 	return s.Until(s.Fabric.Now()+d, func() bool { return false })
 }
 
 // Rest lets time pass until nothing is left to happen.
-func (s *Stage) Rest() error {
+func (s *Testbed) Rest() error {
 	if s.restless() {
 		return errNeverRests
 	}
@@ -208,7 +208,7 @@ func (s *Stage) Rest() error {
 }
 
 // drain takes what came in at the stations and hosts.
-func (s *Stage) drain() {
+func (s *Testbed) drain() {
 	s.listen()
 	var d fabric.Delivery
 	for _, at := range s.stations {
@@ -231,7 +231,7 @@ func (s *Stage) drain() {
 
 // repress answers a trap, so that it is not sent again, with the key of the port
 // that sent it: a manager knows the keys of its ports.
-func (s *Stage) repress(at *station, p *mad.SMP, to ib.LID) {
+func (s *Testbed) repress(at *station, p *mad.SMP, to ib.LID) {
 	if !to.IsUnicast() {
 		return
 	}
@@ -240,7 +240,7 @@ func (s *Stage) repress(at *station, p *mad.SMP, to ib.LID) {
 }
 
 // keyOf is the M_Key of the end port with a LID.
-func (s *Stage) keyOf(lid ib.LID) ib.MKey {
+func (s *Testbed) keyOf(lid ib.LID) ib.MKey {
 	for _, n := range s.Topology.Nodes {
 		agent := s.Fabric.Agent(n.GUID)
 		for _, i := range EndPorts(n) {
@@ -273,7 +273,7 @@ func (at *station) post(p *mad.SMP, dlid ib.LID) {
 
 // SendFrom makes an end port the one that packets are sent from. With manages
 // it says that a subnet manager runs there, and takes traps.
-func (s *Stage) SendFrom(p Port, manages bool) error {
+func (s *Testbed) SendFrom(p Port, manages bool) error {
 	at, err := s.station(p)
 	if err != nil {
 		return err
@@ -301,7 +301,7 @@ func (at *station) setIsSM(on bool) {
 }
 
 // Resign ends what SendFrom said about a manager.
-func (s *Stage) Resign(p Port) error {
+func (s *Testbed) Resign(p Port) error {
 	for _, at := range s.stations {
 		if at.Port == p && at.manages {
 			at.manages = false
@@ -312,7 +312,7 @@ func (s *Stage) Resign(p Port) error {
 	return fmt.Errorf("%s: no manager runs there", s.Name(p))
 }
 
-func (s *Stage) station(p Port) (*station, error) {
+func (s *Testbed) station(p Port) (*station, error) {
 	for _, at := range s.stations {
 		if at.Port == p {
 			return at, nil
@@ -328,7 +328,7 @@ func (s *Stage) station(p Port) (*station, error) {
 }
 
 // from is the station that sends: that of SendFrom, or the first node.
-func (s *Stage) from() (*station, error) {
+func (s *Testbed) from() (*station, error) {
 	if s.sender == nil {
 		n := s.Topology.Nodes[0]
 		if err := s.SendFrom(Port{n.GUID, EndPorts(n)[0]}, false); err != nil {
@@ -339,7 +339,7 @@ func (s *Stage) from() (*station, error) {
 }
 
 // Forget forgets the traps, drops and requests seen so far.
-func (s *Stage) Forget() {
+func (s *Testbed) Forget() {
 	s.drain()
 	s.Traps, s.Drops = s.Traps[:0], s.Drops[:0]
 	for _, r := range s.Fabric.ReceivedKinds() {
@@ -348,12 +348,12 @@ func (s *Stage) Forget() {
 }
 
 // Requests is how many packets of a kind agents took since the last Forget.
-func (s *Stage) Requests(m mad.Method, id mad.AttributeID) uint64 {
+func (s *Testbed) Requests(m mad.Method, id mad.AttributeID) uint64 {
 	return s.Fabric.Received(m, id) - s.before[fabric.Received{Method: m, Attribute: id}]
 }
 
 // PowerOff takes the power from a node.
-func (s *Stage) PowerOff(g ib.NodeGUID) error {
+func (s *Testbed) PowerOff(g ib.NodeGUID) error {
 	if err := s.Fabric.PowerOff(g); err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (s *Stage) PowerOff(g ib.NodeGUID) error {
 }
 
 // PowerOn gives it back; managers on the node come up with it.
-func (s *Stage) PowerOn(g ib.NodeGUID) error {
+func (s *Testbed) PowerOn(g ib.NodeGUID) error {
 	if err := s.Fabric.PowerOn(g); err != nil {
 		return err
 	}
@@ -376,7 +376,7 @@ func (s *Stage) PowerOn(g ib.NodeGUID) error {
 }
 
 // Reboot takes the power from a node and gives it back at once.
-func (s *Stage) Reboot(g ib.NodeGUID) error {
+func (s *Testbed) Reboot(g ib.NodeGUID) error {
 	if err := s.PowerOff(g); err != nil {
 		return err
 	}
@@ -384,7 +384,7 @@ func (s *Stage) Reboot(g ib.NodeGUID) error {
 }
 
 // Misbehave changes the fault of a node; a nil change ends it.
-func (s *Stage) Misbehave(g ib.NodeGUID, change func(*fabric.Fault)) error {
+func (s *Testbed) Misbehave(g ib.NodeGUID, change func(*fabric.Fault)) error {
 	f := s.faults[g]
 	if change == nil {
 		f = fabric.Fault{}

@@ -1,4 +1,4 @@
-package trait
+package property
 
 import (
 	"fmt"

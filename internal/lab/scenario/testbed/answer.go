@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type forger struct {
 
 // Answer lets a program at an end port answer every Get of an attribute, sent
 // by a directed route, that goes to another node, before that can.
-func (s *Stage) Answer(f Forgery) error {
+func (s *Testbed) Answer(f Forgery) error {
 	at, err := s.station(f.From)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Stage) Answer(f Forgery) error {
 
 // forge lets forgers answer what leaves for somebody else by the last link on its
 // way: they are faster than who is asked.
-func (s *Stage) forge(seen fabric.Sighting) {
+func (s *Testbed) forge(seen fabric.Sighting) {
 	if len(s.forgers) == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (s *Stage) forge(seen fabric.Sighting) {
 // answerFor sends the answers to one Get to the managers that are as many hops from
 // the forger as the Get took. The route says that the answer comes from where the
 // Get went; the way that it takes is the forger's.
-func (s *Stage) answerFor(f *forger, p mad.SMP) {
+func (s *Testbed) answerFor(f *forger, p mad.SMP) {
 	for _, at := range s.stations {
 		if at.engine == nil {
 			continue

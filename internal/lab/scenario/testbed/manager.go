@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ type Engine interface {
 
 // Seat lets a manager, which make makes, run at an end port. It has the port to
 // itself: no packets of others are sent from there.
-func (s *Stage) Seat(p Port, make func(*inproc.Link) Engine) error {
+func (s *Testbed) Seat(p Port, make func(*inproc.Link) Engine) error {
 	for i, at := range s.stations {
 		if at.Port != p {
 			continue
@@ -40,7 +40,7 @@ func (s *Stage) Seat(p Port, make func(*inproc.Link) Engine) error {
 }
 
 // Dismiss takes a manager away without a word.
-func (s *Stage) Dismiss(p Port) error {
+func (s *Testbed) Dismiss(p Port) error {
 	for i, at := range s.stations {
 		if at.Port == p && at.engine != nil {
 			s.stations = slices.Delete(s.stations, i, i+1)
@@ -55,7 +55,7 @@ const settleLimit = 10 * time.Minute
 
 // Settle lets time pass until every manager has nothing to do before time
 // passes or something arrives.
-func (s *Stage) Settle() error {
+func (s *Testbed) Settle() error {
 	settled := func() bool {
 		for _, at := range s.stations {
 			if at.engine != nil && !at.engine.Settled() {
@@ -76,7 +76,7 @@ func (s *Stage) Settle() error {
 var errNeverRests = errors.New("a manager runs, and never rests: want settle or advance")
 
 // restless tells that some manager runs.
-func (s *Stage) restless() bool {
+func (s *Testbed) restless() bool {
 	for _, at := range s.stations {
 		if at.engine != nil {
 			return true
@@ -86,7 +86,7 @@ func (s *Stage) restless() bool {
 }
 
 // pump moves what managers have to send and what came in for them.
-func (s *Stage) pump() error {
+func (s *Testbed) pump() error {
 	for _, at := range s.stations {
 		for some := at.engine != nil; some; {
 			var err error
@@ -99,7 +99,7 @@ func (s *Stage) pump() error {
 }
 
 // due is when the next thing happens, in the fabric or at a manager.
-func (s *Stage) due() (time.Duration, bool) {
+func (s *Testbed) due() (time.Duration, bool) {
 	next, some := s.Fabric.NextEvent()
 	for _, at := range s.stations {
 		if at.engine == nil {
@@ -113,7 +113,7 @@ func (s *Stage) due() (time.Duration, bool) {
 }
 
 // expire tells managers the time.
-func (s *Stage) expire() {
+func (s *Testbed) expire() {
 	for _, at := range s.stations {
 		if at.engine != nil {
 			at.engine.Expire(s.Fabric.Now())

@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func (r *Request) answer(p *mad.SMP) {
 
 // Ask sends a request and waits for its answer, or for as long as one may take.
 // Drops are those since then. The error says that it could not be sent.
-func (s *Stage) Ask(q Question) (*Request, error) {
+func (s *Testbed) Ask(q Question) (*Request, error) {
 	from, err := s.from()
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (s *Stage) Ask(q Question) (*Request, error) {
 // way is the directed route from the sender to an end port: the shortest, and
 // of those the one by the lowest ports. When there is none the last known one
 // is taken, as by a manager that has not noticed yet.
-func (s *Stage) way(from *station, to Port) (mad.Path, error) {
+func (s *Testbed) way(from *station, to Port) (mad.Path, error) {
 	if path, ok := s.search(from.Port, to); ok {
 		s.ways[to] = path
 		return path, nil
@@ -120,7 +120,7 @@ func (s *Stage) way(from *station, to Port) (mad.Path, error) {
 }
 
 // search goes outwards from an end port over links that are up.
-func (s *Stage) search(from, to Port) (mad.Path, bool) {
+func (s *Testbed) search(from, to Port) (mad.Path, bool) {
 	if from == to {
 		return mad.Path{}, true
 	}
@@ -156,7 +156,7 @@ func (s *Stage) search(from, to Port) (mad.Path, bool) {
 }
 
 // neighbour is the other end of a link that is up.
-func (s *Stage) neighbour(p Port) (Port, bool) {
+func (s *Testbed) neighbour(p Port) (Port, bool) {
 	peer, num, ok := s.Fabric.Peer(p.Node, p.Num)
 	if !ok || s.off[p.Node] || s.off[peer] || s.Fabric.Agent(p.Node).Port(p.Num).PortPhysicalState != smp.PhysLinkUp {
 		return Port{}, false
@@ -169,7 +169,7 @@ func (s *Stage) neighbour(p Port) (Port, bool) {
 // protect bits are 2 or 3 and an attribute other than PortInfo and SwitchInfo.
 // Fields in which a Set means "do this" and not "be this" are left at the value
 // that does nothing. What the device does not have stays zero.
-func (s *Stage) Held(to Port, modifier uint32, attr smp.Attribute) {
+func (s *Testbed) Held(to Port, modifier uint32, attr smp.Attribute) {
 	agent := s.Fabric.Agent(to.Node)
 	switch attr := attr.(type) {
 	case *smp.PortInfo:

@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ type hearing struct {
 const keyAlign = 4
 
 // hear keeps what a management packet told those that it came to.
-func (s *Stage) hear(seen fabric.Sighting) {
+func (s *Testbed) hear(seen fabric.Sighting) {
 	if s.deaf {
 		return
 	}
@@ -42,7 +42,7 @@ func (s *Stage) hear(seen fabric.Sighting) {
 }
 
 // keysHeld keeps who held a key first.
-func (s *Stage) keysHeld(g ib.NodeGUID) {
+func (s *Testbed) keysHeld(g ib.NodeGUID) {
 	for _, i := range EndPorts(s.nodes[g]) {
 		if key := uint64(s.Fabric.Agent(g).Port(i).MKey); key != 0 {
 			if _, held := s.holders[key]; !held {
@@ -52,7 +52,7 @@ func (s *Stage) keysHeld(g ib.NodeGUID) {
 	}
 }
 
-func (s *Stage) note(node ib.NodeGUID, process bool, octets []byte) {
+func (s *Testbed) note(node ib.NodeGUID, process bool, octets []byte) {
 	management := len(octets) == mad.Size
 	for i := 0; i+8 <= len(octets); i += keyAlign {
 		// An answer repeats the key of its request: whoever asked knows it.
@@ -66,27 +66,27 @@ func (s *Stage) note(node ib.NodeGUID, process bool, octets []byte) {
 }
 
 // authored keeps what a node wrote itself: to get it back tells it nothing.
-func (s *Stage) authored(node ib.NodeGUID, data []byte) {
+func (s *Testbed) authored(node ib.NodeGUID, data []byte) {
 	for i := 0; i+8 <= len(data); i += keyAlign {
 		s.wrote[hearing{node: node, word: binary.BigEndian.Uint64(data[i:])}] = struct{}{}
 	}
 }
 
 // noteData is note of a management datagram that came to a queue pair 1.
-func (s *Stage) noteData(d fabric.DataSighting) {
-	if d.Fate != fabric.FateTaken && d.Fate != fabric.FateManagement || len(d.Octets) < mad.Size {
+func (s *Testbed) noteData(d fabric.DataSighting) {
+	if d.Outcome != fabric.OutcomeTaken && d.Outcome != fabric.OutcomeManagement || len(d.Octets) < mad.Size {
 		return
 	}
 	s.note(d.Node, true, d.Octets)
 }
 
 // Suspect lets a node be one that keeps the keys of packets that pass it.
-func (s *Stage) Suspect(g ib.NodeGUID) { s.suspects[g] = true }
+func (s *Testbed) Suspect(g ib.NodeGUID) { s.suspects[g] = true }
 
 // KeysHeard are the end ports whose M_Key, as it is now, a node has heard: those
 // of others whatever got the packet, its own when a program of the node did; none
 // that it gave itself.
-func (s *Stage) KeysHeard(by ib.NodeGUID) (out []Port) {
+func (s *Testbed) KeysHeard(by ib.NodeGUID) (out []Port) {
 	for _, n := range s.Topology.Nodes {
 		for _, i := range EndPorts(n) {
 			key := uint64(s.Fabric.Agent(n.GUID).Port(i).MKey)
@@ -108,10 +108,10 @@ func (s *Stage) KeysHeard(by ib.NodeGUID) (out []Port) {
 
 // Heard tells whether a number stood in a management packet that a program of a
 // node got.
-func (s *Stage) Heard(by ib.NodeGUID, word uint64) bool {
+func (s *Testbed) Heard(by ib.NodeGUID, word uint64) bool {
 	_, heard := s.heard[hearing{by, true, word}]
 	return heard
 }
 
 // Managed tells whether a manager that runs by itself was ever seated at a node.
-func (s *Stage) Managed(g ib.NodeGUID) bool { return s.seats[g] }
+func (s *Testbed) Managed(g ib.NodeGUID) bool { return s.seats[g] }

@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // TrapList names the traps that were seen.
-func (s *Stage) TrapList() string {
+func (s *Testbed) TrapList() string {
 	if len(s.Traps) == 0 {
 		return "no trap"
 	}
@@ -27,7 +27,7 @@ func (s *Stage) TrapList() string {
 const maxListed = 8
 
 // DropList names the packets that were dropped.
-func (s *Stage) DropList() string {
+func (s *Testbed) DropList() string {
 	if len(s.Drops) == 0 {
 		return "no drop"
 	}
@@ -49,7 +49,7 @@ func Reasons() []string {
 	for r := fabric.NotDiscarded + 1; r.String() != fabric.Reason(0xFF).String(); r++ {
 		all = append(all, r.String())
 	}
-	for f := fabric.Fate(0); f.String() != fabric.Fate(0xFF).String(); f++ {
+	for f := fabric.Outcome(0); f.String() != fabric.Outcome(0xFF).String(); f++ {
 		if f.IsDrop() {
 			all = append(all, f.String())
 		}
@@ -71,7 +71,7 @@ func Statuses() map[string]endpoint.Status {
 
 // Lie lets the answers of a node about one attribute say something else, until
 // Misbehave ends it: change is given their data. Lies add up.
-func (s *Stage) Lie(g ib.NodeGUID, id mad.AttributeID, modifier uint32, change func(data *[mad.DataSize]byte)) error {
+func (s *Testbed) Lie(g ib.NodeGUID, id mad.AttributeID, modifier uint32, change func(data *[mad.DataSize]byte)) error {
 	return s.Misbehave(g, func(f *fabric.Fault) {
 		earlier := f.Alter
 		f.Alter = func(now time.Duration, m *[mad.Size]byte) {

@@ -1,17 +1,17 @@
-package fate_test
+package outcome_test
 
 import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/sim/egress"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/fate"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/sim/pma"
 	"github.com/ibwarden/ibwarden/internal/sim/relay"
 )
 
-// moved lists the counters that a fate moves: those of PortCounters, and the
+// moved lists the counters that a outcome moves: those of PortCounters, and the
 // details that tell why.
-func moved(f fate.Fate) map[string]uint64 {
+func moved(f outcome.Outcome) map[string]uint64 {
 	var p pma.Port
 	f.Drop(&p)
 	out := map[string]uint64{}
@@ -35,30 +35,30 @@ func moved(f fate.Fate) map[string]uint64 {
 // Every drop moves the counter that a real port has for it, by one, and the detail
 // beside it; what a port does not count moves none.
 func TestDropMovesItsCounters(t *testing.T) {
-	want := map[fate.Fate][]string{
-		fate.Left: nil, fate.Taken: nil, fate.Management: nil, fate.Refused: nil, fate.EntryState: nil,
-		fate.Lost: nil, fate.Buffer: nil, fate.Hops: nil,
-		fate.VCRC:       {"PortRcvErrors", "LocalPhysicalErrors"},
-		fate.Overrun:    {"PortRcvErrors", "BufferOverrunErrors"},
-		fate.Malformed:  {"PortRcvErrors", "MalformedPacketErrors"},
-		fate.EntryLane:  {"PortRcvErrors", "MalformedPacketErrors"},
-		fate.EntryRaw:   {"PortRcvConstraintErrors"},
-		fate.EntryPKey:  {"PortRcvConstraintErrors"},
-		fate.ExitRaw:    {"PortXmitConstraintErrors"},
-		fate.ExitPKey:   {"PortXmitConstraintErrors"},
-		fate.NoRoute:    {"PortRcvSwitchRelayErrors", "DLIDMappingErrors"},
-		fate.HopLimit:   {"PortRcvSwitchRelayErrors", "DLIDMappingErrors"},
-		fate.Loop:       {"PortRcvSwitchRelayErrors", "LoopingErrors"},
-		fate.ExitLane:   {"PortXmitDiscards", "VLMappingErrors"},
-		fate.LaneClosed: {"PortXmitDiscards", "VLMappingErrors"},
-		fate.ExitState:  {"PortXmitDiscards", "InactiveDiscards"},
-		fate.LinkDown:   {"PortXmitDiscards", "InactiveDiscards"},
-		fate.TooLong:    {"PortXmitDiscards", "NeighborMTUDiscards"},
-		fate.TooOld:     {"PortXmitDiscards", "SwLifetimeLimitDiscards"},
-		fate.HeadTooOld: {"PortXmitDiscards", "SwHOQLifetimeLimitDiscards"},
-		fate.Stalled:    {"PortXmitDiscards", "SwHOQLifetimeLimitDiscards"},
+	want := map[outcome.Outcome][]string{
+		outcome.Left: nil, outcome.Taken: nil, outcome.Management: nil, outcome.Refused: nil, outcome.EntryState: nil,
+		outcome.Lost: nil, outcome.Buffer: nil, outcome.Hops: nil,
+		outcome.VCRC:       {"PortRcvErrors", "LocalPhysicalErrors"},
+		outcome.Overrun:    {"PortRcvErrors", "BufferOverrunErrors"},
+		outcome.Malformed:  {"PortRcvErrors", "MalformedPacketErrors"},
+		outcome.EntryLane:  {"PortRcvErrors", "MalformedPacketErrors"},
+		outcome.EntryRaw:   {"PortRcvConstraintErrors"},
+		outcome.EntryPKey:  {"PortRcvConstraintErrors"},
+		outcome.ExitRaw:    {"PortXmitConstraintErrors"},
+		outcome.ExitPKey:   {"PortXmitConstraintErrors"},
+		outcome.NoRoute:    {"PortRcvSwitchRelayErrors", "DLIDMappingErrors"},
+		outcome.HopLimit:   {"PortRcvSwitchRelayErrors", "DLIDMappingErrors"},
+		outcome.Loop:       {"PortRcvSwitchRelayErrors", "LoopingErrors"},
+		outcome.ExitLane:   {"PortXmitDiscards", "VLMappingErrors"},
+		outcome.LaneClosed: {"PortXmitDiscards", "VLMappingErrors"},
+		outcome.ExitState:  {"PortXmitDiscards", "InactiveDiscards"},
+		outcome.LinkDown:   {"PortXmitDiscards", "InactiveDiscards"},
+		outcome.TooLong:    {"PortXmitDiscards", "NeighborMTUDiscards"},
+		outcome.TooOld:     {"PortXmitDiscards", "SwLifetimeLimitDiscards"},
+		outcome.HeadTooOld: {"PortXmitDiscards", "SwHOQLifetimeLimitDiscards"},
+		outcome.Stalled:    {"PortXmitDiscards", "SwHOQLifetimeLimitDiscards"},
 	}
-	for f := range fate.Count {
+	for f := range outcome.Count {
 		names, known := want[f]
 		if !known {
 			t.Errorf("%v: this test does not say what it moves", f)
@@ -79,27 +79,27 @@ func TestDropMovesItsCounters(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	seen := map[string]fate.Fate{}
-	for f := range fate.Count {
+	seen := map[string]outcome.Outcome{}
+	for f := range outcome.Count {
 		if other, twice := seen[f.String()]; twice || f.String() == "" {
-			t.Errorf("fates %d and %d are both %q", other, f, f)
+			t.Errorf("outcomes %d and %d are both %q", other, f, f)
 		}
 		seen[f.String()] = f
-		if f.IsDrop() != (f > fate.Management) {
+		if f.IsDrop() != (f > outcome.Management) {
 			t.Errorf("%v: IsDrop %v", f, f.IsDrop())
 		}
 	}
-	if fate.Count.String() != "unknown fate" {
-		t.Error("a fate that there is not has a name")
+	if outcome.Count.String() != "unknown outcome" {
+		t.Error("a outcome that there is not has a name")
 	}
 }
 
 // Every verdict that is not Pass, and every reason that is not Accepted, is a drop
 // of its own.
 func TestVerdictsAndReasons(t *testing.T) {
-	seen := map[fate.Fate]bool{}
+	seen := map[outcome.Outcome]bool{}
 	for v := relay.Malformed; v.String() != "unknown verdict"; v++ {
-		f := fate.OfVerdict(v)
+		f := outcome.OfVerdict(v)
 		if !f.IsDrop() || seen[f] || f.String() != v.String() {
 			t.Errorf("%v becomes %v", v, f)
 		}
@@ -109,7 +109,7 @@ func TestVerdictsAndReasons(t *testing.T) {
 		t.Errorf("%d verdicts, want %d", len(seen), relay.HopLimit)
 	}
 	for r := egress.HeadTooOld; r <= egress.LaneFull; r++ {
-		f := fate.OfReason(r)
+		f := outcome.OfReason(r)
 		if !f.IsDrop() || seen[f] {
 			t.Errorf("%v becomes %v", r, f)
 		}

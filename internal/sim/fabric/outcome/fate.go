@@ -1,4 +1,4 @@
-package fate
+package outcome
 
 import (
 	"github.com/ibwarden/ibwarden/internal/sim/egress"
@@ -6,38 +6,38 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/relay"
 )
 
-// Fate is what becomes of a data packet at one place.
-type Fate uint8
+// Outcome is what becomes of a data packet at one place.
+type Outcome uint8
 
-// The fates: three ways on, then the ends.
+// The outcomes: three ways on, then the ends.
 const (
-	Left       Fate = iota // the node, by the port, over its link
-	Taken                  // by the end node or its performance agent
-	Management             // to be carried on as a subnet-management packet
-	Refused                // by the end node; the end node says why
-	VCRC                   // wrong VCRC on arrival
-	Malformed              // lengths or versions
-	EntryState             // the port of arrival is neither Armed nor Active
-	EntryLane              // a lane that the port of arrival does not have
-	EntryRaw               // raw filter of the port of arrival
-	EntryPKey              // P_Key not in the table of the port of arrival
-	NoRoute                // no exit in the forwarding table
-	Loop                   // the exit is the port of arrival
-	ExitState              // the exit is not Active
-	ExitRaw                // raw filter of the exit
-	ExitPKey               // P_Key not in the table of the exit
-	ExitLane               // the service level has no lane at the exit
-	TooLong                // payload above NeighborMTU of the exit
-	HopLimit               // a router may not pass it on
-	HeadTooOld             // head-of-queue limit
-	TooOld                 // switch lifetime limit
-	Stalled                // its lane is stalled
-	LaneClosed             // its lane was put out of operation
-	LinkDown               // its link went down
-	Lost                   // by chance: loss of the fabric or of a link
-	Overrun                // more than the port of arrival has room for
-	Buffer                 // no buffer, or a full lane
-	Hops                   // limit of links crossed
+	Left       Outcome = iota // the node, by the port, over its link
+	Taken                     // by the end node or its performance agent
+	Management                // to be carried on as a subnet-management packet
+	Refused                   // by the end node; the end node says why
+	VCRC                      // wrong VCRC on arrival
+	Malformed                 // lengths or versions
+	EntryState                // the port of arrival is neither Armed nor Active
+	EntryLane                 // a virtual lane that the port of arrival does not have
+	EntryRaw                  // raw filter of the port of arrival
+	EntryPKey                 // P_Key not in the table of the port of arrival
+	NoRoute                   // no exit in the forwarding table
+	Loop                      // the exit is the port of arrival
+	ExitState                 // the exit is not Active
+	ExitRaw                   // raw filter of the exit
+	ExitPKey                  // P_Key not in the table of the exit
+	ExitLane                  // the service level has no virtual lane at the exit
+	TooLong                   // payload above NeighborMTU of the exit
+	HopLimit                  // a router may not pass it on
+	HeadTooOld                // head-of-queue limit
+	TooOld                    // switch lifetime limit
+	Stalled                   // its virtual lane is stalled
+	LaneClosed                // its virtual lane was put out of operation
+	LinkDown                  // its link went down
+	Lost                      // by chance: loss of the fabric or of a link
+	Overrun                   // more than the port of arrival has room for
+	Buffer                    // no buffer, or a full virtual lane
+	Hops                      // limit of links crossed
 	// Count is how many there are.
 	Count
 )
@@ -51,33 +51,33 @@ var names = [Count]string{
 }
 
 // String says it in a few words.
-func (t Fate) String() string {
+func (t Outcome) String() string {
 	if t >= Count {
-		return "unknown fate"
+		return "unknown outcome"
 	}
 	return names[t]
 }
 
 // IsDrop reports whether the packet ends here without having got anywhere.
-func (t Fate) IsDrop() bool { return t > Management }
+func (t Outcome) IsDrop() bool { return t > Management }
 
 // IsRelayError reports whether a switch that received the packet could not pass it on.
-func (t Fate) IsRelayError() bool { return t == NoRoute || t == HopLimit || t == Loop }
+func (t Outcome) IsRelayError() bool { return t == NoRoute || t == HopLimit || t == Loop }
 
-var verdicts = [...]Fate{
+var verdicts = [...]Outcome{
 	relay.Malformed: Malformed, relay.EntryState: EntryState, relay.EntryLane: EntryLane,
 	relay.EntryRaw: EntryRaw, relay.EntryPKey: EntryPKey, relay.NoRoute: NoRoute, relay.Loop: Loop,
 	relay.ExitState: ExitState, relay.ExitRaw: ExitRaw, relay.ExitPKey: ExitPKey,
 	relay.ExitLane: ExitLane, relay.TooLong: TooLong, relay.HopLimit: HopLimit,
 }
 
-var ages = [...]Fate{
+var ages = [...]Outcome{
 	egress.HeadTooOld: HeadTooOld, egress.TooOld: TooOld, egress.Stalled: Stalled,
 	egress.LaneClosed: LaneClosed, egress.LaneFull: Buffer,
 }
 
 // Drop moves the counters of the port where a packet was dropped.
-func (t Fate) Drop(p *pma.Port) {
+func (t Outcome) Drop(p *pma.Port) {
 	switch t {
 	case VCRC:
 		p.PortRcvErrors++
@@ -120,7 +120,7 @@ func (t Fate) Drop(p *pma.Port) {
 }
 
 // OfVerdict is what a verdict of package relay that is not Pass comes to.
-func OfVerdict(v relay.Verdict) Fate { return verdicts[v] }
+func OfVerdict(v relay.Verdict) Outcome { return verdicts[v] }
 
 // OfReason is what a reason of package egress comes to.
-func OfReason(r egress.Reason) Fate { return ages[r] }
+func OfReason(r egress.Reason) Outcome { return ages[r] }

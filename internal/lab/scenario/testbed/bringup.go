@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // BringUp does what the least of managers would: LIDs in the order of the
 // topology, shortest routes by the lowest port, and every link Active. What was
 // given before stays. It asks with the M_Key key.
-func (s *Stage) BringUp(key ib.MKey) error {
+func (s *Testbed) BringUp(key ib.MKey) error {
 	from, err := s.from()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s *Stage) BringUp(key ib.MKey) error {
 }
 
 // write sets an attribute; anything but good news is an error.
-func (s *Stage) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribute) error {
+func (s *Testbed) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribute) error {
 	r, err := s.Ask(Question{To: to, Modifier: modifier, MKey: key, Attribute: attr, Set: true})
 	if err == nil && !r.Good() {
 		err = fmt.Errorf("%s: Set of %s: %s", s.Name(to), smp.AttributeName(attr.ID()), r.Outcome())
@@ -35,7 +35,7 @@ func (s *Stage) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribute)
 }
 
 // ends are the end ports that can be reached, in topology order.
-func (s *Stage) ends(from Port) []Port {
+func (s *Testbed) ends(from Port) []Port {
 	var out []Port
 	for _, n := range s.Topology.Nodes {
 		for _, i := range EndPorts(n) {
@@ -47,7 +47,7 @@ func (s *Stage) ends(from Port) []Port {
 	return out
 }
 
-func (s *Stage) giveLIDs(from Port, key ib.MKey) error {
+func (s *Testbed) giveLIDs(from Port, key ib.MKey) error {
 	ends := s.ends(from)
 	for _, p := range ends {
 		if s.lids[p] == 0 {
@@ -66,7 +66,7 @@ func (s *Stage) giveLIDs(from Port, key ib.MKey) error {
 }
 
 // giveRoutes fills the unicast table of every switch that can be reached.
-func (s *Stage) giveRoutes(from Port, key ib.MKey) error {
+func (s *Testbed) giveRoutes(from Port, key ib.MKey) error {
 	ends := s.ends(from)
 	exits := s.exits(ends)
 	for _, p := range ends {
@@ -85,7 +85,7 @@ func (s *Stage) giveRoutes(from Port, key ib.MKey) error {
 	return nil
 }
 
-func (s *Stage) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+func (s *Testbed) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
 	top := ib.LID(0)
 	for _, p := range ends {
 		top = max(top, s.lids[p])
@@ -108,7 +108,7 @@ func (s *Stage) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib
 	return s.write(to, 0, key, &info)
 }
 
-func (s *Stage) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+func (s *Testbed) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
 	for first := 0; first < len(ends); first += smp.RandomEntriesPerBlock {
 		var t smp.RandomForwardingTable
 		for i, p := range ends[first:min(first+smp.RandomEntriesPerBlock, len(ends))] {
@@ -128,7 +128,7 @@ func (s *Stage) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib
 
 // exits are the ports by which each switch reaches each LID: found by going
 // from the end port outwards, nearest switches first.
-func (s *Stage) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
+func (s *Testbed) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
 	all := map[ib.NodeGUID]map[ib.LID]ib.PortNum{}
 	for _, n := range s.Topology.Nodes {
 		all[n.GUID] = map[ib.LID]ib.PortNum{}
@@ -162,7 +162,7 @@ func (s *Stage) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
 }
 
 // activate takes every link that has trained to Armed, then to Active.
-func (s *Stage) activate(from Port, key ib.MKey) error {
+func (s *Testbed) activate(from Port, key ib.MKey) error {
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
 		for _, p := range s.ends(from) {
 			nums := []ib.PortNum{p.Num}
@@ -190,7 +190,7 @@ func (s *Stage) activate(from Port, key ib.MKey) error {
 }
 
 // settings are those of a link that both its ends can have.
-func (s *Stage) settings(p Port, to *smp.PortInfo) {
+func (s *Testbed) settings(p Port, to *smp.PortInfo) {
 	peer, ok := s.neighbour(p)
 	if !ok {
 		return

@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // Rival lets a program at an end port pose as a subnet manager: it says that one
 // runs there, and answers everybody who asks for SMInfo with info, a little more
 // active each time. One that is handed the subnet says that it is master. With silent it answers nobody. A nil info ends that.
-func (s *Stage) Rival(p Port, info *smp.SMInfo, silent bool) error {
+func (s *Testbed) Rival(p Port, info *smp.SMInfo, silent bool) error {
 	at, err := s.station(p)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (at *station) answerRival(p *mad.SMP, slid ib.LID) {
 
 // Trap sends a trap from an end port to the manager that the port knows of, as
 // its root can.
-func (s *Stage) Trap(from Port, n *smp.Notice) error {
+func (s *Testbed) Trap(from Port, n *smp.Notice) error {
 	at, err := s.station(from)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *Stage) Trap(from Port, n *smp.Notice) error {
 
 // Own writes an attribute of a port as whoever owns the device can, whatever
 // M_Key guards it.
-func (s *Stage) Own(p Port, modifier uint32, attr smp.Attribute) error {
+func (s *Testbed) Own(p Port, modifier uint32, attr smp.Attribute) error {
 	before := s.sender
 	if err := s.SendFrom(p, false); err != nil {
 		return err

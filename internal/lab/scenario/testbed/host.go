@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ type Answer struct {
 }
 
 // host is the queue pair 1 of a port.
-func (s *Stage) host(p Port) (*host, error) {
+func (s *Testbed) host(p Port) (*host, error) {
 	for _, h := range s.hosts {
 		if h.Port == p {
 			return h, nil
@@ -90,7 +90,7 @@ func (h *host) post(room uint64) error {
 
 // AskGeneral sends a request from a host's queue pair 1 and waits for its answer,
 // or for as long as one may take. The error says that it could not be sent.
-func (s *Stage) AskGeneral(g General) (*Answer, error) {
+func (s *Testbed) AskGeneral(g General) (*Answer, error) {
 	h, err := s.host(g.From)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Stage) AskGeneral(g General) (*Answer, error) {
 }
 
 // launch sends one datagram.
-func (s *Stage) launch(h *host, g *General, m *[mad.Size]byte) error {
+func (s *Testbed) launch(h *host, g *General, m *[mad.Size]byte) error {
 	if g.SLID != 0 {
 		return s.spoof(h, g, m)
 	}
@@ -134,7 +134,7 @@ func (s *Stage) launch(h *host, g *General, m *[mad.Size]byte) error {
 }
 
 // spoof puts a datagram on the wire that says that another port sent it.
-func (s *Stage) spoof(h *host, g *General, m *[mad.Size]byte) error {
+func (s *Testbed) spoof(h *host, g *General, m *[mad.Size]byte) error {
 	b, v, err := packet.Append(nil, packet.OpCodeUDSendOnly, false, m[:])
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Stage) spoof(h *host, g *General, m *[mad.Size]byte) error {
 
 // listen takes what came in at the hosts' queue pairs 1, and sends what long
 // messages have to send.
-func (s *Stage) listen() {
+func (s *Testbed) listen() {
 	now := s.Fabric.Now()
 	var done [16]endpoint.Completion
 	for _, h := range s.hosts {

@@ -1,4 +1,4 @@
-// Package stage is a simulated fabric with somebody to act on it: stations that
+// Package testbed is a simulated fabric with somebody to act on it: stations that
 // send packets and take what comes in, the shortest way to every port, and the
 // least bring-up that lets packets flow. It knows no text.
 //
@@ -15,4 +15,4 @@
 //
 // BringUp is deliberately not the project's own manager: what devices do is
 // shown without it.
-package stage
+package testbed

@@ -1,4 +1,4 @@
-package trait
+package property
 
 import (
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -57,7 +57,7 @@ var capabilities2 = map[string]smp.CapabilityMask2{
 }
 
 // addCapabilities gives each bit a trait of its name.
-func addCapabilities(all map[string]Trait) {
+func addCapabilities(all map[string]Property) {
 	for name, bit := range capabilities {
 		all[name] = ofPorts(1, func(p *sma.PortConfig, n uint64) { p.CapabilityMask = with(p.CapabilityMask, bit, n) })
 	}

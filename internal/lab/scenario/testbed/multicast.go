@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
@@ -15,7 +15,7 @@ func (q *QP) Attach(lid ib.LID) error { return q.qp.AttachMulticast(lid, groupGI
 // Multicast sends messages from a queue pair to a multicast LID, with the Q_Key of m or
 // else the sender's own, and lets time pass for them to arrive. Drops and Sent are those
 // since then.
-func (s *Stage) Multicast(from *QP, lid ib.LID, m Message) error {
+func (s *Testbed) Multicast(from *QP, lid ib.LID, m Message) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	r := endpoint.SendRequest{
 		Op: endpoint.OpSend, Data: make([]byte, m.Octets), RemoteQP: ib.QPMulticast, RemoteQKey: from.attr.QKey,

@@ -1,4 +1,4 @@
-package trait
+package property
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
@@ -6,16 +6,16 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
-// Trait is something that a device line can say: a number of so many bits (1
+// Property is something that a device line can say: a number of so many bits (1
 // for on or off), and what it changes.
-type Trait struct {
+type Property struct {
 	Bits  int
 	Apply func(c *sma.Config, n uint64) bool // false: not for such a device
 }
 
 // of makes a trait of switches.
-func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Trait {
-	return Trait{bits, func(c *sma.Config, n uint64) bool {
+func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Property {
+	return Property{bits, func(c *sma.Config, n uint64) bool {
 		if c.Switch == nil {
 			return false
 		}
@@ -25,8 +25,8 @@ func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Trait {
 }
 
 // ofPorts makes a trait of all ports of a device, port 0 of a switch included.
-func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) Trait {
-	return Trait{bits, func(c *sma.Config, n uint64) bool {
+func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) Property {
+	return Property{bits, func(c *sma.Config, n uint64) bool {
 		for i := range c.Ports {
 			apply(&c.Ports[i], n)
 		}
@@ -37,13 +37,13 @@ func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) Trait {
 	}}
 }
 
-func ofDevice(bits int, apply func(c *sma.Config, n uint64)) Trait {
-	return Trait{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
+func ofDevice(bits int, apply func(c *sma.Config, n uint64)) Property {
+	return Property{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
 }
 
 // All are the traits by name.
-func All() map[string]Trait {
-	all := map[string]Trait{
+func All() map[string]Property {
+	all := map[string]Property{
 		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),
 		"default-pkey":      ofDevice(16, func(c *sma.Config, n uint64) { c.DefaultPKey = ib.PKey(n) }),
 		"device-id":         ofDevice(16, func(c *sma.Config, n uint64) { c.DeviceID = uint16(n) }),

@@ -1,4 +1,4 @@
-package stage
+package testbed
 
 import (
 	"encoding/binary"
@@ -32,7 +32,7 @@ const (
 type QP struct {
 	Port     Port
 	Service  endpoint.Service
-	stage    *Stage
+	stage    *Testbed
 	device   *endpoint.Device
 	qp       *endpoint.QP
 	ee       *endpoint.EEContext
@@ -58,15 +58,15 @@ type Sent struct {
 const MaxSent = 1 << 14
 
 // sightData sees every data packet.
-func (s *Stage) sightData(d fabric.DataSighting) {
+func (s *Testbed) sightData(d fabric.DataSighting) {
 	at := Port{d.Node, d.Port}
 	s.noteData(d)
 	switch {
-	case d.Fate == fabric.FateRefused && len(s.Drops) < MaxDrops:
+	case d.Outcome == fabric.OutcomeRefused && len(s.Drops) < MaxDrops:
 		s.Drops = append(s.Drops, Drop{at, d.Reason.String()})
-	case d.Fate.IsDrop() && len(s.Drops) < MaxDrops:
-		s.Drops = append(s.Drops, Drop{at, d.Fate.String()})
-	case d.Fate == fabric.FateLeft && len(s.Sent) < MaxSent:
+	case d.Outcome.IsDrop() && len(s.Drops) < MaxDrops:
+		s.Drops = append(s.Drops, Drop{at, d.Outcome.String()})
+	case d.Outcome == fabric.OutcomeLeft && len(s.Sent) < MaxSent:
 		v, err := packet.Parse(d.Octets)
 		if err != nil {
 			return // hostile octets have no keys
@@ -84,7 +84,7 @@ func (s *Stage) sightData(d fabric.DataSighting) {
 
 // CreateQP makes a queue pair. Datagram and raw ones are ready to send, those
 // of RC, UC and RD once Connect was called. The error is the verbs'.
-func (s *Stage) CreateQP(p Port, service endpoint.Service, caller endpoint.Caller, index uint16, key ib.QKey) (*QP, error) {
+func (s *Testbed) CreateQP(p Port, service endpoint.Service, caller endpoint.Caller, index uint16, key ib.QKey) (*QP, error) {
 	device, err := s.Fabric.Device(p.Node)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ type Message struct {
 
 // Send sends messages from one queue pair to another and lets time pass for
 // them to arrive. Drops and Sent are those since then.
-func (s *Stage) Send(from, to *QP, m Message) error {
+func (s *Testbed) Send(from, to *QP, m Message) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	r := endpoint.SendRequest{
 		Op: endpoint.OpSend, Data: make([]byte, m.Octets), To: endpoint.Address{DLID: to.lid(), SL: m.SL},
@@ -286,7 +286,7 @@ func management(to *QP, payload []byte) {
 
 // Forge puts a datagram on the wire as a host could whose adapter obeys nobody:
 // with any P_Key and Q_Key, on any service level.
-func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
+func (s *Testbed) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	payload := make([]byte, octets)
 	management(to, payload)
@@ -312,7 +312,7 @@ func (s *Stage) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, o
 }
 
 // Inject puts octets on the wire at an end port, unchanged.
-func (s *Stage) Inject(from Port, octets []byte) error {
+func (s *Testbed) Inject(from Port, octets []byte) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	if err := s.Fabric.Inject(from.Node, from.Num, octets); err != nil {
 		return err
@@ -367,7 +367,7 @@ func (q *QP) Completed() (endpoint.Completion, bool, error) {
 func (q *QP) Number() ib.QPN { return q.qp.Number() }
 
 // Events takes the events of a device that nobody has taken yet.
-func (s *Stage) Events(g ib.NodeGUID) ([]endpoint.Event, error) {
+func (s *Testbed) Events(g ib.NodeGUID) ([]endpoint.Event, error) {
 	device, err := s.Fabric.Device(g)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,0 @@
-// Package fate is the closed list of what becomes of a data packet at one place of
-// a simulated fabric.
-//
-//	OfVerdict, OfReason   what package relay and package egress say, as a Fate
-//	Drop                  which performance counters a Fate moves
-package fate
