@@ -36,7 +36,7 @@ func newSnapshot() *cobra.Command {
 elsewhere or later (prove, trace and audit with --snapshot). Only SubnGet is
 sent. What could not be read is recorded as such, with the reason.
 
-The file holds M_Keys, where ports show them: nobody but its owner can read it.
+The file tells of M_Keys and SM_Keys only which are the same. Only its owner can read it.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,

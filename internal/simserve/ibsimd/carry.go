@@ -233,9 +233,9 @@ func (s *Server) expire() {
 func (s *Server) sighted(g fabric.Sighting) {
 	switch g.What {
 	case fabric.SeenLeaving:
-		s.meter.Crossed(g.Exit, g.Entry)
+		s.counters.Crossed(g.Exit, g.Entry)
 	case fabric.SeenDiscarded:
-		s.meter.Discarded(g.Node, g.Port, g.Reason)
+		s.counters.Discarded(g.Node, g.Port, g.Reason)
 		m := (*madOctets)(g.MAD)
 		if r, c := s.find(m); r != nil && r.state == underWay && !s.config.RealTime {
 			s.giveUp(c, m.tag())

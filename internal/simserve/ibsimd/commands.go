@@ -49,7 +49,7 @@ func (c *Console) dumpNode(n *topology.Node) {
 		}
 		fmt.Fprintf(&c.text, "\t[%d]", i)
 		if g, at, ok := f.Peer(n.GUID, port); ok {
-			fmt.Fprintf(&c.text, " %q[%d]", c.server.meter.Node(g).ID, at)
+			fmt.Fprintf(&c.text, " %q[%d]", c.server.counters.Node(g).ID, at)
 		}
 		if n.IsEndPort(i) {
 			fmt.Fprintf(&c.text, " LID %v LMC %d", p.LID, p.LMC)
@@ -102,7 +102,7 @@ func (c *Console) route(w *words) error {
 	if err != nil {
 		return err
 	}
-	node := func(g ib.NodeGUID) string { return c.server.meter.Node(g).ID }
+	node := func(g ib.NodeGUID) string { return c.server.counters.Node(g).ID }
 	fmt.Fprintf(&c.text, "from %q to LID %v\n", node(from.node), lid)
 	reached, ok := c.server.walk(from, lid, func(e end) {
 		peer, port, _ := c.server.fabric.Peer(e.node, e.port)
@@ -251,7 +251,7 @@ func (c *Console) performanceSet(w *words) error {
 		return fmt.Errorf("%q: want a counter and a number", strings.TrimSpace(w.rest))
 	}
 	for _, e := range ports(n, port) {
-		p := c.server.meter.Agent(e.node).Port(e.port)
+		p := c.server.counters.Agent(e.node).Port(e.port)
 		if p == nil {
 			return fmt.Errorf("%q has no port %d", n.ID, e.port)
 		}

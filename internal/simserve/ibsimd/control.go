@@ -192,7 +192,7 @@ func (s *Server) enter(at end) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{node: s.meter.Node(at.node), port: at.port, attachment: a, came: make(map[origin]uint16)}
+	p := &place{node: s.counters.Node(at.node), port: at.port, attachment: a, came: make(map[origin]uint16)}
 	device, err := s.fabric.Device(at.node)
 	if err == nil {
 		p.gsi, err = gsi.Open(device, at.port)

@@ -72,7 +72,7 @@ func FuzzSockets(f *testing.F) {
 			}
 		}
 		s.hurry()
-		s.meter.Settle()
+		s.counters.Settle()
 		for _, from := range from {
 			c := s.clientAt(from)
 			if c == nil { // it has left

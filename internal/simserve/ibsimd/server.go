@@ -92,7 +92,7 @@ type Server struct {
 	config     Config
 	topology   *topology.Netlist
 	fabric     *fabric.Fabric
-	meter      *counters.Meter
+	counters      *counters.Counters
 	recorder   *recorder // nil for none
 	companions []Companion
 
@@ -143,7 +143,7 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 		return nil, errors.New("the topology has no nodes")
 	}
 	f := c.Fabric
-	s.meter = counters.New(l)
+	s.counters = counters.New(l)
 	f.Trace = s.sighted
 	if c.Capture != nil {
 		f.DataTrace = s.sightedData
@@ -152,7 +152,7 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 	if s.fabric, err = fabric.New(l, f); err != nil {
 		return nil, err
 	}
-	s.meter.SetFabric(s.fabric)
+	s.counters.SetFabric(s.fabric)
 	if s.names, err = newNamespace(c.Socket, c.UDP); err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (s *Server) turn() error {
 		s.hurry()
 	}
 	s.more = s.exchange() || s.more
-	s.meter.Settle()
+	s.counters.Settle()
 	for _, c := range s.clients {
 		if c != nil {
 			s.flush(c)

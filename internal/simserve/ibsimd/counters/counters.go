@@ -7,8 +7,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// Meter moves the counters of the nodes of one fabric.
-type Meter struct {
+// Counters moves the counters of the nodes of one fabric.
+type Counters struct {
 	fabric *fabric.Fabric
 	nodes  map[ib.NodeGUID]*topology.Node
 	// at and ports are the ports of all nodes and their counters, nil until
@@ -40,10 +40,10 @@ type loss struct {
 // octets.
 const madWords = 72
 
-// New is a meter for the nodes of a topology; the fabric made of it has to be set
+// New makes counters for the nodes of a topology; the fabric made of it has to be set
 // before anything is counted.
-func New(l *topology.Netlist) *Meter {
-	m := &Meter{nodes: make(map[ib.NodeGUID]*topology.Node, len(l.Nodes)), first: make(map[ib.NodeGUID]int32, len(l.Nodes))}
+func New(l *topology.Netlist) *Counters {
+	m := &Counters{nodes: make(map[ib.NodeGUID]*topology.Node, len(l.Nodes)), first: make(map[ib.NodeGUID]int32, len(l.Nodes))}
 	for _, n := range l.Nodes {
 		m.nodes[n.GUID], m.first[n.GUID] = n, int32(len(m.at))
 		for p := range n.Ports {
@@ -55,16 +55,16 @@ func New(l *topology.Netlist) *Meter {
 }
 
 // SetFabric says whose counters are moved.
-func (m *Meter) SetFabric(f *fabric.Fabric) { m.fabric = f }
+func (m *Counters) SetFabric(f *fabric.Fabric) { m.fabric = f }
 
 // Node is the node with a GUID, nil when there is none.
-func (m *Meter) Node(g ib.NodeGUID) *topology.Node { return m.nodes[g] }
+func (m *Counters) Node(g ib.NodeGUID) *topology.Node { return m.nodes[g] }
 
 // Agent is a node's, which must exist.
-func (m *Meter) Agent(g ib.NodeGUID) *pma.Agent { return m.fabric.Counters(g) }
+func (m *Counters) Agent(g ib.NodeGUID) *pma.Agent { return m.fabric.Counters(g) }
 
 // port is the counters of a port that can have a cable.
-func (m *Meter) port(i int32) *pma.Port {
+func (m *Counters) port(i int32) *pma.Port {
 	if m.ports[i] == nil {
 		m.ports[i] = m.Agent(m.at[i].node).Port(m.at[i].port)
 	}
@@ -73,17 +73,17 @@ func (m *Meter) port(i int32) *pma.Port {
 
 // Crossed notes a packet that crossed a link between two ports, as
 // fabric.Sighting counts them.
-func (m *Meter) Crossed(exit, entry int32) {
+func (m *Counters) Crossed(exit, entry int32) {
 	m.crossings = append(m.crossings, crossing{exit, entry})
 }
 
 // Discarded notes a packet that was lost at a port.
-func (m *Meter) Discarded(node ib.NodeGUID, num ib.PortNum, why fabric.Reason) {
+func (m *Counters) Discarded(node ib.NodeGUID, num ib.PortNum, why fabric.Reason) {
 	m.lost = append(m.lost, loss{end{node, num}, why})
 }
 
 // Settle counts what was noted.
-func (m *Meter) Settle() {
+func (m *Counters) Settle() {
 	for _, c := range m.crossings {
 		m.port(c.exit).Sent(madWords)
 		m.port(c.entry).Received(madWords)
