@@ -109,7 +109,7 @@ func readCables(path string) ([]audit.Cable, error) {
 	}
 	out := []audit.Cable{}
 	for _, x := range l.Links() {
-		out = append(out, audit.Cable{A: audit.End{Node: x.A, Port: x.APort}, B: audit.End{Node: x.B, Port: x.BPort}})
+		out = append(out, audit.Cable{A: observed.Place{Node: x.A, Port: x.APort}, B: observed.Place{Node: x.B, Port: x.BPort}})
 	}
 	return out, nil
 }

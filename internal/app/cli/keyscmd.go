@@ -11,9 +11,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // keysCommand are the flags of all commands about keys.
@@ -89,8 +89,8 @@ func (f *keysCommand) show() *cobra.Command {
 				e := keyEntry{Node: s.ID.Node, Port: s.ID.Port, Current: s.Current, Next: s.Next, Behind: []string{}}
 				for _, at := range s.Places {
 					name := "the manager"
-					if at != (mkey.Place{}) {
-						name = list.Name(cables.End(at))
+					if at != (observed.Place{}) {
+						name = list.Name(observed.Place(at))
 					}
 					e.Behind = append(e.Behind, name)
 				}

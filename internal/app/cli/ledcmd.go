@@ -32,7 +32,9 @@ keys in the data directory (--data) only. Not every device has a light.
 
 ` + fabricHelp,
 		Args: commandOf,
-		RunE: func(*cobra.Command, []string) error { return misuse(errors.New("led: want on or off, then a place: ibwarden led on leaf-1:5")) },
+		RunE: func(*cobra.Command, []string) error {
+			return misuse(errors.New("led: want on or off, then a place: ibwarden led on leaf-1:5"))
+		},
 	}
 	where.add(led.PersistentFlags())
 	where.reads.add(led.PersistentFlags())

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 const topologyHelp = `The list of cables says which port of which device leads to which. The manager
@@ -52,7 +53,7 @@ func newTopology() *cobra.Command {
 
 // read sweeps the fabric as it is, asking everybody twice, and coming to some ports
 // last.
-func (f *topologyFlags) read(c *cobra.Command, last map[cables.End]bool) (*daemon.Reading, error) {
+func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*daemon.Reading, error) {
 	link, err := f.where.open()
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 func newDir(t *testing.T) daemon.DataDir {
@@ -39,7 +40,7 @@ func TestKeysStay(t *testing.T) {
 		t.Errorf("without a secret, and not to make one: %v", err)
 	}
 	k := openKeys(t, dir, "")
-	id, at := mkey.ID{Node: 1, Port: 2}, mkey.Place{Node: 3, Port: 4}
+	id, at := mkey.ID{Node: 1, Port: 2}, observed.Place{Node: 3, Port: 4}
 	if _, err := k.Book.Meet(id, at); err != nil {
 		t.Fatal(err)
 	}

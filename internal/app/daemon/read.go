@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/link"
-	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -22,7 +21,7 @@ type Reading struct {
 	// sweep.Options.Verify.
 	Doubt func(*observed.Port) string
 	// Disputed are the ports to come to last, for another reading.
-	Disputed map[cables.End]bool
+	Disputed map[observed.Place]bool
 }
 
 // Read sweeps the fabric once and writes nothing: only SubnGet leaves.

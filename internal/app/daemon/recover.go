@@ -15,14 +15,14 @@ import (
 func (k *Keyring) Expect(list *cables.List) error {
 	declared := keying.Declared(func() *cables.List { return list })
 	for _, c := range list.All() {
-		for _, at := range []cables.End{c.From, c.To} {
-			id, ok := declared(mkey.Place(at))
-			if !ok || k.Book.Find(id, mkey.Place(at)) != nil {
+		for _, at := range []observed.Place{c.From, c.To} {
+			id, ok := declared(observed.Place(at))
+			if !ok || k.Book.Find(id, observed.Place(at)) != nil {
 				continue
 			}
 			if stands := k.Book.Of(id); len(stands) > 0 {
-				k.Book.Cable(stands[0], mkey.Place(at))
-			} else if _, err := k.Book.Meet(id, mkey.Place(at)); err != nil {
+				k.Book.Cable(stands[0], observed.Place(at))
+			} else if _, err := k.Book.Meet(id, observed.Place(at)); err != nil {
 				return err
 			}
 		}

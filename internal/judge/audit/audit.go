@@ -106,13 +106,7 @@ type Level struct {
 }
 
 // Cable joins two ports.
-type Cable struct{ A, B End }
-
-// End is a port by its node.
-type End struct {
-	Node ib.NodeGUID
-	Port ib.PortNum
-}
+type Cable struct{ A, B observed.Place }
 
 // Unread is something that a sweep asked for and did not get.
 type Unread struct{ Where, What string }

@@ -21,9 +21,9 @@ type auditor struct {
 	count int             // findings of it
 	seen  map[string]bool // what it said to be unknown
 
-	proof    *isolation.Proof // once somebody asked
-	walked   *walks           // once somebody asked
-	cabled   map[End]End      // once somebody asked
+	proof    *isolation.Proof                  // once somebody asked
+	walked   *walks                            // once somebody asked
+	cabled   map[observed.Place]observed.Place // once somebody asked
 	managing map[ib.PortGUID]bool
 	grants   map[grant]bool // true for full members
 }
@@ -220,7 +220,7 @@ func (a *auditor) prove() *isolation.Proof {
 
 // cables maps each end of a cable that there may be to the other; nil when no
 // list is known.
-func (a *auditor) cables() map[End]End {
+func (a *auditor) cables() map[observed.Place]observed.Place {
 	if a.cabled != nil {
 		return a.cabled
 	}
@@ -231,7 +231,7 @@ func (a *auditor) cables() map[End]End {
 	if list == nil {
 		return nil
 	}
-	a.cabled = map[End]End{}
+	a.cabled = map[observed.Place]observed.Place{}
 	for _, c := range list {
 		a.cabled[c.A], a.cabled[c.B] = c.B, c.A
 	}
@@ -247,7 +247,7 @@ func CablesOf(f *observed.Fabric) []Cable {
 	return out
 }
 
-func endOf(p *observed.Port) End { return End{p.Node.GUID(), p.Num} }
+func endOf(p *observed.Port) observed.Place { return observed.Place{Node: p.Node.GUID(), Port: p.Num} }
 
 // earlier is the same port in the earlier reading, nil when it was not there
 // or its PortInfo was not read then, which is entered.

@@ -15,31 +15,31 @@ import (
 
 // Find is the port that a person means by "leaf-1:7" or "0x…:7", in the list or
 // in a subnet. f may be nil.
-func (l *List) Find(name string, f *observed.Fabric) (End, error) {
+func (l *List) Find(name string, f *observed.Fabric) (observed.Place, error) {
 	i := strings.LastIndexByte(name, ':')
 	if i < 0 {
-		return End{}, fmt.Errorf("port %q: want a device and a port number, such as leaf-1:7", name)
+		return observed.Place{}, fmt.Errorf("port %q: want a device and a port number, such as leaf-1:7", name)
 	}
 	num, err := strconv.ParseUint(name[i+1:], 10, 8)
 	if err != nil || num == 0 || num == uint64(ib.PortNone) {
-		return End{}, fmt.Errorf("port %q: want a port number of 1 to 254 after the colon", name)
+		return observed.Place{}, fmt.Errorf("port %q: want a port number of 1 to 254 after the colon", name)
 	}
 	guid, err := l.findDevice(name[:i], f)
 	if err != nil {
-		return End{}, fmt.Errorf("port %q: %w", name, err)
+		return observed.Place{}, fmt.Errorf("port %q: %w", name, err)
 	}
-	return End{guid, ib.PortNum(num)}, nil
+	return observed.Place{Node: guid, Port: ib.PortNum(num)}, nil
 }
 
 // FindMove is Find for "leaf-1:7=red-1": a port, and what of the list is there now, a
 // port or a device that has but one. ok is false for a name without "=".
-func (l *List) FindMove(name string) (device, to End, ok bool, err error) {
+func (l *List) FindMove(name string) (device, to observed.Place, ok bool, err error) {
 	i := strings.LastIndexByte(name, '=')
 	if i < 0 {
-		return End{}, End{}, false, nil
+		return observed.Place{}, observed.Place{}, false, nil
 	}
 	if to, err = l.Find(name[:i], nil); err != nil {
-		return End{}, End{}, true, err
+		return observed.Place{}, observed.Place{}, true, err
 	}
 	guid, err := l.findDevice(name[i+1:], nil)
 	if err != nil {
@@ -47,9 +47,9 @@ func (l *List) FindMove(name string) (device, to End, ok bool, err error) {
 		return device, to, true, err
 	}
 	if d, listed := l.Device(guid); !listed || d.Ports != 1 {
-		return End{}, End{}, true, fmt.Errorf("%q: want a port of it, such as %s:1", name[i+1:], name[i+1:])
+		return observed.Place{}, observed.Place{}, true, fmt.Errorf("%q: want a port of it, such as %s:1", name[i+1:], name[i+1:])
 	}
-	return End{guid, 1}, to, true, nil
+	return observed.Place{Node: guid, Port: 1}, to, true, nil
 }
 
 // findDevice finds a device by its GUID, by its description in the list, whole or
@@ -92,7 +92,7 @@ var ErrNotAcceptable = errors.New("not acceptable")
 // description. A port that leads nowhere loses its cable. What was listed at either
 // end before goes, and so does a device of which nothing is listed any more; done
 // says all that in words. An error leaves nothing changed.
-func (l *List) Accept(f *observed.Fabric, at End) (next *List, done []string, err error) {
+func (l *List) Accept(f *observed.Fabric, at observed.Place) (next *List, done []string, err error) {
 	n := f.Node(at.Node)
 	if n == nil || n.Port(at.Port) == nil || at.Port == 0 {
 		return nil, nil, fmt.Errorf("%s: the port was not found", l.Name(at))
@@ -107,13 +107,13 @@ func (l *List) Accept(f *observed.Fabric, at End) (next *List, done []string, er
 	if p.Peer != nil {
 		e.device(p.Peer.Node)
 	}
-	if before, listed := l.Peer(at); p.Peer != nil && listed && before == EndOf(p.Peer) {
+	if before, listed := l.Peer(at); p.Peer != nil && listed && before == p.Peer.Place() {
 		e.confirm(p)
 	} else {
-		e.part(EndOf(p))
+		e.part(p.Place())
 	}
 	if b := e.nodes[at.Node]; p.Peer != nil && b.Ports[at.Port].Peer == nil {
-		e.part(EndOf(p.Peer))
+		e.part(p.Peer.Place())
 		a, b := e.nodes[p.Node.GUID()], e.nodes[p.Peer.Node.GUID()]
 		if err := join(a, p, b, p.Peer); err != nil {
 			return nil, nil, err
@@ -135,10 +135,10 @@ func (l *List) Accept(f *observed.Fabric, at End) (next *List, done []string, er
 // Move gives a list in which a port of a listed device is cabled to another place,
 // on the word of whoever says so: a device that holds an M_Key answers nobody
 // where it was not before. What was listed at either end before goes.
-func (l *List) Move(device, to End) (next *List, done []string, err error) {
+func (l *List) Move(device, to observed.Place) (next *List, done []string, err error) {
 	e := editor{before: l, nodes: make(map[ib.NodeGUID]*topology.Node)}
 	e.copy()
-	for _, end := range []End{device, to} {
+	for _, end := range []observed.Place{device, to} {
 		if n := e.nodes[end.Node]; n == nil || end.Port == 0 || int(end.Port) >= len(n.Ports) {
 			return nil, nil, fmt.Errorf("%s: no such port is listed", l.Name(end))
 		}
@@ -229,7 +229,7 @@ func (e *editor) device(n *observed.Node) {
 	}
 	e.say("%s is a %s of %d ports, it was a %s of %d", n.Name(), found.Type, found.NumPorts(), have.Type, have.NumPorts())
 	for p := range have.Ports {
-		e.part(End{n.GUID(), ib.PortNum(p)})
+		e.part(observed.Place{Node: n.GUID(), Port: ib.PortNum(p)})
 	}
 	*have = *found
 }
@@ -239,21 +239,21 @@ func (e *editor) confirm(p *observed.Port) {
 	for _, end := range []*observed.Port{p, p.Peer} {
 		n := e.nodes[end.Node.GUID()]
 		if end.Node.Switch == nil && n.Ports[end.Num].GUID != end.GUID {
-			e.say("%s has port GUID %v", e.before.Name(EndOf(end)), end.GUID)
+			e.say("%s has port GUID %v", e.before.Name(end.Place()), end.GUID)
 			n.Ports[end.Num].GUID = end.GUID
 		}
 	}
 }
 
 // part takes a cable away.
-func (e *editor) part(at End) {
+func (e *editor) part(at observed.Place) {
 	n := e.nodes[at.Node]
 	if n == nil || int(at.Port) >= len(n.Ports) || n.Ports[at.Port].Peer == nil {
 		return
 	}
 	port := &n.Ports[at.Port]
 	other := &port.Peer.Ports[port.PeerPort]
-	e.say("%s is not cabled to %s any more", e.before.Name(at), e.before.Name(End{port.Peer.GUID, port.PeerPort}))
+	e.say("%s is not cabled to %s any more", e.before.Name(at), e.before.Name(observed.Place{Node: port.Peer.GUID, Port: port.PeerPort}))
 	port.Peer, port.PeerPort, other.Peer, other.PeerPort = nil, 0, nil, 0
 }
 

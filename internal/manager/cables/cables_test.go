@@ -120,11 +120,11 @@ func TestLearnWhole(t *testing.T) {
 			for _, m := range f.Nodes {
 				for i := range m.Ports {
 					p := &m.Ports[i]
-					peer, ok := again.Peer(EndOf(p))
-					if ok != (p.Peer != nil) || ok && peer != EndOf(p.Peer) {
+					peer, ok := again.Peer(p.Place())
+					if ok != (p.Peer != nil) || ok && peer != p.Peer.Place() {
 						t.Errorf("%v: listed with %v %v", p, peer, ok)
 					}
-					if g := again.PortGUID(EndOf(p)); p.Reached && g != p.GUID {
+					if g := again.PortGUID(p.Place()); p.Reached && g != p.GUID {
 						t.Errorf("%v: port GUID %v, listed with %v", p, p.GUID, g)
 					}
 					if ok {
@@ -133,7 +133,7 @@ func TestLearnWhole(t *testing.T) {
 						if info.NodeType != ib.NodeSwitch {
 							info.PortGUID = p.Peer.GUID
 						}
-						checkExact(t, again, EndOf(p), info)
+						checkExact(t, again, p.Place(), info)
 					}
 				}
 			}
@@ -146,7 +146,7 @@ func TestLearnWhole(t *testing.T) {
 
 // checkExact: what stands there is accepted, and nothing that differs in any one
 // thing that counts.
-func checkExact(t *testing.T, l *List, at End, info smp.NodeInfo) {
+func checkExact(t *testing.T, l *List, at observed.Place, info smp.NodeInfo) {
 	t.Helper()
 	if err := l.Check(at, &info); err != nil {
 		t.Errorf("%s: %v", l.Name(at), err)
@@ -259,7 +259,7 @@ func TestLearnNot(t *testing.T) {
 				if _, ok := l.Device(p.Node.GUID()); ok {
 					t.Errorf("%s is listed", id)
 				}
-				if !slices.ContainsFunc(left, func(m Left) bool { return m.At == EndOf(p.Peer) && m.Reason != "" }) {
+				if !slices.ContainsFunc(left, func(m Left) bool { return m.At == p.Peer.Place() && m.Reason != "" }) {
 					t.Errorf("%s is not named: %v", id, left)
 				}
 			}
@@ -315,7 +315,7 @@ func TestLearnNoIdleBranch(t *testing.T) {
 						t.Errorf("%s: listed %v", x.ID, ok)
 					}
 				}
-				if hosts == 0 && (len(left) != 1 || left[0].At != (End{leaf.GUID, num})) {
+				if hosts == 0 && (len(left) != 1 || left[0].At != (observed.Place{Node: leaf.GUID, Port: num})) {
 					t.Errorf("left out: %v", left)
 				}
 				if want := len(f.Nodes) - (1-hosts)*fakes; len(l.Devices()) != want {
@@ -344,16 +344,16 @@ func TestDiffAndAccept(t *testing.T) {
 		said = append(said, d.Where+": "+d.What)
 	}
 	want := []string{
-		l.Name(EndOf(atA)) + ": expected red-1 HCA-1, found blue-6 HCA-1",
-		l.Name(EndOf(atB)) + ": expected blue-6 HCA-1, found nothing",
+		l.Name(atA.Place()) + ": expected red-1 HCA-1, found blue-6 HCA-1",
+		l.Name(atB.Place()) + ": expected blue-6 HCA-1, found nothing",
 	}
 	slices.Sort(said)
 	slices.Sort(want)
 	if !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
-	at, err := l.Find(l.Name(EndOf(atA)), f)
-	if err != nil || at != EndOf(atA) {
+	at, err := l.Find(l.Name(atA.Place()), f)
+	if err != nil || at != atA.Place() {
 		t.Fatalf("%v, %v", at, err)
 	}
 	next, done, err := l.Accept(f, at)
@@ -370,7 +370,7 @@ func TestDiffAndAccept(t *testing.T) {
 	if _, _, ok := l.Place(a.GUID); !ok || len(l.Devices()) != len(n.Nodes) {
 		t.Error("the list that was changed is not as it was")
 	}
-	if _, at, _ := next.Place(b.GUID); at != EndOf(atA) {
+	if _, at, _ := next.Place(b.GUID); at != atA.Place() {
 		t.Errorf("blue-6 is listed at %v", at)
 	}
 }
@@ -388,7 +388,7 @@ func TestAcceptNot(t *testing.T) {
 		at := p.Peer
 		peer, contested := at.Peer, p.Node.Contested
 		change()
-		if _, _, err := l.Accept(f, EndOf(at)); err == nil {
+		if _, _, err := l.Accept(f, at.Place()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 		at.Peer, at.Stranger, p.Node.Contested, p.Peer = peer, nil, contested, at
@@ -429,7 +429,7 @@ func TestSpelling(t *testing.T) {
 		x := port(t, n, f, "leaf-1", 0).Node
 		x.Description = name
 		l, _ := learned(t, f)
-		at := End{x.GUID(), 7}
+		at := observed.Place{Node: x.GUID(), Port: 7}
 		said := l.Spelling(at)
 		if got, err := l.Find(said, nil); err != nil || got != at {
 			t.Errorf("%q: %q is %v, %v", name, said, got, err)
@@ -451,9 +451,9 @@ func TestMove(t *testing.T) {
 		name string
 		ok   bool
 	}{
-		{l.Name(EndOf(at)) + "=blue-6 HCA-1", true}, {l.Name(EndOf(at)) + "=blue-6 HCA-1:1", true}, {l.Name(EndOf(at)) + "=" + blue.Node.GUID().String(), true},
-		{l.Name(EndOf(at)) + "=nobody", false}, {l.Name(EndOf(at)) + "=leaf-1", false}, {"nobody:1=red-1 HCA-1", false}, {l.Name(EndOf(at)) + "=", false},
-		{l.Name(EndOf(at)) + "=leaf-1:99", false},
+		{l.Name(at.Place()) + "=blue-6 HCA-1", true}, {l.Name(at.Place()) + "=blue-6 HCA-1:1", true}, {l.Name(at.Place()) + "=" + blue.Node.GUID().String(), true},
+		{l.Name(at.Place()) + "=nobody", false}, {l.Name(at.Place()) + "=leaf-1", false}, {"nobody:1=red-1 HCA-1", false}, {l.Name(at.Place()) + "=", false},
+		{l.Name(at.Place()) + "=leaf-1:99", false},
 	} {
 		device, to, moved, err := l.FindMove(x.name)
 		if !moved {
@@ -471,7 +471,7 @@ func TestMove(t *testing.T) {
 			continue
 		}
 		port, place, ok := next.Place(blue.GUID)
-		if !ok || port != EndOf(blue) || place != EndOf(at) || len(done) != 4 {
+		if !ok || port != blue.Place() || place != at.Place() || len(done) != 4 {
 			t.Errorf("%q: blue-6 is listed at %v %v: %q", x.name, place, ok, done)
 		}
 		if _, there := next.Device(red.Node.GUID()); there || next.Cables() != l.Cables()-1 {
@@ -481,7 +481,7 @@ func TestMove(t *testing.T) {
 	if _, _, moved, _ := l.FindMove("leaf-1:7"); moved {
 		t.Error("a port is a move")
 	}
-	if same, done, err := l.Move(EndOf(red), EndOf(at)); err != nil || len(done) > 0 || same != l {
+	if same, done, err := l.Move(red.Place(), at.Place()); err != nil || len(done) > 0 || same != l {
 		t.Errorf("where it is: %v, %v", done, err)
 	}
 }
@@ -500,8 +500,8 @@ func TestAcceptAgain(t *testing.T) {
 	}
 	p := port(t, n, f, "red-1", 1)
 	p.GUID = 0x77
-	next, done, err := l.Accept(f, EndOf(p.Peer))
-	if err != nil || len(done) != 1 || next.PortGUID(EndOf(p)) != 0x77 {
+	next, done, err := l.Accept(f, p.Peer.Place())
+	if err != nil || len(done) != 1 || next.PortGUID(p.Place()) != 0x77 {
 		t.Errorf("another port GUID: %v, %v", done, err)
 	}
 }
@@ -509,10 +509,10 @@ func TestAcceptAgain(t *testing.T) {
 // A nil list lists nothing.
 func TestNil(t *testing.T) {
 	var l *List
-	if _, ok := l.Peer(End{1, 1}); ok || l.Cables() != 0 || len(l.Devices()) != 0 || l.PortGUID(End{1, 0}) != 0 {
+	if _, ok := l.Peer(observed.Place{Node: 1, Port: 1}); ok || l.Cables() != 0 || len(l.Devices()) != 0 || l.PortGUID(observed.Place{Node: 1, Port: 0}) != 0 {
 		t.Error("something is listed")
 	}
-	if l.Check(End{1, 1}, &smp.NodeInfo{}) == nil {
+	if l.Check(observed.Place{Node: 1, Port: 1}, &smp.NodeInfo{}) == nil {
 		t.Error("a device is taken for what is listed")
 	}
 	if l.Declares() != nil {
@@ -531,7 +531,7 @@ func TestNil(t *testing.T) {
 		t.Error("a cable that was moved is declared")
 	}
 	observed.Connect(red, at)
-	if next, _, err := l.Accept(f, EndOf(port(t, n, f, "red-1", 1).Peer)); err != nil || next.Cables() != 1 {
+	if next, _, err := l.Accept(f, port(t, n, f, "red-1", 1).Peer.Place()); err != nil || next.Cables() != 1 {
 		t.Errorf("%v, %v", next, err)
 	}
 }

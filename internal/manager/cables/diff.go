@@ -11,7 +11,7 @@ import (
 
 // Difference is a place at which a subnet is not as the list has it.
 type Difference struct {
-	At End
+	At observed.Place
 	// Where is the port, or the device where all of it is meant, and What the
 	// difference, for people.
 	Where, What string
@@ -25,19 +25,19 @@ func (l *List) Diff(f *observed.Fabric) []Difference {
 	for _, n := range f.Nodes {
 		d.device(n)
 		for i := 1; i < len(n.Ports); i++ {
-			d.cable(EndOf(&n.Ports[i]))
+			d.cable(n.Ports[i].Place())
 		}
 	}
 	for _, x := range l.Devices() {
 		if f.Node(x.GUID) != nil {
 			continue
 		}
-		d.add(End{x.GUID, 0}, x.Name(), "expected a %s %v, it was not found", x.Type, x.GUID)
+		d.add(observed.Place{Node: x.GUID, Port: 0}, x.Name(), "expected a %s %v, it was not found", x.Type, x.GUID)
 		for i := 1; i <= x.Ports; i++ {
-			d.cable(End{x.GUID, ib.PortNum(i)})
+			d.cable(observed.Place{Node: x.GUID, Port: ib.PortNum(i)})
 		}
 	}
-	slices.SortStableFunc(d.out, func(a, b Difference) int { return a.At.compare(b.At) })
+	slices.SortStableFunc(d.out, func(a, b Difference) int { return a.At.Compare(b.At) })
 	return d.out
 }
 
@@ -47,13 +47,13 @@ type differ struct {
 	out    []Difference
 }
 
-func (d *differ) add(at End, where, format string, args ...any) {
+func (d *differ) add(at observed.Place, where, format string, args ...any) {
 	d.out = append(d.out, Difference{at, where, fmt.Sprintf(format, args...)})
 }
 
 // device compares what a device says of itself.
 func (d *differ) device(n *observed.Node) {
-	at := End{n.GUID(), 0}
+	at := observed.Place{Node: n.GUID(), Port: 0}
 	x, ok := d.list.Device(n.GUID())
 	switch {
 	case !ok:
@@ -65,28 +65,28 @@ func (d *differ) device(n *observed.Node) {
 	}
 	for i := range n.Ports {
 		p := &n.Ports[i]
-		if want := d.list.PortGUID(EndOf(p)); ok && want != 0 && p.GUID != 0 && p.GUID != want {
-			d.add(EndOf(p), d.list.Name(EndOf(p)), "expected port GUID %v, found %v", want, p.GUID)
+		if want := d.list.PortGUID(p.Place()); ok && want != 0 && p.GUID != 0 && p.GUID != want {
+			d.add(p.Place(), d.list.Name(p.Place()), "expected port GUID %v, found %v", want, p.GUID)
 		}
 	}
 }
 
 // cable compares what is at the other end of a port.
-func (d *differ) cable(at End) {
+func (d *differ) cable(at observed.Place) {
 	want, listed := d.list.Peer(at)
 	found, laid := peer(d.port(at))
 	unknown := "nothing"
 	if p := d.port(at); p != nil && !laid && p.FacesStranger() {
 		unknown = stranger(p)
 	}
-	others := make([]End, 0, 2)
+	others := make([]observed.Place, 0, 2)
 	if listed {
 		others = append(others, want)
 	}
 	if laid {
 		others = append(others, found)
 	}
-	named := slices.ContainsFunc(others, func(o End) bool { return !d.names(o, at) })
+	named := slices.ContainsFunc(others, func(o observed.Place) bool { return !d.names(o, at) })
 	switch {
 	case listed == laid && want == found && unknown == "nothing",
 		unknown == "nothing" && !named:
@@ -103,14 +103,14 @@ func (d *differ) cable(at End) {
 
 // names reports whether a cable between a and b is named at a: at a switch, or
 // at the lower end.
-func (d *differ) names(a, b End) bool {
+func (d *differ) names(a, b observed.Place) bool {
 	if d.isSwitch(a) != d.isSwitch(b) {
 		return d.isSwitch(a)
 	}
-	return a.compare(b) < 0
+	return a.Compare(b) < 0
 }
 
-func (d *differ) isSwitch(e End) bool {
+func (d *differ) isSwitch(e observed.Place) bool {
 	if n := d.fabric.Node(e.Node); n != nil {
 		return n.Switch != nil
 	}
@@ -118,7 +118,7 @@ func (d *differ) isSwitch(e End) bool {
 	return x.Type == ib.NodeSwitch
 }
 
-func (d *differ) port(e End) *observed.Port {
+func (d *differ) port(e observed.Place) *observed.Port {
 	if n := d.fabric.Node(e.Node); n != nil {
 		return n.Port(e.Port)
 	}
@@ -126,15 +126,15 @@ func (d *differ) port(e End) *observed.Port {
 }
 
 // peer is what a port was found cabled to.
-func peer(p *observed.Port) (End, bool) {
+func peer(p *observed.Port) (observed.Place, bool) {
 	if p == nil || p.Peer == nil {
-		return End{}, false
+		return observed.Place{}, false
 	}
-	return EndOf(p.Peer), true
+	return p.Peer.Place(), true
 }
 
 // name is a port by the list, else as it was found.
-func (d *differ) name(e End) string {
+func (d *differ) name(e observed.Place) string {
 	if _, ok := d.list.Device(e.Node); !ok && d.port(e) != nil {
 		return d.port(e).String()
 	}

@@ -12,7 +12,7 @@ import (
 
 // Left is a port of which nothing was learned, though something is behind it.
 type Left struct {
-	At     End
+	At     observed.Place
 	Reason string
 }
 
@@ -304,12 +304,12 @@ func (x *learning) left() []Left {
 			switch {
 			case !x.in[n]:
 			case x.refused[p] != "":
-				out = append(out, Left{EndOf(p), x.refused[p]})
+				out = append(out, Left{p.Place(), x.refused[p]})
 			case p.Peer == nil && p.Stranger != nil:
-				out = append(out, Left{EndOf(p), p.Stranger.Why.Error()})
+				out = append(out, Left{p.Place(), p.Stranger.Why.Error()})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Left) int { return a.At.compare(b.At) })
+	slices.SortFunc(out, func(a, b Left) int { return a.At.Compare(b.At) })
 	return out
 }

@@ -11,7 +11,7 @@ const learnTries = 3
 // has seen none.
 type Learning struct {
 	// Last are the ports that the next sweep comes to last.
-	Last map[End]bool
+	Last map[observed.Place]bool
 
 	tries int
 	best  *List
@@ -30,7 +30,7 @@ type Learned struct {
 // learned, disputed are the ports that two devices claim. again tells that another
 // sweep is to be tried; else out is the end of it, or err says why there is no
 // list.
-func (x *Learning) Take(f *observed.Fabric, doubt func(*observed.Port) string, disputed func() map[End]bool) (out Learned, again bool, err error) {
+func (x *Learning) Take(f *observed.Fabric, doubt func(*observed.Port) string, disputed func() map[observed.Place]bool) (out Learned, again bool, err error) {
 	x.tries++
 	list, left, err := Learn(f, doubt)
 	if list.Cables() > x.best.Cables() {

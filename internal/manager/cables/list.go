@@ -14,19 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// End is a port of a device.
-type End struct {
-	Node ib.NodeGUID
-	Port ib.PortNum
-}
-
-// EndOf is the place of a port.
-func EndOf(p *observed.Port) End { return End{p.Node.GUID(), p.Num} }
-
-func (e End) compare(o End) int {
-	return cmp.Or(cmp.Compare(e.Node, o.Node), cmp.Compare(e.Port, o.Port))
-}
-
 // Device is what a list says of a device.
 type Device struct {
 	GUID ib.NodeGUID
@@ -46,18 +33,18 @@ type List struct {
 	net   *topology.Netlist
 	nodes map[ib.NodeGUID]*topology.Node
 	// ends are the end ports that have a cable, by GUID, and port 0 of switches.
-	ends map[ib.PortGUID]End
+	ends map[ib.PortGUID]observed.Place
 }
 
 // Of makes a list of a topology, which is not to be changed from then on. The
 // topology is valid.
 func Of(n *topology.Netlist) *List {
-	l := &List{net: n, nodes: make(map[ib.NodeGUID]*topology.Node, len(n.Nodes)), ends: make(map[ib.PortGUID]End, len(n.Nodes))}
+	l := &List{net: n, nodes: make(map[ib.NodeGUID]*topology.Node, len(n.Nodes)), ends: make(map[ib.PortGUID]observed.Place, len(n.Nodes))}
 	for _, x := range n.Nodes {
 		l.nodes[x.GUID] = x
 		for p := range x.Ports {
 			if x.IsEndPort(p) && (p == 0 || x.Ports[p].Peer != nil) {
-				l.ends[x.Ports[p].GUID] = End{x.GUID, ib.PortNum(p)}
+				l.ends[x.Ports[p].GUID] = observed.Place{Node: x.GUID, Port: ib.PortNum(p)}
 			}
 		}
 	}
@@ -123,20 +110,20 @@ func (l *List) Cables() int {
 }
 
 // Peer is what a port is cabled to.
-func (l *List) Peer(e End) (End, bool) {
+func (l *List) Peer(e observed.Place) (observed.Place, bool) {
 	if l == nil || l.nodes[e.Node] == nil {
-		return End{}, false
+		return observed.Place{}, false
 	}
 	n := l.nodes[e.Node]
 	if int(e.Port) >= len(n.Ports) || n.Ports[e.Port].Peer == nil {
-		return End{}, false
+		return observed.Place{}, false
 	}
-	return End{n.Ports[e.Port].Peer.GUID, n.Ports[e.Port].PeerPort}, true
+	return observed.Place{Node: n.Ports[e.Port].Peer.GUID, Port: n.Ports[e.Port].PeerPort}, true
 }
 
 // PortGUID is the GUID of an end port that has a cable, or of port 0 of a switch;
 // 0 for any other port.
-func (l *List) PortGUID(e End) ib.PortGUID {
+func (l *List) PortGUID(e observed.Place) ib.PortGUID {
 	if l == nil || l.nodes[e.Node] == nil {
 		return 0
 	}
@@ -149,9 +136,9 @@ func (l *List) PortGUID(e End) ib.PortGUID {
 
 // Place is the port of this GUID and what it is cabled to: itself on port 0 of a
 // switch. ok is false when no listed port has the GUID.
-func (l *List) Place(g ib.PortGUID) (port, at End, ok bool) {
+func (l *List) Place(g ib.PortGUID) (port, at observed.Place, ok bool) {
 	if l == nil {
-		return End{}, End{}, false
+		return observed.Place{}, observed.Place{}, false
 	}
 	port, ok = l.ends[g]
 	if !ok || port.Port == 0 {
@@ -163,7 +150,7 @@ func (l *List) Place(g ib.PortGUID) (port, at End, ok bool) {
 
 // Name is a port as people write it: name of the device, colon, number. A CA of
 // one port goes by its name.
-func (l *List) Name(e End) string {
+func (l *List) Name(e observed.Place) string {
 	name := e.Node.String()
 	if d, ok := l.Device(e.Node); ok {
 		name = d.Name()
@@ -177,7 +164,7 @@ func (l *List) Name(e End) string {
 // Spelling is a port as it can be typed on a command line as it stands, for Find:
 // by its name, unless a shell would make something of that or another device has
 // the same, and else by the node GUID.
-func (l *List) Spelling(e End) string {
+func (l *List) Spelling(e observed.Place) string {
 	d, _ := l.Device(e.Node)
 	odd := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/", r))
@@ -190,7 +177,7 @@ func (l *List) Spelling(e End) string {
 
 // Check compares what answered NodeInfo behind a port with what the list has
 // there; an error says what is expected and what was found.
-func (l *List) Check(at End, found *smp.NodeInfo) error {
+func (l *List) Check(at observed.Place, found *smp.NodeInfo) error {
 	want, ok := l.Peer(at)
 	if !ok {
 		return fmt.Errorf("nothing is listed there, found %s", said(found))
@@ -212,7 +199,7 @@ func (l *List) Check(at End, found *smp.NodeInfo) error {
 func (l *List) CheckDevice(found *smp.NodeInfo) error {
 	d, ok := l.Device(found.NodeGUID)
 	if !ok || d.Type != found.NodeType || d.Ports != int(found.NumPorts) ||
-		d.Type == ib.NodeSwitch && l.PortGUID(End{d.GUID, 0}) != found.PortGUID {
+		d.Type == ib.NodeSwitch && l.PortGUID(observed.Place{Node: d.GUID, Port: 0}) != found.PortGUID {
 		return fmt.Errorf("no such device is listed: %s", said(found))
 	}
 	return nil
@@ -236,7 +223,7 @@ func (l *List) CheckOwn(found *smp.NodeInfo) error {
 
 // Cable is a cable as it is shown: From is its end at a switch, or the lower of
 // two.
-type Cable struct{ From, To End }
+type Cable struct{ From, To observed.Place }
 
 // All lists every cable once, by its end From.
 func (l *List) All() []Cable {
@@ -245,13 +232,13 @@ func (l *List) All() []Cable {
 	}
 	var out []Cable
 	for _, x := range l.net.Links() {
-		a, b := End{x.A, x.APort}, End{x.B, x.BPort}
+		a, b := observed.Place{Node: x.A, Port: x.APort}, observed.Place{Node: x.B, Port: x.BPort}
 		if l.nodes[a.Node].Type != ib.NodeSwitch && l.nodes[b.Node].Type == ib.NodeSwitch {
 			a, b = b, a
 		}
 		out = append(out, Cable{a, b})
 	}
-	slices.SortFunc(out, func(x, y Cable) int { return x.From.compare(y.From) })
+	slices.SortFunc(out, func(x, y Cable) int { return x.From.Compare(y.From) })
 	return out
 }
 
@@ -265,8 +252,8 @@ func (l *List) Declares() func(*observed.Port) bool {
 
 // Has reports whether the cable that was found at a port is on the list.
 func (l *List) Has(p *observed.Port) bool {
-	peer, ok := l.Peer(EndOf(p))
-	return ok && p.Peer != nil && peer == EndOf(p.Peer)
+	peer, ok := l.Peer(p.Place())
+	return ok && p.Peer != nil && peer == p.Peer.Place()
 }
 
 // IsAstray reports whether the list has the GUID of an end port somewhere else, or
@@ -276,5 +263,5 @@ func (l *List) IsAstray(p *observed.Port) bool {
 		return false
 	}
 	port, at, ok := l.Place(p.GUID)
-	return !ok || port != EndOf(p) || p.Num != 0 && (p.Peer == nil || at != EndOf(p.Peer))
+	return !ok || port != p.Place() || p.Num != 0 && (p.Peer == nil || at != p.Peer.Place())
 }

@@ -100,5 +100,5 @@ func (e *Engine) tellDescriptions() {
 // changing what he says.
 func (e *Engine) fits(p *observed.Port, nodeInfo []byte) bool {
 	var info smp.NodeInfo
-	return !fence.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(cables.EndOf(p), &info) == nil
+	return !fence.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(p.Place(), &info) == nil
 }

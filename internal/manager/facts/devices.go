@@ -51,7 +51,7 @@ func Site(f *observed.Fabric, ends []*observed.Port, list *cables.List) *policy.
 			continue
 		}
 		for n := 1; n <= d.Ports; n++ {
-			end := cables.End{Node: d.GUID, Port: ib.PortNum(n)}
+			end := observed.Place{Node: d.GUID, Port: ib.PortNum(n)}
 			port := policy.EndPort{PortGUID: list.PortGUID(end), NodeGUID: d.GUID, PortNum: end.Port, Description: d.Description, NodeType: d.Type}
 			if at, cabled := list.Peer(end); cabled {
 				port.Switch, port.SwitchPort = at.Node, at.Port

@@ -191,7 +191,7 @@ func (x *Edit) fenceUndeclared(p *observed.Port) {
 	if !Undeclared(p) || x.Set[p.Place()] != "" {
 		return
 	}
-	port := x.Cables.Spelling(cables.EndOf(p))
+	port := x.Cables.Spelling(p.Place())
 	if p.Silent { // a host with an M_Key of another place, for one
 		port += "=DEVICE"
 	}

@@ -48,10 +48,10 @@ func LockedOut(f *observed.Fabric) error {
 
 // Declared says who belongs behind a place by the list of cables that holds when
 // it is asked.
-func Declared(list func() *cables.List) func(mkey.Place) (mkey.ID, bool) {
-	return func(at mkey.Place) (mkey.ID, bool) {
+func Declared(list func() *cables.List) func(observed.Place) (mkey.ID, bool) {
+	return func(at observed.Place) (mkey.ID, bool) {
 		l := list()
-		peer, ok := l.Peer(cables.End(at))
+		peer, ok := l.Peer(observed.Place(at))
 		if !ok {
 			return mkey.ID{}, false
 		}

@@ -5,15 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
-
-// Place is where a cable ends: a port of a node. The zero Place stands for the
-// manager's own port, whoever is there.
-type Place struct {
-	Node ib.NodeGUID
-	Port ib.PortNum
-}
 
 // Stand is an end port where it was met, and the keys that it may have there.
 // Who shows the same GUIDs at another place is another stand, with a generation
@@ -25,7 +18,7 @@ type Stand struct {
 	Current, Next Generation
 	// Places are the ports whose cables lead to it, beginning with the one that
 	// it was met behind.
-	Places []Place
+	Places []observed.Place
 
 	due bool // a new generation is wanted
 }
@@ -51,7 +44,7 @@ var ErrFull = fmt.Errorf("more than %d different ports have asked for an M_Key: 
 // when it got it. There is no key in it. The zero Book is empty.
 type Book struct {
 	used    map[ID]Generation // the highest that was ever meant for a port
-	at      map[Place][]*Stand
+	at      map[observed.Place][]*Stand
 	ids     map[ID][]*Stand
 	version uint64
 }
@@ -64,10 +57,10 @@ func (b *Book) Len() int { return len(b.used) }
 
 // Behind lists who was met behind a place, the last first. It must not be
 // changed.
-func (b *Book) Behind(at Place) []*Stand { return b.at[at] }
+func (b *Book) Behind(at observed.Place) []*Stand { return b.at[at] }
 
 // Find is the stand of a port behind a place; nil when it was never met there.
-func (b *Book) Find(id ID, at Place) *Stand {
+func (b *Book) Find(id ID, at observed.Place) *Stand {
 	for _, s := range b.at[at] {
 		if s.ID == id {
 			return s
@@ -97,9 +90,9 @@ func (b *Book) Stands() []*Stand {
 
 // Meet enters a port at a place where it was never met, and means the next
 // generation for it.
-func (b *Book) Meet(id ID, at Place) (*Stand, error) {
+func (b *Book) Meet(id ID, at observed.Place) (*Stand, error) {
 	if b.at == nil {
-		b.at, b.used, b.ids = make(map[Place][]*Stand), make(map[ID]Generation), make(map[ID][]*Stand)
+		b.at, b.used, b.ids = make(map[observed.Place][]*Stand), make(map[ID]Generation), make(map[ID][]*Stand)
 	}
 	if _, known := b.used[id]; !known && len(b.used) >= maxIDs {
 		return nil, ErrFull
@@ -112,7 +105,7 @@ func (b *Book) Meet(id ID, at Place) (*Stand, error) {
 }
 
 // Cable notes that a place leads to a stand; the caller has made sure of it.
-func (b *Book) Cable(s *Stand, at Place) {
+func (b *Book) Cable(s *Stand, at observed.Place) {
 	list := b.at[at]
 	if len(list) > 0 && list[0] == s {
 		return
@@ -121,7 +114,7 @@ func (b *Book) Cable(s *Stand, at Place) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Stand) bool { return x == s })
 	list = slices.Insert(list, 0, s)
 	for _, gone := range list[min(len(list), standsPerPlace):] {
-		gone.Places = slices.DeleteFunc(gone.Places, func(p Place) bool { return p == at })
+		gone.Places = slices.DeleteFunc(gone.Places, func(p observed.Place) bool { return p == at })
 		if len(gone.Places) == 0 {
 			b.ids[gone.ID] = slices.DeleteFunc(b.ids[gone.ID], func(x *Stand) bool { return x == gone })
 		}

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-func meet(t *testing.T, b *Book, id ID, at Place) *Stand {
+func meet(t *testing.T, b *Book, id ID, at observed.Place) *Stand {
 	t.Helper()
 	s, err := b.Meet(id, at)
 	if err != nil {
@@ -23,7 +24,7 @@ func meet(t *testing.T, b *Book, id ID, at Place) *Stand {
 // the other has had or will have.
 func TestStandsShareNoGeneration(t *testing.T) {
 	var b Book
-	victim, here, there := ID{1, 2}, Place{10, 1}, Place{10, 2}
+	victim, here, there := ID{1, 2}, observed.Place{Node: 10, Port: 1}, observed.Place{Node: 10, Port: 2}
 	v := meet(t, &b, victim, here)
 	b.Confirm(v, v.Next)
 	had := []Generation{v.Current}
@@ -50,7 +51,7 @@ func TestStandsShareNoGeneration(t *testing.T) {
 // them, and a port that ever had a key never gets it again.
 func TestBookIsBounded(t *testing.T) {
 	var b Book
-	at := Place{10, 1}
+	at := observed.Place{Node: 10, Port: 1}
 	for i := range maxIDs {
 		meet(t, &b, ID{ib.NodeGUID(i + 1), 1}, at)
 	}
@@ -60,7 +61,7 @@ func TestBookIsBounded(t *testing.T) {
 	if n := len(b.Behind(at)); n != standsPerPlace || len(b.Stands()) != standsPerPlace {
 		t.Errorf("%d remembered, %d stands", n, len(b.Stands()))
 	}
-	if s := meet(t, &b, ID{1, 1}, Place{10, 2}); s.Next != 2 {
+	if s := meet(t, &b, ID{1, 1}, observed.Place{Node: 10, Port: 2}); s.Next != 2 {
 		t.Errorf("a port whose stand was forgotten gets generation %d, want 2", s.Next)
 	}
 }
@@ -70,9 +71,9 @@ func TestBookStays(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b Book
 	for range 500 {
-		id, at := ID{ib.NodeGUID(r.IntN(40) + 1), ib.PortGUID(r.IntN(2) + 1)}, Place{ib.NodeGUID(r.IntN(10)), ib.PortNum(r.IntN(6))}
+		id, at := ID{ib.NodeGUID(r.IntN(40) + 1), ib.PortGUID(r.IntN(2) + 1)}, observed.Place{Node: ib.NodeGUID(r.IntN(10)), Port: ib.PortNum(r.IntN(6))}
 		if at.Node == 0 {
-			at = Place{}
+			at = observed.Place{}
 		}
 		s := b.Find(id, at)
 		if s == nil {
@@ -85,7 +86,7 @@ func TestBookStays(t *testing.T) {
 			b.Renew(s)
 			b.Begin(s)
 		case 2:
-			b.Cable(s, Place{ib.NodeGUID(r.IntN(10) + 1), ib.PortNum(r.IntN(6))})
+			b.Cable(s, observed.Place{Node: ib.NodeGUID(r.IntN(10) + 1), Port: ib.PortNum(r.IntN(6))})
 		}
 	}
 	data, err := json.Marshal(&b)
@@ -131,13 +132,13 @@ func flat(b *Book) (out []Stand) {
 func TestKeysAreForPlaces(t *testing.T) {
 	var b Book
 	k := Keys{Ring: NewRing(secret(3)), Book: &b}
-	id, here, there := ID{1, 2}, Place{10, 1}, Place{10, 2}
+	id, here, there := ID{1, 2}, observed.Place{Node: 10, Port: 1}, observed.Place{Node: 10, Port: 2}
 	s := meet(t, &b, id, here)
 	b.Confirm(s, 1)
 	if k.Find(id, here) != s || k.Find(id, there) != nil || k.Find(ID{1, 3}, here) != nil {
 		t.Error("found where it was not met")
 	}
-	k.Declared = func(at Place) (ID, bool) { return id, at == there }
+	k.Declared = func(at observed.Place) (ID, bool) { return id, at == there }
 	if k.Find(id, there) != s || k.Find(ID{1, 3}, there) != nil {
 		t.Error("not found where it is declared")
 	}

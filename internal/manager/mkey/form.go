@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // form is a Book as it is written to a file.
@@ -44,7 +45,7 @@ func compareIDs(a, b ID) int {
 	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Node, b.Node))
 }
 
-func comparePlaces(a, b Place) int {
+func comparePlaces(a, b observed.Place) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 }
 
@@ -62,7 +63,7 @@ func (b *Book) MarshalJSON() ([]byte, error) {
 		x := standForm{Node: s.ID.Node.String(), Port: s.ID.Port.String(), Current: s.Current, Next: s.Next}
 		for _, at := range s.Places {
 			text := selfPlace
-			if at != (Place{}) {
+			if at != (observed.Place{}) {
 				text = at.Node.String() + ":" + strconv.Itoa(int(at.Port))
 			}
 			if rank := slices.Index(b.at[at], s); rank > 0 {
@@ -85,7 +86,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 	if f.Version != formVersion {
 		return fmt.Errorf("version %d, want %d", f.Version, formVersion)
 	}
-	out := Book{used: make(map[ID]Generation), at: make(map[Place][]*Stand), ids: make(map[ID][]*Stand)}
+	out := Book{used: make(map[ID]Generation), at: make(map[observed.Place][]*Stand), ids: make(map[ID][]*Stand)}
 	if len(f.Used) > maxIDs {
 		return ErrFull
 	}
@@ -96,7 +97,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 		}
 		out.used[id] = u.Generation
 	}
-	ranks := make(map[Place]map[int]*Stand)
+	ranks := make(map[observed.Place]map[int]*Stand)
 	for _, x := range f.Ports {
 		id, err := parseID(x.Node, x.Port)
 		if err != nil {
@@ -140,7 +141,7 @@ func parseID(node, port string) (id ID, err error) {
 	return id, err
 }
 
-func parsePlace(text string) (at Place, rank int, err error) {
+func parsePlace(text string) (at observed.Place, rank int, err error) {
 	bad := fmt.Errorf("place %q: want self, or a node GUID, a colon and a port number", text)
 	if before, after, ok := strings.Cut(text, "/"); ok {
 		if rank, err = strconv.Atoi(after); err != nil || rank < 1 || rank >= standsPerPlace {
@@ -149,7 +150,7 @@ func parsePlace(text string) (at Place, rank int, err error) {
 		text = before
 	}
 	if text == selfPlace {
-		return Place{}, rank, nil
+		return observed.Place{}, rank, nil
 	}
 	i := strings.LastIndex(text, ":")
 	if i < 0 {

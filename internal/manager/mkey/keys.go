@@ -52,7 +52,7 @@ type Keys struct {
 	Foreign Foreign
 	// Declared says who belongs behind a place, by a list of cables; nil without
 	// one. Who was met there before counts all the same.
-	Declared func(Place) (ID, bool)
+	Declared func(observed.Place) (ID, bool)
 	// Self is the port that requests leave by, as far as its own machine tells; it
 	// may have been met elsewhere, by another manager.
 	Self ID
@@ -65,11 +65,11 @@ func IDOf(p *observed.Port) ID { return ID{p.Node.GUID(), p.GUID} }
 
 // PlaceOf is the place of whoever is behind from; the zero Place for the
 // manager's own port, when from is nil.
-func PlaceOf(from *observed.Port) Place {
+func PlaceOf(from *observed.Port) observed.Place {
 	if from == nil {
-		return Place{}
+		return observed.Place{}
 	}
-	return Place{from.Node.GUID(), from.Num}
+	return observed.Place{Node: from.Node.GUID(), Port: from.Num}
 }
 
 // Behind lists the keys to show to whoever is at the other end of from's cable,
@@ -134,7 +134,7 @@ func (k *Keys) isSelf(id ID) bool {
 	return k.Self != ID{} && (k.Self.Node == 0 || k.Self.Node == id.Node) && (k.Self.Port == 0 || k.Self.Port == id.Port)
 }
 
-func (k *Keys) declared(at Place) (ID, bool) {
+func (k *Keys) declared(at observed.Place) (ID, bool) {
 	if k.Declared == nil {
 		return ID{}, false
 	}
@@ -144,12 +144,12 @@ func (k *Keys) declared(at Place) (ID, bool) {
 // Find is the stand of a port behind a place: where it was met there, or where
 // it was met elsewhere and a list of cables has it there, or where it is the
 // manager's own.
-func (k *Keys) Find(id ID, at Place) *Stand {
+func (k *Keys) Find(id ID, at observed.Place) *Stand {
 	if s := k.Book.Find(id, at); s != nil {
 		return s
 	}
 	stands := k.Book.Of(id)
-	if at == (Place{}) { // whoever is the manager's own port, is at its own place
+	if at == (observed.Place{}) { // whoever is the manager's own port, is at its own place
 		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
 			return stands[i]
 		}
@@ -158,7 +158,7 @@ func (k *Keys) Find(id ID, at Place) *Stand {
 	if want, ok := k.declared(at); !ok || want != id {
 		return nil
 	}
-	here := func(p Place) bool { want, ok := k.declared(p); return ok && want == id }
+	here := func(p observed.Place) bool { want, ok := k.declared(p); return ok && want == id }
 	i := slices.IndexFunc(stands, func(s *Stand) bool { return slices.ContainsFunc(s.Places, here) })
 	if i < 0 { // it was moved, and a person has said so
 		i = slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 })

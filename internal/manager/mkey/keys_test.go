@@ -11,7 +11,7 @@ import (
 // its own place every key is tried, and nowhere else.
 func TestManagersOwnPort(t *testing.T) {
 	book := new(Book)
-	id, at := ID{Node: 7, Port: 8}, Place{Node: 1, Port: 2}
+	id, at := ID{Node: 7, Port: 8}, observed.Place{Node: 1, Port: 2}
 	s, err := book.Meet(id, at)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestManagersOwnPort(t *testing.T) {
 	if got := k.Behind(nil); !slices.Contains(got, k.Ring.MKey(id, s.Current)) {
 		t.Errorf("at the manager's own port: %d keys, and not that of the port", len(got))
 	}
-	if k.Find(id, Place{}) != s {
+	if k.Find(id, observed.Place{}) != s {
 		t.Error("the stand of the manager's own port is not found")
 	}
 	if got := k.Behind(&observed.Port{Node: new(observed.Node), Num: 3}); len(got) != 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -33,7 +32,7 @@ func (d *Discovery) declared(from *observed.Port, info *smp.NodeInfo) error {
 		}
 		return nil
 	}
-	err := list.Check(cables.EndOf(from), info)
+	err := list.Check(from.Place(), info)
 	if err == nil {
 		if far := d.farEnd(info); far != nil && far.Stranger != nil {
 			err = fmt.Errorf("%s leads back to %w", far, far.Stranger.Why)
@@ -54,7 +53,7 @@ func (d *Discovery) unsaid(from *observed.Port, err error) error {
 	if from == nil || d.options.Cables == nil {
 		return err
 	}
-	_, listed := d.options.Cables.Peer(cables.EndOf(from))
+	_, listed := d.options.Cables.Peer(from.Place())
 	switch {
 	case !errors.Is(err, transact.ErrNoAnswer):
 		return fmt.Errorf("%w: %w", ErrUndeclared, err)

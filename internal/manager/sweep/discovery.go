@@ -58,7 +58,7 @@ type Options struct {
 	Verify bool
 	// Last are ports that are followed when nothing else is left to follow: who
 	// claims to be somebody there comes second.
-	Last map[cables.End]bool
+	Last map[observed.Place]bool
 	// Placed, when set, is told the GUID of the manager's own port, before anything
 	// else is asked.
 	Placed func(ib.PortGUID)
@@ -102,7 +102,7 @@ type Discovery struct {
 	last   []*observed.Port // of options.Last, still to be followed
 	// disputed are the ports behind which somebody was found first that another
 	// claims to be.
-	disputed map[cables.End]bool
+	disputed map[observed.Place]bool
 	// tabled is how many nodes were asked for their tables, asked how many
 	// requests of read have not ended.
 	tabled, asked int
@@ -303,16 +303,16 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 // Disputed are the ports behind which something was found first that another claims
 // to be as well. A sweep that comes to them last (Options.Last) finds the other one
 // first: of two that claim to be one switch, that may be the one that leads on.
-func (d *Discovery) Disputed() map[cables.End]bool { return d.disputed }
+func (d *Discovery) Disputed() map[observed.Place]bool { return d.disputed }
 
 func (d *Discovery) dispute(p *observed.Port) {
 	if p == nil {
 		return
 	}
 	if d.disputed == nil {
-		d.disputed = make(map[cables.End]bool)
+		d.disputed = make(map[observed.Place]bool)
 	}
-	d.disputed[cables.EndOf(p)] = true
+	d.disputed[p.Place()] = true
 }
 
 // contest marks a node whose GUID another device claims; not the manager's own, nor
@@ -402,7 +402,7 @@ func (d *Discovery) followLast() bool {
 
 // follow goes over the cable behind p.
 func (d *Discovery) follow(p *observed.Port) {
-	if d.options.Last[cables.EndOf(p)] {
+	if d.options.Last[p.Place()] {
 		d.last = append(d.last, p)
 		return
 	}

@@ -92,7 +92,7 @@ type Server struct {
 	config     Config
 	topology   *topology.Netlist
 	fabric     *fabric.Fabric
-	counters      *counters.Counters
+	counters   *counters.Counters
 	recorder   *recorder // nil for none
 	companions []Companion
 
