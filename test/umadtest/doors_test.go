@@ -85,7 +85,8 @@ func TestEveryDoor(t *testing.T) {
 			t.Run(fmt.Sprintf("%s by %s", manager.name, doors[way].name), func(t *testing.T) {
 				r := r.in(t)
 				hosts := r.hosts()
-				doors[way].start(hosts[0].ID, manager.words(r)...)
+				// An OpenSM whose devices are gone does not come to its end: it ends first.
+				defer doors[way].start(hosts[0].ID, manager.words(r)...)()
 				r.eventually("the manager answers", func() bool {
 					return strings.Contains(r.run(hosts[1].ID, "saquery", "-t", "200", "CPI").stdout, "Capability mask")
 				})
