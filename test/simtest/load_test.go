@@ -216,7 +216,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.soak && os.Getenv("IBWARDEN_SOAK") == "" {
-				t.Skip("a soak: IBWARDEN_SOAK=1")
+				t.Skip("IBWARDEN_SOAK is not set")
 			}
 			w := bringUp(t, setup{
 				list: generate(t, c.spec), policy: &policy.Policy{Default: policy.Full}, fabric: fabric.Config{Profile: slow, WireTime: true},
