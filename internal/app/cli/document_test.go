@@ -33,7 +33,7 @@ var documents = []struct {
 	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
 }
 
-const common = "json.md: What several documents have"
+const common = "json.md: Common fields"
 
 // quoted are the words within `code` of a section.
 var (
