@@ -77,7 +77,7 @@ type PortCounters struct {
 // AttrPortCounters is the number of PortCounters.
 const AttrPortCounters mad.AttributeID = 0x0012
 
-var _ = describe(Descriptor{ID: AttrPortCounters, Name: "PortCounters", Size: PortCountersSize, New: func() Attribute { return new(PortCounters) }})
+var _ = add(Descriptor{ID: AttrPortCounters, Name: "PortCounters", Size: PortCountersSize, New: func() Attribute { return new(PortCounters) }})
 
 // ID is AttrPortCounters.
 func (*PortCounters) ID() mad.AttributeID { return AttrPortCounters }

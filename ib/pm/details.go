@@ -41,7 +41,7 @@ func (p *PortRcvErrorDetails) counters() []*uint16 {
 // AttrPortRcvErrorDetails is the number of PortRcvErrorDetails.
 const AttrPortRcvErrorDetails mad.AttributeID = 0x0015
 
-var _ = describe(Descriptor{ID: AttrPortRcvErrorDetails, Name: "PortRcvErrorDetails", Size: PortRcvErrorDetailsSize, New: func() Attribute { return new(PortRcvErrorDetails) }})
+var _ = add(Descriptor{ID: AttrPortRcvErrorDetails, Name: "PortRcvErrorDetails", Size: PortRcvErrorDetailsSize, New: func() Attribute { return new(PortRcvErrorDetails) }})
 
 // ID is AttrPortRcvErrorDetails.
 func (*PortRcvErrorDetails) ID() mad.AttributeID { return AttrPortRcvErrorDetails }
@@ -88,7 +88,7 @@ func (p *PortXmitDiscardDetails) counters() []*uint16 {
 // AttrPortXmitDiscardDetails is the number of PortXmitDiscardDetails.
 const AttrPortXmitDiscardDetails mad.AttributeID = 0x0016
 
-var _ = describe(Descriptor{ID: AttrPortXmitDiscardDetails, Name: "PortXmitDiscardDetails", Size: PortXmitDiscardDetailsSize, New: func() Attribute { return new(PortXmitDiscardDetails) }})
+var _ = add(Descriptor{ID: AttrPortXmitDiscardDetails, Name: "PortXmitDiscardDetails", Size: PortXmitDiscardDetailsSize, New: func() Attribute { return new(PortXmitDiscardDetails) }})
 
 // ID is AttrPortXmitDiscardDetails.
 func (*PortXmitDiscardDetails) ID() mad.AttributeID { return AttrPortXmitDiscardDetails }

@@ -79,7 +79,7 @@ func (p *PortCountersExtended) counters() [22]*uint64 {
 // AttrPortCountersExtended is the number of PortCountersExtended.
 const AttrPortCountersExtended mad.AttributeID = 0x001D
 
-var _ = describe(Descriptor{ID: AttrPortCountersExtended, Name: "PortCountersExtended", Size: PortCountersExtendedSize, New: func() Attribute { return new(PortCountersExtended) }})
+var _ = add(Descriptor{ID: AttrPortCountersExtended, Name: "PortCountersExtended", Size: PortCountersExtendedSize, New: func() Attribute { return new(PortCountersExtended) }})
 
 // ID is AttrPortCountersExtended.
 func (*PortCountersExtended) ID() mad.AttributeID { return AttrPortCountersExtended }

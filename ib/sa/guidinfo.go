@@ -22,7 +22,7 @@ type GUIDInfoRecord struct {
 // AttrGUIDInfoRecord is the number of GUIDInfoRecord.
 const AttrGUIDInfoRecord mad.AttributeID = 0x0030
 
-var _ = describe(Descriptor{ID: AttrGUIDInfoRecord, Name: "GUIDInfoRecord", Size: GUIDInfoRecordSize, New: func() Record { return new(GUIDInfoRecord) }})
+var _ = add(Descriptor{ID: AttrGUIDInfoRecord, Name: "GUIDInfoRecord", Size: GUIDInfoRecordSize, New: func() Record { return new(GUIDInfoRecord) }})
 
 // ID is AttrGUIDInfoRecord.
 func (*GUIDInfoRecord) ID() mad.AttributeID { return AttrGUIDInfoRecord }

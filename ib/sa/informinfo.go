@@ -35,7 +35,7 @@ type InformInfo struct {
 // AttrInformInfo is the number of InformInfo.
 const AttrInformInfo mad.AttributeID = 0x0003
 
-var _ = describe(Descriptor{ID: AttrInformInfo, Name: "InformInfo", Size: InformInfoSize, New: func() Record { return new(InformInfo) }})
+var _ = add(Descriptor{ID: AttrInformInfo, Name: "InformInfo", Size: InformInfoSize, New: func() Record { return new(InformInfo) }})
 
 // ID is AttrInformInfo.
 func (*InformInfo) ID() mad.AttributeID { return AttrInformInfo }

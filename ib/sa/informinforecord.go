@@ -21,7 +21,7 @@ type InformInfoRecord struct {
 // AttrInformInfoRecord is the number of InformInfoRecord.
 const AttrInformInfoRecord mad.AttributeID = 0x00F3
 
-var _ = describe(Descriptor{ID: AttrInformInfoRecord, Name: "InformInfoRecord", Size: InformInfoRecordSize, New: func() Record { return new(InformInfoRecord) }})
+var _ = add(Descriptor{ID: AttrInformInfoRecord, Name: "InformInfoRecord", Size: InformInfoRecordSize, New: func() Record { return new(InformInfoRecord) }})
 
 // ID is AttrInformInfoRecord.
 func (*InformInfoRecord) ID() mad.AttributeID { return AttrInformInfoRecord }

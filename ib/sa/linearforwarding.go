@@ -22,7 +22,7 @@ type LinearForwardingTableRecord struct {
 // AttrLinearForwardingTableRecord is the number of LinearForwardingTableRecord.
 const AttrLinearForwardingTableRecord mad.AttributeID = 0x0015
 
-var _ = describe(Descriptor{ID: AttrLinearForwardingTableRecord, Name: "LinearForwardingTableRecord", Size: LinearForwardingTableRecordSize, New: func() Record { return new(LinearForwardingTableRecord) }})
+var _ = add(Descriptor{ID: AttrLinearForwardingTableRecord, Name: "LinearForwardingTableRecord", Size: LinearForwardingTableRecordSize, New: func() Record { return new(LinearForwardingTableRecord) }})
 
 // ID is AttrLinearForwardingTableRecord.
 func (*LinearForwardingTableRecord) ID() mad.AttributeID { return AttrLinearForwardingTableRecord }

@@ -20,7 +20,7 @@ type LinkRecord struct {
 // AttrLinkRecord is the number of LinkRecord.
 const AttrLinkRecord mad.AttributeID = 0x0020
 
-var _ = describe(Descriptor{ID: AttrLinkRecord, Name: "LinkRecord", Size: LinkRecordSize, New: func() Record { return new(LinkRecord) }})
+var _ = add(Descriptor{ID: AttrLinkRecord, Name: "LinkRecord", Size: LinkRecordSize, New: func() Record { return new(LinkRecord) }})
 
 // ID is AttrLinkRecord.
 func (*LinkRecord) ID() mad.AttributeID { return AttrLinkRecord }

@@ -37,7 +37,7 @@ type MCMemberRecord struct {
 // AttrMCMemberRecord is the number of MCMemberRecord.
 const AttrMCMemberRecord mad.AttributeID = 0x0038
 
-var _ = describe(Descriptor{ID: AttrMCMemberRecord, Name: "MCMemberRecord", Size: MCMemberRecordSize, New: func() Record { return new(MCMemberRecord) }})
+var _ = add(Descriptor{ID: AttrMCMemberRecord, Name: "MCMemberRecord", Size: MCMemberRecordSize, New: func() Record { return new(MCMemberRecord) }})
 
 // ID is AttrMCMemberRecord.
 func (*MCMemberRecord) ID() mad.AttributeID { return AttrMCMemberRecord }

@@ -25,7 +25,7 @@ type MulticastForwardingTableRecord struct {
 // AttrMulticastForwardingTableRecord is the number of MulticastForwardingTableRecord.
 const AttrMulticastForwardingTableRecord mad.AttributeID = 0x0017
 
-var _ = describe(Descriptor{ID: AttrMulticastForwardingTableRecord, Name: "MulticastForwardingTableRecord", Size: MulticastForwardingTableRecordSize, New: func() Record { return new(MulticastForwardingTableRecord) }})
+var _ = add(Descriptor{ID: AttrMulticastForwardingTableRecord, Name: "MulticastForwardingTableRecord", Size: MulticastForwardingTableRecordSize, New: func() Record { return new(MulticastForwardingTableRecord) }})
 
 // ID is AttrMulticastForwardingTableRecord.
 func (*MulticastForwardingTableRecord) ID() mad.AttributeID {

@@ -34,7 +34,7 @@ type MultiPathRecord struct {
 // AttrMultiPathRecord is the number of MultiPathRecord.
 const AttrMultiPathRecord mad.AttributeID = 0x003A
 
-var _ = describe(Descriptor{ID: AttrMultiPathRecord, Name: "MultiPathRecord", New: func() Record { return new(MultiPathRecord) }})
+var _ = add(Descriptor{ID: AttrMultiPathRecord, Name: "MultiPathRecord", New: func() Record { return new(MultiPathRecord) }})
 
 // ID is AttrMultiPathRecord.
 func (*MultiPathRecord) ID() mad.AttributeID { return AttrMultiPathRecord }

@@ -23,7 +23,7 @@ type NodeRecord struct {
 // AttrNodeRecord is the number of NodeRecord.
 const AttrNodeRecord mad.AttributeID = 0x0011
 
-var _ = describe(Descriptor{ID: AttrNodeRecord, Name: "NodeRecord", Size: NodeRecordSize, New: func() Record { return new(NodeRecord) }})
+var _ = add(Descriptor{ID: AttrNodeRecord, Name: "NodeRecord", Size: NodeRecordSize, New: func() Record { return new(NodeRecord) }})
 
 // ID is AttrNodeRecord.
 func (*NodeRecord) ID() mad.AttributeID { return AttrNodeRecord }

@@ -20,7 +20,7 @@ type Notice struct {
 // AttrNotice is the number of Notice.
 const AttrNotice mad.AttributeID = 0x0002
 
-var _ = describe(Descriptor{ID: AttrNotice, Name: "Notice", Size: NoticeSize, New: func() Record { return new(Notice) }})
+var _ = add(Descriptor{ID: AttrNotice, Name: "Notice", Size: NoticeSize, New: func() Record { return new(Notice) }})
 
 // ID is AttrNotice.
 func (*Notice) ID() mad.AttributeID { return AttrNotice }

@@ -67,7 +67,7 @@ type PathRecord struct {
 // AttrPathRecord is the number of PathRecord.
 const AttrPathRecord mad.AttributeID = 0x0035
 
-var _ = describe(Descriptor{ID: AttrPathRecord, Name: "PathRecord", Size: PathRecordSize, New: func() Record { return new(PathRecord) }})
+var _ = add(Descriptor{ID: AttrPathRecord, Name: "PathRecord", Size: PathRecordSize, New: func() Record { return new(PathRecord) }})
 
 // ID is AttrPathRecord.
 func (*PathRecord) ID() mad.AttributeID { return AttrPathRecord }

@@ -23,7 +23,7 @@ type PKeyTableRecord struct {
 // AttrPKeyTableRecord is the number of PKeyTableRecord.
 const AttrPKeyTableRecord mad.AttributeID = 0x0033
 
-var _ = describe(Descriptor{ID: AttrPKeyTableRecord, Name: "PKeyTableRecord", Size: PKeyTableRecordSize, New: func() Record { return new(PKeyTableRecord) }})
+var _ = add(Descriptor{ID: AttrPKeyTableRecord, Name: "PKeyTableRecord", Size: PKeyTableRecordSize, New: func() Record { return new(PKeyTableRecord) }})
 
 // ID is AttrPKeyTableRecord.
 func (*PKeyTableRecord) ID() mad.AttributeID { return AttrPKeyTableRecord }

@@ -21,7 +21,7 @@ type PortInfoRecord struct {
 // AttrPortInfoRecord is the number of PortInfoRecord.
 const AttrPortInfoRecord mad.AttributeID = 0x0012
 
-var _ = describe(Descriptor{ID: AttrPortInfoRecord, Name: "PortInfoRecord", Size: PortInfoRecordSize, New: func() Record { return new(PortInfoRecord) }})
+var _ = add(Descriptor{ID: AttrPortInfoRecord, Name: "PortInfoRecord", Size: PortInfoRecordSize, New: func() Record { return new(PortInfoRecord) }})
 
 // ID is AttrPortInfoRecord.
 func (*PortInfoRecord) ID() mad.AttributeID { return AttrPortInfoRecord }

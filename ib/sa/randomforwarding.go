@@ -22,7 +22,7 @@ type RandomForwardingTableRecord struct {
 // AttrRandomForwardingTableRecord is the number of RandomForwardingTableRecord.
 const AttrRandomForwardingTableRecord mad.AttributeID = 0x0016
 
-var _ = describe(Descriptor{ID: AttrRandomForwardingTableRecord, Name: "RandomForwardingTableRecord", Size: RandomForwardingTableRecordSize, New: func() Record { return new(RandomForwardingTableRecord) }})
+var _ = add(Descriptor{ID: AttrRandomForwardingTableRecord, Name: "RandomForwardingTableRecord", Size: RandomForwardingTableRecordSize, New: func() Record { return new(RandomForwardingTableRecord) }})
 
 // ID is AttrRandomForwardingTableRecord.
 func (*RandomForwardingTableRecord) ID() mad.AttributeID { return AttrRandomForwardingTableRecord }

@@ -28,7 +28,7 @@ type ServiceRecord struct {
 // AttrServiceRecord is the number of ServiceRecord.
 const AttrServiceRecord mad.AttributeID = 0x0031
 
-var _ = describe(Descriptor{ID: AttrServiceRecord, Name: "ServiceRecord", Size: ServiceRecordSize, New: func() Record { return new(ServiceRecord) }})
+var _ = add(Descriptor{ID: AttrServiceRecord, Name: "ServiceRecord", Size: ServiceRecordSize, New: func() Record { return new(ServiceRecord) }})
 
 // ID is AttrServiceRecord.
 func (*ServiceRecord) ID() mad.AttributeID { return AttrServiceRecord }

@@ -24,7 +24,7 @@ type SLToVLMappingTableRecord struct {
 // AttrSLToVLMappingTableRecord is the number of SLToVLMappingTableRecord.
 const AttrSLToVLMappingTableRecord mad.AttributeID = 0x0013
 
-var _ = describe(Descriptor{ID: AttrSLToVLMappingTableRecord, Name: "SLToVLMappingTableRecord", Size: SLToVLMappingTableRecordSize, New: func() Record { return new(SLToVLMappingTableRecord) }})
+var _ = add(Descriptor{ID: AttrSLToVLMappingTableRecord, Name: "SLToVLMappingTableRecord", Size: SLToVLMappingTableRecordSize, New: func() Record { return new(SLToVLMappingTableRecord) }})
 
 // ID is AttrSLToVLMappingTableRecord.
 func (*SLToVLMappingTableRecord) ID() mad.AttributeID { return AttrSLToVLMappingTableRecord }

@@ -21,7 +21,7 @@ type SMInfoRecord struct {
 // AttrSMInfoRecord is the number of SMInfoRecord.
 const AttrSMInfoRecord mad.AttributeID = 0x0018
 
-var _ = describe(Descriptor{ID: AttrSMInfoRecord, Name: "SMInfoRecord", Size: SMInfoRecordSize, New: func() Record { return new(SMInfoRecord) }})
+var _ = add(Descriptor{ID: AttrSMInfoRecord, Name: "SMInfoRecord", Size: SMInfoRecordSize, New: func() Record { return new(SMInfoRecord) }})
 
 // ID is AttrSMInfoRecord.
 func (*SMInfoRecord) ID() mad.AttributeID { return AttrSMInfoRecord }

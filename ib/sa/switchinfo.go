@@ -21,7 +21,7 @@ type SwitchInfoRecord struct {
 // AttrSwitchInfoRecord is the number of SwitchInfoRecord.
 const AttrSwitchInfoRecord mad.AttributeID = 0x0014
 
-var _ = describe(Descriptor{ID: AttrSwitchInfoRecord, Name: "SwitchInfoRecord", Size: SwitchInfoRecordSize, New: func() Record { return new(SwitchInfoRecord) }})
+var _ = add(Descriptor{ID: AttrSwitchInfoRecord, Name: "SwitchInfoRecord", Size: SwitchInfoRecordSize, New: func() Record { return new(SwitchInfoRecord) }})
 
 // ID is AttrSwitchInfoRecord.
 func (*SwitchInfoRecord) ID() mad.AttributeID { return AttrSwitchInfoRecord }

@@ -28,7 +28,7 @@ type TraceRecord struct {
 // AttrTraceRecord is the number of TraceRecord.
 const AttrTraceRecord mad.AttributeID = 0x0039
 
-var _ = describe(Descriptor{ID: AttrTraceRecord, Name: "TraceRecord", Size: TraceRecordSize, New: func() Record { return new(TraceRecord) }})
+var _ = add(Descriptor{ID: AttrTraceRecord, Name: "TraceRecord", Size: TraceRecordSize, New: func() Record { return new(TraceRecord) }})
 
 // ID is AttrTraceRecord.
 func (*TraceRecord) ID() mad.AttributeID { return AttrTraceRecord }

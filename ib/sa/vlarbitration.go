@@ -23,7 +23,7 @@ type VLArbitrationTableRecord struct {
 // AttrVLArbitrationTableRecord is the number of VLArbitrationTableRecord.
 const AttrVLArbitrationTableRecord mad.AttributeID = 0x0036
 
-var _ = describe(Descriptor{ID: AttrVLArbitrationTableRecord, Name: "VLArbitrationTableRecord", Size: VLArbitrationTableRecordSize, New: func() Record { return new(VLArbitrationTableRecord) }})
+var _ = add(Descriptor{ID: AttrVLArbitrationTableRecord, Name: "VLArbitrationTableRecord", Size: VLArbitrationTableRecordSize, New: func() Record { return new(VLArbitrationTableRecord) }})
 
 // ID is AttrVLArbitrationTableRecord.
 func (*VLArbitrationTableRecord) ID() mad.AttributeID { return AttrVLArbitrationTableRecord }

@@ -1,13 +1,11 @@
 package smp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/internal/describe"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -94,43 +92,24 @@ func (m Modifier) For(own ib.PortNum, n uint16, second uint8) uint32 {
 	return uint32(n)
 }
 
-// descriptors are those of all attributes of the package. Nothing is added once the
-// package is initialized.
-var descriptors = map[mad.AttributeID]*Descriptor{}
+// descriptors are those of all attributes of the package.
+var descriptors describe.Table[Descriptor]
 
-// describe enters a descriptor when the package is initialized.
-func describe(d Descriptor) bool {
-	if descriptors[d.ID] != nil {
-		panic(fmt.Sprintf("attribute 0x%04x is described twice", uint16(d.ID)))
-	}
-	descriptors[d.ID] = &d
-	return true
-}
+// add enters a descriptor when the package is initialized.
+func add(d Descriptor) bool { return descriptors.Add(d.ID, d) }
 
 // Describe gives what is known of an attribute.
-func Describe(id mad.AttributeID) (Descriptor, bool) {
-	d, ok := descriptors[id]
-	if !ok {
-		return Descriptor{}, false
-	}
-	return *d, true
-}
+func Describe(id mad.AttributeID) (Descriptor, bool) { return descriptors.Find(id) }
 
 // Attributes lists what is known, ordered by number.
-func Attributes() []Descriptor {
-	var out []Descriptor
-	for _, d := range slices.SortedFunc(maps.Values(descriptors), func(a, b *Descriptor) int { return cmp.Compare(a.ID, b.ID) }) {
-		out = append(out, *d)
-	}
-	return out
-}
+func Attributes() []Descriptor { return descriptors.All() }
 
 // ErrUnknown says that an attribute is none of this package's.
 var ErrUnknown = errors.New("no attribute of subnet management")
 
 // Decode reads the attribute of a number from its octets.
 func Decode(id mad.AttributeID, data []byte) (Attribute, error) {
-	d, ok := descriptors[id]
+	d, ok := descriptors.Find(id)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", AttributeName(id), ErrUnknown)
 	}
@@ -144,7 +123,7 @@ func Decode(id mad.AttributeID, data []byte) (Attribute, error) {
 // AttributeName is the name of a subnet-management attribute, or its number
 // when it has none.
 func AttributeName(id mad.AttributeID) string {
-	if d, ok := descriptors[id]; ok {
+	if d, ok := descriptors.Find(id); ok {
 		return d.Name
 	}
 	if id >= AttrVendorMin {

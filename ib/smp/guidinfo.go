@@ -22,7 +22,7 @@ type GUIDInfo struct {
 // AttrGUIDInfo is the number of GUIDInfo.
 const AttrGUIDInfo mad.AttributeID = 0x0014
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrGUIDInfo, Name: "GUIDInfo", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: GUIDsPerBlock, Of: OfEndPort,
 	New: func() Attribute { return new(GUIDInfo) },
 })

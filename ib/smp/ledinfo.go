@@ -18,7 +18,7 @@ type LEDInfo struct {
 // AttrLEDInfo is the number of LEDInfo.
 const AttrLEDInfo mad.AttributeID = 0x0031
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrLEDInfo, Name: "LEDInfo", Size: LEDInfoSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfNode,
 	New: func() Attribute { return new(LEDInfo) },
 })

@@ -22,7 +22,7 @@ type LinearForwardingTable struct {
 // AttrLinearForwardingTable is the number of LinearForwardingTable.
 const AttrLinearForwardingTable mad.AttributeID = 0x0019
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrLinearForwardingTable, Name: "LinearForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: LIDsPerLinearBlock, Of: OfSwitch,
 	New: func() Attribute { return new(LinearForwardingTable) },
 })

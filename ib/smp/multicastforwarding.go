@@ -26,7 +26,7 @@ type MulticastForwardingTable struct {
 // AttrMulticastForwardingTable is the number of MulticastForwardingTable.
 const AttrMulticastForwardingTable mad.AttributeID = 0x001B
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrMulticastForwardingTable, Name: "MulticastForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlockPosition, Of: OfSwitch,
 	New: func() Attribute { return new(MulticastForwardingTable) },
 })

@@ -18,7 +18,7 @@ type NodeDescription struct {
 // AttrNodeDescription is the number of NodeDescription.
 const AttrNodeDescription mad.AttributeID = 0x0010
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrNodeDescription, Name: "NodeDescription", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode,
 	New: func() Attribute { return new(NodeDescription) },
 })

@@ -33,7 +33,7 @@ type NodeInfo struct {
 // AttrNodeInfo is the number of NodeInfo.
 const AttrNodeInfo mad.AttributeID = 0x0011
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrNodeInfo, Name: "NodeInfo", Size: NodeInfoSize, Access: AccessGet, Modifier: ModifierNone, Of: OfNode,
 	New: func() Attribute { return new(NodeInfo) },
 })

@@ -92,7 +92,7 @@ type Notice struct {
 // AttrNotice is the number of Notice.
 const AttrNotice mad.AttributeID = 0x0002
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrNotice, Name: "Notice", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfEndPort,
 	New: func() Attribute { return new(Notice) },
 })

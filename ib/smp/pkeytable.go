@@ -24,7 +24,7 @@ type PKeyTable struct {
 // AttrPKeyTable is the number of PKeyTable.
 const AttrPKeyTable mad.AttributeID = 0x0016
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrPKeyTable, Name: "PKeyTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPortBlock, PerBlock: PKeysPerBlock, Of: OfPort,
 	New: func() Attribute { return new(PKeyTable) },
 })

@@ -81,7 +81,7 @@ type PortInfo struct {
 // AttrPortInfo is the number of PortInfo.
 const AttrPortInfo mad.AttributeID = 0x0015
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrPortInfo, Name: "PortInfo", Size: PortInfoSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort,
 	New: func() Attribute { return new(PortInfo) },
 })

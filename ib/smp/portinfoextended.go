@@ -30,7 +30,7 @@ type PortInfoExtended struct {
 // AttrPortInfoExtended is the number of PortInfoExtended.
 const AttrPortInfoExtended mad.AttributeID = 0x0033
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrPortInfoExtended, Name: "PortInfoExtended", Size: PortInfoExtendedSize, Access: AccessGetSet, Modifier: ModifierPort, Of: OfPort,
 	New: func() Attribute { return new(PortInfoExtended) },
 })

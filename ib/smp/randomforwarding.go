@@ -38,7 +38,7 @@ type RandomForwardingTable struct {
 // AttrRandomForwardingTable is the number of RandomForwardingTable.
 const AttrRandomForwardingTable mad.AttributeID = 0x001A
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrRandomForwardingTable, Name: "RandomForwardingTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierBlock, PerBlock: RandomEntriesPerBlock, Of: OfSwitch,
 	New: func() Attribute { return new(RandomForwardingTable) },
 })

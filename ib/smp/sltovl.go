@@ -27,7 +27,7 @@ type SLToVLMappingTable struct {
 // AttrSLToVLMappingTable is the number of SLToVLMappingTable.
 const AttrSLToVLMappingTable mad.AttributeID = 0x0017
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrSLToVLMappingTable, Name: "SLToVLMappingTable", Size: SLToVLMappingTableSize, Access: AccessGetSet, Modifier: ModifierInputOutput, Of: OfPort,
 	New: func() Attribute { return new(SLToVLMappingTable) },
 })

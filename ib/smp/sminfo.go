@@ -58,7 +58,7 @@ type SMInfo struct {
 // AttrSMInfo is the number of SMInfo.
 const AttrSMInfo mad.AttributeID = 0x0020
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrSMInfo, Name: "SMInfo", Size: SMInfoSize, Access: AccessGetSet, Modifier: ModifierControl, Of: OfEndPort,
 	New: func() Attribute { return new(SMInfo) },
 })

@@ -40,7 +40,7 @@ type SwitchInfo struct {
 // AttrSwitchInfo is the number of SwitchInfo.
 const AttrSwitchInfo mad.AttributeID = 0x0012
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrSwitchInfo, Name: "SwitchInfo", Size: SwitchInfoSize, Access: AccessGetSet, Modifier: ModifierNone, Of: OfSwitch,
 	New: func() Attribute { return new(SwitchInfo) },
 })

@@ -20,7 +20,7 @@ type VendorDiag struct {
 // AttrVendorDiag is the number of VendorDiag.
 const AttrVendorDiag mad.AttributeID = 0x0030
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrVendorDiag, Name: "VendorDiag", Size: mad.DataSize, Access: AccessGet, Modifier: ModifierBlock, Of: OfEndPort,
 	New: func() Attribute { return new(VendorDiag) },
 })

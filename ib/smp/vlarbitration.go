@@ -30,7 +30,7 @@ type VLArbitrationTable struct {
 // AttrVLArbitrationTable is the number of VLArbitrationTable.
 const AttrVLArbitrationTable mad.AttributeID = 0x0018
 
-var _ = describe(Descriptor{
+var _ = add(Descriptor{
 	ID: AttrVLArbitrationTable, Name: "VLArbitrationTable", Size: mad.DataSize, Access: AccessGetSet, Modifier: ModifierPartPort, Of: OfPort,
 	New: func() Attribute { return new(VLArbitrationTable) },
 })

@@ -1,7 +1,7 @@
-// Package umad is what Linux and its programs say to each other over
-// /dev/infiniband/umadN, ABI version 5: the ioctl commands and their arguments,
-// the header in front of each datagram, the error numbers, and the names of the
-// files in /sys that describe devices. It opens the devices too.
+// Package umad lists and opens the user MAD devices of a Linux host,
+// /dev/infiniband/umadN, and sends and receives datagrams through them. It has their
+// ABI, version 5, too: the ioctl commands and their arguments, the header before each
+// datagram, the error numbers, and the names of the files in /sys that describe devices.
 //
 //	Devices          what adapters there are, from /sys
 //	Open, NewConn    a Conn at one port of one of them
