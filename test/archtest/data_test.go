@@ -15,8 +15,18 @@ func TestTestsKeepToTheirOwnData(t *testing.T) {
 	root := filepath.Join("..", "..")
 	runs, says := map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() {
 			return err
+		}
+		if filepath.Ext(path) == ".txtar" {
+			text, err := os.ReadFile(path)
+			if bytes.Contains(text, []byte("--fabric umad")) && !bytes.Contains(text, []byte("IBWARDEN_DATA=")) {
+				t.Errorf("%s runs ibwarden --fabric umad without IBWARDEN_DATA: as root it writes into /var/lib/ibwarden of this machine", path)
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
