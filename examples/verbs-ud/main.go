@@ -1,9 +1,9 @@
-// Command verbs-ud sends a datagram from one host of a served fabric to another:
+// Command verbs-ud sends a datagram from one host of a simulated fabric to another.
 //
 //	ibwarden sim --verbs &                                         a fabric
 //	ibwarden run --fabric ibsim:sim --policy examples/verbs-ud/policy.yaml &   its manager
-//	go run ./examples/verbs-ud red-2                               receives, and says where
-//	go run ./examples/verbs-ud red-1 LID QP                        sends there
+//	go run ./examples/verbs-ud red-2                               receives, prints its address
+//	go run ./examples/verbs-ud red-1 LID QP                        sends to that address
 package main
 
 import (

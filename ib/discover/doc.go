@@ -1,19 +1,19 @@
 // Package discover lists an InfiniBand fabric: its nodes, their ports and the cables
-// between them. It sends SubnGet by directed routes and nothing else, so it changes
-// nothing and needs no subnet manager, and a port without a LID will do.
+// between them. It sends only SubnGet with directed routes. It changes nothing, and
+// needs neither a subnet manager nor a LID on the local port.
 //
 //	c, port, err := umad.Open("/", umad.Place{}) // a port of this machine
 //	a, err := discover.NewAgent(c)
 //	fabric, err := discover.List(a)
 //
-// Inside `ibwarden sim exec` the same program lists a simulated fabric. Asker is what
-// List needs of a port: whoever has another way to a fabric brings one of his own.
+// Inside `ibwarden sim exec` the same program lists a simulated fabric. List needs an
+// Asker; implement it to reach a fabric by other means.
 //
-// Where a manager guards devices by M_Keys so that only who knows the key may read,
-// the others do not answer: Agent.MKey takes a key that all have in common. ibwarden
-// gives each a key of its own, which only it and its administrator know.
+// If a manager protects devices with M_Keys at a level that also protects reads,
+// devices do not answer without the key. Agent.MKey sets one key for all devices.
+// ibwarden gives each device its own key, so only its administrator can read them.
 //
-// What devices say is taken as they say it: a device that claims to be another
-// confuses the list, but it cannot make it longer than MaxNodes. For a reading that
-// holds what it finds against itself and against a list of cables there is ibwarden.
+// List believes what devices report: a device that claims the GUID of another
+// corrupts the list, but cannot make it longer than MaxNodes. ibwarden checks the
+// reports against each other and against a list of cables.
 package discover

@@ -1,9 +1,8 @@
-// Package mad codes the 256-octet management datagram: the common header, the
-// LID-routed and directed-route subnet-management packet (SMP) and the general
-// headers that share it.
+// Package mad encodes and decodes the 256-octet management datagram (MAD): the common
+// header, the LID-routed and directed-route SMP, and the general class headers.
 //
-// SMP is the decoded form of a subnet-management packet. Both directions are
-// exact: what Unmarshal took in, reserved octets included, AppendBinary gives
-// back. A short or foreign packet is an error that says what was wrong; no
-// input panics.
+// SMP is the decoded form of a subnet management packet. Decoding and encoding are
+// exact inverses: AppendBinary returns the octets that Unmarshal read, reserved
+// octets included. A short packet, or one of another class, is an error that says
+// what was wrong. No input panics.
 package mad

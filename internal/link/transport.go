@@ -1,7 +1,7 @@
-// Package link says how a subnet-management engine and a fabric meet:
-// the engine is a value that packets and time go into and packets come out of,
-// and a Link moves them. The links live in packages of their own: inproc for
-// the simulated fabric of this process, ibsim for a running ibsim, umad for an
+// Package link connects a subnet management engine to a fabric. The engine is a value:
+// packets and time go in, packets come out; a Link moves them. The implementations
+// are packages of their own: inproc for
+// a simulated fabric in this process, ibsim for a running ibsim, umad for an
 // adapter of this machine.
 package link
 

@@ -1,5 +1,5 @@
-// Package describe keeps what the packages of codecs say of their attributes, by
-// attribute number.
+// Package describe holds the attribute descriptors of the codec packages, by
+// attribute ID.
 package describe
 
 import (

@@ -1,5 +1,5 @@
-// Package show prints the structures of the codec packages for people: their fields
-// by name, without the reserved bits that the packages keep beside them.
+// Package show prints the structures of the codec packages for people: fields by name,
+// without the reserved bits.
 package show
 
 import (

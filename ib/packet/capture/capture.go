@@ -1,7 +1,7 @@
 // Package capture writes packets to a file that Wireshark and tshark read.
 //
-// It is apart from package packet, so that who codes packets needs no library of
-// capture files: the format is written by gopacket's pcapgo.
+// It is separate from package packet, so that packet does not depend on a library
+// for capture files. It uses pcapgo of gopacket.
 package capture
 
 import (

@@ -1,18 +1,17 @@
-// Package simfabric is a simulated InfiniBand fabric inside a program, with the
-// subnet manager that brings it up by a policy. Its hosts' devices are opened as
-// those of a served fabric are (package verbs).
+// Package simfabric runs a simulated InfiniBand fabric and its subnet manager inside a
+// program. Its devices are opened like those of a served fabric (package verbs).
 //
 //	Open          a fabric of a topology, brought up
 //	OpenDevice    the device of a host
-//	SetPolicy, RestartManager, StopManager   what its administrator does
-//	Unplug, Plug, PowerOff, PowerOn          what befalls it
+//	SetPolicy, RestartManager, StopManager   actions of the administrator
+//	Unplug, Plug, PowerOff, PowerOn          faults
 //	Advance, Now  time
 //
-// Time is the fabric's own and passes only in Advance, in what the administrator
-// does, and while a program waits (CQ.Wait, Device.WaitEvent): who waits lets the
-// fabric go on until what he waits for is there, or his limit of the fabric's time
-// is over. So the same calls give the same packets each time. Two goroutines that
-// wait do so one after the other.
+// Time is virtual. It passes only in Advance, in the actions of the administrator,
+// and while a program waits (CQ.Wait, Device.WaitEvent): a wait advances the
+// fabric until its event has happened or its time-out, in virtual time, has
+// expired. So the same calls give the same packets each time. If two goroutines
+// wait, they do so one after the other.
 package simfabric
 
 import (

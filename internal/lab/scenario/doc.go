@@ -1,25 +1,25 @@
-// Package scenario runs stories on the simulated fabric: a text of one
-// statement a line goes in, a report of which expectations held comes out.
+// Package scenario runs scripts on the simulated fabric: the input is a text with one
+// statement a line, the output a report of the expectations that held.
 //
 //	Compile        a script and its topology, every name and number checked
 //	Script.Run     one run from the beginning; runs share nothing
 //	report.Report  what held, what did not, under which rules
 //	Usage          every statement of the language
 //
-// docs/scenarios.md describes the language; scenarios/ has the stories that
+// docs/scenarios.md describes the language; scenarios/ has the scripts that
 // the project ships.
 //
-// A fault of a script is a *text.Fault with line and column, found by Compile before
-// anything happens wherever that is possible: unknown statements, nodes, ports,
-// attributes and fields, values that fit no field, a rule under which nothing is
-// expected. What only a run shows (a cable where there is one already, a node
-// that was never reachable) ends the run with a *text.Fault too.
+// An error in a script is a *text.Fault with line and column. Compile finds most of
+// them before the run: unknown statements, nodes, ports,
+// attributes and fields, values that fit no field, a rule without an expectation.
+// Errors that only a run can show (a cable where there is one already, a node
+// that was never reachable) end the run with a *text.Fault too.
 //
-// An expectation that does not hold is a report.Failure and the run goes on, up to
-// MaxFailures. A get or set that nobody asks about has to succeed; if it does
-// not, that is a report.Failure.
+// An expectation that does not hold is a report.Failure, and the run goes on, up to
+// MaxFailures. A get or set without an expectation has to succeed; if it fails,
+// that is a report.Failure.
 //
-// A run draws all chance from the seed and knows no clock but the fabric's: the
-// same script with the same seed gives the same report, byte for byte. Nothing
-// here opens a file; Source.Load and Source.Read do that for the caller.
+// All randomness comes from the seed, and the only clock is the fabric's: the
+// same script with the same seed gives the same report, byte for byte. This package
+// opens no file; Source.Load and Source.Read do that for the caller.
 package scenario

@@ -1,11 +1,11 @@
-// Package inproc is the way to a simulated fabric of the same process: the
-// engine and the fabric meet as octets, and time is the fabric's own.
+// Package inproc connects an engine to a simulated fabric in the same process. They
+// exchange octets, and time is the fabric's own.
 //
-// While anything is under way, time moves as fast as it can. Between two
-// events that lie further apart than a pause, a paced link waits in real time,
-// so that a manager that watches an idle fabric does not use up a processor.
+// While packets are under way, time moves as fast as it can. If the next event is
+// further away than a pause, a paced link waits in real time,
+// so that a manager that watches an idle fabric does not keep a processor busy.
 //
-// An engine that takes general datagrams has the port's queue pair 1 until the
+// An engine that handles general datagrams owns queue pair 1 of the port until the
 // link is closed.
 package inproc
 

@@ -1,15 +1,14 @@
-// Package pma is the performance-management agent of a simulated device: the
-// counters of its ports, and the answers to the datagrams that read and clear
-// them.
+// Package pma implements the performance management agent of a simulated device: the
+// counters of its ports, and Get and Set of them.
 //
 //	New      the counters of a device, all zero
-//	Port     one port's counters, for whoever moves them
-//	Handle   a datagram, turned into its answer
+//	Port     one port's counters, for the code that counts
+//	Handle   turns a datagram into its answer
 //
 // A counter is kept once, as wide as PortCountersExtended has it. PortCounters
 // shows it in its narrow form, all ones when it does not fit, and a Set of
 // either form writes it. PortCountersExtended ends after PortMulticastRcvPkts,
 // as ClassPortInfo says by leaving CapabilityMask2 out.
 //
-// AllPorts adds the counters of all ports up, and a Set of it writes each.
+// AllPorts reads the sum of all ports, and a Set of it writes each.
 package pma

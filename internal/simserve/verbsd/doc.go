@@ -1,30 +1,30 @@
-// Package verbsd takes the verbs calls of programs (package ib/verbs) and carries
-// them out on the hosts of a simulated fabric.
+// Package verbsd serves the verbs of hosts of a simulated fabric to external programs
+// (package ib/verbs).
 //
 //	New            a server for a simulator
 //	Listen, Serve  its Unix socket
-//	ServeConn      one connection, from wherever
+//	ServeConn      one connection of any kind
 //	Turn, Wait     for the simulator that calls it in its turns
 //
-// # Who may do what
+// # Permissions
 //
 // A connection opens the device of one host, once, and acts as that host from then
-// on: no call names another. What it makes are objects of its own, known by handles
-// that mean nothing on another connection. All of a connection is one protection
-// domain of the end node, so that guessed R_Keys and numbers of EE contexts lead
-// nowhere. Queue pairs 0 and 1 cannot be had. The socket is for root and for whoever
-// runs the simulator; reserved Q_Keys are for root, whatever a request says of
-// itself.
+// on: no call names another. Its objects are known by handles
+// that mean nothing on another connection. Each connection is one protection
+// domain of the end node, so that guessed R_Keys and EE context numbers are
+// useless. Queue pairs 0 and 1 are not available. The socket is for root and the user
+// that runs the simulator; reserved Q_Keys are for root, whatever a request
+// claims.
 //
 // # Limits
 //
-// Everything that a connection can pile up is bounded, see the constants: objects,
-// octets, events, calls that wait. A message that makes no sense ends its
-// connection, and with it all that was made there.
+// Every resource of a connection is bounded, see the constants: objects,
+// octets, events, waiting calls. An invalid message ends its
+// connection and destroys all its objects.
 //
 // # Time
 //
-// A call that waits returns when what it waits for is there, or its time is over.
-// Where the simulator is a Passer, time passes because somebody waits; else it
-// passes by itself and Turn wakes who waits.
+// A call that waits returns when its event has happened or its time-out has expired.
+// If the simulator is a Passer, waiting advances time; otherwise time
+// advances by itself and Turn wakes waiting calls.
 package verbsd

@@ -1,4 +1,3 @@
-// Package attack reads the stories of the catalogue of attacks: a script that
-// is run once for each profile of protection, and what is to become of the
-// attacker's goals under each.
+// Package attack reads the catalogue of attacks: scenarios that run once for each
+// protection profile, with the expected outcome of the attacker's goals under each.
 package attack

@@ -1,4 +1,4 @@
-// Package host is what whoever is root on a host of a story can do: change what
-// the host's own device holds and says, send traps, pose as a subnet manager, and
-// ask others' queue pairs 1. It reads statements to actions on a stage.
+// Package host implements the statements of a scenario for root on a host: change the
+// tables and answers of the host's own device, send traps, pose as a subnet manager,
+// and query QP1 of other hosts. It turns statements into actions on a testbed.
 package host

@@ -1,3 +1,3 @@
-// Package operand reads what the statements of a script are about: places in a
-// topology, attributes of ports, and values of their fields.
+// Package operand parses the operands of scenario statements: locations in a topology,
+// attributes of ports, and values of their fields.
 package operand

@@ -1,3 +1,3 @@
-// Package property names the points in which the simulated devices of a story can
-// differ from the usual ones: sizes of tables, capabilities, habits.
+// Package property names the settable properties of simulated devices: table sizes,
+// capabilities, behaviour.
 package property

@@ -1,4 +1,4 @@
-// Package report is what a run of a scenario came to, and how it is printed.
+// Package report holds the result of a scenario run and prints it.
 package report
 
 import (

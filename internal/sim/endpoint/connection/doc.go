@@ -1,25 +1,26 @@
-// Package connection is one end of a connected transport: RC, UC, or the channel
-// of an EE context that carries RD. It cuts messages into packets and puts them
-// together again, numbers them, acknowledges, sends again and gives up. It knows
-// nothing of keys, addresses or queue-pair states: package endpoint decides which
-// packets get here and how those that leave are addressed and stamped.
+// Package connection implements one end of a connected transport: RC, UC, or an EE
+// context that carries RD. It segments and reassembles messages, numbers packets,
+// acknowledges, retries and gives up. It knows
+// no keys, addresses or queue pair states: package endpoint decides which
+// packets arrive here, and adds the headers of those that leave.
 //
 //	Open                         an end with its settings
 //	Post                         a request of an Owner
-//	HasAnswer, HasRequest, Next  what leaves
-//	Requested, Answered          what arrived: from the peer's sender, from its receiver
-//	Deadline, Expire             what has to be sent again
-//	Failure                      what a call broke, to be asked after each
+//	HasAnswer, HasRequest, Next  packets to send
+//	Requested, Answered          received packets: requests, responses
+//	Deadline, Expire             retransmission
+//	Failure                      the error of the last call, to be read after each
 //
-// A request goes out as one packet or several, each with a PSN, as do the answers
-// to an RDMA READ. On a reliable end it stays until the peer has acknowledged all
-// of it, in RD alone; on UC it ends with its last packet. When the answer to what
-// is oldest stays away for Timeout, or the peer names a PSN that it misses, the end
-// goes back there and sends everything again, RetryCount times until something
-// moves. A peer without room for a message asks for time (RNR), RNRRetryCount times.
+// A request is sent as one packet or several, each with a PSN, and so is the response
+// to an RDMA READ. On a reliable end a request is kept until the peer has acknowledged
+// all of it (RD: one at a time); on UC it ends with its last packet. When the response
+// to the oldest request does not arrive within Timeout, or the peer reports a missing
+// PSN, the end goes back to that PSN and sends everything again, RetryCount times until
+// there is progress. A peer without room for a message answers RNR NAK; that is
+// retried RNRRetryCount times.
 //
-// The receiving side takes packets in order of PSN. A reliable one answers a gap
-// once, repeats its answer to what it has seen, and refuses what makes no sense;
+// The receiving side accepts packets in order of PSN. A reliable one answers a gap
+// once, repeats its response to duplicates, and refuses invalid packets;
 // UC waits for the beginning of the next message. No packet, whatever its octets,
-// does more than write into memory and buffers that it may write into.
+// writes anywhere but to memory and buffers that it may write to.
 package connection

@@ -1,14 +1,13 @@
-// Package gsi is the general services queue pair of an end port (QP1) for those
-// who send and take whole management datagrams by it: links, and the servers by
-// which other programs reach a simulated fabric.
+// Package gsi gives links and servers the general services queue pair (QP1) of an end
+// port, to send and receive whole management datagrams.
 //
 //	Open      takes the queue pair; a port has one
-//	Send      puts a datagram on its way
-//	Receive   hands out what came in
+//	Send      sends a datagram
+//	Receive   returns what arrived
 //	Close     gives the queue pair back
 //
-// At most Depth datagrams wait in either direction. What arrives beyond that is
-// dropped, as by an adapter; what is to leave beyond that is refused.
+// At most Depth datagrams wait in either direction. Those that arrive beyond that are
+// dropped, as by an adapter; Send refuses those beyond that.
 package gsi
 
 import (

@@ -1,10 +1,9 @@
-// Package directed is what one node of a simulated fabric does with a
-// directed-route packet: the rules of hop pointer and hop count, both ways, with
-// or without LID-routed parts.
+// Package directed implements directed-route processing at one node: the rules for hop
+// pointer and hop count, in both directions, with or without LID-routed parts.
 //
-//	Direct       the decision, with the packet's pointer and return path changed
+//	Direct       the decision, with the packet's pointer and return path updated
 //	StartsByLID  whether a packet begins with a LID-routed part
 //
-// It looks at the packet and at where it stands, and moves nothing. What makes no
-// sense is to be discarded.
+// It reads the packet and its location, and moves nothing. Invalid packets are to be
+// discarded.
 package directed

@@ -1,7 +1,7 @@
-// Package endnode is where an end port of a simulated fabric, its
-// subnet-management agent and its performance agent meet.
+// Package endnode connects an end port of a simulated fabric with its subnet management
+// agent and its performance agent.
 //
-//	Port      an end port as package endpoint sees it: what the agent says now
-//	Look      what a consumer is told of when it changes, and Tell, which tells
+//	Port      an end port as package endpoint sees it: the current values of the agent
+//	Look      values whose changes a consumer learns of, and Tell, which reports them
 //	Perform   the answer of the performance agent behind QP1
 package endnode

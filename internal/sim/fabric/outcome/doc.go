@@ -1,6 +1,6 @@
-// Package outcome is the closed list of what becomes of a data packet at one place of
+// Package outcome lists every outcome of a data packet at one hop of
 // a simulated fabric.
 //
-//	OfVerdict, OfReason   what package relay and package egress say, as a Outcome
-//	Drop                  which performance counters a Outcome moves
+//	OfVerdict, OfReason   results of package relay and package egress as an Outcome
+//	Drop                  the performance counters that an Outcome moves
 package outcome

@@ -1,7 +1,6 @@
-// Package pool holds things of one kind that are made and done with all the time,
-// such as packets under way. They come in slabs, never move, are known by an
-// index, and are used again when they are done with.
+// Package pool allocates and reuses objects of one type in slabs, such as packets in
+// flight. Objects never move and are identified by an index.
 //
-//	Take, Put, Get   one that is free, by its index
+//	Take, Put, Get   a free object, by its index
 //	InFlight         how many are taken
 package pool

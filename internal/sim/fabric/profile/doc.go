@@ -1,4 +1,3 @@
-// Package profile is what a simulated device is capable of when nobody says
-// otherwise: today's usual table sizes, virtual lanes and lengths, and what the topology
-// tells of names, GUIDs and rates.
+// Package profile holds the default capabilities of simulated devices: common
+// table sizes, virtual lanes and MTUs, and the names, GUIDs and rates of the topology.
 package profile

@@ -1,7 +1,7 @@
-// Package timeline is the order of what happens in a simulated fabric.
+// Package timeline orders the events of a simulated fabric.
 //
-//	Push        an event, with the time that it happens at
+//	Push        an event, with its time
 //	Head, Pop   the earliest; of events of one time the one pushed first
 //
-// Events that always lie the same span ahead have a Lane, and need no heap.
+// Events with a constant delay use a Lane, which needs no heap.
 package timeline

@@ -1,10 +1,10 @@
-// Package wiring is what a simulated fabric is made of: devices with their agents,
-// ports, and the cables between them.
+// Package wiring holds the devices of a simulated fabric with their agents,
+// their ports, and the cables between them.
 //
-//	Wiring            all of it; New makes it of a topology
-//	Node, External, EndPort, Peer   where something is, by GUID and port number
+//	Wiring            all of it; New builds it from a topology
+//	Node, External, EndPort, Peer   lookups by GUID and port number
 //
-// Whoever moves packets reads it by index: nodes in the order of the topology,
-// the ports of a node one after the other from its port 0. Whoever changes a
-// cable or the state of a link writes it.
+// Packages that move packets read it by index: nodes in the order of the topology,
+// the ports of a node one after the other from its port 0. Packages that change a
+// cable or the state of a link write it.
 package wiring

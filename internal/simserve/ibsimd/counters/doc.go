@@ -1,7 +1,7 @@
-// Package counters moves the performance counters of all nodes of a simulated fabric
-// as management packets pass. They are the fabric's own, which its data packets
-// move.
+// Package counters counts management packets in the performance counters of a
+// simulated fabric. The counters are the fabric's own, which its data packets
+// move too.
 //
-// What passes is noted when it happens, since the fabric tells of it while it
-// must not be asked for anything, and counted by Settle.
+// A packet is recorded when the fabric reports it, since the fabric must not be called
+// back at that time, and counted by Settle.
 package counters

@@ -1,12 +1,11 @@
-// Package dgram has datagram sockets, local ones of the abstract namespace and
-// UDP, for a server that takes and gives many small datagrams: addresses as
-// octets, several datagrams for one call to the kernel, and waits that cost
-// little.
+// Package dgram provides datagram sockets, abstract Unix and UDP, for a server of many
+// small datagrams: addresses as octets, several datagrams per system call, and cheap
+// waits.
 //
-// Nothing here waits but Poll. Whatever could not be done at once without being
-// wrong (a full socket, nothing to read) is reported as a count, not as an error.
-// A Receiver's datagrams are good until its next use. Nothing may be used by two
-// goroutines at a time.
+// Only Poll waits. An operation that could not be done at once
+// (a full socket, nothing to read) is reported as a count, not as an error.
+// The datagrams of a Receiver are valid until its next use. Nothing here is safe for
+// concurrent use.
 //
-// It works on Linux only; Listen and EventCounter say so elsewhere.
+// It works on Linux only; on other systems Listen and EventCounter return an error.
 package dgram
