@@ -287,3 +287,22 @@ func BadName(name string) string {
 
 // NameRule is what BadName asks of a name, for messages.
 const NameRule = "up to 63 octets without = , : ; # or control characters"
+
+// MarshalText prints the membership as String does; a number that is none is an error.
+func (m Membership) MarshalText() ([]byte, error) {
+	if m < Limited || m > None {
+		return nil, fmt.Errorf("membership %d: want limited, full, both or none", uint8(m))
+	}
+	return []byte(m.String()), nil
+}
+
+// UnmarshalText reads what MarshalText prints.
+func (m *Membership) UnmarshalText(text []byte) error {
+	for c := Limited; c <= None; c++ {
+		if c.String() == string(text) {
+			*m = c
+			return nil
+		}
+	}
+	return fmt.Errorf("membership %q: want limited, full, both or none", text)
+}

@@ -1,0 +1,234 @@
+package resource
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Provider is the name of the tenant that owns the fabric: it makes tenants, gives
+// them ports and keys, and owns every port and key that no other tenant owns.
+const Provider = "provider"
+
+// Kind is a kind of object, and the first part of its key.
+type Kind string
+
+// The kinds of objects.
+const (
+	KindTenant    Kind = "tenant"
+	KindToken     Kind = "token"
+	KindPort      Kind = "port"
+	KindPartition Kind = "partition"
+	KindMember    Kind = "member"
+	KindRemoved   Kind = "removed"
+	KindApproval  Kind = "approval"
+	KindFile      Kind = "file"
+)
+
+// Object is one object of a State. An Object is never changed: an edit replaces it.
+type Object interface {
+	// Key is the kind of the object, a slash, and what identifies it among its kind.
+	Key() string
+}
+
+// Tenant is a customer of the fabric, or the provider.
+type Tenant struct {
+	// Name is 1 to 40 letters, digits, '-', '_' or '.'.
+	Name string `json:"name"`
+	// Keys are the numbers that its partitions may have. Those of two tenants do
+	// not overlap; the provider's are all that no tenant has.
+	Keys  KeyRange `json:"keys"`
+	Quota Quota    `json:"quota"`
+	// ApproveRemovals makes each removal of a member or partition wait until a
+	// second person approves it.
+	ApproveRemovals bool `json:"approve_removals,omitempty"`
+}
+
+// KeyRange is the partition numbers from First to Last; none when First is 0.
+type KeyRange struct {
+	First ib.PKeyBase `json:"first"`
+	Last  ib.PKeyBase `json:"last"`
+}
+
+// Has reports whether a number is in the range.
+func (r KeyRange) Has(k ib.PKeyBase) bool { return r.First != 0 && r.First <= k && k <= r.Last }
+
+// String prints the range as 0x0001-0x00ff.
+func (r KeyRange) String() string {
+	if r.First == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%v-%v", r.First, r.Last)
+}
+
+// Quota bounds what a tenant may have; 0 is no bound.
+type Quota struct {
+	Partitions int `json:"partitions,omitempty"`
+	// Members are those of all partitions of the tenant together.
+	Members int `json:"members,omitempty"`
+	// KeysPerPort bounds the partitions that one port of the tenant is a member of.
+	KeysPerPort int `json:"keys_per_port,omitempty"`
+	// ChangesPerMinute bounds the accepted changes of its callers in 60 s.
+	ChangesPerMinute int `json:"changes_per_minute,omitempty"`
+}
+
+// Token is the right of a program or person to act for a tenant.
+type Token struct {
+	// ID names the token in lists and in the history; it is no secret.
+	ID     string `json:"id"`
+	Tenant string `json:"tenant"`
+	// Sum is the SHA-256 of the secret, in hex.
+	Sum string `json:"sum"`
+	// ReadOnly tokens change nothing.
+	ReadOnly bool      `json:"read_only,omitempty"`
+	Note     string    `json:"note,omitempty"`
+	Created  time.Time `json:"created"`
+	// Expires is when the token ends; zero for never.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Port is an end port that the provider gave to a tenant. A port without an object
+// is the provider's.
+type Port struct {
+	GUID  ib.PortGUID `json:"guid"`
+	Owner string      `json:"owner"`
+	// Switch and SwitchPort bind the port to a place: only the device that is
+	// cabled there, and has the GUID, gets its keys. Switch 0: no place.
+	Switch     ib.NodeGUID `json:"switch,omitempty"`
+	SwitchPort ib.PortNum  `json:"switch_port,omitempty"`
+	// Released is the revision at which the last owner lost the port; Owner is then
+	// empty, until the release has been proved and the provider gives it away again.
+	Released uint64 `json:"released,omitempty"`
+}
+
+// Partition is a partition that was made by the API.
+type Partition struct {
+	PKey  ib.PKeyBase `json:"pkey"`
+	Name  string      `json:"name"`
+	Owner string      `json:"owner"`
+	// SL is the service level of paths in the partition.
+	SL ib.SL `json:"sl"`
+	// MTU and Rate limit its multicast groups; zero for the default.
+	MTU  ib.MTU  `json:"mtu,omitempty"`
+	Rate ib.Rate `json:"rate,omitempty"`
+	// IPoIB has the broadcast group of IP over InfiniBand made.
+	IPoIB bool `json:"ip_over_ib"`
+}
+
+// Member is a port in a partition, or one that is asked for.
+type Member struct {
+	PKey       ib.PKeyBase       `json:"pkey"`
+	Port       ib.PortGUID       `json:"port"`
+	Membership policy.Membership `json:"membership"`
+	// Index0 puts the key at index 0 of the port's table.
+	Index0 bool `json:"index0,omitempty"`
+	// ByPartition and ByPort tell that the owner of the partition, and that of the
+	// port, agreed.
+	ByPartition bool `json:"by_partition"`
+	ByPort      bool `json:"by_port"`
+}
+
+// Agreed reports whether both owners agreed: only then does the port get the key.
+func (m *Member) Agreed() bool { return m.ByPartition && m.ByPort }
+
+// Removed remembers that a port was removed from a partition, so that a late or
+// repeated write does not bring it back unseen.
+type Removed struct {
+	PKey ib.PKeyBase `json:"pkey"`
+	Port ib.PortGUID `json:"port"`
+	By   string      `json:"by"`
+	At   time.Time   `json:"at"`
+}
+
+// Approval is a removal that waits for a second person.
+type Approval struct {
+	ID     string          `json:"id"`
+	Tenant string          `json:"tenant"`
+	By     string          `json:"by"`
+	At     time.Time       `json:"at"`
+	Why    string          `json:"why,omitempty"`
+	Action string          `json:"action"`
+	Change json.RawMessage `json:"change"`
+}
+
+// File is a policy file that was applied. Its partitions are the provider's.
+type File struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// AllowBoth is the option of partitions.conf.
+	AllowBoth bool `json:"allow_both,omitempty"`
+}
+
+// Key implements Object.
+func (t *Tenant) Key() string { return key(KindTenant, t.Name) }
+
+// Key implements Object.
+func (t *Token) Key() string { return key(KindToken, t.ID) }
+
+// Key implements Object.
+func (p *Port) Key() string { return PortKey(p.GUID) }
+
+// Key implements Object.
+func (p *Partition) Key() string { return PartitionKey(p.PKey) }
+
+// Key implements Object.
+func (m *Member) Key() string { return MemberKey(m.PKey, m.Port) }
+
+// Key implements Object.
+func (r *Removed) Key() string { return key(KindRemoved, memberID(r.PKey, r.Port)) }
+
+// Key implements Object.
+func (a *Approval) Key() string { return key(KindApproval, a.ID) }
+
+// Key implements Object. There is one file.
+func (f *File) Key() string { return key(KindFile, "policy") }
+
+func key(k Kind, id string) string { return string(k) + "/" + id }
+
+func memberID(k ib.PKeyBase, g ib.PortGUID) string { return k.String() + "/" + g.String() }
+
+// PartitionKey is the key of the partition with a number.
+func PartitionKey(k ib.PKeyBase) string { return key(KindPartition, k.String()) }
+
+// PortKey is the key of a port.
+func PortKey(g ib.PortGUID) string { return key(KindPort, g.String()) }
+
+// MemberKey is the key of a member.
+func MemberKey(k ib.PKeyBase, g ib.PortGUID) string { return key(KindMember, memberID(k, g)) }
+
+// Decode reads an object as json.Marshal wrote it.
+func Decode(key string, data []byte) (Object, error) {
+	kind, _, _ := strings.Cut(key, "/")
+	var o Object
+	switch Kind(kind) {
+	case KindTenant:
+		o = new(Tenant)
+	case KindToken:
+		o = new(Token)
+	case KindPort:
+		o = new(Port)
+	case KindPartition:
+		o = new(Partition)
+	case KindMember:
+		o = new(Member)
+	case KindRemoved:
+		o = new(Removed)
+	case KindApproval:
+		o = new(Approval)
+	case KindFile:
+		o = new(File)
+	default:
+		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
+	}
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, fmt.Errorf("object %q: %w", key, err)
+	}
+	if o.Key() != key {
+		return nil, fmt.Errorf("object %q: its content is that of %q", key, o.Key())
+	}
+	return o, nil
+}
