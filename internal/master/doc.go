@@ -1,4 +1,4 @@
-// Package master joins a subnet manager and the administration of its subnet
-// to one engine that a link drives: what `ibwarden run` runs, and what a
-// scenario seats at a port of the simulated fabric.
+// Package master combines a subnet manager and its subnet administration
+// in one engine that a link drives. `ibwarden run` runs it, and a
+// scenario starts it at a port of the simulated fabric.
 package master

@@ -1,8 +1,8 @@
-// Package names says which device a person means by a name, and what he may have
-// meant by one that no device has.
+// Package names finds the device that a name refers to, and suggests similar names when
+// there is none.
 //
 // A device is known by its whole NodeDescription, and by the first word of it:
-// "red-1" is "red-1 HCA-1". Every command, policy and story looks a name up by
+// "red-1" is "red-1 HCA-1". Every command, policy and scenario looks names up by
 // these rules, so that a name which works in one works in all.
 package names
 

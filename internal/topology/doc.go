@@ -1,7 +1,7 @@
-// Package topology is a topology as a value: read from a file, written to one,
-// generated, or filled in by whoever discovered a fabric. It knows nodes, the
+// Package topology represents a topology as a value: read from a file, written to one,
+// generated, or built from a discovered fabric. It has nodes, the
 // cables between their ports and what a file can preset (GUIDs, descriptions,
-// vendor and device, LIDs, enabled link rates); it knows no tables.
+// vendor and device, LIDs, enabled link rates), but no tables.
 //
 // # Reading
 //
@@ -18,12 +18,12 @@
 //   - A blank between a remote id and its [port] makes no difference; ibsim
 //     takes port 1.
 //   - A record header that follows an unfinished record without a blank line is
-//     read; an alias may be used before it is declared; long lines are whole.
+//     read; an alias may be used before it is declared; long lines are read whole.
 //   - "do" lines are kept in Netlist.Commands and never run; "include" is refused
 //     unless the caller passes a function that opens files.
 //   - FDR10 is read as QDR, the speed it is in the architecture's terms.
 //
-// Where ibsim reads the same text otherwise, Read says so in a Warning. What
+// Where ibsim reads the same text differently, Read returns a Warning. What
 // is wrong in any reading (an id or GUID given twice, a port out of range or
 // listed twice, a cable only one of its ends knows, a port cabled to itself, ends
 // without a common width or speed) is a Fault. All faults are collected; if
@@ -31,9 +31,9 @@
 //
 // # Writing
 //
-// WriteIbsim and WriteIbnetdiscover write the two forms. Reading either back
-// gives the same fabric, which is what Canonical compares. Node ids survive the
-// first only: ibnetdiscover names nodes by GUID.
+// WriteIbsim and WriteIbnetdiscover write the two formats. Reading either back
+// gives the same fabric, which is what Canonical compares. Only the first keeps node
+// ids: ibnetdiscover names nodes by GUID.
 //
 // # Generating
 //
@@ -41,5 +41,5 @@
 // one-line specification, and Demo makes the demonstration fabric. The same
 // specification always gives the same Netlist.
 //
-// Nothing here opens a file, reads a clock or keeps state between calls.
+// This package opens no file, reads no clock and keeps no state between calls.
 package topology

@@ -1,16 +1,17 @@
-// Package doctest runs what the pages show. In README.md and docs/*.md a line
+// Package doctest runs the commands on documentation pages and compares their output. In
+// README.md and docs/*.md a line
 // "$ command" inside a fenced block is a command, and the lines up to the next
-// one are what it prints, on standard output and standard error.
+// one are its output, on standard output and standard error.
 //
 // The commands of a page run in order, in one shell, in a copy of examples/, with
-// the ibwarden of this tree first in PATH. What they print is compared with the
+// the ibwarden of this tree first in PATH. The output is compared with the
 // page line by line; only what testdata/varies.txt lists (times, durations,
 // process ids) may differ. A line "[...]" stands for any number of lines.
 //
-// A command that ends with & goes on in the background: the next one runs when
+// A command that ends with & runs in the background: the next one starts when
 // the lines shown below it have been printed. A block that needs a program, FUSE
-// or root is left out where these are missing, and fails in CI. A block that
-// nothing can run says so in the line before it: "Not run by the tests: why".
+// or root is skipped where these are missing, and fails in CI. A block that
+// cannot be run says so in the line before it: "Not run by the tests: why".
 //
-// go test ./test/doctest -update writes what was printed into the pages.
+// go test ./test/doctest -update writes the output into the pages.
 package doctest

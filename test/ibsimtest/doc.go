@@ -1,15 +1,15 @@
-// Package ibsimtest holds ibwarden against judges from outside the project:
+// Package ibsimtest tests ibwarden against independent programs:
 // Debian's ibsim as the fabric, smpquery and ibnetdiscover to read it, and
 // OpenSM to bring up the same fabric with the same partitions.conf. It runs the
-// ibwarden binary and looks at what programs print, never at ibwarden's own
-// packages, but for internal/topology, which makes the topologies, and the values
-// of ib that it uses.
+// ibwarden binary and compares what programs print. Of ibwarden's own
+// packages it uses only internal/topology, which makes the topologies, and the values
+// of ib.
 //
 // The package itself is the harness: FindTools finds the programs, StartSim
-// runs an ibsim of one's own, and Sim.Command runs a program that talks to it.
-// Every process has a deadline and dies with the one that started it. What
-// should come out is worked out in the tests by a small model of
-// partitions.conf that shares no code with ibwarden's.
+// starts an ibsim, and Sim.Command runs a program that talks to it.
+// Every process has a deadline and ends with the one that started it. The expected
+// output comes from a small model of
+// partitions.conf in the tests that shares no code with ibwarden's.
 //
 // The tests skip where a program is missing, and fail there when CI=true.
 // IBWARDEN_SOAK=1 makes the runs long, SOAK_SEED=n repeats one. The program

@@ -1,4 +1,4 @@
-// Package need is what tests say that need what a machine may lack: programs
-// of other projects, FUSE, namespaces. Without it they skip, and say so; in CI
-// (CI=true in the environment) they fail. Nothing but tests uses it.
+// Package need skips a test when the machine lacks what it needs: programs
+// of other projects, FUSE, namespaces. In CI
+// (CI=true in the environment) such a test fails instead. Only tests use it.
 package need

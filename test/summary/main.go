@@ -1,6 +1,6 @@
-// Command summary reads what `go test -json` writes, prints what `go test` would have
-// printed, and at the end which tests were skipped and why: go test by itself says
-// nothing of them. With CI=true a skip is a failure, unless mayBeSkipped has it.
+// Command summary reads the output of `go test -json`, prints what `go test` would have
+// printed, and lists the skipped tests with their reasons at the end, which `go test`
+// does not. With CI=true a skip is a failure, unless mayBeSkipped has it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package umadhost is a host of a simulated fabric with its umad file, for tests and
+// Package umadhost provides a simulated host with a umad file for tests and
 // examples of the public packages: in the process, with the fabric's own clock, and
 // without /dev.
 package umadhost

@@ -1,11 +1,11 @@
 // Package umadtest runs unmodified programs inside `ibwarden sim exec`: Debian's
 // opensm and diagnostics, and ibwarden itself with --fabric umad, on fabrics
 // that `ibwarden sim --devices` serves. Every datagram of these tests goes
-// through open, ioctl, write, poll and read of a /dev/infiniband file. What
-// programs print is held against the topology that was served.
+// through open, ioctl, write, poll and read of a /dev/infiniband file. The output of
+// programs is compared with the topology that was served.
 //
 // The tests skip where programs, FUSE or mount namespaces are missing, and fail
-// there when CI=true. Every process has a deadline and dies with the one that
+// there when CI=true. Every process has a deadline and ends with the one that
 // started it. IBWARDEN_SOAK=1 runs them on larger fabrics. The benchmark brings
 // one fabric up in process, over the ibsim protocol and over this path.
 package umadtest

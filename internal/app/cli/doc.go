@@ -1,4 +1,4 @@
-// Package cli is ibwarden's command line: the commands, their flags, what they
-// print and how they exit. What a command prints for programs (--json) goes to
-// standard output as one document; progress and remarks go to standard error.
+// Package cli implements ibwarden's command line: commands, flags, output and
+// exit status. With --json a command prints one document to
+// standard output; progress and messages go to standard error.
 package cli

@@ -1,7 +1,7 @@
-// Package daemon joins engines to fabrics: it opens what --fabric names, reads
-// a fabric without writing to it (Read), and runs a subnet manager on it (Run),
-// with the administration of the subnet beside it: hosts that ask get answers.
-// A process that comes to a fabric which others can have managed waits for the
-// Quarantine first. The engines are values; this package has the clock, the
-// signals and the counting that they do without.
+// Package daemon runs engines on fabrics: it opens what --fabric names, reads
+// a fabric without writing to it (Read), and runs the subnet manager with subnet
+// administration on it (Run). A process that takes over a fabric that another manager
+// may have configured waits for the
+// Quarantine first. The engines are values; this package adds the clock, the
+// signals and the counters.
 package daemon

@@ -1,5 +1,5 @@
-// Command manpages writes a manual page for every command of ibwarden, made of its
-// help, into a directory, and the completion for bash into a file, where one is named.
+// Command manpages writes a manual page for every command of ibwarden into a directory,
+// from the help texts, and optionally the bash completion into a file.
 // SOURCE_DATE_EPOCH is the date of the pages, so that the same sources give the same
 // octets.
 package main

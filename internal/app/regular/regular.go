@@ -1,9 +1,9 @@
-// Package regular reads the files that a command is told of: regular files and
-// nothing else, up to a size, within a time.
+// Package regular reads the files that a command line names: only regular files, up to a
+// maximum size, within a time limit.
 //
-// A path may lead to anything: a FIFO that nobody writes to, a terminal, a
+// A path may lead to anything: a FIFO without a writer, a terminal, a
 // directory, a file on a disk that does not answer. None of them keeps a
-// command from ending, or from being told to end.
+// command from ending or from being interrupted.
 package regular
 
 import (

@@ -1,5 +1,5 @@
-// Package topologyfile finds the topologies that a command is told of: the
-// demonstration, what a generator makes, or a file with what it includes.
+// Package topologyfile loads the topology that a command line names: the
+// demonstration, the output of a generator, or a file with its includes.
 package topologyfile
 
 import (

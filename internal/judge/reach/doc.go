@@ -1,35 +1,34 @@
-// Package reach says what becomes of a packet on a fabric as it was read: what
-// each port on its way makes of it, and where it ends (Follow), and for all end
-// ports and all keys that they hold at once, how many packets end where
+// Package reach computes the path and the outcome of a packet from a snapshot: the
+// decision of each port on the way and where the packet ends (Follow), and for all end
+// ports and all their keys at once, how many packets end where
 // (Count).
 //
-// It has an opinion of its own: it shares nothing with what compiles or plans
-// tables, with the simulated fabric or with its agents, only the snapshot and
-// the attributes. Nothing is changed.
+// It is independent: it shares only the snapshot and the attributes with the packages
+// that compile or plan tables, and with the simulated fabric and its agents. It changes
+// nothing.
 //
-// The rules, in the order in which a packet meets them:
+// The rules, in the order in which they apply to a packet:
 //
-//	sender      its table holds the key; its port is Active, and has not the LID
+//	sender      its table holds the key; its port is Active, and does not have the LID
 //	            itself (a CA or router keeps such packets); the service level has
 //	            a virtual lane in operation
 //	arrival     the port is Armed or Active; the virtual lane is in operation; a raw
-//	            packet is not filtered; a port that checks keys inbound has an
+//	            packet is not filtered; a port that enforces inbound has an
 //	            entry that matches
 //	forwarding  the linear table up to LinearFDBTop, or the random table and
-//	            its default port; never back where the packet came from
+//	            its default port; never back to the port of arrival
 //	departure   the port is Active; raw packets, keys, virtual lane as above, with the
 //	            SLtoVLMappingTable of the pair of ports; virtual lane 15 is a drop
 //	receiver    the LID is its own; its table has an entry that matches
 //
 // Two keys match when their bases are equal and not zero and one of them at
-// least is full. A switch makes a check that it announces the means for
-// (SwitchInfo) and that is turned on (PortInfo), at any external port. Packets
-// on virtual lane 15 are outside: they carry management, and no key is asked for.
+// least is full. A switch makes a check if it announces the capability
+// (SwitchInfo) and the check is on (PortInfo), at any external port. Packets
+// on virtual lane 15 are out of scope: they carry management and have no P_Key check.
 //
-// The first rule that is not met ends the packet, and so does the first that
-// cannot be told because an attribute was not read: then the disposition is
-// Unknown, though a later rule might have stopped it anyway. Queue pairs are
-// not on the wire: Delivered means that the receiving port takes the packet for
-// one that holds the key, and where a Q_Key is asked about, only the well-known
-// one of QP1 can be told.
+// The first rule that fails ends the packet, and so does the first that
+// cannot be evaluated because an attribute was not read: then the disposition is
+// Unknown, even if a later rule might have stopped the packet anyway. Queue pairs cannot
+// be read over the wire: Delivered means that the receiving port accepts the packet for
+// a queue pair with that key. Only the well-known Q_Key of QP1 can be checked.
 package reach

@@ -1,13 +1,13 @@
-// Package apply carries out a plan: it sends each stage's writes through a
-// window, reads back what isolates, enters every answer into the snapshot, and
-// reports what did not hold.
+// Package apply carries out a plan: it sends the writes of each stage through a
+// window, reads isolating values back, enters every answer into the snapshot, and
+// reports what failed.
 //
-// A Run is advanced when the window is idle, until it says that it is done.
-// Failure narrows, never widens: when a partition could not be taken from a
-// port, or the caller withholds it, nothing later in the plan gives that
-// partition to anybody; a link whose keys or enforcement could not be written
-// and read back is not brought to Active, nor one that leads elsewhere than it
-// did when the fabric was read: before links become Active each is asked once
-// more. An element of PortInfo that a device accepts and forgets is noted on the
-// port, once, and not asked for again.
+// Advance a Run when the window is idle, until it says that it is done.
+// A failure narrows access, never widens it: when a partition could not be removed from
+// a port, or the caller withholds it, nothing later in the plan gives that
+// partition to any port. A link whose keys or enforcement could not be written
+// and read back is not brought to Active, nor one that leads elsewhere than
+// when the fabric was read: each is asked once more before it becomes
+// Active. An element of PortInfo that a device accepts and does not keep is recorded on
+// the port, once, and not written again.
 package apply

@@ -1,9 +1,9 @@
-// Package bound keeps a policy from giving ports more than they held at some
-// moment: when another manager was, or had just been, master of the subnet, and
-// what stands there may be newer than the policy at hand.
+// Package bound keeps a policy from giving ports more access than they held at a given
+// time: when another manager is, or just was, master of the subnet, its tables may be
+// newer than this manager's policy.
 //
-// In: the end ports of a snapshot (Of, Add), and what a policy comes to (Within).
-// Out: what of that is within the bounds, and what is not, in words.
+// In: the end ports of a snapshot (Of, Add), and a resolved policy (Within).
+// Out: the part of it within the bounds, and a description of the rest.
 package bound
 
 import (

@@ -1,14 +1,13 @@
-// Package cables is the list of what is cabled to what: which port of which
-// device leads to which, with the GUIDs of end ports and the descriptions that
-// devices had when the list was made.
+// Package cables holds the list of cables: which port of which device leads to which,
+// with the port GUIDs and node descriptions at the time of listing.
 //
-// A device may say anything of itself. Where it stands it cannot choose: a
+// A device can claim any identity, but it cannot choose its location: a
 // packet on a directed route leaves by the ports that the route names. So the
-// list goes by places, and a manager that has one takes a device for what it
-// says only where the list has exactly that: Check.
+// list is ordered by location, and a manager with a list accepts the identity of a
+// device only where the list has exactly that: Check.
 //
 // A list is made from a topology file (Read), learned from a subnet (Learn), and
-// changed by taking over what stands at given ports (Accept). It never changes
-// in place. Files are those of ibnetdiscover, as internal/topology reads them; what
-// is written reads back as the same list.
+// changed by accepting the devices at given ports (Accept). A List is immutable.
+// Files have the format of ibnetdiscover, as internal/topology reads it; a file that
+// was written reads back as the same list.
 package cables

@@ -1,17 +1,16 @@
-// Package desired works out what every device of a subnet ought to hold.
+// Package desired computes what every device of a subnet ought to hold.
 //
-// Compute is a function: from the fabric as it was read, a policy as it was
-// resolved among its ports (Resolve), and what was assigned before, to every table
-// and setting, with warnings for people. It sends nothing and keeps nothing; what a
-// manager knows beyond the fabric (fences, ports out of sight, bounds on what a
-// policy may give) is in its Input. An error means that nothing may be written.
+// Compute is a pure function: from the fabric as it was read, a policy resolved
+// on its ports (Resolve), and earlier assignments, to every table
+// and setting, with warnings for people. Other knowledge of the
+// manager (fences, unreachable ports, bounds on a policy) is in its Input. If it returns
+// an error, nothing may be written.
 //
-// Update does the same for another policy where the result of one stands, and looks
-// only at the ports that the difference concerns. What it comes to is what Compute
-// would come to; where that cannot be known so, it says that the whole has to be
-// looked at.
+// Update computes the result for another policy from an earlier result, and looks
+// only at the ports that the difference affects. The outcome equals that of
+// Compute; where this cannot be guaranteed, it says that a full computation is needed.
 //
-// What is composed here is worked out in the packages below: addresses in lid,
+// The packages below compute the parts: addresses in lid,
 // forwarding tables in routing and mcast, P_Keys in partition, links in qos, the
 // rest of PortInfo in ports.
 package desired

@@ -1,5 +1,5 @@
-// Package event is what a subnet manager tells as it happens: one type for each
-// thing, with the facts as values and a String for people.
+// Package event defines the events of a subnet manager: one type for each kind,
+// with the facts as values and a String for people.
 package event
 
 import (

@@ -1,6 +1,6 @@
-// Package facts says of a port that was read what a policy and its compiler
-// have to know, of a policy and its compiler what others have to know, and of a
-// packet whose it is. It is pure: a subnet in, values out.
+// Package facts converts between the snapshot and the policy: end ports of a snapshot as
+// input of the policy, resolved partitions as input of the judges and of subnet
+// administration, and the owner of a packet. It is pure.
 package facts
 
 import (

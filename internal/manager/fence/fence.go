@@ -1,10 +1,10 @@
-// Package fence is about the switch ports behind which nobody is let into the
-// subnet: which they are, why, and which come and go by the list of cables and by
+// Package fence keeps the set of fenced switch ports, which keep what is behind them
+// out of the subnet: the reason of each, and changes by the list of cables and by
 // the room in P_Key tables.
 //
-// A fenced port has an empty P_Key table, checks keys in both directions, its link
+// A fenced port has an empty P_Key table and enforces it in both directions, its link
 // does not become Active, and what is behind it is a member of nothing. Fences are
-// plain values; who changes them does so through an Edit, which says what changed.
+// plain values; changes go through an Edit, which reports what changed.
 package fence
 
 import (

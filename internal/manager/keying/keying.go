@@ -1,10 +1,10 @@
-// Package keying decides which end port of a subnet ought to hold which M_Key.
+// Package keying decides which M_Key each end port of a subnet ought to hold.
 //
-// In: the subnet as a sweep found it, and a book of who was given what, and where.
-// Out: what every end port ought to hold (Want), to be written by package apply,
-// and what became of it, entered in the book (Took). A port gets its key where it
-// stands; who comes with the GUIDs of another, somewhere else, is a stand of its
-// own, with a key that nobody else ever had.
+// In: the subnet as a sweep found it, and the key book: which port was given which key,
+// and where. Out: the key that every end port ought to hold (Want), written by package
+// apply, and the result, entered in the book (Took). A key belongs to a port at its
+// location: a device with the GUIDs of another at a different location gets a
+// separate entry, with a key that no other port ever had.
 package keying
 
 import (

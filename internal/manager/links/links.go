@@ -1,5 +1,5 @@
-// Package links says which links and devices came and went between two
-// snapshots of a observed.
+// Package links lists the links and devices that appeared or disappeared between two
+// snapshots.
 package links
 
 import (

@@ -6,33 +6,33 @@
 // one before it has ended. The order of the stages is the safety rule: while a
 // plan is carried out no two ports can talk that neither the old nor the new
 // policy allows, even when a host writes its own table. M_Keys come before all
-// of it, in a plan of their own (DiffMKeys), so that nobody else writes in
+// of it, in a plan of their own (DiffMKeys), so that no other manager writes in
 // between. Then:
 //
 //  1. the tables of enforcing switch ports lose what the policy takes away,
 //     and enforcement and raw filters are turned on;
 //  2. ports lose the alias GUIDs that they are to lose, so that no two ports
-//     have one at a time, and end ports that no switch guards lose what the
+//     have one at a time, and end ports without a guard lose what the
 //     policy takes away;
 //  3. default multicast ports are closed, then multicast forwarding tables lose
 //     ports, on all switches before any gains one, since old and new trees
-//     together could lead in a circle;
-//  4. end ports behind an enforcing switch port get their new tables: what
-//     they gain their switch port still stops, and who goes from full to
-//     limited member does so before anybody gains a key;
+//     together could form a loop;
+//  4. end ports behind an enforcing switch port get their new tables: their switch
+//     port still stops what they gain, and ports that go from full to
+//     limited member do so before any port gains a key;
 //  5. all other end ports get their new tables;
 //  6. switch ports get their new tables, then end ports their alias GUIDs;
 //  7. addresses and link settings, and links from Initialize to Armed;
 //  8. forwarding tables, multicast ones too, SwitchInfo, then virtual lanes;
-//  9. links from Armed to Active, last, when everything that isolates stands.
+//  9. links from Armed to Active, last, when everything that isolates is in place.
 //
-// Hosts ask subnet administration all the while: before the first of these the
+// Hosts query subnet administration all the while: before stage 1 the
 // manager's port, and the switch port before it, get the keys of partitions that no
-// other port loses, and after the sixth they lose those that no other gains. The
-// default partition, where a plan only takes it, stays at enforcing switch ports
-// until the sixth; where a plan only gives it, it comes to them with the first.
+// other port loses, and after stage 6 they lose those that no other gains. If a plan
+// only removes the default partition, it stays at enforcing switch ports
+// until stage 6; if a plan only adds it, it comes to them with stage 1.
 //
 // Links that carry no data yet skip the narrowing. An operation names a block,
-// not its content: Fill works out the octets when it is sent, from the
-// snapshot as it is then, so that a plan for a large fabric stays small.
+// not its content: Fill computes the octets when it is sent, from the
+// snapshot at that time, so that a plan for a large fabric stays small.
 package plan

@@ -1,19 +1,19 @@
-// Package preview says what a plan will do, before it is carried out.
+// Package preview describes the effect of a plan before it is carried out.
 //
-// In: a snapshot, what its devices ought to hold, and the names that people
-// know ports by (groups, partitions). Out: for every port the keys that come,
-// go and move, index by index; what the writes cost; what room is left; which
-// groups can talk after and could not before, and the reverse; and what looks
-// like a mistake: a node that joins two tenants, a shared partition whose
-// tenants reach each other through it, a key given away while somebody may
+// In: a snapshot, what its devices ought to hold, and the names of
+// ports (groups, partitions). Out: for every port the keys that are added,
+// removed and moved, by index; the cost of the writes; the room that is left; which
+// groups gain or lose reachability; and likely
+// mistakes: a node that joins two tenants, a shared partition whose
+// tenants reach each other through it, a key given to a port while another may
 // still hold it, an index 0 that moves under running jobs.
 //
-// Look is pure and works from tables alone, those that were read and those
-// that are wanted. It knows no policy: names are only names, and who can talk
+// Look is pure and works from tables alone, those that were read and the
+// desired ones. It does not know the policy: names are labels, and reachability
 // follows from the keys. Two end ports can talk when both hold a key of one
 // partition and one of the two keys at least is full; routes and switch ports
-// are not asked.
+// do not count.
 //
-// What was not read counts as empty; Preview.Unread counts such tables, and
-// then what is said about before is not the whole truth.
+// A table that was not read counts as empty; Preview.Unread counts such tables. If there
+// are any, the description of the present state is incomplete.
 package preview

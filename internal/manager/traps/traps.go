@@ -1,5 +1,5 @@
-// Package traps says what a trap says, with names, and remembers traps that were not
-// repressed, so that it knows them when they come again.
+// Package traps formats traps with names, and remembers those without a TrapRepress, to
+// recognise their repetitions.
 package traps
 
 import (

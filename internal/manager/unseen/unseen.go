@@ -1,9 +1,9 @@
-// Package unseen is about end ports that an earlier sweep found and the last one
-// did not, though their links may still carry data.
+// Package unseen keeps the end ports that an earlier sweep found and the last one did
+// not, while their links may still carry data.
 //
-// Such a port lies behind a switch port whose link is up and beyond which nobody
-// was found. It may go on to use every key that it had, so that a policy has to
-// take them from it where that can be done, at the switch port before it, and else
+// Such a port is behind a switch port whose link is up and behind which no device
+// answered. It may still use every key that it had. A policy has to
+// remove those keys at the switch port before it where that is possible, and otherwise
 // may not give them to others.
 package unseen
 

@@ -1,11 +1,11 @@
-// Package vetting holds the names of a policy against what is there, when a person
-// gives the policy.
+// Package vetting checks the names in a policy against the fabric when an administrator
+// sets the policy.
 //
-// A name that is nobody's stops a policy that was just given: it is misspelt, or
+// A name that no device has stops a new policy: it is misspelt, or
 // the policy has to say that it may be absent. It never stops a policy in force:
-// hosts are switched off, and the subnet goes on without them. What a person need
-// not say again counts as there: a name that has found a port before, what the list
-// of cables declares, a port of a switch without a cable, and whoever is kept out.
+// hosts are switched off, and the subnet goes on without them. Some names count as
+// present without being visible: a name that has found a port before, one in the list
+// of cables, a port of a switch without a cable, and a fenced device.
 package vetting
 
 import (

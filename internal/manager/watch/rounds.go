@@ -1,9 +1,8 @@
-// Package watch keeps the accounts of a subnet manager that watches between its
-// passes: which tables are to be read back next, who profits again and again from
-// what somebody else changed, and who sends more than is looked at.
+// Package watch keeps the state of monitoring between passes: which tables to read back
+// next, which ports repeatedly benefit from foreign changes, and which devices send
+// more traps than are examined.
 //
-// All of it is plain values: what was seen and the time go in, and what is to be
-// done comes out.
+// Everything is a plain value: observations and time go in, actions come out.
 package watch
 
 import (

@@ -2,20 +2,19 @@
 // rules by which ports create, join and leave them, as values.
 //
 //	Group   a group with its settings and its members
-//	Set     all groups, and who may have which multicast LID
-//	Set.Join, Set.Leave   what a host asks for, judged and done
+//	Set     all groups, and the assignment of multicast LIDs
+//	Set.Join, Set.Leave   requests of hosts
 //	Set.Fix               the groups of a policy
-//	Set.Prune             drops the members that may not be any more
-//	Set.State, Restore    all of it as a value that outlives the process
+//	Set.Prune             drops members that lost the permission
+//	Set.State, Restore    all of it as a value that can be stored
 //
-// Which ports a group has follows from here; the forwarding tables that this
-// comes to are computed elsewhere from Set.Groups, which is ordered by MGID,
-// its members by port GUID.
+// The forwarding tables are computed elsewhere from Set.Groups, which is ordered by
+// MGID, its members by port GUID.
 //
 // A multicast LID belongs to one group and so to one partition. When a group
 // ends, its LID is kept for that partition (Retired), since tables may still
 // lead it to the partition's ports, until Release says that no table does.
 //
-// A request that is refused changes nothing. Refused requests return a status
+// A refused request changes nothing, and returns a status
 // of subnet administration.
 package group

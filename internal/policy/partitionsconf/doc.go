@@ -6,13 +6,13 @@
 //
 //	[Name][=P_Key][,flag[=value]]... : member[=membership], ... ;
 //
-// of which the part up to the colon stands on one line. # begins a comment.
-// The whole grammar is read, with OpenSM's meaning: automatic numbers that
-// belong to names, definitions that add to an earlier one, the last word on a
-// port deciding, prefixes of words where only one word fits.
+// of which the part up to the colon is on one line. # begins a comment.
+// The whole grammar is supported, with OpenSM's meaning: automatic numbers that
+// depend on names, definitions that add to an earlier one, the last entry for a
+// port decides, words may be abbreviated if unambiguous.
 //
-// Where OpenSM drops the file and opens the fabric, guesses, or reads what is
-// not there, Read refuses the file or reads it as written. In particular a
-// stated P_Key that an automatic partition before it would get is refused,
-// where OpenSM merges the two partitions.
+// Where OpenSM ignores the file and opens the fabric, guesses, or reads beyond
+// the text, Read refuses the file or reads it as written. In particular, if an
+// automatic partition earlier in the file would get the P_Key that a later one states,
+// Read refuses the file; OpenSM merges the two partitions.
 package partitionsconf

@@ -1,8 +1,8 @@
-// Package policyfile reads a policy file in whichever format it is, and
+// Package policyfile reads a policy file in either format, and
 // converts one format into the other.
 //
-// The formats themselves are those of partitionsconf and policyyaml; errors
-// are theirs, each a *policy.Error. A conversion keeps the meaning: on any
+// The formats are those of partitionsconf and policyyaml, and so are the errors,
+// each a *policy.Error. A conversion keeps the meaning: on any
 // fabric, the policy before and the policy after resolve to the same members.
 package policyfile
 

@@ -3,8 +3,8 @@
 // In: the octets of a file. Out: a *policy.Policy, or a *policy.Error with
 // every fault of the file, each at its line and column: unknown and repeated
 // keys, values of the wrong kind or out of range, names of nothing. Anchors,
-// aliases, tags and further documents are faults too. Only a fault of YAML
-// itself ends the search for others.
+// aliases, tags and further documents are faults too. The search for faults goes on
+// after each, except after a YAML syntax error.
 //
 //	version: 1
 //	default: limited        # or full: what every port is in the default partition; none: no port is in it
@@ -55,9 +55,9 @@
 //	  - {as: full, ports: [ALL]}
 //	  - {as: limited, ports: [red], index0: true}
 //
-// An alias GUID has the local bit, 0x0200000000000000, and no two ports have
-// it; as a member it means its port. aliases: [] keeps every table of GUIDs
-// empty but for the port's own.
+// An alias GUID has the local bit, 0x0200000000000000, and belongs to one
+// port; as a member it means that port. aliases: [] keeps every GUID table
+// empty except for the port's own GUID.
 //
 // MTU is in octets, rate in Gb/s; scope is link, site, organization, global or
 // a number. ipoib: true takes the defaults.

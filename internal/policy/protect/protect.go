@@ -1,9 +1,8 @@
-// Package protect names how far a manager goes to hold a fabric against the
-// hosts on it.
+// Package protect names the protection profiles: how far a manager trusts the hosts on
+// its fabric.
 //
-// A Profile is a value that a configuration carries; what each asks of the
-// manager, of subnet administration and of devices stands in its methods, and
-// for people in docs/security.md.
+// A Profile is a configuration value. Its methods say what each profile requires of the
+// manager, of subnet administration and of devices; docs/security.md explains it.
 package protect
 
 import "fmt"

@@ -1,9 +1,8 @@
-// Package settings names what an administrator may ask of the links and devices
-// of a fabric besides partitions: how long packets may wait, which virtual lanes take
-// turns, what checks keys, what guards ports.
+// Package settings names the settings of links and devices in a policy: packet
+// lifetimes, VL arbitration, P_Key enforcement, M_Key protection.
 //
-// A Settings is a value; Default says what a policy that does not speak of them
-// means, and docs/settings.md why. Check finds what no device could hold. What is
-// asked of which port is worked out elsewhere: of links and virtual lanes by package qos,
-// of the rest by package sm.
+// A Settings is a value; Default has the values that a policy without settings
+// means, and docs/settings.md the reasons. Check finds what no device could hold. Package
+// qos computes the settings of links and virtual lanes from it,
+// package desired/ports the rest.
 package settings

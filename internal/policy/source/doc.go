@@ -1,6 +1,6 @@
-// Package source is what the readers of policy files share: text that knows
-// its place, numbers and words as people write them, the faults found on the
-// way, and the checks that hold for every format.
+// Package source provides what the readers of policy files share: text with
+// positions, parsing of numbers and words, collection of
+// faults, and the checks that hold for every format.
 //
-// It knows nothing of any format.
+// It knows no format.
 package source

@@ -1,9 +1,9 @@
 // Command bench compares ibwarden with OpenSM: both bring up the same fabric
-// with the same partitions.conf, in turn, each time on an ibsim of their own.
+// with the same partitions.conf, in turn, each time on a fresh ibsim.
 // It prints wall time, CPU time and peak memory of every run, the medians, and
 // the ratios of ibwarden to OpenSM; and how long ibwarden takes for the same
 // topology on its own simulated fabric. Then one host moves to another tenant
-// and back, on one ibsim, by each. scripts/bench-opensm runs it.
+// and back, on one ibsim, under each manager. scripts/bench-opensm runs it.
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Command sabench compares subnet administrations: OpenSM's and ibwarden's
-// answer PathRecord queries of hosts of one fabric, in turn, each on an ibsim of
-// its own and through the same sockets. For each it prints the queries answered
-// by second of wall time and by second of the manager's CPU time, and how long
-// hosts waited. scripts/bench-opensm runs it.
+// answer PathRecord queries of hosts of one fabric, in turn, each on its own ibsim
+// and through the same sockets. For each it prints the queries answered
+// per second of wall time and per second of the manager's CPU time, and the
+// latency. scripts/bench-opensm runs it.
 package main
 
 import (

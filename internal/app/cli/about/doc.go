@@ -1,5 +1,5 @@
-// Package about says what program this is: out of what the Go linker wrote into
-// it come its version, the commit and time that it was built from, whether the
-// tree had changes, and the compiler. What was not written is empty. Nothing is
-// read but the program itself.
+// Package about reports the version of this program from the build information of the
+// Go linker: version, commit and its time, whether the tree was modified, and the
+// compiler. A value that was not recorded is empty. It reads nothing but the
+// program itself.
 package about

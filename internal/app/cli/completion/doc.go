@@ -1,5 +1,5 @@
-// Package completion knows what flags and arguments may be, for shells to complete:
-// words, and what stands in this machine, in a policy or in the fabric of the command
-// line, which is read and not written to. Add enters them for a command and all below
-// it. Names of commands and flags cobra knows by itself.
+// Package completion provides the shell completion of flag values and arguments: words,
+// and names from this machine, the policy or the fabric of the command line, which is
+// only read. Add registers them for a command and its subcommands. cobra completes the
+// names of commands and flags.
 package completion

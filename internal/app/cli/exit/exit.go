@@ -1,4 +1,4 @@
-// Package exit says with what status a command ends.
+// Package exit defines the exit statuses of commands.
 package exit
 
 import (

@@ -1,4 +1,4 @@
-// Package logs says on standard error what happens: levels, one line for one
-// event, text for people and the journal or JSON for programs, and summaries where
-// the same happens again and again.
+// Package logs writes the log to standard error: levels, one line for each
+// event, as text (for people or the journal) or JSON, and summaries of repeated
+// events.
 package logs

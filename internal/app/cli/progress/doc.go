@@ -1,3 +1,3 @@
-// Package progress says on standard error about once a second that something
-// goes on. What takes less than a second says nothing.
+// Package progress prints the progress of long operations to standard error about once
+// a second. An operation of less than a second prints nothing.
 package progress

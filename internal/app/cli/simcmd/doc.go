@@ -1,3 +1,3 @@
-// Package simcmd is `ibwarden sim`: it serves a simulated fabric, runs commands
-// inside one, and runs stories.
+// Package simcmd implements `ibwarden sim`: it serves a simulated fabric, runs commands
+// inside one, and runs scenarios.
 package simcmd

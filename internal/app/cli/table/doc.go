@@ -1,4 +1,4 @@
-// Package table prints rows with named columns: for people as columns, for
-// programs as one JSON document. It also lays out what a fabric that was read
-// looks like: its nodes, ports, cables, addresses, routes and keys.
+// Package table prints rows with named columns: as aligned columns for people, or
+// as one JSON document for programs. It also formats a fabric that was read:
+// its nodes, ports, cables, addresses, routes and keys.
 package table

@@ -1,3 +1,3 @@
-// Package tracetext is what ibwarden trace asks and shows: which end ports a person
-// means, which key a packet between them usually has, and its way for people.
+// Package tracetext parses the arguments of `ibwarden trace` and prints its result: the
+// end ports, the default P_Key between them, and the path of the packet.
 package tracetext

@@ -1,7 +1,7 @@
-// Package ports works out what end ports, single links and the ports between
-// switches ought to hold by the settings of a policy.
+// Package ports computes the settings of end ports, of single links and of the ports
+// between switches from a policy.
 //
 // In: a snapshot and settings. Out: values entered in an observed.Desired, and
-// warnings for people. What all links have in common is in package qos, and who is
-// in which partition in package partition.
+// warnings for people. Package qos computes what all links have in common, and package
+// partition the P_Key tables.
 package ports

@@ -1,21 +1,22 @@
-// Package qos works out how the two ends of each link talk to each other.
+// Package qos computes the link settings and virtual lanes: MTU, operational VLs,
+// lifetimes, SL-to-VL mapping and VL arbitration.
 //
 // In: a snapshot and settings. Out: values entered in an observed.Desired, and a
-// Fault for each port that announces a capability without meaning. Only links
-// that are trained at both ends count; everything else is left alone.
+// Fault for each port that announces an undefined capability. Only links
+// that are trained at both ends count; all others are left alone.
 //
-// Links wants elements of PortInfo. Both ends of a link get what the weaker
-// one can: the smaller MTUCap as NeighborMTU, the smaller VLCap as
-// OperationalVLs, no more than the settings allow. Switch ports get HOQLife and
-// VLStallCount, switches LifeTimeValue: as made it may be 0, which is 4.096 us,
-// and then a switch drops what waits for another packet. Limit wants a link to be
-// no wider or faster than something, from its next training on.
+// Links sets elements of PortInfo. Both ends of a link get the lesser capability: the
+// smaller MTUCap as NeighborMTU, the smaller VLCap as
+// OperationalVLs, at most what the settings allow. Switch ports get HOQLife and
+// VLStallCount, switches LifeTimeValue: its factory value may be 0, which is 4.096 us,
+// and then a switch drops packets that wait for another. Limit restricts a link to
+// a width or speed, from its next training on.
 //
-// Lanes wants SLToVLMappingTables, VLArbitrationTables and VLHighLimit. Service
-// level s takes the virtual lane that the settings give it, modulo the number of virtual lanes;
-// both arbitration tables hold the entries of the settings for the virtual lanes that the
-// link has. A port that can only have one data
-// virtual lane has neither table, and none is wanted for it. A switch has a mapping
-// for each pair of ports, so Lanes is by far the dearer of the two, and needed
-// only where more than one service level is in use, or when somebody asks for it.
+// Lanes sets SLToVLMappingTables, VLArbitrationTables and VLHighLimit. Service
+// level s gets the virtual lane of the settings, modulo the number of virtual lanes;
+// both arbitration tables hold the entries of the settings for the virtual lanes that
+// the link has. A port with only one data
+// virtual lane has neither table. A switch has a mapping
+// for each pair of ports, so Lanes costs far more than Links. It is needed
+// only where more than one service level is in use, or on request.
 package qos
