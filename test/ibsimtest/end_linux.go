@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// endWithThis makes a process end with this one.
-func endWithThis(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// EndWithThis makes a process end with this one.
+func EndWithThis(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

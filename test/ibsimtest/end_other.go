@@ -4,6 +4,6 @@ package ibsimtest
 
 import "os/exec"
 
-// endWithThis does nothing: only Linux ends a process with its parent. The tests
+// EndWithThis does nothing: only Linux ends a process with its parent. The tests
 // that would start one need ibsim, which is Linux's too.
-func endWithThis(*exec.Cmd) {}
+func EndWithThis(*exec.Cmd) {}

@@ -179,6 +179,10 @@ func (s *Sim) Command(ctx context.Context, host, program string, args ...string)
 	return cmd
 }
 
+// LogLimit is the option that every OpenSM of a test is given: at 64 MB it begins its
+// log anew. One whose fabric is gone writes errors as long as it lives.
+const LogLimit = "--log_limit=64"
+
 // UmadCommand prepares a program that uses libibumad to run at the named node.
 func (s *Sim) UmadCommand(ctx context.Context, host, program string, args ...string) *exec.Cmd {
 	cmd := s.Command(ctx, host, program, args...)
@@ -189,7 +193,7 @@ func (s *Sim) UmadCommand(ctx context.Context, host, program string, args ...str
 // OpenSM prepares an OpenSM with this partitions.conf, its log in the file
 // opensm.log of the simulator's directory.
 func (s *Sim) OpenSM(ctx context.Context, host, conf string, args ...string) *exec.Cmd {
-	args = append([]string{"-F", os.DevNull, "-P", conf, "-e", "-f", s.OpenSMLog()}, args...)
+	args = append([]string{LogLimit, "-F", os.DevNull, "-P", conf, "-e", "-f", s.OpenSMLog()}, args...)
 	cmd := s.UmadCommand(ctx, host, s.tools.OpenSM, args...)
 	cmd.Env = append(cmd.Env, "OSM_TMP_DIR="+s.Dir, "OSM_CACHE_DIR="+s.Dir)
 	return cmd
@@ -202,5 +206,5 @@ func (s *Sim) OpenSMLog() string { return filepath.Join(s.Dir, "opensm.log") }
 func tame(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.WaitDelay = exitWait
-	endWithThis(cmd)
+	EndWithThis(cmd)
 }

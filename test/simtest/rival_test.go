@@ -179,7 +179,7 @@ func (o *openSM) write(a *arena, y tenancy) string {
 func (o *openSM) begin(a *arena, y tenancy) {
 	settings := filepath.Join(a.dir, "opensm.conf")
 	a.must(os.WriteFile(settings, []byte("part_enforce both\n"), 0o600))
-	o.cmd = exec.Command(o.tools.OpenSM, "-F", settings, "-P", o.write(a, y), "-e", "-f", filepath.Join(a.dir, "opensm.log"), "-s", "0", "-d2") // -d2: flush the log
+	o.cmd = exec.Command(o.tools.OpenSM, ibsimtest.LogLimit, "-F", settings, "-P", o.write(a, y), "-e", "-f", filepath.Join(a.dir, "opensm.log"), "-s", "0", "-d2") // -d2: flush the log
 	o.cmd.Dir, o.cmd.SysProcAttr = a.dir, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	o.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + a.dir, "IBSIM_SOCKNAME=" + a.server.Name(),
 		"LD_PRELOAD=" + o.tools.Umad2sim, "OSM_TMP_DIR=" + a.dir, "OSM_CACHE_DIR=" + a.dir}

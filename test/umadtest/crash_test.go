@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -211,6 +213,34 @@ func TestExec(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if want := "a mount namespace of its own: operation not permitted"; err == nil || !strings.Contains(string(out), want) {
 		t.Errorf("user 65534: %v, %s, want %q", err, out, want)
+	}
+}
+
+// TestExecEndsWithItsParent: a command that was asked to end with who started it does,
+// inside too. An OpenSM that outlives a killed test writes its log until the disk is
+// full.
+func TestExecEndsWithItsParent(t *testing.T) {
+	needPrograms(t, "setpriv")
+	r := newRig(t, "fattree,radix=4,levels=2")
+	for i := range 3 {
+		ready := filepath.Join(r.dir, fmt.Sprintf("ready-%d", i))
+		inside := must(binary()) + " sim exec --socket " + r.name + " -- sh -c 'echo $$ >" + ready + "; exec sleep 600'"
+		cmd := exec.Command("sh", "-c", "setpriv --pdeathsig KILL "+inside+" >/dev/null 2>&1 & while [ ! -s "+ready+" ]; do sleep 0.02; done; cat "+ready)
+		tame(cmd, r.dir)
+		out, err := cmd.Output()
+		pid, notPID := strconv.Atoi(strings.TrimSpace(string(out)))
+		if err != nil || notPID != nil {
+			t.Fatalf("%v: %v, %q", cmd.Args, err, out)
+		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended since
+			}
+		})
+		r.eventually("the command has ended with its parent", func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		})
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *rig) doors(preload string) []door {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				r.Fatal(err)
 			}
-			words, env := slices.Clone(words), []string{"IBSIM_SOCKNAME=" + r.name, "SIM_HOST=" + node}
+			words, env := limited(words), []string{"IBSIM_SOCKNAME=" + r.name, "SIM_HOST=" + node}
 			if words[0] == "ibwarden" {
 				words[0] = must(binary())
 				words[slices.Index(words, "umad")] = "ibsim:" + r.name

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	_ "github.com/ibwarden/ibwarden/internal/app/cli" // the program that is built: go test keeps no result of another one
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -214,6 +216,14 @@ func tame(cmd *exec.Cmd, dir string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
+// limited are the words of a command, with a limit for the log if it is OpenSM.
+func limited(words []string) []string {
+	if words[0] == "opensm" {
+		return slices.Insert(slices.Clone(words), 1, ibsimtest.LogLimit)
+	}
+	return slices.Clone(words)
+}
+
 // command prepares a program inside, at a node; "" is the first CA.
 func (r *rig) command(ctx context.Context, node string, words ...string) *exec.Cmd {
 	r.Helper()
@@ -221,7 +231,7 @@ func (r *rig) command(ctx context.Context, node string, words ...string) *exec.C
 	if err != nil {
 		r.Fatal(err)
 	}
-	if words[0] == "ibwarden" {
+	if words = limited(words); words[0] == "ibwarden" {
 		words[0] = path
 	}
 	cmd := exec.CommandContext(ctx, path, append([]string{"sim", "exec", "--socket", r.name, "--node", node, "--"}, words...)...)

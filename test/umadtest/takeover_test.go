@@ -134,7 +134,7 @@ func startRanked(r *rig, by door, at *topology.Node) *ranked {
 	r.Helper()
 	o := &ranked{r, r.file("ranked.conf", ""), filepath.Join(r.dir, "ranked.pid"), filepath.Join(r.dir, "ranked.log")}
 	o.write(0)
-	by.start(at.ID, "sh", "-c", fmt.Sprintf("echo $$ > %s; exec %s -F %s -e -f %s", o.pid, must(program("opensm")), o.config, o.log))
+	by.start(at.ID, "sh", "-c", fmt.Sprintf("echo $$ > %s; exec %s %s -F %s -e -f %s", o.pid, must(program("opensm")), ibsimtest.LogLimit, o.config, o.log))
 	r.Cleanup(func() {
 		if r.Failed() {
 			text, _ := os.ReadFile(o.log) // it may not have started

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 )
 
 // Topologies that no generator makes.
@@ -124,7 +125,7 @@ func (a at) openSM(policy string, until string, options ...string) openSM {
 		}
 	}
 	ctx, interrupt := context.WithCancel(context.Background())
-	cmd := a.command(ctx, "opensm", "-F", settings, "-P", conf, "-e", "-f", a.logFile(), "-s", "1", "-d2") // -d2: flush the log
+	cmd := a.command(ctx, "opensm", ibsimtest.LogLimit, "-F", settings, "-P", conf, "-e", "-f", a.logFile(), "-s", "1", "-d2") // -d2: flush the log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
 		a.Fatal(err)

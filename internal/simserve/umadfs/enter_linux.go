@@ -35,6 +35,9 @@ func Exec(name, node string, command []string, environment []string) error {
 	}
 	defer simulator.Close()
 	runtime.LockOSThread() // for good: the namespace is this thread's
+	if err := keepDeathSignal(); err != nil {
+		return err
+	}
 	connections, err := enter()
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -93,6 +94,7 @@ func openSM(t *testing.T, library, conf string) map[string]string {
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+filepath.Base(filepath.Dir(dir))+filepath.Base(dir)+strconv.Itoa(os.Getpid()),
 			"SIM_HOST=Hca1", "OSM_TMP_DIR="+dir, "OSM_CACHE_DIR="+dir)
+		ibsimtest.EndWithThis(cmd)
 		if name != "ibsim" {
 			cmd.Env = append(cmd.Env, "LD_PRELOAD="+library)
 		}
@@ -106,7 +108,7 @@ func openSM(t *testing.T, library, conf string) map[string]string {
 		_ = sim.Process.Kill()
 		_ = sim.Wait()
 	}()
-	out, err := run("opensm", "-o", "-P", write("partitions.conf", conf), "-f", filepath.Join(dir, "log")).CombinedOutput()
+	out, err := run("opensm", ibsimtest.LogLimit, "-o", "-P", write("partitions.conf", conf), "-f", filepath.Join(dir, "log")).CombinedOutput()
 	if err != nil || bytes.Contains(out, []byte("PARSE ERROR")) {
 		t.Fatalf("opensm: %v\n%s\n%s", err, conf, out)
 	}
