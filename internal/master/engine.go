@@ -141,11 +141,11 @@ func (m *Engine) follow(now time.Duration) {
 	m.keepKeys(now)
 	if m.changed {
 		m.changed, m.led = false, true
-		if snapshot, groups, ok := m.manager.Administered(); ok {
+		if snapshot, ok := m.manager.Administered(); ok {
 			if !m.leaves {
 				m.admin.Groups().Withhold(m.manager.UnknownMLIDs())
 			}
-			for _, err := range m.admin.SetSubnet(now, server.Subnet{Subnet: snapshot, Groups: groups}) {
+			for _, err := range m.admin.SetSubnet(now, snapshot) {
 				m.warn(err.Error())
 			}
 		} else {

@@ -43,18 +43,6 @@ type Assigned struct {
 	LMC ib.LMC
 }
 
-// Partition is a partition as plain sets of end ports: what a policy allows, to
-// those who do not know policies. Full members talk to all members, limited
-// members to full ones. A port in both lists is full.
-type Partition struct {
-	Name          string
-	Base          ib.PKeyBase
-	Full, Limited []ib.PortGUID
-	// SL is the service level of the partition's paths; isolation does not
-	// depend on it.
-	SL ib.SL
-}
-
 // OtherManager is a subnet manager that is not master.
 type OtherManager struct {
 	Port *Port

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
 // MulticastGroup is a multicast group that belongs to a partition.
@@ -63,6 +64,25 @@ func (g MulticastGroup) AddressIn(base ib.PKeyBase) ib.GID {
 		mgid[4], mgid[5] = byte(base.Full()>>8), byte(base.Full())
 	}
 	return mgid
+}
+
+// hopLimitFar is the hop limit of groups that reach beyond the subnet.
+const hopLimitFar = 255
+
+// in is the group as hosts of the partition with this number get to know it.
+// lifetime is how long its packets may be under way.
+func (g MulticastGroup) in(base ib.PKeyBase, lifetime ib.TimeValue) group.Group {
+	out := group.Group{
+		MGID: g.AddressIn(base), Partition: base,
+		Settings: group.Settings{
+			QKey: g.QKey, MTU: g.MTU, Rate: g.Rate, Lifetime: lifetime,
+			SL: g.SL, TClass: g.TClass, FlowLabel: g.FlowLabel,
+		},
+	}
+	if g.Scope() != ScopeLink {
+		out.HopLimit = hopLimitFar
+	}
+	return out
 }
 
 // WithScope is mgid in another scope.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/names"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // EndPort is what resolution needs to know of an end port: a CA or router
@@ -39,7 +40,7 @@ type Resolution struct {
 	NoDefault bool
 	// Partitions are sorted by Base; the default partition is always there,
 	// unless NoDefault and the policy does not name it.
-	Partitions []ResolvedPartition
+	Partitions []observed.Partition
 	// Aliases are those that can be given to the ports there are, sorted by
 	// port, each port once.
 	Aliases []PortAliases
@@ -50,27 +51,6 @@ type Resolution struct {
 	// Warnings tell of selectors and partitions that found no port, and of a
 	// subnet manager that limited members cannot reach.
 	Warnings []Fault
-}
-
-// ResolvedPartition is a partition with its members. The lists are sorted.
-type ResolvedPartition struct {
-	Base          ib.PKeyBase
-	Name          string
-	Full, Limited []ib.PortGUID
-	// Index0 are those of the members that get this partition's key at index 0.
-	Index0 []ib.PortGUID
-	// Order is the place of the partition in a policy with Resolution.NoDefault,
-	// from 0; else 0.
-	Order int
-	// SL and Multicast are the Partition's.
-	SL        ib.SL
-	Multicast []MulticastGroup
-}
-
-// with is a partition whose members are known, with what does not depend on them.
-func (r ResolvedPartition) with(part *Partition, order int) ResolvedPartition {
-	r.Order, r.SL, r.Multicast = order, part.SL, part.Multicast
-	return r
 }
 
 // Resolve finds the members of every partition among ports. The numbers of
@@ -110,7 +90,7 @@ func (p *Policy) ResolveGroups(ports []EndPort) ([]ResolvedGroup, error) {
 }
 
 // resolve finds the members of one partition.
-func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib.PKeyBase) (r ResolvedPartition, err error) {
+func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib.PKeyBase) (r observed.Partition, err error) {
 	isDefault := base == ib.PKeyBaseDefault && p.Default != None
 	if isDefault {
 		members.set(x.all, mark(p.Default, false))
@@ -129,7 +109,7 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 	if p.Default == None {
 		members.join(x.self)
 	}
-	r = ResolvedPartition{Base: base, Name: part.Name}
+	r = observed.Partition{Base: base, Name: part.Name}
 	members.drain(func(i int32, marks uint8) {
 		guid := x.ports[i].PortGUID
 		if marks&isFull != 0 {

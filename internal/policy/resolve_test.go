@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // fabric has five CAs, the first of which has two ports and the subnet
@@ -54,7 +55,7 @@ func members(specs ...string) (list []Member) {
 }
 
 // show prints a resolved partition on one line.
-func show(r ResolvedPartition) string {
+func show(r observed.Partition) string {
 	list := func(ports []ib.PortGUID) string {
 		var words []string
 		for _, guid := range ports {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Resolver resolves one policy after another among the same end ports. What a
@@ -39,7 +40,7 @@ type known struct {
 	name     string
 	absent   bool // MayBeAbsent
 	members  []Member
-	resolved ResolvedPartition
+	resolved observed.Partition
 }
 
 // NewResolver takes the end ports of a fabric, in any order.
@@ -60,6 +61,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	res := &Resolution{AllowBoth: p.AllowBoth, NoDefault: p.Default == None}
 	parts := make(map[ib.PKeyBase]*Partition, len(p.Partitions)+1)
 	noisy := make(map[ib.PKeyBase]bool)
+	lifetime := p.Asked().SubnetTimeOut
 	add := func(part *Partition, base ib.PKeyBase) error {
 		order := 0
 		if res.NoDefault {
@@ -67,7 +69,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 		}
 		parts[base] = part
 		if k, same := r.known[base]; same && k.holds(part) {
-			res.Partitions = append(res.Partitions, k.resolved.with(part, order))
+			res.Partitions = append(res.Partitions, part.describe(k.resolved, order, lifetime))
 			return nil
 		}
 		before := len(x.warnings) + len(x.absent)
@@ -76,7 +78,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 			r.forget()
 			return err
 		}
-		res.Partitions = append(res.Partitions, resolved.with(part, order))
+		res.Partitions = append(res.Partitions, part.describe(resolved, order, lifetime))
 		noisy[base] = len(x.warnings)+len(x.absent) > before
 		return nil
 	}
@@ -101,7 +103,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	if err := p.warnServices(x); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(res.Partitions, func(a, b ResolvedPartition) int { return cmp.Compare(a.Base, b.Base) })
+	slices.SortFunc(res.Partitions, func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) })
 	res.Aliases = p.resolveAliases(x)
 	if res.Trusted, err = p.trusted(x); err != nil {
 		return nil, err
@@ -122,7 +124,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 func (r *Resolution) Differing(s *Resolution) []ib.PortGUID {
 	var out []ib.PortGUID
 	for a, b := r.Partitions, s.Partitions; len(a)+len(b) > 0; {
-		var x, y ResolvedPartition // either is empty when only the other has this number
+		var x, y observed.Partition // either is empty when only the other has this number
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].Base < b[0].Base:
 			x, a = a[0], a[1:]
@@ -167,6 +169,15 @@ func differing(out, a, b []ib.PortGUID) []ib.PortGUID {
 		}
 	}
 	return out
+}
+
+// describe adds to a partition whose members are known what does not depend on them.
+func (part *Partition) describe(r observed.Partition, order int, lifetime ib.TimeValue) observed.Partition {
+	r.Order, r.SL, r.Multicast = order, part.SL, nil
+	for _, g := range part.Multicast {
+		r.Multicast = append(r.Multicast, g.in(r.Base, lifetime))
+	}
+	return r
 }
 
 // holds reports whether part is made of the same. Where it stands in its file

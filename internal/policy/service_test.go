@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 func offered(from ib.PKeyBase, to ...string) *Policy {
@@ -43,7 +44,7 @@ func TestServiceIsAPartitionForEachTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []ResolvedPartition{
+	want := []observed.Partition{
 		{Base: 0x10, Name: "red", Full: []ib.PortGUID{1, 8}},
 		{Base: 0x20, Name: "blue", Full: []ib.PortGUID{2, 8}, Order: 1},
 		{Base: 0x30, Name: "storage/red", Full: []ib.PortGUID{3, 8, 9}, Limited: []ib.PortGUID{1}, Order: 3},

@@ -74,7 +74,7 @@ func (w *world) takes(p *policy.Policy) {
 func TestAbsentNames(t *testing.T) {
 	w := bringUp(t, setup{list: topology.Demo(), policy: named(t, "red-1, red-2", "blue-1")})
 	w.refusesFor(named(t, "red-1, rde-2", "blue-1"), `5:16: group "red": no end port for description "rde-2"; did you mean 'red-2 HCA-1'?`)
-	if w.result().Partitions[0].Full != 3 { // and the manager
+	if len(w.result().Partitions[0].Full) != 3 { // and the manager
 		t.Errorf("partitions %v", w.result().Partitions)
 	}
 	w.refusesFor(named(t, `"rde-*"`, "blue-1"), `no end port for pattern "rde-*"`)

@@ -291,7 +291,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 	var allowed []observed.Partition
 	var kept *saview.View
 	w.completed = func(r *event.Result) {
-		if snapshot, _, ok := w.engine.Administered(); ok {
+		if snapshot, ok := w.engine.Administered(); ok {
 			kept = saview.After(kept, snapshot)
 			checkView(t, kept, saview.New(snapshot), r.Compiled)
 		}
@@ -310,7 +310,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 		x, err := w.whole(y)
 		allowed = nil
 		if err == nil {
-			allowed = x.Allowed
+			allowed = x.Resolution.Partitions
 		}
 		w.change(y.policy())
 		// A sweep comes first, or a round of checks fell due in the same moment and

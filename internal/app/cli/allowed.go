@@ -58,5 +58,5 @@ func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Parti
 		return nil, misuse(err)
 	}
 	warn(c.ErrOrStderr(), p.file, r.Warnings)
-	return facts.Partitions(r), nil
+	return r.Partitions, nil
 }

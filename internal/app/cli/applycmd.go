@@ -164,7 +164,7 @@ var errDeclined = errors.New("declined; nothing was written")
 func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, d *applyDocument) (bool, error) {
 	registered := f.registered
 	if x.Direction != daemon.Forward {
-		registered = nil // the journal says nothing of groups
+		registered = nil // an older journal says nothing of groups, and none of those before the change
 	}
 	p, err := look(x.Fabric, x.Desired, registered)
 	if err != nil {

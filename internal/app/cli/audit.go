@@ -19,7 +19,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // auditFlags are the flags of `ibwarden audit`.
@@ -137,7 +136,6 @@ func (f *auditFlags) run(c *cobra.Command) error {
 			return err
 		}
 		f.intent.Aliases = f.policy.loaded.AliasesByPort()
-		f.intent.Levels = levelsOf(f.policy.loaded, f.intent.Partitions)
 	}
 	var report *audit.Report
 	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always comes to its end
@@ -156,25 +154,6 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		return bad(nil)
 	}
 	return nil
-}
-
-// levelsOf are the service levels of partitions; none when all have the same,
-// and nothing is meant to have a virtual lane of its own.
-func levelsOf(p *policy.Policy, partitions []observed.Partition) []audit.Level {
-	levels := map[string]ib.SL{}
-	for _, x := range p.Partitions {
-		levels[x.Name] = x.SL
-	}
-	var out []audit.Level
-	apart := false
-	for _, x := range partitions {
-		out = append(out, audit.Level{Base: x.Base, SL: levels[x.Name]})
-		apart = apart || levels[x.Name] != out[0].SL
-	}
-	if !apart {
-		return nil
-	}
-	return out
 }
 
 // placesMax bounds the places that are printed for one check; --json has more.

@@ -200,7 +200,7 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 func look(f *observed.Fabric, s *desired.Result, registered *server.State) (*preview.Preview, error) {
 	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
 	if registered != nil {
-		in.Multicast = &preview.Multicast{Now: registered.Groups.Groups, Next: s.Multicast()}
+		in.Multicast = &registered.Groups
 	}
 	groups, err := s.Groups()
 	if err != nil {
@@ -209,7 +209,7 @@ func look(f *observed.Fabric, s *desired.Result, registered *server.State) (*pre
 	for _, g := range groups {
 		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
 	}
-	in.Partitions = s.Allowed
+	in.Partitions = s.Resolution.Partitions
 	return preview.Look(in)
 }
 

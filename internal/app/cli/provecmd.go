@@ -126,10 +126,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
 	d := proveReport{
 		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
-		Partitions: []partitionEntry{}, Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
-	}
-	for _, a := range allowed {
-		d.Partitions = append(d.Partitions, partitionEntry{a.Name, a.Base, len(a.Full), len(a.Limited)})
+		Partitions: entriesOf(allowed), Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
 	}
 	packets, counted := reach.Count(r.Fabric)
 	if counted {

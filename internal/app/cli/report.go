@@ -168,6 +168,7 @@ func countsOf(c observed.Counts) fabricCounts {
 	return fabricCounts{c.Nodes, c.Switches, c.CAs, c.Routers, c.Links}
 }
 
+// partitionEntry is a partition as it is printed: with the number of its members.
 type partitionEntry struct {
 	Name    string      `json:"name"`
 	PKey    ib.PKeyBase `json:"pkey"`
@@ -178,10 +179,9 @@ type partitionEntry struct {
 func (r *reporter) report(result *event.Result) {
 	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
-		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: []partitionEntry{},
+		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: entriesOf(result.Partitions),
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
 		d.Fabric = countsOf(result.Counts)
-		d.Partitions = append(d.Partitions, partitionsOf(result)...)
 		if err := table.JSON(r.out, d); err != nil {
 			r.log.Error(err.Error())
 		}
@@ -193,7 +193,7 @@ func (r *reporter) report(result *event.Result) {
 		r.said, r.asked = text, false
 	}
 	if r.log.Verbose {
-		r.reportPartitions(partitionsOf(result))
+		r.reportPartitions(entriesOf(result.Partitions))
 		r.reportSent(smps, phases)
 	} else {
 		r.reportSummary(result, smps, phases)
@@ -247,9 +247,11 @@ func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, phases 
 	}
 }
 
-func partitionsOf(result *event.Result) (out []partitionEntry) {
-	for _, p := range result.Partitions {
-		out = append(out, partitionEntry(p))
+// entriesOf are rows for partitions; none is an empty list.
+func entriesOf(partitions []observed.Partition) []partitionEntry {
+	out := make([]partitionEntry, 0, len(partitions))
+	for _, p := range partitions {
+		out = append(out, partitionEntry{p.Name, p.Base, len(p.Full), len(p.Limited)})
 	}
 	return out
 }

@@ -231,7 +231,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 			return nil, err
 		}
 		a.full = full
-		p.Desired = &desired.Result{Tables: full, Allowed: a.allowed}
+		p.Desired = &desired.Result{Tables: full, Resolution: &policy.Resolution{Partitions: a.allowed}}
 		p.Plan = plan.Diff(f, full)
 		return p, nil
 	}
@@ -246,7 +246,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if err := a.findCanary(groups); err != nil {
 		return nil, err
 	}
-	a.full, a.allowed, a.raw, a.side = s.Tables, s.Allowed, s.Raw(), change.New
+	a.full, a.allowed, a.raw, a.side = s.Tables, s.Resolution.Partitions, s.Raw(), change.New
 	p.Desired, p.Plan = s, plan.Diff(f, s.Tables)
 	a.change, err = change.Of(f, s.Tables, p.Plan)
 	return p, err

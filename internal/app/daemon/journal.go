@@ -73,10 +73,10 @@ const journalVersion = 1
 const journalFileMax = 4 << 30
 
 type journalHead struct {
-	Version int                `json:"version"`
-	Blocks  []journalBlock     `json:"blocks"`
-	Allowed []journalPartition `json:"allowed"`
-	Raw     string             `json:"raw,omitempty"` // missing: ignored
+	Version int                  `json:"version"`
+	Blocks  []journalBlock       `json:"blocks"`
+	Allowed []observed.Partition `json:"allowed"`
+	Raw     string               `json:"raw,omitempty"` // missing: ignored
 }
 
 type journalBlock struct {
@@ -92,20 +92,13 @@ type journalBlock struct {
 	After     string   `json:"after"`
 }
 
-type journalPartition struct {
-	Name    string   `json:"name"`
-	PKey    string   `json:"pkey"`
-	Full    []string `json:"full"`
-	Limited []string `json:"limited"`
-}
-
 // journalMode keeps others out: PortInfo holds the M_Key.
 const journalMode = 0o600
 
 // Begin replaces the file as a whole, so that a crash leaves the old or the
 // new, and syncs file and directory.
 func (j FileJournal) Begin(e *Entry) error {
-	head := journalHead{Version: journalVersion, Blocks: []journalBlock{}, Allowed: []journalPartition{}, Raw: e.Raw.String()}
+	head := journalHead{Version: journalVersion, Blocks: []journalBlock{}, Allowed: e.Allowed, Raw: e.Raw.String()}
 	for i := range e.Change.Blocks {
 		b := &e.Change.Blocks[i]
 		head.Blocks = append(head.Blocks, journalBlock{
@@ -113,9 +106,6 @@ func (j FileJournal) Begin(e *Entry) error {
 			Elements: b.Elements.Names(), Activate: b.Activate, Unread: b.Unread,
 			Before: hex.EncodeToString(b.Before[:]), After: hex.EncodeToString(b.After[:]),
 		})
-	}
-	for _, p := range e.Allowed {
-		head.Allowed = append(head.Allowed, journalPartition{p.Name, p.Base.String(), guidStrings(p.Full), guidStrings(p.Limited)})
 	}
 	line, err := json.Marshal(head)
 	if err != nil {
@@ -125,14 +115,6 @@ func (j FileJournal) Begin(e *Entry) error {
 		return fmt.Errorf("journal %s: %w", j.Path, err)
 	}
 	return nil
-}
-
-func guidStrings(guids []ib.PortGUID) []string {
-	out := make([]string, len(guids))
-	for i, g := range guids {
-		out[i] = g.String()
-	}
-	return out
 }
 
 // Note adds a line and syncs.
@@ -187,7 +169,7 @@ func readJournal(data []byte) (*Entry, error) {
 	if head.Version != journalVersion {
 		return nil, fmt.Errorf("version %d, want %d", head.Version, journalVersion)
 	}
-	e := &Entry{Change: &change.Change{}}
+	e := &Entry{Change: &change.Change{}, Allowed: head.Allowed}
 	if head.Raw != "" {
 		var ok bool
 		if e.Raw, ok = isolation.ParseRaw(head.Raw); !ok {
@@ -202,11 +184,9 @@ func readJournal(data []byte) (*Entry, error) {
 		e.Change.Blocks = append(e.Change.Blocks, b)
 	}
 	for _, p := range head.Allowed {
-		x, err := p.partition()
-		if err != nil {
-			return nil, fmt.Errorf("partition %q: %w", p.Name, err)
+		if !p.Base.IsValid() {
+			return nil, fmt.Errorf("partition %q: no partition number", p.Name)
 		}
-		e.Allowed = append(e.Allowed, x)
 	}
 	for n := 2; ; n++ {
 		line, err := r.ReadBytes('\n')
@@ -243,27 +223,6 @@ func (b *journalBlock) block() (change.Block, error) {
 			return out, fmt.Errorf("octets %.20q: want %d in hexadecimal", x.from, len(x.to))
 		}
 		copy(x.to[:], octets)
-	}
-	return out, nil
-}
-
-func (p *journalPartition) partition() (observed.Partition, error) {
-	out := observed.Partition{Name: p.Name}
-	var err error
-	if out.Base, err = ib.ParsePKeyBase(p.PKey); err != nil {
-		return out, err
-	}
-	for _, x := range []struct {
-		to   *[]ib.PortGUID
-		from []string
-	}{{&out.Full, p.Full}, {&out.Limited, p.Limited}} {
-		for _, s := range x.from {
-			g, err := ib.ParsePortGUID(s)
-			if err != nil {
-				return out, err
-			}
-			*x.to = append(*x.to, g)
-		}
 	}
 	return out, nil
 }

@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
 func entry() *Entry {
@@ -70,6 +73,59 @@ func TestJournalHoldsAChange(t *testing.T) {
 	}
 }
 
+// A journal holds partitions whole: what a field of the type says is neither left
+// out nor worked out anew.
+func TestJournalHoldsPartitionsWhole(t *testing.T) {
+	red := observed.Partition{
+		Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}, Index0: []ib.PortGUID{2}, Order: 4, SL: 5,
+		Multicast: []group.Group{{
+			MGID: ib.GID{0: 0xFF, 1: 0x15, 15: 9}, MLID: 0xC001, Partition: 0x10, Fixed: true,
+			Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU4096, Rate: 16, Lifetime: 18, SL: 5, TClass: 7, FlowLabel: 0xABCDE, HopLimit: 255},
+			Members:  []group.Member{{Port: 1, GID: ib.MakeGID(ib.DefaultGIDPrefix, 1), State: sa.JoinFull, Proxy: true}},
+		}},
+	}
+	var empty func(at string, v reflect.Value)
+	empty = func(at string, v reflect.Value) {
+		if v.IsZero() {
+			t.Errorf("%s is not set here: a journal may lose it", at)
+		}
+		switch {
+		case v.Kind() == reflect.Struct:
+			for i := range v.NumField() {
+				empty(at+"."+v.Type().Field(i).Name, v.Field(i))
+			}
+		case v.Kind() == reflect.Slice && v.Len() > 0:
+			empty(at+"[0]", v.Index(0))
+		}
+	}
+	empty("Partition", reflect.ValueOf(red))
+	j := FileJournal{filepath.Join(t.TempDir(), "j")}
+	want := entry()
+	want.Allowed = []observed.Partition{red, {Name: "nobody", Base: 0x11}}
+	if err := j.Begin(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := j.Load()
+	if err != nil || !reflect.DeepEqual(got.Allowed, want.Allowed) {
+		t.Errorf("read %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+// A change that was begun by an ibwarden whose journal had names and members only can
+// be finished.
+func TestJournalOfBefore(t *testing.T) {
+	const line = `{"version":1,"blocks":[],"allowed":[{"name":"red","pkey":"0x0010","full":["0x0000000000000001"],"limited":[]}],"raw":"denied"}` + "\n" +
+		`{"state":"stopped","text":"lost"}` + "\n"
+	got, err := readJournal([]byte(line))
+	want := &Entry{
+		Change: &change.Change{}, Raw: isolation.RawDenied, Notes: []Note{{NoteStopped, "lost"}},
+		Allowed: []observed.Partition{{Name: "red", Base: 0x10, Full: []ib.PortGUID{1}, Limited: []ib.PortGUID{}}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
 // A journal with any fault is refused, not half believed.
 func TestDamagedJournals(t *testing.T) {
 	j := FileJournal{filepath.Join(t.TempDir(), "j")}
@@ -89,6 +145,7 @@ func TestDamagedJournals(t *testing.T) {
 		"an element":      strings.Replace(good, `"LID"`, `"shoe size"`, 1),
 		"a node":          strings.Replace(good, `"node":"0x`, `"node":"y`, 1),
 		"a partition":     strings.Replace(good, `"pkey":"0x0010"`, `"pkey":"0x8010"`, 1),
+		"no number":       strings.Replace(good, `"pkey":"0x0010",`, "", 1),
 		"a member":        strings.Replace(good, `"full":["0x`, `"full":["q`, 1),
 	} {
 		if bad == good {

@@ -226,7 +226,7 @@ func TestApplyWithoutAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := isolation.Prove(f, s.Allowed); p.Verdict != isolation.Isolated || p.Counts.Missing > 0 {
+		if p := isolation.Prove(f, s.Resolution.Partitions); p.Verdict != isolation.Isolated || p.Counts.Missing > 0 {
 			t.Errorf("%s lost: said to be done and proved, and it is %s with %d keys missing", q, p.Verdict, p.Counts.Missing)
 		}
 		inner.Close()

@@ -90,8 +90,6 @@ type Intent struct {
 	// Aliases are the alias GUIDs that the policy gives to ports; nil when it
 	// does not speak of them.
 	Aliases map[ib.PortGUID][]ib.PortGUID
-	// Levels are the service levels that the policy gives to partitions.
-	Levels []Level
 	// Managers are the ports that subnet managers may be behind; without them
 	// it is the port that most end ports name as their master.
 	Managers []ib.PortGUID
@@ -99,10 +97,16 @@ type Intent struct {
 	Cables []Cable
 }
 
-// Level is the service level of a partition's traffic.
-type Level struct {
-	Base ib.PKeyBase
-	SL   ib.SL
+// levels are the service levels that the policy gives to partitions, each with the
+// first partition that has it.
+func (i *Intent) levels() map[ib.SL]ib.PKeyBase {
+	out := map[ib.SL]ib.PKeyBase{}
+	for _, p := range i.Partitions {
+		if _, twice := out[p.SL]; !twice {
+			out[p.SL] = p.Base
+		}
+	}
+	return out
 }
 
 // Cable joins two ports.
@@ -221,7 +225,7 @@ func (a *auditor) missing(n need) string {
 	switch {
 	case n&needsPolicy != 0 && a.intent.Partitions == nil:
 		return "it compares with a policy, and none was given (--policy)"
-	case n&needsLevels != 0 && len(a.intent.Levels) < 2:
+	case n&needsLevels != 0 && len(a.intent.levels()) < 2:
 		return "the policy names no two service levels to keep apart"
 	case n&needsEarlier != 0 && a.options.Earlier == nil:
 		return "it compares with an earlier reading, and none was given (--since)"

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -161,15 +162,8 @@ func (a *auditor) lidOverlap() {
 }
 
 func (a *auditor) laneShared() {
-	levels := map[ib.SL]ib.PKeyBase{}
-	var order []ib.SL
-	for _, l := range a.intent.Levels {
-		if _, twice := levels[l.SL]; !twice {
-			levels[l.SL] = l.Base
-			order = append(order, l.SL)
-		}
-	}
-	slices.Sort(order)
+	levels := a.intent.levels()
+	order := slices.Sorted(maps.Keys(levels))
 	for _, p := range a.external() {
 		if p.Peer == nil || !a.info(p) || !p.IsUp() {
 			continue

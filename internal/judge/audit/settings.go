@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -92,13 +93,7 @@ func behind(p *observed.Port) (ends []*observed.Port) {
 }
 
 func (a *auditor) laneStarved() {
-	var levels []ib.SL
-	for _, l := range a.intent.Levels {
-		if !slices.Contains(levels, l.SL) {
-			levels = append(levels, l.SL)
-		}
-	}
-	slices.Sort(levels)
+	levels := slices.Sorted(maps.Keys(a.intent.levels()))
 	for _, p := range a.external() {
 		if p.Peer == nil || !a.info(p) || !p.IsUp() || p.Info.OperationalVLs < 2 {
 			continue // one virtual lane has no tables

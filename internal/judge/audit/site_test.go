@@ -74,10 +74,9 @@ func bare() *site {
 		Partitions: []observed.Partition{
 			{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(h[7]), Limited: guids(limited...)},
 			{Name: "storage", Base: storage, Full: guids(h[6]), Limited: guids(h[:6]...)},
-			{Name: "red", Base: red, Full: guids(h[0], h[1], h[4])},
-			{Name: "blue", Base: blue, Full: guids(h[2], h[3], h[5])},
+			{Name: "red", Base: red, Full: guids(h[0], h[1], h[4]), SL: 1},
+			{Name: "blue", Base: blue, Full: guids(h[2], h[3], h[5]), SL: 2},
 		},
-		Levels:   []Level{{red, 1}, {blue, 2}},
 		Managers: guids(h[7]),
 		Cables:   CablesOf(s.f),
 	}

@@ -1,9 +1,9 @@
 // Package isolation proves that tenants are kept apart, only from a snapshot that was
 // read back from the devices.
 //
-// The policy is given as plain sets (Partition). The package shares no code
-// with those that compile a policy into tables or plan a change, so agreement between
-// them is evidence.
+// The policy is given as partitions with their members (observed.Partition), of which
+// nothing else counts. The package shares no code with those that compile a policy into
+// tables or plan a change, so agreement between them is evidence.
 //
 // It computes two relations and compares each with the policy.
 //

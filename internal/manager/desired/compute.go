@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
@@ -20,10 +19,9 @@ import (
 type Result struct {
 	Tables *observed.Desired
 	// Settings is what the policy asks of links and devices, Resolution what it
-	// came to, within bounds, and Allowed the same as plain sets.
+	// came to, within bounds.
 	Settings   settings.Settings
 	Resolution *policy.Resolution
-	Allowed    []observed.Partition
 	// Withheld are partitions that nobody may be given.
 	Withheld []ib.PKeyBase
 	Warnings []string
@@ -90,14 +88,6 @@ func (r *Result) Groups() ([]policy.ResolvedGroup, error) {
 		return nil, nil
 	}
 	return r.in.Policy.ResolveGroups(r.in.Identities())
-}
-
-// Multicast are the multicast groups of the policy, by MGID; none without a policy.
-func (r *Result) Multicast() []group.Group {
-	if r.Resolution == nil {
-		return nil
-	}
-	return facts.Groups(r.Resolution, r.Settings.SubnetTimeOut)
 }
 
 // Raw is what the policy makes of raw packets.

@@ -54,7 +54,7 @@ func (r *Result) fences() fence.Set { return r.Assigned.Fences }
 
 // resolved takes over what the policy says of partitions.
 func (r *Result) resolved(to *policy.Resolution) {
-	r.Resolution, r.Allowed, r.Warnings = to, facts.Partitions(to), nil
+	r.Resolution, r.Warnings = to, nil
 	for _, w := range to.Warnings {
 		r.Warnings = append(r.Warnings, "policy: "+w.String())
 	}

@@ -25,8 +25,8 @@ func (r *Result) trees() (*mcast.Tables, error) {
 	if r.in.Groups == nil {
 		return nil, nil
 	}
-	allowed := make(mcast.Members, len(r.Allowed))
-	for _, p := range r.Allowed {
+	allowed := make(mcast.Members, len(r.Resolution.Partitions))
+	for _, p := range r.Resolution.Partitions {
 		allowed.Add(p.Base, p.Full, p.Limited)
 	}
 	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow})

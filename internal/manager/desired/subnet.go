@@ -1,22 +1,19 @@
 package desired
 
 import (
-	"slices"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Subnet is what subnet administration has to know of the subnet when the result
-// stands there: the fabric and the policy as plain sets. fences are those that
+// stands there: the fabric and the partitions of the policy. fences are those that
 // stand now. Who manages the subnet is missing.
 func (r *Result) Subnet(fences fence.Set) observed.Subnet {
 	s := observed.Subnet{
 		Fabric: r.in.Fabric, GIDPrefix: r.GIDPrefix(), Lifetime: r.Settings.SubnetTimeOut,
 		Aliases: r.standingAliases(), LIDs: r.LIDs(),
-		// The administration sorts its own.
-		Partitions: slices.Clone(r.Allowed),
+		Partitions: r.Resolution.Partitions,
 	}
 	for _, g := range r.Resolution.Trusted {
 		if s.Trusted == nil {

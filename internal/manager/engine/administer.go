@@ -5,16 +5,14 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
 // Administered is what subnet administration has to know of the subnet: the
-// fabric as it was read back, the policy as plain sets, and its multicast
-// groups. ok is false while no policy stands, or while another manager is
+// fabric as it was read back and the partitions of the policy. ok is false while no policy stands, or while another manager is
 // master. It is worth asking for after every Completed.
-func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok bool) {
+func (e *Engine) Administered() (s observed.Subnet, ok bool) {
 	if e.desired == nil || !e.settled || !e.isMaster() {
-		return observed.Subnet{}, nil, false
+		return observed.Subnet{}, false
 	}
 	s = e.desired.Subnet(e.known.Fences)
 	s.Manager, s.Epoch = e.managers.Info(), e.epoch
@@ -24,5 +22,5 @@ func (e *Engine) Administered() (s observed.Subnet, groups []group.Group, ok boo
 		}
 	}
 	slices.SortFunc(s.Others, func(a, b observed.OtherManager) int { return cmp.Compare(a.Port.GUID, b.Port.GUID) })
-	return s, e.desired.Multicast(), true
+	return s, true
 }

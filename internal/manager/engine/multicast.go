@@ -83,7 +83,7 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 	if e.multicast.groups == nil {
 		return nil
 	}
-	return isolation.ProveMulticast(e.fabric, e.desired.Allowed, facts.Judged(e.multicast.groups))
+	return isolation.ProveMulticast(e.fabric, e.desired.Resolution.Partitions, facts.Judged(e.multicast.groups))
 }
 
 // regrouped ends what regroup began.

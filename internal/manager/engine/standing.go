@@ -154,11 +154,11 @@ func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observe
 // regrant tells the prover what the policy gives to these ports from now on.
 // With other partitions it begins anew.
 func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
-	same := slices.EqualFunc(e.desired.Allowed, now.Allowed, func(a, b observed.Partition) bool {
+	same := slices.EqualFunc(e.desired.Resolution.Partitions, now.Resolution.Partitions, func(a, b observed.Partition) bool {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.standing.prover = isolation.NewProver(e.fabric, now.Allowed, facts.Raw(e.config.Profile, e.policy))
+		e.standing.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy))
 		return
 	}
 	for _, g := range changed {
@@ -169,7 +169,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 // conclude judges the fabric as the devices showed it.
 func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
-		Counts: e.counts, Partitions: event.PartitionsOf(e.desired.Resolution),
+		Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
@@ -177,7 +177,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	if s := e.standing; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Allowed, facts.Raw(e.config.Profile, e.policy)), e.desired.Tables.Inactive(e.fabric)
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy)), e.desired.Tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
 	if e.config.Profile != protect.None {

@@ -17,7 +17,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Event is something that happened; String says it for people.
@@ -162,8 +161,9 @@ type Completed struct{ Result *Result }
 
 // Result is what a pass came to.
 type Result struct {
-	Counts     observed.Counts
-	Partitions []Partition
+	Counts observed.Counts
+	// Partitions are those of the policy, as they were resolved for the pass.
+	Partitions []observed.Partition
 	Proof      *isolation.Proof
 	// Multicast says to whom multicast tables lead packets; nil when they are
 	// left alone and were not read.
@@ -182,22 +182,6 @@ type Result struct {
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// by node GUID and port number.
 	Fences []fence.Fence
-}
-
-// Partition is a partition as it stands.
-type Partition struct {
-	Name          string
-	PKey          ib.PKeyBase
-	Full, Limited int // members
-}
-
-// PartitionsOf are the partitions of a resolved policy with the number of their
-// members.
-func PartitionsOf(r *policy.Resolution) (out []Partition) {
-	for _, x := range r.Partitions {
-		out = append(out, Partition{x.Name, x.Base, len(x.Full), len(x.Limited)})
-	}
-	return out
 }
 
 // Reached reports whether the subnet is as the policy wants it.

@@ -10,12 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
-// Multicast is what Look needs to know of multicast groups.
-type Multicast struct {
-	// Now are the groups with their members, Next those of the new policy.
-	Now, Next []group.Group
-}
-
 // What becomes of a multicast group.
 const (
 	GroupComes   = "comes"
@@ -49,11 +43,14 @@ func (p *Preview) groups(in *Input) {
 		}
 	}
 	next := map[ib.GID]*group.Group{}
-	for i := range in.Multicast.Next {
-		next[in.Multicast.Next[i].MGID] = &in.Multicast.Next[i]
+	for i := range in.Partitions {
+		fixed := in.Partitions[i].Multicast
+		for k := range fixed {
+			next[fixed[k].MGID] = &fixed[k]
+		}
 	}
-	for i := range in.Multicast.Now {
-		was := &in.Multicast.Now[i]
+	for i := range in.Multicast.Groups {
+		was := &in.Multicast.Groups[i]
 		will := next[was.MGID]
 		delete(next, was.MGID)
 		p.groupChange(was, will, names, members[was.Partition])

@@ -28,13 +28,13 @@ func TestGroupChanges(t *testing.T) {
 		made(6, 1, true, ib.MTU2048),     // the same without
 		made(7, 1, true, ib.MTU2048, 10), // goes to another partition
 	}
-	next := []group.Group{
-		made(1, 1, true, ib.MTU2048), made(2, 1, true, ib.MTU4096), made(7, 3, true, ib.MTU2048), made(8, 3, true, ib.MTU2048),
-	}
 	var p Preview
 	p.groups(&Input{
-		Multicast:  &Multicast{now, next},
-		Partitions: []observed.Partition{{Name: "red", Base: 1, Full: []ib.PortGUID{10}, Limited: []ib.PortGUID{11}}, {Name: "green", Base: 3}},
+		Multicast: &group.State{Groups: now},
+		Partitions: []observed.Partition{
+			{Name: "red", Base: 1, Full: []ib.PortGUID{10}, Limited: []ib.PortGUID{11}, Multicast: []group.Group{made(1, 1, true, ib.MTU2048), made(2, 1, true, ib.MTU4096)}},
+			{Name: "green", Base: 3, Multicast: []group.Group{made(7, 3, true, ib.MTU2048), made(8, 3, true, ib.MTU2048)}},
+		},
 	})
 	type line struct {
 		n         byte

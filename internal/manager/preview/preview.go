@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
 // Set is a named set of end ports.
@@ -23,8 +24,10 @@ type Input struct {
 	// Groups are the names to tell who can talk by; without any, partitions
 	// serve.
 	Groups []Set
-	// Multicast is nil when nothing is known of multicast groups.
-	Multicast  *Multicast
+	// Multicast are the multicast groups as they stand; nil when nothing is known
+	// of them.
+	Multicast *group.State
+	// Partitions are those of the new policy, with their multicast groups.
 	Partitions []observed.Partition
 }
 

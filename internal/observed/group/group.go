@@ -10,38 +10,38 @@ import (
 
 // Group is a multicast group and its members.
 type Group struct {
-	MGID ib.GID
-	MLID ib.LID
+	MGID ib.GID `json:"mgid"`
+	MLID ib.LID `json:"mlid,omitempty"`
 	// Partition is the one whose members may join.
-	Partition ib.PKeyBase
+	Partition ib.PKeyBase `json:"partition"`
 	Settings
 	// Fixed groups are the policy's: they exist without members and keep
 	// their settings.
-	Fixed bool
+	Fixed bool `json:"fixed,omitempty"`
 	// Members are sorted by Port.
-	Members []Member
+	Members []Member `json:"members,omitempty"`
 }
 
 // Settings are what every packet of a group has in common.
 type Settings struct {
-	QKey      ib.QKey
-	MTU       ib.MTU
-	Rate      ib.Rate
-	Lifetime  ib.TimeValue
-	SL        ib.SL
-	TClass    uint8
-	FlowLabel uint32 // 20 bits
-	HopLimit  uint8
+	QKey      ib.QKey      `json:"q_key"`
+	MTU       ib.MTU       `json:"mtu"`
+	Rate      ib.Rate      `json:"rate"`
+	Lifetime  ib.TimeValue `json:"packet_lifetime"`
+	SL        ib.SL        `json:"sl"`
+	TClass    uint8        `json:"tclass"`
+	FlowLabel uint32       `json:"flow_label"` // 20 bits
+	HopLimit  uint8        `json:"hop_limit"`
 }
 
 // Member is a port in a group.
 type Member struct {
-	Port ib.PortGUID
+	Port ib.PortGUID `json:"port"`
 	// GID is the one that the port joined with, of its several.
-	GID   ib.GID
-	State sa.JoinState
+	GID   ib.GID       `json:"gid"`
+	State sa.JoinState `json:"join_state"`
 	// Proxy tells that another port joined for it.
-	Proxy bool
+	Proxy bool `json:"proxy"`
 }
 
 // Sends and Receives report what a member does with packets of the group.

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
@@ -191,7 +193,7 @@ func drawServices(t *rapid.T, p *policy.Policy, all bool) {
 }
 
 // resolve gives who belongs where, or what is wrong.
-func resolve(t *rapid.T, p *policy.Policy) []policy.ResolvedPartition {
+func resolve(t *rapid.T, p *policy.Policy) []observed.Partition {
 	keys, err := policy.Allocate(p, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -203,11 +205,11 @@ func resolve(t *rapid.T, p *policy.Policy) []policy.ResolvedPartition {
 	return r.Partitions
 }
 
-// sameMeaning compares policies that were resolved: places in files and the order
-// of a partition's groups mean nothing.
+// sameMeaning compares policies that were resolved: the order of a partition's
+// groups means nothing.
 var sameMeaning = cmp.Options{
-	cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(policy.Pos{}),
-	cmpopts.SortSlices(func(a, b policy.MulticastGroup) bool { return bytes.Compare(a.MGID[:], b.MGID[:]) < 0 }),
+	cmpopts.EquateEmpty(),
+	cmpopts.SortSlices(func(a, b group.Group) bool { return bytes.Compare(a.MGID[:], b.MGID[:]) < 0 }),
 }
 
 // A policy written in either format and read again is the same on any fabric.

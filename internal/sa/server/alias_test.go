@@ -29,7 +29,7 @@ func TestPolicyAliases(t *testing.T) {
 	guid := s.view.At(a).GUID
 	snapshot := w.snapshot()
 	snapshot.Aliases = map[ib.PortGUID][]ib.PortGUID{guid: {one, 0, two}}
-	if errs := s.SetSubnet(0, Subnet{Subnet: snapshot}); errs != nil {
+	if errs := s.SetSubnet(0, snapshot); errs != nil {
 		t.Fatal(errs)
 	}
 	if got, want := guidTable(t, s, b, a), [8]uint64{uint64(guid), uint64(one), 0, uint64(two)}; got != want {

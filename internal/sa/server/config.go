@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
@@ -92,14 +91,6 @@ func LimitsOf(p protect.Profile) Limits {
 		l.RMPP.SenderSends = 4
 	}
 	return l
-}
-
-// Subnet is what the server answers for.
-type Subnet struct {
-	observed.Subnet
-	// Groups are the fixed multicast groups of the policy, by MGID; only MGID,
-	// Partition and Settings count.
-	Groups []group.Group
 }
 
 // Counts is what a server has done.

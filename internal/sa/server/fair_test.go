@@ -25,7 +25,7 @@ func crowd(t testing.TB, p protect.Profile) (*Server, []ib.LID) {
 	l.QueriesPerWindow, l.ChangesPerWindow, l.QueriesBurst = 1<<30, 1<<30, 1<<30 // what is left without them
 	l.Groups.Created, l.Services, l.Subscriptions = 1000, 1000, 1000
 	s := New(Config{Profile: p, Limits: l, AliasGUIDs: true})
-	if errs := s.SetSubnet(0, Subnet{Subnet: w.snapshot(), Groups: s.groupsOf(1)}); errs != nil {
+	if errs := s.SetSubnet(0, withGroups(w.snapshot(), 1)); errs != nil {
 		t.Fatal(errs)
 	}
 	var hosts []ib.LID

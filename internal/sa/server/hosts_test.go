@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
@@ -17,7 +19,7 @@ func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID
 	w = build(t, 1, 1, 4)
 	w.tenants(2)
 	s = New(c)
-	if errs := s.SetSubnet(0, Subnet{Subnet: w.snapshot(), Groups: s.groupsOf(1, 2)}); errs != nil {
+	if errs := s.SetSubnet(0, withGroups(w.snapshot(), 1, 2)); errs != nil {
 		t.Fatal(errs)
 	}
 	var hosts []ib.LID
@@ -29,12 +31,15 @@ func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID
 	return s, w, hosts[0], hosts[2], hosts[1]
 }
 
-// groupsOf are the broadcast groups of partitions.
-func (s *Server) groupsOf(bases ...ib.PKeyBase) (fixed []group.Group) {
-	for _, base := range bases {
-		fixed = append(fixed, group.Group{MGID: broadcast(base), Partition: base, Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU2048, Rate: 3, Lifetime: 18}})
+// withGroups is a subnet whose policy has broadcast groups in some partitions.
+func withGroups(s observed.Subnet, bases ...ib.PKeyBase) observed.Subnet {
+	s.Partitions = slices.Clone(s.Partitions)
+	for i := range s.Partitions {
+		if base := s.Partitions[i].Base; slices.Contains(bases, base) {
+			s.Partitions[i].Multicast = []group.Group{{MGID: broadcast(base), Partition: base, Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU2048, Rate: 3, Lifetime: 18}}}
+		}
 	}
-	return fixed
+	return s
 }
 
 func broadcast(base ib.PKeyBase) ib.GID {
@@ -132,7 +137,7 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	if err := fresh.Restore(0, state); err != nil {
 		t.Fatal(err)
 	}
-	if errs := fresh.SetSubnet(0, Subnet{Subnet: w.snapshot()}); errs != nil {
+	if errs := fresh.SetSubnet(0, w.snapshot()); errs != nil {
 		t.Fatal(errs)
 	}
 	if g := fresh.Groups().Group(broadcast(1)); g == nil || len(g.Members) != 1 {
@@ -151,7 +156,7 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	for i := range w.parts {
 		w.parts[i].Full = nil
 	}
-	fresh.SetSubnet(0, Subnet{Subnet: w.snapshot()})
+	fresh.SetSubnet(0, w.snapshot())
 	if g := fresh.Groups().Group(broadcast(1)); g != nil {
 		t.Errorf("a group without partition or members stayed: %+v", g)
 	}

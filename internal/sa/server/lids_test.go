@@ -163,7 +163,7 @@ func TestWhoAnswersForAGroup(t *testing.T) {
 	if err := fresh.Restore(0, s.State(0)); err != nil {
 		t.Fatal(err)
 	}
-	if errs := fresh.SetSubnet(0, Subnet{Subnet: w.snapshot()}); errs != nil {
+	if errs := fresh.SetSubnet(0, w.snapshot()); errs != nil {
 		t.Fatal(errs)
 	}
 	s = fresh

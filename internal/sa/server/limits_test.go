@@ -71,10 +71,10 @@ func TestOwnReports(t *testing.T) {
 	}
 	lid := port.Info.LID
 	port.Info.LID = 0
-	s.SetSubnet(0, Subnet{Subnet: w.snapshot()})
+	s.SetSubnet(0, w.snapshot())
 	expect("a port of tenant 1 that went", smp.TrapGIDOutOfService, a, self)
 	port.Info.LID = lid
-	s.SetSubnet(0, Subnet{Subnet: w.snapshot()})
+	s.SetSubnet(0, w.snapshot())
 	expect("a port of tenant 1 that came", smp.TrapGIDInService, a, self)
 }
 

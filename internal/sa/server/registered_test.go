@@ -135,7 +135,7 @@ func (w *peopled) tables(s *Server, r *rand.Rand) {
 			n.Switch.RFT[i] = smp.RandomEntry{LID: ib.LID(1 + r.IntN(len(w.hosts)+2)), Valid: true, Port: ib.PortNum(1 + r.IntN(2))}
 		}
 	}
-	s.SetSubnet(0, Subnet{Subnet: w.snapshot()})
+	s.SetSubnet(0, w.snapshot())
 }
 
 // peopledKinds are the records that expect knows of whoever is registered.

@@ -45,7 +45,7 @@ func (m *model) restrict(t testing.TB, r *rand.Rand, p protect.Profile) *Server 
 	s := New(Config{SAKey: 99, AliasGUIDs: true, Profile: p, Limits: shortTurns(r, LimitsOf(p))})
 	snapshot := m.snapshot()
 	snapshot.Trusted = map[ib.PortGUID]bool{named.GUID: true}
-	if errs := s.SetSubnet(0, Subnet{Subnet: snapshot}); len(errs) > 0 {
+	if errs := s.SetSubnet(0, snapshot); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	return s
@@ -169,7 +169,7 @@ func TestRestrictedRegistrations(t *testing.T) {
 		for _, lid := range lids {
 			snapshot.Trusted[s.view.At(lid).GUID] = true
 		}
-		if errs := s.SetSubnet(0, Subnet{Subnet: snapshot, Groups: s.groupsOf(1, 2)}); errs != nil {
+		if errs := s.SetSubnet(0, withGroups(snapshot, 1, 2)); errs != nil {
 			t.Fatal(errs)
 		}
 	}
@@ -229,7 +229,7 @@ func TestTrustEnds(t *testing.T) {
 	s, w, a, b, _ := twoTenants(t, Config{Profile: protect.Tenant})
 	snapshot := w.snapshot()
 	snapshot.Trusted = map[ib.PortGUID]bool{s.view.At(a).GUID: true}
-	s.SetSubnet(0, Subnet{Subnet: snapshot})
+	s.SetSubnet(0, snapshot)
 	security := everything()
 	expectStatus(t, "subscription of a trusted port", exchange(t, s, a, ask(mad.MethodSet, sa.AttrInformInfo, 0, security, 0)), mad.StatusOK)
 	breach := badKeyTrap(b)
@@ -237,7 +237,7 @@ func TestTrustEnds(t *testing.T) {
 	if told := reportsOf(t, s); len(told[a]) != 1 {
 		t.Errorf("told %v, want the trusted port", told)
 	}
-	s.SetSubnet(0, Subnet{Subnet: w.snapshot()})
+	s.SetSubnet(0, w.snapshot())
 	s.Notice(0, breach, b)
 	if told := reportsOf(t, s); len(told) != 0 {
 		t.Errorf("told %v after the policy ceased to trust it", told)
@@ -289,7 +289,7 @@ func TestExpelledTwin(t *testing.T) {
 	twin.GUID = right.GUID
 	snapshot := w.snapshot()
 	snapshot.Expelled = map[*observed.Port]bool{twin: true}
-	s.SetSubnet(0, Subnet{Subnet: snapshot, Groups: s.groupsOf(1, 2)})
+	s.SetSubnet(0, withGroups(snapshot, 1, 2))
 	if g := s.groups.Group(broadcast(1)); len(g.Members) != 1 {
 		t.Errorf("the members are %+v", g.Members)
 	}
@@ -298,7 +298,7 @@ func TestExpelledTwin(t *testing.T) {
 	}
 	expectStatus(t, "the rightful port", info(a), mad.StatusOK)
 	expectStatus(t, "the other", info(twin.Info.LID), sa.StatusRequestInvalid)
-	s.SetSubnet(0, Subnet{Subnet: w.snapshot(), Groups: s.groupsOf(1, 2)})
+	s.SetSubnet(0, withGroups(w.snapshot(), 1, 2))
 	for _, p := range []*observed.Port{right, twin} {
 		expectStatus(t, "when neither is expelled", info(p.Info.LID), sa.StatusRequestInvalid)
 	}

@@ -79,9 +79,9 @@ func (s *Server) Groups() *group.Set { return s.groups }
 // SetSubnet replaces the subnet. Members, services and subscriptions of ports
 // that are gone, or that lost the partition, go; subscribers are told of ports
 // that came and went. What was wrong with fixed groups comes back.
-func (s *Server) SetSubnet(now time.Duration, x Subnet) (errs []error) {
+func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) {
 	old := s.view
-	s.view = visibility.After(old, x.Subnet)
+	s.view = visibility.After(old, x)
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
 	s.groups.SetLastMLID(s.lastMLID())
@@ -90,7 +90,7 @@ func (s *Server) SetSubnet(now time.Duration, x Subnet) (errs []error) {
 		p := s.view.Owner(port)
 		return p != nil && p.Key(base).IsValid()
 	})
-	errs = s.groups.Fix(x.Groups)
+	errs = s.groups.Fix(observed.MulticastOf(x.Partitions))
 	if s.store.prune(s.view) {
 		s.version++
 	}

@@ -142,7 +142,7 @@ func (w *world) snapshot() observed.Subnet {
 func (w *world) serve(t testing.TB, c Config) *Server {
 	t.Helper()
 	s := New(c)
-	if errs := s.SetSubnet(0, Subnet{Subnet: w.snapshot()}); len(errs) > 0 {
+	if errs := s.SetSubnet(0, w.snapshot()); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	return s

@@ -83,7 +83,10 @@ func (v *View) enterPolicy() {
 		}
 	}
 	v.byBase, v.levels = make(map[ib.PKeyBase]*observed.Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
-	slices.SortFunc(v.Partitions, func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) })
+	byBase := func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) }
+	if !slices.IsSortedFunc(v.Partitions, byBase) {
+		v.Partitions = slices.SortedFunc(slices.Values(v.Partitions), byBase)
+	}
 	for i := range v.Partitions {
 		part := &v.Partitions[i]
 		if v.byBase[part.Base] = part; part.Base.IsValid() {

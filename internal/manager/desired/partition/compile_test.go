@@ -11,18 +11,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // resolution makes one of partitions by hand; the default one is added.
-func resolution(parts ...policy.ResolvedPartition) *policy.Resolution {
+func resolution(parts ...observed.Partition) *policy.Resolution {
 	r := &policy.Resolution{Partitions: parts}
-	r.Partitions = append(r.Partitions, policy.ResolvedPartition{Base: ib.PKeyBaseDefault, Name: policy.DefaultName})
+	r.Partitions = append(r.Partitions, observed.Partition{Base: ib.PKeyBaseDefault, Name: policy.DefaultName})
 	return r
 }
 
-func part(base ib.PKeyBase, full ...ib.PortGUID) policy.ResolvedPartition {
-	return policy.ResolvedPartition{Base: base, Name: fmt.Sprintf("p%d", base), Full: full}
+func part(base ib.PKeyBase, full ...ib.PortGUID) observed.Partition {
+	return observed.Partition{Base: base, Name: fmt.Sprintf("p%d", base), Full: full}
 }
 
 func compileOne(t *testing.T, port PortFacts, r *policy.Resolution) Table {
@@ -61,7 +62,7 @@ func TestPK34AndPK36DefaultKey(t *testing.T) {
 
 func TestPlacement(t *testing.T) {
 	const port ib.PortGUID = 1
-	index0 := func(p policy.ResolvedPartition) policy.ResolvedPartition { p.Index0 = p.Full; return p }
+	index0 := func(p observed.Partition) observed.Partition { p.Index0 = p.Full; return p }
 	tests := []struct {
 		name     string
 		tableCap int
@@ -403,7 +404,7 @@ func drawResolution(t *rapid.T, allowBoth bool) *policy.Resolution {
 	r := &policy.Resolution{AllowBoth: allowBoth}
 	claimed := map[ib.PortGUID]bool{}
 	for _, base := range []ib.PKeyBase{1, 2, 3, 0x103, ib.PKeyBaseDefault} {
-		p := policy.ResolvedPartition{Base: base, Name: base.String(), Full: guids.Draw(t, "full"), Limited: guids.Draw(t, "limited")}
+		p := observed.Partition{Base: base, Name: base.String(), Full: guids.Draw(t, "full"), Limited: guids.Draw(t, "limited")}
 		for _, guid := range p.Full {
 			p.Limited = slices.DeleteFunc(p.Limited, func(g ib.PortGUID) bool { return g == guid && !allowBoth })
 			if !claimed[guid] && rapid.IntRange(0, 3).Draw(t, "index0") == 0 {
@@ -554,9 +555,9 @@ func BenchmarkCompile(b *testing.B) {
 	const ports, parts = 12_000, 729
 	in := Input{Resolution: &policy.Resolution{}}
 	for i := range parts {
-		in.Resolution.Partitions = append(in.Resolution.Partitions, policy.ResolvedPartition{Base: ib.PKeyBase(i + 1)})
+		in.Resolution.Partitions = append(in.Resolution.Partitions, observed.Partition{Base: ib.PKeyBase(i + 1)})
 	}
-	all := policy.ResolvedPartition{Base: ib.PKeyBaseDefault}
+	all := observed.Partition{Base: ib.PKeyBaseDefault}
 	for i := range ports {
 		guid := ib.PortGUID(i + 1)
 		in.Ports = append(in.Ports, PortFacts{PortGUID: guid, NodeGUID: ib.NodeGUID(guid), PortNum: 1, Cap: 128, Current: Table{0xffff},

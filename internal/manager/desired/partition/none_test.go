@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // without is a resolution without a default partition; the order of parts is
 // that of the policy.
-func without(parts ...policy.ResolvedPartition) *policy.Resolution {
+func without(parts ...observed.Partition) *policy.Resolution {
 	for i := range parts {
 		parts[i].Order = i
 	}
@@ -25,7 +26,7 @@ func without(parts ...policy.ResolvedPartition) *policy.Resolution {
 // stays there while the port keeps it.
 func TestPK36WithoutDefault(t *testing.T) {
 	const port ib.PortGUID = 1
-	index0 := func(p policy.ResolvedPartition) policy.ResolvedPartition { p.Index0 = p.Full; return p }
+	index0 := func(p observed.Partition) observed.Partition { p.Index0 = p.Full; return p }
 	for _, tt := range []struct {
 		name    string
 		current Table
@@ -142,12 +143,12 @@ func TestGuardIsFull(t *testing.T) {
 func TestIndex0StaysWithoutDefault(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		current := Table(rapid.SliceOfN(rapid.SampledFrom([]ib.PKey{0, 0x8001, 1, 0x8002, 2, 0x8003, 0x8004, 0xffff, 0x7fff, 0x8077}), 0, 8).Draw(t, "current"))
-		var parts []policy.ResolvedPartition
+		var parts []observed.Partition
 		for _, base := range rapid.SliceOfNDistinct(rapid.SampledFrom([]ib.PKeyBase{1, 2, 3, 4, 5}), 0, 5, rapid.ID[ib.PKeyBase]).Draw(t, "partitions") {
 			parts = append(parts, part(base, 1))
 		}
 		r := without(slices.Clone(parts)...)
-		slices.SortFunc(r.Partitions, func(a, b policy.ResolvedPartition) int { return int(a.Base) - int(b.Base) })
+		slices.SortFunc(r.Partitions, func(a, b observed.Partition) int { return int(a.Base) - int(b.Base) })
 		out, err := Compile(Input{Ports: []PortFacts{{PortGUID: 1, NodeGUID: 1, PortNum: 1, Cap: 8, Current: current}}, Resolution: r})
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,43 @@
+package observed
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed/group"
+)
+
+// Partition is a partition of a policy, with its number and its members on one
+// fabric. Everybody who comes after the policy file uses it: what is desired, the
+// journal, the result of a pass, the judges and subnet administration. Full members
+// talk to all members, limited members to full ones; a port in both lists is full.
+// Whoever gets one does not change its lists.
+//
+// Its JSON form is that of the journal of apply.
+type Partition struct {
+	Name string      `json:"name"`
+	Base ib.PKeyBase `json:"pkey"`
+	// Full and Limited are sorted where a policy was resolved.
+	Full    []ib.PortGUID `json:"full"`
+	Limited []ib.PortGUID `json:"limited"`
+	// Index0 are those of the members that get this partition's key at index 0.
+	Index0 []ib.PortGUID `json:"index0,omitempty"`
+	// Order is the place of the partition in a policy in which ports get no key by
+	// default, from 0; else 0.
+	Order int `json:"order,omitempty"`
+	// SL is the service level of the partition's paths, Multicast are the groups that
+	// the policy creates in it, without members and multicast LIDs. Isolation does
+	// not depend on either.
+	SL        ib.SL         `json:"sl,omitempty"`
+	Multicast []group.Group `json:"multicast,omitempty"`
+}
+
+// MulticastOf are the multicast groups of partitions, by MGID.
+func MulticastOf(partitions []Partition) (out []group.Group) {
+	for i := range partitions {
+		out = append(out, partitions[i].Multicast...)
+	}
+	slices.SortFunc(out, func(a, b group.Group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
+	return out
+}
