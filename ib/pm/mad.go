@@ -22,7 +22,12 @@ const (
 	CapExtendedWidth       mad.ClassCapability = 1 << 9  // PortCountersExtended is there
 	CapExtendedWidthTotals mad.ClassCapability = 1 << 10 // the same, without unicast and multicast counters
 	CapPortXmitWait        mad.ClassCapability = 1 << 12 // PortCounters.PortXmitWait is there
+	CapQP1Dropped          mad.ClassCapability = 1 << 15 // PortCounters.QP1Dropped is there
 )
+
+// Cap2ExtendedErrors is the bit of ClassPortInfo.CapabilityMask2 that says that
+// PortCountersExtended has the counters behind PortMulticastRcvPkts.
+const Cap2ExtendedErrors uint32 = 1 << 1
 
 // Attribute is what every attribute of this package can do.
 type Attribute interface {

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -39,6 +40,7 @@ type Engine struct {
 	claimed uint64 // version of the manager's claims that the administration knows
 	keeper  keeper
 	keys    keyKeeper
+	reader  *perfmgr.Poller // of counters; nil for none
 }
 
 // keeper keeps what hosts registered, before they are told that it is
@@ -148,8 +150,10 @@ func (m *Engine) follow(now time.Duration) {
 			for _, err := range m.admin.SetSubnet(now, snapshot) {
 				m.warn(err.Error())
 			}
+			m.readSubnet(&snapshot)
 		} else {
 			m.admin.Suspend()
+			m.readSubnet(nil)
 		}
 	}
 	if claims, version := m.manager.Claims(); version != m.claimed {
@@ -226,6 +230,9 @@ func (m *Engine) Expire(now time.Duration) {
 	m.manager.Expire(now)
 	m.follow(now)
 	m.admin.Expire(now)
+	if m.reader != nil {
+		m.reader.Expire(now)
+	}
 	m.keep(now)
 }
 
@@ -235,6 +242,9 @@ func (m *Engine) Deadline() (time.Duration, bool) {
 	}
 	due, ok := m.manager.Deadline()
 	if at, some := m.admin.Deadline(); some && (!ok || at < due) {
+		due, ok = at, true
+	}
+	if at, some := m.readingDue(); some && (!ok || at < due) {
 		due, ok = at, true
 	}
 	if k := &m.keeper; k.save != nil && m.admin.Version() != k.kept && (!ok || k.next < due) {
@@ -247,14 +257,29 @@ func (m *Engine) NextGeneral(now time.Duration, octets *[mad.Size]byte) (mad.Add
 	m.keep(now)
 	to, ok := m.admin.Next(now, octets)
 	m.handOver()
+	if !ok {
+		to, ok = m.nextReading(now, octets)
+	}
 	return to, ok
 }
 
 func (m *Engine) ReceiveGeneral(now time.Duration, octets *[mad.Size]byte, from mad.Address) {
+	if m.reader != nil && mad.Class(octets[offClass]) == mad.ClassPerfMgt {
+		began := time.Now()
+		m.reader.Receive(now, octets, from)
+		m.reader.Spent(now, time.Since(began))
+		return
+	}
 	m.admin.Receive(now, octets, from)
 }
 
-func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) { m.admin.Lost(now, octets) }
+func (m *Engine) LostGeneral(now time.Duration, octets *[mad.Size]byte) {
+	if m.reader != nil && mad.Class(octets[offClass]) == mad.ClassPerfMgt {
+		m.reader.Lost(now, octets)
+		return
+	}
+	m.admin.Lost(now, octets)
+}
 
 func (m *Engine) NextLong(time.Duration) (mad.Address, rmpp.Message, bool) {
 	return m.admin.NextLong()

@@ -47,9 +47,10 @@ var wings = []wing{
 	{"internal/manager", true, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge"}},
 	{"internal/sa", true, []string{"ib", "internal/observed", "internal/policy/protect", "internal/protocol"}},
 	{"internal/sim", true, []string{"ib", "internal/topology"}},
+	{"internal/perfmgr", true, []string{"ib", "internal/observed"}},
 	{"internal/simserve", false, []string{"ib", "internal/names", "internal/topology", "internal/protocol", "internal/sim"}},
 	{"internal/link", false, []string{"ib", "internal/protocol", "internal/sim"}},
-	{"internal/master", false, []string{"ib", "internal/observed", "internal/policy", "internal/protocol", "internal/manager", "internal/sa", "internal/link"}},
+	{"internal/master", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/manager", "internal/sa", "internal/link"}},
 	{"internal/lab", false, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa", "internal/sim", "internal/link", "internal/master"}},
 	{"internal/resource", true, []string{"ib", "internal/names", "internal/policy"}},
 	{"internal/app", false, []string{"ib", "internal"}},
@@ -93,7 +94,7 @@ var impure = map[string]string{
 
 // seeded are the packages that may hold a generator of their own, made from a
 // seed that comes in as input or given to them as such.
-var seeded = []string{"internal/topology", "internal/protocol/transact", "internal/sim/fabric", "internal/sim/fabric/dataplane"}
+var seeded = []string{"internal/topology", "internal/protocol/transact", "internal/sim/fabric", "internal/sim/fabric/dataplane", "internal/perfmgr"}
 
 const (
 	maxFileLines     = 600

@@ -28,7 +28,7 @@ func (p *pump) comeBack(ctx context.Context, done func() bool) error {
 		l.issm.Close()
 		l.issm = nil
 	}
-	l.hearers, l.admin = nil, nil
+	l.hearers, l.admin, l.performance = nil, nil, nil
 	l.close()
 	l.options.Notice(fmt.Sprintf("%s was removed; waiting for port GUID %s to return", &l.port, l.place.GUID))
 	wait := firstRetry

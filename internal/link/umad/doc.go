@@ -23,6 +23,7 @@
 //
 // Subnet administration has an agent of its own, which receives every request and
 // leaves RMPP to the kernel (JoinsLong); it exists while SetIsSM is on.
+// Another agent, without requests, receives the answers of performance management.
 //
 // When the device disappears, Drive reports it (Options.Notice), waits for the same
 // port GUID to return, opens it again under its new name, and returns

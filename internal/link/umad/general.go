@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
@@ -49,6 +50,18 @@ func (l *Link) registerAdministration() ([]uint32, error) {
 	r := umad.Registration{
 		QPN: 1, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion, Methods: umad.MethodSet(methods...), RMPPVersion: mad.RMPPVersion,
 	}
+	argument := r.Encode()
+	if err := l.file.Ioctl(umad.CommandRegister, argument); err != nil {
+		return nil, err
+	}
+	r, err := umad.ReadRegistration(umad.CommandRegister, argument)
+	return []uint32{r.ID}, err
+}
+
+// registerPerformance makes an agent for the answers to what is asked of the counters
+// of devices.
+func (l *Link) registerPerformance() ([]uint32, error) {
+	r := umad.Registration{QPN: 1, Class: mad.ClassPerfMgt, ClassVersion: pm.ClassVersion}
 	argument := r.Encode()
 	if err := l.file.Ioctl(umad.CommandRegister, argument); err != nil {
 		return nil, err
@@ -165,6 +178,9 @@ func (p *pump) sendGeneral() error {
 		if !mad.Method(m[mad.OffsetMethod]).IsResponse() {
 			h.TimeoutMilliseconds = uint32(reportTimeout / time.Millisecond)
 		}
+		if mad.Class(m[1]) == mad.ClassPerfMgt {
+			h.ID = p.performance[0]
+		}
 		h.Put(b, true)
 		if _, err := p.file.Write(b); err != nil && umad.IsGone(err) {
 			return err
@@ -209,7 +225,9 @@ func (p *pump) takeGeneral(now time.Duration, h *umad.Header, m []byte) {
 		var head [mad.Size]byte
 		copy(head[:], m)
 		p.general.LostGeneral(now, &head)
-	case len(m) < rmpp.HeadSize:
+	case len(m) >= mad.Size && mad.Class(m[1]) == mad.ClassPerfMgt: // it has no long messages, whatever stands there
+		p.general.ReceiveGeneral(now, (*[mad.Size]byte)(m), p.addressOf(h))
+	case len(m) < rmpp.HeadSize || mad.Class(m[1]) == mad.ClassPerfMgt:
 	case rmpp.IsActive((*[mad.Size]byte)(p.padded(m))):
 		whole := rmpp.Message{Body: slices.Clone(m[rmpp.HeadSize:])}
 		copy(whole.Head[:], m)

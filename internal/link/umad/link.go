@@ -49,11 +49,13 @@ type Link struct {
 	// nobody asked; of directed routes and of LIDs.
 	askers, hearers []uint32
 	// admin is the agent of subnet administration, while there is one.
-	admin   []uint32
-	keys    keyTable
-	flights map[uint32]*flight // under way, by our number
-	copies  map[uint64]int     // of each of the engine's transactions
-	serial  uint32
+	admin []uint32
+	// performance is the agent for answers of performance management, beside it.
+	performance []uint32
+	keys        keyTable
+	flights     map[uint32]*flight // under way, by our number
+	copies      map[uint64]int     // of each of the engine's transactions
+	serial      uint32
 }
 
 // flight is a request that is under way.
@@ -171,6 +173,10 @@ func (l *Link) announce() (err error) {
 		l.resign()
 		return fmt.Errorf("%s: another program has registered for subnet administration at this port%s: %w", &l.port, l.who(), err)
 	}
+	if l.performance, err = l.registerPerformance(); err != nil {
+		l.resign()
+		return fmt.Errorf("%s: registering for performance management: %w", &l.port, err)
+	}
 	if l.issm, err = l.system.OpenIsSM(l.port.IsSM); err != nil {
 		l.issm = nil
 		l.resign()
@@ -198,8 +204,9 @@ func (l *Link) resign() {
 	if l.file != nil {
 		l.unregister(l.hearers)
 		l.unregister(l.admin)
+		l.unregister(l.performance)
 	}
-	l.hearers, l.admin = nil, nil
+	l.hearers, l.admin, l.performance = nil, nil, nil
 	if l.issm != nil {
 		l.issm.Close()
 		l.issm = nil
@@ -376,7 +383,7 @@ func (p *pump) take(b []byte) {
 		return
 	}
 	m, now := b[umad.HeaderSize:], p.system.Now()
-	if len(m) >= mad.HeaderSize && mad.Class(m[1]) == mad.ClassSubnAdm {
+	if len(m) >= mad.HeaderSize && (mad.Class(m[1]) == mad.ClassSubnAdm || mad.Class(m[1]) == mad.ClassPerfMgt) {
 		p.takeGeneral(now, &h, m)
 		return
 	}

@@ -34,7 +34,10 @@ func (a *Agent) Port(n ib.PortNum) *Port {
 const respTime ib.TimeValue = 8
 
 // capabilities are what ClassPortInfo announces.
-const capabilities = pm.CapAllPortSelect | pm.CapExtendedWidth | pm.CapPortXmitWait
+const (
+	capabilities  = pm.CapAllPortSelect | pm.CapExtendedWidth | pm.CapPortXmitWait | pm.CapQP1Dropped | mad.ClassCapCapabilityMask2
+	capabilities2 = pm.Cap2ExtendedErrors
+)
 
 // Handle turns a datagram into its answer, and reports whether it has one.
 func (a *Agent) Handle(m *pm.MAD) bool {
@@ -61,7 +64,7 @@ func (a *Agent) serve(m *pm.MAD) mad.Status {
 		}
 		return answer(m, &mad.ClassPortInfo{
 			BaseVersion: mad.BaseVersion, ClassVersion: pm.ClassVersion,
-			CapabilityMask: capabilities, RespTimeValue: respTime,
+			CapabilityMask: capabilities, CapabilityMask2: capabilities2, RespTimeValue: respTime,
 		})
 	case pm.AttrPortCounters:
 		return serveCounters(a, m, set, new(pm.PortCounters))
@@ -92,9 +95,6 @@ func serveCounters(a *Agent, m *pm.MAD, set bool, v pm.Attribute) mad.Status {
 			}
 			totals[j] += *c.register
 		}
-	}
-	if e, ok := v.(*pm.PortCountersExtended); ok { // the counters of the newer form read zero
-		*e = pm.PortCountersExtended{PortSelect: e.PortSelect, CounterSelect: e.CounterSelect}
 	}
 	for j, c := range countersOf(v, &selected[0]) {
 		put(c.field, totals[j], c.bits)

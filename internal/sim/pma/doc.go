@@ -7,8 +7,8 @@
 //
 // A counter is kept once, as wide as PortCountersExtended has it. PortCounters
 // shows it in its narrow form, all ones when it does not fit, and a Set of
-// either form writes it. PortCountersExtended ends after PortMulticastRcvPkts,
-// as ClassPortInfo says by leaving CapabilityMask2 out.
+// either form writes it. PortCountersExtended has the counters of errors too, as
+// ClassPortInfo says in CapabilityMask2.
 //
 // AllPorts reads the sum of all ports, and a Set of it writes each.
 package pma

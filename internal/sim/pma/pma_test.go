@@ -57,13 +57,14 @@ func TestCountersInBothForms(t *testing.T) {
 	if v != want {
 		t.Errorf("PortCounters\n%+v, want\n%+v", v, want)
 	}
-	x := pm.PortCountersExtended{PortSelect: 3, SymbolErrorCounter: 5} // the question's rubbish does not come back
+	x := pm.PortCountersExtended{PortSelect: 3, VL15Dropped: 5} // the question's rubbish does not come back
 	if s := ask(t, a, mad.MethodGet, pm.AttrPortCountersExtended, &x); s != 0 {
 		t.Fatal(s)
 	}
 	if wide := (pm.PortCountersExtended{
 		PortSelect: 3, PortXmitPkts: 3, PortUnicastXmitPkts: 3, PortXmitData: 216,
 		PortRcvPkts: 1, PortUnicastRcvPkts: 1, PortRcvData: 1 << 40,
+		SymbolErrorCounter: 70_000, LinkDownedCounter: 255, LocalLinkIntegrityErrors: 16, ExcessiveBufferOverrunErrors: 15,
 	}); x != wide {
 		t.Errorf("PortCountersExtended\n%+v, want\n%+v", x, wide)
 	}
@@ -86,6 +87,11 @@ func TestSetWritesWhatIsSelected(t *testing.T) {
 	v = pm.PortCounters{PortSelect: 1, CounterSelect2: pm.Select2PortXmitWait}
 	if ask(t, a, mad.MethodSet, pm.AttrPortCounters, &v); p.PortXmitWait != 0 {
 		t.Error("CounterSelect2 clears PortXmitWait: it did not")
+	}
+	p.VL15Dropped, p.QP1Dropped = 5, 6
+	x := pm.PortCountersExtended{PortSelect: 1, CounterSelect2: 1 << 11} // of the counters of the newer form
+	if ask(t, a, mad.MethodSet, pm.AttrPortCountersExtended, &x); p.VL15Dropped != 0 || p.QP1Dropped != 6 || p.PortRcvData != 8 {
+		t.Errorf("after the Set of the newer form: %+v", *p)
 	}
 	// Each bit of each selection concerns the counter of its number, and no other.
 	for bit := range 16 {

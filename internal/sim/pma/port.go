@@ -120,9 +120,11 @@ func narrow(v *pm.PortCounters, p *Port) []counter {
 	}
 }
 
-// wide are the counters of PortCountersExtended in its older form.
+// wide are the counters of PortCountersExtended. Bit n of CounterSelect2 is the n-th
+// of those that the newer form has.
 func wide(v *pm.PortCountersExtended, p *Port) []counter {
 	sel := func(bit pm.ExtendedSelect) bool { return v.CounterSelect&bit != 0 }
+	sel2 := func(n uint) bool { return v.CounterSelect2>>n&1 != 0 }
 	return []counter{
 		{"PortXmitData", sel(pm.ExtendedPortXmitData), &p.PortXmitData, &v.PortXmitData, 64},
 		{"PortRcvData", sel(pm.ExtendedPortRcvData), &p.PortRcvData, &v.PortRcvData, 64},
@@ -132,6 +134,20 @@ func wide(v *pm.PortCountersExtended, p *Port) []counter {
 		{"PortUnicastRcvPkts", sel(pm.ExtendedPortUnicastRcvPkts), &p.PortUnicastRcvPkts, &v.PortUnicastRcvPkts, 64},
 		{"PortMulticastXmitPkts", sel(pm.ExtendedPortMulticastXmitPkts), &p.PortMulticastXmitPkts, &v.PortMulticastXmitPkts, 64},
 		{"PortMulticastRcvPkts", sel(pm.ExtendedPortMulticastRcvPkts), &p.PortMulticastRcvPkts, &v.PortMulticastRcvPkts, 64},
+		{"SymbolErrorCounter", sel2(0), &p.SymbolErrorCounter, &v.SymbolErrorCounter, 64},
+		{"LinkErrorRecoveryCounter", sel2(1), &p.LinkErrorRecoveryCounter, &v.LinkErrorRecoveryCounter, 64},
+		{"LinkDownedCounter", sel2(2), &p.LinkDownedCounter, &v.LinkDownedCounter, 64},
+		{"PortRcvErrors", sel2(3), &p.PortRcvErrors, &v.PortRcvErrors, 64},
+		{"PortRcvRemotePhysicalErrors", sel2(4), &p.PortRcvRemotePhysicalErrors, &v.PortRcvRemotePhysicalErrors, 64},
+		{"PortRcvSwitchRelayErrors", sel2(5), &p.PortRcvSwitchRelayErrors, &v.PortRcvSwitchRelayErrors, 64},
+		{"PortXmitDiscards", sel2(6), &p.PortXmitDiscards, &v.PortXmitDiscards, 64},
+		{"PortXmitConstraintErrors", sel2(7), &p.PortXmitConstraintErrors, &v.PortXmitConstraintErrors, 64},
+		{"PortRcvConstraintErrors", sel2(8), &p.PortRcvConstraintErrors, &v.PortRcvConstraintErrors, 64},
+		{"LocalLinkIntegrityErrors", sel2(9), &p.LocalLinkIntegrityErrors, &v.LocalLinkIntegrityErrors, 64},
+		{"ExcessiveBufferOverrunErrors", sel2(10), &p.ExcessiveBufferOverrunErrors, &v.ExcessiveBufferOverrunErrors, 64},
+		{"VL15Dropped", sel2(11), &p.VL15Dropped, &v.VL15Dropped, 64},
+		{"PortXmitWait", sel2(12), &p.PortXmitWait, &v.PortXmitWait, 64},
+		{"QP1Dropped", sel2(13), &p.QP1Dropped, &v.QP1Dropped, 64},
 	}
 }
 
