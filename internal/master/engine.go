@@ -143,7 +143,7 @@ func (m *Engine) follow(now time.Duration) {
 	m.keepKeys(now)
 	if m.changed {
 		m.changed, m.led = false, true
-		if snapshot, ok := m.manager.Administered(); ok {
+		if snapshot, ok := m.manager.Subnet(); ok {
 			if !m.leaves {
 				m.admin.Groups().Withhold(m.manager.UnknownMLIDs())
 			}
@@ -158,7 +158,7 @@ func (m *Engine) follow(now time.Duration) {
 	}
 	if claims, version := m.manager.Claims(); version != m.claimed {
 		m.claimed = version
-		m.doubt(claims)
+		m.setClaims(claims)
 	}
 	for _, n := range m.notices {
 		m.admin.Notice(now, n.Notice, n.Sender)
@@ -171,14 +171,14 @@ func (m *Engine) follow(now time.Duration) {
 	m.handOver()
 }
 
-// doubt tells the administration of LIDs that ports have against what they were
-// assigned.
-func (m *Engine) doubt(claims []lid.Claim) {
+// setClaims passes the ports that hold LIDs which are not theirs to subnet
+// administration.
+func (m *Engine) setClaims(claims []lid.Claim) {
 	by := make(map[ib.LID][]*observed.Port)
 	for _, c := range claims {
 		by[c.LID] = append(by[c.LID], c.By)
 	}
-	m.admin.Doubt(by)
+	m.admin.SetClaims(by)
 }
 
 // release frees the multicast LIDs of groups that ended, once no table leads

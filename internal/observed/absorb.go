@@ -100,9 +100,9 @@ func (p *Port) misplaced(attribute mad.AttributeID) error {
 	return fmt.Errorf("%s: %s does not exist on a %s", p, smp.AttributeName(attribute), p.Node.Type())
 }
 
-// Doubt marks what Absorb entered for the same attribute and modifier as not
-// read: the device was asked again and did not answer.
-func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
+// MarkUnread marks what Absorb entered for the same attribute and modifier as not
+// read, because the device was asked again and did not answer.
+func (p *Port) MarkUnread(attribute mad.AttributeID, modifier uint32) {
 	switch attribute {
 	case smp.AttrSwitchInfo:
 		if s := p.Node.Switch; s != nil {
@@ -121,11 +121,11 @@ func (p *Port) Doubt(attribute mad.AttributeID, modifier uint32) {
 			q.note(attribute)
 		}
 	default:
-		p.doubtRest(attribute, modifier)
+		p.markRestUnread(attribute, modifier)
 	}
 }
 
-func (p *Port) doubtRest(attribute mad.AttributeID, modifier uint32) {
+func (p *Port) markRestUnread(attribute mad.AttributeID, modifier uint32) {
 	switch s := p.Node.Switch; {
 	case attribute == smp.AttrSMInfo:
 		p.SMInfoRead = false

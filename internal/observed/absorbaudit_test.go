@@ -32,7 +32,7 @@ func TestAbsorbForAudit(t *testing.T) {
 		if err := x.port.Absorb(id, x.modifier, octets(t, x.value)); err != nil || !x.kept() {
 			t.Errorf("%s: kept %v, %v", smp.AttributeName(id), x.kept(), err)
 		}
-		x.port.Doubt(id, x.modifier)
+		x.port.MarkUnread(id, x.modifier)
 		if x.kept() {
 			t.Errorf("%s: still believed after a doubt", smp.AttributeName(id))
 		}

@@ -58,7 +58,7 @@ func TestTakeChanges(t *testing.T) {
 		if id == smp.AttrNodeDescription || id == smp.AttrSLToVLMappingTable || id == smp.AttrVLArbitrationTable {
 			continue // are not doubted
 		}
-		x.ask.Doubt(id, x.modifier)
+		x.ask.MarkUnread(id, x.modifier)
 		if list, _ := f.TakeChanges(); !slices.Equal(list, want) {
 			t.Errorf("%s doubted: %v, want %v", smp.AttributeName(id), list, want)
 		}

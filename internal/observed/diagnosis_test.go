@@ -99,7 +99,7 @@ func TestDiagnosisIsKeptApart(t *testing.T) {
 	}
 	other := &NewFabric().Adopt(p.Node).Ports[1]
 	block(t, other, 5, 0)
-	other.Doubt(smp.AttrVendorDiag, 1)
+	other.MarkUnread(smp.AttrVendorDiag, 1)
 	if len(p.VendorDiag) != 1 || len(other.VendorDiag) != 1 || p.Diagnosis().Next != 5 || other.Diagnosis().Next != 1 {
 		t.Errorf("one snapshot has %v, the other %v", p.VendorDiag, other.VendorDiag)
 	}

@@ -76,11 +76,11 @@ func TestPKeysAreKnownWhenEveryBlockWasRead(t *testing.T) {
 	if !p.PKeysKnown() || len(p.PKeys) != 33 || p.PKeys[0] != 0x8001 || p.PKeys[31] != 0x0002 || p.PKeys[32] != 0x8003 {
 		t.Errorf("known %v, table %v", p.PKeysKnown(), p.PKeys)
 	}
-	p.Doubt(smp.AttrPKeyTable, 1)
+	p.MarkUnread(smp.AttrPKeyTable, 1)
 	if p.PKeysKnown() {
 		t.Error("known after a doubt")
 	}
-	p.Doubt(smp.AttrPKeyTable, 9) // past the table: nothing to doubt
+	p.MarkUnread(smp.AttrPKeyTable, 9) // past the table: nothing to doubt
 }
 
 func TestAbsorbPutsThingsWhereTheModifierSays(t *testing.T) {
@@ -161,8 +161,8 @@ func TestAbsorbForwarding(t *testing.T) {
 	if err := management.Absorb(smp.AttrRandomForwardingTable, 0, octets(t, &rft)); err != nil || !s.RFT[2].Valid {
 		t.Errorf("RFT %v, %v", s.RFT, err)
 	}
-	management.Doubt(smp.AttrLinearForwardingTable, 1)
-	management.Doubt(smp.AttrRandomForwardingTable, 0)
+	management.MarkUnread(smp.AttrLinearForwardingTable, 1)
+	management.MarkUnread(smp.AttrRandomForwardingTable, 0)
 	if s.LFTRead[1] || s.RFTRead[0] {
 		t.Error("still believed after a doubt")
 	}

@@ -61,11 +61,11 @@ func (r *rig) openSMWith(policy string) (stop func()) {
 	}
 }
 
-// TestSaqueryBesideOpenSM puts the same queries to OpenSM and, after it has
+// TestSaqueryComparedWithOpenSM puts the same queries to OpenSM and, after it has
 // gone, to ibwarden, which keeps its LIDs. Where both ought to agree the answers
 // are the same; libumad2sim shows the first records of an answer only, so that
 // each query is for one.
-func TestSaqueryBesideOpenSM(t *testing.T) {
+func TestSaqueryComparedWithOpenSM(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, topologyOf(t, saFabric), saManager)
 	requesters := []string{saManager, "H0_1", "H1_0", "H2_1"}

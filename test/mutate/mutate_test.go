@@ -56,7 +56,7 @@ func TestScoreIsOfTheseMutants(t *testing.T) {
 	for i, m := range c.mutants {
 		results[i] = &result{mutant: m, caughtBy: "not looked at here"}
 	}
-	was := standingOf(scored, nil).scores
+	was := readPrevious(scored, nil).scores
 	groups, now := scores(rows, results)
 	for _, g := range groups {
 		s := was[g]

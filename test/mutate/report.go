@@ -55,15 +55,15 @@ func scores(rows []row, results []*result) (groups []string, by map[string]*scor
 	return groups, by
 }
 
-// standing is what the page says of groups that were not tried now.
-type standing struct {
+// previous is the page's content on groups that were not tried now.
+type previous struct {
 	scores    map[string]*score
 	survivors []string // lines
 }
 
-// standingOf reads a page that was made before, but for groups that were tried.
-func standingOf(old string, results []*result) standing {
-	st := standing{scores: map[string]*score{}}
+// readPrevious reads an earlier page, except the groups that were tried now.
+func readPrevious(old string, results []*result) previous {
+	st := previous{scores: map[string]*score{}}
 	tried := map[string]bool{}
 	for _, r := range results {
 		tried[group(r.mutant.rule)] = true
@@ -97,7 +97,7 @@ func standingOf(old string, results []*result) standing {
 func page(rows []row, c *catalogue, results []*result, old string) string {
 	var b strings.Builder
 	b.WriteString("| group | rules | with a break | all caught | breaks | caught |\n|---|---|---|---|---|---|\n")
-	before := standingOf(old, results)
+	before := readPrevious(old, results)
 	groups, by := scores(rows, results)
 	var sum score
 	for _, g := range groups {

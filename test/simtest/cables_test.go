@@ -503,7 +503,7 @@ func TestGUIDOfSwitchAtLearning(t *testing.T) {
 
 // Nothing is learned, and nothing written, while the manager's own cable raises a
 // doubt; when it does not any more all comes up.
-func TestOwnCableInDoubt(t *testing.T) {
+func TestOwnCableContradicted(t *testing.T) {
 	list := topology.Demo()
 	y := halves(hosts(list))
 	s := setup{list: list, policy: y.policy(), manager: held()}

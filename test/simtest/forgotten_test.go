@@ -163,7 +163,7 @@ func TestLateCopiesAreSeen(t *testing.T) {
 // A process that has never seen who is behind a link that carries data gives
 // nobody what that one may use: not by apply, which refuses, and not by run,
 // which says so and gives it once it has an answer.
-func TestNothingIsGivenBesideASilentDevice(t *testing.T) {
+func TestNothingIsGivenNextToASilentDevice(t *testing.T) {
 	z, next, moved := applyWorld(t) // all[1] goes over to 0x20
 	all := hosts(z.list)
 	last, _, _ := z.fabric.EndPort(all[len(all)-1]) // is in 0x20

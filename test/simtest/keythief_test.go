@@ -21,7 +21,7 @@ import (
 // everyKey lists all keys that a book can come to.
 func everyKey(c *keying.Config) map[ib.MKey]mkey.ID {
 	keys := make(map[ib.MKey]mkey.ID)
-	for _, s := range c.Book.Stands() {
+	for _, s := range c.Book.Entries() {
 		for g := mkey.Generation(1); g <= s.Wanted()+mkey.FurtherGenerations; g++ {
 			keys[c.Ring.MKey(s.ID, g)] = s.ID
 		}

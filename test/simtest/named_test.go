@@ -443,7 +443,7 @@ func (r *rivals) carry(p *mad.SMP, from, to place) (*mad.SMP, bool) {
 	at, ok := r.peer(from)
 	for hops := 0; ok && hops < mad.MaxHops; hops++ {
 		isSwitch := r.agent(at.node).SwitchInfo() != nil
-		d := directed.Direct(&octets, directed.Standing{IsSwitch: isSwitch, Ports: 40, In: at.num})
+		d := directed.Direct(&octets, directed.Location{IsSwitch: isSwitch, Ports: 40, In: at.num})
 		if d.Action == directed.Take && at == to {
 			var out mad.SMP
 			r.must(out.UnmarshalBinary(octets[:]))

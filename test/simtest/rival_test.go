@@ -292,7 +292,7 @@ func contest(t *testing.T, seed, n uint64, moves int, c contestant) *arena {
 // nothing lost and nobody killed, and between every two SMPs every packet of
 // every host is tried, as in TestZeroExposure. ibwarden lets none through that
 // neither policy lets; how many OpenSM does is printed beside it.
-func TestExposureBesideOpenSM(t *testing.T) {
+func TestExposureUnderOpenSM(t *testing.T) {
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)
 	seed, soak := soakSeed(t)

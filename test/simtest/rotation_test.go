@@ -132,7 +132,7 @@ func killedRotation(t *testing.T, list *topology.Netlist, every int, y tenancy) 
 			t.Errorf("node %v port %d has the key that it had", at.node, at.num)
 		}
 	}
-	for _, s := range w.engine.Keys().Stands() {
+	for _, s := range w.engine.Keys().Entries() {
 		if s.Next != 0 {
 			t.Errorf("node %v is still to be given generation %d", s.ID.Node, s.Next)
 		}
@@ -144,7 +144,7 @@ func killedRotation(t *testing.T, list *topology.Netlist, every int, y tenancy) 
 func (w *world) wantKnown(b *mkey.Book) {
 	w.t.Helper()
 	known := make(map[ib.MKey]bool)
-	for _, s := range b.Stands() {
+	for _, s := range b.Entries() {
 		for _, g := range b.Generations(s, 0) {
 			known[w.manager.Keys.Ring.MKey(s.ID, g)] = true
 		}

@@ -198,7 +198,7 @@ func forgeAll(t *testing.T, f *observed.Fabric, e clientele) (tried, foreign, ow
 // Whatever keys any set of hosts forges, without a default partition and with
 // services no packet gets to the adapter of a host of another tenant; with the
 // guide's shared partitions the same packets do. The proof says so of both: it
-// leaves nothing to the hosts, and names the ports where tenants meet, and no
+// leaves nothing to the hosts, and names the ports that tenants share, and no
 // others.
 func TestServicesAgainstForgedKeys(t *testing.T) {
 	tried, foreign, shared, own := 0, 0, 0, 0
@@ -227,7 +227,7 @@ func TestServicesAgainstForgedKeys(t *testing.T) {
 			p := w.result().Proof
 			if !e.someLimited() {
 				var met []ib.PortGUID
-				for _, m := range p.Meeting {
+				for _, m := range p.SharedPorts {
 					met = append(met, m.EndPort)
 				}
 				if want := e.meeting(hosts(list), f.Self.GUID); !slices.Equal(met, want) {

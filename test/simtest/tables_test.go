@@ -269,7 +269,7 @@ func TestNothingIsAskedInVain(t *testing.T) {
 		}
 	})
 	t.Run("every request is answered", func(t *testing.T) {
-		if c := w.engine.Counts(); c.Failed != 0 || c.Retried != 0 || c.Stray != 0 {
+		if c := w.engine.Counts(); c.Failed != 0 || c.Retried != 0 || c.Unmatched != 0 {
 			t.Errorf("counts %+v", c)
 		}
 	})

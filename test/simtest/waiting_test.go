@@ -114,7 +114,7 @@ func TestFloodOfEarlyQuestions(t *testing.T) {
 			bad := &rogue{mute: true, impostor: impostor{info: smp.SMInfo{GUID: listed, Priority: 15, SMState: smp.SMMaster, SMKey: ib.SMKey(rnd.Uint64())}}}
 			r.seat("red-3", func(*rival) link.Engine { return bad })
 			m := r.joinAs("mgmt-1", engine.Config{Priority: 7, Profile: protect.Tenant, SMKey: key, ShowSMKey: true, Trusted: []ib.PortGUID{listed}}, y)
-			for !has[event.Attending](m, 0) {
+			for !has[event.Announced](m, 0) {
 				r.run(time.Microsecond)
 			}
 			route := r.route(r.host("blue-6"), m.at)
@@ -306,7 +306,7 @@ func (m *reminded) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // A standby that ranks higher tells the master so every six seconds, as long as it
 // waits for the handover: not once the master ranks higher, nor once there is none.
-func TestReminderEnds(t *testing.T) {
+func TestPriorityTrapsEnd(t *testing.T) {
 	overSeeds(t, func(seed uint64, rnd *rand.Rand) {
 		r := newRivals(t)
 		y := halves(hosts(r.list))

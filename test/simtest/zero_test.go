@@ -356,7 +356,7 @@ func TestExposureIsSeen(t *testing.T) {
 	if err := careless.Drive(t.Context(), engine, rest); err != nil {
 		t.Fatal(err)
 	}
-	s, err := engine.Foresee(next.policy())
+	s, err := engine.Predict(next.policy())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,9 +175,9 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 	if f.json {
 		w = c.ErrOrStderr()
 	}
-	if x.Standing != nil {
+	if x.Status != nil {
 		fmt.Fprintf(w, "the fabric is %s: %d blocks are as before, %d in between, %d as planned\n\n",
-			x.Standing.Place.InWords(), x.Standing.Old, x.Standing.Between, x.Standing.New)
+			x.Status.Place.InWords(), x.Status.Old, x.Status.Between, x.Status.New)
 	}
 	if !f.json || !f.yes {
 		if err := printPlan(w, d.Plan); err != nil {

@@ -85,7 +85,7 @@ func (f *keysCommand) show() *cobra.Command {
 			}
 			entries := []keyEntry{}
 			t := table.New("port_guid", "node_guid", "behind", "generation", "next")
-			for _, s := range ring.Book.Stands() {
+			for _, s := range ring.Book.Entries() {
 				e := keyEntry{Node: s.ID.Node, Port: s.ID.Port, Current: s.Current, Next: s.Next, Behind: []string{}}
 				for _, at := range s.Places {
 					name := "the manager"

@@ -92,8 +92,8 @@ func (f *keysFlags) keep(r *daemon.Runner) {
 	}
 }
 
-// attend carries out requests for other keys, between passes.
-func (f *keysFlags) attend(engine *engine.Engine, stderr io.Writer) {
+// handleRequests carries out requests for new keys, between passes.
+func (f *keysFlags) handleRequests(engine *engine.Engine, stderr io.Writer) {
 	if f.ring == nil || !engine.Settled() {
 		return
 	}

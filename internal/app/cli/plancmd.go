@@ -146,7 +146,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 		return bad(err)
 	}
 	sayFaults(c.ErrOrStderr(), read.Faults)
-	want, err := desired.Foresee(f.config.Desired(read.Fabric), f.loadedPolicy)
+	want, err := desired.Predict(f.config.Desired(read.Fabric), f.loadedPolicy)
 	var absent *policy.AbsentError
 	if errors.As(err, &absent) {
 		return misuse(err)

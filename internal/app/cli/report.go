@@ -218,7 +218,7 @@ func (r *reporter) report(result *event.Result) {
 // there are, nor what was sent.
 func verdictOf(result *event.Result) string {
 	p := result.Proof
-	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, meetingPlaces(p), result.Fences, result.Failures, result.Inactive)
+	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, sharedPortPlaces(p), result.Fences, result.Failures, result.Inactive)
 	if result.Multicast != nil {
 		text += fmt.Sprint(result.Multicast.Verdict, result.Multicast.Reasons)
 	}
@@ -330,8 +330,8 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		}
 		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
 	}
-	if len(p.Meeting) > 0 {
-		fmt.Fprintf(r.out, "  tenants meet at %s, and nowhere else\n", meetingPlaces(p))
+	if len(p.SharedPorts) > 0 {
+		fmt.Fprintf(r.out, "  tenants share only these ports: %s\n", sharedPortPlaces(p))
 	}
 	for _, caveat := range p.Caveats {
 		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))

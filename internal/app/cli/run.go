@@ -319,7 +319,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 		r.log.Tick()
 		if r.last != nil {
-			f.keys.attend(engine, c.ErrOrStderr())
+			f.keys.handleRequests(engine, c.ErrOrStderr())
 		}
 		if r.completed != nil {
 			f.keys.replaced(r.completed, c.ErrOrStderr())

@@ -79,7 +79,7 @@ func noKeys(ts *testscript.TestScript, neg bool, args []string) {
 // keysOf are all keys that are in force, were, or will be.
 func keysOf(ring *daemon.Keyring) map[string]uint64 {
 	out := map[string]uint64{"SA_Key": uint64(ring.Ring.SAKey())}
-	stands := ring.Book.Stands()
+	stands := ring.Book.Entries()
 	for _, s := range stands {
 		for g := mkey.Generation(1); g <= s.Wanted()+mkey.FurtherGenerations; g++ {
 			out[fmt.Sprintf("M_Key %d of %v", g, s.ID.Port)] = uint64(ring.Ring.MKey(s.ID, g))

@@ -110,13 +110,13 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 			if err != nil {
 				return err
 			}
-			l, left, err := cables.Learn(r.Fabric, r.Doubt)
+			l, left, err := cables.Learn(r.Fabric, r.Contradiction)
 			if len(r.Disputed) > 0 { // the other one may be the one that is genuine
 				again, e := f.read(c, r.Disputed)
 				if e != nil {
 					return e
 				}
-				if other, out, e := cables.Learn(again.Fabric, again.Doubt); e == nil && (err != nil || other.Cables() > l.Cables()) {
+				if other, out, e := cables.Learn(again.Fabric, again.Contradiction); e == nil && (err != nil || other.Cables() > l.Cables()) {
 					l, left, err = other, out, nil
 				}
 			}

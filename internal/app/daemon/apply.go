@@ -64,8 +64,8 @@ type Proposal struct {
 	// Desired holds the tables to come, and of a policy what it means.
 	Desired *desired.Result
 	Plan    *plan.Plan
-	// Standing is where a change of the journal stands.
-	Standing *change.Standing
+	// Status is how far a change of the journal has got.
+	Status *change.Status
 }
 
 // Step is a part of a change that was carried out and proved.
@@ -84,8 +84,8 @@ type Applied struct {
 	Nothing  bool
 	Steps    []Step
 	Failures []apply.Failure
-	// Standing is where the fabric stands, by what was read back.
-	Standing change.Standing
+	// Status is how far the change has got, by what was read back.
+	Standing change.Status
 	Proof    *isolation.Proof
 	// Fabric is the snapshot, Writes what was sent in all.
 	Fabric *observed.Fabric
@@ -113,7 +113,7 @@ var ErrStopped = errors.New("stopped")
 func Apply(ctx context.Context, r *Runner, o ApplyOptions) (*Applied, error) {
 	a := applier{ctx: ctx, engine: r.Engine(), runner: r, options: o}
 	var out *Applied
-	err := r.attended(func() (err error) {
+	err := r.whileAnnounced(func() (err error) {
 		out, err = a.run()
 		return err
 	})
@@ -166,7 +166,7 @@ func (a *applier) run() (*Applied, error) {
 	}
 	proposal, err := a.propose(entry)
 	if err == nil {
-		err = a.doubt(proposal)
+		err = a.refuseUnknown(proposal)
 	}
 	if err != nil {
 		return nil, err
@@ -188,11 +188,11 @@ func (a *applier) run() (*Applied, error) {
 	return a.carry()
 }
 
-// doubt refuses a change that gives partitions to anybody which something may use
-// that was not found.
-func (a *applier) doubt(p *Proposal) error {
+// refuseUnknown refuses a change that gives a port a partition which a device that
+// was not found may use.
+func (a *applier) refuseUnknown(p *Proposal) error {
 	doubtful := map[ib.PKeyBase]bool{}
-	for _, b := range observed.Doubtful(p.Fabric, a.full, nil) {
+	for _, b := range observed.StrangersPartitions(p.Fabric, a.full, nil) {
 		doubtful[b] = true
 	}
 	for _, s := range p.Plan.Stages {
@@ -217,8 +217,8 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	f := a.engine.Fabric()
 	p := &Proposal{Direction: a.options.Direction, Fabric: f}
 	if a.options.Direction != Forward {
-		standing := entry.Change.Stand(f)
-		p.Standing, a.out.Standing = &standing, standing
+		standing := entry.Change.Compare(f)
+		p.Status, a.out.Standing = &standing, standing
 		if standing.Place == change.Elsewhere {
 			return nil, fmt.Errorf("%w: %s", ErrElsewhere, standing.Elsewhere[0])
 		}
@@ -235,7 +235,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 		p.Plan = plan.Diff(f, full)
 		return p, nil
 	}
-	s, err := a.engine.Foresee(a.options.Policy)
+	s, err := a.engine.Predict(a.options.Policy)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -457,7 +457,7 @@ func (a *applier) finish() error {
 // end says where the fabric stands, and notes why it went no further.
 func (a *applier) end(err error) (*Applied, error) {
 	if a.change != nil {
-		a.out.Standing = a.change.Stand(a.engine.Fabric())
+		a.out.Standing = a.change.Compare(a.engine.Fabric())
 	}
 	if errors.Is(err, ErrStopped) {
 		if e := a.options.Journal.Note(Note{NoteStopped, err.Error()}); e != nil {

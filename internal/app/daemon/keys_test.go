@@ -41,7 +41,7 @@ func TestKeysStay(t *testing.T) {
 	}
 	k := openKeys(t, dir, "")
 	id, at := mkey.ID{Node: 1, Port: 2}, observed.Place{Node: 3, Port: 4}
-	if _, err := k.Book.Meet(id, at); err != nil {
+	if _, err := k.Book.Add(id, at); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.Save(k.Book); err != nil {

@@ -17,9 +17,9 @@ type Reading struct {
 	Fabric *observed.Fabric
 	Faults []sweep.Fault
 	SMPs   SMPs
-	// Doubt tells what speaks against the cable at a port, with
+	// Contradiction says what contradicts the cable at a port, with
 	// sweep.Options.Verify.
-	Doubt func(*observed.Port) string
+	Contradiction func(*observed.Port) string
 	// Disputed are the ports to come to last, for another reading.
 	Disputed map[observed.Place]bool
 }
@@ -51,7 +51,7 @@ func ReadShowing(ctx context.Context, link link.Link, o sweep.Options, progress 
 	}
 	fabric := r.discovery.Fabric()
 	fabric.OrderFromManager() // what is printed is the same whichever answer came first
-	return Reading{fabric, r.discovery.Faults(), counter.smps(), r.discovery.Doubt, r.discovery.Disputed()}, nil
+	return Reading{fabric, r.discovery.Faults(), counter.smps(), r.discovery.Contradiction, r.discovery.Disputed()}, nil
 }
 
 // reader is the engine behind Read.

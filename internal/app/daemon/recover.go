@@ -22,7 +22,7 @@ func (k *Keyring) Expect(list *cables.List) error {
 			}
 			if stands := k.Book.Of(id); len(stands) > 0 {
 				k.Book.Cable(stands[0], observed.Place(at))
-			} else if _, err := k.Book.Meet(id, observed.Place(at)); err != nil {
+			} else if _, err := k.Book.Add(id, observed.Place(at)); err != nil {
 				return err
 			}
 		}

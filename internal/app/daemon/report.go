@@ -19,7 +19,7 @@ type Report struct {
 	Steps   []Step `json:"steps"`
 	// Failures are the writes that did not hold.
 	Failures []string          `json:"failures"`
-	Standing *change.Standing  `json:"standing"`
+	Standing *change.Status    `json:"standing"`
 	Verdict  isolation.Verdict `json:"verdict"`
 	Proof    *isolation.Proof  `json:"proof"`
 	Writes   int               `json:"writes"`

@@ -33,9 +33,9 @@ type Runner struct {
 	began   time.Time // when it began
 	shown   time.Time // when progress was last shown
 	base    uint64    // requests answered when the phase began
-	// attends tells that SMInfo is answered, announced what came of saying so.
-	attends   bool
-	announced error
+	// isAnnounced tells that SMInfo is answered, announced what came of saying so.
+	isAnnounced bool
+	announced   error
 }
 
 // Watcher is told what a runner does.
@@ -58,8 +58,8 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 		switch e := e.(type) {
 		case event.PhaseBegun:
 			r.turn(e.Phase)
-		case event.Attending:
-			r.attends, r.announced = true, to.SetIsSM(true)
+		case event.Announced:
+			r.isAnnounced, r.announced = true, to.SetIsSM(true)
 			return
 		}
 		w.Event(e)
@@ -101,7 +101,7 @@ const progressEvery = time.Second
 // set while it runs and answers.
 func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	defer r.managed.Flush()
-	return r.attended(func() error {
+	return r.whileAnnounced(func() error {
 		return r.drive(ctx, r.managed, until)
 	})
 }
@@ -119,9 +119,9 @@ func (r *Runner) drive(ctx context.Context, e link.Engine, until func() bool) er
 	return err
 }
 
-// attended carries out what drives the engine, and takes IsSM back.
-func (r *Runner) attended(run func() error) error {
-	if r.attends { // driven before
+// whileAnnounced calls run with IsSM set, and clears IsSM afterwards.
+func (r *Runner) whileAnnounced(run func() error) error {
+	if r.isAnnounced { // driven before
 		if r.announced = r.link.SetIsSM(true); r.announced != nil {
 			return r.announced
 		}

@@ -222,7 +222,7 @@ func TestApplyWithoutAnAnswer(t *testing.T) {
 		}
 		claimed++
 		f := snap(t, inner, sweep.Options{Forwarding: true}).Fabric
-		s, err := desired.Foresee(desired.Input{Fabric: f, Routing: routing.UpDown}, mustRead(t, movedPolicy))
+		s, err := desired.Predict(desired.Input{Fabric: f, Routing: routing.UpDown}, mustRead(t, movedPolicy))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -271,20 +271,20 @@ func (a *auditor) keyChangedHands() {
 
 func (a *auditor) switchInTenant() {
 	for _, n := range a.f.Switches() {
-		a.outsiders(&n.Ports[0])
+		a.foreignTenantKeys(&n.Ports[0])
 	}
 }
 
 func (a *auditor) routerInTenant() {
 	for _, p := range a.hosts() {
 		if p.Node.Type() == ib.NodeRouter {
-			a.outsiders(p)
+			a.foreignTenantKeys(p)
 		}
 	}
 }
 
-// outsiders finds tenant keys at a port that belongs to no tenant.
-func (a *auditor) outsiders(p *observed.Port) {
+// foreignTenantKeys reports tenant keys at a port that belongs to no tenant.
+func (a *auditor) foreignTenantKeys(p *observed.Port) {
 	for _, e := range a.entries(p) {
 		wanted, _ := a.allows(p.GUID, e.key.Base())
 		if e.key.IsValid() && e.key.Base() != ib.PKeyBaseDefault && !wanted {

@@ -135,6 +135,6 @@ func absorb(r *rand.Rand, p *observed.Port, num ib.PortNum, data []byte) {
 		id, modifier = smp.AttrGUIDInfo, uint32(r.IntN(3))
 	}
 	if p.Absorb(id, modifier, data) == nil && r.IntN(4) == 0 {
-		p.Doubt(id, modifier)
+		p.MarkUnread(id, modifier)
 	}
 }

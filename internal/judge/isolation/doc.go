@@ -31,7 +31,7 @@
 // the proof and not part of its verdict. A policy that gives each tenant of a service
 // its own partition has no such caveat.
 //
-// Proof.Meeting lists the end ports that can talk to two others which
+// Proof.SharedPorts lists the end ports that can talk to two others which
 // cannot talk to each other. Only an attacker who controls one of them can relay
 // between the two. Management packets on VL 15
 // carry no P_Key and are outside the proof.

@@ -35,7 +35,7 @@ func carriesData(p *observed.Port) bool {
 
 // guard is what stands between an end port and the subnet.
 type guard struct {
-	// at is the switch port, or the end port itself when there is none.
+	// isShared is the switch port, or the end port itself when there is none.
 	at *observed.Port
 	// enforced tells that the switch port holds the end port to its table in
 	// both directions, and that the table was read.

@@ -150,7 +150,7 @@ func (l *lead) join(a, b *observed.Port) {
 func (p *multicastProver) read(n *observed.Node) {
 	at := n.Ports[0].String()
 	if !n.Switch.InfoRead || !n.Ports[0].InfoRead {
-		p.doubt("SwitchInfo or PortInfo"+unread, at)
+		p.unsure("SwitchInfo or PortInfo"+unread, at)
 		return
 	}
 	p.readDefault(n, n.Switch.Info.DefaultMulticastPrimaryPort)
@@ -159,7 +159,7 @@ func (p *multicastProver) read(n *observed.Node) {
 		for position := range n.MFTPositions() {
 			t, ok := n.Switch.MFT[smp.MFTModifier(uint16(block), uint8(position))]
 			if !ok {
-				p.doubt("a block of the multicast forwarding table"+unread, at)
+				p.unsure("a block of the multicast forwarding table"+unread, at)
 			}
 			for i, mask := range t.Masks {
 				mlid := ib.LIDMulticastMin + ib.LID(block*smp.MLIDsPerBlock+i)
@@ -186,7 +186,7 @@ func (p *multicastProver) readDefault(n *observed.Node, num ib.PortNum) {
 	p.tally.add("packets of any group that the table does not know leave by a default port to an end port", exit.String())
 }
 
-func (p *multicastProver) doubt(what, where string) {
+func (p *multicastProver) unsure(what, where string) {
 	p.worst = max(p.worst, Unknown)
 	p.tally.add(what, where)
 }
@@ -203,7 +203,7 @@ func (p *multicastProver) lead(mlid ib.LID, exit *observed.Port) {
 		l.ports = append(l.ports, exit)
 	case peer == nil:
 		if exit.IsUp() {
-			p.doubt("multicast packets leave to a device that was not read", exit.String())
+			p.unsure("multicast packets leave to a device that was not read", exit.String())
 		}
 	case peer.Node.Switch != nil:
 		l.join(exit, peer)

@@ -361,7 +361,7 @@ func check(t *testing.T, f *observed.Fabric, allowed []observed.Partition) *Proo
 			}
 		}
 	}
-	checkSet(t, "meeting", p.Meeting, met, func(m Meeting) string { return m.Name })
+	checkSet(t, "meeting", p.SharedPorts, met, func(m SharedPort) string { return m.Name })
 	checkCaveats(t, o, p)
 	checkSet(t, "unenforced", p.Unenforced, o.unenforced, func(x Finding) string { return x.Name })
 	return p

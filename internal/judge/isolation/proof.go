@@ -56,10 +56,10 @@ type Proof struct {
 	Changeable []Finding `json:"changeable"`
 	// Unknown are the reads that the proof lacks.
 	Unknown []Finding `json:"unknown"`
-	// Meeting are the end ports that can talk to others which cannot talk to
+	// SharedPorts are the end ports that can talk to others which cannot talk to
 	// each other, ordered by GUID.
-	Meeting []Meeting `json:"meeting"`
-	Counts  Counts    `json:"counts"`
+	SharedPorts []SharedPort `json:"shared_ports"`
+	Counts      Counts       `json:"counts"`
 }
 
 // Counts is the size of what was judged and found.
@@ -80,8 +80,8 @@ type Counts struct {
 	RawPlaces int `json:"raw_places"`
 	Unknown   int `json:"unknown"`
 	// Changeable counts the places where a host could change what was proved.
-	Changeable int `json:"changeable"`
-	Meeting    int `json:"meeting"`
+	Changeable  int `json:"changeable"`
+	SharedPorts int `json:"shared_ports"`
 }
 
 // PairCounts counts the pairs of partitions of each verdict.

@@ -20,7 +20,7 @@ func (p *Prover) Proof() *Proof {
 		Prover: p, pairs: newPairTable(p.policy.parts),
 		proof: &Proof{
 			Reasons: []string{}, Caveats: []string{}, Violations: []Violation{}, Exposed: []Violation{},
-			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Raw: []Finding{}, Changeable: []Finding{}, Unknown: []Finding{}, Meeting: []Meeting{},
+			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Raw: []Finding{}, Changeable: []Finding{}, Unknown: []Finding{}, SharedPorts: []SharedPort{},
 		},
 	}
 	for i, some := range p.noted {

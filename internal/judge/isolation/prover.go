@@ -33,8 +33,8 @@ type Prover struct {
 	rawIn, rawOut int
 
 	byTables, byGuards *relation
-	// meetings are those of byTables as it was when they were last asked for.
-	meetings meetings
+	// shared are the shared ports of byTables when they were last computed.
+	shared sharedClasses
 	// open are the ports whose link leads to no device that was found.
 	open []*observed.Port
 

@@ -9,7 +9,7 @@ import (
 
 // relation is who can talk to whom, by classes of end ports that hold the same
 // keys and are given the same. What goes beyond the policy is found by looking
-// at excess keys only: two ports that hold no more of a partition than they
+// isShared excess keys only: two ports that hold no more of a partition than they
 // are given can talk over it only as allowed.
 type relation struct {
 	policy  *policy

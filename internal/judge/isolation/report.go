@@ -75,7 +75,7 @@ func (p *prover) conclude() {
 		p.proof.Verdict = Isolated
 	}
 	p.explain(c)
-	p.meet()
+	p.listSharedPorts()
 	p.proof.Caveats = append(p.proof.Caveats, p.limitedMembers()...)
 }
 

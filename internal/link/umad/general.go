@@ -24,9 +24,9 @@ const (
 	// keysLeast is the least time between two readings of it, however often a
 	// key is missed there.
 	keysLeast = 10 * time.Millisecond
-	// keysDoubt is how long after another key came to a place of the table a
+	// keysUncertain is how long after another key came to a place of the table a
 	// packet may still be read that came by the old one.
-	keysDoubt = 50 * time.Millisecond
+	keysUncertain = 50 * time.Millisecond
 	// generalHops is the hop limit of an answer with a route header.
 	generalHops = 0xFF
 )
@@ -122,7 +122,7 @@ func (l *Link) keyAt(index uint16) ib.PKey {
 			continue
 		}
 		was := ib.PKeyInvalid
-		if int(index) < len(l.keys.was) && l.system.Now()-l.keys.changed < keysDoubt {
+		if int(index) < len(l.keys.was) && l.system.Now()-l.keys.changed < keysUncertain {
 			was = l.keys.was[index]
 		}
 		if was.IsValid() && was.Base() != keys[index].Base() {

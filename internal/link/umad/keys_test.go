@@ -68,7 +68,7 @@ func TestKeysOfPackets(t *testing.T) {
 	for _, x := range []struct {
 		after time.Duration
 		key   ib.PKey
-	}{{0, unknownKey}, {keysDoubt - 1, unknownKey}, {1, 0xFFFF}} {
+	}{{0, unknownKey}, {keysUncertain - 1, unknownKey}, {1, 0xFFFF}} {
 		if m.now += x.after; l.keyAt(0) != x.key || l.keyAt(1) != 0x8010 {
 			t.Errorf("%v after the change: %v at 0, %v at 1", x.after, l.keyAt(0), l.keyAt(1))
 		}

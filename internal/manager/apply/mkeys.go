@@ -35,7 +35,7 @@ func (r *Run) keyShown(op plan.Op, w plan.Write, written error, shown transact.R
 	delete(r.giving, op)
 	err := shown.Err
 	if err != nil {
-		op.Port.Doubt(op.Attribute, op.Modifier)
+		op.Port.MarkUnread(op.Attribute, op.Modifier)
 		err = fmt.Errorf("%w, or not there: %w", ErrLocked, err)
 	} else if err = op.Port.Absorb(op.Attribute, op.Modifier, shown.SMP.Data[:]); err == nil {
 		switch {

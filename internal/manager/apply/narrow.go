@@ -72,7 +72,7 @@ func (n *narrowing) takeAway(op plan.Op) {
 		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodSet,
 		Attribute: op.Attribute, Modifier: op.Modifier, Data: w.Data, Once: true, Alone: true,
 	}
-	op.Port.Doubt(op.Attribute, op.Modifier) // until it shows
+	op.Port.MarkUnread(op.Attribute, op.Modifier) // until it shows
 	n.window.Do(r, func(reply transact.Reply) {
 		if reply.Err != nil {
 			n.failed(Failure{Port: op.Port, Attribute: op.Attribute, Err: reply.Err})

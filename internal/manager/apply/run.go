@@ -136,7 +136,7 @@ func (r *Run) MayAbort() bool {
 func (r *Run) Abort() {
 	r.Stop()
 	for op := range r.flying {
-		op.Port.Doubt(op.Attribute, op.Modifier)
+		op.Port.MarkUnread(op.Attribute, op.Modifier)
 	}
 	clear(r.flying)
 }
@@ -248,7 +248,7 @@ func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transac
 func (r *Run) written(op plan.Op, w plan.Write, reply transact.Reply) {
 	if reply.Err != nil {
 		// Whether the write took hold is not known until it is read again.
-		op.Port.Doubt(op.Attribute, op.Modifier)
+		op.Port.MarkUnread(op.Attribute, op.Modifier)
 		delete(r.flying, op)
 		r.fail(op, &w, reply.Err)
 		r.next()
@@ -270,7 +270,7 @@ func (r *Run) answered(op plan.Op, w plan.Write, reply transact.Reply) {
 	delete(r.flying, op)
 	err := reply.Err
 	if err != nil {
-		op.Port.Doubt(op.Attribute, op.Modifier)
+		op.Port.MarkUnread(op.Attribute, op.Modifier)
 		err = fmt.Errorf("reading back: %w", err)
 	} else if err = op.Port.Absorb(op.Attribute, op.Modifier, reply.SMP.Data[:]); err == nil {
 		err = r.compare(op, &w, reply.SMP.Data[:])

@@ -256,9 +256,9 @@ func (l *List) Has(p *observed.Port) bool {
 	return ok && p.Peer != nil && peer == p.Peer.Place()
 }
 
-// IsAstray reports whether the list has the GUID of an end port somewhere else, or
-// nowhere. A nil list says nothing.
-func (l *List) IsAstray(p *observed.Port) bool {
+// IsMisplaced reports whether the list has the GUID of an end port at another
+// location, or not at all. It is false for a nil list.
+func (l *List) IsMisplaced(p *observed.Port) bool {
 	if l == nil {
 		return false
 	}

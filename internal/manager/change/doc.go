@@ -2,7 +2,7 @@
 // value, so that after a crash the change can be finished or undone.
 //
 //	Of       makes a Change from a plan, before anything is written
-//	Stand    says where between old and new a fabric is
+//	Compare  says how far a fabric is between old and new
 //	Target   gives the desired tables of either end, for the fabric as it is now
 //	Step     splits the change into steps, node by node
 //

@@ -62,7 +62,7 @@ func (in *Input) lingering() map[ib.PortGUID]ib.PortGUID {
 	return out
 }
 
-// standingAliases are the aliases that the policy wants and the ports showed to
+// presentAliases are the aliases that the policy wants and the ports showed to
 // have, by index from 1.
 func (r *Result) standingAliases() map[ib.PortGUID][]ib.PortGUID {
 	out := map[ib.PortGUID][]ib.PortGUID{}

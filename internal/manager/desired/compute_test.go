@@ -452,10 +452,10 @@ func TestLead(t *testing.T) {
 	}
 }
 
-func TestForesee(t *testing.T) {
+func TestPredict(t *testing.T) {
 	f := star(3)
 	f.Self = nil
-	if _, err := Foresee(Input{Fabric: f}, tenants()); err == nil {
+	if _, err := Predict(Input{Fabric: f}, tenants()); err == nil {
 		t.Error("a fabric without a port to work from")
 	}
 	f = star(3)
@@ -463,7 +463,7 @@ func TestForesee(t *testing.T) {
 		Forgets: map[observed.Place]observed.Element{{Node: 0x102, Port: 1}: observed.ElementHOQLife},
 		Fences:  fence.Set{{Node: 1, Port: 2}: fence.CableReason, {Node: 1, Port: 3}: "a test says so"},
 	}}
-	r, err := Foresee(in, tenants([]int{2}))
+	r, err := Predict(in, tenants([]int{2}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,14 +476,14 @@ func TestForesee(t *testing.T) {
 	unnumbered := tenants([]int{2})
 	unnumbered.Partitions[0].PKey = 0
 	in.Known.PKeys = map[string]ib.PKeyBase{"tenant-1": 0x123}
-	if r, err = Foresee(in, unnumbered); err != nil || r.Assigned.PKeys["tenant-1"] != 0x123 || !slices.Contains(r.Tables.Port(host(f, 2)).PKeys, 0x8123) {
+	if r, err = Predict(in, unnumbered); err != nil || r.Assigned.PKeys["tenant-1"] != 0x123 || !slices.Contains(r.Tables.Port(host(f, 2)).PKeys, 0x8123) {
 		t.Errorf("%v: the partition had the number 0x123 before", err)
 	}
 	var absent *policy.AbsentError
-	if _, err := Foresee(in, tenants([]int{9})); !errors.As(err, &absent) {
+	if _, err := Predict(in, tenants([]int{9})); !errors.As(err, &absent) {
 		t.Errorf("a policy that names nobody: %v", err)
 	}
-	if _, err := Foresee(Input{Fabric: f, Routing: routing.UpDown, Known: Assigned{Names: map[string]bool{port(9).String(): true}}}, tenants([]int{9})); err != nil {
+	if _, err := Predict(Input{Fabric: f, Routing: routing.UpDown, Known: Assigned{Names: map[string]bool{port(9).String(): true}}}, tenants([]int{9})); err != nil {
 		t.Errorf("a name that was met before: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func (r *Result) keys() error {
 		ports.FilterRaw(r.in.Fabric, r.in.Policy.AllowRaw, r.fences().Has, r.Tables)
 	}
 	r.Withheld, r.Open = r.withheld(out.EndPorts), r.fences().Open(r.in.Fabric)
-	if doubtful := observed.Doubtful(r.in.Fabric, r.Tables, r.knowsBehind); len(doubtful) > 0 {
+	if doubtful := observed.StrangersPartitions(r.in.Fabric, r.Tables, r.knowsBehind); len(doubtful) > 0 {
 		r.Withheld = append(r.Withheld, doubtful...)
 		r.warn("something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (for example %s)", doubtful[0])
 	}

@@ -34,7 +34,7 @@ func (e *Engine) placed(guid ib.PortGUID) {
 		Named: e.named(), Key: e.config.SMKeys,
 	})
 	if e.attending.err == nil {
-		e.emit(event.Attending{Port: guid})
+		e.emit(event.Announced{Port: guid})
 	}
 }
 

@@ -50,7 +50,7 @@ func (e *Engine) learnCables() (again bool, err error) {
 		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason
 		}
-		return d.Doubt(p)
+		return d.Contradiction(p)
 	}
 	learned, again, err := e.cabling.learning.Take(d.Fabric(), doubt, d.Disputed)
 	if again {

@@ -21,7 +21,7 @@ func (c *Config) Desired(f *observed.Fabric) desired.Input {
 	}
 }
 
-// Reading says what of a fabric has to be read for desired.Foresee.
+// Reading says what of a fabric has to be read for desired.Predict.
 func (c *Config) Reading(p *policy.Policy) sweep.Options {
 	return sweep.Options{
 		Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true,
@@ -78,8 +78,8 @@ func (e *Engine) desire(of desired.Resolved) (*desired.Result, error) {
 	return r, nil
 }
 
-// Foresee works out what a policy would want of the subnet that is held.
-func (e *Engine) Foresee(p *policy.Policy) (*desired.Result, error) {
+// Predict works out what a policy would want of the subnet that is held.
+func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 	of, err := e.resolve(p)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (e *Engine) reregistered() {
 // reportForgotten says once which elements devices accept and do not keep.
 func (e *Engine) reportForgotten() {
 	if len(e.run.Forgets()) > 0 {
-		e.standing = nil // it is part of what is known of a port
+		e.baseline = nil // it is part of what is known of a port
 	}
 	for _, t := range facts.Tally(e.run.Forgets()) {
 		e.emit(event.Forgotten{Elements: t.Elements, Ports: t.Ports, Example: t.Example.String()})

@@ -162,7 +162,7 @@ func (e *Engine) follow(f election.Effects) {
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		e.emit(event.Deferred{Reason: f.Why})
-		e.layDown()
+		e.resign()
 	}
 	e.keepKeys()
 }
@@ -170,8 +170,8 @@ func (e *Engine) follow(f election.Effects) {
 // isMaster reports whether this manager may write.
 func (e *Engine) isMaster() bool { return e.managers != nil && e.managers.State() == smp.SMMaster }
 
-// layDown ends all writing: only a master writes.
-func (e *Engine) layDown() {
+// resign ends all writing: only a master writes.
+func (e *Engine) resign() {
 	switch e.state {
 	case stateWatching, stateHeld:
 		e.state = stateStandby
@@ -183,7 +183,7 @@ func (e *Engine) layDown() {
 }
 
 func (e *Engine) sendSMInfo(m election.Message) {
-	if e.keepsOffer(m) {
+	if e.delaysHandover(m) {
 		return
 	}
 	r := transact.Request{

@@ -141,7 +141,7 @@ type Engine struct {
 	ends      []*observed.Port // its end ports by GUID
 	resolver  *policy.Resolver // among them and those unseen
 	desired   *desired.Result  // of policy
-	standing  *standing        // nil: the next pass looks at the whole
+	baseline  *baseline        // nil: the next pass looks at the whole
 	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
 	grounds   grounds
 	strangers bool // something behind a link makes no sense
@@ -402,7 +402,7 @@ func (e *Engine) advance(now time.Duration) bool {
 	case stateChecking:
 		e.checked(now)
 	case stateWatching, stateRefused, stateStandby:
-		return e.attend(now)
+		return e.startNext(now)
 	}
 	return true
 }
@@ -477,7 +477,7 @@ func (e *Engine) startPass(now time.Duration) {
 			e.refuse(now, err)
 			return
 		}
-		e.standing = nil
+		e.baseline = nil
 	}
 	e.compiled = want.Compiled
 	for _, w := range want.Warnings {
@@ -491,7 +491,7 @@ func (e *Engine) startPass(now time.Duration) {
 	e.multicast.fresh = false
 	e.tellUngrouped(nil)
 	if updated {
-		clear(e.standing.amiss) // all of it is in the plan, or was found right
+		clear(e.baseline.amiss) // all of it is in the plan, or was found right
 		e.write(plan.DiffAt(e.fabric, want.Tables, at))
 	} else {
 		e.write(plan.Diff(e.fabric, want.Tables))
@@ -518,8 +518,8 @@ func (e *Engine) write(p *plan.Plan) {
 	e.keys.Leaving(p, e.desired.Tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.Withheld)
-	if e.standing != nil {
-		e.standing.writes(p)
+	if e.baseline != nil {
+		e.baseline.writes(p)
 	}
 }
 
@@ -554,21 +554,21 @@ func (e *Engine) applied(now time.Duration) {
 	e.reportForgotten()
 	e.keys.ComeUp()
 	quiet := e.noteChanges()
-	if e.standing == nil {
+	if e.baseline == nil {
 		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
-		e.strangers = e.fabric.MeetsStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
+		e.strangers = e.fabric.HasStranger(func(p *observed.Port) bool { return !p.Silent && !fence.Undeclared(p) })
 	}
 	e.reregistered()
 	e.lookAtLIDs()
 	result, prover := e.conclude()
 	e.emit(event.Completed{Result: result})
 	e.run = nil
-	if e.standing == nil || !e.standing.listed {
+	if e.baseline == nil || !e.baseline.listed {
 		e.listChecks()
 	}
 	e.rest(now, stateWatching)
-	e.stand(quiet, result.Inactive, prover)
+	e.setBaseline(quiet, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
 	if e.strangers && e.retryAt == 0 {

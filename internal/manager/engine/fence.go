@@ -50,7 +50,7 @@ func (e *Engine) tellFences(changes []fence.Change) {
 // membersChanged has the policy worked out anew for whoever counts as a member
 // from now on.
 func (e *Engine) membersChanged() {
-	e.standing = nil
+	e.baseline = nil
 	if e.resolver == nil {
 		return // the sweep that is under way ends with it
 	}

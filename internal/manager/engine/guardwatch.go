@@ -86,7 +86,7 @@ func (e *Engine) foreign(op plan.Op) {
 	if !ok {
 		return
 	}
-	if e.offenders.Profited(e.now, at) {
+	if e.offenders.Count(e.now, at) {
 		e.Fence(at, fmt.Sprintf("its keys or its guard were changed by somebody else %d times in %v", watch.Offences, watch.OffenceMemory))
 	}
 }

@@ -22,9 +22,9 @@ type handing struct {
 	released bool
 }
 
-// keepsOffer reports whether a HANDOVER has to wait until ports have given up their
+// delaysHandover reports whether a HANDOVER has to wait until ports have given up their
 // keys, and keeps it for then.
-func (e *Engine) keepsOffer(m election.Message) bool {
+func (e *Engine) delaysHandover(m election.Message) bool {
 	if m.Method != mad.MethodSet || m.Control != smp.SMControlHandover || !e.givesKeys() || e.handing.released {
 		return false
 	}
@@ -58,7 +58,7 @@ func (e *Engine) releasing(now time.Duration) bool {
 	for _, f := range e.run.Failures() {
 		e.emit(event.Failed{Failure: f})
 	}
-	e.run, e.standing = nil, nil
+	e.run, e.baseline = nil, nil
 	h.open, h.released = false, true
 	e.rest(now, stateWatching)
 	if e.isMaster() && e.managers.Offers() {

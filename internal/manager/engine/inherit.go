@@ -25,7 +25,7 @@ func (e *Engine) bind() {
 	}
 	if e.stoodBy != "" && !e.config.AcceptPolicy {
 		e.inherited = e.heldNow(e.stoodBy, true)
-		e.standing = nil
+		e.baseline = nil
 	}
 	e.stoodBy = ""
 }
@@ -50,7 +50,7 @@ func (e *Engine) share(shared bool) {
 // policy again.
 func (e *Engine) accept() {
 	if e.inherited != nil {
-		e.inherited, e.standing = nil, nil
+		e.inherited, e.baseline = nil, nil
 	}
 }
 

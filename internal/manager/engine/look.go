@@ -248,7 +248,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 		err = p.Absorb(a, modifier, r.SMP.Data[:])
 	}
 	if err != nil {
-		p.Doubt(a, modifier)
+		p.MarkUnread(a, modifier)
 		e.missed(p, fmt.Sprintf("%s: %s: %v", p, smp.AttributeName(a), err))
 		return false
 	}

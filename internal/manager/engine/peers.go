@@ -85,9 +85,9 @@ func (e *Engine) mayCount(p *observed.Port) (ok bool, why string) {
 			return false, rogueTwin
 		}
 		return false, rogueThere
-	case e.cabling.list.IsAstray(p):
+	case e.cabling.list.IsMisplaced(p):
 		if listed {
-			return false, rogueAstray
+			return false, rogueMisplaced
 		}
 		return false, rogueThere
 	}

@@ -18,11 +18,11 @@ import (
 // Why a manager does not count. Nothing in these texts is from a device, so that
 // there are only so many of them.
 const (
-	rogueThere    = "nobody named it"
-	rogueTwin     = "it is listed, but another port claims the same GUID"
-	rogueAstray   = "it is listed, but does not stand where the list of cables has it"
-	rogueUnproven = "it does not prove that it is the manager that it says it is"
-	rogueSilent   = "it does not say who it is"
+	rogueThere     = "nobody named it"
+	rogueTwin      = "it is listed, but another port claims the same GUID"
+	rogueMisplaced = "it is listed, but does not stand where the list of cables has it"
+	rogueUnproven  = "it does not prove that it is the manager that it says it is"
+	rogueSilent    = "it does not say who it is"
 )
 
 // fencedRogue begins the reason of a fence before such a manager.
@@ -53,7 +53,7 @@ func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
 	}
 	// Of two ports with one GUID either may be the genuine one; and who is not
 	// where he belongs is the business of the list of cables.
-	if shown && reason != rogueTwin && reason != rogueAstray && e.config.Profile >= protect.Strict && p.Peer != nil {
+	if shown && reason != rogueTwin && reason != rogueMisplaced && e.config.Profile >= protect.Strict && p.Peer != nil {
 		if _, fenced := e.known.Fences[p.Peer.Place()]; !fenced {
 			e.Fence(p.Peer.Place(), fencedRogue+reason)
 		}

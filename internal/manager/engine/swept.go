@@ -55,7 +55,7 @@ func (e *Engine) swept(now time.Duration) {
 // anything is written.
 func (e *Engine) vetWanted() error {
 	if e.config.Hold || e.lockedOut(e.fabric) != nil {
-		return nil // Foresee does; nothing is known of who does not let the manager in
+		return nil // Predict does; nothing is known of who does not let the manager in
 	}
 	return e.names.VetAmong(e.resolver, e.wanted(), e.known.PKeys, e.site)
 }
@@ -83,7 +83,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
 	}
 	e.fabric = f
-	e.counts, e.standing = e.fabric.Count(), nil
+	e.counts, e.baseline = e.fabric.Count(), nil
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks = nil, nil

@@ -75,11 +75,11 @@ type Learned struct {
 	Left []string
 }
 
-// Attending tells that SMInfo is answered from now on. It comes before anything but
-// the manager's own node has been asked for anything: whoever announces a manager
-// (IsSM) does it when he is told, so that of two that start at once one sees the
-// other, and nobody finds one that says nothing.
-type Attending struct{ Port ib.PortGUID }
+// Announced reports that the engine answers SMInfo from now on, so that IsSM is to be
+// set. It comes before a request to any node but the manager's own: of two managers
+// that start at the same time one sees the other, and no IsSM leads to a manager that
+// does not answer.
+type Announced struct{ Port ib.PortGUID }
 
 // Deferred says that another manager is master and that nothing was written.
 type Deferred struct {
@@ -204,7 +204,7 @@ func (e Forgotten) String() string {
 		e.Ports, strings.Join(e.Elements.Names(), ", "), e.Example)
 }
 
-func (e Attending) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
+func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
 
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)

@@ -43,32 +43,32 @@ type Keying struct {
 	Config *Config // nil: none are given
 	// Kept is the version of the book that is kept.
 	Kept uint64
-	// Due tells that a stand wants another key.
+	// Due tells that an entry is due for another key.
 	Due bool
 	// Unset counts the end ports that do not hold the key that they ought to.
 	Unset int
 
 	wanted *observed.Desired
-	stands map[*observed.Port]*mkey.Stand
-	// resting are the stands whose links have not come up since they were given
+	stands map[*observed.Port]*mkey.Entry
+	// resting are the entries whose links have not come up since they were given
 	// a key; refused those that could not be given one, and until when it is not
 	// tried again.
-	resting map[*mkey.Stand]*observed.Port
-	refused map[*mkey.Stand]time.Duration
+	resting map[*mkey.Entry]*observed.Port
+	refused map[*mkey.Entry]time.Duration
 	full    bool
 }
 
 // New gives keys by c, or none when it is nil.
 func New(c *Config) Keying {
-	k := Keying{Config: c, resting: make(map[*mkey.Stand]*observed.Port), refused: make(map[*mkey.Stand]time.Duration)}
+	k := Keying{Config: c, resting: make(map[*mkey.Entry]*observed.Port), refused: make(map[*mkey.Entry]time.Duration)}
 	if c != nil {
 		k.Kept = c.Book.Version()
 	}
 	return k
 }
 
-// find is where an end port stands, nil when it was never met there.
-func (k *Keying) find(p *observed.Port) *mkey.Stand {
+// find returns the entry of an end port at its location, nil when there is none.
+func (k *Keying) find(p *observed.Port) *mkey.Entry {
 	return k.Config.Find(mkey.IDOf(p), mkey.PlaceOf(p.Via))
 }
 
@@ -103,7 +103,7 @@ func (k *Keying) Behind(p *observed.Port, old ib.MKey) []ib.MKey {
 	return append(k.Config.Behind(p), 0)
 }
 
-func (k *Keying) renew(s *mkey.Stand) {
+func (k *Keying) renew(s *mkey.Entry) {
 	k.Config.Book.Renew(s)
 	k.Due = true
 }
@@ -113,10 +113,10 @@ func (k *Keying) renew(s *mkey.Stand) {
 // An error is told once: some ports get no key.
 func (k *Keying) Want(now time.Duration, f *observed.Fabric, ends []*observed.Port, guard ports.Guard) (p *plan.Plan, err error) {
 	k.Due = false
-	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Stand)
+	k.wanted, k.stands = observed.NewDesired(f), make(map[*observed.Port]*mkey.Entry)
 	met := make(map[*observed.Node]bool)
 	for _, p := range ends {
-		s, e := k.standOf(p, met)
+		s, e := k.entryOf(p, met)
 		if e != nil && !k.full {
 			k.full, err = true, e
 		}
@@ -144,13 +144,13 @@ func (k *Keying) Release(f *observed.Fabric, ends []*observed.Port) *plan.Plan {
 	return plan.DiffMKeys(f, want)
 }
 
-// standOf is where p stands. One that was never met there is entered, and noted
-// in met, unless another device claims to be the same.
-func (k *Keying) standOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.Stand, error) {
+// entryOf returns the entry of p at its location. A port that is new there is entered,
+// and its node recorded in met, unless another device claims the same GUIDs.
+func (k *Keying) entryOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.Entry, error) {
 	if s := k.find(p); s != nil || p.Node.Contested || !p.InfoRead {
 		return s, nil
 	}
-	s, err := k.Config.Book.Meet(mkey.IDOf(p), mkey.PlaceOf(p.Via))
+	s, err := k.Config.Book.Add(mkey.IDOf(p), mkey.PlaceOf(p.Via))
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +159,8 @@ func (k *Keying) standOf(p *observed.Port, met map[*observed.Node]bool) (*mkey.S
 	return s, nil
 }
 
-// noteCables enters the other cables that lead to a node that was met for the
-// first time, where both ends are new: nobody is shown a key over a cable that
-// came later, and that no list names.
+// noteCables enters the other cables of a node that is new, where both ends are new:
+// no key is sent over a cable that appeared later and is on no list.
 func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*observed.Node]bool) {
 	for i := range n.Ports {
 		p := &n.Ports[i]
@@ -177,7 +176,7 @@ func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*obser
 // settle notes the generation that p was seen to have, and means another where
 // one is due: asked for, or because the link was down since p was given one, so
 // that somebody else may be there.
-func (k *Keying) settle(p *observed.Port, s *mkey.Stand) {
+func (k *Keying) settle(p *observed.Port, s *mkey.Entry) {
 	book := k.Config.Book
 	if g := k.Config.Generation(s, p.Key); g != 0 && p.Guarded() {
 		book.Confirm(s, g)

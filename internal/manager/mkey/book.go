@@ -8,44 +8,44 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Stand is an end port where it was met, and the keys that it may have there.
-// Who shows the same GUIDs at another place is another stand, with a generation
-// that nobody there has been shown yet.
-type Stand struct {
+// Entry is an end port at a location, and the keys that it may have there.
+// A device with the same GUIDs at another location has another entry, with a generation
+// of its own that was never sent anywhere else.
+type Entry struct {
 	ID ID
-	// Current is the generation that the port was seen to have, Next one that it
-	// is being given; 0 for none.
+	// Current is the generation that the port has, as read, Next one that is
+	// being written; 0 for none.
 	Current, Next Generation
 	// Places are the ports whose cables lead to it, beginning with the one that
-	// it was met behind.
+	// it was first found behind.
 	Places []observed.Place
 
 	due bool // a new generation is wanted
 }
 
 // Wanted is the generation that the port ought to have.
-func (s *Stand) Wanted() Generation { return max(s.Current, s.Next) }
+func (s *Entry) Wanted() Generation { return max(s.Current, s.Next) }
 
 const (
-	// standsPerPlace bounds whom a place is remembered for: a device can say
-	// another name each time it is asked.
-	standsPerPlace = 4
-	// placesPerStand bounds the cables of one switch.
-	placesPerStand = 254
+	// entriesPerPlace bounds the entries of one location: a device can report
+	// other GUIDs each time it is asked.
+	entriesPerPlace = 4
+	// placesPerEntry bounds the cables of one switch.
+	placesPerEntry = 254
 	// maxIDs bounds the ports that ever had a key: generations are never
 	// forgotten, so that no key is given twice.
 	maxIDs = 1 << 16
 )
 
-// ErrFull says that a book has no room for another port.
+// ErrFull means that a book has no room for another port.
 var ErrFull = fmt.Errorf("more than %d different ports have asked for an M_Key: no new one gets any", maxIDs)
 
-// Book says which generation of its key each end port has, and where it stood
-// when it got it. There is no key in it. The zero Book is empty.
+// Book records which generation of its key each end port has, and the location where
+// it got it. It contains no key. The zero Book is empty.
 type Book struct {
-	used    map[ID]Generation // the highest that was ever meant for a port
-	at      map[observed.Place][]*Stand
-	ids     map[ID][]*Stand
+	used    map[ID]Generation // the highest that was ever assigned to a port
+	at      map[observed.Place][]*Entry
+	ids     map[ID][]*Entry
 	version uint64
 }
 
@@ -55,12 +55,12 @@ func (b *Book) Version() uint64 { return b.version }
 // Len is the number of ports that ever had a key.
 func (b *Book) Len() int { return len(b.used) }
 
-// Behind lists who was met behind a place, the last first. It must not be
+// Behind lists the entries behind a place, the latest first. It must not be
 // changed.
-func (b *Book) Behind(at observed.Place) []*Stand { return b.at[at] }
+func (b *Book) Behind(at observed.Place) []*Entry { return b.at[at] }
 
-// Find is the stand of a port behind a place; nil when it was never met there.
-func (b *Book) Find(id ID, at observed.Place) *Stand {
+// Find returns the entry of a port behind a place; nil when it was never found there.
+func (b *Book) Find(id ID, at observed.Place) *Entry {
 	for _, s := range b.at[at] {
 		if s.ID == id {
 			return s
@@ -69,13 +69,13 @@ func (b *Book) Find(id ID, at observed.Place) *Stand {
 	return nil
 }
 
-// Of lists the stands of a port, the first first. It must not be changed.
-func (b *Book) Of(id ID) []*Stand { return b.ids[id] }
+// Of lists the entries of a port, the oldest first. It must not be changed.
+func (b *Book) Of(id ID) []*Entry { return b.ids[id] }
 
-// Stands lists every stand once, ordered by port and place.
-func (b *Book) Stands() []*Stand {
-	seen := make(map[*Stand]bool)
-	var out []*Stand
+// Entries lists every entry once, ordered by port and place.
+func (b *Book) Entries() []*Entry {
+	seen := make(map[*Entry]bool)
+	var out []*Entry
 	for _, list := range b.at {
 		for _, s := range list {
 			if !seen[s] {
@@ -84,70 +84,70 @@ func (b *Book) Stands() []*Stand {
 			}
 		}
 	}
-	slices.SortFunc(out, compareStands)
+	slices.SortFunc(out, compareEntries)
 	return out
 }
 
-// Meet enters a port at a place where it was never met, and means the next
-// generation for it.
-func (b *Book) Meet(id ID, at observed.Place) (*Stand, error) {
+// Add enters a port at a place where it was never found, and assigns the next
+// generation to it. It returns ErrFull when the book has no room.
+func (b *Book) Add(id ID, at observed.Place) (*Entry, error) {
 	if b.at == nil {
-		b.at, b.used, b.ids = make(map[observed.Place][]*Stand), make(map[ID]Generation), make(map[ID][]*Stand)
+		b.at, b.used, b.ids = make(map[observed.Place][]*Entry), make(map[ID]Generation), make(map[ID][]*Entry)
 	}
 	if _, known := b.used[id]; !known && len(b.used) >= maxIDs {
 		return nil, ErrFull
 	}
-	s := &Stand{ID: id}
+	s := &Entry{ID: id}
 	b.raise(s)
 	b.ids[id] = append(b.ids[id], s)
 	b.Cable(s, at)
 	return s, nil
 }
 
-// Cable notes that a place leads to a stand; the caller has made sure of it.
-func (b *Book) Cable(s *Stand, at observed.Place) {
+// Cable records that a place leads to an entry; the caller has verified it.
+func (b *Book) Cable(s *Entry, at observed.Place) {
 	list := b.at[at]
 	if len(list) > 0 && list[0] == s {
 		return
 	}
 	b.version++
-	list = slices.DeleteFunc(slices.Clone(list), func(x *Stand) bool { return x == s })
+	list = slices.DeleteFunc(slices.Clone(list), func(x *Entry) bool { return x == s })
 	list = slices.Insert(list, 0, s)
-	for _, gone := range list[min(len(list), standsPerPlace):] {
+	for _, gone := range list[min(len(list), entriesPerPlace):] {
 		gone.Places = slices.DeleteFunc(gone.Places, func(p observed.Place) bool { return p == at })
 		if len(gone.Places) == 0 {
-			b.ids[gone.ID] = slices.DeleteFunc(b.ids[gone.ID], func(x *Stand) bool { return x == gone })
+			b.ids[gone.ID] = slices.DeleteFunc(b.ids[gone.ID], func(x *Entry) bool { return x == gone })
 		}
 	}
-	b.at[at] = list[:min(len(list), standsPerPlace)]
-	if !slices.Contains(s.Places, at) && len(s.Places) < placesPerStand {
+	b.at[at] = list[:min(len(list), entriesPerPlace)]
+	if !slices.Contains(s.Places, at) && len(s.Places) < placesPerEntry {
 		s.Places = append(s.Places, at)
 	}
 }
 
-// Renew wants another key for a stand; Begin means it.
-func (b *Book) Renew(s *Stand) { s.due = true }
+// Renew marks an entry as due for another key; Begin assigns it.
+func (b *Book) Renew(s *Entry) { s.due = true }
 
-// Due reports whether Renew wants another key for any stand.
-func (b *Book) Due(s *Stand) bool { return s.due }
+// Due reports whether an entry is due for another key.
+func (b *Book) Due(s *Entry) bool { return s.due }
 
-// Begin means the next generation for a stand that is due for it, unless one is
+// Begin assigns the next generation to an entry that is due for it, unless one is
 // on its way already.
-func (b *Book) Begin(s *Stand) {
+func (b *Book) Begin(s *Entry) {
 	if s.due && s.Next == 0 {
 		b.raise(s)
 	}
 	s.due = false
 }
 
-func (b *Book) raise(s *Stand) {
+func (b *Book) raise(s *Entry) {
 	b.used[s.ID]++
 	s.Next = b.used[s.ID]
 	b.version++
 }
 
 // Confirm notes the generation that a port was seen to have.
-func (b *Book) Confirm(s *Stand, g Generation) {
+func (b *Book) Confirm(s *Entry, g Generation) {
 	if s.Current == g && (s.Next == 0 || s.Next == g) {
 		if s.Next != 0 {
 			s.Next = 0
@@ -165,10 +165,10 @@ func (b *Book) Confirm(s *Stand, g Generation) {
 	b.version++
 }
 
-// Generations are those that a stand may have, the likeliest first: the
+// Generations lists those that an entry may have, the likeliest first: the
 // current one, the next, and further ones beyond every one that this book
 // knows of, for a book that is older than the fabric.
-func (b *Book) Generations(s *Stand, further int) []Generation {
+func (b *Book) Generations(s *Entry, further int) []Generation {
 	var out []Generation
 	for _, g := range []Generation{s.Current, s.Next} {
 		if g != 0 {

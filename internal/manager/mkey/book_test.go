@@ -11,9 +11,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-func meet(t *testing.T, b *Book, id ID, at observed.Place) *Stand {
+func meet(t *testing.T, b *Book, id ID, at observed.Place) *Entry {
 	t.Helper()
-	s, err := b.Meet(id, at)
+	s, err := b.Add(id, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func meet(t *testing.T, b *Book, id ID, at observed.Place) *Stand {
 
 // Who comes with the GUIDs of another, somewhere else, gets no generation that
 // the other has had or will have.
-func TestStandsShareNoGeneration(t *testing.T) {
+func TestEntriesShareNoGeneration(t *testing.T) {
 	var b Book
 	victim, here, there := ID{1, 2}, observed.Place{Node: 10, Port: 1}, observed.Place{Node: 10, Port: 2}
 	v := meet(t, &b, victim, here)
@@ -33,7 +33,7 @@ func TestStandsShareNoGeneration(t *testing.T) {
 		t.Fatal("stands are mixed up")
 	}
 	for range 20 {
-		for _, s := range []*Stand{v, impostor} {
+		for _, s := range []*Entry{v, impostor} {
 			if s.Next != 0 && slices.Contains(had, s.Next) {
 				t.Fatalf("generation %d twice", s.Next)
 			}
@@ -55,11 +55,11 @@ func TestBookIsBounded(t *testing.T) {
 	for i := range maxIDs {
 		meet(t, &b, ID{ib.NodeGUID(i + 1), 1}, at)
 	}
-	if _, err := b.Meet(ID{maxIDs + 1, 1}, at); err != ErrFull {
+	if _, err := b.Add(ID{maxIDs + 1, 1}, at); err != ErrFull {
 		t.Errorf("error %v, want %v", err, ErrFull)
 	}
-	if n := len(b.Behind(at)); n != standsPerPlace || len(b.Stands()) != standsPerPlace {
-		t.Errorf("%d remembered, %d stands", n, len(b.Stands()))
+	if n := len(b.Behind(at)); n != entriesPerPlace || len(b.Entries()) != entriesPerPlace {
+		t.Errorf("%d remembered, %d stands", n, len(b.Entries()))
 	}
 	if s := meet(t, &b, ID{1, 1}, observed.Place{Node: 10, Port: 2}); s.Next != 2 {
 		t.Errorf("a port whose stand was forgotten gets generation %d, want 2", s.Next)
@@ -118,8 +118,8 @@ func TestBookStays(t *testing.T) {
 	}
 }
 
-func flat(b *Book) (out []Stand) {
-	for _, s := range b.Stands() {
+func flat(b *Book) (out []Entry) {
+	for _, s := range b.Entries() {
 		x := *s
 		x.due = false
 		out = append(out, x)

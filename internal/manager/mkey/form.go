@@ -49,7 +49,7 @@ func comparePlaces(a, b observed.Place) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 }
 
-func compareStands(a, b *Stand) int {
+func compareEntries(a, b *Entry) int {
 	return cmp.Or(compareIDs(a.ID, b.ID), slices.CompareFunc(a.Places, b.Places, comparePlaces))
 }
 
@@ -59,7 +59,7 @@ func (b *Book) MarshalJSON() ([]byte, error) {
 	for _, id := range slices.SortedFunc(maps.Keys(b.used), compareIDs) {
 		f.Used = append(f.Used, usedForm{id.Node.String(), id.Port.String(), b.used[id]})
 	}
-	for _, s := range b.Stands() {
+	for _, s := range b.Entries() {
 		x := standForm{Node: s.ID.Node.String(), Port: s.ID.Port.String(), Current: s.Current, Next: s.Next}
 		for _, at := range s.Places {
 			text := selfPlace
@@ -86,7 +86,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 	if f.Version != formVersion {
 		return fmt.Errorf("version %d, want %d", f.Version, formVersion)
 	}
-	out := Book{used: make(map[ID]Generation), at: make(map[observed.Place][]*Stand), ids: make(map[ID][]*Stand)}
+	out := Book{used: make(map[ID]Generation), at: make(map[observed.Place][]*Entry), ids: make(map[ID][]*Entry)}
 	if len(f.Used) > maxIDs {
 		return ErrFull
 	}
@@ -97,14 +97,14 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 		}
 		out.used[id] = u.Generation
 	}
-	ranks := make(map[observed.Place]map[int]*Stand)
+	ranks := make(map[observed.Place]map[int]*Entry)
 	for _, x := range f.Ports {
 		id, err := parseID(x.Node, x.Port)
 		if err != nil {
 			return err
 		}
-		s := &Stand{ID: id, Current: x.Current, Next: x.Next}
-		if s.Wanted() == 0 || s.Wanted() > out.used[id] || len(x.Places) == 0 || len(x.Places) > placesPerStand {
+		s := &Entry{ID: id, Current: x.Current, Next: x.Next}
+		if s.Wanted() == 0 || s.Wanted() > out.used[id] || len(x.Places) == 0 || len(x.Places) > placesPerEntry {
 			return fmt.Errorf("port %s: %w", x.Port, errBook)
 		}
 		out.ids[id] = append(out.ids[id], s)
@@ -114,7 +114,7 @@ func (b *Book) UnmarshalJSON(data []byte) error {
 				return fmt.Errorf("port %s: %w", x.Port, err)
 			}
 			if ranks[at] == nil {
-				ranks[at] = make(map[int]*Stand)
+				ranks[at] = make(map[int]*Entry)
 			}
 			if ranks[at][rank] != nil {
 				return fmt.Errorf("place %q has two ports of rank %d", text, rank)
@@ -144,7 +144,7 @@ func parseID(node, port string) (id ID, err error) {
 func parsePlace(text string) (at observed.Place, rank int, err error) {
 	bad := fmt.Errorf("place %q: want self, or a node GUID, a colon and a port number", text)
 	if before, after, ok := strings.Cut(text, "/"); ok {
-		if rank, err = strconv.Atoi(after); err != nil || rank < 1 || rank >= standsPerPlace {
+		if rank, err = strconv.Atoi(after); err != nil || rank < 1 || rank >= entriesPerPlace {
 			return at, 0, bad
 		}
 		text = before

@@ -88,7 +88,7 @@ func (k *Keys) Behind(from *observed.Port) []ib.MKey {
 		out = k.appendKeys(out, s)
 	}
 	if from == nil {
-		for _, s := range k.Book.Stands() {
+		for _, s := range k.Book.Entries() {
 			if k.Self == (ID{}) || k.isSelf(s.ID) {
 				for _, g := range k.Book.Generations(s, k.Further) {
 					out = append(out, k.Ring.MKey(s.ID, g))
@@ -120,7 +120,7 @@ func (k *Keys) Of(p, from *observed.Port) []ib.MKey {
 	return k.finish(out)
 }
 
-func (k *Keys) appendKeys(out []ib.MKey, s *Stand) []ib.MKey {
+func (k *Keys) appendKeys(out []ib.MKey, s *Entry) []ib.MKey {
 	for _, g := range k.Book.Generations(s, k.Further) {
 		if key := k.Ring.MKey(s.ID, g); !slices.Contains(out, key) {
 			out = append(out, key)
@@ -141,16 +141,16 @@ func (k *Keys) declared(at observed.Place) (ID, bool) {
 	return k.Declared(at)
 }
 
-// Find is the stand of a port behind a place: where it was met there, or where
+// Find is the entry of a port behind a place: where it was found there, or where
 // it was met elsewhere and a list of cables has it there, or where it is the
 // manager's own.
-func (k *Keys) Find(id ID, at observed.Place) *Stand {
+func (k *Keys) Find(id ID, at observed.Place) *Entry {
 	if s := k.Book.Find(id, at); s != nil {
 		return s
 	}
 	stands := k.Book.Of(id)
 	if at == (observed.Place{}) { // whoever is the manager's own port, is at its own place
-		if i := slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
+		if i := slices.IndexFunc(stands, func(s *Entry) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
 			return stands[i]
 		}
 		return nil
@@ -159,9 +159,9 @@ func (k *Keys) Find(id ID, at observed.Place) *Stand {
 		return nil
 	}
 	here := func(p observed.Place) bool { want, ok := k.declared(p); return ok && want == id }
-	i := slices.IndexFunc(stands, func(s *Stand) bool { return slices.ContainsFunc(s.Places, here) })
+	i := slices.IndexFunc(stands, func(s *Entry) bool { return slices.ContainsFunc(s.Places, here) })
 	if i < 0 { // it was moved, and a person has said so
-		i = slices.IndexFunc(stands, func(s *Stand) bool { return s.Current != 0 })
+		i = slices.IndexFunc(stands, func(s *Entry) bool { return s.Current != 0 })
 	}
 	if i < 0 {
 		return nil
@@ -178,8 +178,8 @@ func (k *Keys) finish(out []ib.MKey) []ib.MKey {
 	return out
 }
 
-// Generation is the generation of a stand whose key this is; 0 for none.
-func (k *Keys) Generation(s *Stand, key ib.MKey) Generation {
+// Generation is the generation of an entry whose key this is; 0 for none.
+func (k *Keys) Generation(s *Entry, key ib.MKey) Generation {
 	for _, g := range k.Book.Generations(s, k.Further) {
 		if k.Ring.MKey(s.ID, g) == key {
 			return g

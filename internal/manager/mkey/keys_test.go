@@ -12,7 +12,7 @@ import (
 func TestManagersOwnPort(t *testing.T) {
 	book := new(Book)
 	id, at := ID{Node: 7, Port: 8}, observed.Place{Node: 1, Port: 2}
-	s, err := book.Meet(id, at)
+	s, err := book.Add(id, at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func holdsExactly(now, want []ib.PKey) bool {
 	return !slices.ContainsFunc(now[len(want):], func(k ib.PKey) bool { return k != 0 })
 }
 
-// comes and goes report whether a partition is only given, or only taken.
+// comes and goes report whether a partition is only given, or only taken away.
 func (m *moves) comes(b ib.PKeyBase) bool { return m.gained[b] && !m.lost[b] && !m.unread }
 func (m *moves) goes(b ib.PKeyBase) bool  { return m.lost[b] && !m.gained[b] && !m.unread }
 
@@ -78,9 +78,9 @@ func managersPorts(f *observed.Fabric) []*observed.Port {
 // before anything is written elsewhere, then when everybody gets new tables.
 type interim struct{ ready, then []ib.PKey }
 
-// foresee works out what the order of the writes has to heed; at are the only
-// ports that have something to write, or nil for any.
-func (p *Plan) foresee(at []*observed.Port) {
+// prepare computes what the order of the writes depends on; at are the only
+// ports with something to write, or nil for any.
+func (p *Plan) prepare(at []*observed.Port) {
 	if at == nil {
 		for _, n := range p.fabric.Nodes {
 			for i := range n.Ports {

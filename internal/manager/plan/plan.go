@@ -103,7 +103,7 @@ var stages = []struct {
 // Diff lists what has to be written for f to hold what d wants.
 func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
-	p.foresee(nil)
+	p.prepare(nil)
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			p.diffPort(&n.Ports[i], ops.add)
@@ -120,7 +120,7 @@ func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
 // ports; what belongs to a switch as a whole is compared with its port 0.
 func DiffAt(f *observed.Fabric, d *observed.Desired, ports []*observed.Port) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
-	p.foresee(ports)
+	p.prepare(ports)
 	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *observed.Port) int {
 		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
 	}))

@@ -389,7 +389,7 @@ func TestUnreadBlocksAreWritten(t *testing.T) {
 	if n := Diff(f, d).Len(); n != 0 {
 		t.Fatalf("%d writes for an empty table that reads as empty", n)
 	}
-	p.Doubt(smp.AttrPKeyTable, 1)
+	p.MarkUnread(smp.AttrPKeyTable, 1)
 	plan := Diff(f, d)
 	if plan.Len() == 0 || plan.Stages[0].Ops[0].Modifier != 1 {
 		t.Fatalf("a block that was not read is not written: %+v", plan.Stages)

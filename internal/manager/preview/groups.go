@@ -12,10 +12,10 @@ import (
 
 // What becomes of a multicast group.
 const (
-	GroupComes   = "comes"
-	GroupEnds    = "ends"
-	GroupChanges = "changes"
-	GroupLoses   = "loses members"
+	GroupAdded   = "comes"
+	GroupRemoved = "ends"
+	GroupChanged = "changes"
+	GroupShrinks = "loses members"
 )
 
 // GroupChange is what becomes of one multicast group.
@@ -57,7 +57,7 @@ func (p *Preview) groups(in *Input) {
 	}
 	for _, g := range next {
 		p.Multicast = append(p.Multicast, GroupChange{
-			MGID: g.MGID, Partition: nameOf(names, g.Partition), What: GroupComes, Text: "is new: " + settings(g),
+			MGID: g.MGID, Partition: nameOf(names, g.Partition), What: GroupAdded, Text: "is new: " + settings(g),
 		})
 	}
 	slices.SortFunc(p.Multicast, func(a, b GroupChange) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
@@ -76,19 +76,19 @@ func (p *Preview) groupChange(was, will *group.Group, names map[ib.PKeyBase]stri
 	var text []string
 	switch {
 	case moves:
-		c.What = GroupEnds
+		c.What = GroupRemoved
 		text = append(text, "ends, and is new in partition "+nameOf(names, will.Partition))
 	case will == nil && left == 0 && (was.Fixed || c.Leave > 0):
-		c.What = GroupEnds
+		c.What = GroupRemoved
 		text = append(text, "ends")
 	case will == nil && was.Fixed:
-		c.What = GroupChanges
+		c.What = GroupChanged
 		text = append(text, fmt.Sprintf("is no group of the policy any more; %d members keep it", left))
 	case will != nil && will.Settings != was.Settings:
-		c.What = GroupChanges
+		c.What = GroupChanged
 		text = append(text, settings(was)+" becomes "+settings(will))
 	case c.Leave > 0:
-		c.What = GroupLoses
+		c.What = GroupShrinks
 	default:
 		return
 	}

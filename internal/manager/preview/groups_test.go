@@ -50,8 +50,8 @@ func TestGroupChanges(t *testing.T) {
 		got = append(got, line{c.MGID[15], c.Partition, c.What, c.Leave})
 	}
 	want := []line{
-		{2, "red", GroupChanges, 1}, {3, "0x0002", GroupEnds, 1}, {4, "red", GroupLoses, 1},
-		{5, "red", GroupChanges, 0}, {6, "red", GroupEnds, 0}, {7, "red", GroupEnds, 1}, {8, "green", GroupComes, 0},
+		{2, "red", GroupChanged, 1}, {3, "0x0002", GroupRemoved, 1}, {4, "red", GroupShrinks, 1},
+		{5, "red", GroupChanged, 0}, {6, "red", GroupRemoved, 0}, {7, "red", GroupRemoved, 1}, {8, "green", GroupAdded, 0},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

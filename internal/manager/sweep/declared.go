@@ -71,22 +71,22 @@ func (d *Discovery) farEnd(info *smp.NodeInfo) *observed.Port {
 	return nil
 }
 
-// Doubt tells, in words, why the cable at p may not be taken for what it seems,
-// once Advance has reported true; empty where nothing speaks against it, or where
-// Options.Verify was not asked for.
-func (d *Discovery) Doubt(p *observed.Port) string { return d.doubts[p] }
+// Contradiction says why the cable at p cannot be trusted, in words,
+// once Advance has reported true. It is empty if nothing contradicts the cable, or
+// without Options.Verify.
+func (d *Discovery) Contradiction(p *observed.Port) string { return d.contradictions[p] }
 
-func (d *Discovery) doubt(p *observed.Port, reason string) {
-	if d.doubts[p] == "" {
-		d.doubts[p] = reason
+func (d *Discovery) contradict(p *observed.Port, reason string) {
+	if d.contradictions[p] == "" {
+		d.contradictions[p] = reason
 	}
 }
 
-// verify asks everybody once more who they are. A device that is no switch cannot
-// lead packets on: a cable between switches is what it seems when the devices at
+// verify asks every device once more for its NodeInfo. A device that is no switch
+// cannot forward packets, so a cable between switches is genuine if the devices at
 // both its ends answer through it.
 func (d *Discovery) verify() {
-	d.doubts = make(map[*observed.Port]string)
+	d.contradictions = make(map[*observed.Port]string)
 	d.noteCables()
 	for _, n := range d.fabric.Nodes {
 		for i := range n.Ports {
@@ -133,11 +133,11 @@ func (d *Discovery) compare(p *observed.Port, found *smp.NodeInfo, err error) {
 	}
 	d.fault(p, errors.New(reason))
 	if p.Num != 0 {
-		d.doubt(p, reason)
+		d.contradict(p, reason)
 		return
 	}
 	for i := range p.Node.Ports {
-		d.doubt(&p.Node.Ports[i], reason)
+		d.contradict(&p.Node.Ports[i], reason)
 	}
 }
 
@@ -154,5 +154,5 @@ func (d *Discovery) confirm(p *observed.Port, found *smp.NodeInfo, err error) {
 		return
 	}
 	d.fault(p, errors.New(reason))
-	d.doubt(p, reason)
+	d.contradict(p, reason)
 }

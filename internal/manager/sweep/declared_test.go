@@ -211,7 +211,7 @@ func TestVerify(t *testing.T) {
 	leaf := d.Fabric().Node(5)
 	for num, doubtful := range map[ib.PortNum]bool{1: false, 2: true, 3: false, 4: true} {
 		p := leaf.Port(num)
-		if got := d.Doubt(p) != "" || p.Peer != nil && d.Doubt(p.Peer) != ""; got != doubtful {
+		if got := d.Contradiction(p) != "" || p.Peer != nil && d.Contradiction(p.Peer) != ""; got != doubtful {
 			t.Errorf("port %d: in doubt %v", num, got)
 		}
 	}

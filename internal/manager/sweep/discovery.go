@@ -97,9 +97,9 @@ type Discovery struct {
 	faults  []Fault
 	stage   stage
 	// ports counts those of all nodes; doubts are about the cables at ports.
-	ports  int
-	doubts map[*observed.Port]string
-	last   []*observed.Port // of options.Last, still to be followed
+	ports          int
+	contradictions map[*observed.Port]string
+	last           []*observed.Port // of options.Last, still to be followed
 	// disputed are the ports behind which somebody was found first that another
 	// claims to be.
 	disputed map[observed.Place]bool

@@ -26,9 +26,9 @@ type offender struct {
 	since time.Duration
 }
 
-// Profited counts a change by somebody else from which who is behind a switch port
+// Count counts a change by somebody else from which who is behind a switch port
 // profits, and reports whether that was too often.
-func (x *Offenders) Profited(now time.Duration, at observed.Place) (tooOften bool) {
+func (x *Offenders) Count(now time.Duration, at observed.Place) (tooOften bool) {
 	o := x.account(now, at)
 	if o.times = append(o.times, now); len(o.times) >= Offences {
 		o.times = nil

@@ -15,12 +15,12 @@ func TestOffenders(t *testing.T) {
 	var x Offenders
 	other := observed.Place{Node: 1, Port: 3}
 	for i := range Offences {
-		if got := x.Profited(time.Duration(i)*time.Minute, place); got != (i == Offences-1) {
+		if got := x.Count(time.Duration(i)*time.Minute, place); got != (i == Offences-1) {
 			t.Errorf("change %d: too often %v", i+1, got)
 		}
-		x.Profited(time.Duration(i)*(OffenceMemory+time.Second), other)
+		x.Count(time.Duration(i)*(OffenceMemory+time.Second), other)
 	}
-	if x.Profited(time.Hour, other) {
+	if x.Count(time.Hour, other) {
 		t.Error("changes that are long past count")
 	}
 	told := 0

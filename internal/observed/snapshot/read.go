@@ -262,7 +262,7 @@ func absorb(n *observed.Node, a answer) error {
 			return fmt.Errorf("%s (modifier 0x%08x): %w", a.Attribute, modifier, err)
 		}
 		if a.Stale {
-			p.Doubt(id, modifier)
+			p.MarkUnread(id, modifier)
 		}
 	}
 	return nil

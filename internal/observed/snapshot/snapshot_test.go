@@ -78,7 +78,7 @@ func answerAtRandom(r *rand.Rand, n *observed.Node) {
 			clear(data[r.IntN(len(data)):])
 		}
 		if p.Absorb(id, modifier, data[:]) == nil && r.IntN(5) == 0 {
-			p.Doubt(id, modifier)
+			p.MarkUnread(id, modifier)
 		}
 	}
 	if n.Switch != nil {

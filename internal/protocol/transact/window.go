@@ -111,19 +111,19 @@ const (
 
 // Counts is what a window has done so far.
 type Counts struct {
-	Sent     uint64 // packets, retries included
-	Retried  uint64 // packets
-	Extra    uint64 // packets, copies sent before a time-out
-	Answered uint64 // requests
-	Failed   uint64 // requests that nobody answered
-	Stray    uint64 // answers that matched no request
+	Sent      uint64 // packets, retries included
+	Retried   uint64 // packets
+	Extra     uint64 // packets, copies sent before a time-out
+	Answered  uint64 // requests
+	Failed    uint64 // requests that nobody answered
+	Unmatched uint64 // answers that matched no request
 }
 
 // Plus is what two windows have done together.
 func (c Counts) Plus(d Counts) Counts {
 	return Counts{
 		Sent: c.Sent + d.Sent, Retried: c.Retried + d.Retried, Extra: c.Extra + d.Extra,
-		Answered: c.Answered + d.Answered, Failed: c.Failed + d.Failed, Stray: c.Stray + d.Stray,
+		Answered: c.Answered + d.Answered, Failed: c.Failed + d.Failed, Unmatched: c.Unmatched + d.Unmatched,
 	}
 }
 
@@ -442,7 +442,7 @@ func (w *Window) Receive(now time.Duration, p *mad.SMP) bool {
 	s := w.find(p)
 	if s == nil || p.Class != s.request.class() || !s.request.went(p) ||
 		p.AttributeID != s.request.Attribute || p.AttributeModifier != s.request.Modifier {
-		w.counts.Stray++
+		w.counts.Unmatched++
 		return false
 	}
 	s.answers++

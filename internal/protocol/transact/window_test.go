@@ -63,7 +63,7 @@ func TestRequestsEndOnceWithTheirAnswer(t *testing.T) {
 			t.Errorf("request %d ended %d times", i, ended[i])
 		}
 	}
-	if c := w.Counts(); c.Answered != 100 || c.Stray != 100 || c.Retried != 0 {
+	if c := w.Counts(); c.Answered != 100 || c.Unmatched != 100 || c.Retried != 0 {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -335,14 +335,14 @@ func TestWindowAdapts(t *testing.T) {
 }
 
 // An answer that came another way than its request went is not believed.
-func TestAnswerOfAnotherClassIsStray(t *testing.T) {
+func TestAnswerOfAnotherClassIsIgnored(t *testing.T) {
 	for _, lid := range []ib.LID{0, 7} {
 		w := NewWindow(limits())
 		w.Do(Request{LID: lid, Method: mad.MethodGet, Attribute: 0x15}, func(Reply) { t.Errorf("LID %d: a stray answer was taken", lid) })
 		p := drain(w, 0)[0]
 		p.MakeResponse(mad.StatusOK)
 		p.Class ^= mad.ClassSubnLID ^ mad.ClassSubnDirected
-		if w.Receive(1, &p) || w.Counts().Stray != 1 {
+		if w.Receive(1, &p) || w.Counts().Unmatched != 1 {
 			t.Errorf("LID %d: counts %+v", lid, w.Counts())
 		}
 	}
@@ -396,7 +396,7 @@ func TestNextWriteWaitsForLateCopies(t *testing.T) {
 }
 
 // Answers that went another way belong to somebody else.
-func TestAnswerOfAnotherNodeIsStray(t *testing.T) {
+func TestAnswerOfAnotherNodeIsIgnored(t *testing.T) {
 	w := NewWindow(limits())
 	w.Do(Request{Path: mad.Path{1, 2}, Method: mad.MethodGet, Attribute: 0x15}, func(Reply) { t.Error("ended") })
 	for _, p := range drain(w, 0) {
@@ -406,7 +406,7 @@ func TestAnswerOfAnotherNodeIsStray(t *testing.T) {
 			t.Error("taken")
 		}
 	}
-	if w.Counts().Stray != 1 {
+	if w.Counts().Unmatched != 1 {
 		t.Errorf("counts %+v", w.Counts())
 	}
 }

@@ -61,15 +61,15 @@ func (s *Server) mayProxy(q *request, p *visibility.Port) bool {
 	return p != nil && q.Sees(p) && (q.keyed || s.view.Trusted[q.Port.GUID])
 }
 
-// Doubt tells which LIDs ports have that were not assigned to them, or left, and
-// which ports those are: who sends from there is not known. It replaces what the
-// last call told.
-func (s *Server) Doubt(claims map[ib.LID][]*observed.Port) { s.claims = claims }
+// SetClaims sets, by LID, the ports that hold a LID which is not theirs: the sender of
+// a packet from such a LID is not known. It replaces the claims of
+// the last call.
+func (s *Server) SetClaims(claims map[ib.LID][]*observed.Port) { s.claims = claims }
 
-// isDoubtful reports whether a request may come from another port than the one
-// that its LID was assigned to: from a port that claims the LID, and whose switch
-// would let the key of the request pass.
-func (s *Server) isDoubtful(from mad.Address) bool {
+// isAmbiguous reports whether a request may come from a port other than the one
+// that its LID was assigned to: a port that claims the LID, and whose switch
+// would let the P_Key of the request pass.
+func (s *Server) isAmbiguous(from mad.Address) bool {
 	if s.config.Profile == protect.None {
 		return false
 	}

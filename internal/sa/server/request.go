@@ -111,7 +111,7 @@ func (s *Server) admit(q *request) mad.Status {
 		return mad.StatusBusy
 	}
 	p := s.view.At(q.from.LID)
-	if p == nil || p.Contested || s.isDoubtful(q.from) {
+	if p == nil || p.Contested || s.isAmbiguous(q.from) {
 		s.counts.Refused++
 		return sa.StatusRequestInvalid
 	}

@@ -30,7 +30,7 @@ type Server struct {
 	nobody  requester    // all of those who have no port
 	lines   lines
 	kind    int                         // of what leaves next
-	claims  map[ib.LID][]*observed.Port // Doubt
+	claims  map[ib.LID][]*observed.Port // SetClaims
 	out     queue
 	unkept  []unkept // Config.Keep
 	kept    uint64   // the version that is

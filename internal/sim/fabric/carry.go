@@ -15,7 +15,7 @@ import (
 func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
 	p.node, p.port, p.crossed = at, in, 0
 	if p.isDirected() && !directed.StartsByLID(&p.mad) {
-		f.follow(p, directed.Standing{Origin: true})
+		f.follow(p, directed.Location{Origin: true})
 		return
 	}
 	f.relay(p, true)
@@ -32,7 +32,7 @@ func (f *Fabric) arrive(p *carried) {
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
 	case p.isDirected():
-		f.follow(p, directed.Standing{})
+		f.follow(p, directed.Location{})
 	default:
 		f.take(p)
 	}
@@ -40,7 +40,7 @@ func (f *Fabric) arrive(p *carried) {
 
 // follow does with a directed-route packet what its route says. Of at, only
 // origin and byLID are set.
-func (f *Fabric) follow(p *carried, at directed.Standing) {
+func (f *Fabric) follow(p *carried, at directed.Location) {
 	n := &f.nodes[p.node]
 	at.IsSwitch, at.Ports, at.In = n.IsSwitch, n.Last, p.port
 	d := directed.Direct(&p.mad, at)
@@ -106,7 +106,7 @@ func (f *Fabric) forward(p *carried, origin bool) {
 // reach ends the LID-routed part of a packet's way.
 func (f *Fabric) reach(p *carried) {
 	if p.isDirected() {
-		f.follow(p, directed.Standing{ByLID: true})
+		f.follow(p, directed.Location{ByLID: true})
 		return
 	}
 	f.take(p)

@@ -170,7 +170,7 @@ func (w *writers) count(t *testing.T, s *ibsimd.Server, client int) (n int) {
 }
 
 // While OpenSM is master, ibwarden writes nothing and says why.
-func TestIbwardenBesideOpenSM(t *testing.T) {
+func TestNothingIsWrittenWhileOpenSMIsMaster(t *testing.T) {
 	tools := needTools(t)
 	path, err := ibwarden()
 	if err != nil {

@@ -163,7 +163,7 @@ func documented(t *testing.T, title string) map[string][2]string {
 
 // What OpenSM sets on a fabric, and what ibwarden does, attribute by attribute:
 // every difference is in docs/settings.md, and no other one is.
-func TestSettingsBesideOpenSM(t *testing.T) {
+func TestSettingsComparedWithOpenSM(t *testing.T) {
 	tools := needTools(t)
 	path, err := ibwarden()
 	if err != nil {

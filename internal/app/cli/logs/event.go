@@ -116,7 +116,7 @@ func (d *Description) seen(e event.Event) {
 		if e.Report.At.Name != nil {
 			d.Reporter = *e.Report.At.Name
 		}
-	case event.Attending:
+	case event.Announced:
 		d.set(slog.LevelInfo, "manager", slog.Any("port_guid", e.Port))
 	case event.Released:
 		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))

@@ -81,7 +81,7 @@ var events = []struct {
 	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
 	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
 	{event.Completed{Result: &event.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
-	{event.Attending{Port: 7}, slog.LevelInfo},
+	{event.Announced{Port: 7}, slog.LevelInfo},
 	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},
 	{keying.Given{Ports: 3}, slog.LevelInfo},
 	{keying.Given{Ports: 3, Failures: 1}, slog.LevelWarn},

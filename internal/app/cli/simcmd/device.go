@@ -13,7 +13,7 @@ import (
 // profile is what the --device flags say, in their order.
 func (f *flags) profile(l *topology.Netlist) (func(*topology.Node, *sma.Config), error) {
 	said := make(map[ib.NodeGUID][]func(*sma.Config) bool)
-	for _, text := range f.traits {
+	for _, text := range f.properties {
 		if err := addDevice(said, l, text); err != nil {
 			return nil, fmt.Errorf("--device %q: %w", text, err)
 		}

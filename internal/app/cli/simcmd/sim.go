@@ -29,7 +29,7 @@ type flags struct {
 	socket, udp, capture, pace string
 	noConsole, devices, verbs  bool
 	script                     string
-	traits                     []string
+	properties                 []string
 	seed                       uint64
 }
 
@@ -55,7 +55,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.script != "" {
-				if len(f.traits) > 0 {
+				if len(f.properties) > 0 {
 					return exit.WithMisuse(errors.New("--device: a script says itself, by device lines, what its devices are"))
 				}
 				return f.story(c, append(args, "")[0])
@@ -69,7 +69,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set.StringVar(&f.capture, "capture", "", "capture what clients and commands in sim exec send and get, and the data packets, in this file, for Wireshark")
 	set.StringVar(&f.pace, "pace", "fast", "fast: clients do not wait for the fabric's delays; real: delays are as long as on a real fabric")
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
-	set.StringArrayVar(&f.traits, "device", nil, "in what a device, or every one (*), differs: NODE NAME=VALUE..., as 'blue-1 pkey-nvram=on'; may be repeated")
+	set.StringArrayVar(&f.properties, "device", nil, "in what a device, or every one (*), differs: NODE NAME=VALUE..., as 'blue-1 pkey-nvram=on'; may be repeated")
 	set.Uint64Var(&f.seed, "seed", 1, "seed of a scenario that names none")
 	set.BoolVar(&f.devices, "devices", false, "let ibwarden sim exec run commands that see a node's /dev/infiniband")
 	set.BoolVar(&f.verbs, "verbs", false, "let programs open devices of hosts, with the Go package ib/verbs")
@@ -216,7 +216,7 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	// &`): it fails instead, and there is no console.
 	signal.Ignore(syscall.SIGTTIN)
 	prompt := ""
-	if table.IsAttended(c.InOrStdin()) {
+	if table.IsInteractive(c.InOrStdin()) {
 		prompt = "sim> " // somebody sits there
 	}
 	return console.Run(c.InOrStdin(), prompt)

@@ -16,9 +16,9 @@ func IsTerminal(stream any) bool {
 	return err == nil
 }
 
-// IsAttended tells whether somebody sits at the other end of a stream and speaks to
-// this program: one that a shell runs in the background (&) is not spoken to.
-func IsAttended(stream any) bool {
+// IsInteractive reports whether a stream is a terminal and this program is in its
+// foreground process group, not in the background (&).
+func IsInteractive(stream any) bool {
 	if !IsTerminal(stream) {
 		return false
 	}

@@ -18,8 +18,8 @@ const (
 	RouteByLID // on, or from here on, as an ordinary packet
 )
 
-// Standing is where a directed-route packet stands when a node looks at it.
-type Standing struct {
+// Location is the node that processes a directed-route packet, and its port of arrival.
+type Location struct {
 	IsSwitch bool
 	Ports    ib.PortNum // the node's highest port number
 	// in is the port that the packet came in by. At its originator it is the
@@ -41,7 +41,7 @@ type Decision struct {
 // Direct applies the directed-route rules of one node to a packet of class
 // 0x81 and writes the hop pointer and the return path as they say (IBA 14.2.2;
 // the clauses are those of the outgoing and the returning packet in turn).
-func Direct(m *[mad.Size]byte, at Standing) Decision {
+func Direct(m *[mad.Size]byte, at Location) Decision {
 	if m[mad.OffsetHopCount] > mad.MaxHops {
 		return Decision{}
 	}
@@ -51,7 +51,7 @@ func Direct(m *[mad.Size]byte, at Standing) Decision {
 	return outgoing(m, at)
 }
 
-func outgoing(m *[mad.Size]byte, at Standing) Decision {
+func outgoing(m *[mad.Size]byte, at Location) Decision {
 	count, pointer := m[mad.OffsetHopCount], m[mad.OffsetHopPointer]
 	switch {
 	case count != 0 && pointer == 0:
@@ -86,7 +86,7 @@ func outgoing(m *[mad.Size]byte, at Standing) Decision {
 	return Decision{}
 }
 
-func returning(m *[mad.Size]byte, at Standing) Decision {
+func returning(m *[mad.Size]byte, at Location) Decision {
 	count, pointer := m[mad.OffsetHopCount], m[mad.OffsetHopPointer]
 	switch {
 	case count != 0 && pointer == count+1:
@@ -118,7 +118,7 @@ func returning(m *[mad.Size]byte, at Standing) Decision {
 // send sets the hop pointer and leaves by the port that the path names there:
 // an external port, and on a CA or router the one port that the packet has to
 // do with.
-func (at Standing) send(m *[mad.Size]byte, path int, pointer uint8) Decision {
+func (at Location) send(m *[mad.Size]byte, path int, pointer uint8) Decision {
 	m[mad.OffsetHopPointer] = pointer
 	out := ib.PortNum(m[path+int(pointer)])
 	if out == 0 || out > at.Ports || !at.IsSwitch && out != at.In {

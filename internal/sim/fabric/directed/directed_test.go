@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	atOrigin      = Standing{Ports: 2, In: 1, Origin: true}
-	atSwitchSM    = Standing{IsSwitch: true, Ports: 36, In: 0, Origin: true}
-	atSwitch      = Standing{IsSwitch: true, Ports: 36, In: 7}
-	atCA          = Standing{Ports: 2, In: 1}
-	atSwitchByLID = Standing{IsSwitch: true, Ports: 36, In: 7, ByLID: true}
-	atCAByLID     = Standing{Ports: 2, In: 1, ByLID: true}
+	atOrigin      = Location{Ports: 2, In: 1, Origin: true}
+	atSwitchSM    = Location{IsSwitch: true, Ports: 36, In: 0, Origin: true}
+	atSwitch      = Location{IsSwitch: true, Ports: 36, In: 7}
+	atCA          = Location{Ports: 2, In: 1}
+	atSwitchByLID = Location{IsSwitch: true, Ports: 36, In: 7, ByLID: true}
+	atCAByLID     = Location{Ports: 2, In: 1, ByLID: true}
 )
 
 // Each row is one clause of the directed-route rules, at the sender, in the
@@ -36,7 +36,7 @@ func TestDirectedRouteRules(t *testing.T) {
 
 	tests := []struct {
 		name    string
-		at      Standing
+		at      Location
 		packet  packet
 		want    Decision
 		pointer uint8 // afterwards; not looked at when discarded

@@ -8,25 +8,24 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 )
 
-// Bounds of what is said for people of where tenants meet; --json has it all.
+// Bounds of the list of shared ports in the text output; --json has all of it.
 const (
-	meetingsShown     = 6
-	meetingPartitions = 4
+	sharedPortsShown     = 6
+	sharedPortPartitions = 4
 )
 
-// meetingPlaces names the ports where tenants meet, those of the same partitions
-// together.
-func meetingPlaces(p *isolation.Proof) string {
+// sharedPortPlaces names the shared ports, grouped by partitions.
+func sharedPortPlaces(p *isolation.Proof) string {
 	var order []string
 	names := map[string][]string{}
-	for i, m := range p.Meeting {
-		if i == meetingsShown {
+	for i, m := range p.SharedPorts {
+		if i == sharedPortsShown {
 			break
 		}
 		over := "the manager"
 		if !m.Manager {
-			over = strings.Join(m.Partitions[:min(len(m.Partitions), meetingPartitions)], ", ")
-			if more := len(m.Partitions) - meetingPartitions; more > 0 {
+			over = strings.Join(m.Partitions[:min(len(m.Partitions), sharedPortPartitions)], ", ")
+			if more := len(m.Partitions) - sharedPortPartitions; more > 0 {
 				over += fmt.Sprintf(" and %d more", more)
 			}
 		}
@@ -40,7 +39,7 @@ func meetingPlaces(p *isolation.Proof) string {
 		out = append(out, fmt.Sprintf("%s (%s)", strings.Join(names[over], ", "), table.Plain(over)))
 	}
 	text := strings.Join(out, "; ")
-	if more := p.Counts.Meeting - min(len(p.Meeting), meetingsShown); more > 0 {
+	if more := p.Counts.SharedPorts - min(len(p.SharedPorts), sharedPortsShown); more > 0 {
 		text += fmt.Sprintf("; and %d more ports", more)
 	}
 	return text

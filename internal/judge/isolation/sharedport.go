@@ -6,12 +6,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Meeting is an end port that can talk to two others which cannot talk to each
-// other, as the tables of the end ports stand: there, and nowhere else, what one
-// sends can be handed to the other. The manager's own port is one, the ports that
-// offer a service to several tenants are, and those that use two services whose
+// SharedPort is an end port that, by the current tables of the end ports, can talk to
+// two others which cannot talk to each other. Only such a port can relay between them.
+// The manager's own port is one, and so are the ports that
+// offer a service to several tenants, and those that use two services whose
 // ports cannot talk to each other.
-type Meeting struct {
+type SharedPort struct {
 	Place
 	EndPort ib.PortGUID `json:"end_port"`
 	// PKeys are the keys of the port, one for each partition.
@@ -22,22 +22,22 @@ type Meeting struct {
 	Manager bool `json:"manager"`
 }
 
-// meetingsTried bounds how many pairs of kinds of ports are compared in search
-// of ports where others meet: hostile tables can make as many kinds as ports.
-const meetingsTried = 1 << 22
+// maxComparisons bounds the pairs of classes that are compared to find shared
+// ports: hostile tables can make as many classes as ports.
+const maxComparisons = 1 << 22
 
-// meet enters the ports where others meet.
-func (p *prover) meet() {
-	if !p.meetings.holdFor(p.byTables) {
-		p.meetings = p.findMeetings()
+// listSharedPorts enters the shared ports into the proof.
+func (p *prover) listSharedPorts() {
+	if !p.shared.holdFor(p.byTables) {
+		p.shared = p.findShared()
 	}
 	var found []int32
-	for _, h := range p.meetings.at {
+	for _, h := range p.shared.at {
 		found = append(found, p.byTables.known[h].ports...)
 	}
 	slices.Sort(found)
 	for _, i := range found {
-		if !counted(&p.proof.Counts.Meeting, MaxListed) {
+		if !counted(&p.proof.Counts.SharedPorts, MaxListed) {
 			continue
 		}
 		port, keys := p.ports[i], p.tables[i].keys
@@ -45,26 +45,26 @@ func (p *prover) meet() {
 		for _, n := range p.policy.partsOf(keys) {
 			names = append(names, p.policy.parts[n].name)
 		}
-		p.proof.Meeting = append(p.proof.Meeting, Meeting{
+		p.proof.SharedPorts = append(p.proof.SharedPorts, SharedPort{
 			placeOf(port), port.GUID, slices.Clone(p.sets.sets[keys]), names, int(i) == p.policy.self,
 		})
 	}
-	if p.meetings.gaveUp {
-		p.proof.Caveats = append(p.proof.Caveats, "the tables are of too many kinds to find all ports where others meet")
+	if p.shared.gaveUp {
+		p.proof.Caveats = append(p.proof.Caveats, "the tables differ too much to find all shared ports")
 	}
 }
 
-// meetings are the classes of ports where others meet, as long as the classes of
-// a relation are those that there were.
-type meetings struct {
+// sharedClasses are the classes of shared ports, valid while the classes of
+// a relation do not change.
+type sharedClasses struct {
 	// several tells of each class whether it has more than one port.
 	several map[holding]bool
 	at      []holding
 	gaveUp  bool
 }
 
-// holdFor reports whether the classes of r are those that there were.
-func (m *meetings) holdFor(r *relation) bool {
+// holdFor reports whether the classes of r are unchanged.
+func (m *sharedClasses) holdFor(r *relation) bool {
 	if len(m.several) != len(r.known) {
 		return false
 	}
@@ -76,13 +76,13 @@ func (m *meetings) holdFor(r *relation) bool {
 	return true
 }
 
-func (p *Prover) findMeetings() meetings {
-	out := meetings{several: make(map[holding]bool, len(p.byTables.known))}
+func (p *Prover) findShared() sharedClasses {
+	out := sharedClasses{several: make(map[holding]bool, len(p.byTables.known))}
 	classes, holders := p.byTables.sorted()
-	m := meetingSearch{sets: p.sets.sets, holders: holders, seen: make([]int, len(classes)), left: meetingsTried}
+	m := sharedSearch{sets: p.sets.sets, holders: holders, seen: make([]int, len(classes)), left: maxComparisons}
 	for i, c := range classes {
 		out.several[c.holding] = len(c.ports) > 1
-		if m.at(c, i+1) {
+		if m.isShared(c, i+1) {
 			out.at = append(out.at, c.holding)
 		}
 	}
@@ -90,19 +90,19 @@ func (p *Prover) findMeetings() meetings {
 	return out
 }
 
-// meetingSearch is the search for them.
-type meetingSearch struct {
+// sharedSearch is the search for them.
+type sharedSearch struct {
 	sets    []keySet
 	holders map[ib.PKeyBase][]holder
-	// seen tells by class the number of the search that came upon it last.
+	// seen is, by class, the number of the last search that found it.
 	seen []int
 	left int
 	near []*class
 }
 
-// at reports whether the ports of a class can talk to two others that cannot
-// talk to each other. number is that of the search, from 1.
-func (m *meetingSearch) at(c *class, number int) bool {
+// isShared reports whether the ports of a class can talk to two others that cannot
+// talk to each other. number is the number of the search, from 1.
+func (m *sharedSearch) isShared(c *class, number int) bool {
 	m.near = m.near[:0]
 	for _, k := range m.sets[c.keys] {
 		for _, h := range m.holders[k.Base()] {
@@ -135,7 +135,7 @@ func (m *meetingSearch) at(c *class, number int) bool {
 
 // allFull reports whether all that a class can talk to are full members of one
 // partition, which saves comparing them.
-func (m *meetingSearch) allFull(c *class) bool {
+func (m *sharedSearch) allFull(c *class) bool {
 	return slices.ContainsFunc(m.sets[c.keys], func(k ib.PKey) bool {
 		full := 0
 		for _, h := range m.holders[k.Base()] {

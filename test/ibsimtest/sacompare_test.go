@@ -137,10 +137,10 @@ func (a *asked) sharesAForeignKey() bool {
 	return false
 }
 
-// beside is where the two answer differently, with the reason. Every record
+// differences lists where the two answer differently, with the reason. Every record
 // that only one of them gives has to be explained by one of these, and each of
 // these has to be seen.
-var beside = []struct {
+var differences = []struct {
 	name   string // as in docs/sa.md
 	theirs func(*asked) bool
 	ours   func(*asked) bool
@@ -194,9 +194,9 @@ var beside = []struct {
 		}, nil},
 }
 
-// besideQueries are put to both by every host; lids are those of the host and of
+// comparedQueries are put to both by every host; lids are those of the host and of
 // another, of one partition.
-func besideQueries(y *tenancy, short bool, own, other, sw int) [][]string {
+func comparedQueries(y *tenancy, short bool, own, other, sw int) [][]string {
 	lid, to, at := fmt.Sprint(own), fmt.Sprint(other), fmt.Sprint(sw)
 	gid := func(i int) string { return ib.MakeGID(ib.DefaultGIDPrefix, y.ports[i]).String() }
 	pair := []string{"--slid", lid, "--dlid", to}
@@ -230,10 +230,10 @@ func besideQueries(y *tenancy, short bool, own, other, sw int) [][]string {
 // take 1 MiB.
 const pathsOfAll = 64
 
-// besideOpenSM puts queries to OpenSM and, after it has gone, to ibwarden, which
+// compareWithOpenSM puts queries to OpenSM and, after it has gone, to ibwarden, which
 // keeps its LIDs, on one fabric with one policy, and holds the differences
 // against the list.
-func besideOpenSM(t *testing.T, spec string, partitions int, short bool, hosts []int, seen []bool) {
+func compareWithOpenSM(t *testing.T, spec string, partitions int, short bool, hosts []int, seen []bool) {
 	l := topologyOf(t, spec)
 	y := tenants(l, partitions)
 	x := expose(t, l)
@@ -251,7 +251,7 @@ func besideOpenSM(t *testing.T, spec string, partitions int, short bool, hosts [
 	}
 	queries, theirs := map[int][][]string{}, map[int][]string{}
 	for _, i := range hosts {
-		queries[i] = besideQueries(y, short, lidOf(i), lidOf(1+(i+partitions-1)%partitions+partitions), aSwitch)
+		queries[i] = comparedQueries(y, short, lidOf(i), lidOf(1+(i+partitions-1)%partitions+partitions), aSwitch)
 		if len(y.ports) > pathsOfAll {
 			queries[i] = slices.DeleteFunc(queries[i], func(q []string) bool {
 				return len(q) == 1 && (q[0] == "PR" || q[0] == "-p" || q[0] == "SL2VL")
@@ -289,7 +289,7 @@ func besideOpenSM(t *testing.T, spec string, partitions int, short bool, hosts [
 
 // explain is the difference that a record belongs to, or -1.
 func explain(a *asked, ours bool) int {
-	for k, d := range beside {
+	for k, d := range differences {
 		of := d.theirs
 		if ours {
 			of = d.ours
@@ -365,27 +365,27 @@ func (x *exposed) lids(manager string) map[string]int {
 // TestSaqueryInExec: every record in full, on fabrics of 16 hosts (a share of the
 // queries, by two of them) and, in long runs, of 16 and 648 by all kinds of host.
 func TestSaqueryInExec(t *testing.T) {
-	seen := make([]bool, len(beside))
+	seen := make([]bool, len(differences))
 	if !soak() {
-		besideOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, true, []int{0, 4}, seen)
+		compareWithOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, true, []int{0, 4}, seen)
 	} else {
 		t.Run("16", func(t *testing.T) {
-			besideOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, false, []int{0, 1, 4, 16 - 1}, seen)
+			compareWithOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, false, []int{0, 1, 4, 16 - 1}, seen)
 		})
 		t.Run("648", func(t *testing.T) {
-			besideOpenSM(t, "fattree,radix=36,levels=2", 8, false, []int{0, 1, 10, 648 - 1}, seen)
+			compareWithOpenSM(t, "fattree,radix=36,levels=2", 8, false, []int{0, 1, 10, 648 - 1}, seen)
 		})
 	}
 	page, err := os.ReadFile("../../docs/sa.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k := range beside {
+	for k := range differences {
 		if !seen[k] && !t.Skipped() {
-			t.Errorf("the difference %q was not seen: is it one still?", beside[k].name)
+			t.Errorf("the difference %q was not seen: is it one still?", differences[k].name)
 		}
-		if !strings.Contains(string(page), "\n| "+beside[k].name+" |") {
-			t.Errorf("docs/sa.md does not have the difference %q", beside[k].name)
+		if !strings.Contains(string(page), "\n| "+differences[k].name+" |") {
+			t.Errorf("docs/sa.md does not have the difference %q", differences[k].name)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func asKnown(f *observed.Fabric) (out []string) {
 
 // What a look behind the links that have changed comes to is what reading the
 // whole subnet comes to.
-func TestRevisitedIsWhole(t *testing.T) {
+func TestPartialSweepEqualsFullSweep(t *testing.T) {
 	seed, soak := soakSeed(t)
 	rounds := 10
 	if soak {

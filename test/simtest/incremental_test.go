@@ -173,7 +173,7 @@ func (w *world) whole(y site) (x whole, err error) {
 	c.Routing = routing.UpDown
 	c.Known = w.engine.Assigned()
 	c.Known.Forgets = nil // the snapshot has them
-	if x.Result, err = desired.Foresee(c.Desired(w.engine.Fabric()), y.policy()); err == nil {
+	if x.Result, err = desired.Predict(c.Desired(w.engine.Fabric()), y.policy()); err == nil {
 		x.plan = plan.Diff(w.engine.Fabric(), x.Tables)
 	}
 	return x, err
@@ -233,7 +233,7 @@ func (w *world) checkAgainst(x whole, lossy bool) {
 // A manager that looks at what changed only comes to what a look at the whole
 // comes to: the same writes, the same proof with the same witnesses, the same
 // warnings; whatever happens to the fabric meanwhile.
-func TestAmendedIsWhole(t *testing.T) {
+func TestIncrementalPassEqualsFullPass(t *testing.T) {
 	seeds, steps := uint64(40), 50
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		seeds, steps = 200, 200
@@ -291,7 +291,7 @@ func amendments(t *testing.T, seed uint64, steps int) (amended, passes int) {
 	var allowed []observed.Partition
 	var kept *saview.View
 	w.completed = func(r *event.Result) {
-		if snapshot, ok := w.engine.Administered(); ok {
+		if snapshot, ok := w.engine.Subnet(); ok {
 			kept = saview.After(kept, snapshot)
 			checkView(t, kept, saview.New(snapshot), r.Compiled)
 		}

@@ -44,7 +44,7 @@ func (p Place) String() string {
 	return "elsewhere"
 }
 
-// InWords says where a fabric stands, as part of a sentence.
+// InWords describes the state of a fabric, as part of a sentence.
 func (p Place) InWords() string {
 	switch p {
 	case AtOld:
@@ -60,20 +60,20 @@ func (p Place) InWords() string {
 // MarshalText prints the place as String does.
 func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// Standing says where a fabric stands.
-type Standing struct {
+// Status is how far a fabric has got between the old and the new state.
+type Status struct {
 	Place Place `json:"place"`
-	// Old, Between and New count blocks; Elsewhere says of each block that is
-	// there what is the matter.
+	// Old, Between and New count blocks; Elsewhere describes each block that is in
+	// none of these states.
 	Old       int      `json:"old"`
 	Between   int      `json:"between"`
 	New       int      `json:"new"`
 	Elsewhere []string `json:"elsewhere"`
 }
 
-// Stand compares a fabric, as it was read, with a change.
-func (c *Change) Stand(f *observed.Fabric) Standing {
-	s := Standing{Elsewhere: []string{}}
+// Compare compares a fabric, as it was read, with a change.
+func (c *Change) Compare(f *observed.Fabric) Status {
+	s := Status{Elsewhere: []string{}}
 	spare := c.spare(f)
 	for i := range c.Blocks {
 		b := &c.Blocks[i]

@@ -7,21 +7,21 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
-// Doubtful lists the partitions that devices may use which a sweep did not find:
-// something is behind a link that carries data, and has not answered. Whoever is
-// given such a partition may reach what nobody meant him to reach. A switch port
-// that checks keys holds what is behind it to the partitions of its table;
-// where none does, it is every partition that tables are to give. The default
-// partition does not count where everybody is in it. ofSomebody tells ports behind
-// which it is known who is; it may be nil.
-func Doubtful(f *Fabric, tables *Desired, ofSomebody func(*Port) bool) []ib.PKeyBase {
+// StrangersPartitions lists the partitions that undiscovered devices may use: devices
+// behind a link that carries data which did not answer. A port that is
+// given such a partition could reach them. An enforcing switch port
+// limits the device behind it to the partitions of its table;
+// without one it may use every partition that tables are to hold. The default
+// partition does not count if every port is in it. isKnown reports ports behind
+// which the device is known; it may be nil.
+func StrangersPartitions(f *Fabric, tables *Desired, isKnown func(*Port) bool) []ib.PKeyBase {
 	var out []ib.PKeyBase
 	all := false
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			p := &n.Ports[i]
 			carries := p.Info.PortState == smp.PortArmed || p.Info.PortState == smp.PortActive
-			if !p.FacesStranger() || !carries || ofSomebody != nil && ofSomebody(p) {
+			if !p.FacesStranger() || !carries || isKnown != nil && isKnown(p) {
 				continue
 			}
 			if p.IsEnd() || !p.Enforces() || !p.PKeysKnown() {
@@ -40,15 +40,15 @@ func Doubtful(f *Fabric, tables *Desired, ofSomebody func(*Port) bool) []ib.PKey
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if i := slices.Index(out, ib.PKeyBaseDefault); i >= 0 && everybodys(f, tables) {
+	if i := slices.Index(out, ib.PKeyBaseDefault); i >= 0 && allInDefault(f, tables) {
 		out = slices.Delete(out, i, i+1)
 	}
 	return out
 }
 
-// everybodys reports whether every end port whose table is to be written is to be
+// allInDefault reports whether every end port whose table is to be written will be
 // in the default partition.
-func everybodys(f *Fabric, tables *Desired) bool {
+func allInDefault(f *Fabric, tables *Desired) bool {
 	return !slices.ContainsFunc(f.EndPorts(), func(p *Port) bool {
 		want := tables.Port(p).PKeys
 		return want != nil && !slices.ContainsFunc(want, func(k ib.PKey) bool { return k.IsValid() && k.Base() == ib.PKeyBaseDefault })
@@ -64,8 +64,8 @@ func appendBases(out []ib.PKeyBase, keys []ib.PKey) []ib.PKeyBase {
 	return out
 }
 
-// MeetsStranger reports whether any port faces a stranger that is as asked.
-func (f *Fabric) MeetsStranger(as func(*Port) bool) bool {
+// HasStranger reports whether any port that faces an undiscovered device satisfies as.
+func (f *Fabric) HasStranger(as func(*Port) bool) bool {
 	return slices.ContainsFunc(f.Nodes, func(n *Node) bool {
 		for i := range n.Ports {
 			if p := &n.Ports[i]; p.FacesStranger() && as(p) {

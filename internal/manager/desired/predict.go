@@ -8,11 +8,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Foresee works out what a manager that begins with a fabric just read would want
-// of it under a policy. in is without a policy, and its fences are those that stood
-// before the fabric was read. An error means that the policy, or the fabric, would
-// be refused.
-func Foresee(in Input, p *policy.Policy) (*Result, error) {
+// Predict computes what a manager that starts on a fabric just read would want
+// under a policy. in has no policy, and its fences are those from
+// before the fabric was read. An error means that the manager would refuse the policy,
+// or the fabric.
+func Predict(in Input, p *policy.Policy) (*Result, error) {
 	if in.Fabric.Self == nil {
 		return nil, errors.New("the port to work from did not answer")
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
-// standing is what is known of a subnet that was looked at as a whole, so that
+// baseline is what is known of a subnet that was looked at as a whole, so that
 // another policy, or another content of a table, needs a look only at the ports
 // that it concerns. What comes of it is what looking at everything would come
 // to. It holds as long as nothing changes but tables; whatever else is read
 // otherwise than before ends it, and so does everything that is out of the
 // ordinary: then the whole is looked at again.
-type standing struct {
+type baseline struct {
 	// stale are the ports whose P_Key tables were read otherwise than when the
 	// desired tables were worked out; amiss are the ports at which something may
 	// have to be written. Nothing has to be written anywhere else.
@@ -51,11 +51,11 @@ func (e *Engine) noteChanges() (quiet bool) {
 	if more {
 		e.epoch++
 	}
-	s := e.standing
+	s := e.baseline
 	switch {
 	case s == nil:
 	case all:
-		e.standing = nil
+		e.baseline = nil
 	default:
 		for _, c := range changes {
 			s.amiss[c.Port] = true
@@ -72,7 +72,7 @@ func (e *Engine) noteChanges() (quiet bool) {
 
 // writes notes where a plan has something to write: whether it comes to that or
 // not.
-func (s *standing) writes(p *plan.Plan) {
+func (s *baseline) writes(p *plan.Plan) {
 	for _, stage := range p.Stages {
 		for _, op := range stage.Ops {
 			s.amiss[op.Port] = true
@@ -80,18 +80,18 @@ func (s *standing) writes(p *plan.Plan) {
 	}
 }
 
-// stand keeps what the pass that has ended knows of the whole subnet: the links
+// setBaseline keeps what the pass that has ended knows of the whole subnet: the links
 // that are not Active, and the prover of it. quiet
 // tells that everything reads as it did when the pass worked out what to write;
 // else that is worked out once more, for the next pass to begin from.
-func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
-	if e.standing != nil {
-		e.standing.listed = true
+func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
+	if e.baseline != nil {
+		e.baseline.listed = true
 		return
 	}
 	// What strangers may use is given to nobody; that is worked out as a whole.
 	// Behind a port that is shut there is nothing to work out.
-	strange := e.fabric.MeetsStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
+	strange := e.fabric.HasStranger(func(p *observed.Port) bool { return !e.known.Fences.IsShut(p) })
 	hidden := slices.ContainsFunc(e.unseen, func(u unseen.Port) bool { return !e.known.Fences.IsShut(e.fabric.At(u.Behind)) })
 	if !e.isMaster() || e.failures > 0 || hidden || strange {
 		return
@@ -110,7 +110,7 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 	if !e.desired.Ordinary() {
 		return
 	}
-	e.standing = &standing{
+	e.baseline = &baseline{
 		stale: make(map[*observed.Port]bool), amiss: make(map[*observed.Port]bool),
 		prover: p, inactive: inactive, listed: true,
 	}
@@ -120,7 +120,7 @@ func (e *Engine) stand(quiet bool, inactive int, p *isolation.Prover) {
 // ports at which something may have to be written. ok is false, and nothing has
 // changed, when that takes a look at the whole.
 func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
-	s := e.standing
+	s := e.baseline
 	if s == nil || e.isBound() || s.passes >= maxPasses {
 		return nil, nil, false
 	}
@@ -158,11 +158,11 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.standing.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy))
+		e.baseline.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy))
 		return
 	}
 	for _, g := range changed {
-		e.standing.prover.Allow(g, now.Resolution.KeysOf(g))
+		e.baseline.prover.Allow(g, now.Resolution.KeysOf(g))
 	}
 }
 
@@ -174,7 +174,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}
 	var prover *isolation.Prover
-	if s := e.standing; s != nil {
+	if s := e.baseline; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
 		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy)), e.desired.Tables.Inactive(e.fabric)
@@ -196,7 +196,7 @@ type grounds struct {
 
 // changeable lists the places where a host could change what is proved.
 func (e *Engine) changeable() []isolation.Finding {
-	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.standing == nil {
+	if g := &e.grounds; !g.known || g.epoch != e.epoch || e.baseline == nil {
 		*g = grounds{true, e.epoch, isolation.Changeable(e.fabric, e.cabling.list.Declares())}
 	}
 	return e.grounds.found

@@ -56,9 +56,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	return due, ok
 }
 
-// attend looks for a reason to leave rest. What takes away goes first, then what
+// startNext looks for a reason to leave rest. What takes away goes first, then what
 // costs nobody but one port anything, a sweep last.
-func (e *Engine) attend(now time.Duration) bool {
+func (e *Engine) startNext(now time.Duration) bool {
 	if e.retryAt != 0 && now >= e.retryAt {
 		e.wantSweep("the last pass did not come to its end")
 	}

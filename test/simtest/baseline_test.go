@@ -111,7 +111,7 @@ func (x whole) writes(at place, a mad.AttributeID) bool {
 
 // A key that was kept from a host, since another did not give it up, is given
 // to it by the next pass, whatever that is about.
-func TestAmendedAfterWithheld(t *testing.T) {
+func TestIncrementalPassAfterWithheldWrite(t *testing.T) {
 	s := newEstate(t, nil, nil)
 	from, to := "red-1", "blue-5"
 	guard := s.nodeOf(s.switchPort(from).node).ID // else it takes the key from a host that keeps it
@@ -137,7 +137,7 @@ func TestAmendedAfterWithheld(t *testing.T) {
 
 // Keys that stay keep their index: one that a table is found to have elsewhere
 // stays there, when it could not be put back before a pass works out tables.
-func TestAmendedAfterOtherwise(t *testing.T) {
+func TestIncrementalPassAfterForeignWrite(t *testing.T) {
 	s := newEstate(t, nil, nil)
 	at := s.host("red-1")
 	s.deaf("red-1", smp.AttrPKeyTable, true)
@@ -176,7 +176,7 @@ func (s *estate) leads(id string, mlid ib.LID) bool {
 
 // Who loses a partition is led no packets of its groups from that pass on, and
 // who is given one is; nobody need say so again.
-func TestAmendedTrees(t *testing.T) {
+func TestIncrementalTrees(t *testing.T) {
 	const mlid = ib.LIDMulticastMin + 5
 	s := newEstate(t, broadcasts(both, mlid, "red-1", "blue-6", "blue-5"), nil)
 	want := func(when string, ids ...string) {
@@ -205,7 +205,7 @@ func TestAmendedTrees(t *testing.T) {
 // Trees grow out of what switches hold. When that reads otherwise than before
 // and could not be put right, the next pass lets them grow anew, whatever it is
 // about.
-func TestAmendedTreesReadOtherwise(t *testing.T) {
+func TestIncrementalTreesAfterForeignWrite(t *testing.T) {
 	for mlid := ib.LIDMulticastMin; mlid < ib.LIDMulticastMin+2; mlid++ {
 		// Whichever spine a tree would be laid over, here it is over the other.
 		regrown := false

@@ -7,10 +7,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Administered is what subnet administration has to know of the subnet: the
+// Subnet returns what subnet administration needs to know of the subnet: the
 // fabric as it was read back and the partitions of the policy. ok is false while no policy stands, or while another manager is
 // master. It is worth asking for after every Completed.
-func (e *Engine) Administered() (s observed.Subnet, ok bool) {
+func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
 	if e.desired == nil || !e.settled || !e.isMaster() {
 		return observed.Subnet{}, false
 	}
