@@ -19,6 +19,12 @@ import (
 // It is an error when a partition states a number that another one already
 // has from an earlier allocation, and when no number is left.
 func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBase, error) {
+	return AllocateExcept(p, previous, nil)
+}
+
+// AllocateExcept does what Allocate does, and gives nobody a number that is reserved
+// unless he had it before.
+func AllocateExcept(p *Policy, previous map[string]ib.PKeyBase, reserved func(ib.PKeyBase) bool) (map[string]ib.PKeyBase, error) {
 	taken := map[ib.PKeyBase]string{ib.PKeyBaseDefault: DefaultName}
 	for _, part := range p.Partitions {
 		if part.PKey != 0 {
@@ -48,7 +54,7 @@ func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBas
 		}
 		from := max(part.From, 1)
 		if cursors[from] == nil {
-			cursors[from] = &cursor{from, from}
+			cursors[from] = &cursor{from, from, reserved}
 		}
 		base := cursors[from].next(taken, had)
 		if base > ib.PKeyBaseMax {
@@ -64,18 +70,23 @@ func Allocate(p *Policy, previous map[string]ib.PKeyBase) (map[string]ib.PKeyBas
 
 // cursor finds one number after another: unused is the lowest that may be one
 // that nobody had, free the lowest that may be one that nobody has.
-type cursor struct{ unused, free ib.PKeyBase }
+type cursor struct {
+	unused, free ib.PKeyBase
+	reserved     func(ib.PKeyBase) bool
+}
+
+func (c *cursor) isReserved(k ib.PKeyBase) bool { return c.reserved != nil && c.reserved(k) }
 
 // next is the lowest number that is neither taken nor was had by anybody, else
 // that is not taken; above ib.PKeyBaseMax when there is none.
 func (c *cursor) next(taken map[ib.PKeyBase]string, had map[ib.PKeyBase]bool) ib.PKeyBase {
-	for c.unused <= ib.PKeyBaseMax && (had[c.unused] || taken[c.unused] != "") {
+	for c.unused <= ib.PKeyBaseMax && (had[c.unused] || taken[c.unused] != "" || c.isReserved(c.unused)) {
 		c.unused++
 	}
 	if c.unused <= ib.PKeyBaseMax {
 		return c.unused
 	}
-	for c.free <= ib.PKeyBaseMax && taken[c.free] != "" {
+	for c.free <= ib.PKeyBaseMax && (taken[c.free] != "" || c.isReserved(c.free)) {
 		c.free++
 	}
 	return c.free

@@ -141,3 +141,21 @@ func TestAllocateIsStable(t *testing.T) {
 		}
 	})
 }
+
+// A reserved number goes to nobody, be it free or had before by another; who had it
+// keeps it.
+func TestAllocateExceptReserved(t *testing.T) {
+	p := &Policy{Partitions: []Partition{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	reserved := func(k ib.PKeyBase) bool { return k < 0x7FF0 }
+	got, err := AllocateExcept(p, map[string]ib.PKeyBase{"a": 5, "gone": 0x7FF0}, reserved)
+	if err != nil || got["a"] != 5 || got["b"] != 0x7FF1 || got["c"] != 0x7FF2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	p.Partitions = p.Partitions[:1]
+	for i := range 16 {
+		p.Partitions = append(p.Partitions, Partition{Name: string(rune('A' + i))})
+	}
+	if got, err := AllocateExcept(p, nil, reserved); err == nil {
+		t.Errorf("17 partitions got the 15 numbers that are left: %v", got)
+	}
+}

@@ -51,6 +51,12 @@ type Policy struct {
 	// Absentees are single names that may be absent, wherever they stand; none is
 	// false.
 	Absentees map[Selector]bool
+	// Apart are ports, sorted and none twice, that a selector means only if it names
+	// them by GUID: ALL and the types, groups, nodes, patterns and places alone do
+	// not, be it for a partition or for Trusted. In the default partition they are at
+	// most limited members, unless it names them so. They are the ports of tenants,
+	// which get keys only where tenants agreed to it.
+	Apart []GUIDRange
 	// Source is what the reader called the text: the name of its file.
 	Source string
 	// Groups are named lists of selectors.
@@ -92,7 +98,10 @@ type Partition struct {
 	Members []Member
 	// MayBeAbsent is as in Policy, for the members that are named here.
 	MayBeAbsent bool
-	Pos         Pos
+	// Immutable promises that Members is never changed in place: the same slice
+	// has the same members.
+	Immutable bool
+	Pos       Pos
 }
 
 // TrustedPorts are ports that a policy trusts; Pos is where it says so.

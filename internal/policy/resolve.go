@@ -94,10 +94,13 @@ func (p *Policy) resolve(x *lookup, members *memberSet, part *Partition, base ib
 	isDefault := base == ib.PKeyBaseDefault && p.Default != None
 	if isDefault {
 		members.set(x.all, mark(p.Default, false))
+		if p.Default == Full {
+			members.setWhere(x.all, x.apart, mark(Limited, false))
+		}
 		members.set(x.self, mark(Full, false))
 	}
 	for _, m := range part.Members {
-		found, err := x.find(m.Selector)
+		found, err := x.findMembers(m.Selector)
 		if err != nil {
 			return r, fmt.Errorf("%v: %w", m.Pos, err)
 		}
@@ -169,6 +172,19 @@ func (s *memberSet) set(ports []int32, marks uint8) {
 			s.touched = append(s.touched, i)
 		}
 		s.marks[i] = marks
+	}
+}
+
+// setWhere does what set does for those of the ports that are marked in where, which
+// may be nil.
+func (s *memberSet) setWhere(ports []int32, where []bool, marks uint8) {
+	if where == nil {
+		return
+	}
+	for _, i := range ports {
+		if where[i] {
+			s.set([]int32{i}, marks)
+		}
 	}
 }
 
@@ -268,6 +284,7 @@ type lookup struct {
 	owners map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
 	found  map[Selector][]int32        // answers for groups and patterns
 	one    [1]int32                    // the answer for a single port
+	apart  []bool                      // of Policy.Apart, by place in index.ports; nil: none
 }
 
 func newLookup(p *Policy, ports *index) (*lookup, error) {
@@ -282,6 +299,7 @@ func newLookup(p *Policy, ports *index) (*lookup, error) {
 	for i := range p.Groups {
 		x.groups[p.Groups[i].Name] = &p.Groups[i]
 	}
+	x.setApart(p)
 	return x, nil
 }
 
@@ -402,7 +420,7 @@ func (x *lookup) group(name string) ([]int32, error) {
 // trusted are the ports that the policy trusts, in order.
 func (p *Policy) trusted(x *lookup) (out []ib.PortGUID, err error) {
 	for _, t := range p.Trusted {
-		found, err := x.find(t.Selector)
+		found, err := x.findMembers(t.Selector)
 		if err != nil {
 			return nil, fmt.Errorf("%v: trusted: %w", t.Pos, err)
 		}

@@ -27,6 +27,7 @@ type Resolver struct {
 	// mayBeAbsent, absentWarns and absentees are the policy's.
 	mayBeAbsent, absentWarns bool
 	absentees                map[Selector]bool
+	apart                    []GUIDRange
 	met                      map[Selector]struct{}
 }
 
@@ -37,10 +38,12 @@ func (r *Resolver) Remember(met map[Selector]struct{}) { r.met = met }
 // known is a partition that was resolved before: what it was made of, and what
 // came of it.
 type known struct {
-	name     string
-	absent   bool // MayBeAbsent
-	members  []Member
-	resolved observed.Partition
+	name   string
+	absent bool // MayBeAbsent
+	// immutable is Partition.Immutable: members are the very slice of the policy.
+	immutable bool
+	members   []Member
+	resolved  observed.Partition
 }
 
 // NewResolver takes the end ports of a fabric, in any order.
@@ -183,7 +186,13 @@ func (part *Partition) describe(r observed.Partition, order int, lifetime ib.Tim
 // holds reports whether part is made of the same. Where it stands in its file
 // matters to warnings only.
 func (k *known) holds(part *Partition) bool {
-	return k.name == part.Name && k.absent == part.MayBeAbsent && slices.EqualFunc(k.members, part.Members, func(a, b Member) bool {
+	if k.name != part.Name || k.absent != part.MayBeAbsent {
+		return false
+	}
+	if k.immutable && part.Immutable && sameSlice(k.members, part.Members) {
+		return true
+	}
+	return slices.EqualFunc(k.members, part.Members, func(a, b Member) bool {
 		return a.Selector == b.Selector && a.Membership == b.Membership && a.Index0 == b.Index0
 	})
 }
@@ -191,13 +200,14 @@ func (k *known) holds(part *Partition) bool {
 // retain drops what is known when it does not hold for p.
 func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
 	same := r.dflt == p.Default && r.both == p.AllowBoth && r.mayBeAbsent == p.MayBeAbsent && r.absentWarns == p.AbsentWarns && maps.Equal(r.absentees, p.Absentees) &&
+		(sameSlice(r.apart, p.Apart) || slices.Equal(r.apart, p.Apart)) &&
 		maps.Equal(r.owners, owners) && slices.EqualFunc(r.groups, p.Groups, func(a, b Group) bool {
 		return a.Name == b.Name && a.MayBeAbsent == b.MayBeAbsent && slices.Equal(a.Selectors, b.Selectors)
 	})
 	if same {
 		return
 	}
-	r.known, r.owners = nil, owners
+	r.known, r.owners, r.apart = nil, owners, slices.Clone(p.Apart)
 	r.dflt, r.both, r.groups = p.Default, p.AllowBoth, slices.Clone(p.Groups)
 	r.mayBeAbsent, r.absentWarns, r.absentees = p.MayBeAbsent, p.AbsentWarns, maps.Clone(p.Absentees)
 	for i := range r.groups {
@@ -206,7 +216,8 @@ func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
 }
 
 // remember keeps the partitions of a resolution that made no warning: a warning
-// has to be made each time. Members are copied, for policies can be changed.
+// has to be made each time. Members are copied, for policies can be changed, unless
+// the policy promises that they are not.
 func (r *Resolver) remember(res *Resolution, parts map[ib.PKeyBase]*Partition, noisy func(ib.PKeyBase, *Partition) bool) {
 	now := make(map[ib.PKeyBase]known, len(parts))
 	for _, resolved := range res.Partitions {
@@ -218,7 +229,11 @@ func (r *Resolver) remember(res *Resolution, parts map[ib.PKeyBase]*Partition, n
 			now[resolved.Base] = k
 			continue
 		}
-		now[resolved.Base] = known{part.Name, part.MayBeAbsent, slices.Clone(part.Members), resolved}
+		members := part.Members
+		if !part.Immutable {
+			members = slices.Clone(members)
+		}
+		now[resolved.Base] = known{part.Name, part.MayBeAbsent, part.Immutable, members, resolved}
 	}
 	r.known = now
 }

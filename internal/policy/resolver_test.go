@@ -25,7 +25,10 @@ func alter(r *rand.Rand, p *Policy) {
 		return Member{Selector: sel(selectors[r.IntN(len(selectors))]), Membership: Membership(1 + r.IntN(3)), Index0: r.IntN(4) == 0}
 	}
 	part := &p.Partitions[r.IntN(len(p.Partitions))]
-	switch n := len(part.Members); r.IntN(11) {
+	if part.Immutable {
+		part.Members, part.Immutable = slices.Clone(part.Members), false
+	}
+	switch n := len(part.Members); r.IntN(13) {
 	case 0, 1, 2:
 		part.Members = append(part.Members, any())
 	case 3, 4:
@@ -48,6 +51,11 @@ func alter(r *rand.Rand, p *Policy) {
 		p.AllowBoth = !p.AllowBoth
 	case 10: // an alias goes to another port
 		p.Aliases = []PortAliases{{Port: []ib.PortGUID{0x11, 0x31, 0x777}[r.IntN(3)], GUIDs: []ib.PortGUID{aliasGUID}}}
+	case 11:
+		p.Apart = Apart([]GUIDRange{{ib.PortGUID(r.IntN(0x40)), ib.PortGUID(r.IntN(0x40))}}, nil)
+	case 12: // the list is another one, which nobody changes from now on
+		part.Members, part.Immutable = append(slices.Clone(part.Members), any()), true
+		return
 	case 9: // some lines were put in: positions move, and so do numbers
 		for i := range p.Partitions {
 			p.Partitions[i].Pos.Line += 3

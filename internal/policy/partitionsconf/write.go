@@ -29,6 +29,9 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.Default == policy.None {
 		w.Fault(policy.Pos{}, "limited or full: in partitions.conf every port is in the default partition", "default: none")
 	}
+	if len(p.Apart) > 0 {
+		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "apart")
+	}
 	if p.AllowRaw {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
 	}

@@ -45,7 +45,7 @@ func Convert(data []byte, name string, opts Options) (out []byte, warnings []pol
 }
 
 // yamlKeys are the keys that a YAML policy can begin with.
-var yamlKeys = []string{"version", "default", "allow_both", "descriptions", "may_be_absent", "groups", "aliases", "partitions", "services", "raw"}
+var yamlKeys = []string{"version", "default", "allow_both", "descriptions", "may_be_absent", "groups", "aliases", "apart", "partitions", "services", "raw"}
 
 func isYAML(data []byte, name string) bool {
 	lower := strings.ToLower(name)

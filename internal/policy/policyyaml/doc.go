@@ -24,6 +24,7 @@
 //	aliases:                # further GUIDs of ports; without it they are left alone
 //	  - port: 0x0002c90300a1b2c3
 //	    guids: [0x0202c90300000001, 0, 0x0202c90300000002]  # entries 1, 2, 3; 0: empty
+//	apart: [0x0002c90300000007, 0x0200000000000000-0x0200000000ffffff]  # ports that nothing but their GUID means
 //	partitions:
 //	  - name: red
 //	    pkey: 0x0010        # 1 to 0x7fff; left out: allocated, and then kept
@@ -58,6 +59,11 @@
 // An alias GUID has the local bit, 0x0200000000000000, and belongs to one
 // port; as a member it means that port. aliases: [] keeps every GUID table
 // empty except for the port's own GUID.
+//
+// What stands in apart, GUIDs and ranges of them, is selected by GUID alone, not by
+// keywords, groups, nodes, patterns or places, and is at most a limited member of the
+// default partition unless that names it. The service writes it for the ports of
+// tenants.
 //
 // MTU is in octets, rate in Gb/s; scope is link, site, organization, global or
 // a number. ipoib: true takes the defaults.

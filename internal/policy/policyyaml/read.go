@@ -80,6 +80,7 @@ func (r *reader) root(node ast.Node) {
 		"services":      func(v ast.Node) { services = v },
 		"trusted":       func(v ast.Node) { trusted = v },
 		"aliases":       r.aliases,
+		"apart":         r.apart,
 		"settings":      r.settings,
 		"partitions":    func(v ast.Node) { partitions = v },
 	})

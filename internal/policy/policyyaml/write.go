@@ -63,6 +63,7 @@ func Write(p *policy.Policy) []byte {
 		w.WriteString("\n")
 	}
 	writeAliases(&w.Buffer, p.Aliases)
+	writeApart(&w.Buffer, p.Apart)
 	own := slices.DeleteFunc(slices.Clone(p.Partitions), func(part policy.Partition) bool { return part.Service != "" })
 	if len(own) > 0 {
 		w.WriteString("partitions:\n")
