@@ -9,7 +9,8 @@ require (
 	github.com/gopacket/gopacket v1.7.7
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.0.9
+	github.com/spf13/pflag v1.0.10
+	go.etcd.io/bbolt v1.5.0
 	golang.org/x/sys v0.48.0
 	pgregory.net/rapid v1.3.0
 )

@@ -53,6 +53,7 @@ var wings = []wing{
 	{"internal/master", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/manager", "internal/sa", "internal/link"}},
 	{"internal/lab", false, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa", "internal/sim", "internal/link", "internal/master"}},
 	{"internal/resource", true, []string{"ib", "internal/names", "internal/policy"}},
+	{"internal/store", false, nil},
 	{"internal/app", false, []string{"ib", "internal"}},
 	{"cmd", false, []string{"internal/app"}},
 	{"examples", false, []string{"ib"}},
