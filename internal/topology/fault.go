@@ -11,34 +11,34 @@ const (
 	MaxWarnings = 1000 // further ones are dropped
 )
 
-// Place is where something stands in a file.
-type Place struct {
+// Position is where something stands in a file.
+type Position struct {
 	File   string
 	Line   int // from 1
 	Column int // from 1, in octets
 }
 
 // String prints file:line:column.
-func (p Place) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
 // Warning is something that was read, but that ibsim reads otherwise or that may
 // not be meant.
 type Warning struct {
-	Place Place
-	Text  string
+	Position Position
+	Text     string
 }
 
 // String prints place and text.
-func (w Warning) String() string { return w.Place.String() + ": " + w.Text }
+func (w Warning) String() string { return w.Position.String() + ": " + w.Text }
 
 // Fault is one thing that is wrong with a file.
 type Fault struct {
-	Place Place
-	Err   error
+	Position Position
+	Err      error
 }
 
 // Error prints place and text.
-func (f *Fault) Error() string { return f.Place.String() + ": " + f.Err.Error() }
+func (f *Fault) Error() string { return f.Position.String() + ": " + f.Err.Error() }
 
 // Unwrap returns the error without its place.
 func (f *Fault) Unwrap() error { return f.Err }

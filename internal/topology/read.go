@@ -39,11 +39,11 @@ func Read(data []byte, name string, include Include) (*Netlist, []Warning, error
 		byID:    make(map[string]*record),
 		aliases: make(map[string]aliasUse),
 		netlist: new(Netlist),
-		at:      Place{File: name},
+		at:      Position{File: name},
 	}
 	r.file(string(data))
 	if !r.stopped {
-		r.at = Place{File: name, Line: 1, Column: 1}
+		r.at = Position{File: name, Line: 1, Column: 1}
 		if len(r.records) == 0 {
 			r.faultAt(r.at, "no node record: want at least one line that starts with Switch, Ca, Hca or Rt")
 		}
@@ -63,7 +63,7 @@ type reader struct {
 	includes int
 	stopped  bool // a limit was met
 
-	at       Place // the line being read
+	at       Position // the line being read
 	faults   Faults
 	warnings []Warning
 
@@ -87,13 +87,13 @@ type reader struct {
 // record is a node while it is read.
 type record struct {
 	node  *Node
-	place Place
+	place Position
 	lines []portLine // by port
 	count int        // of lines seen, good or not
 }
 
 // faultAt notes a fault. A fault too many ends reading.
-func (r *reader) faultAt(at Place, format string, args ...any) {
+func (r *reader) faultAt(at Position, format string, args ...any) {
 	switch {
 	case r.stopped:
 		return
@@ -104,14 +104,14 @@ func (r *reader) faultAt(at Place, format string, args ...any) {
 	r.faults = append(r.faults, &Fault{at, fmt.Errorf(format, args...)})
 }
 
-func (r *reader) warnAt(at Place, format string, args ...any) {
+func (r *reader) warnAt(at Position, format string, args ...any) {
 	if len(r.warnings) < MaxWarnings {
 		r.warnings = append(r.warnings, Warning{at, fmt.Sprintf(format, args...)})
 	}
 }
 
 // column is the current line at offset pos.
-func (r *reader) column(pos int) Place {
+func (r *reader) column(pos int) Position {
 	at := r.at
 	at.Column = pos + 1
 	return at
@@ -330,7 +330,7 @@ func (r *reader) includeLine(c *cursor) {
 	r.includes++
 	outer := r.at
 	r.depth++
-	r.at = Place{File: name}
+	r.at = Position{File: name}
 	r.file(string(data))
 	r.depth--
 	r.at = outer

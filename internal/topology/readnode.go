@@ -11,7 +11,7 @@ import (
 // portLine is a line of a record: port says it is cabled to remotePort of
 // remote.
 type portLine struct {
-	place      Place // zero if the file has no line for the port
+	place      Position // zero if the file has no line for the port
 	port       ib.PortNum
 	hasGUID    bool   // gives the port's GUID
 	isAlias    bool   // only gives the port another name, remote

@@ -347,7 +347,7 @@ func TestApplyAliases(t *testing.T) {
 			node, num, _ := z.fabric.EndPort(all[2])
 			to := place{node, num}
 			old := withAliases(z.now.policy(), policy.PortAliases{Port: all[1], GUIDs: []ib.PortGUID{0, alias(1)}})
-			if out, err := z.applied(daemon.Forward, old, false, nil); err != nil || out.Standing.Place != change.AtNew {
+			if out, err := z.applied(daemon.Forward, old, false, nil); err != nil || out.Standing.Position != change.AtNew {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			z.wantGUIDs(from, map[int]ib.PortGUID{2: alias(1)})

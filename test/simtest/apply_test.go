@@ -94,8 +94,8 @@ func TestApplyStops(t *testing.T) {
 			if direction == daemon.Rollback {
 				want, place = z.now, change.AtOld
 			}
-			if out.Standing.Place != place {
-				t.Errorf("stands %v, want %v", out.Standing.Place, place)
+			if out.Standing.Position != place {
+				t.Errorf("stands %v, want %v", out.Standing.Position, place)
 			}
 			z.checkKeysIn(want)
 			z.x.check(t)

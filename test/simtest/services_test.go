@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/internal/lab/compare"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -176,7 +175,7 @@ func forgeAll(t *testing.T, f *observed.Fabric, e clientele) (tried, foreign, ow
 					if octets, err = m.AppendBinary(octets[:0]); err != nil {
 						t.Fatal(err)
 					}
-					if err := r.Forge(compare.PlaceOf(a), compare.PlaceOf(b), octets); err != nil {
+					if err := r.Forge(a.Place(), b.Place(), octets); err != nil {
 						t.Fatal(err)
 					}
 					tried++

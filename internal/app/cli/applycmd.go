@@ -177,7 +177,7 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 	}
 	if x.Status != nil {
 		fmt.Fprintf(w, "the fabric is %s: %d blocks are as before, %d in between, %d as planned\n\n",
-			x.Status.Place.InWords(), x.Status.Old, x.Status.Between, x.Status.New)
+			x.Status.Position.InWords(), x.Status.Old, x.Status.Between, x.Status.New)
 	}
 	if !f.json || !f.yes {
 		if err := printPlan(w, d.Plan); err != nil {

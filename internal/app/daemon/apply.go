@@ -219,7 +219,7 @@ func (a *applier) propose(entry *Entry) (*Proposal, error) {
 	if a.options.Direction != Forward {
 		standing := entry.Change.Compare(f)
 		p.Status, a.out.Standing = &standing, standing
-		if standing.Place == change.Elsewhere {
+		if standing.Position == change.Elsewhere {
 			return nil, fmt.Errorf("%w: %s", ErrElsewhere, standing.Elsewhere[0])
 		}
 		a.change, a.side, a.allowed, a.raw = entry.Change, change.New, entry.Allowed, entry.Raw

@@ -78,7 +78,7 @@ func (d *Report) Print(w io.Writer, journal string) error {
 	printSome(w, "failed: ", d.Failures)
 	if s := d.Standing; d.Outcome == "stopped" && s != nil {
 		fmt.Fprintf(w, "the fabric is %s: %d blocks are as before, %d in between, %d as planned, %d cannot be told\n",
-			s.Place.InWords(), s.Old, s.Between, s.New, len(s.Elsewhere))
+			s.Position.InWords(), s.Old, s.Between, s.New, len(s.Elsewhere))
 		fmt.Fprintf(w, "to finish: apply --resume --journal %s; to undo: apply --rollback --journal %s\n", journal, journal)
 	}
 	_, err := fmt.Fprintf(w, "verdict: %s\n", d.Verdict)

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
@@ -103,7 +101,7 @@ func LoadState(path string) (desired.Assigned, error) {
 		if a.Fences == nil {
 			a.Fences = make(map[observed.Place]string, len(s.Fences))
 		}
-		place, err := parsePlace(at)
+		place, err := observed.ParsePlace(at)
 		if err != nil {
 			return desired.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
 		}
@@ -111,7 +109,7 @@ func LoadState(path string) (desired.Assigned, error) {
 	}
 	a.Forgets = make(map[observed.Place]observed.Element, len(s.Forgets))
 	for at, names := range s.Forgets {
-		place, err := parsePlace(at)
+		place, err := observed.ParsePlace(at)
 		elements, ok := observed.ParseElements(names)
 		if err != nil || !ok {
 			return desired.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
@@ -119,16 +117,6 @@ func LoadState(path string) (desired.Assigned, error) {
 		a.Forgets[place] = elements &^ observed.ElementEnforcement
 	}
 	return a, nil
-}
-
-func parsePlace(s string) (observed.Place, error) {
-	guid, num, _ := strings.Cut(s, ":")
-	g, err := ib.ParseNodeGUID(guid)
-	if err != nil {
-		return observed.Place{}, err
-	}
-	n, err := strconv.ParseUint(num, 10, 8)
-	return observed.Place{Node: g, Port: ib.PortNum(n)}, err
 }
 
 // stateProbe is how many octets are written to see whether there is room.
@@ -181,13 +169,13 @@ func writeState(path string, a desired.Assigned, r *administrationFile) error {
 		s.LIDs[g.String()] = lid
 	}
 	for at, elements := range a.Forgets {
-		s.Forgets[fmt.Sprintf("%s:%d", at.Node, at.Port)] = elements.Names()
+		s.Forgets[at.String()] = elements.Names()
 	}
 	for at, reason := range a.Fences {
 		if s.Fences == nil {
 			s.Fences = make(map[string]string, len(a.Fences))
 		}
-		s.Fences[fmt.Sprintf("%s:%d", at.Node, at.Port)] = reason
+		s.Fences[at.String()] = reason
 	}
 	for _, g := range slices.Sorted(maps.Keys(a.Fenced)) {
 		s.Fenced = append(s.Fenced, g.String())

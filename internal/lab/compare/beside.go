@@ -13,13 +13,10 @@ var services = map[reach.Service]replica.Service{
 	reach.UD: replica.UD, reach.RC: replica.RC, reach.UC: replica.UC, reach.RD: replica.RD, reach.Raw: replica.Raw,
 }
 
-// PlaceOf is where a port of the snapshot is in a replica of it.
-func PlaceOf(p *observed.Port) replica.Place { return replica.Place{Node: p.Node.GUID(), Port: p.Num} }
-
 // Send sends a packet from one end port to another through a replica of their
 // fabric, and tells what became of it.
 func Send(r *replica.Replica, from, to *observed.Port, p reach.Packet) (replica.Journey, error) {
-	err := r.Send(PlaceOf(from), PlaceOf(to), replica.Packet{Service: services[p.Service], PKey: p.PKey, SL: p.SL, QKey: p.QKey})
+	err := r.Send(from.Place(), to.Place(), replica.Packet{Service: services[p.Service], PKey: p.PKey, SL: p.SL, QKey: p.QKey})
 	if err != nil {
 		return replica.Journey{}, fmt.Errorf("packet from %s to %s: %w", from, to, err)
 	}
@@ -125,7 +122,7 @@ func Try(f *observed.Fabric, from, to *observed.Port, p reach.Packet, t *reach.T
 		if i == MaxGaps {
 			break
 		}
-		out.Gaps = append(out.Gaps, Gap{g.Node, g.Port, g.Why})
+		out.Gaps = append(out.Gaps, Gap{g.At.Node, g.At.Port, g.Why})
 	}
 	return out, nil
 }

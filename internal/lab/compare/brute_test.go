@@ -26,7 +26,7 @@ func TestWays(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for _, g := range r.Gaps() {
-			t.Fatalf("seed %d: port %d of node %v: %s", seed, g.Port, g.Node, g.Why)
+			t.Fatalf("seed %d: %v: %s", seed, g.At, g.Why)
 		}
 		for _, a := range w.f.EndPorts() {
 			for _, b := range w.f.EndPorts() {

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
-	"github.com/ibwarden/ibwarden/internal/lab/compare"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -119,7 +118,7 @@ func changeOne(r *rand.Rand, w *world, what string) change {
 
 // talk is a packet over a partition from one place to another.
 type talk struct {
-	from, to replica.Place
+	from, to observed.Place
 	base     ib.PKeyBase
 }
 
@@ -137,7 +136,7 @@ func whoTalks(t *testing.T, seed uint64, w *world) (x *trial, honest, arrived ma
 	named := func(set map[meeting]bool) map[talk]bool {
 		out := map[talk]bool{}
 		for m := range set {
-			out[talk{compare.PlaceOf(x.ends[m.from]), compare.PlaceOf(x.ends[m.to]), m.base}] = true
+			out[talk{x.ends[m.from].Place(), x.ends[m.to].Place(), m.base}] = true
 		}
 		return out
 	}
@@ -268,16 +267,16 @@ func (x *trial) checkLost(m change, before map[talk]bool, proof *isolation.Proof
 	if m.what == "GUID" {
 		return
 	}
-	now := map[[2]replica.Place]bool{}
-	at := map[replica.Place]*observed.Port{}
+	now := map[[2]observed.Place]bool{}
+	at := map[observed.Place]*observed.Port{}
 	for _, p := range x.ends {
-		at[compare.PlaceOf(p)] = p
+		at[p.Place()] = p
 	}
 	for t := range x.honest {
-		now[[2]replica.Place{compare.PlaceOf(x.ends[t.from]), compare.PlaceOf(x.ends[t.to])}] = true
+		now[[2]observed.Place{x.ends[t.from].Place(), x.ends[t.to].Place()}] = true
 	}
 	for t := range before {
-		if now[[2]replica.Place{t.from, t.to}] {
+		if now[[2]observed.Place{t.from, t.to}] {
 			continue
 		}
 		a, b := at[t.from], at[t.to]
@@ -300,7 +299,7 @@ func (x *trial) checkForged(m change, before map[talk]bool, proof *isolation.Pro
 	}
 	for t := range x.arrived {
 		a, b := x.ends[t.from], x.ends[t.to]
-		if before[talk{compare.PlaceOf(a), compare.PlaceOf(b), t.base}] || may(allowed, a, b) || a.Node.Switch != nil {
+		if before[talk{a.Place(), b.Place(), t.base}] || may(allowed, a, b) || a.Node.Switch != nil {
 			continue
 		}
 		at := func(p isolation.Place) bool { return p.Node == m.at.Node.GUID() && p.Port == m.at.Num }

@@ -92,7 +92,7 @@ func (x *trial) try(i, j int, keys []ib.PKey, sl ib.SL) {
 }
 
 func (x *trial) compare(a, b *observed.Port, p reach.Packet) replica.End {
-	if err := x.r.Send(compare.PlaceOf(a), compare.PlaceOf(b), packetOf(p)); err != nil {
+	if err := x.r.Send(a.Place(), b.Place(), packetOf(p)); err != nil {
 		x.t.Fatalf("seed %d: %s to %s, %s over %s, SL %d: %v", x.seed, a, b, p.Service, p.PKey, p.SL, err)
 	}
 	x.judge(a, b, p, false)
@@ -121,7 +121,7 @@ func (x *trial) forge(a, b *observed.Port, p reach.Packet) replica.End {
 	if x.buf, err = m.AppendBinary(x.buf[:0]); err != nil {
 		x.t.Fatal(err)
 	}
-	if err := x.r.Forge(compare.PlaceOf(a), compare.PlaceOf(b), x.buf); err != nil {
+	if err := x.r.Forge(a.Place(), b.Place(), x.buf); err != nil {
 		x.t.Fatalf("seed %d: %s to %s over %s: %v", x.seed, a, b, p.PKey, err)
 	}
 	// The host's own port is what the host says it is.

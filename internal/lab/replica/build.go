@@ -18,11 +18,11 @@ type Replica struct {
 	gaps   []Gap
 	// strangers stand behind links that lead to nobody who was found.
 	strangers map[ib.NodeGUID]bool
-	ends      map[Place]*end
+	ends      map[observed.Place]*end
 
 	// Of the packet that was sent last.
-	from    Place
-	to      Place
+	from    observed.Place
+	to      observed.Place
 	unsent  End    // why it was not sent, empty when it was
 	reason  string // of unsent
 	unbound bool   // no queue pair could be bound to an entry of the receiver's table
@@ -30,15 +30,9 @@ type Replica struct {
 	over    bool
 }
 
-// Place is a port of a device.
-type Place struct {
-	Node ib.NodeGUID
-	Port ib.PortNum
-}
-
 // Gap is what a replica does not have as the snapshot has it.
 type Gap struct {
-	Place
+	At  observed.Place
 	Why string
 }
 
@@ -52,7 +46,7 @@ func (r *Replica) Gaps() []Gap { return r.gaps }
 // can be made of; what is merely not known is listed as a Gap, and closed: no
 // key, no route.
 func Build(f *observed.Fabric) (*Replica, error) {
-	b := builder{source: f, r: &Replica{strangers: make(map[ib.NodeGUID]bool), ends: make(map[Place]*end)}}
+	b := builder{source: f, r: &Replica{strangers: make(map[ib.NodeGUID]bool), ends: make(map[observed.Place]*end)}}
 	b.lay()
 	c := fabric.Config{Profile: b.profile, DataTrace: b.r.see}
 	fabric, err := fabric.New(&b.list, c)
@@ -77,7 +71,7 @@ type builder struct {
 }
 
 func (b *builder) gap(g ib.NodeGUID, num ib.PortNum, format string, args ...any) {
-	b.r.gaps = append(b.r.gaps, Gap{Place{g, num}, fmt.Sprintf(format, args...)})
+	b.r.gaps = append(b.r.gaps, Gap{observed.Place{Node: g, Port: num}, fmt.Sprintf(format, args...)})
 }
 
 // spareGUID is a GUID of no device and no port.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -52,13 +53,13 @@ type Hop struct {
 
 // sighting is a packet at one place.
 type sighting struct {
-	at      Place
+	at      observed.Place
 	outcome fabric.Outcome
 	vl      ib.VL
 	reason  endpoint.Reason
 }
 
-func (r *Replica) begin(from, to Place) {
+func (r *Replica) begin(from, to observed.Place) {
 	r.from, r.to = from, to
 	r.unsent, r.reason, r.unbound, r.seen, r.over = "", "", false, r.seen[:0], false
 }
@@ -69,7 +70,7 @@ func (r *Replica) see(s fabric.DataSighting) {
 	if r.over {
 		return
 	}
-	r.seen = append(r.seen, sighting{Place{s.Node, s.Port}, s.Outcome, s.VL, s.Reason})
+	r.seen = append(r.seen, sighting{observed.Place{Node: s.Node, Port: s.Port}, s.Outcome, s.VL, s.Reason})
 	r.over = s.Outcome != fabric.OutcomeLeft
 }
 
@@ -125,7 +126,7 @@ func (r *Replica) ended() (End, string) {
 
 // arrival is where and on which virtual lane a packet comes in.
 type arrival struct {
-	Place
+	observed.Place
 	vl ib.VL
 }
 
@@ -140,7 +141,7 @@ func (r *Replica) Journey() Journey {
 		if r.strangers[s.at.Node] {
 			break
 		}
-		came := arrival{Place{at.Node, at.In}, lane}
+		came := arrival{observed.Place{Node: at.Node, Port: at.In}, lane}
 		if at.In != 0 && been[came] {
 			return j
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
 
@@ -39,7 +40,7 @@ const payload = 64
 
 // end is an end port with the queue pairs that are made once.
 type end struct {
-	at     Place
+	at     observed.Place
 	device *endpoint.Device
 	qp1    *endpoint.QP
 	buffer [mad.Size + endpoint.GRHSize]byte
@@ -67,7 +68,7 @@ func (e *end) drain() {
 	}
 }
 
-func (r *Replica) end(at Place) (*end, error) {
+func (r *Replica) end(at observed.Place) (*end, error) {
 	if e := r.ends[at]; e != nil {
 		return e, nil
 	}
@@ -87,13 +88,13 @@ func (r *Replica) end(at Place) (*end, error) {
 }
 
 // keys is the P_Key table that an end port's agent holds.
-func (r *Replica) keys(at Place) []ib.PKey { return r.fabric.Agent(at.Node).PKeys(at.Port) }
+func (r *Replica) keys(at observed.Place) []ib.PKey { return r.fabric.Agent(at.Node).PKeys(at.Port) }
 
 // Send lets the end port at from send one packet to the base LID of the one at
 // to, as its end node sends it, and everything happen that follows. Where the
 // end node does not send such a packet, the Journey says so. It fails for
 // places that are no end ports.
-func (r *Replica) Send(from, to Place, p Packet) error {
+func (r *Replica) Send(from, to observed.Place, p Packet) error {
 	r.begin(from, to)
 	sender, err := r.end(from)
 	if err != nil {
@@ -162,7 +163,7 @@ func (r *Replica) sendDatagram(from, to *end, a endpoint.Address, index uint16, 
 // Forge puts octets on the wire at the end port of a CA or router, as a host
 // could whose adapter obeys nobody, and lets everything happen that follows. To
 // has room for what comes to its QP1.
-func (r *Replica) Forge(from, to Place, octets []byte) error {
+func (r *Replica) Forge(from, to observed.Place, octets []byte) error {
 	r.begin(from, to)
 	receiver, err := r.end(to)
 	if err != nil {

@@ -102,8 +102,8 @@ func (a *args) wrapTopology(w text.Word, err error) error {
 		return nil
 	}
 	var fault *topology.Fault
-	if errors.As(err, &fault) && fault.Place.Line > 0 {
-		return &text.Fault{Name: a.source.Name, Line: fault.Place.Line, Column: 1, Text: fault.Err.Error()}
+	if errors.As(err, &fault) && fault.Position.Line > 0 {
+		return &text.Fault{Name: a.source.Name, Line: fault.Position.Line, Column: 1, Text: fault.Err.Error()}
 	}
 	return a.Fault(w, "%v", err)
 }

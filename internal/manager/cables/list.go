@@ -172,7 +172,7 @@ func (l *List) Spelling(e observed.Place) string {
 	if guid, err := l.findDevice(d.Description, nil); err == nil && guid == e.Node && !strings.ContainsFunc(d.Description, odd) && d.Description[0] != '-' {
 		return fmt.Sprintf("%s:%d", d.Description, e.Port)
 	}
-	return fmt.Sprintf("%v:%d", e.Node, e.Port)
+	return e.String()
 }
 
 // Check compares what answered NodeInfo behind a port with what the list has

@@ -107,7 +107,7 @@ func TestCutOffAnywhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := c.Compare(f); s.Place != AtOld {
+			if s := c.Compare(f); s.Position != AtOld {
 				t.Fatalf("before the first write: %+v", s)
 			}
 			done := carry(t, f, d, cut)
@@ -117,7 +117,7 @@ func TestCutOffAnywhere(t *testing.T) {
 			} else if done == p.Len() {
 				want = AtNew
 			}
-			if s := c.Compare(f); s.Place != want {
+			if s := c.Compare(f); s.Position != want {
 				t.Fatalf("after %d writes: %+v, want %v", done, s, want)
 			}
 			target, err := c.Target(f, side)
@@ -125,8 +125,8 @@ func TestCutOffAnywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			carry(t, f, target, 1000)
-			end := map[Side]Place{Old: AtOld, New: AtNew}[side]
-			if s := c.Compare(f); s.Place != end {
+			end := map[Side]Position{Old: AtOld, New: AtNew}[side]
+			if s := c.Compare(f); s.Position != end {
 				t.Fatalf("%v after %d writes: %+v", side, done, s)
 			}
 			want0, top := star(3), ib.LID(99)
@@ -164,7 +164,7 @@ func TestElsewhere(t *testing.T) {
 		}
 		carry(t, f, d, 2)
 		tamper(f)
-		if s := c.Compare(f); s.Place != Elsewhere || len(s.Elsewhere) == 0 {
+		if s := c.Compare(f); s.Position != Elsewhere || len(s.Elsewhere) == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

@@ -65,7 +65,7 @@ func TestStepsToNoDefault(t *testing.T) {
 					t.Errorf("%s, %s: host %d cannot ask: it has %v and the manager %v", name, what, i, host.PKeys[:3], f.Self.PKeys[:4])
 				}
 			}
-			if s := c.Compare(f); s.Place == Elsewhere {
+			if s := c.Compare(f); s.Position == Elsewhere {
 				t.Errorf("%s, %s: %v", name, what, s.Elsewhere)
 			}
 		}
@@ -90,7 +90,7 @@ func TestStepsToNoDefault(t *testing.T) {
 				}
 			}
 		}
-		if s := c.Compare(f); s.Place != AtNew {
+		if s := c.Compare(f); s.Position != AtNew {
 			t.Errorf("%s: at the end %+v", name, s)
 		}
 	}

@@ -20,19 +20,19 @@ const (
 	New
 )
 
-// Place is where a block or a fabric stands on the way of a change.
-type Place uint8
+// Position is where a block or a fabric stands on the way of a change.
+type Position uint8
 
-// The places.
+// The positions.
 const (
-	AtOld     Place = iota // as it was before
-	Between                // on the way from one end to the other
-	AtNew                  // as it is to be
-	Elsewhere              // on neither end nor between: somebody else's doing
+	AtOld     Position = iota // as it was before
+	Between                   // on the way from one end to the other
+	AtNew                     // as it is to be
+	Elsewhere                 // on neither end nor between: somebody else's doing
 )
 
-// String says the place in words.
-func (p Place) String() string {
+// String says the position in words.
+func (p Position) String() string {
 	switch p {
 	case AtOld:
 		return "old"
@@ -45,7 +45,7 @@ func (p Place) String() string {
 }
 
 // InWords describes the state of a fabric, as part of a sentence.
-func (p Place) InWords() string {
+func (p Position) InWords() string {
 	switch p {
 	case AtOld:
 		return "as it was before the change"
@@ -58,11 +58,11 @@ func (p Place) InWords() string {
 }
 
 // MarshalText prints the place as String does.
-func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p Position) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Status is how far a fabric has got between the old and the new state.
 type Status struct {
-	Place Place `json:"place"`
+	Position Position `json:"place"`
 	// Old, Between and New count blocks; Elsewhere describes each block that is in
 	// none of these states.
 	Old       int      `json:"old"`
@@ -90,11 +90,11 @@ func (c *Change) Compare(f *observed.Fabric) Status {
 	}
 	switch {
 	case len(s.Elsewhere) > 0:
-		s.Place = Elsewhere
+		s.Position = Elsewhere
 	case s.Between > 0 || s.Old > 0 && s.New > 0:
-		s.Place = Between
+		s.Position = Between
 	case s.New > 0 || len(c.Blocks) == 0:
-		s.Place = AtNew
+		s.Position = AtNew
 	}
 	return s
 }
@@ -147,7 +147,7 @@ func (b *Block) port(f *observed.Fabric) *observed.Port {
 
 const neither = "holds neither what it held before nor what it was to hold"
 
-func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Place, string) {
+func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Position, string) {
 	p := b.port(f)
 	if p == nil {
 		return Elsewhere, "the port was not found"
@@ -208,7 +208,7 @@ func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err e
 // standKeys takes a table entry by entry: on the way an entry is empty, or a
 // full key is limited for a while, or it holds one of the spare keys, which have
 // to make way for another and stay elsewhere for a while.
-func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Place, string) {
+func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Position, string) {
 	block := int(b.Modifier & 0xFFFF)
 	if !p.PKeyBlockRead(block) {
 		return Elsewhere, "could not be read"
@@ -235,7 +235,7 @@ func (b *Block) standKeys(p *observed.Port, spare []ib.PKey) (Place, string) {
 }
 
 // standGUIDs takes a table entry by entry: on the way an entry is empty.
-func (b *Block) standGUIDs(p *observed.Port) (Place, string) {
+func (b *Block) standGUIDs(p *observed.Port) (Position, string) {
 	now, read := plan.HeldGUIDs(p, int(b.Modifier))
 	var before, after smp.GUIDInfo
 	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
@@ -260,7 +260,7 @@ func (b *Block) standGUIDs(p *observed.Port) (Place, string) {
 	return Between, ""
 }
 
-func (b *Block) standPortInfo(p *observed.Port) (Place, string) {
+func (b *Block) standPortInfo(p *observed.Port) (Position, string) {
 	if !p.InfoRead {
 		return Elsewhere, "could not be read"
 	}
@@ -281,7 +281,7 @@ func (b *Block) standPortInfo(p *observed.Port) (Place, string) {
 	return Elsewhere, fmt.Sprintf("%v: %s", (fromOld & fromNew).Names(), neither)
 }
 
-func (b *Block) standSwitchInfo(p *observed.Port) (Place, string) {
+func (b *Block) standSwitchInfo(p *observed.Port) (Position, string) {
 	var before, after smp.SwitchInfo
 	if before.UnmarshalBinary(b.Before[:]) != nil || after.UnmarshalBinary(b.After[:]) != nil {
 		return Elsewhere, "the journal is damaged"

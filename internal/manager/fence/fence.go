@@ -95,7 +95,7 @@ func (s Set) List(f *observed.Fabric) (out []Fence) {
 }
 
 func fenceAt(f *observed.Fabric, at observed.Place, reason string) Fence {
-	name := fmt.Sprintf("%v:%d", at.Node, at.Port)
+	name := at.String()
 	if p := f.At(at); p != nil {
 		name = p.String()
 	}

@@ -45,12 +45,8 @@ func compareIDs(a, b ID) int {
 	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Node, b.Node))
 }
 
-func comparePlaces(a, b observed.Place) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
-}
-
 func compareEntries(a, b *Entry) int {
-	return cmp.Or(compareIDs(a.ID, b.ID), slices.CompareFunc(a.Places, b.Places, comparePlaces))
+	return cmp.Or(compareIDs(a.ID, b.ID), slices.CompareFunc(a.Places, b.Places, observed.Place.Compare))
 }
 
 // MarshalJSON writes generations and places, and no key.
@@ -64,7 +60,7 @@ func (b *Book) MarshalJSON() ([]byte, error) {
 		for _, at := range s.Places {
 			text := selfPlace
 			if at != (observed.Place{}) {
-				text = at.Node.String() + ":" + strconv.Itoa(int(at.Port))
+				text = at.String()
 			}
 			if rank := slices.Index(b.at[at], s); rank > 0 {
 				text += "/" + strconv.Itoa(rank)
@@ -152,17 +148,8 @@ func parsePlace(text string) (at observed.Place, rank int, err error) {
 	if text == selfPlace {
 		return observed.Place{}, rank, nil
 	}
-	i := strings.LastIndex(text, ":")
-	if i < 0 {
-		return at, 0, bad
+	if at, err = observed.ParsePlace(text); err != nil || at.Node == 0 {
+		return observed.Place{}, 0, bad
 	}
-	if at.Node, err = ib.ParseNodeGUID(text[:i]); err != nil {
-		return at, 0, bad
-	}
-	n, err := strconv.ParseUint(text[i+1:], 10, 8)
-	if err != nil || at.Node == 0 {
-		return at, 0, bad
-	}
-	at.Port = ib.PortNum(n)
 	return at, rank, nil
 }
