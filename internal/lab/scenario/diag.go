@@ -16,7 +16,7 @@ func compileDiag(a *args) (action, error) {
 	}
 	n, err := a.Number("DiagCode", 16)
 	return func(w *world) error {
-		return w.Fabric.SetDiagCode(p.Node.GUID, p.Exact().Num, smp.DiagCode(n))
+		return w.Fabric.SetDiagCode(p.Node.GUID, p.Exact().Port, smp.DiagCode(n))
 	}, err
 }
 
@@ -53,6 +53,6 @@ func compileVendorDiag(a *args) (action, error) {
 			}
 			f.Store(w.Testbed, at)
 		}
-		return w.Fabric.SetVendorDiag(p.Node.GUID, p.Exact().Num, uint16(index), block)
+		return w.Fabric.SetVendorDiag(p.Node.GUID, p.Exact().Port, uint16(index), block)
 	}, a.Fits(t, fields)
 }

@@ -225,7 +225,7 @@ func expectCounter(a *args) (action, error) {
 	}
 	want, err := a.Number("value", f.Type().Bits())
 	return func(w *world) error {
-		got, err := attribute.Field(reflect.ValueOf(w.Fabric.Agent(p.Node.GUID).Port(p.Exact().Num)).Elem(), name.Text)
+		got, err := attribute.Field(reflect.ValueOf(w.Fabric.Agent(p.Node.GUID).Port(p.Exact().Port)).Elem(), name.Text)
 		if err != nil {
 			return err
 		}
@@ -347,7 +347,7 @@ func expectDrop(a *args) (action, error) {
 	}
 	return func(w *world) error {
 		some := slices.ContainsFunc(w.Drops, func(d testbed.Drop) bool {
-			return d.Node == p.Node.GUID && (!p.HasPort || d.Num == p.Num) && d.Reason == reason.Text
+			return d.Node == p.Node.GUID && (!p.HasPort || d.Port == p.Num) && d.Reason == reason.Text
 		})
 		w.check(some, fmt.Sprintf("a drop at %v: %s", p, reason.Text), w.DropList())
 		return nil

@@ -166,7 +166,7 @@ func expectEvent(a *args) (action, error) {
 					names = append(names, fmt.Sprintf("%s at port %d", name, e.Port))
 				}
 			}
-			some = some || e.Kind == eventKinds[kind] && e.Port == p.End().Num
+			some = some || e.Kind == eventKinds[kind] && e.Port == p.End().Port
 		}
 		got := "no event"
 		if len(names) > 0 {
@@ -190,7 +190,7 @@ func expectSent(a *args) (action, error) {
 		at := p.Exact()
 		var packets []testbed.Sent
 		for _, s := range w.Sent {
-			if s.Port == at {
+			if s.Place == at {
 				packets = append(packets, s)
 			}
 		}

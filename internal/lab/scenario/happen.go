@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -61,12 +61,12 @@ func compileUnlink(a *args) (action, error) {
 }
 
 // far is the other end of the cable at a port.
-func (w *world) far(p operand.Place) (testbed.Port, error) {
+func (w *world) far(p operand.Place) (observed.Place, error) {
 	node, port, ok := w.Fabric.Peer(p.Node.GUID, p.Num)
 	if !ok {
-		return testbed.Port{}, fmt.Errorf("%v has no cable", p)
+		return observed.Place{}, fmt.Errorf("%v has no cable", p)
 	}
-	return testbed.Port{Node: node, Num: port}, nil
+	return observed.Place{Node: node, Port: port}, nil
 }
 
 func compileSwap(a *args) (action, error) {
@@ -92,10 +92,10 @@ func compileSwap(a *args) (action, error) {
 				return err
 			}
 		}
-		if err := w.Fabric.Link(p.Node.GUID, p.Num, farQ.Node, farQ.Num); err != nil {
+		if err := w.Fabric.Link(p.Node.GUID, p.Num, farQ.Node, farQ.Port); err != nil {
 			return err
 		}
-		return w.Fabric.Link(q.Node.GUID, q.Num, farP.Node, farP.Num)
+		return w.Fabric.Link(q.Node.GUID, q.Num, farP.Node, farP.Port)
 	}, err
 }
 
@@ -121,7 +121,7 @@ func compileFlap(a *args) (action, error) {
 		if err := w.Advance(down); err != nil {
 			return err
 		}
-		return w.Fabric.Link(p.Node.GUID, p.Num, far.Node, far.Num)
+		return w.Fabric.Link(p.Node.GUID, p.Num, far.Node, far.Port)
 	}, nil
 }
 

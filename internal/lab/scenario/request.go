@@ -193,7 +193,7 @@ func compilePKeys(a *args) (action, error) {
 
 // writeKeys writes a table from entry 0 on and empties what is behind.
 func (w *world) writeKeys(p operand.Place, k attribute.Kind, keys []ib.PKey) error {
-	total := max(len(keys), len(w.Fabric.Agent(p.Node.GUID).PKeys(p.Exact().Num)))
+	total := max(len(keys), len(w.Fabric.Agent(p.Node.GUID).PKeys(p.Exact().Port)))
 	for block := 0; block*smp.PKeysPerBlock < total; block++ {
 		q := asking{target: operand.Target{Place: p, Kind: k, Modifier: k.Modifier(p.Own(), uint16(block), 0)}, set: true, blank: true}
 		for i := range smp.PKeysPerBlock {

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // world is one run of a script.
@@ -25,7 +26,7 @@ type world struct {
 	step   *step
 	report *report.Report
 
-	wardens map[testbed.Port]*testbed.Warden
+	wardens map[observed.Place]*testbed.Warden
 }
 
 // begin makes the fabric of a script.
@@ -40,7 +41,7 @@ func (s *Script) begin() (*world, error) {
 	}
 	return &world{
 		Testbed: on, script: s, qps: map[string]*testbed.QP{},
-		wardens: map[testbed.Port]*testbed.Warden{},
+		wardens: map[observed.Place]*testbed.Warden{},
 		report: &report.Report{
 			Name: s.name, Seed: c.Fabric.Seed, Rules: slices.Clone(s.rules),
 		},

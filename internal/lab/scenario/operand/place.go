@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -52,12 +52,12 @@ func (p Place) Own() ib.PortNum {
 }
 
 // end is the entry of a place as the stage names it.
-func (p Place) End() testbed.Port { return testbed.Port{Node: p.Node.GUID, Num: p.Entry()} }
+func (p Place) End() observed.Place { return observed.Place{Node: p.Node.GUID, Port: p.Entry()} }
 
 // exact is the port that was named, and the entry when none was.
-func (p Place) Exact() testbed.Port {
+func (p Place) Exact() observed.Place {
 	if p.HasPort {
-		return testbed.Port{Node: p.Node.GUID, Num: p.Num}
+		return observed.Place{Node: p.Node.GUID, Port: p.Num}
 	}
 	return p.End()
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // Forgery is an answer in somebody else's name.
 type Forgery struct {
-	From Port        // who sends it
-	For  ib.NodeGUID // who is asked
+	From observed.Place // who sends it
+	For  ib.NodeGUID    // who is asked
 	// Attribute is what it says, Modifier what was asked for.
 	Attribute smp.Attribute
 	Modifier  uint32
@@ -76,7 +77,7 @@ func (s *Testbed) answerFor(f *forger, p mad.SMP) {
 		if at.engine == nil {
 			continue
 		}
-		way, ok := s.search(f.From, at.Port)
+		way, ok := s.search(f.From, at.Place)
 		if !ok || len(way) != int(p.HopCount) {
 			continue
 		}

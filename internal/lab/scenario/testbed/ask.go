@@ -7,12 +7,13 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
 // Question is a Get or Set.
 type Question struct {
-	To       Port // an end port
+	To       observed.Place // an end port
 	Modifier uint32
 	MKey     ib.MKey
 	// Attribute takes the answer; in a Set it holds what is written.
@@ -108,19 +109,19 @@ func (s *Testbed) Ask(q Question) (*Request, error) {
 // way is the directed route from the sender to an end port: the shortest, and
 // of those the one by the lowest ports. When there is none the last known one
 // is taken, as by a manager that has not noticed yet.
-func (s *Testbed) way(from *station, to Port) (mad.Path, error) {
-	if path, ok := s.search(from.Port, to); ok {
+func (s *Testbed) way(from *station, to observed.Place) (mad.Path, error) {
+	if path, ok := s.search(from.Place, to); ok {
 		s.ways[to] = path
 		return path, nil
 	}
 	if path, ok := s.ways[to]; ok {
 		return path, nil
 	}
-	return nil, fmt.Errorf("%s: no way there from %s, and none was ever used", s.Name(to), s.Name(from.Port))
+	return nil, fmt.Errorf("%s: no way there from %s, and none was ever used", s.Name(to), s.Name(from.Place))
 }
 
 // search goes outwards from an end port over links that are up.
-func (s *Testbed) search(from, to Port) (mad.Path, bool) {
+func (s *Testbed) search(from, to observed.Place) (mad.Path, bool) {
 	if from == to {
 		return mad.Path{}, true
 	}
@@ -135,15 +136,15 @@ func (s *Testbed) search(from, to Port) (mad.Path, bool) {
 		queue = queue[1:]
 		n := s.nodes[v.node]
 		for p := ib.PortNum(1); int(p) <= n.NumPorts(); p++ {
-			if n.Type != ib.NodeSwitch && p != from.Num {
+			if n.Type != ib.NodeSwitch && p != from.Port {
 				continue
 			}
-			peer, ok := s.neighbour(Port{v.node, p})
+			peer, ok := s.neighbour(observed.Place{Node: v.node, Port: p})
 			if !ok || len(v.path) == mad.MaxHops {
 				continue
 			}
 			path := append(slices.Clone(v.path), p)
-			if peer.Node == to.Node && (to.Num == 0 || peer.Num == to.Num) {
+			if peer.Node == to.Node && (to.Port == 0 || peer.Port == to.Port) {
 				return path, true
 			}
 			if !seen[peer.Node] && s.nodes[peer.Node].Type == ib.NodeSwitch {
@@ -156,12 +157,12 @@ func (s *Testbed) search(from, to Port) (mad.Path, bool) {
 }
 
 // neighbour is the other end of a link that is up.
-func (s *Testbed) neighbour(p Port) (Port, bool) {
-	peer, num, ok := s.Fabric.Peer(p.Node, p.Num)
-	if !ok || s.off[p.Node] || s.off[peer] || s.Fabric.Agent(p.Node).Port(p.Num).PortPhysicalState != smp.PhysLinkUp {
-		return Port{}, false
+func (s *Testbed) neighbour(p observed.Place) (observed.Place, bool) {
+	peer, num, ok := s.Fabric.Peer(p.Node, p.Port)
+	if !ok || s.off[p.Node] || s.off[peer] || s.Fabric.Agent(p.Node).Port(p.Port).PortPhysicalState != smp.PhysLinkUp {
+		return observed.Place{}, false
 	}
-	return Port{peer, num}, true
+	return observed.Place{Node: peer, Port: num}, true
 }
 
 // Held fills attr with what a device holds, read beside the fabric: no packet is
@@ -169,13 +170,13 @@ func (s *Testbed) neighbour(p Port) (Port, bool) {
 // protect bits are 2 or 3 and an attribute other than PortInfo and SwitchInfo.
 // Fields in which a Set means "do this" and not "be this" are left at the value
 // that does nothing. What the device does not have stays zero.
-func (s *Testbed) Held(to Port, modifier uint32, attr smp.Attribute) {
+func (s *Testbed) Held(to observed.Place, modifier uint32, attr smp.Attribute) {
 	agent := s.Fabric.Agent(to.Node)
 	switch attr := attr.(type) {
 	case *smp.PortInfo:
 		n, _, _ := smp.SplitPortInfoModifier(modifier)
 		if n == 0 {
-			n = to.Num
+			n = to.Port
 		}
 		if info := agent.Port(n); info != nil {
 			*attr = *info
@@ -189,15 +190,15 @@ func (s *Testbed) Held(to Port, modifier uint32, attr smp.Attribute) {
 			attr.PortStateChange = false
 		}
 	default:
-		key := ^agent.Port(to.Num).MKey // a Get with a wrong key passes and renews nothing
-		if agent.Port(to.Num).MKeyProtectBits >= 2 {
-			key = agent.Port(to.Num).MKey
+		key := ^agent.Port(to.Port).MKey // a Get with a wrong key passes and renews nothing
+		if agent.Port(to.Port).MKeyProtectBits >= 2 {
+			key = agent.Port(to.Port).MKey
 		}
 		p := mad.SMP{
 			BaseVersion: mad.BaseVersion, Class: mad.ClassSubnLID, ClassVersion: mad.ClassVersion, Method: mad.MethodGet,
 			AttributeID: attr.ID(), AttributeModifier: modifier, MKey: key,
 		}
-		r := agent.Handle(s.Fabric.Now(), sma.Ingress{Port: to.Num, SLID: ib.LIDPermissive}, &p)
+		r := agent.Handle(s.Fabric.Now(), sma.Ingress{Port: to.Port, SLID: ib.LIDPermissive}, &p)
 		if r.Verdict == sma.Answered && p.Status == mad.StatusOK {
 			_ = attr.UnmarshalBinary(p.Data[:]) // what cannot be read stays zero
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -17,8 +18,8 @@ func (s *Testbed) BringUp(key ib.MKey) error {
 	if err != nil {
 		return err
 	}
-	for _, phase := range []func(Port, ib.MKey) error{s.giveLIDs, s.giveRoutes, s.activate} {
-		if err := phase(from.Port, key); err != nil {
+	for _, phase := range []func(observed.Place, ib.MKey) error{s.giveLIDs, s.giveRoutes, s.activate} {
+		if err := phase(from.Place, key); err != nil {
 			return err
 		}
 	}
@@ -26,7 +27,7 @@ func (s *Testbed) BringUp(key ib.MKey) error {
 }
 
 // write sets an attribute; anything but good news is an error.
-func (s *Testbed) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribute) error {
+func (s *Testbed) write(to observed.Place, modifier uint32, key ib.MKey, attr smp.Attribute) error {
 	r, err := s.Ask(Question{To: to, Modifier: modifier, MKey: key, Attribute: attr, Set: true})
 	if err == nil && !r.Good() {
 		err = fmt.Errorf("%s: Set of %s: %s", s.Name(to), smp.AttributeName(attr.ID()), r.Outcome())
@@ -35,19 +36,19 @@ func (s *Testbed) write(to Port, modifier uint32, key ib.MKey, attr smp.Attribut
 }
 
 // ends are the end ports that can be reached, in topology order.
-func (s *Testbed) ends(from Port) []Port {
-	var out []Port
+func (s *Testbed) ends(from observed.Place) []observed.Place {
+	var out []observed.Place
 	for _, n := range s.Topology.Nodes {
 		for _, i := range EndPorts(n) {
-			if _, ok := s.search(from, Port{n.GUID, i}); ok {
-				out = append(out, Port{n.GUID, i})
+			if _, ok := s.search(from, observed.Place{Node: n.GUID, Port: i}); ok {
+				out = append(out, observed.Place{Node: n.GUID, Port: i})
 			}
 		}
 	}
 	return out
 }
 
-func (s *Testbed) giveLIDs(from Port, key ib.MKey) error {
+func (s *Testbed) giveLIDs(from observed.Place, key ib.MKey) error {
 	ends := s.ends(from)
 	for _, p := range ends {
 		if s.lids[p] == 0 {
@@ -66,7 +67,7 @@ func (s *Testbed) giveLIDs(from Port, key ib.MKey) error {
 }
 
 // giveRoutes fills the unicast table of every switch that can be reached.
-func (s *Testbed) giveRoutes(from Port, key ib.MKey) error {
+func (s *Testbed) giveRoutes(from observed.Place, key ib.MKey) error {
 	ends := s.ends(from)
 	exits := s.exits(ends)
 	for _, p := range ends {
@@ -85,7 +86,7 @@ func (s *Testbed) giveRoutes(from Port, key ib.MKey) error {
 	return nil
 }
 
-func (s *Testbed) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+func (s *Testbed) giveLinear(to observed.Place, key ib.MKey, ends []observed.Place, exit map[ib.LID]ib.PortNum) error {
 	top := ib.LID(0)
 	for _, p := range ends {
 		top = max(top, s.lids[p])
@@ -108,7 +109,7 @@ func (s *Testbed) giveLinear(to Port, key ib.MKey, ends []Port, exit map[ib.LID]
 	return s.write(to, 0, key, &info)
 }
 
-func (s *Testbed) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]ib.PortNum) error {
+func (s *Testbed) giveRandom(to observed.Place, key ib.MKey, ends []observed.Place, exit map[ib.LID]ib.PortNum) error {
 	for first := 0; first < len(ends); first += smp.RandomEntriesPerBlock {
 		var t smp.RandomForwardingTable
 		for i, p := range ends[first:min(first+smp.RandomEntriesPerBlock, len(ends))] {
@@ -128,7 +129,7 @@ func (s *Testbed) giveRandom(to Port, key ib.MKey, ends []Port, exit map[ib.LID]
 
 // exits are the ports by which each switch reaches each LID: found by going
 // from the end port outwards, nearest switches first.
-func (s *Testbed) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
+func (s *Testbed) exits(ends []observed.Place) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
 	all := map[ib.NodeGUID]map[ib.LID]ib.PortNum{}
 	for _, n := range s.Topology.Nodes {
 		all[n.GUID] = map[ib.LID]ib.PortNum{}
@@ -140,19 +141,19 @@ func (s *Testbed) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
 			all[e.Node][lid] = 0
 			queue = append(queue, s.nodes[e.Node])
 		} else if peer, ok := s.neighbour(e); ok && s.nodes[peer.Node].Type == ib.NodeSwitch {
-			all[peer.Node][lid] = peer.Num
+			all[peer.Node][lid] = peer.Port
 			queue = append(queue, s.nodes[peer.Node])
 		}
 		for len(queue) > 0 {
 			n := queue[0]
 			queue = queue[1:]
 			for p := 1; p <= n.NumPorts(); p++ {
-				peer, ok := s.neighbour(Port{n.GUID, ib.PortNum(p)})
+				peer, ok := s.neighbour(observed.Place{Node: n.GUID, Port: ib.PortNum(p)})
 				if !ok || s.nodes[peer.Node].Type != ib.NodeSwitch {
 					continue
 				}
 				if _, seen := all[peer.Node][lid]; !seen {
-					all[peer.Node][lid] = peer.Num
+					all[peer.Node][lid] = peer.Port
 					queue = append(queue, s.nodes[peer.Node])
 				}
 			}
@@ -162,10 +163,10 @@ func (s *Testbed) exits(ends []Port) map[ib.NodeGUID]map[ib.LID]ib.PortNum {
 }
 
 // activate takes every link that has trained to Armed, then to Active.
-func (s *Testbed) activate(from Port, key ib.MKey) error {
+func (s *Testbed) activate(from observed.Place, key ib.MKey) error {
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
 		for _, p := range s.ends(from) {
-			nums := []ib.PortNum{p.Num}
+			nums := []ib.PortNum{p.Port}
 			if n := s.nodes[p.Node]; n.Type == ib.NodeSwitch {
 				nums = nil
 				for i := 1; i <= n.NumPorts(); i++ {
@@ -179,7 +180,7 @@ func (s *Testbed) activate(from Port, key ib.MKey) error {
 				var info smp.PortInfo
 				s.Held(p, uint32(n), &info)
 				info.PortState = state
-				s.settings(Port{p.Node, n}, &info)
+				s.settings(observed.Place{Node: p.Node, Port: n}, &info)
 				if err := s.write(p, uint32(n), key, &info); err != nil {
 					return err
 				}
@@ -190,12 +191,12 @@ func (s *Testbed) activate(from Port, key ib.MKey) error {
 }
 
 // settings are those of a link that both its ends can have.
-func (s *Testbed) settings(p Port, to *smp.PortInfo) {
+func (s *Testbed) settings(p observed.Place, to *smp.PortInfo) {
 	peer, ok := s.neighbour(p)
 	if !ok {
 		return
 	}
-	far := s.Fabric.Agent(peer.Node).Port(peer.Num)
+	far := s.Fabric.Agent(peer.Node).Port(peer.Port)
 	to.NeighborMTU, to.OperationalVLs = min(to.MTUCap, far.MTUCap), min(to.VLCap, far.VLCap)
 	// Packets wait as long as the project's own manager would have them.
 	usual := settings.Default()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -86,7 +87,7 @@ func (s *Testbed) Suspect(g ib.NodeGUID) { s.suspects[g] = true }
 // KeysHeard are the end ports whose M_Key, as it is now, a node has heard: those
 // of others whatever got the packet, its own when a program of the node did; none
 // that it gave itself.
-func (s *Testbed) KeysHeard(by ib.NodeGUID) (out []Port) {
+func (s *Testbed) KeysHeard(by ib.NodeGUID) (out []observed.Place) {
 	for _, n := range s.Topology.Nodes {
 		for _, i := range EndPorts(n) {
 			key := uint64(s.Fabric.Agent(n.GUID).Port(i).MKey)
@@ -99,7 +100,7 @@ func (s *Testbed) KeysHeard(by ib.NodeGUID) (out []Port) {
 				continue
 			}
 			if key != 0 && (process || device && n.GUID != by) {
-				out = append(out, Port{n.GUID, i})
+				out = append(out, observed.Place{Node: n.GUID, Port: i})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
@@ -16,7 +17,7 @@ const hostDepth = 64
 
 // host is a host's queue pair 1, from which its root asks others.
 type host struct {
-	Port
+	observed.Place
 	qp    *endpoint.QP
 	rooms [hostDepth][endpoint.GRHSize + mad.Size]byte
 	long  *rmpp.Endpoint[mad.Address]
@@ -25,7 +26,7 @@ type host struct {
 
 // General is a request to another port's queue pair 1.
 type General struct {
-	From Port
+	From observed.Place
 	// To is where it goes; 0 for the port's own subnet administration.
 	To ib.LID
 	// PKeyIndex is the key that it goes with.
@@ -55,9 +56,9 @@ type Answer struct {
 }
 
 // host is the queue pair 1 of a port.
-func (s *Testbed) host(p Port) (*host, error) {
+func (s *Testbed) host(p observed.Place) (*host, error) {
 	for _, h := range s.hosts {
-		if h.Port == p {
+		if h.Place == p {
 			return h, nil
 		}
 	}
@@ -65,8 +66,8 @@ func (s *Testbed) host(p Port) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{Port: p, long: rmpp.New[mad.Address](rmpp.DefaultLimits())}
-	h.qp, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{Service: endpoint.GSI, Port: p.Num, SendDepth: hostDepth, ReceiveDepth: hostDepth})
+	h := &host{Place: p, long: rmpp.New[mad.Address](rmpp.DefaultLimits())}
+	h.qp, err = device.CreateQP(endpoint.Kernel, endpoint.QPConfig{Service: endpoint.GSI, Port: p.Port, SendDepth: hostDepth, ReceiveDepth: hostDepth})
 	for _, to := range []endpoint.State{endpoint.StateInit, endpoint.StateRTR, endpoint.StateRTS} {
 		if err == nil {
 			err = h.qp.Modify(endpoint.Kernel, to, 0, endpoint.Attr{})
@@ -102,7 +103,7 @@ func (s *Testbed) AskGeneral(g General) (*Answer, error) {
 		g.Head[8+i] = byte(a.id >> (56 - 8*i))
 	}
 	if g.To == 0 {
-		g.To = s.Fabric.Agent(g.From.Node).Port(g.From.Num).MasterSMLID
+		g.To = s.Fabric.Agent(g.From.Node).Port(g.From.Port).MasterSMLID
 	}
 	if len(g.Body) <= rmpp.SegmentSize && !g.Part {
 		var m [mad.Size]byte
@@ -139,7 +140,7 @@ func (s *Testbed) spoof(h *host, g *General, m *[mad.Size]byte) error {
 	if err != nil {
 		return err
 	}
-	keys := s.Fabric.Agent(h.Node).PKeys(h.Num)
+	keys := s.Fabric.Agent(h.Node).PKeys(h.Port)
 	v.LRH.SetSLID(g.SLID)
 	v.LRH.SetDLID(g.To)
 	if int(g.PKeyIndex) < len(keys) {
@@ -151,7 +152,7 @@ func (s *Testbed) spoof(h *host, g *General, m *[mad.Size]byte) error {
 	if err := packet.Seal(b); err != nil {
 		return err
 	}
-	return s.Fabric.Inject(h.Node, h.Num, b)
+	return s.Fabric.Inject(h.Node, h.Port, b)
 }
 
 // listen takes what came in at the hosts' queue pairs 1, and sends what long

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Engine is a manager of a subnet as a value: packets and time in, packets out.
@@ -18,9 +19,9 @@ type Engine interface {
 
 // Seat lets a manager, which make makes, run at an end port. It has the port to
 // itself: no packets of others are sent from there.
-func (s *Testbed) Seat(p Port, make func(*inproc.Link) Engine) error {
+func (s *Testbed) Seat(p observed.Place, make func(*inproc.Link) Engine) error {
 	for i, at := range s.stations {
-		if at.Port != p {
+		if at.Place != p {
 			continue
 		}
 		if at.engine != nil || at == s.sender || at.manages {
@@ -30,19 +31,19 @@ func (s *Testbed) Seat(p Port, make func(*inproc.Link) Engine) error {
 		s.stations = slices.Delete(s.stations, i, i+1)
 		break
 	}
-	link, err := inproc.New(s.Fabric, p.Node, p.Num, false)
+	link, err := inproc.New(s.Fabric, p.Node, p.Port, false)
 	if err != nil {
 		return err
 	}
 	s.seats[p.Node] = true
-	s.stations = append(s.stations, &station{Port: p, link: link, engine: make(link), manages: true})
+	s.stations = append(s.stations, &station{Place: p, link: link, engine: make(link), manages: true})
 	return link.SetIsSM(true)
 }
 
 // Dismiss takes a manager away without a word.
-func (s *Testbed) Dismiss(p Port) error {
+func (s *Testbed) Dismiss(p observed.Place) error {
 	for i, at := range s.stations {
-		if at.Port == p && at.engine != nil {
+		if at.Place == p && at.engine != nil {
 			s.stations = slices.Delete(s.stations, i, i+1)
 			return at.link.Close()
 		}
@@ -91,7 +92,7 @@ func (s *Testbed) pump() error {
 		for some := at.engine != nil; some; {
 			var err error
 			if some, err = at.link.Pump(at.engine); err != nil {
-				return fmt.Errorf("the manager at %s: %w", s.Name(at.Port), err)
+				return fmt.Errorf("the manager at %s: %w", s.Name(at.Place), err)
 			}
 		}
 	}

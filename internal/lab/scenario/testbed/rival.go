@@ -6,12 +6,13 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Rival lets a program at an end port pose as a subnet manager: it says that one
 // runs there, and answers everybody who asks for SMInfo with info, a little more
 // active each time. One that is handed the subnet says that it is master. With silent it answers nobody. A nil info ends that.
-func (s *Testbed) Rival(p Port, info *smp.SMInfo, silent bool) error {
+func (s *Testbed) Rival(p observed.Place, info *smp.SMInfo, silent bool) error {
 	at, err := s.station(p)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (at *station) answerRival(p *mad.SMP, slid ib.LID) {
 
 // Trap sends a trap from an end port to the manager that the port knows of, as
 // its root can.
-func (s *Testbed) Trap(from Port, n *smp.Notice) error {
+func (s *Testbed) Trap(from observed.Place, n *smp.Notice) error {
 	at, err := s.station(from)
 	if err != nil {
 		return err
@@ -61,20 +62,20 @@ func (s *Testbed) Trap(from Port, n *smp.Notice) error {
 	if err := n.Encode(&p.Data); err != nil {
 		return err
 	}
-	at.post(&p, s.Fabric.Agent(from.Node).Port(from.Num).MasterSMLID)
+	at.post(&p, s.Fabric.Agent(from.Node).Port(from.Port).MasterSMLID)
 	return nil
 }
 
 // Own writes an attribute of a port as whoever owns the device can, whatever
 // M_Key guards it.
-func (s *Testbed) Own(p Port, modifier uint32, attr smp.Attribute) error {
+func (s *Testbed) Own(p observed.Place, modifier uint32, attr smp.Attribute) error {
 	before := s.sender
 	if err := s.SendFrom(p, false); err != nil {
 		return err
 	}
 	s.deaf = true // what the device does for its owner no packet has told
 	defer func() { s.deaf = false }()
-	r, err := s.Ask(Question{To: p, Modifier: modifier, MKey: s.Fabric.Agent(p.Node).Port(p.Num).MKey, Attribute: attr, Set: true})
+	r, err := s.Ask(Question{To: p, Modifier: modifier, MKey: s.Fabric.Agent(p.Node).Port(p.Port).MKey, Attribute: attr, Set: true})
 	if s.sender = before; err == nil && !r.Good() {
 		err = fmt.Errorf("%s: its own Set of %s: %s", s.Name(p), smp.AttributeName(attr.ID()), r.Outcome())
 	}

@@ -37,7 +37,7 @@ func (s *Testbed) DropList() string {
 			all = append(all, fmt.Sprintf("and %d more", len(s.Drops)-i))
 			break
 		}
-		all = append(all, fmt.Sprintf("a drop at %s: %s", s.Name(d.Port), d.Reason))
+		all = append(all, fmt.Sprintf("a drop at %s: %s", s.Name(d.Place), d.Reason))
 	}
 	return strings.Join(all, "; ")
 }

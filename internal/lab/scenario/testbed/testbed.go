@@ -9,19 +9,14 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// Port is a port of the fabric.
-type Port struct {
-	Node ib.NodeGUID
-	Num  ib.PortNum
-}
-
 // station is an end port from which packets are sent.
 type station struct {
-	Port
+	observed.Place
 	place   *fabric.Attachment // nil where an engine has the port
 	manages bool               // it says that a manager runs there
 	engine  Engine
@@ -39,7 +34,7 @@ type Trap struct {
 
 // Drop is a packet that was discarded.
 type Drop struct {
-	Port
+	observed.Place
 	Reason string // a fabric.Reason or Outcome, or an endpoint.Reason
 }
 
@@ -73,8 +68,8 @@ type Testbed struct {
 	nodes    map[ib.NodeGUID]*topology.Node
 	stations []*station // in order of their coming
 	sender   *station
-	lids     map[Port]ib.LID   // that BringUp gave
-	ways     map[Port]mad.Path // last known, from the sender
+	lids     map[observed.Place]ib.LID   // that BringUp gave
+	ways     map[observed.Place]mad.Path // last known, from the sender
 	off      map[ib.NodeGUID]bool
 	faults   map[ib.NodeGUID]fabric.Fault
 	hosts    []*host
@@ -94,7 +89,7 @@ type Testbed struct {
 // New makes the fabric of a topology.
 func New(l *topology.Netlist, c Config) (*Testbed, error) {
 	s := &Testbed{
-		Topology: l, config: c, nodes: map[ib.NodeGUID]*topology.Node{}, lids: map[Port]ib.LID{}, ways: map[Port]mad.Path{},
+		Topology: l, config: c, nodes: map[ib.NodeGUID]*topology.Node{}, lids: map[observed.Place]ib.LID{}, ways: map[observed.Place]mad.Path{},
 		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabric.Fault{}, nextID: 1,
 		before: map[fabric.Received]uint64{}, heard: map[hearing]struct{}{}, suspects: map[ib.NodeGUID]bool{},
 		wrote: map[hearing]struct{}{}, holders: map[uint64]ib.NodeGUID{}, seats: map[ib.NodeGUID]bool{},
@@ -134,7 +129,7 @@ func (s *Testbed) sight(seen fabric.Sighting) {
 		s.forge(seen)
 	case fabric.SeenDiscarded:
 		if len(s.Drops) < MaxDrops {
-			s.Drops = append(s.Drops, Drop{Port{seen.Node, seen.Port}, seen.Reason.String()})
+			s.Drops = append(s.Drops, Drop{observed.Place{Node: seen.Node, Port: seen.Port}, seen.Reason.String()})
 		}
 	case fabric.SeenByManager:
 		var p mad.SMP
@@ -152,11 +147,11 @@ func (s *Testbed) sight(seen fabric.Sighting) {
 func (s *Testbed) Node(g ib.NodeGUID) *topology.Node { return s.nodes[g] }
 
 // Name is how a script calls a port.
-func (s *Testbed) Name(p Port) string {
+func (s *Testbed) Name(p observed.Place) string {
 	if n := s.nodes[p.Node]; n != nil {
-		return fmt.Sprintf("%s:%d", n.ID, p.Num)
+		return fmt.Sprintf("%s:%d", n.ID, p.Port)
 	}
-	return fmt.Sprintf("%v:%d", p.Node, p.Num)
+	return fmt.Sprintf("%v:%d", p.Node, p.Port)
 }
 
 // errRestless ends a run whose fabric does not come to rest.
@@ -273,7 +268,7 @@ func (at *station) post(p *mad.SMP, dlid ib.LID) {
 
 // SendFrom makes an end port the one that packets are sent from. With manages
 // it says that a subnet manager runs there, and takes traps.
-func (s *Testbed) SendFrom(p Port, manages bool) error {
+func (s *Testbed) SendFrom(p observed.Place, manages bool) error {
 	at, err := s.station(p)
 	if err != nil {
 		return err
@@ -301,9 +296,9 @@ func (at *station) setIsSM(on bool) {
 }
 
 // Resign ends what SendFrom said about a manager.
-func (s *Testbed) Resign(p Port) error {
+func (s *Testbed) Resign(p observed.Place) error {
 	for _, at := range s.stations {
-		if at.Port == p && at.manages {
+		if at.Place == p && at.manages {
 			at.manages = false
 			at.setIsSM(false)
 			return nil
@@ -312,17 +307,17 @@ func (s *Testbed) Resign(p Port) error {
 	return fmt.Errorf("%s: no manager runs there", s.Name(p))
 }
 
-func (s *Testbed) station(p Port) (*station, error) {
+func (s *Testbed) station(p observed.Place) (*station, error) {
 	for _, at := range s.stations {
-		if at.Port == p {
+		if at.Place == p {
 			return at, nil
 		}
 	}
-	a, err := s.Fabric.Attach(p.Node, p.Num)
+	a, err := s.Fabric.Attach(p.Node, p.Port)
 	if err != nil {
 		return nil, err
 	}
-	at := &station{Port: p, place: a}
+	at := &station{Place: p, place: a}
 	s.stations = append(s.stations, at)
 	return at, nil
 }
@@ -331,7 +326,7 @@ func (s *Testbed) station(p Port) (*station, error) {
 func (s *Testbed) from() (*station, error) {
 	if s.sender == nil {
 		n := s.Topology.Nodes[0]
-		if err := s.SendFrom(Port{n.GUID, EndPorts(n)[0]}, false); err != nil {
+		if err := s.SendFrom(observed.Place{Node: n.GUID, Port: EndPorts(n)[0]}, false); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -30,7 +31,7 @@ const (
 
 // QP is a queue pair, with an EE context of its own when it is RD.
 type QP struct {
-	Port     Port
+	At       observed.Place
 	Service  endpoint.Service
 	stage    *Testbed
 	device   *endpoint.Device
@@ -44,7 +45,7 @@ type QP struct {
 
 // Sent is a data packet that left a port.
 type Sent struct {
-	Port
+	observed.Place
 	VL   ib.VL
 	SL   ib.SL
 	PKey ib.PKey // 0 in a raw packet
@@ -59,7 +60,7 @@ const MaxSent = 1 << 14
 
 // sightData sees every data packet.
 func (s *Testbed) sightData(d fabric.DataSighting) {
-	at := Port{d.Node, d.Port}
+	at := observed.Place{Node: d.Node, Port: d.Port}
 	s.noteData(d)
 	switch {
 	case d.Outcome == fabric.OutcomeRefused && len(s.Drops) < MaxDrops:
@@ -71,7 +72,7 @@ func (s *Testbed) sightData(d fabric.DataSighting) {
 		if err != nil {
 			return // hostile octets have no keys
 		}
-		p := Sent{Port: at, VL: d.VL, SL: v.LRH.SL(), HasPKey: v.BTH != nil, HasQKey: v.DETH != nil}
+		p := Sent{Place: at, VL: d.VL, SL: v.LRH.SL(), HasPKey: v.BTH != nil, HasQKey: v.DETH != nil}
 		if p.HasPKey {
 			p.PKey = v.BTH.PKey()
 		}
@@ -84,13 +85,13 @@ func (s *Testbed) sightData(d fabric.DataSighting) {
 
 // CreateQP makes a queue pair. Datagram and raw ones are ready to send, those
 // of RC, UC and RD once Connect was called. The error is the verbs'.
-func (s *Testbed) CreateQP(p Port, service endpoint.Service, caller endpoint.Caller, index uint16, key ib.QKey) (*QP, error) {
+func (s *Testbed) CreateQP(p observed.Place, service endpoint.Service, caller endpoint.Caller, index uint16, key ib.QKey) (*QP, error) {
 	device, err := s.Fabric.Device(p.Node)
 	if err != nil {
 		return nil, err
 	}
-	q := &QP{Port: p, Service: service, stage: s, device: device, caller: caller}
-	q.attr = endpoint.Attr{Port: p.Num, PKeyIndex: index, QKey: key}
+	q := &QP{At: p, Service: service, stage: s, device: device, caller: caller}
+	q.attr = endpoint.Attr{Port: p.Port, PKeyIndex: index, QKey: key}
 	c := endpoint.QPConfig{Service: service}
 	switch service {
 	case endpoint.RD:
@@ -98,7 +99,7 @@ func (s *Testbed) CreateQP(p Port, service endpoint.Service, caller endpoint.Cal
 			q.qp, err = device.CreateRDQP(c)
 		}
 	case endpoint.SMI, endpoint.GSI:
-		c.Port = p.Num
+		c.Port = p.Port
 		q.qp, err = device.CreateQP(caller, c)
 	default:
 		q.qp, err = device.CreateQP(caller, c)
@@ -149,7 +150,7 @@ func (q *QP) post(n int) error {
 	return nil
 }
 
-func (q *QP) lid() ib.LID { return q.stage.Fabric.Agent(q.Port.Node).Port(q.Port.Num).LID }
+func (q *QP) lid() ib.LID { return q.stage.Fabric.Agent(q.At.Node).Port(q.At.Port).LID }
 
 // Connect joins two queue pairs of RC, UC or RD.
 func Connect(a, b *QP) error {
@@ -226,7 +227,7 @@ type Message struct {
 	SL            ib.SL
 	// Via is the router's port that the message goes to first, nil for none; then
 	// it has a GRH, for the receiver's GID and with this hop limit.
-	Via      *Port
+	Via      *observed.Place
 	HopLimit uint8
 }
 
@@ -242,11 +243,11 @@ func (s *Testbed) Send(from, to *QP, m Message) error {
 		r.RemoteQKey = *m.QKey
 	}
 	if m.Via != nil {
-		there := s.Fabric.Agent(to.Port.Node)
-		guid, _ := there.GUID(to.Port.Num, 0) // every end port has one
-		r.To.DLID = s.Fabric.Agent(m.Via.Node).Port(m.Via.Num).LID
+		there := s.Fabric.Agent(to.At.Node)
+		guid, _ := there.GUID(to.At.Port, 0) // every end port has one
+		r.To.DLID = s.Fabric.Agent(m.Via.Node).Port(m.Via.Port).LID
 		r.To.Global, r.To.HopLimit = true, m.HopLimit
-		r.To.DGID = ib.MakeGID(there.Port(to.Port.Num).GIDPrefix, ib.PortGUID(guid))
+		r.To.DGID = ib.MakeGID(there.Port(to.At.Port).GIDPrefix, ib.PortGUID(guid))
 	}
 	switch from.Service {
 	case endpoint.RawEtherType:
@@ -286,7 +287,7 @@ func management(to *QP, payload []byte) {
 
 // Forge puts a datagram on the wire as a host could whose adapter obeys nobody:
 // with any P_Key and Q_Key, on any service level.
-func (s *Testbed) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
+func (s *Testbed) Forge(from observed.Place, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL, octets int) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
 	payload := make([]byte, octets)
 	management(to, payload)
@@ -294,7 +295,7 @@ func (s *Testbed) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL,
 	if err != nil {
 		return err
 	}
-	source := from.Num
+	source := from.Port
 	if s.nodes[from.Node].Type == ib.NodeSwitch {
 		source = 0 // which has the LID
 	}
@@ -312,9 +313,9 @@ func (s *Testbed) Forge(from Port, to *QP, pkey ib.PKey, qkey ib.QKey, sl ib.SL,
 }
 
 // Inject puts octets on the wire at an end port, unchanged.
-func (s *Testbed) Inject(from Port, octets []byte) error {
+func (s *Testbed) Inject(from observed.Place, octets []byte) error {
 	s.Drops, s.Sent = s.Drops[:0], s.Sent[:0]
-	if err := s.Fabric.Inject(from.Node, from.Num, octets); err != nil {
+	if err := s.Fabric.Inject(from.Node, from.Port, octets); err != nil {
 		return err
 	}
 	return s.Advance(s.config.Timeout)

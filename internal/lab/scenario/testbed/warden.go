@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -26,8 +27,8 @@ type Warden struct {
 // WardenOptions say how a manager runs.
 type WardenOptions struct {
 	Profile  protect.Profile
-	Priority uint8  // in elections
-	Trusted  []Port // other managers that count
+	Priority uint8            // in elections
+	Trusted  []observed.Place // other managers that count
 	// MKey guards every port when the profile guards none; 0 for none.
 	MKey ib.MKey
 	// SMKey is told other managers, SAKey opens all of subnet administration.
@@ -39,11 +40,11 @@ type WardenOptions struct {
 }
 
 // SeatWarden lets the project's own manager run at an end port, with a policy.
-func (s *Testbed) SeatWarden(at Port, p *policy.Policy, o WardenOptions) (*Warden, error) {
+func (s *Testbed) SeatWarden(at observed.Place, p *policy.Policy, o WardenOptions) (*Warden, error) {
 	w := &Warden{}
 	c := engine.Config{Routing: routing.UpDown, Priority: o.Priority, SMKey: o.SMKey, ShowSMKey: o.SMKey != 0, LMC: o.LMC}
 	for _, t := range o.Trusted {
-		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Num).PortGUID)
+		c.Trusted = append(c.Trusted, s.Fabric.Agent(t.Node).NodeInfo(t.Port).PortGUID)
 	}
 	// What nobody knows is drawn from the seed: a story repeats itself.
 	binary.BigEndian.PutUint64(c.Seed[:], s.config.Fabric.Seed)
