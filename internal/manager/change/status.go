@@ -57,7 +57,7 @@ func (p Position) InWords() string {
 	return "in a state that the change does not pass through"
 }
 
-// MarshalText prints the place as String does.
+// MarshalText prints the position as String does.
 func (p Position) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Status is how far a fabric has got between the old and the new state.
