@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // fixture is a small change of the good fabric that a check has to find.
@@ -28,7 +29,7 @@ var fixtures = map[string][]fixture{
 	},
 	"tenants-joined": {
 		{"one key", func(s *site) { last(s.hosts[0], blue.Limited()) }, "0x", "0x0102", false},
-		{"stopped by its switch", func(s *site) { setKeys(s.hosts[0], append(keysOf(s.hosts[0]), blue.Full())...) }, "0x", "stopped", false},
+		{"stopped by its switch", func(s *site) { subnettest.SetPKeys(s.hosts[0], append(keysOf(s.hosts[0]), blue.Full())...) }, "0x", "stopped", false},
 	},
 	"enforcement-off": {
 		{"inbound", func(s *site) { s.hosts[2].Peer.Info.PartitionEnforcementInbound = false }, "leaf0:3", "Inbound 0", false},
@@ -44,24 +45,27 @@ var fixtures = map[string][]fixture{
 		{"overflow", func(s *site) { overflow(s, guardEntries+1) }, "leaf0:1", "34 keys", false},
 	},
 	"keys-do-not-fit": {
-		{"small table", func(s *site) { s.hosts[1].Node.Info.PartitionCap = 2; setKeys(s.hosts[1], 0x7FFF, red.Full()) }, "h1", "PartitionCap 2", false},
+		{"small table", func(s *site) {
+			s.hosts[1].Node.Info.PartitionCap = 2
+			subnettest.SetPKeys(s.hosts[1], 0x7FFF, red.Full())
+		}, "h1", "PartitionCap 2", false},
 	},
 	"switch-wider-than-host": {
-		{"another tenant's", func(s *site) { p := s.hosts[0].Peer; setKeys(p, append(keysOf(p), blue.Limited())...) }, "leaf0:1", "0x0102", false},
+		{"another tenant's", func(s *site) { p := s.hosts[0].Peer; subnettest.SetPKeys(p, append(keysOf(p), blue.Limited())...) }, "leaf0:1", "0x0102", false},
 		{"in the second block", func(s *site) { s.hosts[0].Peer.PKeys[32] = blue.Full() }, "leaf0:1", "P_KeyTable[32]", false},
 	},
 	"switch-narrower-than-host": {
-		{"a key short", func(s *site) { p := s.hosts[0].Peer; setKeys(p, keysOf(p)[1:]...) }, "leaf0:1", "0x7fff", false},
+		{"a key short", func(s *site) { p := s.hosts[0].Peer; subnettest.SetPKeys(p, keysOf(p)[1:]...) }, "leaf0:1", "0x7fff", false},
 	},
 	"both-memberships": {
 		{"storage", func(s *site) { last(s.hosts[0], storage.Full()) }, "h0", "both memberships", false},
 	},
 	"policy-drift": {
 		{"foreign", func(s *site) { last(s.hosts[0], 0x0333) }, "h0", "0x0333", false},
-		{"missing", func(s *site) { setBoth(s.hosts[0], keysOf(s.hosts[0])[:2]...) }, "h0", "no 0x8101", false},
+		{"missing", func(s *site) { subnettest.SetPKeysThrough(s.hosts[0], keysOf(s.hosts[0])[:2]...) }, "h0", "no 0x8101", false},
 	},
 	"stale-keys": {
-		{"no link", func(s *site) { setKeys(&s.leaf[0].Ports[idle], red.Full()) }, "leaf0:6", "Down", false},
+		{"no link", func(s *site) { subnettest.SetPKeys(&s.leaf[0].Ports[idle], red.Full()) }, "leaf0:6", "Down", false},
 		{"another host", func(s *site) {
 			a, b := s.hosts[0].Peer, s.hosts[1].Peer
 			x, y := s.hosts[0], s.hosts[1]
@@ -81,20 +85,20 @@ var fixtures = map[string][]fixture{
 			n.Ports = append(n.Ports, observed.Port{Node: n, Num: 2, GUID: 0x77, Reached: true, InfoRead: true})
 			s.hosts[0] = &n.Ports[1]
 			observed.Connect(s.hosts[0], s.leaf[0].Port(1))
-			setKeys(&n.Ports[2], blue.Full())
+			subnettest.SetPKeys(&n.Ports[2], blue.Full())
 		}, "h0", "0x0102", false},
 	},
 	"shared-full": {
 		{"storage", func(s *site) {
 			for _, i := range []int{0, 2} {
-				setBoth(s.hosts[i], append([]ib.PKey{storage.Full()}, keysOf(s.hosts[i])[2:]...)...)
+				subnettest.SetPKeysThrough(s.hosts[i], append([]ib.PKey{storage.Full()}, keysOf(s.hosts[i])[2:]...)...)
 			}
 		}, "0x0200", "h0", false},
 	},
 	"default-members": {
-		{"port 0", func(s *site) { setKeys(&s.spine.Ports[0], 0xFFFF) }, "spine:0", "0xffff", false},
-		{"a manager that is limited", func(s *site) { setBoth(s.hosts[7], 0x7FFF) }, "h7", "does not hold", false},
-		{"without a policy", func(s *site) { s.intent.Partitions = nil; setBoth(s.hosts[7], 0x7FFF) }, "h7", "does not hold", false},
+		{"port 0", func(s *site) { subnettest.SetPKeys(&s.spine.Ports[0], 0xFFFF) }, "spine:0", "0xffff", false},
+		{"a manager that is limited", func(s *site) { subnettest.SetPKeysThrough(s.hosts[7], 0x7FFF) }, "h7", "does not hold", false},
+		{"without a policy", func(s *site) { s.intent.Partitions = nil; subnettest.SetPKeysThrough(s.hosts[7], 0x7FFF) }, "h7", "does not hold", false},
 	},
 	"index-zero": {
 		{"empty", func(s *site) { s.hosts[0].PKeys[0] = 0 }, "h0", "0x0000", false},
@@ -111,7 +115,7 @@ var fixtures = map[string][]fixture{
 				if i == 0 || i == 1 || i == 4 {
 					keys[2] = 0x8444
 				}
-				setBoth(p, keys...)
+				subnettest.SetPKeysThrough(p, keys...)
 			}
 		}, "0x0101", "none of the 3", false},
 	},
@@ -130,13 +134,13 @@ var fixtures = map[string][]fixture{
 		}, "leaf0:6", "leaf1:6", false},
 	},
 	"switch-in-tenant": {
-		{"port 0", func(s *site) { setKeys(&s.spine.Ports[0], 0x7FFF, red.Limited()) }, "spine:0", "0x0101", false},
+		{"port 0", func(s *site) { subnettest.SetPKeys(&s.spine.Ports[0], 0x7FFF, red.Limited()) }, "spine:0", "0x0101", false},
 	},
 	"router-in-tenant": {
 		{"a router", func(s *site) {
 			p := s.addHost(ib.NodeRouter, "router")
 			s.cable(&s.leaf[0].Ports[idle], p)
-			setBoth(p, 0x7FFF, red.Limited())
+			subnettest.SetPKeysThrough(p, 0x7FFF, red.Limited())
 		}, "router", "0x0101", false},
 	},
 	"virtual-ports": {
@@ -169,7 +173,7 @@ var fixtures = map[string][]fixture{
 		{"SM_Key", func(s *site) { s.hosts[0].Info.MKey = ib.MKey(s.hosts[7].SMInfo.SMKey) }, "h0", "SM_Key", false},
 	},
 	"mkey-not-rotated": {
-		{"moved", func(s *site) { setBoth(s.hosts[0], 0x7FFF, storage.Limited(), blue.Full()) }, "h0", "as it was", false},
+		{"moved", func(s *site) { subnettest.SetPKeysThrough(s.hosts[0], 0x7FFF, storage.Limited(), blue.Full()) }, "h0", "as it was", false},
 	},
 	"mkey-lost": {
 		{"a host", func(s *site) { s.hosts[0].Info.MKey, s.hosts[0].Info.MKeyProtectBits = 0, 0 }, "h0", "had a key", false},
@@ -225,7 +229,7 @@ var fixtures = map[string][]fixture{
 		{"new", func(s *site) {
 			p := s.addHost(ib.NodeCA, "new")
 			s.cable(&s.leaf[0].Ports[idle], p)
-			setBoth(p, 0x7FFF)
+			subnettest.SetPKeysThrough(p, 0x7FFF)
 		}, "new", "no such port", false},
 	},
 	"alias-guid": {
@@ -236,7 +240,7 @@ var fixtures = map[string][]fixture{
 		{"another's alias", func(s *site) { s.hosts[0].GUIDInfo[0] = s.hosts[5].GUIDInfo[0] }, "h5", "h0", false},
 	},
 	"device-changed": {
-		{"new", func(s *site) { setKeys(s.addHost(ib.NodeCA, "new"), 0x7FFF) }, "new", "not in the earlier", false},
+		{"new", func(s *site) { subnettest.SetPKeys(s.addHost(ib.NodeCA, "new"), 0x7FFF) }, "new", "not in the earlier", false},
 		{"vendor", func(s *site) { s.hosts[0].Node.Info.VendorID = 7 }, "h0", "it was", false},
 		{"revision", func(s *site) { s.hosts[0].Node.Info.Revision++ }, "h0", "it was", false},
 	},
@@ -256,7 +260,7 @@ var fixtures = map[string][]fixture{
 	"failed-open": {
 		{"all", func(s *site) {
 			for _, p := range s.hosts {
-				setBoth(p, 0xFFFF)
+				subnettest.SetPKeysThrough(p, 0xFFFF)
 			}
 		}, "the fabric", "all 8", false},
 	},
@@ -302,7 +306,7 @@ var fixtures = map[string][]fixture{
 		{"a tenant's key", func(s *site) {
 			p := &s.spine.Ports[1]
 			p.Info.PartitionEnforcementOutbound = true
-			setKeys(p, ib.PKeyBaseDefault.Full(), storage.Full(), red.Full())
+			subnettest.SetPKeys(p, ib.PKeyBaseDefault.Full(), storage.Full(), red.Full())
 		}, "spine:1", "no key of 0x0102", false},
 	},
 	"vl-starved": {
@@ -347,7 +351,7 @@ func overflow(s *site, n int) {
 	for i := range n {
 		keys = append(keys, ib.PKey(0x8300+i))
 	}
-	setBoth(s.hosts[0], keys...)
+	subnettest.SetPKeysThrough(s.hosts[0], keys...)
 	p := s.hosts[0].Peer
 	p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound = false, false
 }
@@ -356,7 +360,7 @@ func overflow(s *site, n int) {
 func open0(s *site, k ib.PKey) {
 	p := &s.leaf[0].Ports[idle]
 	p.Info.PortPhysicalState = smp.PhysPolling
-	setKeys(p, k)
+	subnettest.SetPKeys(p, k)
 }
 
 // takeover makes h5 the manager.
@@ -378,9 +382,9 @@ func ring(s *site, vls uint8) {
 			observed.Connect(&n.Ports[i], n.Ports[i].Peer)
 		}
 	}
-	setKeys(&n.Ports[3])
+	subnettest.SetPKeys(&n.Ports[3])
 	s.cable(&n.Ports[3], p)
-	setBoth(p, 0x7FFF)
+	subnettest.SetPKeysThrough(p, 0x7FFF)
 	next := map[*observed.Node]ib.PortNum{s.leaf[0]: idle, s.leaf[1]: uplink, s.spine: 1}
 	for sw, out := range next {
 		sw.Switch.Info.LinearFDBTop = ib.LID(len(s.f.EndPorts()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // The partitions that storage has for each tenant where they share none.
@@ -20,22 +21,22 @@ const (
 func private(s *site) *site {
 	h := s.hosts
 	s.intent.Partitions = []observed.Partition{
-		{Name: "red", Base: red, Full: guids(h[0], h[1], h[4], h[7])},
-		{Name: "blue", Base: blue, Full: guids(h[2], h[3], h[5], h[7])},
-		{Name: "storage/red", Base: storageRed, Full: guids(h[6], h[7]), Limited: guids(h[0], h[1], h[4])},
-		{Name: "storage/blue", Base: storageBlue, Full: guids(h[6], h[7]), Limited: guids(h[2], h[3], h[5])},
+		{Name: "red", Base: red, Full: subnettest.GUIDs(h[0], h[1], h[4], h[7])},
+		{Name: "blue", Base: blue, Full: subnettest.GUIDs(h[2], h[3], h[5], h[7])},
+		{Name: "storage/red", Base: storageRed, Full: subnettest.GUIDs(h[6], h[7]), Limited: subnettest.GUIDs(h[0], h[1], h[4])},
+		{Name: "storage/blue", Base: storageBlue, Full: subnettest.GUIDs(h[6], h[7]), Limited: subnettest.GUIDs(h[2], h[3], h[5])},
 	}
 	for i, p := range h[:6] {
 		keys := []ib.PKey{red.Full(), storageRed.Limited()}
 		if i == 2 || i == 3 || i == 5 {
 			keys = []ib.PKey{blue.Full(), storageBlue.Limited()}
 		}
-		setBoth(p, keys...)
+		subnettest.SetPKeysThrough(p, keys...)
 	}
-	setBoth(h[6], storageRed.Full(), storageBlue.Full())
-	setBoth(h[7], red.Full(), blue.Full(), storageRed.Full(), storageBlue.Full())
+	subnettest.SetPKeysThrough(h[6], storageRed.Full(), storageBlue.Full())
+	subnettest.SetPKeysThrough(h[7], red.Full(), blue.Full(), storageRed.Full(), storageBlue.Full())
 	for _, n := range s.f.Switches() {
-		setKeys(&n.Ports[0])
+		subnettest.SetPKeys(&n.Ports[0])
 	}
 	return s
 }
@@ -66,7 +67,7 @@ func TestNoDefaultPartitionAndWrong(t *testing.T) {
 	}{
 		{"default-members", "h0", "holds 0xffff", func(s *site) { last(s.hosts[0], 0xFFFF) }},
 		{"default-full", "h0", "0xffff", func(s *site) { last(s.hosts[0], 0xFFFF) }},
-		{"index-zero", "h0", "0x0000", func(s *site) { setBoth(s.hosts[0], 0, red.Full(), storageRed.Limited()) }},
+		{"index-zero", "h0", "0x0000", func(s *site) { subnettest.SetPKeysThrough(s.hosts[0], 0, red.Full(), storageRed.Limited()) }},
 		{"bridge-host", "h0", "0x0102", func(s *site) { last(s.hosts[0], blue.Full()) }},
 		{"tenants-joined", "to", "0x8102", func(s *site) { last(s.hosts[0], blue.Full()) }},
 		{"key-changed-hands", "0x0101", "none of the 3", func(s *site) {
@@ -75,7 +76,7 @@ func TestNoDefaultPartitionAndWrong(t *testing.T) {
 				if i == 0 || i == 1 || i == 4 {
 					keys[0] = 0x8444
 				}
-				setBoth(p, keys...)
+				subnettest.SetPKeysThrough(p, keys...)
 			}
 		}},
 	} {

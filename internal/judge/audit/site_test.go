@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // The partitions of the good fabric.
@@ -31,14 +32,14 @@ const (
 // four hosts under one spine. The manager is h7, storage h6, red h0, h1 and h4,
 // blue h2, h3 and h5.
 type site struct {
+	*subnettest.Builder
 	f       *observed.Fabric
 	intent  Intent
 	options Options
 
-	spine  *observed.Node
-	leaf   [leaves]*observed.Node
-	hosts  []*observed.Port
-	serial uint64
+	spine *observed.Node
+	leaf  [leaves]*observed.Node
+	hosts []*observed.Port
 }
 
 func newSite() *site {
@@ -49,7 +50,14 @@ func newSite() *site {
 
 // bare is the site without an earlier reading.
 func bare() *site {
-	s := &site{f: observed.NewFabric(), options: Options{Profile: Strict}}
+	s := &site{Builder: subnettest.New(), options: Options{Profile: Strict}}
+	s.f, s.GUID = s.Fabric, 0x0002_C900_0000_1010
+	s.NodeInfo = smp.NodeInfo{PartitionCap: endEntries, VendorID: 0x2C9, DeviceID: 0x1017, Revision: 1}
+	s.SwitchInfo = smp.SwitchInfo{
+		LinearFDBCap: 0xBFFF, MulticastFDBCap: 64, PartitionEnforcementCap: guardEntries,
+		InboundEnforcementCap: true, OutboundEnforcementCap: true, FilterRawInboundCap: true, FilterRawOutboundCap: true,
+		LifeTimeValue: 18,
+	}
 	s.spine = s.addSwitch("spine", leaves)
 	for l := range s.leaf {
 		s.leaf[l] = s.addSwitch(fmt.Sprintf("leaf%d", l), idle)
@@ -60,7 +68,7 @@ func bare() *site {
 			s.hosts = append(s.hosts, p)
 		}
 	}
-	s.route()
+	s.Route()
 	h := s.hosts
 	s.f.Self = h[7]
 	h[7].Info.CapabilityMask |= smp.CapIsSM
@@ -72,12 +80,12 @@ func bare() *site {
 	}
 	s.intent = Intent{
 		Partitions: []observed.Partition{
-			{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(h[7]), Limited: guids(limited...)},
-			{Name: "storage", Base: storage, Full: guids(h[6]), Limited: guids(h[:6]...)},
-			{Name: "red", Base: red, Full: guids(h[0], h[1], h[4]), SL: 1},
-			{Name: "blue", Base: blue, Full: guids(h[2], h[3], h[5]), SL: 2},
+			{Name: "default", Base: ib.PKeyBaseDefault, Full: subnettest.GUIDs(h[7]), Limited: subnettest.GUIDs(limited...)},
+			{Name: "storage", Base: storage, Full: subnettest.GUIDs(h[6]), Limited: subnettest.GUIDs(h[:6]...)},
+			{Name: "red", Base: red, Full: subnettest.GUIDs(h[0], h[1], h[4]), SL: 1},
+			{Name: "blue", Base: blue, Full: subnettest.GUIDs(h[2], h[3], h[5]), SL: 2},
 		},
-		Managers: guids(h[7]),
+		Managers: subnettest.GUIDs(h[7]),
 		Cables:   CablesOf(s.f),
 	}
 	s.program()
@@ -85,61 +93,31 @@ func bare() *site {
 	return s
 }
 
-func guids(ports ...*observed.Port) (out []ib.PortGUID) {
-	for _, p := range ports {
-		out = append(out, p.GUID)
-	}
-	return out
-}
-
-func (s *site) addNode(t ib.NodeType, name string, ports uint8) *observed.Node {
-	s.serial += 0x10
-	guid := 0x0002_C900_0000_1000 + s.serial
-	n := s.f.AddNode(smp.NodeInfo{
-		NodeType: t, NumPorts: ports, NodeGUID: ib.NodeGUID(guid), PortGUID: ib.PortGUID(guid + 1),
-		PartitionCap: endEntries, VendorID: 0x2C9, DeviceID: 0x1017, Revision: 1,
-	})
-	n.Description = name
-	return n
-}
-
 // enter gives a port what an end port has besides keys.
 func (s *site) enter(p *observed.Port) {
 	i := &p.Info
-	i.LID = ib.LID(len(s.f.EndPorts()))
 	i.MKey = ib.MKey(0x9E37_79B9_7F4A_7C15 * uint64(i.LID))
 	i.MKeyProtectBits, i.MKeyLeasePeriod, i.GUIDCap = 2, 0, 8
 	i.MasterSMLID = managerLID
 	p.GUIDInfo = map[uint32]smp.GUIDInfo{0: {GUIDs: [8]uint64{0: uint64(p.GUID), 3: uint64(p.GUID) + 0x1_0000_0000}}}
 }
 
-func (s *site) addSwitch(name string, ports uint8) *observed.Node {
-	n := s.addNode(ib.NodeSwitch, name, ports)
-	n.Switch.InfoRead = true
-	n.Switch.Info = smp.SwitchInfo{
-		LinearFDBCap: 0xBFFF, MulticastFDBCap: 64, PartitionEnforcementCap: guardEntries,
-		InboundEnforcementCap: true, OutboundEnforcementCap: true, FilterRawInboundCap: true, FilterRawOutboundCap: true,
-		LifeTimeValue: 18,
-	}
+func (s *site) addSwitch(name string, ports int) *observed.Node {
+	n := s.Switch(ports, name)
 	n.Switch.MFT = map[uint32]smp.MulticastForwardingTable{0: {}, 1: {}}
 	for i := range n.Ports {
 		p := &n.Ports[i]
-		p.Reached, p.InfoRead = true, true
-		p.Info.PortState, p.Info.PortPhysicalState = smp.PortDown, smp.PhysDisabled
+		p.Info.PortPhysicalState = smp.PhysDisabled
 		p.Info.VLCap, p.Info.OperationalVLs = 3, 3
 		p.Info.HOQLife = 15
 		p.VLArbitration = make([]smp.VLArbitrationTable, 4)
-		setKeys(p)
 	}
-	n.Ports[0].Info.PortState = smp.PortActive
 	s.enter(&n.Ports[0])
 	return n
 }
 
 func (s *site) addHost(t ib.NodeType, name string) *observed.Port {
-	n := s.addNode(t, name, 1)
-	p := &n.Ports[1]
-	p.GUID, p.Reached, p.InfoRead = n.Info.PortGUID, true, true
+	p := &s.Node(t, 1, name).Ports[1]
 	s.enter(p)
 	return p
 }
@@ -148,9 +126,8 @@ func (s *site) addHost(t ib.NodeType, name string) *observed.Port {
 var lanes = smp.SLToVLMappingTable{VLs: [smp.SLCount]ib.VL{1: 1, 2: 2}}
 
 func (s *site) cable(x, y *observed.Port) {
-	observed.Connect(x, y)
+	subnettest.Cable(x, y)
 	for _, p := range []*observed.Port{x, y} {
-		p.Info.PortState, p.Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
 		if p.Node.Switch == nil {
 			continue
 		}
@@ -158,25 +135,8 @@ func (s *site) cable(x, y *observed.Port) {
 		for in := range p.Node.Ports {
 			p.SLToVL[ib.PortNum(in)] = lanes
 		}
-		p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound = p.FacesEnd(), p.FacesEnd()
+		subnettest.Enforce(p, p.FacesEnd(), p.FacesEnd())
 		p.Info.FilterRawInbound, p.Info.FilterRawOutbound = p.FacesEnd(), p.FacesEnd()
-	}
-}
-
-func setKeys(p *observed.Port, keys ...ib.PKey) {
-	p.PKeys = make([]ib.PKey, p.PKeyCap())
-	copy(p.PKeys, keys)
-	p.PKeysRead = make([]bool, p.PKeyBlocks())
-	for i := range p.PKeysRead {
-		p.PKeysRead[i] = true
-	}
-}
-
-// setBoth gives a host keys, and the switch port before it the same.
-func setBoth(p *observed.Port, keys ...ib.PKey) {
-	setKeys(p, keys...)
-	if p.Peer != nil && p.Peer.FacesEnd() {
-		setKeys(p.Peer, keys...)
 	}
 }
 
@@ -192,43 +152,7 @@ func keysOf(p *observed.Port) []ib.PKey {
 // program writes the policy into the tables.
 func (s *site) program() {
 	for _, p := range s.f.EndPorts() {
-		var keys []ib.PKey
-		for _, x := range s.intent.Partitions {
-			for _, g := range x.Full {
-				if g == p.GUID {
-					keys = append(keys, x.Base.Full())
-				}
-			}
-			for _, g := range x.Limited {
-				if g == p.GUID {
-					keys = append(keys, x.Base.Limited())
-				}
-			}
-		}
-		setBoth(p, keys...)
-	}
-}
-
-// route sends every LID up the tree and down again.
-func (s *site) route() {
-	top := ib.LID(len(s.f.EndPorts()))
-	for _, n := range s.f.Switches() {
-		sw := n.Switch
-		sw.Info.LinearFDBTop = top
-		sw.LFT, sw.LFTRead = make([]ib.PortNum, smp.LIDsPerLinearBlock), []bool{true}
-		for lid := range sw.LFT {
-			if sw.LFT[lid] = ib.PortNone; n != s.spine && lid > 0 && lid <= int(top) {
-				sw.LFT[lid] = uplink
-			}
-		}
-		sw.LFT[n.Ports[0].Info.LID] = 0
-	}
-	for l, leaf := range s.leaf {
-		s.spine.Switch.LFT[leaf.Ports[0].Info.LID] = ib.PortNum(l + 1)
-	}
-	for i, h := range s.hosts {
-		h.Peer.Node.Switch.LFT[h.Info.LID] = h.Peer.Num
-		s.spine.Switch.LFT[h.Info.LID] = ib.PortNum(i/hostsPerLeaf + 1)
+		subnettest.SetPKeysThrough(p, subnettest.PKeys(s.intent.Partitions, p.GUID)...)
 	}
 }
 
@@ -248,7 +172,7 @@ func (s *site) group() {
 }
 
 // last appends a key to a host's table and the switch port's.
-func last(p *observed.Port, k ib.PKey) { setBoth(p, append(keysOf(p), k)...) }
+func last(p *observed.Port, k ib.PKey) { subnettest.SetPKeysThrough(p, append(keysOf(p), k)...) }
 
 // blind takes away all that was read but NodeInfo.
 func (s *site) blind() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 const (
@@ -21,7 +22,7 @@ func newBigSite() *site {
 	for _, n := range s.f.Switches() {
 		limited = append(limited, &n.Ports[0])
 	}
-	s.allowed = []observed.Partition{{Name: "default", Base: ib.PKeyBaseDefault, Full: guids(s.hosts[0]), Limited: guids(append(limited, s.hosts[1:]...)...)}}
+	s.allowed = []observed.Partition{{Name: "default", Base: ib.PKeyBaseDefault, Full: subnettest.GUIDs(s.hosts[0]), Limited: subnettest.GUIDs(append(limited, s.hosts[1:]...)...)}}
 	keys := make(map[*observed.Port][]ib.PKey)
 	for t := range bigTenants {
 		part := observed.Partition{Name: fmt.Sprintf("tenant%d", t), Base: ib.PKeyBase(t + 1)}
@@ -36,9 +37,9 @@ func newBigSite() *site {
 		if p == s.hosts[0] {
 			key = ib.PKeyDefaultFull
 		}
-		setKeys(p, append(keys[p], key)...)
+		subnettest.SetPKeys(p, append(keys[p], key)...)
 		if p.Peer != nil {
-			setKeys(p.Peer, append(keys[p], key)...)
+			subnettest.SetPKeys(p.Peer, append(keys[p], key)...)
 		}
 	}
 	return s

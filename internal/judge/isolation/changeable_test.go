@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // lock gives every end port an M_Key of its own that nobody can read.
@@ -39,12 +40,12 @@ func TestChangeable(t *testing.T) {
 		{"one key for two", func(s *site) { s.hosts[0].Info.MKey = s.hosts[5].Info.MKey }, onList, []string{"h0", "h5"}, "same M_Key"},
 		{"a lease", func(s *site) { s.leaves[0].Ports[0].Info.MKeyLeasePeriod = 60 }, onList, []string{"leaf0:0"}, "M_KeyLeasePeriod"},
 		{"a fenced host without a key", func(s *site) {
-			setKeys(s.hosts[2].Peer)
+			subnettest.SetPKeys(s.hosts[2].Peer)
 			s.hosts[2].Info.MKey, s.hosts[2].Info.MKeyProtectBits = 0, 0
 		}, onList, nil, ""},
 		{"a cable where keys are checked", func(s *site) {
 			for _, p := range []*observed.Port{&s.spine.Ports[1], s.spine.Ports[1].Peer} {
-				setKeys(p, baseRed.Full())
+				subnettest.SetPKeys(p, baseRed.Full())
 				p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound = true, true
 			}
 		}, func(*observed.Port) bool { return false }, []string{"spine:2", "leaf1:5"}, "not on the list"},
@@ -83,7 +84,7 @@ func TestChangeable(t *testing.T) {
 		})
 	}
 	s := newSite()
-	setKeys(s.hosts[0], baseBlue.Full())
+	subnettest.SetPKeys(s.hosts[0], baseBlue.Full())
 	p := Prove(s.f, s.allowed)
 	p.Rest(Changeable(s.f, nil))
 	if p.Verdict != Violated {

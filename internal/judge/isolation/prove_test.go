@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 func TestGoodFabricIsIsolated(t *testing.T) {
@@ -133,7 +134,7 @@ func TestWitness(t *testing.T) {
 
 	// Without the red key at h0's switch port, and with one at h5's.
 	blue.Peer.PKeys[7] = baseRed.Full()
-	setKeys(s.hosts[0].Peer, ib.PKeyDefaultLimited)
+	subnettest.SetPKeys(s.hosts[0].Peer, ib.PKeyDefaultLimited)
 	s.spine.Switch.LFT[s.hosts[0].Info.LID] = ib.PortNone
 	v = Prove(s.f, s.allowed).Violations[0]
 	if want := fmt.Sprintf("stopped outbound at leaf0:1; no route: spine has none for LID %s", s.hosts[0].Info.LID); v.Note != want {
@@ -153,19 +154,19 @@ func TestEnforcement(t *testing.T) {
 			"no switch enforces partitions, InboundEnforcementCap is 0: leaf0:1, leaf0:2, leaf0:3 and 1 more"},
 		{"cannot outbound", func(s *site) { s.leaves[1].Switch.Info.OutboundEnforcementCap = false },
 			"no switch enforces partitions, OutboundEnforcementCap is 0: leaf1:1, leaf1:2, leaf1:3 and 1 more"},
-		{"inbound off", func(s *site) { enforce(s.hosts[3].Peer, false, true) },
+		{"inbound off", func(s *site) { subnettest.Enforce(s.hosts[3].Peer, false, true) },
 			"no switch enforces partitions, PartitionEnforcementInbound is 0: leaf0:4"},
-		{"outbound off", func(s *site) { enforce(s.hosts[3].Peer, true, false) },
+		{"outbound off", func(s *site) { subnettest.Enforce(s.hosts[3].Peer, true, false) },
 			"no switch enforces partitions, PartitionEnforcementOutbound is 0: leaf0:4"},
 		{"not kept", func(s *site) {
-			enforce(s.hosts[3].Peer, true, false)
+			subnettest.Enforce(s.hosts[3].Peer, true, false)
 			s.hosts[3].Peer.Forgets = observed.ElementEnforcement
 		}, "no switch enforces partitions, PartitionEnforcementOutbound is 0: the switch does not keep it: leaf0:4"},
 		{"direct cable", func(s *site) {
-			a, b := s.host("a"), s.host("b")
-			s.cable(a, b)
-			setKeys(a, ib.PKeyDefaultLimited)
-			setKeys(b, ib.PKeyDefaultLimited)
+			a, b := s.Host(nil, "a"), s.Host(nil, "b")
+			subnettest.Cable(a, b)
+			subnettest.SetPKeys(a, ib.PKeyDefaultLimited)
+			subnettest.SetPKeys(b, ib.PKeyDefaultLimited)
 			s.allowed[0].Limited = append(s.allowed[0].Limited, a.GUID, b.GUID)
 		}, "no switch enforces partitions, cabled to b without a switch between them: a"},
 	} {
@@ -265,9 +266,9 @@ func TestStrangers(t *testing.T) {
 	}{
 		{"free", func(p *observed.Port) { up(p) }, Unknown, 6},
 		{"armed", func(p *observed.Port) { p.Info.PortState = smp.PortArmed }, Unknown, 6},
-		{"held to nothing", func(p *observed.Port) { up(p); enforce(p, true, true); setKeys(p) }, Isolated, 0},
-		{"held to red", func(p *observed.Port) { up(p); enforce(p, true, true); setKeys(p, 0x8101) }, Unknown, 3},
-		{"held to a table that was not read", func(p *observed.Port) { up(p); enforce(p, true, true) }, Unknown, 6},
+		{"held to nothing", func(p *observed.Port) { up(p); subnettest.Enforce(p, true, true); subnettest.SetPKeys(p) }, Isolated, 0},
+		{"held to red", func(p *observed.Port) { up(p); subnettest.Enforce(p, true, true); subnettest.SetPKeys(p, 0x8101) }, Unknown, 3},
+		{"held to a table that was not read", func(p *observed.Port) { up(p); subnettest.Enforce(p, true, true) }, Unknown, 6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSite()
@@ -359,7 +360,7 @@ func TestAgainstOracle(t *testing.T) {
 func randomSite(r *rand.Rand) (*observed.Fabric, []observed.Partition) {
 	s := newTree(1+r.IntN(3), 1+r.IntN(4))
 	if r.IntN(8) == 0 {
-		s.cable(s.host("left"), s.host("right"))
+		subnettest.Cable(s.Host(nil, "left"), s.Host(nil, "right"))
 	}
 	ends := s.f.EndPorts()
 	bases := []ib.PKeyBase{1, 2, 3, 4, 5, ib.PKeyBaseDefault}
@@ -403,7 +404,7 @@ func spoil(r *rand.Rand, s *site, bases []ib.PKeyBase) {
 	case kind == 9 && r.IntN(3) == 0:
 		p.InfoRead = false
 	case kind == 10 && p != end:
-		enforce(p, r.IntN(2) == 0, r.IntN(2) == 0)
+		subnettest.Enforce(p, r.IntN(2) == 0, r.IntN(2) == 0)
 	case kind == 11:
 		leaf.Switch.Info.InboundEnforcementCap = r.IntN(2) == 0
 		leaf.Switch.Info.OutboundEnforcementCap = r.IntN(2) == 0
@@ -417,8 +418,8 @@ func spoil(r *rand.Rand, s *site, bases []ib.PKeyBase) {
 	case kind == 15:
 		free := &leaf.Ports[len(leaf.Ports)-1]
 		up(free)
-		if enforce(free, true, true); leaf.Switch.Info.PartitionEnforcementCap > 0 {
-			setKeys(free, ib.PKey(r.IntN(7)), ib.PKey(r.IntN(7)))
+		if subnettest.Enforce(free, true, true); leaf.Switch.Info.PartitionEnforcementCap > 0 {
+			subnettest.SetPKeys(free, ib.PKey(r.IntN(7)), ib.PKey(r.IntN(7)))
 		}
 	}
 }

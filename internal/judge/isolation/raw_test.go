@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // filterRaw sets what a switch can filter, and the filters of a port of it.
@@ -70,8 +71,8 @@ func TestRawIsCountedPairByPair(t *testing.T) {
 		if r.IntN(3) == 0 { // behind a spare port somebody does not answer
 			q := &s.leaves[0].Ports[6]
 			up(q)
-			enforce(q, true, true)
-			setKeys(q)
+			subnettest.Enforce(q, true, true)
+			subnettest.SetPKeys(q)
 		}
 		kept := NewProver(s.f, s.allowed, RawDenied)
 		for step := range 12 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 func TestRoute(t *testing.T) {
@@ -94,9 +95,9 @@ func TestRouteOfNobody(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	direct := newBuilder()
-	a, b := direct.host("a"), direct.host("b")
-	direct.cable(a, b)
-	if hops, err := Route(direct.f, a.GUID, b.GUID); err != nil || len(hops) != 2 {
+	a, b := direct.Host(nil, "a"), direct.Host(nil, "b")
+	subnettest.Cable(a, b)
+	if hops, err := Route(direct.Fabric, a.GUID, b.GUID); err != nil || len(hops) != 2 {
 		t.Errorf("%v, %v", hops, err)
 	}
 }
