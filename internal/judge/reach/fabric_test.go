@@ -7,37 +7,31 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // world makes fabrics as a sweep leaves them. With trouble, anything may be
 // wrong or unread; without, everything is in order and whole.
 type world struct {
+	*subnettest.Builder
 	r       *rand.Rand
 	trouble bool
 	f       *observed.Fabric
-	guid    uint64
 	lid     ib.LID
 }
 
 // newWorld cables a random tree of switches with some cables more, and hosts.
 func newWorld(seed uint64, switches, hosts int, trouble bool) *world {
-	w := &world{r: rand.New(rand.NewPCG(seed, 5)), trouble: trouble, f: observed.NewFabric(), guid: 0x100, lid: 1}
+	w := &world{Builder: subnettest.New(), r: rand.New(rand.NewPCG(seed, 5)), trouble: trouble, lid: 1}
+	w.f = w.Fabric
 	for i := range switches {
-		n := w.node(ib.NodeSwitch, fmt.Sprintf("s%d", i), uint8(hosts+2*switches+3))
-		if i > 0 {
-			w.cable(w.free(n), w.free(w.f.Nodes[w.r.IntN(i)]))
-		}
+		w.node(ib.NodeSwitch, fmt.Sprintf("s%d", i), hosts+2*switches+3)
 	}
-	for range w.r.IntN(switches + 1) {
-		a, b := w.f.Nodes[w.r.IntN(switches)], w.f.Nodes[w.r.IntN(switches)]
-		if a != b {
-			w.cable(w.free(a), w.free(b))
-		}
-	}
+	w.RandomTree(w.r.IntN)
 	for i := range hosts {
 		n := w.node(ib.NodeCA, fmt.Sprintf("h%d", i), 1)
 		if !w.chance(30) {
-			w.cable(&n.Ports[1], w.free(w.f.Nodes[w.r.IntN(switches)]))
+			subnettest.Join(n, w.f.Nodes[w.r.IntN(switches)])
 		}
 	}
 	w.fill()
@@ -46,22 +40,10 @@ func newWorld(seed uint64, switches, hosts int, trouble bool) *world {
 
 func (w *world) chance(oneIn int) bool { return w.trouble && w.r.IntN(oneIn) == 0 }
 
-func (w *world) free(n *observed.Node) *observed.Port {
-	for i := 1; ; i++ {
-		if n.Ports[i].Peer == nil {
-			return &n.Ports[i]
-		}
-	}
-}
-
-func (w *world) cable(a, b *observed.Port) { observed.Connect(a, b) }
-
-func (w *world) node(kind ib.NodeType, name string, ports uint8) *observed.Node {
-	w.guid += 0x10
-	n := w.f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: ports, NodeGUID: ib.NodeGUID(w.guid),
-		PortGUID: ib.PortGUID(w.guid + 1), PartitionCap: uint16(1 + w.r.IntN(40))})
-	n.Description = name
-	return n
+// node adds a node with a P_Key table of any size.
+func (w *world) node(kind ib.NodeType, name string, ports int) *observed.Node {
+	w.NodeInfo.PartitionCap = uint16(1 + w.r.IntN(40))
+	return w.Node(kind, ports, name)
 }
 
 func (w *world) state(good smp.PortState) smp.PortState {
@@ -106,9 +88,6 @@ func (w *world) fill() {
 }
 
 func (w *world) fillEnd(p *observed.Port) {
-	if p.Node.Switch == nil {
-		p.GUID = p.Node.Info.PortGUID
-	}
 	if p.Info.LMC = ib.LMC(w.r.IntN(2)); p.Info.LMC == 1 {
 		w.lid += w.lid & 1
 	}
@@ -148,9 +127,12 @@ func (w *world) route(n *observed.Node) {
 	for lid := range exits {
 		exits[lid] = ib.PortNone
 	}
+	shortest := w.Exits(n)
 	for _, p := range w.f.EndPorts() {
 		for lid := int(p.Info.LID); lid < int(p.Info.LID)+1<<p.Info.LMC && lid < len(exits); lid++ {
-			exits[lid] = exitTowards(n, p)
+			if exit, known := shortest[ib.LID(lid)]; known {
+				exits[lid] = exit
+			}
 			if w.chance(40) {
 				exits[lid] = ib.PortNum(w.r.IntN(len(n.Ports)))
 			}
@@ -190,109 +172,28 @@ func (w *world) routeRandom(n *observed.Node, exits []ib.PortNum) {
 	}
 }
 
-// exitTowards is the port of n on a shortest way to p.
-func exitTowards(n *observed.Node, p *observed.Port) ib.PortNum {
-	if p.Node == n {
-		return 0
-	}
-	seen := map[*observed.Node]bool{p.Node: true}
-	level := []*observed.Port{}
-	edge := func(m *observed.Node) {
-		for i := 1; i < len(m.Ports); i++ {
-			if q := m.Ports[i].Peer; q != nil && !seen[q.Node] && (m.Switch != nil || m == p.Node && i == int(p.Num)) {
-				level = append(level, q)
-			}
-		}
-	}
-	edge(p.Node)
-	for len(level) > 0 {
-		now := level
-		level = nil
-		for _, q := range now {
-			if q.Node == n {
-				return q.Num
-			}
-			if !seen[q.Node] && q.Node.Switch != nil {
-				seen[q.Node] = true
-				edge(q.Node)
-			}
-		}
-	}
-	return ib.PortNone
-}
-
 // bigFabric is 243 leaves of 48 hosts under one spine, and 729 tenants of 16.
 // Everybody is a limited member of the default partition.
 func bigFabric() *observed.Fabric {
 	const leaves, hosts, tenants = 243, 48, 729
-	w := &world{r: rand.New(rand.NewPCG(1, 1)), f: observed.NewFabric(), guid: 0x1000, lid: 1}
-	spine := w.node(ib.NodeSwitch, "spine", leaves)
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap = 128
+	b.PortInfo.OperationalVLs, b.PortInfo.VLCap = 1, 1
+	spine := b.Switch(leaves, "spine")
 	for l := range leaves {
-		leaf := w.node(ib.NodeSwitch, fmt.Sprintf("leaf%d", l), hosts+1)
-		w.cable(&leaf.Ports[hosts+1], &spine.Ports[l+1])
+		leaf := b.Switch(hosts+1, fmt.Sprintf("leaf%d", l))
 		for h := range hosts {
-			w.cable(&w.node(ib.NodeCA, fmt.Sprintf("h%d", l*hosts+h), 1).Ports[1], &leaf.Ports[h+1])
+			host := l*hosts + h
+			key := ib.PKeyBase(host%tenants + 1).Full()
+			p := b.Host(leaf, fmt.Sprintf("h%d", host))
+			subnettest.SetPKeys(p, 0x7fff, key)
+			subnettest.SetPKeys(p.Peer, 0xffff, key)
 		}
+		subnettest.Join(leaf, spine)
 	}
-	host := 0
-	for _, n := range w.f.Nodes {
-		n.Info.PartitionCap = 128
-		keys := []ib.PKey{0x7fff}
-		if n.Switch == nil {
-			keys = append(keys, ib.PKeyBase(host%tenants+1).Full())
-			host++
-		} else {
-			n.Switch.InfoRead = true
-			n.Switch.Info = smp.SwitchInfo{LinearFDBCap: 0xBFFF, PartitionEnforcementCap: 32, InboundEnforcementCap: true, OutboundEnforcementCap: true}
-		}
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			p.Reached, p.InfoRead = i > 0 || n.Switch != nil, true
-			p.Info.PortState, p.Info.OperationalVLs, p.Info.VLCap = smp.PortActive, 1, 1
-			if !p.IsEnd() || !p.Reached {
-				continue
-			}
-			p.Info.LID = w.lid
-			w.lid++
-			if n.Switch == nil {
-				p.GUID = n.Info.PortGUID
-				p.Peer.Info.PartitionEnforcementInbound, p.Peer.Info.PartitionEnforcementOutbound = true, true
-				w.hold(p.Peer, 0xffff, keys[1])
-			}
-			w.hold(p, keys...)
-		}
+	for _, n := range b.Fabric.Switches() {
+		subnettest.SetPKeys(&n.Ports[0], 0x7fff)
 	}
-	for _, n := range w.f.Switches() {
-		blocks := int(w.lid)/smp.LIDsPerLinearBlock + 1
-		n.Switch.Info.LinearFDBTop = w.lid
-		n.Switch.LFT, n.Switch.LFTRead = make([]ib.PortNum, blocks*smp.LIDsPerLinearBlock), make([]bool, blocks)
-		for i := range n.Switch.LFTRead {
-			n.Switch.LFTRead[i] = true
-		}
-	}
-	for _, p := range w.f.EndPorts() {
-		for _, n := range w.f.Switches() {
-			out := ib.PortNum(hosts + 1)
-			switch {
-			case n == p.Node:
-				out = 0
-			case n == spine && p.Node.Switch != nil:
-				out = p.Node.Ports[hosts+1].Peer.Num
-			case n == spine:
-				out = p.Peer.Node.Ports[hosts+1].Peer.Num
-			case p.Node.Switch == nil && p.Peer.Node == n:
-				out = p.Peer.Num
-			}
-			n.Switch.LFT[p.Info.LID] = out
-		}
-	}
-	return w.f
-}
-
-func (w *world) hold(p *observed.Port, keys ...ib.PKey) {
-	p.PKeys, p.PKeysRead = make([]ib.PKey, p.PKeyCap()), make([]bool, p.PKeyBlocks())
-	copy(p.PKeys, keys)
-	for i := range p.PKeysRead {
-		p.PKeysRead[i] = true
-	}
+	b.Route()
+	return b.Fabric
 }

@@ -7,32 +7,24 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // twoHosts are two hosts at two switches, all in order: both hold 0x8001 at
 // index 0, every guard the same, and every pair of ports maps SL n to VL n/4.
 func twoHosts() (f *observed.Fabric, a, b *observed.Port) {
-	w := newWorld(3, 2, 0, false)
-	for i, n := range w.f.Switches() {
-		h := w.node(ib.NodeCA, []string{"a", "b"}[i], 1)
-		w.cable(&h.Ports[1], w.free(n))
-	}
-	w.fill()
-	for _, n := range w.f.Nodes {
-		n.Info.PartitionCap = 8
-		if s := n.Switch; s != nil {
-			s.Info.LinearFDBCap, s.Info.RandomFDBCap, s.Info.PartitionEnforcementCap = 1000, 0, 8
-			s.Info.InboundEnforcementCap, s.Info.OutboundEnforcementCap = true, true
-			s.Info.FilterRawInboundCap, s.Info.FilterRawOutboundCap = true, true
-		}
+	x := subnettest.New()
+	x.NodeInfo.PartitionCap = 8
+	x.SwitchInfo.PartitionEnforcementCap, x.SwitchInfo.FilterRawInboundCap, x.SwitchInfo.FilterRawOutboundCap = 8, true, true
+	x.PortInfo.VLCap, x.PortInfo.OperationalVLs = 3, 3 // four virtual lanes
+	first, second := x.Switch(8, "s0"), x.Switch(8, "s1")
+	subnettest.Join(first, second)
+	a, b = x.Host(first, "a"), x.Host(second, "b")
+	x.Route()
+	for _, n := range x.Fabric.Nodes {
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			guard := p.FacesEnd()
-			p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound = guard, guard
-			p.Info.FilterRawInbound, p.Info.FilterRawOutbound = false, false
-			p.Info.VLCap, p.Info.OperationalVLs = 3, 3 // four virtual lanes
-			p.PKeys, p.PKeysRead = make([]ib.PKey, 8), []bool{true}
-			p.PKeys[0] = 0x8001
+			subnettest.SetPKeys(p, 0x8001)
 			p.SLToVL = make(map[ib.PortNum]smp.SLToVLMappingTable)
 			for in := range n.Ports {
 				var t smp.SLToVLMappingTable
@@ -43,18 +35,7 @@ func twoHosts() (f *observed.Fabric, a, b *observed.Port) {
 			}
 		}
 	}
-	for _, n := range w.f.Switches() {
-		w.route(n)
-	}
-	for _, p := range w.f.EndPorts() {
-		switch p.Node.Description {
-		case "a":
-			a = p
-		case "b":
-			b = p
-		}
-	}
-	return w.f, a, b
+	return x.Fabric, a, b
 }
 
 func setVL(p *observed.Port, in ib.PortNum, sl ib.SL, vl ib.VL) {

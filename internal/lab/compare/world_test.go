@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // firstSeed is where random fabrics begin; SOAK_SEED repeats others.
@@ -32,10 +33,10 @@ const bases = 5
 // world makes fabrics as a sweep would leave them, all of them read, with
 // random tables, bits, states, virtual lanes and routes.
 type world struct {
-	r    *rand.Rand
-	f    *observed.Fabric
-	guid uint64
-	lid  ib.LID
+	*subnettest.Builder
+	r   *rand.Rand
+	f   *observed.Fabric
+	lid ib.LID
 	// odds are how often something is out of order: one in so many.
 	odds int
 }
@@ -43,28 +44,21 @@ type world struct {
 // newWorld cables a random tree of switches with some cables more, and hosts
 // with one port or two.
 func newWorld(seed uint64, switches, hosts, odds int) *world {
-	w := &world{r: rand.New(rand.NewPCG(seed, 11)), f: observed.NewFabric(), guid: 0x100, lid: 1, odds: odds}
+	w := &world{Builder: subnettest.New(), r: rand.New(rand.NewPCG(seed, 11)), lid: 1, odds: odds}
+	w.f = w.Fabric
 	for i := range switches {
-		n := w.node(ib.NodeSwitch, fmt.Sprintf("s%d", i), uint8(min(2*hosts+2*switches+3, 254)))
-		if i > 0 {
-			w.cable(w.free(n), w.free(w.f.Nodes[w.r.IntN(i)]))
-		}
+		w.node(ib.NodeSwitch, fmt.Sprintf("s%d", i), min(2*hosts+2*switches+3, 254))
 	}
-	for range w.r.IntN(switches + 1) {
-		a, b := w.f.Nodes[w.r.IntN(switches)], w.f.Nodes[w.r.IntN(switches)]
-		if a != b {
-			w.cable(w.free(a), w.free(b))
-		}
-	}
+	w.RandomTree(w.r.IntN)
 	for i := range hosts {
 		kind := ib.NodeCA
 		if w.r.IntN(20) == 0 {
 			kind = ib.NodeRouter
 		}
-		n := w.node(kind, fmt.Sprintf("h%d", i), uint8(1+w.r.IntN(8)/7))
+		n := w.node(kind, fmt.Sprintf("h%d", i), 1+w.r.IntN(8)/7)
 		for num := 1; num < len(n.Ports); num++ {
 			if !w.chance(10) {
-				w.cable(&n.Ports[num], w.free(w.f.Nodes[w.r.IntN(switches)]))
+				subnettest.Cable(&n.Ports[num], subnettest.Free(w.f.Nodes[w.r.IntN(switches)]))
 			}
 		}
 	}
@@ -75,22 +69,10 @@ func newWorld(seed uint64, switches, hosts, odds int) *world {
 // chance is true once in so many times, seldom where little is out of order.
 func (w *world) chance(oneIn int) bool { return w.odds > 0 && w.r.IntN(oneIn*w.odds) == 0 }
 
-func (w *world) free(n *observed.Node) *observed.Port {
-	for i := 1; ; i++ {
-		if n.Ports[i].Peer == nil {
-			return &n.Ports[i]
-		}
-	}
-}
-
-func (w *world) cable(a, b *observed.Port) { observed.Connect(a, b) }
-
-func (w *world) node(kind ib.NodeType, name string, ports uint8) *observed.Node {
-	w.guid += 0x100
-	n := w.f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: ports, NodeGUID: ib.NodeGUID(w.guid),
-		PortGUID: ib.PortGUID(w.guid + 1), PartitionCap: uint16(1 + w.r.IntN(40))})
-	n.Description = name
-	return n
+// node adds a node with a P_Key table of any size.
+func (w *world) node(kind ib.NodeType, name string, ports int) *observed.Node {
+	w.NodeInfo.PartitionCap = uint16(1 + w.r.IntN(40))
+	return w.Node(kind, ports, name)
 }
 
 func (w *world) fill() {
@@ -124,7 +106,6 @@ func (w *world) fill() {
 // fillPort gives a port a state and tables. Both ends of a cable are up, in any
 // state.
 func (w *world) fillPort(p *observed.Port) {
-	p.Reached, p.InfoRead = true, true
 	i := &p.Info
 	i.VLCap, i.MTUCap, i.NeighborMTU = uint8(1+w.r.IntN(4)), ib.MTU4096, ib.MTU256
 	i.OperationalVLs = uint8(1 + w.r.IntN(int(i.VLCap)))
@@ -151,7 +132,6 @@ func (w *world) fillPort(p *observed.Port) {
 }
 
 func (w *world) fillEnd(p *observed.Port) {
-	p.GUID = ib.PortGUID(p.Node.GUID()) + ib.PortGUID(p.Num)
 	if p.Info.LMC = ib.LMC(w.r.IntN(2)); p.Num == 0 {
 		p.Info.LMC = 0
 	}
@@ -168,15 +148,12 @@ func (w *world) fillEnd(p *observed.Port) {
 
 // keys fills a table; keys of few partitions, so that many match.
 func (w *world) keys(p *observed.Port) {
+	subnettest.SetPKeys(p)
 	size := p.PKeyCap()
-	p.PKeys, p.PKeysRead = make([]ib.PKey, size), make([]bool, p.PKeyBlocks())
 	for i := range p.PKeys {
 		if w.r.IntN(1+size/2) == 0 || i == size-1 && w.r.IntN(2) == 0 {
 			p.PKeys[i] = ib.PKey(w.r.IntN(bases)) | ib.PKey(w.r.IntN(2))<<15
 		}
-	}
-	for i := range p.PKeysRead {
-		p.PKeysRead[i] = true
 	}
 }
 
@@ -215,18 +192,11 @@ func (w *world) route(n *observed.Node) {
 	for lid := range exits {
 		exits[lid] = ib.PortNone
 	}
-	next := w.towards(n)
+	shortest := w.Exits(n)
 	for _, p := range w.f.EndPorts() {
 		for lid := int(p.Info.LID); lid > 0 && lid < int(p.Info.LID)+1<<p.Info.LMC && lid < len(exits); lid++ {
-			exits[lid] = ib.PortNone
-			if p.Node == n {
-				exits[lid] = 0
-			} else if p.Peer != nil && p.Node.Switch == nil && p.Peer.Node == n {
-				exits[lid] = p.Peer.Num
-			} else if p.Node.Switch != nil {
-				exits[lid] = next[p.Node]
-			} else if p.Peer != nil {
-				exits[lid] = next[p.Peer.Node]
+			if exit, known := shortest[ib.LID(lid)]; known {
+				exits[lid] = exit
 			}
 			if w.chance(15) {
 				exits[lid] = ib.PortNum(w.r.IntN(len(n.Ports)))
@@ -265,25 +235,4 @@ func (w *world) routeRandom(n *observed.Node, exits []ib.PortNum) {
 	for b := range s.RFTRead {
 		s.RFTRead[b] = true
 	}
-}
-
-// towards is the port of n on a shortest way to each other switch.
-func (w *world) towards(n *observed.Node) map[*observed.Node]ib.PortNum {
-	exit := map[*observed.Node]ib.PortNum{n: 0}
-	for next := []*observed.Node{n}; len(next) > 0; next = next[1:] {
-		for i := 1; i < len(next[0].Ports); i++ {
-			q := next[0].Ports[i].Peer
-			if q == nil || q.Node.Switch == nil {
-				continue
-			}
-			if _, known := exit[q.Node]; known {
-				continue
-			}
-			if exit[q.Node] = exit[next[0]]; next[0] == n {
-				exit[q.Node] = ib.PortNum(i)
-			}
-			next = append(next, q.Node)
-		}
-	}
-	return exit
 }
