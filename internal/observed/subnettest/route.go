@@ -25,45 +25,60 @@ func (b *Builder) Route() {
 }
 
 // Exits are the ports of a switch on shortest ways to the LIDs of all end ports that
-// can be reached over cables, the lowest where there are several; 0 is the switch
-// itself.
+// can be reached over cables, 0 to its own. Where several are equally short, LIDs
+// take turns.
 func (b *Builder) Exits(n *observed.Node) map[ib.LID]ib.PortNum {
 	out := make(map[ib.LID]ib.PortNum)
-	towards := Towards(n)
+	ways := towards(n)
 	for _, p := range b.Fabric.EndPorts() {
 		at := p
 		if p.Node.Switch == nil {
 			at = p.Peer
 		}
-		if at == nil {
+		if at == nil || len(ways[at.Node]) == 0 {
 			continue
 		}
-		exit, known := towards[at.Node]
-		if at.Node == n {
-			exit = at.Num
-		}
 		for i := range p.Info.LMC.Count() {
-			if known {
-				out[p.Info.LID+ib.LID(i)] = exit
+			lid := p.Info.LID + ib.LID(i)
+			if out[lid] = at.Num; at.Node != n {
+				out[lid] = ways[at.Node][int(lid)%len(ways[at.Node])]
 			}
 		}
 	}
 	return out
 }
 
-// Towards are the ports of a switch on shortest ways to all switches, 0 to itself.
-func Towards(n *observed.Node) map[*observed.Node]ib.PortNum {
-	exit := map[*observed.Node]ib.PortNum{n: 0}
-	walk(n, func(from *observed.Port, to *observed.Node) bool {
-		if _, known := exit[to]; known || to.Switch == nil {
-			return false
+// towards are the ports of a switch on shortest ways to all switches.
+func towards(n *observed.Node) map[*observed.Node][]ib.PortNum {
+	exits := map[*observed.Node][]ib.PortNum{n: {0}}
+	distance := map[*observed.Node]int{n: 0}
+	for at := []*observed.Node{n}; len(at) > 0; at = at[1:] {
+		from := at[0]
+		for i := 1; i < len(from.Ports); i++ {
+			p := from.Ports[i].Peer
+			if p == nil || p.Node.Switch == nil {
+				continue
+			}
+			d, known := distance[p.Node]
+			if known && d <= distance[from] {
+				continue
+			}
+			if !known {
+				distance[p.Node] = distance[from] + 1
+				at = append(at, p.Node)
+			}
+			if from == n {
+				exits[p.Node] = append(exits[p.Node], ib.PortNum(i))
+				continue
+			}
+			for _, e := range exits[from] {
+				if !slices.Contains(exits[p.Node], e) {
+					exits[p.Node] = append(exits[p.Node], e)
+				}
+			}
 		}
-		if exit[to] = exit[from.Node]; from.Node == n {
-			exit[to] = from.Num
-		}
-		return true
-	})
-	return exit
+	}
+	return exits
 }
 
 // ManagedFrom makes an end port the one through which the manager reaches the
@@ -99,18 +114,6 @@ func (b *Builder) ManagedFrom(self *observed.Port) {
 			q.Agent().Via = &from[i]
 			enter(q, append(slices.Clone(at[0].Path), from[i].Num))
 			at = append(at, q)
-		}
-	}
-}
-
-// walk visits nodes over cables in the order of their distance; on says whether it
-// goes on from a node that was met.
-func walk(n *observed.Node, on func(from *observed.Port, to *observed.Node) bool) {
-	for at := []*observed.Node{n}; len(at) > 0; at = at[1:] {
-		for i := 1; i < len(at[0].Ports); i++ {
-			if p := &at[0].Ports[i]; p.Peer != nil && on(p, p.Peer.Node) {
-				at = append(at, p.Peer.Node)
-			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func BenchmarkPathRecord(b *testing.B) {
 		leaves, spines, perLeaf int
 	}{{"648", 36, 18, 18}, {"3456", 144, 24, 24}} {
 		b.Run(size.name, func(b *testing.B) {
-			w := build(b, size.leaves, size.spines, size.perLeaf)
+			w := build(size.leaves, size.spines, size.perLeaf)
 			w.tenants(8)
 			s := w.serve(b, Config{})
 			var hosts []*struct {

@@ -17,7 +17,7 @@ import (
 // its stores well filled.
 func crowd(t testing.TB, p protect.Profile) (*Server, []ib.LID) {
 	t.Helper()
-	w := build(t, 6, 2, 12)
+	w := build(6, 2, 12)
 	for _, x := range w.hosts {
 		w.give(x, 1, true)
 	}

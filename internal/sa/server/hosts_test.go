@@ -16,7 +16,7 @@ import (
 // twoTenants is a server with tenants 1 and 2, each with IPoIB, and two hosts
 // of tenant 1 and one of tenant 2.
 func twoTenants(t testing.TB, c Config) (s *Server, w *world, a, b, other ib.LID) {
-	w = build(t, 1, 1, 4)
+	w = build(1, 1, 4)
 	w.tenants(2)
 	s = New(c)
 	if errs := s.SetSubnet(0, withGroups(w.snapshot(), 1, 2)); errs != nil {

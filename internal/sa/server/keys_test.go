@@ -61,7 +61,7 @@ func capabilities() *[mad.Size]byte {
 // Whoever asks over its tenant's key is answered over it; over another tenant's
 // key, or the default one, nobody is heard.
 func TestAnswersGoOverTheKeyThatWasAskedOver(t *testing.T) {
-	w := build(t, 2, 2, 4)
+	w := build(2, 2, 4)
 	w.apart(3)
 	w.guardAll()
 	s := w.serve(t, Config{})
@@ -84,7 +84,7 @@ func TestAnswersGoOverTheKeyThatWasAskedOver(t *testing.T) {
 // While tables and policy are not the same, a host is heard over what the switch
 // port before it lets pass, and not over what it says itself that it holds.
 func TestRequestsWhileKeysChange(t *testing.T) {
-	w := build(t, 1, 1, 3)
+	w := build(1, 1, 3)
 	w.apart(1)
 	w.guardAll()
 	s := w.serve(t, Config{})
@@ -109,7 +109,7 @@ func TestRequestsWhileKeysChange(t *testing.T) {
 // Reports go over a key that the subscriber and the manager both have now,
 // whichever it subscribed over; over none while there is none.
 func TestReportsGoOverAKeyOfNow(t *testing.T) {
-	w := build(t, 2, 2, 4)
+	w := build(2, 2, 4)
 	w.apart(2)
 	s := w.serve(t, Config{})
 	var p, q *observed.Port // fellows

@@ -98,7 +98,7 @@ func TestMulticastLIDsUsedUp(t *testing.T) {
 // TestTenantsShareMulticastLIDs: the hosts of one partition together cannot take
 // the multicast LIDs of another.
 func TestTenantsShareMulticastLIDs(t *testing.T) {
-	w := build(t, 4, 1, 12)
+	w := build(4, 1, 12)
 	w.tenants(2)
 	l := LimitsOf(protect.Tenant)
 	l.Groups.LastMLID = ib.LIDMulticastMin + 99

@@ -9,8 +9,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // world is a subnet made by hand: leaf switches with hosts, each cabled to
@@ -21,84 +21,42 @@ type world struct {
 	parts  []observed.Partition
 }
 
-func portInfo(lid ib.LID) smp.PortInfo {
-	return smp.PortInfo{
-		LID: lid, PortState: smp.PortActive, PortPhysicalState: smp.PhysLinkUp, NeighborMTU: ib.MTU4096, MTUCap: ib.MTU4096,
-		LinkWidthActive: smp.LinkWidth4X, LinkSpeedActive: smp.LinkSpeedQDR, LinkSpeedExtActive: smp.LinkSpeedEDR,
-		GIDPrefix: ib.DefaultGIDPrefix, GUIDCap: 8, MKey: 0x1234_5678_9ABC_DEF0, VLCap: 4, OperationalVLs: 4,
-	}
+// linkUp is PortInfo of a port with a fast link.
+var linkUp = smp.PortInfo{
+	NeighborMTU: ib.MTU4096, MTUCap: ib.MTU4096,
+	LinkWidthActive: smp.LinkWidth4X, LinkSpeedActive: smp.LinkSpeedQDR, LinkSpeedExtActive: smp.LinkSpeedEDR,
+	GIDPrefix: ib.DefaultGIDPrefix, GUIDCap: 8, MKey: 0x1234_5678_9ABC_DEF0, VLCap: 4, OperationalVLs: 4,
 }
 
 // build makes a world without partitions: every table is empty.
-func build(t testing.TB, leaves, spines, perLeaf int) *world {
-	t.Helper()
-	w := &world{fabric: observed.NewFabric()}
-	lid := ib.LID(0)
-	node := func(kind ib.NodeType, guid uint64, ports uint8, name string) *observed.Node {
-		n := w.fabric.AddNode(smp.NodeInfo{
-			BaseVersion: 1, ClassVersion: 1, NodeType: kind, NumPorts: ports, NodeGUID: ib.NodeGUID(guid),
-			SystemImageGUID: guid, PortGUID: ib.PortGUID(guid), PartitionCap: 64,
-		})
-		n.Description = name
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			p.Reached, p.Info, p.InfoRead = true, portInfo(0), true
-			p.Info.LocalPortNum = ib.PortNum(i)
-			p.SLToVL = map[ib.PortNum]smp.SLToVLMappingTable{0: {}}
-			p.VLArbitration = make([]smp.VLArbitrationTable, 2)
-			if p.IsEnd() && (i > 0 || kind == ib.NodeSwitch) {
-				lid++
-				p.GUID, p.Info.LID = ib.PortGUID(guid), lid
-				p.PKeys, p.PKeysRead = make([]ib.PKey, 64), []bool{true, true}
-				w.hosts = append(w.hosts, p)
-			}
-		}
-		if n.Switch != nil {
-			n.Switch.Info, n.Switch.InfoRead = smp.SwitchInfo{LinearFDBCap: 49152, MulticastFDBCap: 1024, PartitionEnforcementCap: 64}, true
-		}
-		return n
-	}
+func build(leaves, spines, perLeaf int) *world {
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.NodeInfo.SystemImageGUID = 64, 1
+	b.SwitchInfo.PartitionEnforcementCap, b.SwitchInfo.MulticastFDBCap = 64, 1024
+	b.PortInfo = linkUp
 	var tops []*observed.Node
 	for i := range spines {
-		tops = append(tops, node(ib.NodeSwitch, 0x2000_0000+uint64(i), uint8(leaves), fmt.Sprintf("spine%d", i)))
+		tops = append(tops, b.Switch(leaves, fmt.Sprintf("spine%d", i)))
 	}
 	for i := range leaves {
-		leaf := node(ib.NodeSwitch, 0x3000_0000+uint64(i), uint8(perLeaf+spines), fmt.Sprintf("leaf%d", i))
-		for j, top := range tops {
-			observed.Connect(&leaf.Ports[perLeaf+1+j], &top.Ports[i+1])
-		}
+		leaf := b.Switch(perLeaf+spines, fmt.Sprintf("leaf%d", i))
 		for j := range perLeaf {
-			host := node(ib.NodeCA, 0x1000_0000+uint64(i*perLeaf+j), 1, fmt.Sprintf("host%d", i*perLeaf+j))
-			observed.Connect(&leaf.Ports[j+1], &host.Ports[1])
+			b.Host(leaf, fmt.Sprintf("host%d", i*perLeaf+j))
+		}
+		for _, top := range tops {
+			subnettest.Join(leaf, top)
 		}
 	}
+	b.Route()
+	w := &world{fabric: b.Fabric, hosts: b.Fabric.EndPorts()}
 	w.fabric.Self = w.hosts[len(w.hosts)-1]
-	w.route(t)
-	return w
-}
-
-// route fills the forwarding tables.
-func (w *world) route(t testing.TB) {
-	var to []routing.Destination
-	for _, p := range w.hosts {
-		to = append(to, routing.Destination{Port: p, LID: p.Info.LID})
-	}
-	tables, err := routing.Compute(w.fabric, to, routing.UpDown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := observed.NewDesired(w.fabric)
-	if err := tables.Enter(w.fabric, d); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range w.fabric.Switches() {
-		n.Switch.LFT = d.Nodes[n.Index].LFT
-		n.Switch.Info.LinearFDBTop = ib.LID(len(n.Switch.LFT) - 1)
-		for len(n.Switch.LFT)%smp.LIDsPerLinearBlock != 0 {
-			n.Switch.LFT = append(n.Switch.LFT, ib.PortNone)
+	for _, n := range w.fabric.Nodes {
+		for i := range n.Ports {
+			n.Ports[i].SLToVL = map[ib.PortNum]smp.SLToVLMappingTable{0: {}}
+			n.Ports[i].VLArbitration = make([]smp.VLArbitrationTable, 2)
 		}
-		n.Switch.LFTRead = slices.Repeat([]bool{true}, len(n.Switch.LFT)/smp.LIDsPerLinearBlock)
 	}
+	return w
 }
 
 // give makes a port a member in policy and table alike.

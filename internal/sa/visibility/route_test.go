@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // TestPathAboveLinearFDBTop: what stands in a linear table above its top does not
@@ -29,29 +30,15 @@ func TestPathAboveLinearFDBTop(t *testing.T) {
 	}
 }
 
-// star is a switch with LID 1 and two hosts with LIDs 2 and 3, behind its ports 1
-// and 2.
+// star is a switch with LID 1 and two hosts with LIDs 2 and 3.
 func star(top ib.LID) *observed.Fabric {
-	f := observed.NewFabric()
-	var ends []*observed.Port
-	for i, kind := range []ib.NodeType{ib.NodeSwitch, ib.NodeCA, ib.NodeCA} {
-		n := f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: 2, NodeGUID: ib.NodeGUID(i + 1), PortGUID: ib.PortGUID(i + 1), PartitionCap: 32})
-		for num := range n.Ports {
-			p := &n.Ports[num]
-			p.Reached, p.InfoRead = true, true
-			p.Info = smp.PortInfo{PortState: smp.PortActive, NeighborMTU: ib.MTU4096, MTUCap: ib.MTU4096, LinkWidthActive: smp.LinkWidth4X, LinkSpeedActive: smp.LinkSpeedQDR}
-		}
-		end := &n.Ports[min(i, 1)]
-		end.GUID, end.Info.LID = ib.PortGUID(i+1), ib.LID(i+1)
-		ends = append(ends, end)
-	}
-	s := f.Nodes[0]
-	observed.Connect(&s.Ports[1], ends[1])
-	observed.Connect(&s.Ports[2], ends[2])
-	s.Switch.Info, s.Switch.InfoRead = smp.SwitchInfo{LinearFDBCap: 64, LinearFDBTop: top}, true
-	s.Switch.LFT = make([]ib.PortNum, smp.LIDsPerLinearBlock)
-	s.Switch.LFT[1], s.Switch.LFT[2], s.Switch.LFT[3] = 0, 1, 2
-	s.Switch.LFTRead = []bool{true}
-	f.Self = ends[0]
-	return f
+	b := subnettest.New()
+	b.PortInfo = smp.PortInfo{NeighborMTU: ib.MTU4096, MTUCap: ib.MTU4096, LinkWidthActive: smp.LinkWidth4X, LinkSpeedActive: smp.LinkSpeedQDR}
+	s := b.Switch(2, "switch")
+	b.Host(s, "a")
+	b.Host(s, "b")
+	b.Route()
+	s.Switch.Info.LinearFDBTop = top
+	b.Fabric.Self = &s.Ports[0]
+	return b.Fabric
 }
