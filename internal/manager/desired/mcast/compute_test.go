@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // send follows one packet through what the switches hold, as switches do, and
@@ -185,9 +186,9 @@ func change(w *world, rng *rand.Rand) {
 			return
 		}
 		if p.IsUp() {
-			setLink(p, smp.PortDown, smp.PhysPolling)
+			subnettest.SetLink(p, smp.PortDown, smp.PhysPolling)
 		} else {
-			setLink(p, smp.PortActive, smp.PhysLinkUp)
+			subnettest.SetLink(p, smp.PortActive, smp.PhysLinkUp)
 		}
 	case 1: // somebody else writes anything into a table
 		n := s[rng.IntN(len(s))]
@@ -205,15 +206,15 @@ func change(w *world, rng *rand.Rand) {
 func fatTree(leaves, spines, hosts int) (w *world, spine []*observed.Node) {
 	w = newWorld()
 	for i := range spines {
-		spine = append(spine, w.node(ib.NodeSwitch, leaves, fmt.Sprintf("spine %d", i)))
+		spine = append(spine, w.Switch(leaves, fmt.Sprintf("spine %d", i)))
 	}
 	for i := range leaves {
-		l := w.node(ib.NodeSwitch, hosts+spines, fmt.Sprintf("leaf %d", i))
+		l := w.Switch(hosts+spines, fmt.Sprintf("leaf %d", i))
 		for range hosts {
 			w.host(l)
 		}
 		for _, s := range spine {
-			w.cable(l, s)
+			subnettest.Join(l, s)
 		}
 	}
 	return w, spine
@@ -327,13 +328,13 @@ func TestOrderOfDiscoveryDoesNotMatter(t *testing.T) {
 func TestWhatCannotBeHadIsNamed(t *testing.T) {
 	w := newWorld()
 	a, b, c := w.sw("a"), w.sw("b"), w.sw("c")
-	w.cable(a, b).Info.MTUCap = ib.MTU1024
+	subnettest.Join(a, b).Info.MTUCap = ib.MTU1024
 	c.Switch.Info.MulticastFDBCap = 1
-	w.cable(b, c)
+	subnettest.Join(b, c)
 	w.group(ib.MTU2048)
 	g := w.group(ib.MTU2048)
 	down := w.host(a)
-	setLink(down, smp.PortDown, smp.PhysPolling)
+	subnettest.SetLink(down, smp.PortDown, smp.PhysPolling)
 	for _, p := range []*observed.Port{down, w.host(a), w.host(b), w.host(c)} {
 		join(g, p, sa.JoinFull)
 	}

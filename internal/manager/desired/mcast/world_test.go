@@ -10,66 +10,30 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // world is a fabric made by hand, with its groups.
 type world struct {
+	*subnettest.Builder
 	f      *observed.Fabric
-	guid   uint64
-	next   map[*observed.Node]ib.PortNum
 	hosts  []*observed.Port
 	groups []*group.Group
 	outlaw map[ib.PortGUID]bool // may be in no partition
 }
 
 func newWorld() *world {
-	return &world{f: observed.NewFabric(), next: map[*observed.Node]ib.PortNum{}, outlaw: map[ib.PortGUID]bool{}}
+	b := subnettest.New()
+	b.SwitchInfo.MulticastFDBCap, b.PortInfo.MTUCap = 1024, ib.MTU4096
+	return &world{Builder: b, f: b.Fabric, outlaw: map[ib.PortGUID]bool{}}
 }
 
-func (w *world) node(kind ib.NodeType, ports int, name string) *observed.Node {
-	w.guid++
-	n := w.f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: uint8(ports), NodeGUID: ib.NodeGUID(w.guid), PortGUID: ib.PortGUID(w.guid)})
-	n.Description = name
-	for i := range n.Ports {
-		p := &n.Ports[i]
-		p.Reached, p.InfoRead = true, true
-		p.Info.PortState, p.Info.PortPhysicalState, p.Info.MTUCap = smp.PortDown, smp.PhysPolling, ib.MTU4096
-		if p.IsEnd() {
-			p.GUID = ib.PortGUID(w.guid)
-		}
-	}
-	if n.Switch != nil {
-		n.Switch.InfoRead, n.Switch.Info.MulticastFDBCap = true, 1024
-	}
-	w.next[n] = 1
-	return n
-}
-
-func (w *world) sw(name string) *observed.Node { return w.node(ib.NodeSwitch, 40, name) }
-
-func (w *world) cable(x, y *observed.Node) *observed.Port {
-	p, q := &x.Ports[w.next[x]], &y.Ports[w.next[y]]
-	w.next[x]++
-	if x == y {
-		q = &y.Ports[w.next[y]]
-	}
-	w.next[y]++
-	observed.Connect(p, q)
-	setLink(p, smp.PortActive, smp.PhysLinkUp)
-	return p
-}
-
-func setLink(p *observed.Port, s smp.PortState, phys smp.PhysState) {
-	for _, q := range []*observed.Port{p, p.Peer} {
-		q.Info.PortState, q.Info.PortPhysicalState = s, phys
-	}
-}
+func (w *world) sw(name string) *observed.Node { return w.Switch(40, name) }
 
 func (w *world) host(s *observed.Node) *observed.Port {
-	n := w.node(ib.NodeCA, 1, fmt.Sprintf("host %d", len(w.hosts)))
-	w.cable(n, s)
-	w.hosts = append(w.hosts, &n.Ports[1])
-	return &n.Ports[1]
+	p := w.Host(s, fmt.Sprintf("host %d", len(w.hosts)))
+	w.hosts = append(w.hosts, p)
+	return p
 }
 
 func (w *world) group(mtu ib.MTU) *group.Group {
@@ -138,15 +102,15 @@ func irregular(rng *rand.Rand) *world {
 			w.host(s)
 		}
 		if i > 0 && rng.IntN(20) > 0 {
-			w.cable(s, all[rng.IntN(i)])
+			subnettest.Join(s, all[rng.IntN(i)])
 		}
 		all = append(all, s)
 	}
 	for range rng.IntN(12) {
-		p := w.cable(all[rng.IntN(len(all))], all[rng.IntN(len(all))])
+		p := subnettest.Join(all[rng.IntN(len(all))], all[rng.IntN(len(all))])
 		switch rng.IntN(8) {
 		case 0:
-			setLink(p, smp.PortDown, smp.PhysPolling)
+			subnettest.SetLink(p, smp.PortDown, smp.PhysPolling)
 		case 1:
 			p.Info.MTUCap = ib.MTU1024
 		}
@@ -165,7 +129,7 @@ func irregular(rng *rand.Rand) *world {
 		case 0:
 			w.outlaw[p.GUID] = true
 		case 1:
-			setLink(p, smp.PortDown, smp.PhysPolling)
+			subnettest.SetLink(p, smp.PortDown, smp.PhysPolling)
 		case 2:
 			p.Node.Contested = true
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 var engines = []Engine{MinHop, UpDown}
@@ -335,10 +336,10 @@ func TestLIDsOfOnePortTakeLoadedPathsToo(t *testing.T) {
 	first, second := b.sw(9, "spine 0"), b.sw(9, "spine 1")
 	from, far, near := b.sw(9, "from"), b.sw(40, "far"), b.sw(9, "near")
 	for _, l := range []*observed.Node{from, near} {
-		b.cable(l, first)
-		b.cable(l, second)
+		subnettest.Join(l, first)
+		subnettest.Join(l, second)
 	}
-	b.cable(far, first) // what lies here is reached by spine 0 only
+	subnettest.Join(far, first) // what lies here is reached by spine 0 only
 	b.hosts(from, 2)
 	b.hosts(far, 30)
 	b.hosts(near, 2)
@@ -384,10 +385,10 @@ func TestSplitFabric(t *testing.T) {
 		left, right := b.sw(3, "left"), b.sw(3, "right")
 		b.hosts(left, 1)
 		b.hosts(right, 2)
-		b.cable(left, right)
+		subnettest.Join(left, right)
 		bridge := &left.Ports[2]
 		for _, state := range []string{"up", "down", "down at the far end", "unread"} {
-			setLink(bridge, 4, 5)
+			subnettest.SetLink(bridge, 4, 5)
 			bridge.Peer.InfoRead = true
 			switch state {
 			case "down":
@@ -432,9 +433,9 @@ func TestDetachedEndPorts(t *testing.T) {
 func TestBackToBack(t *testing.T) {
 	b := newBuilder(nil)
 	x, y := b.node(ib.NodeCA, 1, "x"), b.node(ib.NodeCA, 1, "y")
-	b.cable(x, y)
-	b.own(&x.Ports[1], 0)
-	b.own(&y.Ports[1], 0)
+	subnettest.Join(x, y)
+	b.own(&x.Ports[1])
+	b.own(&y.Ports[1])
 	tables := b.compute(t, UpDown)
 	if tables.Islands != nil || tables.Detached != nil || tables.Top != 2 {
 		t.Errorf("tables %+v", tables)

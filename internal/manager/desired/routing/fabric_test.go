@@ -8,81 +8,50 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
-// builder makes snapshots of fabrics that are up, with every LID given out.
+// builder makes snapshots of fabrics that are up, and lists whom routes lead to.
 type builder struct {
+	*subnettest.Builder
 	f     *observed.Fabric
-	guids func() uint64
-	next  map[*observed.Node]ib.PortNum
-	lid   ib.LID
+	rng   *rand.Rand
 	dests []Destination
 	lmc   ib.LMC // of CA ports
 }
 
 // newBuilder gives GUIDs in rising order, or in a random one when rng is set.
 func newBuilder(rng *rand.Rand) *builder {
-	n := uint64(0)
-	guids := func() uint64 {
-		n++
-		if rng != nil {
-			return rng.Uint64()<<16 | n
-		}
-		return n
-	}
-	return &builder{f: observed.NewFabric(), guids: guids, next: map[*observed.Node]ib.PortNum{}, lid: 1}
+	b := subnettest.New()
+	return &builder{Builder: b, f: b.Fabric, rng: rng}
 }
 
 func (b *builder) node(kind ib.NodeType, ports int, name string) *observed.Node {
-	g := b.guids()
-	n := b.f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: uint8(ports), NodeGUID: ib.NodeGUID(g), PortGUID: ib.PortGUID(g)})
-	n.Description = name
-	for i := range n.Ports {
-		p := &n.Ports[i]
-		p.Reached, p.InfoRead = true, true
-		p.Info.PortState, p.Info.PortPhysicalState = smp.PortDown, smp.PhysPolling
+	if b.rng != nil {
+		b.GUID = ib.NodeGUID(b.rng.Uint64()<<20 | uint64(len(b.f.Nodes))<<4)
 	}
-	b.next[n] = 1
-	return n
+	b.PortInfo.LMC = b.lmc
+	return b.Node(kind, ports, name)
 }
 
-func (b *builder) own(p *observed.Port, lmc ib.LMC) {
-	p.GUID = ib.PortGUID(b.guids())
-	b.lid = (b.lid + 1<<lmc - 1) >> lmc << lmc
-	b.dests = append(b.dests, Destination{Port: p, LID: b.lid, LMC: lmc})
-	b.lid += 1 << lmc
+func (b *builder) own(p *observed.Port) {
+	b.dests = append(b.dests, Destination{Port: p, LID: p.Info.LID, LMC: p.Info.LMC})
 }
 
 func (b *builder) sw(ports int, format string, args ...any) *observed.Node {
 	n := b.node(ib.NodeSwitch, ports, fmt.Sprintf(format, args...))
-	n.Switch.Info.LinearFDBCap = uint16(ib.LIDUnicastMax)
-	b.own(&n.Ports[0], 0)
+	b.own(&n.Ports[0])
 	return n
 }
 
-// cable joins the next free ports of a and b.
-func (b *builder) cable(x, y *observed.Node) {
-	p, q := &x.Ports[b.next[x]], &y.Ports[b.next[y]]
-	b.next[x]++
-	b.next[y]++
-	observed.Connect(p, q)
-	setLink(p, smp.PortActive, smp.PhysLinkUp)
-}
-
-func setLink(p *observed.Port, s smp.PortState, phys smp.PhysState) {
-	for _, q := range []*observed.Port{p, p.Peer} {
-		q.Info.PortState, q.Info.PortPhysicalState = s, phys
-	}
-}
-
-func cut(p *observed.Port) { setLink(p, smp.PortDown, smp.PhysPolling) }
+func cut(p *observed.Port) { subnettest.SetLink(p, smp.PortDown, smp.PhysPolling) }
 
 // hosts puts CAs on a switch.
 func (b *builder) hosts(s *observed.Node, count int) {
 	for i := range count {
 		n := b.node(ib.NodeCA, 1, fmt.Sprintf("host %d of %s", i, s.Description))
-		b.cable(n, s)
-		b.own(&n.Ports[1], b.lmc)
+		subnettest.Join(n, s)
+		b.own(&n.Ports[1])
 	}
 }
 
@@ -99,7 +68,7 @@ func (b *builder) fatTree2(leaves, spines, hosts, cables int) (leaf, spine []*ob
 	for _, l := range leaf {
 		for _, s := range spine {
 			for range cables {
-				b.cable(l, s)
+				subnettest.Join(l, s)
 			}
 		}
 	}
@@ -121,13 +90,13 @@ func (b *builder) fatTree3(radix int) (edge, middle, core []*observed.Node) {
 			e := b.sw(radix, "edge %d.%d", pod, i)
 			b.hosts(e, half)
 			for _, m := range up {
-				b.cable(e, m)
+				subnettest.Join(e, m)
 			}
 			edge = append(edge, e)
 		}
 		for i, m := range up {
 			for j := range half {
-				b.cable(m, core[i*half+j])
+				subnettest.Join(m, core[i*half+j])
 			}
 		}
 		middle = append(middle, up...)
@@ -145,10 +114,10 @@ func (b *builder) torus(width, height, hosts int) {
 	for y := range height {
 		for x := range width {
 			if width > 1 {
-				b.cable(at[y*width+x], at[y*width+(x+1)%width])
+				subnettest.Join(at[y*width+x], at[y*width+(x+1)%width])
 			}
 			if height > 1 {
-				b.cable(at[y*width+x], at[(y+1)%height*width+x])
+				subnettest.Join(at[y*width+x], at[(y+1)%height*width+x])
 			}
 		}
 	}
@@ -162,14 +131,14 @@ func (b *builder) irregular(rng *rand.Rand, switches, extra int) {
 		s := b.sw(200, "switch %d", i)
 		b.hosts(s, max(0, rng.IntN(6)-2))
 		if i > 0 {
-			b.cable(s, all[rng.IntN(i)])
+			subnettest.Join(s, all[rng.IntN(i)])
 		}
 		all = append(all, s)
 	}
 	for range extra {
 		x, y := all[rng.IntN(switches)], all[rng.IntN(switches)]
-		if b.next[x] < 190 && b.next[y] < 190 {
-			b.cable(x, y) // may join a switch with itself
+		if subnettest.Free(x).Num < 190 && subnettest.Free(y).Num < 190 {
+			subnettest.Join(x, y) // may join a switch with itself
 		}
 	}
 }
@@ -185,11 +154,11 @@ func (b *builder) dragonfly(groups, leaves, spines, hosts int) {
 			l := b.sw(hosts+spines, "leaf %d.%d", g, i)
 			b.hosts(l, hosts)
 			for _, s := range top[g] {
-				b.cable(l, s)
+				subnettest.Join(l, s)
 			}
 		}
 		for other := range g {
-			b.cable(top[g][other%spines], top[other][(g-1)%spines])
+			subnettest.Join(top[g][other%spines], top[other][(g-1)%spines])
 		}
 	}
 }

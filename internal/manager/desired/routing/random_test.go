@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 func entry(lid ib.LID, lmc ib.LMC, port ib.PortNum) smp.RandomEntry {
@@ -100,7 +101,7 @@ func TestLF03EachSwitchGetsTheTableItHas(t *testing.T) {
 	b := newBuilder(nil)
 	linear, short, random, full, none := b.sw(9, "linear"), b.sw(9, "short"), b.sw(9, "random"), b.sw(9, "full"), b.sw(9, "none")
 	for _, s := range []*observed.Node{short, random, full, none} {
-		b.cable(linear, s)
+		subnettest.Join(linear, s)
 		s.Switch.Info.LinearFDBCap = 0
 	}
 	b.hosts(linear, 1)
