@@ -78,6 +78,7 @@ var never = []struct{ from, to, reason string }{
 	{"internal/sim", "ib/umad", "the devices of this machine are no value"},
 	{"internal/sim", "ib/discover", "it asks by the devices of this machine"},
 	{"internal/sim", "ib/verbs", "a client of the simulated fabric, with sockets, is no value"},
+	{"internal", "internal/observed/subnettest", "subnets made by hand are for tests"},
 	{"internal", "ib/verbs/simfabric", "it is made of everything, for programs outside"},
 	{"internal/lab/replica", "internal/judge", "what packets do must not come from what was computed"},
 	{"internal/judge/reach", "internal/judge/isolation", "two opinions, each its own"},

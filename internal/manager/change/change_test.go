@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 const (
@@ -18,33 +20,18 @@ const (
 // star is a switch with hosts that are all in red, each behind a port that
 // checks, and 100 routes.
 func star(hosts int) *observed.Fabric {
-	f := observed.NewFabric()
-	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: uint8(hosts), NodeGUID: 1, PortGUID: 1, PartitionCap: 8})
-	sw.Switch.InfoRead = true
-	sw.Switch.Info = smp.SwitchInfo{
-		LinearFDBCap: 1024, LinearFDBTop: 99, PartitionEnforcementCap: 40, InboundEnforcementCap: true, OutboundEnforcementCap: true,
-	}
-	sw.Switch.LFT, sw.Switch.LFTRead = make([]ib.PortNum, 128), []bool{true, true}
-	for i := range sw.Switch.LFT {
-		if sw.Switch.LFT[i] = ib.PortNone; i < 100 {
-			sw.Switch.LFT[i] = 1
-		}
-	}
-	sw.Ports[0].Reached = true
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap, b.SwitchInfo.LinearFDBCap = 40, 40, 1024
+	sw := b.Switch(hosts, "switch")
 	for i := 1; i <= hosts; i++ {
-		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(0x100 + i), PortGUID: ib.PortGUID(0x100 + i), PartitionCap: 40})
-		p, q := &n.Ports[1], &sw.Ports[i]
-		p.GUID = n.Info.PortGUID
-		observed.Connect(p, q)
-		for _, x := range []*observed.Port{p, q} {
-			x.Reached, x.InfoRead = true, true
-			x.Info = smp.PortInfo{PortState: smp.PortActive, PortPhysicalState: smp.PhysLinkUp, LID: ib.LID(i)}
-			x.PKeys, x.PKeysRead = make([]ib.PKey, 40), []bool{true, true}
-			x.PKeys[0], x.PKeys[35] = red, 0x8035
-		}
-		q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound = true, true
+		p := b.Host(sw, fmt.Sprint("host-", i))
+		keys := [40]ib.PKey{0: red, 35: 0x8035}
+		subnettest.SetPKeysThrough(p, keys[:]...)
 	}
-	return f
+	s := sw.Switch
+	s.Info.LinearFDBTop, s.LFT, s.LFTRead = 99, slices.Repeat([]ib.PortNum{ib.PortNone}, 128), []bool{true, true}
+	copy(s.LFT, slices.Repeat([]ib.PortNum{1}, 100))
+	return b.Fabric
 }
 
 // other wants a bit of everything to be otherwise.

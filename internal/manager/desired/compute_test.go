@@ -23,6 +23,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
@@ -30,45 +31,30 @@ import (
 
 // star is one switch that can check keys, with hosts 1 to n behind its ports 1 to
 // n, and two ports more without a cable. The manager is at host 1. Host i has the
-// GUID 0x100+i.
+// NodeGUID 0x100+i.
 func star(hosts int) *observed.Fabric {
-	f := observed.NewFabric()
-	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: uint8(hosts + 2), NodeGUID: 1, PortGUID: 1, PartitionCap: 8})
-	sw.Switch.InfoRead = true
-	sw.Switch.Info = smp.SwitchInfo{
-		LinearFDBCap: 1024, PartitionEnforcementCap: 8, InboundEnforcementCap: true, OutboundEnforcementCap: true,
-		FilterRawInboundCap: true,
-	}
-	ready := func(p *observed.Port, keys int) {
-		p.Reached, p.InfoRead = true, true
-		p.Info = smp.PortInfo{MTUCap: 4, VLCap: 1, GUIDCap: 4, PortState: smp.PortInit, PortPhysicalState: smp.PhysLinkUp}
-		p.PKeys, p.PKeysRead = make([]ib.PKey, keys), make([]bool, (keys+31)/32)
-		for i := range p.PKeysRead {
-			p.PKeysRead[i] = true
-		}
-	}
-	for i := range sw.Ports {
-		ready(&sw.Ports[i], 8)
-		if i > hosts {
-			sw.Ports[i].Info.PortState, sw.Ports[i].Info.PortPhysicalState = smp.PortDown, smp.PhysPolling
-		}
-	}
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap = 8, 8
+	b.SwitchInfo.LinearFDBCap, b.SwitchInfo.FilterRawInboundCap = 1024, true
+	b.PortInfo = smp.PortInfo{MTUCap: 4, VLCap: 1, GUIDCap: 4}
+	b.GUID = 1
+	sw := b.Switch(hosts+2, "")
+	f := b.Fabric
 	for i := 1; i <= hosts; i++ {
-		n := f.AddNode(smp.NodeInfo{
-			NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(0x100 + i), PortGUID: guid(i), PartitionCap: 8,
-		})
-		n.Description = fmt.Sprint("host-", i)
-		p := &n.Ports[1]
-		ready(p, 8)
-		p.GUID = guid(i)
-		observed.Connect(p, &sw.Ports[i])
+		b.GUID = ib.NodeGUID(0x100 + i)
+		p := b.Host(sw, fmt.Sprint("host-", i))
+		subnettest.SetLink(p, smp.PortInit, smp.PhysLinkUp)
+		subnettest.Enforce(p.Peer, false, false)
+	}
+	for _, p := range f.EndPorts() {
+		p.Info.LID = 0
 	}
 	f.Self = host(f, 1)
 	f.TakeChanges()
 	return f
 }
 
-func guid(i int) ib.PortGUID { return ib.PortGUID(0x100 + i) }
+func guid(i int) ib.PortGUID { return ib.PortGUID(0x101 + i) }
 
 func host(f *observed.Fabric, i int) *observed.Port {
 	return &f.Node(ib.NodeGUID(0x100 + i)).Ports[1]

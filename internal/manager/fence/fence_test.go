@@ -9,23 +9,21 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
-// pair is a switch with a host at port 1, something unknown at port 2, and a cable
-// to another switch at port 3.
+// pair is switch 1 with host 2 at port 1, something unknown at port 2, and a cable to
+// switch 3 at port 3. It cannot check keys.
 func pair() (f *observed.Fabric, sw *observed.Node) {
-	f = observed.NewFabric()
-	sw = f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 3, NodeGUID: 1, PartitionCap: 8})
-	host := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 2})
-	far := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 1, NodeGUID: 3})
-	observed.Connect(&sw.Ports[1], &host.Ports[1])
-	observed.Connect(&sw.Ports[3], &far.Ports[1])
-	for i := range sw.Ports {
-		p := &sw.Ports[i]
-		p.Reached, p.InfoRead = true, true
-		p.Info.PortState, p.Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
-	}
-	return f, sw
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo, b.GUID = 8, smp.SwitchInfo{}, 1
+	sw = b.Switch(3, "")
+	b.GUID = 2
+	b.Host(sw, "")
+	b.GUID = 3
+	subnettest.Cable(&sw.Ports[3], &b.Switch(1, "").Ports[1])
+	sw.Ports[2].Info.PortState, sw.Ports[2].Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
+	return b.Fabric, sw
 }
 
 func TestCanFence(t *testing.T) {

@@ -11,35 +11,20 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // star is one switch with hosts; guarded says which of its ports enforce.
 func star(hosts int, guarded func(int) bool, state smp.PortState) *observed.Fabric {
-	f := observed.NewFabric()
-	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: uint8(hosts), NodeGUID: 1, PortGUID: 1, PartitionCap: 8})
-	sw.Switch.InfoRead = true
-	sw.Switch.Info = smp.SwitchInfo{
-		LinearFDBCap: 1024, PartitionEnforcementCap: 40, InboundEnforcementCap: true, OutboundEnforcementCap: true,
-	}
-	for i := range sw.Ports {
-		sw.Ports[i].Reached = true
-	}
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap, b.SwitchInfo.LinearFDBCap = 40, 40, 1024
+	sw := b.Switch(hosts, "switch")
 	for i := 1; i <= hosts; i++ {
-		n := f.AddNode(smp.NodeInfo{
-			NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(0x100 + i), PortGUID: ib.PortGUID(0x100 + i), PartitionCap: 40,
-		})
-		p, q := &n.Ports[1], &sw.Ports[i]
-		p.Reached, p.GUID = true, n.Info.PortGUID
-		observed.Connect(p, q)
-		for _, x := range []*observed.Port{p, q} {
-			x.InfoRead = true
-			x.Info = smp.PortInfo{PortState: state, PortPhysicalState: smp.PhysLinkUp}
-			x.PKeys, x.PKeysRead = make([]ib.PKey, 40), []bool{true, true}
-		}
-		on := guarded(i)
-		q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound = on, on
+		p := b.Host(sw, fmt.Sprint("host-", i))
+		subnettest.SetLink(p, state, smp.PhysLinkUp)
+		subnettest.Enforce(p.Peer, guarded(i), guarded(i))
 	}
-	return f
+	return b.Fabric
 }
 
 // set fills a host's table, and that of the port it faces, from memberships.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 func TestKeys(t *testing.T) {
@@ -36,20 +36,16 @@ func TestKeys(t *testing.T) {
 
 // hub is a switch with hosts that hold these tables, wanted to hold others.
 func hub(now, after [][]ib.PKey) (*observed.Fabric, *observed.Desired) {
-	f := observed.NewFabric()
-	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: uint8(len(now)), NodeGUID: 1, PortGUID: 1, PartitionCap: 8})
-	sw.Switch.Info = smp.SwitchInfo{PartitionEnforcementCap: 8, InboundEnforcementCap: true, OutboundEnforcementCap: true}
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap = 8, 8
+	b.GUID = 1
+	sw := b.Switch(len(now), "")
+	f := b.Fabric
 	for i := range now {
-		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(0x100 + i), PortGUID: ib.PortGUID(0x100 + i), PartitionCap: 8})
-		p, q := &n.Ports[1], &sw.Ports[i+1]
-		p.Reached, p.GUID, q.Reached = true, n.Info.PortGUID, true
-		observed.Connect(p, q)
-		for _, x := range []*observed.Port{p, q} {
-			x.InfoRead = true
-			x.Info = smp.PortInfo{PortState: smp.PortActive, PortPhysicalState: smp.PhysLinkUp}
-			x.PKeys, x.PKeysRead = make([]ib.PKey, 8), []bool{true}
-		}
-		copy(p.PKeys, now[i])
+		b.GUID = ib.NodeGUID(0x100 + i)
+		p := b.Host(sw, "")
+		subnettest.SetPKeys(p, now[i]...)
+		subnettest.Enforce(p.Peer, false, false)
 	}
 	d := observed.NewDesired(f)
 	for i := range now {
@@ -90,7 +86,7 @@ func TestReachAgreesWithEveryPair(t *testing.T) {
 			if r.IntN(3) == 0 {
 				after[i] = now[i]
 			}
-			groups[i%2].Ports = append(groups[i%2].Ports, ib.PortGUID(0x100+i))
+			groups[i%2].Ports = append(groups[i%2].Ports, ib.PortGUID(0x101+i))
 		}
 		f, d := hub(now, after)
 		p, err := Look(Input{Fabric: f, Desired: d, Plan: plan.Diff(f, d), Groups: groups})

@@ -1,6 +1,7 @@
 package unseen
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,60 +10,40 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 // sweep is what a sweep finds of a chain: switch 1, switch 2 behind its port 2, and
 // a host behind port 2 of each; found says which nodes answer. What does not is
 // behind a link that stays up.
 func sweep(found ...ib.NodeGUID) *observed.Fabric {
-	f := observed.NewFabric()
-	has := func(g ib.NodeGUID) bool {
-		for _, x := range found {
-			if x == g {
-				return true
-			}
-		}
-		return false
-	}
-	port := func(n *observed.Node, num int, guid ib.PortGUID) *observed.Port {
-		p := &n.Ports[num]
-		p.Reached, p.InfoRead, p.GUID = true, true, guid
-		p.Info.PortState, p.Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
-		p.PKeys, p.PKeysRead = []ib.PKey{0x8000 | ib.PKey(n.GUID())}, []bool{true}
-		return p
-	}
-	add := func(g ib.NodeGUID, kind ib.NodeType) *observed.Node {
-		n := f.AddNode(smp.NodeInfo{NodeType: kind, NumPorts: 2, NodeGUID: g, PortGUID: ib.PortGUID(g), PartitionCap: 8})
-		if kind == ib.NodeSwitch {
-			n.Switch.InfoRead = true
-			n.Switch.Info = smp.SwitchInfo{PartitionEnforcementCap: 8, InboundEnforcementCap: true, OutboundEnforcementCap: true}
-			port(n, 0, ib.PortGUID(g))
-		}
-		for i := 1; i <= 2; i++ {
-			port(n, i, ib.PortGUID(g)<<8+ib.PortGUID(i))
+	b := subnettest.New()
+	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap = 8, 8
+	node := func(g ib.NodeGUID, kind ib.NodeType, ports int) *observed.Node {
+		b.GUID = g
+		n := b.Node(kind, ports, "")
+		for i := range n.Ports {
+			subnettest.SetPKeys(&n.Ports[i], 0x8000|ib.PKey(g))
+			n.Ports[i].Info.PortState, n.Ports[i].Info.PortPhysicalState = smp.PortActive, smp.PhysLinkUp
 		}
 		return n
 	}
-	join := func(a *observed.Node, i int, b *observed.Node, j int) { observed.Connect(&a.Ports[i], &b.Ports[j]) }
-	first := add(1, ib.NodeSwitch)
-	silent := func(p *observed.Port) { p.Silent = true }
-	if !has(2) {
-		silent(&first.Ports[2])
-	} else {
-		second := add(2, ib.NodeSwitch)
-		join(first, 2, second, 1)
-		if has(4) {
-			join(second, 2, add(4, ib.NodeCA), 1)
-		} else {
-			silent(&second.Ports[2])
+	// behind adds who is at the other end of a cable, where that answers.
+	behind := func(p *observed.Port, g ib.NodeGUID, kind ib.NodeType, ports int) *observed.Node {
+		if p.Silent = !slices.Contains(found, g); p.Silent {
+			return nil
 		}
+		n := node(g, kind, ports)
+		subnettest.Cable(p, &n.Ports[1])
+		subnettest.Enforce(p, false, false)
+		return n
 	}
-	if has(3) {
-		join(first, 1, add(3, ib.NodeCA), 1)
-	} else {
-		silent(&first.Ports[1])
+	first := node(1, ib.NodeSwitch, 2)
+	if second := behind(&first.Ports[2], 2, ib.NodeSwitch, 2); second != nil {
+		behind(&second.Ports[2], 4, ib.NodeCA, 1)
 	}
-	return f
+	behind(&first.Ports[1], 3, ib.NodeCA, 1)
+	return b.Fabric
 }
 
 func TestAfter(t *testing.T) {

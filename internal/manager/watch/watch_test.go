@@ -1,12 +1,14 @@
 package watch
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 var place = observed.Place{Node: 1, Port: 2}
@@ -75,14 +77,13 @@ func TestLinks(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	f := observed.NewFabric()
+	b := subnettest.New()
 	var ends []*observed.Port
 	for i, lid := range []ib.LID{4, 8, 8, 12} {
-		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(i + 1)})
-		p := &n.Ports[1]
-		p.GUID, p.InfoRead, p.Info.LID = ib.PortGUID(i+1), true, lid
-		ends = append(ends, p)
+		b.LID, b.GUID = lid, ib.NodeGUID(i) // of the ports: 1 to 4
+		ends = append(ends, b.Host(nil, ""))
 	}
+	f := b.Fabric
 	ends[0].Info.LMC = 1
 	given := map[ib.PortGUID]ib.LID{4: 13}
 	var x Owners
@@ -99,15 +100,14 @@ func TestOwners(t *testing.T) {
 
 // Each guard is asked for within the period, and none again before it has answered.
 func TestGuards(t *testing.T) {
-	f := observed.NewFabric()
-	sw := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 4, NodeGUID: 1})
+	b := subnettest.New()
+	f, sw := b.Fabric, b.Switch(4, "switch")
 	var checks []observed.Block
-	for i := 1; i <= 4; i++ {
-		n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: ib.NodeGUID(10 + i)})
-		observed.Connect(&n.Ports[1], &sw.Ports[i])
+	for i := range 4 {
+		p := b.Host(sw, fmt.Sprint("host-", i))
 		checks = append(checks,
-			observed.Block{Port: &sw.Ports[i], Attribute: smp.AttrPKeyTable}, observed.Block{Port: &n.Ports[1], Attribute: smp.AttrPKeyTable},
-			observed.Block{Port: &sw.Ports[i], Attribute: smp.AttrVLArbitrationTable})
+			observed.Block{Port: p.Peer, Attribute: smp.AttrPKeyTable}, observed.Block{Port: p, Attribute: smp.AttrPKeyTable},
+			observed.Block{Port: p.Peer, Attribute: smp.AttrVLArbitrationTable})
 	}
 	g := Guards{Period: time.Second, Rate: 4096}
 	if g.List(f, checks) || g.Near() != 5 || g.Len() != 9 || g.InForce() != time.Second {
