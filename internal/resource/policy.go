@@ -83,3 +83,15 @@ func (s *State) Claimed(k ib.PKeyBase) (string, bool) {
 	}
 	return "", false
 }
+
+// PolicyWith is the policy as it would be with a diff that Plan made for this state.
+func (s *State) PolicyWith(d Diff) *policy.Policy {
+	for _, e := range d.Edits {
+		s.set(e)
+	}
+	p := s.Policy()
+	for _, e := range slices.Backward(d.Edits) {
+		s.set(Edit{Key: e.Key, Before: e.After, After: e.Before})
+	}
+	return p
+}

@@ -317,3 +317,33 @@ func (s *State) SeesMember(c Caller, m *Member) bool {
 	p := s.partitions[m.PKey]
 	return c.IsProvider() || p != nil && p.Owner == c.Tenant || s.Owner(m.Port) == c.Tenant
 }
+
+// Concerns are the tenants who may see an edit of an object, besides the provider.
+func (s *State) Concerns(o Object) []string {
+	switch o := o.(type) {
+	case *Tenant:
+		return []string{o.Name}
+	case *Token:
+		return []string{o.Tenant}
+	case *Port:
+		return []string{o.Owner}
+	case *Partition:
+		return []string{o.Owner}
+	case *Member:
+		if p := s.partitions[o.PKey]; p != nil {
+			return []string{p.Owner, s.Owner(o.Port)}
+		}
+		return []string{s.Owner(o.Port)}
+	case *Removed:
+		if p := s.partitions[o.PKey]; p != nil {
+			return []string{p.Owner}
+		}
+	case *Approval:
+		return []string{o.Tenant}
+	}
+	return nil
+}
+
+// SetLast sets the number of the last revision, which may have changed no object that
+// is still there.
+func (s *State) SetLast(revision uint64) { s.last = max(s.last, revision) }

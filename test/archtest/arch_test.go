@@ -54,6 +54,7 @@ var wings = []wing{
 	{"internal/lab", false, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa", "internal/sim", "internal/link", "internal/master"}},
 	{"internal/resource", true, []string{"ib", "internal/names", "internal/policy"}},
 	{"internal/store", false, nil},
+	{"internal/service", false, []string{"ib", "internal/observed", "internal/policy", "internal/judge", "internal/manager/preview", "internal/resource", "internal/store"}},
 	{"internal/app", false, []string{"ib", "internal"}},
 	{"cmd", false, []string{"internal/app"}},
 	{"examples", false, []string{"ib"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -21,10 +22,11 @@ import (
 
 // reporter says what a run comes to.
 type reporter struct {
-	out    io.Writer
-	log    *logs.Log
-	asJSON bool
-	runner *daemon.Runner
+	out     io.Writer
+	log     *logs.Log
+	asJSON  bool
+	runner  *daemon.Runner
+	service *serve.Service
 
 	completed *event.Result // until its state was saved
 	last      *event.Result
@@ -58,6 +60,7 @@ func (r *reporter) Event(e event.Event) {
 	if b, is := e.(event.PhaseBegun); !is || b.Phase != event.PhaseWatch {
 		r.log.Event(e)
 	}
+	r.service.Event(e)
 	switch e := e.(type) {
 	case event.Completed:
 		r.completed, r.last = e.Result, e.Result

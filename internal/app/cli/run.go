@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -24,6 +26,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
 
@@ -106,6 +109,8 @@ type runFlags struct {
 	where          fabricFlags
 	cables         cablesFlags
 	keys           keysFlags
+	store          string
+	service        *serve.Service
 	policy, state  string
 	routing        string
 	lmc, priority  uint8
@@ -168,6 +173,7 @@ keys of other partitions, this needs --policy none.
 	f.where.quarantineFlag(flags)
 	f.cables.add(flags)
 	f.keys.add(flags)
+	flags.StringVar(&f.store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR (default: store in the data directory; without one, in a directory that is removed at the end)")
 	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
@@ -281,6 +287,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer link.Close()
+	if err := f.serve(c.Context()); err != nil {
+		return errors.Join(err, f.service.Close())
+	}
+	defer f.service.Close()
 	if err := f.tenants(c, link); err != nil {
 		return err
 	}
@@ -288,21 +298,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if r.learned = f.cables.keep; !f.once {
 		r.log.Stamp()
 	}
-	manager, administration := engine.Config{
-		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
-		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
-		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
-		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
-		// A run that ends with the first verdict answers nobody.
-		Reregister: f.forgot && !f.once,
-	}, server.Config{Keep: f.state != ""}
-	master.Guard{
-		Profile: f.parsedProfile, Keys: f.keys.config(0, f.where.self), MKey: f.where.mKey, SAKey: f.parsedSAKey,
-		Cables: f.cables.list, Learn: f.cables.learns() || daemon.Fresh(f.where.spec),
-	}.Configure(&manager, &administration)
+	manager, administration := f.configs(pause)
+	if r.service = f.service; f.service != nil {
+		_, f.loadedPolicy = f.service.Policy()
+	}
 	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
 	engine := r.runner.Engine()
+	f.service.Begin(r.runner, f.loadedPolicy)
 	f.keys.keep(r.runner)
 	if err := f.keep(r); err != nil {
 		return misuse(err)
@@ -317,6 +319,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 			f.keys.look, r.asked = true, true
 		default:
 		}
+		f.service.Turn(engine)
 		r.log.Tick()
 		if r.last != nil {
 			f.keys.handleRequests(engine, c.ErrOrStderr())
@@ -336,6 +339,24 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
 	})
 	return r.ended(err, f.once)
+}
+
+// configs are what the manager and the administration are told once.
+func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
+	manager, administration := engine.Config{
+		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
+		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
+		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
+		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
+		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
+		// A run that ends with the first verdict answers nobody.
+		Reregister: f.forgot && !f.once,
+	}, server.Config{Keep: f.state != ""}
+	master.Guard{
+		Profile: f.parsedProfile, Keys: f.keys.config(0, f.where.self), MKey: f.where.mKey, SAKey: f.parsedSAKey,
+		Cables: f.cables.list, Learn: f.cables.learns() || daemon.Fresh(f.where.spec),
+	}.Configure(&manager, &administration)
+	return manager, administration
 }
 
 // hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
@@ -386,14 +407,49 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	f.cables.reload(engine, c.ErrOrStderr())
 	if f.policy == "" || f.policy == policyNone {
-		engine.SetPolicy(f.loadedPolicy) // there is no other
+		if f.service != nil {
+			f.service.Again()
+		} else {
+			engine.SetPolicy(f.loadedPolicy) // there is no other
+		}
 		return
 	}
 	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
+	if err == nil && f.service != nil {
+		if err = f.applyFile(c.Context()); err == nil {
+			f.service.Again()
+		}
+	} else if err == nil {
+		engine.SetPolicy(p)
+	}
 	if err != nil {
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the previous policy stays in force")
 		return
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "policy read again")
-	engine.SetPolicy(p)
+}
+
+// serve opens the service, and applies the policy file. A run that ends with the first
+// verdict and keeps nothing has none.
+func (f *runFlags) serve(ctx context.Context) (err error) {
+	if f.once && f.store == "" && f.cables.dir == "" {
+		return nil
+	}
+	f.service, err = serve.Open(ctx, serve.Options{Store: f.store, Data: f.cables.dir, Fabric: f.where.spec, Base: f.loadedPolicy})
+	if err == nil && f.policy != "" {
+		err = f.applyFile(ctx)
+	}
+	return orMisuse(err)
+}
+
+// applyFile makes the file of --policy the one in force.
+func (f *runFlags) applyFile(ctx context.Context) error {
+	if f.policy == policyNone {
+		return f.service.ApplyFile(ctx, resource.File{Name: policyNone, Text: "version: 1\ndefault: limited\n"})
+	}
+	text, err := readBounded(f.policy)
+	if err != nil {
+		return err
+	}
+	return f.service.ApplyFile(ctx, resource.File{Name: f.policy, Text: string(text), AllowBoth: f.policyOptions.AllowBoth})
 }

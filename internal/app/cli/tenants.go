@@ -26,7 +26,7 @@ const tenantsShown = 5
 // tenants refuses to manage a fabric without a policy where ports hold keys of
 // partitions: it would take them all. Nothing but SubnGet is sent for that.
 func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
-	if f.policy != "" || daemon.Fresh(f.where.spec) {
+	if f.policy != "" || daemon.Fresh(f.where.spec) || f.service.Knows() {
 		return nil
 	}
 	keys := f.keys.config(f.where.mKey, f.where.self)

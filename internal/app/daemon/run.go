@@ -36,6 +36,7 @@ type Runner struct {
 	// isAnnounced tells that SMInfo is answered, announced what came of saying so.
 	isAnnounced bool
 	announced   error
+	asked       asked
 }
 
 // Watcher is told what a runner does.
@@ -50,7 +51,7 @@ type Watcher interface {
 // NewRunner returns a runner for a manager with this configuration, whose
 // request limits are the link's, and for the administration of its subnet.
 func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
-	r := &Runner{link: to, watcher: w}
+	r := &Runner{link: to, watcher: w, asked: newAsked()}
 	c.Limits = to.Limits()
 	_, a.Unacknowledged = to.(link.Unacknowledged)
 	_, a.LongByLink = to.(link.Joiner)
@@ -101,8 +102,12 @@ const progressEvery = time.Second
 // set while it runs and answers.
 func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	defer r.managed.Flush()
+	defer r.asked.end()
 	return r.whileAnnounced(func() error {
-		return r.drive(ctx, r.managed, until)
+		return r.drive(ctx, r.managed, func() bool {
+			r.asked.answer(r.Engine())
+			return until()
+		})
 	})
 }
 

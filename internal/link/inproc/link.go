@@ -33,6 +33,15 @@ type Link struct {
 	// host's kernel has one for each of its clients: an answer to who was here
 	// before must not pass for an answer to who is here now.
 	mark uint64
+	wake chan struct{}
+}
+
+// Wake ends a wait of Drive's, as link.Waker says.
+func (l *Link) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it is about to be noticed
+	}
 }
 
 // Own is the port that the link is attached to.
@@ -48,7 +57,7 @@ func New(f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum, paced bool) (*Link,
 	if err != nil {
 		return nil, err
 	}
-	return &Link{fabric: f, place: a, node: node, port: num, paced: paced, mark: f.Counts().Sent << markShift & markMask}, nil
+	return &Link{fabric: f, place: a, node: node, port: num, paced: paced, mark: f.Counts().Sent << markShift & markMask, wake: make(chan struct{}, 1)}, nil
 }
 
 const (
@@ -56,7 +65,10 @@ const (
 	markMask  = uint64(0xFFFFFFFF) << markShift
 )
 
-var _ link.Link = (*Link)(nil)
+var (
+	_ link.Link  = (*Link)(nil)
+	_ link.Waker = (*Link)(nil)
+)
 
 // Fabric is the fabric behind the link.
 func (l *Link) Fabric() *fabric.Fabric { return l.fabric }
@@ -210,9 +222,12 @@ func (d *driver) wait(ctx context.Context) error {
 	}
 	if gap := next - f.Now(); d.link.paced && gap > pause {
 		next = f.Now() + min(gap, nap)
+		began := time.Now()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-d.link.wake:
+			next = f.Now() + min(time.Since(began), next-f.Now())
 		case <-time.After(next - f.Now()):
 		}
 	}

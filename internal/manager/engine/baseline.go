@@ -169,7 +169,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 // conclude judges the fabric as the devices showed it.
 func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
-		Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
+		Policy: e.policy, Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
 		Multicast: e.proveGroups(), Fences: e.fences(),
 	}

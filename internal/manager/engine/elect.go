@@ -19,7 +19,7 @@ func (e *Engine) startElection(now time.Duration) {
 	e.state, e.others, e.reelect = stateElecting, nil, ""
 	if err := e.enterElection(); err != nil {
 		e.attending.on, e.attending.held = false, nil
-		e.refuse(now, err)
+		e.refuse(now, nil, err)
 		return
 	}
 	e.attendNow(now)

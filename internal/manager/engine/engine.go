@@ -474,7 +474,7 @@ func (e *Engine) startPass(now time.Duration) {
 			if cut && p != e.policy {
 				e.newPolicy = e.policy // which has lost what p takes away
 			}
-			e.refuse(now, err)
+			e.refuse(now, p, err)
 			return
 		}
 		e.baseline = nil
@@ -500,11 +500,14 @@ func (e *Engine) startPass(now time.Duration) {
 
 // refuse ends a pass that wrote nothing. Without a policy that stands nothing
 // is put right either, so that the pass is tried again after a while.
-func (e *Engine) refuse(now time.Duration, err error) {
-	e.emit(event.Refused{Err: err})
+func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
+	e.emit(event.Refused{Err: err, Policy: p})
 	if e.settled && e.isMaster() {
 		e.rest(now, stateWatching)
 	} else {
+		// With none in force, a new policy waits for the next try as the first one
+		// does: else it would have the subnet swept again and again without a pause.
+		e.policy, e.newPolicy = e.wanted(), nil
 		e.rest(now, stateRefused)
 	}
 	if e.desired == nil {

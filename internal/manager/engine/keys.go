@@ -131,7 +131,7 @@ func (e *Engine) secured(now time.Duration) {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
 	case len(locked) > 0 && !e.settled:
-		e.refuse(now, &keying.LockedError{Ports: locked})
+		e.refuse(now, nil, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
 		e.begin(event.PhaseWatch)

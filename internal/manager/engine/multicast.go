@@ -69,7 +69,7 @@ func (e *Engine) regroup(now time.Duration) {
 	e.multicast.fresh = false
 	old := e.desired.Ungrouped
 	if err := e.desired.Lead(e.multicast.groups); err != nil {
-		e.refuse(now, err)
+		e.refuse(now, nil, err)
 		return
 	}
 	e.tellUngrouped(old)

@@ -29,7 +29,7 @@ func (e *Engine) swept(now time.Duration) {
 			return
 		}
 		if err != nil {
-			e.refuse(now, err)
+			e.refuse(now, nil, err)
 			return
 		}
 	}
@@ -39,10 +39,10 @@ func (e *Engine) swept(now time.Duration) {
 	e.takeOver(e.discovery.Fabric())
 	e.cursor = 0 // all of it was read just now
 	if err := e.vetWanted(); err != nil && !e.names.HasPolicy() {
-		e.refuse(now, err)
+		e.refuse(now, e.wanted(), err)
 		return
 	} else if err != nil { // the pass goes on with the policy in force
-		e.emit(event.Refused{Err: err})
+		e.emit(event.Refused{Err: err, Policy: e.newPolicy})
 		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
 	}
 	if !e.givesKeys() {

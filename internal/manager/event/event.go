@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Event is something that happened; String says it for people.
@@ -47,8 +48,12 @@ type SweepFault struct{ Fault sweep.Fault }
 type Warned struct{ Text string }
 
 // Refused says why a pass wrote nothing: the policy does not fit, or
-// addresses or routes cannot be given.
-type Refused struct{ Err error }
+// addresses or routes cannot be given. Policy is the one that is refused; nil when it
+// is not the fault of a policy.
+type Refused struct {
+	Err    error
+	Policy *policy.Policy
+}
 
 // Failed is a write that did not hold.
 type Failed struct{ Failure apply.Failure }
@@ -161,6 +166,8 @@ type Completed struct{ Result *Result }
 
 // Result is what a pass came to.
 type Result struct {
+	// Policy is the one that the pass was for.
+	Policy *policy.Policy
 	Counts observed.Counts
 	// Partitions are those of the policy, as they were resolved for the pass.
 	Partitions []observed.Partition

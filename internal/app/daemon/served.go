@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/preview"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// Served is the subnet manager of a Runner as a service knows it (service.SubnetManager).
+// It hands policies to the engine and says what became of them.
+type Served struct {
+	source string
+	tell   Teller
+	runner *Runner
+
+	mu sync.Mutex
+	// next is the policy that the engine has not been given yet; only the newest
+	// counts.
+	next *policy.Policy
+	// revisions are those of the policies that the engine was given, and of next.
+	revisions map[*policy.Policy]uint64
+	// taken is the snapshot of pass number of.
+	taken *snapshot.Snapshot
+	of    uint64
+	// passes counts what has changed the engine's snapshot.
+	passes uint64
+}
+
+// Teller is told what became of policies: a *service.Service.
+type Teller interface {
+	Done(revision uint64, o service.Outcome)
+	Refused(revision uint64, err error)
+}
+
+var _ service.SubnetManager = (*Served)(nil)
+
+// NewServed returns the manager of a fabric with this name, which begins with the policy
+// of a revision. Run is called before anything else is asked of it.
+func NewServed(source string) *Served {
+	return &Served{source: source, revisions: map[*policy.Policy]uint64{}}
+}
+
+// Begin tells with which policy, of which revision, the engine of the runner was made,
+// and whom to tell. It is called once, before the runner runs.
+func (s *Served) Begin(r *Runner, t Teller, revision uint64, p *policy.Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runner, s.tell = r, t
+	s.next, s.revisions = nil, map[*policy.Policy]uint64{p: revision}
+}
+
+// SetPolicy implements service.SubnetManager.
+func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
+	s.mu.Lock()
+	delete(s.revisions, s.next)
+	s.next, s.revisions[p] = p, revision
+	r := s.runner
+	s.mu.Unlock()
+	if r != nil {
+		r.Wake()
+	}
+}
+
+// Turn gives the engine the newest policy. It is called between two turns of the
+// engine, in the goroutine of Run.
+func (s *Served) Turn(e *engine.Engine) {
+	s.mu.Lock()
+	p := s.next
+	s.next = nil
+	s.mu.Unlock()
+	if p != nil {
+		e.SetPolicy(p)
+	}
+}
+
+// Event takes what the engine reports, in the goroutine of Run.
+func (s *Served) Event(e event.Event) {
+	switch e := e.(type) {
+	case event.Completed:
+		if revision, known := s.revision(e.Result.Policy); known {
+			s.tell.Done(revision, outcome(e.Result))
+		}
+	case event.Refused:
+		if revision, known := s.revision(e.Policy); known {
+			s.tell.Refused(revision, e.Err)
+		}
+	}
+}
+
+// revision is that of a policy that the engine was given. Older ones are forgotten:
+// the engine is done with them.
+func (s *Served) revision(p *policy.Policy) (uint64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passes++
+	revision, known := s.revisions[p]
+	for other, n := range s.revisions {
+		if known && n < revision {
+			delete(s.revisions, other)
+		}
+	}
+	return revision, known
+}
+
+// reasonsMax bounds the reasons of a verdict that an outcome keeps.
+const reasonsMax = 20
+
+func outcome(r *event.Result) service.Outcome {
+	o := service.Outcome{Verdict: r.Proof.Verdict, Writes: r.Writes, Failures: r.Failures}
+	o.Reasons = append(o.Reasons, r.Proof.Reasons[:min(len(r.Proof.Reasons), reasonsMax)]...)
+	return o
+}
+
+// Predict implements service.SubnetManager. The engine rests while it is worked out.
+func (s *Served) Predict(ctx context.Context, p *policy.Policy) (found *service.Plan, err error) {
+	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
+		if e.Fabric() == nil {
+			err = service.ErrNotRead
+			return
+		}
+		var want *desired.Result
+		if want, err = e.Predict(p); err == nil {
+			found, err = predicted(e.Fabric(), want)
+		}
+	})
+	if asked != nil {
+		return nil, asked
+	}
+	return found, err
+}
+
+func predicted(f *observed.Fabric, want *desired.Result) (*service.Plan, error) {
+	in := preview.Input{Fabric: f, Desired: want.Tables, Plan: plan.Diff(f, want.Tables), Partitions: want.Resolution.Partitions}
+	groups, err := want.Groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		in.Groups = append(in.Groups, preview.Set{Name: g.Name, Ports: g.Ports})
+	}
+	p, err := preview.Look(in)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := p.Print(&text); err != nil {
+		return nil, err
+	}
+	return &service.Plan{Preview: p, Text: text.String()}, nil
+}
+
+// Snapshot implements service.SubnetManager. What it returns stays as it is; it is the same
+// until the engine has completed another pass.
+func (s *Served) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	s.mu.Lock()
+	taken, of, passes := s.taken, s.of, s.passes
+	s.mu.Unlock()
+	if taken != nil && of == passes {
+		return taken, nil
+	}
+	var buf bytes.Buffer
+	var err error
+	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
+		if e.Fabric() == nil {
+			err = service.ErrNotRead
+			return
+		}
+		err = snapshot.Write(&buf, &snapshot.Snapshot{
+			ReadAt: time.Now().UTC(), Source: s.source, Asked: []string{snapshot.AskedForwarding}, Fabric: e.Fabric(), Faults: []snapshot.Fault{},
+		})
+	})
+	if asked != nil {
+		return nil, asked
+	}
+	if err != nil {
+		return nil, err
+	}
+	if taken, err = snapshot.Read(&buf); err != nil {
+		return nil, fmt.Errorf("snapshot of the manager: %w", err)
+	}
+	taken.Conceal(Secret())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken, s.of = taken, passes
+	return taken, nil
+}

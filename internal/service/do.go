@@ -1,0 +1,390 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// Request is a change that a caller asks for.
+type Request struct {
+	Change resource.Change
+	By     resource.Caller
+	// Why is a reason for the history; it may be empty.
+	Why string
+	// Seen is as in resource.Request: the revision that the caller has seen, or
+	// resource.Unseen.
+	Seen uint64
+	// Repeat is an idempotency key: a second request of the caller with it changes
+	// nothing and is answered as the first. "" for none.
+	Repeat string
+	// DryRun plans the change and makes none.
+	DryRun bool
+	// Wait waits until the manager has carried the change out, or could not.
+	Wait bool
+	// ID names the request in the audit log.
+	ID string
+}
+
+// Result is what became of a Request.
+type Result struct {
+	// Revision is the one that the change made; the last one when it changed nothing.
+	Revision uint64   `json:"revision"`
+	Words    []string `json:"words"`
+	// Plan is that of a dry run.
+	Plan *Plan `json:"plan,omitempty"`
+	// Outcome is what became of the revision so far.
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// Repeated tells that an earlier request with the same idempotency key did it.
+	Repeated bool `json:"repeated,omitempty"`
+	// Keys are the keys of the objects that were changed.
+	Keys []string `json:"-"`
+}
+
+// ErrRepeat says that an idempotency key was used for something else.
+var ErrRepeat = errors.New("the idempotency key was used for another request")
+
+// repeatedFor is how long an idempotency key is remembered.
+const repeatedFor = 24 * time.Hour
+
+// Do makes a change. The error is a *resource.Refusal, ErrRepeat, one of store, of the
+// manager (for a dry run), or that of ctx while it waits.
+func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
+	result, err := s.change(ctx, r)
+	if err != nil || r.DryRun {
+		return result, err
+	}
+	if r.Wait {
+		result.Outcome, err = s.wait(ctx, result.Revision)
+		return result, err
+	}
+	result.Outcome = s.Outcome(result.Revision)
+	return result, nil
+}
+
+func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.reached(ctx); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(r.Change)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append([]byte(r.Change.Action()+"\n"), body...))
+	digest := hex.EncodeToString(sum[:])
+	repeat := r.By.Name + "/" + r.Repeat
+	if old, again := s.keys[repeat]; again && r.Repeat != "" {
+		if old.Digest != digest {
+			return nil, ErrRepeat
+		}
+		return &Result{Revision: old.Revision, Repeated: true, Words: []string{}}, nil
+	}
+	now := s.config.Now()
+	s.mu.Lock()
+	diff, err := s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: r.Seen, Proved: s.proved})
+	last := s.state.Last()
+	s.mu.Unlock()
+	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Request: r.ID, Decision: store.Accepted}
+	if err != nil {
+		if !r.DryRun {
+			entry.Decision, entry.Reason = store.Refused, err.Error()
+			_, e := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}})
+			s.failed(e)
+		}
+		return nil, err
+	}
+	result := resultOf(last, diff)
+	if r.DryRun {
+		result.Plan, err = s.predict(ctx, diff)
+		return result, err
+	}
+	if len(diff.Edits) == 0 {
+		return result, nil
+	}
+	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
+	if err != nil {
+		return nil, err
+	}
+	entry.Revision = last + 1
+	c.Audit = []store.Entry{entry}
+	if r.Repeat != "" {
+		v, _ := json.Marshal(repeated{digest, last + 1, now})
+		c.Puts = append(c.Puts, store.Object{Key: repeatedPrefix + repeat, Value: v})
+	}
+	if _, err := s.config.Store.Commit(ctx, c); err != nil {
+		s.failed(err)
+		return nil, err
+	}
+	if r.Repeat != "" {
+		s.keys[repeat] = repeated{digest, last + 1, now}
+	}
+	s.enter(diff, last+1, r.By, now)
+	result.Revision = last + 1
+	return result, nil
+}
+
+func resultOf(last uint64, d resource.Diff) *Result {
+	r := &Result{Revision: last, Words: append([]string{}, d.Words...)}
+	for _, e := range d.Edits {
+		r.Keys = append(r.Keys, e.Key)
+	}
+	return r
+}
+
+// enter makes what was stored the state, and hands its policy to the manager.
+func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, now time.Time) {
+	s.mu.Lock()
+	s.state.Commit(d, revision, by, now)
+	s.since[revision] = now
+	p := s.state.Policy()
+	concerned := s.concerned(d)
+	s.mu.Unlock()
+	s.config.Manager.SetPolicy(revision, p)
+	for _, text := range d.Words {
+		s.events.add(Event{At: now, Kind: EventRevision, Revision: revision, Text: text, Tenants: concerned})
+	}
+}
+
+// reached reports whether the store can be written. After a time in which it could
+// not be reached, what it holds is read again: a change may have been stored of which
+// this service was not told.
+func (s *Service) reached(ctx context.Context) error {
+	s.mu.RLock()
+	lost := s.lost
+	s.mu.RUnlock()
+	if lost == nil {
+		return nil
+	}
+	if errors.Is(lost, store.ErrFenced) || errors.Is(lost, ErrNotMaster) {
+		return lost
+	}
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.lost = nil
+	last, p := s.state.Last(), s.state.Policy()
+	s.mu.Unlock()
+	s.config.Manager.SetPolicy(last, p)
+	return nil
+}
+
+// predict asks the manager what a diff would do.
+func (s *Service) predict(ctx context.Context, d resource.Diff) (*Plan, error) {
+	s.mu.Lock()
+	p := s.state.PolicyWith(d)
+	s.mu.Unlock()
+	return s.config.Manager.Predict(ctx, p)
+}
+
+// commit is what the store is to keep of a change.
+func (s *Service) commit(last uint64, record Record, d resource.Diff) (c store.Commit, err error) {
+	c = store.Commit{Epoch: s.epoch, After: last}
+	record.Words = d.Words
+	for _, e := range d.Edits {
+		edit := Edit{Key: e.Key}
+		if e.Before != nil {
+			if edit.Before, err = json.Marshal(e.Before); err != nil {
+				return c, err
+			}
+		}
+		if e.After == nil {
+			c.Deletes = append(c.Deletes, e.Key)
+		} else {
+			if edit.After, err = json.Marshal(e.After); err != nil {
+				return c, err
+			}
+			v, err := json.Marshal(stored{last + 1, edit.After})
+			if err != nil {
+				return c, err
+			}
+			c.Puts = append(c.Puts, store.Object{Key: e.Key, Value: v})
+		}
+		record.Edits = append(record.Edits, edit)
+	}
+	s.mu.RLock()
+	record.Concerns = s.concerned(d)
+	s.mu.RUnlock()
+	c.Revision, err = json.Marshal(record)
+	return c, err
+}
+
+// concerned are the tenants whose objects a diff changes.
+func (s *Service) concerned(d resource.Diff) []string {
+	set := map[string]bool{}
+	for _, e := range d.Edits {
+		for _, o := range []resource.Object{e.Before, e.After} {
+			for _, t := range s.state.Concerns(o) {
+				set[t] = true
+			}
+		}
+	}
+	delete(set, "")
+	return slices.Sorted(maps.Keys(set))
+}
+
+// Outcome is what became of a revision so far; Pending for one that the manager has
+// not carried out, nil for one of an earlier run, whose outcome is in the history.
+func (s *Service) Outcome(revision uint64) *Outcome {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.outcome(revision)
+}
+
+func (s *Service) outcome(revision uint64) *Outcome {
+	if o := s.outcomes[revision]; o != nil {
+		return o
+	}
+	if t, known := s.since[revision]; known {
+		return &Outcome{State: Pending, At: t}
+	}
+	return nil
+}
+
+// wait waits for the outcome of a revision.
+func (s *Service) wait(ctx context.Context, revision uint64) (*Outcome, error) {
+	for {
+		s.mu.RLock()
+		o, settled := s.outcome(revision), s.settled
+		s.mu.RUnlock()
+		if o == nil || o.State != Pending {
+			return o, nil
+		}
+		select {
+		case <-ctx.Done():
+			return o, ctx.Err()
+		case <-settled:
+		}
+	}
+}
+
+// History yields the revisions that a caller may see, newest first or oldest first.
+func (s *Service) History(ctx context.Context, by resource.Caller, r store.Range) ([]Record, error) {
+	var list []Record
+	most := r.Limit
+	r.Limit = 0
+	for rev, err := range s.config.Store.Revisions(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		record, err := decodeRecord(rev)
+		if err != nil {
+			return nil, err
+		}
+		if !by.IsProvider() && !slices.Contains(record.Concerns, by.Tenant) {
+			continue
+		}
+		if list = append(list, record); most > 0 && len(list) == most {
+			break
+		}
+	}
+	return list, nil
+}
+
+// Revision is one revision, if the caller may see it.
+func (s *Service) Revision(ctx context.Context, by resource.Caller, number uint64) (*Record, error) {
+	rev, err := s.config.Store.Revision(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	record, err := decodeRecord(rev)
+	if err != nil {
+		return nil, err
+	}
+	if !by.IsProvider() && !slices.Contains(record.Concerns, by.Tenant) {
+		return nil, fmt.Errorf("revision %d: %w", number, store.ErrNotFound)
+	}
+	return &record, nil
+}
+
+func decodeRecord(rev store.Revision) (r Record, err error) {
+	if err = json.Unmarshal(rev.Data, &r); err != nil {
+		return r, fmt.Errorf("revision %d: %w", rev.Number, err)
+	}
+	r.Number = rev.Number
+	if len(rev.Outcome) > 0 {
+		r.Outcome = new(Outcome)
+		if err = json.Unmarshal(rev.Outcome, r.Outcome); err != nil {
+			return r, fmt.Errorf("outcome of revision %d: %w", rev.Number, err)
+		}
+	}
+	return r, nil
+}
+
+// manager is the caller of the revisions that the manager itself makes necessary.
+var manager = resource.Caller{Name: "subnet manager", Tenant: resource.Provider}
+
+// takenBack is the action of a revision that undoes another. It is not undone itself.
+const takenBack = "take back"
+
+// takeBackTimeout bounds the taking back of a revision.
+const takeBackTimeout = 10 * time.Second
+
+// takeBack makes a revision that undoes the last one, because the manager refused it.
+func (s *Service) takeBack(revision uint64, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), takeBackTimeout)
+	defer cancel()
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.mu.RLock()
+	last := s.state.Last()
+	s.mu.RUnlock()
+	if last != revision || revision == 0 {
+		return // a newer one is on its way, which has this one in it
+	}
+	rev, err := s.config.Store.Revision(ctx, revision)
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	record, err := decodeRecord(rev)
+	if err != nil {
+		return
+	}
+	var diff resource.Diff
+	for _, e := range slices.Backward(record.Edits) {
+		undo := resource.Edit{Key: e.Key}
+		if undo.Before, err = object(e.Key, e.After); err == nil {
+			undo.After, err = object(e.Key, e.Before)
+		}
+		if err != nil {
+			return
+		}
+		diff.Edits = append(diff.Edits, undo)
+	}
+	diff.Words = []string{fmt.Sprintf("revision %d is taken back: the fabric cannot take it: %v", revision, why)}
+	now := s.config.Now()
+	if record.Action == takenBack {
+		return
+	}
+	body, _ := json.Marshal(map[string]uint64{"revision": revision})
+	c, err := s.commit(last, Record{At: now, By: manager.Name, Tenant: manager.Tenant, Action: takenBack, Why: why.Error(), Change: body}, diff)
+	if err != nil {
+		return
+	}
+	c.Audit = []store.Entry{{Time: now, Caller: manager.Name, Tenant: manager.Tenant, Action: takenBack, Decision: store.Accepted, Reason: why.Error(), Revision: last + 1}}
+	if _, err := s.config.Store.Commit(ctx, c); err != nil {
+		s.failed(err)
+		return
+	}
+	s.enter(diff, last+1, manager, now)
+}
+
+// object decodes an object of the history; nil where there was none.
+func object(key string, data json.RawMessage) (resource.Object, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	return resource.Decode(key, data)
+}

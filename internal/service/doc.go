@@ -1,0 +1,15 @@
+// Package service takes changes to tenants, ports and partitions from many callers,
+// keeps them in a store, and has the subnet manager carry them out.
+//
+// A change goes through these steps (Do):
+//
+//  1. it is planned by the rules of package resource; a refusal goes into the audit log;
+//  2. it is committed to the store: a new revision with its diff, the objects, and an
+//     entry of the audit log, in one transaction;
+//  3. it becomes the state that readers see, and its policy goes to the manager;
+//  4. the manager writes and proves; the outcome is attached to the revision.
+//
+// A change is acknowledged after step 3, or with Request.Wait after step 4. What was
+// not stored is never handed to the manager. A policy that the manager refuses is
+// taken back by a revision of its own, which says why.
+package service

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// EventKind says what an Event is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventRevision: a change was accepted.
+	EventRevision EventKind = "revision"
+	// EventOutcome: the manager carried out a revision, or could not.
+	EventOutcome EventKind = "outcome"
+	// EventManager: the subnet manager reports something about the fabric.
+	EventManager EventKind = "manager"
+	// EventReset: events before this one are not kept any more, or were of an earlier
+	// run: what was read before has to be read again.
+	EventReset EventKind = "reset"
+)
+
+// Event is something that happened.
+type Event struct {
+	// ID orders events; with it a reader asks for those after it.
+	ID   string    `json:"id"`
+	At   time.Time `json:"at"`
+	Kind EventKind `json:"kind"`
+	// Tenants are those who may see the event besides the provider.
+	Tenants  []string `json:"-"`
+	Revision uint64   `json:"revision,omitempty"`
+	// Name is the identifier of the manager's event.
+	Name string `json:"name,omitempty"`
+	Text string `json:"text"`
+	// Outcome is that of EventOutcome.
+	Outcome *Outcome `json:"outcome,omitempty"`
+}
+
+// eventsKept is how many events are kept for readers that come back.
+const eventsKept = 10_000
+
+// hub keeps the last events and wakes those who wait for more.
+type hub struct {
+	run string // tells the IDs of this run from those of others
+
+	mu    sync.Mutex
+	list  []Event
+	first uint64 // number of list[0]
+	more  chan struct{}
+}
+
+func newHub(run string) *hub { return &hub{run: run, first: 1, more: make(chan struct{})} }
+
+func (h *hub) id(n uint64) string { return fmt.Sprintf("%s-%d", h.run, n) }
+
+func (h *hub) add(e Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e.ID = h.id(h.first + uint64(len(h.list)))
+	if h.list = append(h.list, e); len(h.list) >= 2*eventsKept {
+		h.first += eventsKept
+		h.list = append(h.list[:0:0], h.list[eventsKept:]...)
+	}
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// after are the events after a number, and what tells of more.
+func (h *hub) after(n uint64) (list []Event, first uint64, more <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := max(n+1, h.first)
+	if from-h.first < uint64(len(h.list)) {
+		list = h.list[from-h.first:]
+	}
+	return list, from, h.more
+}
+
+// last is the number of the last event.
+func (h *hub) last() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first + uint64(len(h.list)) - 1
+}
+
+// follow yields the events after the one with an ID, and then each as it happens,
+// until ctx ends; all that are kept for "". Where some are missing it begins with
+// EventReset.
+func (h *hub) follow(ctx context.Context, after string) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		n, known := h.number(after)
+		if !known {
+			n = h.last()
+			if !yield(Event{ID: h.id(n), Kind: EventReset, Text: "events before this one are not kept: read everything again"}) {
+				return
+			}
+		}
+		for {
+			list, first, more := h.after(n)
+			if first > n+1 && n > 0 {
+				if !yield(Event{ID: h.id(first - 1), Kind: EventReset, Text: "events before this one are not kept: read everything again"}) {
+					return
+				}
+			}
+			for _, e := range list {
+				if !yield(e) {
+					return
+				}
+			}
+			n = first + uint64(len(list)) - 1
+			if len(list) > 0 {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-more:
+			}
+		}
+	}
+}
+
+// number is that of the event with an ID; not known for one of another run or of the
+// future.
+func (h *hub) number(id string) (n uint64, known bool) {
+	if id == "" {
+		return 0, true
+	}
+	run, text, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil && run == h.run && n <= h.last()
+}

@@ -1,0 +1,430 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/preview"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// SubnetManager is the subnet manager, as the service knows it.
+type SubnetManager interface {
+	// SetPolicy has the manager carry out a policy. It returns at once; the manager
+	// calls Service.Done or Service.Refused with the revision, or with a later one.
+	SetPolicy(revision uint64, p *policy.Policy)
+	// Predict says what the manager would write for a policy. The error says why the
+	// fabric cannot take it.
+	Predict(ctx context.Context, p *policy.Policy) (*Plan, error)
+	// Snapshot is the fabric as the manager last read it.
+	Snapshot(ctx context.Context) (*snapshot.Snapshot, error)
+}
+
+// Plan is what a change would do to the fabric.
+type Plan struct {
+	*preview.Preview
+	// Text is the same for people, as `ibwarden plan` prints it.
+	Text string `json:"text"`
+}
+
+// ErrNotRead says that the manager has not read the fabric yet.
+var ErrNotRead = errors.New("the fabric has not been read yet")
+
+// Outcome is what became of a revision on the fabric.
+type Outcome struct {
+	// State is pending, proved, failed (written, and not proved) or refused (the
+	// fabric cannot take it; nothing was written).
+	State   OutcomeState      `json:"state"`
+	Verdict isolation.Verdict `json:"verdict,omitempty"`
+	// At is when the manager said so.
+	At time.Time `json:"at"`
+	// Seconds is the time from the change to the verdict.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Writes and Failures are those of the pass that the verdict is of.
+	Writes   int      `json:"writes"`
+	Failures int      `json:"failures,omitempty"`
+	Reasons  []string `json:"reasons,omitempty"`
+}
+
+// OutcomeState is the state of an Outcome.
+type OutcomeState string
+
+// The states of an Outcome.
+const (
+	Pending OutcomeState = "pending"
+	Proved  OutcomeState = "proved"
+	Failed  OutcomeState = "failed"
+	Refused OutcomeState = "refused"
+)
+
+// Record is one revision as the history keeps it.
+type Record struct {
+	Number uint64          `json:"revision"`
+	At     time.Time       `json:"at"`
+	By     string          `json:"by"`
+	Tenant string          `json:"tenant"`
+	Action string          `json:"action"`
+	Why    string          `json:"why,omitempty"`
+	Words  []string        `json:"words"`
+	Change json.RawMessage `json:"change"`
+	Edits  []Edit          `json:"edits"`
+	// Concerns are the tenants who may see the revision besides the provider.
+	Concerns []string `json:"concerns"`
+	Outcome  *Outcome `json:"outcome,omitempty"`
+}
+
+// Edit is one object before and after, as the history keeps it.
+type Edit struct {
+	Key    string          `json:"key"`
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+// Config is what a service is told once.
+type Config struct {
+	Store   store.Store
+	Manager SubnetManager
+	// Base is the policy for as long as no file was applied.
+	Base *policy.Policy
+	// Owner says who writes the store, for people.
+	Owner string
+	// Now is the time.
+	Now func() time.Time
+	// Shared tells that other managers use the store: this one writes it only while it
+	// is master (Lead).
+	Shared bool
+}
+
+// ErrNotMaster says that this manager does not manage the subnet, and so changes
+// nothing in a store that others share.
+var ErrNotMaster = errors.New("this manager is not the master of the subnet: ask the master")
+
+// Service is the state of the fabric's tenants, and the way to change it. Its methods
+// may be called from several goroutines.
+type Service struct {
+	config Config
+	epoch  store.Epoch
+	events *hub
+
+	write sync.Mutex          // held by the one change that is being made
+	keys  map[string]repeated // by caller and idempotency key; only who holds write may use it
+
+	mu     sync.RWMutex // guards what follows
+	state  *resource.State
+	proved uint64 // the last revision with a verdict
+	// outcomes are those of revisions since the service began.
+	outcomes map[uint64]*Outcome
+	since    map[uint64]time.Time
+	carried  bool            // the manager has carried out a policy
+	settled  chan struct{}   // closed, and made anew, when an outcome is known
+	lost     error           // why nothing can be written any more
+	notes    []store.Outcome // outcomes that are to be stored
+	noted    chan struct{}   // wakes who stores them
+	closing  chan struct{}
+	closed   sync.WaitGroup
+}
+
+// repeated is what a caller was answered for an idempotency key.
+type repeated struct {
+	Digest   string    `json:"digest"`
+	Revision uint64    `json:"revision"`
+	At       time.Time `json:"at"`
+}
+
+// Open reads a store and, unless others share it, takes it over: from then on no other
+// service can write it.
+func Open(ctx context.Context, c Config) (*Service, error) {
+	s := &Service{
+		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), keys: map[string]repeated{},
+		outcomes: map[uint64]*Outcome{}, since: map[uint64]time.Time{}, settled: make(chan struct{}),
+		noted: make(chan struct{}, 1), closing: make(chan struct{}),
+	}
+	if c.Shared {
+		s.lost = ErrNotMaster
+		if err := s.load(ctx); err != nil {
+			return nil, err
+		}
+	} else if err := s.lead(ctx); err != nil {
+		return nil, err
+	}
+	s.closed.Go(s.keepNotes)
+	return s, nil
+}
+
+// lead takes over the store and reads it.
+func (s *Service) lead(ctx context.Context) (err error) {
+	if s.epoch, err = s.config.Store.Acquire(ctx, s.config.Owner); err != nil {
+		return err
+	}
+	return s.load(ctx)
+}
+
+// Lead tells whether the manager is master of the subnet. With a store that others
+// share, a master takes it over, and its policy is handed to the manager; whoever is
+// not writes nothing.
+func (s *Service) Lead(ctx context.Context, master bool) error {
+	if !s.config.Shared {
+		return nil
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.mu.RLock()
+	leads := !errors.Is(s.lost, ErrNotMaster)
+	s.mu.RUnlock()
+	if master == leads {
+		return nil
+	}
+	var lost error
+	if !master {
+		lost = ErrNotMaster
+	} else if err := s.lead(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.lost = lost
+	last, p := s.state.Last(), s.state.Policy()
+	s.mu.Unlock()
+	if master {
+		s.config.Manager.SetPolicy(last, p)
+	}
+	return nil
+}
+
+// Close stores the outcomes that are known. The store stays open.
+func (s *Service) Close() {
+	close(s.closing)
+	s.closed.Wait()
+}
+
+func randomOctets(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: it would end the program
+	return b
+}
+
+// stored is an object as the store keeps it.
+type stored struct {
+	Revision uint64          `json:"revision"`
+	Object   json.RawMessage `json:"object"`
+}
+
+// repeatedPrefix begins the keys of idempotency keys in the store.
+const repeatedPrefix = "repeated/"
+
+// load reads the store.
+func (s *Service) load(ctx context.Context) error {
+	contents, err := s.config.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	state := resource.New(s.config.Base)
+	keys := map[string]repeated{}
+	for _, o := range contents.Objects {
+		if id, is := cutPrefix(o.Key, repeatedPrefix); is {
+			var r repeated
+			if err := json.Unmarshal(o.Value, &r); err != nil {
+				return fmt.Errorf("store: %s: %w", o.Key, err)
+			}
+			keys[id] = r
+			continue
+		}
+		var v stored
+		if err := json.Unmarshal(o.Value, &v); err != nil {
+			return fmt.Errorf("store: %s: %w", o.Key, err)
+		}
+		object, err := resource.Decode(o.Key, v.Object)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		if err := state.Restore(object, v.Revision); err != nil {
+			return fmt.Errorf("store: %s: %w", o.Key, err)
+		}
+	}
+	state.SetLast(contents.Revision)
+	s.keys = keys
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
+	return nil
+}
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// Read calls f with the state, which f may not keep. old tells why what is read may
+// be old: the store cannot be reached, or another manager writes it now.
+func (s *Service) Read(f func(*resource.State)) (old error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f(s.state)
+	return s.lost
+}
+
+// Manager is the subnet manager.
+func (s *Service) Manager() SubnetManager { return s.config.Manager }
+
+// Now is the time of the service.
+func (s *Service) Now() time.Time { return s.config.Now() }
+
+// Policy is the policy of the last revision, with which the manager begins.
+func (s *Service) Policy() (revision uint64, p *policy.Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Last(), s.state.Policy()
+}
+
+// Done is called by the manager when it has carried out the policy of a revision, and
+// with it every revision before.
+func (s *Service) Done(revision uint64, o Outcome) {
+	o.State = Failed
+	if o.Verdict.Holds() && o.Failures == 0 {
+		o.State = Proved
+	}
+	s.settle(revision, o)
+}
+
+// Refused is called by the manager when it cannot carry out the policy of a revision:
+// nothing was written. The revision is taken back, unless a newer one is on its way.
+func (s *Service) Refused(revision uint64, err error) {
+	s.mu.RLock()
+	_, pending := s.since[revision]
+	carried := s.carried
+	s.mu.RUnlock()
+	s.settle(revision, Outcome{State: Refused, Reasons: []string{err.Error()}})
+	// A revision is to blame only if it is new, and the manager has carried out another
+	// before it.
+	if pending && carried {
+		s.closed.Go(func() { s.takeBack(revision, err) })
+	}
+}
+
+// settle notes what became of every revision up to one that has had no outcome. It
+// does not wait for the store.
+func (s *Service) settle(revision uint64, o Outcome) {
+	now := s.config.Now()
+	o.At = now
+	var settled []uint64
+	s.mu.Lock()
+	for n := s.proved + 1; n <= revision; n++ {
+		each := o
+		if t, known := s.since[n]; known {
+			each.Seconds = now.Sub(t).Seconds()
+			delete(s.since, n)
+		} else if n != revision {
+			continue // of an earlier run: it has its outcome
+		}
+		s.outcomes[n] = &each
+		data, _ := json.Marshal(each)
+		s.notes = append(s.notes, store.Outcome{Revision: n, Data: data})
+		settled = append(settled, n)
+	}
+	s.carried = s.carried || o.State != Refused
+	if o.State == Proved {
+		s.proved = max(s.proved, revision)
+	}
+	close(s.settled)
+	s.settled = make(chan struct{})
+	s.mu.Unlock()
+	for _, n := range settled {
+		s.events.add(Event{At: now, Kind: EventOutcome, Revision: n, Text: string(o.State), Outcome: &o})
+	}
+	select {
+	case s.noted <- struct{}{}:
+	default: // they are about to be stored
+	}
+}
+
+const (
+	// noteTimeout bounds the writing of outcomes.
+	noteTimeout = 10 * time.Second
+	// noteEvery is the least time between two writings of outcomes.
+	noteEvery = 100 * time.Millisecond
+	// notesMax is how many outcomes are written at once.
+	notesMax = 1000
+)
+
+// keepNotes stores outcomes until the service is closed.
+func (s *Service) keepNotes() {
+	for {
+		select {
+		case <-s.noted:
+		case <-s.closing:
+			s.note()
+			return
+		}
+		s.note()
+		select {
+		case <-time.After(noteEvery):
+		case <-s.closing:
+		}
+	}
+}
+
+// note attaches outcomes to their revisions. Outcomes that the store does not take are
+// lost: the next verdict is stored again for the last revision.
+func (s *Service) note() {
+	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
+	defer cancel()
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.mu.Lock()
+	notes := s.notes
+	s.notes = nil
+	s.mu.Unlock()
+	for len(notes) > 0 {
+		some := notes[:min(len(notes), notesMax)]
+		notes = notes[len(some):]
+		if some = slices.DeleteFunc(some, func(o store.Outcome) bool { return o.Revision == 0 }); len(some) == 0 {
+			continue
+		}
+		if _, err := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Outcomes: some}); err != nil {
+			s.failed(err)
+			return
+		}
+	}
+}
+
+// failed notes that the store is lost to this service.
+func (s *Service) failed(err error) {
+	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lost = err
+	}
+}
+
+// Tell adds what the manager says of the fabric to the events.
+func (s *Service) Tell(name, text string) {
+	s.events.add(Event{At: s.config.Now(), Kind: EventManager, Name: name, Text: text})
+}
+
+// Events yields the events that a caller may see after the one with an ID, and then
+// each as it happens, until ctx ends.
+func (s *Service) Events(ctx context.Context, by resource.Caller, after string) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for e := range s.events.follow(ctx, after) {
+			if e.Kind != EventReset && !by.IsProvider() && !slices.Contains(e.Tenants, by.Tenant) {
+				continue
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
