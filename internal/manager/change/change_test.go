@@ -141,6 +141,7 @@ func TestElsewhere(t *testing.T) {
 		"not reached":        func(f *observed.Fabric) { f.Nodes[1].Port(1).Reached = false },
 		"another route":      func(f *observed.Fabric) { f.Nodes[0].Switch.LFT[3] = 3 },
 		"another top":        func(f *observed.Fabric) { f.Nodes[0].Switch.Info.LinearFDBTop = 7 },
+		"no switch any more": func(f *observed.Fabric) { f.Nodes[0].Switch = nil },
 		"PortInfo not known": func(f *observed.Fabric) { f.Nodes[1].Port(1).InfoRead = false },
 	} {
 		f := star(3)

@@ -180,29 +180,14 @@ func (b *Block) stand(f *observed.Fabric, spare []ib.PKey) (Position, string) {
 	return Elsewhere, neither
 }
 
-// now encodes what a fabric holds of a block of routes or virtual lanes.
+// now encodes what a fabric holds of a block.
 func (b *Block) now(p *observed.Port) (data [mad.DataSize]byte, read bool, err error) {
-	n := int(b.Modifier)
-	switch b.Attribute {
-	case smp.AttrLinearForwardingTable:
-		err = encode(&data, &smp.LinearForwardingTable{Ports: smp.LinearBlock(p.Node.Switch.LFT, n)})
-		return data, true, err
-	case smp.AttrRandomForwardingTable:
-		err = encode(&data, &smp.RandomForwardingTable{Entries: smp.RandomBlock(p.Node.Switch.RFT, n)})
-		return data, true, err
-	case smp.AttrSLToVLMappingTable:
-		t, read := p.SLToVL[inputOf(p, b.Modifier)]
-		err = encode(&data, &t)
-		return data, read, err
-	case smp.AttrVLArbitrationTable:
-		part := int(b.Modifier>>16) - 1
-		if part < 0 || part >= len(p.VLArbitration) {
-			return data, false, nil
-		}
-		err = encode(&data, &p.VLArbitration[part])
-		return data, true, err
+	what, err := plan.Describe(b.Attribute)
+	if err != nil {
+		return data, false, err
 	}
-	return data, false, fmt.Errorf("no change writes %s", smp.AttributeName(b.Attribute))
+	held, read := what.Held(p, b.Modifier)
+	return data, read, held.Encode(&data)
 }
 
 // standKeys takes a table entry by entry: on the way an entry is empty, or a

@@ -1,10 +1,9 @@
 package change
 
 import (
-	"slices"
-
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -69,99 +68,22 @@ func (b *Block) enter(p *observed.Port, d *observed.Desired, s Side) error {
 		return nil
 	}
 	data := b.side(s)
-	want, node := d.Port(p), &d.Nodes[p.Node.Index]
-	switch b.Attribute {
-	case smp.AttrPKeyTable:
-		var t smp.PKeyTable
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		if want.PKeys == nil {
-			want.PKeys = slices.Clone(p.PKeys)
-		}
-		if start := int(b.Modifier&0xFFFF) * smp.PKeysPerBlock; start < len(want.PKeys) {
-			copy(want.PKeys[start:], t.Keys[:])
-		}
-	case smp.AttrGUIDInfo:
-		var t smp.GUIDInfo
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		want.GUIDs = withGUIDs(p, want.GUIDs, int(b.Modifier), t.GUIDs)
-	case smp.AttrPortInfo:
+	if b.Attribute == smp.AttrPortInfo {
 		var info smp.PortInfo
 		if err := info.UnmarshalBinary(data); err != nil {
 			return err
 		}
+		want := d.Port(p)
 		want.Elements |= b.Elements
 		b.Elements.Copy(&want.Info, &info)
 		want.Activate = b.Activate && s == New
-	case smp.AttrSwitchInfo:
-		var info smp.SwitchInfo
-		if err := info.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		node.DefaultPort = info.DefaultPort
-	case smp.AttrLinearForwardingTable:
-		var t smp.LinearForwardingTable
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		copy(node.LFT[min(int(b.Modifier)*smp.LIDsPerLinearBlock, len(node.LFT)):], t.Ports[:])
-	default:
-		return b.enterOther(p, d, data)
+		return nil
 	}
-	return nil
-}
-
-// withGUIDs is a table of GUIDs, that which a port holds for nil, with one block
-// as it is wanted.
-func withGUIDs(p *observed.Port, table []ib.PortGUID, block int, guids [smp.GUIDsPerBlock]uint64) []ib.PortGUID {
-	if table == nil {
-		table = make([]ib.PortGUID, p.Info.GUIDCap)
-		for _, a := range p.Aliases() {
-			table[a.Index] = a.GUID
-		}
+	what, err := plan.Describe(b.Attribute)
+	if err != nil {
+		return err
 	}
-	for i, g := range guids {
-		if index := block*smp.GUIDsPerBlock + i; index < len(table) {
-			table[index] = ib.PortGUID(g)
-		}
-	}
-	return table
-}
-
-func (b *Block) enterOther(p *observed.Port, d *observed.Desired, data []byte) error {
-	want, node := d.Port(p), &d.Nodes[p.Node.Index]
-	switch b.Attribute {
-	case smp.AttrRandomForwardingTable:
-		var t smp.RandomForwardingTable
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		if node.RFT == nil {
-			node.RFT = slices.Clone(p.Node.Switch.RFT)
-			node.DefaultPort = p.Node.Switch.Info.DefaultPort
-		}
-		if start := int(b.Modifier) * smp.RandomEntriesPerBlock; start < len(node.RFT) {
-			copy(node.RFT[start:], t.Entries[:])
-		}
-	case smp.AttrSLToVLMappingTable:
-		var t smp.SLToVLMappingTable
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		want.SLToVL = &t
-	case smp.AttrVLArbitrationTable:
-		var t smp.VLArbitrationTable
-		if err := t.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		if part := int(b.Modifier>>16) - 1; part < len(want.VLArbitration) {
-			want.VLArbitration[part] = &t
-		}
-	}
-	return nil
+	return what.Enter(p, d, b.Modifier, data)
 }
 
 // resized is a table of routes for so many LIDs; past its end nothing has one.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -30,40 +29,31 @@ type Write struct {
 	ReadBack bool
 }
 
-// Fill works out what op writes, from the snapshot as it is now.
-func (p *Plan) Fill(op Op) (Write, error) {
-	switch op.Attribute {
-	case smp.AttrPKeyTable:
-		return p.fillPKeys(op)
-	case smp.AttrGUIDInfo:
-		return p.fillGUIDs(op)
-	case smp.AttrPortInfo:
-		return p.fillPortInfo(op)
-	case smp.AttrSwitchInfo:
-		return p.fillSwitchInfo(op)
-	case smp.AttrMulticastForwardingTable:
-		return p.fillMulticast(op)
-	case smp.AttrLinearForwardingTable:
-		t := smp.LinearForwardingTable{Ports: smp.LinearBlock(p.desired.Nodes[op.Port.Node.Index].LFT, int(op.Modifier))}
-		return encoded(Write{}, &t)
-	case smp.AttrRandomForwardingTable:
-		t := smp.RandomForwardingTable{Entries: smp.RandomBlock(p.desired.Nodes[op.Port.Node.Index].RFT, int(op.Modifier))}
-		return encoded(Write{}, &t)
-	case smp.AttrSLToVLMappingTable:
-		return encoded(Write{}, p.desired.Port(op.Port).SLToVL)
-	case smp.AttrVLArbitrationTable:
-		return encoded(Write{}, p.desired.Port(op.Port).VLArbitration[op.Modifier>>16-1])
-	}
-	return Write{}, fmt.Errorf("%s: no plan writes %s", op.Port, smp.AttributeName(op.Attribute))
-}
-
-type encoder interface {
-	Encode(*[mad.DataSize]byte) error
-}
-
-func encoded(w Write, a encoder) (Write, error) {
-	err := a.Encode(&w.Data)
-	return w, err
+// pkeyTable is a block of a P_Key table.
+var pkeyTable = Attribute{
+	Held: func(p *observed.Port, modifier uint32) (Encoder, bool) {
+		block := int(modifier & 0xFFFF)
+		return &smp.PKeyTable{Keys: smp.PKeyBlock(p.PKeys, block)}, p.PKeyBlockRead(block)
+	},
+	Wanted: func(p *observed.Port, d *observed.Desired, modifier uint32) Encoder {
+		return &smp.PKeyTable{Keys: smp.PKeyBlock(d.Port(p).PKeys, int(modifier&0xFFFF))}
+	},
+	Enter: func(p *observed.Port, d *observed.Desired, modifier uint32, block []byte) error {
+		var t smp.PKeyTable
+		if err := t.UnmarshalBinary(block); err != nil {
+			return err
+		}
+		want := d.Port(p)
+		if want.PKeys == nil {
+			want.PKeys = slices.Clone(p.PKeys)
+		}
+		if start := int(modifier&0xFFFF) * smp.PKeysPerBlock; start < len(want.PKeys) {
+			copy(want.PKeys[start:], t.Keys[:])
+		}
+		return nil
+	},
+	MustBeRead: true,
+	fill:       (*Plan).fillPKeys,
 }
 
 func (p *Plan) fillPKeys(op Op) (Write, error) {
@@ -85,6 +75,17 @@ func (p *Plan) fillPKeys(op Op) (Write, error) {
 	return encoded(w, &t)
 }
 
+// portInfo has the elements that differ as they are wanted, and all others as they are.
+var portInfo = Attribute{
+	Held: func(p *observed.Port, _ uint32) (Encoder, bool) { return &p.Info, true },
+	Wanted: func(p *observed.Port, d *observed.Desired, _ uint32) Encoder {
+		info := p.Info
+		Differing(p, d).Copy(&info, &d.Port(p).Info)
+		return &info
+	},
+	fill: (*Plan).fillPortInfo,
+}
+
 func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	port, want := op.Port, p.desired.Port(op.Port)
 	info := port.Info
@@ -97,9 +98,9 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		// All three, and whether or not the device forgot one of them before.
 		w.Elements, w.MKey = want.Elements&mkeyElements, want.Info.MKey
 	case Enforce:
-		w.Elements = turnsOn(p.settle(port), &want.Info)
+		w.Elements = turnsOn(Differing(port, p.desired), &want.Info)
 	case Settings:
-		w.Elements = p.settle(port)
+		w.Elements = Differing(port, p.desired)
 		if want.Activate && port.Info.PortState == smp.PortInit {
 			w.State = smp.PortArmed
 		}

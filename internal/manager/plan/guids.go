@@ -78,6 +78,44 @@ func commonGUIDs(now, after [smp.GUIDsPerBlock]uint64) (b [smp.GUIDsPerBlock]uin
 	return b
 }
 
+// guidInfo is a block of a table of GUIDs.
+var guidInfo = Attribute{
+	Held: func(p *observed.Port, modifier uint32) (Encoder, bool) {
+		held, read := HeldGUIDs(p, int(modifier))
+		return &smp.GUIDInfo{GUIDs: held}, read
+	},
+	Wanted: func(p *observed.Port, d *observed.Desired, modifier uint32) Encoder {
+		return &smp.GUIDInfo{GUIDs: WantedGUIDs(p, d.Port(p).GUIDs, int(modifier))}
+	},
+	Enter: func(p *observed.Port, d *observed.Desired, block uint32, data []byte) error {
+		var t smp.GUIDInfo
+		if err := t.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		want := d.Port(p)
+		want.GUIDs = withGUIDs(p, want.GUIDs, int(block), t.GUIDs)
+		return nil
+	},
+	fill: (*Plan).fillGUIDs,
+}
+
+// withGUIDs is a table of GUIDs, that which a port holds for nil, with one block
+// as it is wanted.
+func withGUIDs(p *observed.Port, table []ib.PortGUID, block int, guids [smp.GUIDsPerBlock]uint64) []ib.PortGUID {
+	if table == nil {
+		table = make([]ib.PortGUID, p.Info.GUIDCap)
+		for _, a := range p.Aliases() {
+			table[a.Index] = a.GUID
+		}
+	}
+	for i, g := range guids {
+		if index := block*smp.GUIDsPerBlock + i; index < len(table) {
+			table[index] = ib.PortGUID(g)
+		}
+	}
+	return table
+}
+
 func (p *Plan) fillGUIDs(op Op) (Write, error) {
 	block := int(op.Modifier)
 	now, _ := HeldGUIDs(op.Port, block)

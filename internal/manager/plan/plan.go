@@ -264,9 +264,10 @@ func inUse(table []ib.PKey) (out []ib.PKey) {
 	return out
 }
 
-// settle works out what of PortInfo has to be written, apart from the state.
-func (p *Plan) settle(port *observed.Port) observed.Element {
-	want := p.desired.Port(port)
+// Differing are the elements of PortInfo that have to be written, those left out that
+// the port is known to forget; the state is not among them.
+func Differing(port *observed.Port, d *observed.Desired) observed.Element {
+	want := d.Port(port)
 	return (want.Elements &^ port.Forgets).Differ(&port.Info, &want.Info)
 }
 
@@ -276,7 +277,7 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 	}
 	modifier := portInfoModifier(port)
 	want := p.desired.Port(port)
-	differ := p.settle(port)
+	differ := Differing(port, p.desired)
 	arm := want.Activate && port.Info.PortState == smp.PortInit
 	if on := turnsOn(differ, &want.Info); on != 0 && !arm && !isBetween(port) {
 		add(Enforce, port, smp.AttrPortInfo, modifier)
@@ -333,94 +334,4 @@ func turnsOn(differ observed.Element, want *smp.PortInfo) (on observed.Element) 
 func (p *Plan) Guards(port *observed.Port) bool {
 	want := p.desired.Port(port)
 	return turnsOn(want.Elements.Differ(&port.Info, &want.Info), &want.Info) != 0
-}
-
-func (p *Plan) diffForwarding(n *observed.Node, add addFunc) {
-	want, have := &p.desired.Nodes[n.Index], n.Switch
-	management := &n.Ports[0]
-	for block := 0; block*smp.LIDsPerLinearBlock < len(want.LFT); block++ {
-		if block < len(have.LFTRead) && have.LFTRead[block] && sameRoutes(have.LFT, want.LFT, block) {
-			continue
-		}
-		add(Forwarding, management, smp.AttrLinearForwardingTable, uint32(block))
-	}
-	for block := 0; block*smp.RandomEntriesPerBlock < len(want.RFT); block++ {
-		if block < len(have.RFTRead) && have.RFTRead[block] && smp.RandomBlock(have.RFT, block) == smp.RandomBlock(want.RFT, block) {
-			continue
-		}
-		add(Forwarding, management, smp.AttrRandomForwardingTable, uint32(block))
-	}
-	if p.wantSwitchInfo(n) != have.Info {
-		add(SwitchSettings, management, smp.AttrSwitchInfo, 0)
-	}
-}
-
-// sameRoutes compares a block of two tables: where both have it whole, without
-// a copy.
-func sameRoutes(a, b []ib.PortNum, block int) bool {
-	start, end := block*smp.LIDsPerLinearBlock, (block+1)*smp.LIDsPerLinearBlock
-	if end <= min(len(a), len(b)) {
-		return slices.Equal(a[start:end], b[start:end])
-	}
-	return smp.LinearBlock(a, block) == smp.LinearBlock(b, block)
-}
-
-// wantSwitchInfo is SwitchInfo as it should be after the forwarding tables
-// were written.
-func (p *Plan) wantSwitchInfo(n *observed.Node) smp.SwitchInfo {
-	want, info := &p.desired.Nodes[n.Index], n.Switch.Info
-	if len(want.LFT) > 0 {
-		info.LinearFDBTop = ib.LID(len(want.LFT) - 1)
-	}
-	if len(want.RFT) > 0 {
-		info.DefaultPort = want.DefaultPort
-	}
-	if want.SetLifeTime && n.Ports[0].Forgets&observed.ElementLifeTimeValue == 0 {
-		info.LifeTimeValue = want.LifeTimeValue
-	}
-	p.wantMulticastInfo(n, &info)
-	return info
-}
-
-func (p *Plan) diffLanes(port *observed.Port, add addFunc) {
-	want := p.desired.Port(port)
-	if want.SLToVL != nil {
-		diffSLToVL(port, want.SLToVL, add)
-	}
-	selector := ib.PortNum(0)
-	if port.Node.Switch != nil {
-		selector = port.Num
-	}
-	for i, t := range want.VLArbitration {
-		if t == nil || i < len(port.VLArbitration) && port.VLArbitration[i] == *t {
-			continue
-		}
-		add(Lanes, port, smp.AttrVLArbitrationTable, smp.VLArbModifier(smp.VLArbPart(i+1), selector))
-	}
-}
-
-// diffSLToVL wants one mapping for every port that packets can come in by; a
-// switch that can takes it in a single write.
-func diffSLToVL(port *observed.Port, want *smp.SLToVLMappingTable, add addFunc) {
-	if port.Node.Switch == nil {
-		if have, ok := port.SLToVL[0]; !ok || have != *want {
-			add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
-		}
-		return
-	}
-	atOnce := port.Node.Switch.Info.OptimizedSLToVLMappingProgramming&1 != 0
-	for in := range port.Node.Ports {
-		q := ib.PortNum(in)
-		if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
-			continue
-		}
-		if have, ok := port.SLToVL[q]; ok && have == *want {
-			continue
-		}
-		if atOnce {
-			add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLTarget{Out: port.Num, AllInputs: true}.Modifier())
-			return
-		}
-		add(Lanes, port, smp.AttrSLToVLMappingTable, smp.SLToVLModifier(q, port.Num))
-	}
 }
