@@ -2,7 +2,6 @@ package observed
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -18,24 +17,47 @@ const (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// absorbers enter the answers of the attributes that a snapshot keeps.
-var absorbers = map[mad.AttributeID]func(p *Port, modifier uint32, data []byte) error{
-	smp.AttrNodeDescription:          (*Port).absorbNodeDescription,
-	smp.AttrSwitchInfo:               (*Port).absorbSwitchInfo,
-	smp.AttrPortInfo:                 (*Port).absorbPortInfo,
-	smp.AttrPKeyTable:                (*Port).absorbPKeys,
-	smp.AttrLinearForwardingTable:    (*Port).absorbLFT,
-	smp.AttrRandomForwardingTable:    (*Port).absorbRFT,
-	smp.AttrSLToVLMappingTable:       (*Port).absorbSLToVL,
-	smp.AttrVLArbitrationTable:       (*Port).absorbVLArbitration,
-	smp.AttrMulticastForwardingTable: (*Port).absorbMFT,
-	smp.AttrSMInfo:                   (*Port).absorbSMInfo,
-	smp.AttrGUIDInfo:                 (*Port).absorbGUIDInfo,
-	smp.AttrVendorDiag:               (*Port).absorbVendorDiag,
+// kept says how a snapshot keeps an attribute.
+type kept struct {
+	id mad.AttributeID
+	// absorb enters an answer of p, or of the port of its switch that modifier selects.
+	absorb func(p *Port, modifier uint32, data []byte) error
+	// unread marks what absorb entered as not read; nil where nothing is marked.
+	unread func(p *Port, modifier uint32)
+	// blocks calls ask with every modifier by which p is to be asked again, since
+	// somebody else could change what is there; nil where nobody asks. For what belongs
+	// to a switch as a whole p is its port 0.
+	blocks func(p *Port, ask func(modifier uint32))
 }
 
+// attributes are those that a snapshot keeps, in the order of Fabric.Blocks. Each has
+// its functions beside absorb.
+var attributes = []kept{
+	{smp.AttrNodeDescription, (*Port).absorbNodeDescription, nil, nil},
+	{smp.AttrSMInfo, (*Port).absorbSMInfo, (*Port).unreadSMInfo, nil},
+	{smp.AttrVendorDiag, (*Port).absorbVendorDiag, (*Port).unreadVendorDiag, nil},
+	{smp.AttrPortInfo, (*Port).absorbPortInfo, (*Port).unreadPortInfo, (*Port).portInfoBlocks},
+	{smp.AttrPKeyTable, (*Port).absorbPKeys, (*Port).unreadPKeys, (*Port).pkeyBlocks},
+	{smp.AttrGUIDInfo, (*Port).absorbGUIDInfo, (*Port).unreadGUIDInfo, (*Port).guidBlocks},
+	{smp.AttrSLToVLMappingTable, (*Port).absorbSLToVL, nil, (*Port).slToVLBlocks},
+	{smp.AttrVLArbitrationTable, (*Port).absorbVLArbitration, nil, (*Port).vlArbitrationBlocks},
+	{smp.AttrSwitchInfo, (*Port).absorbSwitchInfo, (*Port).unreadSwitchInfo, nil},
+	{smp.AttrLinearForwardingTable, (*Port).absorbLFT, (*Port).unreadLFT, (*Port).lftBlocks},
+	{smp.AttrRandomForwardingTable, (*Port).absorbRFT, (*Port).unreadRFT, (*Port).rftBlocks},
+	{smp.AttrMulticastForwardingTable, (*Port).absorbMFT, (*Port).unreadMFT, (*Port).mftBlocks},
+}
+
+// byID are the attributes by number.
+var byID = func() map[mad.AttributeID]*kept {
+	out := make(map[mad.AttributeID]*kept, len(attributes))
+	for i := range attributes {
+		out[attributes[i].id] = &attributes[i]
+	}
+	return out
+}()
+
 // Keeps reports whether a snapshot keeps an attribute.
-func Keeps(attribute mad.AttributeID) bool { return absorbers[attribute] != nil }
+func Keeps(attribute mad.AttributeID) bool { return byID[attribute] != nil }
 
 // Absorb enters the answer of a device: attribute and modifier of a Get or
 // Set that was sent along p's Path, and the 64 octets that came back. For an
@@ -43,11 +65,11 @@ func Keeps(attribute mad.AttributeID) bool { return absorbers[attribute] != nil 
 // a port go to the port that the modifier selects. An answer that makes no
 // sense for this device is an error and changes nothing.
 func (p *Port) Absorb(attribute mad.AttributeID, modifier uint32, data []byte) error {
-	absorb := absorbers[attribute]
-	if absorb == nil {
+	x := byID[attribute]
+	if x == nil {
 		return fmt.Errorf("%s: the snapshot keeps no attribute 0x%04x", p, uint16(attribute))
 	}
-	return absorb(p, modifier, data)
+	return x.absorb(p, modifier, data)
 }
 
 func (p *Port) absorbNodeDescription(_ uint32, data []byte) error {
@@ -103,57 +125,47 @@ func (p *Port) misplaced(attribute mad.AttributeID) error {
 // MarkUnread marks what Absorb entered for the same attribute and modifier as not
 // read, because the device was asked again and did not answer.
 func (p *Port) MarkUnread(attribute mad.AttributeID, modifier uint32) {
-	switch attribute {
-	case smp.AttrSwitchInfo:
-		if s := p.Node.Switch; s != nil {
-			s.InfoRead = false
-		}
-		p.noteNode(attribute)
-	case smp.AttrPortInfo:
-		if q, err := p.selected(attribute, modifier&portSelectMask); err == nil {
-			q.InfoRead = false
-			q.note(attribute)
-		}
-	case smp.AttrPKeyTable:
-		q, err := p.selected(attribute, modifier>>16)
-		if block := int(modifier & 0xFFFF); err == nil && block < len(q.PKeysRead) {
-			q.PKeysRead[block] = false
-			q.note(attribute)
-		}
-	default:
-		p.markRestUnread(attribute, modifier)
+	if x := byID[attribute]; x != nil && x.unread != nil {
+		x.unread(p, modifier)
+		return
+	}
+	p.noteNode(attribute)
+}
+
+func (p *Port) unreadSwitchInfo(uint32) {
+	if s := p.Node.Switch; s != nil {
+		s.InfoRead = false
+	}
+	p.noteNode(smp.AttrSwitchInfo)
+}
+
+func (p *Port) unreadPortInfo(modifier uint32) {
+	if q, err := p.selected(smp.AttrPortInfo, modifier&portSelectMask); err == nil {
+		q.InfoRead = false
+		q.note(smp.AttrPortInfo)
 	}
 }
 
-func (p *Port) markRestUnread(attribute mad.AttributeID, modifier uint32) {
-	switch s := p.Node.Switch; {
-	case attribute == smp.AttrSMInfo:
-		p.SMInfoRead = false
-	case attribute == smp.AttrGUIDInfo:
-		if delete(p.GUIDInfo, modifier); len(p.GUIDInfo) == 0 {
-			p.GUIDInfo = nil
-		}
-	case attribute == smp.AttrVendorDiag:
-		if q, err := p.selected(attribute, 0); err == nil {
-			p = q
-		}
-		if p.VendorDiag = maps.Clone(p.VendorDiag); p.VendorDiag != nil {
-			delete(p.VendorDiag, modifier)
-		}
-		if len(p.VendorDiag) == 0 {
-			p.VendorDiag = nil
-		}
-	case s == nil:
-	case attribute == smp.AttrLinearForwardingTable && int(modifier) < len(s.LFTRead):
-		s.LFTRead[modifier] = false
-	case attribute == smp.AttrRandomForwardingTable && int(modifier) < len(s.RFTRead):
-		s.RFTRead[modifier] = false
-	case attribute == smp.AttrMulticastForwardingTable:
-		if delete(s.MFT, modifier); len(s.MFT) == 0 {
-			s.MFT = nil
-		}
+func (p *Port) unreadPKeys(modifier uint32) {
+	q, err := p.selected(smp.AttrPKeyTable, modifier>>16)
+	if block := int(modifier & 0xFFFF); err == nil && block < len(q.PKeysRead) {
+		q.PKeysRead[block] = false
+		q.note(smp.AttrPKeyTable)
 	}
-	p.noteNode(attribute)
+}
+
+func (p *Port) unreadLFT(block uint32) {
+	if s := p.Node.Switch; s != nil && int(block) < len(s.LFTRead) {
+		s.LFTRead[block] = false
+	}
+	p.noteNode(smp.AttrLinearForwardingTable)
+}
+
+func (p *Port) unreadRFT(block uint32) {
+	if s := p.Node.Switch; s != nil && int(block) < len(s.RFTRead) {
+		s.RFTRead[block] = false
+	}
+	p.noteNode(smp.AttrRandomForwardingTable)
 }
 
 // selected is the port that a modifier chooses: on a switch any of its ports,

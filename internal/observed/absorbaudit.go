@@ -19,6 +19,11 @@ func (p *Port) absorbSMInfo(_ uint32, data []byte) error {
 	return nil
 }
 
+func (p *Port) unreadSMInfo(uint32) {
+	p.SMInfoRead = false
+	p.noteNode(smp.AttrSMInfo)
+}
+
 // absorbGUIDInfo enters a block of the port that was asked, port 0 on a switch.
 func (p *Port) absorbGUIDInfo(modifier uint32, data []byte) error {
 	q, err := p.selected(smp.AttrGUIDInfo, 0)
@@ -40,6 +45,22 @@ func (p *Port) absorbGUIDInfo(modifier uint32, data []byte) error {
 		q.note(smp.AttrGUIDInfo)
 	}
 	return nil
+}
+
+func (p *Port) unreadGUIDInfo(block uint32) {
+	if delete(p.GUIDInfo, block); len(p.GUIDInfo) == 0 {
+		p.GUIDInfo = nil
+	}
+	p.noteNode(smp.AttrGUIDInfo)
+}
+
+func (p *Port) unreadMFT(modifier uint32) {
+	if s := p.Node.Switch; s != nil {
+		if delete(s.MFT, modifier); len(s.MFT) == 0 {
+			s.MFT = nil
+		}
+	}
+	p.noteNode(smp.AttrMulticastForwardingTable)
 }
 
 func (p *Port) absorbMFT(modifier uint32, data []byte) error {

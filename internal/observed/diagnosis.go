@@ -79,6 +79,19 @@ func (d *Diagnosis) Ends() string {
 }
 
 // absorbVendorDiag enters a block of the port that was asked, port 0 on a switch.
+func (p *Port) unreadVendorDiag(block uint32) {
+	if q, err := p.selected(smp.AttrVendorDiag, 0); err == nil {
+		p = q
+	}
+	if p.VendorDiag = maps.Clone(p.VendorDiag); p.VendorDiag != nil {
+		delete(p.VendorDiag, block)
+	}
+	if len(p.VendorDiag) == 0 {
+		p.VendorDiag = nil
+	}
+	p.noteNode(smp.AttrVendorDiag)
+}
+
 func (p *Port) absorbVendorDiag(modifier uint32, data []byte) error {
 	q, err := p.selected(smp.AttrVendorDiag, 0)
 	if err != nil {
