@@ -3,11 +3,11 @@ package daemon
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // Report is how an Apply ended, for programs; Print says it for people.
@@ -96,11 +96,6 @@ func printSome(w io.Writer, prefix string, lines []string) {
 			fmt.Fprintf(w, "%sand %d more (--json has all)\n", prefix, len(lines)-i)
 			return
 		}
-		fmt.Fprintln(w, prefix+strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7F {
-				return '?'
-			}
-			return r
-		}, line))
+		fmt.Fprintln(w, prefix+names.Printable(line))
 	}
 }

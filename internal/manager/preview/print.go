@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // Bounds of what plan prints for people; --json has everything.
@@ -215,10 +216,5 @@ func plain(cell any) string {
 	if bases, ok := cell.([]ib.PKeyBase); ok {
 		s = strings.Trim(fmt.Sprint(bases), "[]")
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return '?'
-		}
-		return r
-	}, s)
+	return names.Printable(s)
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/ibwarden/ibwarden/internal/names"
 )
 
 // Table is rows with named columns: one form for people and one for programs.
@@ -73,13 +75,7 @@ func Plain(cell any) string {
 	if s == "" {
 		return "-"
 	}
-	// What a device says of itself must not steer a terminal.
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return '?'
-		}
-		return r
-	}, s)
+	return names.Printable(s) // what a device says of itself must not steer a terminal
 }
 
 // JSON writes one document.
