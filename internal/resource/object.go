@@ -126,6 +126,8 @@ type Member struct {
 	Membership policy.Membership `json:"membership"`
 	// Index0 puts the key at index 0 of the port's table.
 	Index0 bool `json:"index0,omitempty"`
+	// Host is the name by which it was added, if that was by the name of a host.
+	Host string `json:"host,omitempty"`
 	// ByPartition and ByPort tell that the owner of the partition, and that of the
 	// port, agreed.
 	ByPartition bool `json:"by_partition"`

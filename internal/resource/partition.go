@@ -156,7 +156,7 @@ func (c DeletePartition) plan(d *draft) error {
 // SetMembers adds members to a partition or changes them.
 type SetMembers struct {
 	PKey ib.PKeyBase `json:"pkey"`
-	// Members need Port, Membership and Index0 alone.
+	// Members need Port, Membership, Index0 and Host alone.
 	Members []Member `json:"members"`
 	// All removes every other member.
 	All bool `json:"all,omitempty"`
@@ -217,8 +217,9 @@ func (d *draft) setMember(p *Partition, m Member) error {
 	if owner == "" {
 		return refuse(Conflict, "port", "%v is between two owners", m.Port)
 	}
-	n := Member{PKey: p.PKey, Port: m.Port, Membership: m.Membership, Index0: m.Index0, ByPartition: byPartition, ByPort: byPort}
+	n := Member{PKey: p.PKey, Port: m.Port, Membership: m.Membership, Index0: m.Index0, Host: m.Host, ByPartition: byPartition, ByPort: byPort}
 	if old != nil {
+		n.Host = cmp.Or(n.Host, old.Host)
 		if same := old.Membership == n.Membership && old.Index0 == n.Index0; same {
 			n.ByPartition, n.ByPort = n.ByPartition || old.ByPartition, n.ByPort || old.ByPort
 		}
