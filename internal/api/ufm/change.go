@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
-	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Headers of the answer to a change.

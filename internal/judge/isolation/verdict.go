@@ -1,5 +1,7 @@
 package isolation
 
+import "fmt"
+
 // Verdict is the answer of a proof. Higher values are worse; the zero value is
 // no answer and reads as Unknown does.
 type Verdict uint8
@@ -39,6 +41,17 @@ func (v Verdict) String() string {
 
 // MarshalText prints the verdict as String does.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText prints.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for c := Isolated; c <= Violated; c++ {
+		if c.String() == string(text) {
+			*v = c
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: want isolated, isolated-unguarded, isolated-by-end-ports, unknown or violated", text)
+}
 
 // Holds reports whether the policy holds as the fabric stands: Isolated,
 // Unguarded or ByEndPorts.
