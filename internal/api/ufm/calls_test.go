@@ -185,8 +185,8 @@ func TestRatesAreThoseThatClientsTake(t *testing.T) {
 	}
 	for rate := range ib.Rate(64) {
 		for mtu := ib.MTU(1); mtu.IsValid(); mtu++ {
-			if !rate.IsValid() {
-				continue
+			if !rate.IsValid() || mtu != ib.MTU2048 && rate != 3 {
+				continue // each rate once, and each MTU
 			}
 			r.change(resource.PutPartition{Partition: resource.Partition{PKey: 7, Name: "native", Owner: "red", Rate: rate, MTU: mtu}})
 			var got struct {

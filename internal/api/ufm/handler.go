@@ -41,7 +41,7 @@ const Version = "6.23.1-6"
 // restVersion is the header Rest-Version of every answer.
 const restVersion = "1.6.0"
 
-// Inventory is the fabric as it was last read. service.Manager is one.
+// Inventory is the fabric as it was last read. service.SubnetManager is one.
 type Inventory interface {
 	Snapshot(ctx context.Context) (*snapshot.Snapshot, error)
 }

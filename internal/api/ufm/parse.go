@@ -288,7 +288,7 @@ func (b *body) members() ([]resource.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.Memberships != nil && len(b.Memberships) != 0 && len(b.Memberships) != len(guids) {
+	if len(b.Memberships) != 0 && len(b.Memberships) != len(guids) {
 		return nil, wrong(http.StatusBadRequest, "memberships: there are %d for %d guids, want as many", len(b.Memberships), len(guids))
 	}
 	one, err := parseMembership(string(b.Membership))

@@ -70,7 +70,7 @@ func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {
 	})
 }
 
-func (m *manager) Foresee(context.Context, *policy.Policy) (*service.Plan, error) {
+func (m *manager) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
 	return nil, errors.New("no plan in these tests")
 }
 
