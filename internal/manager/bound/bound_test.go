@@ -46,6 +46,8 @@ func TestHeld(t *testing.T) {
 		{"another partition", func(p *observed.Port) { subnettest.SetPKeysThrough(p, 0x8011) }, ""},
 		{"a limited member before whom the switch port holds the full key",
 			func(p *observed.Port) { subnettest.SetPKeysThrough(p, full); subnettest.SetPKeys(p, limited) }, "limited"},
+		{"a member of both kinds behind the full key",
+			func(p *observed.Port) { subnettest.SetPKeysThrough(p, full); subnettest.SetPKeys(p, limited, full) }, "full limited"},
 		{"the host claims the key, the switch port has none", func(p *observed.Port) { subnettest.SetPKeys(p, full) }, ""},
 		{"the host claims full, the switch port has limited",
 			func(p *observed.Port) { subnettest.SetPKeysThrough(p, limited); subnettest.SetPKeys(p, full) }, "limited"},

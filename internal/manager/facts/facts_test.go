@@ -89,6 +89,24 @@ func TestCameFrom(t *testing.T) {
 	}
 }
 
+// A manager with two ports has requests come in by the one that it manages from.
+func TestCameFromTheOtherPort(t *testing.T) {
+	b := subnettest.New()
+	sw := b.Switch(4, "switch")
+	self := b.Node(ib.NodeCA, 2, "self")
+	subnettest.Join(self, sw)
+	subnettest.Join(self, sw)
+	host := b.Host(sw, "host")
+	b.ManagedFrom(&self.Ports[1])
+	for port, want := range map[byte]*observed.Port{1: host, 2: nil} {
+		p := sent(b.Fabric, host)
+		p.ReturnPath[p.HopCount] = port
+		if got, _ := CameFrom(b.Fabric, b.Fabric.EndPorts(), p, 0); got != want {
+			t.Errorf("by port %d: from %v, want %v", port, got, want)
+		}
+	}
+}
+
 // Whatever a packet says, nothing breaks, and who it is said to come from has a path
 // that ends with what the packet has last.
 func TestCameFromAnything(t *testing.T) {

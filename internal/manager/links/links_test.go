@@ -41,6 +41,8 @@ func TestCompare(t *testing.T) {
 	moved := pair("h1")
 	x := moved.Nodes[0]
 	subnettest.Cable(&moved.Nodes[2].Ports[1], &x.Ports[3])
+	swapped := pair("h1", "h2")
+	subnettest.Cable(&swapped.Nodes[3].Ports[1], &swapped.Nodes[0].Ports[2])
 	gone := pair()
 	fewer := observed.NewFabric()
 	for _, n := range gone.Nodes[:3] { // without h2
@@ -55,6 +57,7 @@ func TestCompare(t *testing.T) {
 		"a cable is out":  {old: pair(), now: pair("h1"), down: []string{"x:2 - h1"}},
 		"a cable is back": {old: pair("trunk"), now: pair(), up: []string{"x:1 - y:1"}},
 		"a host moved":    {old: pair(), now: moved, down: []string{"x:2 - h1"}, up: []string{"x:3 - h1"}},
+		"another host":    {old: pair("h2"), now: swapped, down: []string{"x:2 - h1"}, up: []string{"x:2 - h2"}},
 		"a host is gone":  {old: pair(), now: fewer, down: []string{"x:1 - y:1", "x:2 - h1", "y:2 - h2"}, gone: []string{"h2"}},
 		"a host is new":   {old: fewer, now: pair(), up: []string{"x:1 - y:1", "x:2 - h1", "y:2 - h2"}, newcomer: []string{"h2"}},
 	} {

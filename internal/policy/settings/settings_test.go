@@ -37,7 +37,8 @@ func TestCheck(t *testing.T) {
 		"VL 1, which service level 1 takes on a link of 2 VLs, has no weight": func(s *Settings) {
 			s.VLArbLow = []smp.VLArbitrationEntry{{VL: 0, Weight: 1}, {VL: 1, Weight: 0}}
 		},
-		"sm_sl 3, which qos_sl2vl drops": func(s *Settings) { s.SLToVL, s.MasterSMSL = &[SLs]ib.VL{3: 15}, 3 },
+		"VL 8, which service level 8 takes on a link of 15 VLs": func(s *Settings) { s.VLArbLow = s.VLArbLow[:8] },
+		"sm_sl 3, which qos_sl2vl drops":                        func(s *Settings) { s.SLToVL, s.MasterSMSL = &[SLs]ib.VL{3: 15}, 3 },
 	} {
 		s := Default()
 		change(&s)
@@ -46,9 +47,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Settings){
-		"one direction":              func(s *Settings) { s.EnforceInbound = false },
-		"one virtual lane, no table": func(s *Settings) { s.MaxOperationalVLs, s.VLArbLow = 1, nil },
-		"a turn in the other table":  func(s *Settings) { s.VLArbHigh, s.VLArbLow = s.VLArbLow, nil },
+		"one direction":                    func(s *Settings) { s.EnforceInbound = false },
+		"one virtual lane, no table":       func(s *Settings) { s.MaxOperationalVLs, s.VLArbLow = 1, nil },
+		"no more lanes than the table has": func(s *Settings) { s.MaxOperationalVLs, s.VLArbLow = 4, s.VLArbLow[:8] },
+		"a turn in the other table":        func(s *Settings) { s.VLArbHigh, s.VLArbLow = s.VLArbLow, nil },
 		"a lane that nothing takes": func(s *Settings) {
 			s.SLToVL, s.VLArbLow = new([SLs]ib.VL), []smp.VLArbitrationEntry{{VL: 0, Weight: 1}}
 		},
@@ -116,7 +118,7 @@ func TestArbitration(t *testing.T) {
 	if !ok || parts[1].Entries[0] != table[33] {
 		t.Errorf("%v, the second part begins with %v", ok, parts[1].Entries[0])
 	}
-	if parts, ok := Arbitration(table, 4, 8); ok || len(parts) != 1 || parts[0].Entries[7] != table[8] {
+	if parts, ok := Arbitration(table, 4, 8); ok || len(parts) != 1 || parts[0].Entries[7] != table[8] || parts[0].Entries[8] != (smp.VLArbitrationEntry{}) {
 		t.Errorf("40 entries fit in 8: %v, %v", ok, parts)
 	}
 	if parts, ok := Arbitration(table[:1], 4, 0); !ok || len(parts) != 0 {
