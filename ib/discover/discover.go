@@ -117,7 +117,7 @@ func List(a Asker) (*Fabric, error) {
 			break
 		}
 		if s.from.Peer != nil {
-			continue // somebody came from the other end meanwhile
+			continue // found from the other end meanwhile
 		}
 		if err := l.arrive(s); err != nil {
 			l.fault(s.from, err)

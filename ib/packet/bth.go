@@ -52,7 +52,7 @@ func (h *BTH) PKey() ib.PKey { return ib.PKey(binary.BigEndian.Uint16(h[2:])) }
 // SetPKey sets the partition key.
 func (h *BTH) SetPKey(v ib.PKey) { binary.BigEndian.PutUint16(h[2:], uint16(v)) }
 
-// FECN says that the packet met congestion.
+// FECN reports whether the packet experienced congestion.
 func (h *BTH) FECN() bool { return bit(h[bthVariant], 7) }
 
 // SetFECN sets FECN.

@@ -70,10 +70,10 @@ func (v *View) Append(b []byte, op OpCode, global bool, payload []byte) ([]byte,
 // madSize is the length of a management datagram in octets.
 const madSize = 256
 
-// MADPacket is a management datagram with what its packet says beside it. It
-// travels between queue pairs of the same number, and that number decides the
-// rest: on QP0, for subnet management, VL 15, P_Key 0xFFFF and Q_Key 0; on QP1,
-// for all other classes, Q_Key 0x80010000. The datagram is not looked into.
+// MADPacket is a management datagram with the values of its packet headers. It travels
+// between queue pairs of the same number, and that number decides the rest: on QP0, for
+// subnet management, VL 15, P_Key 0xFFFF and Q_Key 0; on QP1, for all other classes,
+// Q_Key 0x80010000. The datagram is not parsed.
 type MADPacket struct {
 	QP   ib.QPN // ib.QP0 or ib.QP1
 	SLID ib.LID

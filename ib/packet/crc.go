@@ -138,7 +138,7 @@ func icrc(b []byte) (uint32, error) {
 const (
 	onesOfLRH uint64 = 0xF0                  // VL
 	onesOfGRH uint64 = 0xFF00_0000_FFFF_FF0F // TClass, FlowLabel, HopLmt
-	onesOfBTH uint64 = 0xFF << 32            // FECN, BECN and what is reserved beside them
+	onesOfBTH uint64 = 0xFF << 32            // FECN, BECN and the reserved bits after them
 )
 
 // crcLong is from how many octets on hash/crc32 is faster: it has the means of

@@ -34,8 +34,8 @@ func open(root, name string, flags int) (*descriptor, error) {
 	}
 }
 
-// descriptor is an open file. The runtime's own poller is not asked: whoever uses it
-// has one file and wants its errors as they are.
+// descriptor is an open file. It does not use the runtime's poller: a caller has one file
+// and wants its errors unchanged.
 type descriptor struct{ fd int }
 
 func (d *descriptor) Close() error { return unix.Close(d.fd) }

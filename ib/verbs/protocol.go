@@ -110,7 +110,7 @@ type SendRequest struct {
 	EE uint32 `json:",omitempty"`
 }
 
-// Answer is what became of a request.
+// Answer is the result of a request.
 type Answer struct {
 	Number uint64
 	// Code and Text tell an error, see Err; Code is empty for none.

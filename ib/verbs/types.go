@@ -249,8 +249,8 @@ type EventType uint8
 
 // The types of event.
 const (
-	// EventPKeyChange: the subnet manager changed the P_Key table of the port.
-	// Whoever remembers entries reads them again.
+	// EventPKeyChange: the subnet manager changed the P_Key table of the port. A program
+	// that caches entries has to read them again.
 	EventPKeyChange EventType = iota + 1
 	EventPortActive
 	EventPortErr

@@ -59,8 +59,9 @@ const (
 	restAfterSave     = 9 // times as long as it took
 )
 
-// New returns a manager with this configuration, and the administration of its
-// subnet, which has the manager's profile. observe sees every event as it happens and must not call back.
+// New returns a manager with this configuration, and the administration of its subnet,
+// which has the manager's profile. observe sees every event as it happens and must not
+// call back.
 func New(c engine.Config, a server.Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	a.Profile = c.Profile
 	m := &Engine{
@@ -105,9 +106,9 @@ func (m *Engine) Flush() {
 	m.keep(m.now)
 }
 
-// keep saves the state when it has changed, and lets go the answers that waited
-// for that. What cannot be saved does not keep hosts from the network: they are
-// answered, and somebody is told.
+// keep saves the state when it has changed, and releases the answers that waited for
+// that. A failure to save does not keep hosts from the network: they are answered, and
+// the failure is reported.
 func (m *Engine) keep(now time.Duration) {
 	k := &m.keeper
 	version := m.admin.Version()
@@ -138,7 +139,7 @@ func (m *Engine) observe(e event.Event) {
 	}
 }
 
-// follow tells the administration what the manager came to.
+// follow passes the manager's results to subnet administration.
 func (m *Engine) follow(now time.Duration) {
 	m.keepKeys(now)
 	if m.changed {

@@ -43,8 +43,8 @@ func (g Guard) Configure(c *engine.Config, a *server.Config) {
 	}
 }
 
-// KeysOf makes keys of a master secret, by a book of who was given what; keep
-// says that somebody keeps the book.
+// KeysOf makes keys of a master secret, with a key book; keep says that the book is
+// stored.
 func KeysOf(ring *mkey.Ring, book *mkey.Book, keep bool) *keying.Config {
 	return &keying.Config{Keys: mkey.Keys{Ring: ring, Book: book}, Keep: keep}
 }

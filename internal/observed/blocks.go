@@ -16,9 +16,9 @@ type Block struct {
 	Modifier  uint32
 }
 
-// Blocks lists everything in the fabric that was read, or can be, and that
-// somebody else could change: PortInfo, P_Key tables where end ports or
-// strangers are, and of all other tables the blocks that were read.
+// Blocks lists everything in the fabric that was read, or can be, and that another
+// manager could change: PortInfo, P_Key tables of ports that face end ports or strangers,
+// and of all other tables the blocks that were read.
 func (f *Fabric) Blocks() (out []Block) {
 	for _, n := range f.Nodes {
 		for i := range n.Ports {

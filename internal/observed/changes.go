@@ -26,10 +26,10 @@ type journal struct {
 // MaxChanges bounds the changes that a Fabric keeps for TakeChanges.
 const MaxChanges = 4096
 
-// TakeChanges lists what Absorb, Doubt and Recall changed since it was last
-// called, in their order. all tells that there was more than MaxChanges, or
-// that it is called for the first time: then anything may have changed. What is
-// set without them, such as cables, is not listed.
+// TakeChanges lists what Absorb, MarkUnread and Recall changed since the last call, in
+// their order. all tells that there was more than MaxChanges, or that this is the first
+// call: then anything may have changed. What is set without them, such as cables, is not
+// listed.
 func (f *Fabric) TakeChanges() (list []Change, all bool) {
 	list, all = f.journal.changes, f.journal.more || !f.journal.followed
 	f.journal = journal{followed: true, noted: f.journal.noted}
@@ -40,8 +40,8 @@ func (f *Fabric) TakeChanges() (list []Change, all bool) {
 // whether or not it has listed them. An answer that reads as before is none.
 func (f *Fabric) Noted() uint64 { return f.journal.noted }
 
-// note enters a change of an attribute that belongs to p. Nothing is kept before
-// somebody follows the changes.
+// note enters a change of an attribute that belongs to p. Nothing is kept before the
+// first TakeChanges.
 func (p *Port) note(attribute mad.AttributeID) {
 	if p.Node.fabric == nil {
 		return

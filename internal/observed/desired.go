@@ -45,7 +45,7 @@ const (
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
 	// ElementRawFilters is both filters of raw packets.
 	ElementRawFilters = ElementFilterRawInbound | ElementFilterRawOutbound
-	// ElementGuard is what makes a switch port hold whoever is behind it.
+	// ElementGuard is what makes a switch port confine the device behind it.
 	ElementGuard = ElementEnforcement | ElementRawFilters
 )
 

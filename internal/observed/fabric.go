@@ -61,7 +61,7 @@ type Port struct {
 	Path mad.Path
 	// Reached tells that Path is valid.
 	Reached bool
-	// Via is the port by whose cable discovery came to this end port; nil for the
+	// Via is the port by whose cable discovery reached this end port; nil for the
 	// manager's own. On a switch it is set at port 0.
 	Via *Port
 	// Leads tells that requests over the cable of this port may carry the M_Key
@@ -106,8 +106,8 @@ type Port struct {
 	Forgets Element
 }
 
-// Stranger is a device that a sweep met behind a port and did not take for what
-// it says.
+// Stranger is a device that a sweep found behind a port and whose identity it did not
+// accept.
 type Stranger struct {
 	// Info is what it answered.
 	Info smp.NodeInfo

@@ -95,17 +95,17 @@ type SiteSwitch struct {
 	Ports ib.PortNum
 }
 
-// Site is all that is there, whether or not a policy can mean it now: who claims to
-// be somebody else and who is kept out are among the ports.
+// Site is all that is there, whether or not a policy can mean it now: ports with a
+// claimed GUID and fenced ports are included.
 type Site struct {
 	Ports    []EndPort
 	Switches []SiteSwitch
 }
 
-// Explain finds out what is wrong with a name of p that found no end port. It is
-// there when something on the site has it: somebody who is kept out, a port of a
-// switch to which nothing is cabled now. Otherwise hint is what may have been meant,
-// to be put behind a message; it may be empty.
+// Explain finds out what is wrong with a name of p that found no end port. It is there
+// when something on the site has it: a fenced port, or a port of a switch without a
+// cable. Otherwise hint is what may have been meant, to be appended to a message; it may
+// be empty.
 func (s *Site) Explain(p *Policy, name Selector) (there bool, hint string) {
 	switch name.Kind {
 	case SelectPort:
@@ -244,12 +244,12 @@ type AbsentError struct {
 // Error prints a line for each name, and at last how to say that it may be absent.
 func (e *AbsentError) Error() string {
 	var b strings.Builder
-	what, advice := "names of the policy are nobody's here", "mark what is switched off, or still to come, with may_be_absent: true: the name in braces, its group, its partition, its service, or the whole policy"
+	what, advice := "names in the policy match no device", "mark what is switched off, or still to come, with may_be_absent: true: the name in braces, its group, its partition, its service, or the whole policy"
 	switch {
 	case e.All:
 		what, advice = "ports are named by the policy, and none of them is here", "is this the policy of another fabric? As YAML (ibwarden policy convert) it can say may_be_absent: true"
 	case len(e.Names) == 1:
-		what = "name of the policy is nobody's here"
+		what = "name in the policy matches no device"
 	}
 	fmt.Fprintf(&b, "%d %s", len(e.Names), what)
 	for i, f := range e.Names {

@@ -232,7 +232,7 @@ func newIndex(ports []EndPort) *index {
 		byType: map[ib.NodeType][]int32{}, byNode: map[ib.NodeGUID][]int32{}, byText: map[string][]int32{}, byShort: map[string][]int32{},
 		doubled: map[ib.PortGUID]bool{}, byPlace: map[Place][]int32{}, switches: map[string][]ib.NodeGUID{},
 	}
-	// Whoever claims the GUID of the manager's own port does not take its place.
+	// A port that claims the GUID of the manager's own port does not take its place.
 	x.ports = slices.SortedStableFunc(slices.Values(ports), func(a, b EndPort) int {
 		return cmp.Or(cmp.Compare(a.PortGUID, b.PortGUID), -cmp.Compare(rank(a.SM), rank(b.SM)), comparePorts(a, b))
 	})
@@ -279,7 +279,7 @@ type lookup struct {
 	absent   []Absent
 	// lacking are the groups of which a name found nobody.
 	lacking map[string]bool
-	// met gets every name that finds a port; it may be nil.
+	// met receives every name that finds a port; it may be nil.
 	met    map[Selector]struct{}
 	owners map[ib.PortGUID]ib.PortGUID // ports by the aliases that the policy gives them
 	found  map[Selector][]int32        // answers for groups and patterns

@@ -31,12 +31,11 @@ type Resolver struct {
 	met                      map[Selector]struct{}
 }
 
-// Remember has every name that finds a port entered into met, which the caller
-// keeps from one Resolver to the next.
+// Remember has every name that finds a port entered into met, which the caller keeps from
+// one Resolver to the next.
 func (r *Resolver) Remember(met map[Selector]struct{}) { r.met = met }
 
-// known is a partition that was resolved before: what it was made of, and what
-// came of it.
+// known is a partition that was resolved before: its definition and the result.
 type known struct {
 	name   string
 	absent bool // MayBeAbsent

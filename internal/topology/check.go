@@ -8,11 +8,10 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Validate reports everything that makes l no fabric: a node without a valid
-// id, type or number of ports; an id or node GUID that two have, or a port GUID,
-// but for ports without a cable whose GUID counts up from their node's; a
-// cable that is not the same at both ends; rates that no link can train to; a
-// value outside its field.
+// Validate reports every reason why l is not a fabric: a node without a valid id, type or
+// number of ports; an id or node GUID that two have, or a port GUID, except for ports
+// without a cable whose GUID counts up from their node's; a cable that differs at its two
+// ends; rates that no link can train to; a value out of range of its field.
 func (l *Netlist) Validate() error {
 	var errs []error
 	l.check(func(i int, err error) {

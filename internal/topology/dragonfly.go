@@ -13,7 +13,7 @@ func dragonfly(p *params) (*builder, error) {
 	hosts := p.number("hosts", 2, 1, MaxPorts-spines)
 	global := p.number("global", (groups-2)/spines+1, 1, MaxPorts-leafs)
 	if global > MaxPorts-leafs {
-		p.fail("global", "%d are needed by default: want at most %d beside %d leafs", global, MaxPorts-leafs, leafs)
+		p.fail("global", "%d are needed by default: want at most %d in addition to %d leafs", global, MaxPorts-leafs, leafs)
 	}
 	if groups-1 > spines*global {
 		p.fail("groups", "%d: want at most %d, one more than spines times global", groups, spines*global+1)

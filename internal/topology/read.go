@@ -61,7 +61,7 @@ type reader struct {
 	include  Include
 	depth    int
 	includes int
-	stopped  bool // a limit was met
+	stopped  bool // a limit was reached
 
 	at       Position // the line being read
 	faults   Faults

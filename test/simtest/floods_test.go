@@ -225,7 +225,7 @@ func TestGuardsAreWatched(t *testing.T) {
 					w.checkUp(y)
 					return
 				}
-				if !mentions[event.Fenced](w, "leaf-1:2", "changed by somebody else") || len(valid(w.table(guard))) > 0 {
+				if !mentions[event.Fenced](w, "leaf-1:2", "were overwritten") || len(valid(w.table(guard))) > 0 {
 					t.Errorf("not fenced: %v, the switch port holds %v", w.events, valid(w.table(guard)))
 				}
 				w.checkRest(y, []string{"red-1"})

@@ -52,7 +52,7 @@ func TestOpenSMOfATenant(t *testing.T) {
 			if now := tables(); now != before {
 				t.Errorf("tables are\n%s\nwere\n%s", now, before)
 			}
-			if says("standing by")() || says("was changed by somebody else")() {
+			if says("standing by")() || says("was overwritten")() {
 				text, _ := os.ReadFile(said)
 				t.Errorf("ibwarden says:\n%s", text)
 			}

@@ -66,8 +66,8 @@ type Options struct {
 	// Standby is the node of a second manager, which takes over when the first has
 	// gone (StopManager); empty for none. The two know each other's keys.
 	Standby string
-	// Devices says what devices are capable of, by node name, or "*" for all, and by
-	// trait: the words of `device` lines of scripts (docs/scenarios.md), as
+	// Devices sets properties of devices, by node name, or "*" for all, and by property
+	// name: the words of `device` lines of scripts (docs/scenarios.md), as
 	// "bad-pkey-counter": 0. On or off is 1 or 0.
 	Devices map[string]map[string]uint64
 	// Seed is where all chance comes from; 0 stands for 1.
@@ -186,7 +186,7 @@ func profile(l *topology.Netlist, devices map[string]map[string]uint64) (func(*t
 		}
 		for t, number := range traits {
 			if _, ok := known[t]; !ok {
-				return nil, fmt.Errorf("devices: %s: no trait %q", name, t)
+				return nil, fmt.Errorf("devices: %s: no property %q", name, t)
 			}
 			if bits := known[t].Bits; bits < 64 && number>>bits != 0 {
 				return nil, fmt.Errorf("devices: %s: %s=%d: want %d bits", name, t, number, bits)
@@ -324,7 +324,7 @@ func (d *door) Do(call func(*fabric.Fabric)) error {
 
 func (d *door) Topology() *topology.Netlist { return d.topology }
 
-// Pass lets time pass for somebody who waits.
+// Pass advances time for a waiting call.
 func (d *door) Pass(limit time.Duration, done func() bool) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -366,7 +366,7 @@ func (f *Fabric) Advance(d time.Duration) error {
 	return f.pass(f.fabric.Now()+max(d, 0), func() bool { return false })
 }
 
-// Verdict is what the manager's last proof came to, as "isolated".
+// Verdict is the verdict of the manager's last proof, as "isolated".
 func (f *Fabric) Verdict() string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -39,8 +39,8 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 	return err
 }
 
-// on is what the policy allows on a fabric. Who claims to be somebody else too
-// gets what a port that nobody knows gets.
+// on is what the policy allows on a fabric. A port whose GUID another device claims too
+// gets what an unknown port gets.
 func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Partition, error) {
 	keys, err := policy.Allocate(p.loaded, p.assigned.PKeys)
 	if err != nil {

@@ -84,7 +84,7 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	case f.journal == "":
 		return misuse(errors.New("--journal: want a file"))
 	case !f.yes && !table.IsTerminal(c.InOrStdin()):
-		return misuse(errors.New("standard input is not a terminal, so nobody can be asked: use --yes to apply without asking"))
+		return misuse(errors.New("standard input is not a terminal: use --yes to apply without asking"))
 	}
 	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
 		return err
@@ -131,7 +131,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if p == nil {
 		p = &policy.Policy{Default: policy.Limited}
 	}
-	// In a document, what was planned and what came of it stand side by side.
+	// The document has both the plan and its outcome.
 	var d applyDocument
 	r := newReporter(io.Discard, logs.From(c.Context()), f.json)
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)

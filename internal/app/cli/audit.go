@@ -138,7 +138,7 @@ func (f *auditFlags) run(c *cobra.Command) error {
 		f.intent.Aliases = f.policy.loaded.AliasesByPort()
 	}
 	var report *audit.Report
-	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always comes to its end
+	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always ends by itself
 		report = audit.Audit(r.Fabric, f.intent, f.options)
 		return nil
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 )
 
-// interruptGrace is how long a command that was interrupted may take to come to an
-// end by itself: what it computes cannot be interrupted, and is not waited for.
+// interruptGrace is how long an interrupted command may take to end by itself: its
+// computations cannot be interrupted, and the process does not wait for them.
 const interruptGrace = 2 * time.Second
 
 // execute runs a command until it ends, or has been interrupted long enough.
@@ -40,10 +40,10 @@ func execute(ctx context.Context, root *cobra.Command) (command *cobra.Command, 
 	}
 }
 
-var errComputing = exit.Interrupted("in the middle of a computation; what had been written to the fabric stands, and nothing else was")
+var errComputing = exit.Interrupted("in the middle of a computation; what had been written to the fabric stays, and nothing else was written")
 
-// ended is the end of a run: who is interrupted in the middle leaves something half
-// done, who is interrupted at rest has come to his verdict.
+// ended handles the end of a run: an interrupt in the middle leaves the work half done,
+// an interrupt at rest leaves a verdict.
 func (r *reporter) ended(err error, once bool) error {
 	if !errors.Is(err, context.Canceled) {
 		return r.outcome(err)
@@ -57,7 +57,7 @@ func (r *reporter) ended(err error, once bool) error {
 	case once, r.last == nil:
 		return bad(exit.Interrupted("before there was a verdict"))
 	}
-	r.log.Info("interrupted at rest: the fabric stands as the last verdict says, and nobody watches over it")
+	r.log.Info("interrupted at rest: the fabric is as the last verdict says, and is no longer monitored")
 	return r.outcome(nil)
 }
 

@@ -92,7 +92,7 @@ func lit(f *observed.Fabric, at policy.Place) (*observed.Port, error) {
 	case own:
 		return &p.Node.Ports[0], nil
 	case p.Peer == nil:
-		return nil, fmt.Errorf("nobody was found at the other end of the cable of %s", p)
+		return nil, fmt.Errorf("no device was found at the other end of the cable of %s", p)
 	}
 	return p.Peer, nil
 }

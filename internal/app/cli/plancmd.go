@@ -196,7 +196,7 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 	}
 }
 
-// look previews what writing desired values comes to.
+// look previews the writing of desired values.
 func look(f *observed.Fabric, s *desired.Result, registered *server.State) (*preview.Preview, error) {
 	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
 	if registered != nil {

@@ -35,8 +35,8 @@ type proveReport struct {
 	Fabric     fabricCounts         `json:"fabric"`
 	Partitions []partitionEntry     `json:"partitions"`
 	Classes    []isolation.Class    `json:"classes"`
-	// Packets counts what becomes of every packet that end ports can send to
-	// each other, by disposition; null where that is not worked out.
+	// Packets counts every packet that end ports can send to each other, by disposition;
+	// null where that is not computed.
 	Packets map[string]uint64 `json:"packets"`
 	// Cut lists ports that hold matching keys and whose packets do not arrive,
 	// cutsListed at most.

@@ -20,7 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// reporter says what a run comes to.
+// reporter prints the results of a run.
 type reporter struct {
 	out     io.Writer
 	log     *logs.Log
@@ -41,8 +41,8 @@ type reporter struct {
 	unsaved error
 	// unexpected tells that the fabric is left to a master that was found there.
 	unexpected bool
-	// said is what of the last verdict was said: the next is said in full where it
-	// is another, or where somebody has asked for it.
+	// said is the last verdict that was printed: the next is printed in full if it
+	// differs, or on request.
 	said  string
 	asked bool
 }
@@ -90,7 +90,7 @@ func (r *reporter) Progress(phase string, answered uint64) {
 		slog.String("event", "progress"), slog.String("phase", phase), slog.Uint64("answered", answered))
 }
 
-// errNotReached and errNotProved end a run that did not come to what it is for.
+// errNotReached and errNotProved end a run that did not achieve its purpose.
 var (
 	errNotReached = errors.New("the fabric is not as the policy wants it")
 	errNotProved  = errors.New("isolation is not proved")

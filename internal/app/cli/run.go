@@ -189,7 +189,7 @@ keys of other partitions, this needs --policy none.
 	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
 	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
-	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a change that somebody else made to isolation is noticed and undone")
+	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
 	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time within which every table is read back once")
 	return c
 }

@@ -52,8 +52,8 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 		table.Count(len(bases), "partition"), strings.Join(list, ", "), table.Count(ports, "port"), table.Plain(first), policyNone))
 }
 
-// partitionsHeld are the partitions in the tables of end ports beside the default
-// one, with the number of ports that hold any, and one of those.
+// partitionsHeld are the partitions in the tables of end ports, without the default
+// partition, with the number of ports that hold any, and one of those.
 func partitionsHeld(f *observed.Fabric) (bases map[ib.PKeyBase]bool, ports int, first *observed.Port) {
 	bases = make(map[ib.PKeyBase]bool)
 	for _, p := range f.EndPorts() {

@@ -42,7 +42,7 @@ type traceReport struct {
 	ReadAt   string       `json:"read_at"`
 	Faults   []faultEntry `json:"faults"`
 	SMPs     *daemon.SMPs `json:"smps"`
-	// Packet is what became of a real one; null without --packet.
+	// Packet is the result of a real one; null without --packet.
 	Packet *compare.Report `json:"packet"`
 }
 

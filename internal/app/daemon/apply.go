@@ -445,7 +445,7 @@ func wantedPartitions(f *observed.Fabric, want *observed.Desired) []observed.Par
 	return out
 }
 
-// finish notes that the change has come to its end.
+// finish records the end of the change.
 func (a *applier) finish() error {
 	state := NoteDone
 	if a.side == change.Old {
@@ -467,9 +467,8 @@ func (a *applier) end(err error) (*Applied, error) {
 	return &a.out, err
 }
 
-// Quarantine is how long whoever comes to a fabric waits before it reads or
-// writes anything there, since a manager that was killed may have sent what has
-// not landed yet: the longest that a packet may be under way.
+// Quarantine is how long a new manager waits before it reads or writes a fabric, since
+// packets of a killed manager may still be in flight: the longest packet lifetime.
 func Quarantine() time.Duration { return transact.DefaultLimits().Lifetime }
 
 // Fresh reports whether a --fabric flag names a fabric that nobody can have
@@ -479,9 +478,9 @@ func Fresh(spec string) bool {
 	return kind == "sim"
 }
 
-// HeldConfig makes a manager's configuration one for Apply. Going on with a
-// change that writes the tables of virtual lanes has to read them, and whoever follows a
-// manager that the journal says was killed waits for the Quarantine at least.
+// HeldConfig makes a manager's configuration one for Apply. To continue a change that
+// writes the tables of virtual lanes it has to read them, and after a manager that the
+// journal says was killed it waits for the Quarantine at least.
 func HeldConfig(c engine.Config, j Journal) (engine.Config, error) {
 	c.Hold = true
 	e, err := j.Load()

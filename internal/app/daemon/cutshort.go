@@ -18,7 +18,7 @@ type CutShort struct {
 func (e *CutShort) Error() string {
 	text := fmt.Sprintf("%v in step %q: %d of %d ports written", ErrStopped, e.Step, e.Ports, e.Of)
 	if errors.Is(e.Cause, context.Canceled) {
-		return text // whoever interrupted knows
+		return text // the user interrupted it and knows
 	}
 	return text + ": " + e.Cause.Error()
 }

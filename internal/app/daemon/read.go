@@ -20,7 +20,7 @@ type Reading struct {
 	// Contradiction says what contradicts the cable at a port, with
 	// sweep.Options.Verify.
 	Contradiction func(*observed.Port) string
-	// Disputed are the ports to come to last, for another reading.
+	// Disputed are the ports to follow last in another reading.
 	Disputed map[observed.Place]bool
 }
 

@@ -51,7 +51,7 @@ func (k *Keyring) Recover(keys *mkey.Keys, f *observed.Fabric) (found int, locke
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			if p := &n.Ports[i]; p.Silent {
-				locked = append(locked, fmt.Sprintf("whoever is behind %s", p))
+				locked = append(locked, fmt.Sprintf("the device behind %s", p))
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type Runner struct {
 	began   time.Time // when it began
 	shown   time.Time // when progress was last shown
 	base    uint64    // requests answered when the phase began
-	// isAnnounced tells that SMInfo is answered, announced what came of saying so.
+	// isAnnounced tells that SMInfo is answered, announced is the error of setting IsSM.
 	isAnnounced bool
 	announced   error
 	asked       asked

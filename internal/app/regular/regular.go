@@ -76,8 +76,7 @@ func openRegular(path string) (opened, error) {
 	if !info.Mode().IsRegular() {
 		return opened{}, notRegular(path, info)
 	}
-	// Without O_NONBLOCK a FIFO that has taken the file's place would wait for
-	// somebody to write.
+	// Without O_NONBLOCK a FIFO that has taken the file's place would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return opened{}, err

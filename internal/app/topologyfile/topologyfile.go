@@ -30,8 +30,8 @@ func Find(spec string) (*topology.Netlist, []topology.Warning, error) {
 	return l, warnings, err
 }
 
-// Read reads a topology file and the files that it includes; a relative name is
-// looked for beside the file that is given here.
+// Read reads a topology file and the files that it includes; a relative name is relative
+// to the directory of the file given here.
 func Read(path string) (*topology.Netlist, []topology.Warning, error) {
 	data, err := regular.Read(path, topology.FileSizeMax)
 	if err != nil {

@@ -49,9 +49,9 @@ func ParseSeverity(text string) (Severity, error) {
 // Profile says how far an audit goes.
 type Profile uint8
 
-// The profiles. Basic holds what any fabric that keeps tenants apart has to
-// meet; Tenant adds what keeps a host apart whose root is not trusted; Strict
-// what only some managers can do, and what takes longer to read.
+// The profiles. Basic has the requirements of any fabric that keeps tenants apart; Tenant
+// adds what keeps a host apart whose root is not trusted; Strict what only some managers
+// can do, and what takes longer to read.
 const (
 	Basic Profile = iota
 	Tenant

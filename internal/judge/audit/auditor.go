@@ -21,9 +21,9 @@ type auditor struct {
 	count int             // findings of it
 	seen  map[string]bool // what it said to be unknown
 
-	proof    *isolation.Proof                  // once somebody asked
-	walked   *walks                            // once somebody asked
-	cabled   map[observed.Place]observed.Place // once somebody asked
+	proof    *isolation.Proof                  // on first use
+	walked   *walks                            // on first use
+	cabled   map[observed.Place]observed.Place // on first use
 	managing map[ib.PortGUID]bool
 	grants   map[grant]bool // true for full members
 }

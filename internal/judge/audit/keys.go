@@ -25,7 +25,7 @@ var keyChecks = []check{
 	{number: 27, name: "mkey-weak", title: "An M_Key can be guessed", severity: High, profile: Tenant,
 		how:    "PortInfo.M_Key of end ports: below 2^32, of fewer than four different octets, or equal to a GUID of the node or to an SM_Key; a hidden key is unknown",
 		advice: "make M_Keys at random, 64 bits", run: (*auditor).mkeyWeak},
-	{number: 28, name: "mkey-disclosed", title: "An M_Key was sent to a device that nobody knew yet", severity: Critical,
+	{number: 28, name: "mkey-disclosed", title: "An M_Key was sent to an unknown device", severity: Critical,
 		why: "it shows in what the manager sent, not in what devices hold"},
 	{number: 29, name: "mkey-not-rotated", title: "A port changed tenants and kept its M_Key", severity: High, profile: Tenant, needs: needsEarlier,
 		how:    "PortInfo.M_Key of hosts whose tenant keys are others than in the earlier reading",
@@ -204,7 +204,7 @@ func (a *auditor) counter(p *observed.Port, name string, of func(*smp.PortInfo) 
 	case now > then:
 		a.found(place(p), "%s %d", name, now)
 	case full:
-		a.unknown(place(p), "%s stands at its end, 65535: whether it would have grown cannot be told", name)
+		a.unknown(place(p), "%s is at its maximum, 65535: whether it would have increased cannot be told", name)
 	}
 }
 

@@ -17,7 +17,7 @@ var managerChecks = []check{
 		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, not the one that the port which was read from names as its master's; SMInfo says what it is doing",
 		advice: "stop it, or list its port if it belongs there; then find out who may open the device that let it speak", run: (*auditor).rogueManager},
 	{number: 36, name: "two-masters", title: "Ports obey different managers, or two are master", severity: Critical,
-		how:    "PortInfo.MasterSMLID of end ports: different values, or a LID that nobody has; SMInfo: more than one in state Master",
+		how:    "PortInfo.MasterSMLID of end ports: different values, or a LID that no port has; SMInfo: more than one in state Master",
 		advice: "leave one manager, and let it sweep the whole fabric", run: (*auditor).twoMasters},
 	{number: 37, name: "host-sends-smps", title: "Programs on a host may send subnet management packets", severity: High,
 		why: "whether a host lets its programs do that shows on the host, or in its adapter's firmware settings"},

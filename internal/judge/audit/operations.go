@@ -11,8 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// operationChecks are those of how the fabric came to be as it is, and of the
-// reading itself.
+// operationChecks are those of the history of the fabric, and of the reading itself.
 var operationChecks = []check{
 	{number: 52, name: "write-order", title: "A change was written in an order that opened the fabric for a while", severity: Critical,
 		why: "it shows in the order of a manager's writes, not in what they left"},
@@ -28,7 +27,7 @@ var operationChecks = []check{
 		how:    "PortInfo.P_KeyViolations of end ports and of switch ports that face them: not 0, or with an earlier reading: grown since",
 		advice: "look for traps 257 and 259 in the manager's log: they name sender and receiver. It is a probe, or a host that was set up wrongly", run: (*auditor).pkeyViolations},
 	{number: 61, name: "not-read", title: "Something could not be read, or was read too long ago", severity: Critical,
-		how:    "every answer that the sweep asked for and did not get, links that are up and lead to nobody, and the age of the reading",
+		how:    "every answer that the sweep asked for and did not get, links that are up without a known device behind them, and the age of the reading",
 		advice: adviceUnread, run: (*auditor).notRead},
 	{number: 65, name: "port-not-well", title: "A port says that it is not well", severity: Low,
 		how:    "PortInfo.DiagCode of end ports, not 0, and the chain of VendorDiag blocks that it points at. A block that was not read is unknown",

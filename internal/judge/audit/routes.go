@@ -11,8 +11,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// walks is what came of following the forwarding tables from every switch
-// before a host to every LID.
+// walks is the result of following the forwarding tables from every switch before a host
+// to every LID.
 type walks struct {
 	broken []fault
 	more   int // broken routes beyond MaxPerCheck, which are counted
@@ -62,7 +62,7 @@ func (a *auditor) routes() *walks {
 	return w
 }
 
-// walk follows lid from a switch until it ends or meets an earlier walk.
+// walk follows lid from a switch until it ends or reaches an earlier walk.
 func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited []outcome) {
 	var trail []*observed.Node
 	var entered *observed.Port // the exit of the switch before
@@ -98,7 +98,7 @@ func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited
 		case next == nil && (out == ib.PortNone || int(out) >= len(at.Ports)):
 			say(at, "no route")
 		case next == nil:
-			say(at, "routed to port %d, where nobody is", out)
+			say(at, "routed to port %d, where there is no device", out)
 		case next.Node.Switch == nil:
 			say(at, "routed to port %d, where %s is", out, next)
 		default:

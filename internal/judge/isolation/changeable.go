@@ -15,16 +15,16 @@ const (
 	keyZero    = "M_Key is 0: it takes management writes from anybody"
 	keyHidden  = "whether it has an M_Key was not read: the reader does not have the key"
 	keyShown   = "M_KeyProtectBits is 0: it shows its M_Key to anybody"
-	keyShared  = "another port has the same M_Key: whoever learns it from one controls both"
+	keyShared  = "another port has the same M_Key: a host that learns it from one controls both"
 	keyLease   = "M_KeyLeasePeriod is not 0: the key guards nothing once the manager has been away that long"
 	noCables   = "leads to a switch, and there is no list of cables to say which: no key is checked here"
 	undeclared = "leads to a switch that is not on the list of cables: no key is checked here"
 )
 
-// Changeable lists where a host could change what was proved: ports that take
-// the writes of strangers, or may come to, and ports between switches, where no
-// key is checked, that rest on nothing but what a device says of itself. A proof
-// says what stands; this says whether it stays.
+// Changeable lists where a host could change what was proved: ports that accept writes
+// from strangers, or may later, and ports between switches, where no key is checked, that
+// rest only on what a device says of itself. A proof is about the present tables; this
+// list says whether they last.
 func Changeable(f *observed.Fabric, cables Cables) []Finding {
 	var out []Finding
 	found := func(p *observed.Port, reason string) { out = append(out, Finding{placeOf(p), reason}) }
@@ -35,7 +35,7 @@ func Changeable(f *observed.Fabric, cables Cables) []Finding {
 	}
 	for _, p := range ends {
 		if isShut(p) {
-			continue // whoever changes its table changes nothing
+			continue // changing its table changes nothing
 		}
 		if reason := openTo(p, holders[p.Info.MKey] > 1); reason != "" {
 			found(p, reason)

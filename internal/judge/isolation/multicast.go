@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Group is a multicast group as far as somebody knows of it.
+// Group is a multicast group.
 type Group struct {
 	MLID ib.LID
 	Base ib.PKeyBase

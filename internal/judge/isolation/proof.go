@@ -40,16 +40,16 @@ type Proof struct {
 	// Missing are keys that the policy gives and a table lacks, so that
 	// members cannot talk. They do not weigh on the verdict.
 	Missing []MissingKey `json:"missing"`
-	// Foreign are entries that the policy does not give, whether or not
-	// anybody can use them. In the table of a switch port only the partition
-	// counts. They weigh on the verdict only where somebody can be reached.
+	// Foreign are entries that the policy does not give, whether or not any port can use
+	// them. In the table of a switch port only the partition counts. They affect the
+	// verdict only where another port can be reached.
 	Foreign []Entry `json:"foreign"`
 	// Unenforced are the places where no switch holds an end port to its
 	// partitions: the switch port, or the end port when there is no switch.
 	Unenforced []Finding `json:"unenforced"`
-	// Raw are the switch ports that let raw packets pass, from or to an end port
-	// that somebody is kept apart from whose switch port lets them pass too; the
-	// end port when there is no switch. Empty for RawIgnored and RawAllowed.
+	// Raw are the switch ports that let raw packets pass, from or to an end port that is
+	// kept apart from another whose switch port lets them pass too; the end port when
+	// there is no switch. Empty for RawIgnored and RawAllowed.
 	Raw []Finding `json:"raw"`
 	// Changeable are the places where a host could change what was proved, once
 	// Rest has entered them.

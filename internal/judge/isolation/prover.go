@@ -26,8 +26,8 @@ type Prover struct {
 	notes  []note
 	noted  []bool
 
-	// What raw packets are to this proof, how they pass by end port, and how many
-	// end ports they can leave and come to.
+	// How this proof treats raw packets, how they pass by end port, and how many end
+	// ports can send and receive them.
 	rawPackets    Raw
 	raw           []rawGap
 	rawIn, rawOut int
@@ -148,8 +148,8 @@ func (p *Prover) judge(i int) {
 	for _, what := range g.unread {
 		n.lacks = append(n.lacks, lacking{g.at, what + unread})
 	}
-	// An end port without a guard is named as such; here it counts with what
-	// its table holds, as somebody whom others can reach.
+	// An end port without a guard is listed as such; here it counts with what its table
+	// holds, since others can reach it.
 	usable := p.sets.lift(own)
 	p.reach[i] = holding{keys: usable, may: usable, grant: grant}
 	if g.at != port {

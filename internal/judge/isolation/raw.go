@@ -108,7 +108,7 @@ func (p *Prover) countRaw(g rawGap, by int) {
 	}
 }
 
-// rawParty are the end ports of one grant that raw packets leave, or come to.
+// rawParty are the end ports of one grant that can send, or receive, raw packets.
 type rawParty struct{ in, out, both int }
 
 // rawEnd is an end port, or what is behind a switch port and did not answer
@@ -166,7 +166,7 @@ func (p *prover) rawStrangers() (out []rawEnd) {
 	return out
 }
 
-// noGrant is given to whoever is in no partition.
+// noGrant is the grant of ports in no partition.
 const noGrant int32 = 0
 
 // enterRaw counts the pairs, in out of all of which raw packets leave and come

@@ -20,7 +20,7 @@ const (
 	ByEndPorts
 	// Unknown: something that the answer rests on was not read.
 	Unknown
-	// Violated: somebody can talk whom the policy keeps apart.
+	// Violated: two ports can talk that the policy keeps apart.
 	Violated
 )
 

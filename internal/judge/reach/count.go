@@ -14,12 +14,11 @@ import (
 // left out.
 type Counts [dispositions]uint64
 
-// Count tells what becomes of every packet that the end ports of a fabric can
-// send to each other by their tables as they stand. It gives what Follow gives
-// for each of them, but works it out by switches and keys. Ok is false, and
-// nothing is counted, for a fabric in which ports between two switches check
-// keys, or hosts are cabled to each other: there, every pair has to be looked
-// at by itself.
+// Count returns the dispositions of every packet that the end ports of a fabric can send
+// to each other by their current tables. It returns what Follow returns for each of them,
+// but computes it by switches and keys. Ok is false, and nothing is counted, for a fabric
+// in which ports between two switches enforce partitions, or hosts are cabled to each
+// other: there, every pair has to be followed by itself.
 func Count(f *observed.Fabric) (c Counts, ok bool) {
 	if !countable(f) {
 		return c, false
@@ -44,7 +43,7 @@ func countable(f *observed.Fabric) bool {
 	return true
 }
 
-// odd reports whether p, which has a cable, is outside what Count can do.
+// odd reports whether p, which has a cable, is beyond what Count can do.
 func odd(p *observed.Port) bool {
 	if p.Node.Switch == nil || p.Peer.Num == 0 {
 		return p.Peer.Node.Switch == nil || p.Peer.Num == 0

@@ -66,8 +66,8 @@ func Cuts(f *observed.Fabric, limit int) []Cut {
 	return out
 }
 
-// arrives reports whether whoever holds a key of to gets past the port before
-// it, whatever the key.
+// arrives reports whether any holder of a key of to gets past the port before it,
+// whatever the key.
 func arrives(to *observed.Port) bool {
 	if to.Node.Switch != nil {
 		return true

@@ -2,7 +2,7 @@ package reach
 
 import "fmt"
 
-// Disposition is what becomes of a packet.
+// Disposition is the outcome of a packet.
 type Disposition uint8
 
 // The dispositions; the zero value is Unknown, which is never a pass.

@@ -75,7 +75,7 @@ func (w *walker) lane(p *observed.Port, entry string) bool {
 	return w.settle(p, "VL", stop, w.say("%s, %d in operation", entry, lanes), NoLane)
 }
 
-// arrive asks port in of the node that the packet has come to.
+// arrive checks the packet at its port of arrival in.
 func (w *walker) arrive(in *observed.Port) bool {
 	if !w.state(in, "state on arrival", smp.PortArmed, smp.PortActive) ||
 		!w.lane(in, w.say("VL %d", w.vl)) {

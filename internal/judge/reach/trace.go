@@ -45,7 +45,7 @@ type Hop struct {
 	Checks []Check `json:"checks"`
 }
 
-// Check is a rule that a packet met.
+// Check is a rule that was applied to a packet.
 type Check struct {
 	// Port is the port whose rule it is.
 	Port ib.PortNum `json:"port"`

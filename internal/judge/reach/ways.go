@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// ways is where packets for one LID come to from each switch.
+// ways is where packets for one LID end from each switch.
 type ways struct {
 	switches []*observed.Node
 	number   map[*observed.Node]int
@@ -27,9 +27,8 @@ type exit struct {
 	known bool
 }
 
-// hop is where packets come to that leave a switch by a port, whatever their
-// LID: the switch with number next, by its port in, or an end when next is
-// noSwitch.
+// hop is where packets arrive that leave a switch by a port, whatever their LID: the
+// switch with number next, by its port in, or an end when next is noSwitch.
 type hop struct {
 	next int
 	in   ib.PortNum
@@ -74,7 +73,7 @@ func rowOf(s *observed.Switch) []ib.PortNum {
 	return s.LFT[:length]
 }
 
-// hopBy is where packets come to that leave a switch by out.
+// hopBy is where packets arrive that leave a switch by out.
 func (w *ways) hopBy(out *observed.Port) hop {
 	in := out.Peer
 	if out.Num == 0 || in == nil || in.Node.Switch == nil {
@@ -129,7 +128,7 @@ func (w *ways) find(lid ib.LID) {
 	}
 }
 
-// step is the switch that comes after at, or noSwitch and where packets come to.
+// step is the switch after at, or noSwitch and where packets end.
 func (w *ways) step(at int, lid ib.LID) (next int, end way) {
 	x := w.exits[at]
 	switch {
@@ -147,8 +146,8 @@ func (w *ways) step(at int, lid ib.LID) (next int, end way) {
 	return h.next, h.end
 }
 
-// back reports whether a switch would send a packet that came in by port in
-// back, and what becomes of it then.
+// back reports whether a switch would send a packet that arrived by port in back, and
+// with which disposition.
 func back(in *observed.Port, lid ib.LID) (is bool, d Disposition) {
 	s := in.Node.Switch
 	always, known := s.Exit(lid, observed.AnyPort)
@@ -178,8 +177,8 @@ func (w *ways) most() way {
 	return most
 }
 
-// deliver is what becomes of a packet with key k, for the base LID of to, that
-// leaves by w.last for the port behind it.
+// deliver is the disposition of a packet with key k, for the base LID of to, that leaves
+// by w.last for the port behind it.
 func (w way) deliver(to, behind *observed.Port, k ib.PKey) Disposition {
 	if w.last.Num != 0 {
 		if d := stateOf(w.last, smp.PortActive); d != Delivered {

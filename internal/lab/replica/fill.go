@@ -117,8 +117,7 @@ func (b *builder) fillPort(p *observed.Port) {
 		PartitionEnforcementInbound: was.PartitionEnforcementInbound, PartitionEnforcementOutbound: was.PartitionEnforcementOutbound,
 		FilterRawInbound: was.FilterRawInbound, FilterRawOutbound: was.FilterRawOutbound,
 	}
-	// Values that a device refuses are among those that the readings may have.
-	// What came of it is looked at below.
+	// A device may refuse values that were read. The result is checked below.
 	_ = b.set(p.Node, p.Num, selector, &write)
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
 		if now := agent.Port(p.Num).PortState; was.PortState >= state && now != smp.PortDown && now < state {

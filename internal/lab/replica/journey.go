@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// End is what becomes of a packet, in the words that reports have.
+// End is the outcome of a packet, in the words of reports.
 type End string
 
 // The ends.
@@ -97,7 +97,7 @@ func (r *Replica) ended() (End, string) {
 	}
 	last := &r.seen[len(r.seen)-1]
 	if r.strangers[last.at.Node] {
-		return DeadEnd, "it came to somebody who was not found"
+		return DeadEnd, "it reached a device that was not found"
 	}
 	if (last.outcome == fabric.OutcomeTaken || last.outcome == fabric.OutcomeRefused) && last.at != r.to {
 		return WrongDestination, fmt.Sprintf("%s, at port %d of node %v", last.outcome, last.at.Port, last.at.Node)

@@ -47,8 +47,8 @@ type end struct {
 	open   bool // a receive request that nothing has come for
 }
 
-// expect makes sure that QP1 has room for a message. One that was meant for
-// somebody else may have come.
+// expect makes sure that QP1 has room for a message, since one for another destination
+// may have arrived.
 func (e *end) expect() error {
 	e.drain()
 	if e.open {

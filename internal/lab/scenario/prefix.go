@@ -15,7 +15,7 @@ const maxRepeat = 1 << 16
 // and what it is for.
 func Prefixes() [][3]string {
 	return [][3]string{
-		{"try", "STATEMENT", "whatever becomes of it"},
+		{"try", "STATEMENT", "whatever its result"},
 		{"repeat", "N [every=TIME] STATEMENT", "so many times"},
 	}
 }
@@ -58,7 +58,7 @@ func try(run action) action {
 	}
 }
 
-// forgive looks at what became of the last request, verb and reply.
+// forgive checks the result of the last request, verb and reply.
 func (w *world) forgive() {
 	if w.last != nil {
 		w.last.judged = true

@@ -54,7 +54,7 @@ func compileMKey(a *args) (action, error) {
 type request struct {
 	*testbed.Request
 	step   *step
-	judged bool // what became of it was looked at
+	judged bool // its result was checked
 }
 
 // asking is what a get or set line says.

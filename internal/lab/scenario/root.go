@@ -8,14 +8,14 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
-// reply is what became of the last sa or pm line.
+// reply is the result of the last sa or pm line.
 type reply struct {
 	*host.Reply
 	step   *step
 	judged bool
 }
 
-// rootVerbs are what whoever is root on a host, or owns a device, can do.
+// rootVerbs are the actions of root on a host, or of the owner of a device.
 func rootVerbs() []verb {
 	return []verb{
 		{"own", "NODE[:PORT] ATTRIBUTE[modifier] FIELD=VALUE...", "a port's attribute is changed by who owns the device, whatever M_Key guards it", false, acting(host.Own)},
@@ -23,7 +23,7 @@ func rootVerbs() []verb {
 		{"trap", "NODE[:PORT] NUMBER [FIELD=VALUE...]", "a host's root sends a trap to the manager that its port knows of", false, acting(host.Trap)},
 		{"rival", "NODE[:PORT] FIELD=VALUE... [silent=on] | NODE[:PORT] none", "a host's root says that a subnet manager runs there, and answers for it with this SMInfo", false, acting(host.Rival)},
 		{"answer", "NODE[:PORT] for NODE ATTRIBUTE[modifier] FIELD=VALUE... [count=N] [seen=on]",
-			"a host's root answers each Get of this that comes to the second node, with count (1) transaction ids that it guesses, or with the right one", false, acting(host.Answer)},
+			"a host's root answers each Get of this that reaches the second node, with count (1) transaction ids that it guesses, or with the right one", false, acting(host.Answer)},
 		{"sa", "NODE[:PORT] METHOD RECORD [FIELD=VALUE...] [sa-key=KEY] [pkey-index=N] [path-bits=N] [from-lid=LID] [to-lid=LID] [first-segment=on] [silent=on]",
 			"a host asks subnet administration; METHOD is get, gettable, set, delete or getmulti", false, asked(host.SA)},
 		{"pm", "NODE[:PORT] get|set COUNTERS [FIELD=VALUE...] to-lid=LID [pkey-index=N]", "a host reads or writes the counters of a port", false, asked(host.PM)},

@@ -178,7 +178,7 @@ func compileDevice(a *args) (action, error) {
 	return nil, nil
 }
 
-// give adds a trait to the profiles of some nodes.
+// give adds a property to the profiles of some nodes.
 func (a *args) give(nodes []*topology.Node, t property.Property, number uint64, all bool) error {
 	for _, n := range nodes {
 		if !all && n.Type != ib.NodeSwitch && !t.Apply(&sma.Config{Ports: make([]sma.PortConfig, 1)}, number) {

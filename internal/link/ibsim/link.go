@@ -77,7 +77,7 @@ func (l *Link) SetIsSM(on bool) error {
 	return nil
 }
 
-// Close leaves the simulator, which keeps the place for somebody else.
+// Close leaves the simulator, which frees the slot for another client.
 func (l *Link) Close() error {
 	_, err := l.ask(control{kind: controlDisconnect})
 	l.closeSockets()
@@ -214,8 +214,8 @@ func (p *pump) receive() error {
 				return true
 			}
 			if n < batchSize {
-				// Whoever is to send the next packets may run first: waking up
-				// for each of them costs more than all that is done with them.
+				// Let the goroutine that sends the next packets run first: waking up for
+				// each of them costs more than processing them.
 				yield()
 			}
 		}

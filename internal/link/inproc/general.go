@@ -24,7 +24,7 @@ type general struct {
 	out    [mad.Size]byte
 }
 
-// openGeneral takes the queue pair. Somebody else may have it.
+// openGeneral takes the queue pair. It fails if the queue pair is in use.
 func openGeneral(f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum) (*general, error) {
 	device, err := f.Device(node)
 	if err != nil {

@@ -77,9 +77,9 @@ func (l *Link) Fabric() *fabric.Fabric { return l.fabric }
 // fat tree needs 6.
 const usualHops = 8
 
-// Limits are those of a fabric whose delays are known: whoever did not answer
-// within a round trip will not answer at all, unless a fault makes it late,
-// and then the wait follows what is measured.
+// Limits are those of a fabric with known delays: without an answer within a round trip
+// there will be none, unless a fault delays it, and then the wait follows what is
+// measured.
 func (l *Link) Limits() transact.Limits {
 	limits := transact.DefaultLimits()
 	limits.FirstTimeout = max(l.fabric.RoundTrip(mad.MaxHops), time.Microsecond)
@@ -136,9 +136,9 @@ func (l *Link) Drive(ctx context.Context, e link.Engine, done func() bool) error
 	return nil
 }
 
-// Pump moves what the engine has to send and what came in for it, and lets no
-// time pass: whoever drives several engines on one fabric has the time. It
-// reports whether anything was moved.
+// Pump moves packets between the engine and the fabric without advancing time, for
+// callers that drive several engines on one fabric. It reports whether anything was
+// moved.
 func (l *Link) Pump(e link.Engine) (some bool, err error) {
 	d := driver{link: l, engine: e}
 	if err := d.takeGeneral(); err != nil {
@@ -197,7 +197,7 @@ func (d *driver) receive() (some bool) {
 		if d.smp.UnmarshalBinary(d.in.MAD[:]) == nil {
 			if d.smp.Method == mad.MethodGetResp {
 				if d.smp.TransactionID&markMask != d.link.mark {
-					continue // for somebody else
+					continue // for another client
 				}
 				d.smp.TransactionID &^= markMask
 			}

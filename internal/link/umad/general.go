@@ -24,8 +24,8 @@ const (
 	// keysLeast is the least time between two readings of it, however often a
 	// key is missed there.
 	keysLeast = 10 * time.Millisecond
-	// keysUncertain is how long after another key came to a place of the table a
-	// packet may still be read that came by the old one.
+	// keysUncertain is how long after another key came to a place of the table a packet
+	// may still be read that arrived by the old one.
 	keysUncertain = 50 * time.Millisecond
 	// generalHops is the hop limit of an answer with a route header.
 	generalHops = 0xFF
@@ -34,8 +34,8 @@ const (
 // JoinsLong: the kernel cuts and joins long messages.
 func (l *Link) JoinsLong() {}
 
-// leftToOthers are the methods that programs beside an administration register
-// for at this port: they subscribe, and want reports.
+// leftToOthers are the methods that other programs at this port register for: they
+// subscribe, and receive reports.
 var leftToOthers = []mad.Method{mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress}
 
 // registerAdministration makes an agent for every request of subnet

@@ -50,7 +50,7 @@ type Link struct {
 	askers, hearers []uint32
 	// admin is the agent of subnet administration, while there is one.
 	admin []uint32
-	// performance is the agent for answers of performance management, beside it.
+	// performance is the agent for answers of performance management.
 	performance []uint32
 	keys        keyTable
 	flights     map[uint32]*flight // under way, by our number

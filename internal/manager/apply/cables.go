@@ -12,8 +12,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// ErrRecabled says that a link leads to another port than discovery found: what
-// was written through it was meant for somebody else.
+// ErrRecabled means that a link leads to a port other than discovery found: what was
+// written through it was meant for another device.
 var ErrRecabled = errors.New("link left inactive: it leads elsewhere than discovery found")
 
 // cable is a link that is to become Active, asked about from one of its ends.

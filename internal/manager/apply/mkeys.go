@@ -12,10 +12,9 @@ import (
 // ErrLocked says that a port obeys an M_Key that nobody here knows.
 var ErrLocked = errors.New("guarded by an M_Key that is not known here")
 
-// giveKey gives a port another M_Key. Once the port has it, it obeys nothing
-// else: when the answer is lost, all copies of the write that are sent again are
-// refused. So whatever became of the write, the port is asked under the new key,
-// and its answer counts.
+// giveKey gives a port another M_Key. Once the port has it, it accepts nothing else: when
+// the answer is lost, all retries of the write are refused. So whatever the outcome of
+// the write, the port is read with the new key, and that answer counts.
 func (r *Run) giveKey(op plan.Op, w plan.Write) {
 	r.giving[op] = true
 	set := r.request(op, mad.MethodSet, w.Data)

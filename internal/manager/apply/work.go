@@ -24,7 +24,7 @@ func (w Work) String() string {
 	case w.Narrows:
 		return w.Phase + ": not all that the policy takes away is taken away, and nothing was given: run again to finish"
 	case w.Stands:
-		stands = "the fabric stands as the last verdict says"
+		stands = "the fabric is as the last verdict says"
 	case w.Keyed:
 		stands = "ports have their M_Keys, and nothing else was written"
 	}

@@ -132,9 +132,9 @@ func (l *List) Accept(f *observed.Fabric, at observed.Place) (next *List, done [
 	return next, e.done, nil
 }
 
-// Move gives a list in which a port of a listed device is cabled to another place,
-// on the word of whoever says so: a device that holds an M_Key answers nobody
-// where it was not before. What was listed at either end before goes.
+// Move returns a list in which a port of a listed device is cabled to another place, as
+// the administrator declares: a device with an M_Key does not answer at a new location.
+// The former cables of both ends are removed.
 func (l *List) Move(device, to observed.Place) (next *List, done []string, err error) {
 	e := editor{before: l, nodes: make(map[ib.NodeGUID]*topology.Node)}
 	e.copy()

@@ -16,25 +16,24 @@ type Left struct {
 	Reason string
 }
 
-// Learn makes a list of a subnet as it was swept without one. It takes in what
-// raises no doubt and tells what it left out, by node and port.
+// Learn makes a list of a subnet that was swept without one. It takes in what is not
+// contradicted and returns what it left out, by node and port.
 //
-// Whoever claims a GUID that another claims too is left out, and so is the
-// other, unless it is beyond doubt who that is. Of two switches joined by cables that all raise doubts neither side is
-// more genuine: what can be reached from the manager counts. A part of the
-// subnet that hangs on one cable and has no host in it carries nobody's packets:
-// it is left out, since a host that says it is a switch looks like that.
+// A device that claims a GUID which another claims too is left out, and so is the other,
+// unless it is certain which one is genuine. Of two switches joined by cables that are
+// all contradicted neither side is more genuine: what can be reached from the manager
+// counts. A part of the subnet that hangs on one cable and has no host in it carries no
+// traffic: it is left out, since a host that poses as a switch looks like that.
 //
-// doubt says, in words, why a cable may not be taken for what it seems; empty
-// where there is nothing to say.
-func Learn(f *observed.Fabric, doubt func(*observed.Port) string) (*List, []Left, error) {
-	x := learning{fabric: f, doubt: doubt, refused: make(map[*observed.Port]string), in: make(map[*observed.Node]bool)}
+// contradiction says why a cable cannot be trusted; empty where nothing contradicts it.
+func Learn(f *observed.Fabric, contradiction func(*observed.Port) string) (*List, []Left, error) {
+	x := learning{fabric: f, contradiction: contradiction, refused: make(map[*observed.Port]string), in: make(map[*observed.Node]bool)}
 	if f.Self == nil {
 		return nil, nil, errors.New("no list of cables: the manager's own port did not answer")
 	}
 	x.refuse()
 	if reason := x.refused[f.Self]; reason != "" {
-		return nil, nil, fmt.Errorf("no list of cables: the manager's own cable raises a doubt: %s", reason)
+		return nil, nil, fmt.Errorf("no list of cables: the manager's own cable raises a contradiction: %s", reason)
 	}
 	x.reach()
 	x.prune()
@@ -51,12 +50,12 @@ func Learn(f *observed.Fabric, doubt func(*observed.Port) string) (*List, []Left
 
 type learning struct {
 	fabric  *observed.Fabric
-	doubt   func(*observed.Port) string
+	contradiction   func(*observed.Port) string
 	refused map[*observed.Port]string
 	in      map[*observed.Node]bool
 }
 
-// refuse looks for cables that raise a doubt, at both their ends.
+// refuse removes cables that are contradicted, at both their ends.
 func (x *learning) refuse() {
 	claims, strangers := x.claims()
 	for _, n := range x.fabric.Nodes {
@@ -81,7 +80,7 @@ func (x *learning) refuse() {
 			switch {
 			case reason != "":
 			case x.isGenuine(n) && n.Switch == nil:
-				reason = x.doubt(p)
+				reason = x.contradiction(p)
 			case n.Switch == nil && p.GUID == 0:
 				reason = "it has no port GUID"
 			case n.Switch == nil && claims[p.GUID] > 1:
@@ -91,7 +90,7 @@ func (x *learning) refuse() {
 			case p.Stranger != nil:
 				reason = p.Stranger.Why.Error()
 			default:
-				reason = x.doubt(p)
+				reason = x.contradiction(p)
 			}
 			if reason != "" {
 				x.refuseCable(p, reason)
@@ -118,9 +117,9 @@ func (x *learning) claims() (claims map[ib.PortGUID]int, strangers map[ib.NodeGU
 	return claims, strangers
 }
 
-// isGenuine reports whether it is beyond doubt who a device is, whoever claims to be
-// the same: the manager's own node, the one at the other end of its cable, and a
-// switch that packets went through to two others and back.
+// isGenuine reports whether the identity of a device is certain, whatever another device
+// claims: the manager's own node, the one at the other end of its cable, and a switch
+// that forwarded packets to two others and back.
 func (x *learning) isGenuine(n *observed.Node) bool {
 	self := x.fabric.Self
 	if n == self.Node || self.Peer != nil && n == self.Peer.Node {
@@ -129,7 +128,7 @@ func (x *learning) isGenuine(n *observed.Node) bool {
 	through := 0
 	for i := 1; i < len(n.Ports); i++ {
 		p := &n.Ports[i]
-		if p.Peer != nil && p.Peer.Node != n && n.Switch != nil && n.Switch.InfoRead && p.Peer.Node.Switch != nil && x.doubt(p) == "" && x.doubt(p.Peer) == "" {
+		if p.Peer != nil && p.Peer.Node != n && n.Switch != nil && n.Switch.InfoRead && p.Peer.Node.Switch != nil && x.contradiction(p) == "" && x.contradiction(p.Peer) == "" {
 			through++
 		}
 	}
@@ -146,7 +145,7 @@ func (x *learning) refuseCable(p *observed.Port, reason string) {
 
 func (x *learning) own() *observed.Node { return x.fabric.Self.Node }
 
-// cable is what p is cabled to, if that raises no doubt.
+// cable is what p is cabled to, if nothing contradicts that.
 func (x *learning) cable(p *observed.Port) *observed.Port {
 	if p.Peer == nil || x.refused[p] != "" {
 		return nil

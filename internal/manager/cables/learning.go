@@ -2,15 +2,15 @@ package cables
 
 import "github.com/ibwarden/ibwarden/internal/observed"
 
-// learnTries is how often the subnet is swept for a list of cables when something
-// raises a doubt: packets get lost, and what is left out stays out until a person
+// learnTries is how often the subnet is swept for a list of cables when something is
+// contradicted: packets get lost, and what is left out stays out until an administrator
 // accepts it.
 const learnTries = 3
 
 // Learning is a list of cables that is learned from several sweeps. The zero value
 // has seen none.
 type Learning struct {
-	// Last are the ports that the next sweep comes to last.
+	// Last are the ports that the next sweep follows last.
 	Last map[observed.Place]bool
 
 	tries int
@@ -18,21 +18,20 @@ type Learning struct {
 	left  []Left
 }
 
-// Learned is what became of it: the best list, what was left out of that, and
-// whether the subnet, as the last sweep found it, has more than the list.
+// Learned is the result: the best list, what was left out of that, and whether the
+// subnet, as the last sweep found it, has more than the list.
 type Learned struct {
 	List *List
 	Left []Left
 	More bool
 }
 
-// Take learns from a sweep. doubt says why what is behind a port is not to be
-// learned, disputed are the ports that two devices claim. again tells that another
-// sweep is to be tried; else out is the end of it, or err says why there is no
-// list.
-func (x *Learning) Take(f *observed.Fabric, doubt func(*observed.Port) string, disputed func() map[observed.Place]bool) (out Learned, again bool, err error) {
+// Take learns from a sweep. contradiction says why what is behind a port is not to be
+// learned, disputed are the ports that two devices claim. again tells that another sweep
+// is to be tried; else out is the final result, or err says why there is no list.
+func (x *Learning) Take(f *observed.Fabric, contradiction func(*observed.Port) string, disputed func() map[observed.Place]bool) (out Learned, again bool, err error) {
 	x.tries++
-	list, left, err := Learn(f, doubt)
+	list, left, err := Learn(f, contradiction)
 	if list.Cables() > x.best.Cables() {
 		x.best, x.left = list, left
 	}

@@ -102,8 +102,8 @@ func Step(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bo
 	return d, waiting
 }
 
-// leaving are the partitions that a port outside done is still in, or more in,
-// than full wants.
+// leaving are the partitions that a port not in done is still in, or more in, than full
+// wants.
 func leaving(f *observed.Fabric, full *observed.Desired, done map[*observed.Node]bool) map[ib.PKeyBase]bool {
 	out := map[ib.PKeyBase]bool{}
 	for _, n := range f.Nodes {

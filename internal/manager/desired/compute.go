@@ -15,11 +15,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
-// Result is what a policy comes to on a fabric.
+// Result is what a policy requires on a fabric.
 type Result struct {
 	Tables *observed.Desired
-	// Settings is what the policy asks of links and devices, Resolution what it
-	// came to, within bounds.
+	// Settings is what the policy asks of links and devices, Resolution the resolved
+	// policy, within bounds.
 	Settings   settings.Settings
 	Resolution *policy.Resolution
 	// Withheld are partitions that nobody may be given.

@@ -60,7 +60,7 @@ type Input struct {
 	Routes *Routes
 }
 
-// Resolved is a policy and what it comes to among the end ports of a fabric.
+// Resolved is a policy resolved on the end ports of a fabric.
 type Resolved struct {
 	Policy     *policy.Policy
 	Resolution *policy.Resolution
@@ -97,9 +97,9 @@ func (in *Input) complete() {
 	}
 }
 
-// Identities are those of all end ports, unseen ones included: a policy is resolved
-// among them. Who claims to be somebody else too is left out, as is who is behind a
-// fenced port, and gets what a port that nobody knows gets.
+// Identities are those of all end ports, unseen ones included: a policy is resolved among
+// them. A port whose GUID another device claims too is left out, as is one behind a
+// fenced port; it gets what an unknown port gets.
 func (in *Input) Identities() []policy.EndPort {
 	in.complete()
 	out := make([]policy.EndPort, 0, len(in.EndPorts)+len(in.Unseen))

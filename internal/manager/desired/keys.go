@@ -43,7 +43,7 @@ func (r *Result) keys() error {
 	r.Withheld, r.Open = r.withheld(out.EndPorts), r.fences().Open(r.in.Fabric)
 	if doubtful := observed.StrangersPartitions(r.in.Fabric, r.Tables, r.knowsBehind); len(doubtful) > 0 {
 		r.Withheld = append(r.Withheld, doubtful...)
-		r.warn("something that does not answer is behind a link that carries data: partitions that it may use are given to nobody (for example %s)", doubtful[0])
+		r.warn("a device that does not answer is behind a link that carries data: partitions that it may use are given to no port (for example %s)", doubtful[0])
 	}
 	r.aliases()
 	return nil
@@ -72,11 +72,10 @@ func (r *Result) guard(x partition.SwitchPort) {
 	want.Info.PartitionEnforcementOutbound = x.Outbound && r.Settings.EnforceOutbound
 }
 
-// between wants ports between switches to check keys, or not to: there every key
-// of whoever is behind has to pass. With a list of cables only what is on it is
-// found there; without one devices are believed only where nobody is to be
-// protected from them. What stands on a port without a known device behind it
-// stays.
+// between sets whether ports between switches enforce partitions: there every key of the
+// ports behind has to pass. With a list of cables only what is on it is found there;
+// without one devices are believed only if the profile protects nobody from them. A port
+// without a known device behind it keeps its setting.
 func (r *Result) between() {
 	if s := &r.Settings; s.EnforceBetweenSwitches {
 		r.Warnings = append(r.Warnings, ports.Between(r.in.Fabric, s.EnforceInbound, s.EnforceOutbound, r.Tables)...)
@@ -99,13 +98,12 @@ func (r *Result) incapable(lacking []partition.NotEnforced) {
 	}
 }
 
-// mayCutShort says of which ports a table too small is no reason to refuse the
-// policy. One that is new is refused whole: whoever wrote it can correct it. One
-// that stands does not fall because of a device that came, or says something else
-// of itself, since then; nor does a new one because of a device that is cut short
-// already. With a profile no policy falls because of a host that says that it has
-// less room than most: it may say so to keep what was revoked. The manager's own
-// port is never cut short.
+// mayCutShort reports for which ports a table too small is no reason to refuse the
+// policy. A new policy is refused as a whole, since its author can correct it. A policy
+// in force does not fail because of a device that was added, or that now reports
+// something else of itself; nor does a new one because of a device that is cut short
+// already. With a profile no policy fails because of a host that reports less room than
+// most: it may do so to keep what was revoked. The manager's own port is never cut short.
 func (in *Input) mayCutShort() func(ib.PortGUID) bool {
 	var odd map[ib.PortGUID]bool
 	if in.Profile != protect.None {
@@ -196,9 +194,8 @@ func (r *Result) withheld(tables []partition.EndPort) []ib.PKeyBase {
 	return out
 }
 
-// knowsBehind reports whether it is known what may come of whoever is behind a
-// port beyond which the sweep found nobody: it is known who that was, or the port
-// is fenced.
+// knowsBehind reports whether the keys of the device behind a port where the sweep found
+// none are known: the device was known before, or the port is fenced.
 func (r *Result) knowsBehind(p *observed.Port) bool {
 	for i := range r.in.Unseen {
 		if r.in.Unseen[i].Behind == p.Place() {

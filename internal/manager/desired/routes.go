@@ -11,8 +11,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Routes is what routing came to for the addresses of a fabric. As long as
-// neither changes, it need not be worked out again.
+// Routes is the result of routing for the addresses of a fabric. While neither changes,
+// it need not be computed again.
 type Routes struct {
 	fabric   *observed.Fabric
 	assigned []lid.Assignment

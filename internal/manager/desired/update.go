@@ -28,7 +28,7 @@ type Next struct {
 	Regroup bool
 }
 
-// Update is what a Next comes to, until it is entered.
+// Update is the result for a Next, until it is entered.
 type Update struct {
 	// Result is what holds once it is entered. Its tables are those of the Result
 	// that was updated.
@@ -44,8 +44,8 @@ type Update struct {
 	trees *mcast.Tables
 }
 
-// Update works out what another policy comes to where r stands. ok is false where
-// that takes a look at the whole. Nothing has changed before Enter.
+// Update computes the result of another policy from r. ok is false if that takes a full
+// computation. Nothing has changed before Enter.
 func (r *Result) Update(next Next) (u *Update, ok bool) {
 	p, q := next.Policy, r.in.Policy
 	if !r.Ordinary() || p.UsesLanes() != q.UsesLanes() || !ports.Same(p, q) || r.Settings.EnforceBetweenSwitches ||

@@ -2,7 +2,7 @@ package election
 
 import "github.com/ibwarden/ibwarden/ib/smp"
 
-// SentControl says what kind of control packet somebody sent.
+// SentControl describes the kind of a control packet.
 func SentControl(modifier uint32) string {
 	if name, ok := controlNames[smp.SMControl(modifier)]; ok {
 		return "it sent " + name

@@ -52,9 +52,9 @@ func (e *Engine) keyFor(to ib.PortGUID) ib.SMKey {
 	return 0
 }
 
-// shownTo is the SM_Key in the answer to somebody who asks or orders. Where only
-// managers that are named count, it is the port that matters: a manager that only
-// compares keys asks without saying who it is.
+// shownTo is the SM_Key in the answer to a manager that asks or orders. Where only named
+// managers count, the port decides: a manager that only compares keys asks without
+// identifying itself.
 func (e *Engine) shownTo(asker *Remote) ib.SMKey {
 	switch {
 	case !e.config.Named:

@@ -87,7 +87,7 @@ func (e *Engine) WaitsFor() (guid ib.PortGUID, waits bool) {
 	return e.watch.remote.Info.GUID, e.state == smp.SMStandby && e.standbyVerdict() == WaitHandover
 }
 
-// Offers reports whether mastership is offered to somebody.
+// Offers reports whether mastership is offered to another manager.
 func (e *Engine) Offers() bool { return e.offer.open }
 
 // renewOffer sends HANDOVER, unless it was sent often enough.
@@ -141,7 +141,7 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		effects.Sweep = true
 		effects.Why = info.GUID.String() + " is no longer master"
 	case e.state == smp.SMStandby && w.remote.Info.SMState == smp.SMMaster && info.SMState < smp.SMMaster && info.SMState != smp.SMDiscovering:
-		// It has handed over to somebody, or tried to.
+		// It has handed over, or tried to.
 		e.watch = watch{}
 		effects = e.move(smp.SMDiscovering, "%s is no longer master", info.GUID)
 		effects.Sweep = true

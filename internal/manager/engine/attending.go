@@ -48,16 +48,16 @@ func (e *Engine) attendNow(now time.Duration) {
 	}
 }
 
-// keepsToItself reports whether a manager that is new to the subnet says nothing yet
-// to whoever is there: it may find a master that it leaves the subnet to, and one
-// that had handed over to it by then would have left it to nobody.
+// keepsToItself reports whether a manager that is new to the subnet does not answer this
+// requester yet: it may find a master to which it leaves the subnet, and a manager that
+// had handed over to it by then would have left the subnet without a master.
 func (e *Engine) keepsToItself(from election.Address) bool {
 	return e.named() && e.newcomer && from.Port == 0 && !e.isMaster() && e.managers.State() != smp.SMStandby
 }
 
-// handedEarly takes notice of a manager that handed over while this one was
-// discovering. It is refused, and OpenSM for one stands by nevertheless: what this
-// one becomes master of was somebody else's until now.
+// handedEarly handles a HANDOVER that arrives while this manager is discovering. It is
+// refused, but OpenSM, for one, goes to standby nevertheless: this manager then becomes
+// master of a subnet that had another master until now.
 func (e *Engine) handedEarly(p *mad.SMP, from election.Address) {
 	var sender smp.SMInfo
 	if p.Method != mad.MethodSet || p.AttributeModifier != uint32(smp.SMControlHandover) || e.managers.State() != smp.SMDiscovering ||

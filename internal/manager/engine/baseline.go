@@ -35,8 +35,8 @@ type baseline struct {
 	passes      int
 }
 
-// maxPasses is how many passes may look at changes only before one looks at
-// the whole: what a Prover keeps grows with every set of keys that it meets.
+// maxPasses is how many incremental passes may follow a full one: what a Prover keeps
+// grows with every set of keys that it sees.
 const maxPasses = 1024
 
 // noteChanges takes notice of what was read since it was last called, and reports
@@ -70,8 +70,7 @@ func (e *Engine) noteChanges() (quiet bool) {
 	return len(changes) == 0 && !all
 }
 
-// writes notes where a plan has something to write: whether it comes to that or
-// not.
+// writes marks the ports that a plan writes to, whether or not the writes happen.
 func (s *baseline) writes(p *plan.Plan) {
 	for _, stage := range p.Stages {
 		for _, op := range stage.Ops {
@@ -116,9 +115,9 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 	}
 }
 
-// update works out what another policy comes to where a policy stands, and the
-// ports at which something may have to be written. ok is false, and nothing has
-// changed, when that takes a look at the whole.
+// update computes the result of another policy incrementally, and the ports at which
+// something may have to be written. ok is false, and nothing has changed, if that takes a
+// full pass.
 func (e *Engine) update(next desired.Resolved) (r *desired.Result, at []*observed.Port, ok bool) {
 	s := e.baseline
 	if s == nil || e.isBound() || s.passes >= maxPasses {

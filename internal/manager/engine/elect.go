@@ -67,9 +67,8 @@ func (e *Engine) asked(p *observed.Port) bool {
 	return ok
 }
 
-// recheckRivals asks the other managers whether they are as they were in the
-// last election: one that was still discovering may have come to wait for this
-// one to hand over.
+// recheckRivals asks the other managers whether their state has changed since the last
+// election: one that was still discovering may now wait for this one to hand over.
 func (e *Engine) recheckRivals() {
 	if e.named() {
 		e.askPeers()

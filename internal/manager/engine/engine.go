@@ -50,8 +50,8 @@ type Config struct {
 	// every port and goes into every request; 0 for none.
 	Keys *keying.Config
 	MKey ib.MKey
-	// Priority and SMKey take part in the election among managers; ShowSMKey
-	// tells the key to whoever asks, as managers do that only compare it.
+	// Priority and SMKey take part in the election among managers; ShowSMKey sends the
+	// key to any requester, as managers do that only compare it.
 	Priority  uint8
 	SMKey     ib.SMKey
 	ShowSMKey bool
@@ -254,8 +254,8 @@ func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
 	e.window.OnSend, e.talk.OnSend, e.polls.OnSend, e.side.OnSend = f, f, f, f
 }
 
-// Settled reports whether the engine has nothing to do until time passes or
-// something arrives, and Fabric and Result tell what it came to.
+// Settled reports whether the engine has nothing to do until time passes or something
+// arrives, so that Fabric has its result.
 func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 
 // Fabric is the subnet as it was last read; nil before the first sweep ended.

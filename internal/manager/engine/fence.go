@@ -47,8 +47,7 @@ func (e *Engine) tellFences(changes []fence.Change) {
 	}
 }
 
-// membersChanged has the policy worked out anew for whoever counts as a member
-// from now on.
+// membersChanged starts a new computation of the policy for the current members.
 func (e *Engine) membersChanged() {
 	e.baseline = nil
 	if e.resolver == nil {
@@ -60,7 +59,7 @@ func (e *Engine) membersChanged() {
 	}
 }
 
-// newResolver is a resolver among whoever counts as a member now.
+// newResolver is a resolver for the current members.
 func (e *Engine) newResolver() *policy.Resolver {
 	in := e.input()
 	return e.names.Resolver(in.Identities())

@@ -49,8 +49,8 @@ func (e *Engine) GuardPeriod() time.Duration {
 	return e.guards.InForce()
 }
 
-// watchGuards asks for the next guards when they are due. It goes on while
-// nothing else does, beside light sweeps too.
+// watchGuards asks for the next guards when they are due. It goes on while nothing else
+// does, and during light sweeps.
 func (e *Engine) watchGuards(now time.Duration) {
 	if !e.guarding() {
 		return
@@ -74,10 +74,9 @@ func (e *Engine) guarding() bool {
 	return e.config.watchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.guards.Len() > 0
 }
 
-// foreign counts a change by somebody else that gave a port more than it should
-// have: who profits again and again is fenced. Where a device takes Sets of
-// anybody, that may be anybody's doing, and who is meant to be fenced by it would
-// be: there a change is put right and no more.
+// foreign counts a foreign change that gave a port more than it should have: a port that
+// benefits repeatedly is fenced. A device that accepts Sets from anyone may have been
+// changed by anyone, perhaps to get its port fenced: there a change is only corrected.
 func (e *Engine) foreign(op plan.Op) {
 	if e.config.Profile == protect.None || !plan.Widened(op, e.desired.Tables) || !op.Port.Guarded() {
 		return
@@ -87,7 +86,7 @@ func (e *Engine) foreign(op plan.Op) {
 		return
 	}
 	if e.offenders.Count(e.now, at) {
-		e.Fence(at, fmt.Sprintf("its keys or its guard were changed by somebody else %d times in %v", watch.Offences, watch.OffenceMemory))
+		e.Fence(at, fmt.Sprintf("its keys or its guard were overwritten %d times in %v", watch.Offences, watch.OffenceMemory))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Carried is what became of the last Carry or Reread.
+// Carried is the result of the last Carry or Reread.
 type Carried struct {
 	// Failures are writes that did not hold; after the first nothing more was
 	// written.
@@ -61,8 +61,8 @@ func (e *Engine) Carried() Carried { return e.carried }
 // Idle reports whether every request has been answered or given up.
 func (e *Engine) Idle() bool { return e.window.Idle() }
 
-// carriedOut ends what Carry began, once nothing that was sent can still be
-// under way: whoever writes next knows nothing of it. False means later.
+// carriedOut ends what Carry began, once nothing that was sent can still be in flight:
+// the next writer does not know of it. False means later.
 func (e *Engine) carriedOut(now time.Duration) bool {
 	if at, waits := e.window.Settled(now); waits {
 		e.nextCheck = at

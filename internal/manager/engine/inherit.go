@@ -30,16 +30,15 @@ func (e *Engine) bind() {
 	e.stoodBy = ""
 }
 
-// share notes whether another manager that counts is master beside this one.
-// Guarding goes on, but nobody is given anything that he did not have: what the
-// other does may be newer.
+// share records whether another manager that counts is master too. Monitoring goes on,
+// but no port is given anything new: the other manager's policy may be newer.
 func (e *Engine) share(shared bool) {
 	if shared == e.sharing {
 		return
 	}
 	e.sharing, e.shared = shared, nil
 	if shared {
-		e.emit(event.Warned{Text: "another manager that counts is master too: until one of them hands over, this one gives nobody anything new"})
+		e.emit(event.Warned{Text: "another manager that counts is master too: until one of them hands over, this one gives no port anything new"})
 	} else {
 		e.emit(event.Warned{Text: "no other manager is master any more"})
 	}

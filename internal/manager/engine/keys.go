@@ -108,7 +108,7 @@ func (e *Engine) keepOn(now time.Duration) bool {
 	return true
 }
 
-// enterStage tells of the stage that the run under way has come to.
+// enterStage reports the stage that the current run has reached.
 func (e *Engine) enterStage() {
 	if s := e.run.Stage(); s != e.stage && !e.multicast.alone {
 		e.stage = s
@@ -116,7 +116,7 @@ func (e *Engine) enterStage() {
 	}
 }
 
-// secured takes over what became of the keys.
+// secured handles the result of writing the keys.
 func (e *Engine) secured(now time.Duration) {
 	failures, writes := e.run.Failures(), e.run.Writes()
 	for _, f := range failures {

@@ -15,7 +15,7 @@ import (
 // for anybody's. version changes whenever they do.
 func (e *Engine) Claims() (claims []lid.Claim, version uint64) { return e.claims, e.claimed }
 
-// lookAtLIDs works out Claims, and tells of LIDs that somebody else was assigned.
+// lookAtLIDs computes Claims, and reports LIDs that are assigned to another port.
 func (e *Engine) lookAtLIDs() {
 	if e.desired == nil {
 		return

@@ -51,8 +51,7 @@ type move struct {
 }
 
 const (
-	// sideWindow is the most requests beside those of a pass that are
-	// outstanding at once.
+	// sideWindow is the most requests outstanding at once apart from those of a pass.
 	sideWindow = 64
 	// lookPatience is how long a policy waits for a look at a switch that has
 	// reported a change.
@@ -76,8 +75,8 @@ func (e *Engine) openSide(c Config) {
 	}
 }
 
-// hush ends what goes on beside the passes, so that no answer that is older than
-// a write is taken for what stands there. Looks are due again.
+// hush ends the requests that run in parallel to passes, so that no answer older than a
+// write is taken for the present value. Looks become due again.
 func (e *Engine) hush() {
 	e.side.Forget()
 	for at, cleared := range e.looking {
@@ -222,9 +221,8 @@ func (e *Engine) look(p *observed.Port, done func()) {
 	}, done)
 }
 
-// ask reads one attribute beside what passes read. What reads otherwise than it
-// did is compared with what is desired, and a node that does not answer is
-// visited anew.
+// ask reads one attribute in parallel to passes. A changed value is compared with the
+// desired one, and a node that does not answer is discovered again.
 func (e *Engine) ask(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
 	e.askOr(p, a, modifier, then, func() {})
 }
@@ -317,10 +315,9 @@ func (e *Engine) wantElection(reason string) {
 	}
 }
 
-// putRight writes back what somebody else has changed where the engine has
-// looked, and reports whether that was anything. While something could not be
-// written elsewhere nobody is given anything: that is for a light sweep, which
-// compares everything.
+// putRight writes back foreign changes where the engine has looked, and reports whether
+// there were any. While another write has failed no port is given anything: that is for a
+// light sweep, which compares everything.
 func (e *Engine) putRight() bool {
 	if len(e.amiss) == 0 {
 		return false
@@ -340,7 +337,7 @@ func (e *Engine) putRight() bool {
 	return true
 }
 
-// reportDrift says what somebody else has changed.
+// reportDrift reports foreign changes.
 func (e *Engine) reportDrift(p *plan.Plan) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
@@ -371,8 +368,8 @@ func (e *Engine) probe() {
 	}
 }
 
-// recheckNode asks an end node who it is and what it calls itself: who has become
-// another since it was met is visited anew.
+// recheckNode asks an end node for its GUIDs and its description: a node that is another
+// than before is discovered again.
 func (e *Engine) recheckNode(p *observed.Port) {
 	described := p.Node.Description
 	e.ask(p, smp.AttrNodeDescription, 0, func() {
@@ -391,7 +388,7 @@ func (e *Engine) recheckNode(p *observed.Port) {
 		was := &p.Node.Info
 		same := now.NodeGUID == was.NodeGUID && now.NodeType == was.NodeType && now.NumPorts == was.NumPorts && now.PartitionCap == was.PartitionCap
 		if !same || p.Node.Switch == nil && (now.PortGUID != p.GUID || now.LocalPortNum != p.Num) {
-			e.linkMoved(p, p.String()+" says that it is somebody else now")
+			e.linkMoved(p, p.String()+" reports another identity now")
 		}
 	})
 }

@@ -185,8 +185,8 @@ func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
 	}
 }
 
-// askIncumbent asks a manager that nobody named what it is about, if this manager
-// is new to the subnet. It says nothing of itself.
+// askIncumbent asks a manager that is not named for its state, if this manager is new to
+// the subnet. The request does not identify this manager.
 func (e *Engine) askIncumbent(p *observed.Port) {
 	if !e.newcomer || e.isMaster() {
 		return
@@ -217,8 +217,7 @@ func (e *Engine) awaitsPeers() bool {
 	return e.named() && e.pending > 0 && !e.isMaster() && e.clock < e.askedAt+electionWait
 }
 
-// electedNamed goes on as master, stands by, or leaves a subnet alone that is
-// somebody else's.
+// electedNamed goes on as master, stands by, or leaves a subnet to its present master.
 func (e *Engine) electedNamed(now time.Duration) {
 	if !e.isMaster() {
 		if p := e.incumbent; p != nil {

@@ -20,7 +20,7 @@ import (
 const (
 	rogueThere     = "nobody named it"
 	rogueTwin      = "it is listed, but another port claims the same GUID"
-	rogueMisplaced = "it is listed, but does not stand where the list of cables has it"
+	rogueMisplaced = "it is listed, but is not where the list of cables has it"
 	rogueUnproven  = "it does not prove that it is the manager that it says it is"
 	rogueSilent    = "it does not say who it is"
 )
@@ -60,8 +60,8 @@ func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
 	}
 }
 
-// acceptListed ends, when a manager starts, the fences before those that are
-// listed by now, and before those that say no more that they are managers.
+// acceptListed removes, when a manager starts, the fences before managers that are listed
+// by now, and before ports that no longer report a manager.
 func (e *Engine) acceptListed() {
 	for _, f := range e.fences() {
 		if !strings.HasPrefix(f.Reason, fencedRogue) {

@@ -60,7 +60,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 // costs nobody but one port anything, a sweep last.
 func (e *Engine) startNext(now time.Duration) bool {
 	if e.retryAt != 0 && now >= e.retryAt {
-		e.wantSweep("the last pass did not come to its end")
+		e.wantSweep("the last pass did not finish")
 	}
 	e.startLooks()
 	switch {

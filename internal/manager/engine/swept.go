@@ -116,9 +116,9 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	}
 }
 
-// outOfDate reports whether the snapshot has somebody behind a link that has
-// moved since. Nothing is compared with it then: what is left out of a plan could
-// be what has to be taken away before something is given.
+// outOfDate reports whether the snapshot has a device behind a link that has moved since.
+// Nothing is compared with it then: what is left out of a plan could be what has to be
+// taken away before something is given.
 func (e *Engine) outOfDate() bool {
 	for at := range e.moved {
 		if p := e.fabric.At(at); p != nil && p.Peer != nil {
@@ -220,7 +220,7 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 func (e *Engine) revisited(now time.Duration) {
 	d := e.discovery
 	e.revisiting = false
-	if d.Conflicts() { // somebody has gone from one place to another
+	if d.Conflicts() { // a device has moved from one place to another
 		e.discovery, e.state = nil, stateWatching
 		e.wantSweep("a device answers that the snapshot has elsewhere")
 		return

@@ -48,7 +48,7 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	}
 	from := e.holder(slid)
 	if from == nil {
-		e.allows(now, &e.senders.Unknown, "somebody whose LID belongs to no port")
+		e.allows(now, &e.senders.Unknown, "a sender whose LID belongs to no port")
 		return
 	}
 	s := e.senders.Of(now, from.Place())
@@ -102,7 +102,7 @@ func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	e.lookAgain(endPlace(p))
 }
 
-// outboxMax bounds the answers that wait to be sent: whoever asks faster than
+// outboxMax bounds the answers that wait to be sent: a requester that asks faster than
 // they leave has to ask again.
 const outboxMax = 256
 

@@ -11,9 +11,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// listChecks lists everything that somebody else could change. Where reading
-// had got to stays: who keeps changing one table must not keep the others from
-// being looked at.
+// listChecks lists everything that another manager could change. The position of the
+// reading stays: repeated changes of one table must not keep the others from being read.
 func (e *Engine) listChecks() {
 	e.checks = e.fabric.Blocks()
 	e.listGuards()
@@ -71,8 +70,8 @@ func (e *Engine) wantSweep(reason string) {
 	}
 }
 
-// checked ends a light sweep: what differs from the desired tables now was
-// changed by somebody else, unless it could not be written in the first place.
+// checked ends a light sweep: a difference from the desired tables is a foreign change,
+// unless the value could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
 	e.nextCheck = now + e.config.SweepInterval
 	if e.resweep != "" || e.desired == nil || !e.isMaster() {

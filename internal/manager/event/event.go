@@ -99,8 +99,8 @@ type Unexpected struct {
 	At   string      // the port and the switch port before it, for people
 }
 
-// RogueManager tells of a subnet manager that does not count, or of somebody who
-// gives orders like one. It changes nothing.
+// RogueManager reports a subnet manager that does not count, or a port that sends control
+// packets like one. It changes nothing.
 type RogueManager struct {
 	Port ib.PortGUID
 	At   string // the port and the switch port before it, for people
@@ -108,8 +108,7 @@ type RogueManager struct {
 	Reason string
 }
 
-// Drifted is a table or setting that somebody else changed, and that is being
-// put right.
+// Drifted is a table or setting with a foreign change, which is being corrected.
 type Drifted struct{ Op plan.Op }
 
 // Resweeping says what made the engine sweep the subnet again: the whole of it,
@@ -164,7 +163,7 @@ type Regrouped struct {
 // Completed ends a pass.
 type Completed struct{ Result *Result }
 
-// Result is what a pass came to.
+// Result is the result of a pass.
 type Result struct {
 	// Policy is the one that the pass was for.
 	Policy *policy.Policy
@@ -244,7 +243,7 @@ func (e Learned) String() string {
 const leftMax = 8
 
 func (e Drifted) String() string {
-	return fmt.Sprintf("%s: %s (modifier 0x%08x) was changed by somebody else; putting it right",
+	return fmt.Sprintf("%s: %s (modifier 0x%08x) was overwritten; correcting it",
 		e.Op.Port, smp.AttributeName(e.Op.Attribute), e.Op.Modifier)
 }
 

@@ -29,8 +29,8 @@ func Named(x policy.EndPort, list *cables.List) policy.EndPort {
 	return x
 }
 
-// Site is all that a policy can mean: what was found, whoever it is, and what the
-// list of cables declares, whether or not it is switched on.
+// Site is all that a policy can mean: what was found, whatever it is, and what the list
+// of cables declares, whether or not it is switched on.
 func Site(f *observed.Fabric, ends []*observed.Port, list *cables.List) *policy.Site {
 	s := &policy.Site{}
 	for _, p := range ends {
@@ -155,10 +155,10 @@ func Affected(ends []*observed.Port, changed []ib.PortGUID, stale map[*observed.
 	return out
 }
 
-// Lasting is what of the elements that a port does not keep another run need not
-// ask for. What guards is asked for anew each time. Filters of raw packets guard
-// nothing where the switch cannot check keys: whoever would send raw packets there
-// can forge a key as well.
+// Lasting is what of the elements that a port does not keep another run need not write.
+// What guards is written again each time. Filters of raw packets guard nothing where the
+// switch cannot enforce partitions: a sender of raw packets there can forge a key as
+// well.
 func Lasting(p *observed.Port) observed.Element {
 	last := p.Forgets &^ observed.ElementGuard
 	if n := p.Node; n.Switch != nil && n.Switch.InfoRead && (n.Switch.Info.PartitionEnforcementCap == 0 ||
@@ -168,8 +168,8 @@ func Lasting(p *observed.Port) observed.Element {
 	return last
 }
 
-// TablesOnly reports whether an attribute says nothing that addresses, routes,
-// virtual lanes or links are worked out from, or somebody's identity.
+// TablesOnly reports whether an attribute affects neither addresses, routes, virtual
+// lanes or links, nor the identity of a port.
 func TablesOnly(a mad.AttributeID) bool {
 	switch a {
 	case smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrRandomForwardingTable,

@@ -24,8 +24,8 @@ import (
 // Config gives every end port an M_Key of its own.
 type Config struct {
 	mkey.Keys
-	// Keep says that somebody keeps the book: no port is given a generation before
-	// it is said that a book with it is kept.
+	// Keep says that the book is stored: no port is given a generation before a book with
+	// it is stored.
 	Keep bool
 }
 
@@ -94,8 +94,8 @@ func (k *Keying) Renew(ends []*observed.Port, guids []ib.PortGUID) (n int) {
 	return n
 }
 
-// Behind lists what to show to whoever is at the other end of the cable of p, no
-// key at all among it; old when ports have no keys of their own.
+// Behind lists the keys to send to the other end of the cable of p, no key at all among
+// them; old when ports have no keys of their own.
 func (k *Keying) Behind(p *observed.Port, old ib.MKey) []ib.MKey {
 	if k.Config == nil {
 		return []ib.MKey{old}
@@ -173,9 +173,9 @@ func (k *Keying) noteCables(f *observed.Fabric, n *observed.Node, met map[*obser
 	}
 }
 
-// settle notes the generation that p was seen to have, and means another where
-// one is due: asked for, or because the link was down since p was given one, so
-// that somebody else may be there.
+// settle records the generation that p was seen to have, and assigns another where one is
+// due: on request, or because the link was down since p was given one, so that another
+// device may be there.
 func (k *Keying) settle(p *observed.Port, s *mkey.Entry) {
 	book := k.Config.Book
 	if g := k.Config.Generation(s, p.Key); g != 0 && p.Guarded() {
@@ -194,9 +194,9 @@ func (k *Keying) settle(p *observed.Port, s *mkey.Entry) {
 	book.Begin(s)
 }
 
-// Took enters what became of the writes that Want gave. Who refused is not asked
-// again for a while. It names the switches, and the manager's own port, that obey
-// a key that nobody here knows.
+// Took enters the outcome of the writes that Want gave. A port that refused is not asked
+// again for a while. It names the switches, and the manager's own port, that accept only
+// a key that is not known here.
 func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.Port, failures []apply.Failure) (locked []string) {
 	failed := make(map[*observed.Port]bool)
 	for _, x := range failures {
@@ -250,8 +250,8 @@ func (k *Keying) Lost(p *observed.Port) bool {
 	return k.Config != nil && p.IsEnd() && p.Key != 0 && p.InfoRead && p.Info.MKey != p.Key
 }
 
-// Leaving renews the keys of end ports that lose a partition by a plan: whoever
-// was there before may have learned them.
+// Leaving renews the keys of end ports that lose a partition by a plan: earlier users of
+// the port may have learned them.
 func (k *Keying) Leaving(p *plan.Plan, tables *observed.Desired) {
 	if k.Config == nil {
 		return
@@ -279,8 +279,8 @@ func loses(before, after []ib.PKey) bool {
 	return false
 }
 
-// Guards are the switch ports that were read as checking keys of an end port, or
-// of somebody unknown.
+// Guards are the switch ports, as read, that enforce partitions for an end port or an
+// unknown device.
 func Guards(f *observed.Fabric) (out []*observed.Port) {
 	for _, n := range f.Switches() {
 		for i := 1; i < len(n.Ports); i++ {

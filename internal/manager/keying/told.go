@@ -34,14 +34,14 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("guarded by M_Keys that this manager does not have: %s (give it the data directory or the keys of the manager that was here before; a power cycle clears the keys of a device)", named)
 }
 
-// LockedOut is a LockedError when the manager's own port, or whoever is behind it,
-// did not answer.
+// LockedOut returns a LockedError when the manager's own port, or the port behind it, did
+// not answer.
 func LockedOut(f *observed.Fabric) error {
 	switch {
 	case f.Self == nil:
 		return &LockedError{[]string{"the manager's own port (no answer)"}}
 	case f.Self.Silent:
-		return &LockedError{[]string{"whoever is behind the manager's own port " + f.Self.String() + " (no answer)"}}
+		return &LockedError{[]string{"the device behind the manager's own port " + f.Self.String() + " (no answer)"}}
 	}
 	return nil
 }

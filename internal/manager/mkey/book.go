@@ -181,4 +181,4 @@ func (b *Book) Generations(s *Entry, further int) []Generation {
 	return out
 }
 
-var errBook = errors.New("a stand needs a port, a place and a generation that was used")
+var errBook = errors.New("an entry needs a port, a place and a generation that was used")

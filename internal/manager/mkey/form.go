@@ -31,8 +31,8 @@ type standForm struct {
 	Port    string     `json:"port_guid"`
 	Current Generation `json:"current,omitempty"`
 	Next    Generation `json:"next,omitempty"`
-	// Places are "NODE_GUID:PORT", or "self" for the manager's own port; the
-	// number behind a slash is the rank among those met there, when not 0.
+	// Places are "NODE_GUID:PORT", or "self" for the manager's own port; the number after
+	// a slash is the rank among the entries there, when not 0.
 	Places []string `json:"behind"`
 }
 

@@ -50,11 +50,11 @@ type Keys struct {
 	Book *Book
 	// Foreign may be empty.
 	Foreign Foreign
-	// Declared says who belongs behind a place, by a list of cables; nil without
-	// one. Who was met there before counts all the same.
+	// Declared returns the port that belongs behind a place, by a list of cables; nil
+	// without one. Entries found there before count all the same.
 	Declared func(observed.Place) (ID, bool)
-	// Self is the port that requests leave by, as far as its own machine tells; it
-	// may have been met elsewhere, by another manager.
+	// Self is the port that requests leave by, as far as its own machine tells; another
+	// manager may have entered it elsewhere.
 	Self ID
 	// Further is how many generations beyond the book's are tried.
 	Further int
@@ -63,8 +63,8 @@ type Keys struct {
 // IDOf names an end port.
 func IDOf(p *observed.Port) ID { return ID{p.Node.GUID(), p.GUID} }
 
-// PlaceOf is the place of whoever is behind from; the zero Place for the
-// manager's own port, when from is nil.
+// PlaceOf is the place of the device behind from; the zero Place for the manager's own
+// port, when from is nil.
 func PlaceOf(from *observed.Port) observed.Place {
 	if from == nil {
 		return observed.Place{}
@@ -72,10 +72,10 @@ func PlaceOf(from *observed.Port) observed.Place {
 	return observed.Place{Node: from.Node.GUID(), Port: from.Num}
 }
 
-// Behind lists the keys to show to whoever is at the other end of from's cable,
-// in the order in which they are worth trying. At the manager's own port they are
-// all that belong to it wherever it was met, or all there are where it is not
-// known which it is: what is asked there, no one else sees.
+// Behind lists the keys to send to the other end of from's cable, in the order in which
+// they are worth trying. For the manager's own port they are all of its keys, wherever it
+// was entered, or all keys if it is not known which port it is: no one else sees those
+// requests.
 func (k *Keys) Behind(from *observed.Port) []ib.MKey {
 	at := PlaceOf(from)
 	var out []ib.MKey
@@ -107,8 +107,8 @@ func (k *Keys) Behind(from *observed.Port) []ib.MKey {
 	return k.finish(out)
 }
 
-// Of lists the keys that an end port may be shown that was found at the other end
-// of from's cable: none but foreign ones when it was not met there before.
+// Of lists the keys to try for an end port that was found at the other end of from's
+// cable: only foreign ones if it was not entered there before.
 func (k *Keys) Of(p, from *observed.Port) []ib.MKey {
 	var out []ib.MKey
 	if s := k.Find(IDOf(p), PlaceOf(from)); s != nil {
@@ -141,15 +141,14 @@ func (k *Keys) declared(at observed.Place) (ID, bool) {
 	return k.Declared(at)
 }
 
-// Find is the entry of a port behind a place: where it was found there, or where
-// it was met elsewhere and a list of cables has it there, or where it is the
-// manager's own.
+// Find is the entry of a port behind a place: where it was found there, or where it was
+// found elsewhere and a list of cables has it there, or where it is the manager's own.
 func (k *Keys) Find(id ID, at observed.Place) *Entry {
 	if s := k.Book.Find(id, at); s != nil {
 		return s
 	}
 	stands := k.Book.Of(id)
-	if at == (observed.Place{}) { // whoever is the manager's own port, is at its own place
+	if at == (observed.Place{}) { // the manager's own port, whichever it is, is at its own place
 		if i := slices.IndexFunc(stands, func(s *Entry) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
 			return stands[i]
 		}

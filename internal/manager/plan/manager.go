@@ -17,7 +17,7 @@ import (
 // same reason taken from switch ports after the hosts have their new tables, and
 // given to them before, where it only goes or only comes.
 
-// moves tells of each partition whether ports come to hold more or less of it.
+// moves records of each partition whether ports gain or lose it.
 type moves struct {
 	gained, lost map[ib.PKeyBase]bool
 	// unread tells that some table was not read: what it loses is not known.
@@ -170,10 +170,10 @@ func union(now, after, last []ib.PKey, size int, others *moves) []ib.PKey {
 // holdsDefault reports whether a table has a key of the default partition.
 func holdsDefault(table []ib.PKey) bool { return Permitted(table, ib.PKeyDefaultLimited).IsValid() }
 
-// between is what a port holds after the narrowing, before it gets what the plan
-// gives: of what it is to hold only what it is permitted already. The default
-// partition stays at a switch port that is to lose it, where it only goes, and
-// comes to one that is to get it, where it only comes.
+// between is what a port holds after the narrowing, before it gets what the plan gives:
+// of its new keys only what is permitted already. A switch port that is to lose the
+// default partition keeps it so long if the plan only removes it, and one that is to get
+// it has it already if the plan only adds it.
 func (p *Plan) between(port *observed.Port) []ib.PKey {
 	now, after := port.PKeys, p.desired.Port(port).PKeys
 	out := make([]ib.PKey, max(len(after), port.PKeyCap()))

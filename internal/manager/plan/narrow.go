@@ -6,10 +6,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Narrowing lists what of Diff takes keys away and gives none: tables of switch
-// ports and of end ports, those behind a switch port too, and enforcement that is
-// turned on. Its operations may be carried out in any order, whatever becomes of
-// the rest.
+// Narrowing lists the parts of Diff that take keys away and give none: tables of switch
+// ports and of end ports, those behind a switch port too, and enforcement that is turned
+// on. Its operations may be carried out in any order, even if some fail.
 func Narrowing(f *observed.Fabric, d *observed.Desired) *Plan {
 	return Diff(f, d).narrowing()
 }

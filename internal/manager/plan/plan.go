@@ -116,8 +116,8 @@ func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
 	return p
 }
 
-// DiffAt is Diff for whoever knows that nothing is to be written but at these
-// ports; what belongs to a switch as a whole is compared with its port 0.
+// DiffAt is Diff for callers that know the only ports where something may have to be
+// written; what belongs to a switch as a whole is compared with its port 0.
 func DiffAt(f *observed.Fabric, d *observed.Desired, ports []*observed.Port) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
 	p.prepare(ports)
@@ -251,10 +251,9 @@ func Permitted(table []ib.PKey, k ib.PKey) ib.PKey {
 	return best
 }
 
-// inUse is a table without its empty entries. What is wanted of a device that says
-// it has 65,535 entries, all in use, can be as long, and almost all of it is empty:
-// whoever compares it entry by entry with what the device holds has to leave
-// those out, or a host can keep the manager busy.
+// inUse is a table without its empty entries. The desired table of a device that reports
+// 65,535 entries, all in use, can be as long, and almost all of it is empty: a comparison
+// with what the device holds has to skip those, or a host could keep the manager busy.
 func inUse(table []ib.PKey) (out []ib.PKey) {
 	for _, k := range table {
 		if k.IsValid() {

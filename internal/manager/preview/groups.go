@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
-// What becomes of a multicast group.
+// The changes of a multicast group.
 const (
 	GroupAdded   = "comes"
 	GroupRemoved = "ends"
@@ -18,7 +18,7 @@ const (
 	GroupShrinks = "loses members"
 )
 
-// GroupChange is what becomes of one multicast group.
+// GroupChange is the change of one multicast group.
 type GroupChange struct {
 	MGID      ib.GID `json:"mgid"`
 	Partition string `json:"partition"`

@@ -42,7 +42,7 @@ type Preview struct {
 	Capacity Capacity  `json:"capacity"`
 	Reach    Reach     `json:"reach"`
 	Findings []Finding `json:"findings"`
-	// Multicast is what becomes of multicast groups, by MGID.
+	// Multicast lists the changes of multicast groups, by MGID.
 	Multicast []GroupChange `json:"multicast"`
 	// Unread counts the P_Key tables of ports under change that could not be
 	// read whole.
@@ -300,7 +300,7 @@ func keys(now, after []ib.PKey) []Key {
 	return out
 }
 
-// arrives reports whether a partition's key comes to an index where it was not.
+// arrives reports whether a partition's key is added at an index.
 func arrives(now, after []ib.PKey, base ib.PKeyBase) bool {
 	for i, k := range after {
 		if k.IsValid() && k.Base() == base && at(now, i).Base() != base {

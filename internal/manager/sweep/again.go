@@ -82,9 +82,9 @@ type way struct {
 	via  *observed.Port
 }
 
-// waysIn walks f from the manager's own port without the links of cut, breadth
-// first: the nodes that it gets to, and the way to each port's agent. It goes over
-// no cable over which the key of whoever is beyond may not go.
+// waysIn walks f from the manager's own port without the links of cut, breadth first: the
+// nodes that it reaches, and the way to each port's agent. It uses no cable over which
+// the key of the device beyond may not be sent.
 func waysIn(f *observed.Fabric, cut map[*observed.Port]bool) (map[*observed.Node]bool, map[*observed.Port]way) {
 	nodes, ends := map[*observed.Node]bool{}, map[*observed.Port]way{}
 	var queue []*observed.Port
@@ -179,8 +179,8 @@ func portModifier(p *observed.Port) uint32 {
 // of the snapshot that was kept: then that is out of date too.
 func (d *Discovery) Conflicts() bool { return d.conflicts }
 
-// Kept reports whether what an earlier discovery met at a port, or behind it, is
-// still so as far as this one knows.
+// Kept reports whether what an earlier discovery found at a port, or behind it, is still
+// so as far as this one knows.
 func (d *Discovery) Kept(p *observed.Port) bool {
 	q := twin(d.fabric, p)
 	return q != nil && d.kept[p.Node.GUID()] && !d.followed[q]

@@ -116,8 +116,8 @@ func (d *Discovery) askAgain(path mad.Path, key ib.MKey, then func(*smp.NodeInfo
 	})
 }
 
-// compare holds a second answer of an end port against the first: all cables of a
-// switch are in doubt when they differ.
+// compare compares a second answer of an end port with the first: if they differ, all
+// cables of a switch are contradicted.
 func (d *Discovery) compare(p *observed.Port, found *smp.NodeInfo, err error) {
 	reason := ""
 	switch was := &p.Node.Info; {

@@ -53,18 +53,18 @@ type Options struct {
 	// Cables is the list of cables to hold to: what is behind a port and not
 	// on it is not let in, nor anything behind that. Nil believes devices.
 	Cables *cables.List
-	// Verify asks every device a second time who it is, and follows every cable
-	// between switches from both ends; Doubt tells what did not fit.
+	// Verify asks every device a second time for its NodeInfo, and follows every cable
+	// between switches from both ends; Contradiction returns what did not match.
 	Verify bool
-	// Last are ports that are followed when nothing else is left to follow: who
-	// claims to be somebody there comes second.
+	// Last are ports that are followed when nothing else is left to follow: a device
+	// there that claims another's GUID is found second.
 	Last map[observed.Place]bool
 	// Placed, when set, is told the GUID of the manager's own port, before anything
 	// else is asked.
 	Placed func(ib.PortGUID)
 }
 
-// Fault is something that a discovery met and could not use.
+// Fault is something that a discovery found and could not use.
 type Fault struct {
 	Where string // node or port, or the directed route to it
 	Err   error
@@ -96,12 +96,12 @@ type Discovery struct {
 	fabric  *observed.Fabric
 	faults  []Fault
 	stage   stage
-	// ports counts those of all nodes; doubts are about the cables at ports.
+	// ports counts those of all nodes; contradictions are about the cables at ports.
 	ports          int
 	contradictions map[*observed.Port]string
 	last           []*observed.Port // of options.Last, still to be followed
-	// disputed are the ports behind which somebody was found first that another
-	// claims to be.
+	// disputed are the ports of devices that were found first and whose GUID another
+	// device claims.
 	disputed map[observed.Place]bool
 	// tabled is how many nodes were asked for their tables, asked how many
 	// requests of read have not ended.
@@ -114,9 +114,9 @@ type Discovery struct {
 	conflicts bool
 }
 
-// ahead is how many requests for tables are made before the first of them have
-// ended: more than any window has outstanding at once, so that none waits for
-// another, and few beside the millions that a large subnet takes.
+// ahead is how many requests for tables are made before the first of them have ended:
+// more than any window has outstanding at once, so that none waits for another, and few
+// compared with the millions that a large subnet takes.
 const ahead = 8192
 
 // Discover starts at the port through which the window's packets leave.
@@ -167,7 +167,7 @@ func (d *Discovery) WriteNothing() { d.options.ClearChange = false }
 // Fabric is what was found; complete once Advance has reported true.
 func (d *Discovery) Fabric() *observed.Fabric { return d.fabric }
 
-// Faults lists what could not be used, in the order in which it was met.
+// Faults lists what could not be used, in the order in which it was found.
 func (d *Discovery) Faults() []Fault { return d.faults }
 
 func (d *Discovery) fault(where *observed.Port, err error) {
@@ -300,9 +300,9 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 	return nil
 }
 
-// Disputed are the ports behind which something was found first that another claims
-// to be as well. A sweep that comes to them last (Options.Last) finds the other one
-// first: of two that claim to be one switch, that may be the one that leads on.
+// Disputed are the ports of devices that were found first and whose GUID another device
+// claims. A sweep that follows them last (Options.Last) finds the other device first: of
+// two that claim to be one switch, that may be the one that leads on.
 func (d *Discovery) Disputed() map[observed.Place]bool { return d.disputed }
 
 func (d *Discovery) dispute(p *observed.Port) {

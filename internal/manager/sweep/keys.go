@@ -12,13 +12,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// Keys says which M_Keys requests carry. What goes over a cable is seen by
-// whoever is at its other end, and who that is, nobody knows before it answers:
-// so a key is named by where it may go.
+// Keys decides which M_Keys requests carry. The device at the other end of a cable sees
+// what is sent over it, and its identity is unknown before it answers: so keys are
+// selected by the place that they are sent to.
 type Keys interface {
-	// Behind lists the keys that may be shown to whoever is at the other end of
-	// the cable of a port, the likeliest first; nil stands for the manager's own
-	// port.
+	// Behind lists the keys that may be sent to the other end of the cable of a port, the
+	// likeliest first; nil stands for the manager's own port.
 	Behind(from *observed.Port) []ib.MKey
 	// Of lists the keys that an end port may be shown that was found at the other
 	// end of the cable of from: none when it does not belong there.
@@ -73,8 +72,8 @@ func (d *Discovery) keysOf(p, from *observed.Port, answered ib.MKey) []ib.MKey {
 	return keys[1:]
 }
 
-// readEnd reads PortInfo of an end port until it shows which key is in force,
-// or no more are to be tried; whoever has the wrong one reads 0 there, or nothing.
+// readEnd reads PortInfo of an end port until it shows which key is in force, or no more
+// are to be tried; a requester with the wrong one reads 0 there, or gets no answer.
 func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
 	d.get(p.Path, p.Key, p.RespTime(), smp.AttrPortInfo, 0, func(r transact.Reply) {
 		err := r.Err

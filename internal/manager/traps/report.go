@@ -135,7 +135,7 @@ func (d *Directory) packet(lid ib.LID, gid ib.GID, qp *ib.QPN) *Party {
 
 // String has the name first and addresses after it.
 func (p *Party) String() string {
-	name := "nobody that is known"
+	name := "an unknown port"
 	switch {
 	case p.Name != nil:
 		name = *p.Name
@@ -153,7 +153,7 @@ func (p *Party) String() string {
 		mark := "GID " + *p.GID
 		switch {
 		case p.GIDName == nil:
-			mark += ", which nobody has"
+			mark += ", which no port has"
 		case p.Name == nil || *p.GIDName != *p.Name:
 			mark += " of " + *p.GIDName
 		}
@@ -260,7 +260,7 @@ func (r *Report) badMKey(from *observed.Port, x *smp.BadMKeyDetails, d *Director
 			r.Route = append(r.Route, int(x.DRNoticeReturnPath[i]))
 		}
 		if origin == nil {
-			way = fmt.Sprintf(" by a directed route of %d hops that leads back to nobody", x.DRHopCount)
+			way = fmt.Sprintf(" by a directed route of %d hops that leads back to no port", x.DRHopCount)
 		}
 	} else {
 		by = party(origin, x.LID)

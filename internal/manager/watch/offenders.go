@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Offences is how often a port may get more than the policy gives it, by
-	// somebody else's hand, within OffenceMemory before it is fenced.
+	// Offences is how often a port may get more than the policy gives it, by a foreign
+	// change, within OffenceMemory before it is fenced.
 	Offences      = 3
 	OffenceMemory = 10 * time.Minute
 	// attempts is how many requests with a wrong key a port may send within
@@ -16,8 +16,8 @@ const (
 	attempts = 1024
 )
 
-// Offenders are the switch ports behind which somebody profits, or tries to. The
-// zero value is empty.
+// Offenders are the switch ports behind which a port benefits from foreign changes, or
+// tries to. The zero value is empty.
 type Offenders struct{ at map[observed.Place]*offender }
 
 type offender struct {
@@ -26,8 +26,8 @@ type offender struct {
 	since time.Duration
 }
 
-// Count counts a change by somebody else from which who is behind a switch port
-// profits, and reports whether that was too often.
+// Count counts a foreign change from which the port behind a switch port benefits, and
+// reports whether there were too many.
 func (x *Offenders) Count(now time.Duration, at observed.Place) (tooOften bool) {
 	o := x.account(now, at)
 	if o.times = append(o.times, now); len(o.times) >= Offences {

@@ -12,9 +12,9 @@ import (
 
 // Limits bound a Set.
 type Limits struct {
-	// Groups is the most groups of all, PerPort the most that one port is
-	// member of, Created the most of those that it made, or came to answer for
-	// when their maker left.
+	// Groups is the most groups of all, PerPort the most that one port is member of,
+	// Created the most of those that it made, or became responsible for when their maker
+	// left.
 	Groups, PerPort, Created int
 	// LastMLID is the highest multicast LID that every switch can route.
 	LastMLID ib.LID
@@ -45,7 +45,7 @@ type Set struct {
 	lowest     ib.LID                   // no lower one is free
 }
 
-// Event is a group that came to be or ended.
+// Event is a group that was created or ended.
 type Event struct {
 	MGID      ib.GID
 	Partition ib.PKeyBase
@@ -183,9 +183,9 @@ func (s *Set) Prune(keep func(port ib.PortGUID, base ib.PKeyBase) bool) {
 	}
 }
 
-// Withhold says that forwarding tables lead these multicast LIDs somewhere,
-// whoever wrote them: no group gets one until it is released. Those of groups
-// and of partitions stay as they are. No State has them.
+// Withhold reserves the multicast LIDs that forwarding tables lead somewhere, whatever
+// manager wrote them: no group gets one until it is released. Those of groups and of
+// partitions stay as they are. No State has them.
 func (s *Set) Withhold(lids []ib.LID) {
 	for _, lid := range lids {
 		if _, kept := s.retired[lid]; !kept && s.byMLID[lid] == nil {

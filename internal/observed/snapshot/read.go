@@ -234,8 +234,8 @@ func padded(octets []byte) []byte {
 	return append(octets, make([]byte, mad.DataSize-len(octets))...)
 }
 
-// kept are the attributes that a snapshot may hold as answers, by name: the
-// description of a node stands beside them.
+// kept are the attributes that a snapshot may hold as answers, by name; the description
+// of a node has a field of its own.
 var kept = func() map[string]mad.AttributeID {
 	out := make(map[string]mad.AttributeID)
 	for _, d := range smp.Attributes() {

@@ -11,13 +11,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
-// Write writes p with the same meaning: on any fabric, what is read back
-// resolves to the same members. The format knows ports by GUID and keyword
-// only; the error, a *policy.Error, lists what p names otherwise, and whatever
-// else the format cannot say. The name is for messages.
+// Write writes p with the same meaning: on any fabric, what is read back resolves to the
+// same members. The format knows ports by GUID and keyword only; the error, a
+// *policy.Error, lists what p names otherwise, and whatever else the format cannot say.
+// The name is for messages.
 //
-// allow_both is an option of OpenSM, not of the file: it must be given again
-// to whoever reads it, which a comment in the file says.
+// allow_both is an option of OpenSM, not of the file: it must be given again when the
+// file is read, which a comment in the file says.
 func Write(p *policy.Policy, name string) ([]byte, error) {
 	w := writer{policy: p, groups: map[string]*policy.Group{}}
 	for i := range p.Groups {

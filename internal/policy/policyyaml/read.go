@@ -23,7 +23,7 @@ const Version = 1
 // memberships are the words for what a member is.
 var memberships = []string{policy.Limited.String(), policy.Full.String(), policy.Both.String()}
 
-// The words for what becomes of raw packets.
+// The words for the treatment of raw packets.
 const rawAllow, rawDeny = "allow", "deny"
 
 // Read reads a policy. The name is for messages. The error is a *policy.Error.
@@ -126,7 +126,7 @@ func (r *reader) partitions(partitions ast.Node) {
 // absenceWarns is the word for names that may be absent with a warning.
 const absenceWarns = "warn"
 
-// absence reads what becomes of names that nobody has.
+// absence reads how names that no device has are treated.
 func (r *reader) absence(node ast.Node) {
 	word, ok := r.choice(node, "may_be_absent", []string{"true", "false", absenceWarns})
 	r.policy.MayBeAbsent, r.policy.AbsentWarns = ok && word == "true", ok && word == absenceWarns

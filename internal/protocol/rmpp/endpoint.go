@@ -85,8 +85,8 @@ type Ending[A comparable] struct {
 	Err         error
 }
 
-// repliesMax bounds the ACK, STOP and ABORT that wait to leave; whoever asks
-// faster than they leave asks again.
+// repliesMax bounds the ACK, STOP and ABORT that wait to leave; a peer that asks faster
+// than they leave asks again.
 const repliesMax = 65_536
 
 // repliesEach bounds those to one sender: more than a whole window can ask for.

@@ -33,7 +33,7 @@ func newReceiver(now time.Duration, m *[mad.Size]byte, l *Limits) *receiver {
 	return r
 }
 
-// outcome is what a segment came to.
+// outcome is the result of a segment.
 type outcome struct {
 	ack   bool           // an ACK is due
 	done  bool           // the message is complete

@@ -6,10 +6,9 @@ import "github.com/ibwarden/ibwarden/ib/mad"
 // not ended, be it one that Next gave out or an answer.
 func (w *Window) Owns(p *mad.SMP) bool { return w.find(p) != nil }
 
-// Forget ends every request at once, whether it was sent or not, and tells
-// nobody: their callbacks are not called. Answers that still come are stray. Of
-// writes that are Once the window remembers for Limits.Lifetime, as ever, that a
-// copy may be under way.
+// Forget ends every request at once, whether it was sent or not, without calling the
+// callbacks. Answers that still arrive are counted as unmatched. Of writes that are Once
+// the window remembers for Limits.Lifetime, as ever, that a copy may be in flight.
 func (w *Window) Forget() {
 	for i := range w.slots {
 		if s := &w.slots[i]; s.active {

@@ -25,8 +25,8 @@ type Config struct {
 	// Keep holds back what tells of a change until Kept says that State was
 	// kept: what a host was told of outlives the server.
 	Keep bool
-	// AliasGUIDs says that whoever drives the server writes alias GUIDs to
-	// the ports; without it none can be registered.
+	// AliasGUIDs says that the caller writes alias GUIDs to the ports; without it none
+	// can be registered.
 	AliasGUIDs bool
 }
 
@@ -97,10 +97,9 @@ func LimitsOf(p protect.Profile) Limits {
 type Counts struct {
 	// Queries counts requests, Answers what was sent in return.
 	Queries, Answers uint64
-	// Refused counts requests that named somebody else's port, came from a LID
-	// that is nobody's, with a foreign key or a wrong SA_Key, or for what is
-	// not open to any port; Busy those answered with BUSY, Dropped those that
-	// nobody answered, Malformed what is no request.
+	// Refused counts requests that named another port, came from a LID of no port, with a
+	// foreign key or a wrong SA_Key, or for what is not open to any port; Busy those
+	// answered with BUSY, Dropped those without an answer, Malformed what is no request.
 	Refused, Busy, Dropped, Malformed uint64
 	// Reports counts those that were sent first, Unreported events that a
 	// subscriber was not told of for want of room or of an answer.

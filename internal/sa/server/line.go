@@ -50,8 +50,8 @@ type walker interface {
 	turn(s *Server, t *table) (status mad.Status, left int, more bool)
 }
 
-// turnsMax bounds the turns of one call of Next that have nothing leave: whoever
-// drives the server has other things to do.
+// turnsMax bounds the turns of one call of Next that send nothing: the caller has other
+// things to do.
 const turnsMax = 64
 
 // hasWork reports whether a port has anything to do in its next turn.

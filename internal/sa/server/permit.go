@@ -53,10 +53,10 @@ func (s *Server) trust(p *visibility.Port, keyed bool) (trusted, all bool) {
 	return keyed || named, named
 }
 
-// mayProxy reports whether a requester may register for a port that is not its
-// own: whoever is trusted and sees it. The manager's own port is not trusted with
-// it without the SA_Key: it shares a partition with everybody, so that the key of
-// a packet cannot tell that it sent the packet.
+// mayProxy reports whether a requester may register for a port that is not its own: if it
+// is trusted and sees that port. The manager's own port is not trusted with it without
+// the SA_Key: it shares a partition with every port, so that the key of a packet cannot
+// prove that it sent the packet.
 func (s *Server) mayProxy(q *request, p *visibility.Port) bool {
 	return p != nil && q.Sees(p) && (q.keyed || s.view.Trusted[q.Port.GUID])
 }

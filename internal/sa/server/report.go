@@ -308,8 +308,8 @@ func (s *Server) reportPorts(now time.Duration, old *visibility.View) {
 	}
 }
 
-// groupTellings are the events of groups that came to be and ended. Whoever made
-// them do so spends turns on telling of it.
+// groupTellings are the events of groups that were created or ended. The requester that
+// caused them spends turns on reporting it.
 func (s *Server) groupTellings() (out []telling) {
 	for _, e := range s.groups.TakeEvents() {
 		if len(s.store.subscriptions) == 0 {
@@ -326,7 +326,7 @@ func (s *Server) groupTellings() (out []telling) {
 	return out
 }
 
-// reportGroups tells of groups that came to be and ended with a new subnet.
+// reportGroups reports groups that were created or ended with a new subnet.
 func (s *Server) reportGroups(now time.Duration) {
 	for _, t := range s.groupTellings() {
 		s.tellSome(now, &t, len(s.store.subscriptions))

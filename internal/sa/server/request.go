@@ -99,9 +99,9 @@ func isLong(m mad.Method) bool {
 	return m == mad.MethodGetTable || m == mad.MethodGetMulti || m == mad.MethodGetTraceTable
 }
 
-// admit finds out who asks, and whether the request is to be looked at: it has to
-// come from a LID that is one port's beyond doubt, with a key that the port has
-// and, in a route header, a GID that is the port's.
+// admit identifies the requester, and decides whether to process the request: it has to
+// come from a LID that is certainly one port's, with a key that the port has and, in a
+// route header, a GID of the port.
 func (s *Server) admit(q *request) mad.Status {
 	switch {
 	case q.head[0] != mad.BaseVersion || q.head[2] != sa.ClassVersion:
@@ -272,7 +272,7 @@ func (s *Server) newTable(q *request) *table {
 	return &table{most: most}
 }
 
-// finish sends what a query came to, in the form that its method asks for.
+// finish sends the result of a query, in the form that its method asks for.
 func (s *Server) finish(q *request, t *table, status mad.Status) {
 	switch {
 	case status != mad.StatusOK:

@@ -73,7 +73,7 @@ func (s *Server) senderOf(from mad.Address) ib.LID {
 // Counts is what the server has done.
 func (s *Server) Counts() Counts { return s.counts }
 
-// Groups are the multicast groups, for whoever computes their trees.
+// Groups are the multicast groups, to compute their trees from.
 func (s *Server) Groups() *group.Set { return s.groups }
 
 // SetSubnet replaces the subnet. Members, services and subscriptions of ports

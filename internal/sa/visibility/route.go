@@ -40,8 +40,8 @@ type Path struct {
 	Reversible bool
 }
 
-// rest is what packets meet from a switch to a LID, the links in between and the
-// port at the end.
+// rest is the path of packets from a switch to a LID: the links in between and the port
+// at the end.
 type rest struct {
 	state restState
 	mtu   ib.MTU
@@ -97,8 +97,8 @@ func mtuOf(p *observed.Port) ib.MTU {
 	return p.Info.MTUCap
 }
 
-// exitsOf is the exit port of every LID of an end port: ib.PortNone where a packet
-// is dropped, and where nobody read what becomes of it.
+// exitsOf is the exit port of every LID of an end port: ib.PortNone where a packet is
+// dropped, and where the table was not read.
 func (v *View) exitsOf(s *observed.Switch) []ib.PortNum {
 	out := make([]ib.PortNum, len(v.byLID))
 	for lid := range out {
@@ -113,7 +113,7 @@ type Step struct {
 	Entry, Exit ib.PortNum // 0 for the end of the route
 }
 
-// from is what packets meet from a port to a LID; its state is never unknown.
+// from is the path of packets from a port to a LID; its state is never unknown.
 func (v *View) from(p, to *Port, dlid ib.LID) rest {
 	at := int32(p.Node.Index)
 	if p.Node.Switch != nil {
@@ -134,8 +134,8 @@ func (v *View) from(p, to *Port, dlid ib.LID) rest {
 	return r
 }
 
-// onward is what packets meet from a switch to a LID of a port. Answers are
-// kept: the next packet meets the same.
+// onward is the path of packets from a switch to a LID of a port. Results are kept for
+// the next packet.
 func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
 	var visited [mad.MaxHops + 1]int32
 	depth := 0

@@ -74,9 +74,9 @@ func (v *View) SeesPort(a Asker, p *observed.Port) bool {
 	return p.IsEnd() || p.Peer == nil || a.Sees(v.EndOf(p.Peer))
 }
 
-// MayUse reports whether an asker may be told of a path between two ports with
-// this key of the first: an end of it may, and whoever has the key as well, so
-// that nobody learns which partitions there are between others.
+// MayUse reports whether an asker may be told of a path between two ports with this key
+// of the first: an end of it may, and a holder of the key as well, so that nobody learns
+// which partitions there are between others.
 func (v *View) MayUse(a Asker, from, to *Port, key ib.PKey) bool {
 	return a.Trusted || a.Port == from || a.Port == to || a.Holds(key.Base())
 }

@@ -31,7 +31,7 @@ type lane struct {
 	owed        int32 // blocks sent and not credited
 	vl          ib.VL
 	drops       uint8         // head-of-queue drops in a row
-	since       time.Duration // when the first packet came to the head
+	since       time.Duration // when the first packet reached the head
 	oldest      time.Duration // no packet's first bit is older; packets between may be gone
 	stalledTill time.Duration // 0 when never stalled
 }

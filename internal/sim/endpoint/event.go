@@ -5,11 +5,11 @@ import "github.com/ibwarden/ibwarden/ib"
 // EventKind is what an asynchronous event is about.
 type EventKind uint8
 
-// The kinds of event. Those of a port are announced by whoever has the agent,
-// those of a QP come from here.
+// The kinds of event. Those of a port are announced by the owner of the agent, those of a
+// QP by this package.
 const (
-	// EventPKeyChange: the P_Key table of the port changed. Whoever remembers
-	// entries reads them again.
+	// EventPKeyChange: the P_Key table of the port changed. A program that caches entries
+	// has to read them again.
 	EventPKeyChange EventKind = iota + 1
 	EventPortActive
 	EventPortError

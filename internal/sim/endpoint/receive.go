@@ -68,7 +68,7 @@ type Violation struct {
 	Offence smp.BadKeyDetails
 }
 
-// Result is what became of a packet.
+// Result is the outcome of a packet.
 type Result struct {
 	Reason Reason
 	// Violation is set for a drop that the port counts; valid until the next

@@ -78,9 +78,9 @@ func (f *Fabric) relay(p *carried, origin bool) {
 		f.depart(p, p.port)
 	case p.dlid != ib.LIDPermissive:
 		f.forward(p, origin)
-	case p.port == 0: // to whoever is at port 0, from there
+	case p.port == 0: // to the manager at port 0, from there
 		f.reach(p)
-	default: // an answer to whoever is behind the port that he asked through
+	default: // an answer to the manager behind the port that it asked through
 		f.depart(p, p.port)
 	}
 }

@@ -18,8 +18,7 @@ import (
 // DataSighting is what Config.DataTrace is told.
 type DataSighting = dataplane.Sighting
 
-// DataCounts is what became of data packets so far, by Outcome. Left counts links
-// crossed.
+// DataCounts is the number of data packets so far, by Outcome. Left counts links crossed.
 type DataCounts = dataplane.Counts
 
 // LinkFault is how one direction of a link misbehaves.
@@ -66,7 +65,7 @@ func (f *Fabric) DataInFlight() int { return f.data.InFlight() }
 // DataWaiting is the number of data packets that wait at a port to leave by it.
 func (f *Fabric) DataWaiting(g ib.NodeGUID, num ib.PortNum) int { return f.data.Waiting(g, num) }
 
-// DataCounts is what became of data packets so far.
+// DataCounts returns the number of data packets so far, by Outcome.
 func (f *Fabric) DataCounts() DataCounts { return f.data.Counts() }
 
 // Counters are the performance counters of a node's ports, nil when there is no

@@ -39,7 +39,7 @@ type Fabric struct {
 	counts   Counts
 }
 
-// behaviour is how a node behaves, beside its agent.
+// behaviour is how a node behaves, apart from its agent.
 type behaviour struct {
 	fault *Fault        // nil for none
 	timer time.Duration // of the agent's next timer event, noTimer for none
@@ -219,7 +219,7 @@ func (f *Fabric) SetLoss(probability float64) error {
 	return nil
 }
 
-// Counts is what became of packets so far.
+// Counts returns the number of packets so far, by outcome.
 func (f *Fabric) Counts() Counts { return f.counts }
 
 // InFlight is the number of packets under way or not yet received.

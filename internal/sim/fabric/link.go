@@ -172,9 +172,9 @@ func (f *Fabric) lose(i int32) {
 	}
 }
 
-// retrains reports whether effects of a Set take down a link that is up again in
-// the same instant, and of which port. The answer then shows what the link has
-// come to: OpenSM keeps nothing of an answer that says Down but that.
+// retrains reports whether effects of a Set take down a link that is up again in the same
+// instant, and of which port. The answer then shows the new state of the link: from an
+// answer that says Down OpenSM keeps only that.
 func (f *Fabric) retrains(at int32, effects []sma.Effect) (moved ib.PortNum, ok bool) {
 	if f.config.TrainDelay != 0 {
 		return 0, false

@@ -2,7 +2,7 @@ package fabric
 
 import "github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 
-// Outcome is what becomes of a data packet at one place; see package outcome.
+// Outcome is the outcome of a data packet at one hop; see package outcome.
 type Outcome = outcome.Outcome
 
 // The outcomes: three ways on, then the ends.

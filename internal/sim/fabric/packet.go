@@ -103,7 +103,7 @@ type Sighting struct {
 	MAD         *[mad.Size]byte // valid until the hook returns; not to be written
 }
 
-// Counts is what became of packets so far.
+// Counts is the number of packets so far, by outcome.
 type Counts struct {
 	Sent      uint64 // by managers, answers and traps included
 	Crossings uint64 // of links

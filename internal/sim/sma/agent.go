@@ -172,7 +172,7 @@ type Ingress struct {
 	SLID ib.LID     // source of the packet, from its local route header
 }
 
-// Verdict is what became of a packet.
+// Verdict is the result of processing a packet.
 type Verdict uint8
 
 const (

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// depositPatience is how long Deposit waits for the reader to come to rest: it
-// has sent its request and is about to.
+// depositPatience is how long Deposit waits for the reader to block: it has sent its
+// request and is about to.
 const depositPatience = 100 * time.Millisecond
 
 var errNotReading = errors.New("the program is not in read(2)")

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount opens a connection to the kernel and mounts it at an existing directory,
-// in the mount namespace of the calling thread. Whoever serves the connection
-// need not be who mounted it. The mount ends with the namespace, or by
-// unmounting; the files in it fail once nobody holds the connection.
+// Mount opens a connection to the kernel and mounts it at an existing directory, in the
+// mount namespace of the calling thread. Another process may serve the connection. The
+// mount ends with the namespace, or by unmounting; the files in it fail once no process
+// holds the connection.
 func Mount(directory string) (*os.File, error) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

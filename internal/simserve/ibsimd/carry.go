@@ -66,8 +66,8 @@ func (s *Server) fromClient(c *client, p *datagram) {
 	s.send(c, p)
 }
 
-// fromPeer takes the answer of a client to a request of another one, or of
-// somebody who is in the fabric by another door.
+// fromPeer takes the answer of a client to a request of another one, or of another
+// interface of the fabric.
 func (s *Server) fromPeer(c *client, p *datagram) {
 	m := p.mad()
 	switch r, _ := s.find(m); {
@@ -136,7 +136,7 @@ func (s *Server) deliver() {
 func (s *Server) answered(at *place, m *madOctets, slid, dlid ib.LID) {
 	r, c := s.find(m)
 	if r == nil || r.state != underWay || c.place != at || !m.isDirected() && slid != r.packet.dlid() {
-		return // too late, asked by somebody who has left, or not from whom it was asked
+		return // too late, the requester has left, or the answer is not from the port that was asked
 	}
 	tag := m.tag()
 	if s.fabric.Now() > r.due {

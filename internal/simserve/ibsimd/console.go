@@ -19,8 +19,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// Console carries out ibsim's console commands on a server. One goroutine may
-// use it, beside that of Serve.
+// Console carries out ibsim's console commands on a server. One goroutine may use it,
+// concurrently with that of Serve.
 type Console struct {
 	server *Server
 	out    io.Writer
@@ -54,8 +54,7 @@ var ErrQuit = errors.New("quit")
 // command is one that the console knows.
 type command struct {
 	name, arguments, about string
-	// run is called between two turns of the server, but for those that are
-	// outside.
+	// run is called between two turns of the server, except for those marked outside.
 	run     func(*Console, *words) error
 	outside bool
 }
@@ -90,7 +89,7 @@ func commands() []command {
 // absent are commands of ibsim's that are not here, each with the reason.
 var absent = map[string]string{
 	"start":   "the simulator runs from the beginning",
-	"verbose": "there is no log; Attached tells what becomes of packets",
+	"verbose": "there is no log; Attached counts packets",
 	"clear":   "a port loses its address by Reboot only; Unlink pulls the cable",
 	"guid":    "the GUIDs are those of the topology",
 }

@@ -135,7 +135,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *dgram.Address) bool {
 	}
 	data := s.names.in(from, binary.NativeEndian.Uint32(payload[offConnectID:]))
 	if dgram.Connect(s.out[slot], data) != nil {
-		return false // there is no such socket, or it listens to somebody else
+		return false // there is no such socket, or it is connected to another peer
 	}
 	if !s.drain(slot) {
 		return false

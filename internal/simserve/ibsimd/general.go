@@ -56,7 +56,7 @@ type origin struct {
 // place; beyond it all are forgotten.
 const originsMax = 4096
 
-// deliverGeneral hands out the datagrams that came to queue pair 1 of a place.
+// deliverGeneral delivers the datagrams that arrived at queue pair 1 of a place.
 func (s *Server) deliverGeneral(p *place) {
 	p.gsi.Receive(func(c *endpoint.Completion, octets *[mad.Size]byte) {
 		m := (*madOctets)(octets)

@@ -8,10 +8,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
-// replies sends the answers to control requests. All leave by one socket, and
-// what its clients do not read takes up that socket's buffer until they do or
-// die: whoever does not read must not keep the others from their answers. A
-// client that waits for each answer never has more than one unread.
+// replies sends the answers to control requests. All leave by one socket, and unread
+// answers fill that socket's buffer until the client reads them or dies: a client that
+// does not read must not keep the others from their answers. A client that waits for each
+// answer never has more than one unread.
 type replies struct {
 	fd   int
 	room int // octets of the buffer
@@ -27,8 +27,8 @@ const (
 	maxShunned = 64
 	// fewReplies are no reason to expel a client.
 	fewReplies = 32
-	// The parts of the buffer that may be unread, beside what is lost: by those
-	// who have no place, and in all before a client is expelled.
+	// The parts of the buffer that may be unread, apart from what is lost: by clients
+	// without a slot, and in total before a client is expelled.
 	refusedShare, scarceShare = 8, 4
 )
 
@@ -64,8 +64,7 @@ func startAgain(clients []*client) {
 // isShunned reports whether nobody should listen to a sender.
 func (r *replies) isShunned(from *dgram.Address) bool { return slices.Contains(r.shunned, *from) }
 
-// refuse answers somebody who has no place, as long as those do not leave too
-// much unread.
+// refuse answers a client without a slot, as long as those do not leave too much unread.
 func (r *replies) refuse(answer *control, to *dgram.Address, unread int) {
 	if unread <= r.room/refusedShare {
 		dgram.SendTo(r.fd, answer[:], to)

@@ -77,7 +77,7 @@ type lone struct {
 	err   error
 }
 
-// Companion is somebody else who uses the fabric, in the turns of Serve.
+// Companion is another user of the fabric, in the turns of Serve.
 type Companion interface {
 	// Turn moves what is on its way to and from the fabric, and reports
 	// whether anything was.
@@ -218,7 +218,7 @@ func (s *Server) Environment() []string {
 	return []string{"IBSIM_SERVER_NAME=" + host.String(), fmt.Sprintf("IBSIM_SERVER_PORT=%d", s.names.remote.Port())}
 }
 
-// Accompany lets somebody else use the fabric. It is called before Serve.
+// Accompany adds another user of the fabric. It is called before Serve.
 func (s *Server) Accompany(c Companion) { s.companions = append(s.companions, c) }
 
 // Topology is what the fabric was made of.
@@ -453,7 +453,7 @@ func (s *Server) isLone() bool {
 // that has few of them.
 const awaitMax = 30 * dgram.AwaitTime
 
-// heard takes in what came of waiting for one client alone.
+// heard processes what arrived while waiting for one client alone.
 func (s *Server) heard() {
 	l := &s.lone
 	n, err := l.taken, l.err

@@ -123,8 +123,8 @@ func (m *madOctets) isDirected() bool   { return m.class() == mad.ClassSubnDirec
 func (m *madOctets) isSMP() bool        { return m.isDirected() || m.class() == mad.ClassSubnLID }
 func (m *madOctets) attribute() uint16  { return binary.BigEndian.Uint16(m[mad.OffsetAttributeID:]) }
 
-// wantsAnswer reports whether a datagram is a request that somebody answers.
-// Traps, their repressing and Send are not.
+// wantsAnswer reports whether a datagram is a request that is answered. Traps,
+// TrapRepress and Send are not.
 func (m *madOctets) wantsAnswer() bool {
 	switch m.method() {
 	case mad.MethodTrap, mad.MethodTrapRepress, mad.MethodSend:

@@ -109,7 +109,7 @@ func (a *agent) match(p *Packet) *send {
 	return nil
 }
 
-// samePath reports whether an answer came to the address that was asked from.
+// samePath reports whether an answer arrived at the address of the request.
 func samePath(asked, answer *Address) bool {
 	if asked.HasGRH != answer.HasGRH {
 		return false

@@ -125,7 +125,7 @@ func newSend(a *agent, h *umad.Header, body []byte) *send {
 // canLeave reports whether a directed route can begin at this port.
 func (l *Layer) canLeave(body []byte) bool {
 	if len(body) < mad.Size || body[mad.OffsetStatus]&0x80 != 0 {
-		return true // a cut route is zero; a returning one was checked by whoever asked
+		return true // a cut route is zero; a returning one was checked by the requester
 	}
 	count, first := body[mad.OffsetHopCount], ib.PortNum(body[mad.OffsetInitialPath+1])
 	if count > mad.MaxHops {

@@ -52,8 +52,8 @@ func Exec(name, node string, command []string, environment []string) error {
 	return fmt.Errorf("%s: %w", path, syscall.Exec(path, command, environment))
 }
 
-// enter moves this thread into a mount namespace of its own and mounts the
-// directories there. They answer once somebody serves the connections.
+// enter moves this thread into a mount namespace of its own and mounts the directories
+// there. They answer once the connections are served.
 func enter() (connections []*os.File, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return nil, fmt.Errorf("a mount namespace of its own: %w", err)
@@ -164,8 +164,8 @@ func introduce(simulator *net.UnixConn, node string, connections []*os.File) err
 	return nil
 }
 
-// fromPeer lets in only root and whoever runs the simulator: an abstract socket
-// has no permissions of its own.
+// fromPeer admits only root and the user that runs the simulator: an abstract socket has
+// no permissions of its own.
 func fromPeer(c *net.UnixConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -130,7 +130,7 @@ func (p *port) follow() { p.layer.SetLMC(p.info().LMC) }
 
 func (p *port) info() *smp.PortInfo { return p.host.fabric.Agent(p.host.guid).Port(p.num) }
 
-// complete takes a datagram that came to queue pair 1.
+// complete takes a datagram that arrived at queue pair 1.
 func (p *port) complete(now time.Duration, c *endpoint.Completion, m *[mad.Size]byte) {
 	p.packet = kernel.Packet{QP: 1, MAD: *m, Address: kernel.Address{
 		QPN: uint32(c.SrcQP), LID: c.SLID, SL: uint8(c.SL), PKeyIndex: c.PKeyIndex,

@@ -13,8 +13,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 )
 
-// general is queue pair 1 of a port, which is taken while somebody waits for an
-// answer of the subnet's administration.
+// general is queue pair 1 of a port, which is taken while a call waits for an answer of
+// subnet administration.
 type general struct {
 	port  ib.PortNum
 	pair  *gsi.Pair
@@ -42,7 +42,7 @@ func (g *general) receive(h *host) {
 	})
 }
 
-// general makes sure of a port's queue pair 1. Somebody else may have it.
+// general takes a port's queue pair 1. It fails if the queue pair is in use.
 func (h *host) general(port ib.PortNum) (*general, error) {
 	if g := h.joining[port]; g != nil {
 		return g, nil

@@ -38,7 +38,7 @@ type Simulator interface {
 	Topology() *topology.Netlist
 }
 
-// Passer is a simulator whose time passes only when somebody waits.
+// Passer is a simulator whose time passes only while a call waits.
 type Passer interface {
 	// Pass lets time pass until done, or until limit of the fabric's time is over.
 	// Done is called when the fabric may be used.

@@ -22,7 +22,7 @@ const (
 	MaxQueueDepth  = 1 << 12  // requests in a queue
 	maxPolled      = 1 << 10  // completions in one answer
 
-	requestOctets = 256 // that a request counts for beside its own
+	requestOctets = 256 // that a request counts for in addition to its own
 )
 
 // session is what one connection has. It is used where the fabric may be.
@@ -43,7 +43,7 @@ type session struct {
 	attachments int
 
 	events []verbs.Event
-	fresh  bool          // something came since somebody was woken
+	fresh  bool          // something arrived since the last wake
 	wake   chan struct{} // closed then; nil when nobody waits
 }
 

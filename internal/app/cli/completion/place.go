@@ -142,8 +142,8 @@ func harmless(word string) bool {
 // shellSafe are the characters of words and of what is said about them.
 const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:,=/@+-"
 
-// offer is a word and what it is about, for shells that show that. A word with
-// anything that is not harmless is not proposed.
+// offer returns a word and its description, for shells that show it. A word with
+// characters that are special to a shell is not proposed.
 func offer(word, about string) (string, bool) {
 	about = strings.Map(func(r rune) rune {
 		if r == ' ' || strings.ContainsRune(shellSafe, r) {

@@ -28,9 +28,9 @@ type Description struct {
 	Each bool
 }
 
-// Describe says an event's level, name and attributes. What a manager does about
-// an event is for whoever looks for more (debug); what somebody may have to act on
-// is a warning; what stands in the way of the policy is an error.
+// Describe returns the level, name and attributes of an event. What a manager does about
+// an event is debug; what an administrator may have to act on is a warning; what keeps
+// the policy from being enforced is an error.
 func Describe(e event.Event) Description {
 	d := Description{Level: slog.LevelInfo, Text: e.String()}
 	switch e := e.(type) {
@@ -134,9 +134,8 @@ func (d *Description) set(l slog.Level, kind string, attrs ...slog.Attr) {
 	d.Level, d.Kind, d.Attrs = l, kind, attrs
 }
 
-// trapLevel: who presents wrong keys, and a port in trouble, is somebody's
-// business; that a link has changed, or a description, is told by what the manager
-// finds when it looks.
+// trapLevel: wrong keys and a port in trouble concern the administrator; a changed link
+// or description is reported by what the manager finds when it looks.
 func trapLevel(n smp.TrapNumber) slog.Level {
 	switch n {
 	case smp.TrapBadMKey, smp.TrapBadPKey, smp.TrapBadQKey, smp.TrapSwitchBadPKey,

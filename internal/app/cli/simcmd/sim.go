@@ -217,7 +217,7 @@ func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	signal.Ignore(syscall.SIGTTIN)
 	prompt := ""
 	if table.IsInteractive(c.InOrStdin()) {
-		prompt = "sim> " // somebody sits there
+		prompt = "sim> " // an interactive terminal
 	}
 	return console.Run(c.InOrStdin(), prompt)
 }

@@ -22,7 +22,7 @@ import (
 // scriptFileMax is the most octets of a script, and of a file that it names.
 const scriptFileMax = 64 << 20
 
-// story runs a scenario. Files that it names are looked for beside it.
+// story runs a scenario. Files that it names are looked for in its directory.
 func (f *flags) story(c *cobra.Command, spec string) (result error) {
 	text, err := regular.Read(f.script, scriptFileMax)
 	if err != nil {

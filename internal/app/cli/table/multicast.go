@@ -48,7 +48,7 @@ func PrintMulticast(out io.Writer, m *isolation.Multicast) error {
 	return err
 }
 
-// PrintCopies says what becomes of the copies of a packet for a group.
+// PrintCopies prints the disposition of each copy of a packet to a group.
 func PrintCopies(out io.Writer, copies []reach.Trace) error {
 	t, delivered := New("to", "way", "disposition", "reason"), 0
 	for i := range copies {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsTerminal tells whether somebody sits at the other end of a stream.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {

@@ -80,7 +80,7 @@ func described(ports []*observed.Port, name string, all []string) (found []*obse
 	return found
 }
 
-// Print shows a trace, and the packet beside it when there is one.
+// Print prints a trace, and the packet next to it if there is one.
 func Print(out io.Writer, t reach.Trace, from, to *observed.Port, sent *compare.Report) error {
 	key := "no P_Key"
 	if t.PKey != nil {
@@ -114,7 +114,7 @@ func Print(out io.Writer, t reach.Trace, from, to *observed.Port, sent *compare.
 // gapsShown bounds the gaps that are printed; --json has more.
 const gapsShown = 20
 
-// printPacket says what became of the packet that was sent.
+// printPacket prints the outcome of the packet that was sent.
 func printPacket(out io.Writer, sent *compare.Report) {
 	fmt.Fprintf(out, "the packet: %s, %s, after %d hops", sent.Disposition, sent.Reason, len(sent.Hops))
 	if sent.Agrees {

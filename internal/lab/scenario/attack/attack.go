@@ -44,9 +44,9 @@ func Is(script []byte) bool {
 	return false
 }
 
-// Parse reads the lines of a script that are about the attack as a whole: attack,
-// stopped, served, but and because. The rest is left to whoever compiles it for a profile. The
-// error is a *text.Fault.
+// Parse reads the lines of a script that describe the attack as a whole: attack, stopped,
+// served, but and because. The compiler for a profile reads the others. The error is a
+// *text.Fault.
 func Parse(name string, script []byte) (*Attack, error) {
 	lines, err := text.Lines(name, script)
 	if err != nil {
@@ -187,7 +187,7 @@ func (a *Attack) Under(p protect.Profile) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// Outcome is what became of an attacker's goals.
+// Outcome is the outcome of an attacker's goals.
 type Outcome uint8
 
 // The outcomes. An attack that reaches some goals and not others has neither
@@ -219,8 +219,8 @@ func (a *Attack) Expected(p protect.Profile) Outcome {
 	return Succeeded
 }
 
-// Judge is what a run came to: the error says which expectation of the script,
-// which is no goal, did not hold.
+// Judge returns the outcome of a run. The error names an expectation of the script, other
+// than a goal, that did not hold.
 func Judge(r *report.Report) (Outcome, error) {
 	reached := 0
 	for _, g := range r.Goals {

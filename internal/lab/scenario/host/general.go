@@ -17,7 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/rmpp"
 )
 
-// Reply is what became of a request to a queue pair 1.
+// Reply is the result of a request to a queue pair 1.
 type Reply struct {
 	*testbed.Answer
 	// Silent tells that no answer was wanted.
@@ -29,7 +29,7 @@ type Reply struct {
 // Good reports whether there was an answer without fault.
 func (r *Reply) Good() bool { return r.Answered && r.Status == mad.StatusOK }
 
-// Outcome says what became of a request, as a script does.
+// Outcome describes the result of a request, in the words of scripts.
 func (r *Reply) Outcome() string {
 	return (&testbed.Request{Answered: r.Answered, Status: r.Status}).Outcome()
 }

@@ -56,7 +56,7 @@ var capabilities2 = map[string]smp.CapabilityMask2{
 	"link-speed-ndr":          smp.Cap2LinkSpeedNDR,
 }
 
-// addCapabilities gives each bit a trait of its name.
+// addCapabilities gives each bit a property of its name.
 func addCapabilities(all map[string]Property) {
 	for name, bit := range capabilities {
 		all[name] = ofPorts(1, func(p *sma.PortConfig, n uint64) { p.CapabilityMask = with(p.CapabilityMask, bit, n) })

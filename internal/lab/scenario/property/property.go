@@ -13,7 +13,7 @@ type Property struct {
 	Apply func(c *sma.Config, n uint64) bool // false: not for such a device
 }
 
-// of makes a trait of switches.
+// ofSwitch makes a property of switches.
 func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Property {
 	return Property{bits, func(c *sma.Config, n uint64) bool {
 		if c.Switch == nil {
@@ -24,7 +24,7 @@ func ofSwitch(bits int, apply func(s *sma.SwitchConfig, n uint64)) Property {
 	}}
 }
 
-// ofPorts makes a trait of all ports of a device, port 0 of a switch included.
+// ofPorts makes a property of all ports of a device, port 0 of a switch included.
 func ofPorts(bits int, apply func(p *sma.PortConfig, n uint64)) Property {
 	return Property{bits, func(c *sma.Config, n uint64) bool {
 		for i := range c.Ports {
@@ -41,7 +41,7 @@ func ofDevice(bits int, apply func(c *sma.Config, n uint64)) Property {
 	return Property{bits, func(c *sma.Config, n uint64) bool { apply(c, n); return true }}
 }
 
-// All are the traits by name.
+// All returns the properties by name.
 func All() map[string]Property {
 	all := map[string]Property{
 		"partition-cap":     ofDevice(16, func(c *sma.Config, n uint64) { c.PartitionCap = uint16(n) }),

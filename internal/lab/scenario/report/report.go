@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Report is what a run came to. The same script with the same seed gives the
-// same report.
+// Report is the result of a run. The same script with the same seed gives the same
+// report.
 type Report struct {
 	Name     string
 	Seed     uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// Forgery is an answer in somebody else's name.
+// Forgery is an answer in another port's name.
 type Forgery struct {
 	From observed.Place // who sends it
 	For  ib.NodeGUID    // who is asked
@@ -25,7 +25,7 @@ type Forgery struct {
 	Seen bool
 }
 
-// forger answers what somebody else is asked.
+// forger answers requests to another port.
 type forger struct {
 	Forgery
 	at   *station
@@ -50,8 +50,8 @@ func (s *Testbed) Answer(f Forgery) error {
 	return nil
 }
 
-// forge lets forgers answer what leaves for somebody else by the last link on its
-// way: they are faster than who is asked.
+// forge lets forgers answer a request when it leaves for its destination by the last link
+// of its path: they are faster than the destination.
 func (s *Testbed) forge(seen fabric.Sighting) {
 	if len(s.forgers) == 0 {
 		return

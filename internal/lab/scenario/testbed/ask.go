@@ -29,7 +29,7 @@ type Question struct {
 	HopCount *uint8
 }
 
-// Request is what became of a Question.
+// Request is the result of a Question.
 type Request struct {
 	id        uint64
 	Attribute smp.Attribute // of the answer
@@ -40,7 +40,7 @@ type Request struct {
 // Good reports whether the request was answered with success.
 func (r *Request) Good() bool { return r.Answered && r.Status == mad.StatusOK }
 
-// Outcome says what became of a request, as a script does.
+// Outcome describes the result of a request, in the words of scripts.
 func (r *Request) Outcome() string {
 	switch {
 	case !r.Answered:

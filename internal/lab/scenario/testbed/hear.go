@@ -9,8 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
-// hearing is a number of 64 bits that stood in a management packet which came to
-// a node.
+// hearing is a 64-bit value in a management packet that reached a node.
 type hearing struct {
 	node ib.NodeGUID
 	// process tells that a program of the node got the packet, and not its
@@ -23,7 +22,7 @@ type hearing struct {
 // keep to 4 octets.
 const keyAlign = 4
 
-// hear keeps what a management packet told those that it came to.
+// hear records the keys in a management packet for the nodes that it reached.
 func (s *Testbed) hear(seen fabric.Sighting) {
 	if s.deaf {
 		return
@@ -56,7 +55,7 @@ func (s *Testbed) keysHeld(g ib.NodeGUID) {
 func (s *Testbed) note(node ib.NodeGUID, process bool, octets []byte) {
 	management := len(octets) == mad.Size
 	for i := 0; i+8 <= len(octets); i += keyAlign {
-		// An answer repeats the key of its request: whoever asked knows it.
+		// An answer repeats the key of its request, which the requester knows.
 		if i == mad.OffsetMKey && management && process && mad.Method(octets[3]).IsResponse() {
 			continue
 		}
@@ -73,7 +72,7 @@ func (s *Testbed) authored(node ib.NodeGUID, data []byte) {
 	}
 }
 
-// noteData is note of a management datagram that came to a queue pair 1.
+// noteData records a management datagram that reached a queue pair 1.
 func (s *Testbed) noteData(d fabric.DataSighting) {
 	if d.Outcome != fabric.OutcomeTaken && d.Outcome != fabric.OutcomeManagement || len(d.Octets) < mad.Size {
 		return

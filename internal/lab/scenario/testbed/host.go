@@ -45,7 +45,7 @@ type General struct {
 	Silent bool
 }
 
-// Answer is what became of a General.
+// Answer is the result of a General.
 type Answer struct {
 	id       uint64
 	Answered bool

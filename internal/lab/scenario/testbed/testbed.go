@@ -58,8 +58,7 @@ type Config struct {
 type Testbed struct {
 	Topology *topology.Netlist
 	Fabric   *fabric.Fabric
-	// Traps and Drops are in the order in which they came; whoever looks at
-	// them may take from them.
+	// Traps and Drops are in the order in which they came; callers may remove entries.
 	Traps []Trap
 	Drops []Drop
 	Sent  []Sent
@@ -107,10 +106,10 @@ func New(l *topology.Netlist, c Config) (*Testbed, error) {
 	return s, err
 }
 
-// guessStream keeps what somebody guesses apart from what else the seed decides.
+// guessStream separates the random numbers of guesses from the others of the seed.
 const guessStream = 0x6775657373
 
-// Guess is a number that somebody guesses, another one each time.
+// Guess returns a guessed number, a different one each time.
 func (s *Testbed) Guess() uint64 { return s.guesses.Uint64() }
 
 // both is a hook that tells first and then second, which may be nil.

@@ -5,7 +5,7 @@ import "github.com/ibwarden/ibwarden/ib"
 // Members says which ports may be in which partition, full or limited.
 type Members map[ib.PKeyBase]map[ib.PortGUID]bool
 
-// Add lets ports be in a partition, beside those that may already.
+// Add adds ports to the members of a partition.
 func (m Members) Add(base ib.PKeyBase, lists ...[]ib.PortGUID) {
 	size := 0
 	for _, l := range lists {

@@ -39,15 +39,15 @@ func (c *compiler) collectKeys() {
 	for i, port := range c.ports {
 		if i > 0 && port.PortGUID == c.ports[i-1].PortGUID {
 			first := c.ports[i-1]
-			fate := "both are limited to the default partition"
+			consequence := "both are limited to the default partition"
 			switch kept, owned := owner[port.PortGUID]; {
 			case port.Manager || owned && c.ports[kept].Manager:
-				fate = "the manager's own port keeps its keys, the other gets what a port that nobody knows gets"
+				consequence = "the manager's own port keeps its keys, the other gets what an unknown port gets"
 			case c.in.Resolution.NoDefault:
-				fate = "neither gets a key"
+				consequence = "neither gets a key"
 			}
 			c.warnings = append(c.warnings, fmt.Sprintf("port GUID %v is claimed by node %v port %d and node %v port %d: %s",
-				port.PortGUID, first.NodeGUID, first.PortNum, port.NodeGUID, port.PortNum, fate))
+				port.PortGUID, first.NodeGUID, first.PortNum, port.NodeGUID, port.PortNum, consequence))
 			if kept, owned := owner[port.PortGUID]; port.Manager {
 				owner[port.PortGUID] = i
 			} else if owned && !c.ports[kept].Manager {

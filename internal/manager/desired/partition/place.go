@@ -107,10 +107,10 @@ func (p *placement) settleIndex0() {
 	p.left, p.at[first] = p.at[first], 0
 }
 
-// fill makes the table: keys that have an index there, the others behind the
-// last entry in use, or in gaps when there is no room behind. The entry of a
-// key that goes counts as in use, since somebody may still use its index; the
-// entry left for index 0 does not.
+// fill makes the table: keys with an index stay there, the others go after the last entry
+// in use, or into gaps when there is no room after it. The entry of a key that is removed
+// counts as in use, since its index may still be used; the entry left for index 0 does
+// not.
 func (p *placement) fill(tableCap int) Table {
 	last := 0
 	for i, k := range p.current {

@@ -62,8 +62,8 @@ func Unchecked(f *observed.Fabric, d *observed.Desired) {
 	}
 }
 
-// partsWithout are, for every switch that is next to n, the full keys of whoever it
-// reaches when n is taken away.
+// partsWithout are, for every switch next to n, the full keys of the ports that it
+// reaches when n is removed.
 func partsWithout(f *observed.Fabric, n *observed.Node, d *observed.Desired) map[*observed.Node][]ib.PKey {
 	out := make(map[*observed.Node][]ib.PKey)
 	for i := range n.Ports {
@@ -103,8 +103,8 @@ func islandOf(from, without *observed.Node) []*observed.Node {
 	return island
 }
 
-// holders enters the partitions that a switch's own port, and whoever is cabled to
-// it, are to hold: what devices hold or say now widens nothing.
+// holders enters the partitions that a switch's own port, and the ports cabled to it, are
+// to hold: what devices hold or report now widens nothing.
 func holders(s *observed.Node, d *observed.Desired, bases map[ib.PKeyBase]bool) {
 	for i := range s.Ports {
 		p := &s.Ports[i]

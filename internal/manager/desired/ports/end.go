@@ -33,8 +33,8 @@ func GuardOf(p *policy.Policy, least uint8) Guard {
 	return Guard{max(least, s.MKeyProtectBits), s.MKeyLeasePeriod}
 }
 
-// SharedKeyBits is the least protection where all ports have one M_Key: it hides
-// the key from whoever does not know it and lets everybody read the rest.
+// SharedKeyBits is the least protection where all ports have one M_Key: it hides the key
+// from requesters that do not know it and lets everyone read the rest.
 const SharedKeyBits = 1
 
 // Warnings say what it costs to ask for less than is safe.
@@ -43,7 +43,7 @@ func (g Guard) Warnings(s *settings.Settings) (out []string) {
 		out = append(out, fmt.Sprintf("m_key_protection_level %d is less than the profile asks: ports get %d", asked, g.Bits))
 	}
 	if g.Lease != 0 {
-		out = append(out, fmt.Sprintf("m_key_lease_period %d: whoever sends a port one packet with a wrong M_Key, and keeps the manager from it for %d s, can read its key", g.Lease, g.Lease))
+		out = append(out, fmt.Sprintf("m_key_lease_period %d: a host that sends a port one packet with a wrong M_Key, and keeps the manager from it for %d s, can read its key", g.Lease, g.Lease))
 	}
 	return out
 }

@@ -2,10 +2,10 @@ package ports
 
 import "github.com/ibwarden/ibwarden/internal/observed"
 
-// FilterRaw wants switch ports to filter raw packets, which carry no P_Key:
-// those that an end port or somebody unknown is behind, where the switch can. Ports
-// between switches are left alone. A policy that lets raw packets pass (allow) wants
-// no filter anywhere but at a fence.
+// FilterRaw sets the raw packet filters of switch ports, since raw packets carry no
+// P_Key: at ports with an end port or an unknown device behind, where the switch can
+// filter. Ports between switches are left alone. A policy that lets raw packets pass
+// (allow) wants no filter except at a fence.
 func FilterRaw(f *observed.Fabric, allow bool, isFenced func(*observed.Port) bool, d *observed.Desired) {
 	for _, n := range f.Switches() {
 		for i := 1; i < len(n.Ports); i++ {

@@ -57,7 +57,7 @@ type Request struct {
 	RemoteAddress uint64
 	RKey          uint32
 
-	// Of RD, for whoever stamps the packets.
+	// Of RD, for the sender of the packets.
 	RemoteQP   ib.QPN
 	RemoteQKey ib.QKey
 }
@@ -68,7 +68,7 @@ type Room struct {
 	Buffer []byte
 }
 
-// Arrival is what became of a buffer.
+// Arrival is the outcome of a buffer.
 type Arrival struct {
 	Packet  *packet.View // the last of the message; valid during the call
 	Size    int          // octets in the buffer
@@ -127,7 +127,7 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Outcome is what became of a packet.
+// Outcome is the outcome of a packet.
 type Outcome uint8
 
 // The outcomes.

@@ -1,6 +1,6 @@
 package connection
 
-// Queue holds elements in order. It grows as needed; whoever pushes minds its
+// Queue holds elements in order. It grows as needed; the caller of Push enforces its
 // limit. The zero Queue is empty.
 type Queue[T any] struct {
 	items []T // a power of two of them, or none

@@ -34,7 +34,7 @@ type Pair struct {
 	done    [32]endpoint.Completion
 }
 
-// Open takes the queue pair of a port. Somebody else may have it.
+// Open takes the queue pair of a port. It fails if the queue pair is in use.
 func Open(d *endpoint.Device, num ib.PortNum) (*Pair, error) {
 	p := &Pair{}
 	var err error

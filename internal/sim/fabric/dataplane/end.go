@@ -323,9 +323,9 @@ func (pl *Plane) countRefusal(d *datum, at int32, num ib.PortNum, why endpoint.R
 	}
 }
 
-// perform answers a request to the node's performance agent, which stands behind
-// QP1 whoever else does. It reports false for all else, and for what QP1 would
-// refuse, so that the end node refuses it.
+// perform answers a request to the node's performance agent, which is behind QP1 whatever
+// else uses QP1. It reports false for all else, and for what QP1 would refuse, so that
+// the end node refuses it.
 func (pl *Plane) perform(d *datum, at int32, num ib.PortNum) bool {
 	if h := &d.headers; h.BTH == nil || h.BTH.DestQP() != ib.QP1 {
 		return false // most packets

@@ -203,8 +203,8 @@ func (pl *Plane) Configure(i int32) {
 		s.Buffer[vl] = p.room()
 	}
 	if p.out.Configure(&s) != nil {
-		// The agent keeps no value outside its bits; should it, the port
-		// takes nothing more.
+		// The agent keeps no value wider than its bits; should it, the port accepts
+		// nothing more.
 		return
 	}
 	p.perOctet = 0

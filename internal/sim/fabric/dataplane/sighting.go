@@ -22,11 +22,10 @@ type Sighting struct {
 	Octets []byte          // LRH to VCRC; valid until the hook returns, not to be written
 }
 
-// Counts is what became of data packets so far, by Outcome. Left counts links
-// crossed.
+// Counts is the number of data packets so far, by Outcome. Left counts links crossed.
 type Counts [outcome.Count]uint64
 
-// Counts is what became of data packets so far.
+// Counts returns the number of data packets so far, by Outcome.
 func (pl *Plane) Counts() Counts { return pl.outcomes }
 
 // see tells of a packet.

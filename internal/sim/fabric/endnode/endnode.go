@@ -99,9 +99,9 @@ func (s *Seen) Tell(d *endpoint.Device, n ib.PortNum, before *Seen) {
 	}
 }
 
-// Perform answers a packet that asks the performance agent behind QP1, which is
-// there whoever else has QP1. Ok is false for all else, and for what QP1 would
-// refuse, so that the end node refuses it.
+// Perform answers a packet for the performance agent behind QP1, which is there whatever
+// else uses QP1. Ok is false for all else, and for what QP1 would refuse, so that the end
+// node refuses it.
 func (p *Port) Perform(counters *pma.Agent, octets []byte) (answer []byte, ok bool) {
 	v, err := packet.Parse(octets)
 	if err != nil || v.DETH == nil || v.BTH.DestQP() != ib.QP1 || len(v.Payload) != mad.Size ||

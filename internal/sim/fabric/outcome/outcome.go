@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/relay"
 )
 
-// Outcome is what becomes of a data packet at one place.
+// Outcome is the outcome of a data packet at one hop.
 type Outcome uint8
 
 // The outcomes: three ways on, then the ends.
@@ -119,8 +119,8 @@ func (t Outcome) Drop(p *pma.Port) {
 	}
 }
 
-// OfVerdict is what a verdict of package relay that is not Pass comes to.
+// OfVerdict returns the outcome of a verdict of package relay other than Pass.
 func OfVerdict(v relay.Verdict) Outcome { return verdicts[v] }
 
-// OfReason is what a reason of package egress comes to.
+// OfReason returns the outcome of a reason of package egress.
 func OfReason(r egress.Reason) Outcome { return ages[r] }

@@ -42,7 +42,7 @@ type Wiring struct {
 	Nodes  []Node
 	Ports  []Port // of all nodes
 	byGUID map[ib.NodeGUID]int32
-	byPort map[ib.PortGUID]int32 // end ports, made when somebody first asks
+	byPort map[ib.PortGUID]int32 // end ports, built on first use
 }
 
 // New makes the wiring of a topology that is valid, all links down. Agent makes

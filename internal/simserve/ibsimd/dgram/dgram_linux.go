@@ -81,8 +81,8 @@ func Unread(fd int) (octets int, err error) { return unix.IoctlGetInt(fd, unix.S
 // Connect makes a socket exchange datagrams with one other only.
 func Connect(fd int, to Address) error { return addressCall(unix.SYS_CONNECT, fd, &to) }
 
-// Answers reports whether a socket is there. It may be one that takes
-// datagrams from somebody else only.
+// Answers reports whether a socket is there. It may be one that accepts datagrams only
+// from another peer.
 func Answers(to Address) bool {
 	fd, err := unix.Socket(int(binary.NativeEndian.Uint16(to.octets[0:])), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -70,7 +70,7 @@ func Compare(t *reach.Trace, j *replica.Journey) []string {
 	return out
 }
 
-// Report is a packet beside the trace of it, for people and programs.
+// Report is a packet with its trace, for people and programs.
 type Report struct {
 	Sent        bool   `json:"sent"`
 	Disposition string `json:"disposition"`
