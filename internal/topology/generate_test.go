@@ -201,7 +201,7 @@ func TestGenerateErrors(t *testing.T) {
 		{"torus,x=128,y=128,z=128", `topology torus: makes 4194304 nodes with 20971520 ports: want at most 49152 and 1048576`},
 		{"torus,x=2,y=2,hosts=251", `topology torus: hosts: "251": want a whole number, 1 to 250`},
 		{"dragonfly,groups=9,global=3", `topology dragonfly: groups: 9: want at most 7, one more than spines times global`},
-		{"dragonfly,groups=1024,spines=2", `topology dragonfly: global: 512 are needed by default: want at most 252 beside 2 leafs`},
+		{"dragonfly,groups=1024,spines=2", `topology dragonfly: global: 512 are needed by default: want at most 252 in addition to 2 leafs`},
 		{"random,switches=2,ports=4,hosts=7", `topology random: ports: 4 on 2 switches, joined by 1 links, leave 6 free: want at least 7, for hosts and routers`},
 		{"random,seed=x", `topology random: seed: "x": want a whole number, 0 to 9223372036854775807`},
 	}

@@ -184,10 +184,10 @@ var fixtures = map[string][]fixture{
 			s.hosts[0].Info.MKeyViolations = 3
 			s.options.Earlier.Node(s.hosts[0].Node.GUID()).Ports[1].Info.MKeyViolations = 2
 		}, "h0", "2 in the earlier", false},
-		{"at its end", func(s *site) {
+		{"at its maximum", func(s *site) {
 			s.hosts[0].Info.MKeyViolations = 0xFFFF
 			s.options.Earlier.Node(s.hosts[0].Node.GUID()).Ports[1].Info.MKeyViolations = 0xFFFF
-		}, "h0", "at its end", true},
+		}, "h0", "at its maximum", true},
 	},
 	"sm-key-default": {
 		{"OpenSM's", func(s *site) { s.hosts[7].SMInfo.SMKey = 1 }, "h7", "SM_Key 1", false},
@@ -276,7 +276,7 @@ var fixtures = map[string][]fixture{
 	"route-broken": {
 		{"loop", func(s *site) { s.spine.Switch.LFT[s.hosts[0].Info.LID] = 2 }, "leaf1", "comes back", false},
 		{"black hole", func(s *site) { s.spine.Switch.LFT[s.hosts[0].Info.LID] = ib.PortNone }, "spine", "no route", false},
-		{"nobody there", func(s *site) { s.leaf[1].Switch.LFT[s.hosts[0].Info.LID] = idle }, "leaf1", "nobody", false},
+		{"no device there", func(s *site) { s.leaf[1].Switch.LFT[s.hosts[0].Info.LID] = idle }, "leaf1", "no device", false},
 		{"somebody else", func(s *site) { s.leaf[0].Switch.LFT[s.hosts[0].Info.LID] = 2 }, "leaf0", "h1", false},
 		{"past the top", func(s *site) { s.leaf[0].Switch.Info.LinearFDBTop = 3 }, "leaf0", "no route", false},
 	},
