@@ -49,10 +49,10 @@ func Learn(f *observed.Fabric, contradiction func(*observed.Port) string) (*List
 }
 
 type learning struct {
-	fabric  *observed.Fabric
-	contradiction   func(*observed.Port) string
-	refused map[*observed.Port]string
-	in      map[*observed.Node]bool
+	fabric        *observed.Fabric
+	contradiction func(*observed.Port) string
+	refused       map[*observed.Port]string
+	in            map[*observed.Node]bool
 }
 
 // refuse removes cables that are contradicted, at both their ends.
