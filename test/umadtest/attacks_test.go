@@ -20,12 +20,12 @@ import (
 
 // anAttack is a program of the catalogue.
 type anAttack struct {
-	number      int // of the issue's, or of the catalogue's
+	number      int // in the catalogue
 	name, title string
 	// run is the attack, inside: how many of its goals it reached. args are port
 	// GUIDs: of a host of the other tenant, and of another one of his.
 	run func(args []string) (reached int, err error)
-	// because says why nobody stops it; empty for what has to be stopped.
+	// because says why it succeeds; empty for an attack that has to be stopped.
 	because string
 }
 
@@ -46,31 +46,31 @@ const foreign ib.PKey = 0x8020
 
 // attacks are the programs, the most destructive last.
 var attacks = []anAttack{
-	{19, "read-tables", "every P_Key table is read, by directed routes", readTables, ""},
-	{52, "read-fabric", "the fabric is walked, as ibnetdiscover does", walk, ""},
-	{77, "read-by-lid", "devices are read by their LIDs", readByLID, ""},
-	{78, "read-manager", "SMInfo of the manager is read", readManager, ""},
-	{53, "sa-nodes", "subnet administration is asked for all nodes", saNodes, ""},
-	{79, "sa-links", "subnet administration is asked for all links", saLinks, ""},
-	{55, "sa-ports", "subnet administration is asked for all ports", saPorts, ""},
-	{30, "sa-paths", "paths between two hosts of another tenant are asked for", saPaths, ""},
-	{37, "sa-service", "a service is registered in another's name", saService, ""},
-	{33, "sa-join", "another host is joined to a group", saJoin, ""},
-	{23, "counters", "the counters of the manager's own port are cleared", clearCounters,
+	{19, "read-tables", "reads every P_Key table by directed routes", readTables, ""},
+	{52, "read-fabric", "discovers the fabric, as ibnetdiscover does", walk, ""},
+	{77, "read-by-lid", "reads devices by their LIDs", readByLID, ""},
+	{78, "read-manager", "reads SMInfo of the manager", readManager, ""},
+	{53, "sa-nodes", "queries subnet administration for all nodes", saNodes, ""},
+	{79, "sa-links", "queries subnet administration for all links", saLinks, ""},
+	{55, "sa-ports", "queries subnet administration for all ports", saPorts, ""},
+	{30, "sa-paths", "queries paths between two hosts of another tenant", saPaths, ""},
+	{37, "sa-service", "registers a service in another's name", saService, ""},
+	{33, "sa-join", "joins another host to a group", saJoin, ""},
+	{23, "counters", "clears the counters of the manager's port", clearCounters,
 		"performance management has no key in InfiniBand; no verdict rests on counters"},
-	{5, "own-table", "one's own P_Key table is rewritten", ownTable, ""},
-	{82, "leaf-table", "the table of one's leaf port is rewritten", leafTable, ""},
-	{60, "guard-off", "enforcement at one's leaf port is turned off", guardOff, ""},
-	{41, "far-table", "the table of a port on another leaf is rewritten", farTable, ""},
-	{83, "blue-table", "the table of a host of the other tenant is rewritten", blueTable, ""},
-	{44, "by-lid", "a leaf is written to by LID", writeByLID, ""},
-	{27, "guess", "an M_Key is guessed, 50 times", guess, ""},
-	{63, "switch-info", "a spine is told that it has no LIDs", switchInfo, ""},
-	{62, "forwarding", "a forwarding table is rewritten", forwarding, ""},
-	{24, "link-down", "the link of a host of the other tenant is taken down", linkDown, ""},
-	{6, "own-key", "a switch is given an M_Key by a tenant", ownKey, ""},
-	{7, "is-sm", "a program says IsSM and rank 15: it is shown an M_Key, or handed the subnet", sayIsSM, ""},
-	{81, "another-lid", "one's own port is given another LID", anotherLID, ""},
+	{5, "own-table", "rewrites the P_Key table of its own port", ownTable, ""},
+	{82, "leaf-table", "rewrites the P_Key table of its leaf port", leafTable, ""},
+	{60, "guard-off", "turns off enforcement at its leaf port", guardOff, ""},
+	{41, "far-table", "rewrites the P_Key table of a port on another leaf", farTable, ""},
+	{83, "blue-table", "rewrites the P_Key table of a host of the other tenant", blueTable, ""},
+	{44, "by-lid", "writes to a leaf by LID", writeByLID, ""},
+	{27, "guess", "guesses an M_Key, 50 times", guess, ""},
+	{63, "switch-info", "clears LinearFDBTop of a spine", switchInfo, ""},
+	{62, "forwarding", "rewrites a forwarding table", forwarding, ""},
+	{24, "link-down", "takes down the link of a host of the other tenant", linkDown, ""},
+	{6, "own-key", "writes its own M_Key to a switch", ownKey, ""},
+	{7, "is-sm", "sets IsSM with priority 15, to be shown an M_Key or handed the subnet", sayIsSM, ""},
+	{81, "another-lid", "gives its own port another LID", anotherLID, ""},
 }
 
 // try counts a request that was obeyed.
