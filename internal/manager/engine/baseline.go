@@ -15,22 +15,20 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
-// baseline is what is known of a subnet that was looked at as a whole, so that
-// another policy, or another content of a table, needs a look only at the ports
-// that it concerns. What comes of it is what looking at everything would come
-// to. It holds as long as nothing changes but tables; whatever else is read
-// otherwise than before ends it, and so does everything that is out of the
-// ordinary: then the whole is looked at again.
+// baseline is the result of a full pass, so that after a change of the policy or of a
+// table a pass only looks at the ports that the change affects. The
+// result equals that of a full pass. A baseline is valid as long as nothing but tables
+// changes; any other changed attribute, and anything
+// out of the ordinary, ends it: then the next pass is a full one.
 type baseline struct {
-	// stale are the ports whose P_Key tables were read otherwise than when the
-	// desired tables were worked out; amiss are the ports at which something may
+	// stale are the ports whose P_Key tables have changed since the
+	// desired tables were computed; amiss are the ports at which something may
 	// have to be written. Nothing has to be written anywhere else.
 	stale, amiss map[*observed.Port]bool
 	prover       *isolation.Prover
 	inactive     int
-	// listed tells that the list of checks is that of the tables there are, led
-	// that multicast tables were read otherwise: trees grow out of what switches
-	// hold.
+	// listed says that the list of checks is up to date, led that multicast tables
+	// have changed: trees start from what switches hold.
 	listed, led bool
 	passes      int
 }
@@ -39,8 +37,8 @@ type baseline struct {
 // grows with every set of keys that it sees.
 const maxPasses = 1024
 
-// noteChanges takes notice of what was read since it was last called, and reports
-// whether that was all as before.
+// noteChanges records the values that have changed since the last call, and reports
+// whether there were none.
 func (e *Engine) noteChanges() (quiet bool) {
 	changes, all := e.fabric.TakeChanges()
 	more := all

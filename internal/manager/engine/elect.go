@@ -18,11 +18,11 @@ import (
 func (e *Engine) startElection(now time.Duration) {
 	e.state, e.others, e.reelect = stateElecting, nil, ""
 	if err := e.enterElection(); err != nil {
-		e.attending.on, e.attending.held = false, nil
+		e.responder.on, e.responder.held = false, nil
 		e.refuse(now, nil, err)
 		return
 	}
-	e.attendNow(now)
+	e.answerHeld(now)
 	if e.named() {
 		if e.rounds == 0 {
 			e.acceptListed()
@@ -101,7 +101,7 @@ func (e *Engine) enterElection() error {
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")
 	}
-	return e.attending.err
+	return e.responder.err
 }
 
 // askManager asks the manager behind p for its SMInfo, which is zero when there
@@ -163,7 +163,7 @@ func (e *Engine) follow(f election.Effects) {
 		e.emit(event.Deferred{Reason: f.Why})
 		e.resign()
 	}
-	e.keepKeys()
+	e.restoreKeys()
 }
 
 // isMaster reports whether this manager may write.
@@ -218,18 +218,18 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if e.managers == nil {
 		return // not known yet who we are
 	}
-	if !e.attending.on {
-		e.attending.held.Keep(p, slid)
+	if !e.responder.on {
+		e.responder.held.Keep(p, slid)
 		return
 	}
 	from := election.Address{}
 	if e.named() {
-		from = e.heardFrom(p, slid)
+		from = e.requesterOf(p, slid)
 	} else if p.Class == mad.ClassSubnLID {
 		from.LID = slid
 	}
-	if e.keepsToItself(from) {
-		e.attending.held.Keep(p, slid)
+	if e.staysSilent(from) {
+		e.responder.held.Keep(p, slid)
 		return
 	}
 	reply := *p
@@ -244,7 +244,7 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if from.Port != 0 || !e.named() || len(e.outbox) < outboxMax/strangersShare {
 		e.answer(reply, dlid)
 	}
-	e.handedEarly(p, from)
+	e.noteEarlyHandover(p, from)
 	e.follow(effects)
 }
 
@@ -256,5 +256,5 @@ func (e *Engine) tickManagers(now time.Duration) {
 	if due, ok := e.managers.Due(); ok && now >= due {
 		e.follow(e.managers.Tick(now))
 	}
-	e.remind(now)
+	e.tickPriorityTrap(now)
 }

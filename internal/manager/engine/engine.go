@@ -124,7 +124,7 @@ const (
 	stateRefused   // the first policy does not fit
 	stateHeld      // Config.Hold: waits to be told what to write
 	statePausing   // Config.Pause
-	stateReleasing // ports give up their M_Keys; handing.go
+	stateReleasing // ports give up their M_Keys; handover.go
 	stateNarrowing // taking away before a sweep or an election; narrow.go
 )
 
@@ -135,24 +135,24 @@ type Engine struct {
 	window *transact.Window
 	state  state
 
-	discovery *sweep.Discovery
-	fabric    *observed.Fabric
-	counts    observed.Counts
-	ends      []*observed.Port // its end ports by GUID
-	resolver  *policy.Resolver // among them and those unseen
-	desired   *desired.Result  // of policy
-	baseline  *baseline        // nil: the next pass looks at the whole
-	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
-	grounds   grounds
-	strangers bool // something behind a link makes no sense
-	run       *apply.Run
-	stage     string
-	managers  *election.Engine
-	attending attending
-	handing   handing
-	reminder  reminder
-	rivals    map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
-	others    []election.Remote             // those that answered
+	discovery    *sweep.Discovery
+	fabric       *observed.Fabric
+	counts       observed.Counts
+	ends         []*observed.Port // its end ports by GUID
+	resolver     *policy.Resolver // among them and those unseen
+	desired      *desired.Result  // of policy
+	baseline     *baseline        // nil: the next pass looks at the whole
+	epoch        uint64           // goes up when more than P_Key tables reads otherwise than before
+	grounds      grounds
+	strangers    bool // something behind a link makes no sense
+	run          *apply.Run
+	stage        string
+	managers     *election.Engine
+	responder    responder
+	handover     handover
+	priorityTrap priorityTrap
+	rivals       map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
+	others       []election.Remote             // those that answered
 	peers
 	known   desired.Assigned
 	unseen  []unseen.Port
@@ -359,7 +359,7 @@ func (e *Engine) atRest() bool {
 
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
-	e.attendPeers(now)
+	e.decidePeers(now)
 	e.giveWay(now)
 	for e.window.Idle() && e.advance(now) {
 	}
@@ -408,7 +408,7 @@ func (e *Engine) advance(now time.Duration) bool {
 }
 
 func (e *Engine) startSweep() {
-	e.hush()
+	e.cancelLooks()
 	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
 	e.revisiting = false
 	clear(e.moved) // all of it is asked about
@@ -446,7 +446,7 @@ func (e *Engine) startPass(now time.Duration) {
 		return
 	}
 	e.bind()
-	e.hush()
+	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()
 	cut := e.cut == p
@@ -516,7 +516,7 @@ func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 }
 
 func (e *Engine) write(p *plan.Plan) {
-	e.hush()
+	e.cancelLooks()
 	e.state, e.stage = stateApplying, ""
 	e.keys.Leaving(p, e.desired.Tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)

@@ -75,9 +75,9 @@ func (e *Engine) openSide(c Config) {
 	}
 }
 
-// hush ends the requests that run in parallel to passes, so that no answer older than a
+// cancelLooks ends the requests that run in parallel to passes, so that no answer older than a
 // write is taken for the present value. Looks become due again.
-func (e *Engine) hush() {
+func (e *Engine) cancelLooks() {
 	e.side.Forget()
 	for at, cleared := range e.looking {
 		e.due[at] = e.due[at] || cleared
@@ -86,8 +86,8 @@ func (e *Engine) hush() {
 	clear(e.probing)
 }
 
-// attendsAt is when something that was seen between passes can be acted on.
-func (e *Engine) attendsAt() (at time.Duration, some bool) {
+// looksDue is when something that was seen between passes can be acted on.
+func (e *Engine) looksDue() (at time.Duration, some bool) {
 	if e.waits {
 		return e.waitsFrom + lookPatience, true
 	}
@@ -282,7 +282,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
 	if e.named() {
 		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
-			e.sawManager(p, isSM)
+			e.noteManager(p, isSM)
 		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
 			e.lookForManager(p)
 		}

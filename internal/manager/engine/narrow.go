@@ -83,7 +83,7 @@ func (e *Engine) narrow(now time.Duration) bool {
 	if p == nil || p.Len() == 0 {
 		return false
 	}
-	e.hush()
+	e.cancelLooks()
 	e.begin(event.PhaseNarrow)
 	e.state, e.narrowUntil = stateNarrowing, now+narrowMost
 	apply.Narrow(e.window, p, func(f apply.Failure) { e.emit(event.Failed{Failure: f}) })

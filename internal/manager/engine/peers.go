@@ -136,7 +136,7 @@ func (e *Engine) askPeers() {
 		e.pending++
 		e.askPeer(p, e.managers.InfoFor(guid), func(info smp.SMInfo, err error) {
 			e.pending--
-			e.heardPeer(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
+			e.peerAnswered(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
 		})
 	}
 }
@@ -158,8 +158,8 @@ func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo,
 	})
 }
 
-// heardPeer takes the answer of a manager that may count.
-func (e *Engine) heardPeer(at observed.Place, r election.Remote, err error) {
+// peerAnswered takes the answer of a manager that may count.
+func (e *Engine) peerAnswered(at observed.Place, r election.Remote, err error) {
 	p := e.fabric.At(at)
 	if p == nil || p.GUID != r.Address.Port {
 		return // something else is there by now
@@ -227,7 +227,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 			return
 		}
 		e.newcomer = false
-		e.attendNow(now)
+		e.answerHeld(now)
 		if why, master := e.decide(now); !master {
 			e.stoodBy = ""
 			var guid ib.PortGUID
@@ -266,9 +266,9 @@ func (e *Engine) decide(now time.Duration) (why string, master bool) {
 	return verdict.String() + ", " + effects.Why, e.isMaster()
 }
 
-// attendPeers decides what was asked while this manager was master, and begins
+// decidePeers decides what was asked while this manager was master, and begins
 // the next round.
-func (e *Engine) attendPeers(now time.Duration) {
+func (e *Engine) decidePeers(now time.Duration) {
 	e.clock = max(e.clock, now)
 	if e.named() && e.pending == 0 && e.isMaster() {
 		if e.undecided {

@@ -77,9 +77,9 @@ func (e *Engine) acceptListed() {
 	}
 }
 
-// sawManager takes notice of whether PortInfo of p says that a manager is behind
+// noteManager takes notice of whether PortInfo of p says that a manager is behind
 // it. It is to be called with whatever was read of an end port.
-func (e *Engine) sawManager(p *observed.Port, isSM bool) {
+func (e *Engine) noteManager(p *observed.Port, isSM bool) {
 	if !e.named() || e.managers == nil || p == e.fabric.Self || !p.IsEnd() {
 		return
 	}
@@ -157,7 +157,7 @@ func (e *Engine) readCaps(p *observed.Port, l *capLook) {
 		if r.Err != nil || info.UnmarshalBinary(r.SMP.Data[:]) != nil || p == nil || p.GUID != guid {
 			return
 		}
-		e.sawManager(p, info.CapabilityMask.Has(smp.CapIsSM))
+		e.noteManager(p, info.CapabilityMask.Has(smp.CapIsSM))
 	})
 }
 
@@ -188,10 +188,10 @@ func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
 	return e.holder(lid)
 }
 
-// heardFrom says where an SMInfo request comes from, and takes notice of who
+// requesterOf says where an SMInfo request comes from, and takes notice of who
 // sends such a thing without being named. A LID alone shows nothing: who is root
 // on a host may give its port that of another.
-func (e *Engine) heardFrom(p *mad.SMP, slid ib.LID) election.Address {
+func (e *Engine) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 	var from election.Address
 	if p.Class == mad.ClassSubnLID {
 		from.LID = slid

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
-// Deadline is when Expire wants to be called.
+// Deadline is when to call Expire.
 func (e *Engine) Deadline() (time.Duration, bool) {
 	due, ok := e.window.Deadline()
 	sooner := func(at time.Duration) {
@@ -26,10 +26,10 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		} else if e.retryAt != 0 {
 			sooner(e.retryAt)
 		}
-		if e.regroups() || e.rekeys() || e.handsOver() {
+		if e.regroups() || e.rekeys() || e.mustReleaseKeys() {
 			sooner(0)
 		}
-		if at, some := e.attendsAt(); some && e.watches() && e.resweep == "" {
+		if at, some := e.looksDue(); some && e.watches() && e.resweep == "" {
 			sooner(at)
 		}
 	}
@@ -45,7 +45,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)
 	}
-	if at, some := e.remindDue(); some {
+	if at, some := e.priorityTrapDue(); some {
 		sooner(at)
 	}
 	if e.managers != nil && e.state != stateReleasing {
@@ -56,8 +56,8 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	return due, ok
 }
 
-// startNext looks for a reason to leave rest. What takes away goes first, then what
-// costs nobody but one port anything, a sweep last.
+// startNext starts the next task of an idle engine, if there is one. Revocations go
+// first, then tasks that affect one port, then sweeps.
 func (e *Engine) startNext(now time.Duration) bool {
 	if e.retryAt != 0 && now >= e.retryAt {
 		e.wantSweep("the last pass did not finish")
@@ -68,7 +68,7 @@ func (e *Engine) startNext(now time.Duration) bool {
 		e.policy, e.newPolicy = e.newPolicy, nil
 		return false
 	case e.newPolicy != nil && e.narrowsFirst(now) && e.narrow(now):
-	case e.handsOver():
+	case e.mustReleaseKeys():
 		e.release()
 	case e.resweep != "" && now >= e.sweepFrom:
 		e.emit(event.Resweeping{Reason: e.resweep})
@@ -79,12 +79,12 @@ func (e *Engine) startNext(now time.Duration) bool {
 	case e.regroups():
 		e.regroup(now)
 	case e.rekeys():
-		e.hush()
+		e.cancelLooks()
 		e.secure(now)
 	case e.resweep != "" || e.state != stateWatching || !e.isMaster():
 		return false // what else is due waits for the sweep
 	case e.reelect != "":
-		e.hush()
+		e.cancelLooks()
 		e.startElection(now)
 	case e.newPolicy != nil && e.looksAtSwitch(now):
 		return false // what it finds has to be known first
@@ -99,7 +99,7 @@ func (e *Engine) startNext(now time.Duration) bool {
 	return true
 }
 
-// watches reports whether a policy stands that this manager watches over.
+// watches reports whether this manager monitors a policy in force.
 func (e *Engine) watches() bool {
 	return e.state == stateWatching && e.desired != nil && e.isMaster()
 }

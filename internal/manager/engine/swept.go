@@ -193,7 +193,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 		}
 		return true
 	}
-	e.hush()
+	e.cancelLooks()
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
 	e.state, e.revisiting = stateSweeping, true

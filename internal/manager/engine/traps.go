@@ -92,7 +92,7 @@ func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 // the subnet is swept instead, since the next pass will rest on that.
 func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
-		e.askAgain(p)
+		e.recheckManager(p)
 		e.lookForManager(p)
 	}
 	if e.desired == nil && e.atRest() {

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/manager/traps"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// priorityTrapInterval is the time after which a standby of higher rank that waits for
+// the handover sends trap 144 to the master, and the time between such traps. OpenSM
+// reads SMInfo of a manager once, when it first sees it, and after ten traps of a port
+// ignores those that come less than 5 s apart.
+const priorityTrapInterval = 6 * time.Second
+
+// priorityTrap is the timer of trap 144, the change of a subnet manager's priority, by
+// which a master learns of a manager of higher rank.
+type priorityTrap struct {
+	at     time.Duration // 0 while there is nothing to wait for
+	serial uint64
+}
+
+// waitsForHandover is the port of the master that has to hand over to this manager;
+// nil when there is none.
+func (e *Engine) waitsForHandover() *observed.Port {
+	if e.managers == nil || e.fabric == nil || e.fabric.Self == nil {
+		return nil
+	}
+	guid, waits := e.managers.WaitsFor()
+	if !waits {
+		return nil
+	}
+	i := slices.IndexFunc(e.ends, func(p *observed.Port) bool { return p.GUID == guid })
+	if i < 0 {
+		return nil
+	}
+	return e.ends[i]
+}
+
+// tickPriorityTrap sends the trap to the master when it is due.
+func (e *Engine) tickPriorityTrap(now time.Duration) {
+	r := &e.priorityTrap
+	master := e.waitsForHandover()
+	switch {
+	case master == nil:
+		r.at = 0
+	case r.at == 0:
+		r.at = now + priorityTrapInterval
+	case now >= r.at:
+		r.at = now + priorityTrapInterval
+		e.sendPriorityTrap(master)
+	}
+}
+
+func (e *Engine) sendPriorityTrap(master *observed.Port) {
+	self := e.fabric.Self
+	if !self.Info.LID.IsUnicast() || !master.Info.LID.IsUnicast() {
+		return
+	}
+	e.priorityTrap.serial++
+	if trap, err := traps.PriorityChange(self, e.priorityTrap.serial); err == nil {
+		e.answer(trap, master.Info.LID)
+	}
+}
+
+// priorityTrapDue is when to call tickPriorityTrap.
+func (e *Engine) priorityTrapDue() (time.Duration, bool) {
+	return e.priorityTrap.at, e.priorityTrap.at != 0
+}
