@@ -146,7 +146,7 @@ func TestReread(t *testing.T) {
 func TestWorkSaysWhatIsLeft(t *testing.T) {
 	for want, w := range map[string]Work{
 		"the fabric was being read; nothing was written":                          {Phase: "sweep"},
-		"the fabric was being read; the fabric is as the last verdict says":   {Phase: "sweep", Stands: true, Keyed: true},
+		"the fabric was being read; the fabric is as the last verdict says":       {Phase: "sweep", Stands: true, Keyed: true},
 		"ports have their M_Keys, and nothing else was written":                   {Phase: "sweep", Keyed: true},
 		"not all that the policy takes away is taken away, and nothing was given": {Phase: "narrow", Narrows: true, Stands: true},
 		"port keys: 3 of 7 ports written":                                         {Phase: "port keys", Ports: 3, Of: 7, Stands: true},
