@@ -110,7 +110,7 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 		return result, err
 	}
 	if len(diff.Edits) == 0 {
-		return result, nil
+		return result, s.remember(ctx, repeat, r, repeated{digest, last, now})
 	}
 	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
 	if err != nil {
@@ -122,16 +122,51 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 		v, _ := json.Marshal(repeated{digest, last + 1, now})
 		c.Puts = append(c.Puts, store.Object{Key: repeatedPrefix + repeat, Value: v})
 	}
+	c.Deletes = append(c.Deletes, s.expire(now)...)
 	if _, err := s.config.Store.Commit(ctx, c); err != nil {
 		s.failed(err)
 		return nil, err
 	}
 	if r.Repeat != "" {
 		s.keys[repeat] = repeated{digest, last + 1, now}
+		s.aging = append(s.aging, repeat)
 	}
 	s.enter(diff, last+1, r.By, now)
 	result.Revision = last + 1
 	return result, nil
+}
+
+// remember stores the idempotency key of a request that changed nothing: when it comes
+// again it changes nothing either, though it could.
+func (s *Service) remember(ctx context.Context, key string, r Request, v repeated) error {
+	if r.Repeat == "" {
+		return nil
+	}
+	data, _ := json.Marshal(v)
+	_, err := s.config.Store.Commit(ctx, store.Commit{
+		Epoch: s.epoch, After: v.Revision, Puts: []store.Object{{Key: repeatedPrefix + key, Value: data}},
+	})
+	if err != nil {
+		s.failed(err)
+		return err
+	}
+	s.keys[key] = v
+	s.aging = append(s.aging, key)
+	return nil
+}
+
+// expiredMax is how many idempotency keys one change forgets.
+const expiredMax = 100
+
+// expire forgets idempotency keys that are older than repeatedFor, and returns what
+// the store is to delete.
+func (s *Service) expire(now time.Time) (deletes []string) {
+	for len(s.aging) > 0 && len(deletes) < expiredMax && now.Sub(s.keys[s.aging[0]].At) > repeatedFor {
+		deletes = append(deletes, repeatedPrefix+s.aging[0])
+		delete(s.keys, s.aging[0])
+		s.aging = s.aging[1:]
+	}
+	return deletes
 }
 
 func resultOf(last uint64, d resource.Diff) *Result {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -120,6 +121,7 @@ type Service struct {
 
 	write sync.Mutex          // held by the one change that is being made
 	keys  map[string]repeated // by caller and idempotency key; only who holds write may use it
+	aging []string            // the keys of keys, the oldest first
 
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
@@ -254,6 +256,7 @@ func (s *Service) load(ctx context.Context) error {
 	}
 	state.SetLast(contents.Revision)
 	s.keys = keys
+	s.aging = slices.SortedFunc(maps.Keys(keys), func(a, b string) int { return keys[a].At.Compare(keys[b].At) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = state

@@ -66,11 +66,8 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
 	s.mu.Lock()
 	delete(s.revisions, s.next)
 	s.next, s.revisions[p] = p, revision
-	r := s.runner
 	s.mu.Unlock()
-	if r != nil {
-		r.Wake()
-	}
+	s.Wake()
 }
 
 // Turn gives the engine the newest policy. It is called between two turns of the
@@ -195,4 +192,22 @@ func (s *Served) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	defer s.mu.Unlock()
 	s.taken, s.of = taken, passes
 	return taken, nil
+}
+
+// Revision is that of a policy that the engine has or is to be given.
+func (s *Served) Revision(p *policy.Policy) (uint64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	revision, known := s.revisions[p]
+	return revision, known
+}
+
+// Wake has the runner look for what it was given.
+func (s *Served) Wake() {
+	s.mu.Lock()
+	r := s.runner
+	s.mu.Unlock()
+	if r != nil {
+		r.Wake()
+	}
 }
