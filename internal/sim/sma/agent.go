@@ -1,6 +1,7 @@
 package sma
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -250,44 +251,60 @@ func (a *Agent) handle(r request) Verdict {
 	return Answered
 }
 
+// services answer the attributes that agents have.
+var services = described(map[mad.AttributeID]func(*Agent, request) mad.Status{
+	smp.AttrNotice:                   (*Agent).serveNotice,
+	smp.AttrNodeDescription:          (*Agent).serveNodeDescription,
+	smp.AttrNodeInfo:                 (*Agent).serveNodeInfo,
+	smp.AttrSwitchInfo:               (*Agent).serveSwitchInfo,
+	smp.AttrGUIDInfo:                 (*Agent).serveGUIDInfo,
+	smp.AttrPortInfo:                 (*Agent).servePortInfo,
+	smp.AttrPKeyTable:                (*Agent).servePKeyTable,
+	smp.AttrSLToVLMappingTable:       (*Agent).serveSLToVL,
+	smp.AttrVLArbitrationTable:       (*Agent).serveVLArbitration,
+	smp.AttrLinearForwardingTable:    (*Agent).serveLinear,
+	smp.AttrRandomForwardingTable:    (*Agent).serveRandom,
+	smp.AttrMulticastForwardingTable: (*Agent).serveMulticast,
+	smp.AttrVendorDiag:               (*Agent).serveVendorDiag,
+	smp.AttrLEDInfo:                  (*Agent).serveLEDInfo,
+})
+
+// service answers one attribute.
+type service struct {
+	serve func(*Agent, request) mad.Status
+	// ofSwitch tells that only switches have the attribute.
+	ofSwitch bool
+}
+
+// servicesMax is above all attribute numbers that are served by a table; those of
+// vendors are far higher.
+const servicesMax = 0x40
+
+// described adds to functions what package smp says of their attributes. It panics
+// where smp does not know one. Whether an attribute can be set is left to its function:
+// for some it depends on what the device can do.
+func described(by map[mad.AttributeID]func(*Agent, request) mad.Status) (out [servicesMax]service) {
+	for id, serve := range by {
+		d, ok := smp.Describe(id)
+		if !ok {
+			panic(fmt.Sprintf("agents answer attribute 0x%04x, which package smp does not describe", uint16(id)))
+		}
+		out[id] = service{serve, d.Of == smp.OfSwitch}
+	}
+	return out
+}
+
 // serve answers a Get or Set in the packet's data; a Set is answered with what
 // resulted from it.
 func (a *Agent) serve(r request) mad.Status {
-	switch r.AttributeID {
-	case smp.AttrNotice:
-		return a.serveNotice(r)
-	case smp.AttrNodeDescription:
-		return a.serveNodeDescription(r)
-	case smp.AttrNodeInfo:
-		return a.serveNodeInfo(r)
-	case smp.AttrGUIDInfo:
-		return a.serveGUIDInfo(r)
-	case smp.AttrPortInfo:
-		return a.servePortInfo(r)
-	case smp.AttrPKeyTable:
-		return a.servePKeyTable(r)
-	case smp.AttrSLToVLMappingTable:
-		return a.serveSLToVL(r)
-	case smp.AttrVLArbitrationTable:
-		return a.serveVLArbitration(r)
-	case smp.AttrVendorDiag:
-		return a.serveVendorDiag(r)
-	case smp.AttrLEDInfo:
-		return a.serveLEDInfo(r)
+	var s *service
+	if r.AttributeID < servicesMax {
+		s = &services[r.AttributeID]
 	}
-	if a.fabric != nil {
-		switch r.AttributeID {
-		case smp.AttrSwitchInfo:
-			return a.serveSwitchInfo(r)
-		case smp.AttrLinearForwardingTable:
-			return a.serveLinear(r)
-		case smp.AttrRandomForwardingTable:
-			return a.serveRandom(r)
-		case smp.AttrMulticastForwardingTable:
-			return a.serveMulticast(r)
-		}
+	if s == nil || s.serve == nil || s.ofSwitch && a.fabric == nil {
+		return a.serveVendor(r)
 	}
-	return a.serveVendor(r)
+	return s.serve(a, r)
 }
 
 // bad is the status of a request with a value or a place that does not exist.
