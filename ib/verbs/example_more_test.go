@@ -94,7 +94,7 @@ partitions:
 	a, b, c := newDatagram(f, "A", 0x8001, 0xB1B), newDatagram(f, "B", 0x8001, 0xB1B), newDatagram(f, "C", 0x8001, 0xB1B)
 	all := is(a.d.CreateAH(verbs.AHAttr{Port: 1, DLID: 0xFFFF}))
 	err := a.PostSend(verbs.SendWR{Data: []byte("hello"), AH: all, RemoteQPN: ib.QPMulticast, RemoteQKey: 0xB1B})
-	fmt.Println("to everybody:", errors.Is(err, verbs.ErrRequest))
+	fmt.Println("broadcast:", errors.Is(err, verbs.ErrRequest))
 
 	mgid := is(ib.ParseGID("ff12:401b:8001::ffff:ffff"))
 	var group *verbs.MulticastGroup
@@ -108,17 +108,17 @@ partitions:
 	}
 	way := is(a.d.CreateAH(verbs.AHAttr{Port: 1, DLID: group.MLID, Global: true, DGID: group.MGID, HopLimit: 1}))
 	must(a.PostSend(verbs.SendWR{Data: []byte("hello"), AH: way, RemoteQPN: ib.QPMulticast, RemoteQKey: group.QKey}))
-	fmt.Println("B, who joined, hears", b.hears())
-	fmt.Println("C, who did not, hears", c.hears())
+	fmt.Println("B, a member, receives", b.receives())
+	fmt.Println("C, no member, receives", c.receives())
 	must(b.DetachMulticast(group.MGID, group.MLID))
 	must(a.PostSend(verbs.SendWR{Data: []byte("hello"), AH: way, RemoteQPN: ib.QPMulticast, RemoteQKey: group.QKey}))
-	fmt.Println("B, detached, hears", b.hears())
+	fmt.Println("B, detached, receives", b.receives())
 	// Output:
-	// to everybody: true
+	// broadcast: true
 	// joined ff12:401b:8001::ffff:ffff Q_Key 0x00000b1b P_Key 0x8001
-	// B, who joined, hears "hello"
-	// C, who did not, hears nothing
-	// B, detached, hears nothing
+	// B, a member, receives "hello"
+	// C, no member, receives nothing
+	// B, detached, receives nothing
 }
 
 // Raw packets have no P_Key: no partition keeps them apart. The manager has

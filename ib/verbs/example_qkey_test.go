@@ -30,16 +30,16 @@ func Example_qKeySent() {
 	for _, asked := range []ib.QKey{0x80000000, 0x80001111, 0x1111} {
 		for _, key := range []ib.QKey{0x1234, 0x1111} {
 			from.send(has[key], asked, "hello")
-			fmt.Println("request", asked, "context 0x00001234, receiver", key, "hears", has[key].hears())
+			fmt.Println("request", asked, "context 0x00001234, receiver", key, "receives", has[key].receives())
 		}
 	}
 	// Output:
-	// request 0x80000000 context 0x00001234, receiver 0x00001234 hears "hello"
-	// request 0x80000000 context 0x00001234, receiver 0x00001111 hears nothing
-	// request 0x80001111 context 0x00001234, receiver 0x00001234 hears "hello"
-	// request 0x80001111 context 0x00001234, receiver 0x00001111 hears nothing
-	// request 0x00001111 context 0x00001234, receiver 0x00001234 hears nothing
-	// request 0x00001111 context 0x00001234, receiver 0x00001111 hears "hello"
+	// request 0x80000000 context 0x00001234, receiver 0x00001234 receives "hello"
+	// request 0x80000000 context 0x00001234, receiver 0x00001111 receives nothing
+	// request 0x80001111 context 0x00001234, receiver 0x00001234 receives "hello"
+	// request 0x80001111 context 0x00001234, receiver 0x00001111 receives nothing
+	// request 0x00001111 context 0x00001234, receiver 0x00001234 receives nothing
+	// request 0x00001111 context 0x00001234, receiver 0x00001111 receives "hello"
 }
 
 // The guide: a packet whose Q_Key matches the receiver's is taken. One that does not
@@ -52,18 +52,18 @@ func Example_qKeyReceived() {
 	for _, host := range []string{"B", "C"} {
 		to := newDatagram(f, host, 0x8001, 0x1234)
 		from.send(to, 0x1234, "match")
-		fmt.Println(host, "hears", to.hears())
+		fmt.Println(host, "receives", to.receives())
 		for range 3 {
 			from.send(to, 0x1235, "no match")
 		}
-		fmt.Printf("%s hears %s; counts: %v, qkey_viol_cntr %d; %v\n", host, to.hears(),
+		fmt.Printf("%s receives %s; counts: %v, qkey_viol_cntr %d; %v\n", host, to.receives(),
 			to.d.Query().Flags&verbs.DeviceBadQKeyCounter != 0, is(to.d.QueryPort(1)).QKeyViolationCounter, is(to.Query()).State)
 	}
 	// Output:
-	// B hears "match"
-	// B hears nothing; counts: true, qkey_viol_cntr 3; RTS
-	// C hears "match"
-	// C hears nothing; counts: false, qkey_viol_cntr 0; RTS
+	// B receives "match"
+	// B receives nothing; counts: true, qkey_viol_cntr 3; RTS
+	// C receives "match"
+	// C receives nothing; counts: false, qkey_viol_cntr 0; RTS
 }
 
 // The guide: any application may use any unprivileged Q_Key. Privileged code controls
@@ -105,9 +105,9 @@ func Example_qKeyPrivileged() {
 	to := newDatagram(f, "B", 0x8001, privileged)
 	without, with := newDatagram(f, "A", 0x8001, 0x42), newDatagram(f, "A", 0x8001, privileged)
 	without.send(to, privileged, "asked for")
-	fmt.Println("in the request only:", to.hears())
+	fmt.Println("in the request only:", to.receives())
 	with.send(to, privileged, "held")
-	fmt.Println("in the context:", to.hears())
+	fmt.Println("in the context:", to.receives())
 	// Output:
 	// in the request only: nothing
 	// in the context: "held"
@@ -197,8 +197,8 @@ func Example_pKeyAndQKey() {
 		to := newDatagram(f, "A", 0x8001, 0x1234)
 		for _, from := range []*datagram{newDatagram(f, "D", 0x8002, 1), newDatagram(f, "B", 0x0001, 1)} {
 			from.send(to, 0x4321, "wrong Q_Key")
-			heard, port := to.hears(), is(to.d.QueryPort(1))
-			fmt.Println("the switch checks:", checks, from.d.Query().Node, "to A:", heard,
+			received, port := to.receives(), is(to.d.QueryPort(1))
+			fmt.Println("the switch checks:", checks, from.d.Query().Node, "to A:", received,
 				"bad_pkey_cntr", port.BadPKeyCounter, "qkey_viol_cntr", port.QKeyViolationCounter)
 		}
 		must(f.Close())

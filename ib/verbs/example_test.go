@@ -211,12 +211,12 @@ func Example_badPKeyCounter() {
 		for range 3 {
 			d.send(to, 1, "hello")
 		}
-		fmt.Printf("%s hears %s; counts: %v, bad_pkey_cntr %d; %v\n", host, to.hears(),
+		fmt.Printf("%s receives %s; counts: %v, bad_pkey_cntr %d; %v\n", host, to.receives(),
 			to.d.Query().Flags&verbs.DeviceBadPKeyCounter != 0, is(to.d.QueryPort(1)).BadPKeyCounter, is(to.Query()).State)
 	}
 	// Output:
-	// B hears nothing; counts: true, bad_pkey_cntr 3; RTS
-	// C hears nothing; counts: false, bad_pkey_cntr 0; RTS
+	// B receives nothing; counts: true, bad_pkey_cntr 3; RTS
+	// C receives nothing; counts: false, bad_pkey_cntr 0; RTS
 }
 
 // The guide: values in the table may change, and applications have to cope. The

@@ -125,8 +125,8 @@ func (x *datagram) receive() (verbs.WC, bool) {
 	return got[0], true
 }
 
-// hears says what became of a datagram.
-func (x *datagram) hears() string {
+// receives describes the received datagram.
+func (x *datagram) receives() string {
 	if wc, ok := x.receive(); ok {
 		return fmt.Sprintf("%q", wc.Data)
 	}

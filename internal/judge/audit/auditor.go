@@ -42,7 +42,7 @@ func (a *auditor) unknown(where, format string, args ...any) {
 	}
 }
 
-const adviceUnread = "find out why it does not answer, and read again; until then nothing is known of it"
+const adviceUnread = "find out why it does not answer, and read again; until then its state is unknown"
 
 func (a *auditor) enter(s Severity, where, read, advice string) {
 	c := &a.report.Counts

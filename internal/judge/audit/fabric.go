@@ -23,22 +23,22 @@ var fabricChecks = []check{
 		advice: "look at the cable: a host that takes another's GUID gets its partitions", run: (*auditor).guidElsewhere},
 	{number: 45, name: "alias-guid", title: "A port has the GUID of another, or one that is not assigned to it, as an alias", severity: Critical,
 		how:    "GUIDInfo of end ports: an alias that is another port's GUID, or the alias of two ports; with a policy that gives aliases, also one that it does not give to the port",
-		advice: "take the alias away; SA and address handles would follow it to the wrong port", run: (*auditor).aliasGUID},
-	{number: 46, name: "device-changed", title: "A device is new, or is not what it was", severity: Medium, profile: Strict, needs: needsEarlier,
+		advice: "remove the alias; SA and address handles would follow it to the wrong port", run: (*auditor).aliasGUID},
+	{number: 46, name: "device-changed", title: "A device is new, or has changed", severity: Medium, profile: Strict, needs: needsEarlier,
 		how:    "NodeInfo of each node against the earlier reading: a new node GUID, or another type, VendorID, DeviceID, Revision or number of ports under the same one",
-		advice: "make sure that it was meant to be replaced or brought in", run: (*auditor).deviceChanged},
+		advice: "make sure that the change was planned", run: (*auditor).deviceChanged},
 	{number: 47, name: "lid-overlap", title: "Two ports share an address, or a port has none or has moved", severity: High,
-		how:    "PortInfo.LID and LMC of end ports in use: ranges that overlap, LID 0 or beyond the unicast LIDs, low bits set; with an earlier reading also another LID than before",
-		advice: "let the manager give out addresses again, and clear its file of them if it repeats the error", run: (*auditor).lidOverlap},
+		how:    "PortInfo.LID and LMC of end ports in use: ranges that overlap, LID 0 or beyond the unicast LIDs, low bits set; with an earlier reading also a changed LID",
+		advice: "let the manager assign LIDs again, and clear its file of LIDs if it repeats the error", run: (*auditor).lidOverlap},
 	{number: 57, name: "route-broken", title: "A route ends nowhere or in a loop", severity: High,
 		how:    "forwarding tables, walked from every switch before a host to every LID of every end port",
-		advice: "let the manager route again; a loop can stop tenants who have nothing to do with it", run: (*auditor).routeBroken},
-	{number: 58, name: "credit-loop", title: "Routes wait for each other in a circle", severity: High,
-		how:    "forwarding tables as a graph of links that wait for links: a circle means that the fabric can lock up. Where the circle runs over several VLs, whether service levels break it cannot be read here",
+		advice: "let the manager compute routes again; a loop can also stop other tenants", run: (*auditor).routeBroken},
+	{number: 58, name: "credit-loop", title: "Routes form a credit loop", severity: High,
+		how:    "forwarding tables as a graph of links that wait for links: a loop means that the fabric can deadlock. If the loop uses several VLs, whether service levels break it cannot be read here",
 		advice: "use a routing engine that cannot deadlock (updn, or dfsssp with VLs)", run: (*auditor).creditLoop},
 	{number: 59, name: "vl-shared", title: "Partitions of different service levels share a VL", severity: Medium, profile: Strict, needs: needsLevels,
 		how:    "SLtoVLMappingTables of links in use: the VL of each level that the policy gives to a partition",
-		advice: "have the manager map the levels to VLs of their own, or accept that tenants slow each other down", run: (*auditor).laneShared},
+		advice: "have the manager map the service levels to separate VLs, or accept that tenants slow each other down", run: (*auditor).laneShared},
 	{number: 60, name: "raw-packets", title: "A switch port lets packets without a partition pass", severity: High, profile: Tenant,
 		how:    "PortInfo.FilterRawInbound and FilterRawOutbound of switch ports that face a CA or router: 0",
 		advice: "turn both filters on where SwitchInfo says that the switch can; raw packets carry no P_Key to check", run: (*auditor).rawPackets},
@@ -53,7 +53,7 @@ func (a *auditor) switchLinkForeign() {
 	}
 	for _, p := range a.external() {
 		if p.FacesStranger() {
-			a.unknown(place(p), "the link is up, and who is behind it did not answer")
+			a.unknown(place(p), "the link is up, and the device behind it did not answer")
 		}
 	}
 }

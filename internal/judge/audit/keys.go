@@ -10,39 +10,39 @@ import (
 
 // keyChecks are those of the keys that guard management.
 var keyChecks = []check{
-	{number: 23, name: "mkey-zero", title: "A port takes management writes from anybody", severity: Critical,
+	{number: 23, name: "mkey-zero", title: "A port accepts management writes without a key", severity: Critical,
 		how:    "PortInfo.M_Key of end ports: 0 with M_KeyProtectBits 0. With other bits a key of 0 may only be hidden from the reader, which is unknown",
 		advice: "have the manager set an M_Key on every port", run: (*auditor).mkeyZero},
-	{number: 24, name: "mkey-readable", title: "A port with an M_Key answers management reads to anybody", severity: Critical, profile: Tenant,
+	{number: 24, name: "mkey-readable", title: "A port with an M_Key answers management reads without it", severity: Critical, profile: Tenant,
 		how:    "PortInfo.M_KeyProtectBits of end ports that have an M_Key: 0 (the key itself can be read) or 1 (all else can)",
 		advice: "have the manager set M_KeyProtectBits to 2; then reading needs the key as well", run: (*auditor).mkeyReadable},
-	{number: 25, name: "mkey-lease", title: "A port gives up its M_Key when no manager comes", severity: Medium, profile: Tenant,
-		how:    "PortInfo.M_KeyLeasePeriod of end ports that have an M_Key: not 0. After one request with a wrong key, and that many seconds without the manager, anybody can read the key",
-		advice: "set the lease to 0, and keep what the keys are made from where the next manager finds it", run: (*auditor).mkeyLease},
+	{number: 25, name: "mkey-lease", title: "A port drops its M_Key when the manager is silent", severity: Medium, profile: Tenant,
+		how:    "PortInfo.M_KeyLeasePeriod of end ports that have an M_Key: not 0. After one request with a wrong key, and that many seconds without the manager, any host can read the key",
+		advice: "set the lease to 0, and keep the master secret where the next manager finds it", run: (*auditor).mkeyLease},
 	{number: 26, name: "mkey-shared", title: "Two devices have the same M_Key", severity: Critical, profile: Tenant,
 		how:    "PortInfo.M_Key of end ports of different nodes; a hidden key is unknown",
-		advice: "use a manager that gives each port a key of its own: who learns a shared key from one host owns all", run: (*auditor).mkeyShared},
+		advice: "use a manager that gives each port its own key: an attacker who learns a shared key from one host controls all ports", run: (*auditor).mkeyShared},
 	{number: 27, name: "mkey-weak", title: "An M_Key can be guessed", severity: High, profile: Tenant,
 		how:    "PortInfo.M_Key of end ports: below 2^32, of fewer than four different octets, or equal to a GUID of the node or to an SM_Key; a hidden key is unknown",
-		advice: "make M_Keys at random, 64 bits", run: (*auditor).mkeyWeak},
+		advice: "use random 64-bit M_Keys", run: (*auditor).mkeyWeak},
 	{number: 28, name: "mkey-disclosed", title: "An M_Key was sent to an unknown device", severity: Critical,
-		why: "it shows in what the manager sent, not in what devices hold"},
+		why: "it is visible in the packets of the manager, not in the state of devices"},
 	{number: 29, name: "mkey-not-rotated", title: "A port changed tenants and kept its M_Key", severity: High, profile: Tenant, needs: needsEarlier,
 		how:    "PortInfo.M_Key of hosts whose tenant keys are others than in the earlier reading",
 		advice: "have the manager change the M_Key when a port changes tenants: the old tenant may know it", run: (*auditor).mkeyNotRotated},
 	{number: 30, name: "mkey-lost", title: "A port that had an M_Key has none", severity: High, needs: needsEarlier,
 		how:    "PortInfo.M_Key of 0 with M_KeyProtectBits 0 where the earlier reading had a key",
 		advice: "have the manager set it again; a device that forgets its key when it restarts is open until then", run: (*auditor).mkeyLost},
-	{number: 31, name: "mkey-violations", title: "Somebody sent management packets with a wrong M_Key", severity: High,
+	{number: 31, name: "mkey-violations", title: "A port received management packets with a wrong M_Key", severity: High,
 		how:    "PortInfo.M_KeyViolations of end ports: not 0, or with an earlier reading: grown since",
 		advice: "look for trap 256 in the manager's log: it names the sender; clear the counter once it is explained", run: (*auditor).mkeyViolations},
-	{number: 32, name: "sm-key-default", title: "A manager's SM_Key is what every installation has", severity: Critical,
-		how:    "SMInfo of each port that says a manager is behind it: SM_Key 1, or as weak as an M_Key may not be; 0 is right where the port has an M_Key, since a manager shows its key to none but managers, and unknown elsewhere. The SA_Key cannot be read over the wire at all",
+	{number: 32, name: "sm-key-default", title: "A manager's SM_Key is a default or weak value", severity: Critical,
+		how:    "SMInfo of each port with IsSM set: SM_Key 1, or a weak value; 0 is correct where the port has an M_Key, since a manager shows its key only to managers, and unknown elsewhere. The SA_Key cannot be read over the wire at all",
 		advice: "set sm_key and sa_key to random values that differ from each other", run: (*auditor).smKeyDefault},
-	{number: 33, name: "class-keys", title: "Other management classes are not guarded by keys", severity: High,
-		why: "vendor, congestion and other class keys are asked for by packets of those classes; only subnet management packets are sent here"},
+	{number: 33, name: "class-keys", title: "Other management classes are not protected by keys", severity: High,
+		why: "vendor, congestion and other class keys are read by packets of those classes; the audit sends only SMPs"},
 	{number: 34, name: "keys-at-rest", title: "Files with keys can be read by others", severity: High,
-		why: "files of the manager's host do not show on the wire"},
+		why: "files of the manager's host are not visible on the wire"},
 }
 
 // guarded is an end port's M_Key as far as it can be known.
@@ -171,7 +171,7 @@ func (a *auditor) mkeyNotRotated() {
 		case guardOf(p) == hidden || guardOf(old) == hidden:
 			a.hiddenKey(p)
 		case guardOf(p) == known && guardOf(old) == known && a.options.KeysConcealed:
-			a.unknown(place(p), "the tenant keys are %v and were %v; whether the M_Key is another cannot be told from a snapshot, which has something else in place of keys", now, then)
+			a.unknown(place(p), "the tenant keys are %v and were %v; whether the M_Key is another cannot be told from a snapshot, which has pseudonyms in place of keys", now, then)
 		case guardOf(p) == known && p.Info.MKey == old.Info.MKey:
 			a.found(place(p), "the M_Key is as it was; the tenant keys are %v and were %v", now, then)
 		}
@@ -224,7 +224,7 @@ func (a *auditor) speakers() []*observed.Port {
 func (a *auditor) smKeyDefault() {
 	all := a.speakers()
 	if len(all) == 0 {
-		a.unknown("the fabric", "no port says that a manager is behind it: no SM_Key was read")
+		a.unknown("the fabric", "no port has IsSM set: no SM_Key was read")
 	}
 	for _, p := range all {
 		weak := weakness(uint64(p.SMInfo.SMKey))

@@ -6,33 +6,33 @@ import (
 )
 
 const (
-	whySA = "it takes questions to subnet administration; only subnet management packets are sent here"
-	whyMC = "the groups and their partitions are records of subnet administration; only subnet management packets are sent here"
+	whySA = "it needs queries of subnet administration; the audit sends only SMPs"
+	whyMC = "groups and their partitions are records of subnet administration; the audit sends only SMPs"
 )
 
 // managerChecks are those of subnet managers, of who may speak to them, and of
 // multicast groups.
 var managerChecks = []check{
 	{number: 35, name: "rogue-manager", title: "A subnet manager runs where none should", severity: Critical,
-		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, not the one that the port which was read from names as its master's; SMInfo says what it is doing",
-		advice: "stop it, or list its port if it belongs there; then find out who may open the device that let it speak", run: (*auditor).rogueManager},
+		how:    "PortInfo.CapabilityMask of end ports: IsSM on a port that is not listed (--manager) or, without a list, is not the master of the local port; SMInfo has its state",
+		advice: "stop it, or list its port if it belongs there; then find out who may open that umad device", run: (*auditor).rogueManager},
 	{number: 36, name: "two-masters", title: "Ports obey different managers, or two are master", severity: Critical,
 		how:    "PortInfo.MasterSMLID of end ports: different values, or a LID that no port has; SMInfo: more than one in state Master",
 		advice: "leave one manager, and let it sweep the whole fabric", run: (*auditor).twoMasters},
 	{number: 37, name: "host-sends-smps", title: "Programs on a host may send subnet management packets", severity: High,
-		why: "whether a host lets its programs do that shows on the host, or in its adapter's firmware settings"},
+		why: "it is visible on the host, or in its adapter's firmware settings"},
 	{number: 38, name: "umad-in-tenant", title: "A tenant's container or machine has the management devices", severity: High,
-		why: "device nodes show on the host only"},
-	{number: 39, name: "sa-leaks-map", title: "Subnet administration tells tenants of each other", severity: High, why: whySA},
+		why: "device nodes are visible on the host only"},
+	{number: 39, name: "sa-leaks-map", title: "Subnet administration reveals tenants to each other", severity: High, why: whySA},
 	{number: 40, name: "sa-path-across", title: "Subnet administration gives paths between ports that share no partition", severity: Medium, why: whySA},
 	{number: 41, name: "sa-spoofed-requester", title: "Subnet administration believes a requester's false address", severity: High, why: whySA},
-	{number: 42, name: "sa-no-quota", title: "Subnet administration sets no limits to one requester", severity: Medium, why: whySA},
+	{number: 42, name: "sa-no-quota", title: "Subnet administration has no limits for one requester", severity: Medium, why: whySA},
 	{number: 48, name: "multicast-leak", title: "A multicast LID leads to ports without a partition in common", severity: Critical, profile: Tenant,
 		how:    "MulticastForwardingTables of all switches and P_KeyTables of the hosts that an MLID leads to: no partition in which all of them are and one is full. Which partition the group is of cannot be read here",
 		advice: "let the manager compute the group's tree again from its members", run: (*auditor).multicastLeak},
 	{number: 49, name: "mlid-shared", title: "Groups of two partitions share a multicast LID", severity: High, why: whyMC},
 	{number: 50, name: "group-open", title: "A group takes members without its partition", severity: High, why: whyMC},
-	{number: 51, name: "qkey-violations", title: "Somebody sent packets with a wrong Q_Key", severity: Medium,
+	{number: 51, name: "qkey-violations", title: "A port received packets with a wrong Q_Key", severity: Medium,
 		how:    "PortInfo.Q_KeyViolations of CA and router ports: not 0, or with an earlier reading: grown since. The Q_Keys of groups cannot be read here",
 		advice: "look for trap 258 in the manager's log: it names sender and receiver", run: (*auditor).qkeyViolations},
 }

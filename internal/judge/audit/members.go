@@ -183,7 +183,7 @@ func (a *auditor) defaultMembers() {
 		full := slices.Contains(a.keys(p), ib.PKeyDefaultFull)
 		switch {
 		case full && !wanted:
-			a.found(place(p), "holds %s and is not meant to", ib.PKeyDefaultFull)
+			a.found(place(p), "holds %s against the policy", ib.PKeyDefaultFull)
 		case !full && wanted && p.PKeysKnown() && (a.intent.Partitions != nil || a.someLimited()):
 			a.found(place(p), "does not hold %s: limited members cannot talk to it", ib.PKeyDefaultFull)
 		}
@@ -296,7 +296,7 @@ func (a *auditor) foreignTenantKeys(p *observed.Port) {
 func (a *auditor) virtualPorts() {
 	for _, p := range a.hosts() {
 		if a.info(p) && p.Info.CapabilityMask.Has(smp.CapHasCapabilityMask2) && p.Info.CapabilityMask2.Has(smp.Cap2Virtualization) {
-			a.unknown(place(p), "CapabilityMask2 tells of virtual ports; their P_KeyTables are not read here")
+			a.unknown(place(p), "CapabilityMask2 announces virtual ports; their P_KeyTables are not read here")
 		}
 	}
 }

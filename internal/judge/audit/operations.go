@@ -14,24 +14,24 @@ import (
 // operationChecks are those of the history of the fabric, and of the reading itself.
 var operationChecks = []check{
 	{number: 52, name: "write-order", title: "A change was written in an order that opened the fabric for a while", severity: Critical,
-		why: "it shows in the order of a manager's writes, not in what they left"},
+		why: "it is visible in the order of a manager's writes, not in their result"},
 	{number: 53, name: "partial-write", title: "A write failed and the manager went on", severity: Critical,
-		why: "it shows in the answers that a manager got; what such a write leaves behind shows as policy-drift"},
+		why: "it is visible in the answers to a manager; the result of such a write is reported as policy-drift"},
 	{number: 54, name: "failed-open", title: "The whole fabric is one partition of full members", severity: Critical,
 		how:    "P_KeyTables of all CA and router ports: every one holds 0xffff, and none holds another key. OpenSM leaves this when it cannot read its partitions file",
-		advice: "look for a parse error in the manager's log, correct the file, and do not let tenants on before the tables have changed", run: (*auditor).failedOpen},
+		advice: "look for a parse error in the manager's log, correct the file, and keep tenants off until the tables have changed", run: (*auditor).failedOpen},
 	{number: 55, name: "takeover-changed", title: "Another manager took over and changed partitions or routes", severity: High, needs: needsEarlier,
 		how:    "MasterSMLID and its port's GUID against the earlier reading; where they differ, P_KeyTables, enforcement bits and forwarding tables",
 		advice: "give all managers the same policy; a standby applies its own when it takes over", run: (*auditor).takeoverChanged},
-	{number: 56, name: "pkey-violations", title: "Somebody sent packets with a wrong P_Key", severity: Medium,
+	{number: 56, name: "pkey-violations", title: "A port received packets with a wrong P_Key", severity: Medium,
 		how:    "PortInfo.P_KeyViolations of end ports and of switch ports that face them: not 0, or with an earlier reading: grown since",
-		advice: "look for traps 257 and 259 in the manager's log: they name sender and receiver. It is a probe, or a host that was set up wrongly", run: (*auditor).pkeyViolations},
-	{number: 61, name: "not-read", title: "Something could not be read, or was read too long ago", severity: Critical,
-		how:    "every answer that the sweep asked for and did not get, links that are up without a known device behind them, and the age of the reading",
+		advice: "look for traps 257 and 259 in the manager's log: they name sender and receiver. It is a probe, or a misconfigured host", run: (*auditor).pkeyViolations},
+	{number: 61, name: "not-read", title: "A value could not be read, or was read too long ago", severity: Critical,
+		how:    "every request of the sweep without an answer, links that are up without a known device behind them, and the age of the reading",
 		advice: adviceUnread, run: (*auditor).notRead},
-	{number: 65, name: "port-not-well", title: "A port says that it is not well", severity: Low,
-		how:    "PortInfo.DiagCode of end ports, not 0, and the chain of VendorDiag blocks that it points at. A block that was not read is unknown",
-		advice: "a port in self-test or initializing comes back by itself; with an error, give the vendor the code and the data (ibwarden show diagnostics) and replace what is broken", run: (*auditor).notWell},
+	{number: 65, name: "port-not-well", title: "A port reports a fault", severity: Low,
+		how:    "PortInfo.DiagCode of end ports, not 0, and the chain of VendorDiag blocks that it refers to. A block that was not read is unknown",
+		advice: "a port in self-test or initializing recovers by itself; for an error, send the code and the data to the vendor (ibwarden show diagnostics) and replace the device", run: (*auditor).notWell},
 }
 
 func (a *auditor) failedOpen() {
@@ -138,7 +138,7 @@ func (a *auditor) notRead() {
 	}
 	for _, p := range a.external() {
 		if a.switchInfo(p.Node) && a.info(p) && p.FacesStranger() {
-			a.unknown(place(p), "the link is up, and who is behind it did not answer")
+			a.unknown(place(p), "the link is up, and the device behind it did not answer")
 		}
 		if p.FacesEnd() {
 			a.entries(p)

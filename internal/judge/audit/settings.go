@@ -11,15 +11,15 @@ import (
 
 // settingChecks are those of how switches and links are set.
 var settingChecks = []check{
-	{number: 62, name: "packets-short-lived", title: "A switch drops what only waits for other packets", severity: High,
-		how:    "SwitchInfo.LifeTimeValue of switches, and PortInfo.HOQLife of their ports in use: below 10 (4 ms); or a LifeTimeValue that is over before a HOQLife is",
-		advice: "have the manager set them: switches are made with 0, which is 4 us, and lose packets as soon as two want to leave by one port", run: (*auditor).shortLived},
-	{number: 63, name: "switch-link-narrower", title: "A port between switches stops partitions of who is behind it", severity: High,
-		how:    "P_KeyTables of ports between switches that check keys, against those of the end ports that the switch at the other end reaches without this one",
-		advice: "add the keys to both ends of the cable, or have the ports between switches check nothing", run: (*auditor).switchLinkNarrower},
-	{number: 64, name: "vl-starved", title: "A VL that service levels take is never served", severity: High, profile: Strict, needs: needsLevels,
-		how:    "VLArbitrationTables of links in use, where they were written: no entry with a weight for a VL that an SLtoVLMappingTable of the port gives to a level of the policy",
-		advice: "give the VL a weight in one of the two tables, or map the level to another VL", run: (*auditor).laneStarved},
+	{number: 62, name: "packets-short-lived", title: "A switch drops packets that wait for other packets", severity: High,
+		how:    "SwitchInfo.LifeTimeValue of switches, and PortInfo.HOQLife of their ports in use: below 10 (4 ms); or a LifeTimeValue shorter than a HOQLife",
+		advice: "have the manager set them: the factory value of switches is 0, which is 4 us, and drops packets as soon as two compete for one port", run: (*auditor).shortLived},
+	{number: 63, name: "switch-link-narrower", title: "A port between switches stops partitions of the ports behind it", severity: High,
+		how:    "P_KeyTables of enforcing ports between switches, compared with those of the end ports that the other switch reaches without this one",
+		advice: "add the keys to both ends of the cable, or turn enforcement off at ports between switches", run: (*auditor).switchLinkNarrower},
+	{number: 64, name: "vl-starved", title: "A VL that service levels map to is never served", severity: High, profile: Strict, needs: needsLevels,
+		how:    "VLArbitrationTables of links in use, where they were written: no entry with a weight for a VL that an SLtoVLMappingTable of the port maps a service level of the policy to",
+		advice: "give the VL a weight in one of the two tables, or map the service level to another VL", run: (*auditor).laneStarved},
 }
 
 // leastLife is the least code of LifeTimeValue and HOQLife with which a switch can
