@@ -279,7 +279,7 @@ func fuzz(args []string) (int, error) {
 		}
 	}
 	if refused == 2*fuzzMADs {
-		return 0, fmt.Errorf("the kernel took nothing")
+		return 0, fmt.Errorf("the kernel accepted nothing")
 	}
 	return fuzzMADs - refused, nil
 }

@@ -189,7 +189,7 @@ func TestExec(t *testing.T) {
 	r.ask("", "test", "-c", "/dev/null")
 	r.ask("", "test", "-d", "/sys/class/net")
 	if _, err := os.Stat("/sys/class/infiniband/sim0"); err == nil {
-		t.Error("somebody outside sees the device")
+		t.Error("a process outside the namespace sees the device")
 	}
 	r.want(r.ask("leaf-1", "ibwarden", "devices"), `(?s)sim0 .* switch`)
 	for _, c := range []struct {
@@ -275,7 +275,7 @@ func TestFaults(t *testing.T) {
 	defer r.openSM(hosts[2].ID)()
 	want := regexp.MustCompile(`sim0 port 1: another program has registered for subnet management at this port: opensm \(process \d+\): stop it first`)
 	if o := r.run(hosts[2].ID, "sh", "-c", run); o.status != 1 || !want.MatchString(o.stderr) {
-		t.Errorf("beside OpenSM at one port: %d, %s, want %q", o.status, o.stderr, want)
+		t.Errorf("with OpenSM at the same port: %d, %s, want %q", o.status, o.stderr, want)
 	}
 }
 

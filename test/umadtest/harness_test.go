@@ -77,7 +77,7 @@ var ground = sync.OnceValue(func() error {
 	probe := exec.Command("true")
 	probe.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if err := probe.Run(); err != nil {
-		return fmt.Errorf("no mount namespaces of one's own: %w", err)
+		return fmt.Errorf("no mount namespaces: %w", err)
 	}
 	return nil
 })

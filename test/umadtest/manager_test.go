@@ -30,8 +30,8 @@ type document struct {
 	}
 }
 
-// outside runs ibwarden out here, over the ibsim protocol, at the last host.
-func (r *rig) outside(args ...string) output {
+// overIbsim runs ibwarden outside the namespace, over the ibsim protocol, at the last host.
+func (r *rig) overIbsim(args ...string) output {
 	r.Helper()
 	path, err := binary()
 	if err != nil {
@@ -93,7 +93,7 @@ func policy(red, blue []*topology.Node) string {
 // them, by index.
 func (r *rig) keysOf() map[string]string {
 	r.Helper()
-	o := r.outside("show", "pkeys", "--json")
+	o := r.overIbsim("show", "pkeys", "--json")
 	if o.status != 0 {
 		r.Fatalf("show pkeys: %d\n%s", o.status, o.stderr)
 	}
@@ -132,7 +132,7 @@ func TestManager(t *testing.T) {
 				t.Errorf("%v with %d writes, want %d nodes and %d links", d.Fabric, d.Writes, len(r.topology.Nodes), len(r.topology.Links()))
 			}
 			r.wantKeys(red, blue)
-			if o := r.outside("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated\n") {
+			if o := r.overIbsim("prove", "--policy", first); o.status != 0 || !strings.Contains(o.stdout, "verdict: isolated\n") {
 				t.Errorf("prove from outside: %d\n%s%s", o.status, o.stdout, o.stderr)
 			}
 			if text := r.ask("", "ibwarden", "prove", "--fabric", "umad", "--policy", first); !strings.Contains(text, "verdict: isolated\n") {
@@ -154,10 +154,10 @@ func TestManager(t *testing.T) {
 				t.Errorf("a host that moves costs %d writes", d.Writes)
 			}
 			r.wantKeys(red, blue)
-			if o := r.outside("prove", "--policy", first); o.status != 1 {
+			if o := r.overIbsim("prove", "--policy", first); o.status != 1 {
 				t.Errorf("the old policy still holds: %d\n%s", o.status, o.stdout)
 			}
-			if o := r.outside("prove", "--policy", second); o.status != 0 {
+			if o := r.overIbsim("prove", "--policy", second); o.status != 0 {
 				t.Errorf("prove from outside: %d\n%s%s", o.status, o.stdout, o.stderr)
 			}
 		})
@@ -202,7 +202,7 @@ func TestMKey(t *testing.T) {
 	before := r.keysOf()
 	other := r.file("other.conf", policy(hosts[4:8], hosts[1:4]))
 	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", other, "--data", filepath.Join(r.dir, "stranger")); o.status == 0 {
-		t.Errorf("a manager without the keys had its way:\n%s", o.stdout)
+		t.Errorf("a manager without the keys changed tables:\n%s", o.stdout)
 	}
 	if !maps.Equal(before, r.keysOf()) {
 		t.Error("a manager without the keys changed tables")
@@ -257,7 +257,7 @@ func TestMaster(t *testing.T) {
 	}
 	r.eventually("a first verdict", func() bool { return passes() > 0 })
 	if !r.announced() {
-		t.Error("the port does not say that a manager is there")
+		t.Error("the port does not have IsSM set")
 	}
 	r.want(r.ask(hosts[5].ID, "sminfo"), fmt.Sprintf(`sm guid 0x%x, .* SMINFO_MASTER$`, uint64(hosts[0].Ports[1].GUID)))
 	if o := r.run("", "ibwarden", "run", "--once", "--fabric", "umad", "--policy", conf, "--data", filepath.Join(r.dir, "second")); o.status != 1 ||
@@ -267,7 +267,7 @@ func TestMaster(t *testing.T) {
 	named := regexp.MustCompile(`at this port: ibwarden run \(process (\d+)\): to change its policy, change its policy file and run kill -HUP (\d+)`)
 	o := r.run("", "ibwarden", "apply", "--yes", "--fabric", "umad", "--policy", conf, "--journal", filepath.Join(r.dir, "journal"))
 	if m := named.FindStringSubmatch(o.stderr); o.status != 1 || m == nil || m[1] != m[2] {
-		t.Errorf("apply beside a run: %d\n%s", o.status, o.stderr)
+		t.Errorf("apply during a run: %d\n%s", o.status, o.stderr)
 	}
 	// Its subnet administration: a long answer to a full member, less to others.
 	if got := strings.Count(r.ask("", "saquery", "NR"), "NodeRecord dump"); got != len(r.topology.Nodes) {

@@ -77,16 +77,16 @@ func TestNone(t *testing.T) {
 		seen := r.sees(c.own[0])
 		for _, h := range c.own {
 			if !seen[h.Description] {
-				t.Errorf("%s is not told of %s", c.own[0].Description, h.Description)
+				t.Errorf("%s does not get %s", c.own[0].Description, h.Description)
 			}
 		}
 		for _, h := range c.other {
 			if seen[h.Description] {
-				t.Errorf("%s is told of %s", c.own[0].Description, h.Description)
+				t.Errorf("%s gets %s", c.own[0].Description, h.Description)
 			}
 		}
 		if !seen[storage.Description] || !seen[hosts[0].Description] {
-			t.Errorf("%s is told of %v, not of the storage or the manager", c.own[0].Description, seen)
+			t.Errorf("%s gets %v, not the storage or the manager", c.own[0].Description, seen)
 		}
 		path := func(to *topology.Node) output {
 			return r.run(c.own[0].ID, "saquery", "-p", "--src-to-dst", lids[c.own[0]]+":"+lids[to])
@@ -99,7 +99,7 @@ func TestNone(t *testing.T) {
 		groups := r.ask(c.own[0].ID, "saquery", "-g")
 		r.want(groups, `ff12:401b:`+c.key[2:]+`::ffff:ffff`)
 		if n := strings.Count(groups, "MGID"); n != 1 {
-			t.Errorf("%s is told of %d groups:\n%s", c.own[0].Description, n, groups)
+			t.Errorf("%s gets %d groups:\n%s", c.own[0].Description, n, groups)
 		}
 		r.want(r.ask(c.own[0].ID, "saquery", "-c"), `SA ClassPortInfo`)
 	}

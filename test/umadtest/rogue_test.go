@@ -47,7 +47,7 @@ func TestOpenSMOfATenant(t *testing.T) {
 			}
 			began := time.Now()
 			r.eventually("ibwarden raises the alarm", says("ALARM: a subnet manager that does not count"))
-			t.Logf("alarm after %v, the start of OpenSM counted", time.Since(began).Round(10*time.Millisecond))
+			t.Logf("event after %v, including the start of OpenSM", time.Since(began).Round(10*time.Millisecond))
 			time.Sleep(5 * time.Second) // for OpenSM to do what it can
 			if now := tables(); now != before {
 				t.Errorf("tables are\n%s\nwere\n%s", now, before)

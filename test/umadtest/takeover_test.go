@@ -115,7 +115,7 @@ func noLinkTaken(t *testing.T, capture string) {
 		}
 		writes++
 		if len(f) != 4 || f[1] == down || f[2] == sleeping || f[2] == polling || f[2] == disabled {
-			t.Errorf("a Set of PortInfo that takes a link down, or that makes no sense: %q", line)
+			t.Errorf("a Set of PortInfo that takes a link down, or an invalid one: %q", line)
 		}
 	}
 	if writes == 0 {
@@ -212,7 +212,7 @@ type linkState struct {
 
 func (r *rig) links() []linkState {
 	r.Helper()
-	o := r.outside("show", "ports", "--json")
+	o := r.overIbsim("show", "ports", "--json")
 	var d struct{ Ports []linkState }
 	if err := json.Unmarshal([]byte(o.stdout), &d); err != nil || len(d.Ports) == 0 {
 		r.Fatalf("show ports: %d, %v\n%s%s", o.status, err, o.stdout, o.stderr)

@@ -290,7 +290,7 @@ var lifeCases = []abiCase{
 			b.Errorf("a second opener: %v, want EAGAIN", err)
 		}
 		if !b.isSM() {
-			b.Error("the port does not say that a manager is there")
+			b.Error("the port does not have IsSM set")
 		}
 		// One that waits gets it when the first lets go. Its thread waits in
 		// open(2), so that it has a namespace of its own.
@@ -312,7 +312,7 @@ var lifeCases = []abiCase{
 		select {
 		case f := <-held:
 			if !b.isSM() {
-				b.Error("with the second opener the port does not say that a manager is there")
+				b.Error("with the second opener the port does not have IsSM set")
 			}
 			f.close()
 		case <-time.After(longest):

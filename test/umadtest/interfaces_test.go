@@ -63,7 +63,7 @@ func (r *rig) doors(preload string) []door {
 
 // One fabric behind every door: whichever way a manager came, who comes by either
 // gets its answers, and is heard.
-func TestEveryDoor(t *testing.T) {
+func TestEveryInterface(t *testing.T) {
 	needPrograms(t, "opensm", "saquery", "sminfo", "smpquery", "ibping")
 	tools, err := ibsimtest.FindTools()
 	need.Need(t, err)
@@ -92,7 +92,7 @@ func TestEveryDoor(t *testing.T) {
 				})
 				m := regexp.MustCompile(`sm lid (\d+)`).FindStringSubmatch(r.ask(hosts[1].ID, "sminfo"))
 				if m == nil {
-					t.Fatal("sminfo tells no LID")
+					t.Fatal("sminfo prints no LID")
 				}
 				lid, far := m[1], r.lid(hosts[2])
 				r.start(hosts[2].ID, "ibping", "-S")
