@@ -520,7 +520,7 @@ func TestOwnCableContradicted(t *testing.T) {
 	w := newWorld(t, s)
 	x.seat(w)
 	w.settle()
-	if len(all[event.Learned](w)) != 0 || !mentions[event.Refused](w, "own cable raises a doubt") || len(w.sets()) != 0 {
+	if len(all[event.Learned](w)) != 0 || !mentions[event.Refused](w, "own cable is contradicted") || len(w.sets()) != 0 {
 		t.Errorf("learned %v, refused %v, %d Sets", all[event.Learned](w), all[event.Refused](w), len(w.sets()))
 	}
 	w.run(engine.DefaultSweepInterval)

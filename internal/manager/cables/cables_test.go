@@ -200,7 +200,7 @@ func turnedAway(t *testing.T, n *topology.Netlist, f *observed.Fabric) *observed
 	return at.Stranger
 }
 
-// What raises a doubt is not learned, at either of its ends, and nothing else is
+// What is contradicted is not learned, at either of its ends, and nothing else is
 // lost by it.
 func TestLearnNot(t *testing.T) {
 	for _, x := range []struct {
@@ -400,7 +400,7 @@ func TestAcceptNot(t *testing.T) {
 	}
 }
 
-// Nothing is learned through a cable of the manager's own that raises a doubt: all of
+// Nothing is learned through a cable of the manager's own that is contradicted: all of
 // the subnet is behind it.
 func TestLearnNothing(t *testing.T) {
 	f := found(t, topology.Demo())

@@ -33,7 +33,7 @@ func Learn(f *observed.Fabric, contradiction func(*observed.Port) string) (*List
 	}
 	x.refuse()
 	if reason := x.refused[f.Self]; reason != "" {
-		return nil, nil, fmt.Errorf("no list of cables: the manager's own cable raises a contradiction: %s", reason)
+		return nil, nil, fmt.Errorf("no list of cables: the manager's own cable is contradicted: %s", reason)
 	}
 	x.reach()
 	x.prune()
