@@ -24,14 +24,14 @@ type kept struct {
 	absorb func(p *Port, modifier uint32, data []byte) error
 	// unread marks what absorb entered as not read; nil where nothing is marked.
 	unread func(p *Port, modifier uint32)
-	// blocks calls ask with every modifier by which p is to be asked again, since
-	// somebody else could change what is there; nil where nobody asks. For what belongs
-	// to a switch as a whole p is its port 0.
+	// blocks calls ask with every modifier by which p is to be read again, since another
+	// manager could change the value; nil for attributes that are not read again. For
+	// what belongs to a switch as a whole p is its port 0.
 	blocks func(p *Port, ask func(modifier uint32))
 }
 
-// attributes are those that a snapshot keeps, in the order of Fabric.Blocks. Each has
-// its functions beside absorb.
+// attributes are those that a snapshot keeps, in the order of Fabric.Blocks. The
+// functions of each are in the absorb files.
 var attributes = []kept{
 	{smp.AttrNodeDescription, (*Port).absorbNodeDescription, nil, nil},
 	{smp.AttrSMInfo, (*Port).absorbSMInfo, (*Port).unreadSMInfo, nil},

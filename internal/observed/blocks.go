@@ -33,7 +33,7 @@ func (f *Fabric) Blocks() (out []Block) {
 	return out
 }
 
-// ofPorts and ofSwitches are the attributes that somebody else could change, by what
+// ofPorts and ofSwitches are the attributes that another manager could change, by what
 // they belong to.
 var ofPorts, ofSwitches = func() (ports, switches []kept) {
 	for _, x := range attributes {

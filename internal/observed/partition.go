@@ -8,11 +8,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
-// Partition is a partition of a policy, with its number and its members on one
-// fabric. Everybody who comes after the policy file uses it: what is desired, the
-// journal, the result of a pass, the judges and subnet administration. Full members
-// talk to all members, limited members to full ones; a port in both lists is full.
-// Whoever gets one does not change its lists.
+// Partition is a partition of a policy, with its number and its members on one fabric.
+// Everything after the policy file uses it: the desired tables, the journal, the result
+// of a pass, the judges and subnet administration. Full members talk to all members,
+// limited members to full ones; a port in both lists is full. Its lists must not be
+// changed.
 //
 // Its JSON form is that of the journal of apply.
 type Partition struct {

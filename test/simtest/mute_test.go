@@ -103,7 +103,7 @@ func TestSilentDuringBringUp(t *testing.T) {
 					t.Errorf("verdict %v", r.Proof.Verdict)
 				}
 				if mentions[event.Drifted](w) {
-					t.Errorf("somebody else is said to have changed something: %v", all[event.Drifted](w))
+					t.Errorf("drift was reported: %v", all[event.Drifted](w))
 				}
 				w.mute(id, false)
 				w.run(engine.DefaultDriftPeriod + 2*engine.DefaultSweepInterval)

@@ -246,9 +246,9 @@ func TestTrapsNameTheirPorts(t *testing.T) {
 	w.notify("red-1", smp.TrapBadQKey, red, &smp.BadKeyDetails{
 		LID1: blue, LID2: red, Key: 9, GID1: ib.MakeGID(ib.DefaultGIDPrefix, guid("blue-2")), GID2: ib.MakeGID(ib.DefaultGIDPrefix, 0x77),
 	})
-	w.said(smp.TrapBadQKey, []string{"blue-1 HCA-1 (LID ", " of blue-2 HCA-1", "fe80::77, which nobody has"}, map[string]any{"by.gid_name": "blue-2 HCA-1", "against.gid": "fe80::77", "against.gid_name": nil})
+	w.said(smp.TrapBadQKey, []string{"blue-1 HCA-1 (LID ", " of blue-2 HCA-1", "fe80::77, which no port has"}, map[string]any{"by.gid_name": "blue-2 HCA-1", "against.gid": "fe80::77", "against.gid_name": nil})
 	w.notify("red-1", smp.TrapBadPKey, red, &smp.BadKeyDetails{LID1: 0x3333, LID2: red, Key: 9})
-	w.said(smp.TrapBadPKey, []string{"nobody that is known (LID 13107"}, map[string]any{"by.name": nil, "by.lid": 0x3333})
+	w.said(smp.TrapBadPKey, []string{"an unknown port (LID 13107"}, map[string]any{"by.name": nil, "by.lid": 0x3333})
 
 	w.notify("red-1", smp.TrapLocalChange, red, &smp.LocalChangeDetails{LID: red, OtherLocalChanges: true, NodeDescriptionChange: true, LinkWidthEnabledChange: true, CapabilityMask: 0x42})
 	w.said(smp.TrapLocalChange, []string{"red-1 HCA-1 (LID ", "cabled to leaf-1:2) has changed: LinkWidthEnabled, NodeDescription (trap 144)"}, map[string]any{"capability_mask": "0x00000042", "changes": "[LinkWidthEnabled NodeDescription]"})

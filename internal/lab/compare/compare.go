@@ -13,8 +13,8 @@ var services = map[reach.Service]replica.Service{
 	reach.UD: replica.UD, reach.RC: replica.RC, reach.UC: replica.UC, reach.RD: replica.RD, reach.Raw: replica.Raw,
 }
 
-// Send sends a packet from one end port to another through a replica of their
-// fabric, and tells what became of it.
+// Send sends a packet from one end port to another through a replica of their fabric, and
+// returns its journey.
 func Send(r *replica.Replica, from, to *observed.Port, p reach.Packet) (replica.Journey, error) {
 	err := r.Send(from.Place(), to.Place(), replica.Packet{Service: services[p.Service], PKey: p.PKey, SL: p.SL, QKey: p.QKey})
 	if err != nil {

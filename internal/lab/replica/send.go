@@ -160,9 +160,9 @@ func (r *Replica) sendDatagram(from, to *end, a endpoint.Address, index uint16, 
 	return err
 }
 
-// Forge puts octets on the wire at the end port of a CA or router, as a host
-// could whose adapter obeys nobody, and lets everything happen that follows. To
-// has room for what comes to its QP1.
+// Forge puts octets on the wire at the end port of a CA or router, as a host could whose
+// adapter follows no rules, and runs the fabric until nothing is left to happen. To has
+// room for the datagrams that arrive at its QP1.
 func (r *Replica) Forge(from, to observed.Place, octets []byte) error {
 	r.begin(from, to)
 	receiver, err := r.end(to)

@@ -28,7 +28,7 @@ const (
 	AtOld     Position = iota // as it was before
 	Between                   // on the way from one end to the other
 	AtNew                     // as it is to be
-	Elsewhere                 // on neither end nor between: somebody else's doing
+	Elsewhere                 // at neither end nor between: written by another manager
 )
 
 // String says the position in words.

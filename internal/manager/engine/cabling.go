@@ -15,7 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// cabling is what the engine holds the cables of its subnet to.
+// cabling holds the list of cables and the state of learning one.
 type cabling struct {
 	list     *cables.List
 	learning cables.Learning
@@ -23,24 +23,21 @@ type cabling struct {
 	told map[ib.NodeGUID]string
 }
 
-// Cables is the list of cables that the engine holds to; nil when it believes what
-// devices say.
+// Cables is the list of cables in use; nil when the engine believes what devices report.
 func (e *Engine) Cables() *cables.List { return e.cabling.list }
 
-// SetCables replaces the list of cables. It takes effect with the sweep that
-// follows.
+// SetCables replaces the list of cables. It takes effect with the next sweep.
 func (e *Engine) SetCables(l *cables.List) {
 	e.cabling.list = l
 	e.wantSweep("another list of cables")
 }
 
-// learns reports whether the sweep that is due, or under way, is to learn a list
-// of cables.
+// learns reports whether the next sweep, or the current one, is to learn a list of
+// cables.
 func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list == nil }
 
-// learnCables learns a list from the sweep that has ended, or the best of several.
-// again tells that the subnet is to be swept once more: for another try, or holding
-// to the list.
+// learnCables learns a list from the sweep that has ended, or the best of several. again
+// says that the subnet is to be swept once more: for another try, or with the list.
 func (e *Engine) learnCables() (again bool, err error) {
 	d := e.discovery
 	if err := e.lockedOut(d.Fabric()); err != nil {
@@ -71,16 +68,15 @@ func (e *Engine) learnCables() (again bool, err error) {
 	return learned.More, nil
 }
 
-// reconsider has the policy worked out anew when it withheld partitions because of
-// ports that were open, and some of those are shut by now.
+// reconsider has the policy computed again when it withheld partitions because of open
+// ports, and some of those are shut by now.
 func (e *Engine) reconsider() {
 	if len(e.desired.Withheld) > 0 && e.known.Fences.Open(e.fabric) < e.desired.Open {
 		e.membersChanged()
 	}
 }
 
-// tellDescriptions reports, once, what devices call themselves now that the list of
-// cables has by another name.
+// tellDescriptions reports, once, node descriptions that differ from the list of cables.
 func (e *Engine) tellDescriptions() {
 	if e.cabling.list == nil {
 		return
@@ -95,9 +91,9 @@ func (e *Engine) tellDescriptions() {
 	}
 }
 
-// fits reports whether what answers behind p now is worth a sweep: it was silent
-// before, or is what the list of cables has there. Who is neither could go on
-// changing what he says.
+// fits reports whether the device that answers behind p now is worth a sweep: it was
+// silent before, or the list of cables has it there. Any other could go on changing its
+// reports.
 func (e *Engine) fits(p *observed.Port, nodeInfo []byte) bool {
 	var info smp.NodeInfo
 	return !fence.Undeclared(p) || info.UnmarshalBinary(nodeInfo) == nil && e.cabling.list.Check(p.Place(), &info) == nil

@@ -11,8 +11,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Desired is what desired values rest on, as far as a configuration has it: the
-// policy and what a manager learns while it runs are missing.
+// Desired is the input of desired.Compute, as far as a configuration has it: without the
+// policy and what a manager learns while it runs.
 func (c *Config) Desired(f *observed.Fabric) desired.Input {
 	return desired.Input{
 		Fabric: f, Known: c.Known, Cables: c.Cables,
@@ -21,7 +21,7 @@ func (c *Config) Desired(f *observed.Fabric) desired.Input {
 	}
 }
 
-// Reading says what of a fabric has to be read for desired.Predict.
+// Reading says what has to be read of a fabric for desired.Predict.
 func (c *Config) Reading(p *policy.Policy) sweep.Options {
 	return sweep.Options{
 		Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true,
@@ -29,9 +29,9 @@ func (c *Config) Reading(p *policy.Policy) sweep.Options {
 	}
 }
 
-// protectBits is the least protection level of ports with an M_Key. Managers that
-// are named and do not share the secret have to read the subnet to stand by, which
-// nobody can who does not know the keys at level 2.
+// protectBits is the least protection level of ports with an M_Key. Named managers that
+// do not share the secret have to read the subnet as standbys, which takes the keys at
+// level 2.
 func (c *Config) protectBits() uint8 {
 	if c.Keys == nil {
 		return ports.SharedKeyBits
@@ -43,12 +43,12 @@ func (c *Config) protectBits() uint8 {
 	return bits
 }
 
-// guardOf is how ports with an M_Key are guarded under a policy.
+// guardOf is how ports with an M_Key are protected under a policy.
 func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 	return ports.GuardOf(p, e.config.protectBits())
 }
 
-// input is what desired values rest on now, without a policy.
+// input is the present input of desired.Compute, without a policy.
 func (e *Engine) input() desired.Input {
 	in := e.config.Desired(e.fabric)
 	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
@@ -63,8 +63,8 @@ func (e *Engine) resolve(p *policy.Policy) (desired.Resolved, error) {
 	return desired.Resolve(p, e.resolver, &e.names, e.known.PKeys, e.site)
 }
 
-// desire works out every table and setting. It writes nothing, and an error
-// means that nothing may be written.
+// desire computes every table and setting. It writes nothing, and an error means that
+// nothing may be written.
 func (e *Engine) desire(of desired.Resolved) (*desired.Result, error) {
 	in := e.input()
 	in.Resolved, in.Stands = of, e.settled && of.Policy == e.policy
@@ -78,7 +78,7 @@ func (e *Engine) desire(of desired.Resolved) (*desired.Result, error) {
 	return r, nil
 }
 
-// Predict works out what a policy would want of the subnet that is held.
+// Predict computes what a policy would want of the held subnet.
 func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 	of, err := e.resolve(p)
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 	return r, nil
 }
 
-// reregistered ends the asking for registrations, once every host was asked.
+// reregistered ends the requests to register again, once every host got one.
 func (e *Engine) reregistered() {
 	if !e.config.Reregister || e.renewed {
 		return
@@ -103,7 +103,7 @@ func (e *Engine) reregistered() {
 	}
 }
 
-// reportForgotten says once which elements devices accept and do not keep.
+// reportForgotten reports once which elements devices accept and do not keep.
 func (e *Engine) reportForgotten() {
 	if len(e.run.Forgets()) > 0 {
 		e.baseline = nil // it is part of what is known of a port
@@ -113,11 +113,10 @@ func (e *Engine) reportForgotten() {
 	}
 }
 
-// readsAliases reports whether a sweep reads the tables of GUIDs.
+// readsAliases reports whether a sweep reads the GUID tables.
 func (e *Engine) readsAliases() bool {
 	return e.config.ReadAliases || e.known.KeepsAliases(e.wanted())
 }
 
-// lacksAliases reports whether the policy that is wanted is about tables that
-// nobody has read.
+// lacksAliases reports whether the next policy concerns GUID tables that were not read.
 func (e *Engine) lacksAliases() bool { return e.readsAliases() && !e.aliasesRead }

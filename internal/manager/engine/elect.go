@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// startElection asks every other port that says it has a subnet manager.
+// startElection reads SMInfo of every other port with IsSM set.
 func (e *Engine) startElection(now time.Duration) {
 	e.state, e.others, e.reelect = stateElecting, nil, ""
 	if err := e.enterElection(); err != nil {
@@ -50,8 +50,7 @@ func (e *Engine) startElection(now time.Duration) {
 	}
 }
 
-// keepRivals carries over what the managers of the last election said to the
-// ports of another snapshot.
+// keepRivals transfers the SMInfo of the last election to the ports of another snapshot.
 func (e *Engine) keepRivals(old map[*observed.Port]smp.SMInfo) {
 	e.rivals = make(map[*observed.Port]smp.SMInfo, len(old))
 	for p, info := range old {
@@ -87,13 +86,13 @@ func (e *Engine) recheckRivals() {
 	}
 }
 
-// isRival reports whether another manager says that it is behind p.
+// isRival reports whether the end port p has IsSM set, and is not the manager's own.
 func (e *Engine) isRival(p *observed.Port) bool {
 	return p != e.fabric.Self && p.IsEnd() && p.InfoRead && p.Info.CapabilityMask.Has(smp.CapIsSM)
 }
 
-// enterElection makes sure that the manager has its part in the election: one
-// that has none may not write.
+// enterElection checks that this manager can take part in the election; otherwise it may
+// not write.
 func (e *Engine) enterElection() error {
 	if err := e.lockedOut(e.fabric); err != nil {
 		return err
@@ -104,8 +103,8 @@ func (e *Engine) enterElection() error {
 	return e.responder.err
 }
 
-// askManager asks the manager behind p for its SMInfo, which is zero when there
-// is none to be had.
+// askManager reads SMInfo of the manager behind p. The SMInfo is zero if there is an
+// error.
 func (e *Engine) askManager(p *observed.Port, then func(smp.SMInfo, error)) {
 	e.window.Do(transact.Request{
 		Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo,
@@ -119,7 +118,7 @@ func (e *Engine) askManager(p *observed.Port, then func(smp.SMInfo, error)) {
 	})
 }
 
-// elected goes on as master, or stands by.
+// elected goes on as master, or goes to standby.
 func (e *Engine) elected(now time.Duration) {
 	if e.named() {
 		e.electedNamed(now)
@@ -145,7 +144,7 @@ func (e *Engine) elected(now time.Duration) {
 	e.rest(now, stateStandby)
 }
 
-// follow does what the election asks for.
+// follow carries out the effects of the election.
 func (e *Engine) follow(f election.Effects) {
 	for _, m := range f.Send {
 		e.sendSMInfo(m)
@@ -169,7 +168,7 @@ func (e *Engine) follow(f election.Effects) {
 // isMaster reports whether this manager may write.
 func (e *Engine) isMaster() bool { return e.managers != nil && e.managers.State() == smp.SMMaster }
 
-// resign ends all writing: only a master writes.
+// resign ends all writing, since only a master writes.
 func (e *Engine) resign() {
 	switch e.state {
 	case stateWatching, stateHeld:
@@ -208,12 +207,11 @@ func (e *Engine) sendSMInfo(m election.Message) {
 	})
 }
 
-// strangersShare is the part of the answers that wait to be sent that those to
-// strangers who ask for SMInfo may be at most: one of so many. A standby that gets
-// none would take its master for dead.
+// strangersShare limits the answers to unknown requesters of SMInfo to this fraction of
+// the queue, one in so many. A standby without answers would take its master for dead.
 const strangersShare = 4
 
-// receiveSMInfo answers another manager.
+// receiveSMInfo handles an SMInfo request of another manager.
 func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if e.managers == nil {
 		return // not known yet who we are
@@ -248,7 +246,7 @@ func (e *Engine) receiveSMInfo(now time.Duration, p *mad.SMP, slid ib.LID) {
 	e.follow(effects)
 }
 
-// tickManagers lets time pass among managers.
+// tickManagers advances the time of the election.
 func (e *Engine) tickManagers(now time.Duration) {
 	if e.managers == nil || e.state == stateReleasing { // an offer stands until it can be sent
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// Fence fences a switch port until Unfence. A port that leads to the rest of the
-// subnet, or to the manager itself, cannot be fenced: false.
+// Fence fences a switch port until Unfence. It returns false for a port that leads to the
+// rest of the subnet, or to the manager itself, which cannot be fenced.
 func (e *Engine) Fence(at observed.Place, reason string) bool {
 	if !fence.CanFence(e.fabric.At(at), e.fabric.Self) {
 		return false
@@ -20,7 +20,7 @@ func (e *Engine) Fence(at observed.Place, reason string) bool {
 	return true
 }
 
-// Unfence lets who is behind a switch port into the subnet again.
+// Unfence admits the device behind a switch port to the subnet again.
 func (e *Engine) Unfence(at observed.Place, reason string) {
 	if _, fenced := e.known.Fences[at]; !fenced {
 		return
@@ -29,7 +29,7 @@ func (e *Engine) Unfence(at observed.Place, reason string) {
 	e.membersChanged()
 }
 
-// editFences changes fences and tells of it.
+// editFences changes fences and reports the changes.
 func (e *Engine) editFences(change func(*fence.Edit)) {
 	x := fence.Edit{Fabric: e.fabric, Cables: e.cabling.list, Set: e.known.Fences}
 	change(&x)
@@ -65,5 +65,5 @@ func (e *Engine) newResolver() *policy.Resolver {
 	return e.names.Resolver(in.Identities())
 }
 
-// fences lists the fences that stand, in order.
+// fences lists the present fences, in order.
 func (e *Engine) fences() []fence.Fence { return e.known.Fences.List(e.fabric) }

@@ -19,12 +19,12 @@ const (
 	DefaultGuardRate   = 4096
 )
 
-// watchesGuards reports whether there is a watch of guards at all.
+// watchesGuards reports whether guards are monitored at all.
 func (c *Config) watchesGuards() bool {
 	return !c.Hold && (c.Profile != protect.None || c.GuardPeriod > 0)
 }
 
-// listGuards makes the lists of what isolates anew, from that of all that can
+// listGuards updates the lists of isolating tables, from that of all tables that can
 // change.
 func (e *Engine) listGuards() {
 	if !e.config.watchesGuards() {
@@ -69,7 +69,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 	})
 }
 
-// guarding reports whether guards are watched now.
+// guarding reports whether guards are monitored now.
 func (e *Engine) guarding() bool {
 	return e.config.watchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.guards.Len() > 0
 }
@@ -90,8 +90,8 @@ func (e *Engine) foreign(op plan.Op) {
 	}
 }
 
-// suspect names who sent a packet with a wrong M_Key, by what the device that
-// refused it says of its way. It is told once, and again after many more.
+// suspect reports the sender of a packet with a wrong M_Key, by the path that the
+// refusing device reports. It does so once, and again after many more.
 func (e *Engine) suspect(device *observed.Port, d *smp.BadMKeyDetails) {
 	from := e.directory().Origin(device, d)
 	if from == nil || from == e.fabric.Self {

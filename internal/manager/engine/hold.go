@@ -21,16 +21,16 @@ type Carried struct {
 	Deposed bool
 }
 
-// ErrNotHeld says that an engine is not at rest as the master of its subnet.
+// ErrNotHeld means that an engine is not at rest as the master of its subnet.
 var ErrNotHeld = errors.New("not the master of the subnet, or not at rest")
 
-// Held reports whether an engine with Config.Hold has read the subnet, is
-// master of it, and waits to be told what to write.
+// Held reports whether an engine with Config.Hold has read the subnet, is master of it,
+// and waits for Carry.
 func (e *Engine) Held() bool { return e.state == stateHeld }
 
-// Carry starts to write what the fabric lacks of d, in the order of package
-// plan, and stops at the first write that does not hold. The engine is held
-// again when all has been answered; Carried tells how it ended.
+// Carry starts to write what the fabric lacks of d, in the order of package plan, and
+// stops at the first write that fails. The engine is held again when all requests have
+// ended; Carried returns the outcome.
 func (e *Engine) Carry(d *observed.Desired) error {
 	if !e.Held() {
 		return ErrNotHeld

@@ -5,7 +5,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
-// heldNow is what ports hold as the subnet was read.
+// heldNow is what ports hold in the present snapshot.
 func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 	b := bound.Of(e.ends, why, untilRead)
 	for i := range e.unseen {
@@ -14,8 +14,8 @@ func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 	return b
 }
 
-// bind notes what the subnet holds, as it was read, when this manager has taken it
-// over from one that was master until now, or another is master too.
+// bind records what the subnet holds, as it was read, when this manager has taken it over
+// from another master, or another is master too.
 func (e *Engine) bind() {
 	if !e.named() {
 		return
@@ -45,13 +45,13 @@ func (e *Engine) share(shared bool) {
 	e.membersChanged()
 }
 
-// accept lifts what an earlier manager's tables allow: a person has read the
-// policy again.
+// accept removes the bounds of an earlier manager's tables, because the administrator set
+// the policy again.
 func (e *Engine) accept() {
 	if e.inherited != nil {
 		e.inherited, e.baseline = nil, nil
 	}
 }
 
-// isBound reports whether the policy may not give all that it says.
+// isBound reports whether bounds of an earlier manager's tables apply to the policy.
 func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil }

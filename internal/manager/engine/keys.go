@@ -23,12 +23,11 @@ func (e *Engine) openKeys() {
 	}
 }
 
-// givesKeys reports whether the engine writes M_Keys of its own accord.
+// givesKeys reports whether the engine writes M_Keys by itself.
 func (e *Engine) givesKeys() bool { return e.keys.Config != nil && !e.config.Hold }
 
-// Keys is the book of generations; nil when ports get no keys of their own. It
-// changes while the engine runs, and its owner keeps it when its Version is
-// another.
+// Keys is the key book; nil when ports get no keys of their own. It changes while the
+// engine runs, and its owner stores it when its Version has changed.
 func (e *Engine) Keys() *mkey.Book {
 	if e.keys.Config == nil {
 		return nil
@@ -36,11 +35,11 @@ func (e *Engine) Keys() *mkey.Book {
 	return e.keys.Config.Book
 }
 
-// KeysKept tells that the book is kept as it was at this version.
+// KeysKept says that the book was stored at this version.
 func (e *Engine) KeysKept(version uint64) { e.keys.Kept = version }
 
-// KeysNotKept tells that the book could not be kept: the ports that wait for it
-// go without another key until the next look at the whole subnet.
+// KeysNotKept says that the book could not be stored: the ports that wait for it get no
+// new key until the next full sweep.
 func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
 		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})
@@ -49,14 +48,14 @@ func (e *Engine) KeysNotKept(err error) {
 	}
 }
 
-// awaitsKeeping reports whether keys wait to be given until their generations
-// are kept.
+// awaitsKeeping reports whether keys wait to be written until their generations are
+// stored.
 func (e *Engine) awaitsKeeping() bool {
 	return e.run.Pending() && e.keys.Config.Keep && e.keys.Kept != e.Keys().Version()
 }
 
-// RenewKeys wants another key for the end ports of these GUIDs, or for all when
-// there are none, and tells for how many. They get it when the engine is at rest.
+// RenewKeys requests new keys for the end ports of these GUIDs, or for all when there are
+// none, and returns their number. They get them when the engine is at rest.
 func (e *Engine) RenewKeys(guids ...ib.PortGUID) (n int) {
 	return e.keys.Renew(e.ends, guids)
 }
@@ -66,8 +65,8 @@ func (e *Engine) rekeys() bool {
 	return e.keys.Due && e.state == stateWatching && e.desired != nil && e.isMaster()
 }
 
-// lockedOut tells of a fabric, none of which stands yet, that it does not let the
-// manager in.
+// lockedOut returns an error if the devices of a subnet, before the first policy, do not
+// accept the manager's keys.
 func (e *Engine) lockedOut(f *observed.Fabric) error {
 	if !e.givesKeys() || e.settled {
 		return nil
@@ -75,7 +74,7 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 	return keying.LockedOut(f)
 }
 
-// proceed goes on as the master of a subnet that was found: keys come before its
+// proceed goes on as the master of a discovered subnet: keys are written before its
 // tables are read, and before anything else is written.
 func (e *Engine) proceed(now time.Duration) {
 	if e.discovery == nil {
@@ -95,7 +94,7 @@ func (e *Engine) secure(now time.Duration) {
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 }
 
-// keepOn goes on giving keys; false while their generations are not kept yet.
+// keepOn continues to write keys; false while their generations are not stored yet.
 func (e *Engine) keepOn(now time.Duration) bool {
 	if e.awaitsKeeping() {
 		return false
@@ -140,8 +139,8 @@ func (e *Engine) secured(now time.Duration) {
 	}
 }
 
-// readRest reads the tables, under the keys that stand now, and again what was
-// read of the guards before there were any.
+// readRest reads the tables, with the present keys, and reads again what was read of the
+// guards before there were any.
 func (e *Engine) readRest() {
 	e.state = stateReading
 	e.begin(event.PhaseTables)
@@ -164,8 +163,8 @@ func (e *Engine) rested(now time.Duration) {
 	e.startPass(now)
 }
 
-// askBehind asks who is at the other end of a cable, with every key that may be
-// shown there, and tells how many questions that are.
+// askBehind asks the device at the other end of a cable for its NodeInfo, with every key
+// that may be sent there, and returns the number of requests.
 func (e *Engine) askBehind(p *observed.Port, path mad.Path, then func(transact.Reply)) int {
 	keys := e.keys.Behind(p, e.config.MKey)
 	for _, key := range keys {

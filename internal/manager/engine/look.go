@@ -16,8 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// attention is what draws the manager's attention between passes. It is kept by
-// place, since a sweep makes new ports; what is about ports is forgotten then.
+// attention is what has to be looked at between passes. It is kept by location, since a
+// sweep makes new ports.
 type attention struct {
 	senders watch.Senders
 	owners  watch.Owners
@@ -58,7 +58,7 @@ const (
 	lookPatience = 200 * time.Millisecond
 )
 
-// openSide makes the window for what no pass waits for.
+// openSide opens the window for requests that no pass waits for.
 func (e *Engine) openSide(c Config) {
 	limits := c.Limits
 	limits.Window = min(limits.Window, sideWindow)
@@ -86,7 +86,7 @@ func (e *Engine) cancelLooks() {
 	clear(e.probing)
 }
 
-// looksDue is when something that was seen between passes can be acted on.
+// looksDue is when the next observation made between passes can be acted on.
 func (e *Engine) looksDue() (at time.Duration, some bool) {
 	if e.waits {
 		return e.waitsFrom + lookPatience, true
@@ -105,15 +105,14 @@ func (e *Engine) looksDue() (at time.Duration, some bool) {
 	return at, some
 }
 
-// lookAgain asks for a look at a node; port is its port 0, or that of a CA or
-// router.
+// lookAgain requests a look at a node; port is its port 0, or that of a CA or router.
 func (e *Engine) lookAgain(at observed.Place) {
 	if !e.due[at] {
 		e.due[at] = false
 	}
 }
 
-// startLooks begins the looks that are due. A look that is under way ends first.
+// startLooks starts the looks that are due. A running look ends first.
 func (e *Engine) startLooks() {
 	if len(e.due) == 0 || !e.watches() || e.resweep != "" {
 		return
@@ -138,9 +137,8 @@ func (e *Engine) startLooks() {
 	}
 }
 
-// looksAtSwitch reports whether the engine is about to know what a switch has
-// reported, which a policy should rest on. It does not wait for that for long: a
-// switch that does not answer holds up nobody.
+// looksAtSwitch reports whether a look at a switch is about to end whose result a policy
+// should use. It waits only a short time: a switch that does not answer delays nothing.
 func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	pending := false
 	for _, list := range []map[observed.Place]bool{e.looking, e.due} {
@@ -161,8 +159,8 @@ func (e *Engine) looksAtSwitch(now time.Duration) bool {
 	return e.waits
 }
 
-// lookAtSwitch asks a switch whether anything has changed, and reads its ports if
-// so. What it says of a change is put back first, so that a later one shows.
+// lookAtSwitch reads SwitchInfo for PortStateChange and reads the ports of the switch if
+// it is set. It clears the bit first, so that a later change shows.
 func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
 	done := func() { delete(e.looking, at) }
 	e.askOr(p, smp.AttrSwitchInfo, 0, func() {
@@ -189,8 +187,8 @@ func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
 	}, done)
 }
 
-// clearChange writes SwitchInfo as it was read, with PortStateChange set, which
-// clears it.
+// clearChange writes SwitchInfo as it was read, with PortStateChange set, which clears
+// the bit.
 func (e *Engine) clearChange(p *observed.Port, then func()) {
 	r := transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodSet, Attribute: smp.AttrSwitchInfo,
@@ -207,8 +205,8 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 	})
 }
 
-// look reads PortInfo of a port again and judges what has changed. done is
-// called in any case.
+// look reads PortInfo of a port again and evaluates the changes. done is called in any
+// case.
 func (e *Engine) look(p *observed.Port, done func()) {
 	modifier := uint32(0)
 	if p.Node.Switch != nil {
@@ -239,7 +237,7 @@ func (e *Engine) askOr(p *observed.Port, a mad.AttributeID, modifier uint32, the
 	})
 }
 
-// absorbed enters an answer. Without one the node may not be there any more.
+// absorbed enters an answer. Without one the node may be gone.
 func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, r transact.Reply) bool {
 	err, noted := r.Err, e.fabric.Noted()
 	if err == nil {
@@ -256,7 +254,7 @@ func (e *Engine) absorbed(p *observed.Port, a mad.AttributeID, modifier uint32, 
 	return true
 }
 
-// missed has everything visited anew that leads to the node of p.
+// missed has the links that lead to the node of p discovered again.
 func (e *Engine) missed(p *observed.Port, reason string) {
 	if e.fabric.Self == nil || p.Node == e.fabric.Self.Node {
 		e.wantSweep(reason)
@@ -269,15 +267,15 @@ func (e *Engine) missed(p *observed.Port, reason string) {
 	}
 }
 
-// seen is what was known of a port before it was read again.
+// seen is the state of a port before it was read again.
 type seen struct {
 	smp.PortInfo
 	read bool
 }
 
-// judge looks for what calls for more than putting right what was changed: a
-// link that came or went, other capabilities, managers that came or went since
-// the last election.
+// judge finds changes that take more than writing a value back: a link that came up or
+// went down, other capabilities, managers that appeared or disappeared since the last
+// election.
 func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
 	if e.named() {
@@ -308,7 +306,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	}
 }
 
-// wantElection keeps the first reason for asking other managers again.
+// wantElection records the first reason for a new election.
 func (e *Engine) wantElection(reason string) {
 	if e.reelect == "" {
 		e.reelect = reason
@@ -349,7 +347,7 @@ func (e *Engine) reportDrift(p *plan.Plan) {
 	}
 }
 
-// probe asks again where nothing answered behind a link that is up.
+// probe asks again where no device answered behind a link that is up.
 func (e *Engine) probe() {
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
@@ -393,12 +391,12 @@ func (e *Engine) recheckNode(p *observed.Port) {
 	})
 }
 
-// wantReplan has the policy worked out anew for what devices say of themselves,
-// once in a while.
+// wantReplan has the policy computed again for what devices report now, at most once in a
+// while.
 func (e *Engine) wantReplan(on bool) { e.replan = e.replan || on }
 
-// rereadAliases reads the tables of GUIDs again that could not be written: of what
-// is not known to be there nothing would be taken away.
+// rereadAliases reads the GUID tables again that could not be written: entries that are
+// not known would not be removed.
 func (e *Engine) rereadAliases() {
 	for x := range e.unfinished {
 		if x.attribute != smp.AttrGUIDInfo {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 )
 
-// grouping is what the engine was told of multicast groups.
+// grouping holds the multicast groups that were set.
 type grouping struct {
 	// groups is nil until it was told anything: then tables stay as they are.
 	groups []*group.Group
@@ -23,11 +23,10 @@ type grouping struct {
 	fresh, alone bool
 }
 
-// SetGroups says which multicast groups there are, with their members; the
-// engine keeps the slice. Switches lead packets to these members from then on,
-// and to nobody else; until the first call their tables stay as they are. It
-// takes effect at the next call that tells the time, when the engine is at rest,
-// with writes to the switches only that have something to change.
+// SetGroups sets the multicast groups, with their members; the engine keeps the slice.
+// From then on switches forward packets to these members only; until the first call their
+// tables stay as they are. It takes effect at the next call that passes the time, when
+// the engine is at rest, and writes only to the switches whose tables change.
 func (e *Engine) SetGroups(groups []group.Group) {
 	e.multicast.fresh = true
 	e.multicast.groups = make([]*group.Group, len(groups))
@@ -36,12 +35,12 @@ func (e *Engine) SetGroups(groups []group.Group) {
 	}
 }
 
-// Leads reports whether packets for a multicast LID may be led anywhere by the
-// forwarding table of a switch, as far as it was read.
+// Leads reports whether the forwarding table of any switch may forward a multicast LID,
+// as far as it was read.
 func (e *Engine) Leads(mlid ib.LID) bool { return e.fabric == nil || e.fabric.Leads(mlid) }
 
-// UnknownMLIDs are the multicast LIDs of no group that the forwarding table of a
-// switch leads somewhere, or may lead somewhere since it was not read, in order.
+// UnknownMLIDs are the multicast LIDs without a group that the forwarding table of a
+// switch forwards, or may forward since it was not read, in order.
 func (e *Engine) UnknownMLIDs() []ib.LID {
 	led := e.fabric.Led()
 	for _, g := range e.multicast.groups {
@@ -50,21 +49,21 @@ func (e *Engine) UnknownMLIDs() []ib.LID {
 	return slices.Sorted(maps.Keys(led))
 }
 
-// tellUngrouped warns of members that are not reached and were not among old.
+// tellUngrouped warns of members that are not reached and were not in old.
 func (e *Engine) tellUngrouped(old []mcast.Fault) {
 	for _, text := range mcast.Warnings(e.desired.Ungrouped, old) {
 		e.emit(event.Warned{Text: text})
 	}
 }
 
-// regroups reports whether the groups have changed and nothing else is to be
-// done that regards them too.
+// regroups reports whether the groups have changed and no task is due that handles them
+// too.
 func (e *Engine) regroups() bool {
 	return e.multicast.fresh && e.state == stateWatching && e.desired != nil && e.newPolicy == nil
 }
 
-// regroup starts to write what the groups change. What was due before is due
-// still: hosts that join and leave without end keep nothing from happening.
+// regroup starts to write the changes of the groups. Other due tasks stay due: hosts that
+// join and leave without end delay nothing.
 func (e *Engine) regroup(now time.Duration) {
 	e.multicast.fresh = false
 	old := e.desired.Ungrouped
@@ -77,8 +76,8 @@ func (e *Engine) regroup(now time.Duration) {
 	e.write(plan.DiffMulticast(e.fabric, e.desired.Tables))
 }
 
-// proveGroups judges the multicast tables as they were read back; nil when they
-// are none of the engine's business.
+// proveGroups judges the multicast tables as they were read back; nil when the engine
+// does not manage them.
 func (e *Engine) proveGroups() *isolation.Multicast {
 	if e.multicast.groups == nil {
 		return nil

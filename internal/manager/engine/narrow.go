@@ -9,11 +9,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// narrowing is how a new policy goes before what is under way. A sweep or an
-// election may take as long as some device likes; what a policy takes away does
-// not wait for it. It is written to the devices of the last snapshot, each asked
-// who it is just before, and only what takes away: whatever has changed since,
-// nobody is given anything.
+// narrowing lets a new policy interrupt what is under way. Devices can delay a sweep or
+// an election; a revocation does not wait for them. It is written to the devices of the
+// last snapshot, each verified just before. Only revocations are written: whatever has
+// changed since, no port is given anything.
 type narrowing struct {
 	// wayFor is the policy for which something was interrupted, cut the one
 	// whose narrowing was written.
@@ -21,15 +20,15 @@ type narrowing struct {
 	narrowUntil time.Duration
 }
 
-// narrowMost is how long the narrowing may take: who has not answered by then
-// is left to the pass that follows.
+// narrowMost is how long the narrowing may take: devices that have not answered by then
+// are left to the pass that follows.
 const narrowMost = time.Second
 
-// revisitRest is how long a link that has moved is left alone when following it
-// was interrupted, so that the policy that did so is not held up by it again.
+// revisitRest is how long a changed link is left alone when following it was interrupted,
+// so that it does not delay the interrupting policy again.
 const revisitRest = 100 * time.Millisecond
 
-// giveWay interrupts what is under way for a policy that has come.
+// giveWay interrupts what is under way for a new policy.
 func (e *Engine) giveWay(now time.Duration) {
 	if e.newPolicy == nil || e.newPolicy == e.wayFor || !e.settled || !e.isMaster() || e.config.Hold {
 		return
@@ -68,15 +67,15 @@ func (e *Engine) giveWay(now time.Duration) {
 	e.state = stateWatching
 }
 
-// narrowsFirst reports whether what a new policy takes away is to be written
-// before anything else is done.
+// narrowsFirst reports whether the revocations of a new policy are to be written before
+// anything else.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
 	return e.newPolicy != e.cut && e.settled && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
 		(e.resweep != "" || e.reelect != "" || e.looksAtSwitch(now))
 }
 
-// narrow starts to write what a new policy takes away. It reports whether that is
-// anything; a policy that does not fit is refused when all of it is worked out.
+// narrow starts to write the revocations of a new policy. It reports whether there are
+// any; a policy that does not fit is refused when all of it is computed.
 func (e *Engine) narrow(now time.Duration) bool {
 	e.cut = e.newPolicy
 	p := e.narrowing.of(e)
@@ -90,7 +89,7 @@ func (e *Engine) narrow(now time.Duration) bool {
 	return true
 }
 
-// of works out the narrowing on the last snapshot that has tables.
+// of computes the narrowing on the last snapshot that has tables.
 func (*narrowing) of(e *Engine) *plan.Plan {
 	if last := e.before; last.fabric != nil {
 		now := snapshot{e.fabric, e.ends, e.resolver, e.unseen}
@@ -111,7 +110,7 @@ func (*narrowing) of(e *Engine) *plan.Plan {
 // narrowed ends what narrow began.
 func (e *Engine) narrowed() { e.state = stateWatching }
 
-// narrowedEnough ends it for those that have not answered.
+// narrowedEnough ends it for devices that have not answered.
 func (e *Engine) narrowedEnough(now time.Duration) {
 	if e.state == stateNarrowing && now >= e.narrowUntil {
 		e.window.Forget()

@@ -16,9 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// peers is what is known of other managers where only those count that were
-// named: listed in Config.Trusted, or proven by Config.SMKeys, and at the port
-// that they say they are behind.
+// peers is the state of other managers with a profile: only named managers count, those
+// listed in Config.Trusted or proven by Config.SMKeys, at the port that they claim.
 type peers struct {
 	// talk has what managers tell each other. A pass never waits for it, only a
 	// manager that is not master yet.
@@ -45,18 +44,17 @@ type peers struct {
 }
 
 const (
-	// talkWindow is the most questions to managers, and looks for them, that are
-	// outstanding at once; talkTries is how often one is sent. A manager at rest
-	// answers in microseconds, and one that does not must not keep the first
-	// election waiting.
+	// talkWindow is the most requests to managers that are outstanding at once, and
+	// talkTries the times that one is sent. An idle manager answers in microseconds, and
+	// one that does not must not delay the first election.
 	talkWindow = 64
 	talkTries  = 4
-	// electionWait is how long a manager that is not master waits for answers: any
-	// number of hosts may say that they have a manager, and say no more.
+	// electionWait is how long a manager that is not master waits for answers: any number
+	// of hosts may set IsSM and not answer.
 	electionWait = 3 * time.Second
 )
 
-// named reports whether managers are named, not believed.
+// named reports whether only named managers count.
 func (e *Engine) named() bool { return e.config.Profile != protect.None }
 
 func (e *Engine) openTalk(c Config) {
@@ -73,8 +71,8 @@ func (e *Engine) openTalk(c Config) {
 	e.polls.Seed(seed)
 }
 
-// mayCount reports whether a manager behind p would count if it proves what it
-// has to, and if not, why.
+// mayCount reports whether a manager behind p counts if it proves its identity, and if
+// not, why.
 func (e *Engine) mayCount(p *observed.Port) (ok bool, why string) {
 	listed := slices.Contains(e.config.Trusted, p.GUID)
 	switch {
@@ -94,8 +92,8 @@ func (e *Engine) mayCount(p *observed.Port) (ok bool, why string) {
 	return true, ""
 }
 
-// askPeers asks every manager that may count for its SMInfo. A round that is
-// under way ends first: nobody keeps it from ending by having another begun.
+// askPeers reads SMInfo of every manager that may count. The current round is finished
+// first, so that new requests cannot keep it from ending.
 func (e *Engine) askPeers() {
 	if e.managers == nil || e.fabric == nil {
 		return
@@ -141,8 +139,8 @@ func (e *Engine) askPeers() {
 	}
 }
 
-// askPeer sends a Get of SMInfo that says who asks. It carries no M_Key: who
-// answers it is a process on a host.
+// askPeer sends a Get of SMInfo that identifies this manager. It carries no M_Key, since
+// a program on a host answers it.
 func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, error)) {
 	r := transact.Request{Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
 	if err := own.Encode(&r.Data); err != nil {
@@ -158,7 +156,7 @@ func (e *Engine) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo,
 	})
 }
 
-// peerAnswered takes the answer of a manager that may count.
+// peerAnswered handles the answer of a manager that may count.
 func (e *Engine) peerAnswered(at observed.Place, r election.Remote, err error) {
 	p := e.fabric.At(at)
 	if p == nil || p.GUID != r.Address.Port {
@@ -201,8 +199,8 @@ func (e *Engine) askIncumbent(p *observed.Port) {
 	})
 }
 
-// isIncumbent notes who seems to be master: by what it says or, when it says
-// nothing, by what this manager's own port was told.
+// isIncumbent records the port of the present master: by its SMInfo or, if it does not
+// answer, by MasterSMLID of this manager's own port.
 func (e *Engine) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
 	self := e.fabric.Self
 	told := self.InfoRead && p.InfoRead && self.Info.MasterSMLID != ib.LIDReserved && self.Info.MasterSMLID == p.Info.LID
@@ -211,8 +209,8 @@ func (e *Engine) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
 	}
 }
 
-// awaitsPeers reports whether an election waits for answers. A master does not
-// wait: it guards the subnet, and decides when they are there.
+// awaitsPeers reports whether an election waits for answers. A master does not wait: it
+// goes on monitoring, and decides when the answers are there.
 func (e *Engine) awaitsPeers() bool {
 	return e.named() && e.pending > 0 && !e.isMaster() && e.clock < e.askedAt+electionWait
 }
@@ -248,7 +246,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 	}
 }
 
-// decide judges the last round of questions. why is the verdict in words.
+// decide evaluates the last round. why is the verdict in words.
 func (e *Engine) decide(now time.Duration) (why string, master bool) {
 	e.undecided = e.pending > 0
 	e.rivals = make(map[*observed.Port]smp.SMInfo, len(e.here))
@@ -266,8 +264,8 @@ func (e *Engine) decide(now time.Duration) (why string, master bool) {
 	return verdict.String() + ", " + effects.Why, e.isMaster()
 }
 
-// decidePeers decides what was asked while this manager was master, and begins
-// the next round.
+// decidePeers evaluates a round that ended while this manager was master, and begins the
+// next one.
 func (e *Engine) decidePeers(now time.Duration) {
 	e.clock = max(e.clock, now)
 	if e.named() && e.pending == 0 && e.isMaster() {
@@ -281,7 +279,7 @@ func (e *Engine) decidePeers(now time.Duration) {
 	e.startCapLooks()
 }
 
-// owner is the window that a request is from.
+// owner is the window that a request belongs to.
 func (e *Engine) owner(p *mad.SMP) *transact.Window {
 	for _, w := range []*transact.Window{e.talk, e.polls, e.side} {
 		if w.Owns(p) {
@@ -291,8 +289,8 @@ func (e *Engine) owner(p *mad.SMP) *transact.Window {
 	return e.window
 }
 
-// nextWindow gives out the next request, and the window that it is from; nil when
-// there is none.
+// nextWindow returns the window of the next request, whose packet is in p; nil when there
+// is none.
 func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
 	for _, w := range []*transact.Window{e.polls, e.talk, e.window} {
 		if w.Next(now, p) {

@@ -28,7 +28,7 @@ const (
 // fencedRogue begins the reason of a fence before such a manager.
 const fencedRogue = "a subnet manager that nobody named: "
 
-// capLook is a look at PortInfo of a port, for whether a manager is behind it.
+// capLook is the state of reading CapabilityMask of a port, to see whether IsSM is set.
 type capLook struct {
 	under, again bool
 	next         time.Duration // no other before this
@@ -43,8 +43,8 @@ const (
 	capLookGap = 200 * time.Millisecond
 )
 
-// alarm reports a manager that does not count, once for each reason. shown tells
-// that its place was seen, not only said: then a strict manager fences it.
+// alarm reports a manager that does not count, once for each reason. shown says that its
+// location was verified, not only claimed: then a strict manager fences it.
 func (e *Engine) alarm(p *observed.Port, reason string, shown bool) {
 	since, tell := e.rogues.Saw(e.clock, p.Place(), p.GUID, reason)
 	shown = shown && (reason != rogueSilent || e.clock >= since+silentGrace)
@@ -77,8 +77,8 @@ func (e *Engine) acceptListed() {
 	}
 }
 
-// noteManager takes notice of whether PortInfo of p says that a manager is behind
-// it. It is to be called with whatever was read of an end port.
+// noteManager records whether PortInfo of p has IsSM set. Call it with every PortInfo
+// that was read of an end port.
 func (e *Engine) noteManager(p *observed.Port, isSM bool) {
 	if !e.named() || e.managers == nil || p == e.fabric.Self || !p.IsEnd() {
 		return
@@ -114,8 +114,8 @@ func (e *Engine) counted(p *observed.Port) bool {
 	return false
 }
 
-// lookForManager reads PortInfo of a port that has drawn attention. However much
-// comes from a port, it is not looked at more often than every capLookGap.
+// lookForManager reads PortInfo of a port that sent SMInfo requests or traps, at most
+// once in capLookGap.
 func (e *Engine) lookForManager(p *observed.Port) {
 	if !e.named() || p == nil || !p.IsEnd() || !p.Reached || p == e.fabric.Self {
 		return
@@ -128,7 +128,7 @@ func (e *Engine) lookForManager(p *observed.Port) {
 	e.startCapLooks()
 }
 
-// startCapLooks begins the looks that are due, and forgets those that are over.
+// startCapLooks starts the reads that are due, and removes those that are done.
 func (e *Engine) startCapLooks() {
 	for at, l := range e.looks {
 		switch {
@@ -161,7 +161,7 @@ func (e *Engine) readCaps(p *observed.Port, l *capLook) {
 	})
 }
 
-// peersDue is when there is something to do about other managers.
+// peersDue is when the next action concerning other managers is due.
 func (e *Engine) peersDue() (at time.Duration, some bool) {
 	for _, w := range []*transact.Window{e.talk, e.polls} {
 		if due, waits := w.Deadline(); waits && (!some || due < at) {
@@ -179,8 +179,8 @@ func (e *Engine) peersDue() (at time.Duration, some bool) {
 	return at, some
 }
 
-// ownerOf is the end port that has a LID; nil when none has, or two, or when the
-// manager gave it another.
+// ownerOf is the end port that has a LID; nil when none has, or two, or when the manager
+// assigned it another.
 func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
 	if e.fabric == nil {
 		return nil
@@ -188,9 +188,8 @@ func (e *Engine) ownerOf(lid ib.LID) *observed.Port {
 	return e.holder(lid)
 }
 
-// requesterOf says where an SMInfo request comes from, and takes notice of who
-// sends such a thing without being named. A LID alone shows nothing: who is root
-// on a host may give its port that of another.
+// requesterOf returns the source of an SMInfo request, and reports managers that are not
+// named. A LID alone proves nothing: root on a host may give its port the LID of another.
 func (e *Engine) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 	var from election.Address
 	if p.Class == mad.ClassSubnLID {

@@ -15,8 +15,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// swept takes over what a sweep found. Where it goes on with tables later, it is
-// not over yet.
+// swept takes over the result of a sweep. If the sweep continues with tables, it is not
+// complete yet.
 func (e *Engine) swept(now time.Duration) {
 	if e.revisiting {
 		e.revisited(now)
@@ -51,8 +51,7 @@ func (e *Engine) swept(now time.Duration) {
 	e.startElection(now)
 }
 
-// vetWanted judges the names of the policy that the next pass is for, before
-// anything is written.
+// vetWanted checks the names of the next policy, before anything is written.
 func (e *Engine) vetWanted() error {
 	if e.config.Hold || e.lockedOut(e.fabric) != nil {
 		return nil // Predict does; nothing is known of who does not let the manager in
@@ -94,12 +93,12 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 	e.recognize(old)
 }
 
-// linkMoved notes that the link of a port is not as it was when the subnet was
-// read: what is behind it has to be visited anew. A link that does so often is
-// left alone for longer and longer; it carries nothing meanwhile.
+// linkMoved records that the link of a port has changed since the subnet was read: what
+// is behind it has to be discovered again. A link that changes often is left alone for
+// longer and longer; it carries no data meanwhile.
 func (e *Engine) linkMoved(p *observed.Port, reason string) { e.linkMovedAt(p, reason, e.now) }
 
-// linkMovedAt has what is behind a link visited anew, not before a time.
+// linkMovedAt has what is behind a link discovered again, not before a time.
 func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) {
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
@@ -128,8 +127,8 @@ func (e *Engine) outOfDate() bool {
 	return false
 }
 
-// cutMoved takes the links that have moved out of the snapshot, and reports
-// whether nobody is behind one of them any more: no policy rests on who was.
+// cutMoved removes the links that have changed from the snapshot, and reports whether no
+// device is behind one of them any more: no policy relies on the former ones.
 func (e *Engine) cutMoved() bool {
 	if !e.outOfDate() {
 		return true
@@ -165,9 +164,8 @@ func (e *Engine) movedPorts(which func(move) bool) []*observed.Port {
 	return out
 }
 
-// revisit begins to follow the links that have moved and may be followed now, and
-// reports whether there are any. All else in the snapshot stays; where that will
-// not do, the subnet is swept.
+// revisit starts to follow the changed links that are due, and reports whether there are
+// any. The rest of the snapshot stays; if that is not possible, the subnet is swept.
 func (e *Engine) revisit(now time.Duration) bool {
 	if len(e.moved) == 0 {
 		return false
@@ -201,8 +199,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	return true
 }
 
-// leaveOut goes on without who was behind links that have moved and are not to be
-// followed yet.
+// leaveOut goes on without the devices behind changed links that are not due yet.
 func (e *Engine) leaveOut(now time.Duration) bool {
 	if !e.outOfDate() {
 		return false
@@ -215,8 +212,8 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 	return true
 }
 
-// revisited takes over what was found behind links that had moved. Other managers
-// are asked only when one of them is new, or gone.
+// revisited takes over what was found behind changed links. Other managers are asked only
+// when one of them is new, or gone.
 func (e *Engine) revisited(now time.Duration) {
 	d := e.discovery
 	e.revisiting = false

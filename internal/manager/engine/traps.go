@@ -12,8 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// allows reports whether another trap of s is looked at, and tells of a sender
-// from which there are too many.
+// allows reports whether another trap of s is processed, and reports senders of too many.
 func (e *Engine) allows(now time.Duration, s *watch.Sender, who string) bool {
 	if s.Allows(now) {
 		return true
@@ -28,8 +27,8 @@ func (e *Engine) tellOnce(s *watch.Sender, ev event.Event) {
 	}
 }
 
-// holder is the end port to which the manager has given a LID, and which shows to
-// have it; nil for none. A LID that a port has taken belongs to nobody.
+// holder is the end port to which the manager has assigned a LID, and which reports to
+// have it; nil for none. A LID that another port has taken has no holder.
 func (e *Engine) holder(lid ib.LID) *observed.Port {
 	return e.owners.Of(lid, e.fabric, e.epoch, e.ends, e.known.LIDs)
 }
@@ -38,10 +37,10 @@ func (e *Engine) directory() *traps.Directory {
 	return &traps.Directory{Holder: e.holder, Ends: e.ends, Prefix: e.config.GIDPrefix}
 }
 
-// receiveTrap takes a trap. One of a sender that the snapshot does not know, or
-// that sends too many, is dropped before anything is done for it; one in the name
-// of another port is not believed. Any other is answered with TrapRepress, so
-// that its sender stops, and costs a look at its sender at the most.
+// receiveTrap handles a trap. One of a sender that the snapshot does not know, or that
+// sends too many, is dropped first; one in the name of another port is not believed. Any
+// other is answered with TrapRepress, so that its sender stops, and costs at most a look
+// at its sender.
 func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if p.Class != mad.ClassSubnLID || e.fabric == nil {
 		return // traps go by LID
@@ -68,7 +67,7 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	e.followTrap(from, trapped)
 }
 
-// followTrap looks at who sent a trap, if that is who it is about.
+// followTrap looks at the sender of a trap, if the trap is about the sender.
 func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 	details, ok := t.Notice.TypedDetails()
 	if !ok {
@@ -88,8 +87,8 @@ func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 	}
 }
 
-// wantLook has a node looked at; where nobody watches over a policy that stands,
-// the subnet is swept instead, since the next pass will rest on that.
+// wantLook has a node looked at. If no policy is monitored, the subnet is swept instead,
+// since the next pass will rely on that.
 func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
 		e.recheckManager(p)

@@ -18,9 +18,8 @@ func (e *Engine) listChecks() {
 	e.listGuards()
 }
 
-// startCheck begins a light sweep: every switch is asked for changes, devices
-// that did not answer are asked again, and the next share of all tables is read
-// back.
+// startCheck starts a light sweep: it asks every switch for changes, asks silent devices
+// again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
 	e.state, e.checkFrom = stateChecking, e.cursor
 	for _, n := range e.fabric.Switches() {
@@ -63,7 +62,7 @@ func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, th
 	})
 }
 
-// wantSweep keeps the first reason for reading the whole subnet again.
+// wantSweep records the first reason for reading the whole subnet again.
 func (e *Engine) wantSweep(reason string) {
 	if e.resweep == "" {
 		e.resweep = reason
@@ -94,7 +93,7 @@ func (e *Engine) checked(now time.Duration) {
 	e.write(p)
 }
 
-// receiveRequest takes what others ask of the manager, or tell it.
+// receiveRequest handles requests and traps of other nodes.
 func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 	switch {
 	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:

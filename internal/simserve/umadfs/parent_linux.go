@@ -22,8 +22,8 @@ func readDeathSignal() int {
 	return int(signal)
 }
 
-// keepDeathSignal gives this thread the signal with which the process was started,
-// so that the command ends with whoever asked for that.
+// keepDeathSignal gives this thread the parent death signal with which the process was
+// started, so that the command ends with its parent.
 func keepDeathSignal() error {
 	if deathSignal == 0 {
 		return nil

@@ -165,11 +165,11 @@ func (s *Testbed) neighbour(p observed.Place) (observed.Place, bool) {
 	return observed.Place{Node: peer, Port: num}, true
 }
 
-// Held fills attr with what a device holds, read beside the fabric: no packet is
-// sent, nothing is counted and no lease is renewed, but for a device whose
-// protect bits are 2 or 3 and an attribute other than PortInfo and SwitchInfo.
-// Fields in which a Set means "do this" and not "be this" are left at the value
-// that does nothing. What the device does not have stays zero.
+// Held fills attr with what a device holds, read directly and not over the fabric: no
+// packet is sent, nothing is counted and no lease is renewed, except for a device whose
+// protect bits are 2 or 3 and an attribute other than PortInfo and SwitchInfo. Fields in
+// which a Set means "do this" and not "be this" are left at the value that does nothing.
+// What the device does not have stays zero.
 func (s *Testbed) Held(to observed.Place, modifier uint32, attr smp.Attribute) {
 	agent := s.Fabric.Agent(to.Node)
 	switch attr := attr.(type) {

@@ -66,8 +66,8 @@ func (s *Testbed) Trap(from observed.Place, n *smp.Notice) error {
 	return nil
 }
 
-// Own writes an attribute of a port as whoever owns the device can, whatever
-// M_Key guards it.
+// Own writes an attribute of a port as the owner of the device can, whatever M_Key
+// protects it.
 func (s *Testbed) Own(p observed.Place, modifier uint32, attr smp.Attribute) error {
 	before := s.sender
 	if err := s.SendFrom(p, false); err != nil {
