@@ -114,7 +114,7 @@ func (e *Engine) counted(p *observed.Port) bool {
 	return false
 }
 
-// lookForManager reads PortInfo of a port that sent SMInfo requests or traps, at most
+// lookForManager reads PortInfo of a port that may have a manager behind it, at most
 // once in capLookGap.
 func (e *Engine) lookForManager(p *observed.Port) {
 	if !e.named() || p == nil || !p.IsEnd() || !p.Reached || p == e.fabric.Self {
