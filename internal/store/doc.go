@@ -1,6 +1,6 @@
 // Package store defines how the state of the service is stored: objects by key, a history
-// of revisions, and a hash-chained audit log. The package bolt stores it; it passes the
-// tests of storetest.
+// of revisions, and a hash-chained audit log. The packages bolt and etcd store it; both
+// pass the tests of storetest.
 //
 // A store keeps octets. It knows nothing of tenants, policies or fabrics.
 //

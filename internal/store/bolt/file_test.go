@@ -141,7 +141,7 @@ func TestTorn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries := 60
+	tries := 25
 	if storetest.Soak() {
 		tries = 3000
 	}

@@ -1,0 +1,23 @@
+package etcd
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/store/storetest"
+)
+
+// TestMain lets more tests run at once than there are processors: they mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, startCluster(t).place)
+}
