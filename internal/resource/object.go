@@ -22,6 +22,7 @@ const (
 	KindTenant    Kind = "tenant"
 	KindToken     Kind = "token"
 	KindPort      Kind = "port"
+	KindPool      Kind = "pool"
 	KindPartition Kind = "partition"
 	KindMember    Kind = "member"
 	KindRemoved   Kind = "removed"
@@ -41,17 +42,20 @@ type Tenant struct {
 	Name string `json:"name"`
 	// Keys are the numbers that its partitions may have. Those of two tenants do
 	// not overlap; the provider's are all that no tenant has.
-	Keys  KeyRange `json:"keys"`
-	Quota Quota    `json:"quota"`
-	// ApproveRemovals makes each removal of a member or partition wait until a
-	// second person approves it.
+	Keys  KeyRange `json:"keys,omitzero"`
+	Quota Quota    `json:"quota,omitzero"`
+	// ApproveRemovals makes each change by a caller of the tenant that takes a key
+	// from a port, or deletes a partition, wait until a second person approves it.
 	ApproveRemovals bool `json:"approve_removals,omitempty"`
+	// KnownPortsOnly refuses GUIDs of the tenant that the fabric has not seen.
+	// Otherwise a port may be a member before it is there, as ib-kubernetes' are.
+	KnownPortsOnly bool `json:"known_ports_only,omitempty"`
 }
 
 // KeyRange is the partition numbers from First to Last; none when First is 0.
 type KeyRange struct {
-	First ib.PKeyBase `json:"first"`
-	Last  ib.PKeyBase `json:"last"`
+	First ib.PKeyBase `json:"first,omitempty"`
+	Last  ib.PKeyBase `json:"last,omitempty"`
 }
 
 // Has reports whether a number is in the range.
@@ -65,12 +69,14 @@ func (r KeyRange) String() string {
 	return fmt.Sprintf("%v-%v", r.First, r.Last)
 }
 
-// Quota bounds what a tenant may have; 0 is no bound.
+// Quota bounds what a tenant may have; 0 is no bound but the limits of this package.
 type Quota struct {
 	Partitions int `json:"partitions,omitempty"`
-	// Members are those of all partitions of the tenant together.
+	// Members are those of all partitions of the tenant together that it agreed to:
+	// what others ask of it does not count.
 	Members int `json:"members,omitempty"`
-	// KeysPerPort bounds the partitions that one port of the tenant is a member of.
+	// KeysPerPort bounds the partitions in which the tenant wants one port of its
+	// own to be; that another tenant asks for the port does not count.
 	KeysPerPort int `json:"keys_per_port,omitempty"`
 	// ChangesPerMinute bounds the accepted changes of its callers in 60 s.
 	ChangesPerMinute int `json:"changes_per_minute,omitempty"`
@@ -83,10 +89,17 @@ type Token struct {
 	Tenant string `json:"tenant"`
 	// Sum is the SHA-256 of the secret, in hex.
 	Sum string `json:"sum"`
+	// Maker is who answers for the token: the caller of the same tenant who made
+	// it, or whoever answers for him; the token itself if another tenant's caller
+	// made it, as the provider does.
+	Maker string `json:"maker"`
 	// ReadOnly tokens change nothing.
-	ReadOnly bool      `json:"read_only,omitempty"`
-	Note     string    `json:"note,omitempty"`
-	Created  time.Time `json:"created"`
+	ReadOnly bool `json:"read_only,omitempty"`
+	// Keys, unless none, bind the token to the partitions with these numbers: it
+	// sees and changes no other, and nothing but partitions and members.
+	Keys    KeyRange  `json:"keys,omitzero"`
+	Note    string    `json:"note,omitempty"`
+	Created time.Time `json:"created"`
 	// Expires is when the token ends; zero for never.
 	Expires time.Time `json:"expires,omitzero"`
 }
@@ -98,6 +111,7 @@ type Port struct {
 	Owner string      `json:"owner"`
 	// Switch and SwitchPort bind the port to a place: only the device that is
 	// cabled there, and has the GUID, gets its keys. Switch 0: no place.
+	// One place is that of one port.
 	Switch     ib.NodeGUID `json:"switch,omitempty"`
 	SwitchPort ib.PortNum  `json:"switch_port,omitempty"`
 	// Released is the revision at which the last owner lost the port; Owner is then
@@ -105,9 +119,22 @@ type Port struct {
 	Released uint64 `json:"released,omitempty"`
 }
 
+// Pool is a range of GUIDs that the provider gave to a tenant, for virtual functions
+// that get their GUIDs from it later. A Port object for one of them goes before it.
+type Pool struct {
+	First ib.PortGUID `json:"first"`
+	Last  ib.PortGUID `json:"last"`
+	Owner string      `json:"owner"`
+	// Released is as in Port.
+	Released uint64 `json:"released,omitempty"`
+}
+
+// Has reports whether a GUID is in the pool.
+func (p *Pool) Has(g ib.PortGUID) bool { return p.First <= g && g <= p.Last }
+
 // Partition is a partition that was made by the API.
 type Partition struct {
-	PKey  ib.PKeyBase `json:"pkey"`
+	PKey  ib.PKeyBase `json:"pkey,omitempty"`
 	Name  string      `json:"name"`
 	Owner string      `json:"owner"`
 	// SL is the service level of paths in the partition.
@@ -121,9 +148,9 @@ type Partition struct {
 
 // Member is a port in a partition, or one that is asked for.
 type Member struct {
-	PKey       ib.PKeyBase       `json:"pkey"`
+	PKey       ib.PKeyBase       `json:"pkey,omitempty"`
 	Port       ib.PortGUID       `json:"port"`
-	Membership policy.Membership `json:"membership"`
+	Membership policy.Membership `json:"membership,omitempty"`
 	// Index0 puts the key at index 0 of the port's table.
 	Index0 bool `json:"index0,omitempty"`
 	// Host is the name by which it was added, if that was by the name of a host.
@@ -132,29 +159,57 @@ type Member struct {
 	// port, agreed.
 	ByPartition bool `json:"by_partition"`
 	ByPort      bool `json:"by_port"`
+	// Owner and PortOwner are who owned the partition and the port when the consents
+	// were given. They hold for nobody else.
+	Owner     string `json:"owner,omitempty"`
+	PortOwner string `json:"port_owner,omitempty"`
+	// Asked is what one of the owners asks for beyond what both agreed to.
+	Asked Ask `json:"asked,omitzero"`
+}
+
+// Ask is a wider membership that waits for the other owner; the zero Ask is none.
+type Ask struct {
+	Membership policy.Membership `json:"membership,omitempty"`
+	Index0     bool              `json:"index0,omitempty"`
+	// ByPartition tells that the owner of the partition asks, else that of the port.
+	ByPartition bool `json:"by_partition,omitempty"`
 }
 
 // Agreed reports whether both owners agreed: only then does the port get the key.
 func (m *Member) Agreed() bool { return m.ByPartition && m.ByPort }
 
 // Removed remembers that a port was removed from a partition, so that a late or
-// repeated write does not bring it back unseen.
+// repeated write does not bring it back unseen. Port 0 remembers that the policy
+// file gave up the number.
 type Removed struct {
-	PKey ib.PKeyBase `json:"pkey"`
+	PKey ib.PKeyBase `json:"pkey,omitempty"`
 	Port ib.PortGUID `json:"port"`
-	By   string      `json:"by"`
-	At   time.Time   `json:"at"`
+	// Owner owned the partition.
+	Owner string    `json:"owner"`
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
 }
 
-// Approval is a removal that waits for a second person.
+// Approval is a change that takes something away and waits for a second person.
 type Approval struct {
-	ID     string          `json:"id"`
-	Tenant string          `json:"tenant"`
-	By     string          `json:"by"`
-	At     time.Time       `json:"at"`
-	Why    string          `json:"why,omitempty"`
-	Action string          `json:"action"`
+	ID     string `json:"id"`
+	Tenant string `json:"tenant"`
+	// By is the caller who asked for it, Maker who answers for him (Token.Maker).
+	By    string `json:"by"`
+	Maker string `json:"maker"`
+	// Keys are the caller's.
+	Keys KeyRange  `json:"keys,omitzero"`
+	At   time.Time `json:"at"`
+	// Expires is when nobody can approve it any more.
+	Expires time.Time `json:"expires"`
+	Why     string    `json:"why,omitempty"`
+	Action  string    `json:"action"`
+	// Change is the change as EncodeChange wrote it, Words what it was to do.
 	Change json.RawMessage `json:"change"`
+	Words  []string        `json:"words"`
+	// Seen is the Request's; Revision was the last one when it was asked for.
+	Seen     uint64 `json:"seen"`
+	Revision uint64 `json:"revision"`
 }
 
 // File is a policy file that was applied. Its partitions are the provider's.
@@ -163,6 +218,13 @@ type File struct {
 	Text string `json:"text"`
 	// AllowBoth is the option of partitions.conf.
 	AllowBoth bool `json:"allow_both,omitempty"`
+	// Numbers are those of its partitions that state none. PutFile gives them.
+	Numbers map[string]ib.PKeyBase `json:"numbers,omitempty"`
+	// Left are the names of its partitions that were left to the API, which had
+	// them already just as the file has them. PutFile finds them.
+	Left []string `json:"left,omitempty"`
+
+	parsed *policy.Policy
 }
 
 // Key implements Object.
@@ -175,13 +237,16 @@ func (t *Token) Key() string { return key(KindToken, t.ID) }
 func (p *Port) Key() string { return PortKey(p.GUID) }
 
 // Key implements Object.
+func (p *Pool) Key() string { return key(KindPool, p.First.String()) }
+
+// Key implements Object.
 func (p *Partition) Key() string { return PartitionKey(p.PKey) }
 
 // Key implements Object.
 func (m *Member) Key() string { return MemberKey(m.PKey, m.Port) }
 
 // Key implements Object.
-func (r *Removed) Key() string { return key(KindRemoved, memberID(r.PKey, r.Port)) }
+func (r *Removed) Key() string { return RemovedKey(r.PKey, r.Port) }
 
 // Key implements Object.
 func (a *Approval) Key() string { return key(KindApproval, a.ID) }
@@ -202,6 +267,9 @@ func PortKey(g ib.PortGUID) string { return key(KindPort, g.String()) }
 // MemberKey is the key of a member.
 func MemberKey(k ib.PKeyBase, g ib.PortGUID) string { return key(KindMember, memberID(k, g)) }
 
+// RemovedKey is the key of what is remembered of a removed member.
+func RemovedKey(k ib.PKeyBase, g ib.PortGUID) string { return key(KindRemoved, memberID(k, g)) }
+
 // Decode reads an object as json.Marshal wrote it.
 func Decode(key string, data []byte) (Object, error) {
 	kind, _, _ := strings.Cut(key, "/")
@@ -213,6 +281,8 @@ func Decode(key string, data []byte) (Object, error) {
 		o = new(Token)
 	case KindPort:
 		o = new(Port)
+	case KindPool:
+		o = new(Pool)
 	case KindPartition:
 		o = new(Partition)
 	case KindMember:

@@ -2,7 +2,7 @@ package resource
 
 import (
 	"cmp"
-	"slices"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -15,13 +15,17 @@ type PutPartition struct {
 	// Create refuses a partition that is there already.
 	Create bool `json:"create,omitempty"`
 	// Members are all that it is to have, where not nil.
-	Members []Member `json:"members,omitempty"`
+	Members []Member `json:"members,omitzero"`
 }
 
 // Action implements Change.
 func (PutPartition) Action() string { return "put partition" }
 
 func (c PutPartition) plan(d *draft) error {
+	old := d.partitions[c.PKey]
+	if c.Owner == "" && old != nil && d.acts(old.Owner) {
+		c.Owner = old.Owner
+	}
 	c.Owner = cmp.Or(c.Owner, d.By.Tenant)
 	if !d.acts(c.Owner) {
 		return refuse(Forbidden, "owner", "%s acts for tenant %s", d.By.Name, d.By.Tenant)
@@ -30,13 +34,12 @@ func (c PutPartition) plan(d *draft) error {
 	if t == nil {
 		return refuse(NotFound, "owner", "no tenant %q", c.Owner)
 	}
-	old := d.partitions[c.PKey]
 	if c.PKey == 0 {
 		free, err := d.freeKey(t)
 		if err != nil {
 			return err
 		}
-		c.PKey = free
+		c.PKey, old = free, nil
 	}
 	if err := c.check(d, t, old); err != nil {
 		return err
@@ -44,9 +47,9 @@ func (c PutPartition) plan(d *draft) error {
 	p := c.Partition
 	d.put(&p)
 	if old == nil {
-		d.say("partition %v %q is made for tenant %s", p.PKey, p.Name, p.Owner)
+		d.say(p.Key(), "partition %v %q is made for tenant %s", p.PKey, p.Name, p.Owner)
 	} else if *old != p {
-		d.say("partition %v is changed: name %q, SL %v, MTU %v, rate %v, IPoIB %v", p.PKey, p.Name, p.SL, p.MTU, p.Rate, p.IPoIB)
+		d.say(p.Key(), "partition %v %q of tenant %s is changed: name %q, SL %v, MTU %v, rate %v, IPoIB %v", p.PKey, old.Name, p.Owner, p.Name, p.SL, p.MTU, p.Rate, p.IPoIB)
 	}
 	if c.Members != nil {
 		return SetMembers{PKey: p.PKey, Members: c.Members, All: true}.plan(d)
@@ -65,10 +68,16 @@ func (c PutPartition) check(d *draft, t *Tenant, old *Partition) error {
 		}
 	}
 	switch {
+	case !d.By.reaches(c.PKey):
+		return refuse(Forbidden, "pkey", "%v: %s may only change the partitions %v", c.PKey, d.By.Name, d.By.Keys)
 	case old != nil && (c.Create || old.Owner != c.Owner):
 		return refuse(Exists, "pkey", "there is a partition %v", c.PKey)
 	case !goodName.MatchString(c.Name):
 		return refuse(Invalid, "name", "%q: want %s", c.Name, nameRule)
+	case strings.EqualFold(c.Name, policy.DefaultName):
+		return refuse(Invalid, "name", "%q is the name of the default partition", c.Name)
+	case len(c.PolicyName()) > policy.NameMax:
+		return refuse(Invalid, "name", "%q: want at most %d characters, for %s/NAME to fit into a policy", c.Name, policy.NameMax-1-len(c.Owner), c.Owner)
 	case c.SL > policy.SLMax:
 		return refuse(Invalid, "sl", "%v: want 0 to %d", c.SL, policy.SLMax)
 	case c.MTU != 0 && !c.MTU.IsValid():
@@ -76,15 +85,11 @@ func (c PutPartition) check(d *draft, t *Tenant, old *Partition) error {
 	case c.Rate != 0 && !c.Rate.IsValid():
 		return refuse(Invalid, "rate", "%v: want a rate of the InfiniBand architecture", c.Rate)
 	}
-	for _, x := range d.State.Partitions(c.Owner) {
-		if x.PKey != c.PKey && x.Name == c.Name {
-			return refuse(Exists, "name", "%q is the name of partition %v", c.Name, x.PKey)
-		}
+	if k, taken := d.names[c.PolicyName()]; taken && k != c.PKey {
+		return refuse(Exists, "name", "%q is the name of partition %v", c.Name, k)
 	}
-	for _, x := range d.written().Partitions {
-		if x.Name == c.PolicyName() {
-			return refuse(Exists, "name", "%q is a partition of the policy file", c.Name)
-		}
+	if d.written.names[c.PolicyName()] {
+		return refuse(Exists, "name", "%q is taken", c.Name)
 	}
 	if old != nil {
 		return d.fresh(c.PKey)
@@ -98,24 +103,34 @@ func (c PutPartition) check(d *draft, t *Tenant, old *Partition) error {
 // mayTake refuses a number that a tenant may not have. Whose it is else is told to
 // the provider alone.
 func (d *draft) mayTake(k ib.PKeyBase, t *Tenant) error {
-	if t.Name != Provider {
-		if !t.Keys.Has(k) {
-			return refuse(Forbidden, "pkey", "%v: tenant %s may have %v", k, t.Name, t.Keys)
-		}
-	} else {
-		for _, x := range d.Tenants() {
-			if x.Keys.Has(k) {
-				return refuse(Forbidden, "pkey", "%v is among the keys of tenant %s, %v", k, x.Name, x.Keys)
-			}
-		}
+	other := d.rangeOf(k)
+	switch {
+	case t.Name != Provider && other != t:
+		return refuse(Forbidden, "pkey", "%v: tenant %s may have %v", k, t.Name, t.Keys)
+	case t.Name == Provider && other != nil:
+		return refuse(Forbidden, "pkey", "%v is among the keys of tenant %s, %v", k, other.Name, other.Keys)
 	}
 	if name, claimed := d.Claimed(k); claimed {
-		return refuse(Exists, "pkey", "%v is partition %q of the policy file", k, name)
+		if d.By.IsProvider() {
+			return refuse(Exists, "pkey", "%v is partition %q of the policy file", k, name)
+		}
+		return refuse(Exists, "pkey", "%v is taken", k)
+	}
+	return d.givenUp(k, t.Name)
+}
+
+// givenUp refuses a number that was another's, until it has been proved that his
+// ports have lost its key.
+func (d *draft) givenUp(k ib.PKeyBase, owner string) error {
+	for _, r := range d.removed[k] {
+		if revision := d.revisions[r.Key()]; r.Owner != owner && revision > d.Proved {
+			return refuse(Conflict, "pkey", "%v was given up in revision %d, which has not been proved on the fabric yet", k, revision)
+		}
 	}
 	return nil
 }
 
-// freeKey is the lowest number that a tenant may take.
+// freeKey is the lowest number that a tenant may take, and the caller for it.
 func (d *draft) freeKey(t *Tenant) (ib.PKeyBase, error) {
 	first, last := ib.PKeyBase(1), ib.PKeyBaseDefault-1
 	if t.Name != Provider {
@@ -124,8 +139,16 @@ func (d *draft) freeKey(t *Tenant) (ib.PKeyBase, error) {
 		}
 		first, last = t.Keys.First, t.Keys.Last
 	}
+	if bound := d.By.Keys; bound.First != 0 {
+		first, last = max(first, bound.First), min(last, bound.Last)
+	}
+	allocated := d.allocated()
 	for k := first; k <= last; k++ {
-		if d.partitions[k] == nil && d.mayTake(k, t) == nil {
+		if other := d.rangeOf(k); other != nil && t.Name == Provider {
+			k = other.Keys.Last
+			continue
+		}
+		if d.partitions[k] == nil && d.written.claims[k] == "" && allocated[k] == "" && d.givenUp(k, t.Name) == nil {
 			return k, nil
 		}
 	}
@@ -134,7 +157,7 @@ func (d *draft) freeKey(t *Tenant) (ib.PKeyBase, error) {
 
 // DeletePartition removes a partition with its members.
 type DeletePartition struct {
-	PKey ib.PKeyBase `json:"pkey"`
+	PKey ib.PKeyBase `json:"pkey,omitempty"`
 }
 
 // Action implements Change.
@@ -145,217 +168,21 @@ func (c DeletePartition) plan(d *draft) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range d.Members(c.PKey) {
-		d.dropMember(m)
-	}
-	d.remove(p.Key())
-	d.say("partition %v %q of tenant %s is deleted", p.PKey, p.Name, p.Owner)
-	return nil
+	return d.dropPartition(p)
 }
 
-// SetMembers adds members to a partition or changes them.
-type SetMembers struct {
-	PKey ib.PKeyBase `json:"pkey"`
-	// Members need Port, Membership, Index0 and Host alone.
-	Members []Member `json:"members"`
-	// All removes every other member.
-	All bool `json:"all,omitempty"`
-}
-
-// Action implements Change.
-func (SetMembers) Action() string { return "set members" }
-
-func (c SetMembers) plan(d *draft) error {
-	p, err := d.partition(c.PKey)
-	if err != nil {
+// dropPartition removes a partition with its members.
+func (d *draft) dropPartition(p *Partition) error {
+	if err := d.unchanged(p.Key()); err != nil {
 		return err
 	}
-	if c.All && !d.acts(p.Owner) {
-		return refuse(Forbidden, "pkey", "partition %v is not %s's", c.PKey, d.By.Tenant)
-	}
-	keep := map[ib.PortGUID]bool{}
-	for _, m := range c.Members {
-		if keep[m.Port] {
-			return refuse(Invalid, "members", "port %v is there twice", m.Port)
-		}
-		keep[m.Port] = true
-		if err := d.setMember(p, m); err != nil {
+	for _, m := range d.Members(p.PKey) {
+		if err := d.dropMember(m); err != nil {
 			return err
 		}
 	}
-	if c.All {
-		for _, m := range d.Members(c.PKey) {
-			if !keep[m.Port] {
-				d.dropMember(m)
-			}
-		}
-	}
-	return d.withinQuota(p, c.Members)
-}
-
-// setMember enters one member, with the consent of those whom the caller acts for.
-func (d *draft) setMember(p *Partition, m Member) error {
-	if m.Port == 0 {
-		return refuse(Invalid, "port", "no GUID")
-	}
-	if err := goodMembership(m.Membership); err != nil {
-		return err
-	}
-	if m.Membership == policy.Both && !d.written().AllowBoth {
-		return refuse(Invalid, "membership", "both: the policy file does not allow it (allow_both)")
-	}
-	owner := d.Owner(m.Port)
-	old := d.Member(p.PKey, m.Port)
-	byPartition, byPort := d.acts(p.Owner), owner != "" && d.acts(owner)
-	if d.By.IsProvider() && owner != p.Owner {
-		// The provider speaks for itself alone where a tenant has a part.
-		byPartition, byPort = p.Owner == Provider, owner == Provider
-	}
-	if !byPartition && !byPort {
-		return refuse(Forbidden, "port", "%v: neither it nor partition %v is %s's", m.Port, p.PKey, d.By.Tenant)
-	}
-	if owner == "" {
-		return refuse(Conflict, "port", "%v is between two owners", m.Port)
-	}
-	n := Member{PKey: p.PKey, Port: m.Port, Membership: m.Membership, Index0: m.Index0, Host: m.Host, ByPartition: byPartition, ByPort: byPort}
-	if old != nil {
-		n.Host = cmp.Or(n.Host, old.Host)
-		if same := old.Membership == n.Membership && old.Index0 == n.Index0; same {
-			n.ByPartition, n.ByPort = n.ByPartition || old.ByPartition, n.ByPort || old.ByPort
-		}
-		if *old == n {
-			return nil
-		}
-	}
-	d.put(&n)
-	what := "is a " + n.Membership.String() + " member of"
-	if !n.Agreed() {
-		wanted := owner
-		if !n.ByPartition {
-			wanted = p.Owner
-		}
-		what = "waits for the consent of tenant " + wanted + " to be a " + n.Membership.String() + " member of"
-	}
-	if r, _ := d.objects[key(KindRemoved, memberID(p.PKey, m.Port))].(*Removed); r != nil {
-		removed := d.revisions[r.Key()]
-		if d.Seen != Unseen && d.Seen < removed {
-			return refuse(Stale, "port", "%v was removed from %v in revision %d by %s: read the partition again", m.Port, p.PKey, removed, r.By)
-		}
-		d.remove(r.Key())
-		what = "again " + what
-	}
-	d.say("port %v %s %v %q", m.Port, what, p.PKey, p.Name)
-	return nil
-}
-
-// withinQuota holds a partition and the ports of members against the quotas.
-func (d *draft) withinQuota(p *Partition, members []Member) error {
-	t := d.tenants[p.Owner]
-	if most := t.Quota.Members; most > 0 && d.counts[t.Name] > most {
-		return refuse(OverQuota, "members", "tenant %s would have %d members: want at most %d", t.Name, d.counts[t.Name], most)
-	}
-	for _, m := range members {
-		o := d.tenants[d.Owner(m.Port)]
-		if o != nil && o.Quota.KeysPerPort > 0 && len(d.in[m.Port]) > o.Quota.KeysPerPort {
-			return refuse(OverQuota, "port", "%v would be in %d partitions: want at most %d", m.Port, len(d.in[m.Port]), o.Quota.KeysPerPort)
-		}
-	}
-	return nil
-}
-
-// RemoveMembers takes ports out of a partition. A port that is not in it is passed
-// over.
-type RemoveMembers struct {
-	PKey  ib.PKeyBase   `json:"pkey"`
-	Ports []ib.PortGUID `json:"ports"`
-}
-
-// Action implements Change.
-func (RemoveMembers) Action() string { return "remove members" }
-
-func (c RemoveMembers) plan(d *draft) error {
-	p, err := d.partition(c.PKey)
-	if err != nil {
-		return err
-	}
-	for _, g := range c.Ports {
-		m := d.Member(c.PKey, g)
-		if m == nil || !d.SeesMember(d.By, m) {
-			continue
-		}
-		if !d.acts(p.Owner) && !d.acts(d.Owner(g)) {
-			return refuse(Forbidden, "port", "%v: neither it nor partition %v is %s's", g, c.PKey, d.By.Tenant)
-		}
-		d.dropMember(m)
-	}
-	return nil
-}
-
-// dropMember removes a member and remembers it.
-func (d *draft) dropMember(m *Member) {
-	d.remove(m.Key())
-	d.put(&Removed{PKey: m.PKey, Port: m.Port, By: d.By.Name, At: d.At})
-	d.say("port %v is no longer a member of %v", m.Port, m.PKey)
-}
-
-// AssignPorts gives ports to a tenant. Only ports that nobody else has can be given,
-// and of which the release by the last owner was proved.
-type AssignPorts struct {
-	Tenant string `json:"tenant"`
-	Ports  []Port `json:"ports"` // GUID, Switch and SwitchPort
-}
-
-// Action implements Change.
-func (AssignPorts) Action() string { return "assign ports" }
-
-func (c AssignPorts) plan(d *draft) error {
-	if err := d.provider(); err != nil {
-		return err
-	}
-	if d.tenants[c.Tenant] == nil {
-		return refuse(NotFound, "tenant", "no tenant %q", c.Tenant)
-	}
-	for _, p := range c.Ports {
-		old := d.ports[p.GUID]
-		owner := d.Owner(p.GUID)
-		switch {
-		case p.GUID == 0:
-			return refuse(Invalid, "ports", "no GUID")
-		case owner == Provider && c.Tenant != Provider && len(d.in[p.GUID]) > 0:
-			return refuse(Conflict, "ports", "%v is in partition %v: release it first", p.GUID, d.In(p.GUID)[0])
-		case owner != c.Tenant && owner != Provider && owner != "":
-			return refuse(Conflict, "ports", "%v is tenant %s's: release it first", p.GUID, owner)
-		case owner == "" && d.Proved < old.Released:
-			return refuse(Conflict, "ports", "%v: its release in revision %d has not been proved on the fabric yet", p.GUID, old.Released)
-		}
-		d.put(&Port{GUID: p.GUID, Owner: c.Tenant, Switch: p.Switch, SwitchPort: p.SwitchPort})
-		d.say("port %v is tenant %s's", p.GUID, c.Tenant)
-	}
-	return nil
-}
-
-// ReleasePorts takes ports from their owners, and out of all partitions.
-type ReleasePorts struct {
-	Ports []ib.PortGUID `json:"ports"`
-}
-
-// Action implements Change.
-func (ReleasePorts) Action() string { return "release ports" }
-
-func (c ReleasePorts) plan(d *draft) error {
-	if err := d.provider(); err != nil {
-		return err
-	}
-	for _, g := range slices.Compact(slices.Sorted(slices.Values(c.Ports))) {
-		owner := d.Owner(g)
-		if owner == "" {
-			continue
-		}
-		for _, k := range d.In(g) {
-			d.dropMember(d.Member(k, g))
-		}
-		d.put(&Port{GUID: g, Released: d.last + 1})
-		d.say("port %v is taken from tenant %s", g, owner)
-	}
+	d.remove(p.Key())
+	d.takes = true
+	d.say(p.Key(), "partition %v %q of tenant %s is deleted", p.PKey, p.Name, p.Owner)
 	return nil
 }

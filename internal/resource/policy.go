@@ -7,13 +7,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 )
-
-// parse reads the text of the file.
-func (f *File) parse() (*policy.Policy, error) {
-	return policyfile.Read([]byte(f.Text), f.Name, policyfile.Options{AllowBoth: f.AllowBoth})
-}
 
 // PolicyName is what a partition is called in a policy: NAME for one of the
 // provider, else OWNER/NAME.
@@ -24,32 +19,191 @@ func (p *Partition) PolicyName() string {
 	return p.Owner + "/" + p.Name
 }
 
-// written is the policy of the file, or the base.
-func (s *State) written() *policy.Policy {
-	if s.policy != nil {
-		return s.policy
+// compiled is the policy of the state, in pieces that outlive a change of others.
+type compiled struct {
+	parts  map[ib.PKeyBase]policy.Partition
+	policy *policy.Policy
+	apart  []policy.GUIDRange
+	stale  stale
+}
+
+// stale are the pieces that no longer say what the state does.
+type stale struct {
+	all, apart bool
+	partitions map[ib.PKeyBase]bool
+	members    map[ib.PKeyBase]map[ib.PortGUID]bool
+}
+
+func newCompiled() compiled {
+	return compiled{parts: map[ib.PKeyBase]policy.Partition{}, stale: stale{all: true}}
+}
+
+func (x *stale) none() bool {
+	return !x.all && !x.apart && len(x.partitions) == 0 && len(x.members) == 0
+}
+
+// expire notes what an edit of an object makes stale.
+func (s *State) expire(o Object) {
+	x := &s.compiled.stale
+	if x.members == nil {
+		x.partitions, x.members = map[ib.PKeyBase]bool{}, map[ib.PKeyBase]map[ib.PortGUID]bool{}
 	}
-	return s.base
+	switch o := o.(type) {
+	case *Partition:
+		x.partitions[o.PKey] = true
+	case *Member:
+		enter(x.members, o.PKey, o.Port, true)
+	case *Port:
+		x.apart = true
+		for _, g := range s.written.guids(o.GUID) {
+			for k := range s.in[g] {
+				enter(x.members, k, g, true)
+			}
+		}
+		x.all = x.all || s.written.named[o.GUID] != ""
+	case *Pool, *File:
+		x.all = true
+	}
 }
 
 // Policy is the policy that the state asks for: that of the file, or the base where no
 // file was applied, with the partitions of the API after it. Only members that both
-// owners agreed to are in it.
+// owners agreed to are in it; ports of tenants are apart. Nobody may change it: what
+// a change leaves as it is, is shared by the policies before and after it.
+//
+// After Restore, and until Commit, it changes the state.
 func (s *State) Policy() *policy.Policy {
-	base := s.written()
-	p := *base
-	p.Partitions = make([]policy.Partition, len(base.Partitions), len(base.Partitions)+len(s.partitions))
-	copy(p.Partitions, base.Partitions)
-	for _, k := range slices.Sorted(maps.Keys(s.partitions)) {
-		p.Partitions = append(p.Partitions, s.policyPartition(s.partitions[k]))
+	s.compile()
+	return s.compiled.policy
+}
+
+// compile brings the pieces up to date.
+func (s *State) compile() {
+	c := &s.compiled
+	if c.stale.none() && c.policy != nil {
+		return
+	}
+	if c.stale.all {
+		clear(c.parts)
+		for k, p := range s.partitions {
+			c.parts[k] = s.policyPartition(p)
+		}
+	}
+	for k := range c.stale.partitions {
+		if p := s.partitions[k]; p == nil {
+			delete(c.parts, k)
+		} else if !c.stale.all {
+			c.parts[k] = s.policyPartition(p)
+		}
+	}
+	for k, guids := range c.stale.members {
+		if part, is := c.parts[k]; is && !c.stale.all && !c.stale.partitions[k] {
+			part.Members = s.patch(part.Members, k, guids)
+			c.parts[k] = part
+		}
+	}
+	if c.stale.all || c.stale.apart {
+		c.apart = s.apart()
+	}
+	c.policy = s.assemble(c.parts, c.apart, c.policy)
+	c.stale = stale{}
+}
+
+// patch is a list of members in which some were changed. The list itself stays.
+func (s *State) patch(list []policy.Member, k ib.PKeyBase, guids map[ib.PortGUID]bool) []policy.Member {
+	out := slices.Clone(list)
+	for g := range guids {
+		at, found := slices.BinarySearchFunc(out, uint64(g), func(m policy.Member, g uint64) int { return cmp.Compare(m.GUID, g) })
+		n, is := s.policyMember(s.members[k][g])
+		switch {
+		case found && is:
+			out[at] = n
+		case found:
+			out = slices.Delete(out, at, at+1)
+		case is:
+			out = slices.Insert(out, at, n)
+		}
+	}
+	if slices.Equal(list, out) {
+		return list
+	}
+	return out
+}
+
+// assemble makes the policy of its pieces. The partitions of the file are those of
+// the policy before where it has them.
+func (s *State) assemble(parts map[ib.PKeyBase]policy.Partition, apart []policy.GUIDRange, before *policy.Policy) *policy.Policy {
+	p := *s.written.policy
+	p.Apart = apart
+	n := len(p.Partitions)
+	p.Partitions = make([]policy.Partition, n, n+len(parts))
+	if before != nil && !s.compiled.stale.all {
+		copy(p.Partitions, before.Partitions[:n])
+	} else {
+		for i := range p.Partitions {
+			p.Partitions[i] = s.ownMembers(s.written.policy.Partitions[i])
+		}
+		p.Trusted = slices.DeleteFunc(slices.Clone(p.Trusted), func(t policy.TrustedPorts) bool { return s.foreign(t.Selector) })
+	}
+	if before != nil && !s.compiled.stale.all {
+		p.Trusted = before.Trusted
+	}
+	for _, k := range slices.Sorted(maps.Keys(parts)) {
+		p.Partitions = append(p.Partitions, parts[k])
 	}
 	return &p
+}
+
+// build is Policy from nothing.
+func (s *State) build() *policy.Policy {
+	parts := map[ib.PKeyBase]policy.Partition{}
+	for k, p := range s.partitions {
+		parts[k] = s.policyPartition(p)
+	}
+	return s.assemble(parts, s.apart(), nil)
+}
+
+// ownMembers is a partition of the file without ports of tenants that it names. PutFile
+// takes no such file; a base may be one.
+func (s *State) ownMembers(p policy.Partition) policy.Partition {
+	if slices.ContainsFunc(p.Members, func(m policy.Member) bool { return s.foreign(m.Selector) }) {
+		p.Members = slices.DeleteFunc(slices.Clone(p.Members), func(m policy.Member) bool { return s.foreign(m.Selector) })
+	}
+	return p
+}
+
+// foreign reports whether a selector of the file names a port that is not the
+// provider's.
+func (s *State) foreign(x policy.Selector) bool {
+	return x.GUID != 0 && x.Exact() && s.Owner(ib.PortGUID(x.GUID)) != Provider
+}
+
+// apart are the ports that are not the provider's, and those that the file sets
+// apart.
+func (s *State) apart() []policy.GUIDRange {
+	ranges := make([]policy.GUIDRange, 0, len(s.ports)+len(s.pools))
+	var own []ib.PortGUID
+	for _, p := range s.pools {
+		ranges = append(ranges, policy.GUIDRange{First: p.First, Last: p.Last})
+	}
+	for g, p := range s.ports {
+		if p.Owner == Provider {
+			own = append(own, g)
+		} else {
+			ranges = append(ranges, policy.GUIDRange{First: g, Last: g})
+		}
+	}
+	ranges = policy.Apart(ranges, own)
+	if stated := s.written.policy.Apart; len(stated) > 0 {
+		ranges = policy.Apart(append(ranges, stated...), nil)
+	}
+	return ranges
 }
 
 // policyPartition is one partition of the API. Whom it names may be absent: a host
 // is made a member before it is there.
 func (s *State) policyPartition(p *Partition) policy.Partition {
-	out := policy.Partition{Name: p.PolicyName(), PKey: p.PKey, SL: p.SL, MayBeAbsent: true}
+	out := policy.Partition{Name: p.PolicyName(), PKey: p.PKey, SL: p.SL, MayBeAbsent: true, Immutable: true}
 	if p.IPoIB {
 		out.Multicast = []policy.MulticastGroup{{
 			MGID: policy.Broadcast(policy.ScopeLink), QKey: policy.QKeyIPoIB, SL: p.SL,
@@ -57,12 +211,31 @@ func (s *State) policyPartition(p *Partition) policy.Partition {
 		}}
 	}
 	for _, m := range s.members[p.PKey] {
-		if m.Agreed() {
-			out.Members = append(out.Members, policy.Member{Selector: s.selector(m.Port), Membership: m.Membership, Index0: m.Index0})
+		if n, is := s.policyMember(m); is {
+			out.Members = append(out.Members, n)
 		}
 	}
 	slices.SortFunc(out.Members, func(a, b policy.Member) int { return cmp.Compare(a.GUID, b.GUID) })
 	return out
+}
+
+// policyMember is a member that gets its key: both owners agreed to it, and are the
+// owners still. An alias brings no key to a port of another tenant.
+func (s *State) policyMember(m *Member) (policy.Member, bool) {
+	if m == nil || !m.Agreed() {
+		return policy.Member{}, false
+	}
+	p, port := s.partitions[m.PKey], s.written.port(m.Port)
+	owner := s.Owner(m.Port)
+	if p == nil || m.Owner != p.Owner || m.PortOwner != owner || owner == "" {
+		return policy.Member{}, false
+	}
+	if port != m.Port {
+		if of := s.Owner(port); of != owner && of != Provider {
+			return policy.Member{}, false
+		}
+	}
+	return policy.Member{Selector: s.selector(m.Port), Membership: m.Membership, Index0: m.Index0}, true
 }
 
 // selector selects a port: by its GUID, and at the place that it is bound to.
@@ -74,14 +247,39 @@ func (s *State) selector(g ib.PortGUID) policy.Selector {
 	return sel
 }
 
-// Claimed is the name of the partition of the file that has a number.
-func (s *State) Claimed(k ib.PKeyBase) (string, bool) {
-	for _, p := range s.written().Partitions {
-		if p.PKey == k || p.PKey == 0 && s.Allocated[p.Name] == k {
-			return p.Name, true
+// samePartition reports whether two partitions say the same, wherever it stands.
+func samePartition(a *policy.Partition, b policy.Partition) bool {
+	members := map[policy.Selector]policy.Member{}
+	for _, m := range b.Members {
+		m.Pos = policy.Pos{}
+		members[m.Selector] = m
+	}
+	for _, m := range a.Members {
+		m.Pos = policy.Pos{}
+		if members[m.Selector] != m {
+			return false
 		}
 	}
-	return "", false
+	return a.Name == b.Name && a.PKey == b.PKey && a.SL == b.SL && a.MayBeAbsent == b.MayBeAbsent && len(a.Members) == len(b.Members) &&
+		slices.EqualFunc(a.Multicast, b.Multicast, func(x, y policy.MulticastGroup) bool {
+			x.Pos, y.Pos = policy.Pos{}, policy.Pos{}
+			return x == y
+		})
+}
+
+// Export is the state as a policy file in YAML. On a store without tenants it makes
+// the same members on the same fabric; applied to this one, it changes nothing. It
+// says nothing of who owns what.
+func (s *State) Export() []byte {
+	p := *s.Policy()
+	p.Partitions, p.Services = slices.Clone(p.Partitions), slices.Clone(p.Services)
+	for i := range p.Services {
+		p.Services[i].To = slices.Clone(p.Services[i].To)
+	}
+	if s.written.file == nil {
+		fillNumbers(&p, s.Allocated)
+	}
+	return policyyaml.Write(&p)
 }
 
 // PolicyWith is the policy as it would be with a diff that Plan made for this state.

@@ -1,0 +1,148 @@
+package resource
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// hold makes an approval of a change that takes something away, in place of the
+// change.
+func (d *draft) hold() error {
+	data, err := EncodeChange(d.Change)
+	if err != nil {
+		return refuse(Invalid, "", "%v", err)
+	}
+	if len(data) > ApprovalSizeMax {
+		return refuse(Invalid, "", "%s needs a second person, and has %d octets: want at most %d", d.Change.Action(), len(data), ApprovalSizeMax)
+	}
+	waiting := 0
+	for _, a := range d.approvals {
+		if a.Tenant == d.By.Tenant {
+			waiting++
+		}
+	}
+	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.last+1))
+	switch {
+	case waiting >= ApprovalsMax:
+		return refuse(OverQuota, "", "tenant %s has %d changes that wait for a second person: want at most %d", d.By.Tenant, waiting, ApprovalsMax)
+	case d.approvals[id] != nil:
+		return refuse(Exists, "id", "there is an approval %s", id)
+	}
+	words := d.words
+	d.revert()
+	a := &Approval{
+		ID: id, Tenant: d.By.Tenant, By: d.By.Name, Maker: d.maker(d.By), Keys: d.By.Keys, At: d.At, Expires: d.At.Add(ApprovalLife), Why: d.Why,
+		Action: d.Change.Action(), Change: data, Words: words, Seen: d.Seen, Revision: d.last,
+	}
+	d.put(a)
+	d.say(a.Key(), "%s by %s waits as %s until %s for the approval of another caller of tenant %s", a.Action, a.By, a.ID, a.Expires.UTC().Format("2006-01-02 15:04"), a.Tenant)
+	return nil
+}
+
+// Approve carries out a change that waits. Whoever asked for it cannot approve it, nor
+// can a token that he made, or that whoever made his token made. The change is planned
+// anew, with the rights of who asked, and takes nothing that changed after that.
+type Approve struct {
+	ID string `json:"id"`
+}
+
+// Action implements Change.
+func (Approve) Action() string { return "approve" }
+
+func (c Approve) plan(d *draft) error {
+	a, err := d.approval(c.ID)
+	if err != nil {
+		return err
+	}
+	by := d.By
+	switch {
+	case !d.At.Before(a.Expires):
+		return refuse(Conflict, "id", "%s expired at %s: ask again", a.ID, a.Expires.UTC().Format("2006-01-02 15:04"))
+	case by.Tenant == a.Tenant && (by.Name == a.By || d.maker(by) == a.Maker || d.maker(by) == a.By || by.Name == a.Maker):
+		return refuse(Forbidden, "id", "%s was asked for by %s: want the approval of another person", a.ID, a.By)
+	}
+	change, err := DecodeChange(a.Change)
+	if err != nil {
+		return refuse(Conflict, "id", "%v", err)
+	}
+	switch change.(type) {
+	case Approve, Reject:
+		return refuse(Conflict, "id", "%s is no change that can wait", change.Action())
+	}
+	d.By, d.Seen, d.approved = Caller{Name: a.By, Tenant: a.Tenant, Keys: a.Keys}, a.Seen, a
+	err = change.plan(d)
+	d.By = by
+	if err != nil {
+		return err
+	}
+	d.remove(a.Key())
+	d.say(a.Key(), "%s by %s is approved by %s", a.Action, a.By, by.Name)
+	return nil
+}
+
+// Reject ends a change that waits. Whoever asked for it may do so too.
+type Reject struct {
+	ID string `json:"id"`
+}
+
+// Action implements Change.
+func (Reject) Action() string { return "reject" }
+
+func (c Reject) plan(d *draft) error {
+	a, err := d.approval(c.ID)
+	if err != nil {
+		return err
+	}
+	d.remove(a.Key())
+	d.say(a.Key(), "%s by %s is rejected by %s", a.Action, a.By, d.By.Name)
+	return nil
+}
+
+// approval is a change that waits, if the caller may see it.
+func (d *draft) approval(id string) (*Approval, error) {
+	a := d.approvals[id]
+	if a == nil || !d.acts(a.Tenant) {
+		return nil, refuse(NotFound, "id", "no approval %q", id)
+	}
+	return a, nil
+}
+
+// Trim forgets what has had its time: removals older than RemovedLife that have been
+// proved, approvals and tokens that have expired. It forgets at most TrimMax of them.
+type Trim struct{}
+
+// Action implements Change.
+func (Trim) Action() string { return "trim" }
+
+func (Trim) plan(d *draft) error {
+	if err := d.provider(); err != nil {
+		return err
+	}
+	var removals, approvals, tokens int
+	for _, o := range d.Objects() {
+		if len(d.edits) >= TrimMax {
+			break
+		}
+		switch o := o.(type) {
+		case *Removed:
+			if d.At.Sub(o.At) > RemovedLife && d.revisions[o.Key()] <= d.Proved {
+				d.remove(o.Key())
+				removals++
+			}
+		case *Approval:
+			if !d.At.Before(o.Expires) {
+				d.remove(o.Key())
+				approvals++
+			}
+		case *Token:
+			if o.expired(d.At) {
+				d.remove(o.Key())
+				tokens++
+			}
+		}
+	}
+	if len(d.edits) > 0 {
+		d.say("", "%d removals, %d approvals and %d tokens have had their time", removals, approvals, tokens)
+	}
+	return nil
+}
