@@ -105,7 +105,11 @@ func (s *State) compile() {
 	if c.stale.all || c.stale.apart {
 		c.apart = s.apart()
 	}
-	c.policy = s.assemble(c.parts, c.apart, c.policy)
+	if c.policy != nil && !c.stale.all && len(c.stale.partitions) == 0 {
+		c.policy = s.replace()
+	} else {
+		c.policy = s.assemble(c.parts, c.apart, c.policy)
+	}
 	c.stale = stale{}
 }
 
@@ -150,6 +154,20 @@ func (s *State) assemble(parts map[ib.PKeyBase]policy.Partition, apart []policy.
 	}
 	for _, k := range slices.Sorted(maps.Keys(parts)) {
 		p.Partitions = append(p.Partitions, parts[k])
+	}
+	return &p
+}
+
+// replace is the policy with the lists that are stale put in the places of others.
+func (s *State) replace() *policy.Policy {
+	c := &s.compiled
+	p := *c.policy
+	p.Apart, p.Partitions = c.apart, slices.Clone(p.Partitions)
+	own := p.Partitions[len(s.written.policy.Partitions):]
+	for k := range c.stale.members {
+		if i, found := slices.BinarySearchFunc(own, k, func(x policy.Partition, k ib.PKeyBase) int { return cmp.Compare(x.PKey, k) }); found {
+			own[i] = c.parts[k]
+		}
 	}
 	return &p
 }

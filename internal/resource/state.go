@@ -96,7 +96,9 @@ func (s *State) Commit(d Diff, revision uint64, by Caller, at time.Time) {
 		if o == nil {
 			o = e.Before
 		}
-		s.mark(e.Key, o, revision)
+		if _, is := o.(*Removed); !is || e.After != nil { // to forget changes nothing
+			s.mark(e.Key, o, revision)
+		}
 		if e.After == nil {
 			delete(s.revisions, e.Key)
 		}
