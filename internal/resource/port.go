@@ -181,10 +181,10 @@ func (c AssignPool) plan(d *draft) error {
 		d.remove(p.Key())
 	}
 	pool := &Pool{First: c.First, Last: c.Last, Owner: c.Tenant}
+	if err := d.endPool(pool, false); err != nil {
+		return err
+	}
 	if c.Tenant != Provider {
-		if err := d.endPool(pool, false); err != nil {
-			return err
-		}
 		d.put(pool)
 	}
 	d.say(pool.Key(), "the GUIDs %v-%v are tenant %s's", c.First, c.Last, c.Tenant)
@@ -194,7 +194,7 @@ func (c AssignPool) plan(d *draft) error {
 // endPool ends the consents for ports whose owner the pool changes.
 func (d *draft) endPool(p *Pool, agreedToo bool) error {
 	for g, name := range d.written.named {
-		if p.Has(g) && d.ports[g] == nil && !agreedToo {
+		if p.Has(g) && d.ports[g] == nil && !agreedToo && p.Owner != Provider {
 			return refuse(Conflict, "first", "%v stands in %s of the policy file: take it out of there first", g, name)
 		}
 	}
@@ -210,8 +210,11 @@ func (d *draft) endPool(p *Pool, agreedToo bool) error {
 	for _, g := range guids {
 		for _, k := range d.In(g) {
 			m := d.Member(k, g)
-			if m.Agreed() && !agreedToo {
+			if m.Agreed() && !agreedToo && m.PortOwner != p.Owner {
 				return refuse(Conflict, "first", "%v is in partition %v: take it out of there first", g, k)
+			}
+			if m.PortOwner == p.Owner && !agreedToo {
+				continue
 			}
 			if err := d.dropMember(m); err != nil {
 				return err
