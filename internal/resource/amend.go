@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -12,7 +13,7 @@ import (
 // asks may have changed by the time it is done, so it is decided here. Everything in it
 // is done, or nothing.
 type AmendPartition struct {
-	PKey ib.PKeyBase `json:"pkey"`
+	PKey ib.PKeyBase `json:"pkey,omitempty"`
 	// Make is the partition where there is none; the change is then refused as
 	// NotFound if it is nil. Of its fields, PKey and Owner are not used: it gets the
 	// number above and belongs to the tenant of the caller.
@@ -46,7 +47,7 @@ func (c AmendPartition) plan(d *draft) error {
 	if err := badKey(c.PKey); err != nil {
 		return err
 	}
-	if t := d.tenants[d.By.Tenant]; t.Name != Provider && !t.Keys.Has(c.PKey) {
+	if t := d.tenants[d.By.Tenant]; t.Name != Provider && (!t.Keys.Has(c.PKey) || !d.By.reaches(c.PKey)) {
 		return refuse(Forbidden, "pkey", "%v: tenant %s may have %v", c.PKey, t.Name, t.Keys)
 	}
 	if err := c.amend(d); err != nil {
@@ -58,7 +59,7 @@ func (c AmendPartition) plan(d *draft) error {
 		}
 	}
 	for _, m := range c.Set {
-		if got := d.Member(c.PKey, m.Port); got == nil || !got.Agreed() {
+		if got := d.Member(c.PKey, m.Port); got == nil || !got.Agreed() || got.Membership != m.Membership || got.Index0 != m.Index0 {
 			return refuse(Forbidden, "port", "%v is not a port of tenant %s", m.Port, d.partitions[c.PKey].Owner)
 		}
 	}
@@ -123,13 +124,15 @@ func (c AmendPartition) amend(d *draft) error {
 // Declared are the partitions of the policy file, or of the base, by number. The caller
 // changes nothing in them.
 func (s *State) Declared() map[ib.PKeyBase]*policy.Partition {
-	list := s.written().Partitions
+	list := s.written.policy.Partitions
 	out := make(map[ib.PKeyBase]*policy.Partition, len(list))
 	for i := range list {
 		p := &list[i]
-		if k := p.PKey; k != 0 {
-			out[k] = p
-		} else if k = s.Allocated[p.Name]; k != 0 {
+		k := p.PKey
+		if k == 0 && s.written.file == nil {
+			k = s.Allocated[p.Name]
+		}
+		if k != 0 {
 			out[k] = p
 		}
 	}
@@ -139,8 +142,5 @@ func (s *State) Declared() map[ib.PKeyBase]*policy.Partition {
 // Default is the membership that a port has in the default partition if the policy says
 // nothing of it.
 func (s *State) Default() policy.Membership {
-	if m := s.written().Default; m != 0 {
-		return m
-	}
-	return policy.Limited
+	return cmp.Or(s.written.policy.Default, policy.Limited)
 }

@@ -17,7 +17,7 @@ func (b *bench) ports(k ib.PKeyBase) (list []ib.PortGUID) {
 	return list
 }
 
-func (b *bench) has(k ib.PKeyBase, want ...ib.PortGUID) {
+func (b *bench) holds(k ib.PKeyBase, want ...ib.PortGUID) {
 	b.Helper()
 	if got := b.ports(k); !slices.Equal(got, want) {
 		b.Errorf("%v has %v: want %v", k, got, want)
@@ -46,9 +46,9 @@ func TestAmendMakesAndLeavesTheRest(t *testing.T) {
 		t.Errorf("amended %+v: want %+v", p, want)
 	}
 	b.do(of("red"), resource.AmendPartition{PKey: 0x101, Set: members(12)})
-	b.has(0x101, 1, 11, 12)
+	b.holds(0x101, 1, 11, 12)
 	b.do(of("red"), resource.AmendPartition{PKey: 0x101, Set: members(12, 1), All: true})
-	b.has(0x101, 1, 12)
+	b.holds(0x101, 1, 12)
 	last := b.Last()
 	if d, err := b.plan(of("red"), resource.AmendPartition{PKey: 0x101, Set: members(12, 1), All: true, SL: &sl}); err != nil || len(d.Edits) > 0 {
 		t.Errorf("what is there already: %v, %v, last %d", d, err, last)
@@ -70,9 +70,9 @@ func TestAmendRemovesAndDeletesWhatIsEmpty(t *testing.T) {
 		t.Errorf("member 11 was added by the name %q", m.Host)
 	}
 	b.do(of("red"), resource.AmendPartition{PKey: 0x100, RemoveHosts: []string{"node02", ""}, Empty: true})
-	b.has(0x100, 1, 11, 12)
+	b.holds(0x100, 1, 11, 12)
 	b.do(of("red"), resource.AmendPartition{PKey: 0x100, RemoveHosts: []string{"node01"}, Empty: true})
-	b.has(0x100, 1)
+	b.holds(0x100, 1)
 	b.do(of("red"), resource.AmendPartition{PKey: 0x100, Remove: []ib.PortGUID{1, 99}})
 	if b.Partition(0x100) == nil {
 		t.Error("an empty partition was deleted, though nobody asked for that")
@@ -117,14 +117,24 @@ func TestAmendIsWholeOrNothing(t *testing.T) {
 	b.refused(resource.Forbidden, of("red"), resource.AmendPartition{PKey: 0x100, Set: members(2)})
 	b.do(of("blue"), resource.SetMembers{PKey: 0x100, Members: members(2)})
 	b.do(of("red"), resource.AmendPartition{PKey: 0x100, Set: members(2)})
-	b.refused(resource.Forbidden, of("red"), resource.AmendPartition{PKey: 0x100, Set: []resource.Member{{Port: 2, Membership: policy.Limited}}})
+	// Less needs nobody's consent; more does, and what waits is refused.
+	b.do(of("red"), resource.AmendPartition{PKey: 0x100, Set: []resource.Member{{Port: 2, Membership: policy.Limited}}})
+	if m := b.Member(0x100, 2); !m.Agreed() || m.Membership != policy.Limited {
+		t.Errorf("the port is %+v: want a limited member", m)
+	}
+	b.refused(resource.Forbidden, of("red"), resource.AmendPartition{PKey: 0x100, Set: members(2)})
 }
 
 func TestDeclared(t *testing.T) {
 	b := newBench(t)
 	b.do(provider, resource.PutFile{File: resource.File{Name: "p", Text: "lustre=0x44 : 0x51=full ;\nfree : 0x52=full ;\n"}})
-	b.Allocated = map[string]ib.PKeyBase{"free": 0x45}
 	got := b.Declared()
+	if len(got) < 2 || got[0x44] == nil || got[0x44].Name != "lustre" || got[1] == nil || got[1].Name != "free" {
+		t.Errorf("declared %v", got)
+	}
+	b.State = resource.New(&policy.Policy{Partitions: []policy.Partition{{Name: "lustre", PKey: 0x44}, {Name: "free"}}})
+	b.Allocated = map[string]ib.PKeyBase{"free": 0x45}
+	got = b.Declared()
 	if len(got) < 2 || got[0x44] == nil || got[0x44].Name != "lustre" || got[0x45] == nil || got[0x45].Name != "free" {
 		t.Errorf("declared %v", got)
 	}

@@ -157,7 +157,7 @@ func (d *draft) check() error {
 	}
 	if d.By.Keys.First != 0 {
 		switch d.Change.(type) {
-		case PutPartition, DeletePartition, SetMembers, RemoveMembers, Consent, Refuse:
+		case PutPartition, DeletePartition, SetMembers, RemoveMembers, AmendPartition, Consent, Refuse:
 		default:
 			return refuse(Forbidden, "", "%s may only change the partitions %v", d.By.Name, d.By.Keys)
 		}

@@ -13,7 +13,7 @@ var changes = func() map[string]reflect.Type {
 	list := map[string]reflect.Type{}
 	for _, c := range []Change{
 		PutTenant{}, DeleteTenant{}, PutToken{}, DeleteToken{}, PutFile{}, PutPartition{}, DeletePartition{}, SetMembers{}, RemoveMembers{},
-		Consent{}, Refuse{}, AssignPorts{}, ReleasePorts{}, AssignPool{}, ReleasePool{}, Approve{}, Reject{}, Trim{}, Rollback{},
+		AmendPartition{}, Consent{}, Refuse{}, AssignPorts{}, ReleasePorts{}, AssignPool{}, ReleasePool{}, Approve{}, Reject{}, Trim{}, Rollback{},
 	} {
 		list[c.Action()] = reflect.TypeOf(c)
 	}
@@ -104,7 +104,7 @@ func DecodeDiff(data []byte) (Diff, error) {
 	if err := json.Unmarshal(data, &x); err != nil {
 		return Diff{}, fmt.Errorf("diff: %w", err)
 	}
-	if len(x.Words) != len(x.About) {
+	if len(x.About) > 0 && len(x.Words) != len(x.About) {
 		return Diff{}, fmt.Errorf("diff: %d sentences about %d objects", len(x.Words), len(x.About))
 	}
 	d := Diff{Words: x.Words, About: x.About}

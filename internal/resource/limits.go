@@ -43,4 +43,6 @@ const (
 	// CallerMax, WhyMax and NoteMax are the longest name of a caller, reason of a
 	// change and note of a token, in octets.
 	CallerMax, WhyMax, NoteMax = 256, 1024, 200
+	// HostMax is the longest name of a host that a member was added by, in octets.
+	HostMax = 253
 )

@@ -1,8 +1,10 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -14,7 +16,7 @@ import (
 // more: the wider membership is Member.Asked until then. Less needs nobody's consent.
 type SetMembers struct {
 	PKey ib.PKeyBase `json:"pkey,omitempty"`
-	// Members need Port, Membership and Index0 alone; the rest is not looked at.
+	// Members need Port, Membership, Index0 and Host alone; the rest is not looked at.
 	Members []Member `json:"members,omitempty"`
 	// All removes every other member.
 	All bool `json:"all,omitempty"`
@@ -82,6 +84,9 @@ func (d *draft) setMember(p *Partition, m Member, byPartition, byPort bool) erro
 	if m.Port == 0 {
 		return refuse(Invalid, "port", "no GUID")
 	}
+	if len(m.Host) > HostMax || strings.ContainsFunc(m.Host, isControl) {
+		return refuse(Invalid, "host", "want at most %d octets without control characters", HostMax)
+	}
 	if err := goodMembership(m.Membership); err != nil {
 		return err
 	}
@@ -91,7 +96,7 @@ func (d *draft) setMember(p *Partition, m Member, byPartition, byPort bool) erro
 	if !byPartition && !byPort {
 		return refuse(Forbidden, "port", "%v: neither it nor partition %v is %s's", m.Port, p.PKey, d.By.Tenant)
 	}
-	n := Member{PKey: p.PKey, Port: m.Port, Membership: m.Membership, Index0: m.Index0, ByPartition: byPartition, ByPort: byPort, Owner: p.Owner, PortOwner: d.Owner(m.Port)}
+	n := Member{PKey: p.PKey, Port: m.Port, Membership: m.Membership, Index0: m.Index0, Host: m.Host, ByPartition: byPartition, ByPort: byPort, Owner: p.Owner, PortOwner: d.Owner(m.Port)}
 	old := d.Member(p.PKey, m.Port)
 	switch {
 	case old == nil || old.Owner != n.Owner || old.PortOwner != n.PortOwner:
@@ -100,8 +105,10 @@ func (d *draft) setMember(p *Partition, m Member, byPartition, byPort bool) erro
 	case old.Membership == n.Membership && old.Index0 == n.Index0:
 		n.ByPartition, n.ByPort = n.ByPartition || old.ByPartition, n.ByPort || old.ByPort
 	}
-	if old != nil && *old == n {
-		return nil
+	if old != nil {
+		if n.Host = cmp.Or(m.Host, old.Host); *old == n {
+			return nil
+		}
 	}
 	if old != nil && old.Agreed() && n.Membership < old.Membership {
 		if err := d.unchanged(old.Key()); err != nil {

@@ -71,7 +71,7 @@ func (s *State) expire(o Object) {
 // owners agreed to are in it; ports of tenants are apart. Nobody may change it: what
 // a change leaves as it is, is shared by the policies before and after it.
 //
-// After Restore, and until Commit, it changes the state.
+// After Restore, and until SetLast or Commit, it changes the state.
 func (s *State) Policy() *policy.Policy {
 	s.compile()
 	return s.compiled.policy
@@ -301,13 +301,41 @@ func (s *State) Export() []byte {
 }
 
 // PolicyWith is the policy as it would be with a diff that Plan made for this state.
+// It changes the state, and takes that back.
 func (s *State) PolicyWith(d Diff) *policy.Policy {
+	s.compile()
+	c := &s.compiled
+	kept, parts := *c, map[ib.PKeyBase]policy.Partition{}
 	for _, e := range d.Edits {
 		s.set(e)
 	}
-	p := s.Policy()
+	if c.stale.all {
+		c.parts = maps.Clone(c.parts)
+	} else {
+		for _, k := range c.stale.keys() {
+			if part, is := c.parts[k]; is {
+				parts[k] = part
+			}
+		}
+	}
+	changed := c.stale
+	s.compile()
+	p := c.policy
 	for _, e := range slices.Backward(d.Edits) {
 		s.set(Edit{Key: e.Key, Before: e.After, After: e.Before})
 	}
+	*c = kept
+	if !changed.all {
+		for _, k := range changed.keys() {
+			delete(c.parts, k)
+		}
+		maps.Copy(c.parts, parts)
+	}
+	c.stale = stale{}
 	return p
+}
+
+// keys are the partitions that are stale.
+func (x *stale) keys() []ib.PKeyBase {
+	return slices.AppendSeq(slices.Collect(maps.Keys(x.partitions)), maps.Keys(x.members))
 }

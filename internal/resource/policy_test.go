@@ -71,9 +71,16 @@ func TestThePolicyThatIsKeptIsThatFromNothing(t *testing.T) {
 				continue
 			}
 			accepted++
+			with := string(policyyaml.Write(b.PolicyWith(d)))
+			if now := string(policyyaml.Write(b.Policy())); now != text || b.Policy() != handed {
+				t.Fatalf("seed %d, step %d: to ask what %s does changed the policy:\n%s", seed, step, c.Action(), cmp.Diff(text, now))
+			}
 			b.Commit(d, b.Last()+1, by, b.at)
 			if again := string(policyyaml.Write(handed)); again != text {
 				t.Fatalf("seed %d, step %d: %s altered the policy before it:\n%s", seed, step, c.Action(), cmp.Diff(text, again))
+			}
+			if diff := cmp.Diff(with, string(policyyaml.Write(b.Policy()))); diff != "" {
+				t.Fatalf("seed %d, step %d: %s (-as it was to be, +as it is):\n%s", seed, step, c.Action(), diff)
 			}
 			objects := b.Objects()
 			r.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })

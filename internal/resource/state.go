@@ -72,7 +72,7 @@ func New(base *policy.Policy) *State {
 }
 
 // Restore enters an object as it was stored, with the revision that last changed
-// it. It is for a new State, in any order.
+// it. It is for a new State, in any order, and ends with SetLast.
 func (s *State) Restore(o Object, revision uint64) error {
 	if f, is := o.(*File); is {
 		if _, err := f.parse(); err != nil {
@@ -274,3 +274,33 @@ func (s *State) Waiting(tenant string) []*Member {
 
 // File is the policy file that was applied, or nil.
 func (s *State) File() *File { return s.written.file }
+
+// Concerns are the tenants who may see an edit of an object, besides the provider.
+func (s *State) Concerns(o Object) []string {
+	switch o := o.(type) {
+	case *Tenant:
+		return []string{o.Name}
+	case *Token:
+		return []string{o.Tenant}
+	case *Port:
+		return []string{o.Owner}
+	case *Pool:
+		return []string{o.Owner}
+	case *Partition:
+		return []string{o.Owner}
+	case *Member:
+		return []string{o.Owner, o.PortOwner}
+	case *Removed:
+		return []string{o.Owner}
+	case *Approval:
+		return []string{o.Tenant}
+	}
+	return nil
+}
+
+// SetLast sets the number of the last revision, which may have changed no object that
+// is still there. It ends what Restore began.
+func (s *State) SetLast(revision uint64) {
+	s.last = max(s.last, revision)
+	s.compile()
+}

@@ -128,7 +128,7 @@ func (c PutToken) plan(d *draft) error {
 		return refuse(Invalid, "sum", "want the SHA-256 of the secret as 64 hexadecimal digits")
 	case d.objects[c.Key()] != nil || d.tokens[c.Sum] != nil:
 		return refuse(Exists, "id", "there is a token %s", c.ID)
-	case len(c.Note) > NoteMax || strings.ContainsFunc(c.Note, func(r rune) bool { return r < ' ' || r == 0x7F }):
+	case len(c.Note) > NoteMax || strings.ContainsFunc(c.Note, isControl):
 		return refuse(Invalid, "note", "want at most %d octets without control characters", NoteMax)
 	case c.Keys != KeyRange{} && (!c.Keys.First.IsValid() || c.Keys.Last < c.Keys.First):
 		return refuse(Invalid, "keys", "%v: want a first and a last number", c.Keys)
@@ -166,3 +166,5 @@ func (c DeleteToken) plan(d *draft) error {
 	d.say(t.Key(), "token %s of tenant %s is deleted", t.ID, t.Tenant)
 	return nil
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7F }
