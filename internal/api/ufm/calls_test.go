@@ -270,6 +270,15 @@ func TestTenantsSeeAndChangeOnlyTheirs(t *testing.T) {
 			t.Errorf("the provider sees %d in %s, want %d: %s", len(list), path, want, out.body)
 		}
 	}
+	for query, want := range map[string]int{"page_number=1&rpp=1000000000": 6, "page_number=1&rpp=4": 4, "page_number=2&rpp=4": 2, "page_number=3&rpp=4": 0, "page_number=2": 0} {
+		var page struct{ Data []any }
+		if out := r.as("provider", 200, "GET", "/ufmRestV3/resources/links?"+query, ""); json.Unmarshal([]byte(out.body), &page) != nil || page.Data == nil || len(page.Data) != want {
+			t.Errorf("%s: want %d links: %s", query, want, out.body)
+		}
+	}
+	for _, query := range []string{"page_number=0", "page_number=x", "page_number=1&rpp=0", "page_number=1&rpp=-1", "page_number="} {
+		r.as("provider", 400, "GET", "/ufmRestV3/resources/links?"+query, "")
+	}
 	r.as("red", 404, "GET", fmt.Sprintf("/ufmRestV3/resources/systems/%016x", swGUID), "")
 	r.as("red", 404, "GET", fmt.Sprintf("/ufmRestV3/resources/ports/%016x_1", blueNode03), "")
 }

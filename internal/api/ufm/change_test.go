@@ -225,14 +225,14 @@ func TestNodeLists(t *testing.T) {
 
 // TestJobs: a job runs until its change is proved, and each tenant has its own.
 func TestJobs(t *testing.T) {
-	r := newRig(t, ufm.Options{})
+	r := newRig(t, ufm.Options{Wait: 20 * time.Millisecond})
 	r.manager.work.Wait()
 	for mode, want := range map[string]string{"pending": "Running", "proved": "Completed", "failed": "Failed", "refused": "Failed"} {
 		r.mode(mode)
 		var job struct{ ID, Status string }
 		out := r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys/hosts", `{"pkey":"0x5","hosts_names":"node01"}`)
-		if err := json.Unmarshal([]byte(out.body), &job); err != nil || job.ID == "" {
-			t.Fatalf("%v: %s", err, out.body)
+		if err := json.Unmarshal([]byte(out.body), &job); err != nil || job.ID == "" || job.Status != want {
+			t.Fatalf("%v: %s: want %s, since a client may ask no more", err, out.body, want)
 		}
 		r.manager.work.Wait()
 		if out := r.as("red", 200, "GET", "/ufmRestV3/jobs/"+job.ID, ""); !strings.Contains(out.body, `"status":"`+want+`"`) || !strings.Contains(out.body, `"Status":"`+want+`"`) {

@@ -260,9 +260,11 @@ type shownJob struct {
 	Created   string `json:"created"`
 }
 
-// start makes a change and a job for it.
+// start makes a change and a job for it, which is completed already if the proof comes
+// in time.
 func (c *call) start(operation string, change resource.Change) (any, error) {
-	result, err := c.change(change, 0)
+	// Slurm's plugin asks for no job: it starts the user's program after this answer.
+	result, err := c.change(change, c.options.Wait)
 	if err != nil {
 		return nil, err
 	}

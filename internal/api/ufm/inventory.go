@@ -1,6 +1,7 @@
 package ufm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,6 +24,8 @@ const (
 	viewLife = time.Second
 	// viewTimeout bounds the wait for a snapshot.
 	viewTimeout = 5 * time.Second
+	// pageSize is the number of links of a page for which none is given.
+	pageSize = 20
 )
 
 // defaultPrefix is the subnet prefix where none was read.
@@ -442,7 +445,23 @@ func (c *call) listLinks() (any, error) {
 			DestinationGUID: guidText(portGUID(l.B)), DestinationPort: strconv.Itoa(int(l.B.Num)), DestinationName: l.B.Node.Name(), DestinationDName: dname(l.B),
 		})
 	}
-	return out, nil
+	return c.page(out)
+}
+
+// page is a list of links; with page_number, from 1, and rpp, the links of a page, an
+// object with one page of it, as the SDK asks for them.
+func (c *call) page(list []link) (any, error) {
+	if !c.query.Has("page_number") {
+		return list, nil
+	}
+	number, err1 := strconv.ParseUint(c.query.Get("page_number"), 10, 31)
+	size, err2 := strconv.ParseUint(cmp.Or(c.query.Get("rpp"), strconv.Itoa(pageSize)), 10, 31)
+	if err1 != nil || err2 != nil || number == 0 || size == 0 {
+		return nil, wrong(http.StatusBadRequest, "page_number and rpp: want numbers from 1")
+	}
+	first := min((number-1)*size, uint64(len(list)))
+	last := min(first+size, uint64(len(list)))
+	return map[string]any{"data": list[first:last]}, nil
 }
 
 // vport is an alias GUID of a port as UFM shows it.
