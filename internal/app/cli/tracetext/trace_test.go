@@ -1,0 +1,111 @@
+package tracetext
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
+	"github.com/ibwarden/ibwarden/internal/lab/compare"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+)
+
+// The key that a packet between two ports has is one that both can use, and the
+// first of the sender's where there is none.
+func TestUsualKey(t *testing.T) {
+	for _, x := range []struct {
+		from, to []ib.PKey
+		want     ib.PKey
+	}{
+		{[]ib.PKey{0x7FFF, 0x8010}, []ib.PKey{0x7FFF, 0x8010}, 0x8010}, // two limited members cannot talk
+		{[]ib.PKey{0x7FFF, 0x8010}, []ib.PKey{0xFFFF, 0x8010}, 0x7FFF},
+		{[]ib.PKey{0, 0x8010, 0x8011}, []ib.PKey{0x8012}, 0x8010},
+		{nil, []ib.PKey{0x8012}, 0xFFFF},
+	} {
+		b := subnettest.New()
+		from, to := b.Host(nil, "from"), b.Host(nil, "to")
+		subnettest.SetPKeys(from, x.from...)
+		subnettest.SetPKeys(to, x.to...)
+		if got := UsualKey(from, to); got != x.want {
+			t.Errorf("%v to %v: %v, want %v", x.from, x.to, got, x.want)
+		}
+	}
+}
+
+// A name means one port or is refused with what it may mean.
+func TestFind(t *testing.T) {
+	b := subnettest.New()
+	sw := b.Switch(4, "leaf")
+	red, blue := b.Host(sw, "red-1 mlx5_0"), b.Host(sw, "blue-1")
+	two := b.Node(ib.NodeCA, 2, "two")
+	first, second := b.Host(nil, "same"), b.Host(nil, "same")
+	b.Fabric.EndPorts()[0].Info.LID = ib.LIDMulticastMin // nonsense that a device may say
+	for name, want := range map[string]*observed.Port{
+		"red-1 mlx5_0": red, "red-1": red, "blue-1:1": blue, "two:2": &two.Ports[2], "3": blue, blue.GUID.String(): blue,
+	} {
+		if got, err := Find(b.Fabric, name); err != nil || got != want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"blue-2": "did you mean 'blue-1'?",
+		"two:3":  "is no end port that was reached",
+		"two":    "ambiguous: it may be any of two:1",
+		"same":   first.GUID.String() + "), same (" + second.GUID.String(),
+		"0":      "is no end port",
+		"0xC000": "is no end port",
+		"99":     "is no end port",
+		"":       "is no end port",
+	} {
+		if got, err := Find(b.Fabric, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v, want %q", name, got, err, want)
+		}
+	}
+	blue.InfoRead = false
+	if got, err := Find(b.Fabric, "3"); err == nil {
+		t.Errorf("a LID that was not read is that of %v", got)
+	}
+}
+
+// What is printed has the packet beside the trace, and steers no terminal.
+func TestPrint(t *testing.T) {
+	b := subnettest.New()
+	from, to := b.Host(nil, "from\x1b[2J"), b.Host(nil, "to")
+	key := ib.PKey(0x8010)
+	trace := reach.Trace{PKey: &key, Reason: "a reason \u202e", Hops: []reach.Hop{{Name: "leaf\x1b", Checks: []reach.Check{{Rule: "one"}, {Rule: "two"}}}}}
+	sent := &compare.Report{Differences: []string{"hop 1 \x1b"}}
+	for range gapsShown + 2 {
+		sent.Gaps = append(sent.Gaps, compare.Gap{Why: "a gap \u009b2J"})
+	}
+	show := func(sent *compare.Report) string {
+		var out strings.Builder
+		if err := Print(&out, trace, from, to, sent); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	text := show(sent)
+	for _, want := range []string{"from?[2J to to", "P_Key 0x8010", "a reason ?", "NOT as computed", "hop 1 ?", "leaf?"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Count(text, "a gap ?2J") != gapsShown || strings.Count(text, "and more") != 1 {
+		t.Errorf("want %d gaps and that there are more\n%s", gapsShown, text)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e\u009b") || strings.Count(text, "leaf") != 1 {
+		t.Errorf("%q", text)
+	}
+	if text := show(nil); strings.Contains(text, "the packet") {
+		t.Errorf("no packet was sent\n%s", text)
+	}
+	sent.Agrees = true
+	if text := show(sent); !strings.Contains(text, ", as computed") {
+		t.Error(text)
+	}
+	trace.PKey = nil
+	if text := show(nil); !strings.Contains(text, "no P_Key") {
+		t.Error(text)
+	}
+}
