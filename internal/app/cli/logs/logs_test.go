@@ -214,14 +214,14 @@ func TestForms(t *testing.T) {
 
 // What a device says of itself steers no terminal and makes no line of its own.
 func TestNothingIsForged(t *testing.T) {
-	evil := event.Warned{Text: "evil\nibwarden: verdict: isolated\x1b[2J\r"}
+	evil := event.Warned{Text: "evil\nibwarden: verdict: isolated\x1b[2J\r\u009b2J\u202e"}
 	for name, o := range map[string]Options{"text": {format: "text"}, "json": {format: "json"}} {
 		for _, stamped := range []bool{false, true} {
 			got := said(t, o, stamped, func(l *Log) {
 				l.Event(evil)
 				l.Event(event.Refused{Err: errors.New("evil\nibwarden: \x1b")})
 			})
-			if strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\x1b\r") {
+			if strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\x1b\r") || name == "text" && strings.ContainsAny(got, "\u009b\u202e") {
 				t.Errorf("%s: %q", name, got)
 			}
 		}
