@@ -116,7 +116,7 @@ func (v TimeValue) Duration() time.Duration {
 	return time.Duration(4096) << (v & 31) * time.Nanosecond
 }
 
-// NodeType tells what a device is (NodeInfo.NodeType).
+// NodeType is the kind of a device (NodeInfo.NodeType).
 type NodeType uint8
 
 // The kinds of device. All other values are reserved.

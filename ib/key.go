@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// PKey is a partition key as it stands in tables and packets: bit 15 is the
+// PKey is a partition key as in tables and packets: bit 15 is the
 // membership (1 full, 0 limited), bits 14:0 the partition. A base of zero
 // (0x0000 and 0x8000) is no key.
 type PKey uint16

@@ -20,13 +20,13 @@ const (
 	slack = time.Second
 )
 
-// ErrNoAnswer says that a device did not answer, however often it was asked.
+// ErrNoAnswer means that a device did not answer after all retries.
 var ErrNoAnswer = errors.New("no answer")
 
 // Agent asks through a umad file. One goroutine may use it.
 type Agent struct {
 	// MKey is the M_Key that requests carry. A manager may guard its devices so that
-	// they answer nobody who does not know it; 0 is for those that are not guarded.
+	// they do not answer without it; 0 is for devices without one.
 	MKey ib.MKey
 
 	conn   *umad.Conn

@@ -13,7 +13,7 @@ import (
 const MaxNodes = int(ib.LIDUnicastMax)
 
 // Asker sends a request of subnet management and gives the answer to it. An error
-// tells that there was none. The request's transaction identifier is the Asker's.
+// reports that there was none. The request's transaction identifier is the Asker's.
 type Asker interface {
 	Ask(request *mad.SMP) (answer *mad.SMP, err error)
 }
@@ -126,7 +126,7 @@ func List(a Asker) (*Fabric, error) {
 	return l.fabric, nil
 }
 
-// arrive looks at who is at the end of a route.
+// arrive examines the device at the end of a route.
 func (l *lister) arrive(s step) error {
 	var info smp.NodeInfo
 	if err := l.get(s.route, 0, &info); err != nil {
@@ -183,7 +183,7 @@ func (l *lister) enter(info smp.NodeInfo, route mad.Path) *Node {
 	return n
 }
 
-// readPort reads PortInfo, and remembers to go on by a port whose link is up.
+// readPort reads PortInfo, and queues a port whose link is up.
 func (l *lister) readPort(n *Node, p *Port, route mad.Path, on bool) {
 	var info smp.PortInfo
 	selector := uint32(0) // of the port itself on a CA or router

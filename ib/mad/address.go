@@ -3,7 +3,7 @@ package mad
 import "github.com/ibwarden/ibwarden/ib"
 
 // Address is where a general management datagram came from, or is to go: what
-// stands in the packet headers around it. Links that do not carry a header
+// is in the packet headers around it. Links that do not carry a header
 // leave its fields zero.
 type Address struct {
 	LID  ib.LID

@@ -22,7 +22,7 @@ type ClassCapability uint16
 const (
 	ClassCapTraps           ClassCapability = 1 << 0 // it sends traps
 	ClassCapNotice          ClassCapability = 1 << 1 // it answers Get and Set of Notice
-	ClassCapCapabilityMask2 ClassCapability = 1 << 2 // CapabilityMask2 is meant
+	ClassCapCapabilityMask2 ClassCapability = 1 << 2 // CapabilityMask2 is valid
 )
 
 // Has reports whether all bits of want are set.
@@ -49,8 +49,8 @@ type ClassPortInfo struct {
 	CapabilityMask  ClassCapability
 	CapabilityMask2 uint32       // 27 bits
 	RespTimeValue   ib.TimeValue // 5 bits: longest time to a response
-	Redirect        ClassAddress // of who answers in the agent's place; zero for itself
-	Trap            ClassAddress // of who receives the agent's traps
+	Redirect        ClassAddress // of the agent that answers in its place; zero for itself
+	Trap            ClassAddress // of the receiver of the agent's traps
 }
 
 const (

@@ -1,6 +1,6 @@
 package mad
 
-// Where the fields of a datagram stand, in octets from its start, for code that
+// The offsets of the fields of a datagram, in octets from its start, for code that
 // passes datagrams on and looks at a field or two without decoding all of it.
 const (
 	OffsetClass             = 1 // MgmtClass

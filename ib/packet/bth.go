@@ -16,7 +16,7 @@ const bthVariant = 4
 // BTH is the base transport header, in every packet that is not raw.
 type BTH [BTHSize]byte
 
-// OpCode tells the transport, the operation and the headers that follow.
+// OpCode is the transport, the operation and the headers that follow.
 func (h *BTH) OpCode() OpCode { return OpCode(h[0]) }
 
 // SetOpCode sets the opcode.

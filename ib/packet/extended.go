@@ -91,7 +91,7 @@ func (h *AtomicETH) CmpDt() uint64 { return binary.BigEndian.Uint64(h[20:]) }
 // SetCmpDt sets the value to compare with.
 func (h *AtomicETH) SetCmpDt(v uint64) { binary.BigEndian.PutUint64(h[20:], v) }
 
-// Syndrome tells whether an AETH acknowledges, and if not, why.
+// Syndrome says whether an AETH acknowledges, and if not, why.
 type Syndrome uint8
 
 // SyndromeKind is the kind of acknowledgement.
@@ -169,7 +169,7 @@ func (h *IETH) SetRKey(v uint32) { binary.BigEndian.PutUint32(h[0:], v) }
 // RWH is the header of raw packets with an EtherType.
 type RWH [RWHSize]byte
 
-// EtherType tells the protocol of the payload.
+// EtherType is the protocol of the payload.
 func (h *RWH) EtherType() uint16 { return binary.BigEndian.Uint16(h[2:]) }
 
 // SetEtherType sets the protocol of the payload.

@@ -49,7 +49,7 @@ func (h *GRH) PayLen() uint16 { return binary.BigEndian.Uint16(h[4:]) }
 // SetPayLen sets the number of octets after the GRH.
 func (h *GRH) SetPayLen(v uint16) { binary.BigEndian.PutUint16(h[4:], v) }
 
-// NxtHdr tells what follows, 0x1B for a BTH.
+// NxtHdr is the type of the next header, 0x1B for a BTH.
 func (h *GRH) NxtHdr() uint8 { return h[6] }
 
 // SetNxtHdr sets what follows.

@@ -57,7 +57,7 @@ func (h *LRH) SL() ib.SL { return ib.SL(h[1] >> 4) }
 // SetSL sets the service level (4 bits).
 func (h *LRH) SetSL(v ib.SL) { h[1] = byte(v)<<4 | h[1]&0x0F }
 
-// LNH tells which header follows.
+// LNH is the type of the next header.
 func (h *LRH) LNH() LNH { return LNH(h[1] & 0x03) }
 
 // SetLNH sets which header follows (2 bits).

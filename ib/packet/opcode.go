@@ -52,7 +52,7 @@ const (
 )
 
 // MakeOpCode joins a transport and an operation. Not every pair is an opcode;
-// IsValid tells.
+// IsValid reports whether the opcode is defined.
 func MakeOpCode(t Transport, op Operation) OpCode { return OpCode(t)<<5 | OpCode(op)&0x1F }
 
 // Transport is the transport service of o.
@@ -79,7 +79,7 @@ func (o OpCode) String() string {
 	return transportNames[o.Transport()] + " " + operations[o.Operation()].name
 }
 
-// HeaderSet is a set of extended headers. On the wire they stand in the order
+// HeaderSet is a set of extended headers. On the wire they are in the order
 // of the constants.
 type HeaderSet uint8
 
@@ -125,7 +125,7 @@ const (
 	onAll = onRC | onUC | onRD
 )
 
-// operations tells, for each operation, which transports have it and what
+// operations lists, for each operation, which transports have it and what
 // follows the headers that belong to the transport (RDETH, DETH).
 var operations = [...]struct {
 	name       string

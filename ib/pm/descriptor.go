@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Descriptor says what an attribute of performance management is. Each stands in the
+// Descriptor describes an attribute of performance management. Each is in the
 // file of its type; ClassPortInfo is package mad's (mad.AttrClassPortInfo) and has
 // none.
 type Descriptor struct {
@@ -32,7 +32,7 @@ func Describe(id mad.AttributeID) (Descriptor, bool) { return descriptors.Find(i
 // Attributes lists what is known, ordered by number.
 func Attributes() []Descriptor { return descriptors.All() }
 
-// ErrUnknown says that an attribute is none of this package's.
+// ErrUnknown means that an attribute is none of this package's.
 var ErrUnknown = errors.New("no attribute of performance management")
 
 // Decode reads the attribute of a number from the start of data.

@@ -16,7 +16,7 @@ const (
 	offDetails = 4 // of the counters
 )
 
-// PortRcvErrorDetails tells what PortCounters.PortRcvErrors is made of. Bit n
+// PortRcvErrorDetails breaks down PortCounters.PortRcvErrors. Bit n
 // of CounterSelect is the n-th counter.
 type PortRcvErrorDetails struct {
 	PortSelect                ib.PortNum
@@ -63,7 +63,7 @@ func (p *PortRcvErrorDetails) AppendBinary(b []byte) ([]byte, error) {
 	return appendDetails(b, p.reserved0, p.PortSelect, p.CounterSelect, p.counters()), nil
 }
 
-// PortXmitDiscardDetails tells what PortCounters.PortXmitDiscards is made of.
+// PortXmitDiscardDetails breaks down PortCounters.PortXmitDiscards.
 // Bit n of CounterSelect is the n-th counter.
 type PortXmitDiscardDetails struct {
 	PortSelect                  ib.PortNum

@@ -25,7 +25,7 @@ const (
 	CapQP1Dropped          mad.ClassCapability = 1 << 15 // PortCounters.QP1Dropped is there
 )
 
-// Cap2ExtendedErrors is the bit of ClassPortInfo.CapabilityMask2 that says that
+// Cap2ExtendedErrors is the bit of ClassPortInfo.CapabilityMask2 that announces that
 // PortCountersExtended has the counters behind PortMulticastRcvPkts.
 const Cap2ExtendedErrors uint32 = 1 << 1
 

@@ -8,7 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
-// Descriptor says what an attribute of subnet administration is. Each stands in the
+// Descriptor describes an attribute of subnet administration. Each is in the
 // file of its record; ClassPortInfo is package mad's (mad.AttrClassPortInfo) and has
 // none.
 type Descriptor struct {
@@ -33,7 +33,7 @@ func Describe(id mad.AttributeID) (Descriptor, bool) { return descriptors.Find(i
 // Attributes lists what is known, ordered by number.
 func Attributes() []Descriptor { return descriptors.All() }
 
-// ErrUnknown says that an attribute is none of this package's.
+// ErrUnknown means that an attribute is none of this package's.
 var ErrUnknown = errors.New("no attribute of subnet administration")
 
 // Decode reads the record of an attribute from the start of data.

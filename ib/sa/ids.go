@@ -33,7 +33,7 @@ const (
 	Cap2SendOnlyFull uint32 = 1 << 12
 )
 
-// ComponentMask tells which components of a record a query looks at: bit n is
+// ComponentMask says which components of a record a query looks at: bit n is
 // the component n of the record, reserved ones counted. The constants are with
 // the records.
 type ComponentMask uint64
@@ -41,7 +41,7 @@ type ComponentMask uint64
 // Has reports whether all components of want are in m.
 func (m ComponentMask) Has(want ComponentMask) bool { return m&want == want }
 
-// Selector says how a value of a path or group is meant.
+// Selector says how to compare a value of a path or group.
 type Selector uint8
 
 // The selectors. SelectBest is the largest MTU or rate and the smallest

@@ -12,7 +12,7 @@ const InformInfoRecordSize = 60
 // InformInfoRecord is a subscription.
 type InformInfoRecord struct {
 	SubscriberGID ib.GID
-	Enum          uint16 // tells the subscriptions of one subscriber apart
+	Enum          uint16 // distinguishes the subscriptions of one subscriber
 	InformInfo    InformInfo
 
 	reserved18 uint64 // 48 bits

@@ -20,11 +20,11 @@ const (
 	gidSize            = 16 // octets
 )
 
-// MultiPathRecord asks for paths between many ports. It stands in queries only;
+// MultiPathRecord asks for paths between many ports. It occurs in queries only;
 // the answer is PathRecords.
 type MultiPathRecord struct {
 	PathProperties
-	ServiceID            uint64   // its upper 8 bits stand apart on the wire
+	ServiceID            uint64   // its upper 8 bits are separate on the wire
 	IndependenceSelector uint8    // 2 bits
 	GIDScope             uint8    // 6 bits
 	SGIDs                []ib.GID // at most MultiPathGIDsMax

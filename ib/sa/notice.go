@@ -10,7 +10,7 @@ import (
 // NoticeSize is the length of Notice in octets.
 const NoticeSize = 80
 
-// Notice is a notice of subnet management and the GID of who issued it, as
+// Notice is a notice of subnet management and the GID of its issuer, as
 // subnet administration reports it to subscribers.
 type Notice struct {
 	Notice    smp.Notice

@@ -110,5 +110,5 @@ const (
 
 // PortInfoRecordMatchCapabilities in the modifier of a query matches the ports
 // that have all the bits of the query's CapabilityMask, not those that equal
-// it. CapPortInfoCapMaskMatch tells that it works.
+// it. CapPortInfoCapMaskMatch announces it.
 const PortInfoRecordMatchCapabilities uint32 = 1 << 31

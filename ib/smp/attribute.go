@@ -13,20 +13,20 @@ import (
 // 0xFFFF.
 const AttrVendorMin mad.AttributeID = 0xFF00
 
-// Descriptor says what an attribute is. Each stands in the file of its attribute.
+// Descriptor describes an attribute. Each is in the file of its attribute.
 type Descriptor struct {
 	ID   mad.AttributeID
 	Name string
 	// Size is how many of the mad.DataSize octets have a meaning.
 	Size int
-	// Access tells which methods there are.
+	// Access lists the methods of the attribute.
 	Access Access
-	// Modifier tells what the attribute modifier means.
+	// Modifier is the meaning of the attribute modifier.
 	Modifier Modifier
 	// PerBlock is how many entries of a table a block has, where entries are counted
 	// on over the blocks; 0 for what is no such table.
 	PerBlock int
-	// Of tells what the attribute, or the table, belongs to.
+	// Of is what the attribute, or the table, belongs to.
 	Of Owner
 	// New makes an empty attribute.
 	New func() Attribute
@@ -104,7 +104,7 @@ func Describe(id mad.AttributeID) (Descriptor, bool) { return descriptors.Find(i
 // Attributes lists what is known, ordered by number.
 func Attributes() []Descriptor { return descriptors.All() }
 
-// ErrUnknown says that an attribute is none of this package's.
+// ErrUnknown means that an attribute is none of this package's.
 var ErrUnknown = errors.New("no attribute of subnet management")
 
 // Decode reads the attribute of a number from its octets.

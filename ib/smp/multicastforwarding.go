@@ -67,7 +67,7 @@ func MFTModifier(block uint16, position uint8) uint32 {
 	return uint32(position)<<28 | uint32(block)&(MulticastBlocks-1)
 }
 
-// SplitMFTModifier is the inverse of MFTModifier; ok tells that no other bit
+// SplitMFTModifier is the inverse of MFTModifier; ok reports that no other bit
 // is set.
 func SplitMFTModifier(modifier uint32) (block uint16, position uint8, ok bool) {
 	block, position = uint16(modifier&(MulticastBlocks-1)), uint8(modifier>>28)

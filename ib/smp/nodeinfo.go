@@ -11,7 +11,7 @@ import (
 // NodeInfoSize is the length of NodeInfo in octets.
 const NodeInfoSize = 40
 
-// NodeInfo tells what a device is. PortGUID and LocalPortNum are of the port
+// NodeInfo describes a device. PortGUID and LocalPortNum are of the port
 // that received the packet, all else is the same through every port. Read only.
 type NodeInfo struct {
 	BaseVersion     uint8

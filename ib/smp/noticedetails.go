@@ -143,7 +143,7 @@ func (d *PortDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 // LocalChangeDetails belong to trap 144: what changed at a port.
 type LocalChangeDetails struct {
 	LID               ib.LID
-	OtherLocalChanges bool // the Change fields are meant
+	OtherLocalChanges bool // the Change fields are valid
 	CapabilityMask    CapabilityMask
 	CapabilityMask2   CapabilityMask2
 
@@ -285,7 +285,7 @@ func (d *BadMKeyDetails) Encode(dst *[NoticeDetailsSize]byte) error {
 // the GIDs are zero when it had no global route header.
 type BadKeyDetails struct {
 	LID1, LID2 ib.LID
-	Key        uint32 // a P_Key stands in the low 16 bits
+	Key        uint32 // a P_Key is in the low 16 bits
 	SL         ib.SL  // 4 bits
 	QP1, QP2   ib.QPN // 24 bits
 	GID1, GID2 ib.GID

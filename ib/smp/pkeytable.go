@@ -65,7 +65,7 @@ func PKeyModifier(port ib.PortNum, block uint16) uint32 {
 }
 
 // SplitPKeyModifier is the inverse of PKeyModifier. The port has 16 bits on
-// the wire; ok tells that it is a port number.
+// the wire; ok reports that it is a port number.
 func SplitPKeyModifier(modifier uint32) (port ib.PortNum, block uint16, ok bool) {
 	return ib.PortNum(modifier >> 16), uint16(modifier), modifier>>24 == 0
 }

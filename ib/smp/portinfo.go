@@ -68,7 +68,7 @@ type PortInfo struct {
 	LinkSpeedExtSupported2              uint8           // 2 bits; read only
 	LinkSpeedExtEnabled2                uint8           // 3 bits
 	LinkRoundTripLatency                uint32          // 24 bits, units of 4 ns; read only
-	CapabilityMask2                     CapabilityMask2 // meant when CapHasCapabilityMask2 is set; read only
+	CapabilityMask2                     CapabilityMask2 // valid when CapHasCapabilityMask2 is set; read only
 	LinkSpeedExtActive                  LinkSpeedExt    // 4 bits, one set or none; read only
 	LinkSpeedExtSupported               LinkSpeedExt    // 4 bits; read only
 	LinkSpeedExtEnabled                 LinkSpeedExt    // 5 bits
@@ -262,7 +262,7 @@ func PortInfoModifier(port ib.PortNum, extendedSpeeds bool) uint32 {
 	return uint32(port)
 }
 
-// SplitPortInfoModifier is the inverse of PortInfoModifier; ok tells that no
+// SplitPortInfoModifier is the inverse of PortInfoModifier; ok reports that no
 // other bit is set.
 func SplitPortInfoModifier(modifier uint32) (port ib.PortNum, extendedSpeeds, ok bool) {
 	port, extendedSpeeds = ib.PortNum(modifier), modifier&portInfoExtendedSpeeds != 0

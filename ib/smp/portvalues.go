@@ -70,7 +70,7 @@ func (m CapabilityMask2) Has(want CapabilityMask2) bool { return m&want == want 
 // PortState is the state of a port's link layer.
 type PortState uint8
 
-// The states of the link layer. PortStateNoChange stands in a Set only.
+// The states of the link layer. PortStateNoChange is for Sets only.
 const (
 	PortStateNoChange PortState = 0
 	PortDown          PortState = 1
@@ -87,7 +87,7 @@ func (s PortState) String() string {
 // PhysState is the state of a port's physical layer.
 type PhysState uint8
 
-// The states of the physical layer. PhysNoChange stands in a Set only.
+// The states of the physical layer. PhysNoChange is for Sets only.
 const (
 	PhysNoChange      PhysState = 0
 	PhysSleep         PhysState = 1

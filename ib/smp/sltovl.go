@@ -105,7 +105,7 @@ func (t SLToVLTarget) Modifier() uint32 {
 // SLToVLModifier names one pair of an input and an output port of a switch.
 func SLToVLModifier(in, out ib.PortNum) uint32 { return uint32(in)<<8 | uint32(out) }
 
-// SplitSLToVLModifier is the inverse of SLToVLTarget.Modifier; ok tells that
+// SplitSLToVLModifier is the inverse of SLToVLTarget.Modifier; ok reports that
 // no other bit is set.
 func SplitSLToVLModifier(modifier uint32) (target SLToVLTarget, ok bool) {
 	target = SLToVLTarget{

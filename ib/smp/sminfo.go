@@ -47,7 +47,7 @@ func (c SMControl) IsValid() bool { return c >= SMControlHandover && c <= SMCont
 // control packet and carries the SMInfo of its sender.
 type SMInfo struct {
 	GUID     ib.PortGUID // of the port that the subnet manager is behind
-	SMKey    ib.SMKey    // 0 for an asker who has not shown authority
+	SMKey    ib.SMKey    // 0 for a requester that has not proved its authority
 	ActCount uint32      // grows with every act of the subnet manager
 	Priority uint8       // 4 bits, 15 is the highest
 	SMState  SMState     // 4 bits

@@ -11,7 +11,7 @@ import (
 // SwitchInfoSize is the length of SwitchInfo in octets.
 const SwitchInfoSize = 20
 
-// SwitchInfo tells what a switch can do and holds its settings as a whole.
+// SwitchInfo has the capabilities and the settings of a switch as a whole.
 // Fields whose name ends in Cap, LIDsPerPort, EnhancedPort0 and
 // OptimizedSLToVLMappingProgramming are read only.
 type SwitchInfo struct {
@@ -32,7 +32,7 @@ type SwitchInfo struct {
 	FilterRawInboundCap               bool
 	FilterRawOutboundCap              bool
 	EnhancedPort0                     bool
-	MulticastFDBTop                   ib.LID // highest multicast LID routed; meant when CapMulticastFDBTop is set
+	MulticastFDBTop                   ib.LID // highest multicast LID routed; valid when CapMulticastFDBTop is set
 
 	spare spare
 }

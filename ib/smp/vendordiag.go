@@ -86,7 +86,7 @@ func (c DiagCode) Meaning() string {
 	return "unknown code"
 }
 
-// IsReady reports that the port says nothing but that it is well.
+// IsReady reports whether the code is 0.
 func (c DiagCode) IsReady() bool { return c == DiagReady }
 
 // IsOperative reports whether a port that says c carries data: it does not while it

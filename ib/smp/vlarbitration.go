@@ -105,7 +105,7 @@ func VLArbModifier(part VLArbPart, port ib.PortNum) uint32 {
 	return uint32(part)<<16 | uint32(port)
 }
 
-// SplitVLArbModifier is the inverse of VLArbModifier; ok tells that no other
+// SplitVLArbModifier is the inverse of VLArbModifier; ok reports that no other
 // bit is set. The part may be none of the four.
 func SplitVLArbModifier(modifier uint32) (part VLArbPart, port ib.PortNum, ok bool) {
 	part, port = VLArbPart(modifier>>16), ib.PortNum(modifier)

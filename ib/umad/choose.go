@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// Place says which port: nothing for the first that is in use.
+// Place names a port; the zero Place is the first that is in use.
 type Place struct {
 	Device string
 	Num    ib.PortNum // 0: the device's first that is in use
@@ -55,7 +55,7 @@ func (w *Place) String() string {
 // String is the port as people name it.
 func (p *Port) String() string { return fmt.Sprintf("%s port %d", p.Device, p.Num) }
 
-// Choose finds the port that is meant; one that cannot be used is an error
+// Choose finds the port of a Place; a port that cannot be used is an error
 // that says why.
 func Choose(devices []Device, w Place) (Port, error) {
 	if len(devices) == 0 {
@@ -81,7 +81,7 @@ func Choose(devices []Device, w Place) (Port, error) {
 			return p, nil
 		}
 		if first == nil || errors.Is(first, errEthernet) && !errors.Is(err, errEthernet) {
-			first = err // that a port is down says more than that another is no InfiniBand
+			first = err // a port that is down is the better reason than one that is no InfiniBand
 		}
 	}
 	return Port{}, first
@@ -103,7 +103,7 @@ func (p *Port) Usable() error {
 	return nil
 }
 
-// Explain says what an error of a system call on one of the files means.
+// Explain describes an error of a system call on one of the files.
 func Explain(file string, err error) error {
 	var what string
 	switch {

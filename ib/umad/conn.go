@@ -25,7 +25,7 @@ type File interface {
 // many segments is longer than any that the kernel should hand on.
 const MaxMessage = 1 << 20
 
-// ErrTimeout says that nothing came in time.
+// ErrTimeout means that nothing arrived in time.
 var ErrTimeout = errors.New("nothing came in time")
 
 // Conn is an open umad file with the longer header. One goroutine may use it.

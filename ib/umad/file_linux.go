@@ -17,7 +17,7 @@ var errPlatform error
 // writing that never waits.
 func OpenFile(root, name string) (File, error) { return open(root, name, unix.O_RDWR) }
 
-// OpenIsSM opens an issm file: the port says that a subnet manager is behind it until
+// OpenIsSM opens an issm file: the port has IsSM set until
 // the file is closed.
 func OpenIsSM(root, name string) (io.Closer, error) { return open(root, name, unix.O_RDONLY) }
 

@@ -17,7 +17,7 @@ const (
 	LeastMAD = 36
 )
 
-// Header stands in front of each datagram, both ways.
+// Header precedes each datagram, in both directions.
 type Header struct {
 	ID uint32 // of the agent
 	// Status is 0, or ETIMEDOUT for what was sent and never answered.

@@ -27,7 +27,7 @@ func SocketAddress(name string) *net.UnixAddr {
 type Option func(*Request)
 
 // Privileged opens the device as privileged code does, which may use reserved
-// Q_Keys. The simulator refuses it to who is not root.
+// Q_Keys. The simulator refuses it to users other than root.
 func Privileged() Option { return func(r *Request) { r.Privileged = true } }
 
 // Device is the opened device of a host.
@@ -80,7 +80,7 @@ func (d *Device) open(r *Request) error {
 	if err := d.connection.SetDeadline(time.Now().Add(openTime)); err != nil {
 		return err
 	}
-	// A simulator that has no room says so before it has heard anything.
+	// A simulator without room reports that before it reads anything.
 	go func() { _ = WriteFrame(d.connection, r) }() // an error: no answer comes
 	var a Answer
 	if err := ReadFrame(d.connection, &a); err != nil {
@@ -96,7 +96,7 @@ func (d *Device) open(r *Request) error {
 	return d.connection.SetDeadline(time.Time{})
 }
 
-// read hands answers to those who wait for them, until the connection ends.
+// read delivers answers to the waiting calls, until the connection ends.
 func (d *Device) read() {
 	for {
 		a := new(Answer)
@@ -169,7 +169,7 @@ func (d *Device) Close() error {
 // Query describes the device.
 func (d *Device) Query() DeviceAttr { return d.attr }
 
-// QueryPort describes port n. ErrPort says that there is none.
+// QueryPort describes port n. It returns ErrPort if there is none.
 func (d *Device) QueryPort(n ib.PortNum) (PortAttr, error) {
 	a, err := d.call(Request{Call: CallQueryPort, Port: n})
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *Device) QueryPort(n ib.PortNum) (PortAttr, error) {
 }
 
 // QueryPKey reads entry i of port n's P_Key table. An empty entry is no error: its
-// key is not valid. ErrPKeyIndex says that the table is shorter.
+// key is not valid. It returns ErrPKeyIndex if the table is shorter.
 func (d *Device) QueryPKey(n ib.PortNum, i int) (ib.PKey, error) {
 	a, err := d.call(Request{Call: CallQueryPKey, Port: n, Index: i})
 	if err != nil {

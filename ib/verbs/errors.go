@@ -33,7 +33,7 @@ var codes = map[string]error{
 	"timeout": ErrTimeout,
 }
 
-// failure is an error that an answer told.
+// failure is an error from an answer.
 type failure struct {
 	text string
 	kind error
@@ -42,7 +42,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.kind }
 
-// Err is the error that an answer tells, nil for none.
+// Err is the error of an answer, nil for none.
 func (a *Answer) Err() error {
 	switch kind := codes[a.Code]; {
 	case a.Code == "":

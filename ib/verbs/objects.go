@@ -44,7 +44,7 @@ func (c *CQ) Wait(max int, limit time.Duration) ([]WC, error) {
 	return a.WCs, nil
 }
 
-// Destroy ends the queue. ErrBusy says that a queue pair has it.
+// Destroy ends the queue. It returns ErrBusy if a queue pair has it.
 func (c *CQ) Destroy() error { return c.end(CallDestroyCQ) }
 
 // AH is an address handle.
@@ -99,7 +99,7 @@ func (m *Memory) Write(offset int, octets []byte) error {
 // Deregister takes the region from the peers.
 func (m *Memory) Deregister() error { return m.end(CallDeregister) }
 
-// MulticastGroup is what a port was told when it joined.
+// MulticastGroup is the result of a join.
 type MulticastGroup struct {
 	MGID     ib.GID
 	MLID     ib.LID

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// QPInit says what a queue pair is, for good.
+// QPInit has the permanent attributes of a queue pair.
 type QPInit struct {
 	Type      QPType
 	SendCQ    *CQ
@@ -71,7 +71,7 @@ func (q *QP) Modify(a QPAttr, mask QPAttrMask) error {
 	return err
 }
 
-// Query tells the state and the attributes.
+// Query returns the state and the attributes.
 func (q *QP) Query() (QPAttr, error) { return q.query(CallQueryQP) }
 
 func (o object) query(c Call) (QPAttr, error) {
@@ -180,7 +180,7 @@ func (e *EEContext) Modify(a QPAttr, mask QPAttrMask) error {
 	return err
 }
 
-// Query tells the state and the attributes.
+// Query returns the state and the attributes.
 func (e *EEContext) Query() (QPAttr, error) { return e.query(CallQueryEE) }
 
 // Destroy ends the context. Requests under way complete as flushed.

@@ -117,7 +117,7 @@ type AHAttr struct {
 	HopLimit     uint8
 }
 
-// QPAttr are the attributes that Modify sets and Query tells. Those that a service
+// QPAttr are the attributes that Modify sets and Query returns. Those that a service
 // does not have stay 0.
 type QPAttr struct {
 	State     QPState
@@ -139,7 +139,7 @@ type QPAttr struct {
 	RNRRetry    uint8        // 0 to 6; 7 for without end
 }
 
-// QPAttrMask says which fields of QPAttr are meant.
+// QPAttrMask says which fields of QPAttr are set.
 type QPAttrMask uint32
 
 // The fields of QPAttr.

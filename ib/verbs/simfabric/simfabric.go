@@ -70,7 +70,7 @@ type Options struct {
 	// name: the words of `device` lines of scripts (docs/scenarios.md), as
 	// "bad-pkey-counter": 0. On or off is 1 or 0.
 	Devices map[string]map[string]uint64
-	// Seed is where all chance comes from; 0 stands for 1.
+	// Seed is the seed of all randomness; 0 means 1.
 	Seed uint64
 }
 
@@ -173,7 +173,7 @@ func policyOf(text string) (*policy.Policy, error) {
 	return policyfile.Read([]byte(text), "policy", policyfile.Options{})
 }
 
-// profile makes what Options.Devices says of a node.
+// profile returns the profile of a node by Options.Devices.
 func profile(l *topology.Netlist, devices map[string]map[string]uint64) (func(*topology.Node, *sma.Config), error) {
 	known := property.All()
 	nodes := map[string]bool{"*": true}
@@ -271,7 +271,7 @@ func (f *Fabric) pump() error {
 	return nil
 }
 
-// expire tells managers the time.
+// expire calls Expire of the managers.
 func (f *Fabric) expire() {
 	for _, m := range f.managers {
 		m.Expire(f.fabric.Now())
@@ -311,10 +311,10 @@ func (f *Fabric) pass(until time.Duration, done func() bool) error {
 	return fmt.Errorf("%d events, and no end", maxSteps)
 }
 
-// door is the fabric as those know it who serve its devices.
+// door gives the servers of devices access to the fabric.
 type door Fabric
 
-// Do calls something while nobody else uses the fabric.
+// Do calls a function while nothing else uses the fabric.
 func (d *door) Do(call func(*fabric.Fabric)) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
