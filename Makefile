@@ -1,7 +1,7 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server
+PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus
 
 .PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench soak clean
 

@@ -576,3 +576,18 @@ func (p *Poller) Readings(now time.Duration) iter.Seq[Reading] {
 		}
 	}
 }
+
+// Copy is a Reading that stays valid.
+type Copy struct {
+	value       [Counters]uint64
+	known, held set
+}
+
+// Copy returns a copy of the counters.
+func (r *Reading) Copy() *Copy { return &Copy{*r.value, r.known, r.held} }
+
+// Value is as in Reading.
+func (c *Copy) Value(n Counter) (value uint64, ok bool) { return c.value[n], c.known.has(n) }
+
+// Stuck is as in Reading.
+func (c *Copy) Stuck(n Counter) bool { return c.known.has(n) && c.held.has(n) }

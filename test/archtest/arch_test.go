@@ -50,6 +50,7 @@ var wings = []wing{
 	{"internal/perfmgr", true, []string{"ib", "internal/observed"}},
 	{"internal/simserve", false, []string{"ib", "internal/names", "internal/topology", "internal/protocol", "internal/sim"}},
 	{"internal/link", false, []string{"ib", "internal/protocol", "internal/sim"}},
+	{"internal/metrics", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa"}},
 	{"internal/master", false, []string{"ib", "internal/observed", "internal/perfmgr", "internal/policy", "internal/protocol", "internal/manager", "internal/sa", "internal/link"}},
 	{"internal/lab", false, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge", "internal/manager", "internal/sa", "internal/sim", "internal/link", "internal/master"}},
 	{"internal/resource", true, []string{"ib", "internal/names", "internal/policy"}},

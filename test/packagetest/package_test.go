@@ -229,7 +229,8 @@ func startService(t *testing.T, root string) {
 // hardening is what the unit must not lose.
 var hardening = map[string]string{
 	"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
-	"DevicePolicy": "closed", "DeviceAllow": "char-infiniband_mad rw", "RestrictAddressFamilies": "AF_UNIX",
+	"DevicePolicy": "closed", "DeviceAllow": "char-infiniband_mad rw", "RestrictAddressFamilies": "AF_UNIX AF_INET AF_INET6",
+	"IPAddressDeny": "any", "IPAddressAllow": "localhost", "Type": "notify", "WatchdogSec": "60",
 	"SystemCallFilter": "@system-service", "StateDirectory": "ibwarden", "MemoryDenyWriteExecute": "yes",
 	"ExecReload": "/bin/kill -HUP $MAINPID", "ConditionPathExists": "/etc/ibwarden/policy",
 }

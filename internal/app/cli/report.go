@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -27,6 +28,8 @@ type reporter struct {
 	asJSON  bool
 	runner  *daemon.Runner
 	service *serve.Service
+	// watched counts events; nil for none.
+	watched *telemetry.Run
 
 	completed *event.Result // until its state was saved
 	last      *event.Result
@@ -61,6 +64,7 @@ func (r *reporter) Event(e event.Event) {
 		r.log.Event(e)
 	}
 	r.service.Event(e)
+	r.watched.Event(e)
 	switch e := e.(type) {
 	case event.Completed:
 		r.completed, r.last = e.Result, e.Result

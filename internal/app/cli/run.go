@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -109,6 +110,7 @@ type runFlags struct {
 	where          fabricFlags
 	cables         cablesFlags
 	keys           keysFlags
+	telemetry      telemetry.Flags
 	store          string
 	service        *serve.Service
 	policy, state  string
@@ -173,6 +175,7 @@ keys of other partitions, this needs --policy none.
 	f.where.quarantineFlag(flags)
 	f.cables.add(flags)
 	f.keys.add(flags)
+	f.telemetry.Add(flags)
 	flags.StringVar(&f.store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR (default: store in the data directory; without one, in a directory that is removed at the end)")
 	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
@@ -303,6 +306,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 		_, f.loadedPolicy = f.service.Policy()
 	}
 	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
+	if r.watched, err = f.telemetry.Start(c.ErrOrStderr(), r.runner); err != nil {
+		return misuse(err)
+	}
+	defer r.watched.Close()
 	engine := r.runner.Engine()
 	f.service.Begin(r.runner, f.loadedPolicy)
 	f.keys.keep(r.runner)
@@ -321,6 +328,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 		f.service.Turn(engine)
 		r.log.Tick()
+		r.watched.Turned()
 		if r.last != nil {
 			f.keys.handleRequests(engine, c.ErrOrStderr())
 		}
@@ -328,11 +336,8 @@ func (f *runFlags) run(c *cobra.Command) error {
 			f.keys.replaced(r.completed, c.ErrOrStderr())
 		}
 		if r.completed != nil && f.state != "" {
-			if err := f.save(engine, r.runner.Registered()); err != nil {
-				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err)
-				r.unsaved = err
-			} else {
-				r.unsaved = nil
+			if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", r.unsaved)
 			}
 			r.completed = nil
 		}

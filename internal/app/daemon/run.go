@@ -27,6 +27,7 @@ type Runner struct {
 	managed *master.Engine
 	watcher Watcher
 	counter counter
+	endings endings
 	turns   int
 	phases  []Phase
 	open    bool      // the last phase is under way
@@ -66,6 +67,8 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 		w.Event(e)
 	})
 	r.Engine().OnSend(r.counter.count)
+	r.endings = make(endings)
+	r.Engine().OnEnd(r.endings.count)
 	return r
 }
 

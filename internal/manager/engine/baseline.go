@@ -168,7 +168,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	r := &event.Result{
 		Policy: e.policy, Counts: e.counts, Partitions: e.desired.Resolution.Partitions,
 		Writes: e.run.Writes(), Failures: e.failures, Faults: len(e.faults), Compiled: e.compiled,
-		Multicast: e.proveGroups(), Fences: e.fences(),
+		Multicast: e.proveGroups(), Fences: e.fences(), Outdated: e.newPolicy != nil,
 	}
 	var prover *isolation.Prover
 	if s := e.baseline; s != nil {

@@ -193,7 +193,8 @@ type Engine struct {
 	side *transact.Window
 	attention
 	narrowing
-	names vetting.Names
+	names  vetting.Names
+	sweeps event.Sweeps
 }
 
 // unfinished is an attribute that the last pass could not write: that it is not
@@ -254,6 +255,11 @@ func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
 	e.window.OnSend, e.talk.OnSend, e.polls.OnSend, e.side.OnSend = f, f, f, f
 }
 
+// OnEnd makes f see how every request ended, as transact.Reply has it.
+func (e *Engine) OnEnd(f func(method mad.Method, attribute mad.AttributeID, err error)) {
+	e.window.OnEnd, e.talk.OnEnd, e.polls.OnEnd, e.side.OnEnd = f, f, f, f
+}
+
 // Settled reports whether the engine has nothing to do until time passes or something
 // arrives, so that Fabric has its result.
 func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
@@ -284,6 +290,7 @@ func (e *Engine) Counts() transact.Counts {
 func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.newPolicy = p
 	e.accept()
+	e.emit(event.PolicyGiven{})
 }
 
 // Next gives out the next packet: answers to others first, then requests.
@@ -409,6 +416,7 @@ func (e *Engine) advance(now time.Duration) bool {
 
 func (e *Engine) startSweep() {
 	e.cancelLooks()
+	e.sweeps.Full++
 	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
 	e.revisiting = false
 	clear(e.moved) // all of it is asked about

@@ -192,6 +192,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 		return true
 	}
 	e.cancelLooks()
+	e.sweeps.Links++
 	e.emit(event.Resweeping{Reason: reason, Links: len(due)})
 	e.begin(event.PhaseDiscover)
 	e.state, e.revisiting = stateSweeping, true

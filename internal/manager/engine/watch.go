@@ -22,6 +22,7 @@ func (e *Engine) listChecks() {
 // again, and reads back the next share of all tables.
 func (e *Engine) startCheck() {
 	e.state, e.checkFrom = stateChecking, e.cursor
+	e.sweeps.Light++
 	for _, n := range e.fabric.Switches() {
 		p := &n.Ports[0]
 		e.reread(p, smp.AttrSwitchInfo, 0, func() {

@@ -185,6 +185,8 @@ type Result struct {
 	Compiled int
 	// Inactive counts links that should be Active and are not.
 	Inactive int
+	// Outdated tells that a newer policy has arrived, which the pass was not for.
+	Outdated bool
 	// Fences are the switch ports behind which nobody is let into the subnet,
 	// by node GUID and port number.
 	Fences []fence.Fence
@@ -296,3 +298,10 @@ func (e Released) String() string {
 // ErrIncumbent says that a manager that is new to a subnet found a master there
 // that it was not told of.
 var ErrIncumbent = errors.New("another manager is master of this subnet, which ibwarden has not managed before")
+
+// PolicyGiven tells that the manager was given a policy. It is in force, and proved,
+// with the next Completed whose Result is not Outdated; if it does not fit, Refused
+// follows instead.
+type PolicyGiven struct{}
+
+func (PolicyGiven) String() string { return "a policy was given" }

@@ -164,6 +164,8 @@ type Window struct {
 	held     []held                   // requests that wait for that, in order
 	// OnSend, when set, sees every packet that leaves, retries included.
 	OnSend func(method mad.Method, attribute mad.AttributeID)
+	// OnEnd, when set, sees how every request ended: err as in Reply.
+	OnEnd func(method mad.Method, attribute mad.AttributeID, err error)
 }
 
 type pending struct {
@@ -473,6 +475,9 @@ func (w *Window) Lost(now time.Duration, p *mad.SMP) {
 
 func (w *Window) end(s *slot, r Reply) {
 	done := s.done
+	if w.OnEnd != nil {
+		w.OnEnd(s.request.Method, s.request.Attribute, r.Err)
+	}
 	w.drop(s)
 	done(r)
 }

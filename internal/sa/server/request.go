@@ -80,6 +80,7 @@ func (s *Server) begin(now time.Duration, r *requester, from mad.Address, head *
 	}
 	if q.method == mad.MethodSet {
 		if old := r.recall(now, head, data); old != nil {
+			s.tally(&q, mad.Status(binary.BigEndian.Uint16(old[mad.OffsetStatus:])))
 			s.push(&q, old)
 			return
 		}
@@ -219,6 +220,7 @@ func (s *Server) reply(q *request, status mad.Status, data []byte) {
 	binary.BigEndian.PutUint16(m[mad.OffsetStatus:], uint16(status))
 	binary.BigEndian.PutUint16(m[sa.OffsetAttributeOffset:], 0)
 	s.counts.Answers++
+	s.tally(q, status)
 	s.push(q, m)
 }
 
@@ -300,6 +302,7 @@ func (s *Server) sendTable(q *request, t *table) {
 	if s.config.Unacknowledged {
 		s.out.push(q.from, rmpp.First(&m))
 		s.counts.Answers++
+		s.tally(q, mad.StatusOK)
 		return
 	}
 	if s.config.LongByLink {
@@ -309,6 +312,7 @@ func (s *Server) sendTable(q *request, t *table) {
 	switch err := s.rmpp.Send(q.now, q.from, &m); {
 	case err == nil:
 		s.counts.Answers++
+		s.tally(q, mad.StatusOK)
 	case errors.Is(err, rmpp.ErrDuplicate):
 		s.counts.Dropped++
 	case errors.Is(err, rmpp.ErrTooLong):
@@ -329,5 +333,6 @@ func (s *Server) sendLong(q *request, m rmpp.Message) {
 		s.reply(q, mad.StatusBusy, nil)
 	default:
 		s.counts.Answers++
+		s.tally(q, mad.StatusOK)
 	}
 }

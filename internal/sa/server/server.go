@@ -36,6 +36,7 @@ type Server struct {
 	kept    uint64   // the version that is
 	reports reports
 	counts  Counts
+	answers map[Kind]uint64
 	version uint64
 	path    pathFinder              // reused by every query for one path
 	answer  [mad.Size]byte          // reused by every answer
@@ -50,7 +51,8 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
-		long: newLong(), askers: make(map[ib.PortGUID]*requester),
+		answers: make(map[Kind]uint64),
+		long:    newLong(), askers: make(map[ib.PortGUID]*requester),
 		reports: newReports(),
 	}
 	s.rmpp = rmpp.NewBy(c.Limits.RMPP, s.senderOf)

@@ -50,6 +50,8 @@ func Describe(e event.Event) Description {
 	case event.Refused:
 		d.set(slog.LevelError, "refused", slog.String("reason", e.Err.Error()))
 		d.Text, d.Each = strings.ReplaceAll(d.Text, "\n", "; "), true
+	case event.PolicyGiven:
+		d.set(slog.LevelDebug, "policy-given")
 	case event.Failed:
 		d.set(slog.LevelError, "write-failed", port("port", e.Failure.Port), slog.String("attribute", smp.AttributeName(e.Failure.Attribute)), slog.String("reason", e.Failure.Err.Error()))
 	case event.Forgotten:

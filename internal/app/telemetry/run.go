@@ -1,0 +1,102 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/sdnotify"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/metrics"
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
+)
+
+// Flags are the flags of a command that runs a manager.
+type Flags struct {
+	address string
+	period  time.Duration
+}
+
+// variable names the address of a command that is not given one.
+const variable = "IBWARDEN_METRICS"
+
+// leastPeriod is the shortest time between two readings of a port's counters.
+const leastPeriod = time.Second
+
+// Add adds the flags.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.address, "metrics", os.Getenv(variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+variable+" names a default)")
+	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
+}
+
+// Run is a manager that others watch: systemd, and those who read its metrics.
+type Run struct {
+	*Telemetry
+	runner   *daemon.Runner
+	notifier *sdnotify.Notifier
+	server   *Server
+	observer *metrics.Observer
+	status   Status
+}
+
+// Start serves the metrics of a manager that does not run yet, and tells systemd of it. It
+// writes to w where the metrics are. The error says what is wrong with the flags.
+func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
+	x := &Run{runner: r, Telemetry: New(time.Now), observer: metrics.NewObserver(), status: Status{Phase: "start"}}
+	var err error
+	if f.period < 0 || f.period > 0 && f.period < leastPeriod {
+		return nil, fmt.Errorf("--counters-period %v: want 0s or at least %v", f.period, leastPeriod)
+	}
+	if x.notifier, err = sdnotify.New(os.Getenv); err != nil {
+		fmt.Fprintln(w, "ibwarden: systemd cannot be told of this service:", err)
+		x.notifier = nil
+	}
+	if f.address == "" {
+		return x, nil
+	}
+	if x.server, err = x.Listen(f.address); err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	if f.period > 0 {
+		limits := perfmgr.DefaultLimits()
+		limits.Period = f.period
+		r.ReadCounters(limits)
+	}
+	fmt.Fprintf(w, "ibwarden: metrics at http://%s/metrics\n", x.server.Address())
+	return x, nil
+}
+
+// Event counts an event. It may be called of a nil Run.
+func (x *Run) Event(e event.Event) {
+	if x == nil {
+		return
+	}
+	x.observer.Event(x.now(), logs.Describe(e).Kind, e)
+	switch e := e.(type) {
+	case event.PhaseBegun:
+		x.status.Phase = e.Phase
+	case event.Completed:
+		x.status.Verdict = e.Result.Proof.Verdict.String()
+	}
+}
+
+// Turned is called whenever the engine loop turns.
+func (x *Run) Turned() {
+	e, now := x.runner.Engine(), x.now()
+	x.status.Manager = metrics.StateName(e.Status().State)
+	x.Turn(x.status, !e.Settled(), func() *metrics.State { return x.runner.State(now, x.observer) })
+	x.notifier.Turn(now, x.status.Text())
+}
+
+// Close ends what Start began.
+func (x *Run) Close() {
+	x.notifier.Stop()
+	if x.server != nil {
+		x.server.Close()
+	}
+}

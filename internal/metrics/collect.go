@@ -1,0 +1,296 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
+)
+
+// Collector makes samples of the last State.
+type Collector struct {
+	// Latest returns the last state; nil before there is one. Turned returns when the
+	// engine loop last turned.
+	Latest func() *State
+	Turned func() time.Time
+	Now    func() time.Time
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// Describe tells of every metric.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range all {
+		ch <- m.desc
+	}
+}
+
+// Collect makes the samples.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	now, out := c.Now(), sink{ch}
+	out.put(loopAge, now.Sub(c.Turned()).Seconds())
+	s := c.Latest()
+	if s == nil {
+		return
+	}
+	out.put(stateAge, now.Sub(s.Made).Seconds())
+	out.put(buildInfo, 1, s.Version, s.GoVersion)
+	out.manager(s)
+	out.counted(&s.Counted)
+	if s.Last != nil {
+		out.put(verdictAge, now.Sub(s.Last.At).Seconds())
+		out.last(s.Last)
+	}
+	out.administration(s)
+	out.fabric(s)
+}
+
+// sink takes samples.
+type sink struct{ ch chan<- prometheus.Metric }
+
+func (o sink) put(m *Metric, v float64, labels ...string) {
+	o.ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
+}
+
+func (o sink) list(m *Metric, list []Labelled) {
+	for _, x := range list {
+		o.put(m, float64(x.N), x.Labels...)
+	}
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (o sink) manager(s *State) {
+	for _, state := range []smp.SMState{smp.SMNotActive, smp.SMDiscovering, smp.SMStandby, smp.SMMaster} {
+		o.put(managerState, one(s.Manager.State == state), StateName(state))
+	}
+	o.put(otherManagers, float64(s.Manager.Others), "true")
+	o.put(otherManagers, float64(s.Manager.Rogues), "false")
+	o.put(sweeps, float64(s.Manager.Sweeps.Full), "full")
+	o.put(sweeps, float64(s.Manager.Sweeps.Links), "links")
+	o.put(sweeps, float64(s.Manager.Sweeps.Light), "light")
+	o.list(smps, s.SMPs)
+	o.list(requests, s.Requests)
+	o.put(retries, float64(s.Window.Retried+s.Window.Extra))
+	o.put(lost, float64(s.Window.Failed))
+	o.put(strays, float64(s.Window.Unmatched))
+	if !s.Reading {
+		return
+	}
+	for result, n := range map[string]uint64{
+		"answered": s.Polls.Answered, "no-answer": s.Polls.Unanswered, "refused": s.Polls.Refused, "malformed": s.Polls.Malformed, "stray": s.Polls.Stray,
+	} {
+		o.put(polls, float64(n), result)
+	}
+	o.put(pollRound, s.Polls.LastRound.Seconds())
+}
+
+// StateName names a state of a manager for programs.
+func StateName(s smp.SMState) string {
+	switch s {
+	case smp.SMMaster:
+		return "master"
+	case smp.SMStandby:
+		return "standby"
+	case smp.SMNotActive:
+		return "not-active"
+	}
+	return "discovering"
+}
+
+func (o sink) counted(c *Counted) {
+	o.put(passes, float64(c.Completed), "completed")
+	o.put(passes, float64(c.Refused), "refused")
+	o.put(passes, float64(c.Deferred), "deferred")
+	o.put(passWrites, float64(c.Writes))
+	o.put(rogues, float64(c.Rogues))
+	for id, n := range c.Events {
+		o.put(events, float64(n), id)
+	}
+	for attribute, n := range c.Drift {
+		o.put(drift, float64(n), attribute)
+	}
+	for _, key := range []string{"m_key", "p_key", "q_key"} {
+		o.put(violations, float64(c.Violations[key]), key)
+	}
+	for _, cause := range causes {
+		h := c.Times[cause]
+		o.ch <- prometheus.MustNewConstHistogram(changeToProof.desc, h.Count, h.Sum, h.cumulative(), cause)
+	}
+}
+
+func (o sink) last(l *Last) {
+	for _, v := range verdicts {
+		o.put(verdict, one(l.Verdict == v), v.String())
+	}
+	c := &l.Counts
+	for v, n := range map[string]int{
+		"isolated": c.Pairs.Isolated, "isolated-by-end-ports": c.Pairs.ByEndPorts, "unknown": c.Pairs.Unknown, "violated": c.Pairs.Violated,
+	} {
+		o.put(pairs, float64(n), v)
+	}
+	for kind, n := range map[string]int{
+		"violations": c.Violations, "exposed": c.Exposed, "missing": c.Missing, "foreign": c.Foreign, "unenforced": c.Unenforced,
+		"raw": c.Raw, "unknown": c.Unknown, "changeable": c.Changeable,
+	} {
+		o.put(findings, float64(n), kind)
+	}
+	o.pairs(l)
+	o.members(l.Partitions)
+	o.put(nodes, float64(l.Fabric.Switches), "switch")
+	o.put(nodes, float64(l.Fabric.CAs), "ca")
+	o.put(nodes, float64(l.Fabric.Routers), "router")
+	o.put(linksFound, float64(l.Fabric.Links))
+	o.put(inactive, float64(l.Inactive))
+	o.put(failures, float64(l.Failures))
+	o.put(faults, float64(l.Faults))
+	o.put(fences, float64(l.Fences))
+}
+
+// pairs has the verdict of each pair that the proof lists: a bounded number.
+func (o sink) pairs(l *Last) {
+	seen := make(map[[2]string]bool, len(l.Pairs))
+	for _, p := range l.Pairs {
+		policy := "apart"
+		if p.Joined {
+			policy = "overlap"
+		}
+		names := [2]string{label(p.A), label(p.B)}
+		if seen[names] { // names may be cut
+			continue
+		}
+		seen[names] = true
+		o.put(pair, 1, names[0], names[1], p.Verdict.String(), policy)
+	}
+}
+
+func (o sink) members(list []Partition) {
+	seen := make(map[[2]string]bool, len(list))
+	for _, p := range list {
+		if names := [2]string{p.Name, p.PKey}; seen[names] {
+			continue
+		} else {
+			seen[names] = true
+		}
+		o.put(members, float64(p.Full), p.Name, p.PKey, "full")
+		o.put(members, float64(p.Limited), p.Name, p.PKey, "limited")
+	}
+}
+
+func (o sink) administration(s *State) {
+	o.list(saRequests, s.Answers)
+	c := &s.Administration
+	for reason, n := range map[string]uint64{"refused": c.Refused, "busy": c.Busy, "dropped": c.Dropped, "malformed": c.Malformed} {
+		o.put(saRefused, float64(n), reason)
+	}
+	o.put(saReports, float64(c.Reports), "sent")
+	o.put(saReports, float64(c.Unreported), "untold")
+}
+
+func (o sink) fabric(s *State) {
+	o.put(contested, float64(s.Contested))
+	var ports [int(perfmgr.Malformed) + 1]int
+	failed, silent := make(map[*family]int), make(map[*family]int)
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		for j := range d.Ports {
+			if p := &d.Ports[j]; p.Read {
+				ports[p.Fault]++
+			}
+			o.port(d, &d.Ports[j])
+		}
+		f := familyOf(d)
+		if f == nil {
+			continue
+		}
+		o.device(f, d, s.Reading)
+		if d.Refused {
+			failed[f]++
+		}
+		if d.Silent {
+			silent[f]++
+		}
+	}
+	if !s.Reading {
+		return
+	}
+	for fault, n := range ports {
+		o.put(pollPorts, float64(n), perfmgr.Fault(fault).String())
+	}
+	for _, f := range []*family{switchFamily, hcaFamily} {
+		o.put(collectErrors, float64(failed[f]), f.collector)
+		o.put(collectTimeouts, float64(silent[f]), f.collector)
+	}
+}
+
+// familyOf has the exporter's metrics for a device; nil for routers, which it leaves out.
+func familyOf(d *Device) *family {
+	switch d.Kind {
+	case "SW":
+		return switchFamily
+	case "CA":
+		return hcaFamily
+	}
+	return nil
+}
+
+// port has what the exporter does not have.
+func (o sink) port(d *Device, p *Port) {
+	if p.State != 0 {
+		o.put(portState, float64(p.State), d.GUID, p.Num)
+	}
+	if p.Physical != 0 {
+		o.put(portPhys, float64(p.Physical), d.GUID, p.Num)
+	}
+	if v := &p.Violations; v.Known {
+		o.put(mKeyWrong, float64(v.MKey), d.GUID, p.Num)
+		o.put(pKeyWrong, float64(v.PKey), d.GUID, p.Num)
+		o.put(qKeyWrong, float64(v.QKey), d.GUID, p.Num)
+	}
+	if p.Read && p.Fault != perfmgr.Answered {
+		o.put(portUnread, 1, d.GUID, p.Num, p.Fault.String())
+	}
+	if p.Counters == nil {
+		return
+	}
+	for c := perfmgr.Counter(0); c < perfmgr.Counters; c++ {
+		if p.Counters.Stuck(c) {
+			o.put(portStuck, 1, d.GUID, p.Num, c.String())
+		}
+	}
+}
+
+// device has what the exporter has.
+func (o sink) device(f *family, d *Device, reading bool) {
+	o.put(f.info, 1, d.GUID, d.Name, d.LID)
+	if reading {
+		o.put(f.failed, one(d.Refused), d.GUID, f.collector)
+		o.put(f.timedOut, one(d.Silent), d.GUID, f.collector)
+	}
+	for i := range d.Ports {
+		p := &d.Ports[i]
+		if p.RawRate > 0 && p.Uplink != nil {
+			labels := []string{d.GUID, p.Num}[:len(f.rate.Labels)]
+			o.put(f.rate, p.Rate, labels...)
+			o.put(f.rawRate, p.RawRate, labels...)
+		}
+		if u := p.Uplink; u != nil {
+			o.put(f.uplink, 1, d.GUID, p.Num, d.Name, u.Name, u.GUID, u.Kind, u.Port, u.LID)
+		}
+		if p.Counters == nil {
+			continue
+		}
+		for c, m := range f.counters {
+			if v, known := p.Counters.Value(perfmgr.Counter(c)); known {
+				o.put(m, float64(v), d.GUID, p.Num)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metric describes a metric.
+type Metric struct {
+	Name, Help string
+	// Type is "counter", "gauge" or "histogram".
+	Type string
+	// Unit is what the value counts; empty for a plain number.
+	Unit   string
+	Labels []string
+
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+// all has every metric that is exported, in the order of their declaration.
+var all []*Metric
+
+// All returns every metric, sorted by name.
+func All() []Metric {
+	out := make([]Metric, 0, len(all))
+	for _, m := range all {
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func declare(kind, name, unit, help string, labels ...string) *Metric {
+	m := &Metric{Name: name, Help: help, Type: kind, Unit: unit, Labels: labels, kind: prometheus.GaugeValue}
+	if kind == "counter" {
+		m.kind = prometheus.CounterValue
+	}
+	m.desc = prometheus.NewDesc(name, help, labels, nil)
+	all = append(all, m)
+	return m
+}
+
+func counter(name, unit, help string, labels ...string) *Metric {
+	return declare("counter", name, unit, help, labels...)
+}
+
+func gauge(name, unit, help string, labels ...string) *Metric {
+	return declare("gauge", name, unit, help, labels...)
+}
+
+// Metrics of the manager.
+var (
+	buildInfo     = gauge("ibwarden_build_info", "", "Always 1; the labels identify the running program.", "version", "goversion")
+	managerState  = gauge("ibwarden_manager_state", "", "1 for the current state of this subnet manager, 0 for the others.", "state")
+	otherManagers = gauge("ibwarden_other_managers", "", "Other subnet managers: those that take part in the election, and those that are not trusted.", "trusted")
+	loopAge       = gauge("ibwarden_engine_turn_age_seconds", "seconds", "Time since the engine loop last turned.")
+	stateAge      = gauge("ibwarden_snapshot_age_seconds", "seconds", "Age of the copy of the manager's state from which the samples are made.")
+	sweeps        = counter("ibwarden_sweeps_total", "", "Sweeps that were started: of the whole subnet (full), of what is behind changed links (links), for changes only (light).", "kind")
+	passes        = counter("ibwarden_passes_total", "", "Passes by result: completed with a verdict, refused because the policy does not fit, or deferred to another manager.", "result")
+	passWrites    = counter("ibwarden_writes_total", "", "Blocks and attributes that completed passes wrote, without reading them back.")
+	smps          = counter("ibwarden_smps_sent_total", "packets", "Subnet management packets that were sent, retries included.", "method", "attribute")
+	requests      = counter("ibwarden_smp_requests_total", "", "Subnet management requests by result: ok, status (answered with an error status) or no-answer (lost after the last retry).", "method", "attribute", "result")
+	retries       = counter("ibwarden_smp_retries_total", "packets", "Subnet management packets that were sent again because no answer arrived.")
+	lost          = counter("ibwarden_smp_requests_lost_total", "", "Subnet management requests without an answer after the last retry.")
+	strays        = counter("ibwarden_smp_stray_answers_total", "packets", "Answers that match no request.")
+	changeToProof = declare("histogram", "ibwarden_change_to_proof_seconds", "seconds", "Time from a change to the next proof: a policy was given (policy), a foreign change was found (drift), or a link went up or down (link).", "cause")
+	verdict       = gauge("ibwarden_verdict", "", "1 for the last verdict on the whole subnet, 0 for the others.", "verdict")
+	verdictAge    = gauge("ibwarden_verdict_age_seconds", "seconds", "Time since the last proof.")
+	pairs         = gauge("ibwarden_partition_pairs", "", "Pairs of partitions by verdict.", "verdict")
+	pair          = gauge("ibwarden_partition_pair_info", "", "Always 1; the verdict on a pair of partitions. With up to 64 partitions all pairs are listed, with more those that are not isolated, the worst first; at most 2048.", "a", "b", "verdict", "policy")
+	findings      = gauge("ibwarden_proof_findings", "", "What the last proof found: pairs of ports that can talk against the policy (violations) or could if a host forged its keys (exposed), ports that no switch holds to their partitions (unenforced), keys that are missing or foreign, pairs of ports that raw packets can cross between (raw), reads that are lacking (unknown), places where a host could change the result (changeable).", "kind")
+	members       = gauge("ibwarden_partition_members", "", "Members of a partition. With more than 1024 partitions the first 1024 are listed.", "partition", "pkey", "membership")
+	nodes         = gauge("ibwarden_fabric_nodes", "", "Nodes that the last sweep found.", "type")
+	linksFound    = gauge("ibwarden_fabric_links", "", "Links that the last sweep found.")
+	inactive      = gauge("ibwarden_inactive_links", "", "Links that should be Active and are not, by the last proof.")
+	failures      = gauge("ibwarden_write_failures", "", "Writes of the last pass that did not hold.")
+	faults        = gauge("ibwarden_sweep_faults", "", "Places that the last sweep could not read or use.")
+	fences        = gauge("ibwarden_fenced_ports", "", "Switch ports behind which nobody is admitted.")
+	drift         = counter("ibwarden_drift_total", "", "Tables and settings that somebody else changed, by attribute; they are corrected.", "attribute")
+	rogues        = counter("ibwarden_rogue_manager_alarms_total", "", "Alarms about subnet managers that are not trusted.")
+	violations    = counter("ibwarden_key_violation_traps_total", "", "Traps about packets with a wrong key.", "key")
+	events        = counter("ibwarden_events_total", "", "Events by the id that stands in the log (docs/events.md).", "event")
+	saRequests    = counter("ibwarden_sa_requests_total", "", "Answered requests to subnet administration. Requests that it does not have are method other, attribute other.", "method", "attribute", "status")
+	saRefused     = counter("ibwarden_sa_unserved_total", "", "Requests to subnet administration that were refused, answered with BUSY, dropped, or malformed.", "reason")
+	saReports     = counter("ibwarden_sa_reports_total", "", "Reports to subscribers, and events that a subscriber was not told.", "result")
+	polls         = counter("ibwarden_perf_polls_total", "", "Requests for performance counters by result.", "result")
+	pollRound     = gauge("ibwarden_perf_round_seconds", "seconds", "Duration of the last round of reading performance counters.")
+	pollPorts     = gauge("ibwarden_perf_ports", "", "Ports by how their performance counters were last read.", "result")
+	contested     = gauge("ibwarden_contested_ports", "", "Ports without samples because another port claims the same GUID.")
+)
+
+// Metrics of ports that infiniband_exporter does not have.
+var (
+	portState  = gauge("ibwarden_port_state", "", "Link state of a port: 1 Down, 2 Initialize, 3 Armed, 4 Active.", "guid", "port")
+	portPhys   = gauge("ibwarden_port_physical_state", "", "Physical state of a port: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.", "guid", "port")
+	mKeyWrong  = counter("ibwarden_port_mkey_violations_total", "packets", "PortInfo.M_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	pKeyWrong  = counter("ibwarden_port_pkey_violations_total", "packets", "PortInfo.P_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	qKeyWrong  = counter("ibwarden_port_qkey_violations_total", "packets", "PortInfo.Q_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	portStuck  = gauge("ibwarden_port_saturated", "", "1 for a performance counter that stopped at its highest value; the true count is at least that.", "guid", "port", "counter")
+	portUnread = gauge("ibwarden_port_unread", "", "1 for a port whose performance counters are not known.", "guid", "port", "reason")
+)
