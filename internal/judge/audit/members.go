@@ -183,7 +183,7 @@ func (a *auditor) defaultMembers() {
 		full := slices.Contains(a.keys(p), ib.PKeyDefaultFull)
 		switch {
 		case full && !wanted:
-			a.found(place(p), "holds %s against the policy", ib.PKeyDefaultFull)
+			a.found(place(p), "holds %s but should not", ib.PKeyDefaultFull)
 		case !full && wanted && p.PKeysKnown() && (a.intent.Partitions != nil || a.someLimited()):
 			a.found(place(p), "does not hold %s: limited members cannot talk to it", ib.PKeyDefaultFull)
 		}
