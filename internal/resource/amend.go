@@ -47,7 +47,10 @@ func (c AmendPartition) plan(d *draft) error {
 	if err := badKey(c.PKey); err != nil {
 		return err
 	}
-	if t := d.tenants[d.By.Tenant]; t.Name != Provider && (!t.Keys.Has(c.PKey) || !d.By.reaches(c.PKey)) {
+	if !d.By.reaches(c.PKey) {
+		return refuse(Forbidden, "pkey", "%v: %s is bound to %v", c.PKey, d.By.Name, d.By.Keys)
+	}
+	if t := d.tenants[d.By.Tenant]; t.Name != Provider && !t.Keys.Has(c.PKey) {
 		return refuse(Forbidden, "pkey", "%v: tenant %s may have %v", c.PKey, t.Name, t.Keys)
 	}
 	if err := c.amend(d); err != nil {

@@ -1,7 +1,6 @@
 package ufm
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
@@ -41,13 +40,8 @@ func (c *call) smconf() (any, error) {
 	}, nil
 }
 
-// Limits of tokens that are made by POST app/tokens.
-const (
-	// TokenLife is how long one lasts.
-	TokenLife = 10 * 365 * 24 * time.Hour
-	// TokensMax is how many tokens a tenant may have for one more to be made.
-	TokensMax = 1000
-)
+// TokenLife is how long a token lasts that was made by POST app/tokens.
+const TokenLife = 10 * 365 * 24 * time.Hour
 
 // token is a token as UFM shows it. Its secret is there once, when it is made.
 type token struct {
@@ -74,7 +68,9 @@ func (c *call) listTokens() (any, error) {
 	list := []token{}
 	c.read(func(s *resource.State) {
 		for _, t := range s.Tokens(c.by.Tenant) {
-			list = append(list, c.shown(t))
+			if resource.SeesObject(c.by, t) {
+				list = append(list, c.shown(t))
+			}
 		}
 	})
 	return list, nil
@@ -86,19 +82,10 @@ func (c *call) makeToken() (any, error) {
 	now := c.service.Now()
 	t := resource.Token{
 		ID: "ufm-" + randomName(), Tenant: c.by.Tenant, ReadOnly: c.by.ReadOnly, Created: now,
-		Expires: now.Add(TokenLife), Note: "made by " + c.by.Name + " with a call of UFM",
+		Expires: now.Add(TokenLife), Keys: c.by.Keys, Note: "made " + why,
 	}
-	var count int
-	c.read(func(s *resource.State) {
-		for _, x := range s.Tokens(c.by.Tenant) {
-			if x.ID == c.by.Name && !x.Expires.IsZero() && x.Expires.Before(t.Expires) {
-				t.Expires = x.Expires
-			}
-			count++
-		}
-	})
-	if count >= TokensMax {
-		return nil, wrong(http.StatusBadRequest, "tenant %s has %d tokens: delete some first", c.by.Tenant, count)
+	if end := c.by.Expires; !end.IsZero() && end.Before(t.Expires) {
+		t.Expires = end
 	}
 	secret, sum := c.auth.NewSecret()
 	t.Sum = sum

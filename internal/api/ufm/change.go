@@ -1,6 +1,7 @@
 package ufm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -30,7 +31,7 @@ func (c *call) do(change resource.Change) (*service.Result, error) {
 	state := service.Pending
 	var reasons []string
 	if o := result.Outcome; o != nil {
-		state, reasons = o.State, o.Reasons
+		state, reasons = o.State, c.reasons(o)
 	}
 	c.head.Set(headState, string(state))
 	switch {
@@ -39,7 +40,7 @@ func (c *call) do(change resource.Change) (*service.Result, error) {
 		// somebody else's change.
 		c.head.Del(headState)
 	case state == service.Refused:
-		return nil, wrong(http.StatusConflict, "the fabric cannot take the change, and it was undone: %s", strings.Join(reasons, "; "))
+		return nil, wrong(http.StatusConflict, "the fabric cannot take the change of revision %d, and it was undone: %s", result.Revision, strings.Join(reasons, "; "))
 	case state != service.Proved && c.options.Strict:
 		return nil, wrong(http.StatusServiceUnavailable, "the change is stored in revision %d and not proved on the fabric: %s %s",
 			result.Revision, state, strings.Join(reasons, "; "))
@@ -53,6 +54,9 @@ func (c *call) change(change resource.Change, wait time.Duration) (*service.Resu
 	if wait <= 0 {
 		limit = commitTimeout
 	}
+	if c.asked(change) {
+		return nil, errWaits
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), limit)
 	defer cancel()
 	result, err := c.service.Do(ctx, service.Request{
@@ -65,7 +69,7 @@ func (c *call) change(change resource.Change, wait time.Duration) (*service.Resu
 		return nil, err
 	}
 	if waits(result.Keys) {
-		return nil, wrong(http.StatusConflict, "the removal waits for the approval of a second person")
+		return nil, errWaits
 	}
 	c.head.Set(headRevision, strconv.FormatUint(result.Revision, 10))
 	return result, nil
@@ -77,6 +81,32 @@ const why = "by a call of UFM"
 // waits reports whether a change was not made, and an approval is wanted for it.
 func waits(keys []string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, string(resource.KindApproval)+"/") })
+}
+
+// errWaits answers a change that was not made, since it takes something away.
+var errWaits = wrong(http.StatusConflict, "nothing was changed: what this takes away waits for the approval of a second person")
+
+// asked reports whether the very change waits already: clients repeat what was refused.
+func (c *call) asked(change resource.Change) (is bool) {
+	c.read(func(s *resource.State) {
+		if t := s.Tenant(c.by.Tenant); t == nil || !t.ApproveRemovals {
+			return
+		}
+		data, err := resource.EncodeChange(change)
+		is = err == nil && slices.ContainsFunc(s.Approvals(), func(a *resource.Approval) bool {
+			return a.Tenant == c.by.Tenant && a.By == c.by.Name && c.service.Now().Before(a.Expires) && bytes.Equal(a.Change, data)
+		})
+	})
+	return is
+}
+
+// reasons are those of an outcome that the caller may read: they name ports and
+// partitions of others.
+func (c *call) reasons(o *service.Outcome) []string {
+	if all(c.by) {
+		return o.Reasons
+	}
+	return []string{"the provider can see why"}
 }
 
 // made is the partition that a call makes where there is none: what the body does not
@@ -134,34 +164,8 @@ func (c *call) put(all bool) (any, error) {
 	if a.All = all; len(a.Set) == 0 && (!all || b.GUIDs == nil) {
 		return nil, wrong(http.StatusBadRequest, "guids: want a list of GUIDs")
 	}
-	if err := c.known(a.Set); err != nil {
-		return nil, err
-	}
 	_, err = c.do(a)
 	return nothing, err
-}
-
-// known refuses GUIDs of which nobody has heard, where the options want that.
-func (c *call) known(list []resource.Member) error {
-	if !c.options.KnownOnly {
-		return nil
-	}
-	v, err := c.view()
-	if err != nil {
-		return err
-	}
-	var unknown ib.PortGUID
-	c.read(func(s *resource.State) {
-		for _, m := range list {
-			if !v.has[m.Port] && s.Port(m.Port) == nil {
-				unknown = m.Port
-			}
-		}
-	})
-	if unknown != 0 {
-		return wrong(http.StatusNotFound, "GUID %s is not on the fabric", guidText(uint64(unknown)))
-	}
-	return nil
 }
 
 // createPKey answers POST resources/pkeys/add: it makes a partition without members.

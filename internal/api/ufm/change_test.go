@@ -49,8 +49,8 @@ func TestProof(t *testing.T) {
 		if got := out.header.Get("Ibwarden-State"); got != c.state {
 			t.Errorf("%s, %+v: state %q: want %q", c.mode, c.options, got, c.state)
 		}
-		if c.mode == "refused" && !strings.Contains(out.body, "no room") {
-			t.Errorf("%s: want the reason", out.body)
+		if c.mode == "refused" && strings.Contains(out.body, "no room") {
+			t.Errorf("%s: a tenant reads a reason that may name others", out.body)
 		}
 		r.manager.work.Wait()
 	}
@@ -65,6 +65,12 @@ func TestRefusedIsUndone(t *testing.T) {
 	r.close() // waits for the undoing
 	if r.exists(5) {
 		t.Errorf("partition 5 is there after %s", out.body)
+	}
+	r = newRig(t, ufm.Options{})
+	r.manager.work.Wait()
+	r.mode("refused")
+	if out := r.as("provider", 409, "POST", "/ufmRestV3/resources/pkeys/add", `{"pkey":"0x4000"}`); !strings.Contains(out.body, "no room") {
+		t.Errorf("%s: want the reason", out.body)
 	}
 }
 
@@ -105,13 +111,81 @@ func TestUnreadFabric(t *testing.T) {
 	r.as("red", 200, "GET", "/ufmRestV3/resources/ports", "")
 }
 
-// TestKnownOnly: GUIDs that nobody has seen are taken, or not where that is wanted.
-func TestKnownOnly(t *testing.T) {
-	for known, status := range map[bool]int{false: 200, true: 404} {
-		r := newRig(t, ufm.Options{KnownOnly: known})
-		r.as("provider", status, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":"0x4000","guids":["0200000000000077"]}`)
-		r.as("provider", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":"0x4000","guids":["0002c90300000051"]}`)
-		r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":["0200000000000001"]}`) // given to red
+// TestUnseenGUIDs: GUIDs that nobody has seen are taken.
+func TestUnseenGUIDs(t *testing.T) {
+	r := newRig(t, ufm.Options{})
+	r.as("provider", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":"0x4000","guids":["0200000000000077"]}`)
+	r.change(resource.AssignPool{Tenant: "red", First: 0x0200000000001000, Last: 0x0200000000001fff})
+	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":["0200000000000001","0200000000001234"]}`)
+	r.as("red", 400, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":["0200000000002000"]}`)
+}
+
+// TestApproval: where a removal waits for a second person, the client is told that it was
+// not done, and its repetitions ask for no second approval.
+func TestApproval(t *testing.T) {
+	r := newRig(t, ufm.Options{})
+	r.change(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 0x0fff}, ApproveRemovals: true}})
+	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", addNode01)
+	approvals := func() (list []resource.Approval) {
+		r.service.Read(func(s *resource.State) {
+			for _, a := range s.Approvals() {
+				list = append(list, *a)
+			}
+		})
+		return list
+	}
+	for range 3 {
+		r.as("red", 409, "POST", "/ufmRestV3/actions/remove_guids_from_pkey", addNode01)
+		r.as("red", 409, "DELETE", "/ufmRestV3/resources/pkeys/5", "")
+	}
+	if got := approvals(); len(got) != 2 || len(r.members(5)) != 1 {
+		t.Fatalf("%d approvals wait, and the members are %x", len(got), r.members(5))
+	}
+	for _, a := range approvals() {
+		if a.Action == "amend partition" {
+			r.change(resource.Approve{ID: a.ID})
+		}
+	}
+	if r.exists(5) {
+		t.Error("the removal was approved and not done")
+	}
+	r.as("red", 200, "POST", "/ufmRestV3/actions/remove_guids_from_pkey", addNode01)
+}
+
+// TestBoundTokens: a token for some partitions sees and changes no other, and makes no
+// tokens; a provider's sees no inventory of tenants.
+func TestBoundTokens(t *testing.T) {
+	r := newRig(t, ufm.Options{})
+	bind := func(name, tenant string, first, last ib.PKeyBase) {
+		secret, sum := r.NewSecret()
+		r.secrets[name] = secret
+		r.change(resource.PutToken{Token: resource.Token{ID: name, Tenant: tenant, Sum: sum, Keys: resource.KeyRange{First: first, Last: last}}})
+	}
+	bind("job", "red", 0x10, 0x1f)
+	bind("ops", "provider", 0x4000, 0x40ff)
+	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", addNode01)
+	r.as("job", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":"0x10","guids":["0002c90300000011"]}`)
+	r.as("ops", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":"0x4001","guids":["0002c90300000051"]}`)
+	for who, want := range map[string]string{"job": `["0x10","0x7fff"]`, "ops": `["0x4001","0x7fff"]`, "red": `["0x5","0x10","0x7fff"]`} {
+		if out := r.as(who, 200, "GET", "/ufmRestV3/resources/pkeys", ""); out.body != want {
+			t.Errorf("%s sees %s: want %s", who, out.body, want)
+		}
+	}
+	for _, who := range []string{"job", "ops"} {
+		r.as(who, 400, "POST", "/ufmRestV3/resources/pkeys", addNode01)
+		r.as(who, 400, "POST", "/ufmRestV3/resources/pkeys/add", `{"pkey":"0x20"}`)
+		r.as(who, 404, "GET", "/ufmRestV3/resources/pkeys/5", "")
+		r.as(who, 404, "DELETE", "/ufmRestV3/resources/pkeys/5", "")
+		r.as(who, 400, "POST", "/ufmRestV3/app/tokens", "")
+		if out := r.as(who, 200, "GET", "/ufmRestV3/app/tokens", ""); out.body != "[]" {
+			t.Errorf("%s sees the tokens %s", who, out.body)
+		}
+	}
+	if out := r.as("ops", 200, "GET", "/ufmRestV3/resources/ports", ""); strings.Count(out.body, `"name"`) != 1 || !strings.Contains(out.body, fmt.Sprintf("%016x", storage)) {
+		t.Errorf("ops sees the ports %s", out.body)
+	}
+	if len(r.members(5)) != 1 {
+		t.Error("a token bound to other partitions changed 0x0005")
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 	// MaxBody bounds the body of a request, in octets.
 	MaxBody = 4 << 20
 	// MaxGUIDs bounds the GUIDs of one call.
-	MaxGUIDs = 50_000
+	MaxGUIDs = resource.BulkMax
 	// commitTimeout bounds the storing of a change, where the answer waits for nothing else.
 	commitTimeout = 8 * time.Second
 )
@@ -54,8 +54,6 @@ type Options struct {
 	// Strict answers 503 to a change that was stored and that is not proved by then;
 	// else the answer is 200.
 	Strict bool
-	// KnownOnly refuses GUIDs that neither are on the fabric nor were given to a tenant.
-	KnownOnly bool
 	// Keys is what GET /app/smconf says of the keys of the subnet besides M_Keys, which
 	// are judged by the fabric.
 	Keys Keys

@@ -21,8 +21,6 @@ import (
 const (
 	// HostsMax bounds the hosts of one call.
 	HostsMax = 10_000
-	// hostLength bounds the name of a host, in octets.
-	hostLength = 256
 	// JobsMax is how many jobs of a tenant are kept; a further one ends the oldest.
 	JobsMax = 1000
 	// JobLife is how long a job is kept.
@@ -67,8 +65,8 @@ func tooManyHosts() error { return wrong(http.StatusBadRequest, "hosts: want at 
 
 // expandWord expands the first brackets of a word, and then the rest.
 func expandWord(word string) (out []string, err error) {
-	if len(word) > hostLength {
-		return nil, wrong(http.StatusBadRequest, "host %.40q: want at most %d octets", word, hostLength)
+	if len(word) > resource.HostMax {
+		return nil, wrong(http.StatusBadRequest, "host %.40q: want at most %d octets", word, resource.HostMax)
 	}
 	before, rest, has := strings.Cut(word, "[")
 	if !has {
@@ -312,7 +310,7 @@ func (c *call) shownJob(j job) shownJob {
 		case service.Pending:
 			status = "Running"
 		case service.Failed, service.Refused:
-			status, summary = "Failed", strings.Join(o.Reasons, "; ")
+			status, summary = "Failed", strings.Join(c.reasons(o), "; ")
 		}
 	}
 	return shownJob{

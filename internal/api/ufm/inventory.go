@@ -40,8 +40,6 @@ type view struct {
 	guarded, perPort bool
 	// holders are the ports of CAs and routers that hold a key, by its number.
 	holders map[ib.PKeyBase][]holder
-	// has are the GUIDs on the fabric, alias GUIDs too.
-	has map[ib.PortGUID]bool
 }
 
 // holder is a port with a key in its table.
@@ -76,17 +74,13 @@ func timeOf(v *view) (t time.Time) {
 }
 
 func newView(f *observed.Fabric, now time.Time) *view {
-	v := &view{at: now, fabric: f, prefix: defaultPrefix, guarded: true, holders: map[ib.PKeyBase][]holder{}, has: map[ib.PortGUID]bool{}}
+	v := &view{at: now, fabric: f, prefix: defaultPrefix, guarded: true, holders: map[ib.PKeyBase][]holder{}}
 	if f.Self != nil && f.Self.InfoRead && f.Self.Info.GIDPrefix != 0 {
 		v.prefix = f.Self.Info.GIDPrefix
 	}
 	keys := map[ib.MKey]bool{}
 	ends := f.EndPorts()
 	for _, p := range ends {
-		v.has[p.GUID] = true
-		for _, a := range p.Aliases() {
-			v.has[a.GUID] = true
-		}
 		if !p.InfoRead || p.Info.MKey == 0 {
 			v.guarded = false
 		}
@@ -220,7 +214,7 @@ func (c *call) shownPort(p *observed.Port) port {
 		DName: dname(p), Label: dname(p), Description: p.Node.Name(),
 		PhysicalState: physicalState(p), LogicalState: logicalState(p),
 	}
-	if c.by.IsProvider() {
+	if all(c.by) {
 		var name, device, guid string
 		if p.Peer != nil {
 			name, device, guid = systemName(p.Peer.Node), dname(p.Peer), guidText(portGUID(p.Peer))
@@ -239,10 +233,10 @@ func (c *call) ports(s *resource.State, v *view) (list []*observed.Port) {
 			switch {
 			case i == 0:
 			case n.Switch != nil:
-				if c.by.IsProvider() {
+				if all(c.by) {
 					list = append(list, p)
 				}
-			case p.Reached && (c.by.IsProvider() || s.Owner(p.GUID) == c.by.Tenant):
+			case p.Reached && (all(c.by) || s.Owner(p.GUID) == c.by.Tenant):
 				list = append(list, p)
 			}
 		}

@@ -52,12 +52,30 @@ func (c *call) read(f func(*resource.State)) {
 // none.
 func numbers(s *resource.State, by resource.Caller) (first, last ib.PKeyBase) {
 	if by.IsProvider() {
-		return 1, ib.PKeyBaseDefault - 1
+		first, last = 1, ib.PKeyBaseDefault-1
+	} else if t := s.Tenant(by.Tenant); t != nil {
+		first, last = t.Keys.First, t.Keys.Last
 	}
-	if t := s.Tenant(by.Tenant); t != nil {
-		return t.Keys.First, t.Keys.Last
+	if by.Keys.First != 0 {
+		first, last = max(first, by.Keys.First), min(last, by.Keys.Last)
 	}
-	return 0, 0
+	return first, last
+}
+
+// all reports whether a caller may see everything: a provider who is not bound to some
+// partitions.
+func all(by resource.Caller) bool { return by.IsProvider() && by.Keys.First == 0 }
+
+// sees reports whether calls show a partition to a caller: to its owner and the
+// provider, as far as they are not bound to others. Who has only ports in it sees it with
+// the service's own interface.
+func sees(s *resource.State, by resource.Caller, p *resource.Partition) bool {
+	return s.Sees(by, p.PKey) && (by.IsProvider() || p.Owner == by.Tenant)
+}
+
+// seesDeclared is the same for partitions of the policy file.
+func seesDeclared(by resource.Caller, k ib.PKeyBase) bool {
+	return k == ib.PKeyBaseDefault || by.IsProvider() && (by.Keys.First == 0 || by.Keys.Has(k))
 }
 
 // wanted is what a call wants to see of partitions.
@@ -88,12 +106,16 @@ func (c *call) listPKeys() (any, error) {
 		owner := c.by.Tenant
 		if c.by.IsProvider() {
 			owner = ""
-			for k, p := range declared {
+		}
+		for k, p := range declared {
+			if seesDeclared(c.by, k) {
 				list[k] = declaredPartition(s, c.by, p, k, v, w)
 			}
 		}
 		for _, p := range s.Partitions(owner) {
-			list[p.PKey] = madePartition(s, p, w)
+			if sees(s, c.by, p) {
+				list[p.PKey] = madePartition(s, p, w)
+			}
 		}
 	})
 	if w.guids || w.qos {
@@ -130,12 +152,12 @@ func (c *call) getPKey() (any, error) {
 	var p *partition
 	var declared bool
 	c.read(func(s *resource.State) {
-		if made := s.Partition(k); made != nil && (c.by.IsProvider() || made.Owner == c.by.Tenant) {
+		if made := s.Partition(k); made != nil && sees(s, c.by, made) {
 			p = madePartition(s, made, w)
 			return
 		}
 		_, claimed := s.Declared()[k]
-		declared = k == ib.PKeyBaseDefault || claimed && c.by.IsProvider()
+		declared = (claimed || k == ib.PKeyBaseDefault) && seesDeclared(c.by, k)
 	})
 	if declared {
 		var v *view
@@ -200,7 +222,7 @@ func declaredPartition(s *resource.State, by resource.Caller, p *policy.Partitio
 	if w.guids {
 		list := []guid{}
 		for _, m := range v.holders[k] {
-			if by.IsProvider() || s.Owner(m.port) == by.Tenant {
+			if all(by) || s.Owner(m.port) == by.Tenant {
 				list = append(list, guid{guidText(uint64(m.port)), shownMembership(m.full), m.index0})
 			}
 		}

@@ -101,10 +101,7 @@ func (r *rig) Secret(secret string) (by resource.Caller, known bool) {
 		return by, false
 	}
 	r.service.Read(func(s *resource.State) {
-		t := s.Token(sumOf(secret))
-		if t != nil && (t.Expires.IsZero() || r.service.Now().Before(t.Expires)) {
-			by, known = resource.Caller{Name: t.ID, Tenant: t.Tenant, ReadOnly: t.ReadOnly}, true
-		}
+		by, known = s.CallerOf(sumOf(secret), r.service.Now())
 	})
 	return by, known
 }
