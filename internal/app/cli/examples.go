@@ -80,7 +80,45 @@ ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
 	"audit": `ibwarden audit --fabric umad
 # against the policy, for hosts whose root is not trusted; status 1 on any finding
 ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,
-	"version": `ibwarden version --json`,
+	"tenant":        `ibwarden tenant create red --keys 0x0100-0x01ff`,
+	"tenant list":   `ibwarden tenant list`,
+	"tenant create": `ibwarden tenant create red --keys 0x0100-0x01ff --partitions 16 --changes-per-minute 600`,
+	"tenant set":    `ibwarden tenant set red --partitions 32 --why growth`,
+	"tenant delete": `ibwarden tenant delete red`,
+	"port": `ibwarden port assign --tenant red 0x0002c90300a1b2c3
+ibwarden port list --owner red`,
+	"port list":    `ibwarden port list --owner red`,
+	"port assign":  `ibwarden port assign --tenant red 0x0002c90300a1b2c3 0x0002c90300a1b2c4`,
+	"port release": `ibwarden port release 0x0002c90300a1b2c3 --wait`,
+	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
+ibwarden partition list`,
+	"partition list":   `ibwarden partition list --server https://manager:8443 --token-file red.token`,
+	"partition show":   `ibwarden partition show training`,
+	"partition create": `ibwarden partition create training --pkey 0x0100 --owner red --wait`,
+	"partition set":    `ibwarden partition set training --sl 2`,
+	"partition delete": `ibwarden partition delete 0x0100 --dry-run`,
+	"member":           `ibwarden member add training 0x0002c90300a1b2c3=full`,
+	"member list":      `ibwarden member list training`,
+	"member add":       `ibwarden member add training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited --wait`,
+	"member remove":    `ibwarden member remove training 0x0002c90300a1b2c3 --why drained`,
+	"token":            `ibwarden token create --tenant red`,
+	"token list":       `ibwarden token list --tenant red`,
+	"token create": `ibwarden token create --tenant red --note scheduler --expires-in 720h
+# in the store of a service that does not run
+ibwarden token create --tenant provider --data /var/lib/ibwarden
+# a client certificate instead
+ibwarden token create --tenant red --certificate red.pem`,
+	"token delete":   `ibwarden token delete tok-0123456789ab`,
+	"history":        `ibwarden history list`,
+	"history list":   `ibwarden history list --limit 5`,
+	"history show":   `ibwarden history show 12`,
+	"history verify": `ibwarden history verify`,
+	"history export": `ibwarden history export >audit.jsonl`,
+	"watch":          `ibwarden watch --json`,
+	"backup":         `ibwarden backup ibwarden.backup`,
+	"restore":        `ibwarden restore ibwarden.backup --data /var/lib/ibwarden`,
+	"export":         `ibwarden export >policy.yaml`,
+	"version":        `ibwarden version --json`,
 	"completion": `# for this shell
 source <(ibwarden completion bash)`,
 	"completion bash":       `source <(ibwarden completion bash)`,

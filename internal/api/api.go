@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// Prefix begins the path of every resource.
+const Prefix = "/api/v1"
+
+// Options say what the handlers have beside the service.
+type Options struct {
+	// Version is that of the program, for the description.
+	Version string
+	// UID is the user who may do everything over the Unix socket, as root may: the one
+	// that the service runs as.
+	UID int
+	// Store is what the service writes, for the audit log and backups.
+	Store store.Store
+	// Judge answers questions about isolation.
+	Judge Judge
+	// Log gets failures of the service, never a token or a body; nil for none.
+	Log *slog.Logger
+}
+
+// api is the handlers.
+type api struct {
+	service *service.Service
+	options Options
+	log     *slog.Logger
+	huma    huma.API
+	mux     *http.ServeMux
+
+	watching sync.Mutex
+	watchers int // guarded by watching
+}
+
+// New returns the handlers of the service.
+func New(s *service.Service, o Options) http.Handler { return build(s, o).front() }
+
+func build(s *service.Service, o Options) *api {
+	a := &api{service: s, options: o, log: o.Log, mux: http.NewServeMux()}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
+	a.partitions()
+	a.members()
+	a.tenants()
+	a.tokens()
+	a.ports()
+	a.revisions()
+	a.audit()
+	a.events()
+	a.policy()
+	a.fabric()
+	a.judged()
+	a.lifetime()
+	a.sharedProblems()
+	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()
+	a.mux.HandleFunc("GET "+Prefix+"/openapi.json", a.description)
+	return a
+}
+
+func configuration(version string) huma.Config {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "ibwarden", Version: version,
+				Description: "Tenants, ports and partitions of an InfiniBand fabric: their state, their history, and the proof that tenants are kept apart.",
+				License:     &huma.License{Name: "Apache-2.0"},
+			},
+			Components: &huma.Components{
+				Schemas: registry,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token":       {Type: "http", Scheme: "bearer", Description: "A token of ibwarden token create. It decides wherever it is given."},
+					"certificate": {Type: "mutualTLS", Description: "A client certificate that the provider registered."},
+				},
+			},
+			Security: []map[string][]string{{"token": {}}, {"certificate": {}}, {}},
+		},
+		Formats:                      map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+	}
+}
+
+// operation is an operation with what all have in common. Errors are statuses that it
+// has beside those of every operation.
+func operation(method, path, id, summary string, errors ...int) huma.Operation {
+	errors = append(errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	if method != http.MethodGet {
+		errors = append(errors, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
+	}
+	return huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Errors: errors,
+		MaxBodyBytes: BodyMax + 1, BodyReadTimeout: -1, // the front handler has read the body
+	}
+}
+
+// front is what every request passes before the handlers: limits, and who it is.
+func (a *api) front() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := &request{id: hex.EncodeToString(randomOctets(8))}
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		header := w.Header()
+		header.Set("X-Request-Id", req.id)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cache-Control", "no-store")
+		defer a.recovered(w, r)
+		if p := a.admit(w, r, req); p != nil {
+			refuse(w, p)
+			return
+		}
+		a.mux.ServeHTTP(w, r)
+	})
+}
+
+// admit looks at a request before its handler does.
+func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Problem {
+	if p := plain(r); p != nil {
+		return p
+	}
+	if r.URL.Path != Prefix+"/openapi.json" {
+		caller, sums, err := a.authenticate(r)
+		if err != nil {
+			p, _ := a.failed(r.Context(), err).(*Problem)
+			return p
+		}
+		req.caller, req.sums = caller, sums
+	}
+	if _, pattern := a.mux.Handler(r); pattern == "" {
+		return a.unknown(r)
+	}
+	return bounded(w, r)
+}
+
+// unknown is the answer where there is no handler.
+func (a *api) unknown(r *http.Request) *Problem {
+	header := http.Header{}
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := a.mux.Handler(other); pattern != "" {
+			header.Add("Allow", method)
+		}
+	}
+	if len(header) > 0 {
+		p := problem(http.StatusMethodNotAllowed, reasonMethod, "there is no "+r.Method+" here")
+		p.header = header
+		return p
+	}
+	return problem(http.StatusNotFound, "not-found", "there is nothing here; "+Prefix+"/openapi.json says what there is")
+}
+
+// recovered answers for a handler that panicked.
+func (a *api) recovered(w http.ResponseWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	id := requestOf(r.Context()).id
+	a.log.Error("a request panicked", "request", id, "method", r.Method, "panic", v, "stack", string(debug.Stack()))
+	refuse(w, problem(http.StatusInternalServerError, reasonInternal, "the service failed; its log says more about request "+id))
+}
+
+// refuse writes a problem.
+func refuse(w http.ResponseWriter, p *Problem) {
+	for k, values := range p.header {
+		for _, v := range values {
+			w.Header().Add(k, v)
+		}
+	}
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = strictJSON.Marshal(w, p) // the client may be gone
+}
+
+// register adds an operation whose errors become Problems.
+func register[I, O any](a *api, op huma.Operation, f func(context.Context, *I) (*O, error)) {
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, a.failed(ctx, err)
+		}
+		return out, nil
+	})
+	if _, writes := any(new(O)).(*ChangedOutput); writes {
+		item := a.huma.OpenAPI().Paths[op.Path]
+		for _, o := range []*huma.Operation{item.Post, item.Put, item.Delete} {
+			if o != nil && o.OperationID == op.OperationID {
+				made, accepted := *o.Responses["200"], *o.Responses["200"]
+				made.Description, accepted.Description = "made", "stored; its outcome on the fabric is pending"
+				o.Responses["201"], o.Responses["202"] = &made, &accepted
+			}
+		}
+	}
+}
+
+// provider refuses callers that do not act for the provider.
+func provider(ctx context.Context) error {
+	if c := callerOf(ctx); !c.IsProvider() {
+		return problem(http.StatusForbidden, "forbidden", "only the provider may do this")
+	}
+	return nil
+}

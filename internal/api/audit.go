@@ -1,0 +1,211 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// Entry is one line of the audit log.
+type Entry struct {
+	Sequence uint64    `json:"sequence"`
+	Time     time.Time `json:"time"`
+	Caller   string    `json:"caller"`
+	Tenant   string    `json:"tenant"`
+	Action   string    `json:"action"`
+	Decision string    `json:"decision"`
+	Reason   string    `json:"reason,omitempty" doc:"why it was refused"`
+	Request  string    `json:"request,omitempty" doc:"X-Request-Id of the request"`
+	Revision uint64    `json:"revision,omitempty" doc:"that it made"`
+	Hash     string    `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
+}
+
+func entryOf(e store.Entry) Entry {
+	return Entry{
+		Sequence: e.Sequence, Time: e.Time, Caller: e.Caller, Tenant: e.Tenant, Action: e.Action, Decision: string(e.Decision),
+		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(),
+	}
+}
+
+func (a *api) audit() {
+	type listInput struct {
+		PageParams
+		Oldest   bool   `query:"oldest_first" doc:"the oldest first; else the newest"`
+		Decision string `query:"decision" enum:"accepted,refused" doc:"those with this decision"`
+	}
+	register(a, operation(http.MethodGet, "/audit-log", "list-audit-log", "Decisions on the changes of the caller's tenant, refusals included; all for the provider", http.StatusGone),
+		func(ctx context.Context, in *listInput) (*Output[List[Entry]], error) {
+			return a.decisions(ctx, in.PageParams, in.Oldest, in.Decision)
+		})
+	register(a, streams(operation(http.MethodGet, "/audit-log/export", "export-audit-log", "The whole audit log as JSON lines, with its hashes; for the provider"), "application/jsonl", "one entry a line"),
+		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			return &huma.StreamResponse{Body: func(c huma.Context) {
+				c.SetHeader("Content-Type", "application/jsonl")
+				if _, err := store.Export(c.BodyWriter(), a.options.Store.Audit(ctx, store.Range{})); err != nil {
+					a.cut(ctx, err)
+				}
+			}}, nil
+		})
+}
+
+// Verified says whether the audit log is as it was written.
+type Verified struct {
+	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved"`
+	Entries  uint64 `json:"entries"`
+	Sequence uint64 `json:"sequence" doc:"of the last entry; of the one at which the chain breaks when it does not hold"`
+	Head     string `json:"head,omitempty" doc:"SEQUENCE:HASH of the last entry: written down elsewhere, it can be checked later"`
+	Reason   string `json:"reason,omitempty" doc:"what is wrong at that entry"`
+}
+
+// verified checks the audit log of a store, and that the chain passes through heads that
+// were written down elsewhere.
+func verified(ctx context.Context, s store.Store, anchors []string) (v Verified, err error) {
+	var heads []store.Head
+	for _, text := range anchors {
+		h, err := parseHead(text)
+		if err != nil {
+			return v, fault(http.StatusUnprocessableEntity, "invalid", "query.head", err.Error())
+		}
+		heads = append(heads, h)
+	}
+	contents, n, err := store.VerifyStore(ctx, s, heads)
+	var broken *store.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return Verified{Entries: n, Sequence: broken.Sequence, Reason: broken.Reason}, nil
+	case err != nil:
+		return v, err
+	}
+	return Verified{Holds: true, Entries: n, Sequence: contents.Audit.Sequence, Head: contents.Audit.String()}, nil
+}
+
+// parseHead reads SEQUENCE:HASH.
+func parseHead(text string) (h store.Head, err error) {
+	number, hash, _ := strings.Cut(text, ":")
+	if h.Sequence, err = strconv.ParseUint(number, 10, 64); err == nil {
+		err = h.Hash.UnmarshalText([]byte(hash))
+	}
+	if err != nil {
+		return h, fmt.Errorf("head %.80q: want SEQUENCE:HASH, as ibwarden history verify prints it", text)
+	}
+	return h, nil
+}
+
+func (a *api) verifies() {
+	type input struct {
+		Head []string `query:"head" maxItems:"50" doc:"heads that were written down, SEQUENCE:HASH: the chain has to pass through them"`
+	}
+	register(a, operation(http.MethodGet, "/audit-log/verify", "verify-audit-log", "Check the hash chain of the audit log; for the provider"),
+		func(ctx context.Context, in *input) (*Output[Single[Verified]], error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			v, err := verified(ctx, a.options.Store, in.Head)
+			if err != nil {
+				return nil, err
+			}
+			return readOne(a, "", func(s *resource.State) (Verified, uint64, error) { return v, s.Last(), nil })
+		})
+}
+
+// streams describes an answer that is no JSON.
+func streams(op huma.Operation, contentType, what string) huma.Operation {
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: what,
+		Content:     map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: "string"}}},
+	}}
+	return op
+}
+
+// cut ends an answer that has begun and cannot be ended well, so that the client takes
+// it for what it is: not whole.
+func (a *api) cut(ctx context.Context, err error) {
+	a.log.ErrorContext(ctx, "an answer was cut off", "request", requestOf(ctx).id, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+// auditLooked bounds the entries that are looked through for one page of a tenant.
+const auditLooked = 100_000
+
+func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[Entry]], error) {
+	after, err := p.after()
+	if err != nil {
+		return nil, err
+	}
+	r := store.Range{Newest: !oldest, Limit: auditLooked, MayLack: true}
+	if after != "" {
+		n, err := strconv.ParseUint(after, 10, 64)
+		if err != nil {
+			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+		}
+		if r.From = n - 1; oldest {
+			r.From = n + 1
+		}
+	}
+	out := &Output[List[Entry]]{}
+	out.Body.Items = []Entry{}
+	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
+	out.aged(&out.Body.Reading, old)
+	if after != "" && r.From == 0 {
+		return out, nil
+	}
+	caller := callerOf(ctx)
+	last, looked := uint64(0), 0
+	for e, err := range a.options.Store.Audit(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		if len(out.Body.Items) == p.limit() {
+			out.Body.Next = cursor(strconv.FormatUint(last, 10))
+			return out, nil
+		}
+		looked++
+		last = e.Sequence
+		if (caller.IsProvider() || e.Tenant == caller.Tenant) && (decision == "" || string(e.Decision) == decision) {
+			v := entryOf(e)
+			if !caller.IsProvider() {
+				v.Hash = "" // with it the entries between could be counted and guessed
+			}
+			out.Body.Items = append(out.Body.Items, v)
+		}
+	}
+	if looked == auditLooked {
+		out.Body.Next = cursor(strconv.FormatUint(last, 10))
+	}
+	return out, nil
+}
+
+// lifetime is backups.
+func (a *api) lifetime() {
+	a.verifies()
+	register(a, streams(operation(http.MethodGet, "/backup", "get-backup", "The whole store as one file, with secrets (sums of tokens); for the provider"), "application/octet-stream", "a backup, for ibwarden restore"),
+		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			return &huma.StreamResponse{Body: func(c huma.Context) {
+				c.SetHeader("Content-Type", "application/octet-stream")
+				w := bufio.NewWriter(c.BodyWriter())
+				_, err := store.Backup(ctx, a.options.Store, w)
+				if err == nil {
+					err = w.Flush()
+				}
+				if err != nil {
+					a.cut(ctx, err)
+				}
+			}}, nil
+		})
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// describesItself is the description's own entry in it. Anybody may read it.
+func describesItself() *huma.PathItem {
+	op := streams(huma.Operation{OperationID: "get-description", Summary: "This description"}, "application/openapi+json", "OpenAPI 3.1")
+	op.Responses["200"].Content["application/openapi+json"].Schema = &huma.Schema{Type: "object"}
+	op.Security = []map[string][]string{{}}
+	return &huma.PathItem{Get: &op}
+}
+
+// sharedProblems has every operation refer to one description of problems.
+func (a *api) sharedProblems() {
+	d := a.huma.OpenAPI()
+	d.Components.Responses = map[string]*huma.Response{}
+	for _, item := range d.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if op == nil {
+				continue
+			}
+			for status, r := range op.Responses {
+				if status >= "400" && r.Ref == "" {
+					shared := *r
+					shared.Description = "a problem: its reason says why in a word, its errors name the fields"
+					d.Components.Responses["Problem"] = &shared
+					op.Responses[status] = &huma.Response{Ref: "#/components/responses/Problem"}
+				}
+			}
+		}
+	}
+}
+
+// description serves the description.
+func (a *api) description(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/openapi+json")
+	data, err := json.Marshal(a.huma.OpenAPI())
+	if err != nil {
+		refuse(w, problem(http.StatusInternalServerError, reasonInternal, "the description cannot be made"))
+		return
+	}
+	_, _ = w.Write(data) // the client may be gone
+}
+
+// Description is the OpenAPI description of the handlers, as JSON.
+func Description(version string) ([]byte, error) {
+	return json.MarshalIndent(build(nil, Options{Version: version}).huma.OpenAPI(), "", "  ")
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// Event is what the stream of events says, as JSON in the data of an event.
+type Event struct {
+	ID       string    `json:"id"`
+	At       time.Time `json:"at"`
+	Kind     string    `json:"kind" enum:"revision,outcome,manager,reset"`
+	Revision uint64    `json:"revision,omitempty"`
+	Name     string    `json:"name,omitempty" doc:"of the manager's event"`
+	Text     string    `json:"text"`
+	Outcome  *Outcome  `json:"outcome,omitempty"`
+}
+
+// eventOf is an event as a caller sees it: a sentence about a change that others have a
+// part in too is not for a tenant.
+func eventOf(e service.Event, c resource.Caller) Event {
+	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: e.Revision, Name: e.Name, Text: e.Text, Outcome: outcomeOf(e.Outcome, c)}
+	if c.IsProvider() || e.Kind != service.EventRevision {
+		return out
+	}
+	for _, t := range e.Tenants {
+		if t != c.Tenant {
+			out.Text = "revision " + strconv.FormatUint(e.Revision, 10) + " changed something of yours"
+		}
+	}
+	return out
+}
+
+func (a *api) events() {
+	type input struct {
+		After string `query:"after" maxLength:"64" doc:"the ID of the last event that was seen; Last-Event-ID is the same"`
+		Last  string `header:"Last-Event-ID" maxLength:"64" doc:"the ID of the last event that was seen"`
+	}
+	op := operation(http.MethodGet, "/events", "watch-events", "Events as they happen (server-sent events): those that are kept first, or those after the last one seen")
+	op = streams(op, "text/event-stream", "events; the data of each is an Event in JSON. An event of the kind reset says that some are missing: read everything again")
+	a.huma.OpenAPI().Components.Schemas.Schema(typeOf[Event](), true, "Event")
+	register(a, op, func(ctx context.Context, in *input) (*huma.StreamResponse, error) {
+		after := in.Last
+		if after == "" {
+			after = in.After
+		}
+		if strings.ContainsAny(after, "\r\n\x00") {
+			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.after", "want the ID of an event")
+		}
+		if !a.opened() {
+			return nil, problem(http.StatusServiceUnavailable, reasonBusy, fmt.Sprintf("%d streams are open, which is the most", StreamsMax)).retryAfter(storeAfter)
+		}
+		return &huma.StreamResponse{Body: func(c huma.Context) {
+			defer a.closed()
+			_, w := humago.Unwrap(c)
+			w.Header().Set("Content-Type", "text/event-stream")
+			a.stream(ctx, w, after)
+		}}, nil
+	})
+}
+
+func (a *api) opened() bool {
+	a.watching.Lock()
+	defer a.watching.Unlock()
+	if a.watchers >= StreamsMax {
+		return false
+	}
+	a.watchers++
+	return true
+}
+
+func (a *api) closed() {
+	a.watching.Lock()
+	defer a.watching.Unlock()
+	a.watchers--
+}
+
+// stream writes events until the client is gone, or too slow, or may not see them any
+// more.
+func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	req := requestOf(ctx)
+	events := make(chan service.Event)
+	go func() {
+		defer close(events)
+		for e := range a.service.Events(ctx, req.caller, after) {
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	alive := time.NewTicker(StreamAlive)
+	defer alive.Stop()
+	control := http.NewResponseController(w)
+	send := func(text string) error {
+		_ = control.SetWriteDeadline(time.Now().Add(StreamTimeout)) // one of a test has none
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+	if send(": events\n\n") != nil {
+		return
+	}
+	for {
+		var err error
+		select {
+		case e, more := <-events:
+			if !more || !a.still(req) {
+				return
+			}
+			var data []byte
+			if data, err = json.Marshal(eventOf(e, req.caller)); err == nil {
+				err = send(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data))
+			}
+		case <-alive.C:
+			if !a.still(req) {
+				return
+			}
+			err = send(": alive\n\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Node is a device as it was found.
+type Node struct {
+	GUID        string    `json:"guid"`
+	Type        string    `json:"type"`
+	Description string    `json:"description" doc:"what it says of itself"`
+	Ports       int       `json:"ports"`
+	Vendor      string    `json:"vendor_id"`
+	Device      string    `json:"device_id"`
+	EndPorts    []string  `json:"end_ports" doc:"GUIDs of those that the caller sees"`
+	ReadAt      time.Time `json:"read_at"`
+}
+
+// Link is a cable.
+type Link struct {
+	A     End    `json:"a"`
+	B     End    `json:"b"`
+	Width string `json:"width"`
+	State string `json:"state"`
+}
+
+// End is an end of a cable.
+type End struct {
+	Node string `json:"node" doc:"node GUID"`
+	Port int    `json:"port"`
+	Name string `json:"name" doc:"what the node says of itself"`
+}
+
+// Route is an entry of a forwarding table.
+type Route struct {
+	Switch string `json:"switch" doc:"node GUID"`
+	LID    int    `json:"lid"`
+	Port   int    `json:"port" doc:"where packets to the LID leave"`
+}
+
+// SubnetManager is a subnet manager as it was found.
+type SubnetManager struct {
+	Port     string `json:"port" doc:"GUID of its port"`
+	Node     string `json:"node"`
+	State    string `json:"state" enum:"master,other" doc:"master: the port that most end ports name as their master"`
+	LID      int    `json:"lid"`
+	EndPorts int    `json:"end_ports" doc:"end ports that name it as their master"`
+}
+
+// snapshot is the fabric as it was read last.
+func (a *api) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	snap, err := a.service.Manager().Snapshot(ctx)
+	if err != nil || snap == nil || snap.Fabric == nil {
+		return nil, problem(http.StatusServiceUnavailable, reasonManager, "the fabric has not been read yet").retryAfter(storeAfter)
+	}
+	return snap, nil
+}
+
+// fabricList is a page of what is in the snapshot.
+func fabricList[T, V any](a *api, p PageParams, all []T, key func(T) string, view func(T) V) (*Output[List[V]], error) {
+	return readList(a, p, func(*resource.State) []T { return all }, key,
+		func(*resource.State, T) bool { return true }, func(_ *resource.State, x T) V { return view(x) })
+}
+
+func (a *api) fabric() {
+	a.nodes()
+	type input struct{ PageParams }
+	register(a, operation(http.MethodGet, "/links", "list-links", "Cables; for the provider"),
+		func(ctx context.Context, in *input) (*Output[List[Link]], error) {
+			snap, err := a.whole(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return fabricList(a, in.PageParams, sortedBy(snap.Fabric.Links(), linkKey), linkKey, linkOf)
+		})
+	type routesInput struct {
+		PageParams
+		Switch GUID `query:"switch" doc:"node GUID: those of this switch"`
+		LID    int  `query:"lid" minimum:"1" maximum:"49151" doc:"those to this LID"`
+	}
+	register(a, operation(http.MethodGet, "/routes", "list-routes", "Entries of the forwarding tables of switches; for the provider"),
+		func(ctx context.Context, in *routesInput) (*Output[List[Route]], error) {
+			snap, err := a.whole(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var only ib.PortGUID
+			if in.Switch != "" {
+				if only, err = in.Switch.port(); err != nil {
+					return nil, err
+				}
+			}
+			return fabricList(a, in.PageParams, sortedBy(routesOf(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), routeKey), routeKey, func(r Route) Route { return r })
+		})
+	register(a, operation(http.MethodGet, "/managers", "list-managers", "Subnet managers that end ports name as their master; for the provider"),
+		func(ctx context.Context, in *input) (*Output[List[SubnetManager]], error) {
+			snap, err := a.whole(ctx)
+			if err != nil {
+				return nil, err
+			}
+			key := func(m SubnetManager) string { return m.Port }
+			return fabricList(a, in.PageParams, sortedBy(managersOf(snap.Fabric), key), key, func(m SubnetManager) SubnetManager { return m })
+		})
+	register(a, streams(operation(http.MethodGet, "/snapshot", "get-snapshot", "The fabric as it was read last, as ibwarden snapshot writes it; for the provider"), "application/jsonl", "a snapshot"),
+		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+			snap, err := a.whole(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &huma.StreamResponse{Body: func(c huma.Context) {
+				c.SetHeader("Content-Type", "application/jsonl")
+				if err := snapshot.Write(c.BodyWriter(), snap); err != nil {
+					a.cut(ctx, err)
+				}
+			}}, nil
+		})
+}
+
+// whole is the snapshot for the provider.
+func (a *api) whole(ctx context.Context) (*snapshot.Snapshot, error) {
+	if err := provider(ctx); err != nil {
+		return nil, err
+	}
+	return a.snapshot(ctx)
+}
+
+func (a *api) nodes() {
+	type input struct {
+		PageParams
+		Type string `query:"type" enum:"switch,CA,router" doc:"those of this type"`
+		Name string `query:"name" maxLength:"64" doc:"those that say this of themselves"`
+	}
+	register(a, operation(http.MethodGet, "/nodes", "list-nodes", "Devices as found: all for the provider, else those with a port of the caller's"),
+		func(ctx context.Context, in *input) (*Output[List[Node]], error) {
+			snap, err := a.snapshot(ctx)
+			if err != nil {
+				return nil, err
+			}
+			caller := callerOf(ctx)
+			key := func(n *observed.Node) string { return n.GUID().String() }
+			return readList(a, in.PageParams, func(*resource.State) []*observed.Node { return sortedBy(snap.Fabric.Nodes, key) }, key,
+				func(s *resource.State, n *observed.Node) bool {
+					return (in.Type == "" || n.Type().String() == in.Type) && (in.Name == "" || n.Name() == in.Name) &&
+						(caller.IsProvider() || len(endPortsOf(s, caller, n)) > 0)
+				}, func(s *resource.State, n *observed.Node) Node {
+					return Node{
+						GUID: n.GUID().String(), Type: n.Type().String(), Description: n.Name(), Ports: int(n.Info.NumPorts),
+						Vendor: fmt.Sprintf("0x%06x", n.Info.VendorID), Device: fmt.Sprintf("0x%04x", n.Info.DeviceID),
+						EndPorts: endPortsOf(s, caller, n), ReadAt: snap.ReadAt,
+					}
+				})
+		})
+}
+
+func endPortsOf(s *resource.State, c resource.Caller, n *observed.Node) []string {
+	list := []string{}
+	for i := range n.Ports {
+		if p := &n.Ports[i]; p.IsEnd() && p.InfoRead && seesPort(s, c, p.GUID) {
+			list = append(list, p.GUID.String())
+		}
+	}
+	return list
+}
+
+func endOf(p *observed.Port) End {
+	return End{p.Node.GUID().String(), int(p.Num), p.Node.Name()}
+}
+
+func linkOf(l observed.Link) Link {
+	return Link{endOf(l.A), endOf(l.B), l.A.Info.LinkWidthActive.String(), l.A.Info.PortState.String()}
+}
+
+func linkKey(l observed.Link) string { return fmt.Sprintf("%v/%03d", l.A.Node.GUID(), l.A.Num) }
+
+func routeKey(r Route) string { return fmt.Sprintf("%s/%05d", r.Switch, r.LID) }
+
+// routesOf are the routes of one switch, or of all for 0, to one LID or to all.
+func routesOf(f *observed.Fabric, only ib.NodeGUID, to ib.LID) (out []Route) {
+	for _, n := range f.Switches() {
+		if only != 0 && n.GUID() != only {
+			continue
+		}
+		add := func(lid ib.LID, port ib.PortNum) {
+			if to == 0 || lid == to {
+				out = append(out, Route{n.GUID().String(), int(lid), int(port)})
+			}
+		}
+		for lid, port := range n.Switch.LFT {
+			if lid > 0 && lid <= int(n.Switch.Info.LinearFDBTop) && port != ib.PortNone {
+				add(ib.LID(lid), port)
+			}
+		}
+		for _, e := range n.Switch.RFT {
+			if e.Valid {
+				add(e.LID, e.Port)
+			}
+		}
+	}
+	return out
+}
+
+// managersOf are the ports that end ports name as their master.
+func managersOf(f *observed.Fabric) []SubnetManager {
+	named := map[ib.LID]int{}
+	for _, p := range f.EndPorts() {
+		if p.Info.MasterSMLID != 0 {
+			named[p.Info.MasterSMLID]++
+		}
+	}
+	master := f.Manager()
+	out := []SubnetManager{}
+	for _, p := range f.EndPorts() {
+		n, is := named[p.Info.LID]
+		if !is && p != master {
+			continue
+		}
+		m := SubnetManager{Port: p.GUID.String(), Node: p.Node.Name(), State: "other", LID: int(p.Info.LID), EndPorts: n}
+		if p == master {
+			m.State = "master"
+		}
+		out = append(out, m)
+	}
+	return out
+}

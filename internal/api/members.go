@@ -1,0 +1,236 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Member is a port in a partition as a caller sees it.
+type Member struct {
+	Port       string `json:"port" doc:"GUID of the port"`
+	Membership string `json:"membership" enum:"limited,full,both"`
+	Index0     bool   `json:"index0,omitempty" doc:"the key is at index 0 of the port's table"`
+	Owner      string `json:"owner,omitempty" doc:"the tenant whose port it is"`
+	State      string `json:"state" enum:"member,waiting" doc:"waiting: an owner has not agreed yet, and the port has no key"`
+	Waits      string `json:"waits_for,omitempty" doc:"the tenant whose consent it waits for"`
+}
+
+// Joined is a member as a write names it.
+type Joined struct {
+	Port GUID `json:"port"`
+	MembershipBody
+}
+
+// MembershipBody is what a write says of a member.
+type MembershipBody struct {
+	Membership Membership `json:"membership"`
+	Index0     bool       `json:"index0,omitempty" doc:"put the key at index 0 of the port's table"`
+}
+
+// MembersBody is a list of members.
+type MembersBody struct {
+	Members []Joined `json:"members" maxItems:"10000"`
+}
+
+func membersOf(list []Joined) ([]resource.Member, error) {
+	out := make([]resource.Member, 0, len(list))
+	for i, j := range list {
+		g, err := j.Port.port()
+		if err != nil {
+			return nil, fault(http.StatusUnprocessableEntity, "invalid", "body.members["+strconv.Itoa(i)+"].port", err.Error())
+		}
+		out = append(out, resource.Member{Port: g, Membership: j.Membership.value(), Index0: j.Index0})
+	}
+	return out, nil
+}
+
+func memberOf(s *resource.State, c resource.Caller, m *resource.Member) Member {
+	out := Member{Port: m.Port.String(), Membership: m.Membership.String(), Index0: m.Index0, Owner: s.Owner(m.Port), State: "member"}
+	p := s.Partition(m.PKey)
+	if !m.Agreed() {
+		out.State, out.Waits = "waiting", out.Owner
+		if !m.ByPartition && p != nil {
+			out.Waits = p.Owner
+		}
+	}
+	// Whose a port is that another tenant asked for is for its owner and the provider.
+	if !c.IsProvider() && out.Owner != c.Tenant {
+		out.Owner = ""
+		if out.Waits != "" && out.Waits != c.Tenant {
+			out.Waits = "another"
+		}
+	}
+	return out
+}
+
+func (a *api) members() {
+	type listInput struct {
+		PageParams
+		PKey  PKey   `path:"pkey"`
+		State string `query:"state" enum:"member,waiting" doc:"those in this state"`
+	}
+	register(a, operation(http.MethodGet, "/partitions/{pkey}/members", "list-members", "Members of a partition that the caller sees, by GUID"),
+		func(ctx context.Context, in *listInput) (*Output[List[Member]], error) {
+			k, err := in.PKey.base()
+			if err != nil {
+				return nil, err
+			}
+			caller := callerOf(ctx)
+			seen, revision := false, uint64(0)
+			out, err := readList(a, in.PageParams, func(s *resource.State) []*resource.Member {
+				seen, revision = s.Sees(caller, k), s.TouchedFor(caller, k)
+				return s.Members(k)
+			}, func(m *resource.Member) string { return m.Port.String() }, func(s *resource.State, m *resource.Member) bool {
+				return s.SeesMember(caller, m) && (in.State == "" || m.Agreed() == (in.State == "member"))
+			}, func(s *resource.State, m *resource.Member) Member { return memberOf(s, caller, m) })
+			if err == nil && !seen {
+				return nil, noPartition(k)
+			}
+			if err == nil {
+				out.ETag = etag(revision)
+			}
+			return out, err
+		})
+	type one struct {
+		PKey   PKey   `path:"pkey"`
+		Port   GUID   `path:"guid"`
+		IfNone string `header:"If-None-Match" maxLength:"1000" doc:"ETag that the caller has"`
+	}
+	op := operation(http.MethodGet, "/partitions/{pkey}/members/{guid}", "get-member", "One member of a partition")
+	register(a, notModified(op), func(ctx context.Context, in *one) (*Output[Single[Member]], error) {
+		k, g, err := memberParams(in.PKey, in.Port)
+		if err != nil {
+			return nil, err
+		}
+		caller := callerOf(ctx)
+		return readOne(a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
+			if !s.Sees(caller, k) {
+				return Member{}, 0, noPartition(k)
+			}
+			m := s.Member(k, g)
+			if m == nil || !s.SeesMember(caller, m) {
+				return Member{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "port", g.String()+" is no member of "+k.String())
+			}
+			return memberOf(s, caller, m), s.TouchedFor(caller, k), nil
+		})
+	})
+	a.memberWrites()
+}
+
+func memberParams(k PKey, g GUID) (ib.PKeyBase, ib.PortGUID, error) {
+	base, err := k.base()
+	if err != nil {
+		return 0, 0, err
+	}
+	port, err := g.port()
+	return base, port, err
+}
+
+func (a *api) memberWrites() {
+	type add struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+		Body MembersBody
+	}
+	register(a, operation(http.MethodPost, "/partitions/{pkey}/members", "add-members", "Add members, or change them; all or none"),
+		func(ctx context.Context, in *add) (*ChangedOutput, error) {
+			return a.setMembers(ctx, &in.WriteParams, in.PKey, in.Body.Members, false)
+		})
+	register(a, operation(http.MethodPut, "/partitions/{pkey}/members", "put-members", "Replace the list of members; needs If-Match"),
+		func(ctx context.Context, in *add) (*ChangedOutput, error) {
+			return a.setMembers(ctx, &in.WriteParams, in.PKey, in.Body.Members, true)
+		})
+	type put struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+		Port GUID `path:"guid"`
+		Body MembershipBody
+	}
+	register(a, operation(http.MethodPut, "/partitions/{pkey}/members/{guid}", "put-member", "Add one member, or change it"),
+		func(ctx context.Context, in *put) (*ChangedOutput, error) {
+			return a.setMembers(ctx, &in.WriteParams, in.PKey, []Joined{{in.Port, in.Body}}, false)
+		})
+	type remove struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+		Port GUID `path:"guid"`
+	}
+	register(a, operation(http.MethodDelete, "/partitions/{pkey}/members/{guid}", "delete-member", "Remove one member"),
+		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
+			return a.removeMembers(ctx, &in.WriteParams, in.PKey, []GUID{in.Port})
+		})
+	type removeMany struct {
+		WriteParams
+		PKey PKey   `path:"pkey"`
+		Port []GUID `query:"port" required:"true" minItems:"1" maxItems:"400" doc:"GUIDs of the ports to remove"`
+	}
+	register(a, operation(http.MethodDelete, "/partitions/{pkey}/members", "delete-members", "Remove members; a port that is none is passed over"),
+		func(ctx context.Context, in *removeMany) (*ChangedOutput, error) {
+			return a.removeMembers(ctx, &in.WriteParams, in.PKey, in.Port)
+		})
+}
+
+func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined []Joined, all bool) (*ChangedOutput, error) {
+	k, err := pkey.base()
+	if err != nil {
+		return nil, err
+	}
+	members, err := membersOf(joined)
+	if err != nil {
+		return nil, err
+	}
+	condition, err := w.condition()
+	if err != nil {
+		return nil, err
+	}
+	caller := callerOf(ctx)
+	r, err := a.do(ctx, w, resource.SetMembers{PKey: k, Members: members, All: all}, func(s *resource.State) (uint64, error) {
+		if !s.Sees(caller, k) {
+			return resource.Unseen, nil // refused as what is not there
+		}
+		check := condition.holds
+		if all {
+			check = condition.replaces
+		}
+		if err := check(true, s.TouchedFor(caller, k)); err != nil {
+			return 0, err
+		}
+		return s.Last(), condition.returning(s, k, members)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.membersChanged(callerOf(ctx), w, k, r.Revision, changed(ctx, r, w)), nil
+}
+
+func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {
+	k, err := pkey.base()
+	if err != nil {
+		return nil, err
+	}
+	list, err := ports(guids)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.do(ctx, w, resource.RemoveMembers{PKey: k, Ports: list}, a.narrowing(ctx, w, k))
+	if err != nil {
+		return nil, err
+	}
+	return a.membersChanged(callerOf(ctx), w, k, r.Revision, changed(ctx, r, w)), nil
+}
+
+// membersChanged adds the ETag that the partition has after a change, if that change is
+// the last one.
+func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, revision uint64, out *ChangedOutput) *ChangedOutput {
+	out.Body.PKey = k.String()
+	a.service.Read(func(s *resource.State) {
+		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= revision {
+			out.ETag = etag(touched)
+		}
+	})
+	return out
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// Limits of pages, in objects.
+const (
+	pageDefault = 100
+	pageMost    = 1000
+)
+
+// PageParams choose a part of a list.
+type PageParams struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"how many at most"`
+	Cursor string `query:"cursor" maxLength:"256" doc:"where to go on: next of the page before"`
+}
+
+// cursorPrefix begins every cursor, so that a text that is none is found out.
+const cursorPrefix = "1:"
+
+// after is the key that the page begins after, "" for the first page.
+func (p PageParams) after() (string, error) {
+	if p.Cursor == "" {
+		return "", nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+	key, good := strings.CutPrefix(string(b), cursorPrefix)
+	if err != nil || !good {
+		return "", fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+	}
+	return key, nil
+}
+
+func cursor(key string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + key))
+}
+
+// Reading is what every answer to a read has.
+type Reading struct {
+	Revision uint64 `json:"revision" doc:"the revision that was read"`
+	// Old tells why what was read may be old.
+	Old string `json:"old,omitempty" doc:"why this may be old: the store cannot be reached, or another manager writes it"`
+}
+
+// List is a page of a list.
+type List[T any] struct {
+	Reading
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty" doc:"cursor of the next page; none on the last"`
+}
+
+// Output is an answer with an ETag.
+type Output[T any] struct {
+	ETag string `header:"ETag" doc:"the revision, for If-Match and If-None-Match"`
+	Old  string `header:"Ibwarden-Old" doc:"why this may be old; none when it is not"`
+	Body T
+}
+
+// page cuts a page out of a list that is sorted by key.
+func page[T, V any](p PageParams, all []T, key func(T) string, view func(T) V) (items []V, next string, err error) {
+	after, err := p.after()
+	if err != nil {
+		return nil, "", err
+	}
+	items = []V{}
+	last := ""
+	for _, x := range all {
+		k := key(x)
+		if k <= after {
+			continue
+		}
+		if len(items) == p.limit() {
+			return items, cursor(last), nil
+		}
+		items = append(items, view(x))
+		last = k
+	}
+	return items, "", nil
+}
+
+func (p PageParams) limit() int {
+	if p.Limit < 1 || p.Limit > pageMost {
+		return pageDefault
+	}
+	return p.Limit
+}

@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Partition is a partition as a caller sees it.
+type Partition struct {
+	PKey     string  `json:"pkey" doc:"number of the partition"`
+	Name     string  `json:"name"`
+	Owner    string  `json:"owner" doc:"the tenant whose it is"`
+	SL       int     `json:"sl" minimum:"0" maximum:"15" doc:"service level"`
+	MTU      int     `json:"mtu,omitempty" doc:"octets; none for the default"`
+	Rate     float64 `json:"rate,omitempty" doc:"Gb/s; none for the default"`
+	IPoverIB bool    `json:"ip_over_ib" doc:"the broadcast group of IP over InfiniBand is made"`
+	Members  int     `json:"members" doc:"members that the caller sees"`
+	Waiting  int     `json:"waiting,omitempty" doc:"those of them that wait for the consent of an owner"`
+	Changed  uint64  `json:"changed" doc:"the revision that last changed it or its members: its ETag"`
+}
+
+// PartitionBody is what a write says of a partition.
+type PartitionBody struct {
+	Name     string   `json:"name" minLength:"1" maxLength:"40" doc:"letters, digits, '_', '.' or '-', the first a letter or digit"`
+	Owner    string   `json:"owner,omitempty" maxLength:"40" doc:"the tenant whose it is; the caller's when there is none"`
+	SL       int      `json:"sl,omitempty" minimum:"0" maximum:"15" doc:"service level"`
+	MTU      int      `json:"mtu,omitempty" enum:"256,512,1024,2048,4096" doc:"octets"`
+	Rate     float64  `json:"rate,omitempty" minimum:"2.5" maximum:"1200" doc:"Gb/s"`
+	IPoverIB bool     `json:"ip_over_ib,omitempty" doc:"make the broadcast group of IP over InfiniBand"`
+	Members  []Joined `json:"members,omitempty" maxItems:"10000" doc:"all members that it is to have; those that it has when there is none"`
+}
+
+// NewPartitionBody is a PartitionBody that may choose the number.
+type NewPartitionBody struct {
+	PKey PKey `json:"pkey,omitempty" doc:"number; the lowest that is free when there is none"`
+	PartitionBody
+}
+
+func (a *api) partitions() {
+	type listInput struct {
+		PageParams
+		Owner string `query:"owner" maxLength:"40" doc:"those of this tenant"`
+		Name  string `query:"name" maxLength:"40" doc:"those with this name"`
+	}
+	register(a, operation(http.MethodGet, "/partitions", "list-partitions", "Partitions that the caller sees, by number"),
+		func(ctx context.Context, in *listInput) (*Output[List[Partition]], error) {
+			caller := callerOf(ctx)
+			return readList(a, in.PageParams, func(s *resource.State) []*resource.Partition {
+				return s.Partitions(in.Owner)
+			}, func(p *resource.Partition) string { return p.PKey.String() }, func(s *resource.State, p *resource.Partition) bool {
+				return s.Sees(caller, p.PKey) && (in.Name == "" || p.Name == in.Name)
+			}, func(s *resource.State, p *resource.Partition) Partition { return partitionOf(s, caller, p) })
+		})
+	type one struct {
+		PKey   PKey   `path:"pkey"`
+		IfNone string `header:"If-None-Match" maxLength:"1000" doc:"ETag that the caller has"`
+	}
+	op := operation(http.MethodGet, "/partitions/{pkey}", "get-partition", "One partition")
+	register(a, notModified(op), func(ctx context.Context, in *one) (*Output[Single[Partition]], error) {
+		k, err := in.PKey.base()
+		if err != nil {
+			return nil, err
+		}
+		return readOne(a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
+			p := s.Partition(k)
+			if p == nil || !s.Sees(callerOf(ctx), k) {
+				return Partition{}, 0, noPartition(k)
+			}
+			return partitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
+		})
+	})
+	a.partitionWrites()
+}
+
+func (a *api) partitionWrites() {
+	type create struct {
+		WriteParams
+		Body NewPartitionBody
+	}
+	register(a, operation(http.MethodPost, "/partitions", "create-partition", "Make a partition"),
+		func(ctx context.Context, in *create) (*ChangedOutput, error) {
+			var k ib.PKeyBase
+			if in.Body.PKey != "" {
+				var err error
+				if k, err = in.Body.PKey.base(); err != nil {
+					return nil, err
+				}
+			}
+			return a.putPartition(ctx, &in.WriteParams, k, in.Body.PartitionBody, true)
+		})
+	type put struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+		Body PartitionBody
+	}
+	register(a, operation(http.MethodPut, "/partitions/{pkey}", "put-partition", "Make a partition with this number, or replace what is said of it"),
+		func(ctx context.Context, in *put) (*ChangedOutput, error) {
+			k, err := in.PKey.base()
+			if err != nil {
+				return nil, err
+			}
+			return a.putPartition(ctx, &in.WriteParams, k, in.Body, false)
+		})
+	type remove struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+	}
+	register(a, operation(http.MethodDelete, "/partitions/{pkey}", "delete-partition", "Delete a partition with its members"),
+		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
+			k, err := in.PKey.base()
+			if err != nil {
+				return nil, err
+			}
+			r, err := a.do(ctx, &in.WriteParams, resource.DeletePartition{PKey: k}, a.narrowing(ctx, &in.WriteParams, k))
+			if err != nil {
+				return nil, err
+			}
+			return changed(ctx, r, &in.WriteParams), nil
+		})
+}
+
+// putPartition makes or replaces a partition.
+func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b PartitionBody, create bool) (*ChangedOutput, error) {
+	p := resource.Partition{PKey: k, Name: b.Name, Owner: b.Owner, SL: ib.SL(b.SL), IPoIB: b.IPoverIB}
+	var err error
+	if p.MTU, err = mtuOf(b.MTU); err != nil {
+		return nil, err
+	}
+	if p.Rate, err = rateOf(b.Rate); err != nil {
+		return nil, err
+	}
+	change := resource.PutPartition{Partition: p}
+	if b.Members != nil {
+		if change.Members, err = membersOf(b.Members); err != nil {
+			return nil, err
+		}
+	}
+	condition, err := w.condition()
+	if err != nil {
+		return nil, err
+	}
+	change.Create = create || condition.none
+	caller := callerOf(ctx)
+	existed := false
+	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
+		existed = s.Partition(k) != nil && s.Sees(caller, k)
+		if k == 0 {
+			return resource.Unseen, nil
+		}
+		check := condition.replaces
+		if create {
+			check = condition.holds
+		}
+		if err := check(existed, s.TouchedFor(caller, k)); err != nil {
+			return 0, err
+		}
+		if err := condition.returning(s, k, change.Members); err != nil {
+			return 0, err
+		}
+		return s.Last(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := changed(ctx, r, w)
+	for _, key := range r.Keys {
+		if name, is := cutPrefix(key, string(resource.KindPartition)+"/"); is {
+			out.Body.PKey = name
+		}
+	}
+	if out.Body.PKey != "" && !w.DryRun {
+		out.ETag = etag(r.Revision)
+		if !existed {
+			out.made(Prefix + "/partitions/" + out.Body.PKey)
+		}
+	}
+	return out, nil
+}
+
+// narrowing is the look before a write that takes something away from a partition.
+// A caller who gave no revision need not have seen the last one.
+func (a *api) narrowing(ctx context.Context, w *WriteParams, k ib.PKeyBase) look {
+	return func(s *resource.State) (uint64, error) {
+		c, err := w.condition()
+		if err != nil {
+			return 0, err
+		}
+		there := s.Sees(callerOf(ctx), k)
+		if !c.given && !c.none || !there {
+			return resource.Unseen, nil // what is not there is refused as such
+		}
+		return s.Last(), c.holds(there, s.TouchedFor(callerOf(ctx), k))
+	}
+}
+
+func noPartition(k ib.PKeyBase) error {
+	return fault(http.StatusNotFound, string(resource.NotFound), "pkey", "no partition "+k.String())
+}
+
+func partitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Partition {
+	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.TouchedFor(c, p.PKey)}
+	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
+	for _, m := range s.Members(p.PKey) {
+		if s.SeesMember(c, m) {
+			if out.Members++; !m.Agreed() {
+				out.Waiting++
+			}
+		}
+	}
+	return out
+}

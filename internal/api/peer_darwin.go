@@ -1,0 +1,24 @@
+package api
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// PeerOf is who connected, as the kernel says.
+func PeerOf(c *net.UnixConn) (p Peer, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return p, err
+	}
+	var cred *unix.Xucred
+	e := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) })
+	if e != nil {
+		return p, e
+	}
+	if err != nil {
+		return p, err
+	}
+	return Peer{UID: cred.Uid}, nil
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Single is the answer about one object.
+type Single[T any] struct {
+	Reading
+	Item T `json:"item"`
+}
+
+// notModified lets an operation answer 304.
+func notModified(op huma.Operation) huma.Operation {
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["304"] = &huma.Response{Description: "the caller has it already"}
+	return op
+}
+
+// unmodified is the answer 304.
+type unmodified struct{ header http.Header }
+
+func (unmodified) Error() string             { return "not modified" }
+func (unmodified) GetStatus() int            { return http.StatusNotModified }
+func (u unmodified) GetHeaders() http.Header { return u.header }
+
+// readOne reads one object: what it is, and the revision that last changed it.
+func readOne[V any](a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
+	c, err := readCondition("", ifNone)
+	if err != nil {
+		return nil, err
+	}
+	out := &Output[Single[V]]{}
+	var revision uint64
+	old := a.service.Read(func(s *resource.State) {
+		out.Body.Item, revision, err = find(s)
+		out.Body.Revision = s.Last()
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.ETag = etag(revision)
+	out.aged(&out.Body.Reading, old)
+	if c.none || contains(c.unmatched, revision) {
+		return nil, unmodified{http.Header{"Etag": {out.ETag}}}
+	}
+	return out, nil
+}
+
+// aged says that what was read may be old.
+func (o *Output[T]) aged(r *Reading, old error) {
+	if old != nil {
+		r.Old = old.Error()
+		o.Old = oneLine(r.Old)
+	}
+}
+
+// oneLine is a text that may stand in a header.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// readList reads a page of a list: all objects, sorted by key, those that pass the
+// filter, each as the caller sees it.
+func readList[T, V any](a *api, p PageParams, all func(*resource.State) []T, key func(T) string,
+	keep func(*resource.State, T) bool, view func(*resource.State, T) V) (*Output[List[V]], error) {
+	out := &Output[List[V]]{}
+	var err error
+	old := a.service.Read(func(s *resource.State) {
+		var kept []T
+		for _, x := range all(s) {
+			if keep(s, x) {
+				kept = append(kept, x)
+			}
+		}
+		out.Body.Items, out.Body.Next, err = page(p, kept, key, func(x T) V { return view(s, x) })
+		out.Body.Revision = s.Last()
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.aged(&out.Body.Reading, old)
+	return out, nil
+}
+
+func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, prefix) }
+
+// cut splits the key of an object.
+func cut(key string) (kind, id string, found bool) { return strings.Cut(key, "/") }
+
+// sortedBy is a sorted copy of a list.
+func sortedBy[T any](list []T, key func(T) string) []T {
+	type keyed struct {
+		key  string
+		item T
+	}
+	all := make([]keyed, len(list))
+	for i, x := range list {
+		all[i] = keyed{key(x), x}
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	out := make([]T, len(list))
+	for i, x := range all {
+		out[i] = x.item
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+var update = flag.Bool("update", false, "write docs/openapi.json")
+
+const descriptionFile = "../../docs/openapi.json"
+
+// TestDescriptionIsThatOfTheHandlers holds docs/openapi.json against the handlers; with
+// -update it writes it.
+func TestDescriptionIsThatOfTheHandlers(t *testing.T) {
+	got, err := Description("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile(descriptionFile, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(descriptionFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("docs/openapi.json is not the description of the handlers: go test ./internal/api -run TestDescription -update writes it; look at what changed")
+	}
+}
+
+// described is the description as kin-openapi reads it, which shares no code with the
+// framework that made it.
+func described(t testing.TB) (*openapi3.T, routers.Router) {
+	t.Helper()
+	data, err := Description("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"application/jsonl", "application/openapi+json", "text/event-stream"} {
+		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, router
+}
+
+func TestDescriptionIsValid(t *testing.T) {
+	doc, _ := described(t)
+	ids := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.OperationID == "" || ids[op.OperationID] || op.Summary == "" {
+				t.Errorf("%s %s: operation ID %q, summary %q: want both, the ID once", method, path, op.OperationID, op.Summary)
+			}
+			ids[op.OperationID] = true
+		}
+	}
+	if len(ids) < 30 {
+		t.Errorf("%d operations: want 30 at least", len(ids))
+	}
+}
+
+// checkReply holds a reply against the description.
+func checkReply(router routers.Router, r *http.Request, w *httptest.ResponseRecorder) error {
+	if w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
+		return fmt.Errorf("status %d", w.Code)
+	}
+	route, params, err := router.FindRoute(r)
+	if err != nil {
+		// Nothing is described there: the answer is a problem.
+		var p Problem
+		if json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Status != w.Code || p.Detail == "" || w.Code < 400 {
+			return fmt.Errorf("%d %s: want a problem", w.Code, w.Body)
+		}
+		return nil
+	}
+	if kind := w.Header().Get("Content-Type"); kind == "application/openapi+json" && json.Valid(w.Body.Bytes()) {
+		return nil // an object of which no more is said
+	}
+	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+	return openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeReadOnlyValidations: true},
+	})
+}
+
+// maker makes requests from the schemas of the description, right and wrong.
+type maker struct {
+	*rand.Rand
+	doc   *openapi3.T
+	pool  map[string][]string // values that exist, by the name of the parameter or field
+	wrong int                 // one value in so many is wrong; 0 for none
+}
+
+func (m *maker) pick(list []string) string { return list[m.IntN(len(list))] }
+
+// wild are values that no field wants, or that programs trip over.
+var wild = []any{
+	nil, true, -1, 0, 1.5, 1e300, "", "x", "0x0000", "0x7fff", "0xffff", "../..", "a/b", "%2e%2e", "\u0000", "\u202e", "é", "🦊", strings.Repeat("y", 5000),
+	[]any{}, map[string]any{}, []any{nil, []any{}}, map[string]any{"$ref": "#"}, "<script>", "'; --", "1e999", 9007199254740993,
+}
+
+// value makes a value of a schema.
+func (m *maker) value(name string, ref *openapi3.SchemaRef, depth int) any {
+	s := ref.Value
+	if m.wrong > 0 && m.IntN(m.wrong) == 0 {
+		return wild[m.IntN(len(wild))]
+	}
+	if list := m.pool[name]; len(list) > 0 && s.Type.Is("string") && m.IntN(8) > 0 {
+		return m.pick(list)
+	}
+	if len(s.Enum) > 0 {
+		return s.Enum[m.IntN(len(s.Enum))]
+	}
+	switch {
+	case s.Type.Is("object"):
+		out := map[string]any{}
+		names := slices.Sorted(keysOf(s.Properties))
+		for _, n := range names {
+			if slices.Contains(s.Required, n) || depth < 4 && m.IntN(3) == 0 {
+				out[n] = m.value(n, s.Properties[n], depth+1)
+			}
+		}
+		return out
+	case s.Type.Is("array"):
+		out := []any{}
+		for range int(s.MinItems) + m.IntN(4) {
+			out = append(out, m.value(name, s.Items, depth+1))
+		}
+		return out
+	case s.Type.Is("integer"), s.Type.Is("number"):
+		low, high := 0.0, 100.0
+		if s.Min != nil {
+			low = *s.Min
+		}
+		if s.Max != nil {
+			high = min(*s.Max, low+100)
+		}
+		n := low + float64(m.IntN(int(high-low)+1))
+		if s.Type.Is("number") {
+			return []float64{2.5, 10, 100, n}[m.IntN(4)]
+		}
+		return int(n)
+	case s.Type.Is("boolean"):
+		return m.IntN(2) == 0
+	}
+	switch {
+	case s.Format == "date-time":
+		return time.Now().Add(time.Duration(m.IntN(1000)-200) * time.Hour).UTC().Format(time.RFC3339)
+	case strings.Contains(s.Pattern, "{1,4}"):
+		return fmt.Sprintf("0x%04x", m.IntN(0x8100))
+	case strings.Contains(s.Pattern, "{16}"):
+		return fmt.Sprintf("0x%016x", m.IntN(1<<20))
+	}
+	return []string{"one", "two", "red", "some-name", strconv.Itoa(m.IntN(100))}[m.IntN(5)]
+}
+
+func keysOf[V any](in map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range in {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// request makes a request of an operation.
+func (m *maker) request(s *stand, as, method, path string, op *openapi3.Operation) *http.Request {
+	query, header := url.Values{}, map[string]string{}
+	for _, ref := range op.Parameters {
+		p := ref.Value
+		often := p.Name == "If-Match" && strings.HasPrefix(op.OperationID, "put-") && m.IntN(2) == 0
+		if p.In != "path" && !p.Required && !often && m.IntN(4) > 0 {
+			continue
+		}
+		v := m.value(p.Name, p.Schema, 0)
+		text := fmt.Sprint(v)
+		if list, is := v.([]any); is {
+			var parts []string
+			for _, x := range list {
+				parts = append(parts, fmt.Sprint(x))
+			}
+			text = strings.Join(parts, ",")
+		}
+		switch p.In {
+		case "path":
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(text))
+		case "query":
+			query.Set(p.Name, text)
+		case "header":
+			header[p.Name] = strings.Map(func(r rune) rune {
+				if r < ' ' || r == 0x7f {
+					return -1
+				}
+				return r
+			}, text)
+		}
+	}
+	if m.wrong > 0 && m.IntN(20) == 0 {
+		query.Set("surprise", "1")
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	var body any
+	if op.RequestBody != nil {
+		schema := op.RequestBody.Value.Content["application/json"].Schema
+		data, err := json.Marshal(m.value("body", schema, 0))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if m.wrong > 0 {
+			data = m.spoil(data)
+		}
+		body = string(data)
+	}
+	if path == "" || path[0] != '/' {
+		path = "/" + path
+	}
+	return s.request(call{as: as, method: method, path: path, body: body, header: header})
+}
+
+// spoil makes a body wrong as JSON, now and then.
+func (m *maker) spoil(data []byte) []byte {
+	switch m.IntN(25) {
+	case 0:
+		return data[:m.IntN(len(data)+1)]
+	case 1:
+		return append(data, data...)
+	case 2:
+		return bytes.Replace(data, []byte("{"), []byte(`{"name":"a","name":"b",`), 1)
+	case 3:
+		return bytes.Replace(data, []byte("{"), []byte(`{"surprise":1,`), 1)
+	case 4:
+		return append([]byte("\xff\xfe"), data...)
+	case 5:
+		return bytes.Repeat([]byte("["), 5000)
+	}
+	return data
+}
+
+// fuzzed is how many requests are made.
+const fuzzed, fuzzedLong = 3000, 200_000
+
+// TestRequestsFromTheDescription makes requests from the schemas, right and wrong, as
+// every kind of caller. No answer is one that the description does not have, and none
+// blames the service.
+func TestRequestsFromTheDescription(t *testing.T) {
+	doc, router := described(t)
+	n, seed := fuzzed, uint64(16)
+	if os.Getenv("IBWARDEN_SOAK") != "" {
+		n, seed = fuzzedLong, uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, seed)), doc: doc}
+	type operation struct {
+		method, path string
+		op           *openapi3.Operation
+	}
+	var all []operation
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.OperationID != "watch-events" { // it does not end
+				all = append(all, operation{method, path, op})
+			}
+		}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].op.OperationID < all[j].op.OperationID })
+	s := newStand(t)
+	s.tenants()
+	m.pool = map[string][]string{
+		"pkey": {"0x0100", "0x0101", "0x0200", "0x0003"}, "guid": s.hosts[:5], "port": s.hosts[:10], "ports": s.hosts[:10],
+		"tenant": {"red", "blue", "provider"}, "owner": {"red", "blue"}, "If-Match": {"*", "*", `"12"`, `W/"3"`},
+		"If-None-Match": {"*", `"4"`}, "Idempotency-Key": {"k1", "k2"}, "first": {"0x0300"}, "last": {"0x03ff"},
+		"switch": {"0x0000000000200000"}, "certificate": {strings.Repeat("ab", 32)}, "uri": {"spiffe://x/y"},
+	}
+	for _, k := range []string{"0x0100", "0x0101"} {
+		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
+		s.want(200, call{as: "red", method: "POST", path: "/partitions/" + k + "/members", body: joins("full", s.hosts[:4]...)})
+	}
+	s.want(201, call{method: "PUT", path: "/policy", body: js{"name": "p.yaml", "text": "version: 1\ndefault: none\n"}})
+	statuses := map[int]int{}
+	covered := map[string]bool{}
+	for i := range n {
+		m.wrong = []int{0, 0, 30, 4}[m.IntN(4)]
+		o := all[m.IntN(len(all))]
+		as := m.pick([]string{"", "", "red", "blue", "reader", "provider", "nobody"})
+		if op := o.op.OperationID; op == "delete-tenant" || op == "delete-token" || (op == "put-policy" || op == "delete-partition") && m.IntN(10) > 0 {
+			m.wrong = 3 // the tenants and tokens of the test stay
+			if as == "" || as == "provider" {
+				as = "reader"
+			}
+		}
+		r := m.request(s, as, o.method, o.path, o.op)
+		sent, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(sent))
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		r.Body = io.NopCloser(bytes.NewReader(sent))
+		statuses[w.Code]++
+		if w.Code < 300 {
+			covered[o.op.OperationID] = true
+		}
+		if err := checkReply(router, r, w); err != nil {
+			t.Fatalf("request %d of seed %d: %s %.300s as %q with %.500s\nanswer %d %.500s\n%.500v\n%.1500s", i, seed, r.Method, r.URL, as, sent, w.Code, w.Body, err, s.log)
+		}
+		if m.wrong == 0 && w.Code == http.StatusUnprocessableEntity && schemaFault(w.Body.Bytes()) {
+			t.Fatalf("request %d of seed %d: %s %.300s with %.500s is as described, and refused: %.500s", i, seed, r.Method, r.URL, sent, w.Body)
+		}
+	}
+	t.Logf("statuses %v; %d of %d operations succeeded", statuses, len(covered), len(all))
+	for _, want := range []int{200, 201, 400, 401, 403, 404, 409, 412, 422, 428} {
+		if statuses[want] == 0 {
+			t.Errorf("no answer %d in %d requests", want, n)
+		}
+	}
+	for _, o := range all {
+		if id := o.op.OperationID; !covered[id] && id != "delete-tenant" && id != "delete-token" && id != "put-policy" {
+			t.Errorf("%s never succeeded", id)
+		}
+	}
+}
+
+// schemaFault reports whether a problem is about the form of a request.
+func schemaFault(body []byte) bool {
+	var p Problem
+	return json.Unmarshal(body, &p) == nil && p.Detail == "validation failed"
+}

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Token is a credential as a caller sees it: never its secret.
+type Token struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind" enum:"token,certificate,uri" doc:"what its holder shows: a secret, a certificate, or a certificate with a URI"`
+	Tenant   string     `json:"tenant"`
+	ReadOnly bool       `json:"read_only"`
+	Note     string     `json:"note,omitempty"`
+	Created  time.Time  `json:"created"`
+	Expires  *time.Time `json:"expires,omitempty"`
+}
+
+// TokenBody is what a new credential is to be.
+type TokenBody struct {
+	Tenant      string    `json:"tenant,omitempty" maxLength:"40" doc:"the caller's when there is none"`
+	ReadOnly    bool      `json:"read_only,omitempty" doc:"it changes nothing"`
+	Note        string    `json:"note,omitempty" maxLength:"200" doc:"what it is for"`
+	Expires     time.Time `json:"expires,omitzero" doc:"when it ends; never when there is none"`
+	Certificate string    `json:"certificate,omitempty" maxLength:"20000" doc:"instead of a secret: a client certificate in PEM, or its SHA-256 in 64 hexadecimal digits"`
+	URI         string    `json:"uri,omitempty" maxLength:"500" doc:"instead of a secret: a URI in the subject alternative names of client certificates that the client CA signs; the provider may register one"`
+}
+
+// TokenMade is the answer to a new credential.
+type TokenMade struct {
+	Changed
+	Token  Token  `json:"token"`
+	Secret string `json:"secret,omitempty" doc:"the secret: it is said once, and the service keeps its SHA-256 alone"`
+}
+
+// Prefixes of the IDs of credentials by kind.
+var kinds = []struct{ kind, prefix string }{{"token", "tok-"}, {"certificate", "crt-"}, {"uri", "uri-"}}
+
+func tokenOf(t *resource.Token) Token {
+	out := Token{ID: t.ID, Kind: "token", Tenant: t.Tenant, ReadOnly: t.ReadOnly, Note: t.Note, Created: t.Created}
+	for _, k := range kinds {
+		if strings.HasPrefix(t.ID, k.prefix) {
+			out.Kind = k.kind
+		}
+	}
+	if !t.Expires.IsZero() {
+		out.Expires = &t.Expires
+	}
+	return out
+}
+
+func (a *api) tokens() {
+	type listInput struct {
+		PageParams
+		Tenant string `query:"tenant" maxLength:"40" doc:"those of this tenant"`
+	}
+	register(a, operation(http.MethodGet, "/tokens", "list-tokens", "Tokens and certificates of the caller's tenant; of all for the provider"),
+		func(ctx context.Context, in *listInput) (*Output[List[Token]], error) {
+			caller := callerOf(ctx)
+			return readList(a, in.PageParams, func(s *resource.State) []*resource.Token { return s.Tokens(in.Tenant) },
+				func(t *resource.Token) string { return t.ID },
+				func(_ *resource.State, t *resource.Token) bool {
+					return caller.IsProvider() || t.Tenant == caller.Tenant
+				},
+				func(_ *resource.State, t *resource.Token) Token { return tokenOf(t) })
+		})
+	type create struct {
+		WriteParams
+		Body TokenBody
+	}
+	type made struct {
+		Status int
+		Body   TokenMade
+	}
+	op := operation(http.MethodPost, "/tokens", "create-token", "Make a token, or register a client certificate")
+	op.DefaultStatus = http.StatusCreated
+	register(a, op, func(ctx context.Context, in *create) (*made, error) {
+		if in.Body.Tenant == "" {
+			in.Body.Tenant = callerOf(ctx).Tenant
+		}
+		if in.Body.Certificate != "" || in.Body.URI != "" {
+			// Whose certificates they are is for who trusts the client CA.
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+		}
+		t, secret, err := NewToken(in.Body, a.service.Now())
+		if err != nil {
+			return nil, err
+		}
+		r, err := a.do(ctx, &in.WriteParams, resource.PutToken{Token: t}, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: changed(ctx, r, &in.WriteParams).Body, Token: tokenOf(&t), Secret: secret}}
+		if in.DryRun {
+			out.Body.Secret = ""
+		}
+		return out, nil
+	})
+	type remove struct {
+		WriteParams
+		ID string `path:"id" maxLength:"40"`
+	}
+	register(a, operation(http.MethodDelete, "/tokens/{id}", "delete-token", "End a token"),
+		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
+			r, err := a.do(ctx, &in.WriteParams, resource.DeleteToken{ID: in.ID}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return changed(ctx, r, &in.WriteParams), nil
+		})
+}
+
+// NewToken is the credential that a body asks for, and its secret where it has one.
+func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err error) {
+	t = resource.Token{Tenant: b.Tenant, ReadOnly: b.ReadOnly, Note: b.Note, Expires: b.Expires, Created: now}
+	id := hex.EncodeToString(randomOctets(6))
+	switch {
+	case !b.Expires.IsZero() && !now.Before(b.Expires):
+		return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.expires", "want a time to come")
+	case b.Certificate != "" && b.URI != "":
+		return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.uri", "want a certificate or a URI")
+	case b.URI != "":
+		u, err := url.Parse(b.URI)
+		if err != nil || u.Scheme == "" || u.String() != b.URI {
+			return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.uri", "want a URI, such as spiffe://example.org/red")
+		}
+		t.ID, t.Sum = "uri-"+id, sumOf([]byte(uriPrefix+b.URI))
+	case b.Certificate != "":
+		t.ID = "crt-" + id
+		if t.Sum, err = certificateSum(b.Certificate); err != nil {
+			return t, "", err
+		}
+	default:
+		secret = newSecret()
+		t.ID, t.Sum = "tok-"+id, sumOf([]byte(secret))
+	}
+	return t, secret, nil
+}
+
+// certificateSum is the SHA-256 of a certificate that is given as such or in PEM.
+func certificateSum(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if b, err := hex.DecodeString(strings.ReplaceAll(text, ":", "")); err == nil && len(b) == 32 {
+		return hex.EncodeToString(b), nil
+	}
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
+		return "", fault(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fault(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
+	}
+	return sumOf(c.Raw), nil
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// WriteParams are what every write takes.
+type WriteParams struct {
+	DryRun  bool   `query:"dry_run" doc:"plan the change and make none"`
+	Wait    string `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
+	IfMatch string `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
+	IfNone  string `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
+	Repeat  string `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and is answered as the first; kept for 24 h"`
+	Why     string `header:"Why" maxLength:"500" doc:"the reason, for the history"`
+}
+
+func (w *WriteParams) condition() (condition, error) { return readCondition(w.IfMatch, w.IfNone) }
+
+// Changed is the answer to a write.
+type Changed struct {
+	Revision uint64   `json:"revision" doc:"the revision that the change made; the last one when it changed nothing"`
+	Words    []string `json:"words" doc:"what it changed, in sentences"`
+	Plan     *Plan    `json:"plan,omitempty" doc:"of a dry run: what would be written to the fabric"`
+	Outcome  *Outcome `json:"outcome,omitempty" doc:"what became of the revision on the fabric so far"`
+	Follow   string   `json:"follow,omitempty" doc:"the path of the revision, where its outcome will be"`
+	Repeated bool     `json:"repeated,omitempty" doc:"an earlier request with the same Idempotency-Key did it"`
+	PKey     string   `json:"pkey,omitempty" doc:"number of the partition that was made or changed"`
+}
+
+// Plan is what a change would do to the fabric.
+type Plan struct {
+	Changes  bool   `json:"changes" doc:"whether anything would be written"`
+	Ports    int    `json:"ports" doc:"ports whose keys or enforcement would change"`
+	Sets     int    `json:"set" doc:"requests that write"`
+	ReadBack int    `json:"read_back" doc:"requests that read back what was written"`
+	Gained   int    `json:"gained" doc:"pairs of end ports that come to talk"`
+	Lost     int    `json:"lost" doc:"pairs of end ports that cease to talk"`
+	Text     string `json:"text,omitempty" doc:"as ibwarden plan prints it; for the provider"`
+}
+
+// planOf is a plan as a caller sees it: it is for the whole fabric, so its words may be
+// about others.
+func planOf(p *service.Plan, c resource.Caller) *Plan {
+	out := &Plan{}
+	if v := p.Preview; v != nil {
+		*out = Plan{v.Changes, len(v.Ports), v.SMPs.Set, v.SMPs.ReadBack, v.Reach.Gained, v.Reach.Lost, ""}
+	}
+	if c.IsProvider() {
+		out.Text = p.Text
+	}
+	return out
+}
+
+// ChangedOutput is a Changed with its status: 202 while the outcome is pending, 201 for
+// an object that was made and settled, else 200.
+type ChangedOutput struct {
+	Status   int
+	Location string `header:"Location" doc:"the path of an object that was made"`
+	ETag     string `header:"ETag" doc:"the ETag of the object after the change"`
+	Body     Changed
+}
+
+// triesMax bounds how often a write without a condition is planned again because
+// another writer came between.
+const triesMax = 16
+
+// look reads the state for a write: it returns what the caller is taken to have seen,
+// or why the write is refused.
+type look func(s *resource.State) (seen uint64, err error)
+
+// do makes a change. A change whose caller gave no revision is planned again when
+// another writer came between, so that what look found is still so.
+func (a *api) do(ctx context.Context, w *WriteParams, c resource.Change, before look) (*service.Result, error) {
+	condition, err := w.condition()
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		seen := resource.Unseen
+		a.service.Read(func(s *resource.State) {
+			if before != nil {
+				seen, err = before(s)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		result, err := a.once(ctx, w, c, seen)
+		var refusal *resource.Refusal
+		if errors.As(err, &refusal) && refusal.Reason == resource.Stale && !condition.given && try < triesMax {
+			continue
+		}
+		return result, err
+	}
+}
+
+func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen uint64) (*service.Result, error) {
+	req := requestOf(ctx)
+	if w.Wait == "proved" && !w.DryRun {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, WaitMost)
+		defer stop()
+	}
+	result, err := a.service.Do(ctx, service.Request{
+		Change: c, By: req.caller, Why: w.Why, Seen: seen, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+	})
+	if result != nil && errors.Is(err, context.DeadlineExceeded) {
+		return result, nil // it is stored; its outcome is pending
+	}
+	var refusal *resource.Refusal
+	if err != nil && w.DryRun && !errors.As(err, &refusal) && result != nil {
+		return nil, problem(http.StatusConflict, reasonManager, "the fabric cannot take it: "+err.Error())
+	}
+	return result, err
+}
+
+// changed is the answer for a result.
+func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
+	caller := callerOf(ctx)
+	out := &ChangedOutput{Status: http.StatusOK, Body: Changed{
+		Revision: r.Revision, Words: r.Words, Repeated: r.Repeated, Outcome: outcomeOf(r.Outcome, caller),
+	}}
+	if r.Plan != nil {
+		out.Body.Plan = planOf(r.Plan, caller)
+	}
+	if out.Body.Words == nil {
+		out.Body.Words = []string{}
+	}
+	if w.DryRun || len(r.Words) == 0 && !r.Repeated {
+		out.Body.Outcome = nil
+		return out
+	}
+	out.Body.Follow = Prefix + "/revisions/" + strconv.FormatUint(r.Revision, 10)
+	if o := out.Body.Outcome; o != nil && o.State == string(service.Pending) {
+		out.Status = http.StatusAccepted
+	}
+	return out
+}
+
+// made adds where an object is that a write made.
+func (o *ChangedOutput) made(path string) *ChangedOutput {
+	o.Location = path
+	if o.Status == http.StatusOK {
+		o.Status = http.StatusCreated
+	}
+	return o
+}

@@ -1,0 +1,283 @@
+// Package servicecmd implements the commands that speak to a running service: tenants,
+// partitions, members, ports, tokens, history, events and backups.
+package servicecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+)
+
+// tokenVariable holds the token of commands that are given no file with one.
+const tokenVariable = "IBWARDEN_TOKEN"
+
+// secretMax bounds the files of tokens, certificates and keys, in octets.
+const secretMax = 1 << 20
+
+// serverFlags are the flags that choose a service, and what the command shows of itself.
+type serverFlags struct {
+	server, tokenFile, ca, certificate, key string
+	json                                    bool
+}
+
+func (f *serverFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names another default; else the socket of a service on this machine)")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
+	flags.StringVar(&f.ca, "cacert", "", "file with the CA of the server's certificate, PEM (default: those of the system)")
+	flags.StringVar(&f.certificate, "cert", "", "file with a client certificate, PEM")
+	flags.StringVar(&f.key, "key", "", "file with its key, PEM")
+}
+
+func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+}
+
+// find is where the service is: as named, or a socket on this machine.
+func (f *serverFlags) find() (s address.Server, named bool, err error) {
+	text := f.server
+	if text == "" {
+		text = os.Getenv(address.Variable)
+	}
+	if text != "" {
+		s, err = address.Parse(text)
+		return s, true, err
+	}
+	places := []string{address.Socket("")}
+	for _, fabric := range []string{"umad", "sim"} {
+		if dir, err := daemon.DefaultDataDir(fabric); err == nil && dir != "" {
+			places = append([]string{address.Socket(string(dir))}, places...)
+		}
+	}
+	for _, path := range places {
+		if _, err := os.Lstat(path); err == nil {
+			return address.Server{Socket: path}, false, nil
+		}
+	}
+	return address.Server{}, false, fmt.Errorf("no service runs on this machine (there is no %s): start one with ibwarden run, or name one with --server or %s", strings.Join(places, ", no "), address.Variable)
+}
+
+// open is a client of the service.
+func (f *serverFlags) open() (*client.Client, error) {
+	s, named, err := f.find()
+	if err != nil {
+		return nil, exit.WithMisuse(err)
+	}
+	o := client.Options{OwnOnly: !named, Token: os.Getenv(tokenVariable)}
+	if f.tokenFile != "" {
+		b, err := regular.Read(f.tokenFile, secretMax)
+		if err != nil {
+			return nil, exit.WithMisuse(fmt.Errorf("--token-file: %w", err))
+		}
+		o.Token = strings.TrimSpace(string(b))
+	}
+	for _, x := range []struct {
+		flag, path string
+		to         *[]byte
+	}{{"--cacert", f.ca, &o.CA}, {"--cert", f.certificate, &o.Certificate}, {"--key", f.key, &o.Key}} {
+		if x.path == "" {
+			continue
+		}
+		if *x.to, err = regular.Read(x.path, secretMax); err != nil {
+			return nil, exit.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
+		}
+	}
+	c, err := client.New(s, o)
+	if err != nil {
+		return nil, exit.WithMisuse(err)
+	}
+	return c, nil
+}
+
+// failed gives an error its exit status: what the service says of the request itself is
+// misuse.
+func failed(err error) error {
+	var p *api.Problem
+	var done *exit.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &done), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &p):
+		text := p.Detail
+		for _, e := range p.Errors {
+			if !strings.Contains(text, e.Reason) {
+				text += "; " + e.Field + ": " + e.Reason
+			}
+		}
+		err = errors.New(table.Plain(text))
+		if p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity {
+			return exit.WithMisuse(err)
+		}
+	}
+	return exit.WithBad(err)
+}
+
+// writeFlags are those of commands that change something.
+type writeFlags struct {
+	serverFlags
+	dryRun, wait bool
+	why          string
+	seen         uint64
+}
+
+func (f *writeFlags) add(flags *pflag.FlagSet) {
+	f.serverFlags.add(flags)
+	f.addJSON(flags)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and change nothing")
+	flags.BoolVar(&f.wait, "wait", false, "wait until the change is proved on the fabric; status 1 if it is not")
+	flags.StringVar(&f.why, "why", "", "the reason, for the history")
+	flags.Uint64Var(&f.seen, "seen", 0, "the revision that you have seen: what was changed since is not overwritten")
+}
+
+// params are the parameters of a write; etag is what the command itself has read.
+func (f *writeFlags) params(etag string) client.Params {
+	if f.seen != 0 {
+		etag = fmt.Sprintf(`"%d"`, f.seen)
+	}
+	return client.Params{DryRun: f.dryRun, Wait: f.wait, Why: f.why, Match: etag}
+}
+
+// change makes a change and says what came of it.
+func (f *writeFlags) change(c *cobra.Command, to *client.Client, method, path string, p client.Params, body any) error {
+	var out api.Changed
+	if err := to.Write(c.Context(), method, path, p, body, &out); err != nil {
+		return failed(err)
+	}
+	return f.say(c, &out)
+}
+
+func (f *writeFlags) say(c *cobra.Command, out *api.Changed) error {
+	if f.json {
+		if err := table.JSON(c.OutOrStdout(), out); err != nil {
+			return exit.WithBad(err)
+		}
+	} else {
+		f.inWords(c.OutOrStdout(), out)
+	}
+	if o := out.Outcome; f.wait && !f.dryRun && o != nil && o.State != "proved" {
+		return exit.WithBad(fmt.Errorf("revision %d is not proved: %s", out.Revision, o.State))
+	}
+	return nil
+}
+
+func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
+	for _, words := range out.Words {
+		fmt.Fprintln(w, table.Plain(words))
+	}
+	switch p := out.Plan; {
+	case f.dryRun && p != nil && p.Text != "":
+		for line := range strings.Lines(p.Text) {
+			fmt.Fprintln(w, table.Plain(strings.TrimRight(line, "\n")))
+		}
+	case f.dryRun && p != nil:
+		fmt.Fprintf(w, "%s would change, with %s; %d pairs of end ports come to talk, %d cease to\n",
+			table.Count(p.Ports, "port"), table.Count(p.Sets, "write"), p.Gained, p.Lost)
+	}
+	switch {
+	case f.dryRun:
+		fmt.Fprintln(w, "nothing was changed (--dry-run)")
+	case out.Repeated:
+		fmt.Fprintf(w, "done before, as revision %d\n", out.Revision)
+	case len(out.Words) == 0:
+		fmt.Fprintln(w, "nothing to change")
+	default:
+		fmt.Fprintf(w, "revision %d%s\n", out.Revision, inWords(out.Outcome))
+	}
+}
+
+// inWords is an outcome after the number of its revision.
+func inWords(o *api.Outcome) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.State == "pending":
+		return ": stored, not yet proved on the fabric"
+	case o.State == "proved":
+		return fmt.Sprintf(": proved on the fabric, %s, after %v", o.Verdict, time.Duration(o.Seconds*float64(time.Second)).Round(time.Millisecond))
+	}
+	text := ": " + o.State
+	if o.Verdict != "" && o.State != "refused" {
+		text += ", " + o.Verdict
+	}
+	if len(o.Reasons) > 0 {
+		text += ": " + table.Plain(o.Reasons[0])
+	}
+	return text
+}
+
+// commands lists what a command has below it, for its help and its misuse.
+func group(use, short string, sub ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, s := range sub {
+		names = append(names, s.Name())
+	}
+	c := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit.WithMisuse(fmt.Errorf("%s has no command %q: want %s", c.CommandPath(), args[0], listed(names)))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			return exit.WithMisuse(fmt.Errorf("%s needs a command: %s", c.Name(), listed(names)))
+		},
+	}
+	c.AddCommand(sub...)
+	return c
+}
+
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// reader is a command that reads and prints.
+func reader(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error) *cobra.Command {
+	f := new(serverFlags)
+	c := &cobra.Command{Use: use, Short: short, Args: args}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		to, err := f.open()
+		if err != nil {
+			return err
+		}
+		return failed(run(c, f, to, args))
+	}
+	f.add(c.Flags())
+	f.addJSON(c.Flags())
+	return c
+}
+
+// writer is a command that changes something.
+func writer(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error) *cobra.Command {
+	f := new(writeFlags)
+	c := &cobra.Command{Use: use, Short: short, Args: args}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		to, err := f.open()
+		if err != nil {
+			return err
+		}
+		return failed(run(c, f, to, args))
+	}
+	f.add(c.Flags())
+	return c
+}

@@ -1,0 +1,251 @@
+package servicecmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+)
+
+// History is `ibwarden history`.
+func History() *cobra.Command {
+	return group("history list|show|verify|export", "Show who changed what, and check the audit log", historyList(), historyShow(), historyVerify(), historyExport())
+}
+
+func historyList() *cobra.Command {
+	var limit int
+	c := reader("list", "List the last changes, the newest first", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		if limit < 1 {
+			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
+		}
+		list, err := client.Page[api.Revision](c.Context(), to, "/revisions", limit, nil)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), map[string]any{"revisions": list})
+		}
+		for i := range list {
+			printRevision(c, &list[i])
+		}
+		return nil
+	})
+	c.Flags().IntVar(&limit, "limit", 20, "how many at most")
+	return c
+}
+
+func printRevision(c *cobra.Command, r *api.Revision) {
+	by := r.By
+	if by == "" {
+		by = "somebody else"
+	}
+	if r.Tenant != "" {
+		by += " of " + r.Tenant
+	}
+	fmt.Fprintf(c.OutOrStdout(), "revision %d, %s, by %s: %s%s\n", r.Number, r.At.UTC().Format(time.RFC3339), table.Plain(by), r.Action, inWords(r.Outcome))
+	if r.Why != "" {
+		fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", table.Plain(r.Why))
+	}
+	for _, words := range r.Words {
+		fmt.Fprintf(c.OutOrStdout(), "  %s\n", table.Plain(words))
+	}
+}
+
+func historyShow() *cobra.Command {
+	return reader("show REVISION", "Show one change, with its objects before and after", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
+		n, err := strconv.ParseUint(args[0], 10, 53)
+		if err != nil || n == 0 {
+			return exit.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
+		}
+		r, _, err := client.Get[api.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), r)
+		}
+		printRevision(c, &r)
+		for _, e := range r.Edits {
+			fmt.Fprintf(c.OutOrStdout(), "  %s\n", table.Plain(e.Key))
+			for _, x := range []struct {
+				sign  string
+				value any
+			}{{"-", e.Before}, {"+", e.After}} {
+				if x.value != nil {
+					data, _ := json.Marshal(x.value) // it came as JSON
+					fmt.Fprintf(c.OutOrStdout(), "    %s %s\n", x.sign, table.Plain(string(data)))
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func historyVerify() *cobra.Command {
+	var heads []string
+	c := reader("verify", "Check that no entry of the audit log was changed, removed, added or moved", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		q := url.Values{}
+		if len(heads) > 0 {
+			q.Set("head", strings.Join(heads, ","))
+		}
+		v, _, err := client.Get[api.Verified](c.Context(), to, "/audit-log/verify", q)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			if err := table.JSON(c.OutOrStdout(), v); err != nil {
+				return err
+			}
+		}
+		if !v.Holds {
+			return exit.WithBad(fmt.Errorf("the audit log breaks at entry %d: %s", v.Sequence, table.Plain(v.Reason)))
+		}
+		if !f.json {
+			fmt.Fprintf(c.OutOrStdout(), "%s, none changed, removed, added or moved\nhead %s\n", table.Count(int(v.Entries), "entry"), v.Head)
+		}
+		return nil
+	})
+	c.Flags().StringArrayVar(&heads, "head", nil, "a head that was written down, SEQUENCE:HASH: the chain has to pass through it; may be given several times")
+	return c
+}
+
+func historyExport() *cobra.Command {
+	return reader("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, _ *serverFlags, to *client.Client, _ []string) error {
+		return to.Fetch(c.Context(), "/audit-log/export", nil, c.OutOrStdout())
+	})
+}
+
+// Watch is `ibwarden watch`.
+func Watch() *cobra.Command {
+	var after string
+	f := new(serverFlags)
+	c := &cobra.Command{
+		Use: "watch", Short: "Print events of a running service as they happen", Args: cobra.NoArgs,
+		Long: `Print events of a running service as they happen: changes, what became of them on
+the fabric, and what the subnet manager reports. Those that the service still keeps
+come first. When the connection is lost it is made again, and goes on where it was.
+`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			to, err := f.open()
+			if err != nil {
+				return err
+			}
+			return failed(watch(c, f, to, after))
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().BoolVar(&f.json, "json", false, "print each event as a line of JSON")
+	c.Flags().StringVar(&after, "after", "", "the ID of the last event that you have seen")
+	return c
+}
+
+// Limits of watch: how long it waits before it connects again, and how often it tries
+// without an event.
+const (
+	watchPause = time.Second
+	watchTries = 60
+)
+
+func watch(c *cobra.Command, f *serverFlags, to *client.Client, after string) error {
+	ctx := c.Context()
+	for tries := 0; ; tries++ {
+		var err error
+		for e, problem := range to.Events(ctx, after) {
+			if err = problem; err != nil {
+				break
+			}
+			tries, after = 0, e.ID
+			if f.json {
+				data, _ := json.Marshal(e) // it came as JSON
+				fmt.Fprintf(c.OutOrStdout(), "%s\n", data)
+				continue
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", e.At.UTC().Format(time.RFC3339), e.ID, eventWords(&e))
+		}
+		if ctx.Err() != nil {
+			return nil // watching ends when it is interrupted
+		}
+		var p *api.Problem
+		if errors.As(err, &p) && p.Status < 500 || tries == watchTries || tries == 0 && after == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchPause):
+		}
+	}
+}
+
+func eventWords(e *api.Event) string {
+	switch e.Kind {
+	case "revision":
+		return fmt.Sprintf("revision %d: %s", e.Revision, table.Plain(e.Text))
+	case "outcome":
+		return fmt.Sprintf("revision %d%s", e.Revision, inWords(e.Outcome))
+	}
+	return e.Kind + ": " + table.Plain(e.Text)
+}
+
+// Backup is `ibwarden backup`.
+func Backup() *cobra.Command {
+	return reader("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, _ *serverFlags, to *client.Client, args []string) error {
+		if err := fetchFile(c.Context(), to, "/backup", args[0]); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s: the store of %s\n", args[0], to.Server())
+		return nil
+	})
+}
+
+// fetchFile writes an answer to a file, whole or not at all. Only its owner may read it.
+func fetchFile(ctx context.Context, to *client.Client, path, file string) (err error) {
+	out, err := os.CreateTemp(filepath.Dir(file), ".ibwarden-*")
+	if err != nil {
+		return exit.WithMisuse(err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(out.Name())
+		}
+	}()
+	err = to.Fetch(ctx, path, nil, out)
+	if err == nil {
+		err = out.Sync()
+	}
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), file)
+}
+
+// Export is `ibwarden export`.
+func Export() *cobra.Command {
+	return reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		e, _, err := client.Get[api.Export](c.Context(), to, "/export", url.Values{})
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), e)
+		}
+		_, err = fmt.Fprint(c.OutOrStdout(), strings.TrimRight(e.Text, "\n")+"\n")
+		return err
+	})
+}

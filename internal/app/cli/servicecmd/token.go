@@ -1,0 +1,194 @@
+package servicecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/internal/store/bolt"
+)
+
+// storeName is the directory of the store in a data directory.
+const storeName = "store"
+
+func tokenCreate() *cobra.Command {
+	var body api.TokenBody
+	var data, certificate string
+	var lasts time.Duration
+	c := &cobra.Command{Use: "create --tenant NAME", Short: "Make a token, and print it and nothing else", Args: cobra.NoArgs}
+	c.Long = c.Short + `.
+
+The service keeps the SHA-256 of a token alone: what is printed now cannot be printed
+again. With --data DIR it is made in the store of a data directory that no service has
+open, for the first token of a service that is reached over the network only.
+
+With --certificate FILE or --uri URI no token is made: a client certificate is
+registered for the tenant, and its ID is printed.
+`
+	f := new(writeFlags)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if lasts < 0 {
+			return exit.WithMisuse(fmt.Errorf("--expires-in %v: want a time that is not negative", lasts))
+		}
+		if lasts > 0 {
+			body.Expires = time.Now().Add(lasts).UTC().Truncate(time.Second)
+		}
+		if certificate != "" {
+			b, err := regular.Read(certificate, secretMax)
+			if err != nil {
+				return exit.WithMisuse(fmt.Errorf("--certificate: %w", err))
+			}
+			body.Certificate = string(b)
+		}
+		if data != "" {
+			return inStore(c, data, body)
+		}
+		to, err := f.open()
+		if err != nil {
+			return err
+		}
+		var out api.TokenMade
+		if err := to.Write(c.Context(), http.MethodPost, "/tokens", f.params(""), body, &out); err != nil {
+			return failed(err)
+		}
+		if f.dryRun {
+			return failed(f.say(c, &out.Changed))
+		}
+		return printToken(c, f.json, &out)
+	}
+	f.add(c.Flags())
+	c.Flags().StringVar(&body.Tenant, "tenant", "", "the tenant that it acts for; "+resource.Provider+" is the provider (default: your own)")
+	c.Flags().BoolVar(&body.ReadOnly, "read-only", false, "it changes nothing")
+	c.Flags().StringVar(&body.Note, "note", "", "what it is for")
+	c.Flags().DurationVar(&lasts, "expires-in", 0, "how long it lasts, as 720h (default: for ever)")
+	c.Flags().StringVar(&certificate, "certificate", "", "register this client certificate instead, PEM")
+	c.Flags().StringVar(&body.URI, "uri", "", "register client certificates with this URI instead")
+	c.Flags().StringVar(&data, "data", "", "make it in the store of this data directory, which no service has open")
+	return c
+}
+
+func printToken(c *cobra.Command, asJSON bool, out *api.TokenMade) error {
+	if asJSON {
+		return failed(table.JSON(c.OutOrStdout(), out))
+	}
+	text := out.Secret
+	if text == "" {
+		text = out.Token.ID
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), text)
+	return failed(err)
+}
+
+// inStore makes a token in a store that no service has open.
+func inStore(c *cobra.Command, data string, body api.TokenBody) error {
+	s, done, err := openStore(c.Context(), data)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if body.Tenant == "" {
+		body.Tenant = resource.Provider
+	}
+	token, secret, err := api.NewToken(body, time.Now())
+	if err != nil {
+		return failed(err)
+	}
+	by := resource.Caller{Name: fmt.Sprintf("uid %d, in the store", os.Geteuid()), Tenant: resource.Provider}
+	if _, err := s.Do(c.Context(), service.Request{Change: resource.PutToken{Token: token}, By: by, Seen: resource.Unseen}); err != nil {
+		return failed(err)
+	}
+	return printToken(c, false, &api.TokenMade{Token: api.Token{ID: token.ID}, Secret: secret})
+}
+
+// openStore opens the store of a data directory without a manager.
+func openStore(ctx context.Context, data string) (*service.Service, func(), error) {
+	dir, err := daemon.OpenDataDir(data)
+	if err != nil {
+		return nil, nil, exit.WithMisuse(err)
+	}
+	db, err := bolt.Open(dir.File(storeName))
+	if errors.Is(err, store.ErrLocked) {
+		return nil, nil, exit.WithMisuse(fmt.Errorf("%w: leave out --data, so that the service makes the token", err))
+	}
+	if err != nil {
+		return nil, nil, exit.WithMisuse(err)
+	}
+	s, err := service.Open(ctx, service.Config{Store: db, Manager: absent{}, Base: &policy.Policy{}, Owner: "ibwarden token", Now: time.Now})
+	if err != nil {
+		db.Close()
+		return nil, nil, exit.WithBad(err)
+	}
+	return s, func() { s.Close(); db.Close() }, nil
+}
+
+// absent is the manager where none runs: the next one begins with what is stored.
+type absent struct{}
+
+var errAbsent = errors.New("no manager runs")
+
+func (absent) SetPolicy(uint64, *policy.Policy) {}
+func (absent) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
+	return nil, errAbsent
+}
+func (absent) Snapshot(context.Context) (*snapshot.Snapshot, error) { return nil, errAbsent }
+
+// backupMax bounds the file of a backup, in octets.
+const backupMax = 64 << 30
+
+// Restore is `ibwarden restore`.
+func Restore() *cobra.Command {
+	var data string
+	c := &cobra.Command{
+		Use: "restore FILE --data DIR", Short: "Read a backup into a data directory that has no store", Args: cobra.ExactArgs(1),
+		Long: `Read a backup, as ibwarden backup wrote it, into a data directory that has no store
+yet and that no service has open. The next ibwarden run --data DIR goes on from it.
+`,
+		RunE: func(c *cobra.Command, args []string) error {
+			in, err := regular.Open(args[0], backupMax)
+			if err != nil {
+				return exit.WithMisuse(err)
+			}
+			defer in.Close()
+			dir, err := daemon.OpenDataDir(data)
+			if err != nil {
+				return exit.WithMisuse(err)
+			}
+			db, err := bolt.Open(dir.File(storeName))
+			if err != nil {
+				return exit.WithMisuse(err)
+			}
+			defer db.Close()
+			state, err := store.Restore(c.Context(), db, in, args[0])
+			if err != nil {
+				return exit.WithMisuse(err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: as of revision %d\nhead %s\n", dir.File(storeName), state.Revision, state.Audit)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&data, "data", "", "the data directory")
+	_ = c.MarkFlagRequired("data") // it is there
+	return c
+}
+
+var _ service.SubnetManager = absent{}
+
+// Commands are all commands that speak to a service.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), History(), Watch(), Backup(), Restore(), Export()}
+}
