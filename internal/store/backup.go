@@ -39,7 +39,8 @@ const (
 )
 
 // Backup writes a store, as it is at one moment, and returns its state then. Outcomes may
-// be newer. Commits go on meanwhile.
+// be newer. Commits go on meanwhile. What is written has the secrets of the store: a file
+// of it belongs to nobody else (mode 0600).
 func Backup(ctx context.Context, s Store, w io.Writer) (*State, error) {
 	now, err := s.Load(ctx)
 	if err != nil {

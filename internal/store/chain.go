@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -40,6 +41,21 @@ type Head struct {
 }
 
 func (h Head) String() string { return fmt.Sprintf("%d:%s", h.Sequence, h.Hash) }
+
+// ParseHead reads what String made: SEQUENCE:HASH.
+func ParseHead(text string) (Head, error) {
+	sequence, hash, ok := strings.Cut(text, ":")
+	var h Head
+	n, err := strconv.ParseUint(sequence, 10, 64)
+	if ok && err == nil {
+		h.Sequence = n
+		err = h.Hash.UnmarshalText([]byte(hash))
+	}
+	if !ok || err != nil || h.String() != text {
+		return Head{}, fmt.Errorf("head of an audit log %q: want SEQUENCE:HASH", text)
+	}
+	return h, nil
+}
 
 // Checkpoint is where the audit log begins after a trim: the last entry that was removed.
 // It is zero if none was.

@@ -250,3 +250,15 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+func TestHeadAsText(t *testing.T) {
+	h := Head{Sequence: 1<<64 - 1, Hash: Sum([]byte("x"))}
+	if got, err := ParseHead(h.String()); err != nil || got != h {
+		t.Errorf("%v read back is %v, %v", h, got, err)
+	}
+	for _, text := range []string{"", "1", ":", h.String() + "0", "0" + h.String(), "-" + h.String(), " " + h.String(), strings.ToUpper(h.String()), h.String()[:30]} {
+		if got, err := ParseHead(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}

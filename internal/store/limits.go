@@ -62,6 +62,21 @@ func (c *Commit) Check() error {
 	return c.checkAudit()
 }
 
+// Size is about how many octets a commit writes.
+func (c *Commit) Size() int {
+	size := len(c.Revision)
+	for _, o := range c.Puts {
+		size += len(o.Key) + len(o.Value)
+	}
+	for _, k := range c.Deletes {
+		size += len(k)
+	}
+	for _, o := range c.Outcomes {
+		size += len(o.Data)
+	}
+	return size
+}
+
 // checkObjects returns the octets of the objects.
 func (c *Commit) checkObjects() (size int, err error) {
 	seen := make(map[string]bool, len(c.Puts)+len(c.Deletes))

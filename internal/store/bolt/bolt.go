@@ -57,7 +57,8 @@ var (
 
 // Store is a store in a file. It is a store.Store.
 type Store struct {
-	path string
+	path  string
+	queue queue
 
 	mu     sync.Mutex    // held while writing and closing
 	failed error         // a sync failed
@@ -199,8 +200,8 @@ func (s *Store) view(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	}
 	return s.guard("a page of the file", func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
-			if tx.Bucket(metaBucket).Get(incompleteKey) != nil {
-				return fmt.Errorf("%s: %w", s.path, store.ErrIncomplete)
+			if err := s.whole(tx); err != nil {
+				return err
 			}
 			return f(tx)
 		})
@@ -212,11 +213,19 @@ func (s *Store) update(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.updateLocked(ctx, func(tx *bbolt.Tx) error {
-		if tx.Bucket(metaBucket).Get(incompleteKey) != nil {
-			return fmt.Errorf("%s: %w", s.path, store.ErrIncomplete)
+		if err := s.whole(tx); err != nil {
+			return err
 		}
 		return f(tx)
 	})
+}
+
+// whole looks whether a restore has ended.
+func (s *Store) whole(tx *bbolt.Tx) error {
+	if tx.Bucket(metaBucket).Get(incompleteKey) != nil {
+		return fmt.Errorf("%s: %w", s.path, store.ErrIncomplete)
+	}
+	return nil
 }
 
 func (s *Store) updateLocked(ctx context.Context, f func(tx *bbolt.Tx) error) error {

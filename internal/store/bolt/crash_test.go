@@ -134,18 +134,11 @@ func killOne(t *testing.T, dir string, r *rand.Rand) (asked uint64, heads []stor
 		case "done":
 			number, head, _ := strings.Cut(rest, " ")
 			var n uint64
-			var h store.Head
 			if _, err := fmt.Sscan(number, &n); err != nil {
 				t.Fatal(err)
 			}
-			sequence, hash, _ := strings.Cut(head, ":")
-			if _, err := fmt.Sscan(sequence, &h.Sequence); err != nil {
-				t.Fatal(err)
-			}
-			if len(hash) < 64 {
-				continue // cut off by the kill
-			}
-			if err := h.Hash.UnmarshalText([]byte(hash)); err != nil {
+			h, err := store.ParseHead(head)
+			if err != nil {
 				t.Fatal(err)
 			}
 			heads = append(heads, h)

@@ -4,7 +4,10 @@
 //
 // A commit is on the disk when it returns: bbolt writes the pages of a transaction,
 // syncs, writes the page that makes them valid, and syncs again. After a crash the file
-// holds the last transaction that got that far.
+// holds the last transaction that got that far. Commits that come while another one is
+// synced are written together, with one sync, in the order in which they came; each is
+// still refused or done for itself. The file does not shrink: what was deleted makes
+// room for what comes.
 //
 // One process has the file open. Another one gets ErrLocked, which names the process.
 //

@@ -110,7 +110,7 @@ func putRecord(tx *bbolt.Tx, r *store.Record) error {
 	case store.RecordOutcome:
 		return putOutcome(tx, r.Number, r.Data)
 	case store.RecordEntry:
-		return tx.Bucket(auditBucket).Put(number(r.Number), frame.Seal(named(auditBucket, r.Number), r.Data))
+		return numbered(tx, auditBucket).Put(number(r.Number), frame.Seal(named(auditBucket, r.Number), r.Data))
 	}
 	return errors.New("a record of no known kind")
 }

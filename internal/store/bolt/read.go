@@ -247,11 +247,3 @@ func (s *Store) Watch(ctx context.Context, after uint64) iter.Seq2[store.Revisio
 		}
 	}
 }
-
-// tell wakes those who watch.
-func (s *Store) tell() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.news)
-	s.news = make(chan struct{})
-}

@@ -32,54 +32,6 @@ func (s *Store) Acquire(ctx context.Context, owner string) (store.Epoch, error) 
 	return epoch, nil
 }
 
-// Commit is store.Store's.
-func (s *Store) Commit(ctx context.Context, c store.Commit) (store.Committed, error) {
-	if err := c.Check(); err != nil {
-		return store.Committed{}, err
-	}
-	var out store.Committed
-	err := s.update(ctx, func(tx *bbolt.Tx) error {
-		state, err := s.state(tx)
-		if err != nil {
-			return err
-		}
-		if err := c.Allowed(state); err != nil {
-			return err
-		}
-		if err := writeObjects(tx, &c); err != nil {
-			return err
-		}
-		if c.Revision != nil {
-			state.Revision++
-			state.Oldest = max(state.Oldest, 1)
-			if err := putRevision(tx, state.Revision, c.Epoch, c.Revision); err != nil {
-				return err
-			}
-		}
-		for _, o := range c.Outcomes {
-			if err := putOutcome(tx, o.Revision, o.Data); err != nil {
-				return err
-			}
-		}
-		entries, head := store.Link(state.Audit, c.Audit, state.Revision, c.Revision)
-		for _, e := range entries {
-			if err := putEntry(tx, &e); err != nil {
-				return err
-			}
-		}
-		state.Audit = head
-		out = store.Committed{Revision: state.Revision, Audit: head}
-		return putState(tx, state)
-	})
-	if err != nil {
-		return store.Committed{}, err
-	}
-	if c.Revision != nil {
-		s.tell()
-	}
-	return out, nil
-}
-
 func writeObjects(tx *bbolt.Tx, c *store.Commit) error {
 	objects := tx.Bucket(objectBucket)
 	for _, o := range c.Puts {
@@ -95,17 +47,26 @@ func writeObjects(tx *bbolt.Tx, c *store.Commit) error {
 	return nil
 }
 
+// fullPages is how full bbolt makes the pages of buckets that only grow at their end.
+const fullPages = 0.95
+
+func numbered(tx *bbolt.Tx, bucket []byte) *bbolt.Bucket {
+	b := tx.Bucket(bucket)
+	b.FillPercent = fullPages
+	return b
+}
+
 func putRevision(tx *bbolt.Tx, n uint64, epoch store.Epoch, data []byte) error {
 	value := append(number(uint64(epoch)), data...)
-	return tx.Bucket(revisionBucket).Put(number(n), frame.Seal(named(revisionBucket, n), value))
+	return numbered(tx, revisionBucket).Put(number(n), frame.Seal(named(revisionBucket, n), value))
 }
 
 func putOutcome(tx *bbolt.Tx, n uint64, data []byte) error {
-	return tx.Bucket(outcomeBucket).Put(number(n), frame.Seal(named(outcomeBucket, n), data))
+	return numbered(tx, outcomeBucket).Put(number(n), frame.Seal(named(outcomeBucket, n), data))
 }
 
 func putEntry(tx *bbolt.Tx, e *store.Entry) error {
-	return tx.Bucket(auditBucket).Put(number(e.Sequence), frame.Seal(named(auditBucket, e.Sequence), e.Line()))
+	return numbered(tx, auditBucket).Put(number(e.Sequence), frame.Seal(named(auditBucket, e.Sequence), e.Line()))
 }
 
 // Trim is store.Store's.
