@@ -72,7 +72,7 @@ func (l *Log) Close() { l.say(l.storm.over(true)) }
 
 func (l *Log) say(sums []summary) {
 	for _, s := range sums {
-		l.LogAttrs(context.Background(), s.level, s.text(), slog.String("event", "repeated"), slog.String("of", s.kind),
+		l.LogAttrs(context.Background(), s.level, s.text(), slog.String("event", idRepeated), slog.String("of", s.kind),
 			slog.Int("times", s.count), slog.Duration("within", s.period))
 	}
 }
