@@ -36,6 +36,7 @@ type Served struct {
 	of    uint64
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
+	last   judged
 }
 
 // Teller is told what became of policies: a *service.Service.
@@ -86,6 +87,9 @@ func (s *Served) Turn(e *engine.Engine) {
 func (s *Served) Event(e event.Event) {
 	switch e := e.(type) {
 	case event.Completed:
+		s.mu.Lock()
+		s.last = judged{e.Result, time.Now().UTC()}
+		s.mu.Unlock()
 		if revision, known := s.revision(e.Result.Policy); known {
 			s.tell.Done(revision, outcome(e.Result))
 		}
@@ -175,7 +179,7 @@ func (s *Served) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 			return
 		}
 		err = snapshot.Write(&buf, &snapshot.Snapshot{
-			ReadAt: time.Now().UTC(), Source: s.source, Asked: []string{snapshot.AskedForwarding}, Fabric: e.Fabric(), Faults: []snapshot.Fault{},
+			ReadAt: time.Now().UTC(), Source: s.source, Asked: askedIn(e.Reads()), Fabric: e.Fabric(), Faults: []snapshot.Fault{},
 		})
 	})
 	if asked != nil {

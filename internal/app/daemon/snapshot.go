@@ -17,18 +17,7 @@ import (
 // its name. Progress, unless nil, is called about once a second with the
 // packets sent so far.
 func Snapshot(ctx context.Context, link link.Link, source string, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, SMPs, error) {
-	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: []string{}, Faults: []snapshot.Fault{}}
-	for _, asked := range []struct {
-		name string
-		on   bool
-	}{
-		{snapshot.AskedAudit, o.Audit}, {snapshot.AskedForwarding, o.Forwarding},
-		{snapshot.AskedMulticast, o.Multicast}, {snapshot.AskedQoS, o.QoS},
-	} {
-		if asked.on {
-			s.Asked = append(s.Asked, asked.name)
-		}
-	}
+	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: askedIn(o), Faults: []snapshot.Fault{}}
 	r, err := ReadShowing(ctx, link, o, progress)
 	if err != nil {
 		return nil, SMPs{}, err
@@ -41,6 +30,23 @@ func Snapshot(ctx context.Context, link link.Link, source string, o sweep.Option
 		s.Faults = append(s.Faults, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
 	}
 	return s, r.SMPs, nil
+}
+
+// askedIn names what a reading asks for beyond nodes, ports, links and P_Key tables.
+func askedIn(o sweep.Options) []string {
+	out := []string{}
+	for _, asked := range []struct {
+		name string
+		on   bool
+	}{
+		{snapshot.AskedAudit, o.Audit}, {snapshot.AskedForwarding, o.Forwarding},
+		{snapshot.AskedMulticast, o.Multicast}, {snapshot.AskedQoS, o.QoS},
+	} {
+		if asked.on {
+			out = append(out, asked.name)
+		}
+	}
+	return out
 }
 
 // snapshotFileMax is the most octets of a snapshot that is read.

@@ -426,6 +426,9 @@ func (e *Engine) startSweep() {
 	e.discovery = sweep.Discover(e.window, e.sweepOptions())
 }
 
+// Reads is what a sweep of the whole subnet asks for.
+func (e *Engine) Reads() sweep.Options { return e.sweepOptions() }
+
 func (e *Engine) sweepOptions() sweep.Options {
 	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
