@@ -423,13 +423,11 @@ func (e *Engine) startSweep() {
 	clear(e.due)
 	e.begin(event.PhaseDiscover)
 	e.aliasesRead = e.readsAliases()
-	e.discovery = sweep.Discover(e.window, e.sweepOptions())
+	e.discovery = sweep.Discover(e.window, e.Reads())
 }
 
 // Reads is what a sweep of the whole subnet asks for.
-func (e *Engine) Reads() sweep.Options { return e.sweepOptions() }
-
-func (e *Engine) sweepOptions() sweep.Options {
+func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
@@ -506,23 +504,6 @@ func (e *Engine) startPass(now time.Duration) {
 		e.write(plan.DiffAt(e.fabric, want.Tables, at))
 	} else {
 		e.write(plan.Diff(e.fabric, want.Tables))
-	}
-}
-
-// refuse ends a pass that wrote nothing. Without a policy that stands nothing
-// is put right either, so that the pass is tried again after a while.
-func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
-	e.emit(event.Refused{Err: err, Policy: p})
-	if e.settled && e.isMaster() {
-		e.rest(now, stateWatching)
-	} else {
-		// With none in force, a new policy waits for the next try as the first one
-		// does: else it would have the subnet swept again and again without a pause.
-		e.policy, e.newPolicy = e.wanted(), nil
-		e.rest(now, stateRefused)
-	}
-	if e.desired == nil {
-		e.retryAt = now + e.config.DriftPeriod
 	}
 }
 

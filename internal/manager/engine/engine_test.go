@@ -213,6 +213,26 @@ func TestRefusedPolicy(t *testing.T) {
 	}
 }
 
+// A second policy that is refused like the first is tried again now and then, and not
+// in one sweep after the other.
+func TestRefusedAgain(t *testing.T) {
+	s := newSite(t, engine.Config{}, read(t, []string{"nobody-1"}, []string{"nobody-2"}), fabric.DefaultConfig())
+	s.run("it is refused", func() bool { _, was := last[event.Refused](s); return was })
+	s.engine.SetPolicy(read(t, []string{"nobody-3"}, []string{"nobody-4"}))
+	s.engine.Expire(s.fabric.Now())
+	before := len(s.events)
+	s.pass(time.Minute)
+	refusals := 0
+	for _, e := range s.events[before:] {
+		if _, is := e.(event.Refused); is {
+			refusals++
+		}
+	}
+	if refusals == 0 || refusals > 3 {
+		t.Errorf("refused %d times in a minute: want it once for the new policy, and once for each drift period", refusals)
+	}
+}
+
 // Nothing is written before the whole subnet was read.
 func TestReadsBeforeItWrites(t *testing.T) {
 	var phases []string

@@ -183,7 +183,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 		e.moved[at] = m
 	}
 	all := e.movedPorts(func(move) bool { return true })
-	o := e.sweepOptions()
+	o := e.Reads()
 	if o.QoS || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
 		e.wantSweep(reason)
 		for _, p := range due {
@@ -249,5 +249,22 @@ func (e *Engine) revisited(now time.Duration) {
 		e.startElection(now)
 	default:
 		e.proceed(now)
+	}
+}
+
+// refuse ends a pass that wrote nothing. Without a policy that stands nothing
+// is put right either, so that the pass is tried again after a while.
+func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
+	e.emit(event.Refused{Err: err, Policy: p})
+	if e.settled && e.isMaster() {
+		e.rest(now, stateWatching)
+	} else {
+		// With none in force, a new policy waits for the next try as the first one
+		// does: else it would have the subnet swept again and again without a pause.
+		e.policy, e.newPolicy = e.wanted(), nil
+		e.rest(now, stateRefused)
+	}
+	if e.desired == nil {
+		e.retryAt = now + e.config.DriftPeriod
 	}
 }
