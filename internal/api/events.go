@@ -104,11 +104,11 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string) {
 			}
 		}
 	}()
-	alive := time.NewTicker(StreamAlive)
+	alive := time.NewTicker(limitsOf(ctx).alive)
 	defer alive.Stop()
 	control := http.NewResponseController(w)
 	send := func(text string) error {
-		_ = control.SetWriteDeadline(time.Now().Add(StreamTimeout)) // one of a test has none
+		_ = control.SetWriteDeadline(time.Now().Add(limitsOf(ctx).stream)) // one of a test has none
 		if _, err := io.WriteString(w, text); err != nil {
 			return err
 		}

@@ -38,9 +38,9 @@ const (
 )
 
 // limits are the limits in time, which tests shorten.
-type limits struct{ header, body, reply, idle time.Duration }
+type limits struct{ header, body, reply, idle, stream, alive time.Duration }
 
-var defaultLimits = limits{HeaderTimeout, BodyTimeout, ReplyTimeout, IdleTimeout}
+var defaultLimits = limits{HeaderTimeout, BodyTimeout, ReplyTimeout, IdleTimeout, StreamTimeout, StreamAlive}
 
 type limitsKey struct{}
 

@@ -118,8 +118,8 @@ func (l *Listeners) listenUnix(path string, shared *counter) error {
 	if err := address.CheckSocket(path); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
-		return fmt.Errorf("socket: %w", err)
+	if err := socketDirectory(filepath.Dir(path)); err != nil {
+		return err
 	}
 	// Two that start at once must not both find the socket of a process that is gone,
 	// and one remove what the other has just made: the lock is for both.
@@ -147,6 +147,22 @@ func (l *Listeners) listenUnix(path string, shared *counter) error {
 	}
 	l.list = append(l.list, &countedListener{Listener: u, counter: shared})
 	l.Describe = append(l.Describe, "unix:"+path)
+	return nil
+}
+
+// socketDirectory makes the directory of a socket. In one that belongs to another user he
+// could put his own socket in the place of ours, and have what clients send.
+func socketDirectory(dir string) error {
+	if err := os.MkdirAll(dir, directoryMode); err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	if sys, is := info.Sys().(*syscall.Stat_t); is && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
+		return fmt.Errorf("socket: the directory %s belongs to user %d: want one of root or of your own", dir, sys.Uid)
+	}
 	return nil
 }
 

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// callers are the kinds of callers, in the order of the columns of the matrix.
+var callers = []string{"nobody", "uid:65534", "reader", "red", "blue", "provider", "uid:4321", ""}
+
+// matrix says what each kind of caller is answered, for every operation. A dash is an
+// operation that is tried elsewhere. Of red is partition 0x0100 with its first port.
+//
+// nobody: no token and no peer; uid:65534: another user over the socket; reader: a token
+// of red that may only read; provider: a token; uid:4321 and "": the owner of the
+// service and root, over the socket.
+var matrix = map[string]struct {
+	path, body string
+	want       string // statuses, one for each caller
+}{
+	//                                                                                      none other read red blue prov own root
+	"list-partitions":       {"/partitions", "", "401 401 200 200 200 200 200 200"},
+	"get-partition":         {"/partitions/0x0100", "", "401 401 200 200 404 200 200 200"},
+	"create-partition":      {"/partitions", `{"name":"NEW"}`, "401 401 403 201 201 201 201 201"},
+	"put-partition":         {"/partitions/0x0100", `{"name":"one"}`, "401 401 428 428 403 428 428 428"},
+	"delete-partition":      {"/partitions/0x0111?dry_run=true", "", "401 401 403 200 404 200 200 200"},
+	"list-members":          {"/partitions/0x0100/members", "", "401 401 200 200 404 200 200 200"},
+	"get-member":            {"/partitions/0x0100/members/HOST", "", "401 401 200 200 404 200 200 200"},
+	"add-members":           {"/partitions/0x0100/members", `{"members":[{"port":"HOST","membership":"full"}]}`, "401 401 403 200 404 200 200 200"},
+	"put-members":           {"/partitions/0x0100/members", `{"members":[]}`, "401 401 428 428 404 428 428 428"},
+	"put-member":            {"/partitions/0x0100/members/HOST", `{"membership":"full"}`, "401 401 403 200 404 200 200 200"},
+	"delete-member":         {"/partitions/0x0100/members/HOST?dry_run=true", "", "401 401 403 200 404 200 200 200"},
+	"delete-members":        {"/partitions/0x0100/members?port=HOST&dry_run=true", "", "401 401 403 200 404 200 200 200"},
+	"list-tenants":          {"/tenants", "", "401 401 200 200 200 200 200 200"},
+	"get-tenant":            {"/tenants/red", "", "401 401 200 200 404 200 200 200"},
+	"put-tenant":            {"/tenants/NEW", `{}`, "401 401 403 403 403 201 201 201"},
+	"delete-tenant":         {"/tenants/none", "", "401 401 403 403 403 404 404 404"},
+	"list-tokens":           {"/tokens", "", "401 401 200 200 200 200 200 200"},
+	"create-token":          {"/tokens?dry_run=true", `{}`, "401 401 403 201 201 201 201 201"},
+	"delete-token":          {"/tokens/tok-000000000000", "", "401 401 403 404 404 404 404 404"},
+	"list-ports":            {"/ports", "", "401 401 200 200 200 200 200 200"},
+	"get-port":              {"/ports/HOST", "", "401 401 200 200 404 200 200 200"},
+	"assign-ports":          {"/ports/assign?dry_run=true", `{"tenant":"red","ports":[{"guid":"FREE"}]}`, "401 401 403 403 403 200 200 200"},
+	"release-ports":         {"/ports/release?dry_run=true", `{"ports":["HOST"]}`, "401 401 403 403 403 200 200 200"},
+	"list-revisions":        {"/revisions", "", "401 401 200 200 200 200 200 200"},
+	"get-revision":          {"/revisions/1", "", "401 401 200 200 404 200 200 200"},
+	"list-audit-log":        {"/audit-log", "", "401 401 200 200 200 200 200 200"},
+	"verify-audit-log":      {"/audit-log/verify", "", "401 401 403 403 403 200 200 200"},
+	"export-audit-log":      {"/audit-log/export", "", "401 401 403 403 403 200 200 200"},
+	"get-backup":            {"/backup", "", "401 401 403 403 403 200 200 200"},
+	"watch-events":          {"-", "", "401 401 200 200 200 200 200 200"},
+	"get-policy":            {"/policy", "", "401 401 403 403 403 404 404 404"},
+	"put-policy":            {"/policy?dry_run=true", `{"name":"p.yaml","text":"version: 1\ndefault: limited\n"}`, "401 401 403 403 403 200 200 200"},
+	"get-export":            {"/export", "", "401 401 403 403 403 200 200 200"},
+	"list-nodes":            {"/nodes", "", "401 401 200 200 200 200 200 200"},
+	"list-links":            {"/links", "", "401 401 403 403 403 200 200 200"},
+	"list-routes":           {"/routes", "", "401 401 403 403 403 200 200 200"},
+	"list-managers":         {"/managers", "", "401 401 403 403 403 200 200 200"},
+	"get-snapshot":          {"/snapshot", "", "401 401 403 403 403 200 200 200"},
+	"get-proof":             {"/proof", "", "401 401 200 200 200 200 200 200"},
+	"list-pairs":            {"/proof/pairs", "", "401 401 200 200 200 200 200 200"},
+	"list-findings":         {"/audit", "", "401 401 403 403 403 200 200 200"},
+	"list-multicast-groups": {"/multicast-groups", "", "401 401 403 403 403 200 200 200"},
+	"get-description":       {"/openapi.json", "", "200 200 200 200 200 200 200 200"},
+}
+
+// TestWhoMayDoWhat tries every operation as every kind of caller. An operation that is
+// not in the matrix fails.
+func TestWhoMayDoWhat(t *testing.T) {
+	doc, _ := described(t)
+	s := newStand(t)
+	s.tenants()
+	for _, k := range []string{"0x0100", "0x0111"} {
+		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
+	}
+	s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})
+	names := strings.NewReplacer("HOST", s.hosts[0], "FREE", s.hosts[12])
+	seen := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			row, there := matrix[op.OperationID]
+			seen[op.OperationID] = true
+			want := strings.Fields(row.want)
+			if !there || len(want) != len(callers) {
+				t.Errorf("%s %s: %s has no row in the matrix, with a status for each of %q", method, path, op.OperationID, callers)
+				continue
+			}
+			if row.path == "-" {
+				continue
+			}
+			for i, as := range callers {
+				one := strings.NewReplacer("NEW", fmt.Sprintf("new-%d", i))
+				c := call{as: as, method: method, path: one.Replace(names.Replace(row.path))}
+				if row.body != "" {
+					c.body = one.Replace(names.Replace(row.body))
+				}
+				if w := s.do(c); fmt.Sprint(w.Code) != want[i] {
+					t.Errorf("%s as %q: %d %.300s, want %s", op.OperationID, as, w.Code, w.Body, want[i])
+				}
+			}
+		}
+	}
+	for id := range matrix {
+		if !seen[id] {
+			t.Errorf("%s is in the matrix and no operation", id)
+		}
+	}
+}
