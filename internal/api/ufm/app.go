@@ -93,7 +93,7 @@ func (c *call) makeToken() (any, error) {
 		return nil, err
 	}
 	out := c.shown(&t)
-	out.Secret, out.Token = secret, secret
+	out.Secret, out.Token, out.ExpiresIn = secret, secret, int64(t.Expires.Sub(now)/time.Second)
 	return out, nil
 }
 

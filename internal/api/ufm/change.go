@@ -28,17 +28,15 @@ func (c *call) do(change resource.Change) (*service.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(result.Keys) == 0 {
+		return result, nil
+	}
 	state := service.Pending
 	var reasons []string
 	if o := result.Outcome; o != nil {
 		state, reasons = o.State, c.reasons(o)
 	}
-	c.head.Set(headState, string(state))
 	switch {
-	case len(result.Keys) == 0:
-		// What it asks for is there: what became of the last revision is that of
-		// somebody else's change.
-		c.head.Del(headState)
 	case state == service.Refused:
 		return nil, wrong(http.StatusConflict, "the fabric cannot take the change of revision %d, and it was undone: %s", result.Revision, strings.Join(reasons, "; "))
 	case state != service.Proved && c.options.Strict:
@@ -72,6 +70,10 @@ func (c *call) change(change resource.Change, wait time.Duration) (*service.Resu
 		return nil, errWaits
 	}
 	c.head.Set(headRevision, strconv.FormatUint(result.Revision, 10))
+	// Where nothing was to be changed, the outcome is that of somebody else's change.
+	if len(result.Keys) > 0 && result.Outcome != nil {
+		c.head.Set(headState, string(result.Outcome.State))
+	}
 	return result, nil
 }
 

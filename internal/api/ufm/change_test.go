@@ -312,6 +312,9 @@ func TestJobs(t *testing.T) {
 		if err := json.Unmarshal([]byte(out.body), &job); err != nil || job.ID == "" || job.Status != want {
 			t.Fatalf("%v: %s: want %s, since a client may ask no more", err, out.body, want)
 		}
+		if got := out.header.Get("Ibwarden-State"); got != mode {
+			t.Errorf("%s: state %q", mode, got)
+		}
 		r.manager.work.Wait()
 		if out := r.as("red", 200, "GET", "/ufmRestV3/jobs/"+job.ID, ""); !strings.Contains(out.body, `"status":"`+want+`"`) || !strings.Contains(out.body, `"Status":"`+want+`"`) {
 			t.Errorf("%s: %s: want %s", mode, out.body, want)
