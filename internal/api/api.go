@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Store store.Store
 	// Judge answers questions about isolation.
 	Judge Judge
+	// UFM is what UFM's calls are told besides.
+	UFM ufm.Options
 	// Log gets failures of the service, never a token or a body; nil for none.
 	Log *slog.Logger
 }
@@ -40,6 +43,7 @@ type api struct {
 	log     *slog.Logger
 	huma    huma.API
 	mux     *http.ServeMux
+	ufm     http.Handler // of UFM's calls
 
 	watching sync.Mutex
 	watchers int // guarded by watching
@@ -53,6 +57,7 @@ func build(s *service.Service, o Options) *api {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	a.ufm = a.ufmCalls()
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
 	a.partitions()
 	a.members()
@@ -122,6 +127,10 @@ func (a *api) front() http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store")
 		defer a.recovered(w, r)
+		if ufm.Owns(r.URL.EscapedPath()) { // before the mux, which redirects
+			a.ufm.ServeHTTP(w, r)
+			return
+		}
 		if p := a.admit(w, r, req); p != nil {
 			refuse(w, p)
 			return

@@ -16,4 +16,7 @@
 // Writes take If-Match (the ETag of what the caller has seen), Idempotency-Key, dry_run
 // and wait; condition.go says what a write without If-Match may do. Every error is a
 // Problem (RFC 9457).
+//
+// UFM's calls (package ufm) are served beside it, to the same callers; they have errors
+// and bodies of their own.
 package api

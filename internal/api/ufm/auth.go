@@ -56,7 +56,7 @@ func (c *call) authenticate(prefix string) error {
 	for _, cookie := range c.r.CookiesNamed(sessionCookie) {
 		if by, known := c.sessions.caller(c.auth, cookie.Value, c.service.Now()); known {
 			c.by = by
-			return crossSite(c.r)
+			return nil
 		}
 	}
 	if by, known := c.auth.Connection(c.r); known {
@@ -107,7 +107,7 @@ func (c *call) password(user, password string) (by resource.Caller, known bool) 
 }
 
 // crossSite refuses a change that the page of another site made a browser send: a
-// browser adds the cookie by itself.
+// browser adds cookies, certificates and passwords that it remembers by itself.
 func crossSite(r *http.Request) error {
 	if http.NewCrossOriginProtection().Check(r) != nil {
 		return wrong(http.StatusForbidden, "a browser sent this for the page of another site")

@@ -423,6 +423,18 @@ func TestSessions(t *testing.T) {
 	if got := ask(first, "cross-site"); got != 403 {
 		t.Errorf("for a page of another site: %d", got)
 	}
+	for _, auth := range []string{basic("red", r.secrets["red"]), "PEER:red"} {
+		q := newRequest(t.Context(), "DELETE", "/ufmRest/resources/pkeys/5", "")
+		q.Header.Set("Origin", "https://elsewhere.example")
+		if tenant, peer := strings.CutPrefix(auth, "PEER:"); peer {
+			q.Header.Set("X-Test-Peer", tenant)
+		} else {
+			q.Header.Set("Authorization", auth)
+		}
+		if out := r.send(q); out.status != 403 || !r.exists(5) {
+			t.Errorf("%s for a page of another site: %d %s", auth, out.status, out.body)
+		}
+	}
 	if got := ask("session=", ""); got != 401 {
 		t.Errorf("an empty session: %d", got)
 	}

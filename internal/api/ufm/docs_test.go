@@ -30,13 +30,13 @@ func TestDocs(t *testing.T) {
 		t.Errorf("docs/ufm.md has the calls\n%s\nwant\n%s", strings.Join(documented, "\n"), strings.Join(there, "\n"))
 	}
 	for _, text := range []string{
-		"`" + Version + "`", "at most 5 s", "for 8 hours", "at most 64 sessions", "lasts 10 years", "kept for an hour", "over\n4 MiB",
+		"`" + Version + "`", "at most 5 s", "for 8 hours", "at most 64 sessions", "lasts 10 years", "kept for an hour", "over\n1 MiB",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("docs/ufm.md lacks %q", text)
 		}
 	}
-	if DefaultWait.Seconds() != 5 || SessionLife.Hours() != 8 || SessionsMax != 64 || TokenLife.Hours() != 87600 || JobLife.Hours() != 1 || MaxBody != 4<<20 {
+	if DefaultWait.Seconds() != 5 || SessionLife.Hours() != 8 || SessionsMax != 64 || TokenLife.Hours() != 87600 || JobLife.Hours() != 1 || MaxBody != 1<<20 {
 		t.Error("a limit is not the one of docs/ufm.md")
 	}
 }

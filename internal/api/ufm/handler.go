@@ -24,7 +24,9 @@ import (
 // Limits of calls.
 const (
 	// MaxBody bounds the body of a request, in octets.
-	MaxBody = 4 << 20
+	MaxBody = 1 << 20
+	// loginMax bounds that of a login, of which nobody knows yet who sends it.
+	loginMax = 4 << 10
 	// MaxGUIDs bounds the GUIDs of one call.
 	MaxGUIDs = resource.BulkMax
 	// commitTimeout bounds the storing of a change, where the answer waits for nothing else.
@@ -235,12 +237,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.head.Set("Rest-Version", restVersion)
 	c.head.Set("X-Request-Id", c.id)
 	c.head.Set("Cache-Control", "no-store")
-	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 	var answer any
 	var err error
 	if len(path) == 1 && path[0] == loginPath {
+		r.Body = http.MaxBytesReader(w, r.Body, loginMax)
 		answer, err = c.login()
 	} else {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		answer, err = c.answer(path)
 	}
 	status := http.StatusOK
@@ -264,6 +267,9 @@ func (c *call) answer(path []string) (any, error) {
 		return nil, wrong(http.StatusNotFound, "there is no such call")
 	}
 	if err := c.authenticate(path[0]); err != nil {
+		return nil, err
+	}
+	if err := crossSite(c.r); err != nil {
 		return nil, err
 	}
 	route, args, err := find(c.r.Method, path[1:])

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -131,7 +132,7 @@ var boss = resource.Caller{Name: "uid 0", Tenant: resource.Provider}
 
 func newRig(t testing.TB, options ufm.Options) *rig {
 	t.Helper()
-	st, err := bolt.Open(filepath.Join(t.TempDir(), "store"))
+	st, err := bolt.Open(filepath.Join(memoryDir(t), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +229,16 @@ func testFabric() *observed.Fabric {
 		observed.Connect(p, q)
 	}
 	return f
+}
+
+// memoryDir is a directory that waits for no disk, where there is one.
+func memoryDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "ibwarden-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // basic is the header Authorization of a user and a password.

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/api/ufm"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// ufmHolders tells UFM's calls about the fabric and who has a credential: the same tokens, certificates and
+// peers as everywhere else.
+type ufmHolders struct{ *api }
+
+// Secret implements ufm.Authenticator. What does not have the form of a secret is none:
+// the sums of certificates are of octets that are no secret.
+func (h ufmHolders) Secret(secret string) (caller resource.Caller, known bool) {
+	if !goodSecret.MatchString(secret) {
+		return caller, false
+	}
+	return h.holder([]string{sumOf([]byte(secret))})
+}
+
+// Connection implements ufm.Authenticator.
+func (h ufmHolders) Connection(r *http.Request) (caller resource.Caller, known bool) {
+	bare := *r
+	bare.Header = nil // clients with a certificate send an empty header Authorization
+	caller, _, err := h.authenticate(&bare)
+	return caller, err == nil
+}
+
+// NewSecret implements ufm.Authenticator.
+func (ufmHolders) NewSecret() (secret, sum string) {
+	secret = newSecret()
+	return secret, sumOf([]byte(secret))
+}
+
+// Snapshot implements ufm.Inventory.
+func (h ufmHolders) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	return h.service.Manager().Snapshot(ctx)
+}
+
+// ufmCalls are the handlers of UFM's calls.
+func (a *api) ufmCalls() http.Handler {
+	o := a.options.UFM
+	o.Build = cmp.Or(o.Build, a.options.Version)
+	h := ufm.New(a.service, ufmHolders{a}, ufmHolders{a}, o)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := limitsOf(r.Context())
+		control := http.NewResponseController(w)
+		// A writer that has no deadlines is one of a test.
+		_ = control.SetReadDeadline(time.Now().Add(limit.body))
+		_ = control.SetWriteDeadline(time.Now().Add(limit.body + limit.reply))
+		h.ServeHTTP(w, r)
+	})
+}
