@@ -77,6 +77,13 @@ func TestBackupRefuses(t *testing.T) {
 		}
 	}
 	whole := write(good)
+	exchanged := bytes.Replace(whole, good[1].encode(), (&Record{Kind: RecordObject, Key: "A"}).encode(), 1)
+	if bytes.Equal(exchanged, whole) {
+		t.Fatal("the record to be exchanged is not there")
+	}
+	if _, err := Restore(t.Context(), sink{}, bytes.NewReader(exchanged), "x"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a record exchanged for a good one: error %v", err)
+	}
 	for i := range whole {
 		bent := bytes.Clone(whole)
 		bent[i] ^= 0x10

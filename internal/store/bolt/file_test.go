@@ -160,6 +160,9 @@ func TestTorn(t *testing.T) {
 			if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer) {
 				t.Fatalf("%s: %v", what, err)
 			}
+			if _, again := Open(dir); again == nil || again.Error() != err.Error() {
+				t.Fatalf("%s: %v, and at once again: %v", what, err, again)
+			}
 			refused++
 			return
 		}
@@ -192,6 +195,24 @@ func TestTorn(t *testing.T) {
 	t.Logf("of a file of %d octets: %d refused, %d noticed later, %d unharmed", len(whole), refused, noticed, held)
 	if refused == 0 || noticed == 0 || held == 0 {
 		t.Error("one of the three never came up")
+	}
+}
+
+// TestEndMissing: a file without its end is refused when it is opened, also when nothing
+// has asked for what stood there.
+func TestEndMissing(t *testing.T) {
+	dir, _ := filled(t, 100)
+	s := open(t, dir)
+	var used int64
+	if err := s.db.View(func(tx *bbolt.Tx) error { used = tx.Size(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := os.Truncate(filepath.Join(dir, FileName), used-1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "its end is missing") {
+		t.Errorf("error %v", err)
 	}
 }
 

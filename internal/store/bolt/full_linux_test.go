@@ -66,7 +66,7 @@ func fullAndOn(s *Store, space func() error) error {
 	}
 	now, _, err := store.VerifyStore(ctx, s, nil)
 	if err != nil || now.Revision != n-1 {
-		return fmt.Errorf("revision %d after commit %d failed: %w", now.Revision, n, err)
+		return fmt.Errorf("revision %d after commit %d failed: %v", now.Revision, n, err)
 	}
 	if err := space(); err != nil {
 		return err

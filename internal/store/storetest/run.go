@@ -127,6 +127,7 @@ func testCommit(t *testing.T, p Place) {
 	e := acquire(t, s)
 	c := Next(e, 0, object("b", "2"), object("a", "1"), object("empty", ""))
 	c.Audit = append(c.Audit, store.Entry{Time: day.In(time.FixedZone("", 3600)), Action: "look", Decision: store.Refused, Caller: "not \xff UTF-8"})
+	c.Audit[1].Sequence, c.Audit[1].Digest, c.Audit[1].Begins = 77, store.Sum([]byte("forged")), &store.Checkpoint{Sequence: 9}
 	first := commit(t, s, c)
 	if first.Revision != 1 || first.Audit.Sequence != 2 {
 		t.Fatalf("committed %+v", first)
@@ -150,7 +151,7 @@ func testCommit(t *testing.T, p Place) {
 		}
 		same(t, "revision 2", r, store.Revision{Number: 2, Epoch: e, Data: []byte("revision 2")})
 		entries := Entries(t, s, store.Range{})
-		if got := entries[1]; got.Caller != "not \uFFFD UTF-8" || !got.Time.Equal(day) || got.Time.Location() != time.UTC || got.Digest != (store.Hash{}) {
+		if got := entries[1]; got.Caller != "not \uFFFD UTF-8" || !got.Time.Equal(day) || got.Time.Location() != time.UTC || got.Digest != (store.Hash{}) || got.Begins != nil {
 			t.Fatalf("entry %+v", got)
 		}
 		if entries[2].Digest != store.Sum([]byte("revision 2")) || entries[3].Hash != only.Audit.Hash {
