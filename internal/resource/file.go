@@ -189,12 +189,12 @@ func (d *draft) replaceFile(f *File, words string) error {
 	} else {
 		d.remove(k)
 	}
+	if err := d.ownPortsOnly(); err != nil {
+		return err
+	}
 	if mark == 0 && bytes.Equal(before, policyyaml.Write(d.build())) {
 		d.revert()
 		return nil
-	}
-	if err := d.ownPortsOnly(); err != nil {
-		return err
 	}
 	if err := d.aliasesStay(was); err != nil {
 		return err

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -49,12 +50,32 @@ func (c PutPartition) plan(d *draft) error {
 	if old == nil {
 		d.say(p.Key(), "partition %v %q is made for tenant %s", p.PKey, p.Name, p.Owner)
 	} else if *old != p {
-		d.say(p.Key(), "partition %v %q of tenant %s is changed: name %q, SL %v, MTU %v, rate %v, IPoIB %v", p.PKey, old.Name, p.Owner, p.Name, p.SL, p.MTU, p.Rate, p.IPoIB)
+		d.say(p.Key(), "partition %v %q of tenant %s is changed: %s", p.PKey, p.Name, p.Owner, strings.Join(changed(*old, p), ", "))
 	}
 	if c.Members != nil {
 		return SetMembers{PKey: p.PKey, Members: c.Members, All: true}.plan(d)
 	}
 	return nil
+}
+
+// changed says what is another in b than in a.
+func changed(a, b Partition) (words []string) {
+	if a.Name != b.Name {
+		words = append(words, fmt.Sprintf("its name is %q", b.Name))
+	}
+	if a.SL != b.SL {
+		words = append(words, fmt.Sprintf("its service level is %d", b.SL))
+	}
+	if a.MTU != b.MTU {
+		words = append(words, fmt.Sprintf("its MTU is %v", cmp.Or(b.MTU, policy.DefaultMTU)))
+	}
+	if a.Rate != b.Rate {
+		words = append(words, fmt.Sprintf("its rate is %v", cmp.Or(b.Rate, policy.DefaultRate)))
+	}
+	if a.IPoIB != b.IPoIB {
+		words = append(words, map[bool]string{true: "it carries IP over InfiniBand", false: "it carries no IP over InfiniBand"}[b.IPoIB])
+	}
+	return words
 }
 
 // check holds the partition against its tenant and against the others.

@@ -193,6 +193,18 @@ func (c Rollback) file(d *draft) error {
 
 // partitions brings partitions back as they were.
 func (c Rollback) partitions(d *draft) error {
+	// Two may have changed names: each gives up its name before one gets it.
+	for _, t := range c.Target {
+		then, is := t.Object.(*Partition)
+		if now := d.objects[t.Key]; is && c.concerns(then) && now != nil && now.(*Partition).Name != then.Name {
+			if err := d.back(then.PKey); err != nil {
+				return err
+			}
+			n := *now.(*Partition)
+			n.Name = "~" + n.PKey.String()
+			d.put(&n)
+		}
+	}
 	for _, t := range c.Target {
 		then, is := t.Object.(*Partition)
 		if !is || !c.concerns(then) {
