@@ -2,6 +2,7 @@ package tenanttest
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type caller struct {
 	*model
 	tenantNames []string
 	serial      int
+	released    ib.PortGUID     // the last one
 	diffs       []resource.Diff // the last ones, the newest last
 }
 
@@ -122,10 +124,22 @@ func (c *caller) request(s *resource.State, at time.Time) resource.Request {
 	c.serial++
 	r := resource.Request{By: c.by(s, at), At: at, Seen: resource.Unseen, Proved: c.rev, ID: fmt.Sprint("id", c.serial), Fabric: fabric{}}
 	if c.IntN(3) == 0 {
-		r.Proved -= min(r.Proved, uint64(c.IntN(4)))
+		r.Proved -= min(r.Proved, uint64(c.IntN(12)))
 	}
 	if c.IntN(3) == 0 {
 		r.Seen = c.rev - min(c.rev, uint64(max(0, c.IntN(40)-15)))
+	}
+	if len(c.waiting) > 0 && c.IntN(8) == 0 {
+		// Somebody who could be asked.
+		id := pick(c.Rand, slices.Sorted(maps.Keys(c.waiting))...)
+		for range 8 {
+			if r.By.Tenant == c.waiting[id].tenant {
+				break
+			}
+			r.By = c.by(s, at)
+		}
+		r.Change = resource.Approve{ID: id}
+		return r
 	}
 	n := c.IntN(100)
 	if r.By.Tenant == "provider" && n < 45 || c.IntN(25) == 0 {
@@ -236,12 +250,15 @@ func (c *caller) tenant(name string) resource.PutTenant {
 	t := resource.Tenant{Name: name, ApproveRemovals: c.IntN(4) == 0, KnownPortsOnly: c.IntN(4) == 0}
 	t.Quota = resource.Quota{Partitions: pick(c.Rand, 0, 0, 2, 3), Members: pick(c.Rand, 0, 0, 4, 8), KeysPerPort: pick(c.Rand, 0, 0, 1, 2), ChangesPerMinute: pick(c.Rand, 0, 0, 3, 8)}
 	if i > 0 { // the first is the provider
-		t.Keys.First = ib.PKeyBase(0x100 * i)
+		if c.IntN(4) == 0 {
+			i = 1 + c.IntN(len(c.tenantNames)-1) // another's, which may have none now
+		}
+		t.Keys.First = ib.PKeyBase(0x100*i - 0xFF*(i%2))
 		t.Keys.Last = t.Keys.First + 3
 		if c.IntN(12) == 0 {
-			t.Keys = resource.KeyRange{First: t.Keys.First - 0xF0, Last: t.Keys.Last + ib.PKeyBase(c.IntN(0x100))}
+			t.Keys.Last += ib.PKeyBase(c.IntN(0x100))
 		}
-		if c.IntN(30) == 0 {
+		if c.IntN(8) == 0 {
 			t.Keys = resource.KeyRange{}
 		}
 	} else {
@@ -254,6 +271,9 @@ func (c *caller) tenant(name string) resource.PutTenant {
 // providers is a change that the provider alone may make.
 func (c *caller) providers() resource.Change {
 	name := pick(c.Rand, c.tenantNames...)
+	if t, exists := c.tenants[name]; (!exists || t.Keys.First == 0) && c.IntN(2) == 0 {
+		return c.tenant(name)
+	}
 	switch n := c.IntN(20); {
 	case n < 3:
 		return c.tenant(name)
@@ -266,6 +286,9 @@ func (c *caller) providers() resource.Change {
 			if c.IntN(2) == 0 {
 				p.GUID = c.guidFor("")
 			}
+			if c.IntN(5) == 0 {
+				p.GUID = c.released
+			}
 			if c.IntN(5) == 0 && p.GUID < 0x30 {
 				p.Switch, p.SwitchPort = 0x99, ib.PortNum(p.GUID)
 				if c.IntN(4) == 0 || p.GUID == 0 {
@@ -276,7 +299,8 @@ func (c *caller) providers() resource.Change {
 		}
 		return a
 	case n < 13:
-		return resource.ReleasePorts{Ports: []ib.PortGUID{c.anyGUID()}}
+		c.released = c.anyGUID()
+		return resource.ReleasePorts{Ports: []ib.PortGUID{c.released}}
 	case n < 15:
 		first := ib.PortGUID(0x30 + 4*c.IntN(2))
 		return resource.AssignPool{Tenant: name, First: first, Last: first + ib.PortGUID(pick(c.Rand, 3, 3, 3, 5))}
