@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // hold makes an approval of a change that takes something away, in place of the
@@ -12,23 +13,26 @@ func (d *draft) hold() error {
 	if err != nil {
 		return refuse(Invalid, "", "%v", err)
 	}
-	if len(data) > ApprovalSizeMax {
-		return refuse(Invalid, "", "%s needs a second person, and has %d octets: want at most %d", d.Change.Action(), len(data), ApprovalSizeMax)
-	}
-	waiting := 0
+	waiting, size := 0, len(data)
 	for _, a := range d.approvals {
 		if a.Tenant == d.By.Tenant {
 			waiting++
+			size += len(a.Change)
 		}
 	}
 	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.last+1))
 	switch {
 	case waiting >= ApprovalsMax:
 		return refuse(OverQuota, "", "tenant %s has %d changes that wait for a second person: want at most %d", d.By.Tenant, waiting, ApprovalsMax)
+	case size > ApprovalSizeMax:
+		return refuse(OverQuota, "", "the changes of tenant %s that wait for a second person would have %d octets: want at most %d", d.By.Tenant, size, ApprovalSizeMax)
 	case d.approvals[id] != nil:
 		return refuse(Exists, "id", "there is an approval %s", id)
 	}
 	words := d.words
+	if n := len(words); n > ApprovalWordsMax {
+		words = append(slices.Clone(words[:ApprovalWordsMax]), fmt.Sprintf("and %d more", n-ApprovalWordsMax))
+	}
 	d.revert()
 	a := &Approval{
 		ID: id, Tenant: d.By.Tenant, By: d.By.Name, Maker: d.maker(d.By), Keys: d.By.Keys, At: d.At, Expires: d.At.Add(ApprovalLife), Why: d.Why,

@@ -181,3 +181,56 @@ func TestOnePlaceIsThatOfOnePort(t *testing.T) {
 	b.do(provider, resource.ReleasePorts{Ports: []ib.PortGUID{7}})
 	b.do(provider, at(8))
 }
+
+// Who is bound to ask a second person does not free himself alone.
+func TestNobodyLiftsTheSecondPersonAlone(t *testing.T) {
+	b := newBench(t)
+	b.do(provider, resource.PutTenant{Tenant: resource.Tenant{Name: resource.Provider, ApproveRemovals: true}})
+	id := b.ask(provider, resource.PutTenant{Tenant: resource.Tenant{Name: resource.Provider}})
+	b.refused(resource.Forbidden, provider, resource.Approve{ID: id})
+	b.do(resource.Caller{Name: "uid 1", Tenant: resource.Provider}, resource.Approve{ID: id})
+	if b.Tenant(resource.Provider).ApproveRemovals {
+		t.Error("two persons cannot lift it")
+	}
+}
+
+// A tenant fills the state neither with removals nor with changes that wait.
+func TestRemovalsAndApprovalsAreBounded(t *testing.T) {
+	b := twoTenants(t)
+	for i := range ib.PortGUID(resource.RemovedMax) {
+		r := &resource.Removed{PKey: 0x100 + ib.PKeyBase(i%8), Port: 0x1000 + i, Owner: "red", By: "red-1", At: b.at.Add(-time.Hour).Add(time.Duration(i))}
+		if err := b.Restore(r, b.Last()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.do(of("red"), set(0x100, members(1)))
+	b.do(of("red"), resource.RemoveMembers{PKey: 0x100, Ports: []ib.PortGUID{1}})
+	n := 0
+	for k := range ib.PKeyBase(8) {
+		n += len(b.Removed(0x100 + k))
+	}
+	oldest, _ := b.Object(resource.RemovedKey(0x100, 0x1000))
+	newest, _ := b.Object(resource.RemovedKey(0x100, 1))
+	if n != resource.RemovedMax*3/4+1 || oldest != nil || newest == nil {
+		t.Errorf("%d removals are remembered, the oldest %v, the newest %v", n, oldest, newest)
+	}
+	x := *b.Tenant("red")
+	x.ApproveRemovals = true
+	b.do(provider, resource.PutTenant{Tenant: x})
+	var list []ib.PortGUID
+	for i := range ib.PortGUID(2 * resource.ApprovalWordsMax) {
+		list = append(list, 0x0200_0000_0000_0000+i)
+	}
+	b.do(provider, resource.AssignPool{Tenant: "red", First: list[0], Last: list[len(list)-1]})
+	b.do(of("red"), set(0x100, members(list...)))
+	c := resource.RemoveMembers{PKey: 0x100, Ports: list}
+	b.ask(of("red"), c)
+	if n := len(b.Approvals()[0].Words); n != resource.ApprovalWordsMax+1 {
+		t.Errorf("%d sentences are kept", n)
+	}
+	big := &resource.Approval{ID: "big", Tenant: "red", Change: make([]byte, resource.ApprovalSizeMax-len(b.Approvals()[0].Change))}
+	if err := b.Restore(big, b.Last()); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(resource.OverQuota, of("red"), c)
+}

@@ -63,13 +63,14 @@ func (s *State) Plan(r Request) (Diff, error) {
 	if err := d.check(); err != nil {
 		return Diff{}, err
 	}
+	second := d.tenants[r.By.Tenant].ApproveRemovals
 	if err := r.Change.plan(d); err != nil {
 		return Diff{}, err
 	}
 	if err := d.limits(); err != nil {
 		return Diff{}, err
 	}
-	if d.takes && d.approved == nil && d.tenants[r.By.Tenant].ApproveRemovals {
+	if d.takes && d.approved == nil && second {
 		if err := d.hold(); err != nil {
 			return Diff{}, err
 		}

@@ -30,9 +30,16 @@ type index struct {
 	shared    map[ib.PKeyBase]map[string]int
 	waiting   map[string]map[string]*Member // by tenant and key of the member
 	removed   map[ib.PKeyBase]map[ib.PortGUID]*Removed
-	tokens    map[string]*Token // by Sum
+	removedOf map[string]map[slot]*Removed // by owner
+	tokens    map[string]*Token            // by Sum
 	tokensOf  map[string]map[string]*Token
 	approvals map[string]*Approval
+}
+
+// slot is a port in a partition.
+type slot struct {
+	pkey ib.PKeyBase
+	port ib.PortGUID
 }
 
 func newIndex() index {
@@ -42,7 +49,7 @@ func newIndex() index {
 		places: map[policy.Place]ib.PortGUID{}, members: map[ib.PKeyBase]map[ib.PortGUID]*Member{}, in: map[ib.PortGUID]map[ib.PKeyBase]bool{},
 		counts: map[string]int{}, asked: map[string]int{}, shared: map[ib.PKeyBase]map[string]int{}, waiting: map[string]map[string]*Member{},
 		removed: map[ib.PKeyBase]map[ib.PortGUID]*Removed{}, tokens: map[string]*Token{}, tokensOf: map[string]map[string]*Token{},
-		approvals: map[string]*Approval{},
+		approvals: map[string]*Approval{}, removedOf: map[string]map[slot]*Removed{},
 	}
 }
 
@@ -85,6 +92,7 @@ func (s *State) unlist(o Object) {
 		leave(s.owned, o.Owner, o.PKey)
 	case *Removed:
 		leave(s.removed, o.PKey, o.Port)
+		leave(s.removedOf, o.Owner, slot{o.PKey, o.Port})
 	case *Approval:
 		delete(s.approvals, o.ID)
 	case *File:
@@ -118,6 +126,7 @@ func (s *State) list(o Object) {
 		enter(s.owned, o.Owner, o.PKey, true)
 	case *Removed:
 		enter(s.removed, o.PKey, o.Port, o)
+		enter(s.removedOf, o.Owner, slot{o.PKey, o.Port}, o)
 	case *Approval:
 		s.approvals[o.ID] = o
 	case *File:

@@ -29,12 +29,16 @@ const (
 	ApprovalsMax = 1000
 	// ApprovalLife is how long a change waits for a second person.
 	ApprovalLife = 7 * 24 * time.Hour
-	// ApprovalSizeMax is the largest change that can wait, in octets of its JSON.
-	ApprovalSizeMax = 1 << 20
+	// ApprovalSizeMax bounds the changes of one tenant that wait, together, in octets
+	// of their JSON, the provider's too; ApprovalWordsMax the sentences that are kept
+	// of one.
+	ApprovalSizeMax  = 4 << 20
+	ApprovalWordsMax = 100
 	// RemovedLife is how long a removal is remembered at least.
 	RemovedLife = 400 * 24 * time.Hour
-	// RemovedMax is the most removals that are remembered of one partition: beyond
-	// it the oldest eighth is forgotten.
+	// RemovedMax is the most removals that are remembered of the partitions of one
+	// tenant, the provider's too: beyond it the oldest quarter is forgotten, of those
+	// that have been proved; beyond twice as many, of all.
 	RemovedMax = 1 << 16
 	// TrimMax is the most objects that one Trim forgets.
 	TrimMax = 1 << 14

@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -320,11 +321,12 @@ func (d *draft) dropMember(m *Member) error {
 
 // remember keeps a removal, and forgets the oldest when there are too many.
 func (d *draft) remember(r *Removed) {
-	if len(d.removed[r.PKey]) >= RemovedMax {
-		list := d.Removed(r.PKey)
-		slices.SortStableFunc(list, func(a, b *Removed) int { return a.At.Compare(b.At) })
-		for _, old := range list[:RemovedMax/8] {
-			if d.revisions[old.Key()] <= d.Proved {
+	if n := len(d.removedOf[r.Owner]); n >= RemovedMax {
+		list := slices.SortedFunc(maps.Values(d.removedOf[r.Owner]), func(a, b *Removed) int {
+			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.PKey, b.PKey), cmp.Compare(a.Port, b.Port))
+		})
+		for _, old := range list[:n/4] {
+			if d.revisions[old.Key()] <= d.Proved || n >= 2*RemovedMax {
 				d.remove(old.Key())
 			}
 		}

@@ -113,8 +113,14 @@ func (s *State) compile() {
 	c.stale = stale{}
 }
 
+// patchMax is the most members that are put into a list one by one.
+const patchMax = 32
+
 // patch is a list of members in which some were changed. The list itself stays.
 func (s *State) patch(list []policy.Member, k ib.PKeyBase, guids map[ib.PortGUID]bool) []policy.Member {
+	if len(guids) > patchMax {
+		return s.policyPartition(s.partitions[k]).Members
+	}
 	out := slices.Clone(list)
 	for g := range guids {
 		at, found := slices.BinarySearchFunc(out, uint64(g), func(m policy.Member, g uint64) int { return cmp.Compare(m.GUID, g) })

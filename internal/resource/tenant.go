@@ -33,6 +33,8 @@ func (c PutTenant) plan(d *draft) error {
 		if what = "is changed"; *old == t {
 			return nil
 		}
+		// Nobody lifts alone what binds him.
+		d.takes = d.takes || t.Name == Provider && old.ApproveRemovals && !t.ApproveRemovals
 	}
 	d.put(&t)
 	d.say(t.Key(), "tenant %s %s, with the keys %v", c.Name, what, c.Keys)

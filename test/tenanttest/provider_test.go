@@ -99,6 +99,9 @@ func (a *attempt) putTenant(c resource.PutTenant) {
 			}
 		}
 	}
+	if old := a.tenants[c.Name]; c.Name == "provider" && old.ApproveRemovals && !c.ApproveRemovals {
+		a.takes = true
+	}
 	a.tenants[c.Name] = c.Tenant
 }
 
