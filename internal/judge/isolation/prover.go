@@ -33,8 +33,9 @@ type Prover struct {
 	rawIn, rawOut int
 
 	byTables, byGuards *relation
-	// shared are the shared ports of byTables when they were last computed.
-	shared sharedClasses
+	// shared knows the shared ports of byTables, listed how sets are listed there.
+	shared *sharedSearch
+	listed map[int32]shown
 	// open are the ports whose link leads to no device that was found.
 	open []*observed.Port
 
@@ -68,6 +69,8 @@ func NewProver(f *observed.Fabric, allowed []observed.Partition, raw ...Raw) *Pr
 	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)
 	p.notes, p.noted, p.raw = make([]note, n), make([]bool, n), make([]rawGap, n)
 	p.byTables, p.byGuards = newRelation(p.policy), newRelation(p.policy)
+	p.shared, p.listed = newSharedSearch(p.sets), make(map[int32]shown)
+	p.byTables.shared = p.shared
 	for i, port := range p.ports {
 		p.at[port] = i
 		p.judge(i)

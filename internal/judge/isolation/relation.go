@@ -14,7 +14,10 @@ import (
 type relation struct {
 	policy  *policy
 	known   map[holding]*class
-	excited int // classes with an excess key
+	excited int      // classes with an excess key
+	of      []*class // by end port
+	// shared is told of every class; nil for nobody.
+	shared *sharedSearch
 }
 
 // class is a number of end ports that are alike.
@@ -24,6 +27,12 @@ type class struct {
 	parts  []int   // that the ports are given
 	excess bool    // some key is too much
 	place  int     // among the classes, while excess looks at them
+
+	// For the search for shared ports: the place among the classes, the last search
+	// that came by, why it is one or not, and that it has no ports any more.
+	among, seen int
+	reason      reason
+	gone        bool
 }
 
 // holding is what makes end ports alike.
@@ -40,7 +49,7 @@ type holder struct {
 }
 
 func newRelation(pol *policy) *relation {
-	return &relation{policy: pol, known: make(map[holding]*class)}
+	return &relation{policy: pol, known: make(map[holding]*class), of: make([]*class, len(pol.ports))}
 }
 
 // add enters the end port with this number.
@@ -57,14 +66,29 @@ func (r *relation) add(port int32, h holding) {
 	}
 	i, _ := slices.BinarySearch(c.ports, port)
 	c.ports = slices.Insert(c.ports, i, port)
+	r.of[port] = c
+	switch n := len(c.ports); {
+	case r.shared == nil || n > 2:
+	case n == 1:
+		r.shared.enter(c)
+	default:
+		r.shared.grown(c)
+	}
 }
 
 // remove takes out an end port that was added with this holding.
 func (r *relation) remove(port int32, h holding) {
 	c := r.known[h]
 	i, _ := slices.BinarySearch(c.ports, port)
+	r.of[port] = nil
 	if c.ports = slices.Delete(c.ports, i, i+1); len(c.ports) > 0 {
+		if len(c.ports) == 1 && r.shared != nil {
+			r.shared.shrunk()
+		}
 		return
+	}
+	if r.shared != nil {
+		r.shared.leave(c)
 	}
 	delete(r.known, h)
 	if c.excess {

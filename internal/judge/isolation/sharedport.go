@@ -22,31 +22,16 @@ type SharedPort struct {
 	Manager bool `json:"manager"`
 }
 
-// maxComparisons bounds the pairs of classes that are compared to find shared
-// ports: hostile tables can make as many classes as ports.
-const maxComparisons = 1 << 22
-
 // listSharedPorts enters the shared ports into the proof.
 func (p *prover) listSharedPorts() {
-	if !p.shared.holdFor(p.byTables) {
-		p.shared = p.findShared()
-	}
-	var found []int32
-	for _, h := range p.shared.at {
-		found = append(found, p.byTables.known[h].ports...)
-	}
-	slices.Sort(found)
-	for _, i := range found {
-		if !counted(&p.proof.Counts.SharedPorts, MaxListed) {
+	p.shared.look()
+	for i, c := range p.byTables.of {
+		if c == nil || c.reason.a == nil || !counted(&p.proof.Counts.SharedPorts, MaxListed) {
 			continue
 		}
-		port, keys := p.ports[i], p.tables[i].keys
-		names := []string{}
-		for _, n := range p.policy.partsOf(keys) {
-			names = append(names, p.policy.parts[n].name)
-		}
+		port, x := p.ports[i], p.shown(c.keys)
 		p.proof.SharedPorts = append(p.proof.SharedPorts, SharedPort{
-			placeOf(port), port.GUID, slices.Clone(p.sets.sets[keys]), names, int(i) == p.policy.self,
+			placeOf(port), port.GUID, x.keys, x.names, i == p.policy.self,
 		})
 	}
 	if p.shared.gaveUp {
@@ -54,97 +39,223 @@ func (p *prover) listSharedPorts() {
 	}
 }
 
-// sharedClasses are the classes of shared ports, valid while the classes of
-// a relation do not change.
-type sharedClasses struct {
-	// several tells of each class whether it has more than one port.
-	several map[holding]bool
-	at      []holding
-	gaveUp  bool
+// shown is how a set of keys is listed: the keys, and the names of their partitions.
+type shown struct {
+	keys  []ib.PKey
+	names []string
 }
 
-// holdFor reports whether the classes of r are unchanged.
-func (m *sharedClasses) holdFor(r *relation) bool {
-	if len(m.several) != len(r.known) {
-		return false
+func (p *Prover) shown(set int32) shown {
+	x, known := p.listed[set]
+	if !known {
+		x = shown{slices.Clone(p.sets.sets[set]), []string{}}
+		for _, n := range p.policy.partsOf(set) {
+			x.names = append(x.names, p.policy.parts[n].name)
+		}
+		p.listed[set] = x
 	}
-	for h, c := range r.known {
-		if several, known := m.several[h]; !known || several != (len(c.ports) > 1) {
+	return x
+}
+
+// maxComparisons bounds the pairs of classes that are compared to find shared
+// ports: hostile tables can make as many classes as ports.
+const maxComparisons = 1 << 22
+
+// maxMade is the number of new classes from which on all are searched anew.
+const maxMade = 64
+
+// sharedSearch knows which classes of a relation are shared ports, and why. After a
+// change it searches those again whose reason has gone. Where it gives up it knows
+// nothing, and begins anew.
+type sharedSearch struct {
+	sets    *keySets
+	classes []*class // in no order that matters
+	holders map[ib.PKeyBase]*holders
+	// made are the classes that are new, or have several ports where they had one,
+	// since the last look; changed tells that there is anything new, or gone.
+	made    []*class
+	changed bool
+	gaveUp  bool
+
+	most   int // comparisons of one look; see maxComparisons
+	left   int // of them
+	number int // of the class in turn
+	near   []*class
+}
+
+// holders are the classes with a key of one partition; full counts the full members.
+type holders struct {
+	list []holder
+	full int
+}
+
+// reason is why a class is one of shared ports, or why not.
+type reason struct {
+	known bool
+	// a and b are two classes that the class can talk to and that cannot talk to each
+	// other; without b the ports of a cannot talk among themselves. Without a
+	// there is no such pair.
+	a, b *class
+	// hub is a partition of which all that the class can talk to are full members; 0
+	// for none.
+	hub ib.PKeyBase
+}
+
+func newSharedSearch(sets *keySets) *sharedSearch {
+	return &sharedSearch{sets: sets, most: maxComparisons, holders: make(map[ib.PKeyBase]*holders)}
+}
+
+// enter takes in a class that is new.
+func (m *sharedSearch) enter(c *class) {
+	c.among = len(m.classes)
+	m.classes = append(m.classes, c)
+	for _, k := range m.sets.sets[c.keys] {
+		h := m.holders[k.Base()]
+		if h == nil {
+			h = new(holders)
+			m.holders[k.Base()] = h
+		}
+		h.list = append(h.list, holder{class: c, key: k})
+		if k.IsFull() {
+			h.full++
+		}
+	}
+	m.grown(c)
+}
+
+// leave drops a class that has no ports any more.
+func (m *sharedSearch) leave(c *class) {
+	c.gone, m.changed = true, true
+	last := m.classes[len(m.classes)-1]
+	m.classes[c.among], last.among = last, c.among
+	m.classes = m.classes[:len(m.classes)-1]
+	for _, k := range m.sets.sets[c.keys] {
+		h := m.holders[k.Base()]
+		i := slices.IndexFunc(h.list, func(x holder) bool { return x.class == c })
+		h.list = slices.Delete(h.list, i, i+1)
+		if k.IsFull() {
+			h.full--
+		}
+	}
+}
+
+// grown notes that others can talk to more than before: to a class that is new, or has
+// several ports.
+func (m *sharedSearch) grown(c *class) {
+	m.made, m.changed = append(m.made, c), true
+}
+
+// shrunk notes that a class has a single port left.
+func (m *sharedSearch) shrunk() { m.changed = true }
+
+// look finds the shared ports as things stand.
+func (m *sharedSearch) look() {
+	if !m.changed {
+		return
+	}
+	anew := m.gaveUp || len(m.made) > maxMade
+	if !anew {
+		m.search(false)
+	}
+	if anew || m.left < 0 {
+		m.search(true)
+	}
+	m.gaveUp = m.left < 0
+	m.made, m.changed = m.made[:0], false
+}
+
+// search looks for a reason where there is none, or for all classes anew.
+func (m *sharedSearch) search(anew bool) {
+	m.left = m.most
+	for _, c := range m.classes {
+		if anew || !m.stands(c) {
+			c.reason = m.reasonFor(c)
+		}
+	}
+}
+
+// stands reports whether the reason that is known of a class is one still.
+func (m *sharedSearch) stands(c *class) bool {
+	r := &c.reason
+	switch {
+	case !r.known:
+		return false
+	case r.b != nil:
+		return !r.a.gone && !r.b.gone
+	case r.a != nil:
+		return !r.a.gone && len(r.a.ports) > 1
+	}
+	// What went away makes no pair; what is new may.
+	keys := m.sets.sets[c.keys]
+	return !slices.ContainsFunc(m.made, func(x *class) bool {
+		if x == c || x.gone || !matches(keys, m.sets.sets[x.keys]) {
 			return false
 		}
-	}
-	return true
+		return r.hub == 0 || !m.sets.sets[x.keys].covers(r.hub.Full())
+	})
 }
 
-func (p *Prover) findShared() sharedClasses {
-	out := sharedClasses{several: make(map[holding]bool, len(p.byTables.known))}
-	classes, holders := p.byTables.sorted()
-	m := sharedSearch{sets: p.sets.sets, holders: holders, seen: make([]int, len(classes)), left: maxComparisons}
-	for i, c := range classes {
-		out.several[c.holding] = len(c.ports) > 1
-		if m.isShared(c, i+1) {
-			out.at = append(out.at, c.holding)
-		}
-	}
-	out.gaveUp = m.left < 0
-	return out
-}
-
-// sharedSearch is the search for them.
-type sharedSearch struct {
-	sets    []keySet
-	holders map[ib.PKeyBase][]holder
-	// seen is, by class, the number of the last search that found it.
-	seen []int
-	left int
-	near []*class
-}
-
-// isShared reports whether the ports of a class can talk to two others that cannot
-// talk to each other. number is the number of the search, from 1.
-func (m *sharedSearch) isShared(c *class, number int) bool {
+// reasonFor looks for two that ports of a class can talk to and that cannot talk to
+// each other.
+func (m *sharedSearch) reasonFor(c *class) reason {
+	m.number++
 	m.near = m.near[:0]
-	for _, k := range m.sets[c.keys] {
-		for _, h := range m.holders[k.Base()] {
-			// Others of the same class can talk to all that this one can.
-			if h.class != c && k.Matches(h.key) && m.seen[h.class.place] != number {
-				m.seen[h.class.place] = number
-				m.near = append(m.near, h.class)
-			}
+	keys := m.sets.sets[c.keys]
+	// First of the partition with the most full members: most of the others that
+	// the class can talk to are among these, and can talk to each other.
+	first := 0
+	for i, k := range keys {
+		if m.holders[k.Base()].full > m.holders[keys[first].Base()].full {
+			first = i
 		}
 	}
-	if m.allFull(c) {
-		return false
+	for i := range keys {
+		k := keys[(first+i)%len(keys)]
+		for _, h := range m.holders[k.Base()].list {
+			x := h.class
+			// Others of the same class can talk to all that this one can.
+			if x == c || x.seen == m.number || !k.Matches(h.key) {
+				continue
+			}
+			x.seen = m.number
+			switch {
+			case len(x.ports) > 1 && !slices.ContainsFunc(m.sets.sets[x.keys], ib.PKey.IsFull):
+				return reason{known: true, a: x}
+			case i > 0 && len(m.near) > 0 && !matches(m.sets.sets[m.near[0].keys], m.sets.sets[x.keys]):
+				return reason{known: true, a: m.near[0], b: x}
+			}
+			m.near = append(m.near, x)
+		}
+	}
+	if hub, ok := m.hubOf(c); ok {
+		return reason{known: true, hub: hub}
 	}
 	for i, a := range m.near {
-		keys := m.sets[a.keys]
-		if len(a.ports) > 1 && !slices.ContainsFunc(keys, ib.PKey.IsFull) {
-			return true
-		}
 		for _, b := range m.near[i+1:] {
 			if m.left--; m.left < 0 {
-				return false
+				return reason{}
 			}
-			if !matches(keys, m.sets[b.keys]) {
-				return true
+			if !matches(m.sets.sets[a.keys], m.sets.sets[b.keys]) {
+				return reason{known: true, a: a, b: b}
 			}
 		}
 	}
-	return false
+	return reason{known: true}
 }
 
-// allFull reports whether all that a class can talk to are full members of one
-// partition, which saves comparing them.
-func (m *sharedSearch) allFull(c *class) bool {
-	return slices.ContainsFunc(m.sets[c.keys], func(k ib.PKey) bool {
-		full := 0
-		for _, h := range m.holders[k.Base()] {
-			if h.class != c && h.key.IsFull() {
-				full++
-			}
+// hubOf is a partition of which all of near are full members, which saves comparing
+// them.
+func (m *sharedSearch) hubOf(c *class) (ib.PKeyBase, bool) {
+	for _, k := range m.sets.sets[c.keys] {
+		full := m.holders[k.Base()].full
+		if k.IsFull() {
+			full-- // the class itself
 		}
-		return full == len(m.near)
-	})
+		if full == len(m.near) {
+			return k.Base(), true
+		}
+	}
+	return 0, false
 }
 
 // matches reports whether two ports with these keys can talk.
