@@ -114,7 +114,7 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	sortAbsent(res.Absent)
 	SortFaults(res.Warnings)
 	r.remember(res, parts, func(base ib.PKeyBase, part *Partition) bool {
-		return noisy[base] || slices.ContainsFunc(part.Members, func(m Member) bool {
+		return noisy[base] || len(x.lacking) > 0 && slices.ContainsFunc(part.Members, func(m Member) bool {
 			return m.Kind == SelectGroup && x.lacking[m.Text]
 		})
 	})
