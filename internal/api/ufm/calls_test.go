@@ -153,6 +153,18 @@ func TestSpellings(t *testing.T) {
 	if r.exists(5) {
 		t.Error("a bad request made partition 0x0005")
 	}
+	// PUT empties a partition only if it says so.
+	r.as("red", 200, "PUT", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":"0002c90300000011"}`)
+	for _, body := range []string{`{"pkey":5}`, `{"pkey":5,"guids":null}`, `{"pkey":5,"guids":""}`, `{"pkey":5,"guids":","}`, `{"pkey":5,"guids":[""]}`, `{"pkey":5,"guids":[null]}`} {
+		r.as("red", 400, "PUT", "/ufmRestV3/resources/pkeys", body)
+	}
+	if got := r.members(5); len(got) != 1 {
+		t.Errorf("members %x", got)
+	}
+	r.as("red", 200, "PUT", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":[]}`)
+	if got := r.members(5); len(got) != 0 || !r.exists(5) {
+		t.Errorf("members %x", got)
+	}
 	r.as("red", 413, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":["`+strings.Repeat("0", ufm.MaxBody)+`"]}`)
 	// The same GUID twice is one member.
 	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", `{"pkey":5,"guids":["0002c90300000011","0x0002c90300000011"]}`)

@@ -97,6 +97,23 @@ func TestClientThatGoesAway(t *testing.T) {
 	}
 }
 
+// TestStoreIsGone: a change that cannot be stored is not made, and only the provider
+// reads what is wrong.
+func TestStoreIsGone(t *testing.T) {
+	r := newRig(t, ufm.Options{})
+	r.manager.work.Wait()
+	if err := r.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out := r.as("red", 503, "POST", "/ufmRestV3/resources/pkeys", addNode01); strings.Contains(out.body, "store") || r.exists(5) {
+		t.Errorf("red reads %s", out.body)
+	}
+	if out := r.as("provider", 503, "POST", "/ufmRestV3/resources/pkeys/add", `{"pkey":"0x4000"}`); !strings.Contains(out.body, "closed") {
+		t.Errorf("the provider reads %s", out.body)
+	}
+	r.as("red", 200, "GET", "/ufmRestV3/resources/pkeys", "")
+}
+
 // TestUnreadFabric: before the first sweep nobody is told that a list is empty.
 func TestUnreadFabric(t *testing.T) {
 	r := newRig(t, ufm.Options{})

@@ -305,6 +305,9 @@ func (c *call) refusal(err error) (status int, body any) {
 		// The store cannot be written, another manager is the master, or there is no
 		// snapshot yet: it is not the request that is wrong.
 		status = http.StatusServiceUnavailable
+		if !all(c.by) {
+			text = "this cannot be done now: try again later, or ask the provider"
+		}
 	}
 	if status == http.StatusUnauthorized {
 		c.head.Set("Www-Authenticate", `Basic realm="ibwarden"`)

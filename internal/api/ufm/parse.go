@@ -190,14 +190,17 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// words is a list of strings; clients also send them in one, with commas.
+// words is a list of strings; clients also send them in one, with commas. It is nil
+// where there is none: only [] says that it is to be empty.
 type words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *words) UnmarshalJSON(data []byte) error {
 	var s string
 	if err := json.Unmarshal(data, &s); err == nil {
-		*l = splitWords(s)
+		if *l = splitWords(s); len(*l) == 0 {
+			*l = nil
+		}
 		return nil
 	}
 	var list []string
