@@ -243,6 +243,7 @@ type proxy struct {
 	mu       sync.Mutex
 	flow     *sync.Cond
 	cut      bool
+	lose     atomic.Bool // ends the connection instead of passing on the next answer
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -265,14 +266,14 @@ func newProxy(t testing.TB, to string) *proxy {
 				in.Close()
 				continue
 			}
-			go p.pass(in, out)
-			go p.pass(out, in)
+			go p.pass(in, out, false)
+			go p.pass(out, in, true)
 		}
 	}()
 	return p
 }
 
-func (p *proxy) pass(from, to net.Conn) {
+func (p *proxy) pass(from, to net.Conn, answers bool) {
 	defer from.Close()
 	defer to.Close()
 	buf := make([]byte, 1<<16)
@@ -283,6 +284,9 @@ func (p *proxy) pass(from, to net.Conn) {
 			p.flow.Wait()
 		}
 		p.mu.Unlock()
+		if answers && n > 0 && p.lose.CompareAndSwap(true, false) {
+			return
+		}
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return

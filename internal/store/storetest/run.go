@@ -34,7 +34,7 @@ func Run(t *testing.T, place func(t testing.TB) Place) {
 		{"Empty", testEmpty}, {"Commit", testCommit}, {"Stale", testStale}, {"Fenced", testFenced},
 		{"Refused", testRefused}, {"Large", testLarge}, {"Outcomes", testOutcomes}, {"Ranges", testRanges},
 		{"Watch", testWatch}, {"Trim", testTrim}, {"Backup", testBackup}, {"FillBreaks", testFillBreaks},
-		{"Ends", testEnds}, {"Together", testTogether}, {"Verify", testVerify},
+		{"Ends", testEnds}, {"Together", testTogether}, {"Moment", testMoment}, {"Verify", testVerify},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, place(t)) })
 	}

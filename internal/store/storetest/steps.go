@@ -59,6 +59,16 @@ func stepObjects(n uint64) []store.Object {
 	return append(out, object("z", fmt.Sprint(n)))
 }
 
+// CheckObjects holds what was loaded against what Step makes, at its revision.
+func CheckObjects(t testing.TB, now *store.Contents) {
+	t.Helper()
+	var want []store.Object
+	if now.Revision > 0 {
+		want = stepObjects(now.Revision)
+	}
+	same(t, fmt.Sprintf("the objects at revision %d", now.Revision), now.Objects, want)
+}
+
 // CheckSteps holds a store against the history that Step makes: no revision that was
 // acknowledged is missing, none is half done, and the chain holds and passes through
 // every head that was acknowledged.
@@ -68,11 +78,7 @@ func CheckSteps(t testing.TB, s store.Store, acknowledged uint64, heads ...store
 	if now.Revision < acknowledged {
 		t.Fatalf("revision %d was acknowledged, and the store has %d", acknowledged, now.Revision)
 	}
-	var want []store.Object
-	if now.Revision > 0 {
-		want = stepObjects(now.Revision)
-	}
-	same(t, fmt.Sprintf("the objects at revision %d", now.Revision), now.Objects, want)
+	CheckObjects(t, now)
 	n := uint64(0)
 	for r, err := range s.Revisions(t.Context(), store.Range{}) {
 		n++
