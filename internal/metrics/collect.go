@@ -81,6 +81,9 @@ func (o sink) manager(s *State) {
 	o.put(retries, float64(s.Window.Retried+s.Window.Extra))
 	o.put(lost, float64(s.Window.Failed))
 	o.put(strays, float64(s.Window.Unmatched))
+	for result, n := range s.Alarms {
+		o.put(alarms, float64(n), result)
+	}
 	if !s.Reading {
 		return
 	}

@@ -28,6 +28,8 @@ type State struct {
 	Last *Last
 	// Counted is what the Observer counted.
 	Counted Counted
+	// Alarms counts the alarms of the webhook by result; nil without one.
+	Alarms map[string]uint64
 	// Reading tells that performance counters are read.
 	Reading bool
 	Polls   perfmgr.Counts

@@ -89,6 +89,7 @@ var (
 	polls         = counter("ibwarden_perf_polls_total", "", "Requests for performance counters by result.", "result")
 	pollRound     = gauge("ibwarden_perf_round_seconds", "seconds", "Duration of the last round of reading performance counters.")
 	pollPorts     = gauge("ibwarden_perf_ports", "", "Ports by how their performance counters were last read.", "result")
+	alarms        = counter("ibwarden_webhook_alarms_total", "", "Alarms for the webhook: delivered, failed after the last attempt, or dropped because too many waited.", "result")
 	contested     = gauge("ibwarden_contested_ports", "", "Ports without samples because another port claims the same GUID.")
 )
 

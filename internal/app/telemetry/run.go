@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/app/sdnotify"
+	"github.com/ibwarden/ibwarden/internal/app/webhook"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -20,6 +24,8 @@ import (
 type Flags struct {
 	address string
 	period  time.Duration
+	webhook string
+	secret  string
 }
 
 // variable names the address of a command that is not given one.
@@ -32,6 +38,41 @@ const leastPeriod = time.Second
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "metrics", os.Getenv(variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+variable+" names a default)")
 	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
+	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
+	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 octets; only its owner may be able to read it")
+}
+
+// secretMax is the most octets of a file with a secret.
+const secretMax = 4096
+
+// openWebhook returns a sender; nil where none is wanted.
+func (f *Flags) openWebhook(w io.Writer) (*webhook.Sender, error) {
+	if f.webhook == "" {
+		if f.secret != "" {
+			return nil, errors.New("--webhook-secret-file: there is no --webhook")
+		}
+		return nil, nil
+	}
+	if f.secret == "" {
+		return nil, errors.New("--webhook: needs --webhook-secret-file, since what is posted is signed")
+	}
+	file, err := regular.Open(f.secret, secretMax)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-secret-file: %w", err)
+	}
+	defer file.Close()
+	if others := file.Info().Mode().Perm() & 0o077; others != 0 {
+		return nil, fmt.Errorf("--webhook-secret-file %s: mode %04o: want 0600 or less", f.secret, file.Info().Mode().Perm())
+	}
+	secret, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-secret-file: %w", err)
+	}
+	s, err := webhook.New(f.webhook, bytes.TrimSpace(secret), func(err error) { fmt.Fprintln(w, "ibwarden: webhook:", err) })
+	if err != nil {
+		return nil, fmt.Errorf("--webhook: %w", err)
+	}
+	return s, nil
 }
 
 // Run is a manager that others watch: systemd, and those who read its metrics.
@@ -41,6 +82,8 @@ type Run struct {
 	notifier *sdnotify.Notifier
 	server   *Server
 	observer *metrics.Observer
+	alarms   *webhook.Sender // nil for none
+	watcher  *webhook.Watcher
 	status   Status
 }
 
@@ -56,10 +99,17 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 		fmt.Fprintln(w, "ibwarden: systemd cannot be told of this service:", err)
 		x.notifier = nil
 	}
+	if x.alarms, err = f.openWebhook(w); err != nil {
+		return nil, err
+	}
+	if x.alarms != nil {
+		x.watcher = webhook.NewWatcher(x.alarms.Send)
+	}
 	if f.address == "" {
 		return x, nil
 	}
 	if x.server, err = x.Listen(f.address); err != nil {
+		x.Close()
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
 	if f.period > 0 {
@@ -77,6 +127,9 @@ func (x *Run) Event(e event.Event) {
 		return
 	}
 	x.observer.Event(x.now(), logs.Describe(e).Kind, e)
+	if x.watcher != nil {
+		x.watcher.Event(e)
+	}
 	switch e := e.(type) {
 	case event.PhaseBegun:
 		x.status.Phase = e.Phase
@@ -89,7 +142,14 @@ func (x *Run) Event(e event.Event) {
 func (x *Run) Turned() {
 	e, now := x.runner.Engine(), x.now()
 	x.status.Manager = metrics.StateName(e.Status().State)
-	x.Turn(x.status, !e.Settled(), func() *metrics.State { return x.runner.State(now, x.observer) })
+	x.Turn(x.status, !e.Settled(), func() *metrics.State {
+		s := x.runner.State(now, x.observer)
+		if x.alarms != nil {
+			c := x.alarms.Counts()
+			s.Alarms = map[string]uint64{"delivered": c.Delivered, "failed": c.Failed, "dropped": c.Dropped}
+		}
+		return s
+	})
 	x.notifier.Turn(now, x.status.Text())
 }
 
@@ -98,5 +158,8 @@ func (x *Run) Close() {
 	x.notifier.Stop()
 	if x.server != nil {
 		x.server.Close()
+	}
+	if x.alarms != nil {
+		x.alarms.Close()
 	}
 }

@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"fmt"
+	"maps"
+	"unicode"
+	"unicode/utf8"
+
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+)
+
+// textMax is the most octets of a text that names devices.
+const textMax = 500
+
+// Watcher turns the events of one manager into alarms. One goroutine uses it.
+type Watcher struct {
+	send func(Alarm)
+	// drift counts what somebody else changed since the last verdict, by attribute, and
+	// first is the first of it.
+	drift map[string]int
+	first string
+	// bad is the alarm that holds since the verdict turned: exposure, unknown, or none.
+	bad string
+}
+
+// NewWatcher returns a watcher that hands alarms to send.
+func NewWatcher(send func(Alarm)) *Watcher {
+	return &Watcher{send: send, drift: make(map[string]int)}
+}
+
+// Event looks at an event. Foreign changes of one pass are one alarm; a verdict is an
+// alarm when it turns.
+func (w *Watcher) Event(e event.Event) {
+	switch e := e.(type) {
+	case event.Drifted:
+		if w.first == "" {
+			w.first = e.String()
+		}
+		w.drift[smp.AttributeName(e.Op.Attribute)]++
+	case event.RogueManager:
+		w.send(Alarm{Type: "rogue-manager", Text: plain(e.String()), Details: map[string]any{"port_guid": e.Port, "at": plain(e.At), "reason": plain(e.Reason)}})
+	case event.Completed:
+		w.drifted()
+		w.judged(e.Result.Proof)
+	}
+}
+
+func (w *Watcher) drifted() {
+	if len(w.drift) == 0 {
+		return
+	}
+	n := 0
+	for _, x := range w.drift {
+		n += x
+	}
+	text := w.first
+	if n > 1 {
+		text += fmt.Sprintf("; and %d more", n-1)
+	}
+	w.send(Alarm{Type: "drift", Text: plain(text), Details: map[string]any{"changes": maps.Clone(w.drift)}})
+	clear(w.drift)
+	w.first = ""
+}
+
+func (w *Watcher) judged(p *isolation.Proof) {
+	bad := ""
+	switch {
+	case p.Verdict == isolation.Violated || p.Counts.Exposed > 0:
+		bad = "exposure"
+	case p.Verdict == isolation.Unknown:
+		bad = "unknown"
+	}
+	if bad == w.bad {
+		return
+	}
+	a := Alarm{Type: bad, Text: "verdict: " + p.Verdict.String(), Details: map[string]any{
+		"verdict": p.Verdict.String(), "violations": p.Counts.Violations, "exposed": p.Counts.Exposed, "unknown": p.Counts.Unknown,
+	}}
+	if bad == "" {
+		a.Type = "resolved"
+	} else if len(p.Reasons) > 0 {
+		a.Text = plain(a.Text + ": " + p.Reasons[0])
+	}
+	w.bad = bad
+	w.send(a)
+}
+
+// plain makes text that names devices one line of bounded length.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	for len(s) > textMax || !utf8.ValidString(s) {
+		s = s[:min(len(s)-1, textMax)]
+	}
+	return s
+}
