@@ -73,6 +73,7 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
+	s.listener.Close() // Serve may not have begun
 	if s.server.Shutdown(ctx) != nil {
 		s.server.Close()
 	}
