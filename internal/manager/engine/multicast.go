@@ -21,6 +21,8 @@ type grouping struct {
 	// fresh tells that no pass has regarded them yet, alone that what is being
 	// written is their tables and nothing else.
 	fresh, alone bool
+	// prover keeps what the tables were judged by, and finds out itself what has changed.
+	prover isolation.MulticastProver
 }
 
 // SetGroups sets the multicast groups, with their members; the engine keeps the slice.
@@ -82,7 +84,7 @@ func (e *Engine) proveGroups() *isolation.Multicast {
 	if e.multicast.groups == nil {
 		return nil
 	}
-	return isolation.ProveMulticast(e.fabric, e.desired.Resolution.Partitions, facts.Judged(e.multicast.groups))
+	return e.multicast.prover.Prove(e.fabric, e.desired.Resolution.Partitions, facts.Judged(e.multicast.groups))
 }
 
 // regrouped ends what regroup began.
