@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
@@ -111,7 +113,7 @@ type runFlags struct {
 	cables         cablesFlags
 	keys           keysFlags
 	telemetry      telemetry.Flags
-	store          string
+	serves         serve.Flags
 	service        *serve.Service
 	policy, state  string
 	routing        string
@@ -176,7 +178,7 @@ keys of other partitions, this needs --policy none.
 	f.cables.add(flags)
 	f.keys.add(flags)
 	f.telemetry.Add(flags)
-	flags.StringVar(&f.store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR (default: store in the data directory; without one, in a directory that is removed at the end)")
+	f.serves.Add(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
@@ -312,11 +314,12 @@ func (f *runFlags) run(c *cobra.Command) error {
 	defer r.watched.Close()
 	engine := r.runner.Engine()
 	f.service.Begin(r.runner, f.loadedPolicy)
-	f.keys.keep(r.runner)
+	if err := f.listen(c.ErrOrStderr(), r.log); err != nil {
+		return err
+	}
 	if err := f.keep(r); err != nil {
 		return misuse(err)
 	}
-
 	hangup, stop := hangups(link)
 	defer stop()
 	err = r.runner.Run(c.Context(), func() bool {
@@ -386,8 +389,9 @@ func hangups(to link.Link) (hangup chan struct{}, stop func()) {
 	}
 }
 
-// keep restores what hosts registered and has it kept.
+// keep has the book of M_Keys kept, restores what hosts registered and has it kept.
 func (f *runFlags) keep(r *reporter) error {
+	f.keys.keep(r.runner)
 	if f.state == "" {
 		return nil
 	}
@@ -437,14 +441,30 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 // serve opens the service, and applies the policy file. A run that ends with the first
 // verdict and keeps nothing has none.
 func (f *runFlags) serve(ctx context.Context) (err error) {
-	if f.once && f.store == "" && f.cables.dir == "" {
+	if f.once && f.serves.Store == "" && f.cables.dir == "" {
 		return nil
 	}
-	f.service, err = serve.Open(ctx, serve.Options{Store: f.store, Data: f.cables.dir, Fabric: f.where.spec, Base: f.loadedPolicy})
+	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: f.loadedPolicy})
 	if err == nil && f.policy != "" {
 		err = f.applyFile(ctx)
 	}
 	return orMisuse(err)
+}
+
+// listen serves the API. A run that ends with the first verdict serves none.
+func (f *runFlags) listen(w io.Writer, log *logs.Log) error {
+	if f.once {
+		return nil
+	}
+	keys := ufm.Keys{DefaultSMKey: f.parsedSMKey == 1, DefaultSAKey: f.parsedSAKey == 1}
+	where, err := f.service.Listen(&f.serves, f.cables.dir, keys, log.Logger)
+	if err != nil {
+		return misuse(err)
+	}
+	for _, at := range where {
+		fmt.Fprintln(w, "ibwarden: API:", at)
+	}
+	return nil
 }
 
 // applyFile makes the file of --policy the one in force.

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -19,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
+	"github.com/ibwarden/ibwarden/internal/store/etcd"
 )
 
 // Service is the service of a manager that runs, with its store. The nil Service is that
@@ -29,12 +32,19 @@ type Service struct {
 	store   store.Store
 	// scratch is a directory to remove at the end.
 	scratch string
+	// stop ends the API; nil while it is not served.
+	stop func()
+	// shared tells that other managers use the store. masters says whether this one is
+	// the master, as it changes.
+	shared  bool
+	masters chan bool
+	led     chan struct{} // closed when masters is not read any more
 }
 
 // Options say where a service keeps what, and for whom.
 type Options struct {
-	// Store is bolt:DIR; "" for the directory store in Data, or one that is removed at
-	// the end.
+	// Store is bolt:DIR or etcd:URL,...; "" for the directory store in Data, or one that
+	// is removed at the end.
 	Store string
 	Data  daemon.DataDir
 	// Fabric names the fabric, as --fabric does.
@@ -49,41 +59,63 @@ const storeName = "store"
 // Open opens the store and the service.
 func Open(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{manager: daemon.NewServed(o.Fabric)}
-	path := ""
-	kind, rest, _ := strings.Cut(o.Store, ":")
-	switch {
-	case kind == "bolt" && rest != "":
-		path = rest
-	case o.Store != "":
-		return nil, fmt.Errorf("--store %q: want bolt:DIR", o.Store)
-	case o.Data != "":
-		path = o.Data.File(storeName)
-	default:
-		tmp, err := os.MkdirTemp("", "ibwarden-")
-		if err != nil {
-			return nil, err
-		}
-		s.scratch, path = tmp, filepath.Join(tmp, storeName)
-	}
-	db, err := bolt.Open(path)
+	err := s.open(ctx, &o)
 	if err == nil {
-		s.store = db
 		host, _ := os.Hostname()
 		s.Service, err = service.Open(ctx, service.Config{
-			Store: db, Manager: s.manager, Base: o.Base, Now: time.Now,
+			Store: s.store, Manager: s.manager, Base: o.Base, Now: time.Now, Shared: s.shared,
 			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", about.This().Version, os.Getpid(), host),
 		})
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.shared {
+		s.masters, s.led = make(chan bool, 1), make(chan struct{})
+		go s.lead()
+	}
 	return s, nil
 }
 
-// Close stores what is known and removes what is not kept.
+// open opens the store.
+func (s *Service) open(ctx context.Context, o *Options) (err error) {
+	kind, rest, _ := strings.Cut(o.Store, ":")
+	path := rest
+	switch {
+	case kind == "etcd" && rest != "":
+		s.shared = true
+		s.store, err = etcd.Open(ctx, etcd.Config{Endpoints: strings.Split(rest, ",")})
+		return err
+	case kind == "bolt" && rest != "":
+	case o.Store != "":
+		return fmt.Errorf("--store %q: want bolt:DIR or etcd:URL,...", o.Store)
+	case o.Data != "":
+		path = o.Data.File(storeName)
+	default:
+		if s.scratch, err = os.MkdirTemp("", "ibwarden-"); err != nil {
+			return err
+		}
+		path = filepath.Join(s.scratch, storeName)
+	}
+	db, err := bolt.Open(path)
+	if err != nil {
+		return err
+	}
+	s.store = db
+	return nil
+}
+
+// Close ends the API, stores what is known and removes what is not kept.
 func (s *Service) Close() error {
 	if s == nil {
 		return nil
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+	if s.masters != nil {
+		close(s.masters)
+		<-s.led
 	}
 	var errs []error
 	if s.Service != nil {
@@ -96,6 +128,48 @@ func (s *Service) Close() error {
 		errs = append(errs, os.RemoveAll(s.scratch))
 	}
 	return errors.Join(errs...)
+}
+
+const (
+	// leadTimeout bounds one try to take over the store.
+	leadTimeout = 10 * time.Second
+	// leadAgain is when a try that failed is made again.
+	leadAgain = time.Second
+)
+
+// lead takes over the store while this manager is the master of the subnet.
+func (s *Service) lead() {
+	defer close(s.led)
+	for master := range s.masters {
+		for {
+			ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
+			err := s.Lead(ctx, master)
+			cancel()
+			if err == nil {
+				break
+			}
+			select {
+			case next, more := <-s.masters:
+				if !more {
+					return
+				}
+				master = next
+			case <-time.After(leadAgain):
+			}
+		}
+	}
+}
+
+// isMaster tells lead, which may be at work, what counts now.
+func (s *Service) isMaster(master bool) {
+	if s.masters == nil {
+		return
+	}
+	select {
+	case <-s.masters: // what has not been looked at
+	default:
+	}
+	s.masters <- master
 }
 
 // fileCaller is who applies the file of --policy.
@@ -126,8 +200,18 @@ func (s *Service) Begin(r *daemon.Runner, p *policy.Policy) {
 
 // Event passes on what the manager reports.
 func (s *Service) Event(e event.Event) {
-	if s != nil {
-		s.manager.Event(e)
+	if s == nil {
+		return
+	}
+	switch e.(type) {
+	case event.Completed:
+		s.isMaster(true)
+	case event.Deferred:
+		s.isMaster(false)
+	}
+	s.manager.Event(e)
+	if name, told := toldAs(e); told {
+		s.Tell(name, e.String())
 	}
 }
 
@@ -141,3 +225,10 @@ func (s *Service) Turn(e *engine.Engine) {
 // Again has the manager carry out the policy in force once more: whoever asks for it
 // lets it give, after a takeover, what the tables did not hold.
 func (s *Service) Again() { s.manager.SetPolicy(s.Policy()) }
+
+// toldAs is under which name an event goes to those who follow the service; it is not
+// told where it is for those who look for faults in ibwarden.
+func toldAs(e event.Event) (name string, told bool) {
+	d := logs.Describe(e)
+	return d.Kind, d.Level >= slog.LevelInfo
+}

@@ -90,5 +90,8 @@ func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
+	if stem, is := strings.CutSuffix(what, "y"); is && !strings.HasSuffix(stem, "e") {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

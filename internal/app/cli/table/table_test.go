@@ -69,7 +69,7 @@ func TestPrint(t *testing.T) {
 	if err := New("name").Print(&document, "things", true); err != nil || !strings.Contains(document.String(), `"things": []`) {
 		t.Errorf("no rows: %v, %s", err, document.String())
 	}
-	if Count(1, "fault") != "1 fault" || Count(0, "fault") != "0 faults" || Count(2, "fault") != "2 faults" {
+	if Count(1, "fault") != "1 fault" || Count(0, "fault") != "0 faults" || Count(2, "fault") != "2 faults" || Count(2, "entry") != "2 entries" || Count(2, "key") != "2 keys" {
 		t.Error("counts")
 	}
 }

@@ -1,0 +1,112 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/ufm"
+	"github.com/ibwarden/ibwarden/internal/app/cli/about"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
+)
+
+// Flags are the flags of a command that serves the API.
+type Flags struct {
+	Store                              string
+	socket, listen, cert, key, clients string
+}
+
+// NoSocket is the value of --socket that serves none.
+const NoSocket = "none"
+
+// Add adds the flags.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Store, "store", "", "where tenants, partitions and their history are kept: bolt:DIR, or etcd:URL,... that several managers share (default: store in the data directory; without one, in a directory that is removed at the end)")
+	flags.StringVar(&f.socket, "socket", "", "Unix socket of the API, or none (default: ibwarden.sock in the data directory; without one, the socket where commands look for it)")
+	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
+	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
+	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
+	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
+}
+
+// secretMax bounds the files of certificates and keys, in octets.
+const secretMax = 1 << 20
+
+// where is on what the flags say to listen.
+func (f *Flags) where() (w api.Where, err error) {
+	w.Listen = f.listen
+	if f.listen == "" && f.cert+f.key+f.clients != "" {
+		return w, errors.New("--tls-cert, --tls-key and --tls-client-ca: want --listen with them")
+	}
+	if (f.cert == "") != (f.key == "") {
+		return w, errors.New("--tls-cert and --tls-key: want both or none")
+	}
+	for _, x := range []struct {
+		flag, path string
+		to         *[]byte
+	}{{"--tls-cert", f.cert, &w.Certificate}, {"--tls-key", f.key, &w.Key}, {"--tls-client-ca", f.clients, &w.ClientCA}} {
+		if x.path == "" {
+			continue
+		}
+		if *x.to, err = regular.Read(x.path, secretMax); err != nil {
+			return w, fmt.Errorf("%s: %w", x.flag, err)
+		}
+	}
+	return w, nil
+}
+
+// open opens what the flags name. A socket that nobody asked for and that cannot be had,
+// since another manager runs here or the directory is not the user's, is in the scratch
+// directory instead.
+func (f *Flags) open(data daemon.DataDir, scratch string) (*api.Listeners, error) {
+	w, err := f.where()
+	if err != nil {
+		return nil, err
+	}
+	switch f.socket {
+	case NoSocket:
+		return api.Listen(w)
+	case "":
+		w.Socket = address.Socket(string(data))
+	default:
+		w.Socket = f.socket
+	}
+	l, err := api.Listen(w)
+	if err != nil && f.socket == "" && scratch != "" {
+		w.Socket = filepath.Join(scratch, filepath.Base(w.Socket))
+		l, err = api.Listen(w)
+	}
+	return l, err
+}
+
+// Listen serves the API until Close. It returns where, as clients name it.
+func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog.Logger) ([]string, error) {
+	l, err := f.open(data, s.scratch)
+	if err != nil {
+		return nil, err
+	}
+	handler := api.New(s.Service, api.Options{
+		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Log: log, UFM: ufm.Options{Keys: keys},
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := api.Serve(ctx, l, handler, log); err != nil {
+			log.Error("the API is not served any more", "error", err)
+		}
+	}()
+	s.stop = func() {
+		stop()
+		<-ended
+	}
+	return l.Describe, nil
+}
