@@ -293,6 +293,23 @@ func TestHostsThatLie(t *testing.T) {
 	if r.exists(5) {
 		t.Errorf("members %x", r.members(5))
 	}
+	// Nor can it be removed in the place of another, whose name it has by now.
+	r.manager.fabric.Store(testFabric())
+	r.clock.Add(2)
+	hosts("red", 200, "node[01-02]")
+	f = testFabric()
+	for _, n := range f.Nodes {
+		if n.Description == "node02 mlx5_0" {
+			n.Description = "node01 mlx5_9"
+		}
+	}
+	r.manager.fabric.Store(f)
+	r.clock.Add(2)
+	r.as("red", 200, "DELETE", "/ufmRestV3/resources/pkeys/5/hosts/node01", "")
+	if got := r.members(5); !slices.Equal(got, []ib.PortGUID{node02}) {
+		t.Errorf("members %x", got)
+	}
+	r.as("red", 200, "DELETE", "/ufmRestV3/resources/pkeys/5", "")
 	r.manager.fabric.Store(func() *observed.Fabric { f := testFabric(); f.Nodes[1].Contested = true; return f }())
 	r.clock.Add(2)
 	hosts("red", 200, "node01") // the adapter that nobody else claims to be
