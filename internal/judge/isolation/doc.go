@@ -55,8 +55,8 @@
 // on the fabric is the worst of all, ports without a partition included.
 //
 // Prove looks at the whole fabric. A Prover keeps intermediate results and checks only
-// the ports that changed; its proof is the same. A MulticastProver does so for multicast tables. Classes and AsTables
-// describe what the tables allow where there is no policy.
+// the ports that changed; its proof is the same. A MulticastProver does so for multicast
+// tables. Classes and AsTables describe what the tables allow where there is no policy.
 //
 // All lists are ordered, bounded by the Max constants, and counted in full in
 // Proof.Counts.

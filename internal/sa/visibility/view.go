@@ -18,12 +18,11 @@ type View struct {
 	byLID  []*Port // by LID, every LID of a port
 	byGUID map[ib.PortGUID]*Port
 	byPort map[*observed.Port]*Port
-	byBase map[ib.PKeyBase]*observed.Partition
+	places []int32                     // by partition: its place in Partitions, from 1
 	named  map[ib.PortGUID]ib.PortGUID // ports by their aliases
 	exits  [][]ib.PortNum              // by node and LID; nil but for switches
 	wires  [][]wire                    // by node and port
 	rests  [][]rest                    // by node and LID; nil but for switches
-	levels []ib.SL                     // by partition
 }
 
 // Port is an end port.
@@ -40,6 +39,8 @@ type Port struct {
 	// Keys are those that the port can use, by partition, each partition once.
 	Keys []ib.PKey
 	GID  ib.GID
+
+	source
 }
 
 // Contains reports whether lid is one of the port's.
@@ -51,13 +52,14 @@ func (p *Port) Contains(lid ib.LID) bool {
 func New(s observed.Subnet) *View {
 	v := &View{Subnet: s, byGUID: make(map[ib.PortGUID]*Port), byPort: make(map[*observed.Port]*Port)}
 	v.enterPorts()
-	v.enterPolicy()
+	v.followPolicy(nil)
 	v.enterRoutes()
 	return v
 }
 
-// After is New, and takes ports and routes over from an earlier view where they
-// are the same. The ports of that view then have the keys of the new one.
+// After is New, and takes over from an earlier view what is the same: ports, routes, and
+// the keys of ports whose table and partitions are what they were. The ports of that
+// view then have the keys of the new one.
 func After(old *View, s observed.Subnet) *View {
 	if old == nil || s.Epoch == 0 || old.Fabric != s.Fabric || old.Epoch != s.Epoch || old.GIDPrefix != s.GIDPrefix ||
 		!maps.Equal(old.LIDs, s.LIDs) || !maps.Equal(old.Expelled, s.Expelled) {
@@ -65,35 +67,8 @@ func After(old *View, s observed.Subnet) *View {
 	}
 	v := *old
 	v.Subnet = s
-	for _, p := range v.Ports {
-		p.Keys = nil
-	}
-	v.enterPolicy()
+	v.followPolicy(old)
 	return &v
-}
-
-// enterPolicy takes over what the policy says of the ports that there are.
-func (v *View) enterPolicy() {
-	v.named = make(map[ib.PortGUID]ib.PortGUID)
-	for port, list := range v.Aliases {
-		for _, g := range list {
-			if g != 0 {
-				v.named[g] = port
-			}
-		}
-	}
-	v.byBase, v.levels = make(map[ib.PKeyBase]*observed.Partition), make([]ib.SL, int(ib.PKeyBaseMax)+1)
-	byBase := func(a, b observed.Partition) int { return cmp.Compare(a.Base, b.Base) }
-	if !slices.IsSortedFunc(v.Partitions, byBase) {
-		v.Partitions = slices.SortedFunc(slices.Values(v.Partitions), byBase)
-	}
-	for i := range v.Partitions {
-		part := &v.Partitions[i]
-		if v.byBase[part.Base] = part; part.Base.IsValid() {
-			v.levels[part.Base] = part.SL
-		}
-	}
-	v.enterKeys()
 }
 
 // enterPorts lists the end ports that can be addressed.
@@ -138,54 +113,6 @@ func (v *View) enterPorts() {
 	}
 }
 
-// enterKeys works out which keys each port can use.
-func (v *View) enterKeys() {
-	var held []ib.PKey // of all ports, one after another
-	from := make([]int, len(v.Ports)+1)
-	for i, p := range v.Ports {
-		held = appendHeld(held, p.Port)
-		from[i+1] = len(held)
-	}
-	for i := range v.Partitions {
-		part := &v.Partitions[i]
-		if !part.Base.IsValid() {
-			continue
-		}
-		for _, m := range []struct {
-			guids []ib.PortGUID
-			key   ib.PKey
-		}{{part.Full, part.Base.Full()}, {part.Limited, part.Base.Limited()}} {
-			for _, guid := range m.guids {
-				p := v.byGUID[guid]
-				if p == nil {
-					continue
-				}
-				has := ib.PKey(0) // the full key where both of the partition are there
-				for _, k := range held[from[p.Index]:from[p.Index+1]] {
-					if k.Base() == part.Base {
-						has |= k
-					}
-				}
-				// A full member may be a limited one too.
-				n := len(p.Keys)
-				if again := n > 0 && p.Keys[n-1].Base() == part.Base; !again && has.IsValid() {
-					p.Keys = append(p.Keys, has&m.key)
-				}
-			}
-		}
-	}
-}
-
-// appendHeld adds the keys in the blocks of a table that were read.
-func appendHeld(keys []ib.PKey, p *observed.Port) []ib.PKey {
-	for _, k := range p.ReadPKeys() {
-		if k.IsValid() {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
 // At is the end port with this LID, or nil.
 func (v *View) At(lid ib.LID) *Port {
 	if int(lid) >= len(v.byLID) {
@@ -221,7 +148,17 @@ func (v *View) EndOf(p *observed.Port) *Port {
 }
 
 // Partition is the partition with this number, or nil.
-func (v *View) Partition(base ib.PKeyBase) *observed.Partition { return v.byBase[base] }
+func (v *View) Partition(base ib.PKeyBase) *observed.Partition {
+	if int(base) < len(v.places) && v.places[base] > 0 {
+		return &v.Partitions[v.places[base]-1]
+	}
+	return nil
+}
 
 // Level is the service level of a partition's paths.
-func (v *View) Level(base ib.PKeyBase) ib.SL { return v.levels[base] }
+func (v *View) Level(base ib.PKeyBase) ib.SL {
+	if p := v.Partition(base); p != nil {
+		return p.SL
+	}
+	return 0
+}
