@@ -1,6 +1,8 @@
 package isolation
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -89,6 +91,7 @@ func openTo(p *observed.Port, shared bool) string {
 // is isolated is then no more than Unguarded.
 func (p *Proof) Rest(changeable []Finding) {
 	var t tally
+	p.Changeable = slices.Grow(p.Changeable, min(len(changeable), MaxListed-min(len(p.Changeable), MaxListed)))
 	for _, f := range changeable {
 		t.add(f.Reason, f.Name)
 		if counted(&p.Counts.Changeable, MaxListed) {

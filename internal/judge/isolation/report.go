@@ -12,6 +12,9 @@ const maxNamed = 3
 type tally struct {
 	order []string
 	where map[string]*places
+	// last is what was added last: mostly the next is the same.
+	last     *places
+	lastWhat string
 }
 
 type places struct {
@@ -20,6 +23,18 @@ type places struct {
 }
 
 func (t *tally) add(what, where string) {
+	p := t.last
+	if p == nil || t.lastWhat != what {
+		p = t.of(what)
+		t.last, t.lastWhat = p, what
+	}
+	if p.count++; p.count <= maxNamed {
+		p.named = append(p.named, where)
+	}
+}
+
+// of are the places where something is the matter, to add to.
+func (t *tally) of(what string) *places {
 	if t.where == nil {
 		t.where = make(map[string]*places)
 	}
@@ -29,9 +44,7 @@ func (t *tally) add(what, where string) {
 		t.where[what] = p
 		t.order = append(t.order, what)
 	}
-	if p.count++; p.count <= maxNamed {
-		p.named = append(p.named, where)
-	}
+	return p
 }
 
 // lines gives one line for each thing that is the matter.

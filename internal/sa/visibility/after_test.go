@@ -27,7 +27,7 @@ func newChanging(seed uint64) *changing {
 	n := b.Switch(10, "switch")
 	for i := range 8 {
 		h := b.Host(n, fmt.Sprintf("h%d", i))
-		h.PKeys, h.PKeysRead = make([]ib.PKey, 2*smp.PKeysPerBlock), []bool{true, true}
+		h.PKeys, h.PKeysRead = make([]ib.PKey, smp.PKeysPerBlock+i), []bool{true, true} // the second block is not whole
 		c.hosts = append(c.hosts, h)
 	}
 	b.Route()

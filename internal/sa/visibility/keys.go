@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -41,7 +42,7 @@ func (v *View) followPolicy(old *View) {
 	}
 	v.giveKeys(old)
 	for _, p := range v.Ports {
-		if p.due || !slices.Equal(p.table, p.Port.PKeys) || !slices.Equal(p.read, p.PKeysRead) {
+		if p.due || !sameTable(p.table, p.Port.PKeys) || !slices.Equal(p.read, p.PKeysRead) {
 			p.workOut()
 		}
 	}
@@ -161,6 +162,20 @@ func (v *View) eachMember(part *observed.Partition, yield func(*Port, ib.PKey)) 
 // be.
 func (x *source) place(base ib.PKeyBase) (int, bool) {
 	return slices.BinarySearchFunc(x.given, base, func(k ib.PKey, b ib.PKeyBase) int { return cmp.Compare(k.Base(), b) })
+}
+
+// sameTable reports whether two P_Key tables are equal. It compares whole blocks, which
+// is several times as fast as slices.Equal.
+func sameTable(a, b []ib.PKey) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for ; len(a) >= smp.PKeysPerBlock; a, b = a[smp.PKeysPerBlock:], b[smp.PKeysPerBlock:] {
+		if *(*[smp.PKeysPerBlock]ib.PKey)(a) != *(*[smp.PKeysPerBlock]ib.PKey)(b) {
+			return false
+		}
+	}
+	return slices.Equal(a, b)
 }
 
 // workOut works out which keys a port can use: those that it is given and that its table
