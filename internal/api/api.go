@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +65,10 @@ func build(s *service.Service, o Options) *api {
 	a.tenants()
 	a.tokens()
 	a.ports()
+	a.pools()
+	a.approvals()
 	a.revisions()
+	a.rollback()
 	a.audit()
 	a.events()
 	a.policy()
@@ -151,6 +155,9 @@ func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Probl
 			return p
 		}
 		req.caller, req.sums = caller, sums
+		if caller.Keys.First != 0 && r.URL.Path != Prefix+"/partitions" && !strings.HasPrefix(r.URL.Path, Prefix+"/partitions/") {
+			return problem(http.StatusForbidden, "forbidden", "the token is bound to the partitions "+caller.Keys.String()+": it sees and changes nothing but these and their members")
+		}
 	}
 	if _, pattern := a.mux.Handler(r); pattern == "" {
 		return a.unknown(r)
@@ -224,7 +231,7 @@ func register[I, O any](a *api, op huma.Operation, f func(context.Context, *I) (
 
 // provider refuses callers that do not act for the provider.
 func provider(ctx context.Context) error {
-	if c := callerOf(ctx); !c.IsProvider() {
+	if c := callerOf(ctx); !c.IsProvider() || c.Keys.First != 0 {
 		return problem(http.StatusForbidden, "forbidden", "only the provider may do this")
 	}
 	return nil

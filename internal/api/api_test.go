@@ -349,3 +349,72 @@ func TestExportOfTheWhole(t *testing.T) {
 		t.Errorf("%s: want red/one", text)
 	}
 }
+
+// TestBoundTokens: a token that is bound to partitions sees and changes nothing else, one
+// of the provider too.
+func TestBoundTokens(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	for _, k := range []string{"0x0100", "0x0101"} {
+		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
+	}
+	keys := js{"first": "0x0100", "last": "0x0100"}
+	for _, tenant := range []string{"red", "provider"} {
+		s.tokens["bound"] = s.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": tenant, "keys": keys}})["secret"].(string)
+		s.want(200, call{as: "bound", method: "GET", path: "/partitions/0x0100"})
+		s.want(404, call{as: "bound", method: "GET", path: "/partitions/0x0101"})
+		if list := items(s.want(200, call{as: "bound", method: "GET", path: "/partitions"})); len(list) != 1 {
+			t.Errorf("%s: %v: want one partition", tenant, list)
+		}
+		for id, row := range matrix {
+			if row.path == "-" || strings.HasPrefix(row.path, "/partitions") || strings.HasPrefix(row.path, "/openapi") {
+				continue
+			}
+			for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+				if w := s.do(call{as: "bound", method: method, path: row.path}); w.Code != 403 {
+					t.Errorf("%s by a token of %s bound to 0x0100: %s %d, want 403", id, tenant, method, w.Code)
+				}
+			}
+		}
+	}
+}
+
+// TestASecondPerson: where the provider says so, what takes away waits, and says so.
+func TestASecondPerson(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	s.want(201, call{as: "red", method: "PUT", path: "/partitions/0x0100", body: js{"name": "one"}})
+	s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})
+	tenant := s.want(200, call{method: "GET", path: "/tenants/red"})
+	s.want(200, call{method: "PUT", path: "/tenants/red", body: js{"keys": tenant["item"].(js)["keys"], "approve_removals": true}, header: map[string]string{"If-Match": tenant["etag"].(string)}})
+	waits := s.want(202, call{as: "red", method: "DELETE", path: "/partitions/0x0100/members/" + s.hosts[0]})
+	id, _ := waits["approval"].(string)
+	if id == "" || waits["outcome"] != nil {
+		t.Fatalf("%v: want an approval and no outcome", waits)
+	}
+	s.want(200, call{as: "red", method: "GET", path: "/partitions/0x0100/members/" + s.hosts[0]})
+	s.want(403, call{as: "red", method: "POST", path: "/approvals/" + id + "/approve"})
+	s.want(404, call{as: "blue", method: "POST", path: "/approvals/" + id + "/approve"})
+	s.want(200, call{method: "POST", path: "/approvals/" + id + "/approve"})
+	s.want(404, call{as: "red", method: "GET", path: "/partitions/0x0100/members/" + s.hosts[0]})
+}
+
+// TestRollback: a tenant's part comes back as it was, as a plan first.
+func TestRollback(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	s.want(201, call{as: "red", method: "PUT", path: "/partitions/0x0100", body: js{"name": "one"}})
+	then := s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})["revision"]
+	s.want(201, call{as: "blue", method: "PUT", path: "/partitions/0x0200", body: js{"name": "two"}})
+	s.want(200, call{as: "red", method: "DELETE", path: "/partitions/0x0100"})
+	plan := s.want(200, call{as: "red", method: "POST", path: "/rollback?dry_run=true", body: js{"to": then}})
+	if len(plan["words"].([]any)) == 0 {
+		t.Errorf("%v: want the words of a plan", plan)
+	}
+	s.want(404, call{as: "red", method: "GET", path: "/partitions/0x0100"})
+	s.want(403, call{as: "red", method: "POST", path: "/rollback", body: js{"to": then, "tenant": "blue"}})
+	s.want(200, call{as: "red", method: "POST", path: "/rollback", body: js{"to": then}})
+	s.want(200, call{as: "red", method: "GET", path: "/partitions/0x0100/members/" + s.hosts[0]})
+	s.want(200, call{as: "blue", method: "GET", path: "/partitions/0x0200"})
+	s.want(404, call{as: "red", method: "POST", path: "/rollback", body: js{"to": 99999}})
+}

@@ -16,6 +16,7 @@ type Member struct {
 	Index0     bool   `json:"index0,omitempty" doc:"the key is at index 0 of the port's table"`
 	Owner      string `json:"owner,omitempty" doc:"the tenant whose port it is"`
 	State      string `json:"state" enum:"member,waiting" doc:"waiting: an owner has not agreed yet, and the port has no key"`
+	Asked      string `json:"asked,omitempty" enum:"limited,full,both" doc:"the wider membership that one of the owners asks for"`
 	Waits      string `json:"waits_for,omitempty" doc:"the tenant whose consent it waits for"`
 }
 
@@ -55,6 +56,12 @@ func memberOf(s *resource.State, c resource.Caller, m *resource.Member) Member {
 		out.State, out.Waits = "waiting", out.Owner
 		if !m.ByPartition && p != nil {
 			out.Waits = p.Owner
+		}
+	}
+	if m.Asked.Membership != 0 {
+		out.Asked, out.Waits = m.Asked.Membership.String(), m.Owner
+		if m.Asked.ByPartition {
+			out.Waits = m.PortOwner
 		}
 	}
 	// Whose a port is that another tenant asked for is for its owner and the provider.
@@ -162,6 +169,23 @@ func (a *api) memberWrites() {
 	register(a, operation(http.MethodDelete, "/partitions/{pkey}/members/{guid}", "delete-member", "Remove one member"),
 		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
 			return a.removeMembers(ctx, &in.WriteParams, in.PKey, []GUID{in.Port})
+		})
+	type decline struct {
+		WriteParams
+		PKey PKey `path:"pkey"`
+		Port GUID `path:"guid"`
+	}
+	register(a, operation(http.MethodPost, "/partitions/{pkey}/members/{guid}/refuse", "refuse-member", "Decline what the other owner asks for; what both agreed to before stays"),
+		func(ctx context.Context, in *decline) (*ChangedOutput, error) {
+			k, g, err := memberParams(in.PKey, in.Port)
+			if err != nil {
+				return nil, err
+			}
+			r, err := a.do(ctx, &in.WriteParams, resource.Refuse{PKey: k, Port: g}, a.narrowing(ctx, &in.WriteParams, k))
+			if err != nil {
+				return nil, err
+			}
+			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r.Revision, changed(ctx, r, &in.WriteParams)), nil
 		})
 	type removeMany struct {
 		WriteParams

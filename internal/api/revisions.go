@@ -76,7 +76,7 @@ func (a *api) revisionOf(r *service.Record, c resource.Caller, edits bool) Revis
 		out.Words = nil
 	}
 	for _, e := range r.Edits {
-		if !a.concerns(e, c) {
+		if !concerns(e, c) {
 			continue
 		}
 		if out.Words == nil || foreign {
@@ -93,19 +93,17 @@ func (a *api) revisionOf(r *service.Record, c resource.Caller, edits bool) Revis
 }
 
 // concerns reports whether a caller may see an edit.
-func (a *api) concerns(e service.Edit, c resource.Caller) (yes bool) {
+func concerns(e service.Edit, c resource.Caller) (yes bool) {
 	if c.IsProvider() {
 		return true
 	}
-	a.service.Read(func(s *resource.State) {
-		for _, data := range []json.RawMessage{e.Before, e.After} {
-			if len(data) == 0 {
-				continue
-			}
-			o, err := resource.Decode(e.Key, data)
-			yes = yes || err == nil && slices.Contains(s.Concerns(o), c.Tenant)
+	for _, data := range []json.RawMessage{e.Before, e.After} {
+		if len(data) == 0 {
+			continue
 		}
-	})
+		o, err := resource.Decode(e.Key, data)
+		yes = yes || err == nil && resource.SeesObject(c, o)
+	}
 	return yes
 }
 

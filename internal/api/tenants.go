@@ -14,6 +14,7 @@ type Tenant struct {
 	Keys            *KeyRange `json:"keys,omitempty" doc:"the numbers that its partitions may have; none for the provider, who has every other"`
 	Quota           Quota     `json:"quota"`
 	ApproveRemovals bool      `json:"approve_removals" doc:"removals wait for the approval of a second person"`
+	KnownPortsOnly  bool      `json:"known_ports_only" doc:"GUIDs that the fabric has not seen are refused"`
 	Partitions      int       `json:"partitions" doc:"how many it has"`
 	Ports           int       `json:"ports" doc:"how many it was given"`
 	Changed         uint64    `json:"changed" doc:"the revision that last changed it: its ETag"`
@@ -38,6 +39,7 @@ type TenantBody struct {
 	Keys            *KeyRange `json:"keys,omitempty" doc:"the numbers that its partitions may have; none: it may have no partition"`
 	Quota           Quota     `json:"quota,omitempty"`
 	ApproveRemovals bool      `json:"approve_removals,omitempty" doc:"removals wait for the approval of a second person"`
+	KnownPortsOnly  bool      `json:"known_ports_only,omitempty" doc:"refuse GUIDs that the fabric has not seen"`
 }
 
 func noTenant(name string) error {
@@ -46,7 +48,7 @@ func noTenant(name string) error {
 
 func tenantOf(s *resource.State, t *resource.Tenant) Tenant {
 	_, changed := s.Object(t.Key())
-	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, Quota: Quota(t.Quota), Partitions: len(s.Partitions(t.Name)), Changed: changed}
+	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, KnownPortsOnly: t.KnownPortsOnly, Quota: Quota(t.Quota), Partitions: len(s.Partitions(t.Name)), Changed: changed}
 	if t.Keys.First != 0 {
 		out.Keys = &KeyRange{PKey(t.Keys.First.String()), PKey(t.Keys.Last.String())}
 	}
@@ -110,7 +112,7 @@ func (a *api) putTenant(ctx context.Context, w *WriteParams, name string, b Tena
 	if err := provider(ctx); err != nil {
 		return nil, err
 	}
-	t := resource.Tenant{Name: name, Quota: resource.Quota(b.Quota), ApproveRemovals: b.ApproveRemovals}
+	t := resource.Tenant{Name: name, Quota: resource.Quota(b.Quota), ApproveRemovals: b.ApproveRemovals, KnownPortsOnly: b.KnownPortsOnly}
 	if b.Keys != nil {
 		var err error
 		if t.Keys.First, err = b.Keys.First.base(); err == nil {

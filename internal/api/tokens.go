@@ -19,6 +19,7 @@ type Token struct {
 	Kind     string     `json:"kind" enum:"token,certificate,uri" doc:"what its holder shows: a secret, a certificate, or a certificate with a URI"`
 	Tenant   string     `json:"tenant"`
 	ReadOnly bool       `json:"read_only"`
+	Keys     *KeyRange  `json:"keys,omitempty" doc:"the partitions that it is bound to"`
 	Note     string     `json:"note,omitempty"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`
@@ -28,6 +29,7 @@ type Token struct {
 type TokenBody struct {
 	Tenant      string    `json:"tenant,omitempty" maxLength:"40" doc:"the caller's when there is none"`
 	ReadOnly    bool      `json:"read_only,omitempty" doc:"it changes nothing"`
+	Keys        *KeyRange `json:"keys,omitempty" doc:"bind it to the partitions with these numbers: it sees and changes no other, and nothing but partitions and members"`
 	Note        string    `json:"note,omitempty" maxLength:"200" doc:"what it is for"`
 	Expires     time.Time `json:"expires,omitzero" doc:"when it ends; never when there is none"`
 	Certificate string    `json:"certificate,omitempty" maxLength:"20000" doc:"instead of a secret: a client certificate in PEM, or its SHA-256 in 64 hexadecimal digits"`
@@ -50,6 +52,9 @@ func tokenOf(t *resource.Token) Token {
 		if strings.HasPrefix(t.ID, k.prefix) {
 			out.Kind = k.kind
 		}
+	}
+	if t.Keys.First != 0 {
+		out.Keys = &KeyRange{PKey(t.Keys.First.String()), PKey(t.Keys.Last.String())}
 	}
 	if !t.Expires.IsZero() {
 		out.Expires = &t.Expires
@@ -123,6 +128,14 @@ func (a *api) tokens() {
 // NewToken is the credential that a body asks for, and its secret where it has one.
 func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err error) {
 	t = resource.Token{Tenant: b.Tenant, ReadOnly: b.ReadOnly, Note: b.Note, Expires: b.Expires, Created: now}
+	if b.Keys != nil {
+		if t.Keys.First, err = b.Keys.First.base(); err == nil {
+			t.Keys.Last, err = b.Keys.Last.base()
+		}
+		if err != nil {
+			return t, "", err
+		}
+	}
 	id := hex.EncodeToString(randomOctets(6))
 	switch {
 	case !b.Expires.IsZero() && !now.Before(b.Expires):

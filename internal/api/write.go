@@ -30,6 +30,7 @@ type Changed struct {
 	Outcome  *Outcome `json:"outcome,omitempty" doc:"what became of the revision on the fabric so far"`
 	Follow   string   `json:"follow,omitempty" doc:"the path of the revision, where its outcome will be"`
 	Repeated bool     `json:"repeated,omitempty" doc:"an earlier request with the same Idempotency-Key did it"`
+	Approval string   `json:"approval,omitempty" doc:"the change waits for a second person, as the approval with this ID: nothing else was changed"`
 	PKey     string   `json:"pkey,omitempty" doc:"number of the partition that was made or changed"`
 }
 
@@ -137,11 +138,25 @@ func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOut
 		return out
 	}
 	out.Body.Follow = Prefix + "/revisions/" + strconv.FormatUint(r.Revision, 10)
+	for _, key := range r.Keys {
+		if kind, id, _ := cut(key); kind == string(resource.KindApproval) && !ended(ctx) {
+			out.Body.Approval, out.Body.Outcome = id, nil
+			out.Status = http.StatusAccepted
+		}
+	}
 	if o := out.Body.Outcome; o != nil && o.State == string(service.Pending) {
 		out.Status = http.StatusAccepted
 	}
 	return out
 }
+
+type endsKey struct{}
+
+// ending marks a request that ends an approval, so that it is not taken for one that
+// makes one.
+func ending(ctx context.Context) context.Context { return context.WithValue(ctx, endsKey{}, true) }
+
+func ended(ctx context.Context) bool { return ctx.Value(endsKey{}) != nil }
 
 // made adds where an object is that a write made.
 func (o *ChangedOutput) made(path string) *ChangedOutput {

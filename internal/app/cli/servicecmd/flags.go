@@ -171,6 +171,9 @@ func (f *writeFlags) say(c *cobra.Command, out *api.Changed) error {
 	} else {
 		f.inWords(c.OutOrStdout(), out)
 	}
+	if out.Approval != "" && f.wait && !f.dryRun {
+		return exit.WithBad(fmt.Errorf("it is not done: it waits for the approval of a second person as %s", out.Approval))
+	}
 	if o := out.Outcome; f.wait && !f.dryRun && o != nil && o.State != "proved" {
 		return exit.WithBad(fmt.Errorf("revision %d is not proved: %s", out.Revision, o.State))
 	}
@@ -193,6 +196,8 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	switch {
 	case f.dryRun:
 		fmt.Fprintln(w, "nothing was changed (--dry-run)")
+	case out.Approval != "":
+		fmt.Fprintf(w, "it waits as %s: somebody else has to approve it (ibwarden approval approve %s)\n", out.Approval, out.Approval)
 	case out.Repeated:
 		fmt.Fprintf(w, "done before, as revision %d\n", out.Revision)
 	case len(out.Words) == 0:
@@ -222,7 +227,7 @@ func inWords(o *api.Outcome) string {
 	return text
 }
 
-// commands lists what a command has below it, for its help and its misuse.
+// group is a command that has others below it, which its help and its misuse list.
 func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 	var names []string
 	for _, s := range sub {

@@ -47,6 +47,7 @@ type tenantFlags struct {
 	keys    string
 	quota   api.Quota
 	approve bool
+	known   bool
 }
 
 func (f *tenantFlags) add(flags *pflag.FlagSet) {
@@ -56,6 +57,7 @@ func (f *tenantFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.quota.KeysPerPort, "keys-per-port", 0, "how many partitions one of its ports may be in (0: any number)")
 	flags.IntVar(&f.quota.ChangesPerMinute, "changes-per-minute", 0, "how many changes it may make in 60 s (0: any number)")
 	flags.BoolVar(&f.approve, "approve-removals", false, "removals wait until a second person approves them")
+	flags.BoolVar(&f.known, "known-ports-only", false, "GUIDs that the fabric has not seen are refused")
 }
 
 // body is what the flags say, over what was there.
@@ -80,6 +82,9 @@ func (f *tenantFlags) body(flags *pflag.FlagSet, old api.TenantBody) (api.Tenant
 	}
 	if flags.Changed("approve-removals") {
 		old.ApproveRemovals = f.approve
+	}
+	if flags.Changed("known-ports-only") {
+		old.KnownPortsOnly = f.known
 	}
 	return old, nil
 }
@@ -107,7 +112,7 @@ func tenantSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body, err := t.body(c.Flags(), api.TenantBody{Keys: old.Keys, Quota: old.Quota, ApproveRemovals: old.ApproveRemovals})
+		body, err := t.body(c.Flags(), api.TenantBody{Keys: old.Keys, Quota: old.Quota, ApproveRemovals: old.ApproveRemovals, KnownPortsOnly: old.KnownPortsOnly})
 		if err != nil {
 			return err
 		}

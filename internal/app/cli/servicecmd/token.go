@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ const storeName = "store"
 
 func tokenCreate() *cobra.Command {
 	var body api.TokenBody
-	var data, certificate string
+	var data, certificate, keys string
 	var lasts time.Duration
 	c := &cobra.Command{Use: "create --tenant NAME", Short: "Make a token, and print it and nothing else", Args: cobra.NoArgs}
 	c.Long = c.Short + `.
@@ -55,6 +56,13 @@ registered for the tenant, and its ID is printed.
 			}
 			body.Certificate = string(b)
 		}
+		if keys != "" {
+			first, last, both := strings.Cut(keys, "-")
+			if !both {
+				return exit.WithMisuse(fmt.Errorf("--keys %q: want two numbers, as 0x0100-0x01ff", keys))
+			}
+			body.Keys = &api.KeyRange{First: api.PKey(first), Last: api.PKey(last)}
+		}
 		if data != "" {
 			return inStore(c, data, body)
 		}
@@ -74,6 +82,7 @@ registered for the tenant, and its ID is printed.
 	f.add(c.Flags())
 	c.Flags().StringVar(&body.Tenant, "tenant", "", "the tenant that it acts for; "+resource.Provider+" is the provider (default: your own)")
 	c.Flags().BoolVar(&body.ReadOnly, "read-only", false, "it changes nothing")
+	c.Flags().StringVar(&keys, "keys", "", "bind it to the partitions with these numbers, as 0x0100-0x0100: it sees and changes nothing else")
 	c.Flags().StringVar(&body.Note, "note", "", "what it is for")
 	c.Flags().DurationVar(&lasts, "expires-in", 0, "how long it lasts, as 720h (default: for ever)")
 	c.Flags().StringVar(&certificate, "certificate", "", "register this client certificate instead, PEM")
@@ -190,5 +199,5 @@ var _ service.SubnetManager = absent{}
 
 // Commands are all commands that speak to a service.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), History(), Watch(), Backup(), Restore(), Export()}
+	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), History(), Rollback(), Approval(), Watch(), Backup(), Restore(), Export()}
 }
