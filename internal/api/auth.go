@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -49,7 +50,7 @@ func sumOf(octets []byte) string {
 }
 
 // Peer is who is at the other end of a Unix socket, as the kernel says.
-type Peer struct{ UID uint32 }
+type Peer = listen.Peer
 
 type peerKey struct{}
 

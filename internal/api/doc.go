@@ -2,7 +2,7 @@
 // by OpenAPI 3.1, over package service.
 //
 //	New        the handlers
-//	Listen     the Unix socket and TCP listeners, with their limits
+//	Listen     the Unix socket and TCP listeners (package listen)
 //	Serve      serves handlers on them until the context ends
 //
 // Who calls is decided before anything of a request but its header is read (see

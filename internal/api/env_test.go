@@ -176,10 +176,10 @@ func (s *stand) request(c call) *http.Request {
 	var uid uint32
 	switch n, err := fmt.Sscanf(c.as, "uid:%d", &uid); {
 	case c.as == "":
-		r = r.WithContext(WithPeer(r.Context(), Peer{0}))
+		r = r.WithContext(WithPeer(r.Context(), Peer{UID: 0}))
 	case c.as == "nobody":
 	case n == 1 && err == nil:
-		r = r.WithContext(WithPeer(r.Context(), Peer{uid}))
+		r = r.WithContext(WithPeer(r.Context(), Peer{UID: uid}))
 	default:
 		r.Header.Set("Authorization", "Bearer "+s.tokens[c.as])
 	}

@@ -16,25 +16,19 @@ import (
 
 // Limits of clients.
 const (
-	HeaderMax      = 16 << 10          // octets of the header of a request
-	BodyMax        = 1 << 20           // octets of the body of a request
-	pathMax        = 1024              // octets of the path of a request
-	queryMax       = 8 << 10           // octets of its query
-	HeaderTimeout  = 10 * time.Second  // from the connection, or the first octet, to the end of the header
-	BodyTimeout    = 20 * time.Second  // for the body
-	ReplyTimeout   = 120 * time.Second // from the end of the body to the end of the answer
-	IdleTimeout    = 120 * time.Second // between two requests
-	WaitMost       = 60 * time.Second  // how long a write waits for its proof
-	StreamTimeout  = 10 * time.Second  // for one event to be taken by the reader of a stream
-	StreamAlive    = 15 * time.Second  // between two signs of life in a stream
-	StreamsMax     = 512               // streams open at once
-	ShutdownMost   = 5 * time.Second   // for answers under way when the service ends
-	ConnectionsMax = 1024              // connections open at once
-	// ConnectionsReserved of them are for root and the owner of the service, over
-	// the Unix socket.
-	ConnectionsReserved = 64
-	// ConnectionsPerPeer bounds those of one user of the Unix socket, or one address.
-	ConnectionsPerPeer = 256
+	HeaderMax     = 16 << 10          // octets of the header of a request
+	BodyMax       = 1 << 20           // octets of the body of a request
+	pathMax       = 1024              // octets of the path of a request
+	queryMax      = 8 << 10           // octets of its query
+	HeaderTimeout = 10 * time.Second  // from the connection, or the first octet, to the end of the header
+	BodyTimeout   = 20 * time.Second  // for the body
+	ReplyTimeout  = 120 * time.Second // from the end of the body to the end of the answer
+	IdleTimeout   = 120 * time.Second // between two requests
+	WaitMost      = 60 * time.Second  // how long a write waits for its proof
+	StreamTimeout = 10 * time.Second  // for one event to be taken by the reader of a stream
+	StreamAlive   = 15 * time.Second  // between two signs of life in a stream
+	StreamsMax    = 512               // streams open at once
+	ShutdownMost  = 5 * time.Second   // for answers under way when the service ends
 )
 
 // limits are the limits in time, which tests shorten.

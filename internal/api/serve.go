@@ -2,204 +2,26 @@ package api
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
-// Where says on what the service listens.
-type Where struct {
-	Socket string // path of the Unix socket; "" for none
-	Listen string // ADDRESS:PORT; "" for none
-	// Certificate and Key are PEM; without them Listen has to be a loopback address.
-	Certificate, Key []byte
-	// ClientCA are the CAs of client certificates, PEM; nil takes none.
-	ClientCA []byte
-}
-
-// Listeners are open sockets.
-type Listeners struct {
-	list     []net.Listener
-	socket   string
-	lock     *os.File // of the socket
-	Describe []string // each as a client names it: unix:PATH, https://ADDRESS
-}
-
-// Listen opens what w names. A socket that a process which is gone left behind is
-// replaced; one that somebody serves is an error.
-//
-// Everybody may connect to the socket (mode 0666) whom its directory lets: who he is,
-// the kernel says, and what he may do, the handlers decide. A mode would be one more list
-// of users beside theirs, and would shut out tenants' programs that come with a token.
-func Listen(w Where) (_ *Listeners, err error) {
-	out := &Listeners{}
-	defer func() {
-		if err != nil {
-			out.Close()
-		}
-	}()
-	shared := &counter{peers: map[string]int{}}
-	if w.Socket != "" {
-		if err := out.listenUnix(w.Socket, shared); err != nil {
-			return nil, err
-		}
-	}
-	if w.Listen == "" {
-		return out, nil
-	}
-	if err := address.CheckListen(w.Listen, len(w.Certificate) > 0); err != nil {
-		return nil, err
-	}
-	config, err := w.tls()
-	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", w.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen %q: %w", w.Listen, err)
-	}
-	scheme := "http://"
-	var counted net.Listener = &countedListener{Listener: l, counter: shared}
-	if config != nil {
-		scheme, counted = "https://", tls.NewListener(counted, config)
-	}
-	out.list = append(out.list, counted)
-	out.Describe = append(out.Describe, scheme+l.Addr().String())
-	return out, nil
-}
-
-// tls is the configuration of TLS; nil for plain HTTP.
-func (w *Where) tls() (*tls.Config, error) {
-	if len(w.Certificate) == 0 {
-		if len(w.ClientCA) > 0 {
-			return nil, errors.New("client certificates need TLS: give --tls-cert and --tls-key")
-		}
-		return nil, nil
-	}
-	pair, err := tls.X509KeyPair(w.Certificate, w.Key)
-	if err != nil {
-		return nil, fmt.Errorf("TLS certificate and key: %w", err)
-	}
-	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if len(w.ClientCA) > 0 {
-		c.ClientCAs = x509.NewCertPool()
-		if !c.ClientCAs.AppendCertsFromPEM(w.ClientCA) {
-			return nil, errors.New("client CA: want certificates in PEM")
-		}
-		// A client without a certificate may have a token.
-		c.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	return c, nil
-}
-
-// socketMode lets everybody connect; the directory narrows that. directoryMode is that
-// of a directory which is made for the socket.
-const (
-	socketMode    = 0o666
-	directoryMode = 0o755
+// Where says on what the service listens, and Listeners are open sockets.
+type (
+	Where     = listen.Where
+	Listeners = listen.Listeners
 )
 
-func (l *Listeners) listenUnix(path string, shared *counter) error {
-	if err := address.CheckSocket(path); err != nil {
-		return err
-	}
-	if err := socketDirectory(filepath.Dir(path)); err != nil {
-		return err
-	}
-	// Two that start at once must not both find the socket of a process that is gone,
-	// and one remove what the other has just made: the lock is for both.
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return fmt.Errorf("socket %s: another ibwarden serves it: stop that one, or choose another path with --socket", path)
-	}
-	l.lock = lock
-	if err := clearSocket(path); err != nil {
-		return err
-	}
-	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return fmt.Errorf("socket %s: %w", path, err)
-	}
-	u.SetUnlinkOnClose(false)
-	l.socket = path
-	if err := os.Chmod(path, socketMode); err != nil {
-		u.Close()
-		return fmt.Errorf("socket: %w", err)
-	}
-	l.list = append(l.list, &countedListener{Listener: u, counter: shared})
-	l.Describe = append(l.Describe, "unix:"+path)
-	return nil
-}
-
-// socketDirectory makes the directory of a socket. In one that belongs to another user he
-// could put his own socket in the place of ours, and have what clients send.
-func socketDirectory(dir string) error {
-	if err := os.MkdirAll(dir, directoryMode); err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	if sys, is := info.Sys().(*syscall.Stat_t); is && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
-		return fmt.Errorf("socket: the directory %s belongs to user %d: want one of root or of your own", dir, sys.Uid)
-	}
-	return nil
-}
-
-// clearSocket removes a socket that nobody serves. Anything but a socket stays.
-func clearSocket(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("socket: %w", err)
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("socket %s: there is something else than a socket", path)
-	}
-	c, err := net.DialTimeout("unix", path, time.Second)
-	if err == nil {
-		c.Close()
-		return fmt.Errorf("socket %s: another process serves it: stop that one, or choose another path with --socket", path)
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("socket %s: %w", path, err)
-	}
-	return os.Remove(path)
-}
-
-// Close closes the sockets.
-func (l *Listeners) Close() {
-	for _, x := range l.list {
-		x.Close()
-	}
-	if l.socket != "" {
-		os.Remove(l.socket)
-	}
-	if l.lock != nil {
-		l.lock.Close()
-	}
-}
+// Listen opens what w names.
+func Listen(w Where) (*Listeners, error) { return listen.Listen(w) }
 
 // Serve serves handlers until ctx ends, and then ends the answers under way in
 // ShutdownMost. It closes the listeners. log gets what clients do wrong, at debug level.
@@ -220,8 +42,8 @@ func serve(ctx context.Context, l *Listeners, h http.Handler, logger *slog.Logge
 		// What the server says of clients could be long, and said often.
 		ErrorLog: log.New(clientFaults{logger}, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	failed := make(chan error, len(l.list))
-	for _, x := range l.list {
+	failed := make(chan error, len(l.All()))
+	for _, x := range l.All() {
 		go func() { failed <- server.Serve(x) }()
 	}
 	var err error
@@ -253,94 +75,8 @@ var _ io.Writer = clientFaults{}
 
 // connected is the context of a connection: with its peer, if the kernel knows it.
 func connected(ctx context.Context, c net.Conn) context.Context {
-	if t, is := c.(*tls.Conn); is {
-		c = t.NetConn()
-	}
-	if counted, is := c.(*countedConn); is && counted.local {
-		return WithPeer(ctx, counted.peer)
+	if p, known := listen.PeerOfConn(c); known {
+		return WithPeer(ctx, p)
 	}
 	return ctx
-}
-
-// counter counts connections.
-type counter struct {
-	mu    sync.Mutex
-	all   int
-	peers map[string]int
-}
-
-// enter reports whether one more connection of a peer may be open. Those that are
-// privileged have some that others cannot take.
-func (c *counter) enter(peer string, privileged bool) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.all >= ConnectionsMax,
-		!privileged && c.all >= ConnectionsMax-ConnectionsReserved,
-		!privileged && c.peers[peer] >= ConnectionsPerPeer:
-		return false
-	}
-	c.all++
-	c.peers[peer]++
-	return true
-}
-
-func (c *counter) leave(peer string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all--
-	if c.peers[peer]--; c.peers[peer] == 0 {
-		delete(c.peers, peer)
-	}
-}
-
-// countedListener closes connections that are too many.
-type countedListener struct {
-	net.Listener
-	counter *counter
-}
-
-// Accept implements net.Listener.
-func (l *countedListener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		out := &countedConn{Conn: c, counter: l.counter}
-		name := ""
-		if u, is := c.(*net.UnixConn); is {
-			if out.peer, err = PeerOf(u); err != nil {
-				c.Close()
-				continue
-			}
-			out.local = true
-			name = fmt.Sprint("uid ", out.peer.UID)
-		} else if host, _, err := net.SplitHostPort(c.RemoteAddr().String()); err == nil {
-			name = host
-		}
-		privileged := out.local && (out.peer.UID == 0 || int(out.peer.UID) == os.Geteuid())
-		if !l.counter.enter(name, privileged) {
-			c.Close()
-			continue
-		}
-		out.name = name
-		return out, nil
-	}
-}
-
-// countedConn is a connection that is counted until it is closed.
-type countedConn struct {
-	net.Conn
-	counter *counter
-	name    string
-	peer    Peer
-	local   bool
-	once    sync.Once
-}
-
-// Close implements net.Conn.
-func (c *countedConn) Close() error {
-	c.once.Do(func() { c.counter.leave(c.name) })
-	return c.Conn.Close()
 }

@@ -58,7 +58,7 @@ func TestUFMCalls(t *testing.T) {
 		}
 	}
 	peer := func(uid uint32) func(*http.Request) {
-		return func(r *http.Request) { *r = *r.WithContext(WithPeer(r.Context(), Peer{uid})) }
+		return func(r *http.Request) { *r = *r.WithContext(WithPeer(r.Context(), Peer{UID: uid})) }
 	}
 	basic := func(user, password string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))

@@ -28,6 +28,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // Limits of a client.
@@ -107,7 +108,7 @@ func own(c net.Conn) error {
 	if !is {
 		return nil
 	}
-	p, err := api.PeerOf(u)
+	p, err := listen.PeerOf(u)
 	if err != nil {
 		return err
 	}

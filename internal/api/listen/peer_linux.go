@@ -1,4 +1,4 @@
-package api
+package listen
 
 import (
 	"net"
@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeerOf is who connected, as the kernel says.
+// PeerOf is who connected, when he did, as the kernel says.
 func PeerOf(c *net.UnixConn) (p Peer, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return p, err
 	}
-	var cred *unix.Xucred
-	e := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) })
+	var cred *unix.Ucred
+	e := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if e != nil {
 		return p, e
 	}
