@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -71,6 +72,12 @@ func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
 	return result, nil
 }
 
+// fabric is what the manager knows of ports, if it tells.
+func (s *Service) fabric() resource.Fabric {
+	f, _ := s.config.Manager.(resource.Fabric)
+	return f
+}
+
 func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -92,13 +99,13 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	}
 	now := s.config.Now()
 	s.mu.Lock()
-	diff, err := s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: r.Seen, Proved: s.proved})
+	diff, err := s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: r.Seen, Proved: s.proved, Fabric: s.fabric()})
 	last := s.state.Last()
 	s.mu.Unlock()
 	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Request: r.ID, Decision: store.Accepted}
 	if err != nil {
 		if !r.DryRun {
-			entry.Decision, entry.Reason = store.Refused, err.Error()
+			entry.Decision, entry.Reason = store.Refused, bounded(err.Error())
 			_, e := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}})
 			s.failed(e)
 		}
@@ -116,7 +123,7 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry.Revision = last + 1
+	entry.Revision, entry.Object = last+1, bounded(strings.Join(result.Keys, " "))
 	c.Audit = []store.Entry{entry}
 	if r.Repeat != "" {
 		v, _ := json.Marshal(repeated{digest, last + 1, now})
@@ -360,60 +367,108 @@ func decodeRecord(rev store.Revision) (r Record, err error) {
 // manager is the caller of the revisions that the manager itself makes necessary.
 var manager = resource.Caller{Name: "subnet manager", Tenant: resource.Provider}
 
-// takenBack is the action of a revision that undoes another. It is not undone itself.
+// takenBack is the action of a revision that undoes another. What it took back is not
+// taken back again.
 const takenBack = "take back"
 
 // takeBackTimeout bounds the taking back of a revision.
 const takeBackTimeout = 10 * time.Second
 
-// takeBack makes a revision that undoes the last one, because the manager refused it.
+// takeBack makes a revision that undoes one that the manager refused: the last that
+// counts for the policy and has not been taken back yet.
 func (s *Service) takeBack(revision uint64, why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackTimeout)
 	defer cancel()
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.mu.RLock()
-	last := s.state.Last()
+	last, carried := s.state.Last(), s.carried
 	s.mu.RUnlock()
-	if last != revision || revision == 0 {
+	if last != revision {
 		return // a newer one is on its way, which has this one in it
 	}
-	rev, err := s.config.Store.Revision(ctx, revision)
-	if err != nil {
-		s.failed(err)
-		return
-	}
-	record, err := decodeRecord(rev)
-	if err != nil {
-		return
-	}
-	var diff resource.Diff
-	for _, e := range slices.Backward(record.Edits) {
-		undo := resource.Edit{Key: e.Key}
-		if undo.Before, err = object(e.Key, e.After); err == nil {
-			undo.After, err = object(e.Key, e.Before)
-		}
+	for n := revision; n >= carried && n > 0; n-- {
+		record, err := s.record(ctx, n)
 		if err != nil {
+			s.failed(err)
 			return
 		}
-		diff.Edits = append(diff.Edits, undo)
-	}
-	diff.Words = []string{fmt.Sprintf("revision %d is taken back: the fabric cannot take it: %v", revision, why)}
-	now := s.config.Now()
-	if record.Action == takenBack {
+		if record.Action == takenBack { // what it took back is not taken back again
+			var of undone
+			if json.Unmarshal(record.Change, &of) != nil || of.Revision == 0 {
+				return
+			}
+			n = of.Revision
+			continue
+		}
+		diff, err := undo(record)
+		if err != nil || len(diff.Edits) == 0 {
+			continue // it did not change the policy
+		}
+		diff.Words = []string{fmt.Sprintf("revision %d is taken back: the fabric cannot take it: %v", n, why)}
+		s.undo(ctx, n, diff, why)
 		return
 	}
-	body, _ := json.Marshal(map[string]uint64{"revision": revision})
+}
+
+// undone is what the history keeps of a revision that undoes another.
+type undone struct {
+	Revision uint64 `json:"revision"`
+}
+
+// record reads one revision of the history.
+func (s *Service) record(ctx context.Context, number uint64) (Record, error) {
+	rev, err := s.config.Store.Revision(ctx, number)
+	if err != nil {
+		return Record{}, err
+	}
+	return decodeRecord(rev)
+}
+
+// undo is the diff that brings back what a revision changed of the policy. Rights and
+// tokens stay: the manager knows nothing of them.
+func undo(record Record) (diff resource.Diff, err error) {
+	for _, e := range slices.Backward(record.Edits) {
+		if kind, _, _ := strings.Cut(e.Key, "/"); slices.Contains(rights, resource.Kind(kind)) {
+			continue
+		}
+		back := resource.Edit{Key: e.Key}
+		if back.Before, err = object(e.Key, e.After); err == nil {
+			back.After, err = object(e.Key, e.Before)
+		}
+		if err != nil {
+			return diff, err
+		}
+		diff.Edits = append(diff.Edits, back)
+	}
+	return diff, nil
+}
+
+// rights are the kinds of objects that no policy is made of.
+var rights = []resource.Kind{resource.KindTenant, resource.KindToken, resource.KindApproval}
+
+// undo commits the diff that undoes a revision.
+func (s *Service) undo(ctx context.Context, number uint64, diff resource.Diff, why error) {
+	now, last := s.config.Now(), s.state.Last()
+	body, _ := json.Marshal(undone{number})
 	c, err := s.commit(last, Record{At: now, By: manager.Name, Tenant: manager.Tenant, Action: takenBack, Why: why.Error(), Change: body}, diff)
 	if err != nil {
 		return
 	}
-	c.Audit = []store.Entry{{Time: now, Caller: manager.Name, Tenant: manager.Tenant, Action: takenBack, Decision: store.Accepted, Reason: why.Error(), Revision: last + 1}}
+	c.Audit = []store.Entry{{Time: now, Caller: manager.Name, Tenant: manager.Tenant, Action: takenBack, Decision: store.Accepted, Reason: bounded(why.Error()), Revision: last + 1}}
 	if _, err := s.config.Store.Commit(ctx, c); err != nil {
 		s.failed(err)
 		return
 	}
 	s.enter(diff, last+1, manager, now)
+}
+
+// bounded is a text that fits into a field of the audit log.
+func bounded(text string) string {
+	if len(text) <= store.MaxField {
+		return text
+	}
+	return strings.ToValidUTF8(text[:store.MaxField], "")
 }
 
 // object decodes an object of the history; nil where there was none.

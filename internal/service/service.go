@@ -129,7 +129,7 @@ type Service struct {
 	// outcomes are those of revisions since the service began.
 	outcomes map[uint64]*Outcome
 	since    map[uint64]time.Time
-	carried  bool            // the manager has carried out a policy
+	carried  uint64          // the last revision that the manager carried out, plus one; 0 for none in this run
 	settled  chan struct{}   // closed, and made anew, when an outcome is known
 	lost     error           // why nothing can be written any more
 	notes    []store.Outcome // outcomes that are to be stored
@@ -303,7 +303,8 @@ func (s *Service) Done(revision uint64, o Outcome) {
 }
 
 // Refused is called by the manager when it cannot carry out the policy of a revision:
-// nothing was written. The revision is taken back, unless a newer one is on its way.
+// nothing was written. The revision is taken back, unless a newer one is on its way; and
+// if that does not help, the one before it, down to what the manager carried out last.
 func (s *Service) Refused(revision uint64, err error) {
 	s.mu.RLock()
 	_, pending := s.since[revision]
@@ -312,7 +313,7 @@ func (s *Service) Refused(revision uint64, err error) {
 	s.settle(revision, Outcome{State: Refused, Reasons: []string{err.Error()}})
 	// A revision is to blame only if it is new, and the manager has carried out another
 	// before it.
-	if pending && carried {
+	if pending && carried > 0 {
 		s.closed.Go(func() { s.takeBack(revision, err) })
 	}
 }
@@ -337,7 +338,9 @@ func (s *Service) settle(revision uint64, o Outcome) {
 		s.notes = append(s.notes, store.Outcome{Revision: n, Data: data})
 		settled = append(settled, n)
 	}
-	s.carried = s.carried || o.State != Refused
+	if o.State != Refused {
+		s.carried = max(s.carried, revision+1)
+	}
 	if o.State == Proved {
 		s.proved = max(s.proved, revision)
 	}

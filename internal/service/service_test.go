@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -229,6 +230,46 @@ func TestARefusedRevisionIsTakenBack(t *testing.T) {
 	if err != nil || record.Outcome == nil || record.Outcome.State != service.Refused {
 		t.Fatalf("revision 2: %+v, %v", record, err)
 	}
+	if err := r.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of several revisions that were refused at once those are taken back that the policy is
+// made of, the newest first, until the fabric takes the rest.
+func TestOnlyWhatCountsForThePolicyIsTakenBack(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), false)
+	r.must(partition(5))
+	r.Done(1, service.Outcome{Verdict: isolation.Isolated})
+	r.must(partition(6))
+	r.must(partition(7))
+	sum := strings.Repeat("ab", 32)
+	r.must(resource.PutToken{Token: resource.Token{ID: "t1", Tenant: resource.Provider, Sum: sum}})
+	wait := func(last uint64) {
+		for deadline := time.Now().Add(10 * time.Second); r.last() < last && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	r.Refused(4, errors.New("no room"))
+	wait(5)
+	if r.manager.has(7) || !r.manager.has(6) || r.last() != 5 {
+		t.Fatalf("revision %d: want the newest partition to be taken back", r.last())
+	}
+	r.Refused(5, errors.New("no room"))
+	wait(6)
+	if r.manager.has(6) || !r.manager.has(5) || r.last() != 6 {
+		t.Fatalf("revision %d: want the partition before it to be taken back", r.last())
+	}
+	r.Refused(6, errors.New("no room"))
+	r.Service.Close()
+	if !r.manager.has(5) || r.last() != 6 {
+		t.Fatalf("revision %d: what the manager has carried out was taken back", r.last())
+	}
+	_ = r.Read(func(s *resource.State) {
+		if s.Token(sum) == nil {
+			t.Error("a token was taken back")
+		}
+	})
 	if err := r.store.Close(); err != nil {
 		t.Error(err)
 	}

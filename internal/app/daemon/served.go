@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -37,6 +39,8 @@ type Served struct {
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
 	last   judged
+	// sizes are those of the P_Key tables of end ports.
+	sizes map[ib.PortGUID]int
 }
 
 // Teller is told what became of policies: a *service.Service.
@@ -90,6 +94,7 @@ func (s *Served) Event(e event.Event) {
 		s.mu.Lock()
 		s.last = judged{e.Result, time.Now().UTC()}
 		s.mu.Unlock()
+		s.readSizes()
 		if revision, known := s.revision(e.Result.Policy); known {
 			s.tell.Done(revision, outcome(e.Result))
 		}
@@ -98,6 +103,31 @@ func (s *Served) Event(e event.Event) {
 			s.tell.Refused(revision, e.Err)
 		}
 	}
+}
+
+// readSizes notes how large the P_Key tables of end ports are, when ports have come or
+// gone.
+func (s *Served) readSizes() {
+	ports := s.runner.Engine().Fabric().EndPorts()
+	if len(ports) == len(s.sizes) && !slices.ContainsFunc(ports, func(p *observed.Port) bool { return s.sizes[p.GUID] != p.PKeyCap() }) {
+		return
+	}
+	sizes := make(map[ib.PortGUID]int, len(ports))
+	for _, p := range ports {
+		sizes[p.GUID] = p.PKeyCap()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes = sizes
+}
+
+// TableSize is how many keys the P_Key table of a port has room for; false for a port
+// that the manager has not found. It implements resource.Fabric.
+func (s *Served) TableSize(g ib.PortGUID) (keys int, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys, known = s.sizes[g]
+	return keys, known
 }
 
 // revision is that of a policy that the engine was given. Older ones are forgotten:
