@@ -187,7 +187,10 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	switch p := out.Plan; {
 	case f.dryRun && p != nil && p.Text != "":
 		for line := range strings.Lines(p.Text) {
-			fmt.Fprintln(w, table.Plain(strings.TrimRight(line, "\n")))
+			if line = strings.TrimRight(line, "\n"); line != "" {
+				line = table.Plain(line)
+			}
+			fmt.Fprintln(w, line)
 		}
 	case f.dryRun && p != nil:
 		fmt.Fprintf(w, "%s would change, with %s; %d pairs of end ports come to talk, %d cease to\n",
