@@ -61,6 +61,9 @@ func (r *Resolver) Resolve(p *Policy, keys map[string]ib.PKeyBase) (*Resolution,
 	x.met = r.met
 	r.retain(p, x.owners)
 	res := &Resolution{AllowBoth: p.AllowBoth, NoDefault: p.Default == None}
+	if n := len(p.Partitions); n > 0 {
+		res.Partitions = make([]observed.Partition, 0, n+1) // with the default one
+	}
 	parts := make(map[ib.PKeyBase]*Partition, len(p.Partitions)+1)
 	noisy := make(map[ib.PKeyBase]bool)
 	lifetime := p.Asked().SubnetTimeOut
@@ -218,23 +221,25 @@ func (r *Resolver) retain(p *Policy, owners map[ib.PortGUID]ib.PortGUID) {
 // has to be made each time. Members are copied, for policies can be changed, unless
 // the policy promises that they are not.
 func (r *Resolver) remember(res *Resolution, parts map[ib.PKeyBase]*Partition, noisy func(ib.PKeyBase, *Partition) bool) {
-	now := make(map[ib.PKeyBase]known, len(parts))
+	maps.DeleteFunc(r.known, func(base ib.PKeyBase, _ known) bool { return parts[base] == nil })
+	if r.known == nil {
+		r.known = make(map[ib.PKeyBase]known, len(parts))
+	}
 	for _, resolved := range res.Partitions {
 		part := parts[resolved.Base]
 		if noisy(resolved.Base, part) {
+			delete(r.known, resolved.Base)
 			continue
 		}
 		if k, same := r.known[resolved.Base]; same && k.holds(part) {
-			now[resolved.Base] = k
 			continue
 		}
 		members := part.Members
 		if !part.Immutable {
 			members = slices.Clone(members)
 		}
-		now[resolved.Base] = known{part.Name, part.MayBeAbsent, part.Immutable, members, resolved}
+		r.known[resolved.Base] = known{part.Name, part.MayBeAbsent, part.Immutable, members, resolved}
 	}
-	r.known = now
 }
 
 // forget makes the next resolution begin from nothing: one that was broken off

@@ -33,9 +33,11 @@ type Prover struct {
 	rawIn, rawOut int
 
 	byTables, byGuards *relation
-	// shared knows the shared ports of byTables, listed how sets are listed there.
-	shared *sharedSearch
-	listed map[int32]shown
+	// shared knows the shared ports of byTables, listed how sets are listed there;
+	// wereShared is how many the last proof counted.
+	shared     *sharedSearch
+	listed     map[int32]shown
+	wereShared int
 	// open are the ports whose link leads to no device that was found.
 	open []*observed.Port
 

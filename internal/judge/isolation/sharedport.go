@@ -25,6 +25,7 @@ type SharedPort struct {
 // listSharedPorts enters the shared ports into the proof.
 func (p *prover) listSharedPorts() {
 	p.shared.look()
+	p.proof.SharedPorts = slices.Grow(p.proof.SharedPorts, min(p.wereShared, MaxListed))
 	for i, c := range p.byTables.of {
 		if c == nil || c.reason.a == nil || !counted(&p.proof.Counts.SharedPorts, MaxListed) {
 			continue
@@ -34,6 +35,7 @@ func (p *prover) listSharedPorts() {
 			placeOf(port), port.GUID, x.keys, x.names, i == p.policy.self,
 		})
 	}
+	p.wereShared = p.proof.Counts.SharedPorts
 	if p.shared.gaveUp {
 		p.proof.Caveats = append(p.proof.Caveats, "the tables differ too much to find all shared ports")
 	}
