@@ -96,6 +96,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	handler := api.New(s.Service, api.Options{
 		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Log: log, UFM: ufm.Options{Keys: keys},
 	})
+	s.writeHeads(log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -19,7 +19,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
-	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
 	"github.com/ibwarden/ibwarden/internal/store/etcd"
 )
@@ -29,7 +28,10 @@ import (
 type Service struct {
 	*service.Service
 	manager *daemon.Served
-	store   store.Store
+	store   *headed
+	// heads is closed to end those who write the head of the audit log, who close told;
+	// nil while nobody does.
+	heads, told chan struct{}
 	// scratch is a directory to remove at the end.
 	scratch string
 	// stop ends the API; nil while it is not served.
@@ -84,8 +86,12 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 	switch {
 	case kind == "etcd" && rest != "":
 		s.shared = true
-		s.store, err = etcd.Open(ctx, etcd.Config{Endpoints: strings.Split(rest, ",")})
-		return err
+		db, err := etcd.Open(ctx, etcd.Config{Endpoints: strings.Split(rest, ",")})
+		if err != nil {
+			return err
+		}
+		s.store = &headed{Store: db}
+		return nil
 	case kind == "bolt" && rest != "":
 	case o.Store != "":
 		return fmt.Errorf("--store %q: want bolt:DIR or etcd:URL,...", o.Store)
@@ -101,7 +107,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.store = db
+	s.store = &headed{Store: db}
 	return nil
 }
 
@@ -120,6 +126,10 @@ func (s *Service) Close() error {
 	var errs []error
 	if s.Service != nil {
 		s.Service.Close()
+	}
+	if s.heads != nil {
+		close(s.heads)
+		<-s.told
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())

@@ -24,6 +24,7 @@ func TestDocs(t *testing.T) {
 	rows := map[string]*row{
 		idRepeated: {nil, []string{"of", "times", "within"}},
 		idProgress: {[]string{"info", "debug"}, []string{"phase", "answered"}},
+		AuditHead:  {[]string{"info"}, []string{"head"}},
 	}
 	for _, x := range events {
 		d := Describe(x.Event)

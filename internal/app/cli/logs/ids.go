@@ -4,6 +4,8 @@ package logs
 const (
 	idRepeated = "repeated"
 	idProgress = "progress"
+	// AuditHead is that of the head of the audit log.
+	AuditHead = "audit-head"
 )
 
 // meanings has every event id, and what it means. docs/events.md is made from it: ids are
@@ -50,5 +52,6 @@ var meanings = map[string]string{
 	"trap-258":          "A packet with a wrong Q_Key was refused.",
 	"trap-259":          "A packet with a wrong P_Key was refused by a switch port.",
 	idRepeated:          "What was logged before came `times` more within `within` nanoseconds; `of` is its id, the level is its level.",
+	AuditHead:           "`head` is that of the audit log, SEQUENCE:HASH: at the start, at most once an hour when it has changed, and at the end. It is for `ibwarden history verify --head`.",
 	idProgress:          "A phase takes long; info in the first pass.",
 }
