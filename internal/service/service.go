@@ -361,8 +361,8 @@ const (
 	noteTimeout = 10 * time.Second
 	// noteEvery is the least time between two writings of outcomes.
 	noteEvery = 100 * time.Millisecond
-	// notesMax is how many outcomes are written at once.
-	notesMax = 1000
+	// notesMax is how many outcomes are written at once: as many as a commit may have.
+	notesMax = store.MaxOutcomes
 )
 
 // keepNotes stores outcomes until the service is closed.

@@ -275,6 +275,25 @@ func TestOnlyWhatCountsForThePolicyIsTakenBack(t *testing.T) {
 	}
 }
 
+// A verdict may be that of more revisions than one commit has outcomes.
+func TestManyOutcomesAreStored(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), false)
+	const changes = 2*store.MaxOutcomes + 3
+	for i := range changes {
+		r.must(partition(ib.PKeyBase(i + 2)))
+	}
+	r.Done(changes, service.Outcome{Verdict: isolation.Isolated})
+	r.end()
+	again := open(t, r.dir, false)
+	defer again.end()
+	for n := uint64(1); n <= changes; n++ {
+		record, err := again.Revision(t.Context(), provider, n)
+		if err != nil || record.Outcome == nil || record.Outcome.State != service.Proved {
+			t.Errorf("revision %d: %+v, %v", n, record, err)
+		}
+	}
+}
+
 func TestAChangedFabricTakesNothingBack(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "store"), false)
 	defer r.end()
