@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -87,7 +88,7 @@ func (f *Flags) open(data daemon.DataDir, scratch string) (*api.Listeners, error
 	return l, err
 }
 
-// Listen serves the API until Close. It returns where, as clients name it.
+// Listen serves the API, and forgets what has had its time, until Close. It returns where, as clients name it.
 func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog.Logger) ([]string, error) {
 	l, err := f.open(data, s.scratch)
 	if err != nil {
@@ -98,16 +99,16 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	})
 	s.writeHeads(log)
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var works sync.WaitGroup
+	works.Go(func() { s.trims(ctx, log) })
+	works.Go(func() {
 		if err := api.Serve(ctx, l, handler, log); err != nil {
 			log.Error("the API is not served any more", "error", err)
 		}
-	}()
+	})
 	s.stop = func() {
 		stop()
-		<-ended
+		works.Wait()
 	}
 	return l.Describe, nil
 }
