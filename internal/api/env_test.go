@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/judged"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -132,7 +131,7 @@ func newStand(t testing.TB) *stand {
 		}
 	}
 	s.api = build(s.service, Options{
-		Version: "test", UID: ownUID, Store: db, Judge: judged.New(s.service, nil),
+		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil),
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	s.handler = s.api.front()

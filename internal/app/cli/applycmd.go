@@ -106,6 +106,9 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
+	if f.server.Is(c.Flags().Changed("fabric")) {
+		return f.applyByService(c)
+	}
 	pause, err := f.where.pause()
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
@@ -27,6 +28,7 @@ import (
 // and to what.
 type changeFlags struct {
 	where         fabricFlags
+	server        servicecmd.Named
 	policy, state string
 	cables        string
 	routing       string
@@ -44,6 +46,7 @@ func (f *changeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.where.add(flags)
 	f.where.reads.add(flags)
+	f.server.Add(flags)
 	flags.StringVar(&f.cables, "cables", "", cablesHelp)
 	flags.StringVar(&f.policy, "policy", "", "the new policy: partitions.conf or YAML")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
@@ -129,6 +132,9 @@ type planDocument struct {
 func (f *changeFlags) plan(c *cobra.Command) error {
 	if err := f.load(c.ErrOrStderr()); err != nil {
 		return err
+	}
+	if f.server.Is(c.Flags().Changed("fabric")) {
+		return f.planByService(c)
 	}
 	link, err := f.where.open()
 	if err != nil {

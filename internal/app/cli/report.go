@@ -225,7 +225,7 @@ func (r *reporter) report(result *event.Result) {
 // there are, nor what was sent.
 func verdictOf(result *event.Result) string {
 	p := result.Proof
-	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, sharedPortPlaces(p), result.Fences, result.Failures, result.Inactive)
+	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, table.SharedPorts(p), result.Fences, result.Failures, result.Inactive)
 	if result.Multicast != nil {
 		text += fmt.Sprint(result.Multicast.Verdict, result.Multicast.Reasons)
 	}
@@ -338,7 +338,7 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
 	}
 	if len(p.SharedPorts) > 0 {
-		fmt.Fprintf(r.out, "  tenants share only these ports: %s\n", sharedPortPlaces(p))
+		fmt.Fprintf(r.out, "  tenants share only these ports: %s\n", table.SharedPorts(p))
 	}
 	for _, caveat := range p.Caveats {
 		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))

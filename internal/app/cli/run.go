@@ -444,7 +444,11 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 	if f.once && f.serves.Store == "" && f.cables.dir == "" {
 		return nil
 	}
-	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: f.loadedPolicy})
+	base := f.loadedPolicy
+	if f.policy != "" {
+		base = &policy.Policy{Default: policy.Limited} // the file is the first revision
+	}
+	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: base})
 	if err == nil && f.policy != "" {
 		err = f.applyFile(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -46,10 +47,19 @@ func newShow() *cobra.Command {
 	asJSON := show.PersistentFlags().Bool("json", false, "print one JSON document")
 	where.add(show.PersistentFlags())
 	where.reads.add(show.PersistentFlags())
+	var server servicecmd.Named
+	server.Add(show.PersistentFlags())
 	for _, v := range views {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
+				if server.Is(c.Flags().Changed("fabric")) {
+					snap, err := server.Snapshot(c.Context())
+					if err != nil {
+						return err
+					}
+					return v.rows(snap.Fabric).Print(c.OutOrStdout(), v.name, *asJSON)
+				}
 				link, err := where.open()
 				if err != nil {
 					return err

@@ -8,29 +8,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
-// source are the flags that say what a command judges: a fabric that it reads,
-// or a file that `ibwarden snapshot` wrote.
+// source are the flags that say what a command judges: a fabric that it reads, one that
+// a running service knows, or a file that `ibwarden snapshot` wrote.
 type source struct {
-	where fabricFlags
-	file  string
+	where  fabricFlags
+	file   string
+	server servicecmd.Named
 }
 
 func (s *source) add(c *cobra.Command) {
 	s.where.add(c.Flags())
 	s.where.reads.add(c.Flags())
+	s.server.Add(c.Flags())
 	c.Flags().StringVar(&s.file, "snapshot", "", "read this file, written by ibwarden snapshot, instead of a fabric")
 }
 
 // reading is what a command judges.
 type reading struct {
 	*snapshot.Snapshot
-	// smps counts what was sent; nil when a file was read.
+	// smps counts what was sent; nil when nothing was.
 	smps *daemon.SMPs
 }
 
@@ -54,6 +57,17 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 		})
 		if err != nil {
 			return nil, misuse(err)
+		}
+		showFaults(c, snap.Faults)
+		return &reading{Snapshot: snap}, nil
+	}
+	if s.server.Is(c.Flags().Changed("fabric")) {
+		if c.Flags().Changed("fabric") {
+			return nil, misuse(errors.New("--server and --fabric: want one or the other"))
+		}
+		snap, err := s.server.Snapshot(c.Context())
+		if err != nil {
+			return nil, err
 		}
 		showFaults(c, snap.Faults)
 		return &reading{Snapshot: snap}, nil

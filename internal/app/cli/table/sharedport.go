@@ -1,10 +1,9 @@
-package cli
+package table
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 )
 
@@ -14,8 +13,8 @@ const (
 	sharedPortPartitions = 4
 )
 
-// sharedPortPlaces names the shared ports, grouped by partitions.
-func sharedPortPlaces(p *isolation.Proof) string {
+// SharedPorts names the shared ports, grouped by partitions.
+func SharedPorts(p *isolation.Proof) string {
 	var order []string
 	names := map[string][]string{}
 	for i, m := range p.SharedPorts {
@@ -32,11 +31,11 @@ func sharedPortPlaces(p *isolation.Proof) string {
 		if names[over] == nil {
 			order = append(order, over)
 		}
-		names[over] = append(names[over], table.Plain(m.Name))
+		names[over] = append(names[over], Plain(m.Name))
 	}
 	var out []string
 	for _, over := range order {
-		out = append(out, fmt.Sprintf("%s (%s)", strings.Join(names[over], ", "), table.Plain(over)))
+		out = append(out, fmt.Sprintf("%s (%s)", strings.Join(names[over], ", "), Plain(over)))
 	}
 	text := strings.Join(out, "; ")
 	if more := p.Counts.SharedPorts - min(len(p.SharedPorts), sharedPortsShown); more > 0 {

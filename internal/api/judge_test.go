@@ -1,6 +1,4 @@
-// Package judged answers the questions of the API about isolation from the snapshot of
-// the running manager and the policy of the service.
-package judged
+package api
 
 import (
 	"context"
@@ -19,9 +17,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
-// Service judges the fabric of a service. It keeps each answer until the snapshot or the
+// snapshotJudge judges the fabric of a service. It keeps each answer until the snapshot or the
 // policy is another.
-type Service struct {
+type snapshotJudge struct {
 	service *service.Service
 	cables  *cables.List
 
@@ -35,12 +33,14 @@ type Service struct {
 	audits   map[audit.Profile]*audit.Report
 }
 
-// New judges by the policy of a service. The list of cables says which cables between
+// newSnapshotJudge judges by the policy of a service. The list of cables says which cables between
 // switches are meant to be; nil for none.
-func New(s *service.Service, list *cables.List) *Service { return &Service{service: s, cables: list} }
+func newSnapshotJudge(s *service.Service, list *cables.List) *snapshotJudge {
+	return &snapshotJudge{service: s, cables: list}
+}
 
 // fresh makes sure that the answers are about the present; mu is held.
-func (s *Service) fresh(ctx context.Context) error {
+func (s *snapshotJudge) fresh(ctx context.Context) error {
 	snap, err := s.service.Manager().Snapshot(ctx)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func allows(p *policy.Policy, f *observed.Fabric, allocated map[string]ib.PKeyBa
 }
 
 // Proof is the verdict on the fabric as it was read last.
-func (s *Service) Proof(ctx context.Context) (*isolation.Proof, time.Time, error) {
+func (s *snapshotJudge) Proof(ctx context.Context) (*isolation.Proof, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fresh(ctx); err != nil {
@@ -100,7 +100,7 @@ func (s *Service) Proof(ctx context.Context) (*isolation.Proof, time.Time, error
 }
 
 // Multicast is the verdict on the multicast forwarding tables.
-func (s *Service) Multicast(ctx context.Context) (*isolation.Multicast, time.Time, error) {
+func (s *snapshotJudge) Multicast(ctx context.Context) (*isolation.Multicast, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fresh(ctx); err != nil {
@@ -113,7 +113,7 @@ func (s *Service) Multicast(ctx context.Context) (*isolation.Multicast, time.Tim
 }
 
 // Audit holds the fabric against the catalogue of weaknesses.
-func (s *Service) Audit(ctx context.Context, p audit.Profile) (*audit.Report, time.Time, error) {
+func (s *snapshotJudge) Audit(ctx context.Context, p audit.Profile) (*audit.Report, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fresh(ctx); err != nil {
