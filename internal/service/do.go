@@ -214,11 +214,7 @@ func (s *Service) reached(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.lost = nil
-	last, p := s.state.Last(), s.state.Policy()
-	s.mu.Unlock()
-	s.config.Manager.SetPolicy(last, p)
+	s.found()
 	return nil
 }
 

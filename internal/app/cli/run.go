@@ -314,7 +314,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	defer r.watched.Close()
 	engine := r.runner.Engine()
 	f.service.Begin(r.runner, f.loadedPolicy)
-	if err := f.listen(c.ErrOrStderr(), r.log); err != nil {
+	if err := f.listen(c.ErrOrStderr(), r); err != nil {
 		return err
 	}
 	if err := f.keep(r); err != nil {
@@ -456,12 +456,13 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 }
 
 // listen serves the API. A run that ends with the first verdict serves none.
-func (f *runFlags) listen(w io.Writer, log *logs.Log) error {
+func (f *runFlags) listen(w io.Writer, r *reporter) error {
 	if f.once {
 		return nil
 	}
+	f.service.Watch(r.watched.Telemetry)
 	keys := ufm.Keys{DefaultSMKey: f.parsedSMKey == 1, DefaultSAKey: f.parsedSAKey == 1}
-	where, err := f.service.Listen(&f.serves, f.cables.dir, keys, log.Logger)
+	where, err := f.service.Listen(&f.serves, f.cables.dir, keys, r.log.Logger)
 	if err != nil {
 		return misuse(err)
 	}

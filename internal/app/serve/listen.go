@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -101,6 +102,8 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	ctx, stop := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	works.Go(func() { s.trims(ctx, log) })
+	again := time.NewTicker(recoverEvery)
+	works.Go(func() { s.recovers(ctx, again.C) })
 	works.Go(func() {
 		if err := api.Serve(ctx, l, handler, log); err != nil {
 			log.Error("the API is not served any more", "error", err)
@@ -108,6 +111,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	})
 	s.stop = func() {
 		stop()
+		again.Stop()
 		works.Wait()
 	}
 	return l.Describe, nil

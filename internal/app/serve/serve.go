@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
@@ -40,6 +41,7 @@ type Service struct {
 	// the master, as it changes.
 	shared  bool
 	masters chan bool
+	master  atomic.Bool   // as it was last told
 	led     chan struct{} // closed when masters is not read any more
 }
 
@@ -172,6 +174,7 @@ func (s *Service) lead() {
 
 // isMaster tells lead, which may be at work, what counts now.
 func (s *Service) isMaster(master bool) {
+	s.master.Store(master)
 	if s.masters == nil {
 		return
 	}

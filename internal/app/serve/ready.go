@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+const (
+	// recoverEvery is how often a store that was lost is tried again, and recoverTimeout
+	// bounds one try.
+	recoverEvery   = 10 * time.Second
+	recoverTimeout = 10 * time.Second
+)
+
+// errNotTaken says that a manager which is master cannot write the store that others
+// share.
+var errNotTaken = errors.New("this manager is master, and has not taken the store over yet")
+
+// Watch has /readyz say whether the store can be written.
+func (s *Service) Watch(t *telemetry.Telemetry) {
+	if s != nil {
+		t.AddCheck(telemetry.Check{Name: "store", Test: s.writable})
+	}
+}
+
+// writable says why changes cannot be stored. A standby stores none, and nothing is
+// wrong with that.
+func (s *Service) writable() error {
+	lost := s.Read(func(*resource.State) {})
+	if errors.Is(lost, service.ErrNotMaster) {
+		if s.master.Load() {
+			return errNotTaken
+		}
+		return nil
+	}
+	return lost
+}
+
+// recovers tries a store that was lost until ctx ends: /readyz keeps those away whose
+// changes would try it.
+func (s *Service) recovers(ctx context.Context, tick <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		try, cancel := context.WithTimeout(ctx, recoverTimeout)
+		_ = s.Recover(try) // Read says why not
+		cancel()
+	}
+}
