@@ -20,10 +20,12 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// Describe tells of every metric.
+// Describe tells of every metric of the manager and of the fabric.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range all {
-		ch <- m.desc
+		if !m.others {
+			ch <- m.desc
+		}
 	}
 }
 
@@ -52,6 +54,10 @@ type sink struct{ ch chan<- prometheus.Metric }
 
 func (o sink) put(m *Metric, v float64, labels ...string) {
 	o.ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
+}
+
+func (o sink) times(m *Metric, h *Times, labels ...string) {
+	o.ch <- prometheus.MustNewConstHistogram(m.desc, h.Count, h.Sum, h.cumulative(), labels...)
 }
 
 func (o sink) list(m *Metric, list []Labelled) {
@@ -125,7 +131,7 @@ func (o sink) counted(c *Counted) {
 	}
 	for _, cause := range causes {
 		h := c.Times[cause]
-		o.ch <- prometheus.MustNewConstHistogram(changeToProof.desc, h.Count, h.Sum, h.cumulative(), cause)
+		o.times(changeToProof, &h, cause)
 	}
 }
 

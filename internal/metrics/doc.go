@@ -3,6 +3,7 @@
 //	Observer   counts events of the manager, in the goroutine that drives it
 //	State      a copy of everything that is exported, made by that goroutine
 //	Collector  turns the last State into samples, in any goroutine
+//	Store      counts what the store of the service does, in any goroutine
 //	All        lists every metric; docs/metrics.md is made from it
 //
 // The metrics of the fabric have the names and labels of infiniband_exporter

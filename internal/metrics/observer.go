@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 )
 
-// buckets are the upper bounds of ibwarden_change_to_proof_seconds, in seconds.
+// buckets are the upper bounds of histograms of times, in seconds.
 var buckets = []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60}
 
 // Causes of a change that is to be proved.

@@ -17,7 +17,9 @@ type Metric struct {
 	Labels []string
 
 	desc *prometheus.Desc
-	kind prometheus.ValueType
+	// others make its samples, not Collector.
+	others bool
+	kind   prometheus.ValueType
 }
 
 // all has every metric that is exported, in the order of their declaration.
@@ -40,6 +42,13 @@ func declare(kind, name, unit, help string, labels ...string) *Metric {
 	}
 	m.desc = prometheus.NewDesc(name, help, labels, nil)
 	all = append(all, m)
+	return m
+}
+
+// service declares a metric of the service.
+func service(kind, name, unit, help string, labels ...string) *Metric {
+	m := declare(kind, name, unit, help, labels...)
+	m.others = true
 	return m
 }
 

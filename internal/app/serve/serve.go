@@ -17,9 +17,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
 	"github.com/ibwarden/ibwarden/internal/store/etcd"
 )
@@ -30,6 +32,7 @@ type Service struct {
 	*service.Service
 	manager *daemon.Served
 	store   *headed
+	counts  *metrics.Store
 	// heads is closed to end those who write the head of the audit log, who close told;
 	// nil while nobody does.
 	heads, told chan struct{}
@@ -92,7 +95,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
-		s.store = &headed{Store: db}
+		s.keep(db)
 		return nil
 	case kind == "bolt" && rest != "":
 	case o.Store != "":
@@ -109,8 +112,14 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.store = &headed{Store: db}
+	s.keep(db)
 	return nil
+}
+
+// keep makes a store the one of the service.
+func (s *Service) keep(db store.Store) {
+	s.counts = &metrics.Store{Leads: s.leads}
+	s.store = &headed{Store: &measured{db, s.counts}}
 }
 
 // Close ends the API, stores what is known and removes what is not kept.

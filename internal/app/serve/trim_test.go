@@ -25,7 +25,8 @@ func aged(t *testing.T, shared bool) (s *Service, now *time.Time) {
 		t.Fatal(err)
 	}
 	now = new(time.Now())
-	s = &Service{manager: daemon.NewServed("sim"), store: &headed{Store: db}}
+	s = &Service{manager: daemon.NewServed("sim")}
+	s.keep(db)
 	s.Service, err = service.Open(t.Context(), service.Config{
 		Store: s.store, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
 		Now: func() time.Time { return *now },

@@ -67,6 +67,8 @@ type Telemetry struct {
 	latest atomic.Pointer[metrics.State]
 	wanted atomic.Bool
 	handle http.Handler
+	// samples are what /metrics is made of.
+	samples *prometheus.Registry
 
 	mu     sync.Mutex
 	news   chan struct{} // closed with the next copy
@@ -78,12 +80,12 @@ func New(now func() time.Time) *Telemetry {
 	t := &Telemetry{now: now, news: make(chan struct{})}
 	t.status.Store(&Status{Manager: "discovering", Phase: "start"})
 	t.turned.Store(now().UnixNano())
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
+	t.samples = prometheus.NewRegistry()
+	t.samples.MustRegister(
 		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	scrape := promhttp.HandlerFor(t.samples, promhttp.HandlerOpts{
 		MaxRequestsInFlight: scrapesMax, ErrorHandling: promhttp.HTTPErrorOnError,
 	})
 	mux := http.NewServeMux()
@@ -106,6 +108,10 @@ func (t *Telemetry) AddCheck(c Check) {
 	defer t.mu.Unlock()
 	t.checks = append(t.checks, c)
 }
+
+// Collect adds samples to /metrics. A collector that has metrics of another is a fault in
+// the program.
+func (t *Telemetry) Collect(c prometheus.Collector) { t.samples.MustRegister(c) }
 
 // LastTurn is when the engine loop last turned.
 func (t *Telemetry) LastTurn() time.Time { return time.Unix(0, t.turned.Load()) }

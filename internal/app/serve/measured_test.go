@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/ibwarden/ibwarden/internal/metrics"
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// TestStoreIsCounted: what the store took and did not take, its revision and epoch, and
+// whether this manager writes it.
+func TestStoreIsCounted(t *testing.T) {
+	s, _ := aged(t, true)
+	counts := s.counts
+	want := func(text string) {
+		t.Helper()
+		var names []string
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			name, _, _ := strings.Cut(line, " ")
+			name, _, _ = strings.Cut(name, "{")
+			if len(names) == 0 || names[len(names)-1] != name {
+				names = append(names, name)
+			}
+		}
+		if err := testutil.CollectAndCompare(counts, strings.NewReader(typed(text)), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	want("ibwarden_store_commits_total 0\nibwarden_store_leader 0\nibwarden_store_revision 0\n")
+	if n := testutil.CollectAndCount(counts, "ibwarden_store_epoch"); n != 0 {
+		t.Error("the epoch of a manager that has none")
+	}
+	if err := s.Lead(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	do := func(name string) error {
+		_, err := s.Do(t.Context(), service.Request{Change: resource.PutTenant{Tenant: resource.Tenant{Name: name}}, By: fileCaller, Seen: resource.Unseen})
+		return err
+	}
+	if err := do("red"); err != nil {
+		t.Fatal(err)
+	}
+	if err := do("Not a name!"); err == nil { // a refusal is an entry of the audit log
+		t.Fatal("not refused")
+	}
+	want("ibwarden_store_commits_total 2\nibwarden_store_leader 1\nibwarden_store_revision 1\nibwarden_store_epoch 1\n")
+	if _, err := s.store.Acquire(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	if err := do("blue"); !errors.Is(err, store.ErrFenced) {
+		t.Fatal(err)
+	}
+	want("ibwarden_store_commits_total 2\nibwarden_store_leader 0\nibwarden_store_failures_total{kind=\"fenced\"} 1\n")
+}
+
+// typed is a text with the type and the meaning of each metric.
+func typed(text string) string {
+	var out strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		for _, m := range metrics.All() {
+			if strings.HasPrefix(line, m.Name+" ") || strings.HasPrefix(line, m.Name+"{") {
+				fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %s %s\n%s\n", m.Name, m.Help, m.Name, m.Type, line)
+			}
+		}
+	}
+	return out.String()
+}
+
+// TestFailureKinds: whatever an error says, its kind is one of a few.
+func TestFailureKinds(t *testing.T) {
+	for err, want := range map[error]string{
+		nil: "", store.ErrFull: "full", store.ErrUnavailable: "unavailable", store.ErrStale: "stale", store.ErrTooLarge: "invalid",
+		context.Canceled: "canceled", store.ErrClosed: "other", errors.New("tenant \"x\""): "other",
+	} {
+		if err != nil {
+			err = fmt.Errorf("/var/lib/x: %w", err)
+		}
+		if got := failureOf(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics of the store.
+var (
+	storeCommits  = service("counter", "ibwarden_store_commits_total", "", "Transactions that the store took: changes, refusals for the audit log, and outcomes.")
+	storeFailures = service("counter", "ibwarden_store_failures_total", "", "Transactions that the store did not take, or that nobody knows of whether it did: unavailable, full, fenced (another manager writes now), stale, invalid, canceled or other.", "kind")
+	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Time of a transaction, until it is on the disk or failed.")
+	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store, as this manager knows it.")
+	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "The epoch with which this manager last took the store over.")
+	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store; 0 for a standby and for one that was fenced off.")
+)
+
+// Store counts what a store does. It may be used in any goroutine.
+type Store struct {
+	// Leads reports whether this manager is the one that writes the store.
+	Leads func() bool
+
+	mu              sync.Mutex
+	commits         uint64
+	failures        map[string]uint64
+	times           Times
+	revision, epoch uint64
+}
+
+var _ prometheus.Collector = (*Store)(nil)
+
+// Committed counts a transaction: how long it took, and how it failed, in a word of a
+// fixed set; "" if it did not.
+func (s *Store) Committed(took time.Duration, failure string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times.observe(took)
+	if failure == "" {
+		s.commits++
+		return
+	}
+	if s.failures == nil {
+		s.failures = make(map[string]uint64)
+	}
+	s.failures[failure]++
+}
+
+// SetRevision notes the last revision.
+func (s *Store) SetRevision(n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision = n
+}
+
+// SetEpoch notes the epoch with which the store was taken over.
+func (s *Store) SetEpoch(n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch = n
+}
+
+// Describe tells of every metric.
+func (s *Store) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range []*Metric{storeCommits, storeFailures, storeTime, storeRevision, storeEpoch, storeLeads} {
+		ch <- m.desc
+	}
+}
+
+// Collect makes the samples.
+func (s *Store) Collect(ch chan<- prometheus.Metric) {
+	out := sink{ch}
+	out.put(storeLeads, one(s.Leads()))
+	s.mu.Lock()
+	commits, failures, times, revision, epoch := s.commits, maps.Clone(s.failures), s.times, s.revision, s.epoch
+	s.mu.Unlock()
+	out.put(storeCommits, float64(commits))
+	for kind, n := range failures {
+		out.put(storeFailures, float64(n), kind)
+	}
+	out.times(storeTime, &times)
+	out.put(storeRevision, float64(revision))
+	if epoch > 0 {
+		out.put(storeEpoch, float64(epoch))
+	}
+}
