@@ -355,7 +355,6 @@ func TestStreamOfEvents(t *testing.T) {
 	in, done = watch(id)
 	defer done()
 	next(in, "0x0101")
-	id = items(s.want(200, call{as: "red", method: "GET", path: "/tokens"}))[0].(js)["id"].(string)
 	for _, token := range items(s.want(200, call{as: "red", method: "GET", path: "/tokens"})) {
 		s.want(200, call{method: "DELETE", path: "/tokens/" + token.(js)["id"].(string)})
 	}

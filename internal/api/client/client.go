@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,6 +42,8 @@ const (
 
 // Options are what a client shows of itself, and whom it trusts.
 type Options struct {
+	// Old is told, once, why what the service answers may be old; nil for nobody.
+	Old   func(why string)
 	Token string
 	// CA are the CAs of the server's certificate, PEM; those of the system for nil.
 	CA []byte
@@ -57,6 +60,8 @@ type Client struct {
 	base   string
 	token  string
 	http   *http.Client
+	old    func(why string)
+	aged   sync.Once // old was told
 }
 
 // ErrNone says that no service is there.
@@ -64,7 +69,7 @@ var ErrNone = errors.New("no service runs there")
 
 // New returns a client. Nothing is sent.
 func New(s address.Server, o Options) (*Client, error) {
-	c := &Client{server: s, base: s.URL, token: o.Token}
+	c := &Client{old: o.Old, server: s, base: s.URL, token: o.Token}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, ResponseHeaderTimeout: answerTimeout, TLSHandshakeTimeout: dialTimeout,
@@ -221,6 +226,9 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return http.Header{}, err
 	}
 	defer answer.Body.Close()
+	if why := answer.Header.Get("Ibwarden-Old"); why != "" && c.old != nil {
+		c.aged.Do(func() { c.old(why) })
+	}
 	b, err := io.ReadAll(io.LimitReader(answer.Body, answerMax+1))
 	if err != nil {
 		return answer.Header, fmt.Errorf("answer of %s: %w", c.Server(), err)

@@ -99,7 +99,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		return nil
 	case kind == "bolt" && rest != "":
 	case o.Store != "":
-		return fmt.Errorf("--store %q: want bolt:DIR or etcd:URL,...", o.Store)
+		return fmt.Errorf("--store %q: want bolt:DIR, or etcd: and URLs with commas between them", o.Store)
 	case o.Data != "":
 		path = o.Data.File(storeName)
 	default:

@@ -78,7 +78,9 @@ func (f *ServerFlags) open() (*client.Client, error) {
 	if err != nil {
 		return nil, exit.WithMisuse(err)
 	}
-	o := client.Options{OwnOnly: !named, Token: os.Getenv(tokenVariable)}
+	o := client.Options{OwnOnly: !named, Token: os.Getenv(tokenVariable), Old: func(why string) {
+		fmt.Fprintln(os.Stderr, "ibwarden: this may be old:", table.Plain(why))
+	}}
 	if f.tokenFile != "" {
 		b, err := regular.Read(f.tokenFile, secretMax)
 		if err != nil {
