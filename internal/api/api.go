@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -35,6 +36,10 @@ type Options struct {
 	UFM ufm.Options
 	// Log gets failures of the service, never a token or a body; nil for none.
 	Log *slog.Logger
+	// Observe is told of each request when it is over: its operation, which is an
+	// operation id of the description, ufm or none; the status of its answer, 0 for none;
+	// and the time until that began. It may be called in any goroutine. nil for nobody.
+	Observe func(operation string, status int, took time.Duration)
 }
 
 // api is the handlers.
@@ -60,6 +65,7 @@ func build(s *service.Service, o Options) *api {
 	}
 	a.ufm = a.ufmCalls()
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
+	a.huma.UseMiddleware(named)
 	a.partitions()
 	a.members()
 	a.tenants()
@@ -126,12 +132,18 @@ func (a *api) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: hex.EncodeToString(randomOctets(8))}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		if a.options.Observe != nil {
+			seen := &answered{ResponseWriter: w, begun: time.Now()}
+			defer a.observe(seen, req)
+			w = seen
+		}
 		header := w.Header()
 		header.Set("X-Request-Id", req.id)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store")
 		defer a.recovered(w, r)
 		if ufm.Owns(r.URL.EscapedPath()) { // before the mux, which redirects
+			req.operation = operationUFM
 			a.ufm.ServeHTTP(w, r)
 			return
 		}

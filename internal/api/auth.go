@@ -64,6 +64,8 @@ type request struct {
 	id     string
 	caller resource.Caller
 	sums   []string // of what the client showed; none for a peer
+	// operation is its operation id; "" while it is not known.
+	operation string
 }
 
 type requestKey struct{}

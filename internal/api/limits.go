@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // Limits of clients.
@@ -88,7 +90,7 @@ func bounded(w http.ResponseWriter, r *http.Request) *Problem {
 	// A writer that has no deadlines is one of a test.
 	_ = control.SetReadDeadline(time.Now().Add(limit.body))
 	_ = control.SetWriteDeadline(time.Now().Add(limit.body + limit.reply))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyMax))
+	body, err := io.ReadAll(http.MaxBytesReader(listen.ServerWriter(w), r.Body, BodyMax))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -4,6 +4,7 @@
 //	State      a copy of everything that is exported, made by that goroutine
 //	Collector  turns the last State into samples, in any goroutine
 //	Store      counts what the store of the service does, in any goroutine
+//	API        counts the requests of the API, in any goroutine
 //	All        lists every metric; docs/metrics.md is made from it
 //
 // The metrics of the fabric have the names and labels of infiniband_exporter

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,6 +32,7 @@ type Where struct {
 // Listeners are open sockets.
 type Listeners struct {
 	list     []net.Listener
+	counter  *counter
 	socket   string
 	lock     *os.File // of the socket
 	Describe []string // each as a client names it: unix:PATH, https://ADDRESS
@@ -43,13 +45,13 @@ type Listeners struct {
 // the kernel says, and what he may do, the handlers decide. A mode would be one more list
 // of users beside theirs, and would shut out tenants' programs that come with a token.
 func Listen(w Where) (_ *Listeners, err error) {
-	out := &Listeners{}
+	shared := &counter{peers: map[string]int{}}
+	out := &Listeners{counter: shared}
 	defer func() {
 		if err != nil {
 			out.Close()
 		}
 	}()
-	shared := &counter{peers: map[string]int{}}
 	if w.Socket != "" {
 		if err := out.listenUnix(w.Socket, shared); err != nil {
 			return nil, err
@@ -202,6 +204,9 @@ type counter struct {
 	mu    sync.Mutex
 	all   int
 	peers map[string]int
+	// refused counts connections that were too many, refusedPeer those that were too many
+	// of one peer.
+	refused, refusedPeer uint64
 }
 
 // enter reports whether one more connection of a peer may be open. Those that are
@@ -210,9 +215,11 @@ func (c *counter) enter(peer string, privileged bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.all >= ConnectionsMax,
-		!privileged && c.all >= ConnectionsMax-ConnectionsReserved,
-		!privileged && c.peers[peer] >= ConnectionsPerPeer:
+	case c.all >= ConnectionsMax, !privileged && c.all >= ConnectionsMax-ConnectionsReserved:
+		c.refused++
+		return false
+	case !privileged && c.peers[peer] >= ConnectionsPerPeer:
+		c.refusedPeer++
 		return false
 	}
 	c.all++
@@ -227,6 +234,14 @@ func (c *counter) leave(peer string) {
 	if c.peers[peer]--; c.peers[peer] == 0 {
 		delete(c.peers, peer)
 	}
+}
+
+// Connections are how many connections are open now, and how many were refused so far: as
+// too many, and as too many of one user or address.
+func (l *Listeners) Connections() (open int, refused, refusedPeer uint64) {
+	l.counter.mu.Lock()
+	defer l.counter.mu.Unlock()
+	return l.counter.all, l.counter.refused, l.counter.refusedPeer
 }
 
 // countedListener closes connections that are too many.
@@ -304,6 +319,18 @@ func PeerOfConn(c net.Conn) (p Peer, known bool) {
 		return Peer{}, false
 	}
 	return counted.peer, true
+}
+
+// ServerWriter is the writer of net/http under those that wrap it: a body that is too long
+// closes the connection through it alone.
+func ServerWriter(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		u, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return w
+		}
+		w = u.Unwrap()
+	}
 }
 
 // All are the open sockets.

@@ -33,6 +33,9 @@ func TestConnectionsAreCounted(t *testing.T) {
 	if c.enter("uid 0", true) {
 		t.Error("more than there are")
 	}
+	if c.refused != 2 || c.refusedPeer != 1 {
+		t.Errorf("%d and %d refusals are counted, want 2 and 1", c.refused, c.refusedPeer)
+	}
 	c.leave("uid 1")
 	if c.all != ConnectionsMax-1 || c.peers["uid 1"] != ConnectionsPerPeer-1 {
 		t.Errorf("%d connections, %d of uid 1", c.all, c.peers["uid 1"])

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -240,10 +241,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	var err error
 	if len(path) == 1 && path[0] == loginPath {
-		r.Body = http.MaxBytesReader(w, r.Body, loginMax)
+		r.Body = http.MaxBytesReader(listen.ServerWriter(w), r.Body, loginMax)
 		answer, err = c.login()
 	} else {
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		r.Body = http.MaxBytesReader(listen.ServerWriter(w), r.Body, MaxBody)
 		answer, err = c.answer(path)
 	}
 	status := http.StatusOK

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/metrics"
 )
 
 // Flags are the flags of a command that serves the API.
@@ -97,6 +98,11 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	}
 	handler := api.New(s.Service, api.Options{
 		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Log: log, UFM: ufm.Options{Keys: keys},
+		Observe: s.calls.Request,
+	})
+	s.calls.SetConnections(func() (c metrics.Connections) {
+		c.Open, c.Refused, c.RefusedPeer = l.Connections()
+		return c
 	})
 	s.writeHeads(log)
 	ctx, stop := context.WithCancel(context.Background())

@@ -21,11 +21,13 @@ const (
 // share.
 var errNotTaken = errors.New("this manager is master, and has not taken the store over yet")
 
-// Watch has /readyz say whether the store can be written, and /metrics what it does.
+// Watch has /readyz say whether the store can be written, and /metrics what it
+// and the API do.
 func (s *Service) Watch(t *telemetry.Telemetry) {
 	if s != nil {
 		t.AddCheck(telemetry.Check{Name: "store", Test: s.writable})
 		t.Collect(s.counts)
+		t.Collect(s.calls)
 	}
 }
 

@@ -33,6 +33,7 @@ type Service struct {
 	manager *daemon.Served
 	store   *headed
 	counts  *metrics.Store
+	calls   *metrics.API
 	// heads is closed to end those who write the head of the audit log, who close told;
 	// nil while nobody does.
 	heads, told chan struct{}
@@ -118,7 +119,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
-	s.counts = &metrics.Store{Leads: s.leads}
+	s.counts, s.calls = &metrics.Store{Leads: s.leads}, metrics.NewAPI()
 	s.store = &headed{Store: &measured{db, s.counts}}
 }
 

@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics of the API.
+var (
+	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Answered requests, by the operation id of the description and the class of the status (2xx, 4xx, ...; none for an answer that was cut off before it began). Operation ufm is every call of UFM's, none is a request that was refused before its operation was looked at, or asked for the description.", "operation", "class")
+	apiTime        = service("histogram", "ibwarden_api_request_seconds", "seconds", "Time from the header of a request to the beginning of its answer, with the time that a write waits for its proof.", "operation")
+	apiRefused     = service("counter", "ibwarden_api_refused_total", "", "What a limit refused: connections because of all that are open (connections) or of those of one user or address (peer-connections), and requests because of their size, their rate or their time.", "limit")
+	apiConnections = service("gauge", "ibwarden_api_connections", "", "Open connections.")
+)
+
+// Connections are those of the API.
+type Connections struct {
+	Open int
+	// Refused were too many, RefusedPeer too many of one user or address.
+	Refused, RefusedPeer uint64
+}
+
+// API counts the requests of the API. It may be used in any goroutine.
+type API struct {
+	mu          sync.Mutex
+	requests    map[[2]string]uint64 // by operation and class
+	times       map[string]*Times    // by operation
+	refused     map[string]uint64    // by limit
+	connections func() Connections
+}
+
+var _ prometheus.Collector = (*API)(nil)
+
+// NewAPI returns one that has counted nothing.
+func NewAPI() *API {
+	return &API{requests: make(map[[2]string]uint64), times: make(map[string]*Times), refused: make(map[string]uint64)}
+}
+
+// classes are the labels for statuses, by their first digit.
+var classes = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// limitOf is the limit that a status tells of; "" for none.
+func limitOf(status int) string {
+	switch status {
+	case 408:
+		return "time"
+	case 413, 414:
+		return "size"
+	case 429:
+		return "rate"
+	}
+	return ""
+}
+
+// Request counts a request: its operation, which is one of a fixed set, the status of the
+// answer, 0 for none, and the time until it began.
+func (a *API) Request(operation string, status int, took time.Duration) {
+	class := classes[0]
+	if d := status / 100; d > 0 && d < len(classes) {
+		class = classes[d]
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests[[2]string{operation, class}]++
+	if a.times[operation] == nil {
+		a.times[operation] = &Times{}
+	}
+	a.times[operation].observe(took)
+	if limit := limitOf(status); limit != "" {
+		a.refused[limit]++
+	}
+}
+
+// SetConnections tells who counts connections, once there is somebody.
+func (a *API) SetConnections(f func() Connections) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.connections = f
+}
+
+// Describe tells of every metric.
+func (a *API) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range []*Metric{apiRequests, apiTime, apiRefused, apiConnections} {
+		ch <- m.desc
+	}
+}
+
+// Collect makes the samples.
+func (a *API) Collect(ch chan<- prometheus.Metric) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := sink{ch}
+	for k, n := range a.requests {
+		out.put(apiRequests, float64(n), k[0], k[1])
+	}
+	for operation, h := range a.times {
+		out.times(apiTime, h, operation)
+	}
+	for _, limit := range []string{"size", "rate", "time"} {
+		out.put(apiRefused, float64(a.refused[limit]), limit)
+	}
+	if a.connections == nil {
+		return
+	}
+	c := a.connections()
+	out.put(apiConnections, float64(c.Open))
+	out.put(apiRefused, float64(c.Refused), "connections")
+	out.put(apiRefused, float64(c.RefusedPeer), "peer-connections")
+}
