@@ -49,7 +49,7 @@ func TestVet(t *testing.T) {
 		refused []string // part of the error, nil for none
 	}{
 		{name: "everybody is here", policy: named("h1", "h2"), here: hosts("h1", "h2")},
-		{name: "a name is misspelt", policy: named("h1", "blue-1"), here: hosts("h1", "blue-7"), refused: []string{"blue-1", "did you mean 'blue-7'?", "policy.yaml", "1 name of the policy"}},
+		{name: "a name is misspelt", policy: named("h1", "blue-1"), here: hosts("h1", "blue-7"), refused: []string{"blue-1", "did you mean 'blue-7'?", "policy.yaml", "1 name in the policy"}},
 		{name: "a host of the list of cables", policy: named("h1", "h2"), here: hosts("h1"), others: []string{"h2"}},
 		{name: "a name of an earlier run", known: map[string]bool{policy.Selector{Kind: policy.SelectDescription, Text: "h2"}.String(): true}, policy: named("h1", "h2"), here: hosts("h1")},
 		{name: "nobody is here", policy: named("x", "y"), here: hosts("h1"), refused: []string{"2 names", "x", "y"}},
