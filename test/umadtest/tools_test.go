@@ -139,7 +139,7 @@ func (r *rig) smpquery(far *topology.Node, lids map[string]int) {
 	// It asked up to three times (libibmad gives up when its own clock is the
 	// first to run out), and the first switch had no way to there.
 	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter,PortXmitDiscards")
-	r.want(o.stdout, `^\s*GUID `+fmt.Sprintf("0x%x", uint64(leaf.GUID))+` port \d+: \[PortRcvSwitchRelayErrors == [1-3]\]$`)
+	r.want(o.stdout, `^\s*GUID `+fmt.Sprintf("0x%x", uint64(leaf.GUID))+` port \d+: \[PortRcvSwitchRelayErrors == [1-3]( \([1-3]\.000\))?\]$`)
 }
 
 // cables lists the cables of a topology, by GUIDs.

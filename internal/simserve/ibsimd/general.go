@@ -1,10 +1,12 @@
 package ibsimd
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/pm"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
@@ -62,6 +64,7 @@ func (s *Server) deliverGeneral(p *place) {
 		m := (*madOctets)(octets)
 		switch {
 		case m.method().IsResponse():
+			m.hideMask2()
 			s.answered(p, m, c.SLID, c.DLID)
 		case m.class() == mad.ClassSubnAdm:
 			if len(p.came) >= originsMax {
@@ -76,6 +79,20 @@ func (s *Server) deliverGeneral(p *place) {
 			}
 		}
 	})
+}
+
+// hideMask2 takes CapabilityMask2 out of a ClassPortInfo of performance management. What
+// libumad2sim hands to a program lacks the last counters of the newer form of
+// PortCountersExtended, so that diagnostics which ask for them show garbage.
+func (m *madOctets) hideMask2() {
+	if m.class() != mad.ClassPerfMgt || m.attribute() != uint16(mad.AttrClassPortInfo) {
+		return
+	}
+	data := m[pm.DataOffset:]
+	capabilities := binary.BigEndian.Uint16(data[2:]) &^ uint16(mad.ClassCapCapabilityMask2)
+	binary.BigEndian.PutUint16(data[2:], capabilities)
+	const respTimeBits = 0x1F // below CapabilityMask2
+	binary.BigEndian.PutUint32(data[4:], binary.BigEndian.Uint32(data[4:])&respTimeBits)
 }
 
 // end is a port of a node.
