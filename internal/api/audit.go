@@ -141,25 +141,15 @@ func (a *api) cut(ctx context.Context, err error) {
 const auditLooked = 100_000
 
 func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[Entry]], error) {
-	after, err := p.after()
+	r, done, err := p.numbered(oldest, auditLooked)
 	if err != nil {
 		return nil, err
-	}
-	r := store.Range{Newest: !oldest, Limit: auditLooked, MayLack: true}
-	if after != "" {
-		n, err := strconv.ParseUint(after, 10, 64)
-		if err != nil {
-			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
-		}
-		if r.From = n - 1; oldest {
-			r.From = n + 1
-		}
 	}
 	out := &Output[List[Entry]]{}
 	out.Body.Items = []Entry{}
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
 	out.aged(&out.Body.Reading, old)
-	if after != "" && r.From == 0 {
+	if done {
 		return out, nil
 	}
 	caller := callerOf(ctx)

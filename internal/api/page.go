@@ -3,7 +3,10 @@ package api
 import (
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Limits of pages, in objects.
@@ -32,6 +35,24 @@ func (p PageParams) after() (string, error) {
 		return "", fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
 	}
 	return key, nil
+}
+
+// numbered is the part of a numbered list, newest or oldest first, that the page begins
+// with. done tells that nothing is left.
+func (p PageParams) numbered(oldest bool, limit int) (r store.Range, done bool, err error) {
+	r = store.Range{Newest: !oldest, Limit: limit, MayLack: true}
+	after, err := p.after()
+	if err != nil || after == "" {
+		return r, false, err
+	}
+	n, err := strconv.ParseUint(after, 10, 64)
+	if err != nil || n == 0 {
+		return r, false, fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+	}
+	if r.From = n - 1; oldest {
+		r.From = n + 1
+	}
+	return r, r.From == 0, nil
 }
 
 func cursor(key string) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
-	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Revision is an accepted change.
@@ -165,25 +164,15 @@ func (a *api) revisions() {
 }
 
 func (a *api) history(ctx context.Context, p PageParams, oldest bool) (*Output[List[Revision]], error) {
-	after, err := p.after()
+	r, done, err := p.numbered(oldest, p.limit()+1)
 	if err != nil {
 		return nil, err
-	}
-	r := store.Range{Limit: p.limit() + 1, Newest: !oldest, MayLack: true}
-	if after != "" {
-		n, err := strconv.ParseUint(after, 10, 64)
-		if err != nil {
-			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
-		}
-		if r.From = n - 1; oldest {
-			r.From = n + 1
-		}
 	}
 	out := &Output[List[Revision]]{}
 	out.Body.Items = []Revision{}
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
 	out.aged(&out.Body.Reading, old)
-	if after != "" && r.From == 0 || r.From > out.Body.Revision || out.Body.Revision == 0 {
+	if done || r.From > out.Body.Revision || out.Body.Revision == 0 {
 		return out, nil
 	}
 	caller := callerOf(ctx)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -60,8 +61,13 @@ const repeatedFor = 24 * time.Hour
 // Do makes a change. The error is a *resource.Refusal, ErrRepeat, one of store, of the
 // manager (for a dry run), or that of ctx while it waits.
 func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
-	result, err := s.change(ctx, r)
-	if err != nil || r.DryRun {
+	result, planned, err := s.change(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if r.DryRun && planned != nil {
+		// Others may write meanwhile.
+		result.Plan, err = s.config.Manager.Predict(ctx, planned)
 		return result, err
 	}
 	if r.Wait {
@@ -78,24 +84,26 @@ func (s *Service) fabric() resource.Fabric {
 	return f
 }
 
-func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
+// change makes a change and stores it; of a dry run it returns the policy that it would
+// come to.
+func (s *Service) change(ctx context.Context, r Request) (result *Result, planned *policy.Policy, err error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.reached(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := json.Marshal(r.Change)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sum := sha256.Sum256(append([]byte(r.Change.Action()+"\n"), body...))
 	digest := hex.EncodeToString(sum[:])
 	repeat := r.By.Name + "/" + r.Repeat
 	if old, again := s.keys[repeat]; again && r.Repeat != "" {
 		if old.Digest != digest {
-			return nil, ErrRepeat
+			return nil, nil, ErrRepeat
 		}
-		return &Result{Revision: old.Revision, Repeated: true, Words: []string{}}, nil
+		return &Result{Revision: old.Revision, Repeated: true, Words: []string{}}, nil, nil
 	}
 	now := s.config.Now()
 	s.mu.Lock()
@@ -106,22 +114,25 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		if !r.DryRun {
 			entry.Decision, entry.Reason = store.Refused, bounded(err.Error())
-			_, e := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}})
-			s.failed(e)
+			if _, e := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); e != nil {
+				s.failed(e)
+				return nil, nil, fmt.Errorf("a refusal could not be recorded: %w", e)
+			}
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	result := resultOf(last, diff)
+	result = resultOf(last, diff)
 	if r.DryRun {
-		result.Plan, err = s.predict(ctx, diff)
-		return result, err
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return result, s.state.PolicyWith(diff), nil
 	}
 	if len(diff.Edits) == 0 {
-		return result, s.remember(ctx, repeat, r, repeated{digest, last, now})
+		return result, nil, s.remember(ctx, repeat, r, repeated{digest, last, now})
 	}
 	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	entry.Revision, entry.Object = last+1, bounded(strings.Join(result.Keys, " "))
 	c.Audit = []store.Entry{entry}
@@ -132,7 +143,7 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	c.Deletes = append(c.Deletes, s.expire(now)...)
 	if _, err := s.config.Store.Commit(ctx, c); err != nil {
 		s.failed(err)
-		return nil, err
+		return nil, nil, err
 	}
 	if r.Repeat != "" {
 		s.keys[repeat] = repeated{digest, last + 1, now}
@@ -140,7 +151,7 @@ func (s *Service) change(ctx context.Context, r Request) (*Result, error) {
 	}
 	s.enter(diff, last+1, r.By, now)
 	result.Revision = last + 1
-	return result, nil
+	return result, nil, nil
 }
 
 // remember stores the idempotency key of a request that changed nothing: when it comes
@@ -187,10 +198,10 @@ func resultOf(last uint64, d resource.Diff) *Result {
 // enter makes what was stored the state, and hands its policy to the manager.
 func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, now time.Time) {
 	s.mu.Lock()
-	s.state.Commit(d, revision, by, now)
-	s.since[revision] = now
-	p := s.state.Policy()
 	concerned := s.concerned(d)
+	s.state.Commit(d, revision, by, now)
+	s.since[revision] = begun{now, concerned}
+	p := s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(revision, p)
 	for _, text := range d.Words {
@@ -216,14 +227,6 @@ func (s *Service) reached(ctx context.Context) error {
 	}
 	s.found()
 	return nil
-}
-
-// predict asks the manager what a diff would do.
-func (s *Service) predict(ctx context.Context, d resource.Diff) (*Plan, error) {
-	s.mu.Lock()
-	p := s.state.PolicyWith(d)
-	s.mu.Unlock()
-	return s.config.Manager.Predict(ctx, p)
 }
 
 // commit is what the store is to keep of a change.
@@ -284,8 +287,8 @@ func (s *Service) outcome(revision uint64) *Outcome {
 	if o := s.outcomes[revision]; o != nil {
 		return o
 	}
-	if t, known := s.since[revision]; known {
-		return &Outcome{State: Pending, At: t}
+	if b, known := s.since[revision]; known {
+		return &Outcome{State: Pending, At: b.at}
 	}
 	return nil
 }

@@ -126,17 +126,27 @@ type Service struct {
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
 	proved uint64 // the last revision with a verdict
-	// outcomes are those of revisions since the service began.
+	// outcomes are those of the last outcomesKept revisions since the service began; the
+	// history has all.
 	outcomes map[uint64]*Outcome
-	since    map[uint64]time.Time
-	carried  uint64          // the last revision that the manager carried out, plus one; 0 for none in this run
-	settled  chan struct{}   // closed, and made anew, when an outcome is known
-	lost     error           // why nothing can be written any more
-	notes    []store.Outcome // outcomes that are to be stored
-	noted    chan struct{}   // wakes who stores them
+	since    map[uint64]begun // revisions that have no outcome yet
+	carried  uint64           // the last revision that the manager carried out, plus one; 0 for none in this run
+	settled  chan struct{}    // closed, and made anew, when an outcome is known
+	lost     error            // why nothing can be written any more
+	notes    []store.Outcome  // outcomes that are to be stored
+	noted    chan struct{}    // wakes who stores them
 	closing  chan struct{}
 	closed   sync.WaitGroup
 }
+
+// begun is when a revision was made, and which tenants it concerns.
+type begun struct {
+	at      time.Time
+	tenants []string
+}
+
+// outcomesKept is how many outcomes are kept in memory.
+const outcomesKept = 10_000
 
 // repeated is what a caller was answered for an idempotency key.
 type repeated struct {
@@ -150,7 +160,7 @@ type repeated struct {
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
 		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), keys: map[string]repeated{},
-		outcomes: map[uint64]*Outcome{}, since: map[uint64]time.Time{}, settled: make(chan struct{}),
+		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	if c.Shared {
@@ -323,20 +333,22 @@ func (s *Service) Refused(revision uint64, err error) {
 func (s *Service) settle(revision uint64, o Outcome) {
 	now := s.config.Now()
 	o.At = now
-	var settled []uint64
+	var settled []Event
 	s.mu.Lock()
 	for n := s.proved + 1; n <= revision; n++ {
 		each := o
-		if t, known := s.since[n]; known {
-			each.Seconds = now.Sub(t).Seconds()
+		b, known := s.since[n]
+		if known {
+			each.Seconds = now.Sub(b.at).Seconds()
 			delete(s.since, n)
 		} else if n != revision {
 			continue // of an earlier run: it has its outcome
 		}
 		s.outcomes[n] = &each
+		delete(s.outcomes, n-outcomesKept)
 		data, _ := json.Marshal(each)
 		s.notes = append(s.notes, store.Outcome{Revision: n, Data: data})
-		settled = append(settled, n)
+		settled = append(settled, Event{At: now, Kind: EventOutcome, Revision: n, Tenants: b.tenants, Text: string(o.State), Outcome: &each})
 	}
 	if o.State != Refused {
 		s.carried = max(s.carried, revision+1)
@@ -347,8 +359,8 @@ func (s *Service) settle(revision uint64, o Outcome) {
 	close(s.settled)
 	s.settled = make(chan struct{})
 	s.mu.Unlock()
-	for _, n := range settled {
-		s.events.add(Event{At: now, Kind: EventOutcome, Revision: n, Text: string(o.State), Outcome: &o})
+	for _, e := range settled {
+		s.events.add(e)
 	}
 	select {
 	case s.noted <- struct{}{}:

@@ -22,6 +22,8 @@ import (
 
 // recorder is a manager that carries out what it is told when the test says so.
 type recorder struct {
+	predicting chan struct{} // where not nil, Predict waits until it is closed
+
 	mu       sync.Mutex
 	revision uint64
 	policy   *policy.Policy
@@ -34,6 +36,9 @@ func (m *recorder) SetPolicy(revision uint64, p *policy.Policy) {
 }
 
 func (m *recorder) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
+	if m.predicting != nil {
+		<-m.predicting
+	}
 	return &service.Plan{Text: "one write"}, nil
 }
 
@@ -320,6 +325,67 @@ func TestOnlyTheMasterWritesASharedStore(t *testing.T) {
 	}
 	if _, err := r.do(partition(6)); !errors.Is(err, service.ErrNotMaster) {
 		t.Fatalf("a former master: %v: want ErrNotMaster", err)
+	}
+}
+
+// A dry run that takes long keeps nobody from writing.
+func TestDryRunsKeepNobodyWaiting(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), false)
+	defer r.end()
+	r.manager.predicting = make(chan struct{})
+	answered := make(chan error, 1)
+	go func() {
+		result, err := r.Do(t.Context(), service.Request{Change: partition(6), By: provider, Seen: resource.Unseen, DryRun: true})
+		if err == nil && result.Plan == nil {
+			err = errors.New("no plan")
+		}
+		answered <- err
+	}()
+	r.must(partition(5))
+	close(r.manager.predicting)
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	if r.last() != 1 {
+		t.Errorf("revision %d: the dry run changed something", r.last())
+	}
+}
+
+// A refusal that cannot be recorded is no answer: the audit log has every decision.
+func TestRefusalsAreRecorded(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), false)
+	defer r.end()
+	r.store.before = store.ErrFull
+	var refusal *resource.Refusal
+	if _, err := r.do(partition(0x7FFF)); !errors.Is(err, store.ErrFull) || errors.As(err, &refusal) {
+		t.Errorf("%v: want ErrFull", err)
+	}
+}
+
+// Who follows a revision of a tenant hears of its outcome too.
+func TestTenantsHearOfOutcomes(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), false)
+	defer r.end()
+	r.must(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 9}}})
+	r.must(resource.PutPartition{Partition: resource.Partition{PKey: 5, Name: "training", Owner: "red"}})
+	r.must(partition(0x10))
+	r.now = r.now.Add(time.Second)
+	r.Done(3, service.Outcome{Verdict: isolation.Isolated})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var heard []uint64
+	for e := range r.Events(ctx, resource.Caller{Name: "red-1", Tenant: "red"}, "") {
+		if e.Kind == service.EventOutcome {
+			if heard = append(heard, e.Revision); e.Outcome.Seconds != 1 {
+				t.Errorf("outcome of revision %d: %+v: want it after 1 s", e.Revision, e.Outcome)
+			}
+		}
+		if len(heard) == 2 {
+			break
+		}
+	}
+	if len(heard) != 2 || heard[0] != 1 || heard[1] != 2 {
+		t.Errorf("red hears of the outcomes of %v: want 1 and 2", heard)
 	}
 }
 

@@ -39,6 +39,10 @@ type Served struct {
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
 	last   judged
+	// predicting is held by the one prediction under way, and predictAgain is for who
+	// holds it: no prediction begins before that time.
+	predicting   chan struct{}
+	predictAgain time.Time
 	// sizes are those of the P_Key tables of end ports.
 	sizes map[ib.PortGUID]int
 }
@@ -54,7 +58,7 @@ var _ service.SubnetManager = (*Served)(nil)
 // NewServed returns the manager of a fabric with this name, which begins with the policy
 // of a revision. Run is called before anything else is asked of it.
 func NewServed(source string) *Served {
-	return &Served{source: source, revisions: map[*policy.Policy]uint64{}}
+	return &Served{source: source, revisions: map[*policy.Policy]uint64{}, predicting: make(chan struct{}, 1)}
 }
 
 // Begin tells with which policy, of which revision, the engine of the runner was made,
@@ -154,22 +158,63 @@ func outcome(r *event.Result) service.Outcome {
 	return o
 }
 
-// Predict implements service.SubnetManager. The engine rests while it is worked out.
-func (s *Served) Predict(ctx context.Context, p *policy.Policy) (found *service.Plan, err error) {
+// predictRest is how many times as long as a prediction took the engine is left alone
+// before the next: whoever asks for dry runs without an end gets a tenth of its time.
+const predictRest = 9
+
+// prediction is the answer of Predict.
+type prediction struct {
+	plan *service.Plan
+	err  error
+}
+
+// Predict implements service.SubnetManager. The engine does nothing else while it is
+// worked out, so predictions are made one at a time, with rests between them, also when
+// those who asked have gone.
+func (s *Served) Predict(ctx context.Context, p *policy.Policy) (*service.Plan, error) {
+	select {
+	case s.predicting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-time.After(time.Until(s.predictAgain)):
+	case <-ctx.Done():
+		<-s.predicting
+		return nil, ctx.Err()
+	}
+	done := make(chan prediction, 1)
+	go func() {
+		defer func() { <-s.predicting }()
+		done <- s.predict(context.WithoutCancel(ctx), p)
+	}()
+	select {
+	case out := <-done:
+		return out.plan, out.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// predict asks the engine, and says when it may be asked again.
+func (s *Served) predict(ctx context.Context, p *policy.Policy) (out prediction) {
 	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
+		began := time.Now()
+		defer func() { s.predictAgain = time.Now().Add(predictRest * time.Since(began)) }()
 		if e.Fabric() == nil {
-			err = service.ErrNotRead
+			out.err = service.ErrNotRead
 			return
 		}
-		var want *desired.Result
-		if want, err = e.Predict(p); err == nil {
-			found, err = predicted(e.Fabric(), want)
+		want, err := e.Predict(p)
+		if err == nil {
+			out.plan, err = predicted(e.Fabric(), want)
 		}
+		out.err = err
 	})
 	if asked != nil {
-		return nil, asked
+		return prediction{err: asked}
 	}
-	return found, err
+	return out
 }
 
 func predicted(f *observed.Fabric, want *desired.Result) (*service.Plan, error) {

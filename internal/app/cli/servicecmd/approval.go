@@ -22,7 +22,7 @@ func Approval() *cobra.Command {
 }
 
 func approvalList() *cobra.Command {
-	return reader("list", "List the changes that wait for a second person", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	return reader("list", "List the changes that wait for a second person", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		list, err := client.All[api.Approval](c.Context(), to, "/approvals", nil)
 		if err != nil {
 			return err

@@ -137,7 +137,7 @@ func TestCommandsOfAService(t *testing.T) {
 // TestWatch prints what happens.
 func TestWatch(t *testing.T) {
 	server := serving(t)
-	f := &ServerFlags{server: server}
+	f := &serverFlags{server: server}
 	to, err := f.open()
 	if err != nil {
 		t.Fatal(err)

@@ -30,13 +30,13 @@ const tokenVariable = "IBWARDEN_TOKEN"
 // secretMax bounds the files of tokens, certificates and keys, in octets.
 const secretMax = 1 << 20
 
-// ServerFlags are the flags that choose a service, and what the command shows of itself.
-type ServerFlags struct {
+// serverFlags are the flags that choose a service, and what the command shows of itself.
+type serverFlags struct {
 	server, tokenFile, ca, certificate, key string
 	json                                    bool
 }
 
-func (f *ServerFlags) add(flags *pflag.FlagSet) {
+func (f *serverFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names another default; else the socket of a service on this machine)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
 	flags.StringVar(&f.ca, "cacert", "", "file with the CA of the server's certificate, PEM (default: those of the system)")
@@ -44,12 +44,12 @@ func (f *ServerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "key", "", "file with its key, PEM")
 }
 
-func (f *ServerFlags) addJSON(flags *pflag.FlagSet) {
+func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 }
 
 // find is where the service is: as named, or a socket on this machine.
-func (f *ServerFlags) find() (s address.Server, named bool, err error) {
+func (f *serverFlags) find() (s address.Server, named bool, err error) {
 	text := f.server
 	if text == "" {
 		text = os.Getenv(address.Variable)
@@ -73,7 +73,7 @@ func (f *ServerFlags) find() (s address.Server, named bool, err error) {
 }
 
 // open is a client of the service.
-func (f *ServerFlags) open() (*client.Client, error) {
+func (f *serverFlags) open() (*client.Client, error) {
 	s, named, err := f.find()
 	if err != nil {
 		return nil, exit.WithMisuse(err)
@@ -133,14 +133,14 @@ func failed(err error) error {
 
 // writeFlags are those of commands that change something.
 type writeFlags struct {
-	ServerFlags
+	serverFlags
 	dryRun, wait bool
 	why          string
 	seen         uint64
 }
 
 func (f *writeFlags) add(flags *pflag.FlagSet) {
-	f.ServerFlags.add(flags)
+	f.serverFlags.add(flags)
 	f.addJSON(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and change nothing")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the change is proved on the fabric; status 1 if it is not")
@@ -262,8 +262,8 @@ func listed(names []string) string {
 }
 
 // reader is a command that reads and prints.
-func reader(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *ServerFlags, to *client.Client, args []string) error) *cobra.Command {
-	f := new(ServerFlags)
+func reader(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error) *cobra.Command {
+	f := new(serverFlags)
 	c := &cobra.Command{Use: use, Short: short, Args: args}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		to, err := f.open()

@@ -27,7 +27,7 @@ func History() *cobra.Command {
 
 func historyList() *cobra.Command {
 	var limit int
-	c := reader("list", "List the last changes, the newest first", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	c := reader("list", "List the last changes, the newest first", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		if limit < 1 {
 			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
@@ -65,7 +65,7 @@ func printRevision(c *cobra.Command, r *api.Revision) {
 }
 
 func historyShow() *cobra.Command {
-	return reader("show REVISION", "Show one change, with its objects before and after", cobra.ExactArgs(1), func(c *cobra.Command, f *ServerFlags, to *client.Client, args []string) error {
+	return reader("show REVISION", "Show one change, with its objects before and after", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 53)
 		if err != nil || n == 0 {
 			return exit.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
@@ -96,7 +96,7 @@ func historyShow() *cobra.Command {
 
 func historyVerify() *cobra.Command {
 	var heads []string
-	c := reader("verify", "Check that no entry of the audit log was changed, removed, added or moved", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	c := reader("verify", "Check that no entry of the audit log was changed, removed, added or moved", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		q := url.Values{}
 		if len(heads) > 0 {
 			q.Set("head", strings.Join(heads, ","))
@@ -123,7 +123,7 @@ func historyVerify() *cobra.Command {
 }
 
 func historyExport() *cobra.Command {
-	return reader("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, _ *ServerFlags, to *client.Client, _ []string) error {
+	return reader("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, _ *serverFlags, to *client.Client, _ []string) error {
 		return to.Fetch(c.Context(), "/audit-log/export", nil, c.OutOrStdout())
 	})
 }
@@ -131,7 +131,7 @@ func historyExport() *cobra.Command {
 // Watch is `ibwarden watch`.
 func Watch() *cobra.Command {
 	var after string
-	f := new(ServerFlags)
+	f := new(serverFlags)
 	c := &cobra.Command{
 		Use: "watch", Short: "Print events of a running service as they happen", Args: cobra.NoArgs,
 		Long: `Print events of a running service as they happen: changes, what became of them on
@@ -159,7 +159,7 @@ const (
 	watchTries = 60
 )
 
-func watch(c *cobra.Command, f *ServerFlags, to *client.Client, after string) error {
+func watch(c *cobra.Command, f *serverFlags, to *client.Client, after string) error {
 	ctx := c.Context()
 	for tries := 0; ; tries++ {
 		var err error
@@ -202,7 +202,7 @@ func eventWords(e *api.Event) string {
 
 // Backup is `ibwarden backup`.
 func Backup() *cobra.Command {
-	return reader("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, _ *ServerFlags, to *client.Client, args []string) error {
+	return reader("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, _ *serverFlags, to *client.Client, args []string) error {
 		if err := fetchFile(c.Context(), to, "/backup", args[0]); err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func fetchFile(ctx context.Context, to *client.Client, path, file string) (err e
 
 // Export is `ibwarden export`.
 func Export() *cobra.Command {
-	return reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	return reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		e, _, err := client.Get[api.Export](c.Context(), to, "/export", url.Values{})
 		if err != nil {
 			return err

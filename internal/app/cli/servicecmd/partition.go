@@ -45,7 +45,7 @@ func find(ctx context.Context, to *client.Client, text string) (string, error) {
 
 func partitionList() *cobra.Command {
 	var owner string
-	c := reader("list", "List partitions, by number", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	c := reader("list", "List partitions, by number", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		q := url.Values{}
 		if owner != "" {
 			q.Set("owner", owner)
@@ -68,7 +68,7 @@ func partitionList() *cobra.Command {
 }
 
 func partitionShow() *cobra.Command {
-	return reader("show PARTITION", "Show a partition with its members", cobra.ExactArgs(1), func(c *cobra.Command, f *ServerFlags, to *client.Client, args []string) error {
+	return reader("show PARTITION", "Show a partition with its members", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
 		k, err := find(c.Context(), to, args[0])
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ func Member() *cobra.Command {
 }
 
 func memberList() *cobra.Command {
-	return reader("list PARTITION", "List the members of a partition, by GUID", cobra.ExactArgs(1), func(c *cobra.Command, f *ServerFlags, to *client.Client, args []string) error {
+	return reader("list PARTITION", "List the members of a partition, by GUID", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
 		k, err := find(c.Context(), to, args[0])
 		if err != nil {
 			return err

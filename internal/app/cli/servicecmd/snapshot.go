@@ -22,7 +22,7 @@ import (
 
 // Named are the flags of commands that ask a service only where one is named, and else
 // go to the fabric themselves.
-type Named struct{ flags ServerFlags }
+type Named struct{ flags serverFlags }
 
 // Add adds the flags.
 func (n *Named) Add(flags *pflag.FlagSet) {

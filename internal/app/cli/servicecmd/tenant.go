@@ -22,7 +22,7 @@ func Tenant() *cobra.Command {
 }
 
 func tenantList() *cobra.Command {
-	return reader("list", "List tenants, by name", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	return reader("list", "List tenants, by name", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		list, err := client.All[api.Tenant](c.Context(), to, "/tenants", nil)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func Port() *cobra.Command {
 
 func portList() *cobra.Command {
 	var owner string
-	c := reader("list", "List end ports, by GUID", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	c := reader("list", "List end ports, by GUID", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		q := url.Values{}
 		if owner != "" {
 			q.Set("owner", owner)
@@ -200,7 +200,7 @@ func Token() *cobra.Command {
 
 func tokenList() *cobra.Command {
 	var tenant string
-	c := reader("list", "List tokens and registered certificates; secrets are not kept", cobra.NoArgs, func(c *cobra.Command, f *ServerFlags, to *client.Client, _ []string) error {
+	c := reader("list", "List tokens and registered certificates; secrets are not kept", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		q := url.Values{}
 		if tenant != "" {
 			q.Set("tenant", tenant)
