@@ -6,16 +6,15 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/peers"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
@@ -135,25 +134,21 @@ type Engine struct {
 	window *transact.Window
 	state  state
 
-	discovery    *sweep.Discovery
-	fabric       *observed.Fabric
-	counts       observed.Counts
-	ends         []*observed.Port // its end ports by GUID
-	resolver     *policy.Resolver // among them and those unseen
-	desired      *desired.Result  // of policy
-	baseline     *baseline        // nil: the next pass looks at the whole
-	epoch        uint64           // goes up when more than P_Key tables reads otherwise than before
-	grounds      grounds
-	strangers    bool // something behind a link makes no sense
-	run          *apply.Run
-	stage        string
-	managers     *election.Engine
-	responder    responder
-	handover     handover
-	priorityTrap priorityTrap
-	rivals       map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
-	others       []election.Remote             // those that answered
-	peers
+	discovery *sweep.Discovery
+	fabric    *observed.Fabric
+	counts    observed.Counts
+	ends      []*observed.Port // its end ports by GUID
+	resolver  *policy.Resolver // among them and those unseen
+	desired   *desired.Result  // of policy
+	baseline  *baseline        // nil: the next pass looks at the whole
+	epoch     uint64           // goes up when more than P_Key tables reads otherwise than before
+	grounds   grounds
+	strangers bool // something behind a link makes no sense
+	run       *apply.Run
+	stage     string
+	peers     *peers.Peers
+	handover  handover
+	inheritance
 	known   desired.Assigned
 	unseen  []unseen.Port
 	carried Carried
@@ -221,7 +216,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	e.names.Known = c.Known.Names
 	e.cabling.list = c.Cables
 	e.window.Seed(c.Seed)
-	e.openTalk(c)
+	e.openPeers(c)
 	e.openSide(c)
 	if c.Pause > 0 {
 		e.state = statePausing
@@ -252,12 +247,20 @@ func (c *Config) setDefaults() {
 
 // OnSend makes f see every request that leaves, retries included.
 func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
-	e.window.OnSend, e.talk.OnSend, e.polls.OnSend, e.side.OnSend = f, f, f, f
+	for _, w := range e.windows() {
+		w.OnSend = f
+	}
 }
 
 // OnEnd makes f see how every request ended, as transact.Reply has it.
 func (e *Engine) OnEnd(f func(method mad.Method, attribute mad.AttributeID, err error)) {
-	e.window.OnEnd, e.talk.OnEnd, e.polls.OnEnd, e.side.OnEnd = f, f, f, f
+	for _, w := range e.windows() {
+		w.OnEnd = f
+	}
+}
+
+func (e *Engine) windows() []*transact.Window {
+	return append([]*transact.Window{e.window, e.side}, e.peers.Windows()...)
 }
 
 // Settled reports whether the engine has nothing to do until time passes or something
@@ -276,7 +279,7 @@ func (e *Engine) Assigned() desired.Assigned {
 
 // Counts is what the request windows have done.
 func (e *Engine) Counts() transact.Counts {
-	return e.window.Counts().Plus(e.side.Counts()).Plus(e.talk.Counts())
+	return e.window.Counts().Plus(e.side.Counts()).Plus(e.peers.Counts())
 }
 
 // SetPolicy replaces the policy. It takes effect at the next call that tells
@@ -306,9 +309,7 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		some := e.side.Next(now, p)
 		return e.side.LIDOf(p), some
 	}
-	if e.managers != nil {
-		e.managers.Act(1)
-	}
+	e.peers.Act()
 	return from.LIDOf(p), true
 }
 
@@ -323,7 +324,7 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if p.Method == mad.MethodGetResp {
 		e.owner(p).Receive(now, p)
 	} else {
-		e.clock = max(e.clock, now)
+		e.peers.Heard(now)
 		e.receiveRequest(now, p, slid)
 	}
 	e.step(now)
@@ -340,12 +341,11 @@ func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 func (e *Engine) Expire(now time.Duration) {
 	e.now = now
 	e.window.Expire(now)
-	e.talk.Expire(now)
-	e.polls.Expire(now)
+	e.peers.Expire(now)
 	e.side.Expire(now)
 	e.narrowedEnough(now)
 	e.watchGuards(now)
-	e.tickManagers(now)
+	e.tickPeers(now)
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
 	}
@@ -366,7 +366,7 @@ func (e *Engine) atRest() bool {
 
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
-	e.decidePeers(now)
+	e.peers.Advance(now)
 	e.giveWay(now)
 	for e.window.Idle() && e.advance(now) {
 	}
@@ -381,7 +381,7 @@ func (e *Engine) advance(now time.Duration) bool {
 			e.swept(now)
 		}
 	case stateElecting:
-		if e.awaitsPeers() {
+		if e.peers.Awaits() {
 			return false
 		}
 		e.elected(now)
@@ -434,7 +434,7 @@ func (e *Engine) Reads() sweep.Options {
 		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
-		Placed: e.placed,
+		Placed: e.peers.Placed,
 	}
 }
 

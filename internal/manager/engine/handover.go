@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -28,7 +27,7 @@ func (e *Engine) delaysHandover(m election.Message) bool {
 	if m.Method != mad.MethodSet || m.Control != smp.SMControlHandover || !e.givesKeys() || e.handover.released {
 		return false
 	}
-	if slices.ContainsFunc(e.here, func(r election.Remote) bool { return r.Info.GUID == m.GUID && e.managers.Proves(r) }) {
+	if e.peers.Sharing(m.GUID) {
 		return false
 	}
 	e.handover.offer, e.handover.open = m, true
@@ -37,7 +36,7 @@ func (e *Engine) delaysHandover(m election.Message) bool {
 
 // mustReleaseKeys reports whether the M_Keys have to be cleared now.
 func (e *Engine) mustReleaseKeys() bool {
-	return e.handover.open && e.state == stateWatching && e.isMaster() && e.managers.Offers()
+	return e.handover.open && e.state == stateWatching && e.isMaster() && e.peers.Offers()
 }
 
 // release clears the M_Key of every port.
@@ -61,8 +60,8 @@ func (e *Engine) releasing(now time.Duration) bool {
 	e.run, e.baseline = nil, nil
 	h.open, h.released = false, true
 	e.rest(now, stateWatching)
-	if e.isMaster() && e.managers.Offers() {
-		e.sendSMInfo(h.offer)
+	if e.isMaster() && e.peers.Offers() {
+		e.peers.Send(h.offer)
 	}
 	e.restoreKeys()
 	return true
@@ -74,7 +73,7 @@ func (e *Engine) restoreKeys() {
 	h := &e.handover
 	if !e.isMaster() {
 		*h = handover{}
-	} else if h.released && !e.managers.Offers() {
+	} else if h.released && !e.peers.Offers() {
 		*h = handover{}
 		e.wantSweep("M_Keys are given again: the subnet was not taken")
 	}

@@ -5,6 +5,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
+// inheritance is what bounds the policy while another manager is, or just was, master.
+type inheritance struct {
+	sharing           bool // another that counts is master too
+	shared, inherited *bound.Bound
+}
+
 // heldNow is what ports hold in the present snapshot.
 func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 	b := bound.Of(e.ends, why, untilRead)
@@ -17,17 +23,17 @@ func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 // bind records what the subnet holds, as it was read, when this manager has taken it over
 // from another master, or another is master too.
 func (e *Engine) bind() {
-	if !e.named() {
+	if !e.peers.Named() {
 		return
 	}
 	if e.sharing && e.shared == nil {
 		e.shared = e.heldNow("another manager is master too", false)
 	}
-	if e.stoodBy != "" && !e.config.AcceptPolicy {
-		e.inherited = e.heldNow(e.stoodBy, true)
+	if e.peers.StoodBy != "" && !e.config.AcceptPolicy {
+		e.inherited = e.heldNow(e.peers.StoodBy, true)
 		e.baseline = nil
 	}
-	e.stoodBy = ""
+	e.peers.StoodBy = ""
 }
 
 // share records whether another manager that counts is master too. Monitoring goes on,

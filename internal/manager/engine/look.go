@@ -278,13 +278,13 @@ type seen struct {
 // election.
 func (e *Engine) judge(p *observed.Port, before seen) {
 	now := &p.Info
-	if e.named() {
+	if e.peers.Named() {
 		if isSM := now.CapabilityMask.Has(smp.CapIsSM); e.state == stateChecking {
-			e.noteManager(p, isSM)
+			e.peers.Note(p, isSM)
 		} else if isSM != before.CapabilityMask.Has(smp.CapIsSM) {
-			e.lookForManager(p)
+			e.peers.LookFor(p)
 		}
-	} else if e.isRival(p) != e.asked(p) {
+	} else if e.peers.IsRival(p) != e.peers.Asked(p) {
 		e.wantElection(p.String() + " has another manager behind it, or none any more")
 	}
 	if now.LID != before.LID || now.LMC != before.LMC {

@@ -23,8 +23,8 @@ func (e *Engine) repress(now time.Duration, p *mad.SMP, slid ib.LID, n *smp.Noti
 		return true
 	}
 	s := e.ownerOf(slid)
-	if s != nil && e.named() && traps.IsOfManager(n) {
-		if may, _ := e.mayCount(s); may {
+	if s != nil && e.peers.Named() && traps.IsOfManager(n) {
+		if may, _ := e.peers.MayCount(s); may {
 			e.answer(reply, slid)
 			return true
 		}

@@ -33,7 +33,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 			sooner(at)
 		}
 	}
-	if at, some := e.peersDue(); some {
+	if at, some := e.peers.Due(e.state == stateElecting, e.state == stateReleasing); some {
 		sooner(at)
 	}
 	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
@@ -44,14 +44,6 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	}
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)
-	}
-	if at, some := e.priorityTrapDue(); some {
-		sooner(at)
-	}
-	if e.managers != nil && e.state != stateReleasing {
-		if at, polls := e.managers.Due(); polls {
-			sooner(at)
-		}
 	}
 	return due, ok
 }

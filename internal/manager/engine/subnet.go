@@ -15,8 +15,8 @@ func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
 		return observed.Subnet{}, false
 	}
 	s = e.desired.Subnet(e.known.Fences)
-	s.Manager, s.Epoch = e.managers.Info(), e.epoch
-	for p, info := range e.rivals {
+	s.Manager, s.Epoch = e.peers.Info(), e.epoch
+	for p, info := range e.peers.Rivals() {
 		if info.GUID != 0 {
 			s.Others = append(s.Others, observed.OtherManager{Port: p, Info: info})
 		}

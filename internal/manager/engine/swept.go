@@ -137,9 +137,9 @@ func (e *Engine) cutMoved() bool {
 	if !sweep.CanCut(e.fabric, cut) {
 		return false
 	}
-	rivals := e.rivals
+	rivals := e.peers.Rivals()
 	e.takeOver(sweep.Cut(e.fabric, cut))
-	e.keepRivals(rivals)
+	e.peers.Keep(rivals)
 	e.before = snapshot{} // this one has tables too
 	return true
 }
@@ -235,17 +235,17 @@ func (e *Engine) revisited(now time.Duration) {
 	e.faults = append(e.faults, d.Faults()...)
 	e.told = len(d.Faults())
 	e.tell(d.Faults())
-	rivals := e.rivals
+	rivals := e.peers.Rivals()
 	e.takeOver(d.Fabric())
-	e.keepRivals(rivals)
+	e.peers.Keep(rivals)
 	if !e.givesKeys() {
 		e.discovery = nil
 	}
 	switch {
-	case e.named():
-		e.askPeers() // a master does not wait for what they say
+	case e.peers.Named():
+		e.peers.Ask() // a master does not wait for what they say
 		e.proceed(now)
-	case e.reelect != "" || len(e.rivals) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.isRival(p) != e.asked(p) }):
+	case e.reelect != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
 		e.startElection(now)
 	default:
 		e.proceed(now)

@@ -91,8 +91,8 @@ func (e *Engine) followTrap(from *observed.Port, t event.Trapped) {
 // since the next pass will rely on that.
 func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 	if t.Number == smp.TrapLocalChange {
-		e.recheckManager(p)
-		e.lookForManager(p)
+		e.peers.Recheck(p)
+		e.peers.LookFor(p)
 	}
 	if e.desired == nil && e.atRest() {
 		e.wantSweep(t.String())

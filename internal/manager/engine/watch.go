@@ -32,7 +32,7 @@ func (e *Engine) startCheck() {
 		})
 	}
 	e.probe()
-	e.recheckRivals()
+	e.peers.RecheckAll()
 	share := len(e.checks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
 		share = (len(e.checks) + rounds - 1) / rounds
@@ -100,6 +100,6 @@ func (e *Engine) receiveRequest(now time.Duration, p *mad.SMP, slid ib.LID) {
 	case p.Method == mad.MethodTrap && p.AttributeID == smp.AttrNotice:
 		e.receiveTrap(now, p, slid)
 	case p.AttributeID == smp.AttrSMInfo && (p.Method == mad.MethodGet || p.Method == mad.MethodSet):
-		e.receiveSMInfo(now, p, slid)
+		e.peers.Receive(now, p, slid)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package peers
 
 import (
 	"slices"
@@ -23,25 +23,25 @@ type priorityTrap struct {
 
 // waitsForHandover is the port of the master that has to hand over to this manager;
 // nil when there is none.
-func (e *Engine) waitsForHandover() *observed.Port {
-	if e.managers == nil || e.fabric == nil || e.fabric.Self == nil {
+func (x *Peers) waitsForHandover() *observed.Port {
+	if x.election == nil || x.host.Fabric() == nil || x.host.Fabric().Self == nil {
 		return nil
 	}
-	guid, waits := e.managers.WaitsFor()
+	guid, waits := x.election.WaitsFor()
 	if !waits {
 		return nil
 	}
-	i := slices.IndexFunc(e.ends, func(p *observed.Port) bool { return p.GUID == guid })
+	i := slices.IndexFunc(x.host.Ends(), func(p *observed.Port) bool { return p.GUID == guid })
 	if i < 0 {
 		return nil
 	}
-	return e.ends[i]
+	return x.host.Ends()[i]
 }
 
 // tickPriorityTrap sends the trap to the master when it is due.
-func (e *Engine) tickPriorityTrap(now time.Duration) {
-	r := &e.priorityTrap
-	master := e.waitsForHandover()
+func (x *Peers) tickPriorityTrap(now time.Duration) {
+	r := &x.priorityTrap
+	master := x.waitsForHandover()
 	switch {
 	case master == nil:
 		r.at = 0
@@ -49,22 +49,22 @@ func (e *Engine) tickPriorityTrap(now time.Duration) {
 		r.at = now + priorityTrapInterval
 	case now >= r.at:
 		r.at = now + priorityTrapInterval
-		e.sendPriorityTrap(master)
+		x.sendPriorityTrap(master)
 	}
 }
 
-func (e *Engine) sendPriorityTrap(master *observed.Port) {
-	self := e.fabric.Self
+func (x *Peers) sendPriorityTrap(master *observed.Port) {
+	self := x.host.Fabric().Self
 	if !self.Info.LID.IsUnicast() || !master.Info.LID.IsUnicast() {
 		return
 	}
-	e.priorityTrap.serial++
-	if trap, err := traps.PriorityChange(self, e.priorityTrap.serial); err == nil {
-		e.answer(trap, master.Info.LID)
+	x.priorityTrap.serial++
+	if trap, err := traps.PriorityChange(self, x.priorityTrap.serial); err == nil {
+		x.host.Answer(trap, master.Info.LID)
 	}
 }
 
 // priorityTrapDue is when to call tickPriorityTrap.
-func (e *Engine) priorityTrapDue() (time.Duration, bool) {
-	return e.priorityTrap.at, e.priorityTrap.at != 0
+func (x *Peers) priorityTrapDue() (time.Duration, bool) {
+	return x.priorityTrap.at, x.priorityTrap.at != 0
 }

@@ -1,0 +1,316 @@
+package peers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
+)
+
+// Peers are the other managers of a subnet, as one manager knows them.
+type Peers struct {
+	config Config
+	host   Host
+	// election is nil until the manager's own port is known.
+	election     *election.Engine
+	responder    responder
+	priorityTrap priorityTrap
+
+	// talk has what managers tell each other. A pass never waits for it, only a
+	// manager that is not master yet.
+	talk *transact.Window
+	// polls has what an election rests on, polls and control packets: however
+	// many say nothing when they are asked, these do not wait for them.
+	polls *transact.Window
+	// rounds is how many rounds of questions there were, pending how many
+	// questions of the last are open, again that another is wanted after it, and
+	// undecided that it was not judged yet.
+	rounds, pending  int
+	again, undecided bool
+	askedAt          time.Duration
+	here             []election.Remote       // who counts, by the last round
+	silent           map[observed.Place]bool // listed, and did not answer
+	newcomer         bool                    // Config.Newcomer, until it has a place among managers
+	incumbent        *observed.Port          // the master that a newcomer found
+	rogues           election.Rogues
+	looks            map[observed.Place]*capLook
+	clock            time.Duration // when the manager was last told the time
+
+	rivals map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
+	others []election.Remote             // those that answered, without a profile
+	// StoodBy says why this manager stands by no more, until its tables were read.
+	StoodBy string
+}
+
+const (
+	// talkWindow is the most requests to managers that are outstanding at once, and
+	// talkTries the times that one is sent. An idle manager answers in microseconds, and
+	// one that does not must not delay the first election.
+	talkWindow = 64
+	talkTries  = 4
+	// electionWait is how long a manager that is not master waits for answers: any number
+	// of hosts may set IsSM and not answer.
+	electionWait = 3 * time.Second
+)
+
+// Named reports whether only named managers count.
+func (x *Peers) Named() bool { return x.config.Profile != protect.None }
+
+// New returns the peers of a manager that knows of none yet.
+func New(c Config, host Host) *Peers {
+	limits := c.Limits
+	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
+	x := &Peers{
+		config: c, host: host,
+		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[observed.Place]bool),
+		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook),
+	}
+	seed := c.Seed
+	seed[0] ^= 0xFF // not the identifiers of the other windows
+	x.talk.Seed(seed)
+	seed[1] ^= 0xFF
+	x.polls.Seed(seed)
+	return x
+}
+
+// MayCount reports whether a manager behind p counts if it proves its identity, and if
+// not, why.
+func (x *Peers) MayCount(p *observed.Port) (ok bool, why string) {
+	listed := slices.Contains(x.config.Election.Trusted, p.GUID)
+	switch {
+	case !listed && x.config.Election.Key == nil:
+		return false, rogueThere
+	case p.Node.Contested || facts.SharesGUID(x.host.Ends(), p):
+		if listed {
+			return false, rogueTwin
+		}
+		return false, rogueThere
+	case x.host.Cables().IsMisplaced(p):
+		if listed {
+			return false, rogueMisplaced
+		}
+		return false, rogueThere
+	}
+	return true, ""
+}
+
+// Ask reads SMInfo of every manager that may count. The current round is finished
+// first, so that new requests cannot keep it from ending.
+func (x *Peers) Ask() {
+	if x.election == nil || x.host.Fabric() == nil {
+		return
+	}
+	if x.pending > 0 {
+		x.again = true
+		return
+	}
+	x.rounds++
+	x.again, x.undecided, x.here, x.incumbent = false, true, nil, nil
+	x.askedAt = x.clock
+	var questions []*observed.Port
+	for _, p := range x.host.Ends() {
+		if !x.IsRival(p) {
+			continue
+		}
+		if may, why := x.MayCount(p); may {
+			questions = append(questions, p)
+		} else {
+			x.alarm(p, why, true)
+			x.askIncumbent(p)
+		}
+	}
+	slices.SortStableFunc(questions, func(p, q *observed.Port) int {
+		listed := func(q *observed.Port) int {
+			if slices.Contains(x.config.Election.Trusted, q.GUID) {
+				return 0
+			}
+			return 1
+		}
+		return listed(p) - listed(q)
+	})
+	if len(questions) > 0 && !x.IsMaster() {
+		x.host.Begin(event.PhaseElect)
+	}
+	for _, p := range questions {
+		at, guid, path := p.Place(), p.GUID, p.Path
+		x.pending++
+		x.askPeer(p, x.election.InfoFor(guid), func(info smp.SMInfo, err error) {
+			x.pending--
+			x.peerAnswered(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
+		})
+	}
+}
+
+// askPeer sends a Get of SMInfo that identifies this manager. It carries no M_Key, since
+// a program on a host answers it.
+func (x *Peers) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, error)) {
+	r := transact.Request{Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
+	if err := own.Encode(&r.Data); err != nil {
+		x.host.Emit(event.Warned{Text: err.Error()})
+	}
+	x.talk.Do(r, func(reply transact.Reply) {
+		var info smp.SMInfo
+		err := reply.Err
+		if err == nil {
+			err = info.UnmarshalBinary(reply.SMP.Data[:])
+		}
+		then(info, err)
+	})
+}
+
+// peerAnswered handles the answer of a manager that may count.
+func (x *Peers) peerAnswered(at observed.Place, r election.Remote, err error) {
+	p := x.host.Fabric().At(at)
+	if p == nil || p.GUID != r.Address.Port {
+		return // something else is there by now
+	}
+	switch {
+	case err == nil && x.election.Counts(r):
+		delete(x.silent, at)
+		if x.rogues[at] != nil {
+			delete(x.rogues, at)
+			x.host.Emit(event.Warned{Text: facts.Where(p) + " has shown that it is a manager that counts"})
+		}
+		x.here = append(x.here, r)
+	case err == nil:
+		x.alarm(p, rogueUnproven, true)
+	case !slices.Contains(x.config.Election.Trusted, p.GUID):
+		x.alarm(p, rogueSilent, true)
+	case !x.silent[at]:
+		x.silent[at] = true
+		x.host.Emit(event.Warned{Text: p.String() + " says it has a subnet manager, but: " + err.Error()})
+	}
+	if err != nil || !x.election.Counts(r) {
+		x.isIncumbent(p, r.Info, err)
+	}
+}
+
+// askIncumbent asks a manager that is not named for its state, if this manager is new to
+// the subnet. The request does not identify this manager.
+func (x *Peers) askIncumbent(p *observed.Port) {
+	if !x.newcomer || x.IsMaster() {
+		return
+	}
+	at := p.Place()
+	x.pending++
+	x.askPeer(p, smp.SMInfo{}, func(info smp.SMInfo, err error) {
+		x.pending--
+		if p := x.host.Fabric().At(at); p != nil {
+			x.isIncumbent(p, info, err)
+		}
+	})
+}
+
+// isIncumbent records the port of the present master: by its SMInfo or, if it does not
+// answer, by MasterSMLID of this manager's own port.
+func (x *Peers) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
+	self := x.host.Fabric().Self
+	told := self.InfoRead && p.InfoRead && self.Info.MasterSMLID != ib.LIDReserved && self.Info.MasterSMLID == p.Info.LID
+	if x.newcomer && !x.IsMaster() && (err == nil && info.SMState == smp.SMMaster || err != nil && told) {
+		x.incumbent = p
+	}
+}
+
+// Awaits reports whether an election waits for answers. A master does not wait: it
+// goes on monitoring, and decides when the answers are there.
+func (x *Peers) Awaits() bool {
+	return x.Named() && x.pending > 0 && !x.IsMaster() && x.clock < x.askedAt+electionWait
+}
+
+// Incumbent is the master, not one that counts, to which a manager that is new to the
+// subnet leaves it; nil for none.
+func (x *Peers) Incumbent() *observed.Port { return x.incumbent }
+
+// Settle gives a manager that was new to the subnet its place among managers, and answers
+// who asked meanwhile.
+func (x *Peers) Settle(now time.Duration) {
+	x.newcomer = false
+	x.AnswerHeld(now)
+}
+
+// Master is the manager that says that it is master; 0 for none.
+func (x *Peers) Master() (guid ib.PortGUID) {
+	for _, r := range slices.Concat(x.here, x.others) {
+		if r.Info.SMState == smp.SMMaster {
+			guid = r.Info.GUID
+		}
+	}
+	return guid
+}
+
+// Decide evaluates the last round. why is the verdict in words.
+func (x *Peers) Decide(now time.Duration) (why string, master bool) {
+	x.undecided = x.pending > 0
+	x.rivals = make(map[*observed.Port]smp.SMInfo, len(x.here))
+	for _, r := range x.here {
+		if i := slices.IndexFunc(x.host.Ends(), func(p *observed.Port) bool { return p.GUID == r.Info.GUID }); i >= 0 {
+			r.Info.SMKey = 0 // what is told of it has no key
+			x.rivals[x.host.Ends()[i]] = r.Info
+		}
+	}
+	verdict, effects := x.election.Decide(now, x.here)
+	x.follow(effects)
+	if x.IsMaster() {
+		x.host.Shared(verdict != election.Master)
+	}
+	return verdict.String() + ", " + effects.Why, x.IsMaster()
+}
+
+// Advance evaluates a round that ended while this manager was master, and begins the
+// next one.
+func (x *Peers) Advance(now time.Duration) {
+	x.clock = max(x.clock, now)
+	if x.Named() && x.pending == 0 && x.IsMaster() {
+		if x.undecided {
+			x.Decide(now)
+		}
+		if x.again {
+			x.Ask()
+		}
+	}
+	x.startCapLooks()
+}
+
+// Window is the window of these that a packet belongs to; nil for none.
+func (x *Peers) Window(p *mad.SMP) *transact.Window {
+	for _, w := range []*transact.Window{x.talk, x.polls} {
+		if w.Owns(p) {
+			return w
+		}
+	}
+	return nil
+}
+
+// Next returns the window of the next request, whose packet is in p; nil when there is
+// none.
+func (x *Peers) Next(now time.Duration, p *mad.SMP) *transact.Window {
+	for _, w := range []*transact.Window{x.polls, x.talk} {
+		if w.Next(now, p) {
+			return w
+		}
+	}
+	return nil
+}
+
+// Windows are those of requests to other managers.
+func (x *Peers) Windows() []*transact.Window { return []*transact.Window{x.talk, x.polls} }
+
+// Expire tells the windows that time has passed.
+func (x *Peers) Expire(now time.Duration) {
+	x.talk.Expire(now)
+	x.polls.Expire(now)
+}
+
+// Heard tells the time of a packet.
+func (x *Peers) Heard(now time.Duration) { x.clock = max(x.clock, now) }
+
+// Counts is what those requests have done that ask who is there.
+func (x *Peers) Counts() transact.Counts { return x.talk.Counts() }
