@@ -71,7 +71,7 @@ func (e *Engine) elect(now time.Duration, others []Remote) (Verdict, Effects) {
 // standbyVerdict tells a standby that waits for mastership from one that does
 // not.
 func (e *Engine) standbyVerdict() Verdict {
-	if w := &e.watch; w.on && w.remote.Info.SMState == smp.SMMaster && e.outranks(&w.remote.Info) {
+	if w := &e.watch; w.on && !e.down.on && w.remote.Info.SMState == smp.SMMaster && e.outranks(&w.remote.Info) {
 		return WaitHandover
 	}
 	return Standby
@@ -79,8 +79,13 @@ func (e *Engine) standbyVerdict() Verdict {
 
 func (e *Engine) defend(now time.Duration, others []Remote) (Verdict, Effects) {
 	effects := e.still()
+	others = e.willing(others)
+	if e.offer.planned && !e.plans(others) {
+		e.withdraw(e.offer.to.Info.GUID.String() + " is not there any more")
+	}
 	best, ok := e.highest(others, smp.SMStandby, smp.SMMaster)
 	switch {
+	case e.offer.planned:
 	case !ok || e.outranks(&best.Info):
 		e.offer = offer{}
 	case !e.offer.open || e.offer.to.Info.GUID != best.Info.GUID:

@@ -29,5 +29,9 @@
 // higher rank is handed the subnet, and the key. A request that is not legal in the
 // present state is answered with mad.StatusInvalidField and changes nothing.
 //
+// A master hands over to a standby of lower rank when its administrator asks for it
+// (HandOver). It tells a lower rank than that one's until it is master again, so that
+// nobody hands the subnet back; where no rank is lower, the new master remembers it.
+//
 // An Engine is not safe for concurrent use.
 package election

@@ -99,6 +99,10 @@ type Engine struct {
 	watch watch
 	// offer is the manager that mastership is offered to.
 	offer offer
+	// down is the last planned handover of this manager, and kept the manager that
+	// handed over to this one although it ranks higher.
+	down stepDown
+	kept smp.SMInfo
 	// frozen is a manager that answers but does nothing any more. It does not
 	// count until its ActCount moves.
 	frozen smp.SMInfo
@@ -149,7 +153,7 @@ func (e *Engine) InfoFor(to ib.PortGUID) smp.SMInfo {
 func (e *Engine) info() smp.SMInfo {
 	return smp.SMInfo{
 		GUID: e.config.GUID, SMKey: e.config.SMKey, ActCount: e.actCount,
-		Priority: e.config.Priority, SMState: e.state,
+		Priority: e.priority(), SMState: e.state,
 	}
 }
 
@@ -167,6 +171,11 @@ func (e *Engine) outranks(other *smp.SMInfo) bool {
 func (e *Engine) move(to smp.SMState, why string, args ...any) Effects {
 	from := e.state
 	e.state = to
+	if to == smp.SMMaster {
+		e.down = stepDown{} // it ranks as it is configured
+	} else {
+		e.kept = smp.SMInfo{}
+	}
 	return Effects{From: from, To: to, Why: fmt.Sprintf(why, args...)}
 }
 

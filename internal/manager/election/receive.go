@@ -64,6 +64,10 @@ func (e *Engine) obey(now time.Duration, c smp.SMControl, sender Remote) (effect
 		return e.still(), false
 	case c == smp.SMControlHandover && (e.state == smp.SMStandby || e.state == smp.SMMaster) && e.outranks(info):
 		return e.takeOver(sender), true
+	case c == smp.SMControlHandover && e.takesFrom(&sender):
+		effects = e.takeOver(sender) // its administrator wants it: HandOver
+		e.kept = *info
+		return effects, true
 	case c == smp.SMControlDisable && e.state == smp.SMStandby:
 		e.watch = watch{}
 		return e.move(smp.SMNotActive, "disabled by %s", info.GUID), true
@@ -82,7 +86,7 @@ func (e *Engine) obey(now time.Duration, c smp.SMControl, sender Remote) (effect
 // takeOver accepts the mastership that sender hands over. The acknowledgement
 // still carries the old state: some managers take it from a standby only.
 func (e *Engine) takeOver(sender Remote) Effects {
-	e.watch, e.offer = watch{}, offer{}
+	e.watch, e.offer, e.kept = watch{}, offer{}, smp.SMInfo{}
 	acknowledge := e.control(smp.SMControlAcknowledge, sender)
 	effects := e.move(smp.SMMaster, "took over from %s", sender.Info.GUID)
 	effects.Send = []Message{acknowledge}

@@ -21,10 +21,12 @@ type watch struct {
 
 // offer is the attempt to hand mastership over.
 type offer struct {
-	open  bool
-	to    Remote
-	tries int
-	next  time.Duration
+	open bool
+	to   Remote
+	// planned tells that an administrator wants it, whatever the ranks are.
+	planned bool
+	tries   int
+	next    time.Duration
 }
 
 // observe begins to poll a manager, one interval from now.
@@ -53,7 +55,7 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	if e.offer.open && now >= e.offer.next {
 		if effects.Send = e.renewOffer(now); effects.Send == nil {
 			effects.Why = e.offer.to.Info.GUID.String() + " does not take mastership"
-			e.offer = offer{}
+			e.withdraw(effects.Why)
 		}
 	}
 	w := &e.watch
@@ -126,8 +128,8 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 	w := &e.watch
 	switch {
 	case m.Control == smp.SMControlHandover && status != mad.StatusOK && e.offer.open && e.offer.to.Info.GUID == m.GUID:
-		e.offer = offer{}
 		effects.Why = m.GUID.String() + " refuses mastership"
+		e.withdraw(effects.Why)
 	case m.Control == smp.SMControlHandover && e.state == smp.SMMaster && e.offer.open && e.offer.to.Info.GUID == m.GUID &&
 		info.GUID == m.GUID && e.counts(&Remote{Info: info, Address: m.To}):
 		e.watch = watch{on: true, remote: e.offer.to, next: e.offer.next}
