@@ -220,7 +220,8 @@ func (m *move) byOpenSM(each func(func() error) error) error {
 type verdict struct{ Proof struct{ Verdict string } }
 
 // byRun is by a running ibwarden, which takes the fabric over with the old
-// policy.
+// policy. It reads nothing back on its own meanwhile, so that the packets counted are
+// those of the change: OpenSM has nothing like the watch of --guard-period.
 func (m *move) byRun(each func(func() error) error) error {
 	if err := m.policy(0); err != nil {
 		return err
@@ -228,7 +229,7 @@ func (m *move) byRun(each func(func() error) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	cmd := m.sim.Command(ctx, "", m.ibwarden, "run", "--json", "--fabric", "ibsim:"+m.sim.Name, "--policy", m.file(),
-		"--sweep-interval", "1h", "--drift-period", "1h", "--state", "state.json")
+		"--sweep-interval", "1h", "--drift-period", "1h", "--guard-period", "1h", "--socket", "none", "--state", "state.json")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -238,8 +239,11 @@ func (m *move) byRun(each func(func() error) error) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	defer end(cmd)
 	said := make(chan error) // a good verdict, or what is wrong
+	defer func() {
+		cancel() // what it still says is not read, and would keep it from ending
+		end(cmd)
+	}()
 	go func() {
 		defer close(said)
 		for all := json.NewDecoder(out); ; {
