@@ -9,7 +9,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
-// Collector makes samples of the last State.
+// Collector makes samples of the last State, but for those of devices and ports, which
+// WriteFabric writes.
 type Collector struct {
 	// Latest returns the last state; nil before there is one. Turned returns when the
 	// engine loop last turned.
@@ -20,7 +21,7 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// Describe tells of every metric of the manager and of the fabric.
+// Describe tells of every metric of which Collect makes samples.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range all {
 		if !m.others {
@@ -213,13 +214,11 @@ func (o sink) fabric(s *State) {
 			if p := &d.Ports[j]; p.Read {
 				ports[p.Fault]++
 			}
-			o.port(d, &d.Ports[j])
 		}
 		f := familyOf(d)
 		if f == nil {
 			continue
 		}
-		o.device(f, d, s.Reading)
 		if d.Refused {
 			failed[f]++
 		}
@@ -234,6 +233,9 @@ func (o sink) fabric(s *State) {
 		o.put(pollPorts, float64(n), perfmgr.Fault(fault).String())
 	}
 	for _, f := range []*family{switchFamily, hcaFamily} {
+		if f == hcaFamily && !s.Hosts {
+			continue
+		}
 		o.put(collectErrors, float64(failed[f]), f.collector)
 		o.put(collectTimeouts, float64(silent[f]), f.collector)
 	}
@@ -248,58 +250,4 @@ func familyOf(d *Device) *family {
 		return hcaFamily
 	}
 	return nil
-}
-
-// port has what the exporter does not have.
-func (o sink) port(d *Device, p *Port) {
-	if p.State != 0 {
-		o.put(portState, float64(p.State), d.GUID, p.Num)
-	}
-	if p.Physical != 0 {
-		o.put(portPhys, float64(p.Physical), d.GUID, p.Num)
-	}
-	if v := &p.Violations; v.Known {
-		o.put(mKeyWrong, float64(v.MKey), d.GUID, p.Num)
-		o.put(pKeyWrong, float64(v.PKey), d.GUID, p.Num)
-		o.put(qKeyWrong, float64(v.QKey), d.GUID, p.Num)
-	}
-	if p.Read && p.Fault != perfmgr.Answered {
-		o.put(portUnread, 1, d.GUID, p.Num, p.Fault.String())
-	}
-	if p.Counters == nil {
-		return
-	}
-	for c := perfmgr.Counter(0); c < perfmgr.Counters; c++ {
-		if p.Counters.Stuck(c) {
-			o.put(portStuck, 1, d.GUID, p.Num, c.String())
-		}
-	}
-}
-
-// device has what the exporter has.
-func (o sink) device(f *family, d *Device, reading bool) {
-	o.put(f.info, 1, d.GUID, d.Name, d.LID)
-	if reading {
-		o.put(f.failed, one(d.Refused), d.GUID, f.collector)
-		o.put(f.timedOut, one(d.Silent), d.GUID, f.collector)
-	}
-	for i := range d.Ports {
-		p := &d.Ports[i]
-		if p.RawRate > 0 && p.Uplink != nil {
-			labels := []string{d.GUID, p.Num}[:len(f.rate.Labels)]
-			o.put(f.rate, p.Rate, labels...)
-			o.put(f.rawRate, p.RawRate, labels...)
-		}
-		if u := p.Uplink; u != nil {
-			o.put(f.uplink, 1, d.GUID, p.Num, d.Name, u.Name, u.GUID, u.Kind, u.Port, u.LID)
-		}
-		if p.Counters == nil {
-			continue
-		}
-		for c, m := range f.counters {
-			if v, known := p.Counters.Value(perfmgr.Counter(c)); known {
-				o.put(m, float64(v), d.GUID, p.Num)
-			}
-		}
-	}
 }

@@ -3,6 +3,7 @@
 //	Observer   counts events of the manager, in the goroutine that drives it
 //	State      a copy of everything that is exported, made by that goroutine
 //	Collector  turns the last State into samples, in any goroutine
+//	WriteFabric  writes those of devices and ports, of which there may be very many
 //	Store      counts what the store of the service does, in any goroutine
 //	API        counts the requests of the API, in any goroutine
 //	All        lists every metric; docs/metrics.md is made from it

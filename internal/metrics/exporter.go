@@ -39,11 +39,12 @@ type family struct {
 	counters                    [perfmgr.Counters]*Metric
 	info, uplink, rate, rawRate *Metric
 	failed, timedOut            *Metric
-	collector                   string
+	device, collector           string // its kind, here and in infiniband_exporter
 }
 
-func newFamily(kind, what string) *family {
-	f := &family{collector: kind}
+func newFamily(device, kind, what string) *family {
+	f := &family{device: device, collector: kind}
+	counter, gauge := written(counter), written(gauge)
 	prefix := "infiniband_" + kind + "_"
 	for c, x := range counterNames {
 		f.counters[c] = counter(prefix+"port_"+x.name+"_total", x.unit, x.help+" ("+perfmgr.Counter(c).String()+"), at a port of a "+what+".", "guid", "port")
@@ -63,8 +64,8 @@ func newFamily(kind, what string) *family {
 }
 
 var (
-	switchFamily = newFamily("switch", "switch")
-	hcaFamily    = newFamily("hca", "CA port")
+	switchFamily = newFamily("SW", "switch", "switch")
+	hcaFamily    = newFamily("CA", "hca", "CA port")
 )
 
 // Metrics of reading the counters, as alerts about the exporter know them.

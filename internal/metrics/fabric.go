@@ -36,43 +36,24 @@ func label(s string) string {
 }
 
 // CopyFabric enters a subnet and the readings of its counters into a state. readings may
-// be nil.
+// be nil; those of an agent follow each other, by port.
 func CopyFabric(s *State, f *observed.Fabric, readings func(func(perfmgr.Reading) bool)) {
 	if f == nil {
 		return
 	}
-	read := make(map[observed.Place]perfmgr.Reading)
-	copies := make(map[observed.Place]*perfmgr.Copy)
+	c := copier{named: make(map[*observed.Port]*Identity, len(f.Nodes))}
 	if readings != nil {
-		for r := range readings {
-			read[r.Place] = r
-			if r.Fault == perfmgr.Answered {
-				copies[r.Place] = r.Copy()
-			}
-		}
+		c.read(readings)
 	}
-	claims := make(map[string]int) // how many devices claim a GUID
+	claims := make(map[string]int, len(f.Nodes)) // how many devices claim a GUID
 	devices := make([]Device, 0, len(f.Nodes))
 	for _, n := range f.Nodes {
-		if n.Switch != nil {
-			d := deviceOf(&n.Ports[0])
-			for i := range n.Ports {
-				d.add(&n.Ports[i], read, copies)
-			}
-			claims[d.GUID]++
-			if n.Contested {
-				claims[d.GUID]++
-			}
-			devices = append(devices, d)
-			continue
-		}
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			if i == 0 || !p.Reached || p.GUID == 0 {
+			if n.Switch != nil && i > 0 || n.Switch == nil && (i == 0 || !p.Reached || p.GUID == 0) {
 				continue
 			}
-			d := deviceOf(p)
-			d.add(p, read, copies)
+			d := c.device(p)
 			claims[d.GUID]++
 			if n.Contested {
 				claims[d.GUID]++
@@ -89,15 +70,48 @@ func CopyFabric(s *State, f *observed.Fabric, readings func(func(perfmgr.Reading
 	}
 }
 
-// deviceOf names the device of an end port.
-func deviceOf(p *observed.Port) Device {
-	d := Device{GUID: p.GUID.String(), Kind: kindOf(p.Node), Name: label(p.Node.Name())}
+// copier copies a subnet. The manager waits for it: it makes little garbage.
+type copier struct {
+	named    map[*observed.Port]*Identity // by the end port
+	readings map[observed.Place][]perfmgr.Reading
+	counters []perfmgr.Copy // room for all of them
+}
+
+// read takes the readings in, by who was asked.
+func (c *copier) read(readings func(func(perfmgr.Reading) bool)) {
+	var list []perfmgr.Reading
+	answered := 0
+	for r := range readings {
+		list = append(list, r)
+		if r.Fault == perfmgr.Answered {
+			answered++
+		}
+	}
+	c.counters = make([]perfmgr.Copy, 0, answered)
+	c.readings = make(map[observed.Place][]perfmgr.Reading)
+	for first := 0; first < len(list); {
+		next := first + 1
+		for next < len(list) && list[next].Agent == list[first].Agent {
+			next++
+		}
+		c.readings[list[first].Agent] = list[first:next]
+		first = next
+	}
+}
+
+// identity names the device of an end port.
+func (c *copier) identity(p *observed.Port) *Identity {
+	if d := c.named[p]; d != nil {
+		return d
+	}
+	d := &Identity{GUID: p.GUID.String(), Kind: kindOf(p.Node), Name: label(p.Node.Name())}
 	if p.Node.Switch != nil {
 		d.GUID = p.Node.GUID().String()
 	}
 	if p.InfoRead {
 		d.LID = strconv.Itoa(int(p.Info.LID))
 	}
+	c.named[p] = d
 	return d
 }
 
@@ -111,8 +125,27 @@ func kindOf(n *observed.Node) string {
 	return "CA"
 }
 
-// add adds a port.
-func (d *Device) add(p *observed.Port, read map[observed.Place]perfmgr.Reading, copies map[observed.Place]*perfmgr.Copy) {
+// device copies the switch of a port 0, or another end port.
+func (c *copier) device(end *observed.Port) Device {
+	d := Device{Identity: c.identity(end)}
+	readings := c.readings[end.Place()]
+	if end.Node.Switch == nil {
+		c.add(&d, end, readings)
+		return d
+	}
+	d.Ports = make([]Port, 0, len(end.Node.Ports))
+	for i := range end.Node.Ports {
+		p := &end.Node.Ports[i]
+		for len(readings) > 0 && readings[0].Place.Port < p.Num {
+			readings = readings[1:]
+		}
+		c.add(&d, p, readings)
+	}
+	return d
+}
+
+// add adds a port, whose reading is the first of these if it has any.
+func (c *copier) add(d *Device, p *observed.Port, readings []perfmgr.Reading) {
 	out := Port{Num: strconv.Itoa(int(p.Num))}
 	if p.InfoRead {
 		i := &p.Info
@@ -123,16 +156,15 @@ func (d *Device) add(p *observed.Port, read map[observed.Place]perfmgr.Reading, 
 		}
 	}
 	if q := p.Peer; q != nil {
-		out.Uplink = &Uplink{Name: label(q.Node.Name()), GUID: q.GUID.String(), Kind: kindOf(q.Node), Port: strconv.Itoa(int(q.Num))}
-		if q.Node.Switch != nil {
-			out.Uplink.GUID = q.Node.GUID().String()
-		}
-		if a := q.Agent(); a.InfoRead {
-			out.Uplink.LID = strconv.Itoa(int(a.Info.LID))
-		}
+		out.Uplink, out.UplinkPort = c.identity(q.Agent()), strconv.Itoa(int(q.Num))
 	}
-	if r, ok := read[p.Place()]; ok {
-		out.Read, out.Fault, out.Counters = true, r.Fault, copies[p.Place()]
+	if len(readings) > 0 && readings[0].Place == p.Place() {
+		r := &readings[0]
+		out.Read, out.Fault = true, r.Fault
+		if r.Fault == perfmgr.Answered {
+			c.counters = append(c.counters, *r.Copy())
+			out.Counters = &c.counters[len(c.counters)-1]
+		}
 		d.Refused = d.Refused || r.Fault == perfmgr.Refused || r.Fault == perfmgr.Malformed
 		d.Silent = d.Silent || r.Fault == perfmgr.NoAnswer
 	}
@@ -145,9 +177,19 @@ const octetsPerGigabit = 1e9 / 8
 // ratesOf are the data rate and the signalling rate of a link in octets per second, as
 // infiniband_exporter counts them; 0 for what is not known.
 func ratesOf(i *smp.PortInfo) (rate, raw float64) {
-	lanes := map[smp.LinkWidth]float64{
-		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
-	}[i.LinkWidthActive]
+	var lanes float64
+	switch i.LinkWidthActive {
+	case smp.LinkWidth1X:
+		lanes = 1
+	case smp.LinkWidth2X:
+		lanes = 2
+	case smp.LinkWidth4X:
+		lanes = 4
+	case smp.LinkWidth8X:
+		lanes = 8
+	case smp.LinkWidth12X:
+		lanes = 12
+	}
 	switch i.LinkSpeedExtActive {
 	case smp.LinkSpeedFDR:
 		rate, raw = 13.64, 14.0625

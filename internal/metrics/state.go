@@ -33,6 +33,9 @@ type State struct {
 	// Reading tells that performance counters are read.
 	Reading bool
 	Polls   perfmgr.Counts
+	// Hosts tells that what infiniband_exporter has of CA ports is exported: it does not
+	// unless it is told to.
+	Hosts bool
 	// Devices are the switches, and the CA and router ports.
 	Devices []Device
 	// Contested counts the ports that were left out because of their GUIDs.
@@ -77,14 +80,19 @@ type Labelled struct {
 	N      uint64
 }
 
-// Device is a switch, or a port of a CA or router, as infiniband_exporter sees it.
-type Device struct {
+// Identity is what a device is called.
+type Identity struct {
 	// GUID is the node GUID of a switch, else the port GUID.
 	GUID string
 	// Kind is "SW", "CA" or "RT".
-	Kind  string
-	Name  string
-	LID   string
+	Kind string
+	Name string
+	LID  string
+}
+
+// Device is a switch, or a port of a CA or router, as infiniband_exporter sees it.
+type Device struct {
+	*Identity
 	Ports []Port
 	// Refused and Silent tell how the last request for its counters ended.
 	Refused, Silent bool
@@ -104,16 +112,16 @@ type Port struct {
 	Violations      Violations
 	// Rate and RawRate are in octets per second; 0 for a link that is down or unknown.
 	Rate, RawRate float64
-	Uplink        *Uplink
+	// Uplink is the device that it is connected to, and UplinkPort the port there; nil
+	// for none.
+	Uplink     *Identity
+	UplinkPort string
 	// Counters is nil where nothing is known.
 	Counters *perfmgr.Copy
 	// Fault is the reason where they are not.
 	Fault perfmgr.Fault
 	Read  bool // the port is among those that are read
 }
-
-// Uplink is what a port is connected to.
-type Uplink struct{ Name, GUID, Kind, Port, LID string }
 
 // verdicts are all verdicts, from best to worst.
 var verdicts = []isolation.Verdict{isolation.Isolated, isolation.Unguarded, isolation.ByEndPorts, isolation.Unknown, isolation.Violated}

@@ -60,6 +60,15 @@ func gauge(name, unit, help string, labels ...string) *Metric {
 	return declare("gauge", name, unit, help, labels...)
 }
 
+// written declares a metric whose samples WriteFabric writes.
+func written(declare func(name, unit, help string, labels ...string) *Metric) func(name, unit, help string, labels ...string) *Metric {
+	return func(name, unit, help string, labels ...string) *Metric {
+		m := declare(name, unit, help, labels...)
+		m.others = true
+		return m
+	}
+}
+
 // Metrics of the manager.
 var (
 	buildInfo     = gauge("ibwarden_build_info", "", "Always 1; the labels identify the running program.", "version", "goversion")
@@ -104,11 +113,11 @@ var (
 
 // Metrics of ports that infiniband_exporter does not have.
 var (
-	portState  = gauge("ibwarden_port_state", "", "Link state of a port: 1 Down, 2 Initialize, 3 Armed, 4 Active.", "guid", "port")
-	portPhys   = gauge("ibwarden_port_physical_state", "", "Physical state of a port: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.", "guid", "port")
-	mKeyWrong  = counter("ibwarden_port_mkey_violations_total", "packets", "PortInfo.M_KeyViolations of a port; it stops at 65535.", "guid", "port")
-	pKeyWrong  = counter("ibwarden_port_pkey_violations_total", "packets", "PortInfo.P_KeyViolations of a port; it stops at 65535.", "guid", "port")
-	qKeyWrong  = counter("ibwarden_port_qkey_violations_total", "packets", "PortInfo.Q_KeyViolations of a port; it stops at 65535.", "guid", "port")
-	portStuck  = gauge("ibwarden_port_saturated", "", "1 for a performance counter that stopped at its highest value; the true count is at least that.", "guid", "port", "counter")
-	portUnread = gauge("ibwarden_port_unread", "", "1 for a port whose performance counters are not known.", "guid", "port", "reason")
+	portState  = written(gauge)("ibwarden_port_state", "", "Link state of a port: 1 Down, 2 Initialize, 3 Armed, 4 Active.", "guid", "port")
+	portPhys   = written(gauge)("ibwarden_port_physical_state", "", "Physical state of a port: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.", "guid", "port")
+	mKeyWrong  = written(counter)("ibwarden_port_mkey_violations_total", "packets", "PortInfo.M_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	pKeyWrong  = written(counter)("ibwarden_port_pkey_violations_total", "packets", "PortInfo.P_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	qKeyWrong  = written(counter)("ibwarden_port_qkey_violations_total", "packets", "PortInfo.Q_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	portStuck  = written(gauge)("ibwarden_port_saturated", "", "1 for a performance counter that stopped at its highest value; the true count is at least that.", "guid", "port", "counter")
+	portUnread = written(gauge)("ibwarden_port_unread", "", "1 for a port whose performance counters are not known.", "guid", "port", "reason")
 )

@@ -36,9 +36,13 @@ type Limits struct {
 	// to who answered the one before; to others it is sent once.
 	Timeout time.Duration
 	Tries   int
+	// Hosts tells that the ports of CAs and routers are read, and not those of switches
+	// alone; Details that PortRcvErrorDetails are.
+	Hosts, Details bool
 }
 
-// DefaultLimits are those of a usual fabric.
+// DefaultLimits are those of a usual fabric. What is read is what infiniband_exporter
+// reads if nothing is said to it.
 func DefaultLimits() Limits {
 	return Limits{Period: DefaultPeriod, Window: 16, Rate: 4000, Share: 0.05, Timeout: 500 * time.Millisecond, Tries: 3}
 }
@@ -181,7 +185,7 @@ func (p *Poller) rebuild() {
 		if a, ok := s.LIDs[end]; ok {
 			lid = a.LID
 		}
-		if s.Expelled[end] || !lid.IsUnicast() || !end.InfoRead || end.Node.Contested {
+		if end.Node.Switch == nil && !p.limits.Hosts || s.Expelled[end] || !lid.IsUnicast() || !end.InfoRead || end.Node.Contested {
 			continue
 		}
 		a := &agent{at: end.Place(), lid: lid, key: keyBetween(s.Fabric.Self, end)}
@@ -337,7 +341,7 @@ func (p *Poller) visitPorts(a *agent) {
 	for i := range a.ports {
 		a.ports[i].known &= all
 		for _, k := range asks {
-			if k != askRcvErrors || !a.noErrors {
+			if k != askRcvErrors || p.limits.Details && !a.noErrors {
 				p.queue = append(p.queue, step{a, i, k})
 			}
 		}

@@ -144,7 +144,27 @@ func (w *world) want(node ib.NodeGUID, num ib.PortNum, c perfmgr.Counter, want i
 func quick() perfmgr.Limits {
 	l := perfmgr.DefaultLimits()
 	l.Period, l.Rate, l.Share = time.Second, 0, 0
+	l.Hosts, l.Details = true, true
 	return l
+}
+
+// TestReadsSwitchesAlone: unless it is told to, nobody asks hosts, nor for
+// PortRcvErrorDetails.
+func TestReadsSwitchesAlone(t *testing.T) {
+	l := quick()
+	l.Hosts, l.Details = false, false
+	w := newWorld(t, l)
+	w.run(5 * time.Second)
+	if len(w.asked) != 1 || w.asked[100] == 0 {
+		t.Errorf("asked: %v; want the switch, LID 100, alone", w.asked)
+	}
+	w.want(leaf, 1, perfmgr.SymbolErrorCounter, 0)
+	w.want(leaf, 1, perfmgr.PortLoopingErrors, -1)
+	for r := range w.poller.Readings(w.now) {
+		if r.Place.Node != leaf {
+			t.Errorf("a reading of %v", r.Place)
+		}
+	}
 }
 
 func TestReadsEveryCounter(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,7 +69,9 @@ func newSite(t *testing.T, p *policy.Policy, configure func(*topology.Netlist)) 
 		t.Fatal(err)
 	}
 	s.runner = daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Seed: daemon.Secret()}, server.Config{}, p, s)
-	s.runner.ReadCounters(perfmgr.DefaultLimits())
+	limits := perfmgr.DefaultLimits()
+	limits.Hosts, limits.Details = true, true
+	s.runner.ReadCounters(limits)
 	s.settle()
 	return s
 }
@@ -103,7 +106,9 @@ func (s *site) scrape() string {
 			return text
 		case <-time.After(time.Millisecond):
 			s.telemetry.Turn(telemetry.Status{Manager: "master", Verdict: "isolated"}, false, func() *metrics.State {
-				return s.runner.State(time.Now(), s.observer)
+				state := s.runner.State(time.Now(), s.observer)
+				state.Hosts = true
+				return state
 			})
 		}
 	}
@@ -130,6 +135,7 @@ func samples(t *testing.T, text string) map[string]float64 {
 		for _, x := range labelPair.FindAllStringSubmatch(m[2], -1) {
 			labels = append(labels, x[1]+"="+x[2])
 		}
+		slices.Sort(labels)
 		v, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func TestPrometheus(t *testing.T) {
 	}
 	defer told.Close()
 	start(t, dir, []string{"IBWARDEN_DATA=" + data, "IBWARDEN_FABRIC=sim", "NOTIFY_SOCKET=" + systemd, "WATCHDOG_USEC=400000"}, binary,
-		"run", "--policy", "none", "--metrics", ours, "--counters-period", "1s")
+		"run", "--policy", "none", "--metrics", ours, "--counters-period", "1s", "--counters-hca")
 	until(t, "the manager is not ready", func() bool { code, _ := get(ours, "/readyz"); return code == 200 })
 	if code, body := get(ours, "/healthz"); code != 200 {
 		t.Errorf("healthz: %d %s", code, body)

@@ -74,7 +74,7 @@ func TestCountersOfTheFabric(t *testing.T) {
 	}
 	r := NewRunner(l, engine.Config{Routing: routing.UpDown, Seed: Secret()}, server.Config{}, demo, idle{})
 	limits := perfmgr.DefaultLimits()
-	limits.Period = time.Second
+	limits.Period, limits.Hosts = time.Second, true
 	r.ReadCounters(limits)
 	early := 0
 	drive := func(until func() bool) {

@@ -24,6 +24,8 @@ import (
 type Flags struct {
 	address string
 	period  time.Duration
+	hosts   bool
+	details bool
 	webhook string
 	secret  string
 }
@@ -38,6 +40,8 @@ const leastPeriod = time.Second
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "metrics", os.Getenv(variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+variable+" names a default)")
 	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
+	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too, and export the metrics infiniband_hca_*")
+	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too: why packets were received with an error")
 	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
 	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 octets; only its owner may be able to read it")
 }
@@ -85,12 +89,13 @@ type Run struct {
 	alarms   *webhook.Sender // nil for none
 	watcher  *webhook.Watcher
 	status   Status
+	hosts    bool // as State.Hosts
 }
 
 // Start serves the metrics of a manager that does not run yet, and tells systemd of it. It
 // writes to w where the metrics are. The error says what is wrong with the flags.
 func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
-	x := &Run{runner: r, Telemetry: New(time.Now), observer: metrics.NewObserver(), status: Status{Phase: "start"}}
+	x := &Run{runner: r, Telemetry: New(time.Now), observer: metrics.NewObserver(), status: Status{Phase: "start"}, hosts: f.hosts}
 	var err error
 	if f.period < 0 || f.period > 0 && f.period < leastPeriod {
 		return nil, fmt.Errorf("--counters-period %v: want 0s or at least %v", f.period, leastPeriod)
@@ -114,7 +119,7 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 	}
 	if f.period > 0 {
 		limits := perfmgr.DefaultLimits()
-		limits.Period = f.period
+		limits.Period, limits.Hosts, limits.Details = f.period, f.hosts, f.details
 		r.ReadCounters(limits)
 	}
 	fmt.Fprintf(w, "ibwarden: metrics at http://%s/metrics\n", x.server.Address())
@@ -144,6 +149,7 @@ func (x *Run) Turned() {
 	x.status.Manager = metrics.StateName(e.Status().State)
 	x.Turn(x.status, !e.Settled(), func() *metrics.State {
 		s := x.runner.State(now, x.observer)
+		s.Hosts = x.hosts
 		if x.alarms != nil {
 			c := x.alarms.Counts()
 			s.Alarms = map[string]uint64{"delivered": c.Delivered, "failed": c.Failed, "dropped": c.Dropped}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ibwarden/ibwarden/internal/metrics"
 )
@@ -24,9 +23,6 @@ const (
 	askWait = 2 * time.Second
 	// HungAfter is after how long without a turn the engine loop is not healthy.
 	HungAfter = 60 * time.Second
-	// scrapesMax is how many scrapes are answered at once: on a large fabric each takes
-	// memory.
-	scrapesMax = 2
 )
 
 // Status is what /readyz and systemd are told.
@@ -67,8 +63,9 @@ type Telemetry struct {
 	latest atomic.Pointer[metrics.State]
 	wanted atomic.Bool
 	handle http.Handler
-	// samples are what /metrics is made of.
+	// samples are what /metrics is made of, besides those of devices and ports.
 	samples *prometheus.Registry
+	scrapes chan struct{} // of those that are being answered
 
 	mu     sync.Mutex
 	news   chan struct{} // closed with the next copy
@@ -77,7 +74,7 @@ type Telemetry struct {
 
 // New returns a Telemetry; now is the clock.
 func New(now func() time.Time) *Telemetry {
-	t := &Telemetry{now: now, news: make(chan struct{})}
+	t := &Telemetry{now: now, news: make(chan struct{}), scrapes: make(chan struct{}, scrapesMax)}
 	t.status.Store(&Status{Manager: "discovering", Phase: "start"})
 	t.turned.Store(now().UnixNano())
 	t.samples = prometheus.NewRegistry()
@@ -85,14 +82,8 @@ func New(now func() time.Time) *Telemetry {
 		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	scrape := promhttp.HandlerFor(t.samples, promhttp.HandlerOpts{
-		MaxRequestsInFlight: scrapesMax, ErrorHandling: promhttp.HTTPErrorOnError,
-	})
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		t.refresh(r.Context())
-		scrape.ServeHTTP(w, r)
-	})
+	mux.HandleFunc("GET /metrics", t.scrape)
 	mux.HandleFunc("GET /healthz", t.healthz)
 	mux.HandleFunc("GET /readyz", t.readyz)
 	t.handle = mux
