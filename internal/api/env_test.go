@@ -87,7 +87,7 @@ type stand struct {
 	log     *bytes.Buffer
 	hosts   []string // GUIDs of end ports that are no switch's, by GUID
 	tokens  map[string]string
-	store   *bolt.Store
+	store   *lostStore
 }
 
 // memoryDir is a directory that waits for no disk, where there is one: thousands of
@@ -118,8 +118,8 @@ func newStand(t testing.TB) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{TB: t, manager: &manager{snap: snap}, log: &bytes.Buffer{}, tokens: map[string]string{}, store: db}
-	s.service, err = service.Open(t.Context(), service.Config{Store: db, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Now: time.Now})
+	s := &stand{TB: t, manager: &manager{snap: snap}, log: &bytes.Buffer{}, tokens: map[string]string{}, store: &lostStore{Store: db}}
+	s.service, err = service.Open(t.Context(), service.Config{Store: s.store, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

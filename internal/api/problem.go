@@ -165,6 +165,8 @@ func (a *api) failed(ctx context.Context, err error) error {
 		return problem(http.StatusGone, reasonTrimmed, err.Error())
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, reasonTooLarge, err.Error())
+	case errors.Is(err, service.ErrUnknown):
+		return problem(http.StatusServiceUnavailable, reasonStore, err.Error()).retryAfter(storeAfter)
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), errors.Is(err, service.ErrNotMaster):
 		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+err.Error()).retryAfter(storeAfter)
 	case errors.Is(err, service.ErrNotRead):

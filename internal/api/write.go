@@ -89,7 +89,8 @@ func (a *api) do(ctx context.Context, w *WriteParams, c resource.Change, before 
 				seen, err = before(s)
 			}
 		})
-		if err != nil {
+		// A request that comes again meets what it did itself: the service answers it.
+		if err != nil && !(w.Repeat != "" && a.service.Repeats(callerOf(ctx), w.Repeat)) {
 			return nil, err
 		}
 		result, err := a.once(ctx, w, c, seen)

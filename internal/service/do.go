@@ -58,6 +58,15 @@ var ErrRepeat = errors.New("the idempotency key was used for another request")
 // repeatedFor is how long an idempotency key is remembered.
 const repeatedFor = 24 * time.Hour
 
+// Repeats reports whether a caller has made a change with an idempotency key. It waits
+// for the change that is being made.
+func (s *Service) Repeats(by resource.Caller, key string) bool {
+	s.write.Lock()
+	defer s.write.Unlock()
+	_, again := s.keys[by.Name+"/"+key]
+	return again && key != ""
+}
+
 // Do makes a change. The error is a *resource.Refusal, ErrRepeat, one of store, of the
 // manager (for a dry run), or that of ctx while it waits.
 func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
@@ -87,6 +96,9 @@ func (s *Service) fabric() resource.Fabric {
 // change makes a change and stores it; of a dry run it returns the policy that it would
 // come to.
 func (s *Service) change(ctx context.Context, r Request) (result *Result, planned *policy.Policy, err error) {
+	if err := s.barred(); err != nil {
+		return nil, nil, err
+	}
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.reached(ctx); err != nil {
@@ -114,8 +126,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	if err != nil {
 		if !r.DryRun {
 			entry.Decision, entry.Reason = store.Refused, bounded(err.Error())
-			if _, e := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); e != nil {
-				s.failed(e)
+			if e := s.put(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); e != nil {
 				return nil, nil, fmt.Errorf("a refusal could not be recorded: %w", e)
 			}
 		}
@@ -141,8 +152,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 		c.Puts = append(c.Puts, store.Object{Key: repeatedPrefix + repeat, Value: v})
 	}
 	c.Deletes = append(c.Deletes, s.expire(now)...)
-	if _, err := s.config.Store.Commit(ctx, c); err != nil {
-		s.failed(err)
+	if err := s.put(ctx, c); err != nil {
 		return nil, nil, err
 	}
 	if r.Repeat != "" {
@@ -161,11 +171,10 @@ func (s *Service) remember(ctx context.Context, key string, r Request, v repeate
 		return nil
 	}
 	data, _ := json.Marshal(v)
-	_, err := s.config.Store.Commit(ctx, store.Commit{
+	err := s.put(ctx, store.Commit{
 		Epoch: s.epoch, After: v.Revision, Puts: []store.Object{{Key: repeatedPrefix + key, Value: data}},
 	})
 	if err != nil {
-		s.failed(err)
 		return err
 	}
 	s.keys[key] = v
@@ -207,26 +216,6 @@ func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, no
 	for _, text := range d.Words {
 		s.events.add(Event{At: now, Kind: EventRevision, Revision: revision, Text: text, Tenants: concerned})
 	}
-}
-
-// reached reports whether the store can be written. After a time in which it could
-// not be reached, what it holds is read again: a change may have been stored of which
-// this service was not told.
-func (s *Service) reached(ctx context.Context) error {
-	s.mu.RLock()
-	lost := s.lost
-	s.mu.RUnlock()
-	if lost == nil {
-		return nil
-	}
-	if errors.Is(lost, store.ErrFenced) || errors.Is(lost, ErrNotMaster) {
-		return lost
-	}
-	if err := s.load(ctx); err != nil {
-		return err
-	}
-	s.found()
-	return nil
 }
 
 // commit is what the store is to keep of a change.
@@ -381,8 +370,11 @@ func (s *Service) takeBack(revision uint64, why error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.mu.RLock()
-	last, carried := s.state.Last(), s.carried
+	last, carried, lost := s.state.Last(), s.carried, s.lost
 	s.mu.RUnlock()
+	if lost != nil {
+		return // when the store is back its policy goes to the manager, which refuses it again
+	}
 	if last != revision {
 		return // a newer one is on its way, which has this one in it
 	}
@@ -455,9 +447,8 @@ func (s *Service) undo(ctx context.Context, number uint64, diff resource.Diff, w
 		return
 	}
 	c.Audit = []store.Entry{{Time: now, Caller: manager.Name, Tenant: manager.Tenant, Action: takenBack, Decision: store.Accepted, Reason: bounded(why.Error()), Revision: last + 1}}
-	if _, err := s.config.Store.Commit(ctx, c); err != nil {
-		s.failed(err)
-		return
+	if s.put(ctx, c) != nil {
+		return // whoever writes next reads the store first, and the manager refuses again
 	}
 	s.enter(diff, last+1, manager, now)
 }

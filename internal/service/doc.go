@@ -12,4 +12,16 @@
 // A change is acknowledged after step 3, or with Request.Wait after step 4. What was
 // not stored is never handed to the manager. A policy that the manager refuses is
 // taken back by a revision of its own, which says why.
+//
+// # A store that is lost
+//
+// When a commit fails and the store may have done it all the same, nothing more is written
+// until the store has been read again (Recover, or the next change): what it holds is what
+// counts. The caller gets ErrUnknown, and learns what became of the change by sending it
+// again with its Request.Repeat. Reads go on, marked as old; outcomes wait until they can
+// be stored.
+//
+// Of several services on one store that of the master writes (Lead). The others follow it:
+// they show each revision as it comes, and hand it to their manager, which takes over with
+// it.
 package service

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -19,7 +20,7 @@ func (s *Service) Recover(ctx context.Context) error {
 	s.mu.RLock()
 	lost := s.lost
 	s.mu.RUnlock()
-	if lost == nil || errors.Is(lost, store.ErrFenced) || errors.Is(lost, ErrNotMaster) {
+	if lost == nil || final(lost) {
 		return lost
 	}
 	if err := s.load(ctx); err != nil { // what a disk that is full still allows
@@ -28,8 +29,7 @@ func (s *Service) Recover(ctx context.Context) error {
 	s.mu.RLock()
 	last := s.state.Last()
 	s.mu.RUnlock()
-	if _, err := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}}); err != nil {
-		s.failed(err)
+	if err := s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}}); err != nil {
 		return err
 	}
 	s.found()
@@ -40,8 +40,53 @@ func (s *Service) Recover(ctx context.Context) error {
 // goes to the manager.
 func (s *Service) found() {
 	s.mu.Lock()
-	s.lost = nil
+	s.lost, s.tried = nil, time.Time{}
 	last, p := s.state.Last(), s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(last, p)
+	s.wakeNotes()
+}
+
+// triedEvery is the least time between two tries of a store that is lost which changes
+// make: all others of that time are refused at once.
+const triedEvery = time.Second
+
+// reached reports whether the store can be written. After a time in which it could
+// not be reached, what it holds is read again: a change may have been stored of which
+// this service was not told.
+func (s *Service) reached(ctx context.Context) error {
+	s.mu.RLock()
+	lost, tried := s.lost, s.tried
+	s.mu.RUnlock()
+	if lost == nil {
+		return nil
+	}
+	if final(lost) || s.config.Now().Sub(tried) < triedEvery {
+		return lost
+	}
+	if err := s.load(ctx); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if ctx.Err() == nil {
+			s.tried = s.config.Now()
+		}
+		return err
+	}
+	s.found()
+	return nil
+}
+
+// barred says why nothing can be written for good. It waits for nobody who reads the store.
+func (s *Service) barred() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if final(s.lost) {
+		return s.lost
+	}
+	return nil
+}
+
+// final reports whether a store that is lost stays so: others write it.
+func final(lost error) bool {
+	return errors.Is(lost, store.ErrFenced) || errors.Is(lost, ErrNotMaster)
 }

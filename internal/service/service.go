@@ -108,6 +108,10 @@ type Config struct {
 	Shared bool
 }
 
+// ErrUnknown says that nobody knows whether a change was stored: the store was lost while
+// it was asked. The same request with the same Request.Repeat tells.
+var ErrUnknown = errors.New("it is not known whether the change was stored")
+
 // ErrNotMaster says that this manager does not manage the subnet, and so changes
 // nothing in a store that others share.
 var ErrNotMaster = errors.New("this manager is not the master of the subnet: ask the master")
@@ -132,11 +136,17 @@ type Service struct {
 	since    map[uint64]begun // revisions that have no outcome yet
 	carried  uint64           // the last revision that the manager carried out, plus one; 0 for none in this run
 	settled  chan struct{}    // closed, and made anew, when an outcome is known
-	lost     error            // why nothing can be written any more
-	notes    []store.Outcome  // outcomes that are to be stored
+	leads    bool             // this service writes the store, for as long as the store lets it
+	lost     error            // why nothing can be written now
+	tried    time.Time        // when a store that was lost was last tried in vain
+	notes    []store.Outcome  // outcomes that are to be stored, the oldest first, one for a revision
 	noted    chan struct{}    // wakes who stores them
 	closing  chan struct{}
 	closed   sync.WaitGroup
+
+	standby sync.Mutex         // held to begin or end what follows
+	follows context.CancelFunc // ends the following of a store that another manager writes; nil while there is none
+	ended   chan struct{}      // closed when that has ended
 }
 
 // begun is when a revision was made, and which tenants it concerns.
@@ -168,9 +178,11 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		if err := s.load(ctx); err != nil {
 			return nil, err
 		}
+		s.follow()
 	} else if err := s.lead(ctx); err != nil {
 		return nil, err
 	}
+	s.leads = !c.Shared
 	s.closed.Go(s.keepNotes)
 	return s, nil
 }
@@ -180,42 +192,93 @@ func (s *Service) lead(ctx context.Context) (err error) {
 	if s.epoch, err = s.config.Store.Acquire(ctx, s.config.Owner); err != nil {
 		return err
 	}
-	return s.load(ctx)
-}
-
-// Lead tells whether the manager is master of the subnet. With a store that others
-// share, a master takes it over, and its policy is handed to the manager; whoever is
-// not writes nothing.
-func (s *Service) Lead(ctx context.Context, master bool) error {
-	if !s.config.Shared {
-		return nil
-	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.mu.RLock()
-	leads := !errors.Is(s.lost, ErrNotMaster)
-	s.mu.RUnlock()
-	if master == leads {
-		return nil
-	}
-	var lost error
-	if !master {
-		lost = ErrNotMaster
-	} else if err := s.lead(ctx); err != nil {
+	if err = s.load(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.lost = lost
-	last, p := s.state.Last(), s.state.Policy()
-	s.mu.Unlock()
-	if master {
-		s.config.Manager.SetPolicy(last, p)
+	return s.loadUnsettled(ctx)
+}
+
+// unsettledMost bounds the revisions without an outcome that are looked for.
+const unsettledMost = 1000
+
+// loadUnsettled finds the last revisions that have no outcome: whoever wrote them ended
+// before they were carried out. They have the outcome of what is carried out next.
+func (s *Service) loadUnsettled(ctx context.Context) error {
+	for rev, err := range s.config.Store.Revisions(ctx, store.Range{Newest: true, Limit: unsettledMost}) {
+		if err != nil {
+			return err
+		}
+		if len(rev.Outcome) > 0 {
+			break
+		}
+		record, err := decodeRecord(rev)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.since[rev.Number] = begun{record.At, record.Concerns}
+		s.mu.Unlock()
 	}
 	return nil
 }
 
+// Lead tells whether the manager is master of the subnet. With a store that others
+// share, a master takes it over, and its policy is handed to the manager; whoever is
+// not writes nothing, and follows what the master writes.
+func (s *Service) Lead(ctx context.Context, master bool) error {
+	if !s.config.Shared {
+		return nil
+	}
+	s.standby.Lock()
+	defer s.standby.Unlock()
+	s.mu.RLock()
+	leads := s.leads
+	s.mu.RUnlock()
+	switch {
+	case master == leads:
+		return nil
+	case master:
+		s.unfollow()
+		if err := s.takeOver(ctx); err != nil {
+			s.follow()
+			return err
+		}
+	default:
+		s.stepDown()
+		s.follow()
+	}
+	return nil
+}
+
+// takeOver makes this service the writer.
+func (s *Service) takeOver(ctx context.Context) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.lead(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.leads = true
+	s.mu.Unlock()
+	s.found()
+	return nil
+}
+
+// stepDown ends the writing. Outcomes that were not stored are forgotten: the next
+// master proves what it finds, and says so.
+func (s *Service) stepDown() {
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leads, s.lost, s.notes = false, ErrNotMaster, nil
+}
+
 // Close stores the outcomes that are known. The store stays open.
 func (s *Service) Close() {
+	s.standby.Lock()
+	s.unfollow()
+	s.standby.Unlock()
 	close(s.closing)
 	s.closed.Wait()
 }
@@ -286,6 +349,9 @@ func (s *Service) Read(f func(*resource.State)) (old error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	f(s.state)
+	if s.lost == ErrNotMaster {
+		return fmt.Errorf("%w; this is revision %d, as the store has it", ErrNotMaster, s.state.Last())
+	}
 	return s.lost
 }
 
@@ -347,7 +413,7 @@ func (s *Service) settle(revision uint64, o Outcome) {
 		s.outcomes[n] = &each
 		delete(s.outcomes, n-outcomesKept)
 		data, _ := json.Marshal(each)
-		s.notes = append(s.notes, store.Outcome{Revision: n, Data: data})
+		s.noteLocked(store.Outcome{Revision: n, Data: data})
 		settled = append(settled, Event{At: now, Kind: EventOutcome, Revision: n, Tenants: b.tenants, Text: string(o.State), Outcome: &each})
 	}
 	if o.State != Refused {
@@ -362,69 +428,7 @@ func (s *Service) settle(revision uint64, o Outcome) {
 	for _, e := range settled {
 		s.events.add(e)
 	}
-	select {
-	case s.noted <- struct{}{}:
-	default: // they are about to be stored
-	}
-}
-
-const (
-	// noteTimeout bounds the writing of outcomes.
-	noteTimeout = 10 * time.Second
-	// noteEvery is the least time between two writings of outcomes.
-	noteEvery = 100 * time.Millisecond
-	// notesMax is how many outcomes are written at once: as many as a commit may have.
-	notesMax = store.MaxOutcomes
-)
-
-// keepNotes stores outcomes until the service is closed.
-func (s *Service) keepNotes() {
-	for {
-		select {
-		case <-s.noted:
-		case <-s.closing:
-			s.note()
-			return
-		}
-		s.note()
-		select {
-		case <-time.After(noteEvery):
-		case <-s.closing:
-		}
-	}
-}
-
-// note attaches outcomes to their revisions. Outcomes that the store does not take are
-// lost: the next verdict is stored again for the last revision.
-func (s *Service) note() {
-	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
-	defer cancel()
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.mu.Lock()
-	notes := s.notes
-	s.notes = nil
-	s.mu.Unlock()
-	for len(notes) > 0 {
-		some := notes[:min(len(notes), notesMax)]
-		notes = notes[len(some):]
-		if some = slices.DeleteFunc(some, func(o store.Outcome) bool { return o.Revision == 0 }); len(some) == 0 {
-			continue
-		}
-		if _, err := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Outcomes: some}); err != nil {
-			s.failed(err)
-			return
-		}
-	}
-}
-
-// failed notes that the store is lost to this service.
-func (s *Service) failed(err error) {
-	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.lost = err
-	}
+	s.wakeNotes()
 }
 
 // Tell adds what the manager says of the fabric to the events.

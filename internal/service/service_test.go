@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -57,21 +58,66 @@ func (m *recorder) has(base ib.PKeyBase) bool {
 	return false
 }
 
-// broken is a store that fails when it is told to, before or after it has committed.
+// broken is a store that fails when it is told to: a commit before or after it was done,
+// and all reads.
 type broken struct {
 	store.Store
-	before, after error
+	during func(context.Context) error // called before a commit
+
+	mu                    sync.Mutex
+	before, after, unread error
+	loads                 int
+}
+
+func (b *broken) fail(before, after error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before, b.after = before, after
 }
 
 func (b *broken) Commit(ctx context.Context, c store.Commit) (store.Committed, error) {
-	if b.before != nil {
-		return store.Committed{}, b.before
+	b.mu.Lock()
+	before, after := b.before, b.after
+	b.mu.Unlock()
+	if before == nil && b.during != nil {
+		before = b.during(ctx)
+	}
+	if before != nil {
+		return store.Committed{}, before
 	}
 	done, err := b.Store.Commit(ctx, c)
 	if err == nil {
-		err = b.after
+		err = after
 	}
 	return done, err
+}
+
+func (b *broken) Load(ctx context.Context) (*store.Contents, error) {
+	if err := b.reads(); err != nil {
+		return nil, err
+	}
+	return b.Store.Load(ctx)
+}
+
+func (b *broken) reads() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loads++
+	return b.unread
+}
+
+func (b *broken) Watch(ctx context.Context, after uint64) iter.Seq2[store.Revision, error] {
+	return func(yield func(store.Revision, error) bool) {
+		for rev, err := range b.Store.Watch(ctx, after) {
+			if e := b.reads(); e != nil {
+				yield(store.Revision{}, e)
+				return
+			}
+			if !yield(rev, err) {
+				return
+			}
+		}
+	}
 }
 
 type rig struct {
@@ -189,7 +235,7 @@ func TestWhatWasNotStoredTakesNoEffect(t *testing.T) {
 	for _, err := range []error{store.ErrUnavailable, store.ErrFull, store.ErrFenced} {
 		r := open(t, filepath.Join(t.TempDir(), "store"), false)
 		r.must(partition(5))
-		r.store.before = err
+		r.store.fail(err, nil)
 		if _, got := r.do(partition(6)); !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, got)
 		}
@@ -199,7 +245,7 @@ func TestWhatWasNotStoredTakesNoEffect(t *testing.T) {
 		if old := r.Read(func(*resource.State) {}); !errors.Is(old, err) {
 			t.Errorf("%v: reads are not marked as old: %v", err, old)
 		}
-		r.store.before = nil
+		r.store.fail(nil, nil)
 		if _, got := r.do(partition(6)); errors.Is(err, store.ErrFenced) != (got != nil) {
 			t.Errorf("%v, and then it is over: %v", err, got)
 		}
@@ -210,11 +256,11 @@ func TestWhatWasNotStoredTakesNoEffect(t *testing.T) {
 func TestWhatWasStoredUnheardTakesEffect(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "store"), false)
 	defer r.end()
-	r.store.after = store.ErrUnavailable
+	r.store.fail(nil, store.ErrUnavailable)
 	if _, err := r.do(partition(5)); err == nil {
 		t.Fatal("no error though nobody knows whether it was stored")
 	}
-	r.store.after = nil
+	r.store.fail(nil, nil)
 	r.must(partition(6)) // reads the store first
 	if !r.manager.has(5) || !r.manager.has(6) || r.last() != 2 {
 		t.Fatalf("revision %d: what the store has is not in force", r.last())
@@ -355,7 +401,7 @@ func TestDryRunsKeepNobodyWaiting(t *testing.T) {
 func TestRefusalsAreRecorded(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "store"), false)
 	defer r.end()
-	r.store.before = store.ErrFull
+	r.store.fail(store.ErrFull, nil)
 	var refusal *resource.Refusal
 	if _, err := r.do(partition(0x7FFF)); !errors.Is(err, store.ErrFull) || errors.As(err, &refusal) {
 		t.Errorf("%v: want ErrFull", err)

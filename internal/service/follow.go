@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// followAgain is when a store that could not be followed is tried again.
+const followAgain = time.Second
+
+// errFollowing ends the following of revisions that do not fit what was read before.
+var errFollowing = errors.New("the history does not go on where this service is")
+
+// follow begins to follow what another manager writes; standby is held, or nobody knows of
+// the service yet. The state is that of the last revision that was seen, so that readers
+// see it, and the subnet manager begins with its policy when it takes over.
+func (s *Service) follow() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	s.follows, s.ended = stop, ended
+	go func() {
+		defer close(ended)
+		for {
+			err := s.followOnce(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			s.aside(err)
+			select {
+			case <-time.After(followAgain):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// unfollow ends it; standby is held.
+func (s *Service) unfollow() {
+	if s.follows != nil {
+		s.follows()
+		<-s.ended
+		s.follows = nil
+	}
+}
+
+// followOnce reads the store, and then each revision as it comes, until something is in
+// the way.
+func (s *Service) followOnce(ctx context.Context) error {
+	before, _ := s.Policy()
+	s.write.Lock()
+	err := s.load(ctx)
+	s.write.Unlock()
+	if err != nil {
+		return err
+	}
+	s.aside(nil)
+	after, p := s.Policy()
+	if after != before {
+		s.config.Manager.SetPolicy(after, p)
+	}
+	for rev, err := range s.config.Store.Watch(ctx, after) {
+		if err != nil {
+			return err
+		}
+		if err := s.took(rev); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// aside says how a service that does not write does: it follows the store, or why it
+// cannot.
+func (s *Service) aside(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = ErrNotMaster
+	if err != nil {
+		s.lost = fmt.Errorf("%w; what it shows is that of revision %d, since it cannot follow the store: %w", ErrNotMaster, s.state.Last(), err)
+	}
+}
+
+// took enters a revision that another manager wrote.
+func (s *Service) took(rev store.Revision) error {
+	record, err := decodeRecord(rev)
+	if err != nil {
+		return err
+	}
+	var diff resource.Diff
+	for _, e := range record.Edits {
+		edit := resource.Edit{Key: e.Key}
+		if edit.Before, err = object(e.Key, e.Before); err == nil {
+			edit.After, err = object(e.Key, e.After)
+		}
+		if err != nil {
+			return err
+		}
+		diff.Edits = append(diff.Edits, edit)
+	}
+	s.mu.Lock()
+	if rev.Number != s.state.Last()+1 {
+		s.mu.Unlock()
+		return errFollowing
+	}
+	s.state.Commit(diff, rev.Number, resource.Caller{Name: record.By, Tenant: record.Tenant}, record.At)
+	p := s.state.Policy()
+	s.mu.Unlock()
+	s.config.Manager.SetPolicy(rev.Number, p)
+	for _, text := range record.Words {
+		s.events.add(Event{At: record.At, Kind: EventRevision, Revision: rev.Number, Text: text, Tenants: record.Concerns})
+	}
+	return nil
+}
