@@ -312,7 +312,6 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return misuse(err)
 	}
 	defer r.watched.Close()
-	engine := r.runner.Engine()
 	f.service.Begin(r.runner, f.loadedPolicy)
 	if err := f.listen(c.ErrOrStderr(), r); err != nil {
 		return err
@@ -322,31 +321,36 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	hangup, stop := hangups(link)
 	defer stop()
-	err = r.runner.Run(c.Context(), func() bool {
-		select {
-		case <-hangup:
-			f.reload(c, engine)
-			f.keys.look, r.asked = true, true
-		default:
-		}
-		f.service.Turn(engine)
-		r.log.Tick()
-		r.watched.Turned()
-		if r.last != nil {
-			f.keys.handleRequests(engine, c.ErrOrStderr())
-		}
-		if r.completed != nil {
-			f.keys.replaced(r.completed, c.ErrOrStderr())
-		}
-		if r.completed != nil && f.state != "" {
-			if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
-				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", r.unsaved)
-			}
-			r.completed = nil
-		}
-		return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
-	})
+	err = r.runner.Run(c.Context(), func() bool { return f.turned(c, r, hangup) })
 	return r.ended(err, f.once)
+}
+
+// turned does what is due whenever the engine loop turns. It reports whether the run ends.
+func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{}) bool {
+	engine := r.runner.Engine()
+	select {
+	case <-hangup:
+		f.reload(c, engine)
+		f.keys.look, r.asked = true, true
+	default:
+	}
+	f.service.Turn(engine)
+	if r.watched.Turned() {
+		r.log.Tick()
+	}
+	if r.last != nil {
+		f.keys.handleRequests(engine, c.ErrOrStderr())
+	}
+	if r.completed != nil {
+		f.keys.replaced(r.completed, c.ErrOrStderr())
+	}
+	if r.completed != nil && f.state != "" {
+		if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
+			fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", r.unsaved)
+		}
+		r.completed = nil
+	}
+	return r.unkept != nil || engine.Settled() && (f.once || r.refused || r.unexpected)
 }
 
 // configs are what the manager and the administration are told once.

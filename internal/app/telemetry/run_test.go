@@ -6,6 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link/inproc"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
 func TestWebhookFlags(t *testing.T) {
@@ -45,4 +56,67 @@ func TestWebhookFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+}
+
+type quiet struct{}
+
+func (quiet) Event(event.Event)       {}
+func (quiet) Progress(string, uint64) {}
+
+// TestTurned: a busy manager is looked at from the first turn on, one turn in lookEvery; a
+// manager at rest at every turn. What is told then is what the manager is.
+func TestTurned(t *testing.T) {
+	topo := topology.Demo()
+	f, err := fabric.New(topo, fabric.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, num, err := topo.Attach("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := inproc.New(f, node.GUID, num, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := daemon.DemoPolicy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := daemon.NewRunner(l, engine.Config{Routing: routing.UpDown, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, policy, quiet{})
+	now := time.Unix(1000, 0)
+	x, err := new(Flags).Start(io.Discard, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	x.now = func() time.Time { now = now.Add(time.Second); return now }
+	looks := func(turns int) (out []int) {
+		for turn := range turns {
+			before := x.LastTurn()
+			looked := x.Turned()
+			if looked != (x.LastTurn() != before) {
+				t.Errorf("turn %d: looked is %t", turn, looked)
+			}
+			if looked {
+				out = append(out, turn)
+			}
+		}
+		return out
+	}
+	if got := looks(2*lookEvery + 1); len(got) != 3 || got[0] != 0 || got[1] != lookEvery || got[2] != 2*lookEvery {
+		t.Errorf("busy: looked at turns %d, want 0, %d and %d", got, lookEvery, 2*lookEvery)
+	}
+	if got := x.status.Manager; got != "discovering" {
+		t.Errorf("before the first sweep the manager is %q", got)
+	}
+	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
+		t.Fatal(err)
+	}
+	if got := looks(5); len(got) != 5 {
+		t.Errorf("at rest: looked at turns %d of 5", got)
+	}
+	if got := x.Telemetry.status.Load().Manager; got != "master" {
+		t.Errorf("after bring-up the manager is %q", got)
+	}
 }

@@ -113,7 +113,8 @@ func (t *Telemetry) Turn(s Status, busy bool, state func() *metrics.State) {
 	now := t.now()
 	t.turned.Store(now.UnixNano())
 	if s != *t.status.Load() {
-		t.status.Store(&s)
+		changed := s // the parameter itself would be allocated at every turn
+		t.status.Store(&changed)
 	}
 	if !t.wanted.Load() {
 		return
