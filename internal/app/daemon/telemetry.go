@@ -20,22 +20,37 @@ import (
 type ending struct {
 	method    mad.Method
 	attribute mad.AttributeID
-	result    string
+	result    result
+}
+
+// result is how a request ended.
+type result uint8
+
+const (
+	answered result = iota
+	refused         // with a status
+	unanswered
+)
+
+// String is the result's label in the metrics.
+func (r result) String() string { return [...]string{"ok", "status", "no-answer"}[r] }
+
+func resultOf(err error) result {
+	if err == nil { // nearly always, and errors.As would allocate
+		return answered
+	}
+	var status transact.StatusError
+	if errors.As(err, &status) {
+		return refused
+	}
+	return unanswered
 }
 
 // endings counts them.
 type endings map[ending]uint64
 
 func (e endings) count(m mad.Method, a mad.AttributeID, err error) {
-	result := "ok"
-	var status transact.StatusError
-	switch {
-	case errors.As(err, &status):
-		result = "status"
-	case err != nil:
-		result = "no-answer"
-	}
-	e[ending{m, a, result}]++
+	e[ending{m, a, resultOf(err)}]++
 }
 
 // State copies what is exported as metrics. Only the goroutine that drives the manager
@@ -52,7 +67,7 @@ func (r *Runner) State(now time.Time, observer *metrics.Observer) *metrics.State
 			metrics.Labelled{Labels: []string{"Set", a.Attribute}, N: uint64(a.Set)})
 	}
 	for k, n := range r.endings {
-		s.Requests = append(s.Requests, metrics.Labelled{Labels: []string{k.method.String(), smp.AttributeName(k.attribute), k.result}, N: n})
+		s.Requests = append(s.Requests, metrics.Labelled{Labels: []string{k.method.String(), smp.AttributeName(k.attribute), k.result.String()}, N: n})
 	}
 	r.Administration().Answers(func(k server.Kind, n uint64) {
 		method, attribute := "other", "other"
