@@ -219,6 +219,10 @@ func (m *move) byOpenSM(each func(func() error) error) error {
 // verdict is what is looked at of what `ibwarden run` prints.
 type verdict struct{ Proof struct{ Verdict string } }
 
+// forever is a period so long that not even one of a large fabric's tables is read
+// within it while something is measured.
+const forever = "10000h"
+
 // byRun is by a running ibwarden, which takes the fabric over with the old
 // policy. It reads nothing back on its own meanwhile, so that the packets counted are
 // those of the change: OpenSM has nothing like the watch of --guard-period.
@@ -229,7 +233,7 @@ func (m *move) byRun(each func(func() error) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	cmd := m.sim.Command(ctx, "", m.ibwarden, "run", "--json", "--fabric", "ibsim:"+m.sim.Name, "--policy", m.file(),
-		"--sweep-interval", "1h", "--drift-period", "1h", "--guard-period", "1h", "--socket", "none", "--state", "state.json")
+		"--sweep-interval", forever, "--drift-period", forever, "--guard-period", forever, "--socket", "none", "--state", "state.json")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
@@ -27,6 +29,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link/ibsim"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 )
@@ -37,8 +40,10 @@ var fabrics = []string{"fattree,radix=36,levels=2", "fattree,radix=24,levels=3"}
 const (
 	// upTime bounds the wait for a manager to be up.
 	upTime = 3 * time.Minute
-	// window is how many queries are under way.
-	window = 64
+	// askers is how many hosts ask at a time: one alone would ask more than ibwarden
+	// answers to one host. window is how many queries of each are under way.
+	askers = 4
+	window = 16
 	// ticks is the unit of CPU time in /proc, by second.
 	ticks = 100
 	// policy makes every host a full member of one partition.
@@ -127,7 +132,7 @@ func round(tools *ibsimtest.Tools, fabric *topology.Netlist, name, ibwarden stri
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), upTime+2*d)
 	defer cancel()
-	cmd := sim.Command(ctx, "", ibwarden, "run", "--fabric", "ibsim:"+sim.Name, "--policy", conf, "--sweep-interval", "10m", "--drift-period", "1h")
+	cmd := sim.Command(ctx, "", ibwarden, "run", "--fabric", "ibsim:"+sim.Name, "--policy", conf, "--sweep-interval", "10m", "--drift-period", "1h", "--socket", "none")
 	if name == "OpenSM" {
 		cmd = sim.OpenSM(ctx, "", conf, "-s", "0", "-d", "2")
 	}
@@ -166,46 +171,53 @@ func isUp(ctx context.Context, sim *ibsimtest.Sim, out, name string) error {
 	return fmt.Errorf("not up after %v; its output ends with\n%s", upTime, b[max(0, len(b)-1000):])
 }
 
-// ask attaches to the last host and asks for paths between it and others.
+// ask attaches to the last hosts and asks for paths between them and others.
 func ask(ctx context.Context, sim *ibsimtest.Sim, fabric *topology.Netlist, cmd *exec.Cmd, d time.Duration) (m measure, err error) {
-	var last *topology.Node
+	var nodes []*topology.Node
 	for _, n := range fabric.Nodes {
 		if n.Type == ib.NodeCA {
-			last = n
+			nodes = append(nodes, n)
 		}
 	}
-	link, err := ibsim.Dial(ibsim.Environment{SockName: sim.Name, Host: last.ID})
+	hosts := make([]*host, askers)
+	links := make([]*ibsim.Link, askers)
+	for i, n := range nodes[len(nodes)-askers:] {
+		if links[i], err = ibsim.Dial(ibsim.Environment{SockName: sim.Name, Host: n.ID}); err != nil {
+			return m, err
+		}
+		defer links[i].Close()
+		hosts[i] = &host{random: rand.New(rand.NewPCG(1, uint64(i))), sent: map[uint32]time.Duration{}}
+	}
+	r, err := daemon.Read(ctx, links[0], sweep.Options{})
 	if err != nil {
 		return m, err
 	}
-	defer link.Close()
-	r, err := daemon.Read(ctx, link, sweep.Options{})
-	if err != nil {
-		return m, err
-	}
-	h := &host{random: rand.New(rand.NewPCG(1, 2)), sent: map[uint32]time.Duration{}}
-	for _, p := range r.Fabric.EndPorts() {
-		if p.Node.Switch != nil || p.Info.PortState != smp.PortActive {
-			continue
-		}
-		h.gids = append(h.gids, ib.MakeGID(ib.DefaultGIDPrefix, p.GUID))
-		if p.GUID == last.Ports[1].GUID {
-			h.self, h.to = ib.MakeGID(ib.DefaultGIDPrefix, p.GUID), p.Info.MasterSMLID
-		}
+	for i, n := range nodes[len(nodes)-askers:] {
+		hosts[i].know(r.Fabric, n.Ports[1].GUID)
 	}
 	before, begin := cpuTime(cmd.Process.Pid), time.Now()
-	if err := link.Drive(ctx, h, func() bool { return time.Since(begin) >= d }); err != nil {
+	var all errgroup.Group
+	for i, h := range hosts {
+		all.Go(func() error { return links[i].Drive(ctx, h, func() bool { return time.Since(begin) >= d }) })
+	}
+	if err := all.Wait(); err != nil {
 		return m, err
 	}
 	took, cpu := time.Since(begin), cpuTime(cmd.Process.Pid)-before
-	if h.refused > 0 || len(h.waits) == 0 || cpu <= 0 {
-		return m, fmt.Errorf("%d queries answered, %d refused, with status %#x first; %v of CPU time", len(h.waits), h.refused, h.status, cpu)
+	var waits []time.Duration
+	for _, h := range hosts {
+		if waits = append(waits, h.waits...); h.refused > 0 {
+			return m, fmt.Errorf("%d queries of one host answered, %d refused, with status %#x first", len(h.waits), h.refused, h.status)
+		}
 	}
-	slices.Sort(h.waits)
-	n := len(h.waits)
+	if len(waits) == 0 || cpu <= 0 {
+		return m, fmt.Errorf("%d queries answered in %v of CPU time", len(waits), cpu)
+	}
+	slices.Sort(waits)
+	n := len(waits)
 	return measure{
 		perSecond: float64(n) / took.Seconds(), perCPU: float64(n) / cpu.Seconds(),
-		median: h.waits[n/2], late: h.waits[n*99/100],
+		median: waits[n/2], late: waits[n*99/100],
 	}, nil
 }
 
@@ -233,6 +245,19 @@ type host struct {
 	waits   []time.Duration
 	refused int
 	status  uint16
+}
+
+// know tells a host who it is, where the manager is, and who there is to ask about.
+func (h *host) know(f *observed.Fabric, self ib.PortGUID) {
+	for _, p := range f.EndPorts() {
+		if p.Node.Switch != nil || p.Info.PortState != smp.PortActive {
+			continue
+		}
+		h.gids = append(h.gids, ib.MakeGID(ib.DefaultGIDPrefix, p.GUID))
+		if p.GUID == self {
+			h.self, h.to = ib.MakeGID(ib.DefaultGIDPrefix, p.GUID), p.Info.MasterSMLID
+		}
+	}
 }
 
 func (h *host) Next(time.Duration, *mad.SMP) (ib.LID, bool) { return 0, false }
