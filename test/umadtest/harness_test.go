@@ -301,7 +301,9 @@ func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd
 		_ = cmd.Wait() // it is interrupted, or killed
 		close(ended)
 	}()
+	stopped := false
 	stop = sync.OnceFunc(func() {
+		stopped = true
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
@@ -311,6 +313,15 @@ func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd
 		cancel()
 	})
 	r.Cleanup(stop)
+	r.Cleanup(func() {
+		select {
+		case <-ended:
+			if r.Failed() && !stopped {
+				r.Logf("%v ended by itself: %v\n%s", words, cmd.ProcessState, out.String())
+			}
+		default:
+		}
+	})
 	return cmd, stop
 }
 

@@ -58,7 +58,8 @@ func takeOver(r *rig, theirs, ours door, times int) {
 	hosts := r.hosts()
 	openSM := startRanked(r, theirs, hosts[0])
 	watcher := hosts[3]
-	r.eventually("OpenSM manages", func() bool { return r.masterIs(watcher, hosts[0]) && r.obeys(hosts[0]) })
+	r.tellIfFailed(watcher)
+	r.managed("OpenSM manages", watcher, hosts[0])
 	links := r.links()
 	r.ask(watcher.ID, "perfquery") // what the capture has before is the first bring-up
 	policy := r.file("all.yaml", "version: 1\ndefault: full\n")
@@ -66,12 +67,12 @@ func takeOver(r *rig, theirs, ours door, times int) {
 		began := time.Now()
 		stop := ours.start(hosts[5].ID, "ibwarden", "run", "--fabric", "umad", "--policy", policy,
 			"--priority", "7", "--sm-key", "1", "--trusted-sm", guids(hosts[:1]))
-		r.eventually("ibwarden manages", func() bool { return r.masterIs(watcher, hosts[5]) && r.obeys(hosts[5]) })
+		r.managed("ibwarden manages", watcher, hosts[5])
 		there := time.Since(began)
 		r.sameLinks(links)
 		began = time.Now()
 		openSM.rank(15)
-		r.eventually("OpenSM manages again", func() bool { return r.masterIs(watcher, hosts[0]) && r.obeys(hosts[0]) })
+		r.managed("OpenSM manages again", watcher, hosts[0])
 		back := time.Since(began)
 		r.sameLinks(links)
 		stop()
@@ -172,6 +173,28 @@ func (o *ranked) signal(number syscall.Signal) error {
 		return err
 	}
 	return syscall.Kill(pid, number)
+}
+
+// managed waits until the master is at a host, as the watcher sees it, and the hosts
+// between know it.
+func (r *rig) managed(what string, watcher, at *topology.Node) {
+	r.Helper()
+	r.eventually(what, func() bool { return r.masterIs(watcher, at) && r.obeys(at) })
+}
+
+// tellIfFailed has a test that fails say how the fabric stands, while its programs
+// still run.
+func (r *rig) tellIfFailed(watcher *topology.Node) {
+	r.Cleanup(func() {
+		if !r.Failed() {
+			return
+		}
+		r.Logf("sminfo at %q: %+v", watcher.ID, r.run(watcher.ID, "sminfo"))
+		for _, h := range r.hosts() {
+			r.Logf("ibstat at %q: %+v", h.ID, r.run(h.ID, "ibstat"))
+		}
+		r.Logf("ports: %+v", r.links())
+	})
 }
 
 // masterIs reports whether the manager that a host's port was told of is master, and
