@@ -57,7 +57,7 @@ bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
-	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 60m ./test/ibsimtest ./test/umadtest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/...
+	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/umadtest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest
 
 clean: ## remove what was built
 	rm -rf bin

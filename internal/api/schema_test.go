@@ -271,8 +271,28 @@ func (m *maker) spoil(data []byte) []byte {
 	return data
 }
 
-// fuzzed is how many requests are made.
-const fuzzed, fuzzedLong = 2500, 200_000
+// fuzzed is how many requests are made, and fuzzedOne how many of one service: the export
+// of a long audit log takes most of the time otherwise.
+const fuzzed, fuzzedLong, fuzzedOne = 2500, 200_000, 10_000
+
+// stand is a service of which the maker knows some names.
+func (m *maker) stand(t *testing.T) *stand {
+	t.Helper()
+	s := newStand(t)
+	s.tenants()
+	m.pool = map[string][]string{
+		"pkey": {"0x0100", "0x0101", "0x0200", "0x0003"}, "guid": s.hosts[:5], "port": s.hosts[:10], "ports": s.hosts[:10],
+		"tenant": {"red", "blue", "provider"}, "owner": {"red", "blue"}, "If-Match": {"*", "*", `"12"`, `W/"3"`},
+		"If-None-Match": {"*", `"4"`}, "Idempotency-Key": {"k1", "k2"},
+		"switch": {"0x0000000000200000"}, "certificate": {strings.Repeat("ab", 32)}, "uri": {"spiffe://x/y"},
+	}
+	for _, k := range []string{"0x0100", "0x0101"} {
+		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
+		s.want(200, call{as: "red", method: "POST", path: "/partitions/" + k + "/members", body: joins("full", s.hosts[:4]...)})
+	}
+	s.want(201, call{method: "PUT", path: "/policy", body: js{"name": "p.yaml", "text": "version: 1\ndefault: none\n"}})
+	return s
+}
 
 // TestRequestsFromTheDescription makes requests from the schemas, right and wrong, as
 // every kind of caller. No answer is one that the description does not have, and none
@@ -283,7 +303,13 @@ func TestRequestsFromTheDescription(t *testing.T) {
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		n, seed = fuzzedLong, uint64(time.Now().UnixNano())
 	}
-	t.Logf("seed %d", seed)
+	if text := os.Getenv("SOAK_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("SOAK_SEED: %v", err)
+		}
+	}
+	t.Logf("SOAK_SEED=%d", seed)
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, seed)), doc: doc}
 	type operation struct {
 		method, path string
@@ -298,22 +324,13 @@ func TestRequestsFromTheDescription(t *testing.T) {
 		}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].op.OperationID < all[j].op.OperationID })
-	s := newStand(t)
-	s.tenants()
-	m.pool = map[string][]string{
-		"pkey": {"0x0100", "0x0101", "0x0200", "0x0003"}, "guid": s.hosts[:5], "port": s.hosts[:10], "ports": s.hosts[:10],
-		"tenant": {"red", "blue", "provider"}, "owner": {"red", "blue"}, "If-Match": {"*", "*", `"12"`, `W/"3"`},
-		"If-None-Match": {"*", `"4"`}, "Idempotency-Key": {"k1", "k2"},
-		"switch": {"0x0000000000200000"}, "certificate": {strings.Repeat("ab", 32)}, "uri": {"spiffe://x/y"},
-	}
-	for _, k := range []string{"0x0100", "0x0101"} {
-		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
-		s.want(200, call{as: "red", method: "POST", path: "/partitions/" + k + "/members", body: joins("full", s.hosts[:4]...)})
-	}
-	s.want(201, call{method: "PUT", path: "/policy", body: js{"name": "p.yaml", "text": "version: 1\ndefault: none\n"}})
 	statuses := map[int]int{}
 	covered := map[string]bool{}
+	var s *stand
 	for i := range n {
+		if i%fuzzedOne == 0 {
+			s = m.stand(t)
+		}
 		m.wrong = []int{0, 0, 30, 4}[m.IntN(4)]
 		o := all[m.IntN(len(all))]
 		as := m.pick([]string{"", "", "red", "blue", "reader", "provider", "nobody"})

@@ -328,3 +328,40 @@ func TestAStandbyThatCannotFollow(t *testing.T) {
 	b.eventually("it has caught up", func() bool { return b.last() == 3 && b.manager.has(7) })
 	same(t, a, b)
 }
+
+// TestAMasterLooksWhetherItStillIs: one to whom nobody writes learns that another has
+// taken the store over, or that the store is lost, all the same.
+func TestAMasterLooksWhetherItStillIs(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "store"), true)
+	defer r.end()
+	if err := r.Lead(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	r.must(partition(5))
+	look := func(want error) {
+		t.Helper()
+		r.now = r.now.Add(10 * time.Second)
+		err := r.Recover(t.Context())
+		if old := r.Read(func(*resource.State) {}); !errors.Is(err, want) || !errors.Is(old, want) || (want == nil) != (old == nil) {
+			t.Errorf("%v, and reads are marked %v: want %v", err, old, want)
+		}
+	}
+	before, err := r.store.Store.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	look(nil)
+	r.store.fail(store.ErrUnavailable, nil)
+	look(store.ErrUnavailable)
+	r.store.fail(nil, nil)
+	look(nil)
+	after, err := r.store.Store.Load(t.Context())
+	if err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("looking changed the store: %+v, before %+v, %v", after, before, err)
+	}
+	if _, err := r.store.Acquire(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	look(store.ErrFenced)
+	look(store.ErrFenced)
+}

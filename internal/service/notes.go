@@ -94,7 +94,10 @@ func (s *Service) put(ctx context.Context, c store.Commit) error {
 	defer cancel()
 	_, err := s.config.Store.Commit(ctx, c)
 	switch {
-	case err == nil || certain(err):
+	case err == nil:
+		s.wrote = s.config.Now()
+		return nil
+	case certain(err):
 		return err
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrStale):
 		s.failed(err)

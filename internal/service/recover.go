@@ -12,27 +12,38 @@ import (
 // is a transaction all the same.
 const probeKey = "probe"
 
+// idleMost is how long a service that shares its store may write nothing before Recover
+// looks whether it still could: another one may have become the writer.
+const idleMost = 5 * time.Second
+
 // Recover tries whether a store that was lost takes changes again, without waiting for
-// somebody to make one. It returns why not; nil where the store is not lost.
+// somebody to make one; and of a store that others share, whether it still does. It
+// returns why not; nil where the store is not lost.
 func (s *Service) Recover(ctx context.Context) error {
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.mu.RLock()
-	lost := s.lost
+	lost, last := s.lost, s.state.Last()
 	s.mu.RUnlock()
-	if lost == nil || final(lost) {
+	switch {
+	case final(lost):
 		return lost
+	case lost != nil:
+		if err := s.load(ctx); err != nil { // what a disk that is full still allows
+			return err
+		}
+		s.mu.RLock()
+		last = s.state.Last()
+		s.mu.RUnlock()
+	case !s.config.Shared || s.config.Now().Sub(s.wrote) < idleMost:
+		return nil
 	}
-	if err := s.load(ctx); err != nil { // what a disk that is full still allows
-		return err
-	}
-	s.mu.RLock()
-	last := s.state.Last()
-	s.mu.RUnlock()
 	if err := s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}}); err != nil {
 		return err
 	}
-	s.found()
+	if lost != nil {
+		s.found()
+	}
 	return nil
 }
 

@@ -126,6 +126,7 @@ type Service struct {
 	write sync.Mutex          // held by the one change that is being made
 	keys  map[string]repeated // by caller and idempotency key; only who holds write may use it
 	aging []string            // the keys of keys, the oldest first
+	wrote time.Time           // the last commit; only who holds write may use it
 
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 const (
@@ -32,10 +33,10 @@ func (s *Service) Watch(t *telemetry.Telemetry) {
 }
 
 // writable says why changes cannot be stored. A standby stores none, and nothing is
-// wrong with that.
+// wrong with that for as long as it can follow who does.
 func (s *Service) writable() error {
 	lost := s.Read(func(*resource.State) {})
-	if errors.Is(lost, service.ErrNotMaster) {
+	if errors.Is(lost, service.ErrNotMaster) && !errors.Is(lost, store.ErrUnavailable) {
 		if s.master.Load() {
 			return errNotTaken
 		}
@@ -45,7 +46,8 @@ func (s *Service) writable() error {
 }
 
 // recovers tries a store that was lost until ctx ends: /readyz keeps those away whose
-// changes would try it.
+// changes would try it. It tries a store that others share too, which this manager may
+// have lost without noticing.
 func (s *Service) recovers(ctx context.Context, tick <-chan time.Time) {
 	for {
 		select {

@@ -45,8 +45,9 @@ type Service struct {
 	// the master, as it changes.
 	shared  bool
 	masters chan bool
-	master  atomic.Bool   // as it was last told
-	led     chan struct{} // closed when masters is not read any more
+	master  atomic.Bool                   // as it was last told
+	file    atomic.Pointer[resource.File] // a policy file that waits until this one is the master
+	led     chan struct{}                 // closed when masters is not read any more
 }
 
 // Options say where a service keeps what, and for whom.
@@ -166,6 +167,9 @@ func (s *Service) lead() {
 		for {
 			ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
 			err := s.Lead(ctx, master)
+			if err == nil && master {
+				err = s.applyLater(ctx)
+			}
 			cancel()
 			if err == nil {
 				break
@@ -198,10 +202,48 @@ func (s *Service) isMaster(master bool) {
 // fileCaller is who applies the file of --policy.
 var fileCaller = resource.Caller{Name: "run --policy", Tenant: resource.Provider}
 
-// ApplyFile makes a policy file the one in force, if it is not.
+// ApplyFile makes a policy file the one in force, if it is not. In a store that others
+// share the master does, once it is master, and only where the store has no file: a
+// manager that takes over does not bring a file of its own.
 func (s *Service) ApplyFile(ctx context.Context, f resource.File) error {
 	_, err := s.Do(ctx, service.Request{Change: resource.PutFile{File: f}, By: fileCaller, Seen: resource.Unseen})
-	return err
+	if !errors.Is(err, service.ErrNotMaster) {
+		return err
+	}
+	has, why := s.hasFile(f)
+	if !has && why == nil {
+		s.file.Store(&f)
+	}
+	return why
+}
+
+// hasFile reports whether the store has a policy file. The error says that it is
+// another one than f.
+func (s *Service) hasFile(f resource.File) (has bool, err error) {
+	_ = s.Read(func(r *resource.State) {
+		in := r.File()
+		if has = in != nil; has && (in.Text != f.Text || in.AllowBoth != f.AllowBoth) {
+			err = fmt.Errorf("policy file %s: the store that managers share has another one, %s: apply this one to the master (ibwarden apply --server), and start without --policy", f.Name, in.Name)
+		}
+	})
+	return has, err
+}
+
+// applyLater applies the file that waited until this manager is master.
+func (s *Service) applyLater(ctx context.Context) error {
+	f := s.file.Load()
+	if f == nil {
+		return nil
+	}
+	if has, _ := s.hasFile(*f); !has {
+		_, err := s.Do(ctx, service.Request{Change: resource.PutFile{File: *f}, By: fileCaller, Seen: resource.Unseen})
+		var refusal *resource.Refusal
+		if err != nil && !errors.As(err, &refusal) {
+			return err
+		}
+	}
+	s.file.CompareAndSwap(f, nil)
+	return nil
 }
 
 // Knows reports whether the store says who belongs to which partition.

@@ -99,35 +99,35 @@ func (w *writer) end(t testing.TB) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
-	follower := func() int { return (c.leader() + 1) % members }
-	restart := func(i int) { c.start(i); c.healthy() }
+	follower := func() int { return (c.Leader() + 1) % members }
+	restart := func(i int) { c.Start(i); c.Healthy() }
 	for _, f := range []struct {
 		name string
 		long bool // only in the long form
 		run  func(w *writer)
 	}{
-		{"a member killed", false, func(w *writer) { i := follower(); c.kill(i); w.more(t, 5); restart(i) }},
-		{"the leader killed", false, func(w *writer) { i := c.leader(); c.kill(i); w.more(t, 5); restart(i) }},
+		{"a member killed", false, func(w *writer) { i := follower(); c.Kill(i); w.more(t, 5); restart(i) }},
+		{"the leader killed", false, func(w *writer) { i := c.Leader(); c.Kill(i); w.more(t, 5); restart(i) }},
 		{"a member stopped", true, func(w *writer) {
 			i := follower()
-			c.signal(i, syscall.SIGSTOP)
+			c.Signal(i, syscall.SIGSTOP)
 			w.more(t, 5)
-			c.signal(i, syscall.SIGCONT)
+			c.Signal(i, syscall.SIGCONT)
 		}},
 		{"the leader stopped", true, func(w *writer) {
-			i := c.leader()
-			c.signal(i, syscall.SIGSTOP)
+			i := c.Leader()
+			c.Signal(i, syscall.SIGSTOP)
 			w.more(t, 5)
-			c.signal(i, syscall.SIGCONT)
+			c.Signal(i, syscall.SIGCONT)
 		}},
-		{"the way to a member cut", true, func(w *writer) { p := c.proxies[follower()]; p.set(true); w.more(t, 5); p.set(false) }},
-		{"the way to all cut", false, func(w *writer) { c.cut(true); time.Sleep(time.Second); c.cut(false); w.more(t, 1) }},
+		{"the way to a member cut", true, func(w *writer) { p := c.Proxies[follower()]; p.Set(true); w.more(t, 5); p.Set(false) }},
+		{"the way to all cut", false, func(w *writer) { c.Cut(true); time.Sleep(time.Second); c.Cut(false); w.more(t, 1) }},
 		{"every member killed", false, func(w *writer) {
 			for i := range members {
-				c.kill(i)
+				c.Kill(i)
 			}
 			for i := range members {
-				c.start(i)
+				c.Start(i)
 			}
 			w.more(t, 5)
 		}},
@@ -166,10 +166,10 @@ func TestKilledMembers(t *testing.T) {
 	for n := range kills {
 		i := n % members // each in turn
 		time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond)
-		c.kill(i)
+		c.Kill(i)
 		w.more(t, uint64(1+r.IntN(5)))
-		c.start(i)
-		c.healthy()
+		c.Start(i)
+		c.Healthy()
 	}
 	w.more(t, 1)
 	w.end(t)
@@ -305,11 +305,8 @@ func TestCutOff(t *testing.T) {
 		}
 		watch <- last
 	}()
-	var direct []string
-	for i := range members {
-		direct = append(direct, fmt.Sprint("http://127.0.0.1:", c.ports[i].client))
-	}
-	c.cut(true)
+	direct := c.Direct()
+	c.Cut(true)
 	commit := make(chan error, 1)
 	go func() { _, err := old.Commit(t.Context(), storetest.Step(epoch, 2)); commit <- err }()
 
@@ -334,7 +331,7 @@ func TestCutOff(t *testing.T) {
 	}
 	fails(t, "Commit of a manager that is cut off", <-commit, store.ErrUnavailable)
 	fails(t, "Watch of a manager that is cut off", <-watch, store.ErrUnavailable)
-	c.cut(false) // and all that it sent arrives
+	c.Cut(false) // and all that it sent arrives
 	for until := time.Now().Add(startWait); ; {
 		if _, err = old.Load(t.Context()); err == nil || time.Now().After(until) {
 			break
@@ -363,16 +360,16 @@ func TestAnswerLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range uint64(4) {
-		for _, p := range c.proxies {
-			p.lose.Store(true)
+		for _, p := range c.Proxies {
+			p.Lose.Store(true)
 		}
 		at, err := s.Commit(t.Context(), storetest.Next(epoch, n))
 		if err != nil || at.Revision != n+1 || at.Audit.Sequence != n+1 {
 			t.Fatalf("commit %d: %+v, %v", n+1, at, err)
 		}
 		left := 0
-		for _, p := range c.proxies {
-			if p.lose.Swap(false) {
+		for _, p := range c.Proxies {
+			if p.Lose.Swap(false) {
 				left++
 			}
 		}
@@ -432,8 +429,8 @@ func TestNoMajority(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.kill(0)
-	c.kill(1)
+	c.Kill(0)
+	c.Kill(1)
 	_, err = s.Load(t.Context())
 	fails(t, "Load", err, store.ErrUnavailable)
 	_, err = s.Commit(t.Context(), storetest.Step(epoch, 6))
@@ -443,9 +440,9 @@ func TestNoMajority(t *testing.T) {
 	if got := storetest.Entries(t, s, store.Range{MayLack: true, Newest: true}); len(got) < 4 {
 		t.Errorf("%d entries are read from the member that is left, want at least 4", len(got))
 	}
-	c.start(0)
-	c.start(1)
-	c.healthy()
+	c.Start(0)
+	c.Start(1)
+	c.Healthy()
 	back := place.Open(t)
 	defer back.Close()
 	if epoch, err = back.Acquire(t.Context(), "back"); err != nil {
@@ -470,7 +467,7 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := c.client(0)
+	client := c.Client(0)
 	defer client.Close()
 	for i := range 5 {
 		if _, err := client.Put(t.Context(), fmt.Sprint("other/", i), strings.Repeat("x", 1<<20)); err != nil {
@@ -499,7 +496,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range members {
-		if _, err := client.Defragment(t.Context(), fmt.Sprint("http://127.0.0.1:", c.ports[i].client)); err != nil {
+		if _, err := client.Defragment(t.Context(), c.Direct()[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -527,7 +524,7 @@ func TestCompacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := c.client(0)
+	client := c.Client(0)
 	defer client.Close()
 	first, err := s.readState(t.Context(), false)
 	if err != nil {

@@ -1,0 +1,65 @@
+package serve
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// inForce is the text of the policy file that a service shows.
+func inForce(s *Service) (text string) {
+	_ = s.Read(func(r *resource.State) {
+		if f := r.File(); f != nil {
+			text = f.Text
+		}
+	})
+	return text
+}
+
+// TestAFileOfASharedStore: --policy of a manager that is not master yet waits until it is,
+// and is no change to a store that has a file: the same one is in force already, and
+// another one is an error that names both.
+func TestAFileOfASharedStore(t *testing.T) {
+	s, _ := aged(t, true)
+	s.masters, s.led = make(chan bool, 1), make(chan struct{})
+	go s.lead()
+	first := resource.File{Name: "first.yaml", Text: "version: 1\ndefault: limited\npartitions:\n- name: one\n  pkey: 0x10\n"}
+	if err := s.ApplyFile(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if inForce(s) != "" {
+		t.Fatal("a standby applied a file")
+	}
+	s.isMaster(true)
+	for late := time.Now().Add(20 * time.Second); inForce(s) != first.Text; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("the file is not applied by the master")
+		}
+	}
+	s.isMaster(false)
+	for late := time.Now().Add(20 * time.Second); !errors.Is(s.Read(func(*resource.State) {}), service.ErrNotMaster); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("it is still the writer")
+		}
+	}
+	if err := s.ApplyFile(t.Context(), first); err != nil {
+		t.Errorf("the same file: %v", err)
+	}
+	other := resource.File{Name: "other.yaml", Text: "version: 1\ndefault: limited\npartitions:\n- name: two\n  pkey: 0x11\n"}
+	if err := s.ApplyFile(t.Context(), other); err == nil || !strings.Contains(err.Error(), "first.yaml") || !strings.Contains(err.Error(), "other.yaml") {
+		t.Errorf("another file: %v: want both names", err)
+	}
+	s.isMaster(true)
+	for late := time.Now().Add(20 * time.Second); s.Read(func(*resource.State) {}) != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("it is not the writer again")
+		}
+	}
+	if now, err := s.store.Load(t.Context()); err != nil || now.Revision != 1 || inForce(s) != first.Text {
+		t.Errorf("revision %d, %q, %v: want that of the first file", now.Revision, inForce(s), err)
+	}
+}
