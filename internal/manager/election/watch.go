@@ -72,6 +72,10 @@ func (e *Engine) Tick(now time.Duration) Effects {
 		lost.Send = effects.Send
 		return lost
 	}
+	if e.owesHandover() {
+		e.offer = offer{open: true, to: w.remote}
+		effects.Send = append(effects.Send, e.renewOffer(now)...)
+	}
 	w.asked, w.alive = true, false
 	w.next = now + e.config.PollInterval
 	e.actCount++
@@ -81,6 +85,14 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	}
 	effects.Send = append(effects.Send, poll)
 	return effects
+}
+
+// owesHandover reports whether this manager is master beside another one that outranks it,
+// and offers it nothing any more: the offer was refused, or its end was not seen. It
+// offers mastership again, or both would wait for each other.
+func (e *Engine) owesHandover() bool {
+	other := &e.watch.remote.Info
+	return e.state == smp.SMMaster && !e.offer.open && other.SMState == smp.SMMaster && !e.outranks(other)
 }
 
 // WaitsFor is the master that has to hand over to this manager, which stands by; waits
