@@ -99,6 +99,9 @@ type Engine struct {
 	watch watch
 	// offer is the manager that mastership is offered to.
 	offer offer
+	// offered is the last offer of this mastership that was not refused, whether it is open
+	// or not: a manager may have taken it although that was not seen in time.
+	offered offer
 	// down is the last planned handover of this manager, and kept the manager that
 	// handed over to this one although it ranks higher.
 	down stepDown
@@ -170,7 +173,7 @@ func (e *Engine) outranks(other *smp.SMInfo) bool {
 // move changes the state and says why.
 func (e *Engine) move(to smp.SMState, why string, args ...any) Effects {
 	from := e.state
-	e.state = to
+	e.state, e.offered = to, offer{}
 	if to == smp.SMMaster {
 		e.down = stepDown{} // it ranks as it is configured
 	} else {

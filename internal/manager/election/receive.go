@@ -3,6 +3,7 @@ package election
 import (
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
@@ -94,21 +95,36 @@ func (e *Engine) takeOver(sender Remote) Effects {
 	return effects
 }
 
+// hasOffered reports whether mastership was offered to a manager. An offer that was given
+// up counts, since it may have been taken before: there are two masters if it is not
+// honoured.
+func (e *Engine) hasOffered(guid ib.PortGUID) bool {
+	return e.state == smp.SMMaster && e.offered.open && e.offered.to.Info.GUID == guid
+}
+
+// handedOver ends mastership, which another manager has taken.
+func (e *Engine) handedOver(to ib.PortGUID) Effects {
+	if e.offered.planned && e.down.to == to {
+		e.down.on, e.down.failed = true, ""
+	}
+	e.offer = offer{}
+	return e.move(smp.SMStandby, "handed over to %s", to)
+}
+
 // acknowledged ends a handover: the manager that was offered mastership has
 // taken it.
 func (e *Engine) acknowledged(now time.Duration, sender Remote) (Effects, bool) {
 	info := &sender.Info
 	switch {
 	case info.SMState != smp.SMStandby && info.SMState != smp.SMMaster:
-	case e.state == smp.SMMaster && e.offer.open && e.offer.to.Info.GUID == info.GUID:
+	case e.hasOffered(info.GUID):
 		if !sender.Address.known() {
 			port := sender.Address.Port
-			sender.Address = e.offer.to.Address
+			sender.Address = e.offered.to.Address
 			sender.Address.Port = port
 		}
-		e.offer = offer{}
 		e.observe(now, sender)
-		return e.move(smp.SMStandby, "handed over to %s", info.GUID), true
+		return e.handedOver(info.GUID), true
 	case e.state == smp.SMStandby && e.watch.on && e.watch.remote.Info.GUID == info.GUID:
 		return e.still(), true // again, because the first reply was lost
 	}

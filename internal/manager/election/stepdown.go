@@ -43,6 +43,7 @@ func (e *Engine) HandOver(now time.Duration, to Remote, others []Remote) (Effect
 	if !outranks(info, &own) && !e.isOurs(&to) {
 		return e.still(), fmt.Errorf("%w: manager %s has priority 0 and a higher GUID than this one, and would hand it back at once: give it a higher priority", ErrNoHandover, info.GUID)
 	}
+	e.Reconsider(info.GUID)
 	e.down = stepDown{on: true, to: info.GUID, priority: lowered}
 	e.offer = offer{open: true, planned: true, to: to}
 	effects := e.still()
@@ -91,7 +92,7 @@ func (e *Engine) priority() uint8 {
 // withdraw ends an offer that is not taken.
 func (e *Engine) withdraw(why string) {
 	if e.offer.planned {
-		e.down = stepDown{to: e.down.to, failed: why}
+		e.down.on, e.down.failed = false, why
 	}
 	e.offer = offer{}
 }

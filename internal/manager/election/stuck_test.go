@@ -2,6 +2,7 @@ package election
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -83,5 +84,91 @@ func TestLateRefusalOfAnOffer(t *testing.T) {
 	n.pass(11 * DefaultPollInterval / 10)
 	if m := n.masters(); len(m) != 1 || m[0] != 1 || n.engines[2].State() != smp.SMStandby {
 		t.Errorf("masters %v, 2 is %s: %v", m, n.engines[2].State(), n.story)
+	}
+}
+
+// An offer that was given up may have been taken before: ACKNOWLEDGE for it, or the answer
+// to it, ends mastership all the same, or there would be two masters. It does so once, only
+// for the manager that had the last offer, and only in the mastership that it was made in.
+func TestOfferThatWasGivenUpIsHonoured(t *testing.T) {
+	to := Remote{Info: smp.SMInfo{GUID: ours, SMKey: pairKey(ours, ownGUID), SMState: smp.SMStandby}, Address: at(ours)}
+	taken := to.Info
+	taken.SMState = smp.SMMaster
+	acknowledge := func(e *Engine) bool {
+		_, status, _ := e.Receive(0, at(ours), mad.MethodSet, uint32(smp.SMControlAcknowledge), to.Info)
+		return status == mad.StatusOK
+	}
+	for name, x := range map[string]struct {
+		give, end func(*Engine, Message)
+		want      smp.SMState
+	}{
+		"nobody answered, ACKNOWLEDGE": {
+			func(e *Engine, _ Message) {
+				for i := range 2 * DefaultPolls {
+					e.Tick(time.Duration(i+1) * DefaultPollInterval)
+				}
+			}, func(e *Engine, _ Message) { acknowledge(e) }, smp.SMStandby},
+		"a round did not find it, ACKNOWLEDGE": {
+			func(e *Engine, _ Message) { e.Decide(0, nil) }, func(e *Engine, _ Message) { acknowledge(e) }, smp.SMStandby},
+		"a round did not find it, the answer": {
+			func(e *Engine, _ Message) { e.Decide(0, nil) },
+			func(e *Engine, m Message) { e.Answered(m, mad.StatusOK, taken) }, smp.SMStandby},
+		"refused": {
+			func(e *Engine, m Message) { e.Answered(m, mad.StatusInvalidField, taken) }, func(e *Engine, _ Message) { acknowledge(e) }, smp.SMMaster},
+		"somebody else had the last offer": {
+			func(e *Engine, _ Message) {
+				e.Decide(0, nil)
+				e.Decide(0, []Remote{{Info: smp.SMInfo{GUID: listed, Priority: 9, SMState: smp.SMStandby}, Address: at(listed)}})
+			}, func(e *Engine, _ Message) { acknowledge(e) }, smp.SMMaster},
+	} {
+		e := namedEngine(t, smp.SMMaster, func(c *Config) { c.Priority = 8 })
+		effects, err := e.HandOver(0, to, []Remote{to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.give(e, effects.Send[0])
+		if x.end(e, effects.Send[0]); e.State() != x.want {
+			t.Errorf("%s: now %s, want %s", name, e.State(), x.want)
+		}
+		guid, failed := e.SteppedDown()
+		if done := x.want == smp.SMStandby; (failed == "") != done || guid != ours || (e.Info().Priority == 0) != done {
+			t.Errorf("%s: handed over to %d (%s), and tells priority %d", name, guid, failed, e.Info().Priority)
+		}
+		if x.want == smp.SMStandby { // gone: master again, and the old offer counts no more
+			for i := range 3 * DefaultPolls {
+				e.Tick(time.Duration(10+i) * DefaultPollInterval)
+			}
+			if verdict, _ := e.Decide(0, nil); verdict != Master || acknowledge(e) || e.State() != smp.SMMaster {
+				t.Errorf("%s: ACKNOWLEDGE in the next mastership: now %s", name, e.State())
+			}
+		}
+	}
+}
+
+// A planned handover back to the manager that handed over before, although it ranks
+// higher, goes on when the master asks who is there meanwhile.
+func TestPlannedHandoverBack(t *testing.T) {
+	n := newNetwork(t)
+	n.key = pairKey
+	n.start(Config{GUID: 7, Priority: 1})
+	n.start(Config{GUID: 8})
+	if err := n.handOver(7, 8); err != nil {
+		t.Fatal(err)
+	}
+	if n.engines[8].kept.GUID != 7 {
+		t.Fatal("7 did not rank higher when it handed over: not the case that is meant")
+	}
+	n.deaf[7] = true
+	if err := n.handOver(8, 7); err != nil {
+		t.Fatal(err)
+	}
+	n.sweep(8)
+	if guid, failed := n.engines[8].SteppedDown(); guid != 7 || failed != "" || !n.engines[8].Offers() {
+		t.Errorf("after a sweep: handing over to %d: %v (%s)", guid, n.engines[8].Offers(), failed)
+	}
+	n.deaf[7] = false
+	n.pass(11 * DefaultPollInterval / 10)
+	if m := n.masters(); len(m) != 1 || m[0] != 7 {
+		t.Errorf("masters %v: %v", m, n.story)
 	}
 }

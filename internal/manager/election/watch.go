@@ -111,6 +111,7 @@ func (e *Engine) renewOffer(now time.Duration) []Message {
 	}
 	e.offer.tries++
 	e.offer.next = now + e.config.PollInterval
+	e.offered = e.offer
 	return []Message{e.control(smp.SMControlHandover, e.offer.to)}
 }
 
@@ -142,11 +143,11 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 	case m.Control == smp.SMControlHandover && status != mad.StatusOK && e.offer.open && e.offer.to.Info.GUID == m.GUID:
 		effects.Why = m.GUID.String() + " refuses mastership"
 		e.withdraw(effects.Why)
-	case m.Control == smp.SMControlHandover && e.state == smp.SMMaster && e.offer.open && e.offer.to.Info.GUID == m.GUID &&
+		e.offered = offer{}
+	case m.Control == smp.SMControlHandover && status == mad.StatusOK && e.hasOffered(m.GUID) &&
 		info.GUID == m.GUID && e.counts(&Remote{Info: info, Address: m.To}):
-		e.watch = watch{on: true, remote: e.offer.to, next: e.offer.next}
-		e.offer = offer{}
-		return e.move(smp.SMStandby, "handed over to %s", m.GUID)
+		e.watch = watch{on: true, remote: e.offered.to, next: e.offered.next}
+		return e.handedOver(m.GUID)
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):
 	case e.state == smp.SMMaster && info.SMState != smp.SMMaster:
