@@ -3,9 +3,17 @@ package observed
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 )
+
+// keptVendorDiag is a chain of blocks. A sweep asks for the block that DiagCode names, and
+// goes on with the one that the answer names.
+var keptVendorDiag = kept{
+	id: smp.AttrVendorDiag, absorb: (*Port).absorbVendorDiag, unread: (*Port).unreadVendorDiag,
+	held: (*Port).heldVendorDiag, place: 8, tables: (*Port).vendorDiagTables,
+}
 
 // MaxDiagBlocks bounds the VendorDiag blocks that are read and kept of a port. A
 // chain that goes on is cut there.
@@ -78,7 +86,6 @@ func (d *Diagnosis) Ends() string {
 	return ""
 }
 
-// absorbVendorDiag enters a block of the port that was asked, port 0 on a switch.
 func (p *Port) unreadVendorDiag(block uint32) {
 	if q, err := p.selected(smp.AttrVendorDiag, 0); err == nil {
 		p = q
@@ -92,6 +99,7 @@ func (p *Port) unreadVendorDiag(block uint32) {
 	p.noteNode(smp.AttrVendorDiag)
 }
 
+// absorbVendorDiag enters a block of the port that was asked, port 0 on a switch.
 func (p *Port) absorbVendorDiag(modifier uint32, data []byte) error {
 	q, err := p.selected(smp.AttrVendorDiag, 0)
 	if err != nil {
@@ -117,4 +125,19 @@ func (p *Port) absorbVendorDiag(modifier uint32, data []byte) error {
 	q.VendorDiag[modifier] = v
 	q.note(smp.AttrVendorDiag)
 	return nil
+}
+
+func (p *Port) heldVendorDiag(tell tellFunc) {
+	for _, index := range slices.Sorted(maps.Keys(p.VendorDiag)) {
+		t := p.VendorDiag[index]
+		tell(index, &t, true)
+	}
+}
+
+func (p *Port) vendorDiagTables(_ Scope, ask askFunc) {
+	if p.IsEnd() && p.InfoRead {
+		if index, ok := p.Info.DiagCode.VendorDiagIndex(); ok {
+			ask(uint32(index))
+		}
+	}
 }

@@ -45,3 +45,10 @@ func (s *Switch) randomExit(lid ib.LID, in ib.PortNum) (out ib.PortNum, known bo
 	}
 	return s.Info.DefaultPort, true
 }
+
+// LeadsSomewhere reports whether packets that a switch sends by a port arrive
+// anywhere: the port exists, and is not the switch itself when that takes no
+// data packets.
+func (n *Node) LeadsSomewhere(p ib.PortNum) bool {
+	return int(p) < len(n.Ports) && (p != 0 || n.Switch.Info.EnhancedPort0)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -316,7 +317,7 @@ func (p *Port) String() string {
 	if p.Node.Switch == nil && len(p.Node.Ports) == 2 {
 		return p.Node.Name()
 	}
-	return p.Node.Name() + ":" + itoa(int(p.Num))
+	return p.Node.Name() + ":" + strconv.Itoa(int(p.Num))
 }
 
 // EndPorts returns the end ports that were reached, ordered by GUID.

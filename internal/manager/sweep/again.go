@@ -192,10 +192,13 @@ func (d *Discovery) rereadFollowed() {
 	for _, n := range d.fabric.Nodes[:d.tabled] {
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			if p.Reached && !p.InfoRead && !d.followed[p] && (i > 0 || n.Switch != nil) {
+			if !p.Reached || i == 0 && n.Switch == nil {
+				continue
+			}
+			if !p.InfoRead && !d.followed[p] {
 				d.read(p, smp.AttrPortInfo, portModifier(p), nil)
 			}
-			if p.Reached && (d.followed[p] || !p.PKeysKnown()) && (p.IsEnd() && (i > 0 || n.Switch != nil) || p.FacesEnd() || p.FacesStranger()) {
+			if d.followed[p] || !p.PKeysKnown() {
 				d.readPKeys(p)
 			}
 		}

@@ -127,4 +127,3 @@ func TestOrderOfReading(t *testing.T) {
 		}
 	}
 }
-

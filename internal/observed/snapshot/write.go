@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -126,8 +125,9 @@ type key struct {
 	data      [mad.DataSize]byte
 }
 
-func (a *answers) add(p *observed.Port, modifier uint32, v smp.Attribute, read bool) {
-	k := key{asked: p.Num, attribute: v.ID(), read: read}
+func (a *answers) add(b observed.Block, v smp.Attribute, read bool) {
+	p := b.Port
+	k := key{asked: p.Num, attribute: b.Attribute, read: read}
 	if err := v.Encode(&k.data); err != nil {
 		if a.err == nil {
 			a.err = fmt.Errorf("%s: %w", p, err)
@@ -145,80 +145,12 @@ func (a *answers) add(p *observed.Port, modifier uint32, v smp.Attribute, read b
 			Port: k.asked, Attribute: smp.AttributeName(k.attribute), Data: slices.Clone(trimmed(k.data[:])), Stale: !read,
 		})
 	}
-	a.list[i].Modifiers = append(a.list[i].Modifiers, modifier)
+	a.list[i].Modifiers = append(a.list[i].Modifiers, b.Modifier)
 }
 
-// answersOf takes apart again what Absorb put together. SwitchInfo comes
-// first: it has the sizes of the tables.
+// answersOf takes apart again what Absorb put together.
 func answersOf(n *observed.Node) ([]answer, error) {
 	a := answers{list: []answer{}, known: make(map[key]int)}
-	agents := n.Ports[1:]
-	if n.Switch != nil {
-		agents = n.Ports[:1]
-	}
-	if s := n.Switch; s != nil && (s.InfoRead || s.Info != (smp.SwitchInfo{})) {
-		a.add(&agents[0], 0, &s.Info, s.InfoRead)
-	}
-	for i := range n.Ports {
-		a.addPort(&n.Ports[i])
-	}
-	if n.Switch != nil {
-		a.addForwarding(n)
-	}
+	n.Answers(a.add)
 	return a.list, a.err
-}
-
-func (a *answers) addPort(p *observed.Port) {
-	selector := uint32(0) // of the port itself on a CA or router
-	if p.Node.Switch != nil {
-		selector = uint32(p.Num)
-	}
-	if p.InfoRead || p.Info != (smp.PortInfo{}) {
-		a.add(p, selector, &p.Info, p.InfoRead)
-	}
-	for block, read := range p.PKeysRead {
-		var t smp.PKeyTable
-		copy(t.Keys[:], p.PKeys[min(block*smp.PKeysPerBlock, len(p.PKeys)):])
-		a.add(p, smp.PKeyModifier(ib.PortNum(selector), uint16(block)), &t, read)
-	}
-	for part, t := range p.VLArbitration {
-		a.add(p, smp.VLArbModifier(smp.VLArbPart(part+1), ib.PortNum(selector)), &t, true)
-	}
-	for _, in := range slices.Sorted(maps.Keys(p.SLToVL)) {
-		t := p.SLToVL[in]
-		modifier := uint32(0)
-		if p.Node.Switch != nil {
-			modifier = smp.SLToVLModifier(in, p.Num)
-		}
-		a.add(p, modifier, &t, true)
-	}
-	if p.SMInfoRead || p.SMInfo != (smp.SMInfo{}) {
-		a.add(p, 0, &p.SMInfo, p.SMInfoRead)
-	}
-	for _, block := range slices.Sorted(maps.Keys(p.GUIDInfo)) {
-		t := p.GUIDInfo[block]
-		a.add(p, block, &t, true)
-	}
-	for _, index := range slices.Sorted(maps.Keys(p.VendorDiag)) {
-		t := p.VendorDiag[index]
-		a.add(p, index, &t, true)
-	}
-}
-
-func (a *answers) addForwarding(n *observed.Node) {
-	s, management := n.Switch, &n.Ports[0]
-	for block, read := range s.LFTRead {
-		var t smp.LinearForwardingTable
-		copy(t.Ports[:], s.LFT[block*smp.LIDsPerLinearBlock:])
-		a.add(management, uint32(block), &t, read)
-	}
-	for block, read := range s.RFTRead {
-		var t smp.RandomForwardingTable
-		copy(t.Entries[:], s.RFT[block*smp.RandomEntriesPerBlock:])
-		a.add(management, uint32(block), &t, read)
-	}
-	for _, modifier := range slices.Sorted(maps.Keys(s.MFT)) {
-		t := s.MFT[modifier]
-		a.add(management, modifier, &t, true)
-	}
 }
