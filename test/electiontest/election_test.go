@@ -83,10 +83,14 @@ func space(n, of int) int {
 	return room * n / of
 }
 
-// TestThreeManagers: three managers, to the depth that there is room for.
+// TestThreeManagers: three managers, to the depth that there is room for. In CI half of
+// what may go wrong is searched with named managers, half where every manager counts.
 func TestThreeManagers(t *testing.T) {
 	for _, named := range []bool{true, false} {
-		for _, left := range []budget{{}, {kill: 1, start: 1}, {lose: 1}, {pause: 1}, {cut: 2}, {order: 1}} {
+		for i, left := range []budget{{}, {lose: 1}, {kill: 1, start: 1}, {pause: 1}, {order: 1}, {cut: 2}} {
+			if !soak() && named != (i%2 == 0) {
+				continue
+			}
 			s := setup{name: "three managers", kinds: []kind{ours, ours, ours}, priorities: []uint8{0, 1, 1}, named: named, left: left}
 			look(t, s, space(1, 1))
 		}
