@@ -3,6 +3,7 @@
 package show
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -14,8 +15,8 @@ import (
 //
 //	SwitchInfo{LinearFDBCap:49151 ... EnhancedPort0:false}
 //
-// Octets are hexadecimal digits with the zeros at their end left out, and other
-// values as fmt prints them. Of an M_Key or SM_Key it says only whether it is 0: what
+// Octets are hexadecimal, two digits each, without those at the end that are zero, and
+// other values as fmt prints them. Of an M_Key or SM_Key it says only whether it is 0: what
 // is printed gets into logs.
 func Fields(of any) string {
 	v := reflect.ValueOf(of)
@@ -54,7 +55,7 @@ func value(v reflect.Value) string {
 	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && v.Type().Elem().Kind() == reflect.Uint8 && v.Type().Elem().Name() == "uint8":
 		octets := make([]byte, v.Len())
 		reflect.Copy(reflect.ValueOf(octets), v)
-		return "0x" + strings.TrimRight(fmt.Sprintf("%x", octets), "0")
+		return fmt.Sprintf("0x%x", bytes.TrimRight(octets, "\x00"))
 	case v.Kind() == reflect.Array || v.Kind() == reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {

@@ -66,7 +66,7 @@ func (g *Request) option(a *operand.Args, s text.Setting) (is bool, err error) {
 	switch s.Name {
 	case "to-lid", "from-lid":
 		v, err := a.ToDatum(s, reflect.TypeFor[ib.LID]())
-		if g.toLID == nil && s.Name == "to-lid" {
+		if s.Name == "to-lid" {
 			g.toLID = &v
 		} else {
 			g.fromLID = &v
