@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -32,6 +33,10 @@ type Options struct {
 	Store store.Store
 	// Judge answers questions about isolation.
 	Judge Judge
+	// Managers are the subnet managers of the fabric; nil where none of them is known.
+	Managers managers.Source
+	// StoreName says where the service keeps what, as --store does; for the provider.
+	StoreName string
 	// UFM is what UFM's calls are told besides.
 	UFM ufm.Options
 	// Log gets failures of the service, never a token or a body; nil for none.
@@ -79,6 +84,7 @@ func build(s *service.Service, o Options) *api {
 	a.events()
 	a.policy()
 	a.fabric()
+	a.managers()
 	a.judged()
 	a.lifetime()
 	a.sharedProblems()

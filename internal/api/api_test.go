@@ -242,6 +242,12 @@ func TestPages(t *testing.T) {
 			separator = "&"
 		}
 		whole := items(s.want(200, call{method: "GET", path: path + separator + "limit=1000"}))
+		still := func(list []any) []any {
+			for _, x := range list {
+				delete(x.(js), "last_seen") // of a manager: now, each time
+			}
+			return list
+		}
 		for _, size := range []int{1, 3} {
 			var all []any
 			for next, pages := "", 0; pages < 2000; pages++ {
@@ -258,7 +264,7 @@ func TestPages(t *testing.T) {
 					break
 				}
 			}
-			if len(whole) < 1000 && fmt.Sprint(all) != fmt.Sprint(whole) {
+			if len(whole) < 1000 && fmt.Sprint(still(all)) != fmt.Sprint(still(whole)) {
 				t.Errorf("%s by %d: %d objects, want the %d of one page", path, size, len(all), len(whole))
 			}
 		}

@@ -82,6 +82,7 @@ type stand struct {
 	testing.TB
 	service *service.Service
 	manager *manager
+	others  *otherManagers
 	api     *api
 	handler http.Handler
 	log     *bytes.Buffer
@@ -130,7 +131,9 @@ func newStand(t testing.TB) *stand {
 			s.hosts = append(s.hosts, p.GUID.String())
 		}
 	}
+	s.others = newOthers(snap)
 	s.api = build(s.service, Options{
+		Managers: s.others, StoreName: "bolt:test",
 		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil),
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -48,15 +48,6 @@ type Route struct {
 	Port   int    `json:"port" doc:"where packets to the LID leave"`
 }
 
-// SubnetManager is a subnet manager as it was found.
-type SubnetManager struct {
-	Port     string `json:"port" doc:"GUID of its port"`
-	Node     string `json:"node"`
-	State    string `json:"state" enum:"master,other" doc:"master: the port that most end ports name as their master"`
-	LID      int    `json:"lid"`
-	EndPorts int    `json:"end_ports" doc:"end ports that name it as their master"`
-}
-
 // snapshot is the fabric as it was read last.
 func (a *api) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	snap, err := a.service.Manager().Snapshot(ctx)
@@ -101,15 +92,6 @@ func (a *api) fabric() {
 				}
 			}
 			return fabricList(a, in.PageParams, sortedBy(routesOf(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), routeKey), routeKey, func(r Route) Route { return r })
-		})
-	register(a, operation(http.MethodGet, "/managers", "list-managers", "Subnet managers that end ports name as their master; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[SubnetManager]], error) {
-			snap, err := a.whole(ctx)
-			if err != nil {
-				return nil, err
-			}
-			key := func(m SubnetManager) string { return m.Port }
-			return fabricList(a, in.PageParams, sortedBy(managersOf(snap.Fabric), key), key, func(m SubnetManager) SubnetManager { return m })
 		})
 	register(a, streams(operation(http.MethodGet, "/snapshot", "get-snapshot", "The fabric as it was read last, as ibwarden snapshot writes it; for the provider"), "application/jsonl", "a snapshot"),
 		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
@@ -205,30 +187,6 @@ func routesOf(f *observed.Fabric, only ib.NodeGUID, to ib.LID) (out []Route) {
 				add(e.LID, e.Port)
 			}
 		}
-	}
-	return out
-}
-
-// managersOf are the ports that end ports name as their master.
-func managersOf(f *observed.Fabric) []SubnetManager {
-	named := map[ib.LID]int{}
-	for _, p := range f.EndPorts() {
-		if p.Info.MasterSMLID != 0 {
-			named[p.Info.MasterSMLID]++
-		}
-	}
-	master := f.Manager()
-	out := []SubnetManager{}
-	for _, p := range f.EndPorts() {
-		n, is := named[p.Info.LID]
-		if !is && p != master {
-			continue
-		}
-		m := SubnetManager{Port: p.GUID.String(), Node: p.Node.Name(), State: "other", LID: int(p.Info.LID), EndPorts: n}
-		if p == master {
-			m.State = "master"
-		}
-		out = append(out, m)
 	}
 	return out
 }

@@ -299,7 +299,7 @@ func (m *maker) stand(t *testing.T) *stand {
 // blames the service.
 func TestRequestsFromTheDescription(t *testing.T) {
 	doc, router := described(t)
-	n, seed := fuzzed, uint64(16)
+	n, seed := fuzzed, uint64(1)
 	if os.Getenv("IBWARDEN_SOAK") != "" {
 		n, seed = fuzzedLong, uint64(time.Now().UnixNano())
 	}

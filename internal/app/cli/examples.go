@@ -117,6 +117,10 @@ ibwarden token create --tenant red --certificate red.pem`,
 	"rollback": `# what it would change, and then only red's part of it
 ibwarden rollback 12 --dry-run
 ibwarden rollback 12 --tenant red --why mistake`,
+	"managers": `ibwarden managers --fabric umad`,
+	"handover": `# who would take it, and then do it
+ibwarden handover --dry-run
+ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval":         `ibwarden approval list`,
 	"approval list":    `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17`,

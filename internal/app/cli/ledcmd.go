@@ -3,12 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -50,7 +47,7 @@ keys in the data directory (--data) only. Not every device has a light.
 
 // light finds a device and switches its light.
 func light(c *cobra.Command, where *fabricFlags, place string, on bool) error {
-	at, err := parsePlace(place)
+	at, err := daemon.ParsePlace(place)
 	if err != nil {
 		return misuse(err)
 	}
@@ -96,27 +93,3 @@ func lit(f *observed.Fabric, at policy.Place) (*observed.Port, error) {
 	}
 	return p.Peer, nil
 }
-
-// parsePlace reads SWITCH:PORT; port 0 is the switch itself.
-func parsePlace(text string) (at policy.Place, err error) {
-	colon := strings.LastIndexByte(text, ':')
-	if colon < 1 {
-		return at, fmt.Errorf("place %q: want SWITCH:PORT", text)
-	}
-	num, err := strconv.ParseUint(text[colon+1:], 10, 8)
-	if err != nil || ib.PortNum(num) > maxSwitchPort {
-		return at, fmt.Errorf("place %q: want the number of a port, 0 to %d, behind the colon", text, maxSwitchPort)
-	}
-	at = policy.Place{Name: text[:colon], Port: ib.PortNum(num)}
-	if digits, isGUID := strings.CutPrefix(at.Name, "0x"); isGUID {
-		guid, err := strconv.ParseUint(digits, 16, 64)
-		if err != nil || guid == 0 {
-			return at, fmt.Errorf("place %q: want a node GUID before the colon", text)
-		}
-		at.Switch, at.Name = ib.NodeGUID(guid), ""
-	}
-	return at, nil
-}
-
-// maxSwitchPort is the highest number of a port.
-const maxSwitchPort ib.PortNum = 254

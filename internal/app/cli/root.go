@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/managerscmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
 )
@@ -87,6 +88,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
+	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()
 	root.Flags().Bool("version", false, "print version and build, as ibwarden version does")
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
@@ -99,5 +101,18 @@ func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 			return
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
+	}
+}
+
+// addFabric adds the flags of a command of another package that reads a fabric.
+func addFabric(flags *pflag.FlagSet) (open func() (link.Link, sweep.Options, error)) {
+	var f fabricFlags
+	f.add(flags)
+	f.reads.add(flags)
+	return func() (to link.Link, o sweep.Options, err error) {
+		if to, err = f.open(); err == nil {
+			err = f.asks(&o)
+		}
+		return to, o, err
 	}
 }

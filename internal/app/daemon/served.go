@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,13 +39,15 @@ type Served struct {
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
 	last   judged
+	// proved is the last revision that was proved, if some was.
+	proved    uint64
+	hasProved bool
 	// predicting is held by the one prediction under way, and predictAgain is for who
 	// holds it: no prediction begins before that time.
 	predicting   chan struct{}
 	predictAgain time.Time
 	// sizes are those of the P_Key tables of end ports.
 	sizes map[ib.PortGUID]int
-	sized []portSize // the same, for the goroutine of Run
 }
 
 // Teller is told what became of policies: a *service.Service.
@@ -101,6 +103,7 @@ func (s *Served) Event(e event.Event) {
 		s.mu.Unlock()
 		s.readSizes()
 		if revision, known := s.revision(e.Result.Policy); known {
+			s.prove(revision, outcome(e.Result))
 			s.tell.Done(revision, outcome(e.Result))
 		}
 	case event.Refused:
@@ -111,52 +114,19 @@ func (s *Served) Event(e event.Event) {
 }
 
 // readSizes notes how large the P_Key tables of end ports are, when ports have come or
-// gone. It is called after every pass, and there are thousands of ports: those that are
-// as they were are passed over in their order.
+// gone.
 func (s *Served) readSizes() {
-	known, same := s.sized, true
-	for p := range endPorts(s.runner.Engine().Fabric()) {
-		size := portSize{p.GUID, p.PKeyCap()}
-		if same = len(known) > 0 && known[0] == size; !same {
-			break
-		}
-		known = known[1:]
-	}
-	if same && len(known) == 0 {
+	ports := s.runner.Engine().Fabric().EndPorts()
+	if len(ports) == len(s.sizes) && !slices.ContainsFunc(ports, func(p *observed.Port) bool { return s.sizes[p.GUID] != p.PKeyCap() }) {
 		return
 	}
-	s.sized = s.sized[:0]
-	sizes := make(map[ib.PortGUID]int, cap(s.sized))
-	for p := range endPorts(s.runner.Engine().Fabric()) {
-		s.sized = append(s.sized, portSize{p.GUID, p.PKeyCap()})
+	sizes := make(map[ib.PortGUID]int, len(ports))
+	for _, p := range ports {
 		sizes[p.GUID] = p.PKeyCap()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sizes = sizes
-}
-
-// portSize is how many keys the table of a port has room for.
-type portSize struct {
-	port ib.PortGUID
-	keys int
-}
-
-// endPorts are the end ports that were reached, in the order of their nodes.
-func endPorts(f *observed.Fabric) iter.Seq[*observed.Port] {
-	return func(yield func(*observed.Port) bool) {
-		for _, n := range f.Nodes {
-			ports := n.Ports[1:]
-			if n.Switch != nil {
-				ports = n.Ports[:1]
-			}
-			for i := range ports {
-				if p := &ports[i]; p.Reached && !yield(p) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // TableSize is how many keys the P_Key table of a port has room for; false for a port

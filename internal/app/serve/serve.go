@@ -37,6 +37,8 @@ type Service struct {
 	// heads is closed to end those who write the head of the audit log, who close told;
 	// nil while nobody does.
 	heads, told chan struct{}
+	// where names the store, as --store does, without secrets.
+	where string
 	// scratch is a directory to remove at the end.
 	scratch string
 	// stop ends the API; nil while it is not served.
@@ -92,7 +94,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 	path := rest
 	switch {
 	case kind == "etcd" && rest != "":
-		s.shared = true
+		s.shared, s.where = true, "etcd:"+named(rest)
 		db, err := etcd.Open(ctx, etcd.Config{Endpoints: strings.Split(rest, ",")})
 		if err != nil {
 			return err
@@ -110,6 +112,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		}
 		path = filepath.Join(s.scratch, storeName)
 	}
+	s.where = "bolt:" + path
 	db, err := bolt.Open(path)
 	if err != nil {
 		return err

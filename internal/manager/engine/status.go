@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Status returns the state of the election and the number of sweeps.
@@ -14,3 +16,23 @@ func (e *Engine) Status() event.Status {
 	}
 	return m
 }
+
+// Managers are this manager and every other that is known of, by their ports; nil before
+// the subnet was read.
+func (e *Engine) Managers() []observed.SubnetManager { return e.peers.Managers() }
+
+// AskManagers asks every manager of the subnet for its state, also those that do not
+// count; Asking is how many answers are awaited.
+func (e *Engine) AskManagers() { e.peers.AskAll() }
+
+// Asking is how many managers have not answered what they were asked.
+func (e *Engine) Asking() int { return e.peers.Asking() }
+
+// HandOver offers mastership to the standby at a port, or for 0 to the highest one, as an
+// administrator wants it. What comes of it, SteppedDown and the events tell. The error is
+// peers.ErrAsking while they are being asked, or election.ErrNoHandover.
+func (e *Engine) HandOver(to ib.PortGUID) (ib.PortGUID, error) { return e.peers.HandOver(e.now, to) }
+
+// SteppedDown is to whom mastership was, or is being, handed over as planned, and why that
+// failed.
+func (e *Engine) SteppedDown() (to ib.PortGUID, failed string) { return e.peers.SteppedDown() }

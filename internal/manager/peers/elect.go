@@ -112,6 +112,7 @@ func (x *Peers) askManager(p *observed.Port, then func(smp.SMInfo, error)) {
 		if err == nil {
 			err = info.UnmarshalBinary(r.SMP.Data[:])
 		}
+		x.hearAt(p.GUID, info, err)
 		then(info, err)
 	})
 }
@@ -196,8 +197,10 @@ func (x *Peers) Send(m election.Message) {
 	do(r, func(reply transact.Reply) {
 		var info smp.SMInfo
 		if reply.SMP == nil || info.UnmarshalBinary(reply.SMP.Data[:]) != nil {
+			x.hearAt(m.To.Port, info, ErrAsking)
 			return // silence counts as a poll that failed
 		}
+		x.hearAt(m.To.Port, info, nil)
 		x.follow(x.election.Answered(m, reply.SMP.Status, info))
 	})
 }

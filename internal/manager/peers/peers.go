@@ -43,6 +43,8 @@ type Peers struct {
 	rogues           election.Rogues
 	looks            map[observed.Place]*capLook
 	clock            time.Duration // when the manager was last told the time
+	voices           map[observed.Place]*voice
+	asking           int // questions of AskAll that are open
 
 	rivals map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others []election.Remote             // those that answered, without a profile
@@ -72,6 +74,7 @@ func New(c Config, host Host) *Peers {
 		config: c, host: host,
 		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[observed.Place]bool),
 		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook),
+		voices: make(map[observed.Place]*voice),
 	}
 	seed := c.Seed
 	seed[0] ^= 0xFF // not the identifiers of the other windows
@@ -152,6 +155,7 @@ func (x *Peers) Ask() {
 // askPeer sends a Get of SMInfo that identifies this manager. It carries no M_Key, since
 // a program on a host answers it.
 func (x *Peers) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, error)) {
+	at, guid := p.Place(), p.GUID
 	r := transact.Request{Path: p.Path, Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
 	if err := own.Encode(&r.Data); err != nil {
 		x.host.Emit(event.Warned{Text: err.Error()})
@@ -162,6 +166,7 @@ func (x *Peers) askPeer(p *observed.Port, own smp.SMInfo, then func(smp.SMInfo, 
 		if err == nil {
 			err = info.UnmarshalBinary(reply.SMP.Data[:])
 		}
+		x.hear(at, guid, info, err)
 		then(info, err)
 	})
 }

@@ -69,6 +69,7 @@ func (x *Peers) Recheck(p *observed.Port) {
 	switch {
 	case !x.IsMaster():
 	case x.Named() && x.counted(p):
+		x.election.Reconsider(p.GUID)
 		x.Ask()
 	case !x.Named() && x.Asked(p):
 		x.host.WantElection("the subnet manager at " + p.String() + " reports a change")

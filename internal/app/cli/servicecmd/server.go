@@ -1,0 +1,26 @@
+package servicecmd
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/internal/api/client"
+)
+
+// Server are the flags that choose a service, for commands of other packages.
+type Server struct{ flags serverFlags }
+
+// Add adds the flags.
+func (s *Server) Add(flags *pflag.FlagSet) { s.flags.add(flags) }
+
+// Find says whether a service is named, by the flag or the environment, and else whether
+// one may run on this machine.
+func (s *Server) Find() (named, may bool) {
+	_, named, err := s.flags.find()
+	return named, err == nil
+}
+
+// Open is a client of the service.
+func (s *Server) Open() (*client.Client, error) { return s.flags.open() }
+
+// Failed gives an error of a call its exit status.
+func (s *Server) Failed(err error) error { return failed(err) }
