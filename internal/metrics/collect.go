@@ -80,6 +80,7 @@ func (o sink) manager(s *State) {
 	}
 	o.put(otherManagers, float64(s.Manager.Others), "true")
 	o.put(otherManagers, float64(s.Manager.Rogues), "false")
+	o.inCharge(s)
 	o.put(sweeps, float64(s.Manager.Sweeps.Full), "full")
 	o.put(sweeps, float64(s.Manager.Sweeps.Links), "links")
 	o.put(sweeps, float64(s.Manager.Sweeps.Light), "light")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -19,11 +20,14 @@ type State struct {
 	// Version and GoVersion identify the program.
 	Version, GoVersion string
 	Manager            event.Status
-	SMPs               []Labelled // by method and attribute
-	Requests           []Labelled // by method, attribute and result
-	Window             transact.Counts
-	Administration     server.Counts
-	Answers            []Labelled // by method, attribute and status
+	// Charge is who is in charge, and Managers are the managers that are known.
+	Charge         charge.Status
+	Managers       []SubnetManager
+	SMPs           []Labelled // by method and attribute
+	Requests       []Labelled // by method, attribute and result
+	Window         transact.Counts
+	Administration server.Counts
+	Answers        []Labelled // by method, attribute and status
 	// Last is of the last pass that was completed; nil before the first.
 	Last *Last
 	// Counted is what the Observer counted.

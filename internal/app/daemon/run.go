@@ -38,6 +38,7 @@ type Runner struct {
 	isAnnounced bool
 	announced   error
 	asked       asked
+	inCharge    inCharge
 }
 
 // Watcher is told what a runner does.
@@ -109,6 +110,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	return r.whileAnnounced(func() error {
 		return r.drive(ctx, r.managed, func() bool {
 			r.asked.answer(r.Engine())
+			r.lookInCharge()
 			return until()
 		})
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/metrics"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -61,6 +62,9 @@ func (r *Runner) State(now time.Time, observer *metrics.Observer) *metrics.State
 		Made: now, GoVersion: runtime.Version(), Version: version(), Manager: e.Status(),
 		Window: e.Counts(), Administration: r.Administration().Counts(),
 	}
+	var known []observed.SubnetManager
+	s.Charge, known = r.InCharge()
+	s.CopyManagers(known)
 	for _, a := range r.SMPs().ByAttribute {
 		s.SMPs = append(s.SMPs,
 			metrics.Labelled{Labels: []string{"Get", a.Attribute}, N: uint64(a.Get)},

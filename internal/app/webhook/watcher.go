@@ -8,8 +8,10 @@ import (
 
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
@@ -43,6 +45,16 @@ func (w *Watcher) Event(e event.Event) {
 		w.drift[smp.AttributeName(e.Op.Attribute)]++
 	case event.RogueManager:
 		w.send(Alarm{Type: "rogue-manager", Text: plain(e.String()), Details: map[string]any{"port_guid": e.Port, "at": plain(e.At), "reason": plain(e.Reason)}})
+	case charge.None:
+		w.send(Alarm{Type: "no-master", Text: plain(e.String()), Details: map[string]any{"last": e.Last.Port}})
+	case charge.Several:
+		w.send(Alarm{Type: "several-masters", Text: plain(e.String()), Details: map[string]any{"count": e.Count, "masters": portsOf(e.Masters)}})
+	case charge.One:
+		w.send(Alarm{Type: "one-master", Text: plain(e.String()), Details: map[string]any{"master": e.Master.Port}})
+	case charge.Changed:
+		w.send(Alarm{Type: "master-changed", Text: plain(e.String()), Details: map[string]any{"from": e.From.Port, "to": e.To.Port}})
+	case charge.Flapping:
+		w.send(Alarm{Type: "master-flapping", Text: plain(e.String()), Details: map[string]any{"changes": e.Changes, "within_seconds": e.Within.Seconds(), "master": e.Master.Port}})
 	case event.Completed:
 		w.drifted()
 		w.judged(e.Result.Proof)
@@ -101,4 +113,12 @@ func plain(s string) string {
 		s = s[:min(len(s)-1, textMax)]
 	}
 	return s
+}
+
+func portsOf(masters []charge.Master) []ib.PortGUID {
+	out := make([]ib.PortGUID, 0, len(masters))
+	for _, m := range masters {
+		out = append(out, m.Port)
+	}
+	return out
 }

@@ -1,0 +1,29 @@
+package logs
+
+import (
+	"log/slog"
+
+	"github.com/ibwarden/ibwarden/internal/manager/charge"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+)
+
+// charge describes an event about who is in charge.
+func (d *Description) charge(e event.Event) {
+	d.Each = true // they are rare, and each counts
+	switch e := e.(type) {
+	case charge.None:
+		d.set(slog.LevelError, "no-master", slog.Any("last", e.Last.Port))
+	case charge.Several:
+		ports := make([]string, 0, len(e.Masters))
+		for _, m := range e.Masters {
+			ports = append(ports, m.Port.String())
+		}
+		d.set(slog.LevelError, "several-masters", slog.Int("count", e.Count), slog.Any("masters", ports))
+	case charge.One:
+		d.set(slog.LevelInfo, "one-master", slog.Any("master", e.Master.Port))
+	case charge.Changed:
+		d.set(slog.LevelWarn, "master-changed", slog.Any("from", e.From.Port), slog.Any("to", e.To.Port))
+	case charge.Flapping:
+		d.set(slog.LevelError, "master-flapping", slog.Int("changes", e.Changes), slog.Duration("within", e.Within), slog.Any("master", e.Master.Port))
+	}
+}

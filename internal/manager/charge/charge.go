@@ -1,0 +1,206 @@
+// Package charge watches who is in charge of a subnet: whether nobody is master, or two
+// managers are, or the master has changed, once or again and again.
+//
+// In: the managers that are known, about once a second (See). Out: events, and a Status
+// for metrics.
+package charge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+const (
+	// NoneGrace is how long nobody has to be master before that is told: an election takes
+	// a moment.
+	NoneGrace = 5 * time.Second
+	// TwoGrace is the same for two masters: in a handover both are for a moment.
+	TwoGrace = 3 * time.Second
+	// AskEvery is how often the managers are to be asked, and Stale how old an answer may
+	// be that counts.
+	AskEvery = 10 * time.Second
+	Stale    = 3 * AskEvery
+	// FlapChanges changes of the master within FlapTime are flapping. It has ended when
+	// the master has not changed for that time.
+	FlapChanges = 4
+	FlapTime    = 10 * time.Minute
+)
+
+// mastersMax is how many masters an event names: any number of hosts may claim to be one.
+const mastersMax = 8
+
+// Master is a manager that is master.
+type Master struct {
+	Port ib.PortGUID
+	Name string // what its node says of itself
+	// Counts tells that it takes part in the election.
+	Counts bool
+}
+
+func (m Master) String() string { return fmt.Sprintf("%s (port %s)", m.Name, m.Port) }
+
+// None tells that no manager is master.
+type None struct{ Last Master } // Last was master before; its Port is 0 for nobody
+
+// Several tells that more than one manager is master.
+type Several struct {
+	Masters []Master // the first of them
+	Count   int
+}
+
+// One tells that one manager alone is master again, after None or Several.
+type One struct{ Master Master }
+
+// Changed tells that another manager is master than before.
+type Changed struct{ From, To Master }
+
+// Flapping tells that the master changes again and again.
+type Flapping struct {
+	Changes int
+	Within  time.Duration
+	Master  Master
+}
+
+func (e None) String() string {
+	if e.Last.Port == 0 {
+		return "ALARM: no subnet manager is master of the subnet"
+	}
+	return "ALARM: no subnet manager is master of the subnet; the last was " + e.Last.String()
+}
+
+func (e Several) String() string {
+	names := make([]string, 0, len(e.Masters))
+	for _, m := range e.Masters {
+		text := m.String()
+		if !m.Counts {
+			text += ", which does not count"
+		}
+		names = append(names, text)
+	}
+	return fmt.Sprintf("ALARM: %d subnet managers are master: %s", e.Count, strings.Join(names, "; "))
+}
+
+func (e One) String() string { return e.Master.String() + " alone is master" }
+
+func (e Changed) String() string {
+	return fmt.Sprintf("the subnet manager that is master has changed: %s, was %s", e.To, e.From)
+}
+
+func (e Flapping) String() string {
+	return fmt.Sprintf("ALARM: the subnet manager that is master has changed %d times within %v; now it is %s", e.Changes, e.Within, e.Master)
+}
+
+// Status is who is in charge.
+type Status struct {
+	// Masters is how many managers are master, Changes how often another one came to be.
+	Masters  int
+	Changes  uint64
+	Flapping bool
+}
+
+// Watch watches who is in charge. The zero value has seen nothing.
+type Watch struct {
+	status Status
+	master Master // that was alone last
+	// off is since when there is none, or more than one, as count says; told, that it was
+	// told, and alarmed, that one alone is to be told.
+	off     time.Duration
+	isOff   bool
+	count   int
+	told    bool
+	alarmed bool
+	changes []time.Duration // the last FlapChanges
+}
+
+// Status is what was seen last.
+func (w *Watch) Status() Status { return w.status }
+
+// See takes the managers that are known at a time; nil while the subnet was not read. It
+// returns what is to be told.
+func (w *Watch) See(now time.Duration, known []observed.SubnetManager) (out []event.Event) {
+	if known == nil {
+		return nil
+	}
+	masters := mastersOf(known)
+	w.status.Masters = len(masters)
+	if len(masters) != 1 {
+		return w.seeOff(now, masters)
+	}
+	alone := masters[0]
+	if w.alarmed {
+		out = append(out, One{alone})
+	}
+	w.isOff, w.told, w.alarmed = false, false, false
+	if was := w.master; was.Port != 0 && was.Port != alone.Port {
+		w.status.Changes++
+		out = append(out, Changed{was, alone})
+		if w.changes = append(w.changes, now); len(w.changes) > FlapChanges {
+			w.changes = w.changes[1:]
+		}
+	}
+	w.master = alone
+	return append(out, w.flapping(now)...)
+}
+
+// flapping looks whether the master changes too often.
+func (w *Watch) flapping(now time.Duration) (out []event.Event) {
+	n := len(w.changes)
+	switch {
+	case n == 0:
+	case w.status.Flapping && now-w.changes[n-1] >= FlapTime:
+		w.status.Flapping, w.changes = false, nil
+	case !w.status.Flapping && n == FlapChanges && now-w.changes[0] < FlapTime:
+		w.status.Flapping = true
+		out = append(out, Flapping{n, now - w.changes[0], w.master})
+	}
+	return out
+}
+
+// seeOff handles a subnet with no master, or several.
+func (w *Watch) seeOff(now time.Duration, masters []Master) []event.Event {
+	count := min(len(masters), 2)
+	if !w.isOff || w.count != count {
+		w.isOff, w.count, w.off, w.told = true, count, now, false
+	}
+	grace := NoneGrace
+	if count > 0 {
+		grace = TwoGrace
+	}
+	if w.told || now < w.off+grace {
+		return nil
+	}
+	w.told, w.alarmed = true, true
+	if count == 0 {
+		return []event.Event{None{w.master}}
+	}
+	return []event.Event{Several{masters[:min(len(masters), mastersMax)], len(masters)}}
+}
+
+// mastersOf are the managers that have answered lately that they are master: those that
+// count first.
+func mastersOf(known []observed.SubnetManager) (out []Master) {
+	for i := range known {
+		m := &known[i]
+		if m.IsMaster() && m.Silent <= Stale && m.State == smp.SMMaster {
+			out = append(out, Master{m.Port, m.Name, m.Counts()})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Master) int {
+		if a.Counts != b.Counts {
+			if a.Counts {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Port, b.Port)
+	})
+	return out
+}

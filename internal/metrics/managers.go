@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Metrics of who is in charge.
+var (
+	fabricMasters  = gauge("ibwarden_fabric_masters", "", "Subnet managers that have answered lately that they are master, as this one sees them, itself included: 1 is right. Those that do not count are among them.")
+	masterChanges  = counter("ibwarden_master_changes_total", "", "How often another subnet manager was master than before, as this one saw it.")
+	masterFlapping = gauge("ibwarden_master_flapping", "", "1 while the master changes again and again: 4 times within 10 minutes, until it has not for 10 minutes.")
+	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; a subnet manager that is known: its port, the description of its node, its state (unknown: it does not answer), its priority, and whether it is trusted (self, shared, listed, none). 64 at most, those that count first.", "port_guid", "node", "state", "priority", "trust")
+)
+
+// SubnetManager is a subnet manager that is known, as labels.
+type SubnetManager struct{ Port, Node, State, Priority, Trust string }
+
+// managersMax is how many managers have samples of their own: any number of hosts may say
+// that they have one.
+const managersMax = 64
+
+// CopyManagers enters the managers that are known.
+func (s *State) CopyManagers(known []observed.SubnetManager) {
+	for _, counts := range []bool{true, false} {
+		for i := range known {
+			m := &known[i]
+			if m.Counts() != counts || len(s.Managers) == managersMax {
+				continue
+			}
+			x := SubnetManager{Port: m.Port.String(), Node: label(m.Name), State: "unknown", Trust: string(m.Trust)}
+			if m.Answered && m.Missed == 0 {
+				x.State, x.Priority = StateName(m.State), fmt.Sprint(m.Priority)
+			}
+			s.Managers = append(s.Managers, x)
+		}
+	}
+}
+
+func (o sink) inCharge(s *State) {
+	if len(s.Managers) == 0 {
+		return // the subnet was not read yet
+	}
+	o.put(fabricMasters, float64(s.Charge.Masters))
+	o.put(masterChanges, float64(s.Charge.Changes))
+	o.put(masterFlapping, one(s.Charge.Flapping))
+	seen := make(map[string]bool, len(s.Managers))
+	for _, m := range s.Managers {
+		if !seen[m.Port] { // two ports may claim one GUID
+			seen[m.Port] = true
+			o.put(subnetManager, 1, m.Port, m.Node, m.State, m.Priority, m.Trust)
+		}
+	}
+}
