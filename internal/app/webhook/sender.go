@@ -60,7 +60,8 @@ type Alarm struct {
 	ID string `json:"id"`
 	// Time is when it happened, in UTC.
 	Time time.Time `json:"time"`
-	// Type is drift, exposure, unknown, rogue-manager or resolved.
+	// Type is drift, exposure, unknown, resolved, rogue-manager, no-master,
+	// several-masters, one-master, master-changed or master-flapping.
 	Type string `json:"type"`
 	// Text is a sentence for people.
 	Text string `json:"text"`

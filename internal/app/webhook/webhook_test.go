@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -233,4 +234,15 @@ func TestWatcher(t *testing.T) {
 	want("exposure")
 	w.Event(event.RogueManager{Port: 7, At: "red-1\n", Reason: "nobody named it"})
 	want("rogue-manager")
+	a, b := charge.Master{Port: 7, Name: "mgmt-1\n", Counts: true}, charge.Master{Port: 9, Name: "mgmt-2"}
+	for _, x := range []struct {
+		e    event.Event
+		want string
+	}{
+		{charge.None{Last: a}, "no-master"}, {charge.Several{Masters: []charge.Master{a, b}, Count: 2}, "several-masters"}, {charge.One{Master: a}, "one-master"},
+		{charge.Changed{From: a, To: b}, "master-changed"}, {charge.Flapping{Changes: 4, Within: time.Minute, Master: a}, "master-flapping"},
+	} {
+		w.Event(x.e)
+		want(x.want)
+	}
 }

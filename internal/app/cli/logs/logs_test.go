@@ -22,6 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
@@ -68,6 +69,11 @@ var events = []struct {
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
 	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
 	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
+	{charge.None{Last: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelError},
+	{charge.Several{Masters: []charge.Master{{Port: 7, Name: "mgmt-2", Counts: true}}, Count: 2}, slog.LevelError},
+	{charge.One{Master: charge.Master{Port: 7, Name: "mgmt-2", Counts: true}}, slog.LevelInfo},
+	{charge.Changed{From: charge.Master{Port: 7, Name: "mgmt-2"}, To: charge.Master{Port: 9, Name: "mgmt-1"}}, slog.LevelWarn},
+	{charge.Flapping{Changes: 4, Within: time.Minute, Master: charge.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
 	{event.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
 	{event.Resweeping{Reason: "why", Links: 2}, slog.LevelDebug},
 	{event.Changed{What: "leaf-1 has another CapabilityMask"}, slog.LevelInfo},
