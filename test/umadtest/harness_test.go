@@ -328,11 +328,19 @@ func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd
 // eventually waits until something is true.
 func (r *rig) eventually(what string, is func() bool) {
 	r.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+	if !r.within(patience, is) {
+		r.Fatalf("after %v still not: %s", patience, what)
+	}
+}
+
+// within reports whether something became true in a time.
+func (r *rig) within(limit time.Duration, is func() bool) bool {
+	for end := time.Now().Add(limit); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.Fatalf("after %v still not: %s", patience, what)
+			return false
 		}
 	}
+	return true
 }
 
 // openSM brings the fabric up with an OpenSM at a node and leaves it running.
