@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus
 
-.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench soak clean
+.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchservice soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,9 +52,16 @@ fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 mutate: tools ## break every rule of docs/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
 	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
 
-bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios
+bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios; then benchservice
 	@scripts/bench-opensm
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
+	@$(MAKE) benchservice
+
+benchservice: ## what the service costs: partitions, memberships, reads, memory, a scrape of the metrics
+	$(GO) test -run '^$$' -bench Partitions -benchtime 3x ./test/servicetest
+	$(GO) test -run '^$$' -bench 'Member$$|Reads' -benchtime 2000x -timeout 30m ./test/servicetest
+	$(GO) test -run '^$$' -bench Revisions -benchtime 1x -timeout 30m ./test/servicetest
+	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/metricstest
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/umadtest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest

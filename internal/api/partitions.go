@@ -203,12 +203,6 @@ func noPartition(k ib.PKeyBase) error {
 func partitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Partition {
 	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.TouchedFor(c, p.PKey)}
 	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
-	for _, m := range s.Members(p.PKey) {
-		if s.SeesMember(c, m) {
-			if out.Members++; !m.Agreed() {
-				out.Waiting++
-			}
-		}
-	}
+	out.Members, out.Waiting = s.CountVisible(c, p.PKey)
 	return out
 }

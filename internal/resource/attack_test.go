@@ -237,6 +237,19 @@ func TestWhatACallerSeesOfOthers(t *testing.T) {
 	if list := b.VisibleMembers(of("blue"), 0x100); len(list) != 1 || len(b.Visible(of("blue"))) != 2 {
 		t.Errorf("blue sees %v and %v", list, b.Visible(of("blue")))
 	}
+	for _, tenant := range []string{"red", "blue", "green", resource.Provider} {
+		for _, p := range b.Partitions("") {
+			want, waits := b.VisibleMembers(of(tenant), p.PKey), 0
+			for _, m := range want {
+				if !m.Agreed() {
+					waits++
+				}
+			}
+			if n, waiting := b.CountVisible(of(tenant), p.PKey); n != len(want) || waiting != waits {
+				t.Errorf("%s counts %d members of %v, %d of them waiting; it sees %d and %d", tenant, n, p.PKey, waiting, len(want), waits)
+			}
+		}
+	}
 }
 
 // A token gives nobody more than he had: it ends no later, and is bound no less.

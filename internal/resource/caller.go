@@ -90,6 +90,23 @@ func (s *State) VisibleMembers(c Caller, k ib.PKeyBase) []*Member {
 	return out
 }
 
+// CountVisible counts the members of a partition that a caller may see, and those of
+// them that wait for the consent of an owner.
+func (s *State) CountVisible(c Caller, k ib.PKeyBase) (members, waiting int) {
+	if !s.Sees(c, k) {
+		return 0, 0
+	}
+	all := c.IsProvider() || s.partitions[k].Owner == c.Tenant
+	for _, m := range s.members[k] {
+		if all || m.PortOwner == c.Tenant {
+			if members++; !m.Agreed() {
+				waiting++
+			}
+		}
+	}
+	return members, waiting
+}
+
 // TouchedFor is the last revision that changed what a caller may see of a partition;
 // 0 if he sees nothing of it. It is what an ETag for him should say, and what
 // Request.Seen is held against.

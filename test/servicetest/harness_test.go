@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/service"
+	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
 )
 
@@ -30,6 +31,13 @@ func (w watcher) Progress(string, uint64) {}
 
 // start runs a manager on a simulated fabric until the test ends.
 func start(t testing.TB, fabric, dir string) (*service.Service, *daemon.Served) {
+	t.Helper()
+	s, served, _ := startStore(t, fabric, dir)
+	return s, served
+}
+
+// startStore is start for who needs the store besides.
+func startStore(t testing.TB, fabric, dir string) (*service.Service, *daemon.Served, store.Store) {
 	t.Helper()
 	link, err := daemon.Open(fabric, 0)
 	if err != nil {
@@ -61,7 +69,7 @@ func start(t testing.TB, fabric, dir string) (*service.Service, *daemon.Served) 
 		}
 		link.Close()
 	})
-	return s, served
+	return s, served, db
 }
 
 var provider = resource.Caller{Name: "uid 0", Tenant: resource.Provider}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
+	"iter"
 	"sync"
 	"time"
 
@@ -48,6 +48,7 @@ type Served struct {
 	predictAgain time.Time
 	// sizes are those of the P_Key tables of end ports.
 	sizes map[ib.PortGUID]int
+	sized []portSize // the same, for the goroutine of Run
 }
 
 // Teller is told what became of policies: a *service.Service.
@@ -114,19 +115,52 @@ func (s *Served) Event(e event.Event) {
 }
 
 // readSizes notes how large the P_Key tables of end ports are, when ports have come or
-// gone.
+// gone. It is called after every pass, and there are thousands of ports: those that are
+// as they were are passed over in their order.
 func (s *Served) readSizes() {
-	ports := s.runner.Engine().Fabric().EndPorts()
-	if len(ports) == len(s.sizes) && !slices.ContainsFunc(ports, func(p *observed.Port) bool { return s.sizes[p.GUID] != p.PKeyCap() }) {
+	known, same := s.sized, true
+	for p := range endPorts(s.runner.Engine().Fabric()) {
+		size := portSize{p.GUID, p.PKeyCap()}
+		if same = len(known) > 0 && known[0] == size; !same {
+			break
+		}
+		known = known[1:]
+	}
+	if same && len(known) == 0 {
 		return
 	}
-	sizes := make(map[ib.PortGUID]int, len(ports))
-	for _, p := range ports {
+	s.sized = s.sized[:0]
+	sizes := make(map[ib.PortGUID]int, cap(s.sized))
+	for p := range endPorts(s.runner.Engine().Fabric()) {
+		s.sized = append(s.sized, portSize{p.GUID, p.PKeyCap()})
 		sizes[p.GUID] = p.PKeyCap()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sizes = sizes
+}
+
+// portSize is how many keys the table of a port has room for.
+type portSize struct {
+	port ib.PortGUID
+	keys int
+}
+
+// endPorts are the end ports that were reached, in the order of their nodes.
+func endPorts(f *observed.Fabric) iter.Seq[*observed.Port] {
+	return func(yield func(*observed.Port) bool) {
+		for _, n := range f.Nodes {
+			ports := n.Ports[1:]
+			if n.Switch != nil {
+				ports = n.Ports[:1]
+			}
+			for i := range ports {
+				if p := &ports[i]; p.Reached && !yield(p) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // TableSize is how many keys the P_Key table of a port has room for; false for a port
