@@ -199,3 +199,13 @@ func (l *line) ask(request []byte, keep bool) (status int, body []byte, err erro
 		}
 	}
 }
+
+// memoryDir is a directory that waits for no disk, where there is one.
+func memoryDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "ibwarden-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

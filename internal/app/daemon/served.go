@@ -31,6 +31,11 @@ type Served struct {
 	// next is the policy that the engine has not been given yet; only the newest
 	// counts.
 	next *policy.Policy
+	// given is when the engine was given one, atWork that it has not carried it out yet,
+	// and turn how long it has for that.
+	given  time.Time
+	atWork bool
+	turn   time.Duration
 	// revisions are those of the policies that the engine was given, and of next.
 	revisions map[*policy.Policy]uint64
 	// taken is the snapshot of pass number of.
@@ -86,19 +91,49 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
 // Turn gives the engine the newest policy. It is called between two turns of the
 // engine, in the goroutine of Run.
 func (s *Served) Turn(e *engine.Engine) {
-	s.mu.Lock()
-	p := s.next
-	s.next = nil
-	s.mu.Unlock()
-	if p != nil {
+	if p := s.take(time.Now()); p != nil {
 		e.SetPolicy(p)
 	}
+}
+
+const (
+	// turnLeast is how long the engine has for a policy before a newer one interrupts it:
+	// what is revoked waits that long at most. It doubles with each interruption, up to
+	// turnMost, until a policy is carried out, so that who makes changes without an end
+	// does not keep the engine from carrying out any.
+	turnLeast = 100 * time.Millisecond
+	turnMost  = time.Second
+)
+
+// take is the policy that the engine is to be given now; nil for none.
+func (s *Served) take(now time.Time) *policy.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.next
+	switch {
+	case p == nil, s.atWork && now.Sub(s.given) < s.turn:
+		return nil
+	case s.atWork:
+		s.turn = min(2*s.turn, turnMost)
+	default:
+		s.turn = turnLeast
+	}
+	s.next, s.given, s.atWork = nil, now, true
+	return p
+}
+
+// rested notes that the engine has carried out a policy, or could not.
+func (s *Served) rested() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atWork = false
 }
 
 // Event takes what the engine reports, in the goroutine of Run.
 func (s *Served) Event(e event.Event) {
 	switch e := e.(type) {
 	case event.Completed:
+		s.rested()
 		s.mu.Lock()
 		s.last = judged{e.Result, time.Now().UTC()}
 		s.mu.Unlock()
@@ -108,6 +143,7 @@ func (s *Served) Event(e event.Event) {
 			s.tell.Done(revision, outcome(e.Result))
 		}
 	case event.Refused:
+		s.rested()
 		if revision, known := s.revision(e.Policy); known {
 			s.tell.Refused(revision, e.Err)
 		}
