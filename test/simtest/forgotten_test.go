@@ -14,8 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
-	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -193,21 +193,96 @@ func TestNothingIsGivenNextToASilentDevice(t *testing.T) {
 	z.x.check(t)
 }
 
-// A manager with a quarantine sends nothing before it is over, and then does its
-// work.
+// A manager with a quarantine writes nothing and reads no table before it is over, and
+// reads afterwards whatever a manager writes, even if it had read it before. Meanwhile it
+// finds out who is there.
 func TestQuarantine(t *testing.T) {
 	pause := daemon.Quarantine()
-	// One that stands by takes over no sooner after the master was last heard of.
-	if sooner := (election.DefaultPolls - 1) * election.DefaultPollInterval; sooner < pause {
-		t.Errorf("a manager that stands by takes over after %v, want at least %v", sooner, pause)
+	list := generate(t, "demo")
+	for name, profile := range map[string]protect.Profile{"one M_Key, or none": protect.None, "M_Keys of their own": protect.Tenant} {
+		t.Run(name, func(t *testing.T) {
+			y := halves(hosts(list))
+			w := newWorld(t, setup{list: list, policy: y.policy(), manager: engine.Config{Profile: profile}})
+			w.settle()
+			w.manager.Pause = pause
+			began := w.fabric.Now()
+			w.restart(y.policy())
+			w.settle()
+			if w.result() == nil {
+				t.Fatal("no result")
+			}
+			early, late := map[mad.AttributeID]int{}, map[place]bool{}
+			for _, a := range w.arrived {
+				after := a.at >= began+pause
+				if a.Method == mad.MethodSet && !after {
+					t.Errorf("%v after its start: a Set of %s", a.at-began, smp.AttributeName(a.AttributeID))
+				}
+				if a.Method != mad.MethodGet || a.AttributeID == smp.AttrSMInfo {
+					continue
+				}
+				if !after {
+					early[a.AttributeID]++
+				} else if a.AttributeID == smp.AttrPortInfo {
+					num := ib.PortNum(a.AttributeModifier)
+					if num == 0 {
+						num = a.in
+					}
+					late[place{a.node, num}] = true
+				}
+			}
+			for _, x := range []mad.AttributeID{smp.AttrNodeInfo, smp.AttrPortInfo, smp.AttrSwitchInfo} {
+				if early[x] == 0 {
+					t.Errorf("%s is not read meanwhile", smp.AttributeName(x))
+				}
+			}
+			for x := range early {
+				if x != smp.AttrNodeInfo && x != smp.AttrNodeDescription && x != smp.AttrPortInfo && x != smp.AttrSwitchInfo {
+					t.Errorf("%s is read too early", smp.AttributeName(x))
+				}
+			}
+			for _, n := range w.engine.Fabric().Nodes {
+				for i := range n.Ports {
+					if p := &n.Ports[i]; p.Reached && p.Num != 0 && !late[place{p.Node.GUID(), p.Num}] {
+						t.Errorf("PortInfo of %s is not read again", p)
+					}
+				}
+			}
+		})
 	}
-	w := newWorld(t, setup{list: generate(t, "demo"), manager: engine.Config{Pause: pause}, policy: halves(hosts(generate(t, "demo"))).policy()})
-	w.run(pause - time.Nanosecond)
-	if n := w.requests(); n > 0 {
-		t.Errorf("%d requests before the quarantine of %v was over", n, pause)
+	t.Run("nobody has managed it", func(t *testing.T) {
+		w := newWorld(t, setup{list: list, manager: engine.Config{Pause: pause}, policy: halves(hosts(list)).policy()})
+		w.settle()
+		if w.result() == nil || w.fabric.Now() >= pause {
+			t.Errorf("the verdict came at %v, want before %v", w.fabric.Now(), pause)
+		}
+	})
+}
+
+// A subnet counts as managed, and the quarantine is kept, from the first thing on that a
+// manager leaves there, whichever that is.
+func TestQuarantineAfterALittle(t *testing.T) {
+	pause := daemon.Quarantine()
+	list := generate(t, "demo")
+	y := halves(hosts(list))
+	sets := func(w *world) (n int) { return len(w.sets()) }
+	all := bringUp(t, setup{list: list, policy: y.policy()})
+	total := sets(all)
+	if total == 0 {
+		t.Fatal("no Sets")
 	}
-	w.settle()
-	if w.result() == nil || w.arrived[0].at < pause {
-		t.Errorf("the first packet came at %v", w.arrived[0].at)
+	for n := 1; n <= total; n += 1 + total/40 {
+		w := newWorld(t, setup{list: list, policy: y.policy()})
+		w.until("some Sets", func() bool { return sets(w) >= n })
+		gives := slices.ContainsFunc(w.sets(smp.AttrPKeyTable), func(a arrival) bool {
+			var k smp.PKeyTable
+			return k.UnmarshalBinary(a.Data[:]) == nil && len(valid(k.Keys[:])) > 1
+		})
+		w.manager.Pause = pause
+		w.restart(y.policy())
+		began := w.fabric.Now()
+		w.settle()
+		if gives && w.fabric.Now() < began+pause {
+			t.Errorf("after %d of %d Sets, some of which gave keys, it did not wait", n, total)
+		}
 	}
 }

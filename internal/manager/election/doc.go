@@ -15,6 +15,14 @@
 // over, after discovering, when the master reports that it is no longer master, or when
 // too many polls in a row get no answer or an unchanged ActCount.
 //
+// A manager that shares a secret with this one (Config.Key) is given up within
+// Config.MasterTimeout of its end: it is polled five times in that time, and four polls
+// in a row have to fail. One lost packet, or one lost poll, ends nothing: each poll is
+// sent again by its sender's window as long as the next is not due. Any other manager is
+// polled at PollInterval, and given up after Polls: OpenSM does not answer while it is
+// busy. Effects.Since is when the first of the polls was sent that stayed unanswered: a
+// manager that still ran then would have answered it, so nothing that it sent left later.
+//
 // With Config.Named only named managers count: those that are listed
 // or share a secret with this one, and that answer from the
 // port that they claim. Such a manager is sent the key of the pair, or that of

@@ -15,7 +15,15 @@ import (
 const (
 	DefaultPollInterval = time.Second
 	DefaultPolls        = 3
+	// DefaultMasterTimeout is that of Config.MasterTimeout.
+	DefaultMasterTimeout = 400 * time.Millisecond
+	// MinMasterTimeout leaves each poll time to be sent again.
+	MinMasterTimeout = 50 * time.Millisecond
 )
+
+// partnerPolls is how many polls in a row a manager that shares a secret with this one
+// has to leave unanswered before it is given up. Each of them is sent more than once.
+const partnerPolls = 4
 
 const maxPriority = 15
 
@@ -35,6 +43,10 @@ type Config struct {
 	PollInterval time.Duration
 	// Polls is how many in a row may fail; 0 for DefaultPolls.
 	Polls int
+	// MasterTimeout is how long a manager that shares a secret with this one is polled
+	// in vain at the most, from its end until it is given up, in place of PollInterval
+	// and Polls; 0 for DefaultMasterTimeout.
+	MasterTimeout time.Duration
 	// Trusted lists the managers that count; all do when it is nil and Named is
 	// not set.
 	Trusted []ib.PortGUID
@@ -87,6 +99,10 @@ type Effects struct {
 	From, To smp.SMState
 	// Why says for people what happened; empty when nothing did.
 	Why string
+	// Lost tells that a manager was given up, which has not been heard of since Since:
+	// when the first of the polls was sent that it left unanswered.
+	Lost  bool
+	Since time.Duration
 }
 
 // Engine is one subnet manager's part in the election.
@@ -120,6 +136,9 @@ func New(c Config) (*Engine, error) {
 	if c.Polls == 0 {
 		c.Polls = DefaultPolls
 	}
+	if c.MasterTimeout == 0 {
+		c.MasterTimeout = DefaultMasterTimeout
+	}
 	switch {
 	case c.GUID == 0:
 		return nil, errors.New("subnet manager: port GUID is 0")
@@ -127,6 +146,8 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("subnet manager: priority %d, want 0 to %d", c.Priority, maxPriority)
 	case c.PollInterval < 0:
 		return nil, fmt.Errorf("subnet manager: poll interval %v, want more than 0", c.PollInterval)
+	case c.MasterTimeout < MinMasterTimeout:
+		return nil, fmt.Errorf("subnet manager: master timeout %v, want at least %v", c.MasterTimeout, MinMasterTimeout)
 	case c.Polls < 0:
 		return nil, fmt.Errorf("subnet manager: %d polls, want 1 or more", c.Polls)
 	}

@@ -207,9 +207,10 @@ func TestPollsAreProven(t *testing.T) {
 	if verdict, _ := e.Decide(0, []Remote{{Info: master, Address: at(ours)}}); verdict == Master {
 		t.Fatal("a master of ours does not count")
 	}
-	for i := range DefaultPolls + 1 {
-		effects := e.Tick(time.Duration(i+1) * DefaultPollInterval)
-		if i < DefaultPolls && effects.From != effects.To {
+	for i := range partnerPolls + 1 {
+		due, _ := e.Due()
+		effects := e.Tick(due)
+		if i < partnerPolls && effects.From != effects.To {
 			t.Fatalf("after %d polls: %+v", i, effects)
 		}
 		for _, m := range effects.Send {
@@ -222,6 +223,42 @@ func TestPollsAreProven(t *testing.T) {
 	if e.State() != smp.SMDiscovering {
 		t.Errorf("still %s", e.State())
 	}
+}
+
+// A master that shares the secret is given up within MasterTimeout of its end, whenever
+// that is, and not before four polls in a row were left unanswered; fewer end nothing,
+// however often that happens. What is said of the time since it was not heard of is never
+// before its last answer, nor later than a poll interval after its end.
+func TestPartnerIsGivenUpInTime(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		timeout := time.Duration(rapid.IntRange(50, 2000).Draw(r, "timeout, ms")) * time.Millisecond
+		e := namedEngine(t, smp.SMDiscovering, func(c *Config) { c.MasterTimeout = timeout })
+		master := smp.SMInfo{GUID: ours, SMKey: pairKey(ours, ownGUID), SMState: smp.SMMaster}
+		e.Decide(0, []Remote{{Info: master, Address: at(ours)}})
+		end := time.Duration(rapid.Int64Range(0, int64(20*timeout)).Draw(r, "end"))
+		answered := time.Duration(0)
+		for row := 0; ; {
+			now, due := e.Due()
+			if !due || now > end+timeout {
+				r.Fatalf("at %v it is still polled, it ended at %v, the timeout is %v", now, end, timeout)
+			}
+			effects := e.Tick(now)
+			if effects.Lost {
+				if row < partnerPolls || now < end && row < partnerPolls {
+					r.Fatalf("given up after %d polls", row)
+				}
+				if effects.Since < answered || effects.Since > end+timeout/partnerPolls {
+					r.Fatalf("not heard of since %v: it answered at %v and ended at %v", effects.Since, answered, end)
+				}
+				return
+			}
+			if row++; now < end && (row == partnerPolls || rapid.Bool().Draw(r, "answered")) {
+				row, answered = 0, now
+				master.ActCount++
+				e.Answered(effects.Send[0], mad.StatusOK, master)
+			}
+		}
+	})
 }
 
 // Whatever a rogue at any port that is not a named manager's sends, claims,

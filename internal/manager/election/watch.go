@@ -17,6 +17,10 @@ type watch struct {
 	alive  bool // and answered by a manager at work
 	frozen bool // the last answer had the ActCount of the one before
 	failed int  // polls in a row
+	// interval is the time between polls, and polls how many in a row may fail.
+	interval time.Duration
+	polls    int
+	since    time.Duration // when the first poll of those was sent that failed in a row
 }
 
 // offer is the attempt to hand mastership over.
@@ -31,7 +35,20 @@ type offer struct {
 
 // observe begins to poll a manager, one interval from now.
 func (e *Engine) observe(now time.Duration, r Remote) {
-	e.watch = watch{on: true, remote: r, next: now + e.config.PollInterval}
+	e.watch = e.watching(r)
+	e.watch.next = now + e.watch.interval
+}
+
+// watching is the polling of a manager: one that shares a secret with this one answers
+// whatever it is about, any other may be busy for longer.
+func (e *Engine) watching(r Remote) watch {
+	w := watch{on: true, remote: r, interval: e.config.PollInterval, polls: e.config.Polls}
+	if e.config.Named && e.isOurs(&r) {
+		// The last poll that was answered may have been answered just before the end:
+		// the next begins an interval later, and each fails an interval after that.
+		w.interval, w.polls = e.config.MasterTimeout/(partnerPolls+1), partnerPolls
+	}
+	return w
 }
 
 // Due is when Tick is wanted next; ok is false when it is not.
@@ -67,8 +84,8 @@ func (e *Engine) Tick(now time.Duration) Effects {
 	} else {
 		w.failed = 0
 	}
-	if w.failed >= e.config.Polls {
-		lost := e.lost()
+	if w.failed >= w.polls {
+		lost := e.lost(now)
 		lost.Send = effects.Send
 		return lost
 	}
@@ -76,8 +93,11 @@ func (e *Engine) Tick(now time.Duration) Effects {
 		e.offer = offer{open: true, to: w.remote}
 		effects.Send = append(effects.Send, e.renewOffer(now)...)
 	}
+	if w.failed == 0 {
+		w.since = now
+	}
 	w.asked, w.alive = true, false
-	w.next = now + e.config.PollInterval
+	w.next = now + w.interval
 	e.actCount++
 	poll := Message{To: w.remote.Address, GUID: w.remote.Info.GUID, Method: mad.MethodGet}
 	if e.config.Named {
@@ -116,10 +136,10 @@ func (e *Engine) renewOffer(now time.Duration) []Message {
 }
 
 // lost gives the polled manager up.
-func (e *Engine) lost() Effects {
-	to, why := e.state, "%s does not answer"
+func (e *Engine) lost(now time.Duration) Effects {
+	to, why, since := e.state, "%s does not answer", e.watch.since
 	if e.watch.frozen {
-		e.frozen, why = e.watch.remote.Info, "%s answers but does nothing"
+		e.frozen, why, since = e.watch.remote.Info, "%s answers but does nothing", now
 	}
 	if e.state == smp.SMStandby {
 		to = smp.SMDiscovering
@@ -127,7 +147,7 @@ func (e *Engine) lost() Effects {
 	guid := e.watch.remote.Info.GUID
 	e.watch = watch{}
 	effects := e.move(to, why, guid)
-	effects.Sweep = true
+	effects.Sweep, effects.Lost, effects.Since = true, true, since
 	return effects
 }
 
@@ -146,7 +166,9 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		e.offered = offer{}
 	case m.Control == smp.SMControlHandover && status == mad.StatusOK && e.hasOffered(m.GUID) &&
 		info.GUID == m.GUID && e.counts(&Remote{Info: info, Address: m.To}):
-		e.watch = watch{on: true, remote: e.offered.to, next: e.offered.next}
+		next := e.offered.next
+		e.watch = e.watching(e.offered.to)
+		e.watch.next = next
 		return e.handedOver(m.GUID)
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):

@@ -34,6 +34,9 @@ func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r
 
 // Follow acts on a change of the state in the election.
 func (h host) Follow(f election.Effects) {
+	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
+		h.succeed(f)
+	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
@@ -46,6 +49,7 @@ func (e *Engine) openPeers(c Config) {
 		Limits: c.Limits, Seed: c.Seed, Profile: c.Profile, Newcomer: c.Newcomer && !c.Known.Managed,
 		Election: election.Config{
 			Priority: c.Priority, SMKey: c.SMKey, ShowKey: c.ShowSMKey, Trusted: c.Trusted, Key: c.SMKeys,
+			MasterTimeout: c.MasterTimeout,
 		},
 	}, host{e})
 }
@@ -108,15 +112,6 @@ func (e *Engine) electedNamed(now time.Duration) {
 	e.lead(now)
 }
 
-// lead goes on as master.
-func (e *Engine) lead(now time.Duration) {
-	if e.config.Hold {
-		e.rest(now, stateHeld)
-	} else {
-		e.proceed(now)
-	}
-}
-
 // isMaster reports whether this manager may write.
 func (e *Engine) isMaster() bool { return e.peers.IsMaster() }
 
@@ -125,6 +120,8 @@ func (e *Engine) resign() {
 	switch e.state {
 	case stateWatching, stateHeld:
 		e.state = stateStandby
+	case statePausing:
+		e.state, e.discovery = stateStandby, nil
 	case stateSweeping:
 		e.discovery.WriteNothing()
 	case stateApplying, stateKeying, stateReleasing:

@@ -87,11 +87,15 @@ type Config struct {
 	// LeaveMulticast says that nobody will answer hosts that join groups:
 	// multicast tables stay as they are, and are not read.
 	LeaveMulticast bool
-	// Pause is how long the engine waits before it reads anything: what an
-	// earlier manager sent has to have landed. A copy of a write that comes
-	// after this engine has read, or written, the same table would undo what
-	// stands there, and nobody would know.
+	// Pause is how long the engine waits, from its start, before it writes anything
+	// or reads a table: what an earlier manager sent has to have landed. A copy of a
+	// write that comes after this engine has read, or written, the same table would
+	// undo what stands there, and nobody would know. Nodes and cables are read
+	// meanwhile. The wait ends early on a subnet that no manager has touched.
 	Pause time.Duration
+	// MasterTimeout is how long a standby takes at the most to give up a master that
+	// shares the secret and does not answer; 0 for election.DefaultMasterTimeout.
+	MasterTimeout time.Duration
 	// Known is what an earlier run assigned.
 	Known desired.Assigned
 	// Reregister has every host that is up already register again with subnet
@@ -117,14 +121,15 @@ const (
 	stateKeying                // giving M_Keys
 	stateReading               // the tables, under the keys
 	stateApplying
-	stateWatching  // idle between light sweeps
-	stateChecking  // a light sweep
-	stateStandby   // another manager is master
-	stateRefused   // the first policy does not fit
-	stateHeld      // Config.Hold: waits to be told what to write
-	statePausing   // Config.Pause
-	stateReleasing // ports give up their M_Keys; handover.go
-	stateNarrowing // taking away before a sweep or an election; narrow.go
+	stateWatching   // idle between light sweeps
+	stateChecking   // a light sweep
+	stateStandby    // another manager is master
+	stateRefused    // the first policy does not fit
+	stateHeld       // Config.Hold: waits to be told what to write
+	statePausing    // until what an earlier manager sent has landed; quiet.go
+	stateRefreshing // PortInfo and SwitchInfo once more, after that
+	stateReleasing  // ports give up their M_Keys; handover.go
+	stateNarrowing  // taking away before a sweep or an election; narrow.go
 )
 
 // Engine is one subnet manager.
@@ -181,6 +186,7 @@ type Engine struct {
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
 
+	quiet quiet
 	keys  keying.Keying
 	traps traps.Heard   // that were not repressed
 	now   time.Duration // as the engine was last told
@@ -218,12 +224,8 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	e.window.Seed(c.Seed)
 	e.openPeers(c)
 	e.openSide(c)
-	if c.Pause > 0 {
-		e.state = statePausing
-		e.begin(event.PhasePause)
-	} else {
-		e.startSweep()
-	}
+	e.quiet.atStart = true
+	e.startSweep()
 	return e
 }
 
@@ -298,6 +300,7 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 
 // Next gives out the next packet: answers to others first, then requests.
 func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	e.timeIs(now)
 	if len(e.outbox) > 0 {
 		*p = e.outbox[0].smp
 		dlid := e.outbox[0].dlid
@@ -320,7 +323,7 @@ func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.owner(p).LastWait
 // Receive takes a packet: the answer to a request, a trap, or a question of
 // another manager.
 func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
-	e.now = now
+	e.timeIs(now)
 	if p.Method == mad.MethodGetResp {
 		e.owner(p).Receive(now, p)
 	} else {
@@ -332,14 +335,14 @@ func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 
 // Lost takes back a request that nobody answered.
 func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
-	e.now = now
+	e.timeIs(now)
 	e.owner(p).Lost(now, p)
 	e.step(now)
 }
 
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
-	e.now = now
+	e.timeIs(now)
 	e.window.Expire(now)
 	e.peers.Expire(now)
 	e.side.Expire(now)
@@ -349,12 +352,8 @@ func (e *Engine) Expire(now time.Duration) {
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
 	}
-	if e.state == statePausing {
-		if e.nextCheck == 0 { // the time is known only now
-			e.nextCheck = now + e.config.Pause
-		} else if now >= e.nextCheck {
-			e.startSweep()
-		}
+	if e.state == statePausing && now >= e.quiet.until {
+		e.paused()
 	}
 	e.step(now)
 }
@@ -367,6 +366,7 @@ func (e *Engine) atRest() bool {
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
 	e.peers.Advance(now)
+	e.abandonReading()
 	e.giveWay(now)
 	for e.window.Idle() && e.advance(now) {
 	}
@@ -389,6 +389,8 @@ func (e *Engine) advance(now time.Duration) bool {
 		return false
 	case stateKeying:
 		return e.keepOn(now)
+	case stateRefreshing:
+		e.refreshed(now)
 	case stateReading:
 		if e.discovery.Advance() {
 			e.rested(now)
@@ -422,6 +424,7 @@ func (e *Engine) startSweep() {
 	clear(e.moved) // all of it is asked about
 	clear(e.due)
 	e.begin(event.PhaseDiscover)
+	e.quiet.stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
 	e.discovery = sweep.Discover(e.window, e.Reads())
 }
@@ -429,7 +432,7 @@ func (e *Engine) startSweep() {
 // Reads is what a sweep of the whole subnet asks for.
 func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys(), ClearChange: e.settled && e.isMaster(), Forwarding: true,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.stale, ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,

@@ -74,16 +74,6 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 	return keying.LockedOut(f)
 }
 
-// proceed goes on as the master of a discovered subnet: keys are written before its
-// tables are read, and before anything else is written.
-func (e *Engine) proceed(now time.Duration) {
-	if e.discovery == nil {
-		e.startPass(now)
-		return
-	}
-	e.secure(now)
-}
-
 // secure starts to give every end port the key that it ought to have.
 func (e *Engine) secure(now time.Duration) {
 	p, err := e.keys.Want(now, e.fabric, e.ends, e.guardOf(e.wanted()))
@@ -160,7 +150,12 @@ func (e *Engine) rested(now time.Duration) {
 		e.rest(now, stateStandby)
 		return
 	}
-	e.startPass(now)
+	if e.quiet.trial {
+		e.tried(now)
+		return
+	}
+	e.cutMoved() // while the ports were read again
+	e.lead(now)
 }
 
 // askBehind asks the device at the other end of a cable for its NodeInfo, with every key

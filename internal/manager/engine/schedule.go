@@ -17,8 +17,11 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if at, some := e.side.Deadline(); some {
 		sooner(at)
 	}
-	if e.state == stateWatching || e.state == statePausing || e.state == stateApplying && e.config.Hold && e.window.Idle() {
+	if e.state == stateWatching || e.state == stateApplying && e.config.Hold && e.window.Idle() {
 		sooner(e.nextCheck)
+	}
+	if e.state == statePausing {
+		sooner(e.quiet.until)
 	}
 	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
 		if e.resweep != "" {

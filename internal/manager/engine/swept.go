@@ -45,7 +45,7 @@ func (e *Engine) swept(now time.Duration) {
 		e.emit(event.Refused{Err: err, Policy: e.newPolicy})
 		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
 	}
-	if !e.givesKeys() {
+	if !e.givesKeys() && !e.quiet.stale {
 		e.discovery = nil
 	}
 	e.startElection(now)
@@ -244,11 +244,11 @@ func (e *Engine) revisited(now time.Duration) {
 	switch {
 	case e.peers.Named():
 		e.peers.Ask() // a master does not wait for what they say
-		e.proceed(now)
+		e.lead(now)
 	case e.reelect != "" || len(e.peers.Rivals()) != len(rivals) || slices.ContainsFunc(e.ends, func(p *observed.Port) bool { return e.peers.IsRival(p) != e.peers.Asked(p) }):
 		e.startElection(now)
 	default:
-		e.proceed(now)
+		e.lead(now)
 	}
 }
 

@@ -15,8 +15,10 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 		w.Phase = event.PhaseDiscover
 	case stateElecting:
 		w.Phase = event.PhaseElect
+	case stateRefreshing:
+		w.Phase = event.PhaseTables
 	case stateReading:
-		w.Phase, w.Keyed = event.PhaseTables, true
+		w.Phase, w.Keyed = event.PhaseTables, e.givesKeys()
 	case statePausing:
 		w.Phase = event.PhasePause
 	case stateNarrowing:

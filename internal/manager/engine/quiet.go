@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// quiet is the wait for packets that an earlier manager has sent. Until its end nothing
+// is written, and nothing that a manager writes is read for good: a late copy of a write
+// could change it afterwards, and nobody would know. What no manager writes, who is there
+// and how the cables run, is read meanwhile.
+type quiet struct {
+	began bool          // the engine was told the time
+	until time.Duration // the end of the wait
+	// stale tells that the sweep under way began before the end of the wait: PortInfo
+	// and SwitchInfo are read again after it, and tables not before.
+	stale bool
+	// atStart tells that it is the wait of a start, which ends early on a subnet that
+	// nobody has managed; trial, that the tables are read to find that out.
+	atStart, trial bool
+	// abandon tells that what is being read was begun as standby.
+	abandon bool
+}
+
+// timeIs enters the time. The wait of a start begins when the engine is first told.
+func (e *Engine) timeIs(now time.Duration) {
+	e.now = now
+	if !e.quiet.began {
+		e.quiet.began, e.quiet.until = true, now+e.config.Pause
+	}
+}
+
+// mustWait reports whether the wait is not over.
+func (e *Engine) mustWait() bool {
+	return !e.quiet.began && e.config.Pause > 0 || e.quiet.began && e.now < e.quiet.until
+}
+
+// succeed starts the wait when this manager takes over from another. One that was given
+// up has sent nothing since it did not answer; one that handed over, until now.
+func (e *Engine) succeed(f election.Effects) {
+	since := e.now
+	if f.Lost {
+		since = f.Since
+	}
+	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
+	e.quiet.atStart, e.quiet.abandon = false, true
+	e.sweepFrom = e.now
+}
+
+// abandonReading ends what a standby was reading: it began before the wait.
+func (e *Engine) abandonReading() {
+	if !e.quiet.abandon {
+		return
+	}
+	e.quiet.abandon = false
+	switch e.state {
+	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
+		e.window.Forget()
+		e.discovery, e.revisiting, e.state = nil, false, stateStandby
+	}
+}
+
+// lead goes on as the master of a discovered subnet. After the wait, PortInfo and
+// SwitchInfo come first, then keys, and then the tables that they open.
+func (e *Engine) lead(now time.Duration) {
+	switch {
+	case e.quiet.stale && now < e.quiet.until && e.quiet.atStart && isUntouched(e.fabric):
+		e.quiet.stale, e.quiet.trial = false, true
+		e.readRest()
+	case e.quiet.stale && now < e.quiet.until:
+		e.pause()
+	case e.quiet.stale:
+		e.refresh()
+	case e.discovery == nil && e.config.Hold:
+		e.rest(now, stateHeld)
+	case e.discovery == nil:
+		e.startPass(now)
+	case e.givesKeys():
+		e.secure(now)
+	default:
+		e.readRest()
+	}
+}
+
+// tried ends the wait of a start when no table holds what a manager gives, and begins
+// anew either way: keys come before tables.
+func (e *Engine) tried(now time.Duration) {
+	e.quiet.trial, e.quiet.atStart = false, false
+	if hasPowerUpKeys(e.fabric) {
+		e.quiet.until = now
+		e.startSweep()
+		return
+	}
+	e.pause()
+}
+
+func (e *Engine) pause() {
+	e.state = statePausing
+	e.begin(event.PhasePause)
+}
+
+// paused goes on after the wait.
+func (e *Engine) paused() {
+	if e.discovery == nil {
+		e.startSweep()
+		return
+	}
+	e.refresh()
+}
+
+// refresh reads PortInfo and SwitchInfo again.
+func (e *Engine) refresh() {
+	e.quiet.stale = false
+	e.state = stateRefreshing
+	e.begin(event.PhaseTables)
+	for _, n := range e.fabric.Nodes {
+		if n.Switch != nil {
+			e.reread(&n.Ports[0], smp.AttrSwitchInfo, 0, nil)
+		}
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached || i == 0 && n.Switch == nil {
+				continue
+			}
+			modifier := uint32(0)
+			if n.Switch != nil {
+				modifier = uint32(i)
+			}
+			before := seen{p.Info, p.InfoRead}
+			e.reread(p, smp.AttrPortInfo, modifier, func() { e.judge(p, before) })
+		}
+	}
+}
+
+// refreshed goes on when they were read.
+func (e *Engine) refreshed(now time.Duration) {
+	if !e.isMaster() {
+		e.rest(now, stateStandby)
+		return
+	}
+	e.lead(now)
+}
+
+// isUntouched reports whether ports and switches are as they are when they come up: no
+// port has an address or an M_Key, checks P_Keys or carries data.
+func isUntouched(f *observed.Fabric) bool {
+	for _, n := range f.Nodes {
+		if n.Switch != nil && (!n.Switch.InfoRead || n.Switch.Info.LinearFDBTop != 0) {
+			return false
+		}
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached || i == 0 && n.Switch == nil {
+				continue
+			}
+			x := &p.Info
+			if !p.InfoRead || p.IsEnd() && x.LID != ib.LIDReserved || p.IsEnd() && x.MasterSMLID != ib.LIDReserved || x.MKey != 0 || x.MKeyProtectBits != 0 ||
+				x.PartitionEnforcementInbound || x.PartitionEnforcementOutbound ||
+				i > 0 && (x.PortState == smp.PortArmed || x.PortState == smp.PortActive) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hasPowerUpKeys reports whether every P_Key table was read and holds the default
+// partition at the most.
+func hasPowerUpKeys(f *observed.Fabric) bool {
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			p := &n.Ports[i]
+			if !p.Reached || i == 0 && n.Switch == nil || !p.IsEnd() && !p.FacesEnd() {
+				continue
+			}
+			if !p.PKeysKnown() || slices.ContainsFunc(p.PKeys, func(k ib.PKey) bool { return k.IsValid() && k.Base() != ib.PKeyBaseDefault }) {
+				return false
+			}
+		}
+	}
+	return true
+}
