@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -100,6 +101,19 @@ func (m *Engine) Keep(state server.State, save func(server.State) error) error {
 	return nil
 }
 
+// Recall enters what the master before this one assigned and what hosts registered with it.
+// It is called after event.TakingOver, before the engine is driven on: no host is asked to
+// register again then.
+func (m *Engine) Recall(a desired.Assigned, state server.State) error {
+	if err := m.admin.Restore(m.now, state); err != nil {
+		return err
+	}
+	m.keeper.kept = m.admin.Version()
+	m.admin.Kept(m.keeper.kept)
+	m.manager.Remember(a, true)
+	return nil
+}
+
 // Flush saves what changed last, at the end.
 func (m *Engine) Flush() {
 	m.keeper.next = 0
@@ -132,6 +146,8 @@ func (m *Engine) observe(e event.Event) {
 	switch e := e.(type) {
 	case event.Completed, event.Deferred:
 		m.changed = true
+	case event.PhaseBegun:
+		m.changed = m.changed || e.Phase == event.PhaseAnnounce
 	case event.Regrouped:
 		m.led = true
 	case event.Trapped:

@@ -236,6 +236,9 @@ type DesiredPort struct {
 	// Reregister asks the software behind an end port to renew its
 	// registrations with subnet administration, once.
 	Reregister bool
+	// Registered tells that those are known to the manager: another MasterSMLID is no
+	// reason to renew them.
+	Registered bool
 }
 
 // NewDesired returns a Desired that leaves everything in f alone.

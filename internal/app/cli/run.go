@@ -23,6 +23,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/master"
@@ -64,7 +65,7 @@ func (f *fabricFlags) add(flags *pflag.FlagSet) {
 // before may still be under way.
 func (f *fabricFlags) quarantineFlag(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.quarantine, "quarantine", daemon.Quarantine(),
-		"time to wait before anything is read, since packets of a killed manager may still be in flight; 0s where there was none, as on sim")
+		"time to wait before tables are read and anything is written, since packets of a killed manager may still be in flight; 0s where there was none, as on sim")
 }
 
 // pause is how long to wait for those packets.
@@ -129,6 +130,7 @@ type runFlags struct {
 	saKey          string
 	parsedSAKey    ib.SMKey
 	once, json     bool
+	masterTimeout  time.Duration
 	sweep, drift   time.Duration
 	guard          time.Duration
 	policyOptions  policyfile.Options
@@ -193,6 +195,7 @@ keys of other partitions, this needs --policy none.
 	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not")
 	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
+	flags.DurationVar(&f.masterTimeout, "master-timeout", election.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
 	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
 	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
 	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time within which every table is read back once")
@@ -229,6 +232,9 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sa-key %q: want a 64-bit number, decimal or with 0x", f.saKey))
 	}
 	f.parsedSAKey = ib.SMKey(key)
+	if f.masterTimeout < election.MinMasterTimeout {
+		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, election.MinMasterTimeout))
+	}
 	if f.guard < time.Millisecond {
 		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
 	}
@@ -359,7 +365,7 @@ func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, AcceptPolicy: f.acceptPolicy,
+		Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout, AcceptPolicy: f.acceptPolicy,
 		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
@@ -400,6 +406,7 @@ func (f *runFlags) keep(r *reporter) error {
 		return nil
 	}
 	engine := r.runner.Engine()
+	r.runner.Recall(f.recall)
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
 	if err != nil {
 		return fmt.Errorf("state %s: administration: %w", f.state, err)
@@ -413,7 +420,7 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	if f.once && f.forgot {
 		return daemon.SaveState(f.state, engine.Assigned())
 	}
-	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey})
+	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey, Manager: managerOf(engine)})
 }
 
 // reload reads the policy file and the list of cables again.

@@ -22,6 +22,9 @@ type Registered struct {
 	server.State
 	// SAKey is the key that trusted subscribers came with.
 	SAKey ib.SMKey
+	// Manager is the port of the manager with which they registered; 0 where that was
+	// not written down.
+	Manager ib.PortGUID
 }
 
 // administrationFile is Registered in the state file. Records are in hex, as on
@@ -31,6 +34,7 @@ type administrationFile struct {
 	Saved         time.Time              `json:"saved"`
 	Salt          string                 `json:"salt"`
 	KeySum        string                 `json:"sa_key_sum"`
+	Manager       string                 `json:"manager,omitempty"`
 	Groups        []groupEntry           `json:"groups"`
 	Retired       map[string]ib.PKeyBase `json:"retired_mlids"`
 	Serial        uint64                 `json:"groups_made"`
@@ -95,6 +99,9 @@ func (r *Registered) encode() (*administrationFile, error) {
 		Saved: time.Now().UTC(), Salt: hex.EncodeToString(salt), KeySum: keySum(salt, r.SAKey),
 		Groups: []groupEntry{}, Services: []serviceEntry{}, Subscriptions: []subscriptionEntry{},
 		Retired: map[string]ib.PKeyBase{}, Serial: r.Groups.Serial, AliasGUIDs: map[string][]string{},
+	}
+	if r.Manager != 0 {
+		out.Manager = r.Manager.String()
 	}
 	for i := range r.Groups.Groups {
 		out.Groups = append(out.Groups, encodeGroup(&r.Groups.Groups[i]))
@@ -162,6 +169,11 @@ func LoadRegistered(path string, saKey ib.SMKey) (r Registered, some bool, err e
 func (f *administrationFile) decode(saKey ib.SMKey) (r Registered, err error) {
 	r.SAKey = saKey
 	r.Groups.Serial = f.Serial
+	if f.Manager != "" {
+		if r.Manager, err = ib.ParsePortGUID(f.Manager); err != nil {
+			return r, fmt.Errorf("manager: %w", err)
+		}
+	}
 	for i := range f.Groups {
 		g, err := f.Groups[i].decode()
 		if err != nil {

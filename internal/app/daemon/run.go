@@ -39,6 +39,7 @@ type Runner struct {
 	announced   error
 	asked       asked
 	inCharge    inCharge
+	recall      recall
 }
 
 // Watcher is told what a runner does.
@@ -64,6 +65,8 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 		case event.Announced:
 			r.isAnnounced, r.announced = true, to.SetIsSM(true)
 			return
+		case event.TakingOver:
+			r.recall.from, r.recall.due = e.From, true
 		}
 		w.Event(e)
 	})
@@ -109,6 +112,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	defer r.asked.end()
 	return r.whileAnnounced(func() error {
 		return r.drive(ctx, r.managed, func() bool {
+			r.recallFormer()
 			r.asked.answer(r.Engine())
 			r.lookInCharge()
 			return until()

@@ -52,6 +52,9 @@ type Input struct {
 	ProtectBits uint8
 	// Reregister has every host that is up register again.
 	Reregister bool
+	// Registered tells that what hosts registered with the master before this one is known
+	// to subnet administration: another master alone makes nobody register again.
+	Registered bool
 	// Groups are the multicast groups with their members; nil leaves multicast
 	// tables as they are.
 	Groups []*group.Group

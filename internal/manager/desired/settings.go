@@ -20,6 +20,7 @@ func (r *Result) settings() {
 				continue
 			}
 			ports.End(want, &r.Settings, r.GIDPrefix(), self)
+			want.Registered = in.Registered
 			want.Reregister = in.Reregister && port.Node.Switch == nil && port.Info.PortState == smp.PortActive
 			if in.MKey != 0 {
 				guard.Give(want, in.MKey)

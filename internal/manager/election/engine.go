@@ -103,6 +103,8 @@ type Effects struct {
 	// when the first of the polls was sent that it left unanswered.
 	Lost  bool
 	Since time.Duration
+	// Former is the manager that this one stands by for no more; 0 for none.
+	Former ib.PortGUID
 }
 
 // Engine is one subnet manager's part in the election.

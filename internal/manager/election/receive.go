@@ -91,7 +91,7 @@ func (e *Engine) takeOver(sender Remote) Effects {
 	acknowledge := e.control(smp.SMControlAcknowledge, sender)
 	effects := e.move(smp.SMMaster, "took over from %s", sender.Info.GUID)
 	effects.Send = []Message{acknowledge}
-	effects.Sweep = true
+	effects.Sweep, effects.Former = true, sender.Info.GUID
 	return effects
 }
 

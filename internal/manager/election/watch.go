@@ -147,7 +147,7 @@ func (e *Engine) lost(now time.Duration) Effects {
 	guid := e.watch.remote.Info.GUID
 	e.watch = watch{}
 	effects := e.move(to, why, guid)
-	effects.Sweep, effects.Lost, effects.Since = true, true, since
+	effects.Sweep, effects.Lost, effects.Since, effects.Former = true, true, since, guid
 	return effects
 }
 
@@ -181,7 +181,7 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		// It has handed over, or tried to.
 		e.watch = watch{}
 		effects = e.move(smp.SMDiscovering, "%s is no longer master", info.GUID)
-		effects.Sweep = true
+		effects.Sweep, effects.Former = true, info.GUID
 	default:
 		w.frozen = info.ActCount == w.remote.Info.ActCount
 		w.alive = !w.frozen && (info.SMState == smp.SMMaster || info.SMState == smp.SMDiscovering)

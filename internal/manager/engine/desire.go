@@ -53,7 +53,8 @@ func (e *Engine) input() desired.Input {
 	in := e.config.Desired(e.fabric)
 	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
 	in.Bounds = []*bound.Bound{e.inherited, e.shared}
-	in.Reregister = in.Reregister && !e.renewed
+	in.Registered = e.standby.registered
+	in.Reregister = in.Reregister && !e.renewed && !in.Registered
 	in.Groups, in.Routes = e.multicast.groups, e.routes
 	return in
 }

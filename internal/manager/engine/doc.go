@@ -20,6 +20,24 @@
 // missed, not even one during the first pass: the first light sweep finds it
 // set and causes one more full sweep.
 //
+// A standby reads the whole subnet once in every drift period and writes nothing. When it
+// takes over, and when a manager starts, what an earlier manager sent may still be under
+// way, for Limits.Lifetime at the most. The order of reads makes it safe to discover
+// meanwhile. Before the end of the wait the engine reads who is there and how the cables
+// run, which no manager writes. After it, it reads again all that a manager writes:
+// PortInfo and SwitchInfo of every port and switch, then the tables. What is planned and
+// proved rests on these reads only, and no write of an earlier manager can land after
+// them. The wait of a takeover counts from the first poll that the master left
+// unanswered, since it sent nothing after that, or from its handover. Only MasterSMLID is
+// written before the end of the wait, and only where the subnet was as the policy wants
+// it when it was last read: it grants nothing, the rest of PortInfo is written as it was
+// just read, at end ports only, where no P_Key is checked for others, and a late write that
+// changes it back, or that it changes back, is found after the wait. The wait of a start ends
+// early on a subnet without a trace of a manager: no LID, M_Key, check or link that carries
+// data, and after that no P_Key table with more than the default partition. A manager that
+// was killed before the first of its writes landed anywhere leaves no trace: what it sent
+// is found as a foreign change.
+//
 // A device that stops answering while its link stays up keeps its tables, and
 // so does the switch port before it. A new policy still removes from that switch
 // port what it takes from the device; a partition that cannot be removed is not given to

@@ -36,8 +36,10 @@ func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r
 func (h host) Follow(f election.Effects) {
 	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
 		h.succeed(f)
+		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
+		h.standby = standby{}
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
 	}
@@ -85,8 +87,7 @@ func (e *Engine) elected(now time.Duration) {
 		return
 	}
 	if why, master := e.peers.DecideBelieved(now); !master {
-		e.emit(event.Deferred{Master: e.peers.Master(), Reason: why})
-		e.rest(now, stateStandby)
+		e.standBy(now, event.Deferred{Master: e.peers.Master(), Reason: why})
 		return
 	}
 	e.lead(now)
@@ -103,9 +104,7 @@ func (e *Engine) electedNamed(now time.Duration) {
 		}
 		e.peers.Settle(now)
 		if why, master := e.peers.Decide(now); !master {
-			e.peers.StoodBy = ""
-			e.emit(event.Deferred{Master: e.peers.Master(), Reason: why})
-			e.rest(now, stateStandby)
+			e.standBy(now, event.Deferred{Master: e.peers.Master(), Reason: why})
 			return
 		}
 	}
@@ -124,7 +123,7 @@ func (e *Engine) resign() {
 		e.state, e.discovery = stateStandby, nil
 	case stateSweeping:
 		e.discovery.WriteNothing()
-	case stateApplying, stateKeying, stateReleasing:
+	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
 		e.run.Stop()
 	}
 }

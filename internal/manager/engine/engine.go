@@ -126,6 +126,7 @@ const (
 	stateStandby    // another manager is master
 	stateRefused    // the first policy does not fit
 	stateHeld       // Config.Hold: waits to be told what to write
+	stateAnnouncing // telling hosts of a new master; standby.go
 	statePausing    // until what an earlier manager sent has landed; quiet.go
 	stateRefreshing // PortInfo and SwitchInfo once more, after that
 	stateReleasing  // ports give up their M_Keys; handover.go
@@ -186,10 +187,11 @@ type Engine struct {
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
 
-	quiet quiet
-	keys  keying.Keying
-	traps traps.Heard   // that were not repressed
-	now   time.Duration // as the engine was last told
+	quiet   quiet
+	standby standby
+	keys    keying.Keying
+	traps   traps.Heard   // that were not repressed
+	now     time.Duration // as the engine was last told
 	// side has the requests that no pass waits for: looks, probes, guards.
 	side *transact.Window
 	attention
@@ -389,6 +391,8 @@ func (e *Engine) advance(now time.Duration) bool {
 		return false
 	case stateKeying:
 		return e.keepOn(now)
+	case stateAnnouncing:
+		e.announced(now)
 	case stateRefreshing:
 		e.refreshed(now)
 	case stateReading:
@@ -536,6 +540,7 @@ func (e *Engine) applied(now time.Duration) {
 	}
 	e.begin(event.PhaseProve)
 	e.settled, e.known.Managed = true, true
+	e.standby = standby{registered: e.standby.registered}
 	if !e.repairing {
 		e.failures = e.keys.Unset
 		e.unfinished = make(map[unfinished]bool)

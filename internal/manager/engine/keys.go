@@ -147,7 +147,7 @@ func (e *Engine) rested(now time.Duration) {
 	e.tell(more)
 	e.faults = append(e.faults, more...)
 	if !e.isMaster() {
-		e.rest(now, stateStandby)
+		e.stoodBy(now)
 		return
 	}
 	if e.quiet.trial {

@@ -73,6 +73,8 @@ func (e *Engine) lead(now time.Duration) {
 	case e.quiet.stale && now < e.quiet.until && e.quiet.atStart && isUntouched(e.fabric):
 		e.quiet.stale, e.quiet.trial = false, true
 		e.readRest()
+	case e.quiet.stale && e.announces():
+		e.announce()
 	case e.quiet.stale && now < e.quiet.until:
 		e.pause()
 	case e.quiet.stale:

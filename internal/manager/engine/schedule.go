@@ -55,7 +55,11 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 // first, then tasks that affect one port, then sweeps.
 func (e *Engine) startNext(now time.Duration) bool {
 	if e.retryAt != 0 && now >= e.retryAt {
-		e.wantSweep("the last pass did not finish")
+		reason := "the last pass did not finish"
+		if e.state == stateStandby {
+			reason = "a standby reads the subnet once in a while"
+		}
+		e.wantSweep(reason)
 	}
 	e.startLooks()
 	switch {

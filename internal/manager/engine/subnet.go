@@ -8,13 +8,20 @@ import (
 )
 
 // Subnet returns what subnet administration needs to know of the subnet: the
-// fabric as it was read back and the partitions of the policy. ok is false while no policy stands, or while another manager is
-// master. It is worth asking for after every Completed.
+// fabric as it was read back and the partitions of the policy. After a takeover, until the
+// first pass, that is the fabric as it was last read as standby. ok is false while no policy
+// stands, or while another manager is master. It is worth asking for after every Completed.
 func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
-	if e.desired == nil || !e.settled || !e.isMaster() {
+	stands := e.desired
+	if e.standby.serves {
+		stands = e.standby.ready
+	} else if !e.settled {
+		stands = nil
+	}
+	if stands == nil || !e.isMaster() {
 		return observed.Subnet{}, false
 	}
-	s = e.desired.Subnet(e.known.Fences)
+	s = stands.Subnet(e.known.Fences)
 	s.Manager, s.Epoch = e.peers.Info(), e.epoch
 	for p, info := range e.peers.Rivals() {
 		if info.GUID != 0 {

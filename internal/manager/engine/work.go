@@ -15,6 +15,9 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 		w.Phase = event.PhaseDiscover
 	case stateElecting:
 		w.Phase = event.PhaseElect
+	case stateAnnouncing:
+		w.Phase = event.PhaseAnnounce
+		w.Ports, w.Of = e.run.Progress()
 	case stateRefreshing:
 		w.Phase = event.PhaseTables
 	case stateReading:

@@ -29,6 +29,7 @@ type PhaseBegun struct{ Phase string }
 // The phases of a pass. Phases of applying are named after their stages.
 const (
 	PhasePause    = "quarantine" // Config.Pause
+	PhaseAnnounce = "announce"   // hosts are told of a new master
 	PhaseDiscover = "discover"
 	PhaseTables   = "read tables" // under the M_Keys that the ports were given
 	PhaseElect    = "other managers"
@@ -89,6 +90,12 @@ type Announced struct{ Port ib.PortGUID }
 // Deferred says that another manager is master and that nothing was written.
 type Deferred struct {
 	Master ib.PortGUID
+	Reason string
+}
+
+// TakingOver says that this manager, which stood by, takes over the subnet.
+type TakingOver struct {
+	From   ib.PortGUID // the port of the master so far, 0 for none
 	Reason string
 }
 
@@ -217,6 +224,8 @@ func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at 
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)
 }
+
+func (e TakingOver) String() string { return "takes over: " + e.Reason }
 
 func (e Unexpected) String() string {
 	return fmt.Sprintf("%v: %s; nothing was written. To become master over it: --take-over. To take part in an election with it: --trusted-sm %s",

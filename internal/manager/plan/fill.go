@@ -113,7 +113,11 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	}
 	w.ReadBack = w.Elements&observed.ElementGuard != 0
 	info.PortState = w.State
-	if op.Kind == Settings && (want.Reregister || w.Elements&(observed.ElementMasterSMLID|observed.ElementLID) != 0) {
+	lost := observed.ElementLID | observed.ElementMasterSMLID
+	if want.Registered {
+		lost = observed.ElementLID
+	}
+	if op.Kind == Settings && (want.Reregister || w.Elements&lost != 0) {
 		// Subscriptions and multicast joins were lost, or made with another
 		// manager or from another address.
 		info.ClientReregister = hasReregistration(port)

@@ -65,6 +65,8 @@ func Describe(e event.Event) Description {
 		d.Each = true
 	case event.Learned:
 		d.set(slog.LevelInfo, "cables-learned", slog.Int("cables", e.List.Cables()), slog.Int("devices", len(e.List.Devices())), slog.Any("left", append([]string{}, e.Left...)))
+	case event.TakingOver:
+		d.set(slog.LevelWarn, "takeover", slog.String("master", e.From.String()), slog.String("reason", e.Reason))
 	case event.Deferred:
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
 	case event.Unexpected:

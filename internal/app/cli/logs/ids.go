@@ -23,6 +23,7 @@ var meanings = map[string]string{
 	"unfenced":          "This switch port is no longer fenced.",
 	"cables-learned":    "A list of cables was learned and is enforced from now on; `left` are ports that were not learned, and why.",
 	"standby":           "Another manager is master; nothing was written.",
+	"takeover":          "This manager, which stood by, takes over from the manager at port `master`.",
 	"unexpected-master": "A manager that nobody named is master, and this one is new here: it leaves the fabric alone.",
 	"master-changed":    "Another subnet manager is master than before: port GUIDs.",
 	"master-flapping":   "The master changed so many times `within` nanoseconds; told once until it has not changed for 10 minutes.",

@@ -66,6 +66,7 @@ var events = []struct {
 	{event.Fenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelError},
 	{event.Unfenced{Fence: fence.Fence{Name: "leaf-1:2", Reason: "why"}}, slog.LevelWarn},
 	{event.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
+	{event.TakingOver{From: 2, Reason: "it does not answer"}, slog.LevelWarn},
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
 	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
 	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},

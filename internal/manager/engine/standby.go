@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// standby is what a manager that stands by knows of the subnet. It reads all of it once
+// in every Config.DriftPeriod and writes nothing.
+type standby struct {
+	// ready is what the policy wants of the subnet as it was last read, if the subnet
+	// held all of it but the address of the master; else nil.
+	ready *desired.Result
+	lid   ib.LID // the manager's own by then
+	// serves tells that subnet administration answers from ready until the first pass.
+	serves bool
+	// announced tells that hosts were told of the new master before that pass.
+	announced bool
+	// deferred is the master that was last reported.
+	deferred event.Deferred
+	// registered tells that what hosts registered with the master before is known here.
+	registered bool
+}
+
+// standBy goes on as a standby: the tables are read too, if they were not.
+func (e *Engine) standBy(now time.Duration, d event.Deferred) {
+	e.peers.StoodBy = ""
+	if d != e.standby.deferred {
+		e.standby.deferred = d
+		e.emit(d)
+	}
+	if e.discovery != nil && e.peers.State() == smp.SMStandby && !e.config.Hold {
+		e.readRest()
+		return
+	}
+	e.stoodBy(now)
+}
+
+// stoodBy works out, from a subnet that was read whole, what would have to be written to it.
+func (e *Engine) stoodBy(now time.Duration) {
+	e.rest(now, stateStandby)
+	if e.peers.State() != smp.SMStandby || e.config.Hold {
+		return
+	}
+	e.retryAt = now + e.config.DriftPeriod
+	e.standby.ready = nil
+	of, err := e.resolve(e.wanted())
+	if err != nil {
+		return // told when it would be master
+	}
+	r, err := e.desire(of)
+	if err != nil {
+		return
+	}
+	for _, s := range plan.Diff(e.fabric, r.Tables).Stages {
+		for _, op := range s.Ops {
+			if op.Attribute != smp.AttrPortInfo || plan.Differing(op.Port, r.Tables) != observed.ElementMasterSMLID {
+				return
+			}
+		}
+	}
+	e.standby.ready, e.standby.lid = r, e.fabric.Self.Info.LID
+}
+
+// announces reports whether hosts are to be told of the new master before the end of the
+// wait: where the subnet was as the policy wants it when it was last read.
+func (e *Engine) announces() bool {
+	s := &e.standby
+	self := e.fabric.Self
+	return s.ready != nil && !s.announced && self != nil && self.InfoRead && self.Info.LID == s.lid
+}
+
+// announce writes MasterSMLID, and nothing else, to the ports that have another.
+// PortInfo is written as it was just read: of an end port it has no check in it that keeps
+// others apart, and all of it is read again after the wait.
+func (e *Engine) announce() {
+	e.standby.announced, e.standby.serves = true, true
+	e.epoch++
+	e.begin(event.PhaseAnnounce)
+	want := observed.NewDesired(e.fabric)
+	lid := e.fabric.Self.Info.LID
+	for _, p := range e.ends {
+		if !p.InfoRead || !p.Info.LID.IsUnicast() || p.Info.PortState != smp.PortActive && p.Node.Switch == nil {
+			continue
+		}
+		x := want.Port(p)
+		x.Elements, x.Info.MasterSMLID = observed.ElementMasterSMLID, lid
+		x.Registered = e.standby.registered
+	}
+	e.state, e.stage = stateAnnouncing, ""
+	e.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
+}
+
+// announced goes on with the wait; what failed is found after it.
+func (e *Engine) announced(now time.Duration) {
+	if !e.run.Advance() {
+		e.enterStage()
+		return
+	}
+	e.run = nil
+	if !e.isMaster() {
+		e.rest(now, stateStandby)
+		return
+	}
+	e.lead(now)
+}
+
+// Remember tells, after event.TakingOver, what the former master kept: what it assigned,
+// and that what hosts registered with it is known to subnet administration, so that no
+// host is asked to register again.
+func (e *Engine) Remember(a desired.Assigned, registered bool) {
+	a.Managed = a.Managed || e.known.Managed
+	e.known, e.names.Known = a, a.Names
+	e.standby.registered = registered
+}
