@@ -15,7 +15,7 @@ import (
 const (
 	DefaultPollInterval = time.Second
 	DefaultPolls        = 3
-	// DefaultMasterTimeout is that of Config.MasterTimeout.
+	// DefaultMasterTimeout is what package engine sets Config.MasterTimeout to.
 	DefaultMasterTimeout = 400 * time.Millisecond
 	// MinMasterTimeout leaves each poll time to be sent again.
 	MinMasterTimeout = 50 * time.Millisecond
@@ -45,7 +45,7 @@ type Config struct {
 	Polls int
 	// MasterTimeout is how long a manager that shares a secret with this one is polled
 	// in vain at the most, from its end until it is given up, in place of PollInterval
-	// and Polls; 0 for DefaultMasterTimeout.
+	// and Polls; 0 for those.
 	MasterTimeout time.Duration
 	// Trusted lists the managers that count; all do when it is nil and Named is
 	// not set.
@@ -138,9 +138,6 @@ func New(c Config) (*Engine, error) {
 	if c.Polls == 0 {
 		c.Polls = DefaultPolls
 	}
-	if c.MasterTimeout == 0 {
-		c.MasterTimeout = DefaultMasterTimeout
-	}
 	switch {
 	case c.GUID == 0:
 		return nil, errors.New("subnet manager: port GUID is 0")
@@ -148,7 +145,7 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("subnet manager: priority %d, want 0 to %d", c.Priority, maxPriority)
 	case c.PollInterval < 0:
 		return nil, fmt.Errorf("subnet manager: poll interval %v, want more than 0", c.PollInterval)
-	case c.MasterTimeout < MinMasterTimeout:
+	case c.MasterTimeout != 0 && c.MasterTimeout < MinMasterTimeout:
 		return nil, fmt.Errorf("subnet manager: master timeout %v, want at least %v", c.MasterTimeout, MinMasterTimeout)
 	case c.Polls < 0:
 		return nil, fmt.Errorf("subnet manager: %d polls, want 1 or more", c.Polls)

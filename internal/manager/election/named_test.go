@@ -202,7 +202,7 @@ func TestMasterIsHandedOverToOnce(t *testing.T) {
 // A master that shared the secret and has gone is not replaced by somebody at its
 // port who does not know it.
 func TestPollsAreProven(t *testing.T) {
-	e := namedEngine(t, smp.SMDiscovering, nil)
+	e := namedEngine(t, smp.SMDiscovering, func(c *Config) { c.MasterTimeout = DefaultMasterTimeout })
 	master := smp.SMInfo{GUID: ours, SMKey: pairKey(ours, ownGUID), SMState: smp.SMMaster}
 	if verdict, _ := e.Decide(0, []Remote{{Info: master, Address: at(ours)}}); verdict == Master {
 		t.Fatal("a master of ours does not count")

@@ -43,7 +43,7 @@ func (e *Engine) observe(now time.Duration, r Remote) {
 // whatever it is about, any other may be busy for longer.
 func (e *Engine) watching(r Remote) watch {
 	w := watch{on: true, remote: r, interval: e.config.PollInterval, polls: e.config.Polls}
-	if e.config.Named && e.isOurs(&r) {
+	if e.config.Named && e.config.MasterTimeout != 0 && e.isOurs(&r) {
 		// The last poll that was answered may have been answered just before the end:
 		// the next begins an interval later, and each fails an interval after that.
 		w.interval, w.polls = e.config.MasterTimeout/(partnerPolls+1), partnerPolls

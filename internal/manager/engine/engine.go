@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
@@ -243,6 +244,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.GuardPeriod == 0 && c.Profile != protect.None {
 		c.GuardPeriod = DefaultGuardPeriod
+	}
+	if c.MasterTimeout == 0 {
+		c.MasterTimeout = election.DefaultMasterTimeout
 	}
 	if c.GuardRate == 0 {
 		c.GuardRate = DefaultGuardRate
