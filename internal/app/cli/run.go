@@ -110,34 +110,33 @@ func (f *fabricFlags) open() (link.Link, error) {
 
 // runFlags are the flags of `ibwarden run`.
 type runFlags struct {
-	where          fabricFlags
-	cables         cablesFlags
-	keys           keysFlags
-	telemetry      telemetry.Flags
-	serves         serve.Flags
-	service        *serve.Service
-	policy, state  string
-	routing        string
-	lmc, priority  uint8
-	smKey          string
-	parsedSMKey    ib.SMKey
-	trusted        []string
-	parsedTrusted  []ib.PortGUID
-	takeOver       bool
-	acceptPolicy   bool
-	profile        string
-	parsedProfile  protect.Profile
-	saKey          string
-	parsedSAKey    ib.SMKey
-	once, json     bool
-	masterTimeout  time.Duration
-	sweep, drift   time.Duration
-	guard          time.Duration
-	policyOptions  policyfile.Options
-	parsedEngine   routing.Engine
-	loadedPolicy   *policy.Policy
-	loadedAssigned desired.Assigned
-	registered     daemon.Registered
+	where                       fabricFlags
+	cables                      cablesFlags
+	keys                        keysFlags
+	telemetry                   telemetry.Flags
+	serves                      serve.Flags
+	service                     *serve.Service
+	policy, state               string
+	routing                     string
+	lmc, priority               uint8
+	smKey                       string
+	parsedSMKey                 ib.SMKey
+	trusted                     []string
+	parsedTrusted               []ib.PortGUID
+	takeOver                    bool
+	acceptPolicy                bool
+	profile                     string
+	parsedProfile               protect.Profile
+	saKey                       string
+	parsedSAKey                 ib.SMKey
+	once, json                  bool
+	sweep, drift, masterTimeout time.Duration
+	guard                       time.Duration
+	policyOptions               policyfile.Options
+	parsedEngine                routing.Engine
+	loadedPolicy                *policy.Policy
+	loadedAssigned              desired.Assigned
+	registered                  daemon.Registered
 	// forgot tells that nothing is known of what hosts registered before.
 	forgot bool
 }
@@ -207,12 +206,6 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	if f.parsedEngine, err = routing.ParseEngine(f.routing); err != nil {
 		return misuse(fmt.Errorf("--routing: %w", err))
 	}
-	if f.lmc > uint8(ib.LMCMax) {
-		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
-	}
-	if f.priority > 15 {
-		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
-	}
 	key, err := strconv.ParseUint(f.smKey, 0, 64)
 	if err != nil {
 		return misuse(fmt.Errorf("--sm-key %q: want a 64-bit number, decimal or with 0x", f.smKey))
@@ -232,13 +225,16 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--sa-key %q: want a 64-bit number, decimal or with 0x", f.saKey))
 	}
 	f.parsedSAKey = ib.SMKey(key)
-	if f.masterTimeout < election.MinMasterTimeout {
+	switch {
+	case f.lmc > uint8(ib.LMCMax):
+		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
+	case f.priority > 15:
+		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
+	case f.masterTimeout < election.MinMasterTimeout:
 		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, election.MinMasterTimeout))
-	}
-	if f.guard < time.Millisecond {
+	case f.guard < time.Millisecond:
 		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
-	}
-	if f.sweep < time.Millisecond || f.drift < f.sweep {
+	case f.sweep < time.Millisecond || f.drift < f.sweep:
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
 	if err := f.cables.load(f.where.spec); err != nil {
@@ -406,7 +402,7 @@ func (f *runFlags) keep(r *reporter) error {
 		return nil
 	}
 	engine := r.runner.Engine()
-	r.runner.Recall(f.recall)
+	r.runner.Recall(daemon.KeptIn(f.state, f.parsedSAKey))
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
 	if err != nil {
 		return fmt.Errorf("state %s: administration: %w", f.state, err)
@@ -420,7 +416,7 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	if f.once && f.forgot {
 		return daemon.SaveState(f.state, engine.Assigned())
 	}
-	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey, Manager: managerOf(engine)})
+	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
 }
 
 // reload reads the policy file and the list of cables again.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
@@ -42,4 +43,22 @@ func (r *Runner) recallFormer() {
 	if err != nil {
 		r.watcher.Event(event.Warned{Text: fmt.Sprintf("what the manager at port %s kept is not known, hosts register again: %v", r.recall.from, err)})
 	}
+}
+
+// KeptIn reads the state file of a manager.
+func KeptIn(path string, saKey ib.SMKey) func() (Kept, error) {
+	return func() (k Kept, err error) {
+		if k.Assigned, err = LoadState(path); err == nil {
+			k.Registered, _, err = LoadRegistered(path, saKey)
+		}
+		return k, err
+	}
+}
+
+// PortOf is the port of a manager; 0 before it knows it.
+func PortOf(e *engine.Engine) ib.PortGUID {
+	if f := e.Fabric(); f != nil && f.Self != nil {
+		return f.Self.GUID
+	}
+	return 0
 }
