@@ -109,6 +109,18 @@ func TestTrap(t *testing.T) {
 	if len(s.Traps) == 0 || s.Traps[0].TrapNumber != 257 || s.Traps[0].IssuerLID != want {
 		t.Fatalf("%s, want trap 257 that names LID %s", s.TrapList(), want)
 	}
+	// Without a word about it the trap names its sender's LID.
+	if act, err = Trap(args(t, hostID(t)+" 257")); err != nil {
+		t.Fatal(err)
+	}
+	s.Traps = nil
+	if err = act(s); err == nil {
+		err = s.Advance(time.Millisecond)
+	}
+	host, _ := args(t, hostID(t)).Place()
+	if want = s.Fabric.Agent(host.Node.GUID).Port(1).LID; err != nil || len(s.Traps) == 0 || s.Traps[0].IssuerLID != want {
+		t.Errorf("%s, %v; want one of LID %s", s.TrapList(), err, want)
+	}
 }
 
 // TestStatementFaults: what is wrong with a line is said before anything runs.

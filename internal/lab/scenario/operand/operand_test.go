@@ -179,7 +179,7 @@ func TestData(t *testing.T) {
 	if data[0].Now(s) != 0xABC || data[1].Now(s) != uint64(info.LID) || info.LID == 0 {
 		t.Errorf("M_Key %#x and LID %d, want those of the port, %v and %v", data[0].Now(s), data[1].Now(s), info.MKey, info.LID)
 	}
-	if data[2].Now(s) == data[2].Now(s) {
+	if first := data[2].Now(s); first == data[2].Now(s) {
 		t.Error("a guess is the same twice")
 	}
 	var to smp.PortInfo
