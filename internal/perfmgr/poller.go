@@ -29,7 +29,7 @@ type Limits struct {
 	Window int
 	// Rate is the most packets a second.
 	Rate int
-	// Share is the largest share of time, 0 to 1, that whoever drives the poller
+	// Share is the largest share of time, 0 to 1, that the driver of the poller
 	// spends on it, by what Spent tells.
 	Share float64
 	// Timeout is how long an answer is waited for, Tries how often a request is sent

@@ -43,9 +43,10 @@ func (d *draft) hold() error {
 	return nil
 }
 
-// Approve carries out a change that waits. Whoever asked for it cannot approve it, nor
-// can a token that he made, or that whoever made his token made. The change is planned
-// anew, with the rights of who asked, and takes nothing that changed after that.
+// Approve carries out a change that waits. The caller who asked for it cannot approve it,
+// nor can a token that they made, or that the maker of their token made. The change is
+// planned again, with the rights of the caller who asked, and removes nothing that has
+// changed since.
 type Approve struct {
 	ID string `json:"id"`
 }
@@ -84,7 +85,7 @@ func (c Approve) plan(d *draft) error {
 	return nil
 }
 
-// Reject ends a change that waits. Whoever asked for it may do so too.
+// Reject ends a change that waits. The caller who asked for it may reject it too.
 type Reject struct {
 	ID string `json:"id"`
 }

@@ -53,7 +53,7 @@ func TestTakingAwayWaitsForASecondPerson(t *testing.T) {
 		b.do(of("red"), resource.Reject{ID: id})
 		b.refused(resource.NotFound, second, resource.Approve{ID: id})
 	}
-	// What takes nothing away waits for nobody.
+	// A change that removes nothing needs no approval.
 	b.do(of("red"), set(0x100, members(2)))
 	b.do(of("red"), resource.RemoveMembers{PKey: 0x100, Ports: []ib.PortGUID{2}})
 	id := b.ask(of("red"), resource.RemoveMembers{PKey: 0x100, Ports: []ib.PortGUID{1}})

@@ -27,8 +27,8 @@ func ready(t *testing.T, s *Service) func(code int, text string) {
 	}
 }
 
-// TestReadyWhileTheStoreCanBeWritten: /readyz says that the store takes nothing, and that
-// it does again, though nobody has tried to make a change in between.
+// TestReadyWhileTheStoreCanBeWritten: /readyz says when the store cannot be written, and
+// when it can be again, even if no change was attempted in between.
 func TestReadyWhileTheStoreCanBeWritten(t *testing.T) {
 	s, _ := aged(t, false)
 	want := ready(t, s)

@@ -290,12 +290,12 @@ func (s *Service) Turn(e *engine.Engine) {
 	}
 }
 
-// Again has the manager carry out the policy in force once more: whoever asks for it
-// lets it give, after a takeover, what the tables did not hold.
+// Again has the manager carry out the policy in force once more. By calling it after a
+// takeover, the caller allows access that the previous manager's tables did not give.
 func (s *Service) Again() { s.manager.SetPolicy(s.Policy()) }
 
-// toldAs is under which name an event goes to those who follow the service; it is not
-// told where it is for those who look for faults in ibwarden.
+// toldAs is the name under which subscribers of the service see an event. Debugging events
+// are not shown to them.
 func toldAs(e event.Event) (name string, told bool) {
 	d := logs.Describe(e)
 	return d.Kind, d.Level >= slog.LevelInfo

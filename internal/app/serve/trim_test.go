@@ -87,7 +87,7 @@ func TestTrim(t *testing.T) {
 	if err != nil || record.By != "run" || record.Action != "trim" || len(record.Edits) != 2 {
 		t.Errorf("%+v, %v", record, err)
 	}
-	// A store that takes nothing is tried again, which the log says; a standby leaves it to
+	// A store that fails is tried again, which the log says; a standby leaves it to
 	// the master.
 	token := resource.Token{ID: "t4", Tenant: resource.Provider, Sum: strings.Repeat("4", 64), Expires: now.Add(time.Hour)}
 	if _, err := s.Do(t.Context(), service.Request{Change: resource.PutToken{Token: token}, By: fileCaller, Seen: resource.Unseen}); err != nil {
@@ -110,7 +110,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// full is a store that takes nothing.
+// full is a store that fails every write.
 type full struct{ store.Store }
 
 func (full) Commit(context.Context, store.Commit) (store.Committed, error) {

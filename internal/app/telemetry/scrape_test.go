@@ -48,7 +48,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// stuck is a client that takes nothing.
+// stuck is a client that reads nothing.
 type stuck struct {
 	*httptest.ResponseRecorder
 	reached, release chan struct{}
