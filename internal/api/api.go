@@ -22,7 +22,7 @@ import (
 // Prefix begins the path of every resource.
 const Prefix = "/api/v1"
 
-// Options say what the handlers have beside the service.
+// Options say what the handlers have besides the service.
 type Options struct {
 	// Version is that of the program, for the description.
 	Version string
@@ -119,7 +119,7 @@ func configuration(version string) huma.Config {
 }
 
 // operation is an operation with what all have in common. Errors are statuses that it
-// has beside those of every operation.
+// has besides those of every operation.
 func operation(method, path, id, summary string, errors ...int) huma.Operation {
 	errors = append(errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 		http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,

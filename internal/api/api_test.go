@@ -148,7 +148,7 @@ func TestRemovedDoesNotReturnUnseen(t *testing.T) {
 	if list := items(s.want(200, call{as: "red", method: "GET", path: "/partitions/0x0100/members"})); len(list) != 0 {
 		t.Fatalf("%v: want no member", list)
 	}
-	// Whoever has seen the removal may.
+	// A caller who has seen the removal may.
 	add.header = map[string]string{"If-Match": s.want(200, call{as: "red", method: "GET", path: "/partitions/0x0100"})["etag"].(string)}
 	s.want(200, add)
 }

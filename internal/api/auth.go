@@ -121,7 +121,7 @@ func certificateSums(c *x509.Certificate) []string {
 	return sums
 }
 
-// holder is whoever one of the sums was given to. It is looked up by the sum, so the
+// holder is the caller whom one of the sums was given to. It is looked up by the sum, so the
 // time that takes says nothing of a secret.
 func (a *api) holder(sums []string) (caller resource.Caller, known bool) {
 	a.service.Read(func(s *resource.State) {

@@ -17,6 +17,6 @@
 // and wait; condition.go says what a write without If-Match may do. Every error is a
 // Problem (RFC 9457).
 //
-// UFM's calls (package ufm) are served beside it, to the same callers; they have errors
+// UFM's calls (package ufm) are served next to it, to the same callers; they have errors
 // and bodies of their own.
 package api

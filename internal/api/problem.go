@@ -33,7 +33,7 @@ type Fault struct {
 	Reason string `json:"reason" doc:"what was expected"`
 }
 
-// Reasons of problems beside those of package resource.
+// Reasons of problems besides those of package resource.
 const (
 	reasonMalformed    = "malformed"
 	reasonUnauthorized = "unauthorized"

@@ -60,7 +60,7 @@ func (l *lostStore) Commit(ctx context.Context, c store.Commit) (store.Committed
 	return done, err
 }
 
-// TestALostStoreIsNoPromise: whoever is told that the store was lost is not told that
+// TestALostStoreIsNoPromise: a caller who is told that the store was lost is not told that
 // nothing was changed; the same write again tells.
 func TestALostStoreIsNoPromise(t *testing.T) {
 	for _, after := range []bool{false, true} {

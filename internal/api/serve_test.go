@@ -284,7 +284,7 @@ func TestSlowAndLargeClients(t *testing.T) {
 	}
 }
 
-// TestSlowReaderOfAStream: whoever does not take events in time is dropped, and his place
+// TestSlowReaderOfAStream: a reader that does not take events in time is dropped, and its place
 // is free again.
 func TestSlowReaderOfAStream(t *testing.T) {
 	s := newStand(t)

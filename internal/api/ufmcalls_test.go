@@ -41,8 +41,8 @@ func (s *stand) change(c resource.Change) {
 	}
 }
 
-// TestUFMCalls: UFM's calls are served beside the API, to the same callers. A
-// certificate and a URI are no secrets: whoever knows one is not its holder.
+// TestUFMCalls: UFM's calls are served next to the API, to the same callers. A
+// certificate and a URI are no secrets: knowing one does not make a caller its holder.
 func TestUFMCalls(t *testing.T) {
 	s := newStand(t)
 	s.change(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 99}}})

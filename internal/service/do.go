@@ -448,7 +448,7 @@ func (s *Service) undo(ctx context.Context, number uint64, diff resource.Diff, w
 	}
 	c.Audit = []store.Entry{{Time: now, Caller: manager.Name, Tenant: manager.Tenant, Action: takenBack, Decision: store.Accepted, Reason: bounded(why.Error()), Revision: last + 1}}
 	if s.put(ctx, c) != nil {
-		return // whoever writes next reads the store first, and the manager refuses again
+		return // the next writer reads the store first, and the manager refuses again
 	}
 	s.enter(diff, last+1, manager, now)
 }

@@ -53,7 +53,7 @@ func TestOutcomesWaitForTheStore(t *testing.T) {
 	}
 	r.Done(3, service.Outcome{Verdict: isolation.Isolated})
 	if got := r.outcomeOf(2); got != "" {
-		t.Fatalf("revision 2 is %s in a store that takes nothing", got)
+		t.Fatalf("revision 2 is %s in a store that fails every write", got)
 	}
 	if err := r.Recover(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestAnOutcomeBeforeTheStoreIsTaken(t *testing.T) {
 	}
 }
 
-// beside is another service on the same store, that stands by.
+// beside is another service on the same store, as a standby.
 func (r *rig) beside() *rig {
 	r.Helper()
 	b := &rig{T: r.T, manager: &recorder{}, store: &broken{Store: r.store.Store}, dir: r.dir, now: r.now}

@@ -202,7 +202,7 @@ func (s *Service) lead(ctx context.Context) (err error) {
 // unsettledMost bounds the revisions without an outcome that are looked for.
 const unsettledMost = 1000
 
-// loadUnsettled finds the last revisions that have no outcome: whoever wrote them ended
+// loadUnsettled finds the last revisions that have no outcome: their writer ended
 // before they were carried out. They have the outcome of what is carried out next.
 func (s *Service) loadUnsettled(ctx context.Context) error {
 	for rev, err := range s.config.Store.Revisions(ctx, store.Range{Newest: true, Limit: unsettledMost}) {

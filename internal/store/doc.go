@@ -38,7 +38,7 @@
 // written down elsewhere. The service prints heads to its own log (and so to the
 // journal of another machine, where logs are collected), every backup has one, and an
 // export ends with one. Verify takes such heads as anchors: the chain has to pass
-// through each of them. There is no secret in the chain: a key that lies beside the file
+// through each of them. There is no secret in the chain: a key that is kept next to the file
 // would be no obstacle to somebody who has the file.
 //
 // Store.Trim removes old entries, and the revisions that they committed. It keeps
@@ -64,5 +64,5 @@
 //
 // Objects may be secrets, such as hashes of tokens. Files have mode 0600 in a directory
 // with mode 0700, and a store that others can read or replace is not opened. With etcd,
-// whoever may read the prefix of the store in etcd can read it.
+// everyone who may read the prefix of the store in etcd can read it.
 package store

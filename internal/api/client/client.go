@@ -126,7 +126,7 @@ func own(c net.Conn) error {
 // Server is where the client's service is.
 func (c *Client) Server() string { return c.server.String() }
 
-// Params are what a write takes beside its body.
+// Params are the parameters of a write besides its body.
 type Params struct {
 	DryRun bool
 	Wait   bool   // until the change is proved, or could not be

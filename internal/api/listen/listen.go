@@ -43,7 +43,7 @@ type Listeners struct {
 //
 // Everybody may connect to the socket (mode 0666) whom its directory lets: who he is,
 // the kernel says, and what he may do, the handlers decide. A mode would be one more list
-// of users beside theirs, and would shut out tenants' programs that come with a token.
+// of users in addition to theirs, and would shut out tenants' programs that come with a token.
 func Listen(w Where) (_ *Listeners, err error) {
 	shared := &counter{peers: map[string]int{}}
 	out := &Listeners{counter: shared}

@@ -233,7 +233,7 @@ func TestTenantsSeeAndChangeOnlyTheirs(t *testing.T) {
 			t.Errorf("%s sees %s: want %s", who, out.body, want)
 		}
 	}
-	// Foreign keys and ports, whoever asks; and the same answer for a key that is there
+	// Foreign keys and ports, whichever tenant asks; and the same answer for a key that is there
 	// and one that is not.
 	there, free := add("red", 400, 0x2010, node01a), add("red", 400, 0x2011, node01a)
 	if strings.ReplaceAll(there.body, "0x2010", "") != strings.ReplaceAll(free.body, "0x2011", "") {

@@ -85,7 +85,7 @@ func TestRepeatedChangeIsNotBlamed(t *testing.T) {
 	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", addNode01)
 }
 
-// TestClientThatGoesAway: the change is made whole, whoever waits for the answer.
+// TestClientThatGoesAway: the change is made whole even if nobody waits for the answer.
 func TestClientThatGoesAway(t *testing.T) {
 	r := newRig(t, ufm.Options{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -69,7 +69,7 @@ type Options struct {
 type Keys struct {
 	// DefaultSMKey: the SM_Key is the one that OpenSM has without configuration.
 	DefaultSMKey bool
-	// DefaultSAKey: subnet administration trusts whoever sends the SM_Key 1.
+	// DefaultSAKey: subnet administration trusts every sender of the SM_Key 1.
 	DefaultSAKey bool
 }
 

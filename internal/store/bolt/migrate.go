@@ -18,7 +18,7 @@ type step func(tx *bbolt.Tx) error
 var steps []step
 
 // migrate brings a file to a format, in one transaction, after it made a copy of it
-// beside it. A file of a newer format is refused.
+// next to it. A file of a newer format is refused.
 func migrate(db *bbolt.DB, path string, want int, steps []step) error {
 	has := 0
 	err := db.View(func(tx *bbolt.Tx) (err error) {

@@ -380,7 +380,7 @@ func TestAnswerLost(t *testing.T) {
 	storetest.Verify(t, s)
 }
 
-// TestLateParts: what a fenced manager still has to write beside its commit, it cannot.
+// TestLateParts: a fenced manager cannot write what it has left to write besides its commit.
 func TestLateParts(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)

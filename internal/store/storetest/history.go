@@ -164,7 +164,7 @@ func testTrim(t *testing.T, p Place) {
 	_, err = trim(day.Add(-store.KeepAudit).Add(time.Nanosecond))
 	fails(t, "a trim of entries of the last 400 days", err, store.ErrRetention)
 	if c, err := trim(old); err != nil || c != (store.Checkpoint{}) {
-		t.Fatalf("a trim that takes nothing: %v, %v", c, err)
+		t.Fatalf("a trim that removes nothing: %v, %v", c, err)
 	}
 	whole := Verify(t, s)
 	cut, err := trim(old.AddDate(0, 0, 2)) // entries 1 and 2
