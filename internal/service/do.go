@@ -96,12 +96,12 @@ func (s *Service) fabric() resource.Fabric {
 // change makes a change and stores it; of a dry run it returns the policy that it would
 // come to.
 func (s *Service) change(ctx context.Context, r Request) (result *Result, planned *policy.Policy, err error) {
-	if err := s.barred(); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, nil, err
 	}
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.reached(ctx); err != nil {
+	if err := s.writable(); err != nil {
 		return nil, nil, err
 	}
 	body, err := json.Marshal(r.Change)

@@ -155,23 +155,32 @@ func TestAnUnknownErrorIsLookedUp(t *testing.T) {
 	}
 }
 
-// TestALostStoreIsNotAskedByEverybody: while it is lost most changes are refused at once.
+// TestALostStoreIsNotAskedByEverybody: while it is lost, and answers nobody, one asks it and
+// all are refused soon; when it answers, the next change is taken.
 func TestALostStoreIsNotAskedByEverybody(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "store"), false)
 	defer r.end()
 	r.store.fail(store.ErrUnavailable, nil)
-	r.store.unread = store.ErrUnavailable
+	if _, err := r.do(partition(5)); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	silent := make(chan struct{})
+	r.store.silence(silent)
+	answers := make(chan error)
 	for range 10 {
-		if _, err := r.do(partition(5)); !errors.Is(err, store.ErrUnavailable) {
+		go func() { _, err := r.do(partition(5)); answers <- err }()
+	}
+	for range 10 {
+		if err := <-answers; !errors.Is(err, store.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
-	if n := r.store.loads; n != 2 { // by Open, and by the second change
-		t.Errorf("the store was read %d times in a moment", n)
+	if n := r.store.reading(); n != 2 { // by Open, and by the one that waits
+		t.Errorf("the store was read %d times", n)
 	}
-	r.now = r.now.Add(time.Second)
 	r.store.fail(nil, nil)
-	r.store.unread = nil
+	close(silent)
+	r.eventually("the store is found", func() bool { return r.Read(func(*resource.State) {}) == nil })
 	r.must(partition(6))
 }
 

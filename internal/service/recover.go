@@ -51,50 +51,59 @@ func (s *Service) Recover(ctx context.Context) error {
 // goes to the manager.
 func (s *Service) found() {
 	s.mu.Lock()
-	s.lost, s.tried = nil, time.Time{}
+	s.lost = nil
 	last, p := s.state.Last(), s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(last, p)
 	s.wakeNotes()
 }
 
-// triedEvery is the least time between two tries of a store that is lost which changes
-// make: all others of that time are refused at once.
-const triedEvery = time.Second
+const (
+	// reachWait is how long a change waits for a store that was lost: those who can try
+	// again are told soon.
+	reachWait = time.Second
+	// reachTimeout bounds one try of a store that was lost.
+	reachTimeout = 10 * time.Second
+)
 
-// reached reports whether the store can be written. After a time in which it could
-// not be reached, what it holds is read again: a change may have been stored of which
-// this service was not told.
-func (s *Service) reached(ctx context.Context) error {
-	s.mu.RLock()
-	lost, tried := s.lost, s.tried
-	s.mu.RUnlock()
-	if lost == nil {
-		return nil
-	}
-	if final(lost) || s.config.Now().Sub(tried) < triedEvery {
+// ready reports whether the store can be written. One that was lost is tried: what it holds
+// is read again, since a change may have been stored of which this service was not told. One
+// try is made for all who ask meanwhile.
+func (s *Service) ready(ctx context.Context) error {
+	s.mu.Lock()
+	lost, trying := s.lost, s.trying
+	if lost == nil || final(lost) {
+		s.mu.Unlock()
 		return lost
 	}
-	if err := s.load(ctx); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if ctx.Err() == nil {
-			s.tried = s.config.Now()
-		}
-		return err
+	if trying == nil {
+		trying = make(chan struct{})
+		s.trying = trying
+		s.closed.Go(func() {
+			try, cancel := context.WithTimeout(context.Background(), reachTimeout)
+			defer cancel()
+			_ = s.Recover(try) // lost says why not
+			s.mu.Lock()
+			s.trying = nil
+			s.mu.Unlock()
+			close(trying)
+		})
 	}
-	s.found()
-	return nil
+	s.mu.Unlock()
+	select {
+	case <-trying:
+	case <-time.After(reachWait):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.writable()
 }
 
-// barred says why nothing can be written for good. It waits for nobody who reads the store.
-func (s *Service) barred() error {
+// writable says why nothing can be written now.
+func (s *Service) writable() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if final(s.lost) {
-		return s.lost
-	}
-	return nil
+	return s.lost
 }
 
 // final reports whether a store that is lost stays so: others write it.

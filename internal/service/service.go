@@ -139,7 +139,7 @@ type Service struct {
 	settled  chan struct{}    // closed, and made anew, when an outcome is known
 	leads    bool             // this service writes the store, for as long as the store lets it
 	lost     error            // why nothing can be written now
-	tried    time.Time        // when a store that was lost was last tried in vain
+	trying   chan struct{}    // closed when the try of a store that was lost is over; nil while there is none
 	notes    []store.Outcome  // outcomes that are to be stored, the oldest first, one for a revision
 	noted    chan struct{}    // wakes who stores them
 	closing  chan struct{}

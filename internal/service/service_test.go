@@ -67,6 +67,20 @@ type broken struct {
 	mu                    sync.Mutex
 	before, after, unread error
 	loads                 int
+	silent                <-chan struct{} // where not nil, reads wait until it is closed
+}
+
+func (b *broken) silence(c <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.silent = c
+}
+
+// reading is how often the store was read.
+func (b *broken) reading() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loads
 }
 
 func (b *broken) fail(before, after error) {
@@ -101,8 +115,14 @@ func (b *broken) Load(ctx context.Context) (*store.Contents, error) {
 
 func (b *broken) reads() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.loads++
+	silent := b.silent
+	b.mu.Unlock()
+	if silent != nil {
+		<-silent
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.unread
 }
 

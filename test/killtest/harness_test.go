@@ -38,6 +38,9 @@ const quarantine = "20ms"
 
 var binaryDir string
 
+// logged is how much of the log of a run is shown when a test fails, in octets.
+const logged = 4000
+
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if binaryDir != "" {
@@ -196,7 +199,8 @@ func (w *world) place(host int, flags ...string) *runner {
 	w.Cleanup(func() {
 		r.kill()
 		if w.Failed() && r.log != nil {
-			w.Logf("the last run at %s wrote:\n%s", r.node.ID, r.log)
+			text := r.log.String()
+			w.Logf("the last run at %s wrote:\n%s", r.node.ID, text[max(0, len(text)-logged):])
 		}
 		os.RemoveAll(dir)
 	})
