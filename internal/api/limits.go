@@ -34,9 +34,9 @@ const (
 )
 
 // limits are the limits in time, which tests shorten.
-type limits struct{ header, body, reply, idle, stream, alive time.Duration }
+type limits struct{ header, body, reply, idle, stream, alive, wait time.Duration }
 
-var defaultLimits = limits{HeaderTimeout, BodyTimeout, ReplyTimeout, IdleTimeout, StreamTimeout, StreamAlive}
+var defaultLimits = limits{HeaderTimeout, BodyTimeout, ReplyTimeout, IdleTimeout, StreamTimeout, StreamAlive, WaitMost}
 
 type limitsKey struct{}
 

@@ -28,7 +28,7 @@ import (
 )
 
 // short are limits that a test can wait for.
-var short = limits{header: 300 * time.Millisecond, body: 300 * time.Millisecond, reply: 2 * time.Second, idle: 300 * time.Millisecond, stream: 300 * time.Millisecond, alive: 50 * time.Millisecond}
+var short = limits{header: 300 * time.Millisecond, body: 300 * time.Millisecond, reply: 2 * time.Second, idle: 300 * time.Millisecond, stream: 300 * time.Millisecond, alive: 50 * time.Millisecond, wait: 200 * time.Millisecond}
 
 // serves serves the handlers of a stand until the test ends.
 func (s *stand) serves(w Where, limit limits) *Listeners {

@@ -106,7 +106,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 	req := requestOf(ctx)
 	if w.Wait == "proved" && !w.DryRun {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, WaitMost)
+		ctx, stop = context.WithTimeout(ctx, limitsOf(ctx).wait)
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{

@@ -464,7 +464,9 @@ func TestNoMajority(t *testing.T) {
 // too, and tidies up in the end.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, "--quota-backend-bytes", fmt.Sprint(8<<20))
+	// The file of a member may be twice as large as what is in it: what the other one writes has
+	// to fit in any case.
+	c := startCluster(t, "--quota-backend-bytes", fmt.Sprint(16<<20))
 	place := c.place(t)
 	s := place.Open(t).(*Store)
 	defer s.Close()
