@@ -43,9 +43,12 @@ func (s *Service) Standing(ctx context.Context) Standing {
 // or accepted for nil. The error says that it could not be stored: then the action is not
 // to be carried out.
 func (s *Service) Note(ctx context.Context, r Request, action, object string, refused error) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.reached(ctx); err != nil {
+	if err := s.writable(); err != nil {
 		return err
 	}
 	entry := store.Entry{
@@ -55,8 +58,7 @@ func (s *Service) Note(ctx context.Context, r Request, action, object string, re
 	if refused != nil {
 		entry.Decision, entry.Reason = store.Refused, bounded(refused.Error())
 	}
-	if _, err := s.config.Store.Commit(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); err != nil {
-		s.failed(err)
+	if err := s.put(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
 	return nil
