@@ -102,18 +102,47 @@ func (c *client) send(wait bool) (acknowledged bool) {
 // read is what the service says that there is.
 func (c *client) read() (s state, revision uint64) {
 	c.Helper()
-	s = state{}
-	list := c.get("/partitions?limit=1000").body
-	for _, item := range list["items"].([]any) {
+	s, revision, err := c.look()
+	if err != nil {
+		c.Fatalf("%v\n%s", err, c.log)
+	}
+	return s, revision
+}
+
+// look is read of a service on which others make changes: the error may be that one came
+// between.
+func (c *client) look() (s state, revision uint64, err error) {
+	get := func(path string) (a answer, err error) {
+		if a, err = c.try("GET", path, nil, nil); err != nil {
+			return a, err
+		}
+		if a.status != 200 {
+			return a, fmt.Errorf("GET %s: %d %v", path, a.status, a.body)
+		}
+		if n := uint64(a.body["revision"].(float64)); revision != 0 && n != revision {
+			return a, fmt.Errorf("GET %s: revision %d, after %d", path, n, revision)
+		}
+		return a, nil
+	}
+	list, err := get("/partitions?limit=1000")
+	if err != nil {
+		return nil, 0, err
+	}
+	s, revision = state{}, uint64(list.body["revision"].(float64))
+	for _, item := range list.body["items"].([]any) {
 		p := item.(js)
 		k := p["pkey"].(string)
+		in, err := get("/partitions/" + k + "/members?limit=1000")
+		if err != nil {
+			return nil, 0, err
+		}
 		members := map[string]bool{}
-		for _, m := range c.get("/partitions/" + k + "/members?limit=1000").body["items"].([]any) {
+		for _, m := range in.body["items"].([]any) {
 			members[m.(js)["port"].(string)] = m.(js)["membership"] == "full"
 		}
 		s[k] = partition{p["name"].(string), members}
 	}
-	return s, uint64(list["revision"].(float64))
+	return s, revision, nil
 }
 
 // check looks after a kill what is there: all that was acknowledged, and what was asked for

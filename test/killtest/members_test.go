@@ -248,7 +248,10 @@ func TestStandbyFollows(t *testing.T) {
 	caughtUp := func() {
 		t.Helper()
 		s.eventually("the standby has what the master has", func() error {
-			got, revision := b.read()
+			got, revision, err := b.look()
+			if err != nil {
+				return err
+			}
 			if revision != s.revision || got.String() != s.now.String() {
 				return fmt.Errorf("revision %d:\n%s\nwant %d:\n%s", revision, got, s.revision, s.now)
 			}
