@@ -287,7 +287,7 @@ func TestStandbyFollows(t *testing.T) {
 	s.kill()
 	b.now, b.revision, b.sent, b.states, b.prefix = s.now, s.revision, nil, []state{s.now}, "b"
 	took := &site{client: b, cluster: s.cluster}
-	b.unproved = true
+	b.unproved, b.serial = true, s.serial
 	took.changed(5)
 	took.check()
 	took.verify()
