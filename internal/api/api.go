@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/strict"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -21,6 +22,9 @@ import (
 
 // Prefix begins the path of every resource.
 const Prefix = "/api/v1"
+
+// ServerName is the header Server of every answer below Prefix.
+const ServerName = "ibwarden"
 
 // Options say what the handlers have besides the service.
 type Options struct {
@@ -112,7 +116,7 @@ func configuration(version string) huma.Config {
 			},
 			Security: []map[string][]string{{"token": {}}, {"certificate": {}}, {}},
 		},
-		Formats:                      map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
+		Formats:                      map[string]huma.Format{"application/json": strict.JSON, "json": strict.JSON},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 	}
@@ -153,6 +157,7 @@ func (a *api) front() http.Handler {
 			a.ufm.ServeHTTP(w, r)
 			return
 		}
+		header.Set("Server", ServerName)
 		if p := a.admit(w, r, req); p != nil {
 			refuse(w, p)
 			return
@@ -223,7 +228,7 @@ func refuse(w http.ResponseWriter, p *Problem) {
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = strictJSON.Marshal(w, p) // the client may be gone
+	_ = strict.JSON.Marshal(w, p) // the client may be gone
 }
 
 // register adds an operation whose errors become Problems.

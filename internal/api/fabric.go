@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 // Node is a device as it was found.
@@ -50,7 +52,11 @@ type Route struct {
 
 // snapshot is the fabric as it was read last.
 func (a *api) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
-	snap, err := a.service.Manager().Snapshot(ctx)
+	return a.read(a.service.Manager().Snapshot(ctx))
+}
+
+// read is a snapshot, or why there is none.
+func (a *api) read(snap *snapshot.Snapshot, err error) (*snapshot.Snapshot, error) {
 	if err != nil || snap == nil || snap.Fabric == nil {
 		return nil, problem(http.StatusServiceUnavailable, reasonManager, "the fabric has not been read yet").retryAfter(storeAfter)
 	}
@@ -93,10 +99,18 @@ func (a *api) fabric() {
 			}
 			return fabricList(a, in.PageParams, sortedBy(routesOf(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), routeKey), routeKey, func(r Route) Route { return r })
 		})
+	type snapshotInput struct {
+		Read []string `query:"read" enum:"qos,aliases,audit" maxItems:"3" doc:"what is read now if the manager has not read it: SL-to-VL and VL arbitration tables; alias GUIDs; what only an audit looks at"`
+	}
 	register(a, streams(operation(http.MethodGet, "/snapshot", "get-snapshot", "The fabric as it was read last, as ibwarden snapshot writes it; for the provider"), "application/jsonl", "a snapshot"),
-		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-			snap, err := a.whole(ctx)
-			if err != nil {
+		func(ctx context.Context, in *snapshotInput) (*huma.StreamResponse, error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			snap, err := a.service.Complete(ctx, service.Parts{
+				QoS: slices.Contains(in.Read, "qos"), Aliases: slices.Contains(in.Read, "aliases"), Audit: slices.Contains(in.Read, "audit"),
+			})
+			if snap, err = a.read(snap, err); err != nil {
 				return nil, err
 			}
 			return &huma.StreamResponse{Body: func(c huma.Context) {

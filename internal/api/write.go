@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -43,6 +44,9 @@ type Plan struct {
 	Gained   int    `json:"gained" doc:"pairs of end ports that come to talk"`
 	Lost     int    `json:"lost" doc:"pairs of end ports that cease to talk"`
 	Text     string `json:"text,omitempty" doc:"as ibwarden plan prints it; for the provider"`
+	// Document is not described further: docs/plan-apply.md does that.
+	Document json.RawMessage `json:"document,omitempty" doc:"what ibwarden plan --json prints; for the provider"`
+	Unread   int             `json:"unread,omitempty" doc:"places that could not be read, so that this may not be all; for the provider"`
 }
 
 // planOf is a plan as a caller sees it: it is for the whole fabric, so its words may be
@@ -50,10 +54,10 @@ type Plan struct {
 func planOf(p *service.Plan, c resource.Caller) *Plan {
 	out := &Plan{}
 	if v := p.Preview; v != nil {
-		*out = Plan{v.Changes, len(v.Ports), v.SMPs.Set, v.SMPs.ReadBack, v.Reach.Gained, v.Reach.Lost, ""}
+		*out = Plan{Changes: v.Changes, Ports: len(v.Ports), Sets: v.SMPs.Set, ReadBack: v.SMPs.ReadBack, Gained: v.Reach.Gained, Lost: v.Reach.Lost}
 	}
 	if c.IsProvider() {
-		out.Text = p.Text
+		out.Text, out.Document, out.Unread = p.Text, p.Document(), p.Unread
 	}
 	return out
 }

@@ -13,6 +13,17 @@ func (f *Fabric) OrderFromManager() {
 	if f.Self == nil {
 		return
 	}
+	f.Nodes = f.FromManager()
+	for i, n := range f.Nodes {
+		n.Index = i
+	}
+}
+
+// FromManager is Nodes in the order of OrderFromManager. f stays as it is.
+func (f *Fabric) FromManager() []*Node {
+	if f.Self == nil {
+		return slices.Clone(f.Nodes)
+	}
 	seen := make(map[*Node]bool, len(f.Nodes))
 	order := make([]*Node, 0, len(f.Nodes))
 	arrive := func(n *Node) {
@@ -31,8 +42,5 @@ func (f *Fabric) OrderFromManager() {
 	}
 	rest := slices.DeleteFunc(slices.Clone(f.Nodes), func(n *Node) bool { return seen[n] })
 	slices.SortStableFunc(rest, func(a, b *Node) int { return cmp.Compare(a.GUID(), b.GUID()) })
-	f.Nodes = append(order, rest...)
-	for i, n := range f.Nodes {
-		n.Index = i
-	}
+	return append(order, rest...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -38,6 +39,13 @@ type Plan struct {
 	*preview.Preview
 	// Text is the same for people, as `ibwarden plan` prints it.
 	Text string `json:"text"`
+	// Fabric is the size of what it was planned for.
+	Fabric observed.Counts `json:"-"`
+	// Warnings are those of the policy.
+	Warnings []string `json:"-"`
+	// Faults are the places that could not be read or used; Unread of them should have
+	// been.
+	Faults, Unread int `json:"-"`
 }
 
 // ErrNotRead says that the manager has not read the fabric yet.

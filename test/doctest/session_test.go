@@ -61,6 +61,7 @@ func open(t *testing.T, program, socket string) *session {
 	s.shell = exec.Command("bash", "--noprofile", "--norc")
 	s.shell.Dir = work
 	s.shell.Env = []string{
+		"IBWARDEN_SERVER=none", // of those that other tests run on this machine
 		"PATH=" + filepath.Dir(program) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		"HOME=" + s.dir, "TMPDIR=" + s.dir, "TERM=dumb", "LC_ALL=C.UTF-8", "TZ=UTC",
 		"OSM_CACHE_DIR=" + s.dir, "OSM_TMP_DIR=" + s.dir,

@@ -18,8 +18,11 @@ const Variable = "IBWARDEN_SERVER"
 // socketName is the name of the socket in its directory.
 const socketName = "ibwarden.sock"
 
-// systemSocket is the socket of a service that root runs without a data directory.
-const systemSocket = "/run/ibwarden/" + socketName
+// None, in place of a service, says that none is to be asked.
+const None = "none"
+
+// SystemSocket is the socket of a service that root runs without a data directory.
+const SystemSocket = "/run/ibwarden/" + socketName
 
 // pathMax is the longest path of a Unix socket, in octets: what a sockaddr_un holds.
 const pathMax = 107
@@ -31,7 +34,7 @@ func Socket(data string) string {
 		return filepath.Join(data, socketName)
 	}
 	if os.Geteuid() == 0 {
-		return systemSocket
+		return SystemSocket
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ibwarden", socketName)

@@ -49,8 +49,8 @@ type Options struct {
 	CA []byte
 	// Certificate and Key are those of the client, PEM.
 	Certificate, Key []byte
-	// OwnOnly refuses the socket of a service that neither root nor this user runs: for
-	// sockets at a place that nobody named.
+	// OwnOnly refuses a socket that is not Trusted, and one of a service that neither
+	// root nor this user runs: for sockets at a place that nobody named.
 	OwnOnly bool
 }
 
@@ -78,6 +78,11 @@ func New(s address.Server, o Options) (*Client, error) {
 	if s.Socket != "" {
 		c.base = "http://ibwarden"
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if o.OwnOnly {
+				if err := Trusted(s.Socket); err != nil {
+					return nil, fmt.Errorf("%w: %w", ErrForeign, err)
+				}
+			}
 			conn, err := dialer.DialContext(ctx, "unix", s.Socket)
 			if err == nil && o.OwnOnly {
 				if err = own(conn); err != nil {
@@ -118,9 +123,35 @@ func own(c net.Conn) error {
 		return err
 	}
 	if p.UID != 0 && int(p.UID) != os.Geteuid() {
-		return fmt.Errorf("user %d serves the socket %s: want root or yourself, or name the socket with --server", p.UID, c.RemoteAddr())
+		return fmt.Errorf("%w: user %d serves the socket %s: want root or yourself, or name the socket with --server", ErrForeign, p.UID, c.RemoteAddr())
 	}
 	return nil
+}
+
+// ErrForeign says that another user of this machine serves a socket that nobody named, or
+// could have put it there.
+var ErrForeign = errors.New("not believed")
+
+// ErrStranger says that what answers is no service of ibwarden.
+var ErrStranger = errors.New("what answers there is not ibwarden")
+
+// probeTimeout bounds a probe.
+const probeTimeout = 5 * time.Second
+
+// Probe asks whether a service answers, and takes this client: it returns the status of
+// the answer. It writes nothing.
+func (c *Client) Probe(ctx context.Context) (status int, err error) {
+	ctx, stop := context.WithTimeout(ctx, probeTimeout)
+	defer stop()
+	answer, err := c.exchange(ctx, http.MethodGet, "/tenants", url.Values{"limit": {"1"}}, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	answer.Body.Close()
+	if answer.Header.Get("Server") != api.ServerName {
+		return 0, fmt.Errorf("%s: %w", c.Server(), ErrStranger)
+	}
+	return answer.StatusCode, nil
 }
 
 // Server is where the client's service is.
@@ -244,6 +275,22 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // send makes one request. The answer is one of success.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, header http.Header, body io.Reader) (*http.Response, error) {
+	answer, err := c.exchange(ctx, method, path, query, header, body)
+	if err != nil || answer.StatusCode < 300 {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	p := &api.Problem{}
+	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil || json.Unmarshal(b, p) != nil || p.Detail == "" {
+		return nil, fmt.Errorf("%s: %s", c.Server(), answer.Status)
+	}
+	p.Status = answer.StatusCode
+	return nil, p
+}
+
+// exchange makes one request, whatever the status of its answer.
+func (c *Client) exchange(ctx context.Context, method, path string, query url.Values, header http.Header, body io.Reader) (*http.Response, error) {
 	address := c.base + api.Prefix + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -272,17 +319,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		}
 		return nil, fmt.Errorf("%s: %w", c.Server(), err)
 	}
-	if answer.StatusCode < 300 {
-		return answer, nil
-	}
-	defer answer.Body.Close()
-	p := &api.Problem{}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	if err != nil || json.Unmarshal(b, p) != nil || p.Detail == "" {
-		return nil, fmt.Errorf("%s: %s", c.Server(), answer.Status)
-	}
-	p.Status = answer.StatusCode
-	return nil, p
+	return answer, nil
 }
 
 // Fetch copies an answer that is no JSON.

@@ -106,8 +106,16 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	if f.server.Is(c.Flags().Changed("fabric")) {
-		return f.applyByService(c)
+	asks, err := byService(c, &f.server)
+	if err != nil {
+		return err
+	}
+	if asks {
+		var approve func() error
+		if !f.yes {
+			approve = func() error { return ask(c.Context(), c.InOrStdin(), c.ErrOrStderr()) }
+		}
+		return f.server.Apply(c, f.policy, f.policyOptions.AllowBoth, f.json, approve)
 	}
 	pause, err := f.where.pause()
 	if err != nil {

@@ -20,7 +20,10 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as its users do; each file in testdata/script
 // is a story.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands()})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands(), Setup: func(e *testscript.Env) error {
+		e.Setenv("IBWARDEN_SERVER", "none") // of those that other tests run on this machine
+		return nil
+	}})
 }
 
 // scriptCommands are what scripts have beside testscript's own commands.
@@ -35,6 +38,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"wantsm":      wantSMInfo,
 		"console":     consoleLine,
 		"interrupted": interrupted,
+		"stranger":    stranger,
 	}
 }
 

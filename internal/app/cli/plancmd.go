@@ -133,8 +133,12 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if err := f.load(c.ErrOrStderr()); err != nil {
 		return err
 	}
-	if f.server.Is(c.Flags().Changed("fabric")) {
-		return f.planByService(c)
+	asks, err := byService(c, &f.server)
+	if err != nil {
+		return err
+	}
+	if asks {
+		return f.server.Plan(c, f.policy, f.policyOptions.AllowBoth, f.json)
 	}
 	link, err := f.where.open()
 	if err != nil {
@@ -173,23 +177,12 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	switch {
 	case err != nil:
 		return bad(err)
-	case unread(read.Faults) > 0:
-		return bad(fmt.Errorf("%s could not be read: this may not be all", table.Count(unread(read.Faults), "place")))
+	case daemon.Unread(read.Faults) > 0:
+		return bad(fmt.Errorf("%s could not be read: this may not be all", table.Count(daemon.Unread(read.Faults), "place")))
 	case p.Unread > 0:
 		return bad(fmt.Errorf("%s could not be read whole: this may not be all", table.Count(p.Unread, "P_Key table")))
 	}
 	return nil
-}
-
-// unread counts the places that should have been read: a device that is on no list
-// of cables is none, and one that says it is not well was read.
-func unread(faults []sweep.Fault) (n int) {
-	for _, f := range faults {
-		if !errors.Is(f, sweep.ErrUndeclared) && !errors.Is(f, sweep.ErrDiagnosis) {
-			n++
-		}
-	}
-	return n
 }
 
 func sayFaults(w io.Writer, faults []sweep.Fault) {

@@ -99,6 +99,11 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if list == nil {
+		if list, err = f.source.server.Cables(); err != nil {
+			return misuse(err)
+		}
+	}
 	allowed, raw := isolation.AsTables(r.Fabric), isolation.RawDenied
 	if f.policy.loaded != nil {
 		if f.policy.loaded.AllowRaw {

@@ -80,7 +80,9 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 			if err := logs.From(c.Context()).Apply(o); err != nil {
 				return misuse(err)
 			}
-			sayDemonstration(c)
+			if c.Flags().Lookup("server") == nil { // else it depends on whether a service runs
+				sayDemonstration(c)
+			}
 			return nil
 		},
 	}

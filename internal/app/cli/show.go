@@ -53,12 +53,14 @@ func newShow() *cobra.Command {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
-				if server.Is(c.Flags().Changed("fabric")) {
-					snap, err := server.Snapshot(c.Context())
-					if err != nil {
-						return err
-					}
-					return v.rows(snap.Fabric).Print(c.OutOrStdout(), v.name, *asJSON)
+				asks, err := byService(c, &server)
+				if err != nil {
+					return err
+				}
+				if asks {
+					return server.Show(c, v.reads, func(f *observed.Fabric) error {
+						return v.rows(f).Print(c.OutOrStdout(), v.name, *asJSON)
+					})
 				}
 				link, err := where.open()
 				if err != nil {

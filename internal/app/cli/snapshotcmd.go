@@ -44,7 +44,7 @@ The file tells of M_Keys and SM_Keys only which are the same. Only its owner can
 			if file == "" {
 				return misuse(errors.New("-o FILE: want the file to write"))
 			}
-			s := source{where: where}
+			s := source{where: where, alone: true}
 			r, err := s.read(c, sweep.Options{Forwarding: true, QoS: true, Audit: true, Multicast: true})
 			if err != nil {
 				return err

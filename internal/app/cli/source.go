@@ -23,6 +23,8 @@ type source struct {
 	where  fabricFlags
 	file   string
 	server servicecmd.Named
+	// alone goes to the fabric, whatever service runs.
+	alone bool
 }
 
 func (s *source) add(c *cobra.Command) {
@@ -47,7 +49,7 @@ func (r *reading) readAt() string { return r.ReadAt.UTC().Format(time.RFC3339) }
 // file has what was asked for when it was written.
 func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 	if s.file != "" {
-		for _, name := range []string{"fabric", "guid", "m-key-file", "data", "secret-file"} {
+		for _, name := range []string{"fabric", "server", "guid", "m-key-file", "data", "secret-file"} {
 			if c.Flags().Changed(name) {
 				return nil, misuse(fmt.Errorf("--snapshot and --%s: want one or the other", name))
 			}
@@ -63,11 +65,15 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 		showFaults(c, snap.Faults)
 		return &reading{Snapshot: snap}, nil
 	}
-	if s.server.Is(c.Flags().Changed("fabric")) {
-		if c.Flags().Changed("fabric") {
-			return nil, misuse(errors.New("--server and --fabric: want one or the other"))
+	asks := false
+	if !s.alone {
+		var err error
+		if asks, err = byService(c, &s.server); err != nil {
+			return nil, err
 		}
-		snap, err := s.server.Snapshot(c.Context())
+	}
+	if asks {
+		snap, err := s.server.Snapshot(c, o)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -46,9 +45,6 @@ func sayDemonstration(c *cobra.Command) {
 	fabric, snapshot := c.Flags().Lookup("fabric"), c.Flags().Lookup("snapshot")
 	if fabric == nil || fabric.Changed || os.Getenv(fabricVariable) != "" || snapshot != nil && snapshot.Changed {
 		return
-	}
-	if server := c.Flags().Lookup("server"); server != nil && (server.Changed || os.Getenv(address.Variable) != "") {
-		return // a service is asked instead
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: neither --fabric nor %s names a fabric: this is the embedded demonstration\n", fabricVariable)
 }

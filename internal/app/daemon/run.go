@@ -40,6 +40,7 @@ type Runner struct {
 	asked       asked
 	inCharge    inCharge
 	recall      recall
+	aside       aside
 }
 
 // Watcher is told what a runner does.
@@ -73,6 +74,7 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 	r.Engine().OnSend(r.counter.count)
 	r.endings = make(endings)
 	r.Engine().OnEnd(r.endings.count)
+	r.aside.Engine = r.managed
 	return r
 }
 
@@ -111,7 +113,7 @@ func (r *Runner) Run(ctx context.Context, until func() bool) (err error) {
 	defer r.managed.Flush()
 	defer r.asked.end()
 	return r.whileAnnounced(func() error {
-		return r.drive(ctx, r.managed, func() bool {
+		return r.drive(ctx, &r.aside, func() bool {
 			r.recallFormer()
 			r.asked.answer(r.Engine())
 			r.lookInCharge()

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -54,6 +55,10 @@ type Served struct {
 	// sizes are those of the P_Key tables of end ports.
 	sizes map[ib.PortGUID]int
 	sized []portSize // the same, for the goroutine of Run
+	// completing is held by the one reading on demand under way; completed is the last,
+	// for who holds it.
+	completing chan struct{}
+	completed  completed
 }
 
 // Teller is told what became of policies: a *service.Service.
@@ -67,7 +72,7 @@ var _ service.SubnetManager = (*Served)(nil)
 // NewServed returns the manager of a fabric with this name, which begins with the policy
 // of a revision. Run is called before anything else is asked of it.
 func NewServed(source string) *Served {
-	return &Served{source: source, revisions: map[*policy.Policy]uint64{}, predicting: make(chan struct{}, 1)}
+	return &Served{source: source, revisions: map[*policy.Policy]uint64{}, predicting: make(chan struct{}, 1), completing: make(chan struct{}, 1)}
 }
 
 // Begin tells with which policy, of which revision, the engine of the runner was made,
@@ -281,7 +286,7 @@ func (s *Served) predict(ctx context.Context, p *policy.Policy) (out prediction)
 		}
 		want, err := e.Predict(p)
 		if err == nil {
-			out.plan, err = predicted(e.Fabric(), want)
+			out.plan, err = predicted(e.Fabric(), want, e.Faults())
 		}
 		out.err = err
 	})
@@ -291,7 +296,7 @@ func (s *Served) predict(ctx context.Context, p *policy.Policy) (out prediction)
 	return out
 }
 
-func predicted(f *observed.Fabric, want *desired.Result) (*service.Plan, error) {
+func predicted(f *observed.Fabric, want *desired.Result, faults []sweep.Fault) (*service.Plan, error) {
 	in := preview.Input{Fabric: f, Desired: want.Tables, Plan: plan.Diff(f, want.Tables), Partitions: want.Resolution.Partitions}
 	groups, err := want.Groups()
 	if err != nil {
@@ -308,7 +313,9 @@ func predicted(f *observed.Fabric, want *desired.Result) (*service.Plan, error) 
 	if err := p.Print(&text); err != nil {
 		return nil, err
 	}
-	return &service.Plan{Preview: p, Text: text.String()}, nil
+	return &service.Plan{
+		Preview: p, Text: text.String(), Fabric: f.Count(), Warnings: want.Warnings, Faults: len(faults), Unread: Unread(faults),
+	}, nil
 }
 
 // Snapshot implements service.SubnetManager. What it returns stays as it is; it is the same
@@ -320,31 +327,47 @@ func (s *Served) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if taken != nil && of == passes {
 		return taken, nil
 	}
-	var buf bytes.Buffer
-	var err error
-	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
-		if e.Fabric() == nil {
-			err = service.ErrNotRead
-			return
-		}
-		err = snapshot.Write(&buf, &snapshot.Snapshot{
-			ReadAt: time.Now().UTC(), Source: s.source, Asked: askedIn(e.Reads()), Fabric: e.Fabric(), Faults: []snapshot.Fault{},
-		})
-	})
-	if asked != nil {
-		return nil, asked
-	}
+	taken, _, err := s.copied(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if taken, err = snapshot.Read(&buf); err != nil {
-		return nil, fmt.Errorf("snapshot of the manager: %w", err)
 	}
 	taken.Conceal(Secret())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken, s.of = taken, passes
 	return taken, nil
+}
+
+// copied is a copy of what the engine knows of the fabric, with how that was asked for.
+func (s *Served) copied(ctx context.Context) (taken *snapshot.Snapshot, reads sweep.Options, err error) {
+	var buf bytes.Buffer
+	var keys map[observed.Place]ib.MKey
+	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
+		if e.Fabric() == nil {
+			err = service.ErrNotRead
+			return
+		}
+		reads, keys = e.Reads(), keysIn(e.Fabric())
+		err = snapshot.Write(&buf, &snapshot.Snapshot{
+			ReadAt: time.Now().UTC(), Source: s.source, Asked: askedIn(reads), Fabric: e.Fabric(), Faults: faultsIn(e.Faults()),
+		})
+	})
+	if asked != nil {
+		return nil, reads, asked
+	}
+	if err != nil {
+		return nil, reads, err
+	}
+	if taken, err = snapshot.Read(&buf); err != nil {
+		return nil, reads, fmt.Errorf("snapshot of the manager: %w", err)
+	}
+	taken.Fabric.OrderFromManager() // as after any other reading
+	for _, n := range taken.Fabric.Nodes {
+		for i := range n.Ports {
+			n.Ports[i].Key = keys[n.Ports[i].Place()]
+		}
+	}
+	return taken, reads, nil
 }
 
 // Revision is that of a policy that the engine has or is to be given.

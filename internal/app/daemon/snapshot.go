@@ -17,19 +17,36 @@ import (
 // its name. Progress, unless nil, is called about once a second with the
 // packets sent so far.
 func Snapshot(ctx context.Context, link link.Link, source string, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, SMPs, error) {
-	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: askedIn(o), Faults: []snapshot.Fault{}}
+	s := &snapshot.Snapshot{ReadAt: time.Now().UTC(), Source: source, Asked: askedIn(o)}
 	r, err := ReadShowing(ctx, link, o, progress)
 	if err != nil {
 		return nil, SMPs{}, err
 	}
-	s.Fabric = r.Fabric
-	for _, f := range r.Faults {
+	s.Fabric, s.Faults = r.Fabric, faultsIn(r.Faults)
+	return s, r.SMPs, nil
+}
+
+// faultsIn are faults as a snapshot keeps them.
+func faultsIn(faults []sweep.Fault) []snapshot.Fault {
+	out := []snapshot.Fault{}
+	for _, f := range faults {
 		if errors.Is(f, sweep.ErrDiagnosis) {
 			continue // it was read, and is in the Fabric
 		}
-		s.Faults = append(s.Faults, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
+		out = append(out, snapshot.Fault{Where: f.Where, Why: f.Err.Error()})
 	}
-	return s, r.SMPs, nil
+	return out
+}
+
+// Unread counts the places that should have been read: a device that is on no list of
+// cables is none, and one that says it is not well was read.
+func Unread(faults []sweep.Fault) (n int) {
+	for _, f := range faults {
+		if !errors.Is(f, sweep.ErrUndeclared) && !errors.Is(f, sweep.ErrDiagnosis) {
+			n++
+		}
+	}
+	return n
 }
 
 // askedIn names what a reading asks for beyond nodes, ports, links and P_Key tables.

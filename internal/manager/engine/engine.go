@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -277,6 +278,9 @@ func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 
 // Fabric is the subnet as it was last read; nil before the first sweep ended.
 func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
+
+// Faults lists what of Fabric could not be read or used. It stays as it is.
+func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 
 // Assigned is what the engine assigned, to be given to the next run.
 func (e *Engine) Assigned() desired.Assigned {

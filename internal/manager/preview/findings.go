@@ -304,7 +304,7 @@ func (x *index) reused() (out []Finding) {
 // that nothing was found behind.
 func (x *index) stale() map[ib.PKeyBase]*observed.Port {
 	out := map[ib.PKeyBase]*observed.Port{}
-	for _, n := range x.in.Fabric.Nodes {
+	for _, n := range x.in.Fabric.FromManager() {
 		for i := range n.Ports {
 			p := &n.Ports[i]
 			if p.IsEnd() || p.Peer != nil || x.in.Desired.Port(p).PKeys != nil {
@@ -379,7 +379,7 @@ func holdsBase(table []ib.PKey, b ib.PKeyBase) bool {
 
 // guardsOff finds switch ports that cease to check.
 func (x *index) guardsOff() (out []Finding) {
-	for _, n := range x.in.Fabric.Nodes {
+	for _, n := range x.in.Fabric.FromManager() {
 		for i := range n.Ports {
 			p := &n.Ports[i]
 			want := x.in.Desired.Port(p)

@@ -35,8 +35,8 @@ type Input struct {
 type Preview struct {
 	// Changes tells whether anything is written at all.
 	Changes bool `json:"changes"`
-	// Ports are the ports whose keys, enforcement or alias GUIDs change, in the order of
-	// the snapshot.
+	// Ports are the ports whose keys, enforcement or alias GUIDs change, breadth first
+	// from the manager.
 	Ports    []Port    `json:"ports"`
 	SMPs     SMPs      `json:"smps"`
 	Capacity Capacity  `json:"capacity"`
@@ -142,7 +142,7 @@ func Look(in Input) (*Preview, error) {
 	if err := p.count(in.Plan); err != nil {
 		return nil, err
 	}
-	for _, n := range in.Fabric.Nodes {
+	for _, n := range in.Fabric.FromManager() {
 		for i := range n.Ports {
 			if q := &n.Ports[i]; q.Reached && (i > 0 || n.Switch != nil) {
 				p.lookAt(q, in.Desired.Port(q))

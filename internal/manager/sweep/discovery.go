@@ -112,6 +112,8 @@ type Discovery struct {
 	followed map[*observed.Port]bool
 	// conflicts tells that a GUID stands at two places.
 	conflicts bool
+	// completes tells that the fabric is known, and that only what the options add is read.
+	completes bool
 }
 
 // ahead is how many requests for tables are made before the first of them have ended:

@@ -22,6 +22,10 @@ func (d *Discovery) readTables() {
 // readTablesOf asks for the tables of a node that the options want, in the order of the
 // table of attributes in package observed, and reports what its ports say of themselves.
 func (d *Discovery) readTablesOf(n *observed.Node) {
+	if d.completes {
+		d.readMoreOf(n)
+		return
+	}
 	n.Tables(d.options.scope(), d.readBlock)
 	for i := range n.Ports {
 		if p := &n.Ports[i]; p.Reached && (i > 0 || n.Switch != nil) {

@@ -138,7 +138,7 @@ func TestCommandsOfAService(t *testing.T) {
 func TestWatch(t *testing.T) {
 	server := serving(t)
 	f := &serverFlags{server: server}
-	to, err := f.open()
+	to, err := f.open(t.Context(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 )
 
@@ -34,6 +33,8 @@ const secretMax = 1 << 20
 type serverFlags struct {
 	server, tokenFile, ca, certificate, key string
 	json                                    bool
+	// found is a service that runs on this machine and that nobody named; nil for none.
+	found *address.Server
 }
 
 func (f *serverFlags) add(flags *pflag.FlagSet) {
@@ -48,43 +49,15 @@ func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 }
 
-// find is where the service is: as named, or a socket on this machine.
-func (f *serverFlags) find() (s address.Server, named bool, err error) {
-	text := f.server
-	if text == "" {
-		text = os.Getenv(address.Variable)
-	}
-	if text != "" {
-		s, err = address.Parse(text)
-		return s, true, err
-	}
-	places := []string{address.Socket("")}
-	for _, fabric := range []string{"umad", "sim"} {
-		if dir, err := daemon.DefaultDataDir(fabric); err == nil && dir != "" {
-			places = append([]string{address.Socket(string(dir))}, places...)
-		}
-	}
-	for _, path := range places {
-		if _, err := os.Lstat(path); err == nil {
-			return address.Server{Socket: path}, false, nil
-		}
-	}
-	return address.Server{}, false, fmt.Errorf("no service runs on this machine (there is no %s): start one with ibwarden run, or name one with --server or %s", strings.Join(places, ", no "), address.Variable)
-}
-
-// open is a client of the service.
-func (f *serverFlags) open() (*client.Client, error) {
-	s, named, err := f.find()
-	if err != nil {
-		return nil, exit.WithMisuse(err)
-	}
-	o := client.Options{OwnOnly: !named, Token: os.Getenv(tokenVariable), Old: func(why string) {
+// options are what the flags and the environment say of a client.
+func (f *serverFlags) options() (o client.Options, err error) {
+	o = client.Options{Token: os.Getenv(tokenVariable), Old: func(why string) {
 		fmt.Fprintln(os.Stderr, "ibwarden: this may be old:", table.Plain(why))
 	}}
 	if f.tokenFile != "" {
 		b, err := regular.Read(f.tokenFile, secretMax)
 		if err != nil {
-			return nil, exit.WithMisuse(fmt.Errorf("--token-file: %w", err))
+			return o, exit.WithMisuse(fmt.Errorf("--token-file: %w", err))
 		}
 		o.Token = strings.TrimSpace(string(b))
 	}
@@ -96,9 +69,23 @@ func (f *serverFlags) open() (*client.Client, error) {
 			continue
 		}
 		if *x.to, err = regular.Read(x.path, secretMax); err != nil {
-			return nil, exit.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
+			return o, exit.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
 		}
 	}
+	return o, nil
+}
+
+// open is a client of the service; what is there and not asked is said to w.
+func (f *serverFlags) open(ctx context.Context, w io.Writer) (*client.Client, error) {
+	s, named, err := f.find(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	o.OwnOnly = !named
 	c, err := client.New(s, o)
 	if err != nil {
 		return nil, exit.WithMisuse(err)
@@ -266,7 +253,7 @@ func reader(use, short string, args cobra.PositionalArgs, run func(c *cobra.Comm
 	f := new(serverFlags)
 	c := &cobra.Command{Use: use, Short: short, Args: args}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		to, err := f.open()
+		to, err := f.open(c.Context(), c.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -282,7 +269,7 @@ func writer(use, short string, args cobra.PositionalArgs, run func(c *cobra.Comm
 	f := new(writeFlags)
 	c := &cobra.Command{Use: use, Short: short, Args: args}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		to, err := f.open()
+		to, err := f.open(c.Context(), c.ErrOrStderr())
 		if err != nil {
 			return err
 		}

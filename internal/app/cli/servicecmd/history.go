@@ -139,7 +139,7 @@ the fabric, and what the subnet manager reports. Those that the service still ke
 come first. When the connection is lost it is made again, and goes on where it was.
 `,
 		RunE: func(c *cobra.Command, _ []string) error {
-			to, err := f.open()
+			to, err := f.open(c.Context(), c.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -2,51 +2,69 @@ package servicecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
-	"github.com/ibwarden/ibwarden/internal/service"
 )
 
-// Named are the flags of commands that ask a service only where one is named, and else
-// go to the fabric themselves.
+// Named are the flags of commands that ask a service where one is named or runs, and else
+// go to the fabric themselves (Choose).
 type Named struct{ flags serverFlags }
 
 // Add adds the flags.
 func (n *Named) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&n.flags.server, "server", "", "ask this service, which knows the fabric, instead of reading the fabric: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names one where --fabric is not given)")
+	flags.StringVar(&n.flags.server, "server", "", "ask this service, which knows the fabric, instead of reading the fabric: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine; none asks none (default: "+address.Variable+"; where neither that nor a fabric is named, the service that runs on this machine, if one does)")
 	flags.StringVar(&n.flags.tokenFile, "token-file", "", "file with the token for the service ("+tokenVariable+" holds the token itself)")
 	flags.StringVar(&n.flags.ca, "cacert", "", "file with the CA of the service's certificate, PEM (default: those of the system)")
 }
 
-// Is reports whether a service is named: by the flag, or by the environment where no
-// fabric is.
-func (n *Named) Is(fabric bool) bool {
-	return n.flags.server != "" || !fabric && os.Getenv(address.Variable) != ""
-}
-
-// Snapshot is the fabric as the manager of the service last read it.
-func (n *Named) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
-	c, err := n.flags.open()
+// Snapshot is the fabric as the manager of the service last read it. What options ask for
+// and the manager does not read for itself is read now.
+func (n *Named) Snapshot(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
+	to, err := n.flags.open(c.Context(), c.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
+	var parts []string
+	for _, part := range []struct {
+		name string
+		on   bool
+	}{{"qos", o.QoS}, {"aliases", o.Aliases}, {"audit", o.Audit}} {
+		if part.on {
+			parts = append(parts, part.name)
+		}
+	}
+	query := url.Values{}
+	if len(parts) > 0 {
+		query.Set("read", strings.Join(parts, ","))
+	}
+	var snap *snapshot.Snapshot
+	err = progress.During(c.ErrOrStderr(), "asking the service", func() (err error) {
+		snap, err = fetch(c.Context(), to, query)
+		return err
+	})
+	return snap, failed(err)
+}
+
+// fetch reads a snapshot as it comes.
+func fetch(ctx context.Context, to *client.Client, query url.Values) (*snapshot.Snapshot, error) {
 	r, w := io.Pipe()
 	fetched := make(chan error, 1)
 	go func() {
-		err := c.Fetch(ctx, "/snapshot", nil, w)
+		err := to.Fetch(ctx, "/snapshot", query, w)
 		w.CloseWithError(err)
 		fetched <- err
 	}()
@@ -55,71 +73,23 @@ func (n *Named) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if e := <-fetched; e != nil && err != nil {
 		err = e
 	}
-	return snap, failed(err)
+	return snap, err
 }
 
-// apply has the service apply a policy file: a dry run plans it and changes nothing, else
-// the answer comes when it is proved.
-func (n *Named) apply(ctx context.Context, f api.PolicyFile, dry bool) (*api.Changed, error) {
-	c, err := n.flags.open()
-	if err != nil {
-		return nil, err
-	}
-	params := client.Params{DryRun: dry, Wait: !dry}
-	// What another has applied since is not overwritten unseen.
-	_, params.Match, err = client.Get[api.PolicyFile](ctx, c, "/policy", nil)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		params.None, err = true, nil
-	}
-	var out api.Changed
-	if err == nil {
-		err = c.Write(ctx, http.MethodPut, "/policy", params, f, &out)
-	}
-	return &out, failed(err)
-}
-
-// Plan has the service plan a policy file, and prints what it says.
-func (n *Named) Plan(c *cobra.Command, f api.PolicyFile, asJSON bool) error {
-	planned, err := n.apply(c.Context(), f, true)
+// Show shows what a service knows of its fabric.
+func (n *Named) Show(c *cobra.Command, reads sweep.Options, show func(*observed.Fabric) error) error {
+	snap, err := n.Snapshot(c, reads)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return table.JSON(c.OutOrStdout(), planned)
+	for _, f := range snap.Faults {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
 	}
-	for _, text := range planned.Words {
-		fmt.Fprintln(c.OutOrStdout(), table.Plain(text))
+	if err := show(snap.Fabric); err != nil {
+		return exit.WithBad(err)
 	}
-	if planned.Plan == nil {
-		return exit.WithBad(errors.New("the service sent no plan"))
+	if len(snap.Faults) > 0 {
+		return exit.WithBad(fmt.Errorf("%s could not be read", table.Count(len(snap.Faults), "place")))
 	}
-	_, err = fmt.Fprint(c.OutOrStdout(), planned.Plan.Text)
-	return err
-}
-
-// Apply has the service apply a policy file, prints what came of it, and reports whether
-// it is proved, or needs no proof: it changed nothing, or waits for a second person.
-func (n *Named) Apply(c *cobra.Command, f api.PolicyFile, asJSON bool) (proved bool, err error) {
-	done, err := n.apply(c.Context(), f, false)
-	if err != nil {
-		return false, err
-	}
-	o, w := done.Outcome, c.OutOrStdout()
-	proved = done.Approval != "" || len(done.Words) == 0 || o != nil && o.State == string(service.Proved)
-	if asJSON {
-		return proved, table.JSON(w, done)
-	}
-	for _, text := range done.Words {
-		fmt.Fprintln(w, table.Plain(text))
-	}
-	switch {
-	case done.Approval != "":
-		_, err = fmt.Fprintf(w, "waits for a second person, as approval %s\n", done.Approval)
-	case len(done.Words) == 0:
-		_, err = fmt.Fprintln(w, "nothing to change")
-	case o != nil:
-		_, err = fmt.Fprintf(w, "revision %d: %s, verdict: %s, %s\n", done.Revision, o.State, o.Verdict, table.Count(o.Writes, "write"))
-	}
-	return proved, err
+	return nil
 }

@@ -66,7 +66,7 @@ registered for the tenant, and its ID is printed.
 		if data != "" {
 			return inStore(c, data, body)
 		}
-		to, err := f.open()
+		to, err := f.open(c.Context(), c.ErrOrStderr())
 		if err != nil {
 			return err
 		}

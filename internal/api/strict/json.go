@@ -1,4 +1,6 @@
-package api
+// Package strict reads JSON of which there is one opinion only: no key twice in an object,
+// valid UTF-8, nothing after the value.
+package strict
 
 import (
 	"bytes"
@@ -11,12 +13,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// depthMax is how deep the values of a body may be nested.
-const depthMax = 32
+// DepthMax is how deep the values of a body may be nested.
+const DepthMax = 32
 
-// strictJSON reads JSON of which there is one opinion only: no key twice in an object,
-// valid UTF-8, nothing after the value.
-var strictJSON = huma.Format{
+// JSON is the format of bodies.
+var JSON = huma.Format{
 	Marshal: huma.DefaultJSONFormat.Marshal,
 	Unmarshal: func(data []byte, v any) error {
 		if !utf8.Valid(data) {
@@ -36,8 +37,8 @@ var strictJSON = huma.Format{
 
 // distinct reads one value and refuses objects with a key twice.
 func distinct(d *json.Decoder, depth int) error {
-	if depth > depthMax {
-		return fmt.Errorf("nested deeper than %d", depthMax)
+	if depth > DepthMax {
+		return fmt.Errorf("nested deeper than %d", DepthMax)
 	}
 	t, err := d.Token()
 	if err != nil {

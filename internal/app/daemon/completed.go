@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// completedFor is how long a reading on demand serves those who ask for the same.
+const completedFor = 10 * time.Second
+
+// completed is a reading on demand.
+type completed struct {
+	*snapshot.Snapshot
+	parts service.Parts
+	pass  uint64 // the pass that it is a copy of
+	at    time.Time
+}
+
+// Complete implements service.Completer. What it returns stays as it is; for completedFor,
+// or until the engine has completed another pass, it is the same.
+func (s *Served) Complete(ctx context.Context, parts service.Parts) (*snapshot.Snapshot, error) {
+	snap, err := s.Snapshot(ctx)
+	if err != nil || has(snap, parts) {
+		return snap, err
+	}
+	select {
+	case s.completing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	type answer struct {
+		snap *snapshot.Snapshot
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		defer func() { <-s.completing }()
+		// The next who asks has no use for half a reading.
+		snap, err := s.complete(context.WithoutCancel(ctx), parts)
+		done <- answer{snap, err}
+	}()
+	select {
+	case a := <-done:
+		return a.snap, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// complete reads, or returns what was read just now. Its caller holds completing.
+func (s *Served) complete(ctx context.Context, parts service.Parts) (*snapshot.Snapshot, error) {
+	s.mu.Lock()
+	pass := s.passes
+	s.mu.Unlock()
+	if c := &s.completed; c.Snapshot != nil && c.pass == pass && time.Since(c.at) < completedFor && c.parts.Has(parts) {
+		return c.Snapshot, nil
+	}
+	snap, reads, err := s.copied(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := sweep.Options{Keys: reads.Keys, MKey: reads.MKey, QoS: parts.QoS && !reads.QoS, Audit: parts.Audit, Aliases: parts.Aliases && !reads.Aliases}
+	faults, err := s.runner.Complete(ctx, o, snap.Fabric)
+	if err != nil {
+		return nil, err
+	}
+	snap.Faults = append(snap.Faults, faultsIn(faults)...)
+	reads.QoS, reads.Audit = reads.QoS || o.QoS, reads.Audit || o.Audit
+	snap.Asked = askedIn(reads)
+	snap.Conceal(Secret())
+	s.completed = completed{snap, parts, pass, time.Now()}
+	return snap, nil
+}
+
+// has reports whether a snapshot has parts.
+func has(snap *snapshot.Snapshot, parts service.Parts) bool {
+	asked := func(name string) bool { return slices.Contains(snap.Asked, name) }
+	// Aliases are not named, and part of what an audit asks for.
+	return (!parts.QoS || asked(snapshot.AskedQoS)) && (!parts.Audit && !parts.Aliases || asked(snapshot.AskedAudit))
+}
+
+// keysIn are the keys that requests to ports carry.
+func keysIn(f *observed.Fabric) map[observed.Place]ib.MKey {
+	out := map[observed.Place]ib.MKey{}
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Key != 0 {
+				out[p.Place()] = p.Key
+			}
+		}
+	}
+	return out
+}
