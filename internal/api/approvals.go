@@ -134,6 +134,10 @@ type RollbackBody struct {
 // rollbackMost is how many revisions one rollback goes back.
 const rollbackMost = 10_000
 
+// triesMax bounds how often a rollback is planned again because another writer came
+// between.
+const triesMax = 16
+
 func (a *api) rollback() {
 	type input struct {
 		WriteParams
@@ -191,7 +195,7 @@ func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out
 			later = append(later, d)
 		}
 	}
-	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last)
+	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last, nil)
 	if err != nil {
 		p, is := a.failed(ctx, err).(*Problem)
 		return nil, is && p.Status == http.StatusPreconditionFailed, err

@@ -71,42 +71,20 @@ type ChangedOutput struct {
 	Body     Changed
 }
 
-// triesMax bounds how often a write without a condition is planned again because
-// another writer came between.
-const triesMax = 16
-
-// look reads the state for a write: it returns what the caller is taken to have seen,
-// or why the write is refused.
+// look reads the state for a write, under the lock of the change: it returns what the
+// caller is taken to have seen, or why the write is refused.
 type look func(s *resource.State) (seen uint64, err error)
 
-// do makes a change. A change whose caller gave no revision is planned again when
-// another writer came between, so that what look found is still so.
+// do makes a change.
 func (a *api) do(ctx context.Context, w *WriteParams, c resource.Change, before look) (*service.Result, error) {
-	condition, err := w.condition()
-	if err != nil {
+	if _, err := w.condition(); err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
-		seen := resource.Unseen
-		a.service.Read(func(s *resource.State) {
-			if before != nil {
-				seen, err = before(s)
-			}
-		})
-		// A request that comes again meets what it did itself: the service answers it.
-		if err != nil && !(w.Repeat != "" && a.service.Repeats(callerOf(ctx), w.Repeat)) {
-			return nil, err
-		}
-		result, err := a.once(ctx, w, c, seen)
-		var refusal *resource.Refusal
-		if errors.As(err, &refusal) && refusal.Reason == resource.Stale && !condition.given && try < triesMax {
-			continue
-		}
-		return result, err
-	}
+	return a.once(ctx, w, c, resource.Unseen, before)
 }
 
-func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen uint64) (*service.Result, error) {
+// once makes a change of what the caller has seen at a revision, or of what look finds.
+func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen uint64, before look) (*service.Result, error) {
 	req := requestOf(ctx)
 	if w.Wait == "proved" && !w.DryRun {
 		var stop context.CancelFunc
@@ -114,7 +92,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{
-		Change: c, By: req.caller, Why: w.Why, Seen: seen, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+		Change: c, By: req.caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
 	})
 	if result != nil && errors.Is(err, context.DeadlineExceeded) {
 		return result, nil // it is stored; its outcome is pending

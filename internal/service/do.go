@@ -26,6 +26,9 @@ type Request struct {
 	// Seen is as in resource.Request: the revision that the caller has seen, or
 	// resource.Unseen.
 	Seen uint64
+	// Look, unless nil, reads the state that the change is made to, with no other change in
+	// between, and returns Seen, or why the change is refused. It may not keep the state.
+	Look func(*resource.State) (seen uint64, err error)
 	// Repeat is an idempotency key: a second request of the caller with it changes
 	// nothing and is answered as the first. "" for none.
 	Repeat string
@@ -67,7 +70,7 @@ func (s *Service) Repeats(by resource.Caller, key string) bool {
 	return again && key != ""
 }
 
-// Do makes a change. The error is a *resource.Refusal, ErrRepeat, one of store, of the
+// Do makes a change. The error is a *resource.Refusal, that of Look, ErrRepeat, one of store, of the
 // manager (for a dry run), or that of ctx while it waits.
 func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
 	result, planned, err := s.change(ctx, r)
@@ -119,7 +122,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	}
 	now := s.config.Now()
 	s.mu.Lock()
-	diff, err := s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: r.Seen, Proved: s.proved, Fabric: s.fabric()})
+	diff, err := s.plan(&r, now)
 	last := s.state.Last()
 	s.mu.Unlock()
 	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Request: r.ID, Decision: store.Accepted}
@@ -162,6 +165,17 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	s.enter(diff, last+1, r.By, now)
 	result.Revision = last + 1
 	return result, nil, nil
+}
+
+// plan plans a change. Its caller holds mu, and write until the change is made.
+func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error) {
+	seen := r.Seen
+	if r.Look != nil {
+		if seen, err = r.Look(s.state); err != nil {
+			return diff, err
+		}
+	}
+	return s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Proved: s.proved, Fabric: s.fabric()})
 }
 
 // remember stores the idempotency key of a request that changed nothing: when it comes
