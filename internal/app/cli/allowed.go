@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
+	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
@@ -40,12 +41,9 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 }
 
 // on is what the policy allows on a fabric. A port whose GUID another device claims too
-// gets what an unknown port gets.
+// gets what an unknown port gets. Names that are nobody's are misuse, as for plan; where not
+// even the port to read from answered, nothing is known of them.
 func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Partition, error) {
-	keys, err := policy.Allocate(p.loaded, p.assigned.PKeys)
-	if err != nil {
-		return nil, misuse(err)
-	}
 	master := f.Manager()
 	var ports []policy.EndPort
 	for _, port := range f.EndPorts() {
@@ -53,10 +51,14 @@ func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Parti
 			ports = append(ports, facts.Identity(port, port == master))
 		}
 	}
-	r, err := p.loaded.Resolve(ports, keys)
+	names, in := vetting.Names{Known: p.assigned.Names}, desired.Input{Fabric: f}
+	if f.Self == nil {
+		names.Accept(p.loaded)
+	}
+	r, err := desired.Resolve(p.loaded, names.Resolver(ports), &names, p.assigned.PKeys, in.Site)
 	if err != nil {
 		return nil, misuse(err)
 	}
-	warn(c.ErrOrStderr(), p.file, r.Warnings)
-	return r.Partitions, nil
+	warn(c.ErrOrStderr(), p.file, r.Resolution.Warnings)
+	return r.Resolution.Partitions, nil
 }
