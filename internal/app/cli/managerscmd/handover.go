@@ -41,7 +41,7 @@ its own priority.
 	c.Flags().BoolVar(&dry, "dry-run", false, "say who would be handed the subnet, and hand nothing over")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		service, err := server.Open()
+		service, err := server.Open(c)
 		if err != nil {
 			return err
 		}

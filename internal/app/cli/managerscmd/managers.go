@@ -3,7 +3,6 @@
 package managerscmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,12 +74,15 @@ Exit status 1 unless exactly one manager is master.
 // read asks a service, or the fabric; unread is how many places of that could not be read.
 func read(c *cobra.Command, server *servicecmd.Server, open func() (link.Link, sweep.Options, error)) (list []managers.SubnetManager, unread int, err error) {
 	fabric := c.Flags().Changed("fabric")
-	named, may := server.Find()
 	if fabric && c.Flags().Changed("server") {
 		return nil, 0, exit.WithMisuse(errors.New("--server and --fabric: want one or the other"))
 	}
-	if !fabric && (named || may) {
-		list, err := ofService(c.Context(), server)
+	named, runs := false, false
+	if !fabric {
+		named, runs = server.Find(c)
+	}
+	if named || runs {
+		list, err := ofService(c, server)
 		if err == nil || named || !errors.Is(err, client.ErrNone) {
 			return list, 0, server.Failed(err)
 		}
@@ -105,12 +107,12 @@ func read(c *cobra.Command, server *servicecmd.Server, open func() (link.Link, s
 	return managers.Named(list, f), len(faults), nil
 }
 
-func ofService(ctx context.Context, server *servicecmd.Server) ([]managers.SubnetManager, error) {
-	to, err := server.Open()
+func ofService(c *cobra.Command, server *servicecmd.Server) ([]managers.SubnetManager, error) {
+	to, err := server.Open(c)
 	if err != nil {
 		return nil, err
 	}
-	return client.All[managers.SubnetManager](ctx, to, "/managers", nil)
+	return client.All[managers.SubnetManager](c.Context(), to, "/managers", nil)
 }
 
 // states orders the list: who is in charge comes first.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -158,7 +159,7 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 	}
 	d := applied{x.plan.Document, reportOf(&out), out.Revision, out.Approval}
 	if d.Outcome == "nothing" {
-		proof, _, err := client.Get[api.Proof](c.Context(), x.to, "/proof", nil)
+		proof, _, err := client.Get[verdict.Proof](c.Context(), x.to, "/proof", nil)
 		if err != nil {
 			return failed(err)
 		}

@@ -1,6 +1,7 @@
 package servicecmd
 
 import (
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
@@ -13,14 +14,19 @@ type Server struct{ flags serverFlags }
 func (s *Server) Add(flags *pflag.FlagSet) { s.flags.add(flags) }
 
 // Find says whether a service is named, by the flag or the environment, and else whether
-// one may run on this machine.
-func (s *Server) Find() (named, may bool) {
-	_, named, err := s.flags.find()
+// one runs on this machine.
+func (s *Server) Find(c *cobra.Command) (named, runs bool) {
+	found, named, err := s.flags.find(c.Context(), c.ErrOrStderr())
+	if err == nil && !named {
+		s.flags.found = &found
+	}
 	return named, err == nil
 }
 
 // Open is a client of the service.
-func (s *Server) Open() (*client.Client, error) { return s.flags.open() }
+func (s *Server) Open(c *cobra.Command) (*client.Client, error) {
+	return s.flags.open(c.Context(), c.ErrOrStderr())
+}
 
 // Failed gives an error of a call its exit status.
 func (s *Server) Failed(err error) error { return failed(err) }
