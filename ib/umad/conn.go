@@ -21,6 +21,10 @@ type File interface {
 	Wait(d time.Duration) (readable bool, err error)
 }
 
+// Waker is a File whose Wait any goroutine can end before its time: the one under way, or
+// the next. Wait then reports that there is nothing to read, unless there is.
+type Waker interface{ Wake() }
+
 // MaxMessage bounds what Receive takes, in octets without the header: a message of
 // many segments is longer than any that the kernel should hand on.
 const MaxMessage = 1 << 20

@@ -1,9 +1,11 @@
 package umad
 
 import (
+	"encoding/binary"
 	"io"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -15,7 +17,20 @@ var errPlatform error
 
 // OpenFile opens a file of /dev/infiniband, such as umad0, below root for reading and
 // writing that never waits.
-func OpenFile(root, name string) (File, error) { return open(root, name, unix.O_RDWR) }
+//
+// It is a Waker.
+func OpenFile(root, name string) (File, error) {
+	d, err := open(root, name, unix.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	if d.wake, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		d.wake = -1
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
 
 // OpenIsSM opens an issm file: the port has IsSM set until
 // the file is closed.
@@ -30,15 +45,39 @@ func open(root, name string, flags int) (*descriptor, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &descriptor{fd}, nil
+		return &descriptor{fd: fd, wake: -1}, nil
 	}
 }
 
 // descriptor is an open file. It does not use the runtime's poller: a caller has one file
 // and wants its errors unchanged.
-type descriptor struct{ fd int }
+type descriptor struct {
+	fd int
+	// wake is an eventfd that ends a wait; -1 for none. guard is for those who wake while
+	// another closes.
+	guard sync.Mutex
+	wake  int
+}
 
-func (d *descriptor) Close() error { return unix.Close(d.fd) }
+func (d *descriptor) Close() error {
+	d.guard.Lock()
+	if d.wake >= 0 {
+		unix.Close(d.wake)
+	}
+	d.wake = -1
+	d.guard.Unlock()
+	return unix.Close(d.fd)
+}
+
+// Wake implements Waker.
+func (d *descriptor) Wake() {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	if d.wake >= 0 {
+		one := binary.NativeEndian.AppendUint64(nil, 1)
+		_, _ = unix.Write(d.wake, one) // a counter that is full wakes too
+	}
+}
 
 func (d *descriptor) Read(b []byte) (n int, err error) {
 	for {
@@ -70,7 +109,7 @@ func (d *descriptor) Ioctl(command uint32, argument []byte) error {
 }
 
 func (d *descriptor) Wait(timeout time.Duration) (bool, error) {
-	fds := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLIN}, {Fd: int32(d.wake), Events: unix.POLLIN}} // -1 is passed over
 	ts := unix.NsecToTimespec(max(timeout, 0).Nanoseconds())
 	n, err := unix.Ppoll(fds, &ts, nil)
 	switch {
@@ -78,6 +117,14 @@ func (d *descriptor) Wait(timeout time.Duration) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
+	}
+	if fds[1].Revents != 0 {
+		var counted [8]byte
+		_, _ = unix.Read(d.wake, counted[:]) // so that the next wait waits
+	}
+	switch {
+	case fds[0].Revents == 0:
+		return false, nil // woken
 	case fds[0].Revents&unix.POLLIN == 0:
 		return false, unix.EIO // an error or a hang-up
 	}

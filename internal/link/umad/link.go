@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,8 +37,11 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Link is a place at one port. One goroutine may use it.
+// Link is a place at one port. One goroutine may use it; Wake is for all.
 type Link struct {
+	waking sync.Mutex
+	waker  umad.Waker // of file; nil for none. waking guards it
+
 	system  System
 	options Options
 	place   umad.Place // what is looked for, by GUID once the port was found
@@ -61,7 +65,10 @@ type Link struct {
 // flight is a request that is under way.
 type flight struct{ smp mad.SMP }
 
-var _ link.Link = (*Link)(nil)
+var (
+	_ link.Link  = (*Link)(nil)
+	_ link.Waker = (*Link)(nil)
+)
 
 // Open opens a port. The error says what is missing.
 func Open(s System, w umad.Place, o Options) (*Link, error) {
@@ -103,6 +110,8 @@ func (l *Link) open() error {
 		return umad.Explain(port.MAD, err)
 	}
 	l.port, l.file = port, file
+	waker, _ := file.(umad.Waker)
+	l.setWaker(waker)
 	if err = file.Ioctl(umad.CommandEnablePKey, nil); err == nil {
 		l.askers, err = l.register(umad.Methods{})
 	}
@@ -223,9 +232,25 @@ func (l *Link) close() error {
 	if l.file == nil {
 		return nil
 	}
+	l.setWaker(nil)
 	err := l.file.Close()
 	l.file = nil
 	return err
+}
+
+func (l *Link) setWaker(w umad.Waker) {
+	l.waking.Lock()
+	defer l.waking.Unlock()
+	l.waker = w
+}
+
+// Wake ends a wait of Drive's, as link.Waker says. While the device is gone a call is lost.
+func (l *Link) Wake() {
+	l.waking.Lock()
+	defer l.waking.Unlock()
+	if l.waker != nil {
+		l.waker.Wake()
+	}
 }
 
 // Drive moves packets between the engine and the port.
