@@ -123,6 +123,7 @@ type guarded struct {
 	ledger   *ledger
 	next     *policy.Policy
 	revision uint64 // of next
+	waiting  uint64 // the revision that Served has and the engine not, 0 for none
 	given    uint64 // to the engine
 	proved   uint64
 }
@@ -134,18 +135,26 @@ func (g *guarded) SetPolicy(revision uint64, p *policy.Policy) {
 	g.Served.Wake()
 }
 
-// turn gives the engine the newest policy.
+// turn gives the engine the newest policy, when it has had time for the last.
 func (g *guarded) turn(e *engine.Engine) {
 	g.mu.Lock()
-	p, revision := g.next, g.revision
-	g.next = nil
-	if p != nil {
-		g.allow(revision)
+	if g.next != nil {
+		g.Served.SetPolicy(g.revision, g.next)
+		g.next, g.waiting = nil, g.revision
+	}
+	before, waiting := g.given, g.waiting
+	if waiting != 0 {
+		g.allow(waiting)
 	}
 	g.mu.Unlock()
-	if p != nil {
-		g.Served.SetPolicy(revision, p)
-		g.Served.Turn(e)
+	given := g.Served.Turn(e)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case given:
+		g.waiting = 0
+	case waiting != 0:
+		g.allow(before)
 	}
 }
 

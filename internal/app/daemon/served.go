@@ -93,12 +93,15 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
 	s.Wake()
 }
 
-// Turn gives the engine the newest policy. It is called between two turns of the
-// engine, in the goroutine of Run.
-func (s *Served) Turn(e *engine.Engine) {
-	if p := s.take(time.Now()); p != nil {
+// Turn gives the engine the newest policy, if there is one that it has not and it has
+// had time for the last, and reports whether it did. It is called between any two turns
+// of the engine, in the goroutine of Run.
+func (s *Served) Turn(e *engine.Engine) (given bool) {
+	p := s.take(time.Now())
+	if p != nil {
 		e.SetPolicy(p)
 	}
+	return p != nil
 }
 
 const (

@@ -42,8 +42,8 @@ const (
 	upTime = 3 * time.Minute
 	// askers is how many hosts ask at a time: one alone would ask more than ibwarden
 	// answers to one host. window is how many queries of each are under way.
-	askers = 4
-	window = 16
+	askers = 8
+	window = 8
 	// ticks is the unit of CPU time in /proc, by second.
 	ticks = 100
 	// policy makes every host a full member of one partition.
