@@ -269,7 +269,7 @@ func compareWithOpenSM(t *testing.T, spec string, partitions int, short bool, ho
 			want, got := normal(records(theirs[i][n])), normal(records(answer))
 			only := without(want, got)
 			same += len(want) - len(only)
-			judge := func(only []string, ours bool) {
+			judge := func(only, others []string, ours bool) {
 				for _, record := range only {
 					differ++
 					a.record = record
@@ -277,14 +277,26 @@ func compareWithOpenSM(t *testing.T, spec string, partitions int, short bool, ho
 						seen[k] = true
 						continue
 					}
-					t.Errorf("saquery %s as %s: only %s says\n%s", a.query, y.names[i], map[bool]string{true: "ibwarden", false: "OpenSM"}[ours], record)
+					t.Errorf("saquery %s as %s: only %s says\n%s\nof the other's, the nearest lacks\n%s", a.query, y.names[i],
+						map[bool]string{true: "ibwarden", false: "OpenSM"}[ours], record, strings.Join(nearest(record, others), "\n"))
 				}
 			}
-			judge(only, false)
-			judge(without(got, want), true)
+			judge(only, got, false)
+			judge(without(got, want), want, true)
 		}
 	}
 	t.Logf("%d records the same, %d of one only", same, differ)
+}
+
+// nearest is what a record has that the one most like it in a list lacks.
+func nearest(record string, list []string) []string {
+	least := strings.Split(record, "\n")
+	for _, other := range list {
+		if lacks := without(strings.Split(record, "\n"), strings.Split(other, "\n")); len(lacks) < len(least) {
+			least = lacks
+		}
+	}
+	return least
 }
 
 // explain is the difference that a record belongs to, or -1.

@@ -149,15 +149,28 @@ func (x *exposed) openSM(node, policy string) *process {
 		x.Fatal(err)
 	}
 	p := x.start(x.at(node), x.tools.OpenSM, "-F", os.DevNull, "-P", conf, "-e", "-f", log, "-s", "0", "-d", "2", "-Z", "off")
+	// It sweeps once more for the traps of its own bring-up, and what it answers meanwhile
+	// is half of one sweep and half of the other: it is ready when it has written no more
+	// for a while, and a sweep was the last that it wrote of.
+	const quiet = 1500 * time.Millisecond
+	size, since := 0, time.Now()
 	for end := time.Now().Add(commandTime); ; time.Sleep(20 * time.Millisecond) {
-		if text, _ := os.ReadFile(log); strings.Count(string(text), "SUBNET UP") > 0 {
-			time.Sleep(1500 * time.Millisecond) // it sweeps once more for its own traps
+		text, _ := os.ReadFile(log) // it is not there at first
+		if len(text) != size {
+			size, since = len(text), time.Now()
+		}
+		if time.Since(since) > quiet && strings.Contains(lastLine(text), "SUBNET UP") {
 			return p
 		}
 		if time.Now().After(end) {
-			x.Fatalf("OpenSM does not come up\n%s", &p.stderr)
+			x.Fatalf("OpenSM does not come up\n%s\n%s", &p.stderr, text)
 		}
 	}
+}
+
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
 }
 
 // warden runs ibwarden until its first verdict.

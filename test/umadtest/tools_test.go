@@ -238,9 +238,10 @@ func (r *rig) ibping(near, far *topology.Node, lids map[string]int) {
 }
 
 func (r *rig) ibqueryerrors() {
-	// OpenSM takes each link down once to give its ends LIDs, which counts; and
-	// a query of openSM's that came before the last link was Active was dropped.
-	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter,PortXmitDiscards")
+	// OpenSM takes each link down once to give its ends LIDs, which counts; a query of
+	// openSM's that came before the last link was Active was dropped, and so is a trap
+	// of a switch, which the next switch could not yet forward.
+	o := r.run("", "ibqueryerrors", "-s", "LinkDownedCounter,PortXmitDiscards,PortRcvSwitchRelayErrors")
 	r.want(o.stdout, fmt.Sprintf(`^## Summary: %d nodes checked, 0 bad nodes found$`, len(r.topology.Nodes)))
 	ends := 2 * len(r.topology.Links())
 	r.want(o.stdout, fmt.Sprintf(`^## +%d ports checked, 0 ports have errors beyond threshold$`, ends))
