@@ -25,6 +25,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // short are limits that a test can wait for.
@@ -61,7 +63,7 @@ func unixClient(path string) *http.Client {
 // TestSocket: root is the provider over it, another user is nobody until he has a token.
 func TestSocket(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("root alone can be another user")
+		need.Need(t, errors.New("root alone can be another user"))
 	}
 	s := newStand(t)
 	s.tenants()

@@ -31,29 +31,11 @@ const (
 var simSlots = make(chan struct{}, simsAtOnce)
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir)
-	}
-	os.Exit(code)
+	os.Exit(need.Main(m))
 }
 
-var binaryDir string
-
 // binary is ibwarden, built once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ibwarden-test-")
-	if err != nil {
-		return "", err
-	}
-	binaryDir = dir
-	path := filepath.Join(dir, "ibwarden")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var binary = need.Ibwarden
 
 // soak tells that the runs should be long.
 func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }

@@ -26,6 +26,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // patience bounds every wait for something to become true.
@@ -36,33 +37,15 @@ const patience = 60 * time.Second
 // once.
 const quarantine = "20ms"
 
-var binaryDir string
-
 // logged is how much of the log of a run is shown when a test fails, in octets.
 const logged = 4000
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir)
-	}
-	os.Exit(code)
+	os.Exit(need.Main(m))
 }
 
 // binary is ibwarden, built once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ibwarden-test-")
-	if err != nil {
-		return "", err
-	}
-	binaryDir = dir
-	path := filepath.Join(dir, "ibwarden")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var binary = need.Ibwarden
 
 // world is a fabric with the places of its managers.
 type world struct {

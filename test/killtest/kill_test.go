@@ -5,30 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibwarden/ibwarden/internal/store/storetest"
 )
-
-func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
-
-// seedOf is the seed of a random test, which it prints: SOAK_SEED if that is set.
-func seedOf(t testing.TB, otherwise uint64) uint64 {
-	t.Helper()
-	seed := otherwise
-	if text := os.Getenv("SOAK_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SOAK_SEED: %v", err)
-		}
-	} else if soak() {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("SOAK_SEED=%d", seed)
-	return seed
-}
 
 // client makes one change after the other, and knows what has to be there.
 type client struct {
@@ -256,11 +238,11 @@ const kills, killsLong = 10, 1000
 // moments from the first octet to after the proof, and starts it again on what it left.
 func TestKilledRun(t *testing.T) {
 	points := kills
-	if soak() {
+	if storetest.Soak() {
 		points = killsLong
 	}
 	w := newWorld(t)
-	c := newClient(w.place(0), seedOf(t, 1))
+	c := newClient(w.place(0), storetest.Seed(t, 1))
 	c.start()
 	c.settled()
 	told := 0

@@ -133,9 +133,9 @@ func query(t *testing.T, address, q string) map[string]string {
 func TestPrometheus(t *testing.T) {
 	prometheus := need.Program(t, "prometheus")
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "ibwarden")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	binary, err := need.Ibwarden()
+	if err != nil {
+		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
 	if err := os.Mkdir(data, 0o700); err != nil {

@@ -34,36 +34,15 @@ const (
 	patience       = 5 * time.Minute
 )
 
-var binaryDir string
-
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == attackWord {
 		os.Exit(attackMain(os.Args[2], os.Args[3:])) // an attacker inside
 	}
-	code := m.Run()
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir)
-	}
-	os.Exit(code)
+	os.Exit(need.Main(m))
 }
 
 // binary is ibwarden, built once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ibwarden-test-")
-	if err != nil {
-		return "", err
-	}
-	binaryDir = dir
-	if err := os.Chmod(dir, 0o755); err != nil { // for TestExec's stranger
-		return "", err
-	}
-	path := filepath.Join(dir, "ibwarden")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var binary = need.Ibwarden
 
 func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
 
@@ -123,6 +102,23 @@ type rig struct {
 
 var rigs atomic.Uint32
 
+// shortDir is a directory of the test that is removed at its end. t.TempDir has the
+// test's name in it, and a socket's path holds 107 octets: the names here are so long
+// that it was the digits of a random number that decided whether one fitted.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "umad-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // newRig serves the fabric of a generator or of a topology file's text, or the
 // demonstration for "".
 func newRig(t testing.TB, spec string, flags ...string) *rig {
@@ -133,7 +129,7 @@ func newRig(t testing.TB, spec string, flags ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{
-		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: t.TempDir(),
+		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: shortDir(t),
 		topology: topology.Demo(), said: make(chan string, 100), ended: make(chan struct{}),
 	}
 	args := append([]string{"sim", "--devices", "--socket", r.name}, flags...)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeerOf is who connected, when he did, as the kernel says.
+// PeerOf is the user who made the connection, as the kernel noted it then.
 func PeerOf(c *net.UnixConn) (p Peer, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

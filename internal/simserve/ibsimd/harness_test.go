@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -28,29 +27,11 @@ import (
 const commandTime = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := ibwarden(); err == nil && built.Load() {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+	os.Exit(need.Main(m))
 }
 
-var built atomic.Bool
-
 // ibwarden is the program, built once for all tests.
-var ibwarden = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ibwarden-test-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "ibwarden")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	built.Store(true)
-	return path, nil
-})
+var ibwarden = need.Ibwarden
 
 // needTools finds Debian's programs; without them the test skips, and fails in
 // CI.

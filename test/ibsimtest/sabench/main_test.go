@@ -1,8 +1,7 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
+	"os"
 	"testing"
 	"time"
 
@@ -10,14 +9,16 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
+func TestMain(m *testing.M) { os.Exit(need.Main(m)) }
+
 // TestCompare runs the comparison once, on a small fabric, so that it still runs when
 // somebody wants its figures. No query may be refused.
 func TestCompare(t *testing.T) {
 	_, err := ibsimtest.FindTools()
 	need.Need(t, err)
-	binary := filepath.Join(t.TempDir(), "ibwarden")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	binary, err := need.Ibwarden()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := compare("fattree,radix=8,levels=2", binary, 1, time.Second); err != nil {
 		t.Fatal(err)
