@@ -46,6 +46,7 @@ func (m *Machine) Holder(at *umad.Port, names ...string) (h Holder, some bool) {
 			files = append(files, info)
 		}
 	}
+	mount := mountOf(filepath.Join(m.root, "proc/self"))
 	processes, err := os.ReadDir(filepath.Join(m.root, "proc"))
 	if err != nil {
 		return Holder{}, false
@@ -57,13 +58,34 @@ func (m *Machine) Holder(at *umad.Port, names ...string) (h Holder, some bool) {
 		}
 		dir := filepath.Join(m.root, "proc", p.Name())
 		their, err := os.ReadFile(filepath.Join(dir, "root", port))
-		samePort := err == nil && len(gid) > 0 && bytes.Equal(their, gid)
+		samePort := err == nil && len(gid) > 0 && bytes.Equal(their, gid) && mountOf(dir) == mount
 		if hasOpen(filepath.Join(dir, "fd"), files, names, samePort) {
 			return Holder{PID: pid, Name: nameOf(dir)}, true
 		}
 	}
 	return Holder{}, false
 }
+
+// mountOf is what is mounted at a process's /dev/infiniband, as its type and source, or
+// "". Two simulated fabrics have ports with the same GID, and mount their devices from
+// different sources.
+func mountOf(process string) (source string) {
+	text, err := os.ReadFile(filepath.Join(process, "mountinfo"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(line, " - ")
+		at, of := strings.Fields(before), strings.Fields(after)
+		if len(at) > mountPoint && at[mountPoint] == "/dev/infiniband" && len(of) > 1 {
+			source = of[0] + " " + of[1] // of several the last lies on top
+		}
+	}
+	return source
+}
+
+// mountPoint is which field of a line of /proc/PID/mountinfo tells where it is mounted.
+const mountPoint = 4
 
 // hasOpen reports whether a process has one of files open. In another container the
 // same device is another file, and its name tells where that container has the same

@@ -128,7 +128,7 @@ func mounted(t *testing.T, root Directory) (dir string, do func(func())) {
 		need.Need(t, fmt.Errorf("no FUSE mounts here: %w", err))
 	}
 	dir = t.TempDir()
-	f, err := Mount(dir)
+	f, err := Mount(dir, "ibwarden")
 	if err != nil {
 		need.Need(t, fmt.Errorf("no FUSE mounts here: %w", err))
 	}
@@ -376,7 +376,7 @@ func TestServerGone(t *testing.T) {
 		need.Need(t, fmt.Errorf("no FUSE mounts here: %w", err))
 	}
 	dir := t.TempDir()
-	f, err := Mount(dir)
+	f, err := Mount(dir, "ibwarden")
 	if err != nil {
 		need.Need(t, fmt.Errorf("no FUSE mounts here: %w", err))
 	}

@@ -38,7 +38,7 @@ func Exec(name, node string, command []string, environment []string) error {
 	if err := keepDeathSignal(); err != nil {
 		return err
 	}
-	connections, err := enter()
+	connections, err := enter("ibwarden:" + name)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,9 @@ func Exec(name, node string, command []string, environment []string) error {
 }
 
 // enter moves this thread into a mount namespace of its own and mounts the directories
-// there. They answer once the connections are served.
-func enter() (connections []*os.File, err error) {
+// there, which tell by their source whose they are. They answer once the connections are
+// served.
+func enter(source string) (connections []*os.File, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return nil, fmt.Errorf("a mount namespace of its own: %w", err)
 	}
@@ -65,7 +66,7 @@ func enter() (connections []*os.File, err error) {
 		if err := provide(dir); err != nil {
 			return nil, err
 		}
-		f, err := fuse.Mount(dir)
+		f, err := fuse.Mount(dir, source)
 		if err != nil {
 			return nil, err
 		}
