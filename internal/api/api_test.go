@@ -83,6 +83,50 @@ func TestForeignIsAbsent(t *testing.T) {
 	}
 }
 
+// TestIfMatchCountsOnEveryWrite: also where a write is of several objects, or of one that
+// has no ETag of its own, a condition that does not hold refuses it, and one that holds
+// does not.
+func TestIfMatchCountsOnEveryWrite(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	s.want(200, call{method: "POST", path: "/ports/release", body: js{"ports": []string{s.hosts[0]}}})
+	guid := js{"guid": s.hosts[0]}
+	tag := func() string { return s.want(200, call{method: "GET", path: "/ports/" + s.hosts[0]})["etag"].(string) }
+	pool := js{"tenant": "red", "first": "0x0000000000f00000", "last": "0x0000000000f0ffff"}
+	token := items(s.want(200, call{as: "red", method: "GET", path: "/tokens"}))[0].(js)["id"].(string)
+	last := func() string {
+		return fmt.Sprintf(`"%.0f"`, s.want(200, call{method: "GET", path: "/tenants"})["revision"])
+	}
+	for _, c := range []struct {
+		call
+		holds func() string // nil where none can
+	}{
+		{call{method: "POST", path: "/ports/assign", body: js{"tenant": "red", "ports": []js{guid}}}, tag},
+		{call{method: "POST", path: "/ports/release", body: js{"ports": []string{s.hosts[0]}}}, tag},
+		{call{method: "POST", path: "/pools", body: pool}, nil},
+		{call{method: "POST", path: "/tokens", body: js{"tenant": "red"}}, nil},
+		{call{method: "DELETE", path: "/tokens/" + token}, func() string { return "*" }},
+		{call{method: "POST", path: "/rollback", body: js{"to": 1}}, last},
+	} {
+		for _, stale := range []string{`"99"`, `W/"1"`} {
+			c.header = map[string]string{"If-Match": stale}
+			s.want(412, c.call)
+		}
+		if c.holds == nil {
+			c.header = map[string]string{"If-Match": "*"}
+			s.want(412, c.call) // there is nothing yet
+			continue
+		}
+		c.header = map[string]string{"If-Match": c.holds()}
+		if w := s.do(c.call); w.Code != 200 {
+			t.Errorf("%s %s If-Match %s: %d %s", c.method, c.path, c.holds(), w.Code, w.Body)
+		}
+	}
+	s.want(200, call{method: "POST", path: "/pools", body: pool})
+	s.want(412, call{method: "DELETE", path: "/pools/0x0000000000f00000", header: map[string]string{"If-Match": `"99"`}})
+	s.want(200, call{method: "DELETE", path: "/pools/0x0000000000f00000", header: map[string]string{"If-Match": "*"}})
+}
+
 // TestStaleWriterLoses: with If-Match a write is done only to what its caller has seen.
 func TestStaleWriterLoses(t *testing.T) {
 	s := newStand(t)

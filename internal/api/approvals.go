@@ -43,7 +43,7 @@ func (a *api) approvals() {
 	end := func(c func(id string) resource.Change) func(context.Context, *one) (*ChangedOutput, error) {
 		return func(ctx context.Context, in *one) (*ChangedOutput, error) {
 			ctx = ending(ctx)
-			r, err := a.do(ctx, &in.WriteParams, c(in.ID), nil)
+			r, err := a.do(ctx, &in.WriteParams, c(in.ID), a.matches(ctx, &in.WriteParams, (&resource.Approval{ID: in.ID}).Key()))
 			if err != nil {
 				return nil, err
 			}
@@ -98,7 +98,7 @@ func (a *api) pools() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, resource.AssignPool{Tenant: in.Body.Tenant, First: list[0], Last: list[1]}, nil)
+			r, err := a.do(ctx, &in.WriteParams, resource.AssignPool{Tenant: in.Body.Tenant, First: list[0], Last: list[1]}, a.matches(ctx, &in.WriteParams, (&resource.Pool{First: list[0]}).Key()))
 			if err != nil {
 				return nil, err
 			}
@@ -117,7 +117,7 @@ func (a *api) pools() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, resource.ReleasePool{First: g}, nil)
+			r, err := a.do(ctx, &in.WriteParams, resource.ReleasePool{First: g}, a.matches(ctx, &in.WriteParams, (&resource.Pool{First: g}).Key()))
 			if err != nil {
 				return nil, err
 			}
@@ -162,6 +162,13 @@ func (a *api) rollback() {
 func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out *ChangedOutput, stale bool, err error) {
 	var last uint64
 	a.service.Read(func(s *resource.State) { last = s.Last() })
+	condition, err := w.condition()
+	if err == nil {
+		err = condition.holds(true, last) // of all that there is, the last revision is the ETag
+	}
+	if err != nil {
+		return nil, false, err
+	}
 	var later []resource.Diff
 	if b.To < last {
 		if last-b.To > rollbackMost {
@@ -195,7 +202,9 @@ func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out
 			later = append(later, d)
 		}
 	}
-	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last, nil)
+	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last, func(s *resource.State) (uint64, error) {
+		return last, condition.holds(true, s.Last())
+	})
 	if err != nil {
 		p, is := a.failed(ctx, err).(*Problem)
 		return nil, is && p.Status == http.StatusPreconditionFailed, err

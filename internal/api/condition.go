@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -77,15 +78,51 @@ func readTags(header, text string, weak bool) (list []uint64, star bool, err err
 func (c condition) holds(there bool, revision uint64) error {
 	switch {
 	case c.none && there:
-		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it is there already, changed last in revision "+strconv.FormatUint(revision, 10))
+		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it exists already, last changed in revision "+strconv.FormatUint(revision, 10))
 	case c.given && !there:
-		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it is not there")
+		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it does not exist")
 	case c.given && !c.any && !contains(c.match, revision):
 		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-Match", "it has changed: it is at revision "+strconv.FormatUint(revision, 10)+" now")
 	case there && contains(c.unmatched, revision):
 		return fault(http.StatusPreconditionFailed, string(resource.Stale), "header.If-None-Match", "it is at that revision")
 	}
 	return nil
+}
+
+// matches is the look before a write of objects with these keys: If-Match has to name the
+// revision of each, or a star. An object that the caller may not see is not there; nor
+// is one that the write is about to make, for which there is no key.
+func (a *api) matches(ctx context.Context, w *WriteParams, keys ...string) look {
+	return func(s *resource.State) (uint64, error) {
+		c, err := w.condition()
+		if err != nil {
+			return 0, err
+		}
+		for _, key := range keys {
+			o, revision := s.Object(key)
+			there := o != nil && resource.SeesObject(callerOf(ctx), o)
+			if !there {
+				revision = 0
+			}
+			// Every GUID is a port, with or without an owner of its own.
+			kind, id, _ := cut(key)
+			if err = c.holds(there || c.given && kind == string(resource.KindPort), revision); err != nil {
+				return 0, about(err, id)
+			}
+		}
+		if len(keys) == 0 {
+			err = c.holds(false, 0)
+		}
+		return resource.Unseen, err
+	}
+}
+
+// about says of which object a condition does not hold.
+func about(err error, id string) error {
+	if p, is := err.(*Problem); is {
+		return fault(p.Status, p.Reason, p.Errors[0].Field, id+": "+p.Detail)
+	}
+	return err
 }
 
 func contains(list []uint64, n uint64) bool {
@@ -101,7 +138,7 @@ func contains(list []uint64, n uint64) bool {
 func (c condition) replaces(there bool, revision uint64) error {
 	if there && !c.given && !c.none {
 		return fault(http.StatusPreconditionRequired, reasonPrecondition, "header.If-Match",
-			"it is there and would be replaced: read it, and give the ETag "+etag(revision))
+			"it exists and would be replaced: read it, and give its ETag "+etag(revision)+" as If-Match")
 	}
 	return c.holds(there, revision)
 }
@@ -120,7 +157,7 @@ func (c condition) returning(s *resource.State, k ib.PKeyBase, list []resource.M
 		}
 		return fault(http.StatusPreconditionRequired, reasonPrecondition, "header.If-Match",
 			m.Port.String()+" was removed from "+k.String()+" in revision "+strconv.FormatUint(revision, 10)+
-				": to bring it back, read the partition and give its ETag")
+				": to bring it back, read the partition and give its ETag as If-Match")
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, c, nil)
+			r, err := a.do(ctx, &in.WriteParams, c, a.matches(ctx, &in.WriteParams, portKeys(c.Ports, func(p resource.Port) ib.PortGUID { return p.GUID })...))
 			if err != nil {
 				return nil, err
 			}
@@ -171,12 +171,21 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			r, err := a.do(ctx, &in.WriteParams, resource.ReleasePorts{Ports: list}, nil)
+			r, err := a.do(ctx, &in.WriteParams, resource.ReleasePorts{Ports: list}, a.matches(ctx, &in.WriteParams, portKeys(list, func(g ib.PortGUID) ib.PortGUID { return g })...))
 			if err != nil {
 				return nil, err
 			}
 			return changed(ctx, r, &in.WriteParams), nil
 		})
+}
+
+// portKeys are the keys of ports.
+func portKeys[T any](list []T, guid func(T) ib.PortGUID) []string {
+	keys := make([]string, len(list))
+	for i, x := range list {
+		keys[i] = resource.PortKey(guid(x))
+	}
+	return keys
 }
 
 func (b *AssignBody) change() (resource.AssignPorts, error) {

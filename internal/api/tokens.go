@@ -46,7 +46,8 @@ type TokenMade struct {
 // Prefixes of the IDs of credentials by kind.
 var kinds = []struct{ kind, prefix string }{{"token", "tok-"}, {"certificate", "crt-"}, {"uri", "uri-"}}
 
-func tokenOf(t *resource.Token) Token {
+// TokenOf is a credential as its tenant and the provider see it.
+func TokenOf(t *resource.Token) Token {
 	out := Token{ID: t.ID, Kind: "token", Tenant: t.Tenant, ReadOnly: t.ReadOnly, Note: t.Note, Created: t.Created}
 	for _, k := range kinds {
 		if strings.HasPrefix(t.ID, k.prefix) {
@@ -75,7 +76,7 @@ func (a *api) tokens() {
 				func(_ *resource.State, t *resource.Token) bool {
 					return caller.IsProvider() || t.Tenant == caller.Tenant
 				},
-				func(_ *resource.State, t *resource.Token) Token { return tokenOf(t) })
+				func(_ *resource.State, t *resource.Token) Token { return TokenOf(t) })
 		})
 	type create struct {
 		WriteParams
@@ -101,11 +102,11 @@ func (a *api) tokens() {
 		if err != nil {
 			return nil, err
 		}
-		r, err := a.do(ctx, &in.WriteParams, resource.PutToken{Token: t}, nil)
+		r, err := a.do(ctx, &in.WriteParams, resource.PutToken{Token: t}, a.matches(ctx, &in.WriteParams))
 		if err != nil {
 			return nil, err
 		}
-		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: changed(ctx, r, &in.WriteParams).Body, Token: tokenOf(&t), Secret: secret}}
+		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: changed(ctx, r, &in.WriteParams).Body, Token: TokenOf(&t), Secret: secret}}
 		if in.DryRun {
 			out.Body.Secret = ""
 		}
@@ -117,7 +118,7 @@ func (a *api) tokens() {
 	}
 	register(a, operation(http.MethodDelete, "/tokens/{id}", "delete-token", "End a token"),
 		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
-			r, err := a.do(ctx, &in.WriteParams, resource.DeleteToken{ID: in.ID}, nil)
+			r, err := a.do(ctx, &in.WriteParams, resource.DeleteToken{ID: in.ID}, a.matches(ctx, &in.WriteParams, (&resource.Token{ID: in.ID}).Key()))
 			if err != nil {
 				return nil, err
 			}

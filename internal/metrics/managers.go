@@ -8,10 +8,10 @@ import (
 
 // Metrics of who is in charge.
 var (
-	fabricMasters  = gauge("ibwarden_fabric_masters", "", "Subnet managers that have answered lately that they are master, as this one sees them, itself included: 1 is right. Those that do not count are among them.")
-	masterChanges  = counter("ibwarden_master_changes_total", "", "How often another subnet manager was master than before, as this one saw it.")
-	masterFlapping = gauge("ibwarden_master_flapping", "", "1 while the master changes again and again: 4 times within 10 minutes, until it has not for 10 minutes.")
-	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; a subnet manager that is known: its port, the description of its node, its state (unknown: it does not answer), its priority, and whether it is trusted (self, shared, listed, none). 64 at most, those that count first.", "port_guid", "node", "state", "priority", "trust")
+	fabricMasters  = gauge("ibwarden_fabric_masters", "", "Subnet managers that currently say that they are master, as this one sees it: itself and untrusted ones included. 1 is right.")
+	masterChanges  = counter("ibwarden_master_changes_total", "", "Changes of the master of the subnet, as this manager saw them.")
+	masterFlapping = gauge("ibwarden_master_flapping", "", "1 after the master changed 4 times within 10 minutes, until it has not changed for 10 minutes.")
+	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; the labels describe a subnet manager of the fabric: its port, the description of its node, its state (unknown if it does not answer), its priority, and how it is trusted (self, shared, listed, none). At most 64, trusted ones first.", "port_guid", "node", "state", "priority", "trust")
 )
 
 // SubnetManager is a subnet manager that is known, as labels.

@@ -9,9 +9,9 @@ import (
 
 // Metrics of the API.
 var (
-	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Answered requests, by the operation id of the description and the class of the status (2xx, 4xx, ...; none for an answer that was cut off before it began). Operation ufm is every call of UFM's, none is a request that was refused before its operation was looked at, or asked for the description.", "operation", "class")
-	apiTime        = service("histogram", "ibwarden_api_request_seconds", "seconds", "Time from the header of a request to the beginning of its answer, with the time that a write waits for its proof.", "operation")
-	apiRefused     = service("counter", "ibwarden_api_refused_total", "", "What a limit refused: connections because of all that are open (connections) or of those of one user or address (peer-connections), and requests because of their size, their rate or their time.", "limit")
+	apiRequests    = service("counter", "ibwarden_api_requests_total", "", "Requests answered, by operation (operationId in openapi.json) and class of the status (2xx, 4xx, ...; none if the connection ended before the answer began). Operation ufm stands for all UFM calls; none for requests refused before their operation was known, and for openapi.json itself.", "operation", "class")
+	apiTime        = service("histogram", "ibwarden_api_request_seconds", "seconds", "Time from the header of a request to the start of its answer, including the time that a write waits for its proof.", "operation")
+	apiRefused     = service("counter", "ibwarden_api_refused_total", "", "Connections and requests refused by a limit: too many connections in all (connections), too many of one user or address (peer-connections), or a request that was too large, too frequent or too slow.", "limit")
 	apiConnections = service("gauge", "ibwarden_api_connections", "", "Open connections.")
 )
 

@@ -10,12 +10,12 @@ import (
 
 // Metrics of the store.
 var (
-	storeCommits  = service("counter", "ibwarden_store_commits_total", "", "Transactions that the store took: changes, refusals for the audit log, and outcomes.")
-	storeFailures = service("counter", "ibwarden_store_failures_total", "", "Transactions that the store did not take, or that nobody knows of whether it did: unavailable, full, fenced (another manager writes now), stale, invalid, canceled or other.", "kind")
-	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Time of a transaction, until it is on the disk or failed.")
+	storeCommits  = service("counter", "ibwarden_store_commits_total", "", "Transactions committed to the store: changes, refusals for the audit log, and outcomes.")
+	storeFailures = service("counter", "ibwarden_store_failures_total", "", "Transactions that failed or whose outcome is unknown, by kind: unavailable, full, fenced (another manager writes now), stale, invalid, canceled or other.", "kind")
+	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Duration of a transaction, until it is on disk or has failed.")
 	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store, as this manager knows it.")
-	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "The epoch with which this manager last took the store over.")
-	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store; 0 for a standby and for one that was fenced off.")
+	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "Epoch of this manager's last takeover of the store.")
+	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store, 0 for a standby or a manager that was fenced.")
 )
 
 // Store counts what a store does. It may be used in any goroutine.

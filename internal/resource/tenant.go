@@ -91,9 +91,9 @@ func (c DeleteTenant) plan(d *draft) error {
 	case d.tenants[c.Name] == nil:
 		return refuse(NotFound, "name", "no tenant %q", c.Name)
 	case len(d.owned[c.Name]) > 0:
-		return refuse(Conflict, "name", "tenant %s has %d partitions: delete them first", c.Name, len(d.owned[c.Name]))
+		return refuse(Conflict, "name", "tenant %s still has partitions (%d): delete them first", c.Name, len(d.owned[c.Name]))
 	case len(d.portsOf[c.Name]) > 0:
-		return refuse(Conflict, "name", "tenant %s has %d ports, among them %v: release them first", c.Name, len(d.portsOf[c.Name]), d.PortsOf(c.Name)[0].GUID)
+		return refuse(Conflict, "name", "tenant %s still has ports (%d), among them %v: release them first", c.Name, len(d.portsOf[c.Name]), d.PortsOf(c.Name)[0].GUID)
 	case len(d.Pools(c.Name)) > 0:
 		return refuse(Conflict, "name", "tenant %s has the pool from %v: release it first", c.Name, d.Pools(c.Name)[0].First)
 	}

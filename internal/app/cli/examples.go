@@ -82,14 +82,21 @@ ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
 ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,
 	"tenant":        `ibwarden tenant create red --keys 0x0100-0x01ff`,
 	"tenant list":   `ibwarden tenant list`,
+	"tenant show":   `ibwarden tenant show red`,
 	"tenant create": `ibwarden tenant create red --keys 0x0100-0x01ff --partitions 16 --changes-per-minute 600`,
 	"tenant set":    `ibwarden tenant set red --partitions 32 --why growth`,
 	"tenant delete": `ibwarden tenant delete red`,
 	"port": `ibwarden port assign --tenant red 0x0002c90300a1b2c3
 ibwarden port list --owner red`,
 	"port list":    `ibwarden port list --owner red`,
+	"port show":    `ibwarden port show 0x0002c90300a1b2c3`,
 	"port assign":  `ibwarden port assign --tenant red 0x0002c90300a1b2c3 0x0002c90300a1b2c4`,
 	"port release": `ibwarden port release 0x0002c90300a1b2c3 --wait`,
+	"pool": `ibwarden pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff
+ibwarden pool list`,
+	"pool list":    `ibwarden pool list`,
+	"pool assign":  `ibwarden pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff`,
+	"pool release": `ibwarden pool release 0x0002c90300b00000`,
 	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
 ibwarden partition list`,
 	"partition list":   `ibwarden partition list --server https://manager:8443 --token-file red.token`,
@@ -100,20 +107,25 @@ ibwarden partition list`,
 	"member":           `ibwarden member add training 0x0002c90300a1b2c3=full`,
 	"member list":      `ibwarden member list training`,
 	"member add":       `ibwarden member add training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited --wait`,
-	"member remove":    `ibwarden member remove training 0x0002c90300a1b2c3 --why drained`,
-	"token":            `ibwarden token create --tenant red`,
-	"token list":       `ibwarden token list --tenant red`,
+	"member set": `# these two, and no others
+ibwarden member set training 0x0002c90300a1b2c3=full 0x0002c90300a1b2c4=limited`,
+	"member refuse": `ibwarden member list training --state waiting
+ibwarden member refuse training 0x0002c90300a1b2c3`,
+	"member remove": `ibwarden member remove training 0x0002c90300a1b2c3 --why drained`,
+	"token":         `ibwarden token create --tenant red`,
+	"token list":    `ibwarden token list --tenant red`,
 	"token create": `ibwarden token create --tenant red --note scheduler --expires-in 720h
 # in the store of a service that does not run
 ibwarden token create --tenant provider --data /var/lib/ibwarden
 # a client certificate instead
 ibwarden token create --tenant red --certificate red.pem`,
-	"token delete":   `ibwarden token delete tok-0123456789ab`,
-	"history":        `ibwarden history list`,
-	"history list":   `ibwarden history list --limit 5`,
-	"history show":   `ibwarden history show 12`,
-	"history verify": `ibwarden history verify`,
-	"history export": `ibwarden history export >audit.jsonl`,
+	"token delete":      `ibwarden token delete tok-0123456789ab`,
+	"history":           `ibwarden history list`,
+	"history list":      `ibwarden history list --limit 5`,
+	"history show":      `ibwarden history show 12`,
+	"history decisions": `ibwarden history decisions --refused`,
+	"history verify":    `ibwarden history verify`,
+	"history export":    `ibwarden history export >audit.jsonl`,
 	"rollback": `# what it would change, and then only red's part of it
 ibwarden rollback 12 --dry-run
 ibwarden rollback 12 --tenant red --why mistake`,

@@ -23,22 +23,22 @@ func newHandover() *cobra.Command {
 
 The service of the present master is asked (--server, or the one on this machine): it
 offers mastership to a standby that is trusted, with HANDOVER, and stands by when that
-has taken it. From then on it tells a priority below that of the new master, so that
-nobody hands the subnet back, until it is master again or is restarted: then it ranks by
-its --priority, and is handed the subnet back where that is the highest. To have it back
-earlier, ask the new master for a handover.
+has taken it. From then on it announces a priority below that of the new master, so that
+the subnet is not handed back, until it is master again or is restarted: then it uses its
+--priority again, and gets the subnet back if that is the highest. To get it back earlier,
+ask the new master for a handover.
 
 A standby that does not share the master secret, such as an OpenSM that is named by
 --trusted-sm, needs a priority of 1 or more, or the lower port GUID.
 
-Exit status 1 where the subnet was not handed over: this manager is master still, with
-its own priority.
+Exit status 1 if the subnet was not handed over: this manager is still master, with its
+own priority.
 `,
 	}
 	server.Add(c.Flags())
 	c.Flags().StringVar(&to, "to", "", "the standby: port GUID, node GUID or node description (default: the one that ranks highest)")
 	c.Flags().StringVar(&why, "why", "", "the reason, for the audit log")
-	c.Flags().BoolVar(&dry, "dry-run", false, "say who would be handed the subnet, and hand nothing over")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print who would get the subnet, and hand nothing over")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		service, err := server.Open(c)

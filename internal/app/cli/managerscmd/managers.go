@@ -40,11 +40,11 @@ func newManagers(fabric Fabric, help string) *cobra.Command {
 		Long: `List every subnet manager of the fabric, and who is in charge.
 
 A running service is asked (--server, or the one on this machine): it knows which
-managers are trusted, and tells of itself the epoch of its store and the revision that
-it last proved. With --fabric, or where no service runs, the fabric is read instead:
-every port that says that a manager is behind it is asked for SMInfo, and nothing is
-written. With the master secret (--data, --secret-file) managers that share it are
-known by that. No key is ever printed.
+managers are trusted, the epoch of its store, and the revision that it last proved. With
+--fabric, or if no service runs, the fabric is read instead: every port that says that
+it has a subnet manager is asked for SMInfo, and nothing is written. With the master
+secret (--data, --secret-file) the managers that share it are recognised. No key is ever
+printed.
 
 Exit status 1 unless exactly one manager is master.
 

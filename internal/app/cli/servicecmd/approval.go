@@ -17,8 +17,8 @@ import (
 
 // Approval is `ibwarden approval`.
 func Approval() *cobra.Command {
-	return group("approval list|approve|reject", "Show and decide changes that wait for a second person",
-		approvalList(), approvalEnd("approve", "Carry out a change that waits; not for who asked for it"), approvalEnd("reject", "End a change that waits"))
+	return group("approval list|approve|reject", "List, approve and reject changes that wait for a second person",
+		approvalList(), approvalEnd("approve", "Approve a change, which is then made; not by the person who asked for it"), approvalEnd("reject", "Reject a change"))
 }
 
 func approvalList() *cobra.Command {
@@ -29,6 +29,9 @@ func approvalList() *cobra.Command {
 		}
 		if f.json {
 			return table.JSON(c.OutOrStdout(), map[string]any{"approvals": list})
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(c.OutOrStdout(), "no change waits for a second person")
 		}
 		for _, a := range list {
 			fmt.Fprintf(c.OutOrStdout(), "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), table.Plain(a.By), table.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
@@ -52,17 +55,22 @@ func approvalEnd(what, short string) *cobra.Command {
 // Rollback is `ibwarden rollback`.
 func Rollback() *cobra.Command {
 	var tenant string
-	c := writer("rollback REVISION", "Bring partitions and members back to how they were at a revision", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	c := writer("rollback REVISION", "Roll partitions and members back to a revision", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 53)
 		if err != nil {
 			return exit.WithMisuse(fmt.Errorf("revision %q: want a number", args[0]))
 		}
-		return f.change(c, to, http.MethodPost, "/rollback", f.params(""), api.RollbackBody{To: n, Tenant: tenant})
+		etag := ""
+		if seen := seenRevision(c); seen > 0 {
+			etag = fmt.Sprintf(`"%d"`, seen)
+		}
+		return f.change(c, to, http.MethodPost, "/rollback", f.params(etag), api.RollbackBody{To: n, Tenant: tenant})
 	})
-	c.Long = c.Short + `, and for the provider
-the policy file. --dry-run says what that would change. Tenants, tokens and the owners of
-ports stay as they are, and nobody gets by it what he may not have today.
+	c.Long = c.Short + `; for the provider the policy file too.
+--dry-run prints what that would change. Tenants, tokens and the owners of ports stay as
+they are, and nobody gets anything that the rules of today refuse.
 `
-	c.Flags().StringVar(&tenant, "tenant", "", "this tenant's part alone (a tenant's own in any case)")
+	c.Flags().Uint64("seen", 0, "the last revision that you have seen: fails if there is a later one")
+	c.Flags().StringVar(&tenant, "tenant", "", "only this tenant's part (with the token of a tenant it is always only that tenant's)")
 	return c
 }

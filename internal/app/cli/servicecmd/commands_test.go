@@ -67,6 +67,20 @@ func run(t *testing.T, server string, line string) (string, error) {
 	return out.String(), err
 }
 
+// token is a file with a new token of a tenant.
+func token(t *testing.T, server, tenant string) string {
+	t.Helper()
+	secret, err := run(t, server, "token create --tenant "+tenant)
+	file := filepath.Join(t.TempDir(), "token")
+	if err == nil {
+		err = os.WriteFile(file, []byte(secret), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestCommandsOfAService: a day of a provider and a tenant, each line with words that it
 // prints, or that its error has.
 func TestCommandsOfAService(t *testing.T) {
@@ -75,7 +89,7 @@ func TestCommandsOfAService(t *testing.T) {
 	restored := filepath.Join(t.TempDir(), "restored")
 	for _, x := range []struct{ line, want, fails string }{
 		{"tenant create red --keys 0x0100-0x01ff --partitions 2", "tenant red is made", ""},
-		{"tenant create red", "", "it is there already"},
+		{"tenant create red", "", "it exists already"},
 		{"tenant set red --members 10", "tenant red is changed", ""},
 		{"tenant list", "0x0100-0x01ff", ""},
 		{"port assign --tenant red 0x11 0x12", "port 0x0000000000000011 is tenant red's", ""},
@@ -85,28 +99,75 @@ func TestCommandsOfAService(t *testing.T) {
 		{"partition list", "training", ""},
 		{"partition show training", "0x0000000000000011", ""},
 		{"partition set training --sl 3", "service level is 3", ""},
-		{"partition set training --sl 4 --seen 1", "", "it has changed"},
+		{"partition set training --sl 4 --seen 1", "", "partition 0x0100 was changed in revision 5, after revision 1, the last that you have seen"},
 		{"member add training 0x12=limited", "limited member", ""},
 		{"member add nothing 0x12=limited", "", `no partition "nothing"`},
 		{"member list training", "limited", ""},
 		{"member remove training 0x12 --dry-run", "", "no manager runs"},
 		{"member remove training 0x12", "is no longer a member", ""},
 		{"member add training 0x12=limited", "", "was removed from 0x0100"},
-		{"history list", "because: first", ""},
+		{"member add training 0x12=limited", "", "--seen REVISION"},
+		{"member add training 0x12=limited --seen 6", "", "after revision 6, the last that you have seen"},
+		{"token create --tenant red --note between", "ibw_", ""}, // a revision of something else
+		{"member add training 0x12=limited --seen 8", "limited member", ""},
+		{"member list training --state waiting", "PORT", ""},
+		{"member set training 0x12=full --seen 3", "", "was changed"},
+		{"member set training 0x12=full", "0x0000000000000011 of tenant red is no longer a member", ""},
+		{"member set training 0x12", "", "want GUID=full"},
+		{"member set training 0x11=full --dry-run", "", "no manager runs"},
+		{"member remove training 0x12 --seen 2", "", "was changed"},
+		{"tenant create blue --keys 0x200-0x2ff", "tenant blue is made", ""},
+		{"port assign --tenant blue 0x21", "tenant blue's", ""},
+		{"as red member add training 0x21=full --index0", "waits for the consent of the owner of the port", ""},
+		{"member list training --state waiting", "0x0000000000000021", ""},
+		{"as blue member refuse training 0x21", "0x0000000000000021", ""},
+		{"as blue member refuse 0x100 0x21", "", "no partition 0x0100"},
+		{"pool assign --tenant blue 0x1000-0x1fff", "0x0000000000001fff", ""},
+		{"pool assign --tenant blue 0x1000", "", "want two GUIDs"},
+		{"pool list", "0x0000000000001000", ""},
+		{"as red member add training 0x1005=full", "waits for the consent of the owner of the port", ""},
+		{"pool release 0x1000", "0x0000000000001000", ""},
+		{"pool release 0x2000", "", "no pool"},
+		{"tenant show red", "partitions            2              1", ""},
+		{"tenant show nobody", "", "no tenant nobody"},
+		{"port show 0x21", "of blue", ""},
+		{"port show 0x22", "", "no port 0x0000000000000022"},
+		{"port release 0x21 --seen 1", "", "was changed"},
+		{"port release 0x21", "0x0000000000000021", ""},
+		{"port assign --tenant red 0x31 --bound 0x51:7 --seen 1", "tenant red's", ""},
+		{"port assign --tenant red 0x31 --bound 0x51:0", "", "a port number from 1 to 254"},
+		{"port assign --tenant red 0x31 0x32 --bound 0x51:8", "", "want one port"},
+		{"port show 0x31", "only at port 7 of switch 0x0000000000000051", ""},
+		{"port assign --tenant red 0x32 --bound 0x51:7", "", "is the place of port"},
+		{"port release 0x31", "0x0000000000000031", ""},
+		{"tenant delete blue --seen 1", "", "was changed"},
+		{"tenant set red --members 20 --seen 1", "", "was changed"},
+		{"history decisions --refused --limit 1", "is the place of port", ""},
+		{"history decisions --limit 100", "put tenant", ""},
+		{"history decisions --limit 0", "", "want 1 or more"},
+		{"export --applied", "", "no policy file was applied"},
+		{"token create --dry-run --data /x", "", "--dry-run and --data"},
+		{"history list --limit 100", "because: first", ""},
 		{"history show 4", "partition/0x0100", ""},
 		{"history verify", "none changed, removed, added or moved", ""},
 		{"history export", `"decision":"refused"`, ""},
 		{"export", "red/training", ""},
 		{"token create --tenant red", "ibw_", ""},
 		{"token list --tenant red", "tok-", ""},
-		{"approval list", "", ""},
+		{"approval list", "no change waits", ""},
 		{"rollback 4 --dry-run", "", "no manager runs"},
+		{"rollback 4 --seen 5", "", "it has changed: it is at revision"},
 		{"rollback 9999", "", "no revision 9999"},
 		{"backup " + backup, "the store of unix:", ""},
 		{"partition delete training", "is deleted", ""},
 		{"tenant delete red", "", "release them first"},
 	} {
-		out, err := run(t, server, x.line)
+		line := x.line
+		if as, is := strings.CutPrefix(x.line, "as "); is {
+			tenant, rest, _ := strings.Cut(as, " ")
+			line = rest + " --token-file " + token(t, server, tenant)
+		}
+		out, err := run(t, server, line)
 		switch {
 		case x.fails == "" && err != nil:
 			t.Fatalf("%s: %v", x.line, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -40,9 +41,9 @@ type serverFlags struct {
 func (f *serverFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names another default; else the socket of a service on this machine)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
-	flags.StringVar(&f.ca, "cacert", "", "file with the CA of the server's certificate, PEM (default: those of the system)")
+	flags.StringVar(&f.ca, "cacert", "", "file with the CA certificate of the server, PEM (default: the CAs of the system)")
 	flags.StringVar(&f.certificate, "cert", "", "file with a client certificate, PEM")
-	flags.StringVar(&f.key, "key", "", "file with its key, PEM")
+	flags.StringVar(&f.key, "key", "", "file with the key of the client certificate, PEM")
 }
 
 func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
@@ -110,6 +111,9 @@ func failed(err error) error {
 				text += "; " + e.Field + ": " + e.Reason
 			}
 		}
+		if p.Status == http.StatusPreconditionRequired {
+			text += " (" + seenFlag + ")"
+		}
 		err = errors.New(table.Plain(text))
 		if p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity {
 			return exit.WithMisuse(err)
@@ -123,23 +127,18 @@ type writeFlags struct {
 	serverFlags
 	dryRun, wait bool
 	why          string
-	seen         uint64
 }
 
 func (f *writeFlags) add(flags *pflag.FlagSet) {
 	f.serverFlags.add(flags)
 	f.addJSON(flags)
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and change nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would change, and change nothing")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the change is proved on the fabric; status 1 if it is not")
 	flags.StringVar(&f.why, "why", "", "the reason, for the history")
-	flags.Uint64Var(&f.seen, "seen", 0, "the revision that you have seen: what was changed since is not overwritten")
 }
 
-// params are the parameters of a write; etag is what the command itself has read.
+// params are the parameters of a write; etag is that of the object that it changes.
 func (f *writeFlags) params(etag string) client.Params {
-	if f.seen != 0 {
-		etag = fmt.Sprintf(`"%d"`, f.seen)
-	}
 	return client.Params{DryRun: f.dryRun, Wait: f.wait, Why: f.why, Match: etag}
 }
 
@@ -246,6 +245,29 @@ func listed(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// only is the query of a list for what has a value; all of it where that is empty.
+func only(name, value string) url.Values {
+	if value == "" {
+		return url.Values{}
+	}
+	return url.Values{name: {value}}
+}
+
+// printer is a command that reads, and has one form of what it prints.
+func printer(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, to *client.Client, args []string) error) *cobra.Command {
+	f := new(serverFlags)
+	c := &cobra.Command{Use: use, Short: short, Args: args}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		to, err := f.open(c.Context(), c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		return failed(run(c, to, args))
+	}
+	f.add(c.Flags())
+	return c
 }
 
 // reader is a command that reads and prints.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ import (
 
 // History is `ibwarden history`.
 func History() *cobra.Command {
-	return group("history list|show|verify|export", "Show who changed what, and check the audit log", historyList(), historyShow(), historyVerify(), historyExport())
+	return group("history list|show|decisions|verify|export", "Show who changed what, and check the audit log",
+		historyList(), historyShow(), historyDecisions(), historyVerify(), historyExport())
 }
 
 func historyList() *cobra.Command {
@@ -43,7 +45,7 @@ func historyList() *cobra.Command {
 		}
 		return nil
 	})
-	c.Flags().IntVar(&limit, "limit", 20, "how many at most")
+	c.Flags().IntVar(&limit, "limit", 20, "at most this many")
 	return c
 }
 
@@ -118,12 +120,12 @@ func historyVerify() *cobra.Command {
 		}
 		return nil
 	})
-	c.Flags().StringArrayVar(&heads, "head", nil, "a head that was written down, SEQUENCE:HASH: the chain has to pass through it; may be given several times")
+	c.Flags().StringArrayVar(&heads, "head", nil, "a head that was logged earlier, SEQUENCE:HASH: the chain has to pass through it; may be given several times")
 	return c
 }
 
 func historyExport() *cobra.Command {
-	return reader("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, _ *serverFlags, to *client.Client, _ []string) error {
+	return printer("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, to *client.Client, _ []string) error {
 		return to.Fetch(c.Context(), "/audit-log/export", nil, c.OutOrStdout())
 	})
 }
@@ -135,8 +137,8 @@ func Watch() *cobra.Command {
 	c := &cobra.Command{
 		Use: "watch", Short: "Print events of a running service as they happen", Args: cobra.NoArgs,
 		Long: `Print events of a running service as they happen: changes, what became of them on
-the fabric, and what the subnet manager reports. Those that the service still keeps
-come first. When the connection is lost it is made again, and goes on where it was.
+the fabric, and what the subnet manager reports. Events that the service still keeps come
+first. A lost connection is made again, and the events go on where they stopped.
 `,
 		RunE: func(c *cobra.Command, _ []string) error {
 			to, err := f.open(c.Context(), c.ErrOrStderr())
@@ -202,7 +204,7 @@ func eventWords(e *api.Event) string {
 
 // Backup is `ibwarden backup`.
 func Backup() *cobra.Command {
-	return reader("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, _ *serverFlags, to *client.Client, args []string) error {
+	return printer("backup FILE", "Write the whole store of a running service to a file", cobra.ExactArgs(1), func(c *cobra.Command, to *client.Client, args []string) error {
 		if err := fetchFile(c.Context(), to, "/backup", args[0]); err != nil {
 			return err
 		}
@@ -237,7 +239,11 @@ func fetchFile(ctx context.Context, to *client.Client, path, file string) (err e
 
 // Export is `ibwarden export`.
 func Export() *cobra.Command {
-	return reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+	var applied bool
+	c := reader("export", "Print the policy in force as a policy file, in YAML", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		if applied {
+			return exportApplied(c, f, to)
+		}
 		e, _, err := client.Get[api.Export](c.Context(), to, "/export", url.Values{})
 		if err != nil {
 			return err
@@ -248,4 +254,55 @@ func Export() *cobra.Command {
 		_, err = fmt.Fprint(c.OutOrStdout(), strings.TrimRight(e.Text, "\n")+"\n")
 		return err
 	})
+	c.Flags().BoolVar(&applied, "applied", false, "print the policy file that was applied last instead, as it was written")
+	return c
+}
+
+// exportApplied prints the policy file that was applied last.
+func exportApplied(c *cobra.Command, f *serverFlags, to *client.Client) error {
+	p, _, err := client.Get[api.PolicyFile](c.Context(), to, "/policy", nil)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return table.JSON(c.OutOrStdout(), p)
+	}
+	_, err = io.WriteString(c.OutOrStdout(), p.Text)
+	return err
+}
+
+func historyDecisions() *cobra.Command {
+	var limit int
+	var refused bool
+	c := reader("decisions", "List the last decisions of the audit log, refusals included, the newest first", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		if limit < 1 {
+			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
+		}
+		decision := ""
+		if refused {
+			decision = "refused"
+		}
+		list, err := client.Page[api.Entry](c.Context(), to, "/audit-log", limit, only("decision", decision))
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), map[string]any{"decisions": list})
+		}
+		for i := range list {
+			e := &list[i]
+			text := fmt.Sprintf("entry %d, %s, by %s of %s: %s: %s", e.Sequence, e.Time.UTC().Format(time.RFC3339), table.Plain(e.Caller), table.Plain(e.Tenant), table.Plain(e.Action), e.Decision)
+			if e.Revision != 0 {
+				text += fmt.Sprintf(" as revision %d", e.Revision)
+			}
+			if e.Reason != "" {
+				text += ": " + table.Plain(e.Reason)
+			}
+			fmt.Fprintln(c.OutOrStdout(), text)
+		}
+		return nil
+	})
+	c.Flags().IntVar(&limit, "limit", 20, "at most this many")
+	c.Flags().BoolVar(&refused, "refused", false, "only those that were refused")
+	return c
 }

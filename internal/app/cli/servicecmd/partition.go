@@ -46,11 +46,7 @@ func find(ctx context.Context, to *client.Client, text string) (string, error) {
 func partitionList() *cobra.Command {
 	var owner string
 	c := reader("list", "List partitions, by number", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
-		q := url.Values{}
-		if owner != "" {
-			q.Set("owner", owner)
-		}
-		list, err := client.All[api.Partition](c.Context(), to, "/partitions", q)
+		list, err := client.All[api.Partition](c.Context(), to, "/partitions", only("owner", owner))
 		if err != nil {
 			return err
 		}
@@ -63,7 +59,7 @@ func partitionList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "partitions", false)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "those of this tenant")
+	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
 	return c
 }
 
@@ -109,7 +105,7 @@ func partitionCreate() *cobra.Command {
 	var s settings
 	var pkey, owner string
 	var members []string
-	c := writer("create NAME", "Make a partition", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	c := writer("create NAME", "Create a partition", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		body := api.NewPartitionBody{PKey: api.PKey(pkey), PartitionBody: api.PartitionBody{
 			Name: args[0], Owner: owner, SL: s.sl, MTU: s.mtu, Rate: s.rate, IPoverIB: s.ipoib,
 		}}
@@ -125,15 +121,15 @@ func partitionCreate() *cobra.Command {
 		return f.say(c, &out)
 	})
 	s.add(c)
-	c.Flags().StringVar(&pkey, "pkey", "", "its number (default: the lowest that is free)")
-	c.Flags().StringVar(&owner, "owner", "", "the tenant whose it is; for the provider (default: your own)")
-	c.Flags().StringArrayVar(&members, "member", nil, "GUID=full or GUID=limited; may be given several times")
+	c.Flags().StringVar(&pkey, "pkey", "", "partition number (default: the lowest that is free)")
+	c.Flags().StringVar(&owner, "owner", "", "the tenant that owns it; only the provider may name another (default: your own)")
+	c.Flags().StringArrayVar(&members, "member", nil, "GUID=full, GUID=limited or GUID=both; may be given several times")
 	return c
 }
 
 func partitionSet() *cobra.Command {
 	var s settings
-	c := writer("set PARTITION", "Change what a partition has; its members stay", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	c := writer("set PARTITION", "Change the settings of a partition; its members stay", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		k, err := find(c.Context(), to, args[0])
 		if err != nil {
 			return err
@@ -159,122 +155,25 @@ func partitionSet() *cobra.Command {
 		if changed("ip-over-ib") {
 			body.IPoverIB = s.ipoib
 		}
+		if err := unchanged(c, etag, "partition "+k); err != nil {
+			return err
+		}
 		return f.change(c, to, http.MethodPut, "/partitions/"+k, f.params(etag), body)
 	})
+	addSeen(c)
 	s.add(c)
-	c.Flags().StringVar(&s.name, "name", "", "another name")
+	c.Flags().StringVar(&s.name, "name", "", "new name")
 	return c
 }
 
 func partitionDelete() *cobra.Command {
-	return writer("delete PARTITION", "Delete a partition with its members", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		k, err := find(c.Context(), to, args[0])
+	c := writer("delete PARTITION", "Delete a partition with its members", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		k, etag, err := findSeen(c, to, args[0])
 		if err != nil {
 			return err
 		}
-		return f.change(c, to, http.MethodDelete, "/partitions/"+k, f.params(""), nil)
+		return f.change(c, to, http.MethodDelete, "/partitions/"+k, f.params(etag), nil)
 	})
-}
-
-// Member is `ibwarden member`.
-func Member() *cobra.Command {
-	return group("member list|add|remove", "Show and change the members of partitions of a running service", memberList(), memberAdd(), memberRemove())
-}
-
-func memberList() *cobra.Command {
-	return reader("list PARTITION", "List the members of a partition, by GUID", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
-		k, err := find(c.Context(), to, args[0])
-		if err != nil {
-			return err
-		}
-		list, err := client.All[api.Member](c.Context(), to, "/partitions/"+k+"/members", nil)
-		if err != nil {
-			return err
-		}
-		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"members": list})
-		}
-		return printMembers(c, list)
-	})
-}
-
-func printMembers(c *cobra.Command, list []api.Member) error {
-	t := table.New("port", "membership", "owner", "state", "waits_for")
-	for _, m := range list {
-		t.Add(m.Port, m.Membership, m.Owner, m.State, m.Waits)
-	}
-	return t.Print(c.OutOrStdout(), "members", false)
-}
-
-// readMembers reads GUID=full and GUID=limited. Nothing is taken for either: a member
-// that is full by mistake reaches everybody.
-func readMembers(list []string) ([]api.Joined, error) {
-	var out []api.Joined
-	for _, text := range list {
-		guid, membership, _ := strings.Cut(text, "=")
-		if membership != "full" && membership != "limited" && membership != "both" {
-			return nil, exit.WithMisuse(fmt.Errorf("member %q: want GUID=full or GUID=limited", text))
-		}
-		g, err := readGUID(guid)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, api.Joined{Port: g, MembershipBody: api.MembershipBody{Membership: api.Membership(membership)}})
-	}
-	return out, nil
-}
-
-func readGUID(text string) (api.GUID, error) {
-	if !strings.HasPrefix(strings.ToLower(text), "0x") && len(text) == 16 {
-		text = "0x" + text
-	}
-	g, err := ib.ParsePortGUID(text)
-	if err != nil {
-		return "", exit.WithMisuse(err)
-	}
-	return api.GUID(g.String()), nil
-}
-
-func memberAdd() *cobra.Command {
-	c := writer("add PARTITION GUID=full|limited...", "Add ports to a partition, or change their membership: all or none", cobra.MinimumNArgs(2), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		members, err := readMembers(args[1:])
-		if err != nil {
-			return err
-		}
-		k, err := find(c.Context(), to, args[0])
-		if err != nil {
-			return err
-		}
-		return f.change(c, to, http.MethodPost, "/partitions/"+k+"/members", f.params(""), api.MembersBody{Members: members})
-	})
-	c.Long = c.Short + `.
-
-A port that another tenant owns waits for the consent of its owner, who gives it with
-the same command, and has no key until then. A port that was removed from the
-partition comes back only with --seen REVISION, which shows that you know of it.
-`
+	addSeen(c)
 	return c
-}
-
-// removeMost is how many ports one request removes.
-const removeMost = 400
-
-func memberRemove() *cobra.Command {
-	return writer("remove PARTITION GUID...", "Remove ports from a partition; one that is no member is passed over", cobra.RangeArgs(2, removeMost+1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		var guids []string
-		for _, text := range args[1:] {
-			g, err := readGUID(text)
-			if err != nil {
-				return err
-			}
-			guids = append(guids, string(g))
-		}
-		k, err := find(c.Context(), to, args[0])
-		if err != nil {
-			return err
-		}
-		p := f.params("")
-		p.Query = url.Values{"port": {strings.Join(guids, ",")}}
-		return f.change(c, to, http.MethodDelete, "/partitions/"+k+"/members", p, nil)
-	})
 }

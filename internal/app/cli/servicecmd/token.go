@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -27,16 +29,51 @@ import (
 // storeName is the directory of the store in a data directory.
 const storeName = "store"
 
+// Token is `ibwarden token`.
+func Token() *cobra.Command {
+	return group("token list|create|delete", "List, create and delete the tokens of programs and people", tokenList(), tokenCreate(), tokenDelete())
+}
+
+func tokenList() *cobra.Command {
+	var tenant string
+	c := reader("list", "List tokens and registered certificates; secrets are not kept", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		list, err := client.All[api.Token](c.Context(), to, "/tokens", only("tenant", tenant))
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), map[string]any{"tokens": list})
+		}
+		t := table.New("id", "kind", "tenant", "read_only", "created", "expires", "note")
+		for _, x := range list {
+			var expires any
+			if x.Expires != nil {
+				expires = x.Expires.UTC().Format(time.RFC3339)
+			}
+			t.Add(x.ID, x.Kind, x.Tenant, x.ReadOnly, x.Created.UTC().Format(time.RFC3339), expires, x.Note)
+		}
+		return t.Print(c.OutOrStdout(), "tokens", false)
+	})
+	c.Flags().StringVar(&tenant, "tenant", "", "only those of this tenant")
+	return c
+}
+
+func tokenDelete() *cobra.Command {
+	return writer("delete ID", "Delete a token, or the registration of a certificate", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		return f.change(c, to, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), f.params(""), nil)
+	})
+}
+
 func tokenCreate() *cobra.Command {
 	var body api.TokenBody
 	var data, certificate, keys string
 	var lasts time.Duration
-	c := &cobra.Command{Use: "create --tenant NAME", Short: "Make a token, and print it and nothing else", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "create", Short: "Create a token, and print it and nothing else", Args: cobra.NoArgs}
 	c.Long = c.Short + `.
 
-The service keeps the SHA-256 of a token alone: what is printed now cannot be printed
-again. With --data DIR it is made in the store of a data directory that no service has
-open, for the first token of a service that is reached over the network only.
+The service keeps only the SHA-256 of a token, so that it cannot be printed again. With
+--data DIR the token is created in the store of a data directory that no service has open:
+the first token of a service that will be reached only over the network.
 
 With --certificate FILE or --uri URI no token is made: a client certificate is
 registered for the tenant, and its ID is printed.
@@ -59,12 +96,17 @@ registered for the tenant, and its ID is printed.
 		if keys != "" {
 			first, last, both := strings.Cut(keys, "-")
 			if !both {
-				return exit.WithMisuse(fmt.Errorf("--keys %q: want two numbers, as 0x0100-0x01ff", keys))
+				return exit.WithMisuse(fmt.Errorf("--keys %q: want two numbers, such as 0x0100-0x01ff", keys))
 			}
 			body.Keys = &api.KeyRange{First: api.PKey(first), Last: api.PKey(last)}
 		}
 		if data != "" {
-			return inStore(c, data, body)
+			for _, name := range []string{"dry-run", "wait", "server"} {
+				if c.Flags().Changed(name) {
+					return exit.WithMisuse(fmt.Errorf("--%s and --data: want one or the other", name))
+				}
+			}
+			return inStore(c, data, body, f)
 		}
 		to, err := f.open(c.Context(), c.ErrOrStderr())
 		if err != nil {
@@ -81,13 +123,13 @@ registered for the tenant, and its ID is printed.
 	}
 	f.add(c.Flags())
 	c.Flags().StringVar(&body.Tenant, "tenant", "", "the tenant that it acts for; "+resource.Provider+" is the provider (default: your own)")
-	c.Flags().BoolVar(&body.ReadOnly, "read-only", false, "it changes nothing")
-	c.Flags().StringVar(&keys, "keys", "", "bind it to the partitions with these numbers, as 0x0100-0x0100: it sees and changes nothing else")
+	c.Flags().BoolVar(&body.ReadOnly, "read-only", false, "it can read and not write")
+	c.Flags().StringVar(&keys, "keys", "", "limit it to these partition numbers, for example 0x0100-0x010f: it sees and changes nothing else")
 	c.Flags().StringVar(&body.Note, "note", "", "what it is for")
-	c.Flags().DurationVar(&lasts, "expires-in", 0, "how long it lasts, as 720h (default: for ever)")
+	c.Flags().DurationVar(&lasts, "expires-in", 0, "lifetime, for example 720h (default: unlimited)")
 	c.Flags().StringVar(&certificate, "certificate", "", "register this client certificate instead, PEM")
 	c.Flags().StringVar(&body.URI, "uri", "", "register client certificates with this URI instead")
-	c.Flags().StringVar(&data, "data", "", "make it in the store of this data directory, which no service has open")
+	c.Flags().StringVar(&data, "data", "", "create it in the store of this data directory, which no service has open")
 	return c
 }
 
@@ -104,7 +146,7 @@ func printToken(c *cobra.Command, asJSON bool, out *api.TokenMade) error {
 }
 
 // inStore makes a token in a store that no service has open.
-func inStore(c *cobra.Command, data string, body api.TokenBody) error {
+func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) error {
 	s, done, err := openStore(c.Context(), data)
 	if err != nil {
 		return err
@@ -118,10 +160,10 @@ func inStore(c *cobra.Command, data string, body api.TokenBody) error {
 		return failed(err)
 	}
 	by := resource.Caller{Name: fmt.Sprintf("uid %d, in the store", os.Geteuid()), Tenant: resource.Provider}
-	if _, err := s.Do(c.Context(), service.Request{Change: resource.PutToken{Token: token}, By: by, Seen: resource.Unseen}); err != nil {
+	if _, err := s.Do(c.Context(), service.Request{Change: resource.PutToken{Token: token}, By: by, Why: f.why, Seen: resource.Unseen}); err != nil {
 		return failed(err)
 	}
-	return printToken(c, false, &api.TokenMade{Token: api.Token{ID: token.ID}, Secret: secret})
+	return printToken(c, f.json, &api.TokenMade{Token: api.TokenOf(&token), Secret: secret})
 }
 
 // openStore opens the store of a data directory without a manager.
@@ -199,5 +241,5 @@ var _ service.SubnetManager = absent{}
 
 // Commands are all commands that speak to a service.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), History(), Rollback(), Approval(), Watch(), Backup(), Restore(), Export()}
+	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), Pool(), History(), Rollback(), Approval(), Watch(), Backup(), Restore(), Export()}
 }

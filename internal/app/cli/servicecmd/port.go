@@ -1,0 +1,180 @@
+package servicecmd
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api"
+	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+)
+
+// Port is `ibwarden port`.
+func Port() *cobra.Command {
+	return group("port list|show|assign|release", "List end ports, and assign them to tenants of a running service", portList(), portShow(), portAssign(), portRelease())
+}
+
+func portList() *cobra.Command {
+	var owner, node string
+	c := reader("list", "List end ports, by GUID", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		q := only("owner", owner)
+		if node != "" {
+			q.Set("node", node)
+		}
+		list, err := client.All[api.Port](c.Context(), to, "/ports", q)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), map[string]any{"ports": list})
+		}
+		t := table.New("guid", "owner", "node", "port", "lid", "state", "partitions")
+		for _, p := range list {
+			var number, lid any
+			if p.Found {
+				number, lid = p.Number, p.LID
+			}
+			t.Add(p.GUID, p.Owner, p.Node, number, lid, p.State, p.Partitions)
+		}
+		return t.Print(c.OutOrStdout(), "ports", false)
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	c.Flags().StringVar(&node, "node", "", "only those of the node with this description")
+	return c
+}
+
+func portAssign() *cobra.Command {
+	var tenant, bound string
+	c := writer("assign --tenant NAME GUID...", "Assign ports to a tenant", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		body := api.AssignBody{Tenant: tenant}
+		for _, text := range args {
+			g, err := readGUID(text)
+			if err != nil {
+				return err
+			}
+			body.Ports = append(body.Ports, api.AssignPort{GUID: g})
+		}
+		if bound != "" {
+			at, err := readPlace(bound)
+			if err == nil && len(body.Ports) > 1 {
+				err = exit.WithMisuse(errors.New("--bound: want one port: two cannot be in one place"))
+			}
+			if err != nil {
+				return err
+			}
+			body.Ports[0].Bound = at
+		}
+		etag, err := portTags(c, to, args)
+		if err != nil {
+			return err
+		}
+		return f.change(c, to, http.MethodPost, "/ports/assign", f.params(etag), body)
+	})
+	addSeen(c)
+	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
+	c.Flags().StringVar(&bound, "bound", "", "the only place where the port gets its keys: node GUID of a switch, a colon and the port number, for example 0x0002c90200400001:7")
+	_ = c.MarkFlagRequired("tenant") // it is there
+	return c
+}
+
+func portRelease() *cobra.Command {
+	c := writer("release GUID...", "Take ports from their tenants, and out of all partitions", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		body := api.ReleaseBody{}
+		for _, text := range args {
+			g, err := readGUID(text)
+			if err != nil {
+				return err
+			}
+			body.Ports = append(body.Ports, g)
+		}
+		etag, err := portTags(c, to, args)
+		if err != nil {
+			return err
+		}
+		return f.change(c, to, http.MethodPost, "/ports/release", f.params(etag), body)
+	})
+	addSeen(c)
+	return c
+}
+
+func portShow() *cobra.Command {
+	return reader("show GUID", "Show an end port, with its partitions", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
+		g, err := readGUID(args[0])
+		if err != nil {
+			return err
+		}
+		p, _, err := client.Get[api.Port](c.Context(), to, "/ports/"+string(g), nil)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return table.JSON(c.OutOrStdout(), p)
+		}
+		owner := "between two owners"
+		if p.Owner != "" {
+			owner = "of " + table.Plain(p.Owner)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "port %s, %s\n", p.GUID, owner)
+		if p.Found {
+			fmt.Fprintf(c.OutOrStdout(), "  port %d of %s (node GUID %s), LID %d, %s\n", p.Number, table.Plain(p.Node), p.NodeGUID, p.LID, p.State)
+		} else {
+			fmt.Fprintln(c.OutOrStdout(), "  not seen on the fabric")
+		}
+		if p.Switch != "" {
+			fmt.Fprintf(c.OutOrStdout(), "  connected to port %d of switch %s\n", p.SwitchPort, p.Switch)
+		}
+		if b := p.Bound; b != nil {
+			fmt.Fprintf(c.OutOrStdout(), "  gets its keys only at port %d of switch %s\n", b.Port, b.Switch)
+		}
+		if p.Released != 0 {
+			fmt.Fprintf(c.OutOrStdout(), "  released by its last owner in revision %d\n", p.Released)
+		}
+		if len(p.Partitions) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "  partitions: %s\n", strings.Join(p.Partitions, " "))
+		}
+		return nil
+	})
+}
+
+// readPlace reads the place of a port: SWITCH:PORT.
+func readPlace(text string) (*api.Place, error) {
+	guid, num, _ := strings.Cut(text, ":")
+	g, err := ib.ParseNodeGUID(guid)
+	n, wrong := strconv.ParseUint(num, 10, 8)
+	if err != nil || wrong != nil || n == 0 || n == 255 {
+		return nil, exit.WithMisuse(fmt.Errorf("--bound %q: want the node GUID of a switch, a colon and a port number from 1 to 254", text))
+	}
+	return &api.Place{Switch: api.GUID(g.String()), Port: int(n)}, nil
+}
+
+// portTags are the ETags of ports, if the command line says what was seen: each was not
+// changed after that, and so none has one that another has by now.
+func portTags(c *cobra.Command, to *client.Client, args []string) (string, error) {
+	var tags []string
+	for _, text := range args {
+		g, err := readGUID(text)
+		if err != nil {
+			return "", err
+		}
+		tag, err := seenTag(c, to, "/ports/"+string(g), "port "+string(g))
+		var p *api.Problem
+		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			tag, err = `"0"`, nil // of a port that nobody was given and the fabric does not have
+		}
+		if err != nil {
+			return "", err
+		}
+		if tag != "" && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return strings.Join(tags, ", "), nil
+}
