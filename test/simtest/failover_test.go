@@ -237,6 +237,14 @@ func (m *seat) proved(since time.Duration) bool {
 	return false
 }
 
+// carriedOut reports whether a manager has proved the subnet with this policy.
+func (m *seat) carriedOut(p *policy.Policy) bool {
+	return slices.ContainsFunc(m.events, func(h happened) bool {
+		c, ok := h.Event.(event.Completed)
+		return ok && c.Result.Policy == p && c.Result.Proof.Verdict.Holds() && c.Result.Reached()
+	})
+}
+
 // client is a host that asks for a path again and again.
 type client struct {
 	*pair
@@ -432,10 +440,42 @@ func TestLossIsNoTakeover(t *testing.T) {
 	}
 }
 
+// A manager that stood by is killed, the one that it had handed the subnet to or one that
+// was never master: the master has nothing to write or to prove, and reports no rogue.
+func TestKilledStandby(t *testing.T) {
+	for _, handed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("after a handover %v", handed), func(t *testing.T) {
+			x, master, standby, _ := partners(t)
+			if handed {
+				if _, err := master.engine.Manager().HandOver(0); err != nil {
+					t.Fatal(err)
+				}
+				master, standby = standby, master
+				x.until("the proof after the handover", time.Minute, func() bool { return master.proved(0) })
+			}
+			x.run(20 * time.Second)
+			x.forget()
+			before := len(master.events)
+			x.kill(standby)
+			x.run(2 * engine.DefaultDriftPeriod)
+			for _, h := range master.events[before:] {
+				switch e := h.Event.(type) {
+				case event.RogueManager, event.Completed, event.TakingOver:
+					t.Errorf("%v: %v", h.at, e)
+				}
+			}
+			if s := master.engine.Manager().Status(); s.State != smp.SMMaster || s.Rogues != 0 || x.writes() != 0 {
+				t.Errorf("%+v, Sets %v", s, x.sets)
+			}
+		})
+	}
+}
+
 // takeovers lets two managers follow each other: the master is killed after so many Sets of
 // a change, while agents take their time, and its standby goes on, with another policy. It
-// returns what was exposed, and how often what the standby proved was undone.
-func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, undone int) {
+// returns what was exposed, how often what the standby proved was undone, and how often the
+// standby ranked higher and had been handed the subnet before the kill.
+func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, undone, handed int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 17))
 	list := generate(t, fmt.Sprintf("random,seed=%d,switches=%d,hosts=%d,routers=1", seed%1000, 2+seed%3, 7+seed%3))
@@ -470,8 +510,9 @@ func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, 
 				w.must(x.fabric.SetFault(n.GUID, fabric.Fault{Late: time.Duration(r.Int64N(int64(longestLag)))}))
 			}
 		}
+		last := next.policy()
 		master.engine.Manager().SetPolicy(change.policy())
-		standby.engine.Manager().SetPolicy(next.policy())
+		standby.engine.Manager().SetPolicy(last)
 		for _, m := range []*seat{master, standby} {
 			m.engine.Expire(x.fabric.Now())
 		}
@@ -479,17 +520,19 @@ func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, 
 		end := x.fabric.Now() + 5*time.Second
 		x.sets, x.watch = map[mad.AttributeID]int{}, nil
 		x.until("some Sets", 6*time.Second, func() bool { return x.writes() >= left || x.fabric.Now() >= end })
-		since := x.fabric.Now()
+		if standby.engine.Manager().Status().State == smp.SMMaster {
+			handed++ // it ranks higher, and may have carried out its policy by now
+		}
 		x.kill(master)
 		z.quieten() // for what is sent from now on
-		x.until("the standby's proof", time.Minute, func() bool { return standby.proved(since) })
+		x.until("the standby's proof", time.Minute, func() bool { return standby.carriedOut(last) })
 		e.rule(next)
 		x.run(2 * standby.link.Limits().Lifetime) // everything lands
 		undone += min(wrongFor(w, next), 1)
 		master, now = standby, next
 	}
 	e.settle()
-	return e, undone
+	return e, undone, handed
 }
 
 // wrongFor counts the end ports that do not hold what a tenancy gives them.
@@ -515,12 +558,12 @@ func TestTakeoverExposesNothing(t *testing.T) {
 	for n := range worlds {
 		t.Run(fmt.Sprintf("world %d", n), func(t *testing.T) {
 			t.Parallel()
-			e, undone := takeovers(t, seed+n, rounds, false)
+			e, undone, handed := takeovers(t, seed+n, rounds, false)
 			e.check(t)
 			if undone > 0 {
 				t.Errorf("%d of %d takeovers were undone by what a killed master had sent", undone, rounds)
 			}
-			t.Logf("%d takeovers; %d SMPs, %d packets tried, %d exposed", rounds, e.smps, e.packets, e.exposed)
+			t.Logf("%d takeovers, %d of them by a handover before the kill; %d SMPs, %d packets tried, %d exposed", rounds, handed, e.smps, e.packets, e.exposed)
 		})
 	}
 }
@@ -529,7 +572,7 @@ func TestTakeoverExposesNothing(t *testing.T) {
 func TestHastyTakeoverIsSeen(t *testing.T) {
 	undone, exposed := 0, 0
 	for n := range uint64(2) {
-		e, k := takeovers(t, 1+n, 24, true)
+		e, k, _ := takeovers(t, 1+n, 24, true)
 		undone, exposed = undone+k, exposed+e.exposed
 	}
 	t.Logf("%d of 48 takeovers undone, %d packets exposed", undone, exposed)

@@ -188,7 +188,7 @@ func (x *Peers) peerAnswered(at observed.Place, r election.Remote, err error) {
 	case err == nil:
 		x.alarm(p, rogueUnproven, true)
 	case !slices.Contains(x.config.Election.Trusted, p.GUID):
-		x.alarm(p, rogueSilent, true)
+		x.saysNothing(p)
 	case !x.silent[at]:
 		x.silent[at] = true
 		x.host.Emit(event.Warned{Text: p.String() + " says it has a subnet manager, but: " + err.Error()})

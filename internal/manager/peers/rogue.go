@@ -62,6 +62,29 @@ func (x *Peers) alarm(p *observed.Port, reason string, shown bool) {
 	}
 }
 
+// saysNothing reports a manager that did not say who it is, unless its port says by now
+// that no manager is there: one that is stopped leaves the questions under way unanswered.
+func (x *Peers) saysNothing(p *observed.Port) {
+	at, guid := p.Place(), p.GUID
+	if x.rogues.Has(at, guid) {
+		x.alarm(p, rogueSilent, true)
+		return
+	}
+	x.talk.Do(transact.Request{
+		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
+	}, func(r transact.Reply) {
+		var info smp.PortInfo
+		p := x.host.Fabric().At(at)
+		switch {
+		case p == nil || p.GUID != guid:
+		case r.Err == nil && info.UnmarshalBinary(r.SMP.Data[:]) == nil && !info.CapabilityMask.Has(smp.CapIsSM):
+			x.Note(p, false)
+		default:
+			x.alarm(p, rogueSilent, true)
+		}
+	})
+}
+
 // acceptListed removes, when a manager starts, the fences before managers that are listed
 // by now, and before ports that no longer report a manager.
 func (x *Peers) acceptListed() {
