@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 )
@@ -23,8 +24,8 @@ var words = map[string][]string{
 // function finds what a flag or an argument may be.
 type function = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// flags are functions for flags whose values stand in a fabric, a policy or this
-// machine.
+// flags are functions for flags whose values stand in a fabric, a policy, a running
+// service or this machine.
 var flags = map[string]function{
 	"fabric":     fabrics,
 	"guid":       portGUIDs,
@@ -34,6 +35,16 @@ var flags = map[string]function{
 	"canary":     groups,
 	"node":       simulatedNodes,
 	"socket":     sockets,
+	"tenant":     tenants,
+	"owner":      tenants,
+	"to":         standbys,
+}
+
+// flagsOf are functions for flags that mean something else in one command than in
+// others, by the path of the command and the flag.
+var flagsOf = map[string]function{
+	"ibwarden port list --node":    cobra.NoFileCompletions, // descriptions have blanks
+	"ibwarden member list --state": cobra.FixedCompletions([]string{"member", "waiting"}, cobra.ShellCompDirectiveNoFileComp),
 }
 
 // arguments are functions for the arguments of commands, by their paths.
@@ -41,6 +52,27 @@ var arguments = map[string]function{
 	"ibwarden trace":           upTo(2, hosts),
 	"ibwarden topology accept": switchPorts,
 	"ibwarden sim":             upTo(1, topologies),
+
+	"ibwarden tenant show":      upTo(1, tenants),
+	"ibwarden tenant set":       upTo(1, tenants),
+	"ibwarden tenant delete":    upTo(1, tenants),
+	"ibwarden partition show":   upTo(1, partitions),
+	"ibwarden partition set":    upTo(1, partitions),
+	"ibwarden partition delete": upTo(1, partitions),
+	"ibwarden member list":      upTo(1, partitions),
+	"ibwarden member add":       joining,
+	"ibwarden member set":       joining,
+	"ibwarden member remove":    members,
+	"ibwarden member refuse":    upTo(2, members),
+	"ibwarden port show":        upTo(1, ports),
+	"ibwarden port assign":      ports,
+	"ibwarden port release":     ports,
+	"ibwarden pool release":     upTo(1, pools),
+	"ibwarden token delete":     upTo(1, tokens),
+	"ibwarden approval approve": upTo(1, approvals),
+	"ibwarden approval reject":  upTo(1, approvals),
+	"ibwarden history show":     upTo(1, revisions),
+	"ibwarden rollback":         upTo(1, revisions),
 }
 
 // Add tells shells the words of flags and arguments, of a command and of those below
@@ -52,6 +84,11 @@ func Add(c *cobra.Command) {
 	for name, f := range flags {
 		register(c, name, f)
 	}
+	c.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if flagsOf[c.CommandPath()+" --"+flag.Name] != nil && flags[flag.Name] == nil {
+			register(c, flag.Name, nil)
+		}
+	})
 	if f := arguments[c.CommandPath()]; f != nil {
 		c.ValidArgsFunction = f
 	}
@@ -63,6 +100,9 @@ func Add(c *cobra.Command) {
 // register tells of a flag of this command; one that it has from above is told there.
 func register(c *cobra.Command, name string, f function) {
 	if c.LocalFlags().Lookup(name) != nil {
+		if own := flagsOf[c.CommandPath()+" --"+name]; own != nil {
+			f = own
+		}
 		// An error would mean that it was told twice.
 		_ = c.RegisterFlagCompletionFunc(name, f)
 	}
