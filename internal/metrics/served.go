@@ -97,6 +97,9 @@ func (a *API) Collect(ch chan<- prometheus.Metric) {
 	}
 	for operation, h := range a.times {
 		out.times(apiTime, h, operation)
+		if key := [2]string{operation, "5xx"}; a.requests[key] == 0 {
+			out.put(apiRequests, 0, operation, "5xx") // so that the first is an increase
+		}
 	}
 	for _, limit := range []string{"size", "rate", "time"} {
 		out.put(apiRefused, float64(a.refused[limit]), limit)

@@ -36,6 +36,7 @@ ibwarden_api_requests_total{class="2xx",operation="put-x"} 2
 ibwarden_api_requests_total{class="3xx",operation="put-x"} 1
 ibwarden_api_requests_total{class="4xx",operation="none"} 1
 ibwarden_api_requests_total{class="4xx",operation="put-x"} 6
+ibwarden_api_requests_total{class="5xx",operation="none"} 0
 ibwarden_api_requests_total{class="5xx",operation="put-x"} 1
 ibwarden_api_requests_total{class="none",operation="put-x"} 4
 `

@@ -15,6 +15,7 @@ var (
 	storeTime     = service("histogram", "ibwarden_store_commit_seconds", "seconds", "Duration of a transaction, until it is on disk or has failed.")
 	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store, as this manager knows it.")
 	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "Epoch of this manager's last takeover of the store.")
+	storeUp       = service("gauge", "ibwarden_store_up", "", "1 if this manager can write the store, or follow it as standby; 0 while the store is lost.")
 	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store, 0 for a standby or a manager that was fenced.")
 )
 
@@ -22,6 +23,8 @@ var (
 type Store struct {
 	// Leads reports whether this manager is the one that writes the store.
 	Leads func() bool
+	// Up reports whether the store is there.
+	Up func() bool
 
 	mu              sync.Mutex
 	commits         uint64
@@ -32,8 +35,11 @@ type Store struct {
 
 var _ prometheus.Collector = (*Store)(nil)
 
-// Committed counts a transaction: how long it took, and how it failed, in a word of a
-// fixed set; "" if it did not.
+// StoreFailures are the kinds of failed transactions.
+var StoreFailures = []string{"unavailable", "full", "fenced", "stale", "invalid", "canceled", "other"}
+
+// Committed counts a transaction: how long it took, and how it failed, one of
+// StoreFailures; "" if it did not.
 func (s *Store) Committed(took time.Duration, failure string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +70,7 @@ func (s *Store) SetEpoch(n uint64) {
 
 // Describe tells of every metric.
 func (s *Store) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range []*Metric{storeCommits, storeFailures, storeTime, storeRevision, storeEpoch, storeLeads} {
+	for _, m := range []*Metric{storeCommits, storeFailures, storeTime, storeRevision, storeEpoch, storeUp, storeLeads} {
 		ch <- m.desc
 	}
 }
@@ -73,12 +79,13 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	out := sink{ch}
 	out.put(storeLeads, one(s.Leads()))
+	out.put(storeUp, one(s.Up()))
 	s.mu.Lock()
 	commits, failures, times, revision, epoch := s.commits, maps.Clone(s.failures), s.times, s.revision, s.epoch
 	s.mu.Unlock()
 	out.put(storeCommits, float64(commits))
-	for kind, n := range failures {
-		out.put(storeFailures, float64(n), kind)
+	for _, kind := range StoreFailures { // all, so that the first of a kind is an increase
+		out.put(storeFailures, float64(failures[kind]), kind)
 	}
 	out.times(storeTime, &times)
 	out.put(storeRevision, float64(revision))

@@ -74,3 +74,10 @@ func (s *Service) leads() bool {
 	lost := s.Read(func(*resource.State) {})
 	return !errors.Is(lost, service.ErrNotMaster) && !errors.Is(lost, store.ErrFenced)
 }
+
+// reaches reports whether the store is there for this manager: to write it, or to follow
+// it while another does.
+func (s *Service) reaches() bool {
+	lost := s.Read(func(*resource.State) {})
+	return lost == nil || errors.Is(lost, service.ErrNotMaster) || errors.Is(lost, store.ErrFenced)
+}

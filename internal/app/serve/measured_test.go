@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,18 @@ func TestStoreIsCounted(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want("ibwarden_store_commits_total 0\nibwarden_store_leader 0\nibwarden_store_revision 0\n")
+	want("ibwarden_store_commits_total 0\nibwarden_store_leader 0\nibwarden_store_up 1\nibwarden_store_revision 0\n")
+	none := func(kind string, n int) (text string) {
+		for _, k := range metrics.StoreFailures {
+			if k != kind {
+				text += fmt.Sprintf("ibwarden_store_failures_total{kind=%q} 0\n", k)
+			} else {
+				text += fmt.Sprintf("ibwarden_store_failures_total{kind=%q} %d\n", k, n)
+			}
+		}
+		return text
+	}
+	want(none("", 0)) // each kind is there before its first failure, which is an increase then
 	if n := testutil.CollectAndCount(counts, "ibwarden_store_epoch"); n != 0 {
 		t.Error("the epoch of a manager that has none")
 	}
@@ -51,14 +63,14 @@ func TestStoreIsCounted(t *testing.T) {
 	if err := do("Not a name!"); err == nil { // a refusal is an entry of the audit log
 		t.Fatal("not refused")
 	}
-	want("ibwarden_store_commits_total 2\nibwarden_store_leader 1\nibwarden_store_revision 1\nibwarden_store_epoch 1\n")
+	want("ibwarden_store_commits_total 2\nibwarden_store_leader 1\nibwarden_store_revision 1\nibwarden_store_epoch 1\nibwarden_store_up 1\n")
 	if _, err := s.store.Acquire(t.Context(), "another"); err != nil {
 		t.Fatal(err)
 	}
 	if err := do("blue"); !errors.Is(err, store.ErrFenced) {
 		t.Fatal(err)
 	}
-	want("ibwarden_store_commits_total 2\nibwarden_store_leader 0\nibwarden_store_failures_total{kind=\"fenced\"} 1\n")
+	want("ibwarden_store_commits_total 2\nibwarden_store_leader 0\nibwarden_store_up 1\n" + none("fenced", 1))
 }
 
 // typed is a text with the type and the meaning of each metric.
@@ -67,15 +79,55 @@ func typed(text string) string {
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		for _, m := range metrics.All() {
 			if strings.HasPrefix(line, m.Name+" ") || strings.HasPrefix(line, m.Name+"{") {
-				fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %s %s\n%s\n", m.Name, m.Help, m.Name, m.Type, line)
+				if !strings.Contains(out.String(), "# HELP "+m.Name+" ") {
+					fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Type)
+				}
+				fmt.Fprintln(&out, line)
 			}
 		}
 	}
 	return out.String()
 }
 
+// TestALostStoreIsSeen: while no transaction can be made, the gauge says so, of a manager
+// that still leads.
+func TestALostStoreIsSeen(t *testing.T) {
+	s, _ := aged(t, true)
+	if err := s.Lead(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	m := s.store.Store.(*measured)
+	m.Store = &lostStore{m.Store, store.ErrUnavailable}
+	_, err := s.Do(t.Context(), service.Request{Change: resource.PutTenant{Tenant: resource.Tenant{Name: "red"}}, By: fileCaller, Seen: resource.Unseen})
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	text := "ibwarden_store_up 0\nibwarden_store_leader 1\n"
+	if err := testutil.CollectAndCompare(s.counts, strings.NewReader(typed(text)), "ibwarden_store_up", "ibwarden_store_leader"); err != nil {
+		t.Error(err)
+	}
+}
+
+// lostStore is a store whose commits fail.
+type lostStore struct {
+	store.Store
+	err error
+}
+
+func (l *lostStore) Commit(context.Context, store.Commit) (store.Committed, error) {
+	return store.Committed{}, l.err
+}
+
 // TestFailureKinds: whatever an error says, its kind is one of a few.
 func TestFailureKinds(t *testing.T) {
+	for _, f := range append(slices.Clone(failures), struct {
+		err  error
+		kind string
+	}{nil, "other"}) {
+		if !slices.Contains(metrics.StoreFailures, f.kind) {
+			t.Errorf("%v is counted as %s, of which there is no sample before the first", f.err, f.kind)
+		}
+	}
 	for err, want := range map[error]string{
 		nil: "", store.ErrFull: "full", store.ErrUnavailable: "unavailable", store.ErrStale: "stale", store.ErrTooLarge: "invalid",
 		context.Canceled: "canceled", store.ErrClosed: "other", errors.New("tenant \"x\""): "other",

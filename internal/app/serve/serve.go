@@ -123,7 +123,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
-	s.counts, s.calls = &metrics.Store{Leads: s.leads}, metrics.NewAPI()
+	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches}, metrics.NewAPI()
 	s.store = &headed{Store: &measured{db, s.counts}}
 }
 
