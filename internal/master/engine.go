@@ -111,6 +111,9 @@ func (m *Engine) Recall(a desired.Assigned, state server.State) error {
 	m.keeper.kept = m.admin.Version()
 	m.admin.Kept(m.keeper.kept)
 	m.manager.Remember(a, true)
+	if !m.leaves { // before the first pass, which would else take every group for one that has ended
+		m.groups()
+	}
 	return nil
 }
 
@@ -224,6 +227,10 @@ func (m *Engine) handOver() {
 	if !m.outdated() {
 		return
 	}
+	m.groups()
+}
+
+func (m *Engine) groups() {
 	m.gave, m.given = true, m.admin.Groups().Version()
 	m.manager.SetGroups(m.admin.Groups().State().Groups)
 }

@@ -34,6 +34,7 @@ type Link struct {
 	// before must not pass for an answer to who is here now.
 	mark uint64
 	wake chan struct{}
+	pump *driver // of Pump's last engine
 }
 
 // Wake ends a wait of Drive's, as link.Waker says.
@@ -140,9 +141,13 @@ func (l *Link) Drive(ctx context.Context, e link.Engine, done func() bool) error
 // callers that drive several engines on one fabric. It reports whether anything was
 // moved.
 func (l *Link) Pump(e link.Engine) (some bool, err error) {
-	d := driver{link: l, engine: e}
-	if err := d.takeGeneral(); err != nil {
-		return false, err
+	d := l.pump
+	if d == nil || d.engine != e {
+		d = &driver{link: l, engine: e}
+		if err := d.takeGeneral(); err != nil {
+			return false, err
+		}
+		l.pump = d
 	}
 	some, err = d.send()
 	return d.receive() || some, err

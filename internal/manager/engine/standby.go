@@ -25,9 +25,14 @@ type standby struct {
 	announced bool
 	// deferred is the master that was last reported.
 	deferred event.Deferred
+	// unready is how often in a row the subnet was found otherwise than the policy wants it.
+	unready int
 	// registered tells that what hosts registered with the master before is known here.
 	registered bool
 }
+
+// unreadyMost bounds the doubling of the time until a standby reads the subnet again.
+const unreadyMost = 8
 
 // standBy goes on as a standby: the tables are read too, if they were not.
 func (e *Engine) standBy(now time.Duration, d event.Deferred) {
@@ -49,13 +54,18 @@ func (e *Engine) stoodBy(now time.Duration) {
 	if e.peers.State() != smp.SMStandby || e.config.Hold {
 		return
 	}
-	e.retryAt = now + e.config.DriftPeriod
 	e.standby.ready = nil
+	// A subnet that is being changed while it is read is read again sooner.
+	e.retryAt = now + min(e.config.SweepInterval<<min(e.standby.unready, unreadyMost), e.config.DriftPeriod)
+	e.standby.unready++
 	of, err := e.resolve(e.wanted())
 	if err != nil {
 		return // told when it would be master
 	}
+	groups := e.multicast.groups
+	e.multicast.groups = nil // those of the master are not known here: tables may be as they are
 	r, err := e.desire(of)
+	e.multicast.groups = groups
 	if err != nil {
 		return
 	}
@@ -66,7 +76,8 @@ func (e *Engine) stoodBy(now time.Duration) {
 			}
 		}
 	}
-	e.standby.ready, e.standby.lid = r, e.fabric.Self.Info.LID
+	e.standby.ready, e.standby.lid, e.standby.unready = r, e.fabric.Self.Info.LID, 0
+	e.retryAt = now + e.config.DriftPeriod
 }
 
 // announces reports whether hosts are to be told of the new master before the end of the
