@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -45,20 +46,23 @@ func TestHeads(t *testing.T) {
 	s := openIn(t, dir)
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	tick, done, ended := make(chan time.Time), make(chan struct{}), make(chan struct{})
-	go func() {
-		s.store.tellHeads(log, tick, done)
-		close(ended)
-	}()
-	tick <- time.Time{} // the log is empty so far
-	tick <- time.Time{}
-	tenant(t, s, "red")
-	tenant(t, s, "blue")
-	tick <- time.Time{}
-	tick <- time.Time{} // nothing is new
-	tenant(t, s, "green")
-	close(done)
-	<-ended
+	synctest.Test(t, func(t *testing.T) {
+		tick, done := make(chan time.Time), make(chan struct{})
+		go s.store.tellHeads(log, tick, done)
+		hour := func() {
+			tick <- time.Time{}
+			synctest.Wait() // until what it says is in the log
+		}
+		hour() // the log is empty so far
+		hour()
+		tenant(t, s, "red")
+		tenant(t, s, "blue")
+		hour()
+		hour() // nothing is new
+		tenant(t, s, "green")
+		close(done)
+		synctest.Wait()
+	})
 	var heads []store.Head
 	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		h, err := store.ParseHead(aHead.FindString(line))

@@ -77,7 +77,9 @@ func (s *Service) leads() bool {
 
 // reaches reports whether the store is there for this manager: to write it, or to follow
 // it while another does.
-func (s *Service) reaches() bool {
-	lost := s.Read(func(*resource.State) {})
-	return lost == nil || errors.Is(lost, service.ErrNotMaster) || errors.Is(lost, store.ErrFenced)
+func (s *Service) reaches() bool { return there(s.Read(func(*resource.State) {})) }
+
+// there reports whether the store is, by why reads are old.
+func there(old error) bool {
+	return old == nil || !errors.Is(old, store.ErrUnavailable) && (errors.Is(old, service.ErrNotMaster) || errors.Is(old, store.ErrFenced))
 }

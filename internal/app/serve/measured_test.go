@@ -106,6 +106,14 @@ func TestALostStoreIsSeen(t *testing.T) {
 	if err := testutil.CollectAndCompare(s.counts, strings.NewReader(typed(text)), "ibwarden_store_up", "ibwarden_store_leader"); err != nil {
 		t.Error(err)
 	}
+	for old, want := range map[error]bool{
+		nil: true, service.ErrNotMaster: true, store.ErrFenced: true, store.ErrUnavailable: false, store.ErrFull: false,
+		errors.Join(service.ErrNotMaster, store.ErrUnavailable): false, // a standby that cannot follow
+	} {
+		if there(old) != want {
+			t.Errorf("%v: %v, want %v", old, !want, want)
+		}
+	}
 }
 
 // lostStore is a store whose commits fail.
