@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -270,7 +271,8 @@ func MemberKey(k ib.PKeyBase, g ib.PortGUID) string { return key(KindMember, mem
 // RemovedKey is the key of what is remembered of a removed member.
 func RemovedKey(k ib.PKeyBase, g ib.PortGUID) string { return key(KindRemoved, memberID(k, g)) }
 
-// Decode reads an object as json.Marshal wrote it.
+// Decode reads an object as json.Marshal wrote it. A field that is not known is an error: a
+// newer version wrote it, and what it says may be a limit that this one would not keep.
 func Decode(key string, data []byte) (Object, error) {
 	kind, _, _ := strings.Cut(key, "/")
 	var o Object
@@ -296,11 +298,22 @@ func Decode(key string, data []byte) (Object, error) {
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}
-	if err := json.Unmarshal(data, o); err != nil {
+	if err := decode(data, o); err != nil {
 		return nil, fmt.Errorf("object %q: %w", key, err)
 	}
 	if o.Key() != key {
 		return nil, fmt.Errorf("object %q: its content is that of %q", key, o.Key())
 	}
 	return o, nil
+}
+
+// decode reads what json.Marshal wrote of the same type, of the same version.
+func decode(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if err != nil && strings.Contains(err.Error(), "unknown field") {
+		return fmt.Errorf("%w: a newer ibwarden has written it", err)
+	}
+	return err
 }

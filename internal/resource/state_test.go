@@ -1,7 +1,9 @@
 package resource_test
 
 import (
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,5 +154,32 @@ func TestALateWriteDoesNotBringAMemberBack(t *testing.T) {
 	late.Seen = b.Last()
 	if _, err := b.Plan(late); err != nil {
 		t.Fatalf("a write by who has seen the removal: %v", err)
+	}
+}
+
+// What a newer version wrote is refused whole: a field that is passed over could be a limit.
+func TestFieldsOfANewerVersion(t *testing.T) {
+	for _, o := range []resource.Object{
+		&resource.Tenant{Name: "red"}, &resource.Partition{PKey: 5, Name: "a", Owner: "red"}, &resource.Member{PKey: 5, Port: 1},
+	} {
+		data, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := resource.Decode(o.Key(), data); err != nil {
+			t.Errorf("%s: %v", data, err)
+		}
+		newer := append([]byte(`{"until":"2030-01-01T00:00:00Z",`), data[1:]...)
+		if _, err := resource.Decode(o.Key(), newer); err == nil || !strings.Contains(err.Error(), `"until": a newer ibwarden has written it`) {
+			t.Errorf("%s: %v, want that it is refused", newer, err)
+		}
+	}
+	data, err := resource.EncodeChange(resource.PutPartition{Partition: resource.Partition{PKey: 5, Name: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := []byte(strings.Replace(string(data), `"fields":{`, `"fields":{"Until":1,`, 1))
+	if _, err := resource.DecodeChange(newer); err == nil || !strings.Contains(err.Error(), "a newer ibwarden has written it") {
+		t.Errorf("%s: %v, want that it is refused", newer, err)
 	}
 }

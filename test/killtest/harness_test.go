@@ -135,14 +135,16 @@ func (w *world) expel(node string) {
 // runner is a place for `ibwarden run`: a node of the fabric and a data directory.
 type runner struct {
 	*world
-	node  *topology.Node
-	dir   string
-	flags []string
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when the process has ended
-	err   error         // then, how
-	log   *lockedBuffer
-	http  *http.Client
+	node *topology.Node
+	dir  string
+	// program is another version of ibwarden, or "".
+	program string
+	flags   []string
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+	err     error         // then, how
+	log     *lockedBuffer
+	http    *http.Client
 }
 
 // lockedBuffer is what a process wrote, while it writes.
@@ -207,13 +209,23 @@ func (r *runner) start() {
 	}
 }
 
-// startOnce starts the process.
-func (r *runner) startOnce() {
+// path is the program.
+func (r *runner) path() string {
 	r.Helper()
+	if r.program != "" {
+		return r.program
+	}
 	path, err := binary()
 	if err != nil {
 		r.Fatal(err)
 	}
+	return path
+}
+
+// startOnce starts the process.
+func (r *runner) startOnce() {
+	r.Helper()
+	path := r.path()
 	r.expel(r.node.ID)
 	args := append([]string{"run", "--fabric", "ibsim:" + r.server.Name(), "--data", r.dir, "--quarantine", quarantine}, r.flags...)
 	r.cmd = exec.Command(path, args...)
@@ -330,10 +342,7 @@ func (r *runner) get(path string) answer {
 // command runs ibwarden on the service, and returns what it prints.
 func (r *runner) command(words ...string) (string, error) {
 	r.Helper()
-	path, err := binary()
-	if err != nil {
-		r.Fatal(err)
-	}
+	path := r.path()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append(words, "--server", "unix:"+r.socket())...)
