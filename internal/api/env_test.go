@@ -105,7 +105,10 @@ func memoryDir(t testing.TB) string {
 // ownUID is the user that the service of tests runs as.
 const ownUID = 4321
 
-func newStand(t testing.TB) *stand {
+func newStand(t testing.TB) *stand { return newStandOn(t, false) }
+
+// newStandOn is newStand with a store that others share, or not.
+func newStandOn(t testing.TB, shared bool) *stand {
 	t.Helper()
 	data, err := demonstration()
 	if err != nil {
@@ -120,7 +123,7 @@ func newStand(t testing.TB) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{TB: t, manager: &manager{snap: snap}, log: &bytes.Buffer{}, tokens: map[string]string{}, store: &lostStore{Store: db}}
-	s.service, err = service.Open(t.Context(), service.Config{Store: s.store, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Now: time.Now})
+	s.service, err = service.Open(t.Context(), service.Config{Store: s.store, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Now: time.Now, Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}

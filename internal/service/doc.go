@@ -23,5 +23,7 @@
 //
 // Of several services on one store that of the master writes (Lead). The others follow it:
 // they show each revision as it comes, and hand it to their manager, which takes over with
-// it.
+// it. So does a master from which another one has taken the store over while it was paused
+// or cut off. It takes the store back (Regain) when its manager has asked the others, and
+// none is master; while one is, the election decides.
 package service

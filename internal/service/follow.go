@@ -20,17 +20,27 @@ var errFollowing = errors.New("the history does not go on where this service is"
 // the service yet. The state is that of the last revision that was seen, so that readers
 // see it, and the subnet manager begins with its policy when it takes over.
 func (s *Service) follow() {
+	s.attend(func(ctx context.Context) error {
+		err := s.followOnce(ctx)
+		if ctx.Err() == nil {
+			s.aside(err)
+		}
+		return err
+	})
+}
+
+// attend begins to watch the store, again and again until unfollow ends it; standby is
+// held, or nobody knows of the service yet.
+func (s *Service) attend(once func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	s.follows, s.ended = stop, ended
 	go func() {
 		defer close(ended)
 		for {
-			err := s.followOnce(ctx)
-			if ctx.Err() != nil {
-				return
+			if err := once(ctx); errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
+				return // one that is fenced is told by yield what to do
 			}
-			s.aside(err)
 			select {
 			case <-time.After(followAgain):
 			case <-ctx.Done():
@@ -80,10 +90,18 @@ func (s *Service) followOnce(ctx context.Context) error {
 func (s *Service) aside(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost = ErrNotMaster
+	s.lost = s.asideLocked()
 	if err != nil {
-		s.lost = fmt.Errorf("%w; what it shows is that of revision %d, since it cannot follow the store: %w", ErrNotMaster, s.state.Last(), err)
+		s.lost = fmt.Errorf("%w; what it shows is that of revision %d, since it cannot follow the store: %w", s.lost, s.state.Last(), err)
 	}
+}
+
+// asideLocked is why a service does not write that follows the store; mu is held.
+func (s *Service) asideLocked() error {
+	if s.leads {
+		return s.fenced
+	}
+	return ErrNotMaster
 }
 
 // took enters a revision that another manager wrote.

@@ -120,11 +120,17 @@ func certain(err error) bool {
 }
 
 // failed notes that the store is lost to this service until it has been read again. One
-// that another manager writes is lost to it for good.
+// that another manager has taken over is lost to it until it takes that over (Lead,
+// Regain); until then it follows it.
 func (s *Service) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.leads {
-		s.lost = err
+	if !s.leads {
+		return
+	}
+	s.lost = err
+	if s.config.Shared && errors.Is(err, store.ErrFenced) {
+		s.fenced = err
+		s.closed.Go(s.yield)
 	}
 }

@@ -19,7 +19,10 @@ const idleMost = 5 * time.Second
 // Recover tries whether a store that was lost takes changes again, without waiting for
 // somebody to make one; and of a store that others share, whether it still does. It
 // returns why not; nil where the store is not lost.
-func (s *Service) Recover(ctx context.Context) error {
+func (s *Service) Recover(ctx context.Context) error { return s.look(ctx, idleMost) }
+
+// look is Recover for a service that has written nothing for some time.
+func (s *Service) look(ctx context.Context, idle time.Duration) error {
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.mu.RLock()
@@ -35,7 +38,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		s.mu.RLock()
 		last = s.state.Last()
 		s.mu.RUnlock()
-	case !s.config.Shared || s.config.Now().Sub(s.wrote) < idleMost:
+	case !s.config.Shared || s.config.Now().Sub(s.wrote) < idle:
 		return nil
 	}
 	if err := s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}}); err != nil {
@@ -106,7 +109,8 @@ func (s *Service) writable() error {
 	return s.lost
 }
 
-// final reports whether a store that is lost stays so: others write it.
+// final reports whether a store that is lost stays so until this service takes it over:
+// others write it.
 func final(lost error) bool {
 	return errors.Is(lost, store.ErrFenced) || errors.Is(lost, ErrNotMaster)
 }

@@ -128,7 +128,7 @@ var ErrNotMaster = errors.New("this manager is not the master of the subnet: ask
 // may be called from several goroutines.
 type Service struct {
 	config Config
-	epoch  store.Epoch
+	epoch  store.Epoch // of this service as the writer; mu and write are held to change it
 	events *hub
 
 	write sync.Mutex          // held by the one change that is being made
@@ -147,6 +147,7 @@ type Service struct {
 	settled  chan struct{}    // closed, and made anew, when an outcome is known
 	leads    bool             // this service writes the store, for as long as the store lets it
 	lost     error            // why nothing can be written now
+	fenced   error            // who has taken the store over from this service, which leads all the same; nil for nobody
 	trying   chan struct{}    // closed when the try of a store that was lost is over; nil while there is none
 	notes    []store.Outcome  // outcomes that are to be stored, the oldest first, one for a revision
 	noted    chan struct{}    // wakes who stores them
@@ -154,7 +155,7 @@ type Service struct {
 	closed   sync.WaitGroup
 
 	standby sync.Mutex         // held to begin or end what follows
-	follows context.CancelFunc // ends the following of a store that another manager writes; nil while there is none
+	follows context.CancelFunc // ends the following of a store that others write, or the look whether they do; nil while there is neither
 	ended   chan struct{}      // closed when that has ended
 }
 
@@ -180,7 +181,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
 		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), keys: map[string]repeated{},
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
-		noted: make(chan struct{}, 1), closing: make(chan struct{}),
+		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared,
 	}
 	if c.Shared {
 		s.lost = ErrNotMaster
@@ -191,16 +192,19 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	} else if err := s.lead(ctx); err != nil {
 		return nil, err
 	}
-	s.leads = !c.Shared
 	s.closed.Go(s.keepNotes)
 	return s, nil
 }
 
 // lead takes over the store and reads it.
-func (s *Service) lead(ctx context.Context) (err error) {
-	if s.epoch, err = s.config.Store.Acquire(ctx, s.config.Owner); err != nil {
+func (s *Service) lead(ctx context.Context) error {
+	epoch, err := s.config.Store.Acquire(ctx, s.config.Owner)
+	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.epoch = epoch
+	s.mu.Unlock()
 	if err = s.load(ctx); err != nil {
 		return err
 	}
@@ -229,67 +233,6 @@ func (s *Service) loadUnsettled(ctx context.Context) error {
 		s.mu.Unlock()
 	}
 	return nil
-}
-
-// Lead tells whether the manager is master of the subnet. With a store that others
-// share, a master takes it over, and its policy is handed to the manager; whoever is
-// not writes nothing, and follows what the master writes.
-func (s *Service) Lead(ctx context.Context, master bool) error {
-	if !s.config.Shared {
-		return nil
-	}
-	s.standby.Lock()
-	defer s.standby.Unlock()
-	s.mu.RLock()
-	leads := s.leads
-	s.mu.RUnlock()
-	switch {
-	case master == leads:
-		return nil
-	case master:
-		s.unfollow()
-		if err := s.takeOver(ctx); err != nil {
-			s.follow()
-			return err
-		}
-	default:
-		s.stepDown()
-		s.follow()
-	}
-	return nil
-}
-
-// takeOver makes this service the writer.
-func (s *Service) takeOver(ctx context.Context) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.lead(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.leads = true
-	s.mu.Unlock()
-	s.found()
-	return nil
-}
-
-// stepDown ends the writing. Outcomes that were not stored are forgotten: the next
-// master proves what it finds, and says so.
-func (s *Service) stepDown() {
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leads, s.lost, s.notes = false, ErrNotMaster, nil
-}
-
-// Close stores the outcomes that are known. The store stays open.
-func (s *Service) Close() {
-	s.standby.Lock()
-	s.unfollow()
-	s.standby.Unlock()
-	close(s.closing)
-	s.closed.Wait()
 }
 
 func randomOctets(n int) []byte {
@@ -358,8 +301,8 @@ func (s *Service) Read(f func(*resource.State)) (old error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	f(s.state)
-	if s.lost == ErrNotMaster {
-		return fmt.Errorf("%w; this is revision %d, as the store has it", ErrNotMaster, s.state.Last())
+	if s.lost != nil && s.lost == s.asideLocked() {
+		return fmt.Errorf("%w; this is revision %d, as the store has it", s.lost, s.state.Last())
 	}
 	return s.lost
 }

@@ -84,9 +84,8 @@ func (w *world) ended(n int) {
 	case w.named || verdict == election.Master:
 		x.shares = verdict != election.Master
 		w.write(n)
-		if w.wrong != storeOnce && !x.shares && x.service.state != notMaster && x.service.epoch != w.epoch {
-			x.service.again = true
-		}
+		// As serve.Service hears of it by event.Asked, and service.Service.Regain looks.
+		x.service.again = w.wrong != storeOnce && !x.shares && x.service.state != notMaster && x.service.epoch != w.epoch
 	default:
 		x.writes, x.service.told, x.round = false, false, 0
 	}
@@ -279,7 +278,7 @@ func (w *world) act(n int) {
 }
 
 // leading reports whether a service has to take over the store, or to leave it. It does
-// what service.Service.Lead does.
+// what service.Service.Lead and Regain do.
 func (w *world) leading(n int) bool {
 	x := &w.nodes[n]
 	if x.kind != ours || !x.alive || x.paused {

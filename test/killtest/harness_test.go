@@ -54,6 +54,7 @@ type world struct {
 	console *ibsimd.Console
 	said    bytes.Buffer // by the console
 	hosts   []*topology.Node
+	sight   atomic.Pointer[func(fabric.Sighting)] // that is called with every packet, where not nil
 }
 
 var worlds atomic.Uint32
@@ -61,7 +62,13 @@ var worlds atomic.Uint32
 // newWorld serves the demonstration fabric until the test ends.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	w := &world{TB: t}
 	config := ibsimd.Config{Socket: fmt.Sprintf("killtest-%d-%d", os.Getpid(), worlds.Add(1)), Fabric: fabric.DefaultConfig()}
+	config.Fabric.Trace = func(s fabric.Sighting) {
+		if f := w.sight.Load(); f != nil {
+			(*f)(s)
+		}
+	}
 	s, err := ibsimd.Listen(topology.Demo(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +83,7 @@ func newWorld(t testing.TB) *world {
 		}
 		s.Close()
 	})
-	w := &world{TB: t, server: s}
+	w.server = s
 	w.console = ibsimd.NewConsole(s, &w.said)
 	for _, n := range s.Topology().Nodes {
 		if n.Type == ib.NodeCA {

@@ -48,6 +48,7 @@ type seat struct {
 	engine *master.Engine
 	events []happened
 	gone   bool
+	asleep bool // its process is stopped, and what is sent to it waits
 	// shares is the manager whose state this one finds when it takes over; nil for none.
 	shares *seat
 	over   bool
@@ -179,7 +180,7 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 	for end := x.fabric.Now() + most; !done(); {
 		busy := false
 		for _, m := range x.seats {
-			if m.gone {
+			if m.gone || m.asleep {
 				continue
 			}
 			x.recall(m)
@@ -197,7 +198,7 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 			next = min(next, at)
 		}
 		for _, m := range x.seats {
-			if at, ok := m.engine.Deadline(); ok && !m.gone {
+			if at, ok := m.engine.Deadline(); ok && !m.gone && !m.asleep {
 				next = min(next, at)
 			}
 		}
@@ -206,7 +207,7 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 		}
 		x.fabric.AdvanceTo(max(next, x.fabric.Now()))
 		for _, m := range x.seats {
-			if m.gone {
+			if m.gone || m.asleep {
 				continue
 			}
 			if _, err := m.link.Pump(m.engine); err != nil {

@@ -56,6 +56,18 @@ func (s *Served) Managers(ctx context.Context) ([]observed.SubnetManager, error)
 	return list, nil
 }
 
+// AskOthers has the engine ask the other managers for their state. It does not wait for
+// their answers.
+func (s *Served) AskOthers(ctx context.Context) error {
+	s.mu.Lock()
+	r := s.runner
+	s.mu.Unlock()
+	if r == nil {
+		return service.ErrNotRead
+	}
+	return r.Ask(ctx, func(e *engine.Engine) { e.AskManagers() })
+}
+
 // askManagers asks all managers, waits for their answers, and notes what is known then.
 func (s *Served) askManagers(ctx context.Context, end time.Time, list *[]observed.SubnetManager) error {
 	err := s.runner.Ask(ctx, func(e *engine.Engine) { e.AskManagers() })

@@ -25,8 +25,7 @@ func inForce(s *Service) (text string) {
 // another one is an error that names both.
 func TestAFileOfASharedStore(t *testing.T) {
 	s, _ := aged(t, true)
-	s.masters, s.led = make(chan bool, 1), make(chan struct{})
-	go s.lead()
+	s.beginLead()
 	first := resource.File{Name: "first.yaml", Text: "version: 1\ndefault: limited\npartitions:\n- name: one\n  pkey: 0x10\n"}
 	if err := s.ApplyFile(t.Context(), first); err != nil {
 		t.Fatal(err)

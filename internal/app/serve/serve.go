@@ -43,13 +43,10 @@ type Service struct {
 	scratch string
 	// stop ends the API; nil while it is not served.
 	stop func()
-	// shared tells that other managers use the store. masters says whether this one is
-	// the master, as it changes.
-	shared  bool
-	masters chan bool
-	master  atomic.Bool                   // as it was last told
-	file    atomic.Pointer[resource.File] // a policy file that waits until this one is the master
-	led     chan struct{}                 // closed when masters is not read any more
+	// shared tells that other managers use the store.
+	shared bool
+	leader
+	file atomic.Pointer[resource.File] // a policy file that waits until this one is the master
 }
 
 // Options say where a service keeps what, and for whom.
@@ -82,8 +79,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.shared {
-		s.masters, s.led = make(chan bool, 1), make(chan struct{})
-		go s.lead()
+		s.beginLead()
 	}
 	return s, nil
 }
@@ -124,7 +120,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
 	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches}, metrics.NewAPI()
-	s.store = &headed{Store: &measured{db, s.counts}}
+	s.store = &headed{Store: &measured{&fencing{db, s.askOthers}, s.counts}}
 }
 
 // Close ends the API, stores what is known and removes what is not kept.
@@ -135,10 +131,7 @@ func (s *Service) Close() error {
 	if s.stop != nil {
 		s.stop()
 	}
-	if s.masters != nil {
-		close(s.masters)
-		<-s.led
-	}
+	s.endLead()
 	var errs []error
 	if s.Service != nil {
 		s.Service.Close()
@@ -154,52 +147,6 @@ func (s *Service) Close() error {
 		errs = append(errs, os.RemoveAll(s.scratch))
 	}
 	return errors.Join(errs...)
-}
-
-const (
-	// leadTimeout bounds one try to take over the store.
-	leadTimeout = 10 * time.Second
-	// leadAgain is when a try that failed is made again.
-	leadAgain = time.Second
-)
-
-// lead takes over the store while this manager is the master of the subnet.
-func (s *Service) lead() {
-	defer close(s.led)
-	for master := range s.masters {
-		for {
-			ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
-			err := s.Lead(ctx, master)
-			if err == nil && master {
-				err = s.applyLater(ctx)
-			}
-			cancel()
-			if err == nil {
-				break
-			}
-			select {
-			case next, more := <-s.masters:
-				if !more {
-					return
-				}
-				master = next
-			case <-time.After(leadAgain):
-			}
-		}
-	}
-}
-
-// isMaster tells lead, which may be at work, what counts now.
-func (s *Service) isMaster(master bool) {
-	s.master.Store(master)
-	if s.masters == nil {
-		return
-	}
-	select {
-	case <-s.masters: // what has not been looked at
-	default:
-	}
-	s.masters <- master
 }
 
 // fileCaller is who applies the file of --policy.
@@ -271,11 +218,13 @@ func (s *Service) Event(e event.Event) {
 	if s == nil {
 		return
 	}
-	switch e.(type) {
+	switch e := e.(type) {
 	case event.Completed:
 		s.isMaster(true)
 	case event.Deferred:
 		s.isMaster(false)
+	case event.Asked:
+		s.asked(e.Alone)
 	}
 	s.manager.Event(e)
 	if name, told := toldAs(e); told {

@@ -20,13 +20,19 @@ import (
 // aged is a service on a store of its own, with a clock that stands.
 func aged(t *testing.T, shared bool) (s *Service, now *time.Time) {
 	t.Helper()
+	return agedOn(t, shared, func(db store.Store) store.Store { return db })
+}
+
+// agedOn is aged with something between the service and the store.
+func agedOn(t *testing.T, shared bool, between func(store.Store) store.Store) (s *Service, now *time.Time) {
+	t.Helper()
 	db, err := bolt.Open(t.TempDir() + "/store")
 	if err != nil {
 		t.Fatal(err)
 	}
 	now = new(time.Now())
 	s = &Service{manager: daemon.NewServed("sim")}
-	s.keep(db)
+	s.keep(between(db))
 	s.Service, err = service.Open(t.Context(), service.Config{
 		Store: s.store, Manager: s.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
 		Now: func() time.Time { return *now },

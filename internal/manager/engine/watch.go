@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -79,6 +80,9 @@ func (e *Engine) checked(now time.Duration) {
 		e.rest(now, stateWatching)
 		e.sweepFrom = from // a light sweep puts off no other, however short its interval
 		return
+	}
+	if !e.peers.Named() && e.reelect == "" { // one whose state has changed would have had the subnet swept
+		e.emit(event.Asked{Alone: true})
 	}
 	e.state = stateWatching
 	if e.outOfDate() {

@@ -93,6 +93,10 @@ type Deferred struct {
 	Reason string
 }
 
+// Asked says that a round of questions to the other managers has ended while this one is
+// master. Alone tells that none of those that count says that it is master too.
+type Asked struct{ Alone bool }
+
 // TakingOver says that this manager, which stood by, takes over the subnet.
 type TakingOver struct {
 	From   ib.PortGUID // the port of the master so far, 0 for none
@@ -220,6 +224,13 @@ func (e Forgotten) String() string {
 }
 
 func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
+
+func (e Asked) String() string {
+	if e.Alone {
+		return "no other manager is master"
+	}
+	return "another manager is master too"
+}
 
 func (e Deferred) String() string {
 	return fmt.Sprintf("standing by, nothing was written: %s (manager at port %s)", e.Reason, e.Master)

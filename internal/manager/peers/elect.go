@@ -121,6 +121,9 @@ func (x *Peers) askManager(p *observed.Port, then func(smp.SMInfo, error)) {
 func (x *Peers) DecideBelieved(now time.Duration) (why string, master bool) {
 	verdict, effects := x.election.Decide(now, x.others)
 	x.follow(effects)
+	if x.IsMaster() {
+		x.host.Emit(event.Asked{Alone: verdict == election.Master})
+	}
 	return verdict.String() + ", " + effects.Why, verdict == election.Master
 }
 

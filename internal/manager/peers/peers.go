@@ -265,6 +265,9 @@ func (x *Peers) Decide(now time.Duration) (why string, master bool) {
 	x.follow(effects)
 	if x.IsMaster() {
 		x.host.Shared(verdict != election.Master)
+		if !x.undecided {
+			x.host.Emit(event.Asked{Alone: verdict == election.Master})
+		}
 	}
 	return verdict.String() + ", " + effects.Why, x.IsMaster()
 }

@@ -69,6 +69,8 @@ func Describe(e event.Event) Description {
 		d.set(slog.LevelWarn, "takeover", slog.String("master", e.From.String()), slog.String("reason", e.Reason))
 	case event.Deferred:
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
+	case event.Asked:
+		d.set(slog.LevelDebug, "managers-asked", slog.Bool("alone", e.Alone))
 	case event.Unexpected:
 		d.set(slog.LevelError, "unexpected-master", slog.Any("port_guid", e.Port), slog.String("at", e.At))
 	case event.RogueManager:
