@@ -11,7 +11,7 @@ import (
 func TestFilesAreReadThroughRegular(t *testing.T) {
 	looked := 0
 	for _, s := range sources(t) {
-		if s.pkg != "internal/app/daemon" && s.pkg != "internal/app/cli" && !strings.HasPrefix(s.pkg, "internal/app/cli/") {
+		if s.pkg != "internal/app/daemon" && s.pkg != "internal/app/kept" && s.pkg != "internal/app/cli" && !strings.HasPrefix(s.pkg, "internal/app/cli/") {
 			continue
 		}
 		looked++

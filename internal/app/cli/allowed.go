@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
@@ -32,7 +32,7 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 		return nil
 	}
 	if p.state != "" {
-		if p.assigned, err = daemon.LoadState(p.state); err != nil {
+		if p.assigned, err = kept.LoadState(p.state); err != nil {
 			return misuse(err)
 		}
 	}

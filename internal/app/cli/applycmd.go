@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -89,7 +90,7 @@ func (f *applyFlags) check(c *cobra.Command) error {
 	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
 		return err
 	}
-	return orMisuse(daemon.CheckState(f.state))
+	return orMisuse(kept.CheckState(f.state))
 }
 
 func (f *applyFlags) direction() daemon.Direction {
@@ -165,7 +166,7 @@ func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
 	}
 	return func(a desired.Assigned) error {
 		a.Forgets = f.config.Known.Forgets
-		return daemon.SaveState(f.state, a)
+		return kept.SaveState(f.state, a)
 	}
 }
 

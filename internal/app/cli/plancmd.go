@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -71,10 +72,10 @@ func (f *changeFlags) load(w io.Writer) error {
 		return err
 	}
 	if f.state != "" {
-		if f.config.Known, err = daemon.LoadState(f.state); err != nil {
+		if f.config.Known, err = kept.LoadState(f.state); err != nil {
 			return misuse(err)
 		}
-		known, some, err := daemon.LoadRegistered(f.state, 0)
+		known, some, err := kept.LoadRegistered(f.state, 0)
 		if err != nil {
 			return misuse(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -136,7 +137,7 @@ type runFlags struct {
 	parsedEngine                routing.Engine
 	loadedPolicy                *policy.Policy
 	loadedAssigned              desired.Assigned
-	registered                  daemon.Registered
+	registered                  kept.Registered
 	// forgot tells that nothing is known of what hosts registered before.
 	forgot bool
 }
@@ -250,15 +251,15 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		f.state = f.cables.dir.State()
 	}
 	if f.state != "" {
-		if f.loadedAssigned, err = daemon.LoadState(f.state); err != nil {
+		if f.loadedAssigned, err = kept.LoadState(f.state); err != nil {
 			return misuse(err)
 		}
 		known := false
-		if f.registered, known, err = daemon.LoadRegistered(f.state, f.parsedSAKey); err != nil {
+		if f.registered, known, err = kept.LoadRegistered(f.state, f.parsedSAKey); err != nil {
 			return misuse(err)
 		}
 		f.forgot = !known
-		if err := daemon.CheckState(f.state); err != nil {
+		if err := kept.CheckState(f.state); err != nil {
 			return misuse(err)
 		}
 	}
@@ -402,7 +403,7 @@ func (f *runFlags) keep(r *reporter) error {
 		return nil
 	}
 	engine := r.runner.Engine()
-	r.runner.Recall(daemon.KeptIn(f.state, f.parsedSAKey))
+	r.runner.Recall(kept.In(f.state, f.parsedSAKey))
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
 	if err != nil {
 		return fmt.Errorf("state %s: administration: %w", f.state, err)
@@ -414,9 +415,9 @@ func (f *runFlags) keep(r *reporter) error {
 // registrations says nothing of them: the next one has to ask for them.
 func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	if f.once && f.forgot {
-		return daemon.SaveState(f.state, engine.Assigned())
+		return kept.SaveState(f.state, engine.Assigned())
 	}
-	return daemon.SaveStates(f.state, engine.Assigned(), daemon.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
+	return kept.SaveStates(f.state, engine.Assigned(), kept.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
 }
 
 // reload reads the policy file and the list of cables again.

@@ -103,7 +103,7 @@ func LoadCables(path string) (*cables.List, error) {
 
 // SaveCables replaces the file as a whole.
 func SaveCables(path string, l *cables.List) error {
-	if err := replaceFile(path, l.Write); err != nil {
+	if err := regular.Replace(path, l.Write); err != nil {
 		return fmt.Errorf("cables %s: %w", path, err)
 	}
 	return nil

@@ -103,7 +103,7 @@ func (d DataDir) ImportForeign(keys, cabling string) (ports int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = replaceFile(d.File(foreignPrefix+guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
+	err = regular.Replace(d.File(foreignPrefix+guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
 	if err != nil || cabling == "" {
 		return len(of), err
 	}
@@ -112,7 +112,7 @@ func (d DataDir) ImportForeign(keys, cabling string) (ports int, err error) {
 	}
 	data, err := regular.Read(cabling, foreignMax)
 	if err == nil {
-		err = replaceFile(d.File(foreignPrefix+neighbors), octets(data))
+		err = regular.Replace(d.File(foreignPrefix+neighbors), regular.Octets(data))
 	}
 	return len(of), err
 }
@@ -177,10 +177,10 @@ func ExportKeys(path string, f *observed.Fabric) (ports int, err error) {
 			fmt.Fprintf(&cabling, "%v:%d %v:%d\n\n", ends[0].Agent().GUID, ends[0].Num, ends[1].Agent().GUID, ends[1].Num)
 		}
 	}
-	err = replaceFile(dir.File(guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
+	err = regular.Replace(dir.File(guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
 	for name, text := range map[string]string{neighbors: cabling.String(), guid2lid: lids.String()} {
 		if err == nil {
-			err = replaceFile(dir.File(name), octets([]byte(text)))
+			err = regular.Replace(dir.File(name), regular.Octets([]byte(text)))
 		}
 	}
 	return len(of), err

@@ -111,7 +111,7 @@ func (j FileJournal) Begin(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(j.Path, octets(append(line, '\n'))); err != nil {
+	if err := regular.Replace(j.Path, regular.Octets(append(line, '\n'))); err != nil {
 		return fmt.Errorf("journal %s: %w", j.Path, err)
 	}
 	return nil

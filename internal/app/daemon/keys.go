@@ -103,7 +103,7 @@ func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 func makeSecret(path string) error {
 	var secret [mkey.SecretSize]byte
 	rand.Read(secret[:]) // never fails: it would end the program
-	return replaceFile(path, octets([]byte(hex.EncodeToString(secret[:])+"\n")))
+	return regular.Replace(path, regular.Octets([]byte(hex.EncodeToString(secret[:])+"\n")))
 }
 
 // secretFileMax is the most octets of a file with a secret.
@@ -163,7 +163,7 @@ func (k *Keyring) Save(b *mkey.Book) error {
 	}
 	data, err := json.MarshalIndent(keysForm{keysVersion, k.Ring.Sum(), b}, "", " ")
 	if err == nil {
-		err = replaceFile(k.dir.File(keysFile), octets(append(data, '\n')))
+		err = regular.Replace(k.dir.File(keysFile), regular.Octets(append(data, '\n')))
 	}
 	if err != nil {
 		return fmt.Errorf("keys %s: %w", k.dir.File(keysFile), err)

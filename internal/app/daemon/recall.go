@@ -4,20 +4,14 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/manager/desired"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
-// Kept is what the managers of a subnet keep in a place that they share.
-type Kept struct {
-	Assigned   desired.Assigned
-	Registered Registered
-}
-
 // recall reads what the former master kept, when this manager takes over.
 type recall struct {
-	load func() (Kept, error) // nil: nothing is shared
+	load func() (kept.All, error) // nil: nothing is shared
 	from ib.PortGUID
 	due  bool
 }
@@ -26,7 +20,7 @@ type recall struct {
 // if the former master wrote it. What an earlier master wrote, or this one, is older than
 // what hosts have registered since: then they are asked to register again, as if there were
 // nothing. It is called before Run.
-func (r *Runner) Recall(load func() (Kept, error)) { r.recall.load = load }
+func (r *Runner) Recall(load func() (kept.All, error)) { r.recall.load = load }
 
 func (r *Runner) recallFormer() {
 	if !r.recall.due {
@@ -36,22 +30,12 @@ func (r *Runner) recallFormer() {
 	if r.recall.load == nil || r.recall.from == 0 {
 		return
 	}
-	kept, err := r.recall.load()
-	if err == nil && kept.Registered.Manager == r.recall.from {
-		err = r.managed.Recall(kept.Assigned, kept.Registered.State)
+	all, err := r.recall.load()
+	if err == nil && all.Registered.Manager == r.recall.from {
+		err = r.managed.Recall(all.Assigned, all.Registered.State)
 	}
 	if err != nil {
 		r.watcher.Event(event.Warned{Text: fmt.Sprintf("what the manager at port %s kept is not known, hosts register again: %v", r.recall.from, err)})
-	}
-}
-
-// KeptIn reads the state file of a manager.
-func KeptIn(path string, saKey ib.SMKey) func() (Kept, error) {
-	return func() (k Kept, err error) {
-		if k.Assigned, err = LoadState(path); err == nil {
-			k.Registered, _, err = LoadRegistered(path, saKey)
-		}
-		return k, err
 	}
 }
 

@@ -72,7 +72,7 @@ func (d DataDir) AskRotation(r Rotation) (awake bool, err error) {
 	}
 	data, err := json.Marshal(f)
 	if err == nil {
-		err = replaceFile(d.File(rotateFile), octets(append(data, '\n')))
+		err = regular.Replace(d.File(rotateFile), regular.Octets(append(data, '\n')))
 	}
 	if err != nil {
 		return false, fmt.Errorf("data: %w", err)

@@ -88,7 +88,7 @@ func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
 // what is in them.
 func SaveSnapshot(path string, s *snapshot.Snapshot) error {
 	s.Conceal(Secret())
-	err := replaceFile(path, func(w io.Writer) error { return snapshot.Write(w, s) })
+	err := regular.Replace(path, func(w io.Writer) error { return snapshot.Write(w, s) })
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}

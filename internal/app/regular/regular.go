@@ -1,5 +1,5 @@
 // Package regular reads the files that a command line names: only regular files, up to a
-// maximum size, within a time limit.
+// maximum size, within a time limit; and it replaces files as a whole.
 //
 // A path may lead to anything: a FIFO without a writer, a terminal, a
 // directory, a file on a disk that does not answer. None of them keeps a

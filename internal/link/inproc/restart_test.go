@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -46,11 +47,11 @@ func startManager(t *testing.T, f *fabric.Fabric, topology *topology.Netlist, pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	assigned, err := daemon.LoadState(path)
+	assigned, err := kept.LoadState(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered, some, err := daemon.LoadRegistered(path, key)
+	registered, some, err := kept.LoadRegistered(path, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func startManager(t *testing.T, f *fabric.Fabric, topology *topology.Netlist, pa
 			return errors.New("no space left")
 		}
 		m.saves++
-		return daemon.SaveStates(path, m.runner.Engine().Assigned(), daemon.Registered{State: s, SAKey: key})
+		return kept.SaveStates(path, m.runner.Engine().Assigned(), kept.Registered{State: s, SAKey: key})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func (m *manager) run(done func() bool) {
 
 // ask has a host send a request and returns the answer; the state file is looked
 // at in the instant in which the answer arrives.
-func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.ComponentMask, r sa.Record, key ib.SMKey) (answer sa.MAD, kept daemon.Registered) {
+func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.ComponentMask, r sa.Record, key ib.SMKey) (answer sa.MAD, there kept.Registered) {
 	m.Helper()
 	q := sa.MAD{Header: mad.Header{
 		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
@@ -107,14 +108,14 @@ func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.Co
 			if err := answer.UnmarshalBinary(got[i][:]); err != nil {
 				m.Fatal(err)
 			}
-			if kept, _, err = daemon.LoadRegistered(m.path, key); err != nil {
+			if there, _, err = kept.LoadRegistered(m.path, key); err != nil {
 				m.Fatal(err)
 			}
 			return true
 		}
 		return false
 	})
-	return answer, kept
+	return answer, there
 }
 
 // reregisters counts how often the host's software was told to register again.
@@ -170,12 +171,12 @@ func (m *manager) burst(h *host, gid ib.GID, key ib.SMKey) {
 				continue
 			}
 			told++
-			kept, _, err := daemon.LoadRegistered(m.path, key)
+			there, _, err := kept.LoadRegistered(m.path, key)
 			if err != nil {
 				m.Fatal(err)
 			}
 			id := uint64(100 + got[15] - 7000&0xFF)
-			if !slices.ContainsFunc(kept.Services, func(x server.Service) bool { return x.Record.ServiceID == id }) {
+			if !slices.ContainsFunc(there.Services, func(x server.Service) bool { return x.Record.ServiceID == id }) {
 				m.Errorf("the host was told of service %d, and the file does not have it", id)
 			}
 		}
@@ -205,18 +206,18 @@ func TestRestart(t *testing.T) {
 	h.reregisters()
 
 	service := &sa.ServiceRecord{ServiceID: 5, ServiceGID: gid, ServicePKey: f.Agent(otherCA(topology)).PKeys(1)[0], ServiceLease: 3600}
-	answer, kept := m.ask(h, mad.MethodSet, sa.AttrServiceRecord, sa.ServiceRecordServiceID|sa.ServiceRecordServiceGID|sa.ServiceRecordServicePKey|sa.ServiceRecordServiceLease, service, key)
-	if answer.Status != mad.StatusOK || len(kept.Services) != 1 {
-		t.Fatalf("service: %s, %d in the file when the host was told", answer.Status, len(kept.Services))
+	answer, there := m.ask(h, mad.MethodSet, sa.AttrServiceRecord, sa.ServiceRecordServiceID|sa.ServiceRecordServiceGID|sa.ServiceRecordServicePKey|sa.ServiceRecordServiceLease, service, key)
+	if answer.Status != mad.StatusOK || len(there.Services) != 1 {
+		t.Fatalf("service: %s, %d in the file when the host was told", answer.Status, len(there.Services))
 	}
 	inform := &sa.InformInfo{LIDRangeBegin: 0xFFFF, LIDRangeEnd: 0xFFFF, IsGeneric: 1, Subscribe: 1, Type: 0xFFFF, TrapNumber: 0xFFFF, Producer: 0xFFFFFF, QPN: 1}
-	answer, kept = m.ask(h, mad.MethodSet, sa.AttrInformInfo, 0, inform, 0)
-	if answer.Status != mad.StatusOK || len(kept.Subscriptions) != 1 {
-		t.Fatalf("subscription: %s, %d in the file when the host was told", answer.Status, len(kept.Subscriptions))
+	answer, there = m.ask(h, mad.MethodSet, sa.AttrInformInfo, 0, inform, 0)
+	if answer.Status != mad.StatusOK || len(there.Subscriptions) != 1 {
+		t.Fatalf("subscription: %s, %d in the file when the host was told", answer.Status, len(there.Subscriptions))
 	}
 	inform.TrapNumber = smp.TrapBadPKey
-	if answer, kept = m.ask(h, mad.MethodSet, sa.AttrInformInfo, 0, inform, key); answer.Status != mad.StatusOK || len(kept.Subscriptions) != 2 {
-		t.Fatalf("trusted subscription: %s, %d in the file when the host was told", answer.Status, len(kept.Subscriptions))
+	if answer, there = m.ask(h, mad.MethodSet, sa.AttrInformInfo, 0, inform, key); answer.Status != mad.StatusOK || len(there.Subscriptions) != 2 {
+		t.Fatalf("trusted subscription: %s, %d in the file when the host was told", answer.Status, len(there.Subscriptions))
 	}
 	group := &sa.MCMemberRecord{
 		MGID: ib.GID{0: 0xFF, 1: 0x12, 15: 9}, PortGID: gid, PKey: 0xFFFF, QKey: 7, JoinState: sa.JoinFull,
@@ -230,9 +231,9 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	group.PKey = base.Full()
-	answer, kept = m.ask(h, mad.MethodSet, sa.AttrMCMemberRecord, creates, group, 0)
-	if answer.Status != mad.StatusOK || len(kept.Groups.Groups) == 0 {
-		t.Fatalf("group: %s, %d in the file when the host was told", answer.Status, len(kept.Groups.Groups))
+	answer, there = m.ask(h, mad.MethodSet, sa.AttrMCMemberRecord, creates, group, 0)
+	if answer.Status != mad.StatusOK || len(there.Groups.Groups) == 0 {
+		t.Fatalf("group: %s, %d in the file when the host was told", answer.Status, len(there.Groups.Groups))
 	}
 	var made sa.MCMemberRecord
 	if err := made.UnmarshalBinary(answer.Data[:]); err != nil {
@@ -276,7 +277,7 @@ func TestRestart(t *testing.T) {
 	m.link.Close()
 
 	// Another SA_Key: who was trusted is not any more.
-	if r, _, err := daemon.LoadRegistered(path, key+1); err != nil || len(r.Subscriptions) != 1 {
+	if r, _, err := kept.LoadRegistered(path, key+1); err != nil || len(r.Subscriptions) != 1 {
 		t.Errorf("with another SA_Key: %d subscriptions (%v), want the one that needs no trust", len(r.Subscriptions), err)
 	}
 	// Nothing is known: everybody is asked, once.

@@ -1,4 +1,4 @@
-package daemon
+package regular
 
 import (
 	"io"
@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 )
 
-// replaceFile replaces a file as a whole by what write writes: a crash leaves
+// Replace replaces a file as a whole by what write writes: a crash leaves
 // the old one or the new one, and what it returned nil for is on the disk. Only
 // its owner can read it.
-func replaceFile(path string, write func(io.Writer) error) error {
+func Replace(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // mode 0600
 	if err != nil {
@@ -36,8 +36,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return d.Sync()
 }
 
-// octets writes data.
-func octets(data []byte) func(io.Writer) error {
+// Octets writes data, for Replace.
+func Octets(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err

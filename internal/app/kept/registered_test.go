@@ -1,4 +1,4 @@
-package daemon_test
+package kept_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 )
 
@@ -14,7 +14,7 @@ import (
 // place of the fault; what SaveState does not know of stays.
 func TestLoadRegistered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	if _, some, err := daemon.LoadRegistered(path, 0); err != nil || some {
+	if _, some, err := kept.LoadRegistered(path, 0); err != nil || some {
 		t.Errorf("no file: %v, %v", some, err)
 	}
 	const good = `{"version":1,"lids":{},"pkeys":{},"forgets":{},"administration":{"saved":"2026-01-01T00:00:00Z","salt":"00","sa_key_sum":"",
@@ -35,7 +35,7 @@ func TestLoadRegistered(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(good, c.was, c.is, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, some, err := daemon.LoadRegistered(path, 0)
+		r, some, err := kept.LoadRegistered(path, 0)
 		switch {
 		case c.fault == "" && (err != nil || !some || len(r.Groups.Groups) != 1 || len(r.Groups.Retired) != 1):
 			t.Errorf("a good file: %+v, %v, %v", r, some, err)
@@ -46,10 +46,10 @@ func TestLoadRegistered(t *testing.T) {
 	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := daemon.SaveState(path, desired.Assigned{}); err != nil {
+	if err := kept.SaveState(path, desired.Assigned{}); err != nil {
 		t.Fatal(err)
 	}
-	if r, some, err := daemon.LoadRegistered(path, 0); err != nil || !some || len(r.Groups.Groups) != 1 {
+	if r, some, err := kept.LoadRegistered(path, 0); err != nil || !some || len(r.Groups.Groups) != 1 {
 		t.Errorf("after a change of LIDs alone: %+v, %v, %v", r, some, err)
 	}
 }

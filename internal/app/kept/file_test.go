@@ -1,4 +1,4 @@
-package daemon
+package kept
 
 import (
 	"os"

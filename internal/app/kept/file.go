@@ -1,4 +1,4 @@
-package daemon
+package kept
 
 import (
 	"encoding/json"
@@ -184,7 +184,7 @@ func writeState(path string, a desired.Assigned, r *administrationFile) error {
 	if err != nil {
 		return err
 	}
-	err = replaceFile(path, octets(append(data, '\n')))
+	err = regular.Replace(path, regular.Octets(append(data, '\n')))
 	if err != nil {
 		return fmt.Errorf("state %s: %w", path, err)
 	}
