@@ -41,6 +41,7 @@ type Engine struct {
 	claimed uint64 // version of the manager's claims that the administration knows
 	keeper  keeper
 	keys    keyKeeper
+	share   sharing
 	reader  *perfmgr.Poller // of counters; nil for none
 }
 
@@ -128,6 +129,7 @@ func (m *Engine) Flush() {
 // the failure is reported.
 func (m *Engine) keep(now time.Duration) {
 	k := &m.keeper
+	m.shareLate(now)
 	version := m.admin.Version()
 	if k.save == nil || version == k.kept || now < k.next {
 		return
@@ -135,7 +137,7 @@ func (m *Engine) keep(now time.Duration) {
 	began := time.Now()
 	err := k.save(m.admin.State(now))
 	k.kept, k.next = version, now+max(leastBetweenSaves, restAfterSave*time.Since(began))
-	m.admin.Kept(version)
+	m.kept(now, version)
 	if err != nil && !k.bad {
 		m.warn(fmt.Sprintf("what hosts register is not kept: %v", err))
 	}
@@ -269,6 +271,9 @@ func (m *Engine) Deadline() (time.Duration, bool) {
 		due, ok = at, true
 	}
 	if at, some := m.readingDue(); some && (!ok || at < due) {
+		due, ok = at, true
+	}
+	if at, some := m.shareDue(); some && (!ok || at < due) {
 		due, ok = at, true
 	}
 	if k := &m.keeper; k.save != nil && m.admin.Version() != k.kept && (!ok || k.next < due) {

@@ -13,6 +13,11 @@ type keyKeeper struct {
 	save func(*mkey.Book) error // nil: it is not kept
 	kept uint64                 // the version that is
 	next time.Duration          // not sooner than this
+	// awaited is the version that is kept here and waits for the store that managers
+	// share, until late; 0 for none.
+	awaited uint64
+	late    time.Duration
+	lost    bool // the store did not take the last one in time
 }
 
 // betweenAttempts is the time between two attempts to keep a book that could not
@@ -30,7 +35,7 @@ func (m *Engine) KeepKeys(save func(*mkey.Book) error) {
 
 func (m *Engine) keepKeys(now time.Duration) {
 	k, b := &m.keys, m.manager.Keys()
-	if k.save == nil || b.Version() == k.kept || now < k.next {
+	if k.save == nil || b.Version() == k.kept || now < k.next || m.awaitsKeys(now, b) {
 		return
 	}
 	version := b.Version()
@@ -40,6 +45,9 @@ func (m *Engine) keepKeys(now time.Duration) {
 		m.manager.KeysNotKept(err)
 		return
 	}
-	k.kept = version
+	if m.shareKeys(now, b) {
+		return
+	}
+	k.kept, k.awaited = version, 0
 	m.manager.KeysKept(version)
 }

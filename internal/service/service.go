@@ -259,6 +259,9 @@ func (s *Service) load(ctx context.Context) error {
 	state := resource.New(s.config.Base)
 	keys := map[string]repeated{}
 	for _, o := range contents.Objects {
+		if ofManager(o.Key) {
+			continue
+		}
 		if id, is := cutPrefix(o.Key, repeatedPrefix); is {
 			var r repeated
 			if err := json.Unmarshal(o.Value, &r); err != nil {

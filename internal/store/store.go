@@ -58,6 +58,24 @@ type Store interface {
 	Close() error
 }
 
+// Follower is a Store that tells what others have written since it was read last.
+type Follower interface {
+	Store
+
+	// Objects reads the objects whose keys begin with a prefix and that were written after
+	// a mark, ordered by key, and returns the mark of that moment; all of them for 0. It
+	// does not tell of objects that were deleted. They are all of one moment: of a commit
+	// it has everything or nothing.
+	Objects(ctx context.Context, prefix string, after Mark) ([]Object, Mark, error)
+
+	// Await waits until something may have been committed after a mark, or for a while, or
+	// until ctx ends.
+	Await(ctx context.Context, after Mark)
+}
+
+// Mark is a moment in the life of a store.
+type Mark int64
+
 // Epoch numbers the writers of a store, from 1. 0 is no epoch.
 type Epoch uint64
 

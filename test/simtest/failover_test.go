@@ -38,6 +38,7 @@ type pair struct {
 	reregister, downs int
 	watch             func(*mad.SMP, fabric.Sighting)
 	world             *world      // that is told of every packet, when set
+	shelf             *shelf      // that managers share; nil for none
 	hasty             bool        // managers take it that no packet is under way for long
 	led               func(*seat) // is told who has taken over, after the first pass, when set
 }
@@ -129,7 +130,7 @@ func (x *pair) sit(i int, c engine.Config, p *policy.Policy) *seat {
 	if x.hasty {
 		c.Limits.Lifetime = 0
 	}
-	m.engine = master.New(c, server.Config{}, p, func(e event.Event) {
+	m.engine = master.New(c, server.Config{Keep: x.shelf != nil}, p, func(e event.Event) {
 		m.events = append(m.events, happened{x.fabric.Now(), e})
 		switch e := e.(type) {
 		case event.TakingOver:
@@ -141,6 +142,7 @@ func (x *pair) sit(i int, c engine.Config, p *policy.Policy) *seat {
 			}
 		}
 	})
+	x.shelf.serve(m)
 	x.seats = append(x.seats, m)
 	return m
 }
@@ -184,6 +186,7 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 				continue
 			}
 			x.recall(m)
+			x.shelf.turn(m)
 			some, err := m.link.Pump(m.engine)
 			if err != nil {
 				x.t.Fatal(err)
@@ -226,7 +229,7 @@ func (x *pair) recall(m *seat) {
 			x.led(m)
 		}
 	}
-	if !m.over {
+	if !m.over || x.shelf != nil {
 		return
 	}
 	m.over = false

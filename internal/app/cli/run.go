@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,6 +115,7 @@ type runFlags struct {
 	telemetry                   telemetry.Flags
 	serves                      serve.Flags
 	service                     *serve.Service
+	shared                      *serve.Shared
 	policy, state               string
 	routing                     string
 	lmc, priority               uint8
@@ -299,6 +298,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return errors.Join(err, f.service.Close())
 	}
 	defer f.service.Close()
+	if err := f.recall(c.Context()); err != nil {
+		return misuse(err)
+	}
 	if err := f.tenants(c, link); err != nil {
 		return err
 	}
@@ -322,7 +324,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.keep(r); err != nil {
 		return misuse(err)
 	}
-	hangup, stop := hangups(link)
+	hangup, stop := daemon.Hangups(link)
 	defer stop()
 	err = r.runner.Run(c.Context(), func() bool { return f.turned(c, r, hangup) })
 	return r.ended(err, f.once)
@@ -366,7 +368,7 @@ func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
-	}, server.Config{Keep: f.state != ""}
+	}, server.Config{Keep: f.state != "" || f.shared != nil}
 	master.Guard{
 		Profile: f.parsedProfile, Keys: f.keys.config(0, f.where.self), MKey: f.where.mKey, SAKey: f.parsedSAKey,
 		Cables: f.cables.list, Learn: f.cables.learns() || daemon.Fresh(f.where.spec),
@@ -374,41 +376,35 @@ func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 	return manager, administration
 }
 
-// hangups tells of SIGHUP, and wakes the link for it, if it can be woken.
-func hangups(to link.Link) (hangup chan struct{}, stop func()) {
-	hangup = make(chan struct{}, 1)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	go func() {
-		for range signals {
-			select {
-			case hangup <- struct{}{}:
-			default: // it is about to be noticed
-			}
-			if w, ok := to.(link.Waker); ok {
-				w.Wake()
-			}
-		}
-	}()
-	return hangup, func() {
-		signal.Stop(signals)
-		close(signals)
-	}
-}
-
 // keep has the book of M_Keys kept, restores what hosts registered and has it kept.
 func (f *runFlags) keep(r *reporter) error {
 	f.keys.keep(r.runner)
-	if f.state == "" {
+	if f.state == "" && f.shared == nil {
 		return nil
 	}
 	engine := r.runner.Engine()
 	r.runner.Recall(kept.In(f.state, f.parsedSAKey))
+	r.runner.Lacks(f.forgot)
+	f.shared.Begin(r.runner) // its Recall counts, if there is one
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
 	if err != nil {
 		return fmt.Errorf("state %s: administration: %w", f.state, err)
 	}
 	return nil
+}
+
+// recall takes from the store that managers share what they have kept in it.
+func (f *runFlags) recall(ctx context.Context) (err error) {
+	var all kept.All
+	var some bool
+	keep := f.cables.keep
+	if f.cables.file != "" {
+		keep = nil // its operator named another
+	}
+	if f.shared, all, some, err = f.service.Kept(ctx, f.parsedSAKey, f.keys.ring, keep); some {
+		f.loadedAssigned, f.registered, f.forgot = all.Assigned, all.Registered, all.Registered.Manager == 0
+	}
+	return err
 }
 
 // save writes the state file. A run that answered nobody and knows of no

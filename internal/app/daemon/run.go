@@ -68,6 +68,8 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 			return
 		case event.TakingOver:
 			r.recall.from, r.recall.due = e.From, true
+		case event.Completed:
+			r.recall.lacks = r.recall.lacks && e.Result.Failures > 0
 		}
 		w.Event(e)
 	})

@@ -70,24 +70,33 @@ func LoadState(path string) (desired.Assigned, error) {
 	if err != nil {
 		return desired.Assigned{}, err
 	}
+	a, err := s.assigned()
+	if err != nil {
+		return desired.Assigned{}, fmt.Errorf("state %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// assigned checks and converts what was assigned.
+func (s *stateFile) assigned() (desired.Assigned, error) {
 	a := desired.Assigned{LIDs: make(map[ib.PortGUID]ib.LID, len(s.LIDs)), PKeys: s.PKeys, Aliases: s.Aliases, Managed: s.Managed}
 	for g, lid := range s.LIDs {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil || !lid.IsUnicast() {
-			return desired.Assigned{}, fmt.Errorf("state %s: LID %d of port %q: want a unicast LID and a port GUID", path, lid, g)
+			return desired.Assigned{}, fmt.Errorf("LID %d of port %q: want a unicast LID and a port GUID", lid, g)
 		}
 		a.LIDs[guid] = lid
 	}
 	for name, base := range s.PKeys {
 		if !base.IsValid() {
-			return desired.Assigned{}, fmt.Errorf("state %s: P_Key %s of partition %q: want 0x0001 to 0x7fff", path, base, name)
+			return desired.Assigned{}, fmt.Errorf("P_Key %s of partition %q: want 0x0001 to 0x7fff", base, name)
 		}
 	}
 	a.Fenced = make(map[ib.PortGUID]bool, len(s.Fenced))
 	for _, g := range s.Fenced {
 		guid, err := ib.ParsePortGUID(g)
 		if err != nil {
-			return desired.Assigned{}, fmt.Errorf("state %s: fenced port %q: want a port GUID", path, g)
+			return desired.Assigned{}, fmt.Errorf("fenced port %q: want a port GUID", g)
 		}
 		a.Fenced[guid] = true
 	}
@@ -103,7 +112,7 @@ func LoadState(path string) (desired.Assigned, error) {
 		}
 		place, err := observed.ParsePlace(at)
 		if err != nil {
-			return desired.Assigned{}, fmt.Errorf("state %s: fenced switch port %q: want a node GUID, a colon and a port number", path, at)
+			return desired.Assigned{}, fmt.Errorf("fenced switch port %q: want a node GUID, a colon and a port number", at)
 		}
 		a.Fences[place] = reason
 	}
@@ -112,7 +121,7 @@ func LoadState(path string) (desired.Assigned, error) {
 		place, err := observed.ParsePlace(at)
 		elements, ok := observed.ParseElements(names)
 		if err != nil || !ok {
-			return desired.Assigned{}, fmt.Errorf("state %s: port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", path, at, names)
+			return desired.Assigned{}, fmt.Errorf("port %q forgets %q: want a node GUID, a colon and a port number, and names of PortInfo elements", at, names)
 		}
 		a.Forgets[place] = elements &^ observed.ElementEnforcement
 	}
@@ -141,8 +150,12 @@ func CheckState(path string) error {
 	return nil
 }
 
-// SaveState replaces what was assigned in the file; what hosts registered stays.
+// SaveState replaces what was assigned in the file; what hosts registered stays. With an
+// empty path nothing is kept.
 func SaveState(path string, a desired.Assigned) error {
+	if path == "" {
+		return nil
+	}
 	old, err := readState(path)
 	if err != nil {
 		return err
@@ -150,8 +163,11 @@ func SaveState(path string, a desired.Assigned) error {
 	return writeState(path, a, old.Administration)
 }
 
-// SaveStates replaces everything in the file.
+// SaveStates replaces everything in the file. With an empty path nothing is kept.
 func SaveStates(path string, a desired.Assigned, r Registered) error {
+	if path == "" {
+		return nil
+	}
 	file, err := r.encode()
 	if err != nil {
 		return fmt.Errorf("state %s: %w", path, err)
@@ -159,8 +175,8 @@ func SaveStates(path string, a desired.Assigned, r Registered) error {
 	return writeState(path, a, file)
 }
 
-// writeState replaces the file as a whole: a crash leaves the old or the new.
-func writeState(path string, a desired.Assigned, r *administrationFile) error {
+// formOf is what is written of this.
+func formOf(a desired.Assigned, r *administrationFile) stateFile {
 	s := stateFile{
 		Version: stateVersion, LIDs: make(map[string]ib.LID, len(a.LIDs)), PKeys: a.PKeys, Aliases: a.Aliases, Managed: a.Managed,
 		Forgets: make(map[string][]string, len(a.Forgets)), Administration: r, Names: slices.Sorted(maps.Keys(a.Names)),
@@ -180,7 +196,12 @@ func writeState(path string, a desired.Assigned, r *administrationFile) error {
 	for _, g := range slices.Sorted(maps.Keys(a.Fenced)) {
 		s.Fenced = append(s.Fenced, g.String())
 	}
-	data, err := json.MarshalIndent(s, "", " ")
+	return s
+}
+
+// writeState replaces the file as a whole: a crash leaves the old or the new.
+func writeState(path string, a desired.Assigned, r *administrationFile) error {
+	data, err := json.MarshalIndent(formOf(a, r), "", " ")
 	if err != nil {
 		return err
 	}

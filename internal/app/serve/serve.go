@@ -46,7 +46,9 @@ type Service struct {
 	// shared tells that other managers use the store.
 	shared bool
 	leader
-	file atomic.Pointer[resource.File] // a policy file that waits until this one is the master
+	file  atomic.Pointer[resource.File] // a policy file that waits until this one is the master
+	db    store.Follower                // the store that others share; nil for none
+	share atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
 }
 
 // Options say where a service keeps what, and for whom.
@@ -95,6 +97,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
+		s.db = db
 		s.keep(db)
 		return nil
 	case kind == "bolt" && rest != "":
@@ -131,6 +134,7 @@ func (s *Service) Close() error {
 	if s.stop != nil {
 		s.stop()
 	}
+	s.share.Load().End()
 	s.endLead()
 	var errs []error
 	if s.Service != nil {
@@ -221,6 +225,7 @@ func (s *Service) Event(e event.Event) {
 	switch e := e.(type) {
 	case event.Completed:
 		s.isMaster(true)
+		s.share.Load().completed()
 	case event.Deferred:
 		s.isMaster(false)
 	case event.Asked:
@@ -236,6 +241,7 @@ func (s *Service) Event(e event.Event) {
 func (s *Service) Turn(e *engine.Engine) {
 	if s != nil {
 		s.manager.Turn(e)
+		s.share.Load().turn(e)
 	}
 }
 

@@ -36,10 +36,10 @@ func (e *Engine) Keys() *mkey.Book {
 }
 
 // KeysKept says that the book was stored at this version.
-func (e *Engine) KeysKept(version uint64) { e.keys.Kept = version }
+func (e *Engine) KeysKept(version uint64) { e.keys.Keep(version) }
 
 // KeysNotKept says that the book could not be stored: the ports that wait for it get no
-// new key until the next full sweep.
+// new key until KeysKept, or the next full sweep.
 func (e *Engine) KeysNotKept(err error) {
 	if e.state == stateKeying && e.awaitsKeeping() {
 		e.emit(event.Warned{Text: fmt.Sprintf("M_Keys stay as they are: what is needed to find them again could not be kept: %v", err)})

@@ -56,6 +56,8 @@ type Keying struct {
 	resting map[*mkey.Entry]*observed.Port
 	refused map[*mkey.Entry]time.Duration
 	full    bool
+	// abandoned tells that keys which were wanted were not written.
+	abandoned bool
 }
 
 // New gives keys by c, or none when it is nil.
@@ -233,7 +235,12 @@ func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.
 }
 
 // Abandon leaves keys as they are that Want wanted.
-func (k *Keying) Abandon() { k.stands, k.Kept = nil, k.Config.Book.Version() }
+func (k *Keying) Abandon() { k.stands, k.Kept, k.abandoned = nil, k.Config.Book.Version(), true }
+
+// Keep says that the book is kept at this version: what was abandoned is due again.
+func (k *Keying) Keep(version uint64) {
+	k.Kept, k.Due, k.abandoned = version, k.Due || k.abandoned, false
+}
 
 // ComeUp notes which ports have come up under their keys: when the link of one
 // goes down from now on, it gets another.

@@ -72,22 +72,8 @@ func (s *Store) load(ctx context.Context) (*store.Contents, error) {
 		Revision: at.Revision, Oldest: at.Oldest, Audit: at.Audit, Checkpoint: at.Checkpoint, Epoch: at.Epoch, Owner: at.Owner,
 	}
 	moment := r.Header.Revision
-	start, end := s.prefix+"object/", clientv3.GetPrefixRangeEnd(s.prefix+"object/")
-	for more := true; more; {
-		r, err := s.get(ctx, start, false, clientv3.WithRange(end), clientv3.WithLimit(pageObjects), clientv3.WithRev(moment))
-		if err != nil {
-			return nil, err
-		}
-		for _, kv := range r.Kvs {
-			name := string(kv.Key[len(s.prefix):])
-			value, err := frame.Open(name, kv.Value)
-			if err != nil {
-				return nil, s.corrupt(fmt.Sprintf("object %q", strings.TrimPrefix(name, "object/")), err)
-			}
-			out.Objects = append(out.Objects, store.Object{Key: strings.TrimPrefix(name, "object/"), Value: value})
-			start = string(kv.Key) + "\x00"
-		}
-		more = r.More
+	if out.Objects, err = s.readObjects(ctx, "", 0, moment); err != nil {
+		return nil, err
 	}
 	if at.Pending == nil {
 		return out, nil
@@ -97,6 +83,34 @@ func (s *Store) load(ctx context.Context) (*store.Contents, error) {
 		return nil, err
 	}
 	out.Objects = p.over(out.Objects)
+	return out, nil
+}
+
+// readObjects reads the objects whose keys begin with a prefix and that were written after a
+// revision of etcd, as they were at another.
+func (s *Store) readObjects(ctx context.Context, prefix string, after, moment int64) (out []store.Object, err error) {
+	start := s.prefix + "object/" + prefix
+	end := clientv3.GetPrefixRangeEnd(start)
+	for more := true; more; {
+		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageObjects), clientv3.WithRev(moment)}
+		if after > 0 {
+			opts = append(opts, clientv3.WithMinModRev(after+1))
+		}
+		r, err := s.get(ctx, start, false, opts...)
+		if err != nil {
+			return nil, err
+		}
+		for _, kv := range r.Kvs {
+			name := string(kv.Key[len(s.prefix):])
+			value, err := frame.Open(name, kv.Value)
+			if err != nil {
+				return nil, s.corrupt(fmt.Sprintf("object %q", strings.TrimPrefix(name, "object/")), err)
+			}
+			out = append(out, store.Object{Key: strings.TrimPrefix(name, "object/"), Value: value})
+			start = string(kv.Key) + "\x00"
+		}
+		more = r.More
+	}
 	return out, nil
 }
 

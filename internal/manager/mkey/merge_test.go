@@ -1,0 +1,53 @@
+package mkey
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// A standby has the book of the master: who was found where, and the later generation of
+// each port, whichever of the two has it. To hear the same again changes nothing.
+func TestMerge(t *testing.T) {
+	a, b, c := observed.Place{Node: 10, Port: 1}, observed.Place{Node: 10, Port: 2}, observed.Place{Node: 11, Port: 1}
+	var master, standby Book
+	first := meet(t, &master, ID{1, 2}, a)
+	master.Confirm(first, first.Next)
+	master.Renew(first)
+	master.Begin(first) // generation 2 is on its way
+	moved := meet(t, &master, ID{3, 4}, b)
+	master.Confirm(moved, moved.Next)
+	master.Cable(moved, c)
+	impostor := meet(t, &master, ID{5, 6}, c) // found last behind c
+	master.Confirm(impostor, impostor.Next)
+
+	old := meet(t, &standby, ID{1, 2}, a)
+	standby.Confirm(old, 1)
+	ahead := meet(t, &standby, ID{3, 4}, b)
+	standby.Confirm(ahead, 7)
+	own := meet(t, &standby, ID{8, 9}, observed.Place{Node: 12, Port: 3})
+	if err := standby.Merge(&master); err != nil {
+		t.Fatal(err)
+	}
+	if old.Current != 1 || old.Next != 2 {
+		t.Errorf("generation %d, next %d: want those of the master, 1 and 2", old.Current, old.Next)
+	}
+	if ahead.Current != 7 {
+		t.Errorf("generation %d: want 7, which is later than the master's", ahead.Current)
+	}
+	if s := standby.Find(ID{5, 6}, c); s == nil || s.Current != 1 || standby.Behind(c)[0] != s || standby.Find(ID{3, 4}, c) != ahead {
+		t.Errorf("behind %v: %v", c, standby.Behind(c))
+	}
+	if standby.Find(ID{8, 9}, observed.Place{Node: 12, Port: 3}) != own || standby.used[ID{3, 4}] != 7 || standby.used[ID{1, 2}] != 2 {
+		t.Error("what only the standby knows is lost, or a generation went back")
+	}
+	version, before := standby.Version(), flat(&standby)
+	if err := standby.Merge(&master); err != nil || standby.Version() != version || !reflect.DeepEqual(flat(&standby), before) {
+		t.Errorf("the same again: %v, version %d, was %d", err, standby.Version(), version)
+	}
+	var empty Book
+	if err := empty.Merge(&master); err != nil || !reflect.DeepEqual(flat(&empty), flat(&master)) {
+		t.Errorf("an empty book: %v", err)
+	}
+}
