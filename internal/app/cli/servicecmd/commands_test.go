@@ -110,6 +110,7 @@ func TestCommandsOfAService(t *testing.T) {
 		{"member add training 0x12=limited --seen 6", "", "after revision 6, the last that you have seen"},
 		{"token create --tenant red --note between", "ibw_", ""}, // a revision of something else
 		{"member add training 0x12=limited --seen 8", "limited member", ""},
+		{"partition set training --sl 4 --seen 9", "service level is 4", ""},
 		{"member list training --state waiting", "PORT", ""},
 		{"member set training 0x12=full --seen 3", "", "was changed"},
 		{"member set training 0x12=full", "0x0000000000000011 of tenant red is no longer a member", ""},
