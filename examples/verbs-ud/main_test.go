@@ -14,21 +14,25 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // nobody is a user who has no rights.
 const nobody = 65534
 
+func TestMain(m *testing.M) { os.Exit(need.Main(m)) }
+
 // TestTwoHosts runs what the program's comment says: a simulator, a manager, and the
 // program on two hosts, each a process. A host of another tenant gets nothing.
 func TestTwoHosts(t *testing.T) {
 	dir := t.TempDir()
-	warden := filepath.Join(dir, "ibwarden")
+	warden, err := need.Ibwarden()
+	if err != nil {
+		t.Fatal(err)
+	}
 	program := filepath.Join(dir, "verbs-ud")
-	for path, pkg := range map[string]string{warden: "../../cmd/ibwarden", program: "."} {
-		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+	if err := need.Build(program, "."); err != nil {
+		t.Fatal(err)
 	}
 	name := fmt.Sprintf("verbs-ud-%d", os.Getpid())
 	t.Setenv("IBSIM_SOCKNAME", name)

@@ -22,6 +22,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
@@ -303,17 +305,10 @@ const fuzzedAgain = 4
 // blames the service.
 func TestRequestsFromTheDescription(t *testing.T) {
 	doc, router := described(t)
-	n, seed := fuzzed, uint64(1)
-	if os.Getenv("IBWARDEN_SOAK") != "" {
-		n, seed = fuzzedLong, uint64(time.Now().UnixNano())
+	n, seed := fuzzed, need.Seed(t, 1)
+	if need.Soak() {
+		n = fuzzedLong
 	}
-	if text := os.Getenv("SOAK_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SOAK_SEED: %v", err)
-		}
-	}
-	t.Logf("SOAK_SEED=%d", seed)
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, seed)), doc: doc}
 	type operation struct {
 		method, path string

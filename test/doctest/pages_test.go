@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,9 +43,8 @@ func TestMain(m *testing.M) {
 		}
 		program = filepath.Join(dir, "ibwarden")
 		// Examples that are programs are beside it.
-		out, err := exec.Command("go", "build", "-o", dir, "github.com/ibwarden/ibwarden/cmd/ibwarden", "github.com/ibwarden/ibwarden/examples/...").CombinedOutput()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		if err := need.Build(dir, need.Module+"/cmd/ibwarden", need.Module+"/examples/..."); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()

@@ -10,7 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // begin is the end of a manager's sweep: it knows who is there, answers from now on, and

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // The fabric and the policy that files are corrupted on. The hosts' port GUIDs
@@ -104,7 +106,7 @@ const (
 // corrupted are random damages to the good policy.
 func corrupted(rng *rand.Rand) (all []badPolicy) {
 	times := 1
-	if soak() {
+	if need.Soak() {
 		times = soakDamages
 	}
 	for range bitFlips * times {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // bringUps are the topologies that are brought up, generated ones from a node
@@ -114,7 +115,7 @@ func TestBringUpAgainstIbsim(t *testing.T) {
 	if testing.Short() {
 		cases, rounds = cases[len(cases)-shortBringUps:], 1
 	}
-	if soak() {
+	if need.Soak() {
 		rounds = soakRounds
 	}
 	for round := range rounds {

@@ -37,9 +37,6 @@ func TestMain(m *testing.M) {
 // binary is ibwarden, built once for all tests.
 var binary = need.Ibwarden
 
-// soak tells that the runs should be long.
-func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
-
 // baseSeed is what random runs start from: the same in every ordinary run,
 // another one in every soak unless SOAK_SEED repeats one.
 var baseSeed = sync.OnceValue(func() uint64 {
@@ -50,7 +47,7 @@ var baseSeed = sync.OnceValue(func() uint64 {
 		}
 		return seed
 	}
-	if soak() {
+	if need.Soak() {
 		return uint64(time.Now().UnixNano())
 	}
 	return 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // tenancy is who is in which partition, as a partitions.conf and as sets.
@@ -378,7 +379,7 @@ func (x *exposed) lids(manager string) map[string]int {
 // queries, by two of them) and, in long runs, of 16 and 648 by all kinds of host.
 func TestSaqueryInExec(t *testing.T) {
 	seen := make([]bool, len(differences))
-	if !soak() {
+	if !need.Soak() {
 		compareWithOpenSM(t, "fattree,radix=6,levels=2,hosts=16", 3, true, []int{0, 4}, seen)
 	} else {
 		t.Run("16", func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // client makes one change after the other, and knows what has to be there.
@@ -238,11 +238,11 @@ const kills, killsLong = 10, 1000
 // moments from the first octet to after the proof, and starts it again on what it left.
 func TestKilledRun(t *testing.T) {
 	points := kills
-	if storetest.Soak() {
+	if need.Soak() {
 		points = killsLong
 	}
 	w := newWorld(t)
-	c := newClient(w.place(0), storetest.Seed(t, 1))
+	c := newClient(w.place(0), need.Seed(t, 1))
 	c.start()
 	c.settled()
 	told := 0

@@ -11,8 +11,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // site is a manager with its store in an etcd cluster.
@@ -92,7 +92,7 @@ func (s *site) killMember(i int) {
 // are made through the API.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, storetest.Seed(t, 2), nil)
+	s := newSite(t, need.Seed(t, 2), nil)
 	for i := range etcdtest.Members {
 		s.killMember(i)
 	}
@@ -165,7 +165,7 @@ func (s *site) cutOff() {
 // TestFullStore fills the disk quota of the cluster, as somebody else does who uses it too.
 func TestFullStore(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, storetest.Seed(t, 3), nil, "--quota-backend-bytes", fmt.Sprint(8<<20))
+	s := newSite(t, need.Seed(t, 3), nil, "--quota-backend-bytes", fmt.Sprint(8<<20))
 	etcd := s.cluster.Client(0)
 	defer etcd.Close()
 	for i := 0; ; i++ {
@@ -238,7 +238,7 @@ func (s *site) standby(t *testing.T) *client {
 // etcd and while members end; it takes no writes, and says what it has.
 func TestStandbyFollows(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, storetest.Seed(t, 4), []string{"--profile", "basic"})
+	s := newSite(t, need.Seed(t, 4), []string{"--profile", "basic"})
 	s.eventually("the manager has noted its keys", func() error {
 		_, err := os.Stat(filepath.Join(s.dir, "keys.json"))
 		return err
@@ -301,10 +301,10 @@ const memberKillsLong = 1000
 // TestKilledMembers kills the members in turn while changes are made. The share in CI is in
 // TestMembers.
 func TestKilledMembers(t *testing.T) {
-	if !storetest.Soak() {
+	if !need.Soak() {
 		t.Skip("IBWARDEN_SOAK is not set")
 	}
-	s := newSite(t, storetest.Seed(t, 5), nil, "--snapshot-count", "5000", "--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000")
+	s := newSite(t, need.Seed(t, 5), nil, "--snapshot-count", "5000", "--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000")
 	for n := range memberKillsLong {
 		s.killMember(n % etcdtest.Members)
 		if n%50 == 49 {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // previous is the data directory of a run of the version before this one, and what it has.
@@ -42,7 +42,7 @@ const recordedChanges = 40
 func TestUpgradedData(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := newClient(w.place(0), storetest.Seed(t, 5))
+	c := newClient(w.place(0), need.Seed(t, 5))
 	if os.Getenv("IBWARDEN_UPDATE") == "1" {
 		c.record()
 		return
@@ -135,7 +135,7 @@ func (r *runner) end() {
 func TestDataOfANewerVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := newClient(w.place(0), storetest.Seed(t, 6))
+	c := newClient(w.place(0), need.Seed(t, 6))
 	c.start()
 	for c.revision < 5 {
 		c.send(true)
@@ -207,13 +207,13 @@ func older(t *testing.T) string {
 // give back, while changes are made. IBWARDEN_SOAK=1 runs it: it builds the version before
 // from the history, which a clone need not have.
 func TestUpgrade(t *testing.T) {
-	if !storetest.Soak() {
+	if !need.Soak() {
 		t.Skip("builds the version before: IBWARDEN_SOAK=1 runs it")
 	}
 	old := older(t)
 	t.Run("one host", func(t *testing.T) {
 		w := newWorld(t)
-		c := newClient(w.place(0), storetest.Seed(t, 7))
+		c := newClient(w.place(0), need.Seed(t, 7))
 		c.program = old
 		c.start()
 		for round := range 6 { // there and back, three times
@@ -242,7 +242,7 @@ func TestUpgrade(t *testing.T) {
 		for _, h := range w.hosts[:2] {
 			guids = append(guids, h.Ports[1].GUID.String())
 		}
-		a := newClient(w.place(0, append(flags, "--trusted-sm", guids[1])...), storetest.Seed(t, 8))
+		a := newClient(w.place(0, append(flags, "--trusted-sm", guids[1])...), need.Seed(t, 8))
 		a.program = old
 		a.start()
 		for range 10 {

@@ -1,4 +1,5 @@
-// Package need skips a test when the machine lacks what it needs: programs
-// of other projects, FUSE, namespaces. In CI
-// (CI=true in the environment) such a test fails instead. Only tests use it.
+// Package need has what many tests need: programs of other projects, FUSE, namespaces
+// (without them a test is skipped, and in CI, with CI=true in the environment, it fails),
+// ibwarden itself, built once, and the length and the seed of random tests. Only tests
+// use it.
 package need

@@ -23,12 +23,19 @@ var Ibwarden = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "ibwarden")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/ibwarden/ibwarden/cmd/ibwarden").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, Build(path, Module+"/cmd/ibwarden")
 })
+
+// Module is the path of the module.
+const Module = "github.com/ibwarden/ibwarden"
+
+// Build builds a package into a file, or several into a directory.
+func Build(to string, packages ...string) error {
+	if out, err := exec.Command("go", append([]string{"build", "-o", to}, packages...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
 
 // Main is the TestMain of a package whose tests call Ibwarden: it runs them, removes
 // what was built, and returns their exit status.

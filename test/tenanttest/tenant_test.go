@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // run is one run of calls against the state and the model.
@@ -35,13 +34,10 @@ type run struct {
 // makes 100,000.
 func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
 	runs, length, least := 10, 1200, 1
-	if os.Getenv("IBWARDEN_SOAK") != "" {
+	if need.Soak() {
 		runs, length, least = 100, 1000, 20
 	}
-	first := uint64(time.Now().UnixNano()) % 1e6
-	if seed, err := strconv.ParseUint(os.Getenv("IBWARDEN_SEED"), 10, 64); err == nil {
-		first = seed
-	}
+	first := need.Seed(t, uint64(time.Now().UnixNano())%1e6)
 	t.Logf("seeds %d to %d", first, first+uint64(runs)-1)
 	total := &run{done: map[string]int{}, refused: map[string]int{}, reasons: map[resource.Reason]int{}}
 	for i := range uint64(runs) {

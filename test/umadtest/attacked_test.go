@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // tenantsYAML has the tenants of the demonstration fabric by their GUIDs, with no
@@ -219,7 +220,7 @@ func TestTenantsNonsense(t *testing.T) {
 	defer a.manager("tenant")()
 	a.up()
 	rounds := 2
-	if soak() {
+	if need.Soak() {
 		rounds = 100
 	}
 	for round := range rounds {

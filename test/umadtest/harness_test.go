@@ -44,8 +44,6 @@ func TestMain(m *testing.M) {
 // binary is ibwarden, built once for all tests.
 var binary = need.Ibwarden
 
-func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
-
 // ground is what `sim exec` needs of the machine, nil when it is there.
 var ground = sync.OnceValue(func() error {
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)

@@ -71,7 +71,7 @@ func TestPairsWithOpenSM(t *testing.T) {
 	need.Need(t, err)
 	all := pairs()
 	for i := range 2 * len(all) {
-		if i%pairsShare != pairsFirst && !soak() {
+		if i%pairsShare != pairsFirst && !need.Soak() {
 			continue
 		}
 		p, by := all[i%len(all)], i/len(all)

@@ -45,7 +45,7 @@ func TestTakeover(t *testing.T) {
 				r := newRig(t, "fattree,radix=4,levels=2", "--capture", capture)
 				doors := r.doors(tools.Umad2sim)
 				times := takeovers
-				if soak() && theirs == ours {
+				if need.Soak() && theirs == ours {
 					times = takeoversSoak
 				}
 				takeOver(r, doors[theirs], doors[ours], times)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // fabrics are those on which every tool runs: several hops, two ways round,
@@ -258,7 +259,7 @@ const ibdiagnetTries = 8
 func TestIbdiagnet(t *testing.T) {
 	needPrograms(t, "opensm", "ibdiagnet")
 	specs := []string{"fattree,radix=6,levels=2"}
-	if soak() {
+	if need.Soak() {
 		specs = append(specs, "torus,x=4,y=4,hosts=2", "fattree,radix=36,levels=2")
 	}
 	for _, spec := range specs {

@@ -3,12 +3,12 @@ package isolation
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // mutation is one thing that was changed in a good fabric.
@@ -134,7 +134,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 		t.Fatalf("untouched: %s, %+v, %v", p.Verdict, p.Counts, cuts)
 	}
 	rounds := uint64(1500)
-	if os.Getenv("IBWARDEN_SOAK") != "" {
+	if need.Soak() {
 		rounds = 100_000
 	}
 	found, altered := map[string]int{}, map[string]int{}

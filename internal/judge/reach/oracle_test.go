@@ -1,13 +1,12 @@
 package reach
 
 import (
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // oracle says what becomes of a packet by plain reading of the rules, table by
@@ -210,21 +209,10 @@ func lookUp(n *observed.Node, to *observed.Port, in int) (out int, known bool) {
 // worlds is how many random fabrics a test looks at: a share, or all of them in
 // a long run.
 func worlds() uint64 {
-	if os.Getenv("IBWARDEN_SOAK") != "" {
+	if need.Soak() {
 		return 12000
 	}
 	return 120
-}
-
-func firstSeed(t *testing.T) uint64 {
-	if s := os.Getenv("SOAK_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 1
 }
 
 // Every pair of every random fabric, every key of a small set and raw packets:
@@ -232,7 +220,7 @@ func firstSeed(t *testing.T) uint64 {
 func TestBruteForce(t *testing.T) {
 	var seen Counts
 	pairs, counted := 0, 0
-	first := firstSeed(t)
+	first := need.Seed(t, 1)
 	for seed := first; seed < first+worlds(); seed++ {
 		w := newWorld(seed, 1+int(seed%6), 2+int(seed*7%50), seed%5 > 0)
 		ports := w.f.EndPorts()

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/lab/compare"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Every service, level and key, from every end port to every other of random
@@ -14,11 +15,11 @@ import (
 // computed, hop by hop, and ends as was said.
 func TestWays(t *testing.T) {
 	worlds := uint64(60)
-	if isSoak() {
+	if need.Soak() {
 		worlds = 6000
 	}
 	seen, packets := map[reach.Disposition]int{}, 0
-	first := firstSeed(t)
+	first := need.Seed(t, 1)
 	for seed := first; seed < first+worlds; seed++ {
 		w := newWorld(seed, 1+int(seed%5), 2+int(seed*7%8), 1+int(seed%3))
 		r, err := replica.Build(w.f)
@@ -63,11 +64,11 @@ func TestWays(t *testing.T) {
 // agrees with a packet; all else does, for it does not rest on what was lost.
 func TestWaysUnread(t *testing.T) {
 	worlds := uint64(40)
-	if isSoak() {
+	if need.Soak() {
 		worlds = 3000
 	}
 	unknown, known := 0, 0
-	first := firstSeed(t)
+	first := need.Seed(t, 1)
 	for seed := first; seed < first+worlds; seed++ {
 		w := newWorld(seed, 1+int(seed%5), 2+int(seed*7%8), 2)
 		w.lose()

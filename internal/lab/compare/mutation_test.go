@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/lab/replica"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // goodWorld is a random fabric in order, whose tables are those of a policy:
@@ -157,11 +158,11 @@ func more(now, before map[talk]bool) bool {
 // is found, with the change as its witness; in an untouched one nothing is.
 func TestEveryChangeIsFound(t *testing.T) {
 	rounds := uint64(240)
-	if isSoak() {
+	if need.Soak() {
 		rounds = 20_000
 	}
 	altered, against := map[string]int{}, map[string]int{}
-	first := firstSeed(t)
+	first := need.Seed(t, 1)
 	for seed := first; seed < first+rounds; seed++ {
 		w, allowed := goodWorld(seed)
 		if p, cuts := isolation.Prove(w.f, allowed), reach.Cuts(w.f, 1); p.Verdict != isolation.Isolated ||

@@ -3,29 +3,12 @@ package compare_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
-	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
-
-// firstSeed is where random fabrics begin; SOAK_SEED repeats others.
-func firstSeed(t *testing.T) uint64 {
-	if s := os.Getenv("SOAK_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 1
-}
-
-func isSoak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
 
 // bases is how many partitions a world has keys of; 0 is no partition.
 const bases = 5

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // listed is a manager, a leaf with a host, and a spine: what the tests of this file
@@ -173,7 +173,7 @@ func TestEndlessSubtree(t *testing.T) {
 	if len(d.Fabric().Nodes) != 2 || asked > 100 {
 		t.Errorf("with a list: %d nodes, %d requests", len(d.Fabric().Nodes), asked)
 	}
-	if os.Getenv("IBWARDEN_SOAK") == "" { // a million requests
+	if !need.Soak() { // a million requests
 		return
 	}
 	asked = 0

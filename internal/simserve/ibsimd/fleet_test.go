@@ -9,15 +9,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -47,17 +46,10 @@ var fixedFabrics = []string{
 
 // fleet is every fabric that managers and diagnostics are tried on.
 func fleet(t *testing.T) []string {
-	seed, count := uint64(fleetSeed), randomOnes
-	if os.Getenv("IBWARDEN_SOAK") != "" {
-		seed, count = uint64(time.Now().UnixNano()), soakFabrics
+	seed, count := need.Seed(t, fleetSeed), randomOnes
+	if need.Soak() {
+		count = soakFabrics
 	}
-	if s := os.Getenv("SOAK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("SOAK_SEED: %v", err)
-		}
-	}
-	t.Logf("SOAK_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	all := slices.Clone(fixedFabrics)
 	for range count {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 func place(t testing.TB) storetest.Place {

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // child is what the test binary does as another process.
@@ -68,10 +69,10 @@ func commitSteps(s *Store) error {
 // random request: nothing that it said was done is lost, and nothing is half done.
 func TestKilled(t *testing.T) {
 	points := 60
-	if storetest.Soak() {
+	if need.Soak() {
 		points = 1000
 	}
-	r := rand.New(rand.NewPCG(storetest.Seed(t, 9), 0))
+	r := rand.New(rand.NewPCG(need.Seed(t, 9), 0))
 	dir := filepath.Join(t.TempDir(), "store")
 	var acknowledged uint64
 	var heads []store.Head

@@ -13,7 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // filled is the directory of a store with some history, closed, and its last contents.
@@ -142,10 +143,10 @@ func TestTorn(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := 25
-	if storetest.Soak() {
+	if need.Soak() {
 		tries = 3000
 	}
-	r := rand.New(rand.NewPCG(storetest.Seed(t, 3), 0))
+	r := rand.New(rand.NewPCG(need.Seed(t, 3), 0))
 	refused, noticed, held := 0, 0, 0
 	try := func(what string, data []byte) {
 		t.Helper()

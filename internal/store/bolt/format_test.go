@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // Files of testdata that every later version of the program has to read: a store and its

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
 	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 func init() { children["limit"] = commitUntilFull }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // BenchmarkCommit: one commit after the other to three members of this machine.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // TestMain lets more tests run at once than there are processors: they mostly wait.

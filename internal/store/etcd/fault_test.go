@@ -14,7 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
 // writer commits steps until it is told to stop, and takes over again after each fault.
@@ -135,7 +136,7 @@ func TestFaults(t *testing.T) {
 		}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			if f.long && !storetest.Soak() {
+			if f.long && !need.Soak() {
 				return // the next one is like it
 			}
 			place := c.place(t)
@@ -156,10 +157,10 @@ func TestFaults(t *testing.T) {
 // TestKilledMembers kills members at random, one at a time, while a manager commits.
 func TestKilledMembers(t *testing.T) {
 	kills := 2
-	if storetest.Soak() {
+	if need.Soak() {
 		kills = 150
 	}
-	r := rand.New(rand.NewPCG(storetest.Seed(t, 4), 0))
+	r := rand.New(rand.NewPCG(need.Seed(t, 4), 0))
 	t.Parallel()
 	// A member that starts again reads all since its last snapshot: by default 100,000 commits,
 	// which are gigabytes here.
@@ -188,10 +189,10 @@ func TestKilledMembers(t *testing.T) {
 // when it is killed; the next one takes over.
 func TestWriterDies(t *testing.T) {
 	deaths := 15
-	if storetest.Soak() {
+	if need.Soak() {
 		deaths = 1000
 	}
-	r := rand.New(rand.NewPCG(storetest.Seed(t, 5), 0))
+	r := rand.New(rand.NewPCG(need.Seed(t, 5), 0))
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)

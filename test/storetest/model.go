@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Calls of the random test: a share for CI, and the long form.
@@ -43,11 +44,11 @@ type walk struct {
 // testModel makes random calls and holds every answer against the model.
 func testModel(t *testing.T, p Place) {
 	calls := shortCalls
-	if Soak() {
+	if need.Soak() {
 		calls = longCalls
 	}
 	w := &walk{
-		Rand: rand.New(rand.NewPCG(Seed(t, 16), 0)), place: p, s: p.Open(t), calls: map[string]int{},
+		Rand: rand.New(rand.NewPCG(need.Seed(t, 16), 0)), place: p, s: p.Open(t), calls: map[string]int{},
 		model: model{objects: map[string]string{}, now: day.AddDate(-8, 0, 0)},
 	}
 	defer func() { w.s.Close() }()

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -378,23 +376,4 @@ func Verify(t testing.TB, s store.Store, anchors ...store.Head) *store.Contents 
 		t.Fatalf("%d entries were verified, want %d", count, want)
 	}
 	return now
-}
-
-// Soak reports whether the long form of a test was asked for.
-func Soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
-
-// Seed is the seed of a random test, which it prints: SOAK_SEED if that is set.
-func Seed(t testing.TB, otherwise uint64) uint64 {
-	t.Helper()
-	seed := otherwise
-	if text := os.Getenv("SOAK_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SOAK_SEED: %v", err)
-		}
-	} else if Soak() {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("SOAK_SEED=%d", seed)
-	return seed
 }
