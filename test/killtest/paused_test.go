@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/store/storetest"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // Pauses in CI, and all of them.
@@ -78,10 +78,10 @@ func (r *runner) isMaster() error {
 func TestPausedMaster(t *testing.T) {
 	t.Parallel()
 	rounds := pauses
-	if storetest.Soak() {
+	if need.Soak() {
 		rounds = pausesLong
 	}
-	p := newPair(t, storetest.Seed(t, 6))
+	p := newPair(t, need.Seed(t, 6))
 	var longest time.Duration
 	for round := range rounds {
 		p.changed(1)
