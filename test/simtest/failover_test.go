@@ -484,8 +484,9 @@ func TestKilledStandby(t *testing.T) {
 // takeovers lets two managers follow each other: the master is killed after so many Sets of
 // a change, while agents take their time, and its standby goes on, with another policy. It
 // returns what was exposed, how often what the standby proved was undone, and how often the
-// standby ranked higher and had been handed the subnet before the kill.
-func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, undone, handed int) {
+// standby ranked higher and had been handed the subnet before the kill. l is the LID of the
+// master, 0 for none.
+func takeovers(t *testing.T, seed uint64, rounds int, hasty bool, l ib.LID) (e *exposure, undone, handed int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 17))
 	list := generate(t, fmt.Sprintf("random,seed=%d,switches=%d,hosts=%d,routers=1", seed%1000, 2+seed%3, 7+seed%3))
@@ -495,6 +496,9 @@ func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, 
 	deal := func() tenancy {
 		y := randomTenancy(r, ends(list), 4)
 		y.full = true // both managers are full members of the default partition
+		if y.masterLID = l; l != 0 && r.IntN(6) == 0 {
+			y.masterLID = 0 // the setting goes, and comes again
+		}
 		return y
 	}
 	config := func(priority uint8) engine.Config {
@@ -539,6 +543,9 @@ func takeovers(t *testing.T, seed uint64, rounds int, hasty bool) (e *exposure, 
 		e.rule(next)
 		x.run(2 * standby.link.Limits().Lifetime) // everything lands
 		undone += min(wrongFor(w, next), 1)
+		if next.masterLID != 0 {
+			x.leads(fmt.Sprintf("round %d", round), l, places[1-round%2])
+		}
 		master, now = standby, next
 	}
 	e.settle()
@@ -568,7 +575,7 @@ func TestTakeoverExposesNothing(t *testing.T) {
 	for n := range worlds {
 		t.Run(fmt.Sprintf("world %d", n), func(t *testing.T) {
 			t.Parallel()
-			e, undone, handed := takeovers(t, seed+n, rounds, false)
+			e, undone, handed := takeovers(t, seed+n, rounds, false, 0)
 			e.check(t)
 			if undone > 0 {
 				t.Errorf("%d of %d takeovers were undone by what a killed master had sent", undone, rounds)
@@ -582,7 +589,7 @@ func TestTakeoverExposesNothing(t *testing.T) {
 func TestHastyTakeoverIsSeen(t *testing.T) {
 	undone, exposed := 0, 0
 	for n := range uint64(2) {
-		e, k, _ := takeovers(t, 1+n, 24, true)
+		e, k, _ := takeovers(t, 1+n, 24, true, 0)
 		undone, exposed = undone+k, exposed+e.exposed
 	}
 	t.Logf("%d of 48 takeovers undone, %d packets exposed", undone, exposed)

@@ -22,6 +22,8 @@ type tenancy struct {
 	full    bool // of the default partition, else limited
 	none    bool // there is no default partition, and the manager is in every other
 	tenants []tenant
+	// masterLID is the LID that belongs to the master; 0 for none.
+	masterLID ib.LID
 }
 
 // policy is the tenancy as the manager is told it.
@@ -42,6 +44,9 @@ func (y tenancy) policy() *policy.Policy {
 			part.Members = append(part.Members, member(g, policy.Limited))
 		}
 		p.Partitions = append(p.Partitions, part)
+	}
+	if y.masterLID != 0 {
+		withMasterLID(p, y.masterLID)
 	}
 	return p
 }

@@ -10,4 +10,7 @@
 // when the fabric was read: each is asked once more before it becomes
 // Active. An element of PortInfo that a device accepts and does not keep is recorded on
 // the port, once, and not written again.
+//
+// Move is no plan: it lets one LID go from port to port, in an order in which no packet for
+// it goes in a circle.
 package apply

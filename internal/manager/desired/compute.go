@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/mcast"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -54,18 +53,9 @@ func Compute(in Input) (*Result, error) {
 		return nil, err
 	}
 	ofPolicy := len(r.Resolution.Warnings)
-	assigned, moves, err := lid.Assign(in.Fabric, in.Known.LIDs, in.LMC)
-	if err != nil {
+	if err := r.lids(); err != nil {
 		return nil, err
 	}
-	for _, m := range moves {
-		r.Warnings = append(r.Warnings, m.String())
-	}
-	lid.Enter(assigned, r.Tables)
-	if err := r.routes(assigned); err != nil {
-		return nil, err
-	}
-	r.remember(assigned)
 	if err := r.lanes(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,10 @@
 // only at the ports that the difference affects. The outcome equals that of
 // Compute; where this cannot be guaranteed, it says that a full computation is needed.
 //
+// A LID that a policy sets aside for the master is no port's: the manager's port has it in
+// place of its own, which it keeps for later, and forwarding tables lead both alike. So the
+// tables that two managers want differ in the entry of that LID only.
+//
 // The packages below compute the parts: addresses in lid,
 // forwarding tables in routing and mcast, P_Keys in partition, links in qos, the
 // rest of PortInfo in ports.

@@ -38,6 +38,9 @@ type Input struct {
 
 	// Profile says how far the subnet is held against hosts.
 	Profile protect.Profile
+	// Newcomer tells that nobody waits for this manager, which has never managed the
+	// subnet: it takes no LID for managers that a port has from somebody else.
+	Newcomer bool
 	// GIDPrefix is the subnet prefix where the policy has none; 0 stands for
 	// ib.DefaultGIDPrefix.
 	GIDPrefix uint64

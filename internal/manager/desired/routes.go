@@ -16,6 +16,10 @@ import (
 type Routes struct {
 	fabric   *observed.Fabric
 	assigned []lid.Assignment
+	// manager is the manager's port, and managers the LID that it has as master; 0 for
+	// its own.
+	manager  *observed.Port
+	managers ib.LID
 	tables   *observed.Desired
 	warnings []string
 }
@@ -24,9 +28,10 @@ type Routes struct {
 // addresses are those of the last time, so are the tables.
 func (r *Result) routes(assigned []lid.Assignment) error {
 	x := r.in.Routes
-	if x == nil || x.fabric != r.in.Fabric || !slices.Equal(x.assigned, assigned) {
+	m := r.Settings.MasterSMLID
+	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !slices.Equal(x.assigned, assigned) {
 		var err error
-		if x, err = computeRoutes(r.in.Fabric, assigned, r.in.Routing); err != nil {
+		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing); err != nil {
 			return err
 		}
 	}
@@ -39,8 +44,8 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	return nil
 }
 
-func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, engine routing.Engine) (*Routes, error) {
-	x := &Routes{fabric: f, assigned: assigned, tables: observed.NewDesired(f)}
+func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine) (*Routes, error) {
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, tables: observed.NewDesired(f)}
 	to := make([]routing.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = routing.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
@@ -48,6 +53,9 @@ func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, engine routing
 	tables, err := routing.Compute(f, to, engine)
 	if err != nil {
 		return nil, err
+	}
+	if i := slices.IndexFunc(assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && managers != ib.LIDReserved {
+		tables.Lead(managers, assigned[i].LID)
 	}
 	if len(tables.Islands) > 1 {
 		x.warnings = append(x.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))

@@ -18,6 +18,7 @@ func (c *Config) Desired(f *observed.Fabric) desired.Input {
 		Fabric: f, Known: c.Known, Cables: c.Cables,
 		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing,
 		MKey: c.MKey, OwnKeys: c.Keys != nil, ProtectBits: c.protectBits(), Reregister: c.Reregister,
+		Newcomer: !c.Known.Managed,
 	}
 }
 
@@ -54,7 +55,8 @@ func (e *Engine) input() desired.Input {
 	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
 	in.Bounds = []*bound.Bound{e.inherited, e.shared}
 	in.Registered = e.standby.registered
-	in.Reregister = in.Reregister && !e.renewed && !in.Registered
+	in.Reregister = e.reregisters() && !in.Registered
+	in.Newcomer = !e.known.Managed && !e.succeeds
 	in.Groups, in.Routes = e.multicast.groups, e.routes
 	return in
 }
@@ -95,7 +97,9 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 
 // reregistered ends the requests to register again, once every host got one.
 func (e *Engine) reregistered() {
-	if !e.config.Reregister || e.renewed {
+	asked := e.reregisters()
+	e.unasked = e.unasked && e.failures != 0
+	if !asked {
 		return
 	}
 	e.renewed = e.failures == 0

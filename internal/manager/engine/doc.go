@@ -38,6 +38,17 @@
 // was killed before the first of its writes landed anywhere leaves no trace: what it sent
 // is found as a foreign change.
 //
+// Where the policy sets a LID aside for the master (master_sm_lid), that moves instead of
+// MasterSMLID being written: apply.Move has the order. It is no less safe before the end of
+// the wait. The former master's port, and any other that has the LID, is given its own
+// first, and that write can be lost or undone: then two ports have the LID, and
+// forwarding decides. Of a forwarding table the block is written as it was read just before,
+// but for that entry; a late write of the former master between the two, or after
+// them, changes routes only, and no route lets anybody reach anybody: it is found after the
+// wait, when all tables are read. A master that finds its port without the LID was
+// taken for dead: it writes nothing before it has asked who is master, and not while
+// another is. In the wait nothing is read for good here either.
+//
 // A device that stops answering while its link stays up keeps its tables, and
 // so does the switch port before it. A new policy still removes from that switch
 // port what it takes from the device; a partition that cannot be removed is not given to

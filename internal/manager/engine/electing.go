@@ -39,7 +39,7 @@ func (h host) Follow(f election.Effects) {
 		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
-		h.standby = standby{}
+		h.standby, h.leading = standby{}, leading{}
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
 	}
@@ -124,7 +124,9 @@ func (e *Engine) resign() {
 	case stateSweeping:
 		e.discovery.WriteNothing()
 	case stateApplying, stateKeying, stateReleasing, stateAnnouncing:
-		e.run.Stop()
+		if e.run != nil { // none while a LID moves
+			e.run.Stop()
+		}
 	}
 }
 

@@ -168,7 +168,6 @@ type Engine struct {
 	routes      *desired.Routes
 	multicast   grouping
 	cabling     cabling
-
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
 	settled    bool
@@ -198,6 +197,7 @@ type Engine struct {
 	side *transact.Window
 	attention
 	narrowing
+	leading
 	names  vetting.Names
 	sweeps event.Sweeps
 }

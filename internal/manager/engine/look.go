@@ -208,12 +208,8 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 // look reads PortInfo of a port again and evaluates the changes. done is called in any
 // case.
 func (e *Engine) look(p *observed.Port, done func()) {
-	modifier := uint32(0)
-	if p.Node.Switch != nil {
-		modifier = uint32(p.Num)
-	}
 	before := seen{p.Info, p.InfoRead}
-	e.askOr(p, smp.AttrPortInfo, modifier, func() {
+	e.askOr(p, smp.AttrPortInfo, portInfoModifier(p), func() {
 		e.judge(p, before)
 		done()
 	}, done)
@@ -289,6 +285,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 	}
 	if now.LID != before.LID || now.LMC != before.LMC {
 		e.lookAtLIDs()
+		e.noteOwnLID(p, before)
 	}
 	switch {
 	case e.keys.Lost(p) && p.Node.Switch != nil:

@@ -50,6 +50,7 @@ func (e *Engine) succeed(f election.Effects) {
 	}
 	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
 	e.quiet.atStart, e.quiet.abandon = false, true
+	e.succeeds, e.unasked = true, true
 	e.sweepFrom = e.now
 }
 
@@ -130,12 +131,8 @@ func (e *Engine) refresh() {
 			if !p.Reached || i == 0 && n.Switch == nil {
 				continue
 			}
-			modifier := uint32(0)
-			if n.Switch != nil {
-				modifier = uint32(i)
-			}
 			before := seen{p.Info, p.InfoRead}
-			e.reread(p, smp.AttrPortInfo, modifier, func() { e.judge(p, before) })
+			e.reread(p, smp.AttrPortInfo, portInfoModifier(p), func() { e.judge(p, before) })
 		}
 	}
 }

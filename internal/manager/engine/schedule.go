@@ -23,7 +23,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == statePausing {
 		sooner(e.quiet.until)
 	}
-	if e.atRest() && e.window.Idle() { // else the answer that is awaited comes first
+	if e.atRest() && e.window.Idle() && !e.robbed { // else the answer that is awaited comes first
 		if e.resweep != "" {
 			sooner(e.sweepFrom)
 		} else if e.retryAt != 0 {
@@ -60,6 +60,9 @@ func (e *Engine) startNext(now time.Duration) bool {
 			reason = "a standby reads the subnet once in a while"
 		}
 		e.wantSweep(reason)
+	}
+	if e.robbed {
+		return e.justify(now)
 	}
 	e.startLooks()
 	switch {

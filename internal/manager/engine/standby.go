@@ -71,7 +71,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	for _, s := range plan.Diff(e.fabric, r.Tables).Stages {
 		for _, op := range s.Ops {
-			if op.Attribute != smp.AttrPortInfo || plan.Differing(op.Port, r.Tables) != observed.ElementMasterSMLID {
+			if !e.movesWith(op, r.Tables) {
 				return
 			}
 		}
@@ -88,38 +88,55 @@ func (e *Engine) announces() bool {
 	return s.ready != nil && !s.announced && self != nil && self.InfoRead && self.Info.LID == s.lid
 }
 
-// announce writes MasterSMLID, and nothing else, to the ports that have another.
-// PortInfo is written as it was just read: of an end port it has no check in it that keeps
-// others apart, and all of it is read again after the wait.
+// announce has hosts find the new master. Where the policy sets a LID aside for it, that
+// comes to its port, which hosts are not told.
 func (e *Engine) announce() {
 	e.standby.announced, e.standby.serves = true, true
 	e.epoch++
 	e.begin(event.PhaseAnnounce)
+	e.state, e.stage, e.run = stateAnnouncing, "", nil
+	if !e.moveLID() {
+		e.tellLID()
+	}
+}
+
+// tellLID writes MasterSMLID, and nothing else, to the ports that have another.
+// PortInfo is written as it was just read: of an end port it has no check in it that keeps
+// others apart, and all of it is read again after the wait.
+func (e *Engine) tellLID() {
+	if e.moving { // subnet administration answers from what has moved
+		e.moving = false
+		e.epoch++
+		e.begin(event.PhaseAnnounce)
+	}
 	want := observed.NewDesired(e.fabric)
-	lid := e.fabric.Self.Info.LID
+	lid, m := e.fabric.Self.Info.LID, masterLIDOf(e.wanted())
 	for _, p := range e.ends {
-		if !p.InfoRead || !p.Info.LID.IsUnicast() || p.Info.PortState != smp.PortActive && p.Node.Switch == nil {
+		if m != ib.LIDReserved && lid != m || !p.InfoRead || !p.Info.LID.IsUnicast() || p.Info.PortState != smp.PortActive && p.Node.Switch == nil {
 			continue
 		}
 		x := want.Port(p)
 		x.Elements, x.Info.MasterSMLID = observed.ElementMasterSMLID, lid
 		x.Registered = e.standby.registered
 	}
-	e.state, e.stage = stateAnnouncing, ""
 	e.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
 }
 
 // announced goes on with the wait; what failed is found after it.
 func (e *Engine) announced(now time.Duration) {
-	if !e.run.Advance() {
+	switch {
+	case !e.isMaster():
+		e.run, e.moving = nil, false
+		e.rest(now, stateStandby)
+		return
+	case e.moving:
+		e.tellLID()
+		return
+	case !e.run.Advance():
 		e.enterStage()
 		return
 	}
 	e.run = nil
-	if !e.isMaster() {
-		e.rest(now, stateStandby)
-		return
-	}
 	e.lead(now)
 }
 

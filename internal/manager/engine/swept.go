@@ -36,8 +36,13 @@ func (e *Engine) swept(now time.Duration) {
 	e.faults = slices.Clone(e.discovery.Faults())
 	e.told = len(e.faults)
 	e.tell(e.faults)
+	old := e.fabric
 	e.takeOver(e.discovery.Fabric())
 	e.cursor = 0 // all of it was read just now
+	if e.robbedSince(old) {
+		e.rest(now, stateWatching)
+		return
+	}
 	if err := e.vetWanted(); err != nil && !e.names.HasPolicy() {
 		e.refuse(now, e.wanted(), err)
 		return

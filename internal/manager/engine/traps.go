@@ -30,7 +30,7 @@ func (e *Engine) tellOnce(s *watch.Sender, ev event.Event) {
 // holder is the end port to which the manager has assigned a LID, and which reports to
 // have it; nil for none. A LID that another port has taken has no holder.
 func (e *Engine) holder(lid ib.LID) *observed.Port {
-	return e.owners.Of(lid, e.fabric, e.epoch, e.ends, e.known.LIDs)
+	return e.owners.Of(lid, e.fabric, e.epoch, e.ends, e.given())
 }
 
 func (e *Engine) directory() *traps.Directory {

@@ -32,6 +32,10 @@ func (e *Engine) startCheck() {
 			}
 		})
 	}
+	if self := e.fabric.Self; self != nil && masterLIDOf(e.policy) != ib.LIDReserved {
+		before := seen{self.Info, self.InfoRead}
+		e.reread(self, smp.AttrPortInfo, portInfoModifier(self), func() { e.judge(self, before) })
+	}
 	e.probe()
 	e.peers.RecheckAll()
 	share := len(e.checks)
@@ -75,7 +79,7 @@ func (e *Engine) wantSweep(reason string) {
 // unless the value could not be written in the first place.
 func (e *Engine) checked(now time.Duration) {
 	e.nextCheck = now + e.config.SweepInterval
-	if e.resweep != "" || e.desired == nil || !e.isMaster() {
+	if e.resweep != "" || e.desired == nil || !e.isMaster() || e.robbed {
 		from := e.sweepFrom
 		e.rest(now, stateWatching)
 		e.sweepFrom = from // a light sweep puts off no other, however short its interval

@@ -22,7 +22,8 @@
 //     limited member do so before any port gains a key;
 //  5. all other end ports get their new tables;
 //  6. switch ports get their new tables, then end ports their alias GUIDs;
-//  7. addresses and link settings, and links from Initialize to Armed;
+//  7. addresses and link settings, and links from Initialize to Armed, beginning with the
+//     ports that have a LID which another is to have;
 //  8. forwarding tables, multicast ones too, SwitchInfo, then virtual lanes;
 //  9. links from Armed to Active, last, when everything that isolates is in place.
 //

@@ -99,7 +99,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		w.Elements, w.MKey = want.Elements&mkeyElements, want.Info.MKey
 	case Enforce:
 		w.Elements = turnsOn(Differing(port, p.desired), &want.Info)
-	case Settings:
+	case Settings, Yield:
 		w.Elements = Differing(port, p.desired)
 		if want.Activate && port.Info.PortState == smp.PortInit {
 			w.State = smp.PortArmed
@@ -115,9 +115,9 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 	info.PortState = w.State
 	lost := observed.ElementLID | observed.ElementMasterSMLID
 	if want.Registered {
-		lost = observed.ElementLID
+		lost = 0
 	}
-	if op.Kind == Settings && (want.Reregister || w.Elements&lost != 0) {
+	if (op.Kind == Settings || op.Kind == Yield) && (want.Reregister || w.Elements&lost != 0) {
 		// Subscriptions and multicast joins were lost, or made with another
 		// manager or from another address.
 		info.ClientReregister = hasReregistration(port)

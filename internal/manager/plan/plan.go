@@ -30,6 +30,7 @@ const (
 	LeaveSwitch                 // the P_Key table of the switch port before the manager: what it will have
 	LeaveEnd                    // the same of the manager's port
 	GiveGUIDs                   // GUIDInfo: alias GUIDs
+	Yield                       // the same of an end port that has a LID which another is to have
 	Settings                    // PortInfo: addresses, link settings, Initialize to Armed
 	Forwarding                  // a block of a forwarding table
 	Multicast                   // a block of a multicast forwarding table
@@ -61,6 +62,9 @@ type Plan struct {
 	desired *observed.Desired
 	// interims are those of the manager's ports that have something to write.
 	interims map[*observed.Port]interim
+	// sought has, by LID, the port that is to have it and has another so far; nil when
+	// there is none.
+	sought []*observed.Port
 	// comes and goes tell that the default partition is only given, or only taken.
 	comes, goes bool
 }
@@ -93,6 +97,7 @@ var stages = []struct {
 	{"manager's switch port at last", []Kind{LeaveSwitch}},
 	{"manager's keys at last", []Kind{LeaveEnd}},
 	{"alias GUIDs", []Kind{GiveGUIDs}},
+	{"LIDs that others get", []Kind{Yield}},
 	{"port settings", []Kind{Settings}},
 	{"forwarding tables", []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
@@ -104,6 +109,11 @@ var stages = []struct {
 func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
 	p.prepare(nil)
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			p.seek(&n.Ports[i])
+		}
+	}
 	for _, n := range f.Nodes {
 		for i := range n.Ports {
 			p.diffPort(&n.Ports[i], ops.add)
@@ -121,6 +131,9 @@ func Diff(f *observed.Fabric, d *observed.Desired) *Plan {
 func DiffAt(f *observed.Fabric, d *observed.Desired, ports []*observed.Port) *Plan {
 	p, ops := &Plan{fabric: f, desired: d}, &collected{}
 	p.prepare(ports)
+	for _, port := range ports {
+		p.seek(port)
+	}
 	order := slices.Compact(slices.SortedFunc(slices.Values(ports), func(a, b *observed.Port) int {
 		return cmp.Or(cmp.Compare(a.Node.Index, b.Node.Index), cmp.Compare(a.Num, b.Num))
 	}))
@@ -282,7 +295,10 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 		add(Enforce, port, smp.AttrPortInfo, modifier)
 		differ &^= on
 	}
-	if differ != 0 || arm || want.Reregister && hasReregistration(port) {
+	switch {
+	case differ&observed.ElementLID != 0 && p.yields(port):
+		add(Yield, port, smp.AttrPortInfo, modifier)
+	case differ != 0 || arm || want.Reregister && hasReregistration(port):
 		add(Settings, port, smp.AttrPortInfo, modifier)
 	}
 	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {

@@ -104,6 +104,7 @@ type Owners struct {
 	fabric *observed.Fabric
 	epoch  uint64
 	built  bool
+	master *observed.Port
 	ports  map[ib.LID]*observed.Port
 }
 
@@ -111,8 +112,8 @@ type Owners struct {
 // shows to have it; nil for none. A LID that a port has taken belongs to nobody.
 // given is the LIDs that were given; epoch goes up when they, or those that ports
 // show, may have changed.
-func (o *Owners) Of(lid ib.LID, f *observed.Fabric, epoch uint64, ends []*observed.Port, given map[ib.PortGUID]ib.LID) *observed.Port {
-	if !o.built || o.fabric != f || o.epoch != epoch {
+func (o *Owners) Of(lid ib.LID, f *observed.Fabric, epoch uint64, ends []*observed.Port, given Given) *observed.Port {
+	if !o.built || o.fabric != f || o.epoch != epoch || o.master != given.Master {
 		o.build(f, epoch, ends, given)
 	}
 	p := o.ports[lid]
@@ -122,13 +123,27 @@ func (o *Owners) Of(lid ib.LID, f *observed.Fabric, epoch uint64, ends []*observ
 	return p
 }
 
-func (o *Owners) build(f *observed.Fabric, epoch uint64, ends []*observed.Port, given map[ib.PortGUID]ib.LID) {
-	*o = Owners{fabric: f, epoch: epoch, built: true, ports: make(map[ib.LID]*observed.Port, len(ends))}
+// Given are LIDs by the ports to which the manager has given them. Where Master is set,
+// that port has MasterLID instead, and no other has it.
+type Given struct {
+	LIDs      map[ib.PortGUID]ib.LID
+	Master    *observed.Port
+	MasterLID ib.LID
+}
+
+// differs reports whether a port was given another LID than it shows.
+func (g *Given) differs(p *observed.Port) bool {
+	if g.Master != nil && (p == g.Master || p.Answers(g.MasterLID)) {
+		return p != g.Master || p.Info.LID != g.MasterLID
+	}
+	lid, ok := g.LIDs[p.GUID]
+	return ok && lid != p.Info.LID
+}
+
+func (o *Owners) build(f *observed.Fabric, epoch uint64, ends []*observed.Port, given Given) {
+	*o = Owners{fabric: f, epoch: epoch, built: true, master: given.Master, ports: make(map[ib.LID]*observed.Port, len(ends))}
 	for _, p := range ends {
-		if !p.InfoRead || !p.Info.LID.IsUnicast() {
-			continue
-		}
-		if lid, ok := given[p.GUID]; ok && lid != p.Info.LID {
+		if !p.InfoRead || !p.Info.LID.IsUnicast() || given.differs(p) {
 			continue
 		}
 		for i := range p.Info.LMC.Count() {

@@ -85,7 +85,7 @@ func TestOwners(t *testing.T) {
 	}
 	f := b.Fabric
 	ends[0].Info.LMC = 1
-	given := map[ib.PortGUID]ib.LID{4: 13}
+	given := Given{LIDs: map[ib.PortGUID]ib.LID{4: 13}}
 	var x Owners
 	for lid, want := range map[ib.LID]*observed.Port{3: nil, 4: ends[0], 5: ends[0], 6: nil, 8: nil, 12: nil, 13: nil} {
 		if got := x.Of(lid, f, 1, ends, given); got != want {
@@ -95,6 +95,32 @@ func TestOwners(t *testing.T) {
 	ends[0].Info.LID = 20
 	if x.Of(4, f, 1, ends, given) != nil || x.Of(20, f, 2, ends, given) != ends[0] {
 		t.Error("a LID that a port has no more is nobody's, and with another epoch the new one is its own")
+	}
+}
+
+// The LID of managers is the master's, whatever that port was given besides, and whoever
+// else shows to have it.
+func TestOwnersOfTheMasterLID(t *testing.T) {
+	b := subnettest.New()
+	var ends []*observed.Port
+	for i, lid := range []ib.LID{1, 1, 7} {
+		b.LID, b.GUID = lid, ib.NodeGUID(i) // of the ports: 1 to 3
+		ends = append(ends, b.Host(nil, ""))
+	}
+	given := Given{LIDs: map[ib.PortGUID]ib.LID{1: 4, 2: 5, 3: 7}, Master: ends[0], MasterLID: 1}
+	var x Owners
+	for lid, want := range map[ib.LID]*observed.Port{1: ends[0], 4: nil, 5: nil, 7: ends[2]} {
+		if got := x.Of(lid, b.Fabric, 1, ends, given); got != want {
+			t.Errorf("LID %d belongs to %v, want %v", lid, got, want)
+		}
+	}
+	given.LIDs = nil
+	if x.Of(1, b.Fabric, 2, ends, given) != ends[0] {
+		t.Error("a port of which nothing is known takes the LID from the master")
+	}
+	given.Master = nil
+	if x.Of(1, b.Fabric, 2, ends, given) != nil {
+		t.Error("without a master a LID that two ports show is somebody's")
 	}
 }
 

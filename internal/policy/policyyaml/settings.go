@@ -53,6 +53,7 @@ func (r *reader) settings(node ast.Node) {
 		"subnet_timeout":         field(r, "subnet_timeout", &s.SubnetTimeOut, 0, 31),
 		"subnet_prefix":          field(r, "subnet_prefix", &s.GIDPrefix, 1, math.MaxUint64),
 		"sm_sl":                  field(r, "sm_sl", &s.MasterSMSL, 0, settings.SLs-1),
+		"master_sm_lid":          field(r, "master_sm_lid", &s.MasterSMLID, uint64(ib.LIDUnicastMin), uint64(ib.LIDUnicastMax)),
 		"m_key_protection_level": field(r, "m_key_protection_level", &s.MKeyProtectBits, 1, 3),
 		"m_key_lease_period":     field(r, "m_key_lease_period", &s.MKeyLeasePeriod, 0, math.MaxUint16),
 		"link_width":             func(v ast.Node) { s.LinkWidth = r.width(v) },
@@ -154,6 +155,7 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	line("subnet_timeout", s.SubnetTimeOut != usual.SubnetTimeOut, uint8(s.SubnetTimeOut))
 	line("subnet_prefix", s.GIDPrefix != 0, fmt.Sprintf("%#016x", s.GIDPrefix))
 	line("sm_sl", s.MasterSMSL != ib.SL(0), uint8(s.MasterSMSL))
+	line("master_sm_lid", s.MasterSMLID != 0, uint16(s.MasterSMLID))
 	line("m_key_protection_level", s.MKeyProtectBits != 0, s.MKeyProtectBits)
 	line("m_key_lease_period", s.MKeyLeasePeriod != 0, s.MKeyLeasePeriod)
 	line("link_width", s.LinkWidth != 0, s.LinkWidth)

@@ -33,6 +33,7 @@ settings:
   subnet_timeout: 16
   subnet_prefix: 0xfe80000000000077
   sm_sl: 1
+  master_sm_lid: 77
   m_key_protection_level: 3
   m_key_lease_period: 15
   link_width: 4x
@@ -47,7 +48,7 @@ func everySettingWants() settings.Settings {
 		LifeTimeValue: 17, HOQLife: 14, LeafHOQLife: 12, VLStallCount: 6, LeafVLStallCount: 5, MaxOperationalVLs: 2,
 		OverrunErrors: 3, LocalPhyErrors: 4, Lanes: true, SLToVL: &[settings.SLs]ib.VL{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 15},
 		VLHighLimit: 7, VLArbHigh: []smp.VLArbitrationEntry{{VL: 1, Weight: 9}}, VLArbLow: []smp.VLArbitrationEntry{{VL: 0, Weight: 3}, {VL: 1, Weight: 1}},
-		EnforceOutbound: true, EnforceBetweenSwitches: true, SubnetTimeOut: 16, GIDPrefix: 0xfe80000000000077, MasterSMSL: 1,
+		EnforceOutbound: true, EnforceBetweenSwitches: true, SubnetTimeOut: 16, GIDPrefix: 0xfe80000000000077, MasterSMSL: 1, MasterSMLID: 77,
 		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: settings.HDR,
 	}
 }
@@ -85,13 +86,15 @@ func TestBadSettings(t *testing.T) {
 		`qos_vlarb_low: "0:256"`: `"0:256", want VL:WEIGHT`,
 		`qos_sl2vl: "0,1"`:       "2 VLs, want one for each of 16 service levels",
 		`{sm_sl: 15, qos_sl2vl: "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"}`: "sm_sl 15, which qos_sl2vl drops",
-		"m_key_protection_level: 0":                                       "m_key_protection_level",
-		"max_op_vls: 0":                                                   "max_op_vls",
-		"link_width: 3x":                                                  `"3x" for a width`,
-		"links: [{at: \"leaf-1:5\"}]":                                     "an incomplete entry of links",
-		"links: [{width: 1x}]":                                            "an incomplete entry of links",
-		"links: [{at: \"a:1\", width: 1x}, {at: \"a:1\", speed: sdr}]":    "a:1 again",
-		"life_time: 3":                                                    `key "life_time" of settings`,
+		"master_sm_lid: 0":            `"0" for master_sm_lid; expected a number from 0x1 to 0xbfff`,
+		"master_sm_lid: 0xc000":       `"0xc000" for master_sm_lid; expected a number from 0x1 to 0xbfff`,
+		"m_key_protection_level: 0":   "m_key_protection_level",
+		"max_op_vls: 0":               "max_op_vls",
+		"link_width: 3x":              `"3x" for a width`,
+		"links: [{at: \"leaf-1:5\"}]": "an incomplete entry of links",
+		"links: [{width: 1x}]":        "an incomplete entry of links",
+		"links: [{at: \"a:1\", width: 1x}, {at: \"a:1\", speed: sdr}]": "a:1 again",
+		"life_time: 3": `key "life_time" of settings`,
 	} {
 		if !strings.HasPrefix(line, "{") {
 			line = "{" + line + "}"

@@ -58,6 +58,9 @@ type Settings struct {
 	GIDPrefix uint64
 	// MasterSMSL is the service level on which end ports ask the manager.
 	MasterSMSL ib.SL
+	// MasterSMLID is a LID that no port keeps: the port of the manager that is master
+	// has it as its base LID, in place of its own. 0 for none.
+	MasterSMLID ib.LID
 
 	// MKeyProtectBits is PortInfo.M_KeyProtectBits of end ports, 1 to 3; 0 for what
 	// the profile of the manager asks, and never less than that.
@@ -130,6 +133,9 @@ func (s *Settings) Check() error {
 		if c.value < c.low || c.value > c.high {
 			return fmt.Errorf("%s %d, want %d to %d", c.name, c.value, c.low, c.high)
 		}
+	}
+	if s.MasterSMLID != 0 && !s.MasterSMLID.IsUnicast() {
+		return fmt.Errorf("master_sm_lid %d, want %d to %d", s.MasterSMLID, ib.LIDUnicastMin, ib.LIDUnicastMax)
 	}
 	if !s.EnforceInbound && !s.EnforceOutbound {
 		return errors.New("part_enforce in no direction, want in, out or both")

@@ -31,6 +31,7 @@ func TestCheck(t *testing.T) {
 		"subnet_timeout 32":                             func(s *Settings) { s.SubnetTimeOut = 32 },
 		"sm_sl 16":                                      func(s *Settings) { s.MasterSMSL = 16 },
 		"m_key_protection_level 4, want 0 to 3":         func(s *Settings) { s.MKeyProtectBits = 4 },
+		"master_sm_lid 49152, want 1 to 49151":          func(s *Settings) { s.MasterSMLID = 0xC000 },
 		"part_enforce in no direction":                  func(s *Settings) { s.EnforceInbound, s.EnforceOutbound = false, false },
 		"qos_vlarb_high of 65 entries, want at most 64": func(s *Settings) { s.VLArbHigh = make([]smp.VLArbitrationEntry, 65) },
 		"qos_vlarb_low: VL 15, want 0 to 14":            func(s *Settings) { s.VLArbLow = []smp.VLArbitrationEntry{{VL: 15, Weight: 1}} },

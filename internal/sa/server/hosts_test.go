@@ -272,3 +272,39 @@ func TestRequesterLimits(t *testing.T) {
 		t.Errorf("a route header with another's GID: status %#x", m[4:6])
 	}
 }
+
+// A subscription follows its port to another LID, as that of a manager, and goes with it.
+func TestSubscriptionFollowsItsPort(t *testing.T) {
+	s, _, a, _, other := twoTenants(t, Config{})
+	if got := at(t, s, 0, a, ask(mad.MethodSet, sa.AttrInformInfo, 0, everything(), 0)); got != mad.StatusOK {
+		t.Fatal(got)
+	}
+	const elsewhere = ib.LID(200)
+	port := s.view.At(a).Port
+	move := func(edit func(*observed.Subnet)) {
+		n := s.view.Subnet
+		n.LIDs, n.Epoch = map[*observed.Port]observed.Assigned{}, n.Epoch+1
+		for _, p := range s.view.Ports {
+			n.LIDs[p.Port] = observed.Assigned{LID: p.LID, LMC: p.LMC}
+		}
+		edit(&n)
+		if errs := s.SetSubnet(0, n); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+	before := s.Version()
+	move(func(n *observed.Subnet) { n.LIDs[port] = observed.Assigned{LID: elsewhere} })
+	if list := s.store.subscriptions; len(list) != 1 || list[0].Address.LID != elsewhere || s.Version() == before {
+		t.Errorf("%d subscriptions, version %d, before %d", len(list), s.Version(), before)
+	}
+	move(func(n *observed.Subnet) {
+		n.LIDs[port], n.LIDs[s.view.At(other).Port] = observed.Assigned{LID: other}, observed.Assigned{LID: elsewhere}
+	})
+	if list := s.store.subscriptions; len(list) != 1 || list[0].Address.LID != other || list[0].Port != port.GUID {
+		t.Errorf("after two ports have changed places: %+v", list)
+	}
+	move(func(n *observed.Subnet) { n.Expelled = map[*observed.Port]bool{port: true} })
+	if n := len(s.store.subscriptions); n != 0 {
+		t.Errorf("%d subscriptions of a port that is expelled", n)
+	}
+}

@@ -154,9 +154,10 @@ func (s *store) unlist(x *Subscription) {
 	}
 }
 
-// prune drops what belongs to ports that are gone or lost the partition.
+// prune drops what belongs to ports that are gone or lost the partition. Reports to a port
+// that has another LID now go there.
 func (s *store) prune(v *visibility.View) (changed bool) {
-	before := len(s.services) + len(s.subscriptions) + len(s.aliases)
+	moved, before := false, len(s.services)+len(s.subscriptions)+len(s.aliases)
 	s.dropServices(func(x *Service) bool {
 		p := v.Owner(x.Port)
 		base := x.Record.ServicePKey.Base()
@@ -164,11 +165,15 @@ func (s *store) prune(v *visibility.View) (changed bool) {
 	})
 	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(x *Subscription) bool {
 		p := v.Owner(x.Port)
-		gone := p == nil || !p.Contains(x.Address.LID)
-		if gone {
+		if p == nil {
 			s.unlist(x)
+			return true
 		}
-		return gone
+		if !p.Contains(x.Address.LID) {
+			x.Address.LID = p.LID
+			moved = true
+		}
+		return false
 	})
 	for port, list := range s.aliases {
 		if v.Owner(port) == nil {
@@ -178,7 +183,7 @@ func (s *store) prune(v *visibility.View) (changed bool) {
 			delete(s.aliases, port)
 		}
 	}
-	return len(s.services)+len(s.subscriptions)+len(s.aliases) != before
+	return moved || len(s.services)+len(s.subscriptions)+len(s.aliases) != before
 }
 
 // expire drops the services whose lease has ended.

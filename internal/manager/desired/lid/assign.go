@@ -37,6 +37,8 @@ const (
 	Reserved
 	// Reassigned: the port holds another LID than it was assigned before.
 	Reassigned
+	// Managers: the LID, or one of the range, belongs to whichever manager is master.
+	Managers
 )
 
 // Move tells that a port gets another LID than it was assigned before or,
@@ -67,19 +69,25 @@ func (m Move) why() string {
 		return "kept for an absent port"
 	case Reassigned:
 		return "as assigned before"
+	case Managers:
+		return "it is master_sm_lid"
 	}
 	return "no reason"
 }
 
 // Assign gives every end port of f that was reached its LIDs. previous holds
 // the base LID that each port was assigned before, and may name ports that f
-// does not have. It fails when lmc is above ib.LMCMax or when the unicast LIDs
-// do not suffice.
-func Assign(f *observed.Fabric, previous map[ib.PortGUID]ib.LID, lmc ib.LMC) ([]Assignment, []Move, error) {
+// does not have. No port is assigned managers, the LID of whichever manager is master; 0
+// for none. Assign fails when lmc is above ib.LMCMax or when the unicast LIDs do not
+// suffice.
+func Assign(f *observed.Fabric, previous map[ib.PortGUID]ib.LID, lmc ib.LMC, managers ib.LID) ([]Assignment, []Move, error) {
 	if lmc > ib.LMCMax {
 		return nil, nil, fmt.Errorf("LMC %d, want 0 to %d", lmc, ib.LMCMax)
 	}
 	s := newSpace(f, lmc)
+	if managers.IsUnicast() {
+		s.owner[managers] = ofManagers
+	}
 	if len(s.assigned) > int(ib.LIDUnicastMax) {
 		return nil, nil, s.exhausted(lmc)
 	}
@@ -102,7 +110,7 @@ func Assign(f *observed.Fabric, previous map[ib.PortGUID]ib.LID, lmc ib.LMC) ([]
 			}
 		}
 	}
-	return s.assigned, s.moves(previous), nil
+	return s.assigned, s.moves(previous, f.Self, managers), nil
 }
 
 // held is the LID that a port answered to have, 0 for none.
@@ -115,14 +123,15 @@ func held(p *observed.Port) ib.LID {
 
 // Owners of a LID, besides the ports by index.
 const (
-	free   = int32(-1)
-	absent = int32(-2) // kept for a port that is not there
+	free       = int32(-1)
+	absent     = int32(-2) // kept for a port that is not there
+	ofManagers = int32(-3) // the LID of the manager that is master
 )
 
 // space is the LID space while it is given out.
 type space struct {
 	assigned []Assignment                // by port GUID; LID 0 until assigned
-	owner    [ib.LIDUnicastMax + 1]int32 // index in assigned, free or absent
+	owner    [ib.LIDUnicastMax + 1]int32 // index in assigned, free, absent or ofManagers
 	refused  map[int]Move                // first refusal of each port, by index in assigned
 	lowest   [ib.LMCMax + 1]int          // no aligned range of this size is free below
 }
@@ -162,8 +171,12 @@ func (s *space) claim(i int, base ib.LID) {
 			s.give(i, base)
 			return
 		}
-		refusal.Reason = Reserved
-		if blocker != absent {
+		switch blocker {
+		case absent:
+			refusal.Reason = Reserved
+		case ofManagers:
+			refusal.Reason = Managers
+		default:
 			refusal.Reason, refusal.Winner = Taken, s.assigned[blocker].Port
 		}
 	}
@@ -238,10 +251,14 @@ func (s *space) take(i int) bool {
 	return s.take(i)
 }
 
-// moves compares what every port had with what it got.
-func (s *space) moves(previous map[ib.PortGUID]ib.LID) []Move {
+// moves compares what every port had with what it got. That the manager's own port holds
+// the managers' LID is as it should be.
+func (s *space) moves(previous map[ib.PortGUID]ib.LID, self *observed.Port, managers ib.LID) []Move {
 	var out []Move
 	for i, a := range s.assigned {
+		if a.Port == self && managers != ib.LIDReserved && held(self) == managers {
+			continue
+		}
 		if m, ok := s.refused[i]; ok {
 			if m.To = a.LID; m.From != m.To {
 				out = append(out, m)

@@ -48,7 +48,7 @@ func cas(lids ...ib.LID) []device {
 
 func assign(t *testing.T, f *observed.Fabric, previous map[ib.PortGUID]ib.LID, lmc ib.LMC) ([]Assignment, []Move) {
 	t.Helper()
-	assigned, moves, err := Assign(f, previous, lmc)
+	assigned, moves, err := Assign(f, previous, lmc, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestExhaustion(t *testing.T) {
 		{383, 7, nil},
 		{384, 7, []string{"LMC 7", "384 end ports", "128 aligned", "49152 in all", "has 49151"}},
 	} {
-		_, _, err := Assign(many(c.ports, ib.NodeCA), nil, c.lmc)
+		_, _, err := Assign(many(c.ports, ib.NodeCA), nil, c.lmc, 0)
 		switch {
 		case c.want == nil && err != nil:
 			t.Errorf("%d ports, LMC %d: %v", c.ports, c.lmc, err)
@@ -257,7 +257,7 @@ func TestExhaustion(t *testing.T) {
 }
 
 func TestBadLMC(t *testing.T) {
-	if _, _, err := Assign(fabric(cas(0)...), nil, 8); err == nil || !strings.Contains(err.Error(), "LMC 8, want 0 to 7") {
+	if _, _, err := Assign(fabric(cas(0)...), nil, 8, 0); err == nil || !strings.Contains(err.Error(), "LMC 8, want 0 to 7") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestStable(t *testing.T) {
 		for i := range order {
 			order[i] = i
 		}
-		first, _, err := Assign(build("held", order), nil, lmc)
+		first, _, err := Assign(build("held", order), nil, lmc, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,7 +309,7 @@ func TestStable(t *testing.T) {
 			previous[a.Port.GUID] = a.LID
 		}
 		slices.Reverse(order)
-		second, moves, err := Assign(build("held later", order), previous, lmc)
+		second, moves, err := Assign(build("held later", order), previous, lmc, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func BenchmarkAssign(b *testing.B) {
 	f := fabric(cas(make([]ib.LID, 12000)...)...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := Assign(f, nil, 0); err != nil {
+		if _, _, err := Assign(f, nil, 0, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,6 +12,9 @@
 // claim a LID, the one with the earlier assignment keeps it, then the one
 // with the lower GUID; the other is moved.
 //
+// One LID may belong to whichever manager is master: no port is assigned it, and the
+// port of the master, which has it, keeps one of its own for later.
+//
 // CA and router ports, and port 0 of a switch with an enhanced port 0, get
 // 2^LMC consecutive LIDs, the first with its low LMC bits zero; a base switch
 // port 0 gets one. LID 0 is never assigned. If LIDs run out, that is an error

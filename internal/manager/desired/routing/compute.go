@@ -120,3 +120,18 @@ func unrouted(f *observed.Fabric, switches []*observed.Node, top ib.LID) [][]ib.
 	}
 	return out
 }
+
+// Lead routes a LID that is no destination like another, from every switch.
+func (t *Tables) Lead(l, like ib.LID) {
+	t.Top = max(t.Top, l)
+	for i, table := range t.Linear {
+		if table == nil {
+			continue
+		}
+		for len(table) <= int(t.Top) {
+			table = append(table, ib.PortNone)
+		}
+		table[l] = table[like]
+		t.Linear[i] = table
+	}
+}

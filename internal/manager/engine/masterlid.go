@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// leading is what a manager does by the LID that belongs to whichever manager is master
+// (master_sm_lid), where the policy has one.
+type leading struct {
+	// moving tells that the LID is on its way to this manager's port.
+	moving bool
+	// succeeds tells that this manager has taken over from another, unasked that hosts
+	// were not asked to register again since: where no port is written another
+	// MasterSMLID, they have to be told in so many words.
+	succeeds, unasked bool
+	// robbed tells that the port of this manager, which is master, has lost the LID.
+	robbed, asked bool
+}
+
+// masterLIDOf is the LID that a policy sets aside for the master; 0 for none.
+func masterLIDOf(p *policy.Policy) ib.LID {
+	if p == nil || p.Settings == nil {
+		return ib.LIDReserved
+	}
+	return p.Settings.MasterSMLID
+}
+
+// given are the LIDs that this manager has given to ports.
+func (e *Engine) given() watch.Given {
+	g := watch.Given{LIDs: e.known.LIDs}
+	if m := masterLIDOf(e.policy); m != ib.LIDReserved && e.isMaster() && e.fabric != nil {
+		g.Master, g.MasterLID = e.fabric.Self, m
+	}
+	return g
+}
+
+// movesWith reports whether a write that a standby would have to do belongs to the change of
+// the master alone: MasterSMLID of a port; the address of this manager's port, and of those
+// that have its LID so far; the entry of that LID in a linear forwarding table.
+func (e *Engine) movesWith(op plan.Op, d *observed.Desired) bool {
+	m := masterLIDOf(e.wanted())
+	switch op.Attribute {
+	case smp.AttrPortInfo:
+		change := plan.Differing(op.Port, d)
+		if m != ib.LIDReserved && (op.Port == e.fabric.Self || op.Port.Answers(m)) && op.Kind != plan.Activate {
+			change &^= observed.ElementLID | observed.ElementLMC
+			return change == 0 || change == observed.ElementMasterSMLID
+		}
+		return change == observed.ElementMasterSMLID
+	case smp.AttrLinearForwardingTable:
+		have, want := op.Port.Node.Switch.LFT, d.Nodes[op.Port.Node.Index].LFT
+		a, b := smp.LinearBlock(have, int(op.Modifier)), smp.LinearBlock(want, int(op.Modifier))
+		if m == ib.LIDReserved || uint32(m/smp.LIDsPerLinearBlock) != op.Modifier {
+			return false
+		}
+		a[m%smp.LIDsPerLinearBlock] = b[m%smp.LIDsPerLinearBlock]
+		return a == b
+	}
+	return false
+}
+
+// moveLID has the LID of the master come to this manager's port, where the subnet was as
+// the policy wants it when it was last read. It reports whether there is such a LID.
+func (e *Engine) moveLID() bool {
+	m := masterLIDOf(e.wanted())
+	if m == ib.LIDReserved {
+		return false
+	}
+	ready, from := e.standby.ready, make(map[*observed.Port]observed.Assigned)
+	own := ready.LIDs()
+	for p := range own {
+		now := e.fabric.At(p.Place())
+		if now != nil && now.GUID == p.GUID && now != e.fabric.Self && now.Reached && now.Answers(m) {
+			from[now] = own[p]
+		}
+	}
+	e.moving = true
+	apply.Move(e.window, e.fabric, apply.LIDMove{
+		LID: m, To: e.fabric.Self, From: from,
+		Exit:    func(n *observed.Node) ib.PortNum { return ready.Exit(n.GUID(), m) },
+		Stopped: func() bool { return !e.isMaster() },
+		Failed:  func(f apply.Failure) { e.emit(event.Failed{Failure: f}) },
+		Took:    ready.Enter,
+	})
+	return true
+}
+
+// reregisters reports whether all hosts are to be asked to register again, and were not.
+func (e *Engine) reregisters() bool {
+	return e.config.Reregister && !e.renewed || e.unasked && masterLIDOf(e.wanted()) != ib.LIDReserved
+}
+
+// noteOwnLID sees whether somebody has taken the LID of the master from this manager's
+// port, as the next master does with one that does not answer: then nothing is written
+// before all managers were asked who is master.
+func (e *Engine) noteOwnLID(p *observed.Port, before seen) {
+	m := masterLIDOf(e.policy)
+	if m == ib.LIDReserved || p != e.fabric.Self || !e.isMaster() || e.desired == nil || !before.read || before.LID != m || p.Info.LID == m {
+		return
+	}
+	e.rob(p)
+}
+
+// robbedSince sees the same after a sweep of the whole subnet; old is what was known before.
+func (e *Engine) robbedSince(old *observed.Fabric) bool {
+	m := masterLIDOf(e.policy)
+	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.peers.Named() {
+		return false
+	}
+	was, is := old.Self, e.fabric.Self
+	if was.GUID != is.GUID || !was.InfoRead || !is.InfoRead || was.Info.LID != m || is.Info.LID == m {
+		return false
+	}
+	e.rob(is)
+	return true
+}
+
+func (e *Engine) rob(p *observed.Port) {
+	e.robbed, e.asked = true, false
+	e.emit(event.Warned{Text: p.String() + " has lost the LID of the master: nothing is written before all managers were asked which of them is"})
+}
+
+// justify goes on when the managers were asked, and none but this one is master: all is read
+// again, and what is not as it should be is put right. It reports whether there is
+// something to do.
+func (e *Engine) justify(now time.Duration) bool {
+	switch {
+	case !e.isMaster():
+		e.robbed = false
+		return true
+	case !e.peers.Named():
+		e.robbed = false
+		e.cancelLooks()
+		e.startElection(now)
+		return true
+	case !e.asked:
+		e.asked = true
+		e.cancelLooks()
+		e.peers.Ask()
+		return e.peers.Asking() == 0
+	case e.peers.Asking() > 0 || e.sharing: // the other master hands over, or ends
+		return false
+	}
+	e.robbed = false
+	e.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
+	return true
+}
+
+// portInfoModifier is that of PortInfo of a port.
+func portInfoModifier(p *observed.Port) uint32 {
+	if p.Node.Switch == nil {
+		return 0 // the port that the request arrives at
+	}
+	return uint32(p.Num)
+}
