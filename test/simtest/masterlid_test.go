@@ -400,7 +400,7 @@ func TestMasterLIDIsChanged(t *testing.T) {
 	}
 	want := fmt.Sprintf("master_sm_lid %d is the LID of ", lids[7])
 	p := set(lids[7])
-	if got := refused(); m.carriedOut(p) || !strings.Contains(got, want) || !strings.Contains(got, "for example 18") {
+	if got := refused(); m.carriedOut(p) || !strings.Contains(got, want) || !strings.Contains(got, "for example 1") {
 		t.Errorf("%q, want %q, and a LID that is free", got, want)
 	}
 	x.leads("after a refusal", masterLID, 0)
