@@ -52,6 +52,24 @@ func (s *Service) Regain(ctx context.Context) error {
 	return s.takeOver(ctx)
 }
 
+// Confirm asks the store whether this service leads still, and knows so what is in force.
+// If not, it reads the store, hands the policy to the manager, and returns true.
+func (s *Service) Confirm(ctx context.Context) (changed bool, err error) {
+	if leads, _ := s.leading(); leads {
+		if err := s.look(ctx, 0); err == nil || !final(err) {
+			return false, err
+		}
+	}
+	s.write.Lock()
+	err = s.load(ctx)
+	s.write.Unlock()
+	if err != nil {
+		return false, err
+	}
+	s.config.Manager.SetPolicy(s.Policy())
+	return true, nil
+}
+
 // leading reports whether this service leads, and who has taken the store over from it all
 // the same.
 func (s *Service) leading() (leads bool, fenced error) {

@@ -278,3 +278,29 @@ func TestMastersThatFightAtOnce(t *testing.T) {
 		t.Errorf("%d tenants, %d acknowledged, %d revisions", there, len(all), last)
 	}
 }
+
+// TestConfirm: a service says whether what it knew was in force, and if not, its manager has
+// what is.
+func TestConfirm(t *testing.T) {
+	a, b := two(t)
+	a.must(partition(5))
+	want := func(changed bool, wrong error) {
+		t.Helper()
+		if got, err := a.Confirm(t.Context()); got != changed || !errors.Is(err, wrong) {
+			t.Errorf("%v, %v: want %v, %v", got, err, changed, wrong)
+		}
+	}
+	want(false, nil)
+	a.store.fail(store.ErrUnavailable, nil)
+	want(false, store.ErrUnavailable)
+	a.store.fail(nil, nil)
+	want(false, nil)
+	b.leads(true)
+	b.must(partition(6))
+	want(true, nil)
+	if !a.manager.has(6) {
+		t.Error("the manager has not what is in force")
+	}
+	a.leads(false)
+	want(true, nil)
+}

@@ -37,6 +37,8 @@ type Served struct {
 	given  time.Time
 	atWork bool
 	turn   time.Duration
+	// confirmed is what Confirm was told last; nil when the engine knows.
+	confirmed *bool
 	// revisions are those of the policies that the engine was given, and of next.
 	revisions map[*policy.Policy]uint64
 	// taken is the snapshot of pass number of.
@@ -97,11 +99,36 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
 // had time for the last, and reports whether it did. It is called between any two turns
 // of the engine, in the goroutine of Run.
 func (s *Served) Turn(e *engine.Engine) (given bool) {
+	confirmed := s.takeConfirmed()
 	p := s.take(time.Now())
 	if p != nil {
 		e.SetPolicy(p)
 	}
+	if confirmed != nil {
+		e.Confirm(*confirmed)
+	}
 	return p != nil
+}
+
+// Confirm tells the engine, which did not run for a while, that the policy is known to be
+// the one in force, and whether it was another: then SetPolicy was called before.
+func (s *Served) Confirm(changed bool) {
+	s.mu.Lock()
+	s.confirmed = &changed
+	s.mu.Unlock()
+	s.Wake()
+}
+
+// takeConfirmed is what the engine is to be told by Confirm; nil for nothing. The newest
+// policy does not wait then.
+func (s *Served) takeConfirmed() *bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.confirmed
+	if s.confirmed = nil; c != nil {
+		s.atWork = false
+	}
+	return c
 }
 
 const (

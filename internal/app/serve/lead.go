@@ -19,6 +19,9 @@ const (
 	// are asked for since the store was taken over: two that cannot see each other take it
 	// from each other no faster.
 	askAgain = 5 * time.Second
+	// confirmAgain is when a store that could not be asked whether its policy is in force is
+	// asked again.
+	confirmAgain = 100 * time.Millisecond
 )
 
 // leader has the service take the store over while this manager is the master of the
@@ -154,5 +157,29 @@ func (s *Service) askOthers() {
 		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
 		defer cancel()
 		_ = s.manager.AskOthers(ctx) // else the next round of the manager itself tells
+	})
+}
+
+// confirm looks whether the policy is the one in force, after the manager did not run for a
+// while, and tells it.
+func (s *Service) confirm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.masters == nil {
+		return
+	}
+	s.asks.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
+		defer cancel()
+		for ctx.Err() == nil {
+			if changed, err := s.Confirm(ctx); err == nil {
+				s.manager.Confirm(changed)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(confirmAgain):
+			}
+		}
 	})
 }

@@ -214,6 +214,9 @@ func (s *Service) Begin(r *daemon.Runner, p *policy.Policy) {
 	if s != nil {
 		revision, _ := s.Policy()
 		s.manager.Begin(r, s.Service, revision, p)
+		if s.shared {
+			r.Engine().AwaitConfirmation()
+		}
 	}
 }
 
@@ -230,6 +233,8 @@ func (s *Service) Event(e event.Event) {
 		s.isMaster(false)
 	case event.Asked:
 		s.asked(e.Alone)
+	case event.Slept:
+		s.confirm()
 	}
 	s.manager.Event(e)
 	if name, told := toldAs(e); told {

@@ -49,6 +49,11 @@
 // taken for dead: it writes nothing before it has asked who is master, and not while
 // another is. In the wait nothing is read for good here either.
 //
+// A master with partners that would take over within Config.MasterTimeout wants to be
+// called more often than that. When it was not (event.Slept), it talks to managers only
+// until a round of questions has shown that none is master, and, with AwaitConfirmation,
+// until its policy has been confirmed; see nap.go.
+//
 // A device that stops answering while its link stays up keeps its tables, and
 // so does the switch port before it. A new policy still removes from that switch
 // port what it takes from the device; a partition that cannot be removed is not given to

@@ -28,7 +28,7 @@ func (h host) WantElection(reason string)                        { h.wantElectio
 func (h host) Answer(p mad.SMP, dlid ib.LID)                     { h.answer(p, dlid) }
 func (h host) Waiting() (n, most int)                            { return len(h.outbox), outboxMax }
 func (h host) Withholds(m election.Message) bool                 { return h.delaysHandover(m) }
-func (h host) Shared(shared bool)                                { h.share(shared) }
+func (h host) Shared(shared bool)                                { h.nap.toldOfMasters(!shared); h.share(shared) }
 func (h host) Fences() []fence.Fence                             { return h.fences() }
 func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 
@@ -163,7 +163,7 @@ func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
 	if w := e.peers.Next(now, p); w != nil {
 		return w
 	}
-	if e.window.Next(now, p) {
+	if !e.nap.on && e.window.Next(now, p) {
 		return e.window
 	}
 	return nil

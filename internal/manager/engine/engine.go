@@ -190,6 +190,7 @@ type Engine struct {
 
 	quiet   quiet
 	standby standby
+	nap     nap
 	keys    keying.Keying
 	traps   traps.Heard   // that were not repressed
 	now     time.Duration // as the engine was last told
@@ -318,6 +319,9 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 		return dlid, true
 	}
 	from := e.nextWindow(now, p)
+	if from == nil && e.nap.on {
+		return 0, false
+	}
 	if from == nil {
 		some := e.side.Next(now, p)
 		return e.side.LIDOf(p), some
@@ -353,8 +357,13 @@ func (e *Engine) Lost(now time.Duration, p *mad.SMP) {
 // Expire tells that time has passed.
 func (e *Engine) Expire(now time.Duration) {
 	e.timeIs(now)
-	e.window.Expire(now)
 	e.peers.Expire(now)
+	if e.nap.on {
+		e.tickPeers(now)
+		e.step(now)
+		return
+	}
+	e.window.Expire(now)
 	e.side.Expire(now)
 	e.narrowedEnough(now)
 	e.watchGuards(now)
@@ -376,6 +385,9 @@ func (e *Engine) atRest() bool {
 // step goes on as far as it can without an answer.
 func (e *Engine) step(now time.Duration) {
 	e.peers.Advance(now)
+	if e.naps(now) {
+		return
+	}
 	e.abandonReading()
 	e.giveWay(now)
 	for e.window.Idle() && e.advance(now) {

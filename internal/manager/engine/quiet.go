@@ -30,6 +30,7 @@ type quiet struct {
 
 // timeIs enters the time. The wait of a start begins when the engine is first told.
 func (e *Engine) timeIs(now time.Duration) {
+	e.noteNap(now)
 	e.now = now
 	if !e.quiet.began {
 		e.quiet.began, e.quiet.until = true, now+e.config.Pause

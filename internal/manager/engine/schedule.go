@@ -8,6 +8,16 @@ import (
 
 // Deadline is when to call Expire.
 func (e *Engine) Deadline() (time.Duration, bool) {
+	if e.nap.on {
+		if e.nap.over() {
+			return e.now, true
+		}
+		due := min(e.nap.next, e.nap.until)
+		if at, some := e.peers.Due(false, false); some {
+			due = min(due, at)
+		}
+		return due, true
+	}
 	due, ok := e.window.Deadline()
 	sooner := func(at time.Duration) {
 		if !ok || at < due {
@@ -47,6 +57,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	}
 	if e.state == stateNarrowing {
 		sooner(e.narrowUntil)
+	}
+	if e.heeds() {
+		sooner(e.now + e.config.MasterTimeout/napBeats)
 	}
 	return due, ok
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -96,6 +97,10 @@ type Deferred struct {
 // Asked says that a round of questions to the other managers has ended while this one is
 // master. Alone tells that none of those that count says that it is master too.
 type Asked struct{ Alone bool }
+
+// Slept says that this manager, the master, did not run for a while, in which another may
+// have taken over: it writes nothing until it has asked the others.
+type Slept struct{ For time.Duration }
 
 // TakingOver says that this manager, which stood by, takes over the subnet.
 type TakingOver struct {
@@ -224,6 +229,10 @@ func (e Forgotten) String() string {
 }
 
 func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
+
+func (e Slept) String() string {
+	return fmt.Sprintf("this manager did not run for %v: it writes nothing until the other managers have been asked", e.For.Round(time.Millisecond))
+}
 
 func (e Asked) String() string {
 	if e.Alone {

@@ -37,6 +37,7 @@ type Peers struct {
 	again, undecided bool
 	askedAt          time.Duration
 	here             []election.Remote       // who counts, by the last round
+	partners         int                     // of them that share the secret, when it had ended
 	silent           map[observed.Place]bool // listed, and did not answer
 	newcomer         bool                    // Config.Newcomer, until it has a place among managers
 	incumbent        *observed.Port          // the master that a newcomer found
@@ -104,6 +105,19 @@ func (x *Peers) MayCount(p *observed.Port) (ok bool, why string) {
 	}
 	return true, ""
 }
+
+// AskAnew is Ask, and returns how many rounds have to end until one has that was begun now.
+func (x *Peers) AskAnew() (rounds int) {
+	rounds = 1
+	if x.pending > 0 || x.undecided {
+		rounds = 2
+	}
+	x.Ask()
+	return rounds
+}
+
+// Partners is how many managers of the last round share the secret.
+func (x *Peers) Partners() int { return x.partners }
 
 // Ask reads SMInfo of every manager that may count. The current round is finished
 // first, so that new requests cannot keep it from ending.
@@ -254,8 +268,11 @@ func (x *Peers) Master() (guid ib.PortGUID) {
 // Decide evaluates the last round. why is the verdict in words.
 func (x *Peers) Decide(now time.Duration) (why string, master bool) {
 	x.undecided = x.pending > 0
-	x.rivals = make(map[*observed.Port]smp.SMInfo, len(x.here))
+	x.rivals, x.partners = make(map[*observed.Port]smp.SMInfo, len(x.here)), 0
 	for _, r := range x.here {
+		if x.election.Proves(r) {
+			x.partners++
+		}
 		if i := slices.IndexFunc(x.host.Ends(), func(p *observed.Port) bool { return p.GUID == r.Info.GUID }); i >= 0 {
 			r.Info.SMKey = 0 // what is told of it has no key
 			x.rivals[x.host.Ends()[i]] = r.Info

@@ -226,6 +226,8 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 	switch {
 	case p.Method == mad.MethodSet && !counts:
 		x.alarm(sender, election.SentControl(p.AttributeModifier), shown)
+	case counts && proves && x.IsMaster() && asker.SMState == smp.SMMaster && !x.counted(sender):
+		x.Ask() // it was given up, and is there again
 	case !x.counted(sender):
 		x.LookFor(sender)
 	}

@@ -69,6 +69,8 @@ func Describe(e event.Event) Description {
 		d.set(slog.LevelWarn, "takeover", slog.String("master", e.From.String()), slog.String("reason", e.Reason))
 	case event.Deferred:
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
+	case event.Slept:
+		d.set(slog.LevelWarn, "slept", slog.Duration("for", e.For))
 	case event.Asked:
 		d.set(slog.LevelDebug, "managers-asked", slog.Bool("alone", e.Alone))
 	case event.Unexpected:

@@ -25,6 +25,7 @@ var meanings = map[string]string{
 	"standby":           "Another manager is master; nothing was written.",
 	"takeover":          "This manager was standby and takes over from the manager at port `master`.",
 	"unexpected-master": "An untrusted manager is master, and this one has not managed the fabric before: it leaves the fabric alone.",
+	"slept":             "This manager is master and did not run `for` so many nanoseconds: it writes nothing until the other managers have been asked.",
 	"managers-asked":    "This manager is master and has asked the others for their state; `alone` if none of them is master too.",
 	"master-changed":    "The master changed: `from` and `to` are port GUIDs.",
 	"master-flapping":   "The master changed `changes` times `within` nanoseconds. It is not logged again until the master has not changed for 10 minutes.",
