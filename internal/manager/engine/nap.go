@@ -58,7 +58,7 @@ func (e *Engine) noteNap(now time.Duration) {
 // heeds reports whether this manager is master beside partners that would take over within
 // Config.MasterTimeout.
 func (e *Engine) heeds() bool {
-	return e.fabric != nil && !e.config.Hold && e.isMaster() && e.peers.Partners() > 0
+	return e.fabric != nil && !e.config.Hold && e.isMaster() && e.peers.HasPartners()
 }
 
 // toldOfMasters takes the end of a round.

@@ -37,7 +37,7 @@ type Peers struct {
 	again, undecided bool
 	askedAt          time.Duration
 	here             []election.Remote       // who counts, by the last round
-	partners         int                     // of them that share the secret, when it had ended
+	partners         int                     // of them that share the secret, when it had ended, and 1 where one has asked since
 	silent           map[observed.Place]bool // listed, and did not answer
 	newcomer         bool                    // Config.Newcomer, until it has a place among managers
 	incumbent        *observed.Port          // the master that a newcomer found
@@ -116,8 +116,9 @@ func (x *Peers) AskAnew() (rounds int) {
 	return rounds
 }
 
-// Partners is how many managers of the last round share the secret.
-func (x *Peers) Partners() int { return x.partners }
+// HasPartners reports whether a manager shares the secret, by the last round, or has asked
+// since.
+func (x *Peers) HasPartners() bool { return x.partners > 0 }
 
 // Ask reads SMInfo of every manager that may count. The current round is finished
 // first, so that new requests cannot keep it from ending.
