@@ -255,24 +255,6 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// OnSend makes f see every request that leaves, retries included.
-func (e *Engine) OnSend(f func(mad.Method, mad.AttributeID)) {
-	for _, w := range e.windows() {
-		w.OnSend = f
-	}
-}
-
-// OnEnd makes f see how every request ended, as transact.Reply has it.
-func (e *Engine) OnEnd(f func(method mad.Method, attribute mad.AttributeID, err error)) {
-	for _, w := range e.windows() {
-		w.OnEnd = f
-	}
-}
-
-func (e *Engine) windows() []*transact.Window {
-	return append([]*transact.Window{e.window, e.side}, e.peers.Windows()...)
-}
-
 // Settled reports whether the engine has nothing to do until time passes or something
 // arrives, so that Fabric has its result.
 func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
@@ -288,11 +270,6 @@ func (e *Engine) Assigned() desired.Assigned {
 	a := e.known
 	a.Names = e.names.All()
 	return a
-}
-
-// Counts is what the request windows have done.
-func (e *Engine) Counts() transact.Counts {
-	return e.window.Counts().Plus(e.side.Counts()).Plus(e.peers.Counts())
 }
 
 // SetPolicy replaces the policy. It takes effect at the next call that tells
