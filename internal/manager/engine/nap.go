@@ -99,7 +99,7 @@ func (e *Engine) dropWork() {
 	if e.run != nil {
 		e.run.Abort()
 	}
-	e.run, e.discovery, e.revisiting, e.repairing, e.baseline = nil, nil, false, false, nil
+	e.run, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, false, false, nil, false
 	// What the last snapshot would have the policy take away is not what is there now.
 	e.before, e.cut, e.wayFor = snapshot{}, e.newPolicy, e.newPolicy
 	if e.state = stateWatching; !e.isMaster() {
