@@ -192,6 +192,7 @@ func TestDamagedObjects(t *testing.T) {
 		{`"version":1,"manager"`, `"version":2,"manager"`, "manager/head: version 2"},
 		{`"salt":"`, `"salt":"x`, "salt"},
 		{`"lids":{`, `"lids":[`, partPrefix},
+		{`"lids":{`, `"walls":{},"lids":{`, "a newer ibwarden has written it"},
 		{`"mlid":49152`, `"mlid":49152000`, partPrefix},
 		{`"0x0000100000000001":2`, `"0x0000100000000001":49152`, "want a unicast LID"},
 		{`"pkeys":{"red":"0x0010"}`, `"pkeys":{"red":"0x0000"}`, "want 0x0001 to 0x7fff"},
