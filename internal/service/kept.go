@@ -9,7 +9,7 @@ import (
 
 // ManagerPrefix begins the keys of objects that belong to the subnet manager: the service
 // keeps them and does not look at them.
-const ManagerPrefix = "manager/"
+const ManagerPrefix = store.Aside
 
 // Keep stores objects of the manager, all or none, by the epoch of this service like
 // everything that it writes: one that is not the writer any more stores nothing.

@@ -73,6 +73,10 @@ type Follower interface {
 	Await(ctx context.Context, after Mark)
 }
 
+// Aside begins the keys of objects that a Follower keeps apart: Load, and so a backup, does not
+// have them, and a version that does not know of them does not see them.
+const Aside = "manager/"
+
 // Mark is a moment in the life of a store.
 type Mark int64
 

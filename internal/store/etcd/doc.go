@@ -4,6 +4,7 @@
 //
 //	state           format, epoch, last revision, head of the audit log, as JSON
 //	object/KEY      an object
+//	manager/KEY     an object whose key begins with store.Aside, manager/
 //	revision/N      a revision: the data, or a reference to its parts
 //	outcome/N       its outcome, in the same way
 //	audit/N         an entry, as a line

@@ -79,7 +79,7 @@ func (s *Store) empty(ctx context.Context) (seen, error) {
 		}
 		*next = state{Format: Format, ID: id, Incomplete: true}
 		ops := []clientv3.Op{}
-		for _, kind := range []string{"object/", "revision/", "outcome/", "audit/", "part/", "blob/"} {
+		for _, kind := range []string{"object/", "revision/", "outcome/", "audit/", "part/", "blob/", store.Aside} {
 			ops = append(ops, clientv3.OpDelete(s.prefix+kind, clientv3.WithPrefix()))
 		}
 		return ops, nil

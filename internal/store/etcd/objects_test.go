@@ -94,6 +94,10 @@ func TestFollower(t *testing.T) {
 	read()
 	t.Logf("%d readings meanwhile", reads)
 
+	if c, err := reader.Load(t.Context()); err != nil || len(c.Objects) != 1 || c.Objects[0].Key != "other" {
+		t.Fatalf("Load: %v, %v: want only the object that is not kept apart", c.Objects, err)
+	}
+
 	woken := make(chan struct{})
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startWait)

@@ -82,6 +82,7 @@ func (s *Store) load(ctx context.Context) (*store.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Puts = slices.DeleteFunc(p.Puts, func(o store.Object) bool { return strings.HasPrefix(o.Key, store.Aside) })
 	out.Objects = p.over(out.Objects)
 	return out, nil
 }
@@ -89,7 +90,7 @@ func (s *Store) load(ctx context.Context) (*store.Contents, error) {
 // readObjects reads the objects whose keys begin with a prefix and that were written after a
 // revision of etcd, as they were at another.
 func (s *Store) readObjects(ctx context.Context, prefix string, after, moment int64) (out []store.Object, err error) {
-	start := s.prefix + "object/" + prefix
+	start := s.prefix + objectName(prefix)
 	end := clientv3.GetPrefixRangeEnd(start)
 	for more := true; more; {
 		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageObjects), clientv3.WithRev(moment)}

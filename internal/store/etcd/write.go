@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -229,8 +230,16 @@ func (s *Store) entryOp(n uint64, line []byte) clientv3.Op {
 	return clientv3.OpPut(s.prefix+name, string(frame.Seal(name, line)))
 }
 
+// objectName is where an object is, below the prefix.
+func objectName(key string) string {
+	if strings.HasPrefix(key, store.Aside) {
+		return key
+	}
+	return "object/" + key
+}
+
 func (s *Store) objectOp(o store.Object) clientv3.Op {
-	name := "object/" + o.Key
+	name := objectName(o.Key)
 	return clientv3.OpPut(s.prefix+name, string(frame.Seal(name, o.Value)))
 }
 
@@ -263,7 +272,7 @@ func (s *Store) objects(ctx context.Context, at seen, next *state, c *store.Comm
 		ops = append(ops, s.objectOp(o))
 	}
 	for _, k := range c.Deletes {
-		ops = append(ops, clientv3.OpDelete(s.prefix+"object/"+k))
+		ops = append(ops, clientv3.OpDelete(s.prefix+objectName(k)))
 	}
 	return ops, nil
 }
@@ -295,7 +304,7 @@ func (s *Store) finish(ctx context.Context, at seen) (seen, error) {
 		}
 	}
 	for _, k := range p.Deletes {
-		if err := b.add(ctx, clientv3.OpDelete(s.prefix+"object/"+k), len(k)); err != nil {
+		if err := b.add(ctx, clientv3.OpDelete(s.prefix+objectName(k)), len(k)); err != nil {
 			return at, err
 		}
 	}
