@@ -67,6 +67,8 @@ type manager struct {
 	hold bool // nothing is carried out
 }
 
+func (m *manager) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
+
 func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {
 	if m.tell != nil && !m.hold {
 		m.tell.Done(revision, service.Outcome{Verdict: isolation.Isolated, Writes: 1})

@@ -72,7 +72,7 @@ func (s *Service) followOnce(ctx context.Context) error {
 	s.aside(nil)
 	after, p := s.Policy()
 	if after != before {
-		s.config.Manager.SetPolicy(after, p)
+		s.config.Manager.FollowPolicy(after, p)
 	}
 	for rev, err := range s.config.Store.Watch(ctx, after) {
 		if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) took(rev store.Revision) error {
 	s.state.Commit(diff, rev.Number, resource.Caller{Name: record.By, Tenant: record.Tenant}, record.At)
 	p := s.state.Policy()
 	s.mu.Unlock()
-	s.config.Manager.SetPolicy(rev.Number, p)
+	s.config.Manager.FollowPolicy(rev.Number, p)
 	for _, text := range record.Words {
 		s.events.add(Event{At: record.At, Kind: EventRevision, Revision: rev.Number, Text: text, Tenants: record.Concerns})
 	}

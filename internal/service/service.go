@@ -27,6 +27,9 @@ type SubnetManager interface {
 	// SetPolicy has the manager carry out a policy. It returns at once; the manager
 	// calls Service.Done or Service.Refused with the revision, or with a later one.
 	SetPolicy(revision uint64, p *policy.Policy)
+	// FollowPolicy is the same for a revision that another manager wrote, and that may not
+	// be the last: after a takeover it gives nobody what the tables did not hold then.
+	FollowPolicy(revision uint64, p *policy.Policy)
 	// Predict says what the manager would write for a policy. The error says why the
 	// fabric cannot take it.
 	Predict(ctx context.Context, p *policy.Policy) (*Plan, error)

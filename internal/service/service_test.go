@@ -30,6 +30,8 @@ type recorder struct {
 	policy   *policy.Policy
 }
 
+func (m *recorder) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
+
 func (m *recorder) SetPolicy(revision uint64, p *policy.Policy) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

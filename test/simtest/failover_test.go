@@ -9,8 +9,8 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
@@ -20,8 +20,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -37,10 +35,12 @@ type pair struct {
 	sets              map[mad.AttributeID]int
 	reregister, downs int
 	watch             func(*mad.SMP, fabric.Sighting)
-	world             *world      // that is told of every packet, when set
-	shelf             *shelf      // that managers share; nil for none
-	hasty             bool        // managers take it that no packet is under way for long
-	led               func(*seat) // is told who has taken over, after the first pass, when set
+	world             *world                   // that is told of every packet, when set
+	shelf             *shelf                   // that managers share; nil for none
+	hasty             bool                     // managers take it that no packet is under way for long
+	turn              func()                   // is called at every turn, when set
+	told              func(*seat, event.Event) // has events in place of events, when set
+	led               func(*seat)              // is told who has taken over, after the first pass, when set
 }
 
 // seat is a manager at a port.
@@ -49,7 +49,8 @@ type seat struct {
 	engine *master.Engine
 	events []happened
 	gone   bool
-	asleep bool // its process is stopped, and what is sent to it waits
+	asleep bool        // its process is stopped, and what is sent to it waits
+	driven link.Engine // in place of engine, when set
 	// shares is the manager whose state this one finds when it takes over; nil for none.
 	shares *seat
 	over   bool
@@ -131,7 +132,11 @@ func (x *pair) sit(i int, c engine.Config, p *policy.Policy) *seat {
 		c.Limits.Lifetime = 0
 	}
 	m.engine = master.New(c, server.Config{Keep: x.shelf != nil}, p, func(e event.Event) {
-		m.events = append(m.events, happened{x.fabric.Now(), e})
+		if x.told != nil {
+			x.told(m, e)
+		} else {
+			m.events = append(m.events, happened{x.fabric.Now(), e})
+		}
 		switch e := e.(type) {
 		case event.TakingOver:
 			m.over, m.took = true, true
@@ -181,13 +186,16 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 	x.t.Helper()
 	for end := x.fabric.Now() + most; !done(); {
 		busy := false
+		if x.turn != nil {
+			x.turn()
+		}
 		for _, m := range x.seats {
 			if m.gone || m.asleep {
 				continue
 			}
 			x.recall(m)
 			x.shelf.turn(m)
-			some, err := m.link.Pump(m.engine)
+			some, err := m.link.Pump(m.drives())
 			if err != nil {
 				x.t.Fatal(err)
 			}
@@ -213,12 +221,19 @@ func (x *pair) until(what string, most time.Duration, done func() bool) {
 			if m.gone || m.asleep {
 				continue
 			}
-			if _, err := m.link.Pump(m.engine); err != nil {
+			if _, err := m.link.Pump(m.drives()); err != nil {
 				x.t.Fatal(err)
 			}
 			m.engine.Expire(x.fabric.Now())
 		}
 	}
+}
+
+func (m *seat) drives() link.Engine {
+	if m.driven != nil {
+		return m.driven
+	}
+	return m.engine
 }
 
 // recall does what a daemon does that shares the state of the former master.
@@ -257,78 +272,6 @@ func (m *seat) carriedOut(p *policy.Policy) bool {
 		c, ok := h.Event.(event.Completed)
 		return ok && c.Result.Policy == p && c.Result.Proof.Verdict.Holds() && c.Result.Reached()
 	})
-}
-
-// client is a host that asks for a path again and again.
-type client struct {
-	*pair
-	place place
-	gsi   *gsi.Pair
-	to    ib.GID
-	self  ib.GID
-	tid   uint64
-	last  time.Duration
-	asked int
-	// right is how many right answers came.
-	right int
-}
-
-func (x *pair) client(from, to int) *client {
-	x.t.Helper()
-	nodes := x.hostNodes()
-	d, err := x.fabric.Device(nodes[from].GUID)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	c := &client{pair: x, place: place{nodes[from].GUID, 1}}
-	if c.gsi, err = gsi.Open(d, 1); err != nil {
-		x.t.Fatal(err)
-	}
-	gid := func(i int) ib.GID { return ib.MakeGID(ib.DefaultGIDPrefix, nodes[i].Ports[1].GUID) }
-	c.self, c.to = gid(from), gid(to)
-	return c
-}
-
-// clientInterval is the time between two requests of a client that gets no answer.
-const clientInterval = 5 * time.Millisecond
-
-// turn takes answers, and asks again when it is time.
-func (c *client) turn() {
-	c.gsi.Receive(func(_ *endpoint.Completion, m *[mad.Size]byte) {
-		var got sa.MAD
-		var path sa.PathRecord
-		if got.UnmarshalBinary(m[:]) == nil && got.TransactionID == c.tid && got.Status == mad.StatusOK &&
-			path.UnmarshalBinary(got.Data[:]) == nil && path.DGID == c.to && path.DLID.IsUnicast() {
-			c.right++
-		}
-	})
-	if now := c.fabric.Now(); now >= c.last+clientInterval {
-		c.last = now
-		c.fabric.At(now+clientInterval, func() {}) // so that it comes by
-		c.ask()
-	}
-}
-
-func (c *client) ask() {
-	c.tid++
-	c.asked++
-	q := sa.PathRecord{SGID: c.self, DGID: c.to}
-	q.NumbPath = 1
-	b, err := q.AppendBinary(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	m := sa.MAD{Header: mad.Header{
-		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
-		Method: mad.MethodGet, TransactionID: c.tid, AttributeID: sa.AttrPathRecord,
-	}, ComponentMask: sa.PathRecordSGID | sa.PathRecordDGID | sa.PathRecordNumbPath}
-	copy(m.Data[:], b)
-	octets, err := m.AppendBinary(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	to := c.fabric.Agent(c.place.node).Port(c.place.num).MasterSMLID
-	_ = c.gsi.Send((*[mad.Size]byte)(octets), endpoint.SendRequest{RemoteQP: ib.QP1, To: endpoint.Address{DLID: to}}) // refused is lost
 }
 
 // failover is what one takeover took.

@@ -95,6 +95,10 @@ func TestTakeoverBringsNoOlderPolicyBack(t *testing.T) {
 			r.run(20 * time.Second)
 			r.checkHolds("restarted", "red-2", 0x10, true)
 			r.checkHolds("still", "red-1", 0x10, false)
+			second.engine.(*engine.Engine).FollowPolicy(older.policy()) // a store that it follows is late
+			second.engine.Expire(r.fabric.Now())
+			r.run(20 * time.Second)
+			r.checkHolds("followed", "red-1", 0x10, false)
 			r.tell(second, older.policy())
 			r.run(20 * time.Second)
 			r.checkHolds("read again", "red-1", 0x10, true)

@@ -53,6 +53,8 @@ type manager struct {
 	work    sync.WaitGroup
 }
 
+func (m *manager) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
+
 func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {
 	if m.service == nil {
 		return

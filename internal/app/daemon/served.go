@@ -31,7 +31,10 @@ type Served struct {
 	mu sync.Mutex
 	// next is the policy that the engine has not been given yet; only the newest
 	// counts.
-	next *policy.Policy
+	next     *policy.Policy
+	followed bool // next was set by another manager
+	// following tells that of what take gave last, for the goroutine of Run.
+	following bool
 	// given is when the engine was given one, atWork that it has not carried it out yet,
 	// and turn how long it has for that.
 	given  time.Time
@@ -87,10 +90,15 @@ func (s *Served) Begin(r *Runner, t Teller, revision uint64, p *policy.Policy) {
 }
 
 // SetPolicy implements service.SubnetManager.
-func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
+func (s *Served) SetPolicy(revision uint64, p *policy.Policy) { s.have(revision, p, false) }
+
+// FollowPolicy implements service.SubnetManager.
+func (s *Served) FollowPolicy(revision uint64, p *policy.Policy) { s.have(revision, p, true) }
+
+func (s *Served) have(revision uint64, p *policy.Policy, followed bool) {
 	s.mu.Lock()
 	delete(s.revisions, s.next)
-	s.next, s.revisions[p] = p, revision
+	s.next, s.followed, s.revisions[p] = p, followed, revision
 	s.mu.Unlock()
 	s.Wake()
 }
@@ -101,7 +109,11 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) {
 func (s *Served) Turn(e *engine.Engine) (given bool) {
 	confirmed := s.takeConfirmed()
 	p := s.take(time.Now())
-	if p != nil {
+	switch {
+	case p == nil:
+	case s.following:
+		e.FollowPolicy(p)
+	default:
 		e.SetPolicy(p)
 	}
 	if confirmed != nil {
@@ -153,7 +165,7 @@ func (s *Served) take(now time.Time) *policy.Policy {
 	default:
 		s.turn = turnLeast
 	}
-	s.next, s.given, s.atWork = nil, now, true
+	s.next, s.given, s.atWork, s.following = nil, now, true, s.followed
 	return p
 }
 

@@ -286,6 +286,13 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.emit(event.PolicyGiven{})
 }
 
+// FollowPolicy replaces the policy by one that another manager has set, as a standby learns
+// of it. Unlike SetPolicy it lifts no bound: after a takeover the tables may be newer.
+func (e *Engine) FollowPolicy(p *policy.Policy) {
+	e.newPolicy = p
+	e.emit(event.PolicyGiven{})
+}
+
 // Next gives out the next packet: answers to others first, then requests.
 func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 	e.timeIs(now)

@@ -192,7 +192,8 @@ type absent struct{}
 
 var errAbsent = errors.New("no manager runs")
 
-func (absent) SetPolicy(uint64, *policy.Policy) {}
+func (absent) SetPolicy(uint64, *policy.Policy)    {}
+func (absent) FollowPolicy(uint64, *policy.Policy) {}
 func (absent) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
 	return nil, errAbsent
 }
