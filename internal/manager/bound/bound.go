@@ -69,8 +69,8 @@ func (b *Bound) allows(g ib.PortGUID, base ib.PKeyBase, full bool) bool {
 }
 
 // Within leaves out of a resolution, which stays as it is, who would get more than
-// he held; not the manager's own port, self. text says who that is, and is empty
-// when it is nobody.
+// he held; not the manager's own port, self, in the default partition, without which it
+// cannot answer hosts. text says who that is, and is empty when it is nobody.
 func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Resolution, text string) {
 	var named []string
 	n := 0
@@ -80,7 +80,7 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 		x := &cut.Partitions[i]
 		keep := func(list []ib.PortGUID, full bool) []ib.PortGUID {
 			return slices.DeleteFunc(slices.Clone(list), func(g ib.PortGUID) bool {
-				if g == self || b.allows(g, x.Base, full) {
+				if g == self && x.Base == ib.PKeyBaseDefault || b.allows(g, x.Base, full) {
 					return false
 				}
 				if n++; n <= shown {

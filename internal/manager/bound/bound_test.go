@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,19 +81,23 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// The resolution that comes in stays as it is, the manager's own port is bound by
-// nothing, and the text says who gets less.
+// The resolution that comes in stays as it is, the manager's own port is free in the
+// default partition only, and the text says who gets less.
 func TestWithin(t *testing.T) {
 	x := Of(nil, "another manager was here", true)
 	x.Add(1, []ib.PKey{red.Full()})
 	whole := func() *policy.Resolution {
 		return &policy.Resolution{Partitions: []observed.Partition{
-			{Name: "red", Base: red, Full: []ib.PortGUID{1, 2, 9}, Limited: []ib.PortGUID{3, 4, 5, 6, 7}, Index0: []ib.PortGUID{1, 2}},
+			{Name: "red", Base: red, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3, 4, 5, 6, 9}, Index0: []ib.PortGUID{1, 2}},
+			{Name: "Default", Base: ib.PKeyBaseDefault, Full: []ib.PortGUID{9}},
 		}}
 	}
 	in := whole()
 	out, text := x.Within(in, 9)
-	want := observed.Partition{Name: "red", Base: red, Full: []ib.PortGUID{1, 9}, Limited: []ib.PortGUID{}, Index0: []ib.PortGUID{1}}
+	want := observed.Partition{Name: "red", Base: red, Full: []ib.PortGUID{1}, Limited: []ib.PortGUID{}, Index0: []ib.PortGUID{1}}
+	if got := out.Partitions[1].Full; !slices.Equal(got, []ib.PortGUID{9}) {
+		t.Errorf("of the default partition %v, want the manager", got)
+	}
 	if diff := cmp.Diff(want, out.Partitions[0]); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -104,13 +109,14 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%q, want %q", text, part)
 		}
 	}
-	if strings.Contains(text, "0x0000000000000007") {
+	if strings.Contains(text, "0x0000000000000009") {
 		t.Errorf("%q names more than %d", text, shown)
 	}
 	x = Of(nil, "", false)
 	for g := range ib.PortGUID(10) {
 		x.Add(g, []ib.PKey{red.Full()})
 	}
+	x.Add(9, []ib.PKey{red.Full(), ib.PKeyBaseDefault.Full()})
 	if out, text := x.Within(in, 0); out != in || text != "" {
 		t.Errorf("nobody gets less: %q", text)
 	}

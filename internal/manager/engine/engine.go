@@ -466,6 +466,7 @@ func (e *Engine) startPass(now time.Duration) {
 		return
 	}
 	e.bind()
+	e.others = false
 	e.cancelLooks()
 	e.begin(event.PhasePlan)
 	p := e.wanted()

@@ -9,6 +9,9 @@ import (
 type inheritance struct {
 	sharing           bool // another that counts is master too
 	shared, inherited *bound.Bound
+	// others tells that another manager may have written since the tables were last read.
+	// A block that is written from them could give what that one has taken away.
+	others bool
 }
 
 // heldNow is what ports hold in the present snapshot.

@@ -100,8 +100,8 @@ func (e *Engine) dropWork() {
 		e.run.Abort()
 	}
 	e.run, e.discovery, e.revisiting, e.repairing, e.baseline, e.moving = nil, nil, false, false, nil, false
-	// What the last snapshot would have the policy take away is not what is there now.
-	e.before, e.cut, e.wayFor = snapshot{}, e.newPolicy, e.newPolicy
+	e.others = true
+	e.before, e.wayFor = snapshot{}, e.newPolicy
 	if e.state = stateWatching; !e.isMaster() {
 		e.state = stateStandby
 	}

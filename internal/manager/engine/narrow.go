@@ -68,9 +68,9 @@ func (e *Engine) giveWay(now time.Duration) {
 }
 
 // narrowsFirst reports whether the revocations of a new policy are to be written before
-// anything else.
+// anything else. Where another manager may have written since, all is read before.
 func (e *Engine) narrowsFirst(now time.Duration) bool {
-	return e.newPolicy != e.cut && e.settled && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
+	return e.newPolicy != e.cut && e.settled && !e.others && e.state == stateWatching && e.isMaster() && !e.config.Hold &&
 		(e.resweep != "" || e.reelect != "" || e.looksAtSwitch(now))
 }
 

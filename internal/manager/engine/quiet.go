@@ -51,6 +51,7 @@ func (e *Engine) succeed(f election.Effects) {
 	}
 	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
 	e.quiet.atStart, e.quiet.abandon = false, true
+	e.others = true
 	e.succeeds, e.unasked = true, true
 	e.sweepFrom = e.now
 }

@@ -210,7 +210,7 @@ func (e *Engine) leaveOut(now time.Duration) bool {
 	if !e.outOfDate() {
 		return false
 	}
-	if e.cutMoved() {
+	if !e.others && e.cutMoved() {
 		e.startPass(now)
 	} else {
 		e.wantSweep("a link has moved that the manager cannot do without")
