@@ -26,8 +26,9 @@ import (
 // paused and cut off while members move between partitions.
 //
 // What a service does is played here: whoever is master takes the store over, and gives its
-// engine every revision that it commits; all others follow, each revision in its time.
-// Whether a commit is allowed the store's own rule says.
+// engine every revision that it commits; all others follow, each revision in its time. A
+// master that finds revisions of another one follows too, and takes the store over once it
+// knows that no other is master. Whether a commit is allowed the store's own rule says.
 type succession struct {
 	*pair
 	z      *zero
@@ -65,6 +66,10 @@ type clerk struct {
 	due       time.Duration
 	term      int // 0 while it is not master
 	leads     bool
+	fenced    bool // it is master, and another manager has taken the store over
+	alone     bool // a round has ended that showed no other master
+	asks      time.Duration
+	confirms  time.Duration // when the store answers after a nap; 0 for no nap
 	epoch     store.Epoch
 	tryAt     time.Duration
 	completed bool          // a pass of this mastership
@@ -159,7 +164,9 @@ func (s *succession) start(c *clerk, pause time.Duration, change func(*engine.Co
 	s.seats = slices.DeleteFunc(s.seats, func(m *seat) bool { return m == c.seat })
 	p := s.latest().policy()
 	c.known, c.policies, c.term, c.leads, c.completed, c.hung = len(s.revisions)-1, map[*policy.Policy]int{p: len(s.revisions) - 1}, 0, false, false, nil
+	c.fenced, c.alone, c.confirms = false, false, 0
 	c.seat = s.sit(c.at, config, p)
+	c.engine.Manager().AwaitConfirmation()
 	c.driven = &recorder{c.seat.engine, s, c}
 }
 
@@ -192,7 +199,11 @@ func (s *succession) event(m *seat, e event.Event) {
 			s.rule()
 		}
 	case event.Deferred:
-		c.completed, c.leads, c.hung = false, false, nil
+		c.completed, c.leads, c.fenced, c.alone, c.hung = false, false, false, false, nil
+	case event.Asked:
+		c.alone = e.Alone
+	case event.Slept:
+		c.confirms = s.later()
 	}
 }
 
@@ -204,7 +215,7 @@ func (s *succession) isMaster(c *clerk) bool {
 		c.term = 0
 	case c.term == 0:
 		s.terms++
-		c.term = s.terms
+		c.term, c.tryAt = s.terms, s.later()
 	}
 	return is
 }
@@ -215,6 +226,19 @@ const (
 	followSlow = 3 * time.Second
 )
 
+// askOthers is how often a master that was fenced has the others asked.
+const askOthers = 5 * time.Second
+
+// later is when the store has answered.
+func (s *succession) later() time.Duration {
+	at := s.fabric.Now() + 1 + time.Duration(s.r.Int64N(int64(s.lag)))
+	s.fabric.At(at, func() {})
+	return at
+}
+
+// lost has a master follow who has taken the store over from it.
+func (c *clerk) lost() { c.leads, c.fenced, c.alone, c.asks = false, true, false, 0 }
+
 func (s *succession) clerksTurn() {
 	now := s.fabric.Now()
 	for _, c := range s.clerks {
@@ -222,19 +246,33 @@ func (s *succession) clerksTurn() {
 			continue
 		}
 		is := s.isMaster(c)
+		behind := c.known < len(s.revisions)-1
 		switch {
 		case c.cut:
-		case c.leads:
-		case is && c.completed && now >= c.tryAt:
+		case c.confirms > 0 && now >= c.confirms:
+			c.confirms = 0
+			changed := !c.leads || c.epoch != s.epoch
+			if changed {
+				s.give(c, len(s.revisions)-1)
+			}
+			c.engine.Manager().Confirm(changed)
+		case c.leads && c.epoch == s.epoch:
+		case is && !c.leads && (!c.fenced || c.alone) && now >= c.tryAt:
 			s.epoch++
-			c.epoch, c.leads = s.epoch, true
+			c.epoch, c.leads, c.fenced = s.epoch, true, false
 			s.give(c, len(s.revisions)-1)
-		case c.known < len(s.revisions)-1 && c.due == 0:
-			c.due = now + time.Duration(s.r.Int64N(int64(s.lag)))
-			s.fabric.At(c.due, func() {})
-		case c.known < len(s.revisions)-1 && now >= c.due:
+		case behind && c.due == 0:
+			c.due = s.later()
+		case behind && now >= c.due:
 			c.due = 0
+			if c.leads {
+				c.lost()
+			}
 			s.follow(c, c.known+1)
+		case c.fenced && now >= c.asks:
+			c.asks = now + askOthers
+			c.engine.Manager().AskManagers()
+			s.fabric.At(c.asks, func() {})
 		}
 	}
 }
@@ -281,7 +319,7 @@ func (s *succession) take(c *clerk, x *store.Commit, next tenancy) {
 		if errors.Is(err, store.ErrFenced) {
 			s.fenced++
 		}
-		c.leads, c.tryAt = false, s.fabric.Now()+time.Second
+		c.lost()
 		return
 	}
 	s.moves += moved(s.seen.ends, s.seen.self, s.latest(), next)

@@ -54,9 +54,10 @@ func (e *Engine) share(shared bool) {
 	e.membersChanged()
 }
 
-// accept removes the bounds of an earlier manager's tables, because the administrator set
-// the policy again.
+// accept removes the bounds of an earlier manager's tables, and those that were to come once
+// they are read, because the policy was set again.
 func (e *Engine) accept() {
+	e.peers.StoodBy = ""
 	if e.inherited != nil {
 		e.inherited, e.baseline = nil, nil
 	}
