@@ -28,6 +28,7 @@ func newSite(t *testing.T, seed uint64, flags []string, args ...string) *site {
 	cluster := etcdtest.Start(t, args...)
 	w := newWorld(t)
 	s := &site{client: newClient(w.place(0, append(flags, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","))...), seed), cluster: cluster}
+	s.storeLost = true
 	s.start()
 	s.changed(1)
 	s.settled()

@@ -536,6 +536,32 @@ func TestLateStandbyExposesNothing(t *testing.T) {
 	}
 }
 
+// A master is stopped, another takes over and goes on, and the first one runs again, or is
+// cut off from the store: whatever it had begun to write, it writes nothing that is not in
+// force.
+func TestPausedMastersExposeNothing(t *testing.T) {
+	rounds := 40
+	seed, soak := soakSeed(t)
+	if soak {
+		rounds = 1000
+	} else {
+		seed = 28 // in the second world a Set was sent again by a standby
+	}
+	t.Logf("SOAK_SEED=%d", seed)
+	for n := range uint64(2) {
+		t.Run(fmt.Sprintf("world %d", n), func(t *testing.T) {
+			t.Parallel()
+			s := newSuccession(t, seed+n, 2+int(n%2), nil)
+			s.kinds = []fault{faultPause, faultNoStore}
+			for i := 0; i < rounds && !t.Failed(); i++ {
+				s.round(nil)
+			}
+			s.seen.check(t)
+			s.report(t)
+		})
+	}
+}
+
 // The harness sees a standby that takes its policy for the newest one.
 func TestLateStandbyIsSeen(t *testing.T) {
 	accept := func(c *engine.Config) { c.AcceptPolicy = true }

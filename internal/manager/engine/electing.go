@@ -39,9 +39,13 @@ func (h host) Follow(f election.Effects) {
 		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
+		h.window.ReadOnly(true) // the next one may have written otherwise before a Set is sent again
 		h.standby, h.leading = standby{}, leading{}
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
+	}
+	if f.To == smp.SMMaster {
+		h.window.ReadOnly(false)
 	}
 	h.restoreKeys()
 }

@@ -282,6 +282,7 @@ func (e *Engine) Assigned() desired.Assigned {
 // than the tables held then.
 func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.newPolicy = p
+	e.nap.toldOfPolicy()
 	e.accept()
 	e.emit(event.PolicyGiven{})
 }
@@ -290,6 +291,7 @@ func (e *Engine) SetPolicy(p *policy.Policy) {
 // of it. Unlike SetPolicy it lifts no bound: after a takeover the tables may be newer.
 func (e *Engine) FollowPolicy(p *policy.Policy) {
 	e.newPolicy = p
+	e.nap.toldOfPolicy()
 	e.emit(event.PolicyGiven{})
 }
 

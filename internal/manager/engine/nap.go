@@ -26,7 +26,7 @@ type nap struct {
 	on       bool
 	asked    bool // a round that was begun after the nap has ended, and no other manager was master
 	unsure   bool // Confirm is awaited
-	changed  bool // the policy was another than the one with which the nap began
+	changed  bool // another manager was master meanwhile, or the policy became another
 	rounds   int  // that have to end until one counts: one may have been under way
 	next     time.Duration
 	until    time.Duration
@@ -58,7 +58,7 @@ func (e *Engine) noteNap(now time.Duration) {
 // heeds reports whether this manager is master beside partners that would take over within
 // Config.MasterTimeout.
 func (e *Engine) heeds() bool {
-	return e.fabric != nil && !e.config.Hold && e.isMaster() && e.peers.HasPartners()
+	return e.fabric != nil && !e.config.Hold && e.isMaster() && (e.nap.confirms || e.peers.HasPartners())
 }
 
 // toldOfMasters takes the end of a round.
@@ -66,8 +66,13 @@ func (n *nap) toldOfMasters(alone bool) {
 	if n.on {
 		n.rounds--
 		n.asked = alone && n.rounds <= 0
+		n.changed = n.changed || !alone
 	}
 }
+
+// toldOfPolicy notes that a policy came. Whoever keeps it may have found before Confirm
+// that another manager had it, and confirms what it found.
+func (n *nap) toldOfPolicy() { n.changed = n.changed || n.on }
 
 // over reports whether all is known that has to be.
 func (n *nap) over() bool { return n.asked && !n.unsure }

@@ -1,6 +1,24 @@
 package transact
 
-import "github.com/ibwarden/ibwarden/ib/mad"
+import (
+	"errors"
+
+	"github.com/ibwarden/ibwarden/ib/mad"
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
+
+// ErrReadOnly ends a write that was not sent, or not sent again, since its window is
+// read-only.
+var ErrReadOnly = errors.New("not written: this manager is not master any more")
+
+// ReadOnly has the window send no Set but those of SMInfo, and send none again: a write
+// that waits, or whose answer is overdue, ends with ErrReadOnly. What was sent may still be
+// under way.
+func (w *Window) ReadOnly(on bool) { w.readOnly = on }
+
+func (w *Window) withholds(r *Request) bool {
+	return w.readOnly && r.Method == mad.MethodSet && r.Attribute != smp.AttrSMInfo
+}
 
 // Owns reports whether a packet belongs to a request of this window that has
 // not ended, be it one that Next gave out or an answer.

@@ -56,7 +56,7 @@ type Request struct {
 // callback returns; it is nil when there was none.
 type Reply struct {
 	SMP *mad.SMP
-	Err error // nil, a StatusError, or ErrNoAnswer with the number of tries
+	Err error // nil, a StatusError, ErrReadOnly, or ErrNoAnswer with the number of tries
 }
 
 // Limits bounds a window.
@@ -151,6 +151,8 @@ type Window struct {
 	ids     *rand.ChaCha8
 	byTID   map[uint32]uint16 // slots by the transactions under way
 	flying  int
+	// readOnly is what ReadOnly set.
+	readOnly bool
 
 	loss     float64 // share of answers that were overdue, lately
 	open     float64 // the window in requests, between smallestOpen and limits.Window
@@ -261,8 +263,13 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 	for len(w.again) > 0 {
 		i := w.again[0]
 		w.again = w.again[1:]
-		if s := &w.slots[i]; !s.active || s.due != 0 {
+		s := &w.slots[i]
+		if !s.active || s.due != 0 {
 			continue // answered late, after it was given up for this try
+		}
+		if w.withholds(&s.request) {
+			w.end(s, Reply{Err: ErrReadOnly})
+			continue
 		}
 		w.counts.Retried++
 		w.emit(now, i, p)
@@ -278,6 +285,10 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 		return false
 	}
 	next := w.waiting.pop()
+	if w.withholds(&next.request) {
+		next.done(Reply{Err: ErrReadOnly})
+		return w.Next(now, p)
+	}
 	i := w.free[len(w.free)-1]
 	w.free = w.free[:len(w.free)-1]
 	w.slots[i] = slot{request: next.request, done: next.done, active: true, index: i, tid: w.newTID()}
@@ -348,7 +359,7 @@ func (w *Window) copy(p *mad.SMP) bool {
 	for len(w.spare) > 0 {
 		tid := w.spare[0]
 		w.spare = w.spare[1:]
-		if s := w.slot(tid); s != nil && s.due != 0 {
+		if s := w.slot(tid); s != nil && s.due != 0 && !w.withholds(&s.request) {
 			w.counts.Extra++
 			w.send(s, p)
 			return true

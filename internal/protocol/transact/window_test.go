@@ -431,3 +431,43 @@ func TestSMInfoHasNoMKey(t *testing.T) {
 		t.Errorf("%d packets", len(sent))
 	}
 }
+
+// A window that is read-only sends no Set, not one again either, and goes on with all else:
+// reads, and the SMInfo with which managers talk.
+func TestReadOnly(t *testing.T) {
+	w := NewWindow(limits())
+	ended := map[string]error{}
+	ask := func(name string, method mad.Method, attribute mad.AttributeID) {
+		w.Do(Request{LID: 7, Method: method, Attribute: attribute}, func(r Reply) { ended[name] = r.Err })
+	}
+	ask("sent", mad.MethodSet, smp.AttrPKeyTable)
+	if got := len(drain(w, 0)); got != 1 {
+		t.Fatalf("%d packets, want 1", got)
+	}
+	w.ReadOnly(true)
+	ask("waits", mad.MethodSet, smp.AttrPKeyTable)
+	ask("read", mad.MethodGet, smp.AttrPKeyTable)
+	ask("handover", mad.MethodSet, smp.AttrSMInfo)
+	now := time.Duration(0)
+	for !w.Idle() {
+		for _, p := range drain(w, now) {
+			if p.Method == mad.MethodSet && p.AttributeID != smp.AttrSMInfo {
+				t.Fatalf("at %v it sends %+v", now, p)
+			}
+		}
+		if due, some := w.Deadline(); some {
+			now = due
+			w.Expire(now)
+		}
+	}
+	for name, want := range map[string]error{"sent": ErrReadOnly, "waits": ErrReadOnly, "read": ErrNoAnswer, "handover": ErrNoAnswer} {
+		if !errors.Is(ended[name], want) {
+			t.Errorf("%s ended with %v, want %v", name, ended[name], want)
+		}
+	}
+	w.ReadOnly(false)
+	ask("master", mad.MethodSet, smp.AttrPKeyTable)
+	if got := drain(w, now); len(got) == 0 || got[0].Method != mad.MethodSet {
+		t.Errorf("as master it sends %+v", got)
+	}
+}
