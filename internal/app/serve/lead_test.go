@@ -83,7 +83,8 @@ func TestAFencedMasterRegainsTheStore(t *testing.T) {
 		t.Fatalf("epoch %d: taken over before there is a verdict", n)
 	}
 	s.isMaster(true)
-	s.eventually(t, "it leads", s.writes)
+	s.eventually(t, "it leads, and the round has been looked at", func() bool { return s.writes() && !s.alone.Load() })
+	s.rest(t)
 	if err := s.change(t, "red"); err != nil {
 		t.Fatal(err)
 	}

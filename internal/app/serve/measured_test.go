@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -92,12 +93,15 @@ func typed(text string) string {
 // TestALostStoreIsSeen: while no transaction can be made, the gauge says so, of a manager
 // that still leads.
 func TestALostStoreIsSeen(t *testing.T) {
-	s, _ := aged(t, true)
+	var db lostStore
+	s, _ := agedOn(t, true, func(under store.Store) store.Store {
+		db.Store = under
+		return &db
+	})
 	if err := s.Lead(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	m := s.store.Store.(*measured)
-	m.Store = &lostStore{m.Store, store.ErrUnavailable}
+	db.lost.Store(true)
 	_, err := s.Do(t.Context(), service.Request{Change: resource.PutTenant{Tenant: resource.Tenant{Name: "red"}}, By: fileCaller, Seen: resource.Unseen})
 	if !errors.Is(err, store.ErrUnavailable) {
 		t.Fatal(err)
@@ -116,14 +120,17 @@ func TestALostStoreIsSeen(t *testing.T) {
 	}
 }
 
-// lostStore is a store whose commits fail.
+// lostStore is a store whose commits fail once it is lost.
 type lostStore struct {
 	store.Store
-	err error
+	lost atomic.Bool
 }
 
-func (l *lostStore) Commit(context.Context, store.Commit) (store.Committed, error) {
-	return store.Committed{}, l.err
+func (l *lostStore) Commit(ctx context.Context, c store.Commit) (store.Committed, error) {
+	if l.lost.Load() {
+		return store.Committed{}, store.ErrUnavailable
+	}
+	return l.Store.Commit(ctx, c)
 }
 
 // TestFailureKinds: whatever an error says, its kind is one of a few.
