@@ -29,10 +29,14 @@ func newMoves() moves {
 }
 
 func (m *moves) add(port *observed.Port, want []ib.PKey) {
-	if want == nil || !port.Reached || holdsExactly(port.PKeys, want) {
+	if want == nil || !port.Reached {
 		return
 	}
+	// A write may be under way that gave what the table is not known to hold.
 	m.unread = m.unread || !port.PKeysKnown()
+	if holdsExactly(port.PKeys, want) {
+		return
+	}
 	for _, k := range want {
 		if k.IsValid() && Permitted(port.PKeys, k) != k {
 			m.gained[k.Base()] = true

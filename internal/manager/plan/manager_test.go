@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Of the tables that are to be read at the manager: what it has goes late, what
@@ -26,6 +28,29 @@ func TestUnion(t *testing.T) {
 	} {
 		if got := union(tt.now, tt.after, tt.after, 4, &others); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A key comes to the manager early where nobody else loses it. A table with a write under way
+// may hold it, though what was read of it before is what is wanted.
+func TestManagerWaitsForWhatIsNotRead(t *testing.T) {
+	for _, unread := range []bool{false, true} {
+		f := star(3, func(int) bool { return true }, smp.PortActive)
+		self, other := f.Nodes[0].Ports[1].Peer, f.Nodes[0].Ports[2].Peer
+		f.Self = self
+		d := observed.NewDesired(f)
+		for _, p := range []*observed.Port{self, other} {
+			p.PKeys[0], p.Peer.PKeys[0] = 0xffff, 0xffff
+			d.Port(p).PKeys, d.Port(p.Peer).PKeys = []ib.PKey{0xffff}, []ib.PKey{0xffff}
+		}
+		d.Port(self).PKeys, d.Port(self.Peer).PKeys = []ib.PKey{0xffff, 0x8002}, []ib.PKey{0xffff, 0x8002}
+		if unread {
+			other.MarkUnread(smp.AttrPKeyTable, 0)
+		}
+		first := Diff(f, d).Stages[0]
+		if early := first.Ops[0].Kind == ReadyEnd; early == unread {
+			t.Errorf("with a table that is not read %v: the first stage is %q", unread, first.Name)
 		}
 	}
 }
