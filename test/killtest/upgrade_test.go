@@ -208,7 +208,7 @@ func older(t *testing.T) string {
 // from the history, which a clone need not have.
 func TestUpgrade(t *testing.T) {
 	if !need.Soak() {
-		t.Skip("builds the version before: IBWARDEN_SOAK=1 runs it")
+		t.Skip("IBWARDEN_SOAK is not set")
 	}
 	old := older(t)
 	t.Run("one host", func(t *testing.T) {
