@@ -57,7 +57,7 @@ func DecodeChange(data []byte) (Change, error) {
 		return nil, fmt.Errorf("change: unknown action %q", x.Action)
 	}
 	v := reflect.New(t)
-	if err := decode(x.Fields, v.Interface()); err != nil {
+	if err := Unmarshal(x.Fields, v.Interface()); err != nil {
 		return nil, fmt.Errorf("change %q: %w", x.Action, err)
 	}
 	return v.Elem().Interface().(Change), nil

@@ -298,7 +298,7 @@ func Decode(key string, data []byte) (Object, error) {
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}
-	if err := decode(data, o); err != nil {
+	if err := Unmarshal(data, o); err != nil {
 		return nil, fmt.Errorf("object %q: %w", key, err)
 	}
 	if o.Key() != key {
@@ -307,8 +307,13 @@ func Decode(key string, data []byte) (Object, error) {
 	return o, nil
 }
 
-// decode reads what json.Marshal wrote of the same type, of the same version.
-func decode(data []byte, to any) error {
+// Unmarshal is json.Unmarshal of what this version has marshalled and stored. A field that
+// is not known is an error too: a newer version wrote it.
+func Unmarshal(data []byte, to any) error {
+	var whole json.RawMessage // a Decoder reads the first value only, and not what follows it
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)

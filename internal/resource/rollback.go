@@ -74,7 +74,7 @@ func (t Target) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (t *Target) UnmarshalJSON(data []byte) (err error) {
 	var y encodedEdit
-	if err := decode(data, &y); err != nil {
+	if err := Unmarshal(data, &y); err != nil {
 		return err
 	}
 	*t = Target{Key: y.Key}

@@ -174,6 +174,10 @@ func TestFieldsOfANewerVersion(t *testing.T) {
 			t.Errorf("%s: %v, want that it is refused", newer, err)
 		}
 	}
+	twice := []byte(`{"name":"red"}{"name":"red"}`)
+	if _, err := resource.Decode((&resource.Tenant{Name: "red"}).Key(), twice); err == nil || !strings.Contains(err.Error(), "after top-level value") {
+		t.Errorf("%s: %v, want that it is refused", twice, err)
+	}
 	data, err := resource.EncodeChange(resource.PutPartition{Partition: resource.Partition{PKey: 5, Name: "a"}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,10 @@ type client struct {
 	sent     *change  // which has no answer yet
 	acked    int
 	unproved bool // changes do not wait for their proof
-	// storeLost tells that the store was away for a while. No port gets a new M_Key before
-	// the store knows of it: a pass of that time isolates, and is not complete.
-	storeLost bool
+	// lost are the revisions, first and last, that were carried out while the store came and
+	// went. No port gets a new M_Key before the store knows of it: a pass of that time
+	// isolates, and is not complete.
+	lost [][2]uint64
 }
 
 func newClient(r *runner, seed uint64) *client {
@@ -73,7 +75,7 @@ func (c *client) send(wait bool) (acknowledged bool) {
 		c.Fatalf("%s %s %v (repeated: %v): %d %v\nof\n%s", c.sent.method, path, c.sent.body, again, a.status, a.body, c.now)
 	}
 	n := uint64(a.body["revision"].(float64))
-	if o, is := a.body["outcome"].(js); wait && a.body["repeated"] == nil && (!is || !c.isFine(o)) {
+	if o, is := a.body["outcome"].(js); wait && a.body["repeated"] == nil && (!is || !c.isFine(n, o)) {
 		c.Fatalf("%s %s: %v: want it proved", c.sent.method, path, a.body)
 	}
 	if n != c.revision+1 {
@@ -213,9 +215,10 @@ func (c *client) settled() {
 	c.states = []state{c.now}
 }
 
-// isFine reports whether an outcome is what it has to be.
-func (c *client) isFine(o js) bool {
-	return o["state"] == "proved" || c.storeLost && o["state"] == "failed" && o["verdict"] == "isolated"
+// isFine reports whether the outcome of a revision is what it has to be.
+func (c *client) isFine(revision uint64, o js) bool {
+	return o["state"] == "proved" || o["state"] == "failed" && o["verdict"] == "isolated" &&
+		slices.ContainsFunc(c.lost, func(x [2]uint64) bool { return x[0] <= revision && revision <= x[1] })
 }
 
 // outcomes looks that every revision of the history has an outcome, which comes a little
@@ -227,8 +230,8 @@ func (c *client) outcomes() {
 			list := c.get("/revisions?limit=1000" + next).body
 			for _, item := range list["items"].([]any) {
 				o, is := item.(js)["outcome"].(js)
-				last := item.(js)["revision"] == float64(c.revision)
-				if !is || !c.isFine(o) || last && o["state"] != "proved" {
+				n := uint64(item.(js)["revision"].(float64))
+				if !is || !c.isFine(n, o) || n == c.revision && o["state"] != "proved" {
 					return fmt.Errorf("revision %v: %v", item.(js)["revision"], o)
 				}
 			}

@@ -3,6 +3,7 @@ package killtest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,6 @@ func newSite(t *testing.T, seed uint64, flags []string, args ...string) *site {
 	cluster := etcdtest.Start(t, args...)
 	w := newWorld(t)
 	s := &site{client: newClient(w.place(0, append(flags, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","))...), seed), cluster: cluster}
-	s.storeLost = true
 	s.start()
 	s.changed(1)
 	s.settled()
@@ -51,6 +51,7 @@ func (s *site) changed(count int) {
 // during makes changes while something happens, and some after it.
 func (s *site) during(happens func(), after int) {
 	s.Helper()
+	defer s.loses()()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -65,6 +66,14 @@ func (s *site) during(happens func(), after int) {
 		default:
 		}
 	}
+}
+
+// loses notes the revisions from the last one on, until the function that it returns is
+// called, as those that may have met a lost store.
+func (s *site) loses() (end func()) {
+	i := len(s.lost)
+	s.lost = append(s.lost, [2]uint64{s.revision, math.MaxUint64})
+	return func() { s.lost[i][1] = s.revision }
 }
 
 // whole holds everything against the model: what the service says, the audit log, and the
@@ -125,6 +134,7 @@ const soon = 4 * time.Second
 func (s *site) cutOff() {
 	s.Helper()
 	s.settled()
+	defer s.loses()()
 	s.cluster.Cut(true)
 	began := time.Now()
 	if s.send(false) {
@@ -169,6 +179,7 @@ func TestFullStore(t *testing.T) {
 	s := newSite(t, need.Seed(t, 3), nil, "--quota-backend-bytes", fmt.Sprint(8<<20))
 	etcd := s.cluster.Client(0)
 	defer etcd.Close()
+	regained := s.loses()
 	for i := 0; ; i++ {
 		if _, err := etcd.Put(t.Context(), fmt.Sprint("other/", i%4), strings.Repeat("x", 1<<20)); err != nil {
 			break
@@ -195,6 +206,7 @@ func TestFullStore(t *testing.T) {
 	}
 	s.tidy(etcd, at.Header.Revision)
 	s.changed(5)
+	regained()
 	s.whole()
 	s.outcomes()
 }

@@ -1,7 +1,6 @@
 package kept
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
 // stateFile is what is kept from run to run: the LIDs of ports by GUID, the
@@ -56,25 +55,13 @@ func readState(path string) (s stateFile, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := decode(data, &s); err != nil {
+	if err := resource.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("state %s: %w", path, err)
 	}
 	if s.Version != stateVersion {
 		return s, fmt.Errorf("state %s: version %d, want %d", path, s.Version, stateVersion)
 	}
 	return s, nil
-}
-
-// decode reads what this version writes. A field that is not known is an error: a newer
-// version wrote it, and what it says may be a limit, as a fence is.
-func decode(data []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if err != nil && strings.Contains(err.Error(), "unknown field") {
-		return fmt.Errorf("%w: a newer ibwarden has written it", err)
-	}
-	return err
 }
 
 // LoadState reads what an earlier run assigned; a file that does not exist is

@@ -31,6 +31,7 @@ func TestStateRoundTrip(t *testing.T) {
 	for text, words := range map[string]string{
 		`{"version": 2}`:                    "version 2",
 		`{"version": 1, "walls": ["x"]}`:    "a newer ibwarden has written it",
+		`{"version": 1}{"version": 1}`:      "after top-level value",
 		`{"version": 1, "fenced": ["x"]}`:   "fenced port",
 		`{"version": 1, "lids": {"0x1":0}}`: "want a unicast LID",
 	} {
