@@ -53,7 +53,7 @@ func (f *changeFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
-	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), routing.Help())
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys between runs")
 }
 

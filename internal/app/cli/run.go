@@ -185,7 +185,7 @@ keys of other partitions, this needs --policy none.
 	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
-	flags.StringVar(&f.routing, "routing", string(routing.UpDown), "updn (cannot deadlock) or minhop")
+	flags.StringVar(&f.routing, "routing", string(routing.UpDown), routing.Help())
 	flags.Uint8Var(&f.priority, "priority", 0, "SM priority, 0 to 15; the manager with the highest becomes master")
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, shown to trusted managers only (--trusted-sm); OpenSM ignores managers that do not show its own, which is 1 by default")
 	flags.StringVar(&f.profile, "profile", protect.Default.String(), "protection against hosts whose root is not trusted: basic, tenant or strict")

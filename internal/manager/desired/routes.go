@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -46,11 +47,11 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 
 func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine) (*Routes, error) {
 	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, tables: observed.NewDesired(f)}
-	to := make([]routing.Destination, len(assigned))
+	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
-		to[i] = routing.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
+		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
 	}
-	tables, err := routing.Compute(f, to, engine)
+	tables, err := routing.Compute(f, to, engine, 1)
 	if err != nil {
 		return nil, err
 	}

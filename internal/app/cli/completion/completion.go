@@ -11,7 +11,7 @@ import (
 
 // words are the values of flags that have few, for shells to complete.
 var words = map[string][]string{
-	"routing":    {string(routing.UpDown), string(routing.MinHop)},
+	"routing":    routing.Engines(),
 	"fail-on":    {"low", "medium", "high", "critical"},
 	"profile":    {"basic", "tenant", "strict"},
 	"service":    {"UD", "RC", "UC", "RD", "raw"},

@@ -1,11 +1,12 @@
 package routing
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -20,32 +21,49 @@ const (
 	UpDown Engine = "updn"
 )
 
+// engines are all of them, in the order in which help lists them.
+var engines = []struct {
+	name Engine
+	// compute works out the routes; help says in a few words what they are.
+	compute func(*graph.Input) (*graph.Routes, error)
+	help    string
+}{
+	{UpDown, updn.UpDown, "cannot deadlock on any graph"},
+	{MinHop, updn.MinHop, "shortest paths, which can deadlock"},
+}
+
+// Engines are the names of all engines.
+func Engines() (out []string) {
+	for _, e := range engines {
+		out = append(out, string(e.name))
+	}
+	return out
+}
+
+// Help describes the engines for a flag.
+func Help() string {
+	parts := make([]string, 0, len(engines))
+	for _, e := range engines {
+		parts = append(parts, fmt.Sprintf("%s (%s)", e.name, e.help))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // ParseEngine returns the engine of that name.
 func ParseEngine(name string) (Engine, error) {
-	e := Engine(name)
-	if e != MinHop && e != UpDown {
-		return "", fmt.Errorf("routing engine %q: want %s or %s", name, UpDown, MinHop)
+	for _, e := range engines {
+		if string(e.name) == name {
+			return e.name, nil
+		}
 	}
-	return e, nil
+	return "", fmt.Errorf("routing engine %q: want one of %s", name, strings.Join(Engines(), ", "))
 }
 
-// Destination is an end port and its LIDs: LMC.Count() of them from LID up.
-type Destination struct {
-	Port *observed.Port
-	LID  ib.LID
-	LMC  ib.LMC
-}
-
-func (d Destination) last() ib.LID { return d.LID + ib.LID(d.LMC.Count()-1) }
-
-// Tables is where every switch sends every LID.
+// Tables is where every switch sends every LID, and by which virtual lanes.
 type Tables struct {
+	graph.Routes
 	// Top is the highest LID of all destinations.
 	Top ib.LID
-	// Linear holds for each switch, by Node.Index, the exit port of each LID
-	// from 0 to Top: 0 for its own, ib.PortNone for what it cannot reach. It
-	// is nil for nodes that are not switches.
-	Linear [][]ib.PortNum
 	// Islands lists the switches that can reach each other, each island and
 	// all of them ordered by node GUID. More than one means that the subnet
 	// is split.
@@ -55,70 +73,33 @@ type Tables struct {
 	Detached []*observed.Port
 }
 
-// Compute routes every LID of the destinations from every switch of f. It
-// fails when the engine is unknown, when a destination is no end port of f,
-// and when LIDs are not unicast or belong to two ports.
-func Compute(f *observed.Fabric, destinations []Destination, engine Engine) (*Tables, error) {
+// Compute routes every LID of the destinations from every switch of f, by no more than
+// vls data virtual lanes. It fails when the engine is unknown or cannot route this graph,
+// when a destination is no end port of f, and when LIDs are not unicast or belong to two
+// ports.
+func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, vls int) (*Tables, error) {
 	if _, err := ParseEngine(string(engine)); err != nil {
 		return nil, err
 	}
-	destinations, err := checked(f, destinations)
+	destinations, err := graph.Checked(f, destinations)
 	if err != nil {
 		return nil, err
 	}
-	switches := f.Switches()
-	if len(switches) > int(ib.LIDUnicastMax) {
-		return nil, fmt.Errorf("%d switches, the subnet has %d LIDs", len(switches), ib.LIDUnicastMax)
+	if n := len(f.Switches()); n > int(ib.LIDUnicastMax) {
+		return nil, fmt.Errorf("%d switches, the subnet has %d LIDs", n, ib.LIDUnicastMax)
 	}
-	slices.SortFunc(switches, func(a, b *observed.Node) int { return cmp.Compare(a.GUID(), b.GUID()) })
-
-	g := newGraph(f, switches)
-	t := &Tables{Islands: g.islands(), Detached: g.attach(destinations)}
-	if len(destinations) > 0 {
-		t.Top = destinations[len(destinations)-1].last()
-	}
-	t.Linear = unrouted(f, switches, t.Top)
-	tour := nodesOf(g, g.tour())
-	find := (*paths).minHop
-	if engine == UpDown {
-		g = newGraph(f, g.upDownOrder())
-		g.split()
-		g.attach(destinations)
-		find = (*paths).upDown
-	}
-	p, b := newPaths(g), newBalance(g, t.Linear)
-	for _, n := range tour {
-		d := uint16(g.index[n.Index])
-		if ends := g.endsOf(d); len(ends) > 0 {
-			find(p, d)
-			for _, e := range ends {
-				b.route(p, e)
+	g := graph.New(f, destinations)
+	t := &Tables{Top: g.Top, Islands: g.Islands(), Detached: g.Detached}
+	for _, e := range engines {
+		if e.name == engine {
+			routes, err := e.compute(&graph.Input{Graph: g, VLs: vls})
+			if err != nil {
+				return nil, fmt.Errorf("routing engine %s: %w", engine, err)
 			}
+			t.Routes = *routes
 		}
 	}
 	return t, nil
-}
-
-func nodesOf(g *graph, switches []uint16) []*observed.Node {
-	out := make([]*observed.Node, len(switches))
-	for i, s := range switches {
-		out[i] = g.nodes[s]
-	}
-	return out
-}
-
-// unrouted makes tables without a route for the LIDs up to top.
-func unrouted(f *observed.Fabric, switches []*observed.Node, top ib.LID) [][]ib.PortNum {
-	width := int(top) + 1
-	all := make([]ib.PortNum, width*len(switches))
-	for i := range all {
-		all[i] = ib.PortNone
-	}
-	out := make([][]ib.PortNum, len(f.Nodes))
-	for i, n := range switches {
-		out[n.Index] = all[i*width : (i+1)*width : (i+1)*width]
-	}
-	return out
 }
 
 // Lead routes a LID that is no destination like another, from every switch.
@@ -133,5 +114,13 @@ func (t *Tables) Lead(l, like ib.LID) {
 		}
 		table[l] = table[like]
 		t.Linear[i] = table
+		if t.Lanes != nil && t.Lanes.Layer != nil {
+			row := t.Lanes.Layer[i]
+			for len(row) <= int(t.Top) {
+				row = append(row, 0)
+			}
+			row[l] = row[like]
+			t.Lanes.Layer[i] = row
+		}
 	}
 }

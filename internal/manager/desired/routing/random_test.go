@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/routingtest"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -98,22 +99,22 @@ func TestRFTSendsWhereTheLinearTableDoes(t *testing.T) {
 
 // LF-03: a switch has a linear or a random table, and never gets both.
 func TestLF03EachSwitchGetsTheTableItHas(t *testing.T) {
-	b := newBuilder(nil)
-	linear, short, random, full, none := b.sw(9, "linear"), b.sw(9, "short"), b.sw(9, "random"), b.sw(9, "full"), b.sw(9, "none")
+	b := routingtest.New(nil)
+	linear, short, random, full, none := b.Switch(9, "linear"), b.Switch(9, "short"), b.Switch(9, "random"), b.Switch(9, "full"), b.Switch(9, "none")
 	for _, s := range []*observed.Node{short, random, full, none} {
 		subnettest.Join(linear, s)
 		s.Switch.Info.LinearFDBCap = 0
 	}
-	b.hosts(linear, 1)
-	b.hosts(full, 1)
+	b.Hosts(linear, 1)
+	b.Hosts(full, 1)
 	short.Switch.Info.LinearFDBCap = 4
 	random.Switch.Info.RandomFDBCap = 20
 	full.Switch.Info.RandomFDBCap = 1
 	random.Switch.Info.DefaultPort = 3
 
-	tables := b.compute(t, UpDown)
-	d := observed.NewDesired(b.f)
-	err := tables.Enter(b.f, d)
+	tables := compute(t, b, UpDown)
+	d := observed.NewDesired(b.Fabric)
+	err := tables.Enter(b.Fabric, d)
 	const want = "short: the linear forwarding table ends at LID 3, LIDs go up to 7\n" +
 		"full: the random forwarding table needs 6 entries, 2 with port 1 as the default port, and has 1\n" +
 		"none: the switch has no unicast forwarding table"

@@ -1,14 +1,16 @@
-package routing
+package updn
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // paths holds the exits that lead from every switch to one destination
 // switch. Its storage is used again for the next destination.
 type paths struct {
-	g *graph
+	g *heights
 	// order lists the switches that reach the destination, without itself,
 	// the farthest first: each comes before all that its packets pass.
 	order []uint16
@@ -23,8 +25,8 @@ type paths struct {
 	counts []int32 // for sorting by cost
 }
 
-func newPaths(g *graph) *paths {
-	n := len(g.nodes)
+func newPaths(g *heights) *paths {
+	n := len(g.Nodes)
 	return &paths{g: g, cost: make([]uint16, n), down: make([]uint16, n), forced: make([]bool, n)}
 }
 
@@ -37,12 +39,12 @@ func (p *paths) reset() {
 func (p *paths) minHop(d uint16) {
 	p.reset()
 	g := p.g
-	p.queue = g.distances(p.cost, p.queue, d)
+	p.queue = g.Distances(p.cost, p.queue, d)
 	for i := len(p.queue) - 1; i > 0; i-- {
 		s := p.queue[i]
 		p.order = append(p.order, s)
-		for l := g.first[s]; l < g.first[s+1]; l++ {
-			if p.cost[g.to[l]]+1 == p.cost[s] {
+		for l := g.First[s]; l < g.First[s+1]; l++ {
+			if p.cost[g.To[l]]+1 == p.cost[s] {
 				p.exits = append(p.exits, l)
 			}
 		}
@@ -61,7 +63,7 @@ func (p *paths) upDown(d uint16) {
 	p.climb(d)
 	clear(p.forced)
 	g := p.g
-	for i := range g.nodes {
+	for i := range g.Nodes {
 		s := uint16(i)
 		cost := p.down[s]
 		if s == d {
@@ -76,7 +78,7 @@ func (p *paths) upDown(d uint16) {
 			}
 		}
 		p.cost[s] = cost
-		if cost == unset || cost != p.down[s] {
+		if cost == graph.Unset || cost != p.down[s] {
 			continue
 		}
 		for _, t := range g.below(s) {
@@ -97,8 +99,8 @@ func (p *paths) exitsOf(s uint16) {
 	g, next := p.g, p.cost[s]-1
 	start := len(p.exits)
 	if !p.forced[s] {
-		for l := g.first[s]; l < g.lower[s]; l++ {
-			if p.cost[g.to[l]] == next {
+		for l := g.First[s]; l < g.lower[s]; l++ {
+			if p.cost[g.To[l]] == next {
 				p.exits = append(p.exits, l)
 			}
 		}
@@ -107,27 +109,27 @@ func (p *paths) exitsOf(s uint16) {
 		return
 	}
 	up := len(p.exits)
-	for l := g.lower[s]; l < g.first[s+1]; l++ {
-		if p.down[g.to[l]] == next {
+	for l := g.lower[s]; l < g.First[s+1]; l++ {
+		if p.down[g.To[l]] == next {
 			p.exits = append(p.exits, l)
 		}
 	}
 	if start < up && up < len(p.exits) {
-		slices.SortFunc(p.exits[start:], func(a, b int32) int { return cmp.Compare(g.port[a], g.port[b]) })
+		slices.SortFunc(p.exits[start:], func(a, b int32) int { return cmp.Compare(g.Port[a], g.Port[b]) })
 	}
 }
 
 // climb finds the distances from which d is reached going down only.
 func (p *paths) climb(d uint16) {
 	for s := range p.down {
-		p.down[s] = unset
+		p.down[s] = graph.Unset
 	}
 	p.down[d] = 0
 	p.queue = append(p.queue[:0], d)
 	for i := 0; i < len(p.queue); i++ {
 		s := p.queue[i]
 		for _, t := range p.g.above(s) {
-			if p.down[t] == unset {
+			if p.down[t] == graph.Unset {
 				p.down[t] = p.down[s] + 1
 				p.queue = append(p.queue, t)
 			}
@@ -140,7 +142,7 @@ func (p *paths) sortByCost(d uint16) {
 	p.counts = p.counts[:0]
 	reached := 0
 	for s, c := range p.cost {
-		if c == unset || uint16(s) == d {
+		if c == graph.Unset || uint16(s) == d {
 			continue
 		}
 		for len(p.counts) <= int(c) {
@@ -155,7 +157,7 @@ func (p *paths) sortByCost(d uint16) {
 	}
 	p.order = append(p.order, make([]uint16, reached)...)
 	for s, c := range p.cost {
-		if c != unset && uint16(s) != d {
+		if c != graph.Unset && uint16(s) != d {
 			p.order[p.counts[c]] = uint16(s)
 			p.counts[c]++
 		}

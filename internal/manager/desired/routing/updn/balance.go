@@ -1,9 +1,12 @@
-package routing
+package updn
 
-import "github.com/ibwarden/ibwarden/ib"
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+)
 
 // The load of a link is the number of routes from a CA to a LID that cross it.
-// Above these bits stands the number of LIDs of the end port at hand, so that
+// Above these bits stands the number of LIDs of the graph.End port at hand, so that
 // a second LID of one port is dearer than any load.
 const (
 	turnOne  = uint64(1) << 56
@@ -13,7 +16,7 @@ const (
 // balance chooses among exits of equal length and writes the tables. All
 // slices go by link or by switch of the graph.
 type balance struct {
-	g     *graph
+	g     *heights
 	table [][]ib.PortNum // by switch
 	load  []uint64       // by link
 	lids  []uint16       // by link: LIDs of CAs and routers
@@ -24,36 +27,36 @@ type balance struct {
 	exit []int32  // by switch: the chosen link
 }
 
-func newBalance(g *graph, linear [][]ib.PortNum) *balance {
-	links, n := len(g.to), len(g.nodes)
+func newBalance(g *heights, linear [][]ib.PortNum) *balance {
+	links, n := len(g.To), len(g.Nodes)
 	b := &balance{
 		g:    g,
 		load: make([]uint64, links), lids: make([]uint16, links), owned: make([]uint16, links),
 		flow: make([]uint32, n), path: make([]uint64, n), exit: make([]int32, n),
 	}
-	for _, node := range g.nodes {
+	for _, node := range g.Nodes {
 		b.table = append(b.table, linear[node.Index])
 	}
 	return b
 }
 
 // route enters the LIDs of e, to whose switch the paths lead, everywhere.
-func (b *balance) route(p *paths, e end) {
+func (b *balance) route(p *paths, e graph.End) {
 	lids, turn := b.lids, uint64(0)
-	if e.port == 0 {
+	if e.Port == 0 {
 		lids = b.owned
 	}
-	if e.lmc > 0 {
+	if e.LMC > 0 {
 		turn = turnOne
 	}
-	for i := range e.lmc.Count() {
-		lid := e.lid + ib.LID(i)
-		b.table[e.at][lid] = e.port
+	for i := range e.LMC.Count() {
+		lid := e.LID + ib.LID(i)
+		b.table[e.At][lid] = e.Port
 		// What CAs send to a switch itself weighs nothing.
 		clear(b.flow)
-		if e.port != 0 {
-			copy(b.flow, b.g.hosts)
-			b.choose(p, e.at)
+		if e.Port != 0 {
+			copy(b.flow, b.g.Hosts)
+			b.choose(p, e.At)
 		}
 		b.enter(p, lid, lids, turn)
 	}
@@ -66,7 +69,7 @@ func (b *balance) route(p *paths, e end) {
 
 // choose finds the least loaded of the paths to switch d.
 func (b *balance) choose(p *paths, d uint16) {
-	load, path, to := b.load, b.path, b.g.to
+	load, path, to := b.load, b.path, b.g.To
 	path[d] = 0
 	for i := len(p.order) - 1; i >= 0; i-- {
 		best, least := int32(0), ^uint64(0)
@@ -90,8 +93,8 @@ func (b *balance) enter(p *paths, lid ib.LID, lids []uint16, turn uint64) {
 		}
 		b.load[best] += turn + uint64(flow)
 		lids[best]++
-		b.flow[b.g.to[best]] += flow
-		b.table[s][lid] = b.g.port[best]
+		b.flow[b.g.To[best]] += flow
+		b.table[s][lid] = b.g.Port[best]
 	}
 }
 

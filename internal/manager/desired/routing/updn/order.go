@@ -1,11 +1,11 @@
-package routing
+package updn
 
 import (
 	"cmp"
 	"container/heap"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
 // upDownOrder returns the switches from the highest to the lowest. Each but
@@ -13,27 +13,27 @@ import (
 // that, a switch stands the higher the farther the nearest CA is, then the
 // fewer hops it has to all CAs together, then the nearer it is to the first.
 // So it begins at the top of a tree, and in the middle of anything else.
-func (g *graph) upDownOrder() []*observed.Node {
-	depth, remote := g.depth(), g.remoteness()
+func upDownOrder(g *graph.Graph) []uint16 {
+	depth, remote := depths(g), remoteness(g)
 	higher := func(a, b uint16) int {
 		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(remote[a], remote[b]))
 	}
-	roots := make([]uint16, len(g.nodes))
+	roots := make([]uint16, len(g.Nodes))
 	for s := range roots {
 		roots[s] = uint16(s)
 	}
 	slices.SortStableFunc(roots, higher)
 
-	order := make([]*observed.Node, 0, len(g.nodes))
-	place := make([]uint16, len(g.nodes)) // where a switch would like to stand
-	queued := make([]bool, len(g.nodes))
-	dist := make([]uint16, len(g.nodes))
+	order := make([]uint16, 0, len(g.Nodes))
+	place := make([]uint16, len(g.Nodes)) // where a switch would like to stand
+	queued := make([]bool, len(g.Nodes))
+	dist := make([]uint16, len(g.Nodes))
 	var island []uint16
 	for _, root := range roots {
 		if queued[root] {
 			continue
 		}
-		island = g.distances(dist, island, root)
+		island = g.Distances(dist, island, root)
 		slices.SortFunc(island, func(a, b uint16) int {
 			return cmp.Or(higher(a, b), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
 		})
@@ -44,8 +44,8 @@ func (g *graph) upDownOrder() []*observed.Node {
 		edge := &frontier{0}
 		for len(*edge) > 0 {
 			s := island[heap.Pop(edge).(uint16)]
-			order = append(order, g.nodes[s])
-			for _, t := range g.neighbours(s) {
+			order = append(order, s)
+			for _, t := range g.Neighbours(s) {
 				if !queued[t] {
 					queued[t] = true
 					heap.Push(edge, place[t])
@@ -56,34 +56,23 @@ func (g *graph) upDownOrder() []*observed.Node {
 	return order
 }
 
-// depth is, for each switch, the hops to the nearest switch with CAs.
-func (g *graph) depth() []uint16 {
-	dist := make([]uint16, len(g.nodes))
-	g.distances(dist, nil, g.leaves()...)
+// depths are, for each switch, the hops to the nearest switch with CAs.
+func depths(g *graph.Graph) []uint16 {
+	dist := make([]uint16, len(g.Nodes))
+	g.Distances(dist, nil, g.Leaves()...)
 	return dist
-}
-
-// leaves returns the switches with CAs.
-func (g *graph) leaves() []uint16 {
-	var out []uint16
-	for s, hosts := range g.hosts {
-		if hosts > 0 {
-			out = append(out, uint16(s))
-		}
-	}
-	return out
 }
 
 // remoteness is, for each switch, the sum of its distances from all CAs that
 // it can reach.
-func (g *graph) remoteness() []uint64 {
-	out := make([]uint64, len(g.nodes))
-	dist := make([]uint16, len(g.nodes))
+func remoteness(g *graph.Graph) []uint64 {
+	out := make([]uint64, len(g.Nodes))
+	dist := make([]uint16, len(g.Nodes))
 	var queue []uint16
-	for _, s := range g.leaves() {
-		queue = g.distances(dist, queue, s)
+	for _, s := range g.Leaves() {
+		queue = g.Distances(dist, queue, s)
 		for _, t := range queue {
-			out[t] += uint64(g.hosts[s]) * uint64(dist[t])
+			out[t] += uint64(g.Hosts[s]) * uint64(dist[t])
 		}
 	}
 	return out
@@ -107,16 +96,16 @@ func (f *frontier) Pop() any {
 // that goes on to where CAs are nearest, so that the leaves of a pod follow
 // each other. Choices that alternate from one destination to the next then
 // spread over the links into the pod as evenly as over those out of it.
-func (g *graph) tour() []uint16 {
-	depth := g.depth()
-	out := make([]uint16, 0, len(g.nodes))
-	seen := make([]bool, len(g.nodes))
+func tour(g *graph.Graph) []uint16 {
+	depth := depths(g)
+	out := make([]uint16, 0, len(g.Nodes))
+	seen := make([]bool, len(g.Nodes))
 	walk := func(from uint16) {
 		seen[from] = true
 		out = append(out, from)
 		for stack := []uint16{from}; len(stack) > 0; {
 			next, found := uint16(0), false
-			for _, t := range g.neighbours(stack[len(stack)-1]) {
+			for _, t := range g.Neighbours(stack[len(stack)-1]) {
 				if !seen[t] && (!found || depth[t] < depth[next]) {
 					next, found = t, true
 				}
@@ -130,12 +119,12 @@ func (g *graph) tour() []uint16 {
 			stack = append(stack, next)
 		}
 	}
-	for _, s := range g.leaves() {
+	for _, s := range g.Leaves() {
 		if !seen[s] {
 			walk(s)
 		}
 	}
-	for s := range g.nodes {
+	for s := range g.Nodes {
 		if !seen[s] {
 			walk(uint16(s))
 		}

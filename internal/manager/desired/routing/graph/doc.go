@@ -1,0 +1,20 @@
+// Package graph is a subnet as a routing engine sees it, and what an engine returns.
+//
+// A routing engine is a pure function of an Input: the switches, the usable links
+// between them, the end ports behind each, and the virtual lanes that there are. It
+// returns Routes: for each switch the exit port of every LID, and the virtual lane that
+// a packet takes on every link. The same Input always gives the same Routes.
+//
+// An engine routes every LID from every switch that can reach it, port 0 of switches
+// included, and leaves ib.PortNone elsewhere. Broken and uneven graphs are no error:
+// what is connected stays connected. An engine returns an error where the graph is none
+// of its kind or where Input asks for what it cannot do; then nothing is written.
+package graph
+
+// Input is what a routing engine is given.
+type Input struct {
+	*Graph
+	// VLs is the number of data virtual lanes that every link between switches has, 1 to
+	// 15, less what others need: routes are to need no more.
+	VLs int
+}

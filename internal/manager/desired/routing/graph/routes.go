@@ -1,0 +1,74 @@
+package graph
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+)
+
+// Routes is what a routing engine returns for a graph.
+type Routes struct {
+	// Linear holds for each switch, by Node.Index, the exit port of each LID from 0 to
+	// Graph.Top: 0 for its own, ib.PortNone for what it cannot reach. It is nil for
+	// nodes that are not switches.
+	Linear [][]ib.PortNum
+	// Lanes says which virtual lanes packets take. nil: the routes need no more than one.
+	Lanes *Lanes
+	// Notes say what the engine saw that an operator wants to know, one line each:
+	// the kind of graph, what of it is missing, what did not go as asked.
+	Notes []string
+}
+
+// Lanes keeps the routes of an engine free of deadlock by virtual lanes. Every path has a
+// layer; a packet names it by its service level, and each switch takes from the layer, the
+// entry port and the exit port the virtual lane of the next link.
+type Lanes struct {
+	// Layers is the number of layers, 1 to 15, VLs that of data virtual lanes which links
+	// between switches have to have, 1 to 15.
+	Layers, VLs int
+	// Layer holds the layer of the path from each switch, by Node.Index, to each LID from
+	// 0 to Graph.Top; a packet that a CA sends takes the layer of its switch. nil: all
+	// paths have layer 0. Switches without CAs have rows too, since their port 0 sends.
+	Layer [][]uint8
+	// Class holds the class of each port of each switch, by Node.Index and port number,
+	// with port 0. nil: all ports have class 0.
+	Class [][]uint8
+	// Lane is the virtual lane by the class of the entry port, the class of the exit port,
+	// and the layer. nil: the virtual lane is the layer.
+	Lane [][][]ib.VL
+}
+
+// LayerOf is the layer of the path from a switch, by its Node.Index, to a LID.
+func (l *Lanes) LayerOf(node int, to ib.LID) uint8 {
+	if l == nil || l.Layer == nil || int(to) >= len(l.Layer[node]) {
+		return 0
+	}
+	return l.Layer[node][to]
+}
+
+// LaneOf is the virtual lane that a packet of a layer takes from entry port in to exit port
+// out of a switch, by its Node.Index.
+func (l *Lanes) LaneOf(node int, in, out ib.PortNum, layer uint8) ib.VL {
+	switch {
+	case l == nil:
+		return 0
+	case l.Lane == nil:
+		return ib.VL(layer)
+	case l.Class == nil:
+		return l.Lane[0][0][layer]
+	}
+	class := l.Class[node]
+	return l.Lane[class[in]][class[out]][layer]
+}
+
+// Unrouted returns tables without a route, for Routes.Linear.
+func (g *Graph) Unrouted() [][]ib.PortNum {
+	width := int(g.Top) + 1
+	all := make([]ib.PortNum, width*len(g.Nodes))
+	for i := range all {
+		all[i] = ib.PortNone
+	}
+	out := make([][]ib.PortNum, len(g.Index))
+	for i, n := range g.Nodes {
+		out[n.Index] = all[i*width : (i+1)*width : (i+1)*width]
+	}
+	return out
+}

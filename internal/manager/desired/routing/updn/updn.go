@@ -1,0 +1,87 @@
+// Package updn is two routing engines that need one virtual lane: min-hop and up*/down*.
+//
+// MinHop takes a shortest path, and can deadlock where the cabling has loops.
+// UpDown cannot: all switches are in one order and no packet
+// goes up again after it went down. The order begins with a switch farthest
+// from any CA, or in the middle where all have CAs, and grows along the
+// cables. So each switch but the first of its component has a higher neighbour,
+// which makes every port reachable from every other, switches included, and the
+// spines and cores of a fat tree all carry their share, with broken links
+// too. (A core switch with CAs of its own is the exception: in a tree of three
+// levels it may carry nothing between pods.)
+//
+// Among exits of equal length the tables balance the routes from CA to CA
+// that cross each link, with equal weight for every pair, and after that the
+// number of LIDs. The LIDs of one port take different links where there are
+// different ones.
+package updn
+
+import (
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+)
+
+// MinHop routes by shortest paths.
+func MinHop(in *graph.Input) (*graph.Routes, error) {
+	return compute(in, &heights{Graph: in.Graph}, (*paths).minHop), nil
+}
+
+// UpDown routes by shortest paths among those that never go up after they went down.
+func UpDown(in *graph.Input) (*graph.Routes, error) {
+	h := &heights{Graph: in.Ordered(upDownOrder(in.Graph))}
+	h.split()
+	return compute(in, h, (*paths).upDown), nil
+}
+
+func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph.Routes {
+	out := &graph.Routes{Linear: in.Unrouted()}
+	p, b := newPaths(h), newBalance(h, out.Linear)
+	for _, s := range tour(in.Graph) {
+		d := uint16(h.Index[in.Nodes[s].Index])
+		if ends := h.EndsOf(d); len(ends) > 0 {
+			find(p, d)
+			for _, e := range ends {
+				b.route(p, e)
+			}
+		}
+	}
+	return out
+}
+
+// heights is a graph whose switches are in an order: place 0 is the highest. After split
+// the links that lead up come before lower[s], those that lead down from there, and
+// Back is no longer valid.
+type heights struct {
+	*graph.Graph
+	lower []int32
+}
+
+// split sorts the links of every switch into those up and those down, each by
+// exit port.
+func (g *heights) split() {
+	g.Back = nil
+	g.lower = make([]int32, len(g.Nodes))
+	var to []uint16
+	var port []ib.PortNum
+	for s := range g.Nodes {
+		at, end := g.First[s], g.First[s+1]
+		to, port = append(to[:0], g.To[at:end]...), append(port[:0], g.Port[at:end]...)
+		for _, up := range []bool{true, false} {
+			for i, t := range to {
+				if (int(t) < s) == up {
+					g.To[at], g.Port[at] = t, port[i]
+					at++
+				}
+			}
+			if up {
+				g.lower[s] = at
+			}
+		}
+	}
+}
+
+// above returns the higher of the neighbours.
+func (g *heights) above(s uint16) []uint16 { return g.To[g.First[s]:g.lower[s]] }
+
+// below returns the lower of the neighbours.
+func (g *heights) below(s uint16) []uint16 { return g.To[g.lower[s]:g.First[s+1]] }
