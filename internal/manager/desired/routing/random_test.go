@@ -11,9 +11,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/routingtest"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
 func entry(lid ib.LID, lmc ib.LMC, port ib.PortNum) smp.RandomEntry {
