@@ -1,6 +1,8 @@
 package routingtest
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -28,7 +30,8 @@ func (b *Builder) Input(t testing.TB, vls int) *graph.Input {
 // Walk follows the routes from a switch, which a packet entered by port in, to a LID; ok
 // is false when they drop the packet, lead out of the fabric, or go round.
 func (b *Builder) Walk(r *graph.Routes, from *observed.Node, in ib.PortNum, d graph.Destination, lid ib.LID) (steps []Step, ok bool) {
-	layer := r.Lanes.LayerOf(from.Index, lid)
+	places := b.places()
+	layer := r.Lanes.LayerOf(places[from], places[Behind(d.Port)])
 	for at := from; len(steps) <= len(b.Fabric.Nodes); {
 		exit := r.Linear[at.Index][lid]
 		if exit == 0 {
@@ -44,10 +47,23 @@ func (b *Builder) Walk(r *graph.Routes, from *observed.Node, in ib.PortNum, d gr
 		if p.Peer.Node.Switch == nil {
 			return steps, d.Port == p.Peer
 		}
-		steps = append(steps, Step{at, exit, r.Lanes.LaneOf(at.Index, in, exit, layer)})
+		steps = append(steps, Step{at, exit, r.Lanes.LaneOf(places[at], in, exit, layer)})
 		at, in = p.Peer.Node, p.Peer.Num
 	}
 	return steps, false
+}
+
+// places are those of the switches in a graph.Graph.
+func (b *Builder) places() map[*observed.Node]uint16 {
+	if n := len(b.Fabric.Nodes); b.placed == nil || n != b.of {
+		switches := b.Fabric.Switches()
+		slices.SortFunc(switches, func(x, y *observed.Node) int { return cmp.Compare(x.GUID(), y.GUID()) })
+		b.placed, b.of = make(map[*observed.Node]uint16, len(switches)), n
+		for i, s := range switches {
+			b.placed[s] = uint16(i)
+		}
+	}
+	return b.placed
 }
 
 // entry is a port by which packets of the hosts of a switch enter it; 0, that of the
@@ -121,6 +137,15 @@ func Behind(p *observed.Port) *observed.Node {
 // depend on each other in a circle. It fails on a virtual lane beyond vls.
 func (b *Builder) Deadlocks(t testing.TB, r *graph.Routes, vls int) bool {
 	t.Helper()
+	if r.Lanes != nil && r.Lanes.Layer != nil {
+		for x, row := range r.Lanes.Layer {
+			for y, layer := range row {
+				if int(layer) >= r.Lanes.Layers || layer != r.Lanes.Layer[y][x] {
+					t.Fatalf("layer %d from switch %d to %d, %d back, of %d", layer, x, y, r.Lanes.Layer[y][x], r.Lanes.Layers)
+				}
+			}
+		}
+	}
 	after := map[Step]map[Step]bool{}
 	b.EachRoute(t, r, func(from *observed.Node, _ graph.Destination, lid ib.LID, steps []Step) {
 		for i, s := range steps {

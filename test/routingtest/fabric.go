@@ -19,6 +19,9 @@ type Builder struct {
 	rng          *rand.Rand
 	Destinations []graph.Destination
 	LMC          ib.LMC // of CA ports
+
+	placed map[*observed.Node]uint16 // as a graph orders switches, when there were so many nodes
+	of     int
 }
 
 // New gives GUIDs in rising order, or in a random one when rng is set.

@@ -114,13 +114,5 @@ func (t *Tables) Lead(l, like ib.LID) {
 		}
 		table[l] = table[like]
 		t.Linear[i] = table
-		if t.Lanes != nil && t.Lanes.Layer != nil {
-			row := t.Lanes.Layer[i]
-			for len(row) <= int(t.Top) {
-				row = append(row, 0)
-			}
-			row[l] = row[like]
-			t.Lanes.Layer[i] = row
-		}
 	}
 }

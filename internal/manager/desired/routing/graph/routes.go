@@ -24,29 +24,30 @@ type Lanes struct {
 	// Layers is the number of layers, 1 to 15, VLs that of data virtual lanes which links
 	// between switches have to have, 1 to 15.
 	Layers, VLs int
-	// Layer holds the layer of the path from each switch, by Node.Index, to each LID from
-	// 0 to Graph.Top; a packet that a CA sends takes the layer of its switch. nil: all
-	// paths have layer 0. Switches without CAs have rows too, since their port 0 sends.
+	// Layer holds the layer of the paths between two switches, by their places in
+	// Graph.Nodes: those to all LIDs behind the one, from the other and from what is behind
+	// it. It is symmetric, since an answer takes the service level of its request. nil: all
+	// paths have layer 0. Switches without CAs count too: their port 0 sends and receives.
 	Layer [][]uint8
-	// Class holds the class of each port of each switch, by Node.Index and port number,
-	// with port 0. nil: all ports have class 0.
+	// Class holds the class of each port of each switch, by the switch's place in
+	// Graph.Nodes and port number, with port 0. nil: all ports have class 0.
 	Class [][]uint8
 	// Lane is the virtual lane by the class of the entry port, the class of the exit port,
 	// and the layer. nil: the virtual lane is the layer.
 	Lane [][][]ib.VL
 }
 
-// LayerOf is the layer of the path from a switch, by its Node.Index, to a LID.
-func (l *Lanes) LayerOf(node int, to ib.LID) uint8 {
-	if l == nil || l.Layer == nil || int(to) >= len(l.Layer[node]) {
+// LayerOf is the layer of the paths between two switches, by their places.
+func (l *Lanes) LayerOf(a, b uint16) uint8 {
+	if l == nil || l.Layer == nil {
 		return 0
 	}
-	return l.Layer[node][to]
+	return l.Layer[a][b]
 }
 
 // LaneOf is the virtual lane that a packet of a layer takes from entry port in to exit port
-// out of a switch, by its Node.Index.
-func (l *Lanes) LaneOf(node int, in, out ib.PortNum, layer uint8) ib.VL {
+// out of a switch, by its place.
+func (l *Lanes) LaneOf(at uint16, in, out ib.PortNum, layer uint8) ib.VL {
 	switch {
 	case l == nil:
 		return 0
@@ -55,7 +56,7 @@ func (l *Lanes) LaneOf(node int, in, out ib.PortNum, layer uint8) ib.VL {
 	case l.Class == nil:
 		return l.Lane[0][0][layer]
 	}
-	class := l.Class[node]
+	class := l.Class[at]
 	return l.Lane[class[in]][class[out]][layer]
 }
 
