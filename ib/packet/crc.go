@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 )
 
 // Lengths of the checksums in octets.
@@ -93,44 +92,24 @@ func icrc(b []byte) (uint32, error) {
 		return 0, err
 	}
 	word := binary.LittleEndian.Uint64
-	crc := ^uint32(0)
-	bth := LRHSize
 	switch h.LNH() {
 	case LNHLocal:
-		if len(b) < bth+BTHSize {
-			return 0, shortError(b, "LRH and BTH", bth+BTHSize)
+		if len(b) < LRHSize+BTHSize {
+			return 0, shortError(b, "LRH and BTH", LRHSize+BTHSize)
 		}
-		crc = crcWord(crc, word(b)|onesOfLRH)
+		return ^crc32Of(^uint32(0), word(b)|onesOfLRH, word(b[LRHSize:])|onesOfBTH, b[LRHSize+8:]), nil
 	case LNHGlobal:
-		bth += GRHSize
+		const bth = LRHSize + GRHSize
 		if len(b) < bth+BTHSize {
 			return 0, shortError(b, "LRH, GRH and BTH", bth+BTHSize)
 		}
-		crc = crcWord(crc, ^uint64(0))
-		crc = crcWord(crc, word(b[LRHSize:])|onesOfGRH)
-		for at := LRHSize + 8; at < bth; at += 8 {
-			crc = crcWord(crc, word(b[at:]))
+		crc := crc32Of(^uint32(0), ^uint64(0), word(b[LRHSize:])|onesOfGRH, b[LRHSize+8:bth])
+		if rest := b[bth:]; len(rest) >= 16 {
+			return ^crc32Of(crc, word(rest)|onesOfBTH, word(rest[8:]), rest[16:]), nil
 		}
-	default:
-		return 0, ErrNoICRC
+		return ^crc32Rest(crcWord(crc, word(b[bth:])|onesOfBTH), b[bth+8:]), nil
 	}
-	crc = crcWord(crc, word(b[bth:])|onesOfBTH)
-	rest := b[bth+8:]
-	if long := len(rest) &^ (crcStride - 1); long >= crcLong {
-		crc = ^crc32.Update(^crc, crc32.IEEETable, rest[:long])
-		rest = rest[long:]
-	}
-	for ; len(rest) >= 8; rest = rest[8:] {
-		crc = crcWord(crc, word(rest))
-	}
-	if len(rest) >= 4 {
-		crc = crcHalf(crc, binary.LittleEndian.Uint32(rest))
-		rest = rest[4:]
-	}
-	for _, x := range rest {
-		crc = crc32.IEEETable[byte(crc)^x] ^ crc>>8
-	}
-	return ^crc, nil
+	return 0, ErrNoICRC
 }
 
 // Fields of the first octets of headers that change on the way, as words whose
@@ -141,99 +120,24 @@ const (
 	onesOfBTH uint64 = 0xFF << 32            // FECN, BECN and the reserved bits after them
 )
 
-// crcLong is from how many octets on hash/crc32 is faster: it has the means of
-// the processor, for whole strides; the rest it takes octet by octet.
-const (
-	crcLong   = 64
-	crcStride = 16
-)
-
-// crcTables[k][x] is the effect of octet x followed by k octets of zero.
-var crcTables = func() (tables [8][256]uint32) {
-	tables[0] = *crc32.IEEETable
-	for k := 1; k < 8; k++ {
-		for x := range 256 {
-			crc := tables[k-1][x]
-			tables[k][x] = crc>>8 ^ tables[0][byte(crc)]
-		}
+// crc32Of feeds 16 octets, the first the lowest of first, and then rest, which follows 16
+// octets in memory.
+func crc32Of(crc uint32, first, second uint64, rest []byte) uint32 {
+	if canFold {
+		return fold(icrcFolding, first^uint64(crc), second, rest)
 	}
-	return tables
-}()
-
-// crcWord feeds eight octets, the first the lowest.
-func crcWord(crc uint32, w uint64) uint32 {
-	t := &crcTables
-	rest := t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
-	crc ^= uint32(w)
-	return rest ^ (t[7][byte(crc)] ^ t[6][byte(crc>>8)] ^ t[5][byte(crc>>16)] ^ t[4][byte(crc>>24)])
+	return crc32Rest(crcWord(crcWord(crc, first), second), rest)
 }
 
-// crcHalf feeds four octets, the first the lowest.
-func crcHalf(crc, w uint32) uint32 {
-	t := &crcTables
-	w ^= crc
-	return t[3][byte(w)] ^ t[2][byte(w>>8)] ^ t[1][byte(w>>16)] ^ t[0][byte(w>>24)]
+// vcrc is the CRC-16 over b.
+func vcrc(b []byte) uint16 {
+	if canFold && len(b) >= 16 {
+		word := binary.LittleEndian.Uint64
+		return ^uint16(fold(vcrcFolding, word(b)^0xFFFF, word(b[8:]), b[16:]))
+	}
+	return vcrcByTables(b)
 }
 
 func shortError(b []byte, what string, want int) error {
 	return fmt.Errorf("packet: %d octets, %s alone have %d", len(b), what, want)
-}
-
-// vcrcPolynomial is 0x100B with its bits reversed.
-const vcrcPolynomial = 0xD008
-
-// vcrcTables[k][x] is the effect of octet x followed by k octets of zero.
-var vcrcTables = func() (tables [16][256]uint16) {
-	for x := range 256 {
-		crc := uint16(x)
-		for range 8 {
-			if crc&1 != 0 {
-				crc = crc>>1 ^ vcrcPolynomial
-			} else {
-				crc >>= 1
-			}
-		}
-		tables[0][x] = crc
-	}
-	for k := 1; k < len(tables); k++ {
-		for x := range 256 {
-			crc := tables[k-1][x]
-			tables[k][x] = crc>>8 ^ tables[0][byte(crc)]
-		}
-	}
-	return tables
-}()
-
-// vcrc is the CRC-16 over b, sixteen octets at a time. Only two of those depend on
-// the CRC of what went before, and come last, so that the processor has the others
-// ready by then.
-func vcrc(b []byte) uint16 {
-	t := &vcrcTables
-	crc := ^uint16(0)
-	for ; len(b) >= 16; b = b[16:] {
-		w, x := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-		first := t[13][byte(w>>16)] ^ t[12][byte(w>>24)] ^
-			t[11][byte(w>>32)] ^ t[10][byte(w>>40)] ^ t[9][byte(w>>48)] ^ t[8][byte(w>>56)]
-		second := t[7][byte(x)] ^ t[6][byte(x>>8)] ^ t[5][byte(x>>16)] ^ t[4][byte(x>>24)] ^
-			t[3][byte(x>>32)] ^ t[2][byte(x>>40)] ^ t[1][byte(x>>48)] ^ t[0][byte(x>>56)]
-		crc ^= uint16(w)
-		crc = first ^ second ^ (t[15][byte(crc)] ^ t[14][byte(crc>>8)])
-	}
-	if len(b) >= 8 {
-		w := binary.LittleEndian.Uint64(b)
-		rest := t[5][byte(w>>16)] ^ t[4][byte(w>>24)] ^
-			t[3][byte(w>>32)] ^ t[2][byte(w>>40)] ^ t[1][byte(w>>48)] ^ t[0][byte(w>>56)]
-		crc ^= uint16(w)
-		crc = rest ^ (t[7][byte(crc)] ^ t[6][byte(crc>>8)])
-		b = b[8:]
-	}
-	if len(b) >= 4 {
-		w := binary.LittleEndian.Uint32(b) ^ uint32(crc)
-		crc = t[3][byte(w)] ^ t[2][byte(w>>8)] ^ t[1][byte(w>>16)] ^ t[0][byte(w>>24)]
-		b = b[4:]
-	}
-	for _, x := range b {
-		crc = crc>>8 ^ t[0][byte(crc)^x]
-	}
-	return ^crc
 }
