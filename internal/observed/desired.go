@@ -226,8 +226,9 @@ type DesiredPort struct {
 	// rest is to be empty; element 0, the port's own, counts for nothing. nil
 	// leaves the table alone.
 	GUIDs []ib.PortGUID
-	// SLToVL is wanted for every input port; nil leaves the tables alone.
-	SLToVL *smp.SLToVLMappingTable
+	// SLToVL is wanted by input port; of one element for every input port, of none leaves
+	// the tables alone. Ports share it: it must not be changed.
+	SLToVL []*smp.SLToVLMappingTable
 	// VLArbitration is wanted part by part, in the order of smp.VLArbPart; nil
 	// leaves a part alone.
 	VLArbitration [vlArbParts]*smp.VLArbitrationTable
@@ -239,6 +240,17 @@ type DesiredPort struct {
 	// Registered tells that those are known to the manager: another MasterSMLID, or
 	// another LID of the port, is no reason to renew them.
 	Registered bool
+}
+
+// SLToVLFrom is the mapping wanted for packets that come in by port in; nil for none.
+func (d *DesiredPort) SLToVLFrom(in ib.PortNum) *smp.SLToVLMappingTable {
+	switch {
+	case len(d.SLToVL) == 1:
+		return d.SLToVL[0]
+	case int(in) < len(d.SLToVL):
+		return d.SLToVL[in]
+	}
+	return nil
 }
 
 // NewDesired returns a Desired that leaves everything in f alone.

@@ -35,6 +35,8 @@ type Subnet struct {
 	Expelled map[*Port]bool
 	// Trusted are the ports that may ask for everything.
 	Trusted map[ib.PortGUID]bool
+	// Levels are the service levels of paths; nil: those of the partitions.
+	Levels *ServiceLevels
 }
 
 // Assigned are the LIDs of an end port: 1<<LMC of them, from LID up.

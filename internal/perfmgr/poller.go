@@ -189,7 +189,7 @@ func (p *Poller) rebuild() {
 			continue
 		}
 		a := &agent{at: end.Place(), lid: lid, key: keyBetween(s.Fabric.Self, end)}
-		a.sl = sls[a.key.Base()]
+		a.sl = s.Levels.Between(sls[a.key.Base()], s.Fabric.Self, end)
 		was := old[a.at]
 		if was != nil && was.lid == lid {
 			a.can, a.able, a.asked, a.noErrors, a.silent = was.can, was.able, was.asked, was.noErrors, was.silent

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
@@ -25,6 +26,21 @@ func (p *Policy) Asked() settings.Settings {
 		return settings.Default()
 	}
 	return *p.Settings
+}
+
+// Levels are the service levels that the policy puts packets on, in rising order: 0, of
+// whatever has none, those of partitions and their groups, and the level on which the
+// manager is asked.
+func (p *Policy) Levels() []ib.SL {
+	levels := []ib.SL{0, p.Asked().MasterSMSL}
+	for i := range p.Partitions {
+		levels = append(levels, p.Partitions[i].SL)
+		for _, g := range p.Partitions[i].Multicast {
+			levels = append(levels, g.SL)
+		}
+	}
+	slices.Sort(levels)
+	return slices.Compact(levels)
 }
 
 // UsesLanes reports whether the policy puts traffic on a service level apart

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -17,14 +18,15 @@ type Step struct {
 	VL   ib.VL
 }
 
-// Input is what an engine is given for the fabric as it is now.
+// Input is what an engine is given for the fabric as it is now, with so many virtual lanes
+// and all service levels.
 func (b *Builder) Input(t testing.TB, vls int) *graph.Input {
 	t.Helper()
 	destinations, err := graph.Checked(b.Fabric, b.Destinations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &graph.Input{Graph: graph.New(b.Fabric, destinations), VLs: vls}
+	return &graph.Input{Graph: graph.New(b.Fabric, destinations), Room: graph.Room{VLs: vls, Layers: smp.SLCount}}
 }
 
 // Walk follows the routes from a switch, which a packet entered by port in, to a LID; ok

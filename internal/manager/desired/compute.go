@@ -37,7 +37,8 @@ type Result struct {
 	// Routes are to be given to the next call.
 	Routes *Routes
 
-	in Input
+	in     Input
+	levels *qos.Levels // nil where routes need no virtual lanes
 	// about are the warnings that are not about the policy; odd tells that any is
 	// about the tables of a port.
 	about []string
@@ -91,15 +92,15 @@ func (r *Result) GIDPrefix() uint64 {
 	return r.in.GIDPrefix
 }
 
-// virtual lanes wants the settings of links and, where the policy uses more than one
-// service level, the tables that map levels to virtual lanes.
+// lanes wants the settings of links and, where the policy uses more than one
+// service level or the routes more than one virtual lane, the tables that map levels to virtual lanes.
 func (r *Result) lanes() error {
 	faults, err := qos.Links(r.in.Fabric, &r.Settings, r.Tables)
 	if err != nil {
 		return err
 	}
-	if r.in.Policy.UsesLanes() {
-		more, err := qos.Lanes(r.in.Fabric, &r.Settings, r.Tables)
+	if r.in.Policy.UsesLanes() || r.levels != nil {
+		more, err := qos.Lanes(r.in.Fabric, &r.Settings, r.levels, r.Tables)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -21,6 +22,9 @@ type Routes struct {
 	// its own.
 	manager  *observed.Port
 	managers ib.LID
+	// room is what the routes could use of virtual lanes.
+	room     graph.Room
+	routed   *routing.Tables
 	tables   *observed.Desired
 	warnings []string
 }
@@ -30,9 +34,11 @@ type Routes struct {
 func (r *Result) routes(assigned []lid.Assignment) error {
 	x := r.in.Routes
 	m := r.Settings.MasterSMLID
-	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !slices.Equal(x.assigned, assigned) {
+	used := r.in.Policy.Levels()
+	room := qos.RoomFor(r.in.Fabric, &r.Settings, used)
+	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.assigned, assigned) {
 		var err error
-		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing); err != nil {
+		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room); err != nil {
 			return err
 		}
 	}
@@ -40,21 +46,31 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 		from, to := &x.tables.Nodes[i], &r.Tables.Nodes[i]
 		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
 	}
+	if x.UsesLanes() {
+		var err error
+		if r.levels, err = qos.NewLevels(r.in.Fabric, &r.Settings, used, x.routed.Graph, x.routed.Lanes); err != nil {
+			return err
+		}
+	}
 	r.Warnings = append(r.Warnings, x.warnings...)
 	r.Routes = x
 	return nil
 }
 
-func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine) (*Routes, error) {
-	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, tables: observed.NewDesired(f)}
+// UsesLanes reports whether the routes need more than one virtual lane.
+func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
+
+func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room) (*Routes, error) {
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, tables: observed.NewDesired(f)}
 	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
 	}
-	tables, err := routing.Compute(f, to, engine, 1)
+	tables, err := routing.Compute(f, to, engine, room)
 	if err != nil {
 		return nil, err
 	}
+	x.routed = tables
 	if i := slices.IndexFunc(assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && managers != ib.LIDReserved {
 		tables.Lead(managers, assigned[i].LID)
 	}

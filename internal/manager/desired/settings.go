@@ -10,6 +10,7 @@ import (
 func (r *Result) settings() {
 	in := &r.in
 	self := r.Tables.Port(in.Fabric.Self).Info.LID
+	levels := r.levels.ServiceLevels()
 	guard := ports.GuardOf(in.Policy, in.ProtectBits)
 	for _, n := range in.Fabric.Nodes {
 		for i := range n.Ports {
@@ -19,7 +20,7 @@ func (r *Result) settings() {
 			if !port.Reached || !port.IsEnd() {
 				continue
 			}
-			ports.End(want, &r.Settings, r.GIDPrefix(), self)
+			ports.End(want, &r.Settings, r.GIDPrefix(), self, levels.Between(r.Settings.MasterSMSL, port, in.Fabric.Self))
 			want.Registered = in.Registered
 			want.Reregister = in.Reregister && port.Node.Switch == nil && port.Info.PortState == smp.PortActive
 			if in.MKey != 0 {

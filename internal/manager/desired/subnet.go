@@ -12,7 +12,7 @@ import (
 func (r *Result) Subnet(fences fence.Set) observed.Subnet {
 	s := observed.Subnet{
 		Fabric: r.in.Fabric, GIDPrefix: r.GIDPrefix(), Lifetime: r.Settings.SubnetTimeOut,
-		Aliases: r.standingAliases(), LIDs: r.LIDs(),
+		Aliases: r.standingAliases(), LIDs: r.LIDs(), Levels: r.levels.ServiceLevels(),
 		Partitions: r.Resolution.Partitions,
 	}
 	for _, g := range r.Resolution.Trusted {

@@ -52,6 +52,9 @@ func (r *Result) Update(next Next) (u *Update, ok bool) {
 		p.AllowBoth != r.Resolution.AllowBoth || p.AllowRaw != q.AllowRaw || !r.sameAliases(p, next.Resolution) {
 		return nil, false
 	}
+	if r.levels != nil && !slices.Equal(p.Levels(), q.Levels()) {
+		return nil, false
+	}
 	u = &Update{Changed: r.Resolution.Differing(next.Resolution)}
 	if u.Ports = facts.Affected(r.in.EndPorts, u.Changed, next.Stale); len(u.Ports) > maxAffected {
 		return nil, false

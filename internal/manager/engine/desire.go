@@ -26,7 +26,7 @@ func (c *Config) Desired(f *observed.Fabric) desired.Input {
 func (c *Config) Reading(p *policy.Policy) sweep.Options {
 	return sweep.Options{
 		Keys: c.Keys.Shown(), MKey: c.MKey, Cables: c.Cables, Forwarding: true,
-		QoS: p.UsesLanes(), Aliases: c.Known.KeepsAliases(p),
+		QoS: p.UsesLanes() || c.Routing.UsesLanes(), Aliases: c.Known.KeepsAliases(p),
 	}
 }
 

@@ -444,7 +444,7 @@ func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
 		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.stale, ClearChange: e.settled && e.isMaster(), Forwarding: true,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
-		QoS:       e.config.ReadLanes || e.wanted().UsesLanes(),
+		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
 		Cables:    e.cabling.list, Verify: e.learns(), Last: e.cabling.learning.Last,
 		Placed: e.peers.Placed,

@@ -43,7 +43,7 @@ func TestAttributesAgree(t *testing.T) {
 		x.PKeys[3], x.PKeys[39] = 0x8001, 0x8002
 		x.GUIDs = make([]ib.PortGUID, 16)
 		x.GUIDs[1], x.GUIDs[9] = 0xA1, 0xA9
-		x.SLToVL = &smp.SLToVLMappingTable{VLs: [smp.SLCount]ib.VL{1: 1, 15: 3}}
+		x.SLToVL = []*smp.SLToVLMappingTable{&smp.SLToVLMappingTable{VLs: [smp.SLCount]ib.VL{1: 1, 15: 3}}}
 		for part := range x.VLArbitration {
 			x.VLArbitration[part] = &smp.VLArbitrationTable{}
 			x.VLArbitration[part].Entries[3].Weight = uint8(part + 7)

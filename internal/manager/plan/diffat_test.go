@@ -36,7 +36,7 @@ func TestDiffAtIsDiff(t *testing.T) {
 				case 2:
 					want.Elements = observed.ElementEnforcement
 				case 3:
-					want.SLToVL = &smp.SLToVLMappingTable{}
+					want.SLToVL = []*smp.SLToVLMappingTable{&smp.SLToVLMappingTable{}}
 				}
 			}
 		}

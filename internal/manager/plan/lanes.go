@@ -12,12 +12,24 @@ var slToVL = Attribute{
 		t, read := p.SLToVL[inputOf(p, modifier)]
 		return &t, read
 	},
-	Wanted: func(p *observed.Port, d *observed.Desired, _ uint32) Encoder { return d.Port(p).SLToVL },
-	Enter: func(p *observed.Port, d *observed.Desired, _ uint32, data []byte) error {
+	Wanted: func(p *observed.Port, d *observed.Desired, modifier uint32) Encoder {
+		return d.Port(p).SLToVLFrom(inputOf(p, modifier))
+	},
+	Enter: func(p *observed.Port, d *observed.Desired, modifier uint32, data []byte) error {
 		var t smp.SLToVLMappingTable
-		err := t.UnmarshalBinary(data)
-		d.Port(p).SLToVL = &t
-		return err
+		if err := t.UnmarshalBinary(data); err != nil {
+			return err
+		}
+		want := d.Port(p)
+		if target, _ := smp.SplitSLToVLModifier(modifier); p.Node.Switch == nil || target.AllInputs {
+			want.SLToVL = []*smp.SLToVLMappingTable{&t}
+			return nil
+		}
+		if n := len(p.Node.Ports); len(want.SLToVL) < n {
+			want.SLToVL = make([]*smp.SLToVLMappingTable, n)
+		}
+		want.SLToVL[inputOf(p, modifier)] = &t
+		return nil
 	},
 }
 
@@ -58,7 +70,7 @@ var vlArbitration = Attribute{
 func (p *Plan) diffLanes(port *observed.Port, add addFunc) {
 	want := p.desired.Port(port)
 	if want.SLToVL != nil {
-		diffSLToVL(port, want.SLToVL, add)
+		diffSLToVL(port, want, add)
 	}
 	selector := ib.PortNum(0)
 	if port.Node.Switch != nil {
@@ -72,22 +84,23 @@ func (p *Plan) diffLanes(port *observed.Port, add addFunc) {
 	}
 }
 
-// diffSLToVL wants one mapping for every port that packets can come in by; a
-// switch that can takes it in a single write.
-func diffSLToVL(port *observed.Port, want *smp.SLToVLMappingTable, add addFunc) {
+// diffSLToVL wants a mapping for every port that packets can come in by; a
+// switch that can takes one for all of them in a single write.
+func diffSLToVL(port *observed.Port, want *observed.DesiredPort, add addFunc) {
 	if port.Node.Switch == nil {
-		if have, ok := port.SLToVL[0]; !ok || have != *want {
+		if have, ok := port.SLToVL[0]; !ok || have != *want.SLToVLFrom(0) {
 			add(Lanes, port, smp.AttrSLToVLMappingTable, 0)
 		}
 		return
 	}
-	atOnce := port.Node.Switch.Info.OptimizedSLToVLMappingProgramming&1 != 0
+	atOnce := len(want.SLToVL) == 1 && port.Node.Switch.Info.OptimizedSLToVLMappingProgramming&1 != 0
 	for in := range port.Node.Ports {
 		q := ib.PortNum(in)
 		if q == port.Num || (in != 0 && !port.Node.Ports[in].IsUp()) {
 			continue
 		}
-		if have, ok := port.SLToVL[q]; ok && have == *want {
+		wanted := want.SLToVLFrom(q)
+		if have, ok := port.SLToVL[q]; wanted == nil || ok && have == *wanted {
 			continue
 		}
 		if atOnce {

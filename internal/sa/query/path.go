@@ -218,7 +218,7 @@ func (s *Subject) build(q *PathQuery, from, to *visibility.Port, slid, dlid ib.L
 	if q.Mask.Has(sa.PathRecordSGID) {
 		r.SGID = q.Want.SGID
 	}
-	r.Reversible, r.PKey, r.SL = p.Reversible, key, s.View.Level(key.Base())
+	r.Reversible, r.PKey, r.SL = p.Reversible, key, s.View.Levels.Between(s.View.Level(key.Base()), from.Port, to.Port)
 	r.MTU, r.Rate, r.PacketLifeTime = p.MTU, p.Rate, life
 	return q.suits(r)
 }

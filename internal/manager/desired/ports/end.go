@@ -12,12 +12,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
-// End wants of an end port where the manager is, and how to reach it.
-func End(want *observed.DesiredPort, s *settings.Settings, prefix uint64, manager ib.LID) {
+// End wants of an end port where the manager is, and how to reach it: on which service level.
+func End(want *observed.DesiredPort, s *settings.Settings, prefix uint64, manager ib.LID, level ib.SL) {
 	want.Elements |= observed.ElementGIDPrefix | observed.ElementMasterSMLID |
 		observed.ElementMasterSMSL | observed.ElementSubnetTimeOut
 	want.Info.GIDPrefix, want.Info.MasterSMLID = prefix, manager
-	want.Info.MasterSMSL, want.Info.SubnetTimeOut = s.MasterSMSL, s.SubnetTimeOut
+	want.Info.MasterSMSL, want.Info.SubnetTimeOut = level, s.SubnetTimeOut
 }
 
 // Guard is M_KeyProtectBits and M_KeyLeasePeriod as a policy asks for them.

@@ -9,19 +9,21 @@ import (
 
 // tables are those of a port with so many virtual lanes and entries.
 type tables struct {
-	mapping   *smp.SLToVLMappingTable
+	// mapping is by the class of the input port; of one element for all.
+	mapping   []*smp.SLToVLMappingTable
 	low, high []smp.VLArbitrationTable
 }
 
 // Lanes enters the wanted tables of virtual lanes in d. Tables of equal content are
-// shared between ports and must not be changed. It fails when a setting is
-// out of its range.
-func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
+// shared between ports and must not be changed. levels are those of routes that need
+// virtual lanes, nil for others. It fails when a setting is out of its range.
+func Lanes(f *observed.Fabric, s *settings.Settings, levels *Levels, d *observed.Desired) ([]Fault, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	var faults []Fault
-	made := make(map[[3]int]*tables)
+	made := make(map[[4]int]*tables)
+	inputs := newInputs(levels)
 	trained(f, func(p *observed.Port) {
 		if vlCap(p) == 1 {
 			return
@@ -33,14 +35,15 @@ func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 			faults = append(faults, Fault{p, "VLArbitrationLowCap", uint8(low), smp.VLArbitrationMax})
 			low = 1
 		}
-		key := [3]int{smp.DataVLs(operationalVLs(p, s)), low, high}
+		class := levels.class(p, p.Num)
+		key := [4]int{smp.DataVLs(operationalVLs(p, s)), low, high, int(class)}
 		t := made[key]
 		if t == nil {
-			t = fitting(s, key[0], low, high)
+			t = fitting(s, levels, class, key[0], low, high)
 			made[key] = t
 		}
 		want := d.Port(p)
-		want.SLToVL = t.mapping
+		want.SLToVL = inputs.of(p, t)
 		want.Elements |= observed.ElementVLHighLimit
 		want.Info.VLHighLimit = s.VLHighLimit
 		if p.Info.VLArbitrationLowCap == 0 {
@@ -57,12 +60,23 @@ func Lanes(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 }
 
 // fitting are the tables for as many of the virtual lanes as a port has entries for.
-func fitting(s *settings.Settings, lanes, low, high int) *tables {
+func fitting(s *settings.Settings, levels *Levels, class uint8, lanes, low, high int) *tables {
+	wantLow, wantHigh := s.VLArbLow, s.VLArbHigh
+	if levels != nil {
+		wantLow, wantHigh = levels.arbitration(wantLow), levels.arbitration(wantHigh)
+	}
 	for ; ; lanes-- {
-		t := &tables{mapping: s.Mapping(lanes)}
+		t := &tables{}
+		if levels == nil {
+			t.mapping = []*smp.SLToVLMappingTable{s.Mapping(lanes)}
+		} else {
+			for in := range levels.classes() {
+				t.mapping = append(t.mapping, levels.mapping(uint8(in), class, lanes))
+			}
+		}
 		var lowFits, highFits bool
-		t.low, lowFits = settings.Arbitration(s.VLArbLow, lanes, low)
-		t.high, highFits = settings.Arbitration(s.VLArbHigh, lanes, high)
+		t.low, lowFits = settings.Arbitration(wantLow, lanes, low)
+		t.high, highFits = settings.Arbitration(wantHigh, lanes, high)
 		if lanes == 1 || lowFits && highFits && t.serves() {
 			return t
 		}
@@ -79,9 +93,11 @@ func (t *tables) serves() bool {
 			}
 		}
 	}
-	for _, vl := range t.mapping.VLs {
-		if vl != ib.VLManagement && !turns[vl] {
-			return false
+	for _, m := range t.mapping {
+		for _, vl := range m.VLs {
+			if vl != ib.VLManagement && !turns[vl] {
+				return false
+			}
 		}
 	}
 	return true

@@ -49,7 +49,7 @@ func links(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Des
 func lanes(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Desired, []Fault) {
 	t.Helper()
 	d := observed.NewDesired(f)
-	faults, err := Lanes(f, &s, d)
+	faults, err := Lanes(f, &s, nil, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestVA02EveryLaneHasItsTurn(t *testing.T) {
 		if len(served) != c.turns {
 			t.Errorf("%v: VLs with a turn: %v, want %d", c, served, c.turns)
 		}
-		for _, vl := range want.SLToVL.VLs {
+		for _, vl := range want.SLToVLFrom(0).VLs {
 			if served[vl] != 1 {
 				t.Errorf("%v: VL %d is mapped to and has %d entries", c, vl, served[vl])
 			}
@@ -216,7 +216,7 @@ func TestSV04EveryLevelReachesADataLane(t *testing.T) {
 		f, x, y := link(ib.NodeSwitch, ib.NodeCA, c, c)
 		d, _ := lanes(t, f, settings.Default())
 		for _, p := range []*observed.Port{x, y} {
-			for sl, vl := range d.Port(p).SLToVL.VLs {
+			for sl, vl := range d.Port(p).SLToVLFrom(0).VLs {
 				if vl == ib.VLManagement || int(vl) != sl%want {
 					t.Errorf("VLCap %d: %s maps SL %d to VL %d", code, p, sl, vl)
 				}
@@ -233,7 +233,7 @@ func TestVA03AndSV03NoTablesForOneLane(t *testing.T) {
 		t.Errorf("%s has one VL, wanted are %v and %v", y, want.SLToVL, want.VLArbitration)
 	}
 	// The other end can have more, and must not use them.
-	if want := d.Port(x).SLToVL; want == nil || slices.Max(want.VLs[:]) != 0 {
+	if want := d.Port(x).SLToVLFrom(0); want == nil || slices.Max(want.VLs[:]) != 0 {
 		t.Errorf("%s: mapping %v", x, want)
 	}
 	if faults != nil {
@@ -248,7 +248,7 @@ func TestMeaninglessLowCap(t *testing.T) {
 		if len(faults) != 1 || faults[0] != (Fault{x, "VLArbitrationLowCap", low, 64}) {
 			t.Errorf("faults %v", faults)
 		}
-		if want := d.Port(x); slices.Max(want.SLToVL.VLs[:]) != 0 || len(written(want)) != parts {
+		if want := d.Port(x); slices.Max(want.SLToVLFrom(0).VLs[:]) != 0 || len(written(want)) != parts {
 			t.Errorf("wanted are %v and %v", want.SLToVL, want.VLArbitration)
 		}
 	}
@@ -264,7 +264,9 @@ func TestBadSettings(t *testing.T) {
 		s := settings.Default()
 		change(&s)
 		f := observed.NewFabric()
-		for _, compute := range []func(*observed.Fabric, *settings.Settings, *observed.Desired) ([]Fault, error){Links, Lanes} {
+		for _, compute := range []func(*observed.Fabric, *settings.Settings, *observed.Desired) ([]Fault, error){Links, func(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
+			return Lanes(f, s, nil, d)
+		}} {
 			if _, err := compute(f, &s, observed.NewDesired(f)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q", err, want)
 			}
@@ -282,7 +284,7 @@ func TestWantedValuesEncode(t *testing.T) {
 	if err := d.Port(x).Info.Encode(&data); err != nil {
 		t.Error(err)
 	}
-	if err := tables.Port(x).SLToVL.Encode(&data); err != nil {
+	if err := tables.Port(x).SLToVLFrom(0).Encode(&data); err != nil {
 		t.Error(err)
 	}
 	if err := tables.Port(x).VLArbitration[0].Encode(&data); err != nil {
@@ -355,7 +357,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 	f, x, _ := link(ib.NodeSwitch, ib.NodeCA, capability{5, 4, 8}, capability{5, 4, 8})
 	d, _ := lanes(t, f, asked)
 	want := d.Port(x)
-	if most := slices.Max(want.SLToVL.VLs[:]); most != 1 {
+	if most := slices.Max(want.SLToVLFrom(0).VLs[:]); most != 1 {
 		t.Errorf("VLs up to %d; three entries each fit for two VLs", most)
 	}
 	for i, e := range want.VLArbitration[0].Entries {

@@ -27,9 +27,11 @@ var engines = []struct {
 	// compute works out the routes; help says in a few words what they are.
 	compute func(*graph.Input) (*graph.Routes, error)
 	help    string
+	// lanes tells that its routes may need more than one virtual lane.
+	lanes bool
 }{
-	{UpDown, updn.UpDown, "cannot deadlock on any graph"},
-	{MinHop, updn.MinHop, "shortest paths, which can deadlock"},
+	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
+	{MinHop, updn.MinHop, "shortest paths, which can deadlock", false},
 }
 
 // Engines are the names of all engines.
@@ -59,9 +61,21 @@ func ParseEngine(name string) (Engine, error) {
 	return "", fmt.Errorf("routing engine %q: want one of %s", name, strings.Join(Engines(), ", "))
 }
 
+// UsesLanes reports whether routes of the engine may need more than one virtual lane.
+func (e Engine) UsesLanes() bool {
+	for _, x := range engines {
+		if x.name == e {
+			return x.lanes
+		}
+	}
+	return false
+}
+
 // Tables is where every switch sends every LID, and by which virtual lanes.
 type Tables struct {
 	graph.Routes
+	// Graph is what was routed.
+	Graph *graph.Graph
 	// Top is the highest LID of all destinations.
 	Top ib.LID
 	// Islands lists the switches that can reach each other, each island and
@@ -73,11 +87,11 @@ type Tables struct {
 	Detached []*observed.Port
 }
 
-// Compute routes every LID of the destinations from every switch of f, by no more than
-// vls data virtual lanes. It fails when the engine is unknown or cannot route this graph,
+// Compute routes every LID of the destinations from every switch of f, within the room
+// that there is for virtual lanes and layers. It fails when the engine is unknown or cannot route this graph,
 // when a destination is no end port of f, and when LIDs are not unicast or belong to two
 // ports.
-func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, vls int) (*Tables, error) {
+func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, room graph.Room) (*Tables, error) {
 	if _, err := ParseEngine(string(engine)); err != nil {
 		return nil, err
 	}
@@ -89,10 +103,10 @@ func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine
 		return nil, fmt.Errorf("%d switches, the subnet has %d LIDs", n, ib.LIDUnicastMax)
 	}
 	g := graph.New(f, destinations)
-	t := &Tables{Top: g.Top, Islands: g.Islands(), Detached: g.Detached}
+	t := &Tables{Graph: g, Top: g.Top, Islands: g.Islands(), Detached: g.Detached}
 	for _, e := range engines {
 		if e.name == engine {
-			routes, err := e.compute(&graph.Input{Graph: g, VLs: vls})
+			routes, err := e.compute(&graph.Input{Graph: g, Room: room})
 			if err != nil {
 				return nil, fmt.Errorf("routing engine %s: %w", engine, err)
 			}

@@ -20,7 +20,7 @@ var tested = []Engine{MinHop, UpDown}
 
 func compute(t testing.TB, b *routingtest.Builder, e Engine) *Tables {
 	t.Helper()
-	tables, err := Compute(b.Fabric, b.Destinations, e, 1)
+	tables, err := Compute(b.Fabric, b.Destinations, e, graph.Room{VLs: 1, Layers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +489,7 @@ func TestBadInput(t *testing.T) {
 		b := routingtest.New(nil)
 		b.Hosts(b.Switch(2, "sw"), 1)
 		c.change(b)
-		if _, err := Compute(b.Fabric, b.Destinations, c.engine, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Compute(b.Fabric, b.Destinations, c.engine, graph.Room{VLs: 1, Layers: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}

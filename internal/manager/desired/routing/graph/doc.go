@@ -14,7 +14,13 @@ package graph
 // Input is what a routing engine is given.
 type Input struct {
 	*Graph
-	// VLs is the number of data virtual lanes that every link between switches has, 1 to
-	// 15, less what others need: routes are to need no more.
-	VLs int
+	Room
+}
+
+// Room is what routes may use of virtual lanes and service levels, at least 1 of each.
+type Room struct {
+	// VLs is the number of data virtual lanes that every link between switches has for a
+	// path of one level of the policy, 1 to 15, Layers how many service levels there are
+	// for its layers, 1 to 16.
+	VLs, Layers int
 }

@@ -21,7 +21,7 @@ type Routes struct {
 // layer; a packet names it by its service level, and each switch takes from the layer, the
 // entry port and the exit port the virtual lane of the next link.
 type Lanes struct {
-	// Layers is the number of layers, 1 to 15, VLs that of data virtual lanes which links
+	// Layers is the number of layers, 1 to 16, VLs that of data virtual lanes which links
 	// between switches have to have, 1 to 15.
 	Layers, VLs int
 	// Layer holds the layer of the paths between two switches, by their places in
