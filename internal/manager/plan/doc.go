@@ -24,7 +24,9 @@
 //  6. switch ports get their new tables, then end ports their alias GUIDs;
 //  7. addresses and link settings, and links from Initialize to Armed, beginning with the
 //     ports that have a LID which another is to have;
-//  8. forwarding tables, multicast ones too, SwitchInfo, then virtual lanes;
+//  8. forwarding tables, multicast ones too, SwitchInfo, then virtual lanes. Where old and
+//     new routes together could lead in a circle, linear tables are stages of their own:
+//     first the switches near a LID, then those whose new way leads over them;
 //  9. links from Armed to Active, last, when everything that isolates is in place.
 //
 // Hosts query subnet administration all the while: before stage 1 the

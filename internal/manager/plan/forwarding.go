@@ -26,6 +26,7 @@ var linearForwarding = Attribute{
 		copy(table[min(int(block)*smp.LIDsPerLinearBlock, len(table)):], t.Ports[:])
 		return nil
 	},
+	fill: (*Plan).fillLinear,
 }
 
 // randomForwarding is a block of a random forwarding table.

@@ -47,6 +47,9 @@ type Op struct {
 	Port      *observed.Port
 	Attribute mad.AttributeID
 	Modifier  uint32
+	// Pass tells writes of one block of a linear forwarding table apart, where there are
+	// several; 0 is the last of them.
+	Pass int
 }
 
 // Stage is a set of operations that may go out in any order.
@@ -65,6 +68,9 @@ type Plan struct {
 	// sought has, by LID, the port that is to have it and has another so far; nil when
 	// there is none.
 	sought []*observed.Port
+	// kept are LIDs, as bits of a block of a linear table, that a write leaves as they are:
+	// a later one has their new routes.
+	kept map[Op]uint64
 	// comes and goes tell that the default partition is only given, or only taken.
 	comes, goes bool
 }
@@ -99,7 +105,7 @@ var stages = []struct {
 	{"alias GUIDs", []Kind{GiveGUIDs}},
 	{"LIDs that others get", []Kind{Yield}},
 	{"port settings", []Kind{Settings}},
-	{"forwarding tables", []Kind{Forwarding, Multicast}},
+	{forwardingTables, []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
 	{"VLs", []Kind{Lanes}},
 	{"activate", []Kind{Activate}},
@@ -171,11 +177,15 @@ func (p *Plan) diffSwitch(n *observed.Node, add addFunc) {
 type collected [Activate + 1][]Op
 
 func (c *collected) add(k Kind, port *observed.Port, a mad.AttributeID, modifier uint32) {
-	c[k] = append(c[k], Op{k, port, a, modifier})
+	c[k] = append(c[k], Op{Kind: k, Port: port, Attribute: a, Modifier: modifier})
 }
+
+const forwardingTables = "forwarding tables"
 
 // arrange puts operations into their stages.
 func (p *Plan) arrange(byKind *collected) {
+	waves := p.rerouted(byKind[Forwarding])
+	byKind[Forwarding] = waves[0]
 	for _, s := range stages {
 		var ops []Op
 		for _, k := range s.kinds {
@@ -183,6 +193,11 @@ func (p *Plan) arrange(byKind *collected) {
 		}
 		if len(ops) > 0 {
 			p.Stages = append(p.Stages, Stage{s.name, ops})
+		}
+		if s.name == forwardingTables {
+			for _, ops := range waves[1:] {
+				p.Stages = append(p.Stages, Stage{s.name, ops})
+			}
 		}
 	}
 }
