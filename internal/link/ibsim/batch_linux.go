@@ -11,8 +11,8 @@ import (
 // supported is nil: Linux has the sockets and the system calls.
 func supported() error { return nil }
 
-// yield lets another thread run first.
-func yield() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+// yield lets another thread run first; as for call, the scheduler is not told.
+func yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // message is Linux's struct mmsghdr.
 type message struct {
@@ -55,9 +55,12 @@ func (b *batch) send(fd uintptr, n int) (sent int, err error) {
 	return b.call(unix.SYS_SENDMMSG, fd, n)
 }
 
+// call makes a system call that never waits. The scheduler is not told: a program that is
+// woken by a packet runs at once in place of this thread, and the scheduler, which takes
+// that for a wait, would give the processor to another thread of ours.
 func (b *batch) call(number, fd uintptr, n int) (int, error) {
 	for {
-		done, _, errno := unix.Syscall6(number, fd, uintptr(unsafe.Pointer(&b.messages[0])), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+		done, _, errno := unix.RawSyscall6(number, fd, uintptr(unsafe.Pointer(&b.messages[0])), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		runtime.KeepAlive(b)
 		switch errno {
 		case 0:

@@ -9,10 +9,18 @@ import (
 
 // wire is the link behind a port.
 type wire struct {
-	node int32 // behind it, -1 for none that works
-	port ib.PortNum
-	mtu  ib.MTU
-	rate ib.Rate
+	node     int32 // behind it, -1 for none that works
+	port     ib.PortNum
+	mtu      ib.MTU
+	rate     ib.Rate
+	isSwitch bool // the node is one
+}
+
+// near is what a path takes from the ports at its ends. It lies beside the rest of a Port:
+// of what two ports out of thousands have, next to nothing is in the processor's cache.
+type near struct {
+	wire wire
+	mtu  ib.MTU // as mtuOf
 }
 
 // slower is the slower of two rates, whose codes are in no order.
@@ -74,6 +82,9 @@ func (v *View) enterRoutes() {
 			v.rests[i] = make([]rest, len(v.byLID))
 		}
 	}
+	for _, p := range v.Ports {
+		p.near = near{v.wires[p.Node.Index][p.Num], mtuOf(p.Port)}
+	}
 }
 
 func wireOf(p *observed.Port) wire {
@@ -82,7 +93,7 @@ func wireOf(p *observed.Port) wire {
 	if q == nil || !isActive(p) || !isActive(q) {
 		return w
 	}
-	w.node, w.port = int32(q.Node.Index), q.Num
+	w.node, w.port, w.isSwitch = int32(q.Node.Index), q.Num, q.Node.Switch != nil
 	w.mtu = min(w.mtu, mtuOf(q))
 	return w
 }
@@ -115,15 +126,14 @@ type Step struct {
 
 // from is the path of packets from a port to a LID; its state is never unknown.
 func (v *View) from(p, to *Port, dlid ib.LID) rest {
-	at := int32(p.Node.Index)
-	if p.Node.Switch != nil {
-		return v.onward(at, to, dlid)
+	if p.Num == 0 { // of a switch
+		return v.onward(int32(p.Node.Index), to, dlid)
 	}
-	w := &v.wires[at][p.Num]
+	w := &p.near.wire
 	switch {
 	case w.node < 0:
 		return rest{state: restLost}
-	case v.exits[w.node] == nil: // two hosts back to back
+	case !w.isSwitch: // two hosts back to back
 		if v.Fabric.Nodes[w.node] != to.Node || w.port != to.Num {
 			return rest{state: restLost}
 		}
@@ -201,7 +211,7 @@ func (v *View) Path(from, to *Port, slid, dlid ib.LID) (p Path, ok bool) {
 	if there.state == restLost {
 		return Path{}, false
 	}
-	mtu := min(mtuOf(from.Port), mtuOf(to.Port))
+	mtu := min(from.near.mtu, to.near.mtu)
 	p = Path{MTU: min(there.mtu, mtu), Rate: there.rate, Hops: int(there.hops)}
 	if back := v.from(to, from, slid); back.state == restFinite {
 		p.MTU, p.Rate, p.Reversible = min(p.MTU, back.mtu), slower(p.Rate, back.rate), true

@@ -40,6 +40,7 @@ type Port struct {
 	Keys []ib.PKey
 	GID  ib.GID
 
+	near
 	source
 }
 
