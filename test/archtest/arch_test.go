@@ -86,6 +86,8 @@ var never = []struct{ from, to, reason string }{
 	{"internal/lab/replica", "internal/judge", "what packets do must not come from what was computed"},
 	{"internal/judge/reach", "internal/judge/isolation", "two opinions, each its own"},
 	{"internal/judge/isolation", "internal/judge/reach", "two opinions, each its own"},
+	{"internal/manager/desired/routing", "internal/judge", "what computes routes shares nothing with what judges them"},
+	{"internal/judge/routes", "internal/judge/reach", "two opinions, each its own"},
 }
 
 // impure lists what a package of a pure wing may not import.

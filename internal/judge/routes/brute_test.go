@@ -220,8 +220,10 @@ func (o *opinion) pair(from, to *observed.Port, lid ib.LID, circles map[string]b
 		set = o.in.Levels.Each(from, lid)
 	} else {
 		layer := 0
-		if rows := o.in.Levels.Layer; rows != nil && int(lid) < len(rows[at.Index]) {
-			layer = int(rows[at.Index][lid])
+		if rows := o.in.Levels.Layer; rows != nil && last != nil {
+			if row := rows[o.in.Levels.Place[at.Index]]; int(o.in.Levels.Place[last.Index]) < len(row) {
+				layer = int(row[o.in.Levels.Place[last.Index]])
+			}
 		}
 		if layer < len(o.in.Levels.Of) {
 			set = o.in.Levels.Of[layer]

@@ -39,12 +39,6 @@ func (d *dependencies) add(link int32, lane uint8, nextLink int32, next uint8) {
 	d.bits[d.row(link, lane, next)+int(slot)/64] |= 1 << (slot % 64)
 }
 
-// has reports whether it was entered.
-func (d *dependencies) has(link int32, lane uint8, nextLink int32, next uint8) bool {
-	slot := nextLink - d.j.firstLink[d.j.links[link].to]
-	return d.bits[d.row(link, lane, next)+int(slot)/64]>>(slot%64)&1 != 0
-}
-
 func (d *dependencies) merge(other *dependencies) {
 	for i, b := range other.bits {
 		d.bits[i] |= b

@@ -156,7 +156,8 @@ func (f *found) dropAtHosts() {
 				}
 			}
 		}
-		t, have := j.in.Lanes(e.port).table(0), j.vlsOf(e.port)
+		m, have := j.in.Lanes(e.port), j.vlsOf(e.port)
+		t := m.table(0)
 		for sl := range ib.SL(16) {
 			if set>>sl&1 != 0 && int(t[sl]) >= have {
 				f.addDrop(dropKey{at: -1 - int32(i), sl: sl}, 0)
@@ -185,7 +186,8 @@ func (f *found) list(r *Result) {
 		} else {
 			d.Out = &j.switches[k.at].Ports[k.out]
 		}
-		d.VL, d.VLs = j.in.Lanes(d.Out).table(d.In)[d.SL], j.vlsOf(d.Out)
+		m := j.in.Lanes(d.Out)
+		d.VL, d.VLs = m.table(d.In)[d.SL], j.vlsOf(d.Out)
 		r.Drops = append(r.Drops, d)
 	}
 	for _, s := range slices.Sorted(maps.Keys(f.unleveled)) {

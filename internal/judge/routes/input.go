@@ -89,26 +89,61 @@ func (t *Table) byDefault(l ib.LID) bool { return int(l) < len(t.Default) && t.D
 type Levels struct {
 	// Of are the levels of the packets of each layer; nil: SL 0.
 	Of []SLs
-	// Layer holds the layer of packets by the Node.Index of the switch that they enter
-	// first and by LID; nil, and LIDs beyond the end of a row: layer 0.
+	// Layer is the layer of packets by the switch that they enter first and by that of the
+	// LID, by the Place of their Node.Index; nil, and places that it does not have: layer 0.
 	Layer [][]uint8
-	// Each, when it is set, tells the levels of packets from an end port to a LID, and
-	// Layer does not count. Of[0] then holds all of them together; nil: AllSLs.
+	Place []int32
+	// Each, when it is set, tells the levels of packets from an end port to a LID, none
+	// where there are no packets, and Layer does not count. Of[0] then holds all of them
+	// together; nil: AllSLs.
 	Each func(from *observed.Port, to ib.LID) SLs
 }
 
-func (l *Levels) layer(node int, to ib.LID) uint8 {
-	if node >= len(l.Layer) || int(to) >= len(l.Layer[node]) {
+// PathLevels are those of paths to which s gives service levels, for the levels of a policy;
+// s may be nil.
+func PathLevels(s *observed.ServiceLevels, levels ...ib.SL) Levels {
+	var l Levels
+	if s == nil || s.Layer == nil {
+		set := SLs(0)
+		for _, level := range levels {
+			set |= SL(level)
+		}
+		l.Of = []SLs{set}
+		return l
+	}
+	l.Layer, l.Place = s.Layer, s.Place
+	for _, level := range levels {
+		for layer, sl := range s.SL[level] {
+			for len(l.Of) <= layer {
+				l.Of = append(l.Of, 0)
+			}
+			l.Of[layer] |= SL(sl)
+		}
+	}
+	return l
+}
+
+// layer is that of packets between two switches.
+func (l *Levels) layer(from, to *observed.Node) uint8 {
+	x, y := l.place(from), l.place(to)
+	if x < 0 || x >= len(l.Layer) || y < 0 || y >= len(l.Layer[x]) {
 		return 0
 	}
-	return l.Layer[node][to]
+	return l.Layer[x][y]
+}
+
+func (l *Levels) place(n *observed.Node) int {
+	if n.Index >= len(l.Place) {
+		return -1
+	}
+	return int(l.Place[n.Index])
 }
 
 func (l *Levels) of(layer uint8) SLs {
 	switch {
 	case int(layer) < len(l.Of):
 		return l.Of[layer]
-	case layer == 0:
+	case layer == 0 && l.Of == nil:
 		return SL(0)
 	}
 	return 0
@@ -116,7 +151,7 @@ func (l *Levels) of(layer uint8) SLs {
 
 // all is every level that may occur.
 func (l *Levels) all() (set SLs) {
-	if l.Each != nil && l.Of == nil {
+	if l.Of == nil && l.Each != nil {
 		return AllSLs
 	}
 	if l.Of == nil {
@@ -128,23 +163,18 @@ func (l *Levels) all() (set SLs) {
 	return set
 }
 
-// between are the levels of packets from an end port, whose packets enter the subnet at a
-// switch, to a LID.
-func (l *Levels) between(from *observed.Port, at *observed.Node, to ib.LID) SLs {
-	if l.Each != nil {
-		return l.Each(from, to)
-	}
-	return l.of(l.layer(at.Index, to))
-}
-
-// Mapping gives the virtual lane at an exit port: the table of the entry port in In, else
-// Every. Without either all levels take VL 0.
+// Mapping gives the virtual lane at an exit port: the table of the entry port in By or In,
+// else Every. Without any all levels take VL 0.
 type Mapping struct {
 	Every *smp.SLToVLMappingTable
+	By    []*smp.SLToVLMappingTable
 	In    map[ib.PortNum]smp.SLToVLMappingTable
 }
 
-func (m Mapping) table(in ib.PortNum) (t [smp.SLCount]ib.VL) {
+func (m *Mapping) table(in ib.PortNum) (t [smp.SLCount]ib.VL) {
+	if int(in) < len(m.By) && m.By[in] != nil {
+		return m.By[in].VLs
+	}
 	if x, ok := m.In[in]; ok {
 		return x.VLs
 	}
@@ -152,6 +182,15 @@ func (m Mapping) table(in ib.PortNum) (t [smp.SLCount]ib.VL) {
 		return m.Every.VLs
 	}
 	return t
+}
+
+// same reports whether the entry port does not count.
+func (m *Mapping) same() bool { return len(m.By) == 0 && len(m.In) == 0 }
+
+// has reports whether there is a table of the entry port's own.
+func (m *Mapping) has(in ib.PortNum) bool {
+	_, read := m.In[in]
+	return read || int(in) < len(m.By) && m.By[in] != nil
 }
 
 // Group is a multicast group: its MLID, the levels of its packets, and by which ports
@@ -199,8 +238,12 @@ func Wanted(f *observed.Fabric, d *observed.Desired) *Input {
 		}
 	}
 	in.Lanes = func(out *observed.Port) Mapping {
-		if w := d.Port(out).SLToVL; w != nil {
-			return Mapping{Every: w}
+		switch w := d.Port(out).SLToVL; len(w) {
+		case 0:
+		case 1:
+			return Mapping{Every: w[0]}
+		default:
+			return Mapping{By: w}
 		}
 		return Mapping{In: out.SLToVL}
 	}

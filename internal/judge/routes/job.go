@@ -61,7 +61,7 @@ type sender struct {
 // dest is a LID of a sender.
 type dest struct {
 	lid ib.LID
-	to  int32 // place in ends
+	end int32 // place in ends
 }
 
 // Prepare reads an Input. The work is done by Parts of the Job, which look at different

@@ -73,14 +73,14 @@ func (j *Job) wait(from, to int32) Wait {
 		if !leads(first, d.lid) || !leads(second, d.lid) {
 			continue
 		}
-		to := &j.ends[d.to]
+		to := &j.ends[d.end]
 		for _, hosts := range []bool{true, false} {
 			for i := range j.ends {
 				e := &j.ends[i]
 				if e.at < 0 || e == to || e.isSwitch() == hosts || !j.sends(j.audienceOf(to), e) {
 					continue
 				}
-				if sl, ok := j.takes(e, d.lid, w.Channel, w.For); ok {
+				if sl, ok := j.takes(e, &d, w.Channel, w.For); ok {
 					w.From, w.LID, w.To, w.SL = e.port, d.lid, to.port, sl
 					return w
 				}
@@ -91,11 +91,23 @@ func (j *Job) wait(from, to int32) Wait {
 	return w
 }
 
+// levelsBetween are the levels of packets from an end port to a LID.
+func (j *Job) levelsBetween(from *sender, to *dest) SLs {
+	l := &j.in.Levels
+	if l.Each != nil {
+		return l.Each(from.port, to.lid)
+	}
+	if end := &j.ends[to.end]; end.at >= 0 && from.at >= 0 {
+		return l.of(l.layer(j.switches[from.at], j.switches[end.at]))
+	}
+	return l.of(0)
+}
+
 // takes reports whether packets from an end port to a LID, which do not go round, take one
 // channel and then the other, and the level of those that do.
-func (j *Job) takes(from *sender, lid ib.LID, first, second Channel) (sl ib.SL, ok bool) {
-	set := j.in.Levels.between(from.port, j.switches[from.at], lid)
-	for ; set != 0; set &= set - 1 {
+func (j *Job) takes(from *sender, to *dest, first, second Channel) (sl ib.SL, ok bool) {
+	for set := j.levelsBetween(from, to); set != 0; set &= set - 1 {
+		lid := to.lid
 		sl, ok = ib.SL(bits.TrailingZeros16(uint16(set))), false
 		at, in := from.at, from.exit
 		var before Channel

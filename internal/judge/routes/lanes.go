@@ -33,7 +33,6 @@ type lanes struct {
 	// port times number of ports plus exit port.
 	mappings []mapping
 	pairs    [][]uint16
-	linkVLs  []int
 	groups   [][]group // by switch
 }
 
@@ -71,7 +70,7 @@ func (j *Job) lanesOf(set SLs) (lanes uint16) {
 
 // eachPair calls visit with every exit port of a switch by which packets may leave, and
 // every entry port, until it returns false.
-func (j *Job) eachPair(visit func(s int, out *observed.Port, in ib.PortNum, m Mapping) bool) bool {
+func (j *Job) eachPair(visit func(s int, out *observed.Port, in ib.PortNum, m *Mapping) bool) bool {
 	for s, n := range j.switches {
 		for i := 1; i < len(n.Ports); i++ {
 			out := &n.Ports[i]
@@ -79,17 +78,17 @@ func (j *Job) eachPair(visit func(s int, out *observed.Port, in ib.PortNum, m Ma
 				continue
 			}
 			m := j.in.Lanes(out)
-			if len(m.In) == 0 {
-				if !visit(s, out, ib.PortNone, m) {
+			if m.same() {
+				if !visit(s, out, ib.PortNone, &m) {
 					return false
 				}
 				continue
 			}
 			for in := range n.Ports {
-				if _, read := m.In[ib.PortNum(in)]; !read && in == i {
+				if in == i && !m.has(out.Num) {
 					continue // nothing is read, or written, for a packet that goes back
 				}
-				if enters(&n.Ports[in]) && !visit(s, out, ib.PortNum(in), m) {
+				if enters(&n.Ports[in]) && !visit(s, out, ib.PortNum(in), &m) {
 					return false
 				}
 			}
@@ -104,7 +103,7 @@ func enters(p *observed.Port) bool { return p.Num == 0 || p.IsTrained() }
 func (j *Job) isFlat() bool {
 	var vls [smp.SLCount]ib.VL
 	var first bool
-	same := j.eachPair(func(_ int, out *observed.Port, in ib.PortNum, m Mapping) bool {
+	same := j.eachPair(func(_ int, out *observed.Port, in ib.PortNum, m *Mapping) bool {
 		t := m.table(in)
 		between := out.Peer.Node.Switch != nil
 		if between && !first {
@@ -165,7 +164,7 @@ func (j *Job) numbered(t [smp.SLCount]ib.VL, have int) (m mapping) {
 // mapPairs enters the mapping of every pair of ports.
 func (j *Job) mapPairs() {
 	j.number16(func(yield func([smp.SLCount]ib.VL)) {
-		j.eachPair(func(_ int, _ *observed.Port, in ib.PortNum, m Mapping) bool {
+		j.eachPair(func(_ int, _ *observed.Port, in ib.PortNum, m *Mapping) bool {
 			yield(m.table(in))
 			return true
 		})
@@ -180,7 +179,7 @@ func (j *Job) mapPairs() {
 		j.pairs[s] = make([]uint16, len(n.Ports)*len(n.Ports))
 	}
 	j.mappings = []mapping{j.numbered([smp.SLCount]ib.VL{}, 1)}
-	j.eachPair(func(s int, out *observed.Port, in ib.PortNum, m Mapping) bool {
+	j.eachPair(func(s int, out *observed.Port, in ib.PortNum, m *Mapping) bool {
 		k := key{m.table(in), j.vlsOf(out)}
 		id, ok := known[k]
 		if !ok {

@@ -14,22 +14,23 @@ type Part struct {
 	dependencies
 	found
 
-	// Of the block at hand: the slot of each switch for each LID, and the layer of the
-	// packets that enter there.
-	slot, layer []uint8
-	width       int // of a row: the switches and one more, which is no switch
+	// slot has the slot of each switch for each LID of the block at hand.
+	slot  []uint8
+	width int // of a row: the switches and one more, which is no switch
 	// ranks are, by destination switch, the links from each switch to it, where all of its
 	// LIDs so far were that far away; nil where that is not known.
 	ranks [][]uint8
 	sums  []sum // by destination switch, of ranks
 
 	// Of the LID at hand.
-	lid    ib.LID
-	to     *sender
-	who    audience
-	slots  []uint8 // row of slot
-	layers []uint8
-	mask   []uint16 // by switch: the lanes of packets that leave it
+	dest
+	to    *sender
+	who   audience
+	slots []uint8 // row of slot
+	// layers are those of packets from each switch to that of the LID, which is layersTo.
+	layers   []uint8
+	layersTo int32
+	mask     []uint16 // by switch: the lanes of packets that leave it
 	walk
 
 	// order is that of the ranks of orderOf, the farthest first; farthest counts.
@@ -58,7 +59,7 @@ func (j *Job) Part() *Part {
 	p := &Part{j: j, width: n + 1, ranks: make([][]uint8, n), sums: make([]sum, n), orderOf: -1}
 	p.slot = make([]uint8, blockLIDs*p.width)
 	if j.in.Levels.Layer != nil {
-		p.layer = make([]uint8, blockLIDs*p.width)
+		p.layers, p.layersTo = make([]uint8, n), -1
 	}
 	p.mask = make([]uint16, p.width)
 	p.dependencies = newDependencies(j)
@@ -88,9 +89,6 @@ func (p *Part) Do(first, last int) {
 		for _, d := range p.j.dests[at:end] {
 			row := (int(d.lid) - block*blockLIDs) * p.width
 			p.slots = p.slot[row : row+p.width]
-			if p.layer != nil {
-				p.layers = p.layer[row : row+p.width]
-			}
 			p.look(d)
 		}
 		at = end
@@ -113,19 +111,6 @@ func (p *Part) fill(block int) {
 		for i := len(row); i < blockLIDs; i++ {
 			p.slot[i*p.width+s] = none
 		}
-		if p.layer == nil {
-			continue
-		}
-		var layers []uint8
-		if all := p.j.in.Levels.Layer; n.Index < len(all) && first < len(all[n.Index]) {
-			layers = all[n.Index][first:min(first+blockLIDs, len(all[n.Index]))]
-		}
-		for i, layer := range layers {
-			p.layer[i*p.width+s] = layer
-		}
-		for i := len(layers); i < blockLIDs; i++ {
-			p.layer[i*p.width+s] = 0
-		}
 	}
 	for i := range blockLIDs {
 		p.slot[i*p.width+p.width-1] = none
@@ -135,7 +120,7 @@ func (p *Part) fill(block int) {
 // look looks at one LID.
 func (p *Part) look(d dest) {
 	j := p.j
-	p.lid, p.to = d.lid, &j.ends[d.to]
+	p.dest, p.to = d, &j.ends[d.end]
 	if p.who = j.audienceOf(p.to); p.who == fromNobody {
 		return
 	}
@@ -144,6 +129,7 @@ func (p *Part) look(d dest) {
 		all-- // not to itself
 	}
 	at := p.to.at
+	p.readLayers()
 	if at < 0 {
 		p.Apart += all
 		p.trace()
@@ -163,6 +149,22 @@ func (p *Part) look(d dest) {
 		return
 	}
 	p.trace()
+}
+
+// readLayers reads the layers of packets to the switch of the LID at hand.
+func (p *Part) readLayers() {
+	if p.layers == nil || p.layersTo == p.to.at {
+		return
+	}
+	p.layersTo = p.to.at
+	if p.to.at < 0 {
+		clear(p.layers)
+		return
+	}
+	to := p.j.switches[p.to.at]
+	for s, n := range p.j.switches {
+		p.layers[s] = p.j.in.Levels.layer(n, to)
+	}
 }
 
 // delivers reports whether the switch of the LID at hand sends it to the port that has it.

@@ -134,7 +134,7 @@ func (p *Part) dropFirst(s int32, g int, out ib.PortNum, sl ib.SL) {
 	j := p.j
 	for _, i := range j.groups[s][g].members {
 		e := &j.ends[i]
-		if e != p.to && j.sends(p.who, e) && j.in.Levels.between(e.port, j.switches[s], p.lid)&SL(sl) != 0 {
+		if e != p.to && j.sends(p.who, e) && j.levelsBetween(e, &p.dest)&SL(sl) != 0 {
 			p.addDrop(dropKey{s, e.exit, out, sl}, p.lid)
 		}
 	}
