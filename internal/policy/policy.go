@@ -74,6 +74,8 @@ type Policy struct {
 	// limits of single links, the last for a place counts.
 	Settings *settings.Settings
 	Links    []LinkLimit
+	// Drained are switches that are to carry no packets from one switch to another.
+	Drained []Drained
 	// Warnings tell what is odd in the file, sorted by place.
 	Warnings []Fault
 }
@@ -195,6 +197,14 @@ type Place struct {
 	// neither.
 	Name string
 	Port ib.PortNum
+}
+
+// SwitchName is the switch of the place as a policy writes it.
+func (p Place) SwitchName() string {
+	if p.Switch != 0 {
+		return p.Switch.String()
+	}
+	return p.Name
 }
 
 // String prints the place as a policy writes it: SWITCH:PORT.

@@ -19,6 +19,12 @@ type LinkLimit struct {
 // LinksMax is the most links that a policy limits one by one.
 const LinksMax = 1 << 16
 
+// Drained names a switch that is to be drained: At is its GUID or name, without a port.
+type Drained struct {
+	At  Place
+	Pos Pos
+}
+
 // Asked are the settings that the policy asks for: those that it states, or the
 // usual ones.
 func (p *Policy) Asked() settings.Settings {

@@ -29,7 +29,7 @@ func (r *Result) trees() (*mcast.Tables, error) {
 	for _, p := range r.Resolution.Partitions {
 		allowed.Add(p.Base, p.Full, p.Limited)
 	}
-	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow})
+	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: r.Routes.idle()})
 }
 
 func (r *Result) enterTrees(t *mcast.Tables) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -23,7 +24,9 @@ type Routes struct {
 	manager  *observed.Port
 	managers ib.LID
 	// room is what the routes could use of virtual lanes.
-	room     graph.Room
+	room graph.Room
+	// drained are the switches that carry no packets from one switch to another.
+	drained  []*observed.Node
 	routed   *routing.Tables
 	tables   *observed.Desired
 	warnings []string
@@ -36,9 +39,10 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	m := r.Settings.MasterSMLID
 	used := r.in.Policy.Levels()
 	room := qos.RoomFor(r.in.Fabric, &r.Settings, used)
-	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.assigned, assigned) {
+	drained := r.drained()
+	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.drained, drained) || !slices.Equal(x.assigned, assigned) {
 		var err error
-		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room); err != nil {
+		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room, drained); err != nil {
 			return err
 		}
 	}
@@ -57,16 +61,38 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	return nil
 }
 
+// drained are the switches that the policy has drained.
+func (r *Result) drained() (out []*observed.Node) {
+	for _, d := range r.in.Policy.Drained {
+		n := facts.SwitchAt(r.in.Fabric, d.At)
+		switch {
+		case n == nil:
+			r.warn("drain: no switch %s", d.At.SwitchName())
+		case !slices.Contains(out, n):
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// idle are the ports between switches that carry nothing.
+func (x *Routes) idle() map[*observed.Port]bool {
+	if x == nil {
+		return nil
+	}
+	return x.routed.Idle
+}
+
 // UsesLanes reports whether the routes need more than one virtual lane.
 func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 
-func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room) (*Routes, error) {
-	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, tables: observed.NewDesired(f)}
+func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room, drained []*observed.Node) (*Routes, error) {
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, tables: observed.NewDesired(f)}
 	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
 	}
-	tables, err := routing.Compute(f, to, engine, room)
+	tables, err := routing.Compute(f, to, engine, room, drained...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +100,7 @@ func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LI
 	if i := slices.IndexFunc(assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && managers != ib.LIDReserved {
 		tables.Lead(managers, assigned[i].LID)
 	}
+	x.warnings = append(x.warnings, tables.Notes...)
 	if len(tables.Islands) > 1 {
 		x.warnings = append(x.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))
 	}

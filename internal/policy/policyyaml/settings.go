@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -59,6 +60,7 @@ func (r *reader) settings(node ast.Node) {
 		"link_width":             func(v ast.Node) { s.LinkWidth = r.width(v) },
 		"link_speed":             func(v ast.Node) { s.LinkSpeed = r.speed(v) },
 		"links":                  r.linkLimits,
+		"drain":                  r.drained,
 	})
 	if err := s.Check(); err != nil && len(r.Faults) == faults {
 		r.Fault(nodePos(node), "settings that a fabric can carry traffic with", "%v", err)
@@ -124,6 +126,36 @@ func (r *reader) linkLimits(node ast.Node) {
 	}
 }
 
+// drained reads the switches to be drained.
+func (r *reader) drained(node ast.Node) {
+	const want = "the name or node GUID of a switch"
+	seen := map[policy.Place]policy.Pos{}
+	for _, entry := range r.list(node, "drain") {
+		if r.Full() {
+			return
+		}
+		t, ok := r.scalar(entry, "drain", want)
+		if !ok {
+			continue
+		}
+		d := policy.Drained{At: policy.Place{Name: t.S}, Pos: t.Pos}
+		if strings.HasPrefix(t.S, "0x") {
+			guid, err := strconv.ParseUint(t.S[2:], 16, 64)
+			if err != nil || guid == 0 {
+				r.Fault(t.Pos, want, "%q for drain", t.S)
+				continue
+			}
+			d.At = policy.Place{Switch: ib.NodeGUID(guid)}
+		}
+		if first, again := seen[d.At]; again || t.S == "" {
+			r.Fault(t.Pos, "each switch once", "%q, as at %v", t.S, first)
+			continue
+		}
+		seen[d.At] = t.Pos
+		r.policy.Drained = append(r.policy.Drained, d)
+	}
+}
+
 // writeSettings writes what differs from settings.Default.
 func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	s, usual := p.Asked(), settings.Default()
@@ -172,6 +204,12 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 			rate += fmt.Sprintf(", speed: %s", l.Speed)
 		}
 		lines = append(lines, fmt.Sprintf("    - {at: %s%s}\n", strconv.Quote(l.At.String()), rate))
+	}
+	if len(p.Drained) > 0 {
+		lines = append(lines, "  drain:\n")
+	}
+	for _, d := range p.Drained {
+		lines = append(lines, fmt.Sprintf("    - %s\n", strconv.Quote(d.At.SwitchName())))
 	}
 	if len(lines) > 0 {
 		w.WriteString("settings:\n")

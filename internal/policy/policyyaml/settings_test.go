@@ -41,6 +41,9 @@ settings:
   links:
     - {at: "leaf 1:5", width: 1x}
     - {at: "0x0000000000200001:36", width: 2x, speed: qdr}
+  drain:
+    - "spine 1"
+    - "0x0000000000200002"
 `
 
 func everySettingWants() settings.Settings {
@@ -63,6 +66,9 @@ func TestSettings(t *testing.T) {
 	if len(p.Links) != 2 || p.Links[0].At != (policy.Place{Name: "leaf 1", Port: 5}) || p.Links[1].At != (policy.Place{Switch: 0x200001, Port: 36}) ||
 		p.Links[0].Width != 1 || p.Links[0].Speed != 0 || p.Links[1].Width != 2 || p.Links[1].Speed != settings.QDR {
 		t.Errorf("links %+v", p.Links)
+	}
+	if len(p.Drained) != 2 || p.Drained[0].At != (policy.Place{Name: "spine 1"}) || p.Drained[1].At != (policy.Place{Switch: 0x200002}) {
+		t.Errorf("drained %+v", p.Drained)
 	}
 	if got := string(Write(p)); got != everySetting {
 		t.Errorf("written (-read +written)\n%s", cmp.Diff(everySetting, got))
@@ -94,7 +100,10 @@ func TestBadSettings(t *testing.T) {
 		"links: [{at: \"leaf-1:5\"}]": "an incomplete entry of links",
 		"links: [{width: 1x}]":        "an incomplete entry of links",
 		"links: [{at: \"a:1\", width: 1x}, {at: \"a:1\", speed: sdr}]": "a:1 again",
-		"life_time: 3": `key "life_time" of settings`,
+		`drain: [a, "a"]`: `"a", as at`,
+		`drain: ["0xzz"]`: `"0xzz" for drain`,
+		`drain: [""]`:     `"", as at`,
+		"life_time: 3":    `key "life_time" of settings`,
 	} {
 		if !strings.HasPrefix(line, "{") {
 			line = "{" + line + "}"

@@ -17,6 +17,8 @@ type Input struct {
 	Groups []*group.Group
 	// Allowed reports whether a port may be in a partition.
 	Allowed func(ib.PKeyBase, ib.PortGUID) bool
+	// Idle are ports between switches by which no packets go.
+	Idle map[*observed.Port]bool
 }
 
 // Fault is what keeps a group from somewhere.
@@ -66,7 +68,7 @@ func Compute(in Input) (*Tables, error) {
 	for i := range t.tops {
 		t.tops[i] = ib.LIDMulticastMin - 1
 	}
-	w := newWeb(in.Fabric)
+	w := newWeb(in.Fabric, in.Idle)
 	ends := endPorts(in.Fabric)
 	for _, g := range groups {
 		newTree(w, g).compute(ends, in.Allowed, t)

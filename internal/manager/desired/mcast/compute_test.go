@@ -294,7 +294,7 @@ func TestOrderOfDiscoveryDoesNotMatter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
 		w := irregular(rng)
-		a, err := Compute(Input{w.f, w.groups, w.allowed})
+		a, err := Compute(Input{Fabric: w.f, Groups: w.groups, Allowed: w.allowed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestOrderOfDiscoveryDoesNotMatter(t *testing.T) {
 		for i, n := range w.f.Nodes {
 			n.Index = i
 		}
-		b, err := Compute(Input{w.f, w.groups, w.allowed})
+		b, err := Compute(Input{Fabric: w.f, Groups: w.groups, Allowed: w.allowed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func TestNoStepLeadsInACircle(t *testing.T) {
 					n.Switch.MFT = nil
 				}
 			}
-			tables, err := Compute(Input{w.f, w.groups, w.allowed})
+			tables, err := Compute(Input{Fabric: w.f, Groups: w.groups, Allowed: w.allowed})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ func (c *cable) other(from int32) (to int32, near, far ib.PortNum) {
 	return c.a, c.portB, c.portA
 }
 
-func newWeb(f *observed.Fabric) *web {
+func newWeb(f *observed.Fabric, idle map[*observed.Port]bool) *web {
 	w := &web{switches: f.Switches()}
 	slices.SortFunc(w.switches, func(a, b *observed.Node) int { return cmp.Compare(a.GUID(), b.GUID()) })
 	w.place = make(map[*observed.Node]int32, len(w.switches))
@@ -44,7 +44,7 @@ func newWeb(f *observed.Fabric) *web {
 	for i, n := range w.switches {
 		for num := 1; num < len(n.Ports); num++ {
 			p := &n.Ports[num]
-			if !p.IsTrained() {
+			if !p.IsTrained() || idle[p] {
 				continue
 			}
 			to, ok := w.place[p.Peer.Node]

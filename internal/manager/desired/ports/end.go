@@ -76,7 +76,8 @@ func Limits(f *observed.Fabric, links []policy.LinkLimit, d *observed.Desired) (
 // Same reports whether two policies ask the same of links and devices.
 func Same(p, q *policy.Policy) bool {
 	a, b := p.Asked(), q.Asked()
-	return a.Equal(&b) && slices.EqualFunc(p.Links, q.Links, func(x, y policy.LinkLimit) bool {
+	drained := func(x, y policy.Drained) bool { return x.At == y.At }
+	return a.Equal(&b) && slices.EqualFunc(p.Drained, q.Drained, drained) && slices.EqualFunc(p.Links, q.Links, func(x, y policy.LinkLimit) bool {
 		return x.At == y.At && x.Width == y.Width && x.Speed == y.Speed
 	})
 }

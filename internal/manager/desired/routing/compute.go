@@ -78,6 +78,8 @@ type Tables struct {
 	Graph *graph.Graph
 	// Top is the highest LID of all destinations.
 	Top ib.LID
+	// Idle are the ports between switches that carry nothing, since a switch is drained.
+	Idle map[*observed.Port]bool
 	// Islands lists the switches that can reach each other, each island and
 	// all of them ordered by node GUID. More than one means that the subnet
 	// is split.
@@ -90,8 +92,9 @@ type Tables struct {
 // Compute routes every LID of the destinations from every switch of f, within the room
 // that there is for virtual lanes and layers. It fails when the engine is unknown or cannot route this graph,
 // when a destination is no end port of f, and when LIDs are not unicast or belong to two
-// ports.
-func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, room graph.Room) (*Tables, error) {
+// ports. No packet passes a drained switch that is not for it or for what is behind it, as
+// long as the others can reach each other without it.
+func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, room graph.Room, drained ...*observed.Node) (*Tables, error) {
 	if _, err := ParseEngine(string(engine)); err != nil {
 		return nil, err
 	}
@@ -103,16 +106,19 @@ func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine
 		return nil, fmt.Errorf("%d switches, the subnet has %d LIDs", n, ib.LIDUnicastMax)
 	}
 	g := graph.New(f, destinations)
-	t := &Tables{Graph: g, Top: g.Top, Islands: g.Islands(), Detached: g.Detached}
+	t := &Tables{Graph: g, Top: g.Top, Idle: make(map[*observed.Port]bool), Islands: g.Islands(), Detached: g.Detached}
+	places, through := t.drain(drained)
 	for _, e := range engines {
 		if e.name == engine {
-			routes, err := e.compute(&graph.Input{Graph: g, Room: room})
+			routes, err := e.compute(&graph.Input{Graph: through, Room: room})
 			if err != nil {
 				return nil, fmt.Errorf("routing engine %s: %w", engine, err)
 			}
+			routes.Notes = append(routes.Notes, t.Notes...)
 			t.Routes = *routes
 		}
 	}
+	t.attach(places)
 	return t, nil
 }
 

@@ -63,10 +63,24 @@ func New(f *observed.Fabric, destinations []Destination) *Graph {
 // is switch order[i] of g.
 func (g *Graph) Ordered(order []uint16) *Graph {
 	out := &Graph{Fabric: g.Fabric, Nodes: make([]*observed.Node, len(order)), Detached: g.Detached, Top: g.Top}
+	place := make([]uint16, len(order)) // of a switch of g
+	out.Index = slices.Repeat([]int32{-1}, len(g.Index))
 	for i, s := range order {
-		out.Nodes[i] = g.Nodes[s]
+		out.Nodes[i], place[s] = g.Nodes[s], uint16(i)
+		out.Index[g.Nodes[s].Index] = int32(i)
 	}
-	out.link()
+	moved := make([]int32, len(g.To)) // the place of a link in out
+	out.First = make([]int32, 1, len(order)+1)
+	for _, s := range order {
+		for l := g.First[s]; l < g.First[s+1]; l++ {
+			moved[l] = int32(len(out.To))
+			out.To, out.Port, out.Back = append(out.To, place[g.To[l]]), append(out.Port, g.Port[l]), append(out.Back, g.Back[l])
+		}
+		out.First = append(out.First, int32(len(out.To)))
+	}
+	for l := range out.Back {
+		out.Back[l] = moved[out.Back[l]]
+	}
 	out.Hosts = make([]uint32, len(order))
 	out.EndFirst = make([]int32, 1, len(order)+1)
 	out.Ends = make([]End, 0, len(g.Ends))
