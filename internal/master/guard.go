@@ -37,7 +37,7 @@ func (g Guard) Configure(c *engine.Config, a *server.Config) {
 		c.MKey = g.MKey
 		return
 	}
-	c.Keys, c.SMKeys = g.Keys, g.Keys.Ring.SMKey
+	c.Keys, c.SMKeys, c.Vouches = g.Keys, g.Keys.Ring.SMKey, g.Keys.Ring
 	if g.MKey != 0 {
 		c.Keys.Foreign.Everywhere = []ib.MKey{g.MKey}
 	}

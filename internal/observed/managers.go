@@ -24,6 +24,16 @@ const (
 	TrustUnknown Trust = "unknown"
 )
 
+// PolicyOf compares the policy of a subnet manager with that of the one that tells of it.
+type PolicyOf string
+
+// What is known of a policy. An older version tells nothing of its own.
+const (
+	PolicySame    PolicyOf = "same"
+	PolicyOther   PolicyOf = "other"
+	PolicyUnknown PolicyOf = "unknown"
+)
+
 // SubnetManager is a subnet manager of a subnet, as another program sees it. It has no
 // key.
 type SubnetManager struct {
@@ -52,6 +62,10 @@ type SubnetManager struct {
 	Trust    Trust
 	// Why says why it does not count; empty where it does. Nothing in it is from a device.
 	Why string
+	// Policy tells whether its policy is that of the one that tells, by what it has proved;
+	// empty for who shares no secret. PolicySum is a keyed sum of it.
+	Policy    PolicyOf
+	PolicySum [16]byte
 	// Silent is how long ago it answered last, and Missed how many requests it has not
 	// answered since.
 	Silent time.Duration

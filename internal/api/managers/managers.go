@@ -41,6 +41,7 @@ type SubnetManager struct {
 	Priority *int       `json:"priority,omitempty" doc:"its rank, 0 to 15"`
 	Acting   *bool      `json:"acting,omitempty" doc:"whether its ActCount was another at its last answer than at the one before"`
 	Trust    string     `json:"trust" enum:"self,shared,listed,none,unknown" doc:"shared: it has proved that it shares the secret; listed: named by --trusted-sm; none: it does not count"`
+	Policy   string     `json:"policy,omitempty" enum:"same,other,unknown" doc:"of one that shares the secret: whether the policy in force there is that of the one that answers, by what it has proved; an older version proves nothing"`
 	ShowsKey bool       `json:"shows_sm_key" doc:"there was an SM_Key in its answer; no key is told"`
 	Why      string     `json:"why,omitempty" doc:"why it does not count"`
 	LastSeen *time.Time `json:"last_seen,omitempty" doc:"when it answered last"`
@@ -56,7 +57,7 @@ type SubnetManager struct {
 func Of(m *observed.SubnetManager, now time.Time) SubnetManager {
 	out := SubnetManager{
 		Port: m.Port.String(), Node: m.Name, NodeGUID: m.Node.String(), PortNum: int(m.Num), LID: int(m.LID), Self: m.Trust == observed.TrustSelf,
-		State: "unknown", Trust: string(m.Trust), ShowsKey: m.ShowsKey, Why: m.Why, Missed: m.Missed,
+		State: "unknown", Trust: string(m.Trust), Policy: string(m.Policy), ShowsKey: m.ShowsKey, Why: m.Why, Missed: m.Missed,
 	}
 	if m.Answered {
 		priority, seen := int(m.Priority), now.Add(-m.Silent).UTC().Truncate(time.Second)

@@ -191,7 +191,7 @@ keys of other partitions, this needs --policy none.
 	flags.StringVar(&f.profile, "profile", protect.Default.String(), "protection against hosts whose root is not trusted: basic, tenant or strict")
 	flags.StringSliceVar(&f.trusted, "trusted-sm", nil, "port GUIDs of the other managers that take part in the election (default: none)")
 	flags.BoolVar(&f.takeOver, "take-over", false, "become master even if a manager that is not trusted is master")
-	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not")
+	flags.BoolVar(&f.acceptPolicy, "accept-policy", false, "after a takeover from another manager, grant at once what its tables did not (not where it is known to have had another policy)")
 	flags.StringVar(&f.saKey, "sa-key", "0", "SA_Key of trusted queries to subnet administration; 0 trusts none (default with --data: derived from the master secret; ibwarden keys export shows it)")
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
 	flags.DurationVar(&f.masterTimeout, "master-timeout", election.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
@@ -420,6 +420,7 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	f.cables.reload(engine, c.ErrOrStderr())
 	if f.policy == "" || f.policy == policyNone {
+		engine.AcceptPolicy()
 		if f.service != nil {
 			f.service.Again()
 		} else {
@@ -430,9 +431,11 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
 	if err == nil && f.service != nil {
 		if err = f.applyFile(c.Context()); err == nil {
+			engine.AcceptPolicy()
 			f.service.Again()
 		}
 	} else if err == nil {
+		engine.AcceptPolicy()
 		engine.SetPolicy(p)
 	}
 	if err != nil {

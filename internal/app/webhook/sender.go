@@ -61,7 +61,8 @@ type Alarm struct {
 	// Time is when it happened, in UTC.
 	Time time.Time `json:"time"`
 	// Type is drift, exposure, unknown, resolved, rogue-manager, no-master,
-	// several-masters, one-master, master-changed or master-flapping.
+	// several-masters, one-master, master-changed, master-flapping, other-policy,
+	// same-policy or other-policy-guarded.
 	Type string `json:"type"`
 	// Text is a sentence for people.
 	Text string `json:"text"`

@@ -55,6 +55,12 @@ func (w *Watcher) Event(e event.Event) {
 		w.send(Alarm{Type: "master-changed", Text: plain(e.String()), Details: map[string]any{"from": e.From.Port, "to": e.To.Port}})
 	case charge.Flapping:
 		w.send(Alarm{Type: "master-flapping", Text: plain(e.String()), Details: map[string]any{"changes": e.Changes, "within_seconds": e.Within.Seconds(), "master": e.Master.Port}})
+	case charge.OtherPolicy:
+		w.send(Alarm{Type: "other-policy", Text: plain(e.String()), Details: map[string]any{"count": e.Count, "managers": portsOf(e.Managers)}})
+	case charge.SamePolicy:
+		w.send(Alarm{Type: "same-policy", Text: plain(e.String())})
+	case event.Guarding:
+		w.send(Alarm{Type: "other-policy-guarded", Text: plain(e.String()), Details: map[string]any{"reason": plain(e.Reason)}})
 	case event.Completed:
 		w.drifted()
 		w.judged(e.Result.Proof)

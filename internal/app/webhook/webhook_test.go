@@ -241,6 +241,7 @@ func TestWatcher(t *testing.T) {
 	}{
 		{charge.None{Last: a}, "no-master"}, {charge.Several{Masters: []charge.Master{a, b}, Count: 2}, "several-masters"}, {charge.One{Master: a}, "one-master"},
 		{charge.Changed{From: a, To: b}, "master-changed"}, {charge.Flapping{Changes: 4, Within: time.Minute, Master: a}, "master-flapping"},
+		{charge.OtherPolicy{Managers: []charge.Master{a}, Count: 1}, "other-policy"}, {charge.SamePolicy{}, "same-policy"}, {event.Guarding{Reason: "a does not answer"}, "other-policy-guarded"},
 	} {
 		w.Event(x.e)
 		want(x.want)

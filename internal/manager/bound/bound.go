@@ -22,6 +22,10 @@ type Bound struct {
 	Why string
 	// UntilRead tells that it ends when a person has the policy read again.
 	UntilRead bool
+	// Other tells that the master at that time had another policy. What this policy gives and
+	// tables do not show is not given then: nobody is trusted by subnet administration, raw
+	// packets are filtered, and P_Keys are checked in both directions.
+	Other bool
 
 	held map[ib.PortGUID][]ib.PKey
 }
@@ -96,19 +100,44 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 			return !full && !limited
 		})
 	}
+	if b.Other {
+		cut.Trusted = nil
+		return &cut, b.text(n, named)
+	}
 	if n == 0 {
 		return r, ""
 	}
 	return &cut, b.text(n, named)
 }
 
-func (b *Bound) text(n int, named []string) string {
-	text := fmt.Sprintf("%s: %d memberships are not given that the tables did not hold then (%s", b.Why, n, strings.Join(named, ", "))
-	if n > len(named) {
-		text += ", and more"
+// Tight is a policy as far as Other leaves it, besides its partitions.
+func (b *Bound) Tight(p *policy.Policy) *policy.Policy {
+	if !b.Other || p == nil {
+		return p
 	}
-	text += ")"
-	if b.UntilRead {
+	tight := *p
+	asked := p.Asked()
+	asked.EnforceInbound, asked.EnforceOutbound = true, true
+	tight.AllowRaw, tight.Settings = false, &asked
+	return &tight
+}
+
+func (b *Bound) text(n int, named []string) string {
+	text := b.Why
+	if b.Other {
+		text += "; the manager before had another policy: nobody is trusted, and raw packets are filtered"
+	}
+	if n > 0 {
+		text += fmt.Sprintf(": %d memberships are not given that the tables did not hold then (%s", n, strings.Join(named, ", "))
+		if n > len(named) {
+			text += ", and more"
+		}
+		text += ")"
+	}
+	switch {
+	case b.Other:
+		text += "; this ends once the policy is read again (SIGHUP)"
+	case b.UntilRead:
 		text += "; they are once the policy is read again (SIGHUP), or with --accept-policy"
 	}
 	return text

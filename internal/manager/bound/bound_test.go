@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 const red = ib.PKeyBase(0x10)
@@ -119,5 +120,35 @@ func TestWithin(t *testing.T) {
 	x.Add(9, []ib.PKey{red.Full(), ib.PKeyBaseDefault.Full()})
 	if out, text := x.Within(in, 0); out != in || text != "" {
 		t.Errorf("nobody gets less: %q", text)
+	}
+}
+
+// After a master with another policy nothing is given that tables do not show either, and
+// that is said, also where no member is left out. The policy itself stays as it is.
+func TestOtherPolicy(t *testing.T) {
+	b, ports := hosts(1)
+	subnettest.SetPKeysThrough(ports[0], red.Full())
+	guid := ports[0].GUID
+	r := &policy.Resolution{Partitions: []observed.Partition{{Name: "red", Base: red, Full: []ib.PortGUID{guid}}}, Trusted: []ib.PortGUID{guid}}
+	loose := settings.Default()
+	loose.EnforceInbound = false
+	p := &policy.Policy{AllowRaw: true, Settings: &loose}
+	for _, other := range []bool{false, true} {
+		bound := Of(b.Fabric.EndPorts(), "it died", true)
+		bound.Other = other
+		out, text := bound.Within(r, 0)
+		if got := len(out.Trusted) == 0; got != other || len(r.Trusted) != 1 || len(out.Partitions[0].Full) != 1 {
+			t.Errorf("other %v: trusted %v of %v, members %v", other, out.Trusted, r.Trusted, out.Partitions[0].Full)
+		}
+		if got := strings.Contains(text, "it died; the manager before had another policy") && strings.Contains(text, "SIGHUP") && !strings.Contains(text, "accept-policy"); got != other {
+			t.Errorf("other %v: %q", other, text)
+		}
+		tight := bound.Tight(p)
+		if s := tight.Asked(); tight.AllowRaw == other || s.EnforceInbound != other || !s.EnforceOutbound || !p.AllowRaw || loose.EnforceInbound {
+			t.Errorf("other %v: raw %v, enforcement %v", other, tight.AllowRaw, s.EnforceInbound)
+		}
+		if bound.Tight(nil) != nil {
+			t.Error("a policy out of nothing")
+		}
 	}
 }

@@ -1,5 +1,6 @@
 // Package charge watches who is in charge of a subnet: whether nobody is master, or two
-// managers are, or the master has changed, once or again and again.
+// managers are, or the master has changed, once or again and again, and whether partners
+// have another policy.
 //
 // In: the managers that are known, about once a second (See). Out: events, and a Status
 // for metrics.
@@ -77,15 +78,20 @@ func (e None) String() string {
 }
 
 func (e Several) String() string {
-	names := make([]string, 0, len(e.Masters))
-	for _, m := range e.Masters {
+	return fmt.Sprintf("ALARM: %d subnet managers are master: %s", e.Count, named(e.Masters))
+}
+
+// named names managers.
+func named(list []Master) string {
+	names := make([]string, 0, len(list))
+	for _, m := range list {
 		text := m.String()
 		if !m.Counts {
 			text += ", which does not count"
 		}
 		names = append(names, text)
 	}
-	return fmt.Sprintf("ALARM: %d subnet managers are master: %s", e.Count, strings.Join(names, "; "))
+	return strings.Join(names, "; ")
 }
 
 func (e One) String() string { return e.Master.String() + " alone is master" }
@@ -104,6 +110,8 @@ type Status struct {
 	Masters  int
 	Changes  uint64
 	Flapping bool
+	// OtherPolicies is how many managers that count have another policy than the one here.
+	OtherPolicies int
 }
 
 // Watch watches who is in charge. The zero value has seen nothing.
@@ -118,6 +126,7 @@ type Watch struct {
 	told    bool
 	alarmed bool
 	changes []time.Duration // the last FlapChanges
+	policies
 }
 
 // Status is what was seen last.
@@ -129,10 +138,11 @@ func (w *Watch) See(now time.Duration, known []observed.SubnetManager) (out []ev
 	if known == nil {
 		return nil
 	}
+	out = w.seePolicies(now, known)
 	masters := mastersOf(known)
 	w.status.Masters = len(masters)
 	if len(masters) != 1 {
-		return w.seeOff(now, masters)
+		return append(out, w.seeOff(now, masters)...)
 	}
 	alone := masters[0]
 	if w.alarmed {

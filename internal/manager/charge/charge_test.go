@@ -24,6 +24,12 @@ func managers(letters string) []observed.SubnetManager {
 		}
 		m.Hear(&info)
 		switch l {
+		case 'A', 'B': // another policy
+			m.Policy, m.PolicySum[0] = observed.PolicyOther, byte(l)
+		case 'a':
+			m.Policy, m.Trust = observed.PolicyOther, observed.TrustNone
+		case 'Y':
+			m.Policy, m.Missed = observed.PolicyOther, 1
 		case 'm', 's':
 			m.Trust = observed.TrustNone
 		case 'X':
@@ -48,6 +54,10 @@ func told(list []event.Event) string {
 			out = append(out, fmt.Sprintf("one: %d", e.Master.Port))
 		case Changed:
 			out = append(out, fmt.Sprintf("%d>%d", e.From.Port, e.To.Port))
+		case OtherPolicy:
+			out = append(out, fmt.Sprintf("%d other: %d", e.Count, e.Managers[0].Port))
+		case SamePolicy:
+			out = append(out, "same")
 		case Flapping:
 			out = append(out, fmt.Sprintf("flaps: %d in %v", e.Changes, e.Within))
 		}
@@ -72,6 +82,10 @@ func TestWatch(t *testing.T) {
 		{"what was said long ago does not count", []string{"0 OM", "10 OM"}},
 		{"none, then two", []string{"0 M", "1 X", "6 X=none, was 1", "7 MM", "9 MM", "10 MM=2: 1", "11 XX", "15 XX", "16 XX=none, was 1", "17 MS=one: 1"}},
 		{"none, then two for a moment", []string{"0 M", "1 X", "6 X=none, was 1", "7 MM", "8 MS=one: 1"}},
+		{"a partner with another policy", []string{"0 MA", "9 MA", "10 MA=1 other: 2", "11 MA", "100 MA", "101 MS=same", "102 MS"}},
+		{"another policy for a moment", []string{"0 MA", "5 MS", "6 MA", "15 MA", "16 MA=1 other: 2"}},
+		{"another, and then a third", []string{"0 MA", "10 MA=1 other: 2", "15 MB", "20 MB=1 other: 2", "30 MB", "40 MBA=2 other: 2", "60 MBA"}},
+		{"another policy of one that does not count, or is gone", []string{"0 Ma", "60 Ma", "61 MY", "100 MY"}},
 		{"flapping", []string{"0 MS", "1 SM=1>2", "2 MS=2>1", "3 SM=1>2", "4 MS=2>1, flaps: 4 in 3s", "5 SM=1>2", "604 SM", "605 SM", "606 MS=2>1"}},
 		{"changes that are far apart", []string{"0 MS", "1 SM=1>2", "301 MS=2>1", "501 SM=1>2", "601 MS=2>1"}},
 	} {

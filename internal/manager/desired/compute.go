@@ -48,6 +48,11 @@ type Result struct {
 // Compute works out every table and setting.
 func Compute(in Input) (*Result, error) {
 	in.complete()
+	for _, b := range in.Bounds {
+		if b != nil {
+			in.Policy = b.Tight(in.Policy)
+		}
+	}
 	r := &Result{in: in, Tables: observed.NewDesired(in.Fabric), Settings: in.Policy.Asked(), Assigned: in.Known}
 	r.Assigned.PKeys = in.PKeys
 	if err := r.keys(); err != nil {

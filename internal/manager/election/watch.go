@@ -51,6 +51,9 @@ func (e *Engine) watching(r Remote) watch {
 	return w
 }
 
+// Watched is the manager that is polled; false for none.
+func (e *Engine) Watched() (r Remote, some bool) { return e.watch.remote, e.watch.on }
+
 // Due is when Tick is wanted next; ok is false when it is not.
 func (e *Engine) Due() (at time.Duration, ok bool) {
 	switch {

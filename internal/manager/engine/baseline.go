@@ -155,7 +155,7 @@ func (e *Engine) regrant(changed []ib.PortGUID, now *desired.Result) {
 		return a.Base == b.Base && a.Name == b.Name
 	})
 	if !same {
-		e.baseline.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy))
+		e.baseline.prover = isolation.NewProver(e.fabric, now.Resolution.Partitions, now.Raw())
 		return
 	}
 	for _, g := range changed {
@@ -174,7 +174,7 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	if s := e.baseline; s != nil {
 		prover, r.Inactive = s.prover, s.inactive
 	} else {
-		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, facts.Raw(e.config.Profile, e.policy)), e.desired.Tables.Inactive(e.fabric)
+		prover, r.Inactive = isolation.NewProver(e.fabric, e.desired.Resolution.Partitions, e.desired.Raw()), e.desired.Tables.Inactive(e.fabric)
 	}
 	r.Proof = prover.Proof()
 	if e.config.Profile != protect.None {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -32,6 +33,12 @@ func (h host) Shared(shared bool)                                { h.nap.toldOfM
 func (h host) Fences() []fence.Fence                             { return h.fences() }
 func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 
+// Rules are what tables are made of, of which partners tell each other.
+func (h host) Rules() peers.Rules {
+	c := &h.config
+	return peers.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: fmt.Sprint(c.Profile, c.Routing, c.LMC, c.GIDPrefix)}
+}
+
 // Follow acts on a change of the state in the election.
 func (h host) Follow(f election.Effects) {
 	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
@@ -57,6 +64,7 @@ func (e *Engine) openPeers(c Config) {
 			Priority: c.Priority, SMKey: c.SMKey, ShowKey: c.ShowSMKey, Trusted: c.Trusted, Key: c.SMKeys,
 			MasterTimeout: c.MasterTimeout,
 		},
+		Vouches: c.Vouches,
 	}, host{e})
 }
 

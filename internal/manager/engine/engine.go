@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -64,12 +63,14 @@ type Config struct {
 	// another where they share a secret; nil where none is shared. It is not for
 	// Profile None.
 	SMKeys func(from, to ib.PortGUID) ib.SMKey
+	// Vouches proves to managers of the secret which policy is in force; nil: nobody is told.
+	Vouches peers.Vouches
 	// Newcomer tells that, unless Known says otherwise, this manager has never
 	// managed this subnet: it leaves it alone when it finds a master there that does not count (event
 	// Unexpected). It is not for Profile None.
 	Newcomer bool
-	// AcceptPolicy lets the policy give, after a takeover from another manager,
-	// what the tables did not hold then.
+	// AcceptPolicy lets the policy give, after a takeover from another manager, what the
+	// tables did not hold then, unless that one is known to have had another policy.
 	AcceptPolicy bool
 	// SweepInterval is the time between light sweeps, DriftPeriod the time in
 	// which every table is read back at least once.
@@ -262,9 +263,6 @@ func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
 // Fabric is the subnet as it was last read; nil before the first sweep ended.
 func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
 
-// Faults lists what of Fabric could not be read or used. It stays as it is.
-func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
-
 // Assigned is what the engine assigned, to be given to the next run.
 func (e *Engine) Assigned() desired.Assigned {
 	a := e.known
@@ -278,8 +276,8 @@ func (e *Engine) Assigned() desired.Assigned {
 // written at once, as far as the last snapshot knows it, and the rest after that.
 // A policy that does not fit is refused (event Refused) and the old one stays.
 //
-// After a takeover from another manager it is what lets the policy give more
-// than the tables held then.
+// After a takeover from another manager it is what lets the policy give more than the
+// tables held then; after AcceptPolicy, where that is known to have had another policy.
 func (e *Engine) SetPolicy(p *policy.Policy) {
 	e.newPolicy = p
 	e.nap.toldOfPolicy()

@@ -12,6 +12,8 @@ type inheritance struct {
 	// others tells that another manager may have written since the tables were last read.
 	// A block that is written from them could give what that one has taken away.
 	others bool
+	// accepts tells that the next policy lifts the bound after a master with another policy.
+	accepts bool
 }
 
 // heldNow is what ports hold in the present snapshot.
@@ -32,11 +34,13 @@ func (e *Engine) bind() {
 	if e.sharing && e.shared == nil {
 		e.shared = e.heldNow("another manager is master too", false)
 	}
-	if e.peers.StoodBy != "" && !e.config.AcceptPolicy {
-		e.inherited = e.heldNow(e.peers.StoodBy, true)
-		e.baseline = nil
+	if why, other := e.peers.StoodBy, e.peers.Other; why != "" && (other || !e.config.AcceptPolicy) {
+		e.inherited, e.baseline = e.heldNow(why, true), nil
+		if e.inherited.Other = other; other {
+			e.emit(event.Guarding{Reason: why})
+		}
 	}
-	e.peers.StoodBy = ""
+	e.peers.StoodBy, e.peers.Other = "", false
 }
 
 // share records whether another manager that counts is master too. Monitoring goes on,
@@ -54,10 +58,18 @@ func (e *Engine) share(shared bool) {
 	e.membersChanged()
 }
 
+// AcceptPolicy tells that a person wants what SetPolicy brings next, whatever another had.
+func (e *Engine) AcceptPolicy() { e.accepts = true }
+
 // accept removes the bounds of an earlier manager's tables, and those that were to come once
-// they are read, because the policy was set again.
+// they are read, because the policy was set again. What somebody changes through the API
+// does not tell that the rest of the policy is right.
 func (e *Engine) accept() {
-	e.peers.StoodBy = ""
+	if !e.accepts && (e.peers.Other || e.inherited != nil && e.inherited.Other) {
+		return
+	}
+	e.accepts = false
+	e.peers.StoodBy, e.peers.Other = "", false
 	if e.inherited != nil {
 		e.inherited, e.baseline = nil, nil
 	}

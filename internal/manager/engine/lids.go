@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Claims are the LIDs that ports have, as last read, against what they were
@@ -26,16 +23,7 @@ func (e *Engine) lookAtLIDs() {
 	}
 	before := e.claims
 	e.claims, e.claimed = claims, e.claimed+1
-	var owners map[ib.LID]*observed.Port
-	for _, c := range claims {
-		if slices.ContainsFunc(before, func(b lid.Claim) bool { return b.LID == c.LID && b.By.GUID == c.By.GUID }) {
-			continue
-		}
-		if owners == nil {
-			owners = e.desired.PortsByLID()
-		}
-		if owner := owners[c.LID]; owner != nil && owner != c.By {
-			e.emit(event.Warned{Text: fmt.Sprintf("%s took LID %d of %s: nothing is taken from there until that is put right", c.By, c.LID, owner)})
-		}
+	for _, text := range lid.Thefts(claims, before, e.desired.PortsByLID) {
+		e.emit(event.Warned{Text: text + ": nothing is taken from there until that is put right"})
 	}
 }

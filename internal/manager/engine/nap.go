@@ -33,7 +33,7 @@ type nap struct {
 }
 
 // AwaitConfirmation has the engine wait for Confirm after event.Slept.
-func (e *Engine) AwaitConfirmation() { e.nap.confirms = true }
+func (e *Engine) AwaitConfirmation() { e.nap.confirms, e.peers.Stored = true, true }
 
 // Confirm tells, after event.Slept, that the policy is known to be the one in force. changed
 // says that it was not, and that SetPolicy has been called since: what was under way is

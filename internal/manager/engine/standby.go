@@ -36,7 +36,7 @@ const unreadyMost = 8
 
 // standBy goes on as a standby: the tables are read too, if they were not.
 func (e *Engine) standBy(now time.Duration, d event.Deferred) {
-	e.peers.StoodBy = ""
+	e.peers.StoodBy, e.peers.Other = "", false
 	if d != e.standby.deferred {
 		e.standby.deferred = d
 		e.emit(d)
@@ -85,7 +85,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 func (e *Engine) announces() bool {
 	s := &e.standby
 	self := e.fabric.Self
-	return s.ready != nil && !s.announced && self != nil && self.InfoRead && self.Info.LID == s.lid
+	return s.ready != nil && !s.announced && !e.peers.Other && self != nil && self.InfoRead && self.Info.LID == s.lid
 }
 
 // announce has hosts find the new master. Where the policy sets a LID aside for it, that

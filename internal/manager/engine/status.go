@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // Status returns the state of the election and the number of sweeps.
 func (e *Engine) Status() event.Status {
-	m := event.Status{State: e.peers.State(), Rogues: e.peers.Rogues(), Sweeps: e.sweeps}
+	m := event.Status{State: e.peers.State(), Rogues: e.peers.Rogues(), Sweeps: e.sweeps, Guards: e.inherited != nil && e.inherited.Other}
 	for _, info := range e.peers.Rivals() {
 		if info.GUID != 0 {
 			m.Others++
@@ -16,6 +19,9 @@ func (e *Engine) Status() event.Status {
 	}
 	return m
 }
+
+// Faults lists what of Fabric could not be read or used. It stays as it is.
+func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 
 // Managers are this manager and every other that is known of, by their ports; nil before
 // the subnet was read.

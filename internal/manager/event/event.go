@@ -108,6 +108,13 @@ type TakingOver struct {
 	Reason string
 }
 
+// Guarding says that this manager has taken over from one that had another policy: until a
+// person has the policy read again, it carries out its own only as far as the tables held
+// that already.
+type Guarding struct {
+	Reason string // why it took over
+}
+
 // Unexpected tells that a manager that is new to the subnet found a master there
 // that does not count, and leaves the subnet alone.
 type Unexpected struct {
@@ -246,6 +253,11 @@ func (e Deferred) String() string {
 }
 
 func (e TakingOver) String() string { return "takes over: " + e.Reason }
+
+func (e Guarding) String() string {
+	return "ALARM: took over from a manager that had another policy: " + e.Reason +
+		"; until the policy is read again (SIGHUP) no port is given what the tables did not hold"
+}
 
 func (e Unexpected) String() string {
 	return fmt.Sprintf("%v: %s; nothing was written. To become master over it: --take-over. To take part in an election with it: --trusted-sm %s",

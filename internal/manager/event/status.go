@@ -17,4 +17,6 @@ type Status struct {
 	// Rogues the ports with a manager that is not trusted.
 	Others, Rogues int
 	Sweeps         Sweeps
+	// Guards tells of event.Guarding, until the policy was read again.
+	Guards bool
 }

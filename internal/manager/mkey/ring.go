@@ -19,6 +19,8 @@ const (
 	labelSMKey = "ibwarden SM_Key 1"
 	labelSAKey = "ibwarden SA_Key 1"
 	labelSum   = "ibwarden sum 1"
+	labelRules = "ibwarden policy 1"
+	labelVouch = "ibwarden policy answer 1"
 )
 
 // Ring is a master secret. It does not print it, and has no exported field.

@@ -9,4 +9,8 @@
 // With a profile only named managers count, those that are listed or share a secret,
 // at the port that they claim. They are asked in rounds (Ask), for which a master does
 // not wait. Without one, every port with IsSM set is asked in each election.
+//
+// Managers that share a secret tell each other which policy is in force, with a proof (see
+// policy.go). That another has the same gives it nothing; that it has another bounds what is
+// given after it is gone.
 package peers

@@ -139,7 +139,7 @@ func (x *Peers) follow(f election.Effects) {
 		x.host.WantSweep("subnet managers: " + f.Why)
 	}
 	if f.From == smp.SMStandby && f.To != smp.SMStandby {
-		x.StoodBy = f.Why
+		x.StoodBy, x.Other = f.Why, !x.Stored && x.PolicyOf(f.Former) == observed.PolicyOther
 	}
 	x.host.Follow(f)
 }
@@ -240,6 +240,7 @@ func (x *Peers) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if p.Class == mad.ClassSubnDirected {
 		dlid = ib.LIDPermissive
 	}
+	x.answerPolicy(p, from, &reply)
 	if waiting, most := x.host.Waiting(); from.Port != 0 || !x.Named() || waiting < most/strangersShare {
 		x.host.Answer(reply, dlid)
 	}
@@ -256,6 +257,7 @@ func (x *Peers) Tick(now time.Duration) {
 		x.follow(x.election.Tick(now))
 	}
 	x.tickPriorityTrap(now)
+	x.askPolicies()
 }
 
 // Due is when to call Expire, Tick and Advance. electing says that an election waits for
@@ -270,6 +272,7 @@ func (x *Peers) Due(electing, paused bool) (at time.Duration, some bool) {
 	sooner(x.priorityTrapDue())
 	if x.election != nil && !paused {
 		sooner(x.election.Due())
+		sooner(x.policiesDue())
 	}
 	return at, some
 }

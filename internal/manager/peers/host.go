@@ -24,6 +24,9 @@ type Config struct {
 	Election election.Config
 	// Newcomer tells that this manager has never managed the subnet.
 	Newcomer bool
+	// Vouches tells managers that share the secret which policy is in force, and proves
+	// it; nil where none is shared.
+	Vouches Vouches
 }
 
 // Host is the manager whose peers these are.
@@ -33,6 +36,8 @@ type Host interface {
 	Fabric() *observed.Fabric
 	Ends() []*observed.Port
 	Cables() *cables.List
+	// Rules are what this manager would make the tables of.
+	Rules() Rules
 	// Holder is the end port to which the manager has assigned a LID, and which
 	// reports to have it; nil for none.
 	Holder(ib.LID) *observed.Port

@@ -22,6 +22,8 @@ type voice struct {
 	showsKey         bool
 	proves, counts   bool
 	missed           int // requests since
+	toldPolicy       bool
+	policy           [16]byte // Vouches.PolicySum of what it told last
 }
 
 // strangersAsked is how many managers that do not count are asked at once when somebody
@@ -76,7 +78,11 @@ func (x *Peers) AskAll() {
 			continue
 		}
 		x.asking++
-		x.askPeer(p, own, func(smp.SMInfo, error) { x.asking-- })
+		at := election.Address{Path: p.Path, Port: p.GUID}
+		x.askPeer(p, own, func(info smp.SMInfo, err error) {
+			x.asking--
+			x.askPolicyToo(election.Remote{Info: info, Address: at}, err)
+		})
 	}
 }
 
@@ -136,7 +142,7 @@ func (x *Peers) describe(m *observed.SubnetManager, p *observed.Port, v *voice) 
 	case !x.Named() && v.counts:
 		m.Trust, m.Why = observed.TrustListed, ""
 	case may && v.proves:
-		m.Trust, m.Why = observed.TrustShared, ""
+		m.Trust, m.Why, m.Policy, m.PolicySum = observed.TrustShared, "", x.compare(v), v.policy
 	case may && v.counts:
 		m.Trust, m.Why = observed.TrustListed, ""
 	case may:

@@ -49,8 +49,14 @@ type Peers struct {
 
 	rivals map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others []election.Remote             // those that answered, without a profile
-	// StoodBy says why this manager stands by no more, until its tables were read.
+	policies
+	// StoodBy says why this manager stands by no more, until its tables were read, and
+	// Other that the master that it stood by for had another policy.
 	StoodBy string
+	Other   bool
+	// Stored tells that a store which managers share has the policy in force, whatever
+	// reached each of them last: Other is not set then.
+	Stored bool
 }
 
 const (

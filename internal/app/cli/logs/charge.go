@@ -14,16 +14,24 @@ func (d *Description) charge(e event.Event) {
 	case charge.None:
 		d.set(slog.LevelError, "no-master", slog.Any("last", e.Last.Port))
 	case charge.Several:
-		ports := make([]string, 0, len(e.Masters))
-		for _, m := range e.Masters {
-			ports = append(ports, m.Port.String())
-		}
-		d.set(slog.LevelError, "several-masters", slog.Int("count", e.Count), slog.Any("masters", ports))
+		d.set(slog.LevelError, "several-masters", slog.Int("count", e.Count), slog.Any("masters", portsOf(e.Masters)))
 	case charge.One:
 		d.set(slog.LevelInfo, "one-master", slog.Any("master", e.Master.Port))
 	case charge.Changed:
 		d.set(slog.LevelWarn, "master-changed", slog.Any("from", e.From.Port), slog.Any("to", e.To.Port))
 	case charge.Flapping:
 		d.set(slog.LevelError, "master-flapping", slog.Int("changes", e.Changes), slog.Duration("within", e.Within), slog.Any("master", e.Master.Port))
+	case charge.OtherPolicy:
+		d.set(slog.LevelWarn, "other-policy", slog.Int("count", e.Count), slog.Any("managers", portsOf(e.Managers)))
+	case charge.SamePolicy:
+		d.set(slog.LevelInfo, "same-policy")
 	}
+}
+
+func portsOf(list []charge.Master) []string {
+	ports := make([]string, 0, len(list))
+	for _, m := range list {
+		ports = append(ports, m.Port.String())
+	}
+	return ports
 }

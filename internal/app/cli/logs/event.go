@@ -67,6 +67,9 @@ func Describe(e event.Event) Description {
 		d.set(slog.LevelInfo, "cables-learned", slog.Int("cables", e.List.Cables()), slog.Int("devices", len(e.List.Devices())), slog.Any("left", append([]string{}, e.Left...)))
 	case event.TakingOver:
 		d.set(slog.LevelWarn, "takeover", slog.String("master", e.From.String()), slog.String("reason", e.Reason))
+	case event.Guarding:
+		d.set(slog.LevelError, "other-policy-guarded", slog.String("reason", e.Reason))
+		d.Each = true
 	case event.Deferred:
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
 	case event.Slept:
@@ -78,7 +81,7 @@ func Describe(e event.Event) Description {
 	case event.RogueManager:
 		d.set(slog.LevelError, "rogue-manager", slog.Any("port_guid", e.Port), slog.String("at", e.At), slog.String("reason", e.Reason))
 		d.Each = true // there is one for each port and reason
-	case charge.None, charge.Several, charge.One, charge.Changed, charge.Flapping:
+	case charge.None, charge.Several, charge.One, charge.Changed, charge.Flapping, charge.OtherPolicy, charge.SamePolicy:
 		d.charge(e)
 	case event.Drifted:
 		d.set(slog.LevelWarn, "foreign-change", port("port", e.Op.Port), slog.String("attribute", smp.AttributeName(e.Op.Attribute)), slog.String("modifier", fmt.Sprintf("0x%08x", e.Op.Modifier)))

@@ -85,7 +85,7 @@ func lists(t *testing.T, items ...string) (server string) {
 
 const (
 	master  = `{"port":"0x0000000000000002","node":"two","state":"master","self":true,"trust":"self","priority":3,"acting":true,"end_ports":16,"epoch":4,"proved_revision":9,"store":"bolt:x"}`
-	standby = `{"port":"0x0000000000000001","node":"one","state":"standby","trust":"shared","priority":0,"missed":2,"last_seen":"2020-01-02T03:04:05Z"}`
+	standby = `{"port":"0x0000000000000001","node":"one","state":"standby","trust":"shared","policy":"other","priority":0,"missed":2,"last_seen":"2020-01-02T03:04:05Z"}`
 	rogue   = `{"port":"0x0000000000000003","node":"th\u001b[31mree","state":"master","trust":"none","shows_sm_key":true,"why":"nobody \u0007named it"}`
 )
 
@@ -101,7 +101,7 @@ func TestManagersOfAService(t *testing.T) {
 	for i, want := range [][]string{
 		{"NODE", "PRIORITY", "PROVED"},
 		{"two", "0x0000000000000002", "master", " 3 ", " yes ", " self ", " now ", " 16 ", " 4 ", " 9 ", "bolt:x"},
-		{"one", "standby", " 0 ", "shared", "ago, silent since"},
+		{"one", "standby", " 0 ", "shared", " other ", "ago, silent since"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(lines[i]+" ", text) {

@@ -126,10 +126,10 @@ func printed(w io.Writer, list []managers.SubnetManager, now time.Time) error {
 		}
 		return strings.Compare(a.Port, b.Port)
 	})
-	t := table.New("node", "port_guid", "lid", "port", "state", "priority", "acting", "trust", "seen", "end_ports", "epoch", "proved", "store")
+	t := table.New("node", "port_guid", "lid", "port", "state", "priority", "acting", "trust", "policy", "seen", "end_ports", "epoch", "proved", "store")
 	for i := range list {
 		m := &list[i]
-		t.Add(m.Node, m.Port, m.LID, m.PortNum, m.State, number(m.Priority), yes(m.Acting), trust(m), seen(m, now), m.EndPorts, number(m.Epoch), number(m.Proved), m.Store)
+		t.Add(m.Node, m.Port, m.LID, m.PortNum, m.State, number(m.Priority), yes(m.Acting), trust(m), text(m.Policy), seen(m, now), m.EndPorts, number(m.Epoch), number(m.Proved), m.Store)
 	}
 	if err := t.Print(w, "managers", false); err != nil {
 		return err
@@ -157,6 +157,14 @@ func yes(b *bool) any {
 		return "yes"
 	}
 	return "no"
+}
+
+// text is a column that may be empty.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 // trust says what a manager is to the one that tells of it.

@@ -1,6 +1,9 @@
 package lid
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -40,6 +43,24 @@ func Claims(ends []*observed.Port, d *observed.Desired, mute func(*observed.Port
 		}
 	}
 	return out
+}
+
+// Thefts says of the claims that were not there before who took which LID of whom. owners are
+// the ports by the LIDs that they were assigned; it is not called where there is nothing new.
+func Thefts(claims, before []Claim, owners func() map[ib.LID]*observed.Port) (texts []string) {
+	var of map[ib.LID]*observed.Port
+	for _, c := range claims {
+		if slices.ContainsFunc(before, func(b Claim) bool { return b.LID == c.LID && b.By.GUID == c.By.GUID }) {
+			continue
+		}
+		if of == nil {
+			of = owners()
+		}
+		if owner := of[c.LID]; owner != nil && owner != c.By {
+			texts = append(texts, fmt.Sprintf("%s took LID %d of %s", c.By, c.LID, owner))
+		}
+	}
+	return texts
 }
 
 // carries reports whether packets can come from an end port, by what the switch
