@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -17,6 +18,8 @@ type Engine string
 const (
 	// MinHop takes a shortest path.
 	MinHop Engine = "minhop"
+	// DOR goes through the dimensions of a torus or mesh one after the other.
+	DOR Engine = "dor"
 	// UpDown takes a shortest path that cannot deadlock.
 	UpDown Engine = "updn"
 )
@@ -32,6 +35,7 @@ var engines = []struct {
 }{
 	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
 	{MinHop, updn.MinHop, "shortest paths, which can deadlock", false},
+	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 }
 
 // Engines are the names of all engines.
