@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -53,6 +54,47 @@ func (b *Builder) Walk(r *graph.Routes, from *observed.Node, in ib.PortNum, d gr
 		at, in = p.Peer.Node, p.Peer.Num
 	}
 	return steps, false
+}
+
+// Judge is the judge's opinion of routes over links with so many virtual lanes: every end
+// port sends to every other, port 0 of switches included, and the service level of a path is
+// its layer.
+func (b *Builder) Judge(r *graph.Routes, vls int) *routes.Result {
+	in := &routes.Input{Fabric: b.Fabric, Tables: make([]routes.Table, len(b.Fabric.Nodes)), Talk: routes.Everybody}
+	for _, d := range b.Destinations {
+		in.Ends = append(in.Ends, routes.End{Port: d.Port, LID: d.LID, LMC: d.LMC})
+	}
+	places := b.places()
+	in.Levels.Place = slices.Repeat([]int32{-1}, len(b.Fabric.Nodes))
+	for n, place := range places {
+		in.Levels.Place[n.Index] = int32(place)
+		in.Tables[n.Index].Exits = r.Linear[n.Index]
+	}
+	if r.Lanes != nil {
+		for sl := range ib.SL(r.Lanes.Layers) {
+			in.Levels.Of = append(in.Levels.Of, routes.SL(sl))
+		}
+		in.Levels.Layer = r.Lanes.Layer
+	}
+	in.VLs = func(*observed.Port) int { return vls }
+	in.Lanes = func(out *observed.Port) routes.Mapping {
+		if out.Node.Switch == nil || r.Lanes == nil {
+			return routes.Mapping{}
+		}
+		var m routes.Mapping
+		for num := range out.Node.Ports {
+			t := &smp.SLToVLMappingTable{}
+			for layer := range uint8(r.Lanes.Layers) {
+				if out.FacesEnd() {
+					continue // an end port takes what arrives, by any lane
+				}
+				t.VLs[layer] = r.Lanes.LaneOf(places[out.Node], ib.PortNum(num), out.Num, layer)
+			}
+			m.By = append(m.By, t)
+		}
+		return m
+	}
+	return routes.Judge(in)
 }
 
 // places are those of the switches in a graph.Graph.

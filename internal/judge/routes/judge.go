@@ -35,13 +35,16 @@ func (j *Job) Result(parts ...*Part) *Result {
 	}
 	f, d := &all.found, &all.dependencies
 	f.dropAtHosts()
+	circle := d.circle()
 	j.enterGroups(d, f)
+	if circle == nil && len(j.in.Groups) > 0 {
+		circle = d.circle()
+	}
 	r := &Result{Dependencies: d.count()}
 	f.list(r)
 	for set := d.used; set != 0; set &= set - 1 {
 		r.VLs = append(r.VLs, j.vls[bits.TrailingZeros16(set)])
 	}
-	circle := d.circle()
 	for i, c := range circle {
 		r.Deadlock = append(r.Deadlock, j.wait(c, circle[(i+1)%len(circle)]))
 	}
@@ -69,15 +72,16 @@ func (j *Job) wait(from, to int32) Wait {
 		out, read := j.in.Tables[l.out.Node.Index].exit(lid)
 		return read && out == l.out.Num
 	}
-	for _, d := range j.dests {
-		if !leads(first, d.lid) || !leads(second, d.lid) {
-			continue
-		}
-		to := &j.ends[d.end]
-		for _, hosts := range []bool{true, false} {
+	// Of packets between CAs and routers people think first.
+	for _, hosts := range []bool{true, false} {
+		for _, d := range j.dests {
+			to := &j.ends[d.end]
+			if hosts && to.isSwitch() || !leads(first, d.lid) || !leads(second, d.lid) {
+				continue
+			}
 			for i := range j.ends {
 				e := &j.ends[i]
-				if e.at < 0 || e == to || e.isSwitch() == hosts || !j.sends(j.audienceOf(to), e) {
+				if e.at < 0 || e == to || hosts && e.isSwitch() || !j.sends(j.audienceOf(to), e) {
 					continue
 				}
 				if sl, ok := j.takes(e, &d, w.Channel, w.For); ok {

@@ -310,7 +310,7 @@ func TestJudgeEqualsBruteForce(t *testing.T) {
 			"right": got.Right(), "deadlock": got.Deadlock != nil, "loops": got.Counts.Loops > 0, "drops": got.Counts.Drops > 0,
 			"unreachable": got.Unreachable > 0, "unleveled": got.Counts.Unleveled > 0, "apart": got.Apart > 0, "lanes": len(got.VLs) > 1,
 			"flat": Prepare(in).flat, "deadlock with lanes": got.Deadlock != nil && len(got.VLs) > 1,
-			"deadlock of a group": slices.ContainsFunc(got.Deadlock, func(w Wait) bool { return w.To == nil }),
+			"deadlock of a group": got.ByGroups(),
 		} {
 			if is {
 				seen[what]++
@@ -347,6 +347,12 @@ func compare(in *Input, want *opinion, got *Result) string {
 	}
 	if want.deadlocks() != (got.Deadlock != nil) {
 		return fmt.Sprintf("deadlock %v, want %v", got.Deadlock, want.deadlocks())
+	}
+	if alone := *in; got.Deadlock != nil {
+		alone.Groups = nil
+		if got.ByGroups() == brute(&alone).deadlocks() {
+			return "the groups' part in the credit loop"
+		}
 	}
 	for i, w := range got.Deadlock {
 		next := got.Deadlock[(i+1)%len(got.Deadlock)]

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -19,7 +20,7 @@ type Result struct {
 	Drops     []Drop
 	Unleveled []Unleveled
 	// Deadlock is a credit loop, the shortest of those through its channels; nil when
-	// there is none.
+	// there is none. It has steps of multicast groups only where there is none without.
 	Deadlock []Wait
 	// VLs are the virtual lanes that packets take between switches, in order.
 	VLs []ib.VL
@@ -127,6 +128,12 @@ func (r *Result) Arrives() bool {
 	return r.Unreachable == 0 && r.Counts.Loops == 0 && r.Counts.Drops == 0 && r.Counts.Unleveled == 0
 }
 
+// ByGroups reports whether there is a credit loop that there were not without multicast
+// groups.
+func (r *Result) ByGroups() bool {
+	return slices.ContainsFunc(r.Deadlock, func(w Wait) bool { return w.To == nil })
+}
+
 // MeanLinks is the mean number of links between switches that packets pass.
 func (r *Result) MeanLinks() float64 {
 	if r.Reached == 0 {
@@ -135,34 +142,58 @@ func (r *Result) MeanLinks() float64 {
 	return float64(r.Links) / float64(r.Reached)
 }
 
-// Reasons says in words what is not right, a line for each kind of it, and a line for each
-// step of a credit loop; nil where everything is right.
-func (r *Result) Reasons() (out []string) {
-	if r.Unreachable > 0 {
-		out = append(out, fmt.Sprintf("%d of %d pairs are not reached, first %s", r.Unreachable, r.Pairs, r.Unreached[0]))
-	}
-	if len(r.Loops) > 0 {
-		out = append(out, fmt.Sprintf("packets go round in %d circles, first %s", r.Counts.Loops, r.Loops[0]))
-	}
-	if len(r.Drops) > 0 {
-		out = append(out, fmt.Sprintf("packets are dropped for their service level at %d places, first %s", r.Counts.Drops, r.Drops[0]))
-	}
-	if len(r.Unleveled) > 0 {
-		out = append(out, fmt.Sprintf("paths from %d switches have no service level, first from %s to LID %d",
-			r.Counts.Unleveled, r.Unleveled[0].From.Name(), r.Unleveled[0].LID))
-	}
-	return append(out, r.DeadlockSteps()...)
+// Kind is what is not right.
+type Kind uint8
+
+// The kinds.
+const (
+	OfReach Kind = iota // pairs that are not reached
+	OfLoops
+	OfDrops
+	OfLevels // paths without a service level
+	OfDeadlock
+)
+
+// Reason says in words what is not right: a line, and of a credit loop one more for each
+// step.
+type Reason struct {
+	Kind  Kind
+	Lines []string
 }
 
-// DeadlockSteps says in words how links wait for each other, a line for the whole and one
-// for each step; nil without a credit loop.
-func (r *Result) DeadlockSteps() (out []string) {
-	if r.Deadlock == nil {
-		return nil
+// Parts are the reasons why a routing is not right, one of each kind; nil where everything is
+// right.
+func (r *Result) Parts() (out []Reason) {
+	enter := func(k Kind, format string, args ...any) {
+		out = append(out, Reason{k, []string{fmt.Sprintf(format, args...)}})
 	}
-	out = append(out, fmt.Sprintf("a credit loop of %d links can stop all traffic over them", len(r.Deadlock)))
-	for _, w := range r.Deadlock {
-		out = append(out, w.String())
+	if r.Unreachable > 0 {
+		enter(OfReach, "%d of %d pairs are not reached, first %s", r.Unreachable, r.Pairs, r.Unreached[0])
+	}
+	if len(r.Loops) > 0 {
+		enter(OfLoops, "packets go round in %d circles, first %s", r.Counts.Loops, r.Loops[0])
+	}
+	if len(r.Drops) > 0 {
+		enter(OfDrops, "packets are dropped for their service level at %d places, first %s", r.Counts.Drops, r.Drops[0])
+	}
+	if len(r.Unleveled) > 0 {
+		enter(OfLevels, "paths from %d switches have no service level, first from %s to LID %d",
+			r.Counts.Unleveled, r.Unleveled[0].From.Name(), r.Unleveled[0].LID)
+	}
+	if r.Deadlock != nil {
+		enter(OfDeadlock, "a credit loop of %d links can stop all traffic over them", len(r.Deadlock))
+		last := &out[len(out)-1]
+		for _, w := range r.Deadlock {
+			last.Lines = append(last.Lines, w.String())
+		}
+	}
+	return out
+}
+
+// Reasons are the lines of all Parts.
+func (r *Result) Reasons() (out []string) {
+	for _, p := range r.Parts() {
+		out = append(out, p.Lines...)
 	}
 	return out
 }

@@ -30,6 +30,11 @@ type Routes struct {
 	routed   *routing.Tables
 	tables   *observed.Desired
 	warnings []string
+	// cut tells that a switch does not hold its table.
+	cut bool
+	// judged is what they were judged for, and verdict what is to be known of them.
+	judged  string
+	verdict []string
 }
 
 // routes wants forwarding tables. A policy has no say in them: while fabric and
@@ -46,17 +51,21 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 			return err
 		}
 	}
+	if x.judged != r.judgedFor(used) {
+		var err error
+		if x, err = r.accept(x, r.in.Routes, used); err != nil {
+			return err
+		}
+	}
 	for i := range x.tables.Nodes {
 		from, to := &x.tables.Nodes[i], &r.Tables.Nodes[i]
 		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
 	}
-	if x.UsesLanes() {
-		var err error
-		if r.levels, err = qos.NewLevels(r.in.Fabric, &r.Settings, used, x.routed.Graph, x.routed.Lanes); err != nil {
-			return err
-		}
+	var err error
+	if r.levels, err = r.levelsOf(x, used); err != nil {
+		return err
 	}
-	r.Warnings = append(r.Warnings, x.warnings...)
+	r.Warnings = append(append(r.Warnings, x.warnings...), x.verdict...)
 	r.Routes = x
 	return nil
 }
@@ -108,7 +117,7 @@ func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LI
 		x.warnings = append(x.warnings, p.String()+" has no trained link: nothing reaches it")
 	}
 	if err := tables.Enter(f, x.tables); err != nil {
-		x.warnings = append(x.warnings, err.Error())
+		x.warnings, x.cut = append(x.warnings, err.Error()), true
 	}
 	return x, nil
 }

@@ -34,7 +34,7 @@ var engines = []struct {
 	lanes bool
 }{
 	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
-	{MinHop, updn.MinHop, "shortest paths, which can deadlock", false},
+	{MinHop, updn.MinHop, "shortest paths, which can deadlock: a warning says so", false},
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 }
 
@@ -74,6 +74,10 @@ func (e Engine) UsesLanes() bool {
 	}
 	return false
 }
+
+// MayDeadlock reports whether routes of the engine may have credit loops: who chose it was
+// told so.
+func (e Engine) MayDeadlock() bool { return e == MinHop }
 
 // Tables is where every switch sends every LID, and by which virtual lanes.
 type Tables struct {

@@ -99,6 +99,19 @@ func TestUpDownCannotDeadlock(t *testing.T) {
 	})
 }
 
+// The judge of routes, which shares nothing with engines, is of the same opinion.
+func TestJudgeAgrees(t *testing.T) {
+	onEach(t, func(t *testing.T, b *routingtest.Builder) {
+		for _, e := range tested {
+			tables := compute(t, b, e)
+			got := b.Judge(&tables.Routes, 1)
+			if want := b.Deadlocks(t, &tables.Routes, 1); !got.Arrives() || got.Apart > 0 || want != (got.Deadlock != nil) {
+				t.Errorf("%s: deadlocks %v, the judge says %v", e, want, got.Reasons())
+			}
+		}
+	})
+}
+
 // The check above can fail: shortest paths round a ring do deadlock.
 func TestMinHopCanDeadlock(t *testing.T) {
 	for _, size := range [][2]int{{5, 1}, {6, 6}} {
