@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dfsssp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
@@ -22,6 +23,8 @@ const (
 	DOR Engine = "dor"
 	// UpDown takes a shortest path that cannot deadlock.
 	UpDown Engine = "updn"
+	// DFSSSP takes shortest paths which virtual lanes keep from deadlock.
+	DFSSSP Engine = "dfsssp"
 )
 
 // engines are all of them, in the order in which help lists them.
@@ -36,6 +39,7 @@ var engines = []struct {
 	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
 	{MinHop, updn.MinHop, "shortest paths, which can deadlock: a warning says so", false},
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
+	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
 }
 
 // Engines are the names of all engines.

@@ -16,7 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
-var tested = []Engine{MinHop, UpDown}
+var tested = []Engine{MinHop, UpDown, DFSSSP}
 
 func compute(t testing.TB, b *routingtest.Builder, e Engine) *Tables {
 	t.Helper()

@@ -8,13 +8,13 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// upDownOrder returns the switches from the highest to the lowest. Each but
+// Order returns the switches from the highest to the lowest. Each but
 // the first of its island has a neighbour that stands before it; subject to
 // that, a switch stands the higher the farther the nearest CA is, then the
 // fewer hops it has to all CAs together, then the nearer it is to the first.
 // So it begins at the top of a tree, and in the middle of anything else.
-func upDownOrder(g *graph.Graph) []uint16 {
-	depth, remote := depths(g), remoteness(g)
+func Order(g *graph.Graph) []uint16 {
+	depth, remote := g.Depths(), remoteness(g)
 	higher := func(a, b uint16) int {
 		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(remote[a], remote[b]))
 	}
@@ -56,13 +56,6 @@ func upDownOrder(g *graph.Graph) []uint16 {
 	return order
 }
 
-// depths are, for each switch, the hops to the nearest switch with CAs.
-func depths(g *graph.Graph) []uint16 {
-	dist := make([]uint16, len(g.Nodes))
-	g.Distances(dist, nil, g.Leaves()...)
-	return dist
-}
-
 // remoteness is, for each switch, the sum of its distances from all CAs that
 // it can reach.
 func remoteness(g *graph.Graph) []uint64 {
@@ -90,44 +83,4 @@ func (f *frontier) Pop() any {
 	x := (*f)[last]
 	*f = (*f)[:last]
 	return x
-}
-
-// tour returns all switches in the order in which they are routed to: a walk
-// that goes on to where CAs are nearest, so that the leaves of a pod follow
-// each other. Choices that alternate from one destination to the next then
-// spread over the links into the pod as evenly as over those out of it.
-func tour(g *graph.Graph) []uint16 {
-	depth := depths(g)
-	out := make([]uint16, 0, len(g.Nodes))
-	seen := make([]bool, len(g.Nodes))
-	walk := func(from uint16) {
-		seen[from] = true
-		out = append(out, from)
-		for stack := []uint16{from}; len(stack) > 0; {
-			next, found := uint16(0), false
-			for _, t := range g.Neighbours(stack[len(stack)-1]) {
-				if !seen[t] && (!found || depth[t] < depth[next]) {
-					next, found = t, true
-				}
-			}
-			if !found {
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			seen[next] = true
-			out = append(out, next)
-			stack = append(stack, next)
-		}
-	}
-	for _, s := range g.Leaves() {
-		if !seen[s] {
-			walk(s)
-		}
-	}
-	for s := range g.Nodes {
-		if !seen[s] {
-			walk(uint16(s))
-		}
-	}
-	return out
 }

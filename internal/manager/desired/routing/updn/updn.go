@@ -28,7 +28,7 @@ func MinHop(in *graph.Input) (*graph.Routes, error) {
 
 // UpDown routes by shortest paths among those that never go up after they went down.
 func UpDown(in *graph.Input) (*graph.Routes, error) {
-	h := &heights{Graph: in.Ordered(upDownOrder(in.Graph))}
+	h := &heights{Graph: in.Ordered(Order(in.Graph))}
 	h.split()
 	return compute(in, h, (*paths).upDown), nil
 }
@@ -36,7 +36,7 @@ func UpDown(in *graph.Input) (*graph.Routes, error) {
 func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph.Routes {
 	out := &graph.Routes{Linear: in.Unrouted()}
 	p, b := newPaths(h), newBalance(h, out.Linear)
-	for _, s := range tour(in.Graph) {
+	for _, s := range in.Tour() {
 		d := uint16(h.Index[in.Nodes[s].Index])
 		if ends := h.EndsOf(d); len(ends) > 0 {
 			find(p, d)

@@ -1,0 +1,98 @@
+package dfsssp
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/routingtest"
+)
+
+// regular is a random graph whose switches all have as many links, but for a few.
+func regular(b *routingtest.Builder, rng *rand.Rand, switches, links, hosts int) {
+	var all, stubs []*observed.Node
+	for i := range switches {
+		s := b.Switch(links+hosts, "switch %d", i)
+		b.Hosts(s, hosts)
+		all = append(all, s)
+	}
+	for _, s := range all {
+		for range links {
+			stubs = append(stubs, s)
+		}
+	}
+	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
+	for i := 0; i+1 < len(stubs); i += 2 {
+		if stubs[i] != stubs[i+1] {
+			subnettest.Join(stubs[i], stubs[i+1])
+		}
+	}
+}
+
+// random makes a broken graph of any kind.
+func random(rng *rand.Rand) *routingtest.Builder {
+	b := routingtest.New(rng)
+	b.LMC = ib.LMC(max(0, rng.IntN(5)-2))
+	switch rng.IntN(8) {
+	case 0:
+		b.FatTree2(2+rng.IntN(7), 1+rng.IntN(5), rng.IntN(3), 1+rng.IntN(2))
+	case 1:
+		b.FatTree3(4 + 2*rng.IntN(2))
+	case 2:
+		b.Torus(3+rng.IntN(4), 1+rng.IntN(5), rng.IntN(3))
+	case 3:
+		b.Dragonfly(2+rng.IntN(4), 1+rng.IntN(3), 1+rng.IntN(3), rng.IntN(3))
+	case 4:
+		n := 4 + rng.IntN(20)
+		regular(b, rng, n, 2+rng.IntN(4), rng.IntN(3))
+	default:
+		n := 2 + rng.IntN(24)
+		b.Irregular(rng, n, rng.IntN(2*n))
+	}
+	switches := b.Fabric.Switches()
+	for range rng.IntN(1 + len(switches)) {
+		s := switches[rng.IntN(len(switches))]
+		p := &s.Ports[1+rng.IntN(len(s.Ports)-1)]
+		if rng.IntN(8) == 0 { // the whole switch
+			for i := 1; i < len(s.Ports); i++ {
+				if s.Ports[i].Peer != nil {
+					routingtest.Cut(&s.Ports[i])
+				}
+			}
+		} else if p.Peer != nil {
+			routingtest.Cut(p)
+		}
+	}
+	return b
+}
+
+// Whatever the graph and however few the lanes, what is connected stays connected, no path
+// goes round, and the links and lanes do not wait for each other in a circle.
+func TestRandomGraphs(t *testing.T) {
+	count, seed := 300, uint64(18)
+	if os.Getenv("IBWARDEN_SOAK") != "" {
+		count, seed = 10_000, rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	for i := range count {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		b := random(rng)
+		vls := []int{1, 2, 3, 8, 15}[rng.IntN(5)]
+		r, err := DFSSSP(b.Input(t, vls))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Lanes != nil && r.Lanes.VLs > vls {
+			t.Errorf("graph %d: %d virtual lanes, there are %d", i, r.Lanes.VLs, vls)
+		}
+		if b.Deadlocks(t, r, vls) {
+			t.Errorf("graph %d, %d lanes: links wait for each other in a circle", i, vls)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, graph %d", seed, i)
+		}
+	}
+}
