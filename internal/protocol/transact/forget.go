@@ -33,7 +33,7 @@ func (w *Window) Forget() {
 			w.drop(s)
 		}
 	}
-	w.again, w.spare, w.held = nil, nil, nil
+	w.again, w.spare, w.held, w.parked = nil, nil, nil, nil
 	w.waiting = queue{}
 	w.nextDue = 0
 }

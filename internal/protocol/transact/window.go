@@ -151,8 +151,11 @@ type Window struct {
 	ids     *rand.ChaCha8
 	byTID   map[uint32]uint16 // slots by the transactions under way
 	flying  int
-	// readOnly is what ReadOnly set.
+	// readOnly is what ReadOnly set, bounds what WriteBetween did; parked are the writes
+	// that wait for it, in order.
 	readOnly bool
+	bounds   bounds
+	parked   []pending
 
 	loss     float64 // share of answers that were overdue, lately
 	open     float64 // the window in requests, between smallestOpen and limits.Window
@@ -231,7 +234,9 @@ func (w *Window) Do(r Request, done func(Reply)) {
 }
 
 // Idle reports whether every request has ended.
-func (w *Window) Idle() bool { return w.flying == 0 && w.waiting.len() == 0 && len(w.held) == 0 }
+func (w *Window) Idle() bool {
+	return w.flying == 0 && w.waiting.len() == 0 && len(w.held) == 0 && len(w.parked) == 0
+}
 
 // Settled tells whether a copy of a write that was Once, and has ended, may
 // still be under way, and when none can be any more.
@@ -260,26 +265,15 @@ func (w *Window) Timeout() time.Duration {
 // Next fills p with the next packet to send at time now and reports whether
 // there is one. Call it until it says no.
 func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
-	for len(w.again) > 0 {
-		i := w.again[0]
-		w.again = w.again[1:]
-		s := &w.slots[i]
-		if !s.active || s.due != 0 {
-			continue // answered late, after it was given up for this try
-		}
-		if w.withholds(&s.request) {
-			w.end(s, Reply{Err: ErrReadOnly})
-			continue
-		}
-		w.counts.Retried++
-		w.emit(now, i, p)
+	w.unpark(now)
+	if w.sendAgain(now, p) {
 		return true
 	}
 	w.release(now)
-	for w.waiting.len() > 0 && w.hold(now) {
+	for w.waiting.len() > 0 && (w.hold(now) || w.park(now)) {
 	}
 	if w.waiting.len() == 0 {
-		return w.copy(p)
+		return w.copy(now, p)
 	}
 	if w.flying >= int(w.open) || len(w.free) == 0 {
 		return false
@@ -296,6 +290,30 @@ func (w *Window) Next(now time.Duration, p *mad.SMP) bool {
 	w.flying++
 	w.emit(now, i, p)
 	return true
+}
+
+// sendAgain fills p with a request whose answer is overdue.
+func (w *Window) sendAgain(now time.Duration, p *mad.SMP) bool {
+	for k := 0; k < len(w.again); {
+		i := w.again[k]
+		s := &w.slots[i]
+		if s.active && s.due == 0 && w.mustPark(now, &s.request) {
+			k++
+			continue
+		}
+		w.again = slices.Delete(w.again, k, k+1)
+		if !s.active || s.due != 0 {
+			continue // answered late, after it was given up for this try
+		}
+		if w.withholds(&s.request) {
+			w.end(s, Reply{Err: ErrReadOnly})
+			continue
+		}
+		w.counts.Retried++
+		w.emit(now, i, p)
+		return true
+	}
+	return false
 }
 
 // hold takes the next request out of the queue if a copy of an earlier write
@@ -355,11 +373,11 @@ func (w *Window) allowCopies(tid uint32) {
 
 // copy fills p with another copy of a request that is out, while answers are
 // being lost and nothing else waits.
-func (w *Window) copy(p *mad.SMP) bool {
+func (w *Window) copy(now time.Duration, p *mad.SMP) bool {
 	for len(w.spare) > 0 {
 		tid := w.spare[0]
 		w.spare = w.spare[1:]
-		if s := w.slot(tid); s != nil && s.due != 0 && !w.withholds(&s.request) {
+		if s := w.slot(tid); s != nil && s.due != 0 && !w.withholds(&s.request) && !w.mustPark(now, &s.request) {
 			w.counts.Extra++
 			w.send(s, p)
 			return true
@@ -519,7 +537,7 @@ func (w *Window) measure(rtt time.Duration) {
 
 // Deadline is the earliest time at which Expire may have something to do.
 func (w *Window) Deadline() (time.Duration, bool) {
-	due, ok := w.nextDue, w.flying > 0
+	due, ok := w.nextDue, w.flying > 0 && w.nextDue != 0 // 0: all wait to be sent again
 	for i := range w.held {
 		if until := w.held[i].until; !ok || until < due {
 			due, ok = until, true
@@ -562,28 +580,4 @@ func (w *Window) overdue(now time.Duration, s *slot) {
 	}
 	s.due = 0
 	w.again = append(w.again, s.index)
-}
-
-// queue is a first-in first-out list that gives its memory back.
-type queue struct {
-	items []pending
-	head  int
-}
-
-func (q *queue) len() int { return len(q.items) - q.head }
-
-func (q *queue) push(p pending) { q.items = append(q.items, p) }
-
-func (q *queue) pop() pending {
-	p := q.items[q.head]
-	q.items[q.head] = pending{}
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-	} else if q.head > 4096 && q.head*2 > len(q.items) {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	return p
 }
