@@ -33,6 +33,9 @@ type exposure struct {
 	roles   [][][]role
 	views   []standing
 	touched map[int]bool
+	// unplugs has the packets of a host not counted whose link is not Active: links are
+	// pulled out, and what is at their end cannot be written.
+	unplugs bool
 	// colluders, when there are any, see what this sees.
 	colluders *collusion
 
@@ -48,6 +51,7 @@ type standing struct {
 	guarded         bool
 	table, passing  []role
 	inbound, outbnd bool
+	off             bool // its link carries nothing
 }
 
 func newExposure(w *world) *exposure {
@@ -148,6 +152,7 @@ func (x *exposure) everything() {
 func (x *exposure) read(i int) {
 	e := x.ends[i]
 	v := standing{isSwitch: e.isSwitch, table: make([]role, len(x.bases)), passing: make([]role, len(x.bases))}
+	v.off = x.unplugs && !e.isSwitch && x.w.info(e.place).PortState != smp.PortActive
 	own := x.w.table(e.place)
 	var guard []ib.PKey
 	if p, ok := x.w.peer(e.place); ok && !e.isSwitch && x.w.agent(p.node).SwitchInfo() != nil {
@@ -197,6 +202,9 @@ func (x *exposure) try(i int) {
 // and by hostile senders and receivers.
 func (x *exposure) send(from, to, b int) {
 	s, r := &x.views[from], &x.views[to]
+	if s.off || r.off {
+		return
+	}
 	for _, isFull := range []bool{false, true} {
 		x.packets += 3
 		if s.inbound && !passesKey(s.passing[b], isFull) || r.outbnd && !passesKey(r.passing[b], isFull) {

@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -39,19 +40,22 @@ type succession struct {
 	revisions []tenancy // of the store; 0 is the first
 	carried   int       // the newest that a manager has carried out
 	epoch     store.Epoch
-	terms     int // masterships so far
+	record    lease.Record // who may write
+	terms     int          // masterships so far
 
 	senders  map[uint32]sender // of Sets, by transaction
-	newest   int               // the term of the newest Set that has arrived
+	newest   uint64            // the term of the newest Set that has arrived
 	newestAt time.Duration     // when its first one did
 	left     int               // Sets and answers until a fault
 	armed    bool
 
+	forgets                bool          // who takes the store over goes on with the policy that it knows
 	kinds                  []fault       // that befall managers
 	lag                    time.Duration // until a revision is known to a manager that follows
 	moves, commits, fenced int
 	faults                 map[fault]int
 	mixed, after           int // Sets of an older term after one of a newer; those that were sent after it too
+	without                int // Sets without a term
 	longest                time.Duration
 	found, agreed          time.Duration // the longest without a master, and from the end of a fault to one master
 }
@@ -59,28 +63,28 @@ type succession struct {
 // clerk is a manager with its service.
 type clerk struct {
 	*seat
-	at        int // host
-	priority  uint8
-	policies  map[*policy.Policy]int
-	known     int // the revision that the engine was given last
-	due       time.Duration
-	term      int // 0 while it is not master
-	leads     bool
-	fenced    bool // it is master, and another manager has taken the store over
-	alone     bool // a round has ended that showed no other master
-	asks      time.Duration
-	confirms  time.Duration // when the store answers after a nap; 0 for no nap
-	epoch     store.Epoch
-	tryAt     time.Duration
+	at       int // host
+	priority uint8
+	policies map[*policy.Policy]int
+	known    int // the revision that the engine was given last
+	due      time.Duration
+	term     int // 0 while it is not master
+	leads    bool
+	fenced   bool // it is master, and another manager has taken the store over
+	alone    bool // a round has ended that showed no other master
+	asks     time.Duration
+	confirms time.Duration // when the store answers after a nap; 0 for no nap
+	epoch    store.Epoch
+	post
 	completed bool          // a pass of this mastership
 	cut       bool          // off the store
 	hung      *store.Commit // waits for the store
 	next      tenancy       // of hung
 }
 
-// sender is who sent a Set.
+// sender is who sent a Set: its term as the holder of the right to write.
 type sender struct {
-	term int
+	term uint64
 	at   time.Duration
 }
 
@@ -94,12 +98,13 @@ const (
 	faultNoStore    // the store refuses it
 	faultStoreHangs // the store does not answer it
 	faultLinkDown
-	faultLost // all its packets are lost
+	faultLost   // all its packets are lost
+	faultAstray // neither hear the other managers it, nor the store
 	faults
 )
 
 func (f fault) String() string {
-	return [...]string{"killed", "paused", "cut off from the others", "cut off from the store", "waiting for the store", "with its link down", "with its packets lost"}[f]
+	return [...]string{"killed", "paused", "cut off from the others", "cut off from the store", "waiting for the store", "with its link down", "with its packets lost", "cut off from the others and the store"}[f]
 }
 
 // recorder notes every Set that leaves a manager.
@@ -110,9 +115,13 @@ type recorder struct {
 }
 
 func (x *recorder) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	x.s.tell(x.c)
 	lid, ok := x.Engine.Next(now, p)
 	if ok && p.Method == mad.MethodSet && p.AttributeID != smp.AttrSMInfo {
-		x.s.senders[uint32(p.TransactionID)] = sender{x.c.term, now}
+		term := x.c.keeper.Term()
+		if x.s.senders[uint32(p.TransactionID)] = (sender{term, now}); term == 0 {
+			x.s.without++
+		}
 	}
 	return lid, ok
 }
@@ -144,6 +153,7 @@ func newSuccession(t testing.TB, seed uint64, managers int, change func(*engine.
 		if i == 0 {
 			s.until("the first proof", time.Minute, func() bool { return c.proved(0) })
 			s.seen = newExposure(w)
+			s.seen.unplugs = true
 			s.world, s.watch = w, s.arrived
 			s.rule()
 		}
@@ -154,7 +164,7 @@ func newSuccession(t testing.TB, seed uint64, managers int, change func(*engine.
 
 // start seats a manager, as after a start of its process.
 func (s *succession) start(c *clerk, pause time.Duration, change func(*engine.Config)) {
-	config := engine.Config{Priority: c.priority, Profile: protect.Tenant, SMKeys: ring(1), Pause: pause}
+	config := engine.Config{Priority: c.priority, Profile: protect.Tenant, SMKeys: ring(1), Pause: pause, Lease: true}
 	for i := range config.Seed {
 		config.Seed[i] = byte(s.r.Uint32())
 	}
@@ -165,6 +175,7 @@ func (s *succession) start(c *clerk, pause time.Duration, change func(*engine.Co
 	p := s.latest().policy()
 	c.known, c.policies, c.term, c.leads, c.completed, c.hung = len(s.revisions)-1, map[*policy.Policy]int{p: len(s.revisions) - 1}, 0, false, false, nil
 	c.fenced, c.alone, c.confirms = false, false, 0
+	c.post = post{keeper: lease.NewKeeper(lease.DefaultTTL)}
 	c.seat = s.sit(c.at, config, p)
 	c.engine.Manager().AwaitConfirmation()
 	c.driven = &recorder{c.seat.engine, s, c}
@@ -215,7 +226,7 @@ func (s *succession) isMaster(c *clerk) bool {
 		c.term = 0
 	case c.term == 0:
 		s.terms++
-		c.term, c.tryAt = s.terms, s.later()
+		c.term = s.terms
 	}
 	return is
 }
@@ -237,7 +248,10 @@ func (s *succession) later() time.Duration {
 }
 
 // lost has a master follow who has taken the store over from it.
-func (c *clerk) lost() { c.leads, c.fenced, c.alone, c.asks = false, true, false, 0 }
+func (c *clerk) lost() {
+	c.leads, c.fenced, c.alone, c.asks = false, true, false, 0
+	c.keeper.Lost()
+}
 
 func (s *succession) clerksTurn() {
 	now := s.fabric.Now()
@@ -245,7 +259,7 @@ func (s *succession) clerksTurn() {
 		if c.gone || c.asleep {
 			continue
 		}
-		is := s.isMaster(c)
+		s.leaseTurn(c)
 		behind := c.known < len(s.revisions)-1
 		switch {
 		case c.cut:
@@ -257,10 +271,6 @@ func (s *succession) clerksTurn() {
 			}
 			c.engine.Manager().Confirm(changed)
 		case c.leads && c.epoch == s.epoch:
-		case is && !c.leads && (!c.fenced || c.alone) && now >= c.tryAt:
-			s.epoch++
-			c.epoch, c.leads, c.fenced = s.epoch, true, false
-			s.give(c, len(s.revisions)-1)
 		case behind && c.due == 0:
 			c.due = s.later()
 		case behind && now >= c.due:
@@ -368,13 +378,22 @@ func (s *succession) strike(f fault, c *clerk, change func(*engine.Config)) (end
 		must(s.fabric.SetFault(node, fabric.Fault{Drop: fromManagers}))
 		return func() { must(s.fabric.SetFault(node, fabric.Fault{})) }
 	case faultNoStore, faultStoreHangs:
-		c.cut = true
+		if c.cut = true; f == faultStoreHangs {
+			c.hangs = []func() func(){}
+		}
 		return func() {
-			c.cut = false
+			s.heal(c)
 			if x := c.hung; x != nil {
 				c.hung = nil
 				s.take(c, x, c.next)
 			}
+		}
+	case faultAstray:
+		must(s.fabric.SetFault(node, fabric.Fault{Drop: toManagers}))
+		c.cut = true
+		return func() {
+			must(s.fabric.SetFault(node, fabric.Fault{}))
+			s.heal(c)
 		}
 	case faultLinkDown:
 		must(s.fabric.Unlink(node, 1))
@@ -392,6 +411,12 @@ func (s *succession) strike(f fault, c *clerk, change func(*engine.Config)) (end
 func fromManagers(_ time.Duration, _ ib.PortNum, m *[mad.Size]byte) bool {
 	var p mad.SMP
 	return p.UnmarshalBinary(m[:]) == nil && (p.Method == mad.MethodGet || p.Method == mad.MethodSet || p.AttributeID == smp.AttrSMInfo)
+}
+
+// toManagers tells those of them that a manager would answer, and not its adapter.
+func toManagers(_ time.Duration, _ ib.PortNum, m *[mad.Size]byte) bool {
+	var p mad.SMP
+	return p.UnmarshalBinary(m[:]) == nil && p.AttributeID == smp.AttrSMInfo
 }
 
 // masters are the managers that are master.
@@ -478,14 +503,15 @@ const (
 	successionMoves     = 600
 )
 
-// fencedFaults are those after which a manager that goes on has written nothing since
-// another one did.
+// fencedFaults are those that end a master, or take the store from it.
 var fencedFaults = []fault{faultKill, faultNoStore, faultStoreHangs}
 
-// Two and three managers are killed, or cut off from the store, after any packet of a
-// change, and come back: nobody reaches anybody whom no revision from the newest one on that
-// was carried out lets; another manager is master within the time, no Set of the former one
-// arrives after the first one of the new, and what stands in the end is the last revision.
+// Two and three managers are killed, paused, cut off from each other, from the store and from
+// the fabric, after any packet of a change, and come back: nobody reaches anybody whom no
+// revision from the newest one on that was carried out lets; where the master was killed
+// another one is within the time, and one alone after any fault; no Set leaves without the
+// right to write, none arrives after one of a newer term, and what stands in the end is the
+// last revision.
 func TestSuccession(t *testing.T) {
 	seed, soak := soakSeed(t)
 	want := successionMoves / successionWorlds
@@ -497,16 +523,21 @@ func TestSuccession(t *testing.T) {
 		t.Run(fmt.Sprintf("world %d", n), func(t *testing.T) {
 			t.Parallel()
 			s := newSuccession(t, seed+n, 2+int(n%2), nil)
-			s.kinds = fencedFaults
 			for (s.moves < want || s.faults[faultKill] == 0) && !t.Failed() {
 				s.round(nil)
 			}
-			s.seen.check(t)
-			s.report(t)
-			if s.mixed > 0 {
-				t.Error("Sets of two masters are mixed")
-			}
+			s.check(t)
 		})
+	}
+}
+
+// check fails a test in which anything went wrong.
+func (s *succession) check(t *testing.T) {
+	t.Helper()
+	s.seen.check(t)
+	s.report(t)
+	if s.mixed > 0 || s.without > 0 {
+		t.Errorf("%d Sets of two terms are mixed, %d left without the right to write", s.mixed, s.without)
 	}
 }
 
@@ -530,8 +561,7 @@ func TestLateStandbyExposesNothing(t *testing.T) {
 			for i := 0; i < rounds && !t.Failed(); i++ {
 				s.round(nil)
 			}
-			s.seen.check(t)
-			s.report(t)
+			s.check(t)
 		})
 	}
 }
@@ -556,22 +586,25 @@ func TestPausedMastersExposeNothing(t *testing.T) {
 			for i := 0; i < rounds && !t.Failed(); i++ {
 				s.round(nil)
 			}
-			s.seen.check(t)
-			s.report(t)
+			s.check(t)
 		})
 	}
 }
 
-// The harness sees a standby that takes its policy for the newest one.
+// The harness sees a standby that takes its policy for the newest one, and writes without
+// the right to.
 func TestLateStandbyIsSeen(t *testing.T) {
-	accept := func(c *engine.Config) { c.AcceptPolicy = true }
+	accept := func(c *engine.Config) { c.AcceptPolicy, c.Lease = true, false }
 	s := newSuccession(t, 3, 2, accept)
-	s.kinds, s.lag = []fault{faultKill}, followSlow
+	s.kinds, s.lag, s.forgets = []fault{faultKill}, followSlow, true
 	for range 12 {
 		s.round(accept)
 	}
 	if s.seen.exposed == 0 {
 		t.Error("nothing was exposed: the test above shows nothing")
+	}
+	if s.without == 0 {
+		t.Error("no Set left without the right to write: the tests above show nothing")
 	}
 	s.report(t)
 }
@@ -611,6 +644,6 @@ func BenchmarkSuccession(b *testing.B) {
 func (s *succession) report(t testing.TB) {
 	t.Logf("%d managers: %d moves in %d revisions, %v; %d commits fenced; without a master for %v at most, one master %v after a fault at most",
 		len(s.clerks), s.moves, s.commits, s.faults, s.fenced, s.found, s.agreed)
-	t.Logf("%d SMPs, %d packets tried, %d exposed; %d Sets arrived after the first one of a newer master, %v after it at most; %d of them were sent after it",
-		s.seen.smps, s.seen.packets, s.seen.exposed, s.mixed, s.longest, s.after)
+	t.Logf("%d SMPs, %d packets tried, %d exposed; %d Sets arrived after the first one of a newer master, %v after it at most; %d of them were sent after it; %d Sets without the right to write",
+		s.seen.smps, s.seen.packets, s.seen.exposed, s.mixed, s.longest, s.after, s.without)
 }

@@ -169,9 +169,9 @@ func (e *Engine) Answered(m Message, status mad.Status, info smp.SMInfo) Effects
 		e.offered = offer{}
 	case m.Control == smp.SMControlHandover && status == mad.StatusOK && e.hasOffered(m.GUID) &&
 		info.GUID == m.GUID && e.counts(&Remote{Info: info, Address: m.To}):
-		next := e.offered.next
+		sent := e.offered.next - e.config.PollInterval
 		e.watch = e.watching(e.offered.to)
-		e.watch.next = next
+		e.watch.next = sent + e.watch.interval
 		return e.handedOver(m.GUID)
 	case m.Method != mad.MethodGet || status != mad.StatusOK || !w.on || info.GUID != w.remote.Info.GUID:
 	case e.config.Named && !e.counts(&Remote{Info: info, Address: m.To}):

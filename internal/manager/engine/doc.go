@@ -52,7 +52,7 @@
 // A master with partners that would take over within Config.MasterTimeout wants to be
 // called more often than that. When it was not (event.Slept), it talks to managers only
 // until a round of questions has shown that none is master, and, with AwaitConfirmation,
-// until its policy has been confirmed; see nap.go.
+// until its policy has been confirmed; see package nap.
 //
 // A device that stops answering while its link stays up keeps its tables, and
 // so does the switch port before it. A new policy still removes from that switch

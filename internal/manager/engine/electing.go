@@ -29,7 +29,7 @@ func (h host) WantElection(reason string)                        { h.wantElectio
 func (h host) Answer(p mad.SMP, dlid ib.LID)                     { h.answer(p, dlid) }
 func (h host) Waiting() (n, most int)                            { return len(h.outbox), outboxMax }
 func (h host) Withholds(m election.Message) bool                 { return h.delaysHandover(m) }
-func (h host) Shared(shared bool)                                { h.nap.toldOfMasters(!shared); h.share(shared) }
+func (h host) Shared(shared bool)                                { h.nap.ToldOfMasters(!shared); h.share(shared) }
 func (h host) Fences() []fence.Fence                             { return h.fences() }
 func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 
@@ -39,8 +39,16 @@ func (h host) Rules() peers.Rules {
 	return peers.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: fmt.Sprint(c.Profile, c.Routing, c.LMC, c.GIDPrefix)}
 }
 
+// Probe looks whether devices answer that did not.
+func (h host) Probe() {
+	if h.watches() {
+		h.probe()
+	}
+}
+
 // Follow acts on a change of the state in the election.
 func (h host) Follow(f election.Effects) {
+	h.right.Master(h.now, f.To == smp.SMMaster)
 	if f.From == smp.SMStandby && (f.To == smp.SMDiscovering || f.To == smp.SMMaster) {
 		h.succeed(f)
 		h.emit(event.TakingOver{From: f.Former, Reason: f.Why})
@@ -52,7 +60,7 @@ func (h host) Follow(f election.Effects) {
 		h.resign()
 	}
 	if f.To == smp.SMMaster {
-		h.window.ReadOnly(false)
+		h.window.ReadOnly(h.right.Halted())
 	}
 	h.restoreKeys()
 }
@@ -175,7 +183,7 @@ func (e *Engine) nextWindow(now time.Duration, p *mad.SMP) *transact.Window {
 	if w := e.peers.Next(now, p); w != nil {
 		return w
 	}
-	if !e.nap.on && e.window.Next(now, p) {
+	if !e.nap.On() && e.window.Next(now, p) {
 		return e.window
 	}
 	return nil

@@ -4,10 +4,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -41,31 +39,6 @@ func (e *Engine) given() watch.Given {
 		g.Master, g.MasterLID = e.fabric.Self, m
 	}
 	return g
-}
-
-// movesWith reports whether a write that a standby would have to do belongs to the change of
-// the master alone: MasterSMLID of a port; the address of this manager's port, and of those
-// that have its LID so far; the entry of that LID in a linear forwarding table.
-func (e *Engine) movesWith(op plan.Op, d *observed.Desired) bool {
-	m := masterLIDOf(e.wanted())
-	switch op.Attribute {
-	case smp.AttrPortInfo:
-		change := plan.Differing(op.Port, d)
-		if m != ib.LIDReserved && (op.Port == e.fabric.Self || op.Port.Answers(m)) && op.Kind != plan.Activate {
-			change &^= observed.ElementLID | observed.ElementLMC
-			return change == 0 || change == observed.ElementMasterSMLID
-		}
-		return change == observed.ElementMasterSMLID
-	case smp.AttrLinearForwardingTable:
-		have, want := op.Port.Node.Switch.LFT, d.Nodes[op.Port.Node.Index].LFT
-		a, b := smp.LinearBlock(have, int(op.Modifier)), smp.LinearBlock(want, int(op.Modifier))
-		if m == ib.LIDReserved || uint32(m/smp.LIDsPerLinearBlock) != op.Modifier {
-			return false
-		}
-		a[m%smp.LIDsPerLinearBlock] = b[m%smp.LIDsPerLinearBlock]
-		return a == b
-	}
-	return false
 }
 
 // moveLID has the LID of the master come to this manager's port, where the subnet was as

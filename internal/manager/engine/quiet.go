@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/pristine"
 )
 
 // quiet is the wait for packets that an earlier manager has sent. Until its end nothing
@@ -37,9 +36,22 @@ func (e *Engine) timeIs(now time.Duration) {
 	}
 }
 
-// mustWait reports whether the wait is not over.
+// mustWait reports whether the wait is not over: a former master may have the right to write
+// until this one has.
 func (e *Engine) mustWait() bool {
-	return !e.quiet.began && e.config.Pause > 0 || e.quiet.began && e.now < e.quiet.until
+	if !e.quiet.began {
+		return e.config.Pause > 0 || e.config.Lease
+	}
+	return e.now < e.quiet.until || !e.right.Stands()
+}
+
+// pauseEnds is when paused is to be called: at the end of the wait, or where this manager has
+// no right to write, when the subnet is to be read again.
+func (e *Engine) pauseEnds() time.Duration {
+	if e.right.Stands() {
+		return e.quiet.until
+	}
+	return e.nextCheck
 }
 
 // succeed starts the wait when this manager takes over from another. One that was given
@@ -73,12 +85,14 @@ func (e *Engine) abandonReading() {
 // SwitchInfo come first, then keys, and then the tables that they open.
 func (e *Engine) lead(now time.Duration) {
 	switch {
-	case e.quiet.stale && now < e.quiet.until && e.quiet.atStart && isUntouched(e.fabric):
+	case e.right.Alone(len(e.fabric.Nodes)):
+		e.pause()
+	case e.quiet.stale && e.mustWait() && e.quiet.atStart && pristine.Untouched(e.fabric):
 		e.quiet.stale, e.quiet.trial = false, true
 		e.readRest()
 	case e.quiet.stale && e.announces():
 		e.announce()
-	case e.quiet.stale && now < e.quiet.until:
+	case e.quiet.stale && e.mustWait():
 		e.pause()
 	case e.quiet.stale:
 		e.refresh()
@@ -97,7 +111,7 @@ func (e *Engine) lead(now time.Duration) {
 // anew either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
 	e.quiet.trial, e.quiet.atStart = false, false
-	if hasPowerUpKeys(e.fabric) {
+	if pristine.PowerUpKeys(e.fabric) {
 		e.quiet.until = now
 		e.startSweep()
 		return
@@ -106,13 +120,13 @@ func (e *Engine) tried(now time.Duration) {
 }
 
 func (e *Engine) pause() {
-	e.state = statePausing
+	e.state, e.nextCheck = statePausing, e.now+lease.Patience
 	e.begin(event.PhasePause)
 }
 
 // paused goes on after the wait.
 func (e *Engine) paused() {
-	if e.discovery == nil {
+	if e.discovery == nil || e.mustWait() {
 		e.startSweep()
 		return
 	}
@@ -146,44 +160,4 @@ func (e *Engine) refreshed(now time.Duration) {
 		return
 	}
 	e.lead(now)
-}
-
-// isUntouched reports whether ports and switches are as they are when they come up: no
-// port has an address or an M_Key, checks P_Keys or carries data.
-func isUntouched(f *observed.Fabric) bool {
-	for _, n := range f.Nodes {
-		if n.Switch != nil && (!n.Switch.InfoRead || n.Switch.Info.LinearFDBTop != 0) {
-			return false
-		}
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.Reached || i == 0 && n.Switch == nil {
-				continue
-			}
-			x := &p.Info
-			if !p.InfoRead || p.IsEnd() && x.LID != ib.LIDReserved || p.IsEnd() && x.MasterSMLID != ib.LIDReserved || x.MKey != 0 || x.MKeyProtectBits != 0 ||
-				x.PartitionEnforcementInbound || x.PartitionEnforcementOutbound ||
-				i > 0 && (x.PortState == smp.PortArmed || x.PortState == smp.PortActive) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// hasPowerUpKeys reports whether every P_Key table was read and holds the default
-// partition at the most.
-func hasPowerUpKeys(f *observed.Fabric) bool {
-	for _, n := range f.Nodes {
-		for i := range n.Ports {
-			p := &n.Ports[i]
-			if !p.Reached || i == 0 && n.Switch == nil || !p.IsEnd() && !p.FacesEnd() {
-				continue
-			}
-			if !p.PKeysKnown() || slices.ContainsFunc(p.PKeys, func(k ib.PKey) bool { return k.IsValid() && k.Base() != ib.PKeyBaseDefault }) {
-				return false
-			}
-		}
-	}
-	return true
 }

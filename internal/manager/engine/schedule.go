@@ -4,16 +4,17 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/nap"
 )
 
 // Deadline is when to call Expire.
 func (e *Engine) Deadline() (time.Duration, bool) {
-	if e.nap.on {
-		if e.nap.over() {
-			return e.now, true
-		}
-		due := min(e.nap.next, e.nap.until)
+	if e.nap.On() {
+		due := e.nap.Due(e.now)
 		if at, some := e.peers.Due(false, false); some {
+			due = min(due, at)
+		}
+		if at, some := e.right.At(e.now); some {
 			due = min(due, at)
 		}
 		return due, true
@@ -31,7 +32,10 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		sooner(e.nextCheck)
 	}
 	if e.state == statePausing {
-		sooner(e.quiet.until)
+		sooner(e.pauseEnds())
+	}
+	if at, some := e.right.At(e.now); some {
+		sooner(at)
 	}
 	if e.atRest() && e.window.Idle() && !e.robbed { // else the answer that is awaited comes first
 		if e.resweep != "" {
@@ -59,7 +63,7 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 		sooner(e.narrowUntil)
 	}
 	if e.heeds() {
-		sooner(e.now + e.config.MasterTimeout/napBeats)
+		sooner(e.now + e.config.MasterTimeout/nap.Beats)
 	}
 	return due, ok
 }

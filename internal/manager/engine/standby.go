@@ -71,7 +71,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	for _, s := range plan.Diff(e.fabric, r.Tables).Stages {
 		for _, op := range s.Ops {
-			if !e.movesWith(op, r.Tables) {
+			if !plan.MovesWithMaster(op, r.Tables, e.fabric.Self, masterLIDOf(e.wanted())) {
 				return
 			}
 		}

@@ -102,6 +102,20 @@ type Asked struct{ Alone bool }
 // have taken over: it writes nothing until it has asked the others.
 type Slept struct{ For time.Duration }
 
+// Halted says that this manager, the master, has no right to write to the subnet by the
+// store that managers share, and that its writes fail until it has.
+type Halted struct {
+	// Why says why the store does not give it; "" where it does not answer.
+	Why string
+	// Had tells that it had it and nobody is known to have taken it: it would go on
+	// if the others said that they stand by. Silent are the ports of those that do not.
+	Had    bool
+	Silent []ib.PortGUID
+}
+
+// Resumed says that it has it again.
+type Resumed struct{}
+
 // TakingOver says that this manager, which stood by, takes over the subnet.
 type TakingOver struct {
 	From   ib.PortGUID // the port of the master so far, 0 for none
@@ -240,6 +254,32 @@ func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at 
 func (e Slept) String() string {
 	return fmt.Sprintf("this manager did not run for %v: it writes nothing until the other managers have been asked", e.For.Round(time.Millisecond))
 }
+
+// silentMax is how many managers an event names.
+const silentMax = 4
+
+func (e Halted) String() string {
+	text := "ALARM: this manager is master and may not write to the fabric: "
+	if e.Why == "" {
+		text += "the store that managers share has not given it the right to"
+	} else {
+		text += e.Why
+	}
+	if !e.Had || len(e.Silent) == 0 {
+		return text
+	}
+	names := make([]string, 0, silentMax)
+	for _, g := range e.Silent[:min(len(e.Silent), silentMax)] {
+		names = append(names, g.String())
+	}
+	text += ", and the manager at port " + strings.Join(names, ", ")
+	if more := len(e.Silent) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " does not say that it stands by: bring the store back, or that manager; if it is gone for good, restart this one"
+}
+
+func (Resumed) String() string { return "this manager may write to the fabric again" }
 
 func (e Asked) String() string {
 	if e.Alone {

@@ -231,11 +231,12 @@ func (x *Peers) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 		x.responder.held.Keep(p, slid)
 		return
 	}
-	reply := *p
+	reply, state := *p, x.election.State()
 	effects, ok := x.election.Serve(now, from, &reply)
 	if !ok {
 		return
 	}
+	x.notePromise(now, p, from, state)
 	dlid := slid
 	if p.Class == mad.ClassSubnDirected {
 		dlid = ib.LIDPermissive

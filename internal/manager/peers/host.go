@@ -50,6 +50,8 @@ type Host interface {
 	WantSweep(reason string)
 	WantElection(reason string)
 
+	// Probe looks whether devices answer that did not.
+	Probe()
 	// Answer sends a packet that asks for no answer, and Waiting is how many of those
 	// wait to be sent, and how many may.
 	Answer(p mad.SMP, dlid ib.LID)

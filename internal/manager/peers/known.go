@@ -43,6 +43,9 @@ func (x *Peers) hear(at observed.Place, guid ib.PortGUID, info smp.SMInfo, err e
 	}
 	r := election.Remote{Info: info, Address: election.Address{Port: guid}}
 	v.proves, v.counts, v.showsKey = x.election.Proves(r), x.election.Counts(r), info.SMKey != 0
+	if v.counts {
+		x.meet(guid)
+	}
 	info.SMKey = 0
 	v.compared, v.moving = v.heard, v.heard && v.info.ActCount != info.ActCount
 	v.info, v.heard, v.at, v.missed = info, true, x.clock, 0

@@ -46,6 +46,8 @@ type Peers struct {
 	clock            time.Duration // when the manager was last told the time
 	voices           map[observed.Place]*voice
 	asking           int // questions of AskAll that are open
+	assent           assent
+	probed           time.Duration // when Host.Probe was called last
 
 	rivals map[*observed.Port]smp.SMInfo // other managers in the last election, zero where none answered
 	others []election.Remote             // those that answered, without a profile

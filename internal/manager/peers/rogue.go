@@ -139,6 +139,16 @@ func (x *Peers) counted(p *observed.Port) bool {
 	return false
 }
 
+// knownMaster reports whether the last round has seen that the manager behind p is master.
+func (x *Peers) knownMaster(p *observed.Port) bool {
+	for i := range x.here {
+		if r := &x.here[i]; r.Address.Port == p.GUID {
+			return r.Info.SMState == smp.SMMaster
+		}
+	}
+	return false
+}
+
 // LookFor reads PortInfo of a port that may have a manager behind it, at most
 // once in capLookGap.
 func (x *Peers) LookFor(p *observed.Port) {
@@ -205,6 +215,10 @@ func (x *Peers) due(electing bool) (at time.Duration, some bool) {
 	return at, some
 }
 
+// probeGap is the least time between two looks for devices that were silent, since somebody
+// asks for SMInfo from a place where nobody is known.
+const probeGap = time.Second
+
 // requesterOf returns the source of an SMInfo request, and reports managers that are not
 // Named. A LID alone proves nothing: root on a host may give its port the LID of another.
 func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
@@ -213,6 +227,10 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 		from.LID = slid
 	}
 	sender, shown := facts.CameFrom(x.host.Fabric(), x.host.Ends(), p, slid)
+	if sender == nil && x.IsMaster() && x.clock >= x.probed+probeGap {
+		x.probed = x.clock
+		x.host.Probe() // a manager that did not answer may be there again
+	}
 	if sender == nil || sender == x.host.Fabric().Self {
 		return from
 	}
@@ -229,8 +247,8 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 	switch {
 	case p.Method == mad.MethodSet && !counts:
 		x.alarm(sender, election.SentControl(p.AttributeModifier), shown)
-	case counts && proves && x.IsMaster() && asker.SMState == smp.SMMaster && !x.counted(sender):
-		x.Ask() // it was given up, and is there again
+	case counts && proves && x.IsMaster() && asker.SMState == smp.SMMaster && !x.knownMaster(sender):
+		x.Ask() // it was given up, and is there again, or has taken over meanwhile
 	case !x.counted(sender):
 		x.LookFor(sender)
 	}
