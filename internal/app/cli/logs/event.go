@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/charge"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -74,6 +75,10 @@ func Describe(e event.Event) Description {
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
 	case event.Slept:
 		d.set(slog.LevelWarn, "slept", slog.Duration("for", e.For))
+	case event.Halted:
+		d.set(slog.LevelError, "may-not-write", slog.String("reason", e.Why), slog.Any("silent", append([]ib.PortGUID{}, e.Silent...)))
+	case event.Resumed:
+		d.set(slog.LevelWarn, "may-write")
 	case event.Asked:
 		d.set(slog.LevelDebug, "managers-asked", slog.Bool("alone", e.Alone))
 	case event.Unexpected:

@@ -29,6 +29,8 @@ var meanings = map[string]string{
 	"same-policy":          "No manager that answers has another policy any more, after `other-policy`.",
 	"unexpected-master":    "An untrusted manager is master, and this one has not managed the fabric before: it leaves the fabric alone.",
 	"slept":                "This manager is master and did not run `for` so many nanoseconds: it writes nothing until the other managers have been asked.",
+	"may-not-write":        "This manager is master, and has had no right to write to the fabric for 3 s: the store did not give it, and the managers at the ports `silent` did not say that they stand by ([managers.md](managers.md)).",
+	"may-write":            "This manager has the right to write to the fabric again, after `may-not-write`.",
 	"managers-asked":       "This manager is master and has asked the others for their state; `alone` if none of them is master too.",
 	"master-changed":       "The master changed: `from` and `to` are port GUIDs.",
 	"master-flapping":      "The master changed `changes` times `within` nanoseconds. It is not logged again until the master has not changed for 10 minutes.",

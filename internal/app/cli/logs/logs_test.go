@@ -69,6 +69,8 @@ var events = []struct {
 	{event.TakingOver{From: 2, Reason: "it does not answer"}, slog.LevelWarn},
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
 	{event.Slept{For: time.Second}, slog.LevelWarn},
+	{event.Halted{Why: "the store does not answer", Had: true, Silent: []ib.PortGUID{5}}, slog.LevelError},
+	{event.Resumed{}, slog.LevelWarn},
 	{event.Asked{Alone: true}, slog.LevelDebug},
 	{event.Unexpected{Port: 7, At: "mgmt-2"}, slog.LevelError},
 	{event.RogueManager{Port: 7, At: "mgmt-2", Reason: "why"}, slog.LevelError},
