@@ -75,10 +75,6 @@ func Describe(e event.Event) Description {
 		d.set(slog.LevelWarn, "standby", slog.Any("master", e.Master), slog.String("reason", e.Reason))
 	case event.Slept:
 		d.set(slog.LevelWarn, "slept", slog.Duration("for", e.For))
-	case event.Halted:
-		d.set(slog.LevelError, "may-not-write", slog.String("reason", e.Why), slog.Any("silent", append([]ib.PortGUID{}, e.Silent...)))
-	case event.Resumed:
-		d.set(slog.LevelWarn, "may-write")
 	case event.Asked:
 		d.set(slog.LevelDebug, "managers-asked", slog.Bool("alone", e.Alone))
 	case event.Unexpected:
@@ -135,6 +131,10 @@ func (d *Description) seen(e event.Event) {
 		if e.Report.At.Name != nil {
 			d.Reporter = *e.Report.At.Name
 		}
+	case event.Halted:
+		d.set(slog.LevelError, "may-not-write", slog.String("reason", e.Why), slog.Any("silent", append([]ib.PortGUID{}, e.Silent...)))
+	case event.Resumed:
+		d.set(slog.LevelWarn, "may-write")
 	case event.Announced:
 		d.set(slog.LevelInfo, "manager", slog.Any("port_guid", e.Port))
 	case event.Released:
