@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dfsssp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -21,6 +22,8 @@ const (
 	MinHop Engine = "minhop"
 	// DOR goes through the dimensions of a torus or mesh one after the other.
 	DOR Engine = "dor"
+	// Dragonfly takes one cable between groups of a dragonfly or dragonfly+.
+	Dragonfly Engine = "dragonfly"
 	// UpDown takes a shortest path that cannot deadlock.
 	UpDown Engine = "updn"
 	// DFSSSP takes shortest paths which virtual lanes keep from deadlock.
@@ -40,6 +43,7 @@ var engines = []struct {
 	{MinHop, updn.MinHop, "shortest paths, which can deadlock: a warning says so", false},
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
+	{Dragonfly, dragonfly.Minimal, "minimal paths of dragonfly and dragonfly+, cannot deadlock", true},
 }
 
 // Engines are the names of all engines.
