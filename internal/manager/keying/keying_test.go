@@ -320,6 +320,11 @@ func TestLockedError(t *testing.T) {
 	if err := LockedOut(s.f); err != nil {
 		t.Error(err)
 	}
+	s.self.InfoRead = false
+	if err := LockedOut(s.f); err == nil || !strings.Contains(err.Error(), s.self.String()) {
+		t.Errorf("the manager's own port says who it is, and no more: %v", err)
+	}
+	s.self.InfoRead = true
 	if s.self.Silent = true; LockedOut(s.f) == nil {
 		t.Error("nobody answers behind the manager's own port")
 	}

@@ -40,6 +40,8 @@ func LockedOut(f *observed.Fabric) error {
 	switch {
 	case f.Self == nil:
 		return &LockedError{[]string{"the manager's own port (no answer)"}}
+	case !f.Self.InfoRead:
+		return &LockedError{[]string{"the manager's own port " + f.Self.String() + " (it says who it is, and no more)"}}
 	case f.Self.Silent:
 		return &LockedError{[]string{"the device behind the manager's own port " + f.Self.String() + " (no answer)"}}
 	}

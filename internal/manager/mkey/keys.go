@@ -149,8 +149,14 @@ func (k *Keys) Find(id ID, at observed.Place) *Entry {
 	}
 	stands := k.Book.Of(id)
 	if at == (observed.Place{}) { // the manager's own port, whichever it is, is at its own place
-		if i := slices.IndexFunc(stands, func(s *Entry) bool { return s.Current != 0 || k.Further > 0 }); i >= 0 {
-			return stands[i]
+		// One that was to be written only, as far as this book knows, may have been: it was
+		// kept, or another manager told of it, before.
+		for _, has := range []func(*Entry) bool{
+			func(s *Entry) bool { return s.Current != 0 }, func(s *Entry) bool { return s.Next != 0 || k.Further > 0 },
+		} {
+			if i := slices.IndexFunc(stands, has); i >= 0 {
+				return stands[i]
+			}
 		}
 		return nil
 	}

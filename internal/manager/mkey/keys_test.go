@@ -16,8 +16,18 @@ func TestManagersOwnPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book.Confirm(s, s.Wanted())
 	k := Keys{Ring: NewRing([SecretSize]byte{1}), Book: book}
+	if got := k.Behind(nil); k.Find(id, observed.Place{}) != s || !slices.Contains(got, k.Ring.MKey(id, s.Next)) {
+		t.Errorf("a key that another manager may have written is not tried at the own port: %d keys", len(got))
+	}
+	elsewhere, err := book.Add(id, observed.Place{Node: 3, Port: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Confirm(s, s.Wanted())
+	if k.Find(id, observed.Place{}) != s || elsewhere == s {
+		t.Error("a key that may have been written elsewhere goes before the one that is in force")
+	}
 	if got := k.Behind(nil); !slices.Contains(got, k.Ring.MKey(id, s.Current)) {
 		t.Errorf("at the manager's own port: %d keys, and not that of the port", len(got))
 	}
