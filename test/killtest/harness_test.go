@@ -142,6 +142,7 @@ func (w *world) expel(node string) {
 // runner is a place for `ibwarden run`: a node of the fabric and a data directory.
 type runner struct {
 	*world
+	host int // of the fabric's
 	node *topology.Node
 	dir  string
 	// program is another version of ibwarden, or "".
@@ -180,7 +181,7 @@ func (w *world) place(host int, flags ...string) *runner {
 	if err != nil {
 		w.Fatal(err)
 	}
-	r := &runner{world: w, node: w.hosts[host], dir: dir, flags: flags}
+	r := &runner{world: w, host: host, node: w.hosts[host], dir: dir, flags: flags}
 	r.http = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", r.socket())

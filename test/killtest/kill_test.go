@@ -23,7 +23,6 @@ type client struct {
 	heads    []string // of the audit log
 	sent     *change  // which has no answer yet
 	acked    int
-	unproved bool // changes do not wait for their proof
 	// lost are the revisions, first and last, that were carried out while the store came and
 	// went. No port gets a new M_Key before the store knows of it: a pass of that time
 	// isolates, and is not complete.
@@ -57,7 +56,7 @@ func (c *client) send(wait bool) (acknowledged bool) {
 		c.states = append(c.states, c.sent.after)
 	}
 	path := c.sent.path
-	if wait = wait && !c.unproved; wait {
+	if wait {
 		separator := "?"
 		if strings.Contains(path, "?") {
 			separator = "&"
@@ -187,7 +186,7 @@ func (c *client) within() {
 		for key := range held {
 			allowed := false
 			for _, s := range c.states {
-				allowed = allowed || s.keysOf(host.Ports[1].GUID.String(), i == 0)[key] || len(c.states) > 0 && key.Base() == 0x7fff
+				allowed = allowed || s.keysOf(host.Ports[1].GUID.String(), i == c.host)[key] || len(c.states) > 0 && key.Base() == 0x7fff
 			}
 			if !allowed {
 				c.Fatalf("%s holds %v, which no revision since the last proof gives it\n%s", host.ID, key, c.log)
@@ -201,7 +200,7 @@ func (c *client) settled() {
 	c.Helper()
 	c.eventually("the fabric has what the store says", func() error {
 		for i, held := range c.keys() {
-			if want := c.now.keysOf(c.hosts[i].Ports[1].GUID.String(), i == 0); !maps.Equal(held, want) {
+			if want := c.now.keysOf(c.hosts[i].Ports[1].GUID.String(), i == c.host); !maps.Equal(held, want) {
 				return fmt.Errorf("%s holds %v, want %v", c.hosts[i].ID, held, want)
 			}
 		}

@@ -45,9 +45,6 @@ func (s state) String() string {
 const (
 	firstKey   = 0x100
 	partitions = 6
-
-	// Where nobody loses anything there is room for a few hundred changes.
-	partitionsGrown, joinsGrown = 20, 2
 )
 
 // keysOf are the P_Keys that a host holds by a state, with that of the default partition.
@@ -84,20 +81,13 @@ type changes struct {
 	prefix string // of idempotency keys
 	guids  []string
 	serial int
-	// grows has nobody lose anything: ports get new M_Keys then, which another manager
-	// does not know.
-	grows bool
 }
 
 // next is a change of a state; nil if the ETag of a partition, which is asked for where one
 // is needed, cannot be had.
 func (c *changes) next(now state, etag func(path string) (tag string, had bool)) *change {
 	for {
-		numbers := partitions
-		if c.grows {
-			numbers = partitionsGrown
-		}
-		k := fmt.Sprintf("0x%04x", firstKey+c.IntN(numbers))
+		k := fmt.Sprintf("0x%04x", firstKey+c.IntN(partitions))
 		p, there := now[k]
 		after := now.clone()
 		out := &change{path: "/partitions/" + k, after: after, header: map[string]string{}}
@@ -109,14 +99,14 @@ func (c *changes) next(now state, etag func(path string) (tag string, had bool))
 			out.method, out.body = "PUT", js{"name": name}
 			out.header["If-None-Match"] = "*"
 			after[k] = partition{name, map[string]bool{}}
-		case what == 0 && !c.grows: // with all its members
+		case what == 0: // with all its members
 			out.method = "DELETE"
 			delete(after, k)
-		case what < 7 || c.grows: // some join, or become full or limited: all or none
+		case what < 7: // some join, or become full or limited: all or none
 			var list []js
 			for _, i := range c.Perm(len(c.guids))[:1+c.IntN(5)] {
 				full := c.IntN(2) == 0
-				if was, is := p.members[c.guids[i]]; is && (was == full || was && c.grows) || c.grows && len(list) == joinsGrown {
+				if was, is := p.members[c.guids[i]]; is && was == full {
 					continue
 				}
 				list = append(list, js{"port": c.guids[i], "membership": map[bool]string{true: "full", false: "limited"}[full]})

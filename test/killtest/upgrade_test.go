@@ -116,8 +116,7 @@ func (c *client) unpack() (r recorded) {
 	return r
 }
 
-// end ends the process as systemd does. Its status says whether isolation is proved, which
-// a standby that took over without the M_Keys of its master cannot.
+// end ends the process as systemd does.
 func (r *runner) end() {
 	r.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -237,12 +236,7 @@ func TestUpgrade(t *testing.T) {
 	t.Run("two hosts", func(t *testing.T) {
 		cluster := etcdtest.Start(t)
 		w := newWorld(t)
-		flags := []string{"--profile", "basic", "--store", "etcd:" + strings.Join(cluster.Endpoints(), ",")}
-		var guids []string
-		for _, h := range w.hosts[:2] {
-			guids = append(guids, h.Ports[1].GUID.String())
-		}
-		a := newClient(w.place(0, append(flags, "--trusted-sm", guids[1])...), need.Seed(t, 8))
+		a := newClient(w.place(0, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ",")), need.Seed(t, 8))
 		a.program = old
 		a.start()
 		for range 10 {
@@ -283,6 +277,7 @@ func (c *client) goesOn() {
 		})
 	}
 	c.check()
+	c.settled()
 	c.verify()
 }
 
@@ -302,5 +297,5 @@ func (c *client) handOver(to *client) {
 // passOn has another client go on with what this one knows.
 func (c *client) passOn(to *client) {
 	to.now, to.revision, to.sent, to.states, to.serial = c.now, c.revision, nil, []state{c.now}, c.serial
-	to.heads, to.unproved, to.Rand, to.prefix = c.heads, true, c.Rand, c.prefix
+	to.heads, to.Rand, to.prefix = c.heads, c.Rand, c.prefix
 }
