@@ -26,6 +26,13 @@ type cabling struct {
 	// lists hold for each layer the switches from the highest to the lowest, orders the
 	// place of each switch in the list.
 	lists, orders [][]uint16
+	// sets are, for each layer, the turns that its paths take, nil where these are all that
+	// its order allows.
+	sets []turnSet
+	// width is the number of links of the switch with most of them. A turn is a link and
+	// the link that follows it on a path: link l, and exit e of the switch that it leads
+	// to, have the number l*width + e.
+	width int32
 	// up is, by link, the layers in which it leads up.
 	up []layers
 }
@@ -40,6 +47,7 @@ func newCabling(g *graph.Graph) *cabling {
 			c.place[s][g.Port[l]] = uint8(l - g.First[s])
 			c.from[l] = uint16(s)
 		}
+		c.width = max(c.width, g.First[s+1]-g.First[s])
 	}
 	return c
 }
@@ -61,7 +69,28 @@ func (c *cabling) addLayer(order []uint16) {
 }
 
 // all is the set of all layers.
-func (c *cabling) all() layers { return layers(1)<<len(c.orders) - 1 }
+func (c *cabling) all() layers { return layers(1)<<max(len(c.orders), len(c.sets)) - 1 }
 
 // turn is the layers in which a path may go on by link m after link l.
-func (c *cabling) turn(l, m int32) layers { return c.up[l] | ^c.up[m] }
+func (c *cabling) turn(l, m int32) layers {
+	free := (c.up[l] | ^c.up[m]) & c.all()
+	for k, set := range c.sets {
+		switch {
+		case set == nil:
+		case set.has(c.turnOf(l, m)):
+			free |= 1 << k
+		default:
+			free &^= 1 << k
+		}
+	}
+	return free
+}
+
+// turnOf is the number of the turn from link l to link m.
+func (c *cabling) turnOf(l, m int32) int32 { return l*c.width + m - c.First[c.To[l]] }
+
+// links returns the two links of a turn.
+func (c *cabling) links(turn int32) (first, second int32) {
+	first = turn / c.width
+	return first, c.First[c.To[first]] + turn%c.width
+}

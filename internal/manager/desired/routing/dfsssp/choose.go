@@ -1,33 +1,50 @@
 package dfsssp
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// The cost of an exit: first how many LIDs of the same port leave by it already, then
-// whether its path is free in no layer that the two switches have left, then the load of
-// its path, which is the number of routes from CAs that cross its links.
+// The cost of an exit: first how many LIDs of the same port leave by it already, then the
+// load of its path, which is the number of routes from CAs that cross its links, with what
+// is added for a path that is free in none of the layers that the two switches have left.
 const (
 	costTaken = uint64(1) << 57
-	costBad   = uint64(1) << 56
-	loadMask  = costBad - 1
+	costNever = uint64(1) << 56
+	loadMask  = costNever - 1
 )
+
+// price is what is added to the load of a path that is free in no layer: the load divided
+// by it, or with 0 more than any load.
+type price uint64
+
+func (p price) of(load uint64) uint64 {
+	if p == 0 {
+		return costNever
+	}
+	return load / uint64(p)
+}
 
 // chooser chooses shortest paths to LIDs, one LID after the other, by the load that those
 // before have put on the links.
 type chooser struct {
 	*cabling
 	linear [][]ib.PortNum
-	// left is, for two switches with CAs, the layers in which all paths between them that
-	// were chosen are free.
+	price  price
+	// left is, for two switches, the layers in which all paths between them that were
+	// chosen are free.
 	left [][]layers
+	// bound tells of two switches that packets of CAs take a path between them that is not
+	// free in the home layer, so that it cannot be theirs without a detour for CAs.
+	bound [][]bool
+
+	// open is the number of bound pairs that have no layer.
+	open int
 
 	load  []uint64 // by link
-	lids  []uint16 // by link: LIDs of CAs and routers
-	owned []uint16 // by link: LIDs of switches
 	taken []uint8  // by link: LIDs of the end port at hand
 
 	// For the switch at hand: the switches that reach it, nearest first, and their exits.
@@ -42,15 +59,15 @@ type chooser struct {
 	exit []int32
 }
 
-func newChooser(c *cabling, linear [][]ib.PortNum) *chooser {
+func newChooser(c *cabling, linear [][]ib.PortNum, p price) *chooser {
 	links, n := len(c.To), len(c.Nodes)
 	h := &chooser{
-		cabling: c, linear: linear, left: make([][]layers, n),
-		load: make([]uint64, links), lids: make([]uint16, links), owned: make([]uint16, links), taken: make([]uint8, links),
+		cabling: c, linear: linear, price: p, left: make([][]layers, n), bound: make([][]bool, n),
+		load: make([]uint64, links), taken: make([]uint8, links),
 		dist: make([]uint16, n), flow: make([]uint32, n), path: make([]uint64, n), free: make([]layers, n), exit: make([]int32, n),
 	}
 	for s := range h.left {
-		h.left[s] = make([]layers, n)
+		h.left[s], h.bound[s] = make([]layers, n), make([]bool, n)
 		for r := range h.left[s] {
 			h.left[s][r] = c.all()
 		}
@@ -75,30 +92,23 @@ func (h *chooser) head(d uint16) {
 
 // route enters the LIDs of an end port of the switch at hand, everywhere.
 func (h *chooser) route(e graph.End) {
-	lids := h.lids
-	if e.Port == 0 {
-		lids = h.owned
-	}
-	if e.LMC > 0 {
-		clear(h.taken)
-	}
+	clear(h.taken)
 	for i := range e.LMC.Count() {
 		lid := e.LID + ib.LID(i)
 		h.linear[h.Nodes[e.At].Index][lid] = e.Port
+		if e.Port == 0 && h.Hosts[e.At] > 0 {
+			continue // goes the way of the CAs
+		}
 		h.choose(e)
 		for j := len(h.queue) - 1; j > 0; j-- {
 			s := h.queue[j]
-			flow := h.flow[s]
-			if flow == 0 {
-				h.exit[s] = h.idlest(h.exits[h.first[j-1]:h.first[j]], lids)
+			l, flow := h.exit[s], h.flow[s]
+			if h.free[s]>>home&1 == 0 && flow > 0 {
+				h.bound[s][e.At], h.bound[e.At][s] = true, true
 			}
-			l := h.exit[s]
 			h.flow[h.To[l]] += flow
 			h.load[l] += uint64(flow)
-			lids[l]++
-			if e.LMC > 0 {
-				h.taken[l]++
-			}
+			h.taken[l]++
 			h.linear[h.Nodes[s].Index][lid] = h.Port[l]
 		}
 	}
@@ -126,41 +136,35 @@ func (h *chooser) choose(e graph.End) {
 				in = h.free[p] & h.turn(l, h.exit[p])
 			}
 			if in&left == 0 {
-				cost |= costBad
+				cost += h.price.of(cost & loadMask)
 			}
 			if cost < least {
 				best, least, free = l, cost, in
 			}
 		}
 		h.exit[s], h.path[s], h.free[s] = best, least&loadMask, free
-		if h.flow[s] > 0 {
-			h.left[s][e.At] &= free
-			h.left[e.At][s] &= free
-		}
+		h.left[s][e.At] &= free
+		h.left[e.At][s] &= free
 	}
 }
 
-// idlest is the exit with the fewest LIDs.
-func (h *chooser) idlest(exits []int32, lids []uint16) int32 {
-	best, least := exits[0], ^uint32(0)
-	for _, l := range exits {
-		if n := uint32(h.taken[l])<<16 | uint32(lids[l]); n < least {
-			best, least = l, n
-		}
-	}
-	return best
-}
-
-// unplaced counts the pairs of switches with CAs whose paths are free in no layer together.
-func (h *chooser) unplaced() (n int) {
-	for s := range h.left {
-		for r := range s {
-			if h.left[s][r] == 0 {
-				n++
+// run chooses the paths to all LIDs: first to those of CAs, which have the choice of layers.
+func (h *chooser) run(tour []uint16) {
+	for _, hosts := range []bool{true, false} {
+		for _, s := range tour {
+			if ends := h.EndsOf(s); len(ends) > 0 && (h.Hosts[s] > 0) == hosts {
+				h.head(s)
+				for _, e := range ends {
+					h.route(e)
+				}
 			}
 		}
 	}
-	return n
+}
+
+// better reports whether h leaves fewer pairs without layer than o, or has fewer layers.
+func (h *chooser) better(o *chooser) bool {
+	return cmp.Or(cmp.Compare(h.open, o.open), cmp.Compare(len(h.sets), len(o.sets))) < 0
 }
 
 // lowest is the first of some layers.

@@ -15,42 +15,49 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 	if in.VLs < 1 || in.VLs > maxLayers {
 		return nil, fmt.Errorf("%d virtual lanes, want 1 to %d", in.VLs, maxLayers)
 	}
-	out := &graph.Routes{Linear: in.Unrouted()}
-	c, tour := newCabling(in.Graph), in.Tour()
-	c.addLayer(updn.Order(in.Graph))
-	h := choose(c, out.Linear, tour)
-	roots := [][]uint16{c.tops()}
-	for h.unplaced() > 0 && len(c.orders) < in.VLs {
-		roots = append(roots, c.farthest(roots))
-		c.addLayer(c.around(roots[len(roots)-1]))
-		h = choose(c, out.Linear, tour)
+	lids, tour, first := routed(in.Graph), in.Tour(), updn.Order(in.Graph)
+	var best *chooser
+	for _, p := range prices {
+		for orders := 1; orders <= min(2, in.VLs); orders++ {
+			c := newCabling(in.Graph)
+			c.addLayer(first)
+			if orders == 2 {
+				c.addLayer(c.around(c.farthest(c.tops())))
+			}
+			h := newChooser(c, in.Unrouted(), p)
+			h.run(tour)
+			h.pack(lids, in.VLs)
+			if best == nil || h.better(best) {
+				best = h
+			}
+			if len(h.sets) == 0 {
+				break // no circle that a second order could resolve
+			}
+		}
+		if best.open == 0 {
+			break
+		}
 	}
-	if n := h.unplaced(); n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest: those are not free of deadlock by %d virtual lanes", n, in.VLs))
+	out := &graph.Routes{Linear: best.linear}
+	if best.open > 0 && in.VLs == 1 {
+		return updn.UpDown(in)
 	}
-	m := newMender(c, h)
+	if best.open > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d virtual lanes", best.open, in.VLs))
+	}
+	m := newMender(best, lids)
 	m.run()
-	follow(c, out.Linear)
+	follow(in.Graph, out.Linear, lids)
 	out.Lanes = m.lanes()
 	return out, nil
 }
 
+// prices are what is tried for a path that is free in no layer, until all get one: the
+// higher it is the fewer lanes are needed, and the less even is the load.
+var prices = []price{2, 1, 0}
+
 // maxLayers is the number of data virtual lanes that there can be.
 const maxLayers = 15
-
-// choose chooses the paths to all LIDs.
-func choose(c *cabling, linear [][]ib.PortNum, tour []uint16) *chooser {
-	h := newChooser(c, linear)
-	for _, s := range tour {
-		if ends := c.EndsOf(s); len(ends) > 0 {
-			h.head(s)
-			for _, e := range ends {
-				h.route(e)
-			}
-		}
-	}
-	return h
-}
 
 // tops is, for each island, the highest switch of the home layer.
 func (c *cabling) tops() []uint16 {
@@ -71,22 +78,15 @@ func (c *cabling) tops() []uint16 {
 	return out
 }
 
-// farthest is, for each island, the switch that is farthest from those before.
-func (c *cabling) farthest(before [][]uint16) []uint16 {
-	nearest := slices.Repeat([]uint16{graph.Unset}, len(c.Nodes))
+// farthest is, for each island, the switch that is farthest from that of the list.
+func (c *cabling) farthest(tops []uint16) []uint16 {
+	out := slices.Clone(tops)
 	dist := make([]uint16, len(c.Nodes))
 	var queue []uint16
-	for _, roots := range before {
-		queue = c.Distances(dist, queue, roots...)
-		for s, d := range dist {
-			nearest[s] = min(nearest[s], d)
-		}
-	}
-	out := slices.Clone(before[0])
-	for i, root := range out {
-		queue = c.Distances(dist, queue, root)
-		out[i] = slices.MaxFunc(queue, func(a, b uint16) int {
-			return cmp.Or(cmp.Compare(nearest[a], nearest[b]), cmp.Compare(b, a))
+	for i, top := range tops {
+		queue = c.Distances(dist, queue, top)
+		out[i] = slices.MinFunc(queue, func(a, b uint16) int {
+			return cmp.Or(cmp.Compare(dist[b], dist[a]), cmp.Compare(a, b))
 		})
 	}
 	return out
@@ -103,27 +103,32 @@ func (c *cabling) around(roots []uint16) []uint16 {
 }
 
 // follow leads what is for a switch with CAs the way of its CAs.
-func follow(c *cabling, linear [][]ib.PortNum) {
-	for r := range c.Nodes {
-		var lids []ib.LID
-		for _, e := range c.EndsOf(uint16(r)) {
-			for i := range e.LMC.Count() {
-				if e.Port != 0 {
-					lids = append(lids, e.LID+ib.LID(i))
-				}
-			}
+func follow(g *graph.Graph, linear [][]ib.PortNum, lids [][]ib.LID) {
+	for _, e := range g.Ends {
+		if e.Port != 0 || g.Hosts[e.At] == 0 {
+			continue
 		}
-		for _, e := range c.EndsOf(uint16(r)) {
-			if e.Port != 0 || len(lids) == 0 {
-				continue
-			}
-			for i := range e.LMC.Count() {
-				for s, n := range c.Nodes {
-					if s != r {
-						linear[n.Index][int(e.LID)+i] = linear[n.Index][lids[i%len(lids)]]
-					}
+		for i := range e.LMC.Count() {
+			like := lids[e.At][i%len(lids[e.At])]
+			for s, n := range g.Nodes {
+				if s != int(e.At) {
+					linear[n.Index][int(e.LID)+i] = linear[n.Index][like]
 				}
 			}
 		}
 	}
+}
+
+// routed is, by switch, the LIDs that get paths of their own: those of its CAs, or its own
+// where it has none.
+func routed(g *graph.Graph) [][]ib.LID {
+	out := make([][]ib.LID, len(g.Nodes))
+	for _, e := range g.Ends {
+		for i := range e.LMC.Count() {
+			if e.Port != 0 || g.Hosts[e.At] == 0 {
+				out[e.At] = append(out[e.At], e.LID+ib.LID(i))
+			}
+		}
+	}
+	return out
 }

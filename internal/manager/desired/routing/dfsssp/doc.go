@@ -1,13 +1,15 @@
 // Package dfsssp is a routing engine for any graph: balanced shortest paths that virtual
 // lanes keep free of deadlock, however few there are.
 //
-// Each layer has an order of the switches, and its paths never go up after they went down.
-// A path is chosen, among the shortest, by the load that is on its links already, and so
-// that all paths between the same two switches are free in one layer together. Layers are
-// added until that is so for any two switches with CAs, or until the lanes are used up.
+// In the first layer, home, no path goes up in an order of the switches after it went down;
+// so there may be a second one, by another order. A path is chosen, among the shortest, by
+// the load that is on its links already, and rather one that is free in a layer together
+// with all other paths between the same two switches. Pairs of switches for which there is
+// no such layer get the first other layer where their links do not wait for each other in a
+// circle, and more layers are made for them as long as there are lanes.
 //
-// Then pairs may be left. They get the first layer, and paths that are free in it, if need
-// be longer ones: its order leaves a path between any two switches, so this cannot fail,
-// with a single lane neither. Switches without CAs use the first layer too; to them and
-// from them goes no traffic worth a shortest path.
+// Then pairs may be left. They get home, and paths that are free there, if need be longer
+// ones: its order leaves a path between any two switches, so this cannot fail. With a single
+// lane, up*/down* does the same with a more even load. Pairs with a switch without CAs get
+// home too where no layer is free for them.
 package dfsssp

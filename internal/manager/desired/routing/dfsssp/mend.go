@@ -35,10 +35,10 @@ type mender struct {
 	rings [][]uint16 // switches by hops
 }
 
-func newMender(c *cabling, h *chooser) *mender {
-	n := len(c.Nodes)
+func newMender(h *chooser, lids [][]ib.LID) *mender {
+	c, n := h.cabling, len(h.Nodes)
 	m := &mender{
-		cabling: c, linear: h.linear, load: h.load, lids: make([][]ib.LID, n), layer: make([][]uint8, n),
+		cabling: c, linear: h.linear, load: h.load, lids: lids, layer: make([][]uint8, n),
 		dirty: make([]bool, n), t: newTree(c),
 		escape: make([]int32, n), forced: make([]bool, n), bad: make([]bool, n),
 		hops: make([]uint16, n), exit: make([]int32, n),
@@ -46,17 +46,9 @@ func newMender(c *cabling, h *chooser) *mender {
 	for s := range m.layer {
 		m.layer[s] = make([]uint8, n)
 		for r := range m.layer[s] {
-			if c.Hosts[s] > 0 && c.Hosts[r] > 0 && h.left[s][r] != 0 {
+			if h.left[s][r] != 0 {
 				m.layer[s][r] = h.left[s][r].lowest()
 			}
-		}
-	}
-	for _, e := range c.Ends {
-		for i := range e.LMC.Count() {
-			if e.Port == 0 && c.Hosts[e.At] > 0 {
-				continue // goes the way of the CAs there
-			}
-			m.lids[e.At] = append(m.lids[e.At], e.LID+ib.LID(i))
 		}
 	}
 	return m
@@ -117,39 +109,44 @@ func (m *mender) check() (found bool) {
 	return found
 }
 
-// reattach leads the bad switches to the root by paths that are free in the home layer: by
-// the fewest hops to a path that is, or by the way of escape where there is no such.
+// reattach leads bad switches to the root by paths that are free in the home layer: by the
+// fewest hops to a path that is, by bad ones only where they can, or by the way of escape
+// where there is no such.
 func (m *mender) reattach() {
-	t := m.t
-	m.seek()
-	stuck := false
-	for s, bad := range m.bad {
-		if !bad || m.hops[s] != graph.Unset {
-			continue
+	for _, all := range []bool{false, true} {
+		m.seek(all)
+		if m.take() {
+			return
 		}
-		stuck = true
-		for at := uint16(s); at != t.root && !m.forced[at]; at = m.To[t.exit[at]] {
+	}
+	t := m.t
+	for s, bad := range m.bad {
+		for at := uint16(s); bad && at != t.root && !m.forced[at]; at = m.To[t.exit[at]] {
 			m.forced[at] = true
 			m.send(at, m.escape[at])
 		}
 	}
-	if stuck {
-		return // with more paths that are free, there is more to find
-	}
+}
+
+// take lets bad switches send as seek found, and reports whether it found anything.
+func (m *mender) take() (found bool) {
+	t := m.t
 	for s, bad := range m.bad {
-		if !bad {
+		if !bad || m.hops[s] == graph.Unset {
 			continue
 		}
+		found = true
 		for at := uint16(s); at != t.root && t.free[at]>>home&1 == 0; at = m.To[t.exit[at]] {
 			m.send(at, m.exit[at])
 			t.free[at] |= 1 << home
 		}
 	}
+	return found
 }
 
-// seek finds for every switch the shortest path in the home layer to a switch whose path is
-// free there, and on.
-func (m *mender) seek() {
+// seek finds for every bad switch, or for all, the shortest path in the home layer to a
+// switch whose path is free there, and on.
+func (m *mender) seek(all bool) {
 	t := m.t
 	for s := range m.hops {
 		m.hops[s] = graph.Unset
@@ -173,6 +170,7 @@ func (m *mender) seek() {
 					continue
 				}
 				switch {
+				case !all && !m.bad[s]:
 				case m.hops[s] == graph.Unset:
 					m.exit[s] = l
 					m.enter(s, uint16(d+1))
