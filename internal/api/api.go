@@ -81,6 +81,7 @@ func build(s *service.Service, o Options) *api {
 	a.tokens()
 	a.ports()
 	a.pools()
+	a.drains()
 	a.approvals()
 	a.revisions()
 	a.rollback()

@@ -47,6 +47,9 @@ var matrix = map[string]struct {
 	"list-approvals":        {"/approvals", "", "401 401 200 200 200 200 200 200"},
 	"approve":               {"/approvals/a99/approve", "", "401 401 403 404 404 404 404 404"},
 	"reject":                {"/approvals/a99/reject", "", "401 401 403 404 404 404 404 404"},
+	"list-drains":           {"/drains", "", "401 401 403 403 403 200 200 200"},
+	"drain-switch":          {"/drains?dry_run=true", `{"switch":"SWITCH"}`, "401 401 403 403 403 200 200 200"},
+	"undrain-switch":        {"/drains/0x0000000000200000", "", "401 401 403 403 403 404 404 404"},
 	"list-pools":            {"/pools", "", "401 401 200 200 200 200 200 200"},
 	"assign-pool":           {"/pools?dry_run=true", `{"tenant":"red","first":"0x0000000000f00000","last":"0x0000000000f0ffff"}`, "401 401 403 403 403 200 200 200"},
 	"release-pool":          {"/pools/0x0000000000f00000", "", "401 401 403 403 403 404 404 404"},
@@ -84,7 +87,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
 	}
 	s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})
-	names := strings.NewReplacer("HOST", s.hosts[0], "FREE", s.hosts[12])
+	names := strings.NewReplacer("HOST", s.hosts[0], "FREE", s.hosts[12], "SWITCH", "0x0000000000200000")
 	seen := map[string]bool{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {

@@ -20,6 +20,7 @@ type index struct {
 	portsOf    map[string]map[ib.PortGUID]bool
 	places     map[policy.Place]ib.PortGUID
 	pools      []*Pool // by their first GUID
+	drains     map[ib.NodeGUID]*Drain
 	members    map[ib.PKeyBase]map[ib.PortGUID]*Member
 	in         map[ib.PortGUID]map[ib.PKeyBase]bool
 	// counts are the members that tenants agreed to have in their partitions, asked
@@ -44,7 +45,7 @@ type slot struct {
 
 func newIndex() index {
 	return index{
-		tenants: map[string]*Tenant{}, partitions: map[ib.PKeyBase]*Partition{}, names: map[string]ib.PKeyBase{},
+		tenants: map[string]*Tenant{}, drains: map[ib.NodeGUID]*Drain{}, partitions: map[ib.PKeyBase]*Partition{}, names: map[string]ib.PKeyBase{},
 		owned: map[string]map[ib.PKeyBase]bool{}, ports: map[ib.PortGUID]*Port{}, portsOf: map[string]map[ib.PortGUID]bool{},
 		places: map[policy.Place]ib.PortGUID{}, members: map[ib.PKeyBase]map[ib.PortGUID]*Member{}, in: map[ib.PortGUID]map[ib.PKeyBase]bool{},
 		counts: map[string]int{}, asked: map[string]int{}, shared: map[ib.PKeyBase]map[string]int{}, waiting: map[string]map[string]*Member{},
@@ -86,6 +87,8 @@ func (s *State) unlist(o Object) {
 		}
 	case *Pool:
 		s.pools = slices.DeleteFunc(slices.Clone(s.pools), func(p *Pool) bool { return p.First == o.First })
+	case *Drain:
+		delete(s.drains, o.Switch)
 	case *Partition:
 		delete(s.partitions, o.PKey)
 		delete(s.names, o.PolicyName())
@@ -120,6 +123,8 @@ func (s *State) list(o Object) {
 	case *Pool:
 		at, _ := slices.BinarySearchFunc(s.pools, o, func(a, b *Pool) int { return cmp.Compare(a.First, b.First) })
 		s.pools = slices.Insert(slices.Clone(s.pools), at, o)
+	case *Drain:
+		s.drains[o.Switch] = o
 	case *Partition:
 		s.partitions[o.PKey] = o
 		s.names[o.PolicyName()] = o.PKey

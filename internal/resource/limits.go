@@ -42,6 +42,8 @@ const (
 	RemovedMax = 1 << 16
 	// TrimMax is the most objects that one Trim forgets.
 	TrimMax = 1 << 14
+	// DrainsMax is the most switches that are drained at a time.
+	DrainsMax = 1 << 10
 	// PoolsMax is the most pools.
 	PoolsMax = 1 << 14
 	// CallerMax, WhyMax and NoteMax are the longest name of a caller, reason of a

@@ -29,6 +29,7 @@ const (
 	KindRemoved   Kind = "removed"
 	KindApproval  Kind = "approval"
 	KindFile      Kind = "file"
+	KindDrain     Kind = "drain"
 )
 
 // Object is one object of a State. An Object is never changed: an edit replaces it.
@@ -295,6 +296,8 @@ func Decode(key string, data []byte) (Object, error) {
 		o = new(Approval)
 	case KindFile:
 		o = new(File)
+	case KindDrain:
+		o = new(Drain)
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}

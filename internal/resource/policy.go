@@ -61,7 +61,7 @@ func (s *State) expire(o Object) {
 			}
 		}
 		x.all = x.all || s.written.named[o.GUID] != ""
-	case *Pool, *File:
+	case *Pool, *File, *Drain:
 		x.all = true
 	}
 }
@@ -144,7 +144,7 @@ func (s *State) patch(list []policy.Member, k ib.PKeyBase, guids map[ib.PortGUID
 // the policy before where it has them.
 func (s *State) assemble(parts map[ib.PKeyBase]policy.Partition, apart []policy.GUIDRange, before *policy.Policy) *policy.Policy {
 	p := *s.written.policy
-	p.Apart = apart
+	p.Apart, p.Drained = apart, s.drained()
 	n := len(p.Partitions)
 	p.Partitions = make([]policy.Partition, n, n+len(parts))
 	if before != nil && !s.compiled.stale.all {
