@@ -97,7 +97,7 @@ ibwarden pool list`,
 	"pool list":    `ibwarden pool list`,
 	"pool assign":  `ibwarden pool assign --tenant red 0x0002c90300b00000-0x0002c90300b0ffff`,
 	"pool release": `ibwarden pool release 0x0002c90300b00000`,
-	"drain":        `ibwarden drain spine-1 --why "fan 2 is dead" --wait`,
+	"drain":        `ibwarden drain spine-1 --why fan-2 --wait`,
 	"undrain":      `ibwarden undrain spine-1`,
 	"drained":      `ibwarden drained`,
 	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
