@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/names"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -34,7 +34,7 @@ func (a *api) drains() {
 			return readList(a, in.PageParams, func(s *resource.State) []*resource.Drain { return s.Drains() }, key,
 				func(*resource.State, *resource.Drain) bool { return true },
 				func(_ *resource.State, x *resource.Drain) Drain {
-					return Drain{x.Switch.String(), x.Name, routesOver(snap.Fabric, x.Switch)}
+					return Drain{x.Switch.String(), x.Name, inventory.RoutesOver(snap.Fabric, x.Switch)}
 				})
 		})
 	type drain struct {
@@ -79,67 +79,18 @@ func (a *api) drains() {
 		})
 }
 
-// routesOver counts the entries of forwarding tables by which other switches send packets over
-// a switch that are neither for it nor for an end port at it.
-func routesOver(f *observed.Fabric, guid ib.NodeGUID) (count int) {
-	own := make(map[ib.LID]bool)
-	takes := func(p *observed.Port) {
-		for i := range p.Info.LMC.Count() {
-			own[p.Info.LID+ib.LID(i)] = true
-		}
-	}
-	toward := make(map[ib.NodeGUID]map[int]bool) // ports that lead to the switch
-	for _, n := range f.Switches() {
-		if n.GUID() != guid {
-			continue
-		}
-		for i := range n.Ports {
-			switch p := &n.Ports[i]; {
-			case i == 0:
-				takes(p)
-			case p.Peer == nil:
-			case p.Peer.Node.Switch == nil:
-				takes(p.Peer)
-			default:
-				other := p.Peer.Node.GUID()
-				if toward[other] == nil {
-					toward[other] = make(map[int]bool)
-				}
-				toward[other][int(p.Peer.Num)] = true
-			}
-		}
-	}
-	for other, ports := range toward {
-		for _, r := range routesOf(f, other, 0) {
-			if ports[r.Port] && !own[ib.LID(r.LID)] {
-				count++
-			}
-		}
-	}
-	return count
-}
-
-// switchOf is the switch of the fabric with a node GUID or a name. A name that fits two
-// names neither.
+// switchOf is the switch of the fabric with a node GUID or a name.
 func (a *api) switchOf(ctx context.Context, name string) (*observed.Node, error) {
 	snap, err := a.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var descriptions []string
-	switches := snap.Fabric.Switches()
-	for _, n := range switches {
-		if n.GUID().String() == name {
-			return n, nil
-		}
-		descriptions = append(descriptions, n.Description)
+	n, others, err := inventory.Switch(snap.Fabric, name)
+	switch {
+	case err == nil:
+		return n, nil
+	case others:
+		return nil, problem(http.StatusConflict, "conflict", err.Error())
 	}
-	switch found := names.One(name, descriptions); len(found) {
-	case 1:
-		return switches[found[0]], nil
-	case 0:
-		return nil, problem(http.StatusNotFound, "not-found", "no switch "+names.Printable(name)+names.DidYouMean(name, descriptions))
-	default:
-		return nil, problem(http.StatusConflict, "conflict", "several switches are called "+names.Printable(name)+": name one by its node GUID")
-	}
+	return nil, problem(http.StatusNotFound, "not-found", err.Error())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -26,28 +27,6 @@ type Node struct {
 	Device      string    `json:"device_id"`
 	EndPorts    []string  `json:"end_ports" doc:"GUIDs of those that the caller sees"`
 	ReadAt      time.Time `json:"read_at"`
-}
-
-// Link is a cable.
-type Link struct {
-	A     End    `json:"a"`
-	B     End    `json:"b"`
-	Width string `json:"width"`
-	State string `json:"state"`
-}
-
-// End is an end of a cable.
-type End struct {
-	Node string `json:"node" doc:"node GUID"`
-	Port int    `json:"port"`
-	Name string `json:"name" doc:"what the node says of itself"`
-}
-
-// Route is an entry of a forwarding table.
-type Route struct {
-	Switch string `json:"switch" doc:"node GUID"`
-	LID    int    `json:"lid"`
-	Port   int    `json:"port" doc:"where packets to the LID leave"`
 }
 
 // snapshot is the fabric as it was read last.
@@ -73,12 +52,12 @@ func (a *api) fabric() {
 	a.nodes()
 	type input struct{ PageParams }
 	register(a, operation(http.MethodGet, "/links", "list-links", "Cables; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[Link]], error) {
+		func(ctx context.Context, in *input) (*Output[List[inventory.Link]], error) {
 			snap, err := a.whole(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return fabricList(a, in.PageParams, sortedBy(snap.Fabric.Links(), linkKey), linkKey, linkOf)
+			return fabricList(a, in.PageParams, sortedBy(snap.Fabric.Links(), inventory.LinkKey), inventory.LinkKey, inventory.LinkOf)
 		})
 	type routesInput struct {
 		PageParams
@@ -86,7 +65,7 @@ func (a *api) fabric() {
 		LID    int  `query:"lid" minimum:"1" maximum:"49151" doc:"those to this LID"`
 	}
 	register(a, operation(http.MethodGet, "/routes", "list-routes", "Entries of the forwarding tables of switches; for the provider"),
-		func(ctx context.Context, in *routesInput) (*Output[List[Route]], error) {
+		func(ctx context.Context, in *routesInput) (*Output[List[inventory.Route]], error) {
 			snap, err := a.whole(ctx)
 			if err != nil {
 				return nil, err
@@ -97,7 +76,7 @@ func (a *api) fabric() {
 					return nil, err
 				}
 			}
-			return fabricList(a, in.PageParams, sortedBy(routesOf(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), routeKey), routeKey, func(r Route) Route { return r })
+			return fabricList(a, in.PageParams, sortedBy(inventory.Routes(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), inventory.RouteKey), inventory.RouteKey, func(r inventory.Route) inventory.Route { return r })
 		})
 	type snapshotInput struct {
 		Read []string `query:"read" enum:"qos,aliases,audit" maxItems:"3" doc:"what is read now if the manager has not read it: SL-to-VL and VL arbitration tables; alias GUIDs; what only an audit looks at"`
@@ -166,41 +145,4 @@ func endPortsOf(s *resource.State, c resource.Caller, n *observed.Node) []string
 		}
 	}
 	return list
-}
-
-func endOf(p *observed.Port) End {
-	return End{p.Node.GUID().String(), int(p.Num), p.Node.Name()}
-}
-
-func linkOf(l observed.Link) Link {
-	return Link{endOf(l.A), endOf(l.B), l.A.Info.LinkWidthActive.String(), l.A.Info.PortState.String()}
-}
-
-func linkKey(l observed.Link) string { return fmt.Sprintf("%v/%03d", l.A.Node.GUID(), l.A.Num) }
-
-func routeKey(r Route) string { return fmt.Sprintf("%s/%05d", r.Switch, r.LID) }
-
-// routesOf are the routes of one switch, or of all for 0, to one LID or to all.
-func routesOf(f *observed.Fabric, only ib.NodeGUID, to ib.LID) (out []Route) {
-	for _, n := range f.Switches() {
-		if only != 0 && n.GUID() != only {
-			continue
-		}
-		add := func(lid ib.LID, port ib.PortNum) {
-			if to == 0 || lid == to {
-				out = append(out, Route{n.GUID().String(), int(lid), int(port)})
-			}
-		}
-		for lid, port := range n.Switch.LFT {
-			if lid > 0 && lid <= int(n.Switch.Info.LinearFDBTop) && port != ib.PortNone {
-				add(ib.LID(lid), port)
-			}
-		}
-		for _, e := range n.Switch.RFT {
-			if e.Valid {
-				add(e.LID, e.Port)
-			}
-		}
-	}
-	return out
 }
