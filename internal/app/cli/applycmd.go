@@ -24,6 +24,7 @@ import (
 type applyFlags struct {
 	changeFlags
 	yes, resume, rollback bool
+	keepRoutes            bool
 	batch                 int
 	canary, journal       string
 }
@@ -68,6 +69,7 @@ not fit, and then nothing was written.
 	flags.IntVar(&f.batch, "batch", 0, "change this many hosts at a time, 0 for all at once")
 	flags.StringVar(&f.canary, "canary", "", "change this group of the policy first")
 	flags.StringVar(&f.journal, "journal", defaultJournal, "journal file of the change")
+	flags.BoolVar(&f.keepRoutes, "keep-routes", false, "neither read nor write forwarding tables")
 	flags.BoolVar(&f.resume, "resume", false, "finish the change in the journal")
 	flags.BoolVar(&f.rollback, "rollback", false, "undo the change in the journal")
 	return c
@@ -80,6 +82,8 @@ func (f *applyFlags) check(c *cobra.Command) error {
 		return misuse(errors.New("--resume and --rollback: use one of them"))
 	case f.policyOptional && (f.policy != "" || f.canary != ""):
 		return misuse(errors.New("--policy and --canary cannot be used with --resume or --rollback: the journal says what to do"))
+	case f.keepRoutes && f.policyOptional:
+		return misuse(errors.New("--keep-routes cannot be used with --resume or --rollback: they go by what the devices hold"))
 	case f.batch < 0:
 		return misuse(fmt.Errorf("--batch %d: want 0 or more", f.batch))
 	case f.journal == "":
@@ -128,6 +132,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return misuse(err)
 	}
+	config.KeepRoutes = f.keepRoutes
 	link, err := f.where.open()
 	if err != nil {
 		return err

@@ -133,3 +133,6 @@ func (r *Result) remember(assigned []lid.Assignment) {
 		r.Assigned.LIDs[a.Port.GUID] = a.LID
 	}
 }
+
+// Drains reports whether the policy keeps packets away from switches.
+func (x *Routes) Drains() bool { return x != nil && len(x.drained) > 0 }

@@ -71,6 +71,8 @@ type Config struct {
 	// it, and write only what Carry says. ReadLanes reads the tables of virtual lanes
 	// whether or not the policy uses them.
 	Hold, ReadLanes bool
+	// KeepRoutes leaves forwarding tables as they are: with Hold they are not even read.
+	KeepRoutes bool
 	// Lease makes the engine write only as far as SetLease allows: managers share a store.
 	Lease bool
 	// ReadAliases reads the tables of GUIDs whether or not the policy speaks

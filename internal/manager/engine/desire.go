@@ -92,6 +92,9 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 		return nil, err
 	}
 	r.Assigned.Names = e.names.All()
+	if e.config.KeepRoutes {
+		return r, r.KeepRoutes()
+	}
 	return r, nil
 }
 

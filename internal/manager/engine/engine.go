@@ -335,7 +335,7 @@ func (e *Engine) startSweep() {
 // Reads is what a sweep of the whole subnet asks for.
 func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.stale, ClearChange: e.settled && e.MayWrite(), Forwarding: true,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,

@@ -62,7 +62,8 @@ func (b *bench) compareMoves(rounds int) error {
 	}{
 		{"OpenSM, SIGHUP", m.byOpenSM},
 		{"ibwarden, SIGHUP", m.byRun},
-		{"ibwarden apply", m.byApply},
+		{"ibwarden apply", func(each func(func() error) error) error { return m.byApply(each) }},
+		{"apply --keep-routes", func(each func(func() error) error) error { return m.byApply(each, "--keep-routes") }},
 	} {
 		c := &mover{name: x.name}
 		all = append(all, c)
@@ -290,14 +291,14 @@ func (m *move) byRun(each func(func() error) error) error {
 	})
 }
 
-// byApply is by `ibwarden apply`, one process for each change. What ibsim does
+// byApply is by `ibwarden apply` with these flags, one process for each change. What ibsim does
 // not keep is known from the run before.
-func (m *move) byApply(each func(func() error) error) error {
+func (m *move) byApply(each func(func() error) error, flags ...string) error {
 	return each(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), runTime)
 		defer cancel()
-		out, err := m.sim.Command(ctx, "", m.ibwarden, "apply", "--yes", "--json", "--fabric", "ibsim:"+m.sim.Name,
-			"--policy", m.file(), "--state", "state.json", "--journal", "journal").Output()
+		out, err := m.sim.Command(ctx, "", m.ibwarden, append([]string{"apply", "--yes", "--json", "--fabric", "ibsim:" + m.sim.Name,
+			"--policy", m.file(), "--state", "state.json", "--journal", "journal"}, flags...)...).Output()
 		if err != nil {
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {
