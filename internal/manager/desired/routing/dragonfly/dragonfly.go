@@ -126,8 +126,15 @@ func (e *engine) enter(out *graph.Routes, d uint16, reached []uint16) {
 			divisor = int(e.gateways[exits[0]])
 		}
 		for _, x := range ends {
-			turn := int(x.LID) >> x.LMC / divisor
+			turn := 0
+			if len(ports) > 1 {
+				turn = int(x.LID) >> x.LMC / divisor
+			}
 			for i := range x.LMC.Count() {
+				if len(ports) == 1 {
+					table[int(x.LID)+i] = ports[0]
+					continue
+				}
 				table[int(x.LID)+i] = ports[(turn+i)%len(ports)]
 			}
 		}
