@@ -521,5 +521,7 @@ func benchmark(b *testing.B, radix int, e Engine, lmc ib.LMC) {
 func BenchmarkMinHop3456(b *testing.B)     { benchmark(b, 24, MinHop, 0) }
 func BenchmarkUpDown3456(b *testing.B)     { benchmark(b, 24, UpDown, 0) }
 func BenchmarkUpDown3456LMC2(b *testing.B) { benchmark(b, 24, UpDown, 2) }
+func BenchmarkDFSSSP3456(b *testing.B)     { benchmark(b, 24, DFSSSP, 0) }
 func BenchmarkMinHop11664(b *testing.B)    { benchmark(b, 36, MinHop, 0) }
 func BenchmarkUpDown11664(b *testing.B)    { benchmark(b, 36, UpDown, 0) }
+func BenchmarkDFSSSP11664(b *testing.B)    { benchmark(b, 36, DFSSSP, 0) }

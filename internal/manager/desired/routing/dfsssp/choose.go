@@ -28,6 +28,14 @@ func (p price) of(load uint64) uint64 {
 	return load / uint64(p)
 }
 
+// Loads hardly differ that are no farther apart than their share by slackShift, in powers
+// of 2, and one packet of every slackCAs-th CA. The least of them is not worth that routes
+// move whenever a cable breaks somewhere.
+const (
+	slackShift = 4
+	slackCAs   = 8
+)
+
 // chooser chooses shortest paths to LIDs, one LID after the other, by the load that those
 // before have put on the links.
 type chooser struct {
@@ -46,6 +54,11 @@ type chooser struct {
 
 	load  []uint64 // by link
 	taken []uint8  // by link: LIDs of the end port at hand
+	// count is the number of LIDs that were routed. Where the load hardly differs, it decides:
+	// it goes round the exits of a switch, and on after step LIDs.
+	count int
+	step  []int // by switch
+	slack uint64
 
 	// For the switch at hand: the switches that reach it, nearest first, and their exits.
 	dist  []uint16
@@ -66,6 +79,11 @@ func newChooser(c *cabling, linear [][]ib.PortNum, p price) *chooser {
 		load: make([]uint64, links), taken: make([]uint8, links),
 		dist: make([]uint16, n), flow: make([]uint32, n), path: make([]uint64, n), free: make([]layers, n), exit: make([]int32, n),
 	}
+	h.step = c.steps()
+	for _, hosts := range c.Hosts {
+		h.slack += uint64(hosts)
+	}
+	h.slack /= slackCAs
 	for s := range h.left {
 		h.left[s], h.bound[s] = make([]layers, n), make([]bool, n)
 		for r := range h.left[s] {
@@ -73,6 +91,37 @@ func newChooser(c *cabling, linear [][]ib.PortNum, p price) *chooser {
 		}
 	}
 	return h
+}
+
+// steps are, by switch, after how many LIDs it takes its next exit: at the edge of a tree
+// after each, farther up after as many as there are ways up to it.
+func (c *cabling) steps() []int {
+	depth := c.Depths()
+	ways := []int{1} // by depth
+	out := make([]int, len(c.Nodes))
+	for d := uint16(0); int(d) < len(ways); d++ {
+		most := 0
+		for s := range c.Nodes {
+			if depth[s] != d {
+				continue
+			}
+			out[s] = ways[d]
+			up := 0
+			for _, t := range c.Neighbours(uint16(s)) {
+				if depth[t] == d+1 {
+					up++
+				}
+			}
+			most = max(most, up)
+		}
+		if most > 0 {
+			ways = append(ways, min(ways[d]*most, len(c.Ends)))
+		}
+	}
+	for s := range out {
+		out[s] = max(out[s], 1)
+	}
+	return out
 }
 
 // head finds the shortest paths to switch d.
@@ -100,18 +149,57 @@ func (h *chooser) route(e graph.End) {
 			continue // goes the way of the CAs
 		}
 		h.choose(e)
-		for j := len(h.queue) - 1; j > 0; j-- {
-			s := h.queue[j]
-			l, flow := h.exit[s], h.flow[s]
-			if h.free[s]>>home&1 == 0 && flow > 0 {
-				h.bound[s][e.At], h.bound[e.At][s] = true, true
-			}
-			h.flow[h.To[l]] += flow
-			h.load[l] += uint64(flow)
-			h.taken[l]++
-			h.linear[h.Nodes[s].Index][lid] = h.Port[l]
+		h.settle(e, lid)
+		h.count++
+	}
+}
+
+// settle takes the paths that were found, and other ones where no packets of CAs pass: by
+// the LID alone, so that they stay as they are whatever the load is.
+func (h *chooser) settle(e graph.End, lid ib.LID) {
+	for i := len(h.queue) - 1; i > 0; i-- {
+		s := h.queue[i]
+		l, flow := h.exit[s], h.flow[s]
+		h.flow[h.To[l]] += flow
+		h.load[l] += uint64(flow)
+	}
+	for i, s := range h.queue[1:] {
+		switch {
+		case h.flow[s] == 0:
+			h.idle(e, s, h.exits[h.first[i]:h.first[i+1]], int(lid))
+		case h.free[s]>>home&1 == 0:
+			h.bound[s][e.At], h.bound[e.At][s] = true, true
+		}
+		h.left[s][e.At] &= h.free[s]
+		h.left[e.At][s] &= h.free[s]
+		l := h.exit[s]
+		h.taken[l]++
+		h.linear[h.Nodes[s].Index][lid] = h.Port[l]
+	}
+}
+
+// idle chooses one of the exits of a switch that packets of CAs do not pass: the first from
+// place at that is free in a layer that the two switches have left, in a circle.
+func (h *chooser) idle(e graph.End, s uint16, exits []int32, at int) {
+	for k := range exits {
+		l := exits[(at+k)%len(exits)]
+		free := h.freeBy(e, l)
+		if k == 0 || free&h.left[s][e.At] != 0 {
+			h.exit[s], h.free[s] = l, free
+		}
+		if free&h.left[s][e.At] != 0 {
+			return
 		}
 	}
+}
+
+// freeBy is the layers in which the path by a link is free.
+func (h *chooser) freeBy(e graph.End, l int32) layers {
+	p := h.To[l]
+	if p == e.At {
+		return h.all()
+	}
+	return h.free[p] & (h.up[l] | ^h.up[h.exit[p]])
 }
 
 // choose finds the least loaded of the shortest paths.
@@ -123,18 +211,19 @@ func (h *chooser) choose(e graph.End) {
 	}
 	h.path[e.At] = 0
 	for i, s := range h.queue[1:] {
+		exits := h.exits[h.first[i]:h.first[i+1]]
+		own := exits[h.count/h.step[s]%len(exits)]
 		best, least, free := int32(0), ^uint64(0), layers(0)
 		left := h.left[s][e.At]
-		for _, l := range h.exits[h.first[i]:h.first[i+1]] {
-			p := h.To[l]
-			cost := h.load[l] + h.path[p] + uint64(h.taken[l])*costTaken
+		for _, l := range exits {
+			cost := h.load[l] + h.path[h.To[l]] + uint64(h.taken[l])*costTaken
+			if l != own {
+				cost += cost&loadMask>>slackShift + h.slack
+			}
 			if cost >= least {
 				continue
 			}
-			in := h.all()
-			if p != e.At {
-				in = h.free[p] & h.turn(l, h.exit[p])
-			}
+			in := h.freeBy(e, l)
 			if in&left == 0 {
 				cost += h.price.of(cost & loadMask)
 			}
@@ -142,9 +231,8 @@ func (h *chooser) choose(e graph.End) {
 				best, least, free = l, cost, in
 			}
 		}
-		h.exit[s], h.path[s], h.free[s] = best, least&loadMask, free
-		h.left[s][e.At] &= free
-		h.left[e.At][s] &= free
+		h.exit[s], h.free[s] = best, free
+		h.path[s] = h.load[best] + h.path[h.To[best]]
 	}
 }
 

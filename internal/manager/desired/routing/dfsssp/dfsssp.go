@@ -10,15 +10,17 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 )
 
-// DFSSSP routes by balanced shortest paths that cannot deadlock in in.VLs virtual lanes.
+// DFSSSP routes by balanced shortest paths that cannot deadlock in the virtual lanes and
+// layers that there are.
 func DFSSSP(in *graph.Input) (*graph.Routes, error) {
-	if in.VLs < 1 || in.VLs > maxLayers {
-		return nil, fmt.Errorf("%d virtual lanes, want 1 to %d", in.VLs, maxLayers)
+	room := min(in.VLs, in.Layers)
+	if room < 1 || in.VLs > maxLayers {
+		return nil, fmt.Errorf("%d virtual lanes and %d layers, want 1 to %d and at least 1", in.VLs, in.Layers, maxLayers)
 	}
 	lids, tour, first := routed(in.Graph), in.Tour(), updn.Order(in.Graph)
 	var best *chooser
 	for _, p := range prices {
-		for orders := 1; orders <= min(2, in.VLs); orders++ {
+		for orders := 1; orders <= min(2, room); orders++ {
 			c := newCabling(in.Graph)
 			c.addLayer(first)
 			if orders == 2 {
@@ -26,7 +28,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 			}
 			h := newChooser(c, in.Unrouted(), p)
 			h.run(tour)
-			h.pack(lids, in.VLs)
+			h.pack(lids, room)
 			if best == nil || h.better(best) {
 				best = h
 			}
@@ -39,11 +41,11 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 		}
 	}
 	out := &graph.Routes{Linear: best.linear}
-	if best.open > 0 && in.VLs == 1 {
+	if best.open > 0 && room == 1 {
 		return updn.UpDown(in)
 	}
 	if best.open > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d virtual lanes", best.open, in.VLs))
+		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d layers", best.open, room))
 	}
 	m := newMender(best, lids)
 	m.run()
@@ -54,7 +56,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 
 // prices are what is tried for a path that is free in no layer, until all get one: the
 // higher it is the fewer lanes are needed, and the less even is the load.
-var prices = []price{2, 1, 0}
+var prices = []price{4, 2, 1, 0}
 
 // maxLayers is the number of data virtual lanes that there can be.
 const maxLayers = 15
