@@ -155,6 +155,24 @@ func group(n *observed.Node) string {
 	return g
 }
 
+// A part of the fabric beside a dragonfly may be a line of any length.
+func TestLongLine(t *testing.T) {
+	b := routingtest.New(nil)
+	b.FullDragonfly(21, 20, 1, 1)
+	first := len(b.Destinations)
+	line := b.Grid([]int{300}, false, 1, 1)
+	r, err := Minimal(b.Input(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range b.Destinations[first:] {
+		at := slices.Index(line, routingtest.Behind(d.Port))
+		if steps, ok := b.Walk(r, line[299], 0, d, d.LID); !ok || len(steps) != 299-at {
+			t.Fatalf("from the end of the line to LID %d at place %d: %d hops, arrives %v", d.LID, at, len(steps), ok)
+		}
+	}
+}
+
 // Two groups that lost all cables between them go by a third one.
 func TestThirdGroup(t *testing.T) {
 	b := routingtest.New(nil)

@@ -2,6 +2,7 @@ package dragonfly
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/channel"
 )
@@ -90,13 +91,16 @@ func (e *engine) regularPlus(w *channel.Waits, v uint16, in, out int32) {
 }
 
 // paths appends all paths that LIDs of d can take from v, each after the channels of
-// begun.
+// begun, which it may use.
 func (e *engine) paths(out [][]int32, begun []int32, v, d uint16) [][]int32 {
-	if v == d {
-		return append(out, begun)
+	var few [8]int32
+	for v != d {
+		exits := e.exits(few[:0], &e.toward[d], v, d)
+		for _, c := range exits[1:] {
+			out = e.paths(out, append(slices.Clone(begun), c), e.To[c], d)
+		}
+		begun = append(begun, exits[0])
+		v = e.To[exits[0]]
 	}
-	for _, c := range e.exits(nil, &e.toward[d], v, d) {
-		out = e.paths(out, append(begun[:len(begun):len(begun)], c), e.To[c], d)
-	}
-	return out
+	return append(out, begun)
 }

@@ -3,16 +3,16 @@ package dragonfly
 // tree is the shortest ways to one switch.
 type tree struct {
 	// far is the distance of a switch, unset where there is no way: cables between groups
-	// times farGroup, and hops.
-	far []uint16
+	// times farGroup, and hops, which are fewer than there can be switches.
+	far []uint32
 	// regular tells that a way has the form that needs no check, direct that it begins
 	// between groups; by switch.
 	regular, direct []bool
 }
 
 const (
-	unset    = ^uint16(0)
-	farGroup = 1 << 8
+	unset    = ^uint32(0)
+	farGroup = 1 << 16
 )
 
 // finder finds trees.
@@ -28,20 +28,20 @@ type finder struct {
 func newFinder(e *engine) *finder { return &finder{engine: e} }
 
 func (f *finder) find(d uint16) tree {
-	t := tree{far: make([]uint16, len(f.Nodes)), regular: make([]bool, len(f.Nodes)), direct: make([]bool, len(f.Nodes))}
+	t := tree{far: make([]uint32, len(f.Nodes)), regular: make([]bool, len(f.Nodes)), direct: make([]bool, len(f.Nodes))}
 	for s := range t.far {
 		t.far[s] = unset
 	}
 	f.reached = f.reached[:0]
 	f.near = push(f.near, 0, d)
-	for base := uint16(0); len(f.near) > 0; base += farGroup {
+	for base := uint32(0); len(f.near) > 0; base += farGroup {
 		for hops := 0; hops < len(f.near); hops++ {
 			for i := 0; i < len(f.near[hops]); i++ {
 				v := f.near[hops][i]
 				if t.far[v] != unset {
 					continue
 				}
-				t.far[v] = base + uint16(hops)
+				t.far[v] = base + uint32(hops)
 				f.reached = append(f.reached, v)
 				for c := f.First[v]; c < f.First[v+1]; c++ {
 					switch u := f.To[c]; {
@@ -75,7 +75,7 @@ func push(by [][]uint16, hops int, s uint16) [][]uint16 {
 
 // shortest reports whether a channel begins a shortest way.
 func (e *engine) shortest(t *tree, c int32) bool {
-	step := uint16(1)
+	step := uint32(1)
 	if e.class[c] == classGlobal {
 		step += farGroup
 	}
