@@ -35,12 +35,12 @@ var views = []struct {
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|lids|routes|pkeys|aliases|settings|diagnostics|partitions",
+		Use:   "show nodes|ports|links|lids|routes|routing|pkeys|aliases|settings|diagnostics|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show needs one of nodes, ports, links, lids, routes, pkeys, aliases, settings, diagnostics or partitions"))
+			return misuse(fmt.Errorf("show needs one of nodes, ports, links, lids, routes, routing, pkeys, aliases, settings, diagnostics or partitions"))
 		},
 	}
 	var where fabricFlags
@@ -49,6 +49,7 @@ func newShow() *cobra.Command {
 	where.reads.add(show.PersistentFlags())
 	var server servicecmd.Named
 	server.Add(show.PersistentFlags())
+	show.AddCommand(newShowRouting())
 	for _, v := range views {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,

@@ -14,7 +14,7 @@ import (
 
 // tree is a fat tree of three levels of switches with 2*half ports: pods with half edge and
 // half middle switches each, half*half core switches above them, and half hosts at each edge
-// switch. Its tables send LID n up by port n modulo half on each level.
+// switch. Its tables send LIDs up by their digits to base half.
 func tree(half, pods int) *Input {
 	b := subnettest.New()
 	b.NodeInfo.PartitionCap, b.SwitchInfo.PartitionEnforcementCap = 1, 0
@@ -64,6 +64,9 @@ func tree(half, pods int) *Input {
 		for lid := range row {
 			row[lid] = ib.PortNone
 			up := ib.PortNum(1 + half + lid%half)
+			if at[0] == 1 {
+				up = ib.PortNum(1 + half + lid/half%half)
+			}
 			h, isHost := hosts[ib.LID(lid)]
 			var to [3]int
 			if end := ends[ib.LID(lid)]; end == nil {
