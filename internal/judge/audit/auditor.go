@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -23,6 +24,7 @@ type auditor struct {
 
 	proof    *isolation.Proof                  // on first use
 	walked   *walks                            // on first use
+	judged   *routes.Result                    // on first use
 	cabled   map[observed.Place]observed.Place // on first use
 	managing map[ib.PortGUID]bool
 	grants   map[grant]bool // true for full members

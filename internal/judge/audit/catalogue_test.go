@@ -279,6 +279,18 @@ var fixtures = map[string][]fixture{
 		{"no device there", func(s *site) { s.leaf[1].Switch.LFT[s.hosts[0].Info.LID] = idle }, "leaf1", "no device", false},
 		{"somebody else", func(s *site) { s.leaf[0].Switch.LFT[s.hosts[0].Info.LID] = 2 }, "leaf0", "h1", false},
 		{"past the top", func(s *site) { s.leaf[0].Switch.Info.LinearFDBTop = 3 }, "leaf0", "no route", false},
+		{"copies in a circle", func(s *site) {
+			s.cable(&s.leaf[0].Ports[idle], &s.leaf[1].Ports[idle])
+			for _, sw := range append(s.leaf[:2:2], s.spine) {
+				t := sw.Switch.MFT[0]
+				for i := 1; i < len(sw.Ports); i++ {
+					if p := sw.Ports[i].Peer; p != nil && p.Node.Switch != nil {
+						t.Masks[9] |= 1 << i
+					}
+				}
+				sw.Switch.MFT[0] = t
+			}
+		}, "spine:", "copies of multicast packets go round: spine:", false},
 	},
 	"credit-loop": {
 		{"a ring", func(s *site) { ring(s, 1) }, "spine:1", "wait for each other", false},

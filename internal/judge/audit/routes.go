@@ -2,12 +2,12 @@ package audit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -17,9 +17,6 @@ type walks struct {
 	broken []fault
 	more   int // broken routes beyond MaxPerCheck, which are counted
 	unread map[*observed.Node]bool
-	// waits maps each exit of a switch to those that a packet which left by it
-	// may have to wait for at the next switch.
-	waits map[*observed.Port]map[*observed.Port]bool
 }
 
 // fault is a place and what is the matter with the routes there.
@@ -39,7 +36,7 @@ func (a *auditor) routes() *walks {
 	if a.walked != nil {
 		return a.walked
 	}
-	w := &walks{unread: map[*observed.Node]bool{}, waits: map[*observed.Port]map[*observed.Port]bool{}}
+	w := &walks{unread: map[*observed.Node]bool{}}
 	a.walked = w
 	var sources []*observed.Node
 	for _, n := range a.f.Switches() {
@@ -65,7 +62,6 @@ func (a *auditor) routes() *walks {
 // walk follows lid from a switch until it ends or reaches an earlier walk.
 func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited []outcome) {
 	var trail []*observed.Node
-	var entered *observed.Port // the exit of the switch before
 	say := func(at *observed.Node, format string, args ...any) {
 		if len(w.broken) == MaxPerCheck {
 			w.more++
@@ -78,16 +74,12 @@ func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited
 			say(at, "the route comes back to this switch")
 		}
 		out, read := at.Switch.Exit(lid, observed.AnyPort)
-		known := visited[at.Index] != unvisited
+		if visited[at.Index] != unvisited {
+			break
+		}
 		var next *observed.Port
 		if p := at.Port(out); p != nil && out != 0 {
-			if entered != nil {
-				w.wait(entered, p)
-			}
-			entered, next = p, p.Peer
-		}
-		if known {
-			break
+			next = p.Peer
 		}
 		visited[at.Index] = underway
 		trail = append(trail, at)
@@ -112,18 +104,6 @@ func (w *walks) walk(from *observed.Node, to *observed.Port, lid ib.LID, visited
 	}
 }
 
-// wait records that a packet which left by p may wait for the exit q of the
-// next switch. Exits to end ports hold up nobody.
-func (w *walks) wait(p, q *observed.Port) {
-	if q.Peer == nil || q.Peer.Node.Switch == nil {
-		return
-	}
-	if w.waits[p] == nil {
-		w.waits[p] = map[*observed.Port]bool{}
-	}
-	w.waits[p][q] = true
-}
-
 func (a *auditor) routeBroken() {
 	w := a.routes()
 	for _, f := range w.broken {
@@ -131,6 +111,11 @@ func (a *auditor) routeBroken() {
 	}
 	for range w.more {
 		a.found("more routes", "counted and not listed")
+	}
+	for _, c := range a.judgeRoutes().Loops {
+		if c.To == nil { // those of unicast LIDs were found on the way
+			a.found(place(c.Exits[0]), "copies of multicast packets go round: %s", c)
+		}
 	}
 	a.unreadRoutes(w)
 }
@@ -148,25 +133,35 @@ func (a *auditor) unreadRoutes(w *walks) {
 	}
 }
 
+// judgeRoutes is the judgement of the routes for packets of every service level, made once.
+func (a *auditor) judgeRoutes() *routes.Result {
+	if a.judged == nil {
+		in := routes.Read(a.f)
+		in.Levels.Of = []routes.SLs{routes.AllSLs}
+		in.Groups = routes.ReadGroups(a.f, func(ib.LID) routes.SLs { return routes.AllSLs })
+		a.judged = routes.Judge(in)
+	}
+	return a.judged
+}
+
 func (a *auditor) creditLoop() {
-	w := a.routes()
-	a.unreadRoutes(w)
-	circle := w.circle()
+	a.unreadRoutes(a.routes())
+	circle := a.judgeRoutes().Deadlock
 	if circle == nil {
 		return
 	}
-	var names []string
+	var steps []string
 	lanes := false
-	for i, p := range circle {
-		if i < maxCircleNames {
-			names = append(names, p.String())
+	for i, w := range circle {
+		if i < maxCircleSteps {
+			steps = append(steps, w.String())
 		}
-		lanes = lanes || !p.InfoRead || smp.DataVLs(p.Info.OperationalVLs) > 1 && spreads(p)
+		lanes = lanes || !w.Out.InfoRead || smp.DataVLs(w.Out.Info.OperationalVLs) > 1 && spreads(w.Out)
 	}
-	if len(circle) > maxCircleNames {
-		names = append(names, fmt.Sprintf("and %d more", len(circle)-maxCircleNames))
+	if len(circle) > maxCircleSteps {
+		steps = append(steps, fmt.Sprintf("and %d more", len(circle)-maxCircleSteps))
 	}
-	where, what := place(circle[0]), "links that wait for each other: "+strings.Join(names, ", ")
+	where, what := place(circle[0].Out), "links that wait for each other: "+strings.Join(steps, "; ")
 	if lanes {
 		a.unknown(where, "%s; they map service levels to several VLs, and which path takes which level was not read", what)
 		return
@@ -174,8 +169,8 @@ func (a *auditor) creditLoop() {
 	a.found(where, "%s", what)
 }
 
-// maxCircleNames bounds the links of a circle that are named.
-const maxCircleNames = 8
+// maxCircleSteps bounds the steps of a circle that are told.
+const maxCircleSteps = 8
 
 // spreads reports whether p maps service levels to more than one virtual lane, or may.
 func spreads(p *observed.Port) bool {
@@ -188,52 +183,4 @@ func spreads(p *observed.Port) bool {
 		}
 	}
 	return p.SLToVL == nil || len(lanes) > 1
-}
-
-// circle finds exits that wait for each other in a circle, nil when there are
-// none.
-func (w *walks) circle() []*observed.Port {
-	order := func(x, y *observed.Port) int {
-		if x.Node.Index != y.Node.Index {
-			return x.Node.Index - y.Node.Index
-		}
-		return int(x.Num) - int(y.Num)
-	}
-	state := map[*observed.Port]outcome{}
-	type frame struct {
-		at   *observed.Port
-		rest []*observed.Port
-	}
-	for _, root := range slices.SortedFunc(maps.Keys(w.waits), order) {
-		if state[root] != unvisited {
-			continue
-		}
-		enter := func(p *observed.Port) frame {
-			state[p] = underway
-			return frame{p, slices.SortedFunc(maps.Keys(w.waits[p]), order)}
-		}
-		for stack := []frame{enter(root)}; len(stack) > 0; {
-			top := &stack[len(stack)-1]
-			if len(top.rest) == 0 {
-				state[top.at] = finished
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			next := top.rest[0]
-			top.rest = top.rest[1:]
-			switch state[next] {
-			case unvisited:
-				stack = append(stack, enter(next))
-			case underway:
-				var out []*observed.Port
-				for i := len(stack) - 1; ; i-- {
-					if out = append(out, stack[i].at); stack[i].at == next {
-						slices.Reverse(out)
-						return out
-					}
-				}
-			}
-		}
-	}
-	return nil
 }
