@@ -24,7 +24,7 @@ InfiniBand, it has a MAD file, and it is not DOWN.`,
 			if err != nil {
 				return bad(err)
 			}
-			if err := deviceRows(devices).Print(c.OutOrStdout(), "ports", asJSON); err != nil {
+			if err := table.Devices(devices).Print(c.OutOrStdout(), "ports", asJSON); err != nil {
 				return bad(err)
 			}
 			if len(devices) == 0 {
@@ -35,17 +35,4 @@ InfiniBand, it has a MAD file, and it is not DOWN.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
-}
-
-// deviceRows has one row for each port.
-func deviceRows(devices []umad.Device) table.Table {
-	t := table.New("device", "port", "guid", "link_layer", "state", "physical_state", "lid", "sm_lid", "rate",
-		"mad_file", "node_guid", "system_image_guid", "type", "board", "firmware")
-	for _, d := range devices {
-		for _, p := range d.Ports {
-			t.Add(d.Name, p.Num, p.GUID, p.LinkLayer, p.State, p.Physical, p.LID, p.SMLID, p.Rate,
-				p.MAD, d.NodeGUID, d.SystemImageGUID, d.Type, d.Board, d.Firmware)
-		}
-	}
-	return t
 }

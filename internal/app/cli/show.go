@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -49,7 +50,8 @@ func newShow() *cobra.Command {
 	where.reads.add(show.PersistentFlags())
 	var server servicecmd.Named
 	server.Add(show.PersistentFlags())
-	show.AddCommand(newShowRouting())
+	add, read := forOthers()
+	show.AddCommand(routingcmd.New(add, read, fabricHelp))
 	for _, v := range views {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,

@@ -99,6 +99,18 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 	return &reading{snap, &smps}, nil
 }
 
+// forOthers is source for commands of other packages.
+func forOthers() (add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)) {
+	var s source
+	return s.add, func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
+		r, err := s.read(c, o)
+		if err != nil {
+			return nil, err
+		}
+		return r.Snapshot, nil
+	}
+}
+
 // showFaults says what could not be read, as far as anybody wants to know.
 func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 	for i, f := range faults {

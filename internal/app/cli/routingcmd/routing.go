@@ -1,4 +1,6 @@
-package cli
+// Package routingcmd implements `ibwarden show routing`: the judge's opinion of the routing
+// that devices hold, and the load of links under patterns of traffic.
+package routingcmd
 
 import (
 	"errors"
@@ -8,15 +10,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
 // The patterns of `ibwarden show routing`.
@@ -38,17 +43,17 @@ const (
 	bisectionSeed = 1
 )
 
-// routingFlags are the flags of `ibwarden show routing`.
-type routingFlags struct {
-	source   source
+// command is the flags of `ibwarden show routing`.
+type command struct {
+	read     func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)
 	sls      []uint
 	patterns []string
 	rounds   int
 	json     bool
 }
 
-// routingReport is what `ibwarden show routing --json` prints.
-type routingReport struct {
+// Report is what `ibwarden show routing --json` prints.
+type Report struct {
 	Right       bool     `json:"right"`
 	Reasons     []string `json:"reasons"`
 	Pairs       uint64   `json:"pairs"`
@@ -60,15 +65,15 @@ type routingReport struct {
 	SLs         []ib.SL  `json:"sls"`
 	VLs         []ib.VL  `json:"vls"`
 	// CreditLoop is empty where there is none.
-	CreditLoop []routingStep `json:"credit_loop"`
-	Loads      []routingLoad `json:"loads"`
-	Source     string        `json:"source"`
-	ReadAt     string        `json:"read_at"`
-	Faults     []faultEntry  `json:"faults"`
+	CreditLoop []Step  `json:"credit_loop"`
+	Loads      []Load  `json:"loads"`
+	Source     string  `json:"source"`
+	ReadAt     string  `json:"read_at"`
+	Faults     []Fault `json:"faults"`
 }
 
-// routingStep is a link of a credit loop and what waits for the next.
-type routingStep struct {
+// Step is a link of a credit loop and what waits for the next.
+type Step struct {
 	Node ib.NodeGUID `json:"node"`
 	Name string      `json:"name"`
 	Port ib.PortNum  `json:"port"`
@@ -79,8 +84,14 @@ type routingStep struct {
 	SL   ib.SL       `json:"sl"`
 }
 
-// routingLoad is a routes.Load.
-type routingLoad struct {
+// Fault is what could not be read.
+type Fault struct {
+	Where string `json:"where"`
+	Why   string `json:"why"`
+}
+
+// Load is a routes.Load.
+type Load struct {
 	Pattern   string  `json:"pattern"`
 	Rounds    int     `json:"rounds"`
 	Flows     uint64  `json:"flows"`
@@ -95,8 +106,10 @@ type routingLoad struct {
 	MostPath  int     `json:"most_path"`
 }
 
-func newShowRouting() *cobra.Command {
-	var f routingFlags
+// New returns the command. It reads a fabric, or a file, by read, after add has added the
+// flags that say which; help says how a fabric is named.
+func New(add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error), help string) *cobra.Command {
+	f := command{read: read}
 	c := &cobra.Command{
 		Use:   "routing",
 		Short: "Judge the routing of a fabric, and show the load of its links",
@@ -118,11 +131,11 @@ WORST is the most flows that share a link, MEAN WORST the mean over the rounds.
 
 Only SubnGet is sent.
 
-` + fabricHelp,
+` + help,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	f.source.add(c)
+	add(c)
 	flags := c.Flags()
 	flags.UintSliceVar(&f.sls, "sl", []uint{0}, "service levels of packets, 0 to 15")
 	flags.StringSliceVar(&f.patterns, "pattern", patterns, "patterns of traffic to count: "+strings.Join(patterns, ", "))
@@ -137,34 +150,34 @@ var (
 	errNoLIDs       = errors.New("no end port has a LID: nobody manages this fabric")
 )
 
-func (f *routingFlags) check() error {
+func (f *command) check() error {
 	for _, sl := range f.sls {
 		if sl >= smp.SLCount {
-			return misuse(fmt.Errorf("--sl %d: want 0 to %d", sl, smp.SLCount-1))
+			return exit.WithMisuse(fmt.Errorf("--sl %d: want 0 to %d", sl, smp.SLCount-1))
 		}
 	}
 	for _, p := range f.patterns {
 		if !slices.Contains(patterns, p) {
-			return misuse(fmt.Errorf("--pattern %q: want one of %s", p, strings.Join(patterns, ", ")))
+			return exit.WithMisuse(fmt.Errorf("--pattern %q: want one of %s", p, strings.Join(patterns, ", ")))
 		}
 	}
 	if f.rounds < 1 || f.rounds > roundsMax {
-		return misuse(fmt.Errorf("--rounds %d: want 1 to %d", f.rounds, roundsMax))
+		return exit.WithMisuse(fmt.Errorf("--rounds %d: want 1 to %d", f.rounds, roundsMax))
 	}
 	return nil
 }
 
-func (f *routingFlags) run(c *cobra.Command) error {
+func (f *command) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r, err := f.source.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: true})
+	r, err := f.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: true})
 	if err != nil {
 		return err
 	}
 	in := routes.Read(r.Fabric)
 	if len(in.Ends) == 0 {
-		return bad(errNoLIDs)
+		return exit.WithBad(errNoLIDs)
 	}
 	set := routes.SLs(0)
 	for _, sl := range f.sls {
@@ -187,7 +200,7 @@ func (f *routingFlags) run(c *cobra.Command) error {
 		err = errRoutingWrong
 	}
 	if err != nil {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	return nil
 }
@@ -201,17 +214,20 @@ func inParallel(n int, do func(i int)) {
 	all.Wait()
 }
 
-func (f *routingFlags) report(r *reading, v *routes.Result) *routingReport {
-	out := &routingReport{
+func (f *command) report(r *snapshot.Snapshot, v *routes.Result) *Report {
+	out := &Report{
 		Right: v.Right(), Reasons: append([]string{}, v.Reasons()...), Pairs: v.Pairs, Reached: v.Reached, Unreachable: v.Unreachable, Apart: v.Apart,
-		MeanLinks: v.MeanLinks(), MostLinks: v.Longest, VLs: append([]ib.VL{}, v.VLs...), CreditLoop: []routingStep{}, Loads: []routingLoad{},
-		Source: r.Source, ReadAt: r.readAt(), Faults: faultsOf(r),
+		MeanLinks: v.MeanLinks(), MostLinks: v.Longest, VLs: append([]ib.VL{}, v.VLs...), CreditLoop: []Step{}, Loads: []Load{},
+		Source: r.Source, ReadAt: r.ReadAt.UTC().Format(time.RFC3339), Faults: []Fault{},
+	}
+	for _, x := range r.Faults {
+		out.Faults = append(out.Faults, Fault(x))
 	}
 	for _, sl := range f.sls {
 		out.SLs = append(out.SLs, ib.SL(sl))
 	}
 	for _, w := range v.Deadlock {
-		s := routingStep{Node: w.Out.Node.GUID(), Name: w.Out.Node.Name(), Port: w.Out.Num, VL: w.VL, DLID: w.LID, SL: w.SL}
+		s := Step{Node: w.Out.Node.GUID(), Name: w.Out.Node.Name(), Port: w.Out.Num, VL: w.VL, DLID: w.LID, SL: w.SL}
 		if w.From != nil {
 			s.From = w.From.String()
 		}
@@ -224,7 +240,7 @@ func (f *routingFlags) report(r *reading, v *routes.Result) *routingReport {
 }
 
 // loadOf counts a pattern.
-func loadOf(pattern string, rounds int, in *routes.Input) routingLoad {
+func loadOf(pattern string, rounds int, in *routes.Input) Load {
 	j := routes.Prepare(in)
 	var l routes.Load
 	switch pattern {
@@ -237,7 +253,7 @@ func loadOf(pattern string, rounds int, in *routes.Input) routingLoad {
 	case patternTenant:
 		l = j.Tenants(tenantsOf(in.Fabric))
 	}
-	out := routingLoad{
+	out := Load{
 		Pattern: pattern, Rounds: l.Rounds, Flows: l.Flows, Lost: l.Lost, Links: l.Links, Used: l.Used,
 		Worst: l.Worst, MeanWorst: l.MeanWorst, Mean: l.Mean, MeanPath: l.MeanPath(), MostPath: l.Longest,
 	}
@@ -283,7 +299,7 @@ func tenantsOf(f *observed.Fabric) []routes.Tenant {
 	return out
 }
 
-func (r *routingReport) print(w io.Writer) error {
+func (r *Report) print(w io.Writer) error {
 	verdict := "right: every pair is reached, nothing goes round, and no links can wait for each other for ever"
 	if !r.Right {
 		verdict = "not right"
