@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
+	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/managerscmd"
@@ -88,7 +89,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), newDevices(), newSnapshot(), newProve(), newTrace(), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), devicescmd.New(), newSnapshot(), newProve(), newTrace(), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

@@ -1,4 +1,5 @@
-package cli
+// Package devicescmd implements `ibwarden devices`: the adapters of this machine.
+package devicescmd
 
 import (
 	"fmt"
@@ -6,11 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib/umad"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 )
 
-func newDevices() *cobra.Command {
+// New returns the command.
+func New() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "devices",
@@ -22,13 +25,13 @@ InfiniBand, it has a MAD file, and it is not DOWN.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			devices, err := daemon.Devices()
 			if err != nil {
-				return bad(err)
+				return exit.WithBad(err)
 			}
 			if err := table.Devices(devices).Print(c.OutOrStdout(), "ports", asJSON); err != nil {
-				return bad(err)
+				return exit.WithBad(err)
 			}
 			if len(devices) == 0 {
-				return bad(fmt.Errorf("%w", umad.ErrNoDevice))
+				return exit.WithBad(fmt.Errorf("%w", umad.ErrNoDevice))
 			}
 			return nil
 		},
