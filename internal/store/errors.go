@@ -9,6 +9,7 @@ import (
 var (
 	ErrStale       = errors.New("the store has a newer revision")
 	ErrFenced      = errors.New("another manager has become the writer of the store")
+	ErrHeld        = errors.New("another manager has the right to write to the fabric")
 	ErrInvalid     = errors.New("the store does not take this")
 	ErrTooLarge    = errors.New("too large for the store")
 	ErrNotFound    = errors.New("not in the store")

@@ -10,11 +10,16 @@
 //	audit/N         an entry, as a line
 //	part/ID/N       a part of a value that is too large for one request
 //	blob/ID         what the parts belong to
+//	lease           who may write to the fabric, as JSON
 //
 // N has 16 hexadecimal digits. Each commit is one transaction of etcd, which compares the
 // revision at which the key state was last written with the one that the caller saw, and
 // writes that key anew. State has the epoch, so a writer with an old epoch cannot write,
-// however late its request arrives. There is no lease, and no clock has a say.
+// however late its request arrives: no clock has a say. The key lease is for the fabric, which
+// knows no epochs (store.Leaser). It is no lease of etcd, whose least time is some seconds:
+// its holder puts the same value again, if it is still that value, and whoever takes the store
+// over puts another, in the transaction of the new epoch, if it is still at the revision that
+// he saw.
 //
 // # Large commits
 //

@@ -83,6 +83,7 @@ type Store struct {
 	mu    sync.Mutex // of what follows
 	last  seen       // the state that was seen last
 	id    string     // of the store that was opened or acquired
+	lease held       // that was acquired last
 }
 
 var _ store.Store = (*Store)(nil)
@@ -217,7 +218,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	for _, own := range []error{store.ErrUnavailable, store.ErrFull, store.ErrCorrupt, store.ErrNewer, store.ErrFenced, store.ErrStale,
+	for _, own := range []error{store.ErrUnavailable, store.ErrFull, store.ErrCorrupt, store.ErrNewer, store.ErrFenced, store.ErrHeld, store.ErrStale,
 		store.ErrNotFound, store.ErrCompacted, store.ErrIncomplete, store.ErrNotEmpty, store.ErrTooLarge, store.ErrInvalid, store.ErrRetention, errMoved} {
 		if errors.Is(err, own) {
 			return err

@@ -22,7 +22,7 @@ type change func(ctx context.Context, at seen, next *state) ([]clientv3.Op, erro
 // the change was made for; else it makes the change anew. An attempt whose answer was
 // lost is repeated as it is: if the first one was done, the second one fails the
 // comparison, and the state has the ID of this commit.
-func (s *Store) commit(ctx context.Context, make change) (seen, error) {
+func (s *Store) commit(ctx context.Context, make change, only ...clientv3.Cmp) (seen, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) commit(ctx context.Context, make change) (seen, error) {
 			return at, err
 		}
 		next.Commit = randomID()
-		done, after, err := s.attempt(ctx, at, &next, ops, deadline)
+		done, after, err := s.attempt(ctx, at, &next, ops, deadline, only...)
 		if err != nil {
 			return after, err
 		}
@@ -65,18 +65,19 @@ func (s *Store) commit(ctx context.Context, make change) (seen, error) {
 }
 
 // attempt tries one transaction until it is known what became of it.
-func (s *Store) attempt(ctx context.Context, at seen, next *state, ops []clientv3.Op, deadline time.Time) (done bool, after seen, err error) {
+func (s *Store) attempt(ctx context.Context, at seen, next *state, ops []clientv3.Op, deadline time.Time, only ...clientv3.Cmp) (done bool, after seen, err error) {
 	value, err := encodeState(next)
 	if err != nil {
 		return false, at, err
 	}
 	key := s.prefix + "state"
+	only = append(only, clientv3.Compare(clientv3.ModRevision(key), "=", at.revision))
 	ops = append(ops, clientv3.OpPut(key, value))
 	lost := error(nil) // the answer of an attempt before
 	for {
 		var r *clientv3.TxnResponse
 		err := s.once(ctx, func(ctx context.Context) (err error) {
-			r, err = s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", at.revision)).
+			r, err = s.client.Txn(ctx).If(only...).
 				Then(ops...).Else(clientv3.OpGet(key)).Commit()
 			return err
 		})
@@ -126,17 +127,22 @@ func (s *Store) writer(epoch store.Epoch, at seen) error {
 
 // Acquire is store.Store's.
 func (s *Store) Acquire(ctx context.Context, owner string) (store.Epoch, error) {
+	return s.acquire(ctx, owner, func(context.Context, *state) ([]clientv3.Op, error) { return []clientv3.Op{}, nil })
+}
+
+// acquire is Acquire with more operations in its transaction, which besides makes.
+func (s *Store) acquire(ctx context.Context, owner string, besides func(context.Context, *state) ([]clientv3.Op, error), only ...clientv3.Cmp) (store.Epoch, error) {
 	if err := store.CheckKey(owner); err != nil {
 		return 0, fmt.Errorf("the owner of the store: %w", err)
 	}
-	after, err := s.commit(ctx, func(_ context.Context, at seen, next *state) ([]clientv3.Op, error) {
+	after, err := s.commit(ctx, func(ctx context.Context, at seen, next *state) ([]clientv3.Op, error) {
 		if err := s.whole(&at.state); err != nil {
 			return nil, err
 		}
 		next.Epoch++
 		next.Owner = owner
-		return []clientv3.Op{}, nil
-	})
+		return besides(ctx, next)
+	}, only...)
 	if err != nil {
 		return 0, err
 	}
