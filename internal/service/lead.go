@@ -52,6 +52,21 @@ func (s *Service) Regain(ctx context.Context) error {
 	return s.takeOver(ctx)
 }
 
+// Retake takes the store over once more: this service has led it, and has given up the right
+// to write to the fabric, or lost it. Its caller knows that it may be taken. It does nothing for
+// a service that does not lead.
+func (s *Service) Retake(ctx context.Context) error {
+	s.standby.Lock()
+	defer s.standby.Unlock()
+	if leads, _ := s.leading(); !leads || !s.config.Shared {
+		return nil
+	}
+	return s.takeOver(ctx)
+}
+
+// Look has the service learn whether another one has taken the store over.
+func (s *Service) Look(ctx context.Context) error { return s.look(ctx, 0) }
+
 // Confirm asks the store whether this service leads still, and knows so what is in force.
 // If not, it reads the store, hands the policy to the manager, and returns true.
 func (s *Service) Confirm(ctx context.Context) (changed bool, err error) {

@@ -364,7 +364,7 @@ func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
 		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
-		Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout, AcceptPolicy: f.acceptPolicy,
+		Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout, AcceptPolicy: f.acceptPolicy, Lease: f.service.Shares(),
 		Newcomer: !f.takeOver && !daemon.Fresh(f.where.spec), Pause: pause, Seed: daemon.Secret(),
 		// A run that ends with the first verdict answers nobody.
 		Reregister: f.forgot && !f.once,
@@ -455,7 +455,7 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 	if f.policy != "" {
 		base = &policy.Policy{Default: policy.Limited} // the file is the first revision
 	}
-	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: base})
+	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: base, Lease: f.serves.Lease})
 	if err == nil && f.policy != "" {
 		err = f.applyFile(ctx)
 	}

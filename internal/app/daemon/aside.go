@@ -24,6 +24,15 @@ type aside struct {
 	*master.Engine
 	reader *reader // nil while nothing is read
 	read   func()  // called when all is read
+	// granted is the manager's right to write; nil where managers share no store.
+	granted *Granted
+}
+
+// lease tells the manager of its right to write.
+func (a *aside) lease(now time.Duration) {
+	if a.granted != nil {
+		a.Engine.Manager().SetLease(a.granted.at(now))
+	}
 }
 
 var _ link.Long = (*aside)(nil)
@@ -40,6 +49,7 @@ func (a *aside) ended() {
 }
 
 func (a *aside) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	a.lease(now)
 	to, some := a.Engine.Next(now, p)
 	if !some && a.reader != nil {
 		to, some = a.reader.Next(now, p)
@@ -73,6 +83,7 @@ func (a *aside) Lost(now time.Duration, p *mad.SMP) {
 }
 
 func (a *aside) Expire(now time.Duration) {
+	a.lease(now)
 	a.Engine.Expire(now)
 	if a.reader != nil {
 		a.reader.Expire(now)

@@ -143,6 +143,13 @@ func (s *Served) takeConfirmed() *bool {
 	return c
 }
 
+// Pending reports whether there is a policy that the engine has not been given yet.
+func (s *Served) Pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next != nil
+}
+
 const (
 	// turnLeast is how long the engine has for a policy before a newer one interrupts it:
 	// what is revoked waits that long at most. It doubles with each interruption, up to

@@ -13,8 +13,8 @@ import (
 const (
 	// leadTimeout bounds one try to take over the store.
 	leadTimeout = 10 * time.Second
-	// leadAgain is when a try that failed is made again.
-	leadAgain = time.Second
+	// leadAgain is when a try that failed is made again: another one may have been faster.
+	leadAgain = 100 * time.Millisecond
 	// askAgain is the least time between two rounds of questions to the other managers that
 	// are asked for since the store was taken over: two that cannot see each other take it
 	// from each other no faster.
@@ -78,22 +78,59 @@ func (s *Service) lead() {
 
 // leadOnce makes one try. That of a manager which is master no more ends at once.
 func (s *Service) leadOnce(master bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
-	defer cancel()
+	trying, stop := context.WithCancel(context.Background())
+	defer stop()
 	s.mu.Lock()
-	s.end = cancel
+	s.end = stop
 	s.mu.Unlock()
 	if master != s.master.Load() {
 		return nil // what is so by now comes next
 	}
-	err := s.Lead(ctx, master)
-	if err == nil && master && s.alone.Swap(false) {
-		err = s.Regain(ctx)
+	if s.rights.give(!master); master {
+		if err := s.rights.await(trying); err != nil {
+			return err
+		}
 	}
-	if err == nil && master {
+	ctx, cancel := context.WithTimeout(trying, leadTimeout)
+	defer cancel()
+	err := s.Lead(ctx, master)
+	if err != nil || !master {
+		return err
+	}
+	if err = s.regain(ctx); err == nil && s.rights.uses() {
+		s.manager.Wake()
 		err = s.applyLater(ctx)
 	}
 	return err
+}
+
+// regain takes the store over once more where another manager has taken it over, and is not
+// master any more, or where this one has given the lease up.
+func (s *Service) regain(ctx context.Context) error {
+	if s.rights == nil {
+		if s.alone.Swap(false) {
+			return s.Regain(ctx)
+		}
+		return nil
+	}
+	if s.rights.holds() || errors.Is(s.Writable(), store.ErrFenced) && !s.alone.Swap(false) {
+		return nil
+	}
+	return s.Retake(ctx)
+}
+
+// lostLease is called when another manager has taken the lease over, and so the store.
+func (s *Service) lostLease() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.masters == nil {
+		return
+	}
+	s.asks.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
+		defer cancel()
+		_ = s.Look(ctx) // it finds that it is fenced, and follows
+	})
 }
 
 // isMaster tells lead, which may be at work, what counts now.
@@ -132,7 +169,16 @@ func (s *Service) asked(alone bool) {
 // fencing is a store that tells when another manager has taken it over.
 type fencing struct {
 	store.Store
+	rights *rights // nil for none
 	fenced func()
+}
+
+// Acquire implements store.Store.
+func (f *fencing) Acquire(ctx context.Context, owner string) (store.Epoch, error) {
+	if f.rights == nil {
+		return f.Store.Acquire(ctx, owner)
+	}
+	return f.rights.acquire(ctx, owner)
 }
 
 // Commit implements store.Store.

@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -46,9 +48,10 @@ type Service struct {
 	// shared tells that other managers use the store.
 	shared bool
 	leader
-	file  atomic.Pointer[resource.File] // a policy file that waits until this one is the master
-	db    store.Follower                // the store that others share; nil for none
-	share atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
+	file   atomic.Pointer[resource.File] // a policy file that waits until this one is the master
+	db     store.Follower                // the store that others share; nil for none
+	share  atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
+	rights *rights                       // nil where nothing is shared
 }
 
 // Options say where a service keeps what, and for whom.
@@ -61,6 +64,9 @@ type Options struct {
 	Fabric string
 	// Base is the policy for as long as no file was applied.
 	Base *policy.Policy
+	// Lease is how long the right to write to the fabric stands in a store that managers
+	// share until it is renewed; 0 for lease.DefaultTTL.
+	Lease time.Duration
 }
 
 // storeName is the directory of the store in a data directory.
@@ -98,6 +104,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 			return err
 		}
 		s.db = db
+		s.rights = newRights(db, cmp.Or(o.Lease, lease.DefaultTTL), s.lostLease)
 		s.keep(db)
 		return nil
 	case kind == "bolt" && rest != "":
@@ -123,7 +130,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
 	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches}, metrics.NewAPI()
-	s.store = &headed{Store: &measured{&fencing{db, s.askOthers}, s.counts}}
+	s.store = &headed{Store: &measured{&fencing{db, s.rights, s.askOthers}, s.counts}}
 }
 
 // Close ends the API, stores what is known and removes what is not kept.
@@ -136,6 +143,7 @@ func (s *Service) Close() error {
 	}
 	s.share.Load().End()
 	s.endLead()
+	s.rights.end()
 	var errs []error
 	if s.Service != nil {
 		s.Service.Close()
@@ -208,6 +216,9 @@ func (s *Service) Knows() (some bool) {
 	return some
 }
 
+// Shares reports whether other managers use the store.
+func (s *Service) Shares() bool { return s != nil && s.shared }
+
 // Begin tells which runner carries out the policy of the store, which its engine was
 // made with.
 func (s *Service) Begin(r *daemon.Runner, p *policy.Policy) {
@@ -216,6 +227,7 @@ func (s *Service) Begin(r *daemon.Runner, p *policy.Policy) {
 		s.manager.Begin(r, s.Service, revision, p)
 		if s.shared {
 			r.Engine().AwaitConfirmation()
+			r.Lease(&s.rights.grant)
 		}
 	}
 }
@@ -247,6 +259,9 @@ func (s *Service) Turn(e *engine.Engine) {
 	if s != nil {
 		s.manager.Turn(e)
 		s.share.Load().turn(e)
+		if s.rights.turn(e, s.manager) {
+			s.isMaster(s.master.Load())
+		}
 	}
 }
 

@@ -241,6 +241,9 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 		from.Port = sender.GUID
 	}
 	counts := err == nil && x.election.Counts(election.Remote{Info: asker, Address: from})
+	if counts {
+		x.meet(sender.GUID)
+	}
 	if counts && proves { // it may not have been ready when it was asked
 		x.partners = max(x.partners, 1)
 	}
