@@ -13,6 +13,7 @@ var (
 	masterFlapping = gauge("ibwarden_master_flapping", "", "1 after the master changed 4 times within 10 minutes, until it has not changed for 10 minutes.")
 	otherPolicies  = gauge("ibwarden_managers_other_policy", "", "Subnet managers that share the secret and have proved that their policy is another than the one here.")
 	policyGuarded  = gauge("ibwarden_policy_guarded", "", "1 after a takeover from a manager with another policy, until the policy is read again: no port is given what the tables did not hold.")
+	writesHalted   = gauge("ibwarden_writes_halted", "", "1 while this manager is master and has had no right to write to the fabric for 3 s, by the store that managers share.")
 	subnetManager  = gauge("ibwarden_subnet_manager_info", "", "Always 1; the labels describe a subnet manager of the fabric: its port, the description of its node, its state (unknown if it does not answer), its priority, and how it is trusted (self, shared, listed, none). At most 64, trusted ones first.", "port_guid", "node", "state", "priority", "trust")
 )
 
@@ -49,6 +50,7 @@ func (o sink) inCharge(s *State) {
 	o.put(masterFlapping, one(s.Charge.Flapping))
 	o.put(otherPolicies, float64(s.Charge.OtherPolicies))
 	o.put(policyGuarded, one(s.Manager.Guards))
+	o.put(writesHalted, one(s.Manager.Halted))
 	seen := make(map[string]bool, len(s.Managers))
 	for _, m := range s.Managers {
 		if !seen[m.Port] { // two ports may claim one GUID

@@ -11,7 +11,7 @@ import (
 
 // Status returns the state of the election and the number of sweeps.
 func (e *Engine) Status() event.Status {
-	m := event.Status{State: e.peers.State(), Rogues: e.peers.Rogues(), Sweeps: e.sweeps, Guards: e.inherited != nil && e.inherited.Other}
+	m := event.Status{State: e.peers.State(), Rogues: e.peers.Rogues(), Sweeps: e.sweeps, Guards: e.inherited != nil && e.inherited.Other, Halted: e.right.Halted()}
 	for _, info := range e.peers.Rivals() {
 		if info.GUID != 0 {
 			m.Others++

@@ -19,4 +19,6 @@ type Status struct {
 	Sweeps         Sweeps
 	// Guards tells of event.Guarding, until the policy was read again.
 	Guards bool
+	// Halted tells of event.Halted, until event.Resumed.
+	Halted bool
 }
