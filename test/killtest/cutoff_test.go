@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -102,21 +100,28 @@ func newCutPair(t *testing.T, seed uint64) (*pair, []*door) {
 		doors, ways = append(doors, d), append(ways, "http://"+d.Addr().String())
 	}
 	flags := func(ways []string) []string {
-		return []string{"--profile", "basic", "--store", "etcd:" + strings.Join(ways, ",")}
+		return []string{"--store", "etcd:" + strings.Join(ways, ",")}
 	}
 	s := &site{client: newClient(newWorld(t).place(0, flags(ways)...), seed), cluster: cluster}
 	s.start()
 	s.changed(1)
 	s.settled()
-	s.grows = true
-	s.eventually("the manager has noted its keys", func() error {
-		_, err := os.Stat(filepath.Join(s.dir, "keys.json"))
-		return err
-	})
 	own := s.flags
 	s.flags = flags(cluster.Endpoints())
 	b := s.standby(t)
-	s.flags, b.grows = own, true
+	s.flags = own
+	s.eventually("the master knows its standby", func() error {
+		a, err := s.try("GET", "/managers", nil, nil)
+		if err != nil {
+			return err
+		}
+		for _, item := range a.body["items"].([]any) {
+			if item.(js)["state"] == "standby" {
+				return nil
+			}
+		}
+		return errors.New("it does not")
+	})
 	return &pair{s, &site{client: b, cluster: cluster}}, doors
 }
 
@@ -157,7 +162,6 @@ func TestMasterCutOff(t *testing.T) {
 	p, doors := newCutPair(t, need.Seed(t, 12))
 	p.changed(1 + p.IntN(3))
 	p.site.settled()
-	p.unproved = true
 	x := &writes{nodes: [2]ib.NodeGUID{p.hosts[0].GUID, p.hosts[1].GUID}}
 	see := x.see
 	p.sight.Store(&see)
@@ -167,6 +171,16 @@ func TestMasterCutOff(t *testing.T) {
 	began := time.Now()
 	p.other.changed(1 + p.IntN(3))
 	took := time.Since(began)
+	p.eventually("it has written to the fabric", func() error {
+		x.mu.Lock()
+		sent := x.sent[1]
+		x.mu.Unlock()
+		if sent == 0 {
+			p.other.changed(1) // the last one concerned no port
+			return errors.New("it has not")
+		}
+		return nil
+	})
 	p.eventually("the fabric has what the other one acknowledged", func() error { return p.holds(p.other.now) })
 	p.eventually("the first one says that it may not write", func() error {
 		if !strings.Contains(p.log.String(), "may not write to the fabric") {
