@@ -189,6 +189,8 @@ func TestErrors(t *testing.T) {
 			"spine 0 and spine 1 have 3 or more neighbours in common"},
 		{"full mesh", 8, 16, func(b *routingtest.Builder) { b.Clique(5, 1) },
 			" have 2 or more neighbours in common"},
+		{"random", 8, 16, func(b *routingtest.Builder) { b.Irregular(rand.New(rand.NewPCG(1, 1)), 500, 300) },
+			"switches connected with it make no dimension"},
 		{"twist", 8, 16, twisted, "a torus has no such twist"},
 		{"one lane", 1, 16, func(b *routingtest.Builder) { b.Grid([]int{5, 6}, true, 1, 1) },
 			"a torus of 5x6 needs 2 virtual lanes, there is 1"},

@@ -22,7 +22,7 @@ type grid struct {
 	// place is the place of a switch, pos its position in each dimension, by the place
 	// of the switch in the graph.
 	place []int32
-	pos   [][]int16
+	pos   [][]int32
 }
 
 // dimension is one of a grid.
@@ -61,7 +61,7 @@ func newGrid(k *cuts, part []uint16) (*grid, error) {
 }
 
 func tryGrid(k *cuts, part []uint16, least int32) (*grid, error) {
-	g := &grid{Net: k.Net, part: part, place: make([]int32, len(k.Nodes)), pos: make([][]int16, len(k.Nodes))}
+	g := &grid{Net: k.Net, part: part, place: make([]int32, len(k.Nodes)), pos: make([][]int32, len(k.Nodes))}
 	h := newChains(k, part, least)
 	roots := h.dimensions(part)
 	places := 1
@@ -72,6 +72,10 @@ func tryGrid(k *cuts, part []uint16, least int32) (*grid, error) {
 			return nil, fmt.Errorf("the links of %s and of %d switches connected with it make %d dimensions of together %d places or more: too few of a torus or mesh are there",
 				k.Nodes[part[0]].Name(), len(part)-1, len(g.dims), places)
 		}
+	}
+	if len(roots) == 0 && len(part) > 1 {
+		return nil, fmt.Errorf("the links of %s and of %d switches connected with it make no dimension: in a torus or mesh most of them lie in rows",
+			k.Nodes[part[0]].Name(), len(part)-1)
 	}
 	for _, s := range part {
 		g.place[s] = free
@@ -177,7 +181,7 @@ func (g *grid) settle(h *chains, roots []int32) error {
 	row := make([]int, len(g.Nodes))
 	for i, s := range g.part {
 		row[s] = i * len(g.dims)
-		g.pos[s] = make([]int16, len(g.dims))
+		g.pos[s] = make([]int32, len(g.dims))
 	}
 	dim := make(map[int32]int, len(roots))
 	lows := make([]int32, len(roots))
@@ -193,7 +197,7 @@ func (g *grid) settle(h *chains, roots []int32) error {
 				continue
 			}
 			size := g.dims[d].size
-			g.pos[s][d] = int16((int(from-lows[d])%size + size) % size)
+			g.pos[s][d] = int32((int(from-lows[d])%size + size) % size)
 			known[row[s]+d] = true
 		}
 	}
@@ -246,7 +250,7 @@ func (g *grid) rotate(known func(s uint16, d int) bool) {
 		}
 		origin := int(g.pos[g.part[i]][d])
 		for _, s := range g.part {
-			g.pos[s][d] = int16((int(g.pos[s][d]) - origin + dim.size) % dim.size)
+			g.pos[s][d] = int32((int(g.pos[s][d]) - origin + dim.size) % dim.size)
 		}
 	}
 }
@@ -312,7 +316,7 @@ func (g *grid) fill(left []uint16) error {
 	}
 	for _, s := range left {
 		for d, dim := range g.dims {
-			g.pos[s][d] = int16(int(g.place[s]) / dim.stride % dim.size)
+			g.pos[s][d] = int32(int(g.place[s]) / dim.stride % dim.size)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ type torus struct {
 	// length of the ring where it is closed. Both by the place of the switch in the
 	// graph.
 	hop  [][2][]int32
-	free [][2][]int16
+	free [][2][]int32
 	// bit is the bit of a layer for each dimension, -1 where it needs none.
 	bit []int
 	// crosses is the bits of the layers of packets that take a channel, by channel;
@@ -21,7 +21,7 @@ type torus struct {
 
 func newTorus(g *grid) *torus {
 	t := &torus{
-		grid: g, hop: make([][2][]int32, len(g.dims)), free: make([][2][]int16, len(g.dims)),
+		grid: g, hop: make([][2][]int32, len(g.dims)), free: make([][2][]int32, len(g.dims)),
 		bit: make([]int, len(g.dims)), crosses: map[int32]uint8{}, dim: map[int32]int{},
 		whole: len(g.part) == len(g.at),
 	}
@@ -29,7 +29,7 @@ func newTorus(g *grid) *torus {
 	for d := range g.dims {
 		t.bit[d] = -1
 		for w := range ways {
-			t.hop[d][w], t.free[d][w] = make([]int32, len(g.Nodes)), make([]int16, len(g.Nodes))
+			t.hop[d][w], t.free[d][w] = make([]int32, len(g.Nodes)), make([]int32, len(g.Nodes))
 		}
 		closed := t.measure(d)
 		if closed && g.dims[d].size >= leastDateline {
@@ -87,7 +87,7 @@ func (t *torus) measure(d int) (closed bool) {
 			if n == size {
 				closed = true
 				for range size {
-					far[v] = int16(size)
+					far[v] = int32(size)
 					v = t.To[hop[v]]
 				}
 				continue
@@ -97,7 +97,7 @@ func (t *torus) measure(d int) (closed bool) {
 			}
 			end := int(far[v])
 			for v = s; n > 0; n-- {
-				far[v] = int16(n + end)
+				far[v] = int32(n + end)
 				v = t.To[hop[v]]
 			}
 		}
