@@ -1,0 +1,120 @@
+package routes
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/need"
+	"github.com/ibwarden/ibwarden/test/routingtest"
+)
+
+// limit is how long an OpenSM may take, lanes the number of data lanes of ibsim's ports.
+const (
+	limit = 5 * time.Minute
+	lanes = 8
+)
+
+// breakSome takes down a number of links between switches.
+func breakSome(b *routingtest.Builder, seed uint64, count int) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	switches := b.Fabric.Switches()
+	for count > 0 {
+		s := switches[rng.IntN(len(switches))]
+		if p := &s.Ports[1+rng.IntN(len(s.Ports)-1)]; p.IsTrained() && p.Peer.Node.Switch != nil {
+			routingtest.Cut(p)
+			count--
+		}
+	}
+}
+
+// regular is a random graph whose switches all have as many links, but for a few.
+func regular(b *routingtest.Builder, seed uint64, switches, links, hosts int) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var all, stubs []*observed.Node
+	for i := range switches {
+		s := b.Switch(links+hosts, "switch %d", i)
+		b.Hosts(s, hosts)
+		all = append(all, s)
+	}
+	for _, s := range all {
+		for range links {
+			stubs = append(stubs, s)
+		}
+	}
+	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
+	for i := 0; i+1 < len(stubs); i += 2 {
+		if stubs[i] != stubs[i+1] {
+			subnettest.Join(stubs[i], stubs[i+1])
+		}
+	}
+}
+
+// TestBesideOpenSM prints a table of what engines of the same name make of the same graphs.
+// What it asserts is that in trees and dragonflies no link carries more routes than OpenSM's
+// fullest, and nowhere twice as many.
+func TestBesideOpenSM(t *testing.T) {
+	if !need.Soak() {
+		t.Skip("IBWARDEN_SOAK is not set")
+	}
+	tools, err := ibsimtest.FindTools()
+	need.Need(t, err)
+	fmt.Println("| graph | CAs | engine | of | lanes | all to all: worst link | mean link | links of a path | shifts: mean, worst | random: mean, worst | time |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, c := range []struct {
+		name  string
+		even  bool // no link is to carry more than OpenSM's fullest
+		build func(b *routingtest.Builder)
+	}{
+		{"fat tree, 8 ports", true, func(b *routingtest.Builder) { b.FatTree3(8) }},
+		{"fat tree, 24 ports", true, func(b *routingtest.Builder) { b.FatTree3(24) }},
+		{"fat tree, 12 ports, 40 links gone", true, func(b *routingtest.Builder) { b.FatTree3(12); breakSome(b, 1, 40) }},
+		{"torus 5 x 5", false, func(b *routingtest.Builder) { b.Torus(5, 5, 2) }},
+		{"torus 6 x 6, 4 links gone", false, func(b *routingtest.Builder) { b.Torus(6, 6, 2); breakSome(b, 2, 4) }},
+		{"torus 8 x 8", false, func(b *routingtest.Builder) { b.Torus(8, 8, 4) }},
+		{"dragonfly+, 9 groups", true, func(b *routingtest.Builder) { b.Dragonfly(9, 4, 4, 4) }},
+		{"random, 64 switches of 6 links", false, func(b *routingtest.Builder) { regular(b, 1, 64, 6, 6) }},
+		{"random, 256 switches of 12 links", false, func(b *routingtest.Builder) { regular(b, 1, 256, 12, 12) }},
+	} {
+		b := routingtest.New(nil)
+		c.build(b)
+		for _, engine := range []routing.Engine{routing.DFSSSP} {
+			row := func(of string, lanes int, l Load, took time.Duration) {
+				fmt.Printf("| %s | %d | %s | %s | %d | %d | %.1f | %.3f | %.2f, %d | %.2f, %d | %.3g s |\n", c.name,
+					len(b.Destinations)-len(b.Fabric.Switches()), engine, of, lanes, l.Worst, l.Mean, l.Hops,
+					l.Shift, l.WorstShift, l.Random, l.WorstRandom, took.Seconds())
+			}
+			begin := time.Now()
+			tables, err := routing.Compute(b.Fabric, b.Destinations, engine, graph.Room{VLs: lanes, Layers: lanes})
+			took := time.Since(begin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needed := 1
+			if tables.Lanes != nil {
+				needed = tables.Lanes.VLs
+			}
+			ours := Measure(b, tables.Linear)
+			row("ibwarden", needed, ours, took)
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			r, err := OpenSM(ctx, tools, t.TempDir(), b, string(engine))
+			cancel()
+			if err != nil {
+				fmt.Printf("| %s | | %s | OpenSM | fails: %v |\n", c.name, engine, err)
+				continue
+			}
+			theirs := Measure(b, r.Linear)
+			row("OpenSM", r.Lanes, theirs, r.Took)
+			if c.even && ours.Worst > theirs.Worst || ours.Worst > 2*theirs.Worst {
+				t.Errorf("%s, %s: the fullest link carries %d routes, OpenSM's %d", c.name, engine, ours.Worst, theirs.Worst)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package routes
+
+import (
+	"math/rand/v2"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/routingtest"
+)
+
+// Load is how CAs load the links between switches, in packets: each sends one in a pattern.
+type Load struct {
+	// Worst is the load of the fullest link when every CA sends to every other, Mean that
+	// of all links that the pattern could use, Hops the mean number of links on a path.
+	Worst      int
+	Mean, Hops float64
+	// Shift and Random are the load of the fullest link when each CA sends to the one that
+	// is so many places behind it, or to one of a random permutation: the mean over the
+	// patterns, and the worst of them.
+	Shift, Random           float64
+	WorstShift, WorstRandom int
+}
+
+// patterns is the number of shifts and of random permutations that are tried.
+const patterns = 100
+
+type link struct {
+	from int // Node.Index
+	exit ib.PortNum
+}
+
+// Measure loads the links of a fabric by forwarding tables, which it indexes by Node.Index.
+// The first LID of every CA is what it is sent to.
+func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
+	var lids []ib.LID
+	var at []*observed.Node
+	for _, d := range b.Destinations {
+		if s := routingtest.Behind(d.Port); s != nil && d.Port.Node.Switch == nil {
+			lids, at = append(lids, d.LID), append(at, s)
+		}
+	}
+	links := 0
+	for _, s := range b.Fabric.Switches() {
+		for i := 1; i < len(s.Ports); i++ {
+			if p := &s.Ports[i]; p.IsTrained() && p.Peer.Node.Switch != nil {
+				links++
+			}
+		}
+	}
+	var out Load
+	send := func(load map[link]int, i, j int) {
+		for s := at[i]; s != at[j]; {
+			l := link{s.Index, linear[s.Index][lids[j]]}
+			load[l]++
+			s = s.Ports[l.exit].Peer.Node
+		}
+	}
+	// Everybody to everybody, by switches.
+	hosts := map[*observed.Node]int{}
+	for _, s := range at {
+		hosts[s]++
+	}
+	load, sum, pairs := map[link]int{}, 0, 0
+	for j := range lids {
+		for s, n := range hosts {
+			pairs += n
+			for s != at[j] {
+				l := link{s.Index, linear[s.Index][lids[j]]}
+				load[l] += n
+				sum += n
+				s = s.Ports[l.exit].Peer.Node
+			}
+		}
+	}
+	out.Worst, out.Mean, out.Hops = fullest(load), float64(sum)/float64(max(1, links)), float64(sum)/float64(max(1, pairs))
+	rng := rand.New(rand.NewPCG(18, 18))
+	n := len(lids)
+	for k := range patterns {
+		shift := 1 + k*(n-1)/patterns
+		load = map[link]int{}
+		for i := range lids {
+			send(load, i, (i+shift)%n)
+		}
+		worst := fullest(load)
+		out.Shift += float64(worst) / patterns
+		out.WorstShift = max(out.WorstShift, worst)
+		load = map[link]int{}
+		for i, j := range rng.Perm(n) {
+			send(load, i, j)
+		}
+		worst = fullest(load)
+		out.Random += float64(worst) / patterns
+		out.WorstRandom = max(out.WorstRandom, worst)
+	}
+	return out
+}
+
+func fullest(load map[link]int) (worst int) {
+	for _, n := range load {
+		worst = max(worst, n)
+	}
+	return worst
+}
