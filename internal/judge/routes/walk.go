@@ -98,6 +98,17 @@ func (p *Part) follow(s int32) {
 // step is the switch after at; -1 and how the packets end that get no farther.
 func (p *Part) step(at int32) (next int32, end ending) {
 	j := p.j
+	if slot := int(p.slots[at]); slot < j.degree {
+		h := j.hops[int(at)*(j.degree+1)+slot]
+		t := &j.in.Tables[j.switches[h.next].Index]
+		if t.byDefault(p.lid) {
+			if back, read := t.exit(p.lid); read && back == j.links[h.link].in() {
+				p.stops[at], p.anyStops = true, true
+				return -1, ending{h.next, ib.PortNone, NoEntry}
+			}
+		}
+		return h.next, ending{}
+	}
 	n := j.switches[at]
 	out, read := j.in.Tables[n.Index].exit(p.lid)
 	end = ending{at, out, NoEntry}
@@ -110,15 +121,6 @@ func (p *Part) step(at int32) (next int32, end ending) {
 		return -1, end
 	case int(out) >= len(n.Ports):
 		return -1, end
-	}
-	if slot := int(j.slots[at][out]); slot < j.degree {
-		h := j.hops[int(at)*(j.degree+1)+slot]
-		t := &j.in.Tables[j.switches[h.next].Index]
-		if back, read := t.exit(p.lid); read && t.byDefault(p.lid) && back == j.links[h.link].in() {
-			p.stops[at], p.anyStops = true, true
-			return -1, ending{h.next, ib.PortNone, NoEntry}
-		}
-		return h.next, ending{}
 	}
 	switch x := &n.Ports[out]; {
 	case out == 0:
