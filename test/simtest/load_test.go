@@ -47,6 +47,16 @@ type load struct {
 	octets [loadOctets]byte
 	before fabric.DataCounts
 	levels []ib.SL // of what was received, in order of polling
+	// paths has the service levels of paths from host to host; nil: those of the hosts.
+	paths func(from, to place) ib.SL
+}
+
+// level is the service level of datagrams from one host to another.
+func (l *load) level(from, to *loadHost) ib.SL {
+	if l.paths != nil {
+		return l.paths(from.port, to.port)
+	}
+	return from.sl
 }
 
 // newLoad gives every host of a fabric a queue pair. Each sends at a share of the
@@ -131,7 +141,7 @@ func (l *load) turn(h *loadHost) {
 		to := l.hosts[h.to[h.posted]]
 		l.must(h.qp.PostSend(endpoint.SendRequest{
 			ID: sendID, Data: l.octets[:], RemoteQP: to.qp.Number(), RemoteQKey: loadKey,
-			To: endpoint.Address{DLID: l.info(to.port).LID, SL: h.sl},
+			To: endpoint.Address{DLID: l.info(to.port).LID, SL: l.level(h, to)},
 		}))
 		h.posted++
 	}
