@@ -19,6 +19,7 @@ type Builder struct {
 	rng          *rand.Rand
 	Destinations []graph.Destination
 	LMC          ib.LMC // of CA ports
+	Spare        int    // ports that switches have beyond those that are cabled here
 
 	placed map[*observed.Node]uint16 // as a graph orders switches, when there were so many nodes
 	of     int
@@ -44,7 +45,7 @@ func (b *Builder) Own(p *observed.Port) {
 
 // Switch adds a switch and its LID.
 func (b *Builder) Switch(ports int, format string, args ...any) *observed.Node {
-	n := b.node(ib.NodeSwitch, ports, fmt.Sprintf(format, args...))
+	n := b.node(ib.NodeSwitch, ports+b.Spare, fmt.Sprintf(format, args...))
 	b.Own(&n.Ports[0])
 	return n
 }

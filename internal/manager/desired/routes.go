@@ -95,6 +95,9 @@ func (x *Routes) idle() map[*observed.Port]bool {
 // UsesLanes reports whether the routes need more than one virtual lane.
 func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 
+// Notes are what the routing engine said of the subnet.
+func (x *Routes) Notes() []string { return x.routed.Notes }
+
 func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room, drained []*observed.Node) (*Routes, error) {
 	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, tables: observed.NewDesired(f)}
 	to := make([]graph.Destination, len(assigned))
@@ -109,7 +112,7 @@ func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LI
 	if i := slices.IndexFunc(assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && managers != ib.LIDReserved {
 		tables.Lead(managers, assigned[i].LID)
 	}
-	x.warnings = append(x.warnings, tables.Notes...)
+	x.warnings = append(x.warnings, tables.Warnings...)
 	if len(tables.Islands) > 1 {
 		x.warnings = append(x.warnings, fmt.Sprintf("the subnet is split: %d groups of switches cannot reach each other", len(tables.Islands)))
 	}

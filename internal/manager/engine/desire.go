@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/ports"
@@ -76,6 +78,11 @@ func (e *Engine) desire(of desired.Resolved) (*desired.Result, error) {
 		return nil, err
 	}
 	e.routes = r.Routes
+	if notes := r.Routes.Notes(); !slices.Equal(notes, e.noted) {
+		if e.noted = notes; len(notes) > 0 {
+			e.emit(event.Routed{Notes: notes})
+		}
+	}
 	e.known.Fences = r.Assigned.Fences
 	e.tellFences(r.Fences)
 	return r, nil

@@ -76,6 +76,7 @@ type Engine struct {
 	claims      []lid.Claim
 	claimed     uint64 // version of claims
 	routes      *desired.Routes
+	noted       []string // routes.Notes, as last told
 	multicast   grouping
 	cabling     cabling
 	// settled tells that a policy stands on the subnet: from then on sweeps

@@ -49,6 +49,10 @@ type SweepFault struct{ Fault sweep.Fault }
 // Warned is something odd that does not stop a pass.
 type Warned struct{ Text string }
 
+// Routed is what the routing engine saw of the subnet, where it says something, when that
+// is not what it said before.
+type Routed struct{ Notes []string }
+
 // Refused says why a pass wrote nothing: the policy does not fit, or
 // addresses or routes cannot be given. Policy is the one that is refused; nil when it
 // is not the fault of a policy.
@@ -241,6 +245,7 @@ func (e Found) String() string {
 
 func (e SweepFault) String() string { return e.Fault.Error() }
 func (e Warned) String() string     { return e.Text }
+func (e Routed) String() string     { return strings.Join(e.Notes, "; ") }
 func (e Refused) String() string    { return "refused, nothing was written: " + e.Err.Error() }
 func (e Failed) String() string     { return e.Failure.Error() }
 

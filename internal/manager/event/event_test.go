@@ -41,6 +41,7 @@ func TestTexts(t *testing.T) {
 	}{
 		{Found{b.Fabric.Count()}, []string{"1 switches", "1 CAs", "0 routers", "1 links"}},
 		{Refused{Err: errors.New("it does not fit")}, []string{"nothing was written", "it does not fit"}},
+		{Routed{[]string{"a fat tree", "a cable is missing"}}, []string{"a fat tree", "; ", "a cable is missing"}},
 		{Forgotten{observed.ElementHOQLife | observed.ElementVLStallCount, 3, "leaf-1:2"}, []string{"3 ports", "HOQLife, VLStallCount", "leaf-1:2"}},
 		{Fenced{at}, []string{"leaf-1:2 is fenced", "unknown device"}},
 		{Unfenced{at}, []string{"leaf-1:2", "no longer fenced", "unknown device"}},

@@ -49,6 +49,9 @@ func Describe(e event.Event) Description {
 	case event.Warned:
 		d.set(slog.LevelWarn, "warning")
 		d.Stands = true
+	case event.Routed:
+		d.set(slog.LevelInfo, "routing", slog.Any("notes", e.Notes))
+		d.Each = true
 	case event.Refused:
 		d.set(slog.LevelError, "refused", slog.String("reason", e.Err.Error()))
 		d.Text, d.Each = strings.ReplaceAll(d.Text, "\n", "; "), true

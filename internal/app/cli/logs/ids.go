@@ -16,6 +16,7 @@ var meanings = map[string]string{
 	"fault":                "A sweep could not read or use this place.",
 	"warning":              "Something unusual that does not stop a pass. It is repeated once an hour while it lasts.",
 	"refused":              "The policy does not fit, or addresses or routes cannot be assigned; nothing was written.",
+	"routing":              "What the routing engine saw of the fabric: at the start, and when it differs.",
 	"policy-given":         "The manager was given a policy: `verdict` or `refused` follows.",
 	"write-failed":         "A write was lost, or the value read back was different.",
 	"forgotten":            "Devices accept these settings but do not keep them; they are not written again.",

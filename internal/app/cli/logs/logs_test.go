@@ -60,6 +60,7 @@ var events = []struct {
 	{event.SweepFault{Fault: sweep.Fault{Where: "leaf-1:2", Err: errors.New("no answer"), Port: leafPort()}}, slog.LevelWarn},
 	{event.Warned{Text: "leaf-1 is odd"}, slog.LevelWarn},
 	{event.Refused{Err: errors.New("two\nlines")}, slog.LevelError},
+	{event.Routed{Notes: []string{"routing engine auto takes ftree", "fat tree of 2 levels"}}, slog.LevelInfo},
 	{event.PolicyGiven{}, slog.LevelDebug},
 	{event.Failed{Failure: apply.Failure{Port: leafPort(), Attribute: smp.AttrPKeyTable, Err: errors.New("no answer")}}, slog.LevelError},
 	{event.Forgotten{Elements: observed.ElementEnforcement, Ports: 2, Example: "leaf-1:2"}, slog.LevelWarn},

@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dfsssp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -28,6 +29,10 @@ const (
 	UpDown Engine = "updn"
 	// DFSSSP takes shortest paths which virtual lanes keep from deadlock.
 	DFSSSP Engine = "dfsssp"
+	// FatTree takes ways up and down a fat tree.
+	FatTree Engine = "ftree"
+	// Auto takes the engine for what the fabric is.
+	Auto Engine = "auto"
 )
 
 // engines are all of them, in the order in which help lists them.
@@ -40,6 +45,8 @@ var engines = []struct {
 	lanes bool
 }{
 	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
+	{Auto, auto, "what fits the fabric", true},
+	{FatTree, ftree.FatTree, "fat trees, whole or broken", false},
 	{MinHop, updn.MinHop, "shortest paths, which can deadlock: a warning says so", false},
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
@@ -94,6 +101,8 @@ type Tables struct {
 	Graph *graph.Graph
 	// Top is the highest LID of all destinations.
 	Top ib.LID
+	// Warnings say which switches are not drained, and why.
+	Warnings []string
 	// Idle are the ports between switches that carry nothing, since a switch is drained.
 	Idle map[*observed.Port]bool
 	// Islands lists the switches that can reach each other, each island and
@@ -130,7 +139,6 @@ func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine
 			if err != nil {
 				return nil, fmt.Errorf("routing engine %s: %w", engine, err)
 			}
-			routes.Notes = append(routes.Notes, t.Notes...)
 			t.Routes = *routes
 		}
 	}

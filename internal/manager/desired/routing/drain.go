@@ -16,19 +16,19 @@ import (
 // come about over it.
 
 // drain finds which of the drained switches can be: without them all others that were
-// connected still are. The reasons why one cannot go into the notes.
+// connected still are. The reasons why one cannot go into the warnings.
 func (t *Tables) drain(drained []*observed.Node) (places []uint16, without *graph.Graph) {
 	g := t.Graph
 	without = g
 	for _, n := range drained {
 		s := uint16(g.Index[n.Index])
 		if !remains(g, append(places, s)) {
-			t.Notes = append(t.Notes, n.Name()+" is not drained: no other switch would be left that it is cabled to")
+			t.Warnings = append(t.Warnings, n.Name()+" is not drained: no other switch would be left that it is cabled to")
 			continue
 		}
 		next := g.Without(append(places, s))
 		if a := cutOff(g, next, append(places, s)); a != nil {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s is not drained: without it nothing would lead to %s", n.Name(), a.Name()))
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s is not drained: without it nothing would lead to %s", n.Name(), a.Name()))
 			continue
 		}
 		places, without = append(places, s), next

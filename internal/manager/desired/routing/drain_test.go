@@ -37,7 +37,7 @@ func TestDrainedSwitchesCarryNothing(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, e, err)
 			}
 			isDrained := func(n *observed.Node) bool {
-				return slices.Contains(drained, n) && !slices.ContainsFunc(tables.Notes, func(note string) bool {
+				return slices.Contains(drained, n) && !slices.ContainsFunc(tables.Warnings, func(note string) bool {
 					return strings.HasPrefix(note, n.Name()+" is not drained")
 				})
 			}

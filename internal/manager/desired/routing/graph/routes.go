@@ -64,12 +64,17 @@ func (l *Lanes) LaneOf(at uint16, in, out ib.PortNum, layer uint8) ib.VL {
 func (g *Graph) Unrouted() [][]ib.PortNum {
 	width := int(g.Top) + 1
 	all := make([]ib.PortNum, width*len(g.Nodes))
-	for i := range all {
-		all[i] = ib.PortNone
-	}
 	out := make([][]ib.PortNum, len(g.Index))
 	for i, n := range g.Nodes {
-		out[n.Index] = all[i*width : (i+1)*width : (i+1)*width]
+		row := all[i*width : (i+1)*width : (i+1)*width]
+		if i > 0 {
+			copy(row, all) // faster than octet by octet
+		} else {
+			for l := range row {
+				row[l] = ib.PortNone
+			}
+		}
+		out[n.Index] = row
 	}
 	return out
 }
