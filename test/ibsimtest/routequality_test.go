@@ -202,7 +202,7 @@ func TestFatTreesBesideOpenSM(t *testing.T) {
 				continue
 			}
 			l := topologyOf(t, spec)
-			share, slack := 1.0, 1.0
+			share, slack := 1.0, 1.001 // the order of sums differs
 			if oneIn > 0 {
 				l = thinned(l, oneIn, 1)
 				share, slack = 1.2, 1.05
