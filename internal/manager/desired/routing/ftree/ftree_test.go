@@ -329,7 +329,7 @@ func TestBrokenGraphs(t *testing.T) {
 		build func(seed uint64) *routingtest.Builder
 		// of a hundred; 0: there is no bound
 		refused, longer int
-	}{{"tree", broken, 3, 5}, {"other graph", others, 0, 0}} {
+	}{{"tree", broken, 5, 5}, {"other graph", others, 0, 0}} {
 		refused, further, pairs := 0, 0, 0
 		for seed := start; seed != start+trees; seed++ {
 			b := kind.build(seed)
