@@ -40,6 +40,8 @@ func TestFlagsThatDoNotFit(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"--tls-cert F --tls-key F":                                   "want --listen",
+		"--lease 199ms":                                              "--lease 199ms: want 200ms to 10s",
+		"--lease 11s":                                                "want 200ms to 10s",
 		"--tls-client-ca F":                                          "want --listen",
 		"--listen 127.0.0.1:0 --tls-cert F":                          "want both or none",
 		"--listen 127.0.0.1:0 --tls-key F":                           "want both or none",
