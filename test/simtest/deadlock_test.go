@@ -63,6 +63,8 @@ func TestNoPacketWaitsForEver(t *testing.T) {
 		{routing.DOR, "torus,x=5,y=5,hosts=3", false},
 		{routing.DFSSSP, "torus,x=5,y=5,hosts=3", false},
 		{routing.DFSSSP, "random,switches=12,hosts=36,seed=3", false},
+		{routing.FatTree, "fattree,radix=8,levels=3", false},
+		{routing.Auto, "torus,x=6,y=5,hosts=2", false},
 		{routing.Dragonfly, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false},
 		{routing.DFSSSP, "dragonfly,groups=6,leafs=3,spines=2,hosts=3", false},
 	} {
