@@ -316,8 +316,8 @@ func explain(a *asked, ours bool) int {
 
 // chosen are the names of fields with what each manager chooses: multicast LIDs;
 // whether switches enforce, which OpenSM was told not to do, and filter raw packets; what it says of its
-// own class beside the records.
-var chosen = []string{"mlid", "partenforce", "filterraw", "capability mask", "redirect qp", "redirect qkey", "trap qkey"}
+// own class beside the records; and the port by which its Get came to a switch.
+var chosen = []string{"mlid", "partenforce", "filterraw", "capability mask", "redirect qp", "redirect qkey", "trap qkey", "localport:"}
 
 // portNumber is the exit of a LID; each routes its own way.
 var portNumber = regexp.MustCompile(`(?m)^(\s*\d+\t)(?:\d|\d\d|1\d\d|2[0-4]\d|25[0-4])$`)

@@ -73,7 +73,8 @@ type clerk struct {
 	fenced   bool // it is master, and another manager has taken the store over
 	alone    bool // a round has ended that showed no other master
 	asks     time.Duration
-	confirms time.Duration // when the store answers after a nap; 0 for no nap
+	downs    []time.Duration // when its link was taken down
+	confirms time.Duration   // when the store answers after a nap; 0 for no nap
 	epoch    store.Epoch
 	post
 	completed bool          // a pass of this mastership
@@ -396,6 +397,7 @@ func (s *succession) strike(f fault, c *clerk, change func(*engine.Config)) (end
 			s.heal(c)
 		}
 	case faultLinkDown:
+		c.downs = append(c.downs, s.fabric.Now())
 		must(s.fabric.Unlink(node, 1))
 		return func() { must(s.fabric.Link(node, 1, peer, num)) }
 	}
@@ -437,6 +439,9 @@ const (
 	// agreeMost is how long it may take from the end of a fault until there is one
 	// master: of two, each asks the others with every light sweep.
 	agreeMost = 2 * engine.DefaultSweepInterval
+	// A link that went down and up twice within flapTime may not be followed before linkPause
+	// has passed: so long a manager behind it is not seen.
+	flapTime, linkPause = 2 * time.Minute, 30 * time.Second
 	// findMost is how long a subnet may be without a master that did not come back: until
 	// it is given up, and the others are asked.
 	findMost = election.DefaultMasterTimeout + 100*time.Millisecond
@@ -478,12 +483,22 @@ func (s *succession) round(change func(*engine.Config)) {
 		h()
 	}
 	began = s.fabric.Now()
-	s.until("one master", agreeMost, func() bool { return len(s.masters()) == 1 })
+	s.until("one master", agreeMost+s.unseen(), func() bool { return len(s.masters()) == 1 })
 	s.agreed = max(s.agreed, s.fabric.Now()-began)
 	s.until("the last revision is carried out", 3*time.Minute, func() bool {
 		m := s.masters()
 		return len(m) == 1 && m[0].leads && s.carried == len(s.revisions)-1 && s.stands()
 	})
+}
+
+// unseen is how long a manager may not be seen since its link went down too often.
+func (s *succession) unseen() time.Duration {
+	for _, c := range s.clerks {
+		if n := len(c.downs); n > 1 && c.downs[n-2] > s.fabric.Now()-flapTime {
+			return linkPause
+		}
+	}
+	return 0
 }
 
 // stands reports whether every end port holds what the last revision gives it.

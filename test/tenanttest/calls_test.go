@@ -274,7 +274,7 @@ func (c *caller) providers() resource.Change {
 	if t, exists := c.tenants[name]; (!exists || t.Keys.First == 0) && c.IntN(2) == 0 {
 		return c.tenant(name)
 	}
-	switch n := c.IntN(20); {
+	switch n := c.IntN(22); {
 	case n < 3:
 		return c.tenant(name)
 	case n < 4:
@@ -308,6 +308,10 @@ func (c *caller) providers() resource.Change {
 		return resource.ReleasePool{First: ib.PortGUID(0x30 + 4*c.IntN(2))}
 	case n < 17:
 		return resource.Trim{}
+	case n < 18:
+		return resource.DrainSwitch{Drain: resource.Drain{Switch: ib.NodeGUID(c.IntN(4)), Name: "spine"}}
+	case n < 19:
+		return resource.UndrainSwitch{Switch: ib.NodeGUID(c.IntN(4))}
 	}
 	f := fileSpec{dflt: pick(c.Rand, policy.Limited, policy.Full, policy.None, c.file.dflt, c.file.dflt), parts: []filePart{}}
 	for _, p := range []string{"f1", "f2", "f3", "p4"} {

@@ -91,6 +91,7 @@ type model struct {
 	mems     []mem
 	ports    map[ib.PortGUID]port
 	pools    []pool
+	drains   map[ib.NodeGUID]bool
 	tombs    map[slot]tomb
 	waiting  map[string]waits
 	accepted map[string][]time.Time
@@ -105,7 +106,7 @@ type model struct {
 
 func newModel() *model {
 	return &model{
-		tenants: map[string]resource.Tenant{"provider": {Name: "provider"}}, tokens: map[string]token{}, ports: map[ib.PortGUID]port{},
+		tenants: map[string]resource.Tenant{"provider": {Name: "provider"}}, tokens: map[string]token{}, ports: map[ib.PortGUID]port{}, drains: map[ib.NodeGUID]bool{},
 		tombs: map[slot]tomb{}, waiting: map[string]waits{}, accepted: map[string][]time.Time{}, file: fileSpec{dflt: policy.Limited}, numbers: map[string]ib.PKeyBase{},
 		partRev: map[ib.PKeyBase]uint64{}, memRev: map[slot]uint64{}, touched: map[ib.PKeyBase]uint64{},
 	}
@@ -122,6 +123,7 @@ func copyMap[K comparable, V any](m map[K]V) map[K]V {
 func (m *model) copy() *model {
 	n := *m
 	n.tenants, n.tokens, n.ports, n.tombs, n.waiting = copyMap(m.tenants), copyMap(m.tokens), copyMap(m.ports), copyMap(m.tombs), copyMap(m.waiting)
+	n.drains = copyMap(m.drains)
 	n.accepted, n.numbers = copyMap(m.accepted), copyMap(m.numbers)
 	n.partRev, n.memRev, n.touched = copyMap(m.partRev), copyMap(m.memRev), copyMap(m.touched)
 	n.parts, n.mems, n.pools = slices.Clone(m.parts), slices.Clone(m.mems), slices.Clone(m.pools)

@@ -48,6 +48,18 @@ func (a *attempt) byProvider(c resource.Change) {
 			a.pools = slices.Clone(a.pools)
 			a.pools[i] = pool{first: p.first, last: p.last}
 		}
+	case resource.DrainSwitch:
+		if c.Switch == 0 {
+			a.no(resource.Invalid)
+			return
+		}
+		a.drains[c.Switch] = true
+	case resource.UndrainSwitch:
+		if !a.drains[c.Switch] {
+			a.no(resource.NotFound)
+			return
+		}
+		delete(a.drains, c.Switch)
 	case resource.PutFile:
 		a.putFile(specOf(c.Text))
 	case resource.Trim:

@@ -197,8 +197,15 @@ func (r *run) adopt(fail func(string, ...any)) {
 	}
 }
 
-// compareKeys compares which port gets which key.
+// compareKeys compares which port gets which key, and which switches are drained.
 func (r *run) compareKeys(fail func(string, ...any)) {
+	drained := map[ib.NodeGUID]bool{}
+	for _, d := range r.state.Policy().Drained {
+		drained[d.At.Switch] = true
+	}
+	if !maps.Equal(drained, r.model.drains) {
+		fail("drained are %v: the model says %v", drained, r.model.drains)
+	}
 	res, err := r.state.Policy().Resolve(r.ports, nil)
 	if err != nil {
 		fail("resolve: %v", err)

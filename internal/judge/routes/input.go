@@ -209,7 +209,7 @@ func Read(f *observed.Fabric) *Input { return Wanted(f, observed.NewDesired(f)) 
 
 // Wanted is an Input of what d wants, and of what was read where d leaves it alone.
 func Wanted(f *observed.Fabric, d *observed.Desired) *Input {
-	in := &Input{Fabric: f, Tables: make([]Table, len(f.Nodes))}
+	var ends []End
 	for _, p := range f.EndPorts() {
 		lid, lmc := p.Info.LID, p.Info.LMC
 		want := d.Port(p)
@@ -222,9 +222,15 @@ func Wanted(f *observed.Fabric, d *observed.Desired) *Input {
 			lmc = want.Info.LMC
 		}
 		if lid.IsUnicast() && (lid + ib.LID(lmc.Count()-1)).IsUnicast() {
-			in.Ends = append(in.Ends, End{p, lid, lmc})
+			ends = append(ends, End{p, lid, lmc})
 		}
 	}
+	return WantedFor(f, d, ends)
+}
+
+// WantedFor is Wanted with these end ports and LIDs.
+func WantedFor(f *observed.Fabric, d *observed.Desired, ends []End) *Input {
+	in := &Input{Fabric: f, Tables: make([]Table, len(f.Nodes)), Ends: ends}
 	top := in.top()
 	for _, n := range f.Switches() {
 		w := &d.Nodes[n.Index]

@@ -55,14 +55,14 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 			return nil, nil, err
 		}
 	}
-	in := routes.Wanted(x.fabric, x.tables)
-	in.Ends = in.Ends[:0]
+	ends := make([]routes.End, 0, len(x.assigned)+1)
 	for _, a := range x.assigned {
-		in.Ends = append(in.Ends, routes.End{Port: a.Port, LID: a.LID, LMC: a.LMC})
+		ends = append(ends, routes.End{Port: a.Port, LID: a.LID, LMC: a.LMC})
 		if a.Port == x.manager && x.managers != ib.LIDReserved {
-			in.Ends = append(in.Ends, routes.End{Port: a.Port, LID: x.managers})
+			ends = append(ends, routes.End{Port: a.Port, LID: x.managers})
 		}
 	}
+	in := routes.WantedFor(x.fabric, x.tables, ends)
 	in.Levels = routes.PathLevels(levels.ServiceLevels(), used...)
 	if in.Groups, err = r.groupsOf(x); err != nil {
 		return nil, nil, err
