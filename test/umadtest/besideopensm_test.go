@@ -81,7 +81,7 @@ func (r *rig) failover(kind, umad2sim string) time.Duration {
 	if !r.within(failedOverMost, standsBy) || !r.within(failedOverMost, answers) {
 		r.Fatal("there is no pair, or its master does not answer")
 	}
-	time.Sleep(time.Second) // the standby has asked its master at least once
+	time.Sleep(3 * time.Second) // the standby has read the subnet
 	kill()
 	began := time.Now()
 	if !r.within(failedOverMost, answers) {

@@ -85,7 +85,10 @@ func (k *Keys) Behind(from *observed.Port) []ib.MKey {
 		}
 	}
 	for _, s := range k.Book.Behind(at) {
-		out = k.appendKeys(out, s)
+		// Each manager enters its own port at the zero Place: in a shared book others are there.
+		if from != nil || k.Self == (ID{}) || k.isSelf(s.ID) {
+			out = k.appendKeys(out, s)
+		}
 	}
 	if from == nil {
 		for _, s := range k.Book.Entries() {

@@ -38,3 +38,29 @@ func TestManagersOwnPort(t *testing.T) {
 		t.Errorf("behind another port: %d keys", len(got))
 	}
 }
+
+// Managers that share a book are each at the zero Place in it: the own port is shown its own
+// key first, and never that of another manager's port, for which nobody would answer.
+func TestManagersOwnPortInASharedBook(t *testing.T) {
+	book := new(Book)
+	own, other := ID{Node: 7, Port: 8}, ID{Node: 5, Port: 6}
+	s, err := book.Add(own, observed.Place{Node: 1, Port: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := book.Add(other, observed.Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Confirm(s, s.Wanted())
+	book.Confirm(x, x.Wanted())
+	k := Keys{Ring: NewRing([SecretSize]byte{1}), Book: book, Self: own}
+	got := k.Behind(nil)
+	if len(got) == 0 || got[0] != k.Ring.MKey(own, s.Current) || slices.Contains(got, k.Ring.MKey(other, x.Current)) {
+		t.Errorf("at the own port %v, want %v first and not %v", got, k.Ring.MKey(own, s.Current), k.Ring.MKey(other, x.Current))
+	}
+	k.Self = ID{}
+	if got := k.Behind(nil); !slices.Contains(got, k.Ring.MKey(other, x.Current)) {
+		t.Error("where it is not known which port it is, not every key is tried")
+	}
+}
