@@ -10,6 +10,14 @@ import (
 // Soak reports whether the long form of a test was asked for: IBWARDEN_SOAK is set.
 func Soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
 
+// Rounds is a number of rounds: few, or many in a soak.
+func Rounds(few, many uint64) uint64 {
+	if Soak() {
+		return many
+	}
+	return few
+}
+
 // Seed is the seed of a random test, which it prints: SOAK_SEED if that is set, in a soak
 // another one every time, and else the given one.
 func Seed(t testing.TB, otherwise uint64) uint64 {

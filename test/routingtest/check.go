@@ -225,3 +225,16 @@ func (b *Builder) Deadlocks(t testing.TB, r *graph.Routes, vls int) bool {
 	}
 	return false
 }
+
+// Sound fails unless all that is connected stays connected, no packets can wait for each
+// other in a circle, and the routes ask for no more than vls virtual lanes.
+func (b *Builder) Sound(t testing.TB, r *graph.Routes, vls int) {
+	t.Helper()
+	b.EachRoute(t, r, nil)
+	if b.Deadlocks(t, r, vls) {
+		t.Error("links depend on each other in a circle")
+	}
+	if r.Lanes != nil && r.Lanes.VLs > vls {
+		t.Errorf("%d virtual lanes, there are %d", r.Lanes.VLs, vls)
+	}
+}

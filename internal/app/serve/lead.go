@@ -119,6 +119,15 @@ func (s *Service) regain(ctx context.Context) error {
 	return s.Retake(ctx)
 }
 
+// ask does something that may wait for others, beside the caller, who holds s.mu.
+func (s *Service) ask(do func(context.Context)) {
+	s.asks.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
+		defer cancel()
+		do(ctx)
+	})
+}
+
 // lostLease is called when another manager has taken the lease over, and so the store.
 func (s *Service) lostLease() {
 	s.mu.Lock()
@@ -126,9 +135,7 @@ func (s *Service) lostLease() {
 	if s.ended || s.masters == nil {
 		return
 	}
-	s.asks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
-		defer cancel()
+	s.ask(func(ctx context.Context) {
 		_ = s.Look(ctx) // it finds that it is fenced, and follows
 	})
 }
@@ -199,9 +206,7 @@ func (s *Service) askOthers() {
 		return
 	}
 	s.begun = time.Now()
-	s.asks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
-		defer cancel()
+	s.ask(func(ctx context.Context) {
 		_ = s.manager.AskOthers(ctx) // else the next round of the manager itself tells
 	})
 }
@@ -214,9 +219,7 @@ func (s *Service) confirm() {
 	if s.ended || s.masters == nil {
 		return
 	}
-	s.asks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leadTimeout)
-		defer cancel()
+	s.ask(func(ctx context.Context) {
 		for ctx.Err() == nil {
 			if changed, err := s.Confirm(ctx); err == nil {
 				s.manager.Confirm(changed)

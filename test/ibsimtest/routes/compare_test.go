@@ -10,8 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
@@ -32,28 +30,6 @@ func breakSome(b *routingtest.Builder, seed uint64, count int) {
 		if p := &s.Ports[1+rng.IntN(len(s.Ports)-1)]; p.IsTrained() && p.Peer.Node.Switch != nil {
 			routingtest.Cut(p)
 			count--
-		}
-	}
-}
-
-// regular is a random graph whose switches all have as many links, but for a few.
-func regular(b *routingtest.Builder, seed uint64, switches, links, hosts int) {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	var all, stubs []*observed.Node
-	for i := range switches {
-		s := b.Switch(links+hosts, "switch %d", i)
-		b.Hosts(s, hosts)
-		all = append(all, s)
-	}
-	for _, s := range all {
-		for range links {
-			stubs = append(stubs, s)
-		}
-	}
-	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
-	for i := 0; i+1 < len(stubs); i += 2 {
-		if stubs[i] != stubs[i+1] {
-			subnettest.Join(stubs[i], stubs[i+1])
 		}
 	}
 }
@@ -86,7 +62,7 @@ func TestBesideOpenSM(t *testing.T) {
 		{"torus 6 x 6, 4 links gone", false, tori, func(b *routingtest.Builder) { b.Torus(6, 6, 2); breakSome(b, 2, 4) }},
 		{"torus 8 x 8", false, tori, func(b *routingtest.Builder) { b.Torus(8, 8, 4) }},
 		{"dragonfly+, 9 groups", true, groups, func(b *routingtest.Builder) { b.Dragonfly(9, 4, 4, 4) }},
-		{"random, 64 switches of 6 links", false, others, func(b *routingtest.Builder) { regular(b, 1, 64, 6, 6) }},
+		{"random, 64 switches of 6 links", false, others, func(b *routingtest.Builder) { b.Regular(rand.New(rand.NewPCG(1, 1)), 64, 6, 6) }},
 	} {
 		b := routingtest.New(nil)
 		c.build(b)

@@ -2,35 +2,13 @@ package dfsssp
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
-
-// regular is a random graph whose switches all have as many links, but for a few.
-func regular(b *routingtest.Builder, rng *rand.Rand, switches, links, hosts int) {
-	var all, stubs []*observed.Node
-	for i := range switches {
-		s := b.Switch(links+hosts, "switch %d", i)
-		b.Hosts(s, hosts)
-		all = append(all, s)
-	}
-	for _, s := range all {
-		for range links {
-			stubs = append(stubs, s)
-		}
-	}
-	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
-	for i := 0; i+1 < len(stubs); i += 2 {
-		if stubs[i] != stubs[i+1] {
-			subnettest.Join(stubs[i], stubs[i+1])
-		}
-	}
-}
 
 // random makes a broken graph of any kind.
 func random(rng *rand.Rand) *routingtest.Builder {
@@ -47,7 +25,7 @@ func random(rng *rand.Rand) *routingtest.Builder {
 		b.Dragonfly(2+rng.IntN(4), 1+rng.IntN(3), 1+rng.IntN(3), rng.IntN(3))
 	case 4:
 		n := 4 + rng.IntN(20)
-		regular(b, rng, n, 2+rng.IntN(4), rng.IntN(3))
+		b.Regular(rng, n, 2+rng.IntN(4), rng.IntN(3))
 	default:
 		n := 2 + rng.IntN(24)
 		b.Irregular(rng, n, rng.IntN(2*n))
@@ -73,7 +51,7 @@ func random(rng *rand.Rand) *routingtest.Builder {
 // goes round, and the links and lanes do not wait for each other in a circle.
 func TestRandomGraphs(t *testing.T) {
 	count, seed := 300, uint64(18)
-	if os.Getenv("IBWARDEN_SOAK") != "" {
+	if need.Soak() {
 		count, seed = 10_000, rand.Uint64()
 	}
 	t.Logf("seed %d", seed)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,29 +14,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
-
-// soak is a number of rounds: few, or many in a soak.
-func soak(few, many uint64) uint64 {
-	if os.Getenv("IBWARDEN_SOAK") != "" {
-		return many
-	}
-	return few
-}
-
-// sound fails unless all that is connected stays connected and no packets can wait for
-// each other in a circle.
-func sound(t *testing.T, b *routingtest.Builder, r *graph.Routes, vls int) {
-	t.Helper()
-	b.EachRoute(t, r, nil)
-	if b.Deadlocks(t, r, vls) {
-		t.Error("links depend on each other in a circle")
-	}
-	if r.Lanes != nil && r.Lanes.VLs > vls {
-		t.Errorf("%d virtual lanes, there are %d", r.Lanes.VLs, vls)
-	}
-}
 
 // What is whole is found with its dimensions, packets go the shortest way, and no more
 // lanes are taken than it needs: two where rings have five switches or more.
@@ -74,7 +53,7 @@ func TestWholeGrids(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sound(t, b, r, c.vls)
+				b.Sound(t, r, c.vls)
 				name, rest, _ := strings.Cut(r.Notes[0], ":")
 				kind, dims, _ := strings.Cut(name, " of ")
 				sorted := strings.Split(dims, "x")
@@ -106,7 +85,7 @@ func TestWholeGrids(t *testing.T) {
 // Random tori and meshes with links and switches missing are routed soundly, or refused
 // where too much is missing, which is rare.
 func TestBrokenGrids(t *testing.T) {
-	rounds := soak(60, 10_000)
+	rounds := need.Rounds(60, 10_000)
 	start := rand.Uint64()
 	if rounds == 60 {
 		start = 0
@@ -131,7 +110,7 @@ func TestBrokenGrids(t *testing.T) {
 			refused++
 			continue
 		}
-		sound(t, b, r, vls)
+		b.Sound(t, r, vls)
 		if t.Failed() {
 			t.Fatalf("seed %d: %v, rings %v, %.1f%% broken", seed, sizes, rings, 100*broken)
 		}
@@ -145,12 +124,12 @@ func TestBrokenGrids(t *testing.T) {
 // Whatever else comes is refused, or routed soundly where it looks like a broken grid.
 func TestOtherGraphs(t *testing.T) {
 	const vls = 8
-	for seed := range soak(100, 10_000) {
+	for seed := range need.Rounds(100, 10_000) {
 		rng := rand.New(rand.NewPCG(seed, 19))
 		b := routingtest.New(rng)
 		b.Irregular(rng, 2+rng.IntN(20), rng.IntN(20))
 		if r, err := DimensionOrder(b.Input(t, vls)); err == nil {
-			sound(t, b, r, vls)
+			b.Sound(t, r, vls)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -359,7 +338,7 @@ func TestLIDsOfOnePortTakeParallelCables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound(t, b, r, 2)
+	b.Sound(t, r, 2)
 	for _, d := range b.Destinations {
 		for _, s := range all {
 			if d.Port.Node.Switch == nil && routingtest.Behind(d.Port) != s && r.Linear[s.Index][d.LID] == r.Linear[s.Index][d.LID+1] {

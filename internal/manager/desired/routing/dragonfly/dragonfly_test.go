@@ -3,7 +3,6 @@ package dragonfly
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,29 +12,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
-
-// soak is a number of rounds: few, or many in a soak.
-func soak(few, many uint64) uint64 {
-	if os.Getenv("IBWARDEN_SOAK") != "" {
-		return many
-	}
-	return few
-}
-
-// sound fails unless all that is connected stays connected and no packets can wait for
-// each other in a circle.
-func sound(t *testing.T, b *routingtest.Builder, r *graph.Routes, vls int) {
-	t.Helper()
-	b.EachRoute(t, r, nil)
-	if b.Deadlocks(t, r, vls) {
-		t.Error("links depend on each other in a circle")
-	}
-	if r.Lanes.VLs > vls {
-		t.Errorf("%d virtual lanes, there are %d", r.Lanes.VLs, vls)
-	}
-}
 
 // dragonflies builds one of either kind, by chance.
 func dragonflies(b *routingtest.Builder, rng *rand.Rand) string {
@@ -53,7 +32,7 @@ func dragonflies(b *routingtest.Builder, rng *rand.Rand) string {
 // Random dragonflies with links and switches missing are routed soundly, or refused where
 // too much is missing, which is rare.
 func TestBrokenDragonflies(t *testing.T) {
-	rounds, start := soak(100, 10_000), uint64(0)
+	rounds, start := need.Rounds(100, 10_000), uint64(0)
 	if rounds > 100 {
 		start = rand.Uint64()
 	}
@@ -72,7 +51,10 @@ func TestBrokenDragonflies(t *testing.T) {
 			refused++
 			continue
 		}
-		sound(t, b, r, vls)
+		if r.Lanes == nil {
+			t.Fatal("a dragonfly without virtual lanes")
+		}
+		b.Sound(t, r, vls)
 		if t.Failed() {
 			t.Fatalf("seed %d: %s, %.1f%% broken", seed, what, 100*broken)
 		}
@@ -86,12 +68,15 @@ func TestBrokenDragonflies(t *testing.T) {
 // Whatever else comes is refused, or routed soundly where it looks like a dragonfly.
 func TestOtherGraphs(t *testing.T) {
 	const vls = 8
-	for seed := range soak(100, 10_000) {
+	for seed := range need.Rounds(100, 10_000) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		b := routingtest.New(rng)
 		b.Irregular(rng, 2+rng.IntN(20), rng.IntN(60))
 		if r, err := Minimal(b.Input(t, vls)); err == nil {
-			sound(t, b, r, vls)
+			if r.Lanes == nil {
+				t.Fatal("a dragonfly without virtual lanes")
+			}
+			b.Sound(t, r, vls)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -120,7 +105,10 @@ func TestWholeDragonflies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sound(t, b, r, 2)
+				if r.Lanes == nil {
+					t.Fatal("a dragonfly without virtual lanes")
+				}
+				b.Sound(t, r, 2)
 				if r.Lanes.Layers != 1 || r.Lanes.VLs != 2 || len(r.Notes) != 1 || r.Notes[0] != c.note {
 					t.Errorf("%d layers, %d lanes, notes %q, want %q", r.Lanes.Layers, r.Lanes.VLs, r.Notes, c.note)
 				}
@@ -188,7 +176,10 @@ func TestThirdGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound(t, b, r, 4)
+	if r.Lanes == nil {
+		t.Fatal("a dragonfly without virtual lanes")
+	}
+	b.Sound(t, r, 4)
 	b.EachRoute(t, r, func(from *observed.Node, d graph.Destination, lid ib.LID, steps []routingtest.Step) {
 		to := group(routingtest.Behind(d.Port))
 		want := 1

@@ -3,7 +3,6 @@ package ftree
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
@@ -313,14 +313,12 @@ func others(seed uint64) *routingtest.Builder {
 	return b
 }
 
-func soak() bool { return os.Getenv("IBWARDEN_SOAK") != "" }
-
 // Whatever is left of a tree stays connected, without a loop or a circle, and a way
 // between CAs that is longer than needed is rare. What is no tree is refused, or so routed
 // too.
 func TestBrokenGraphs(t *testing.T) {
 	trees, start := uint64(400), uint64(0)
-	if soak() {
+	if need.Soak() {
 		trees, start = 10000, rand.Uint64()
 	}
 	t.Logf("seed %d", start)
