@@ -195,6 +195,28 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// TestUnmountedWhileServing ends the connection while the server is busy with a
+// request, so that it comes back to one that is gone; TestTexts met that by chance.
+func TestUnmountedWhileServing(t *testing.T) {
+	dir, do := mounted(t, &folder{[]Entry{{"state", &note{"4: ACTIVE\n"}}}})
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	answered := make(chan error, 1)
+	do(func() { // the server waits for this lock with the request in its hands
+		go func() { answered <- unix.Fstatat(fd, "state", &unix.Stat_t{}, 0) }()
+		time.Sleep(50 * time.Millisecond)
+		if err := unix.Unmount(dir, unix.MNT_FORCE); err != nil && !errors.Is(err, unix.EBUSY) { // busy: fd is open, and aborted all the same
+			t.Error(err)
+		}
+	})
+	if err := <-answered; err == nil {
+		t.Error("a request was answered over a connection that was gone")
+	}
+}
+
 // content reads a file without package os, which asks the kernel to poll the
 // file, in a way that stops this process; but this process is who answers.
 func content(path string) (string, error) {

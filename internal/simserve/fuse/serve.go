@@ -43,6 +43,8 @@ func Serve(ctx context.Context, f *os.File, config Config) error {
 			return ctx.Err()
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT): // ENOENT: the request was taken back
 			continue
+		case err != nil && disconnected(f): // unmounted while the read waited
+			return nil
 		case err != nil:
 			return fmt.Errorf("reading from /dev/fuse: %w", err)
 		}
@@ -52,6 +54,23 @@ func Serve(ctx context.Context, f *os.File, config Config) error {
 		}
 		config.Do(func() { c.serve(&r) })
 	}
+}
+
+// disconnected tells whether the kernel has ended the connection. It wakes a
+// read that waits then with an error condition and no data, for which package os
+// has an error that it does not export ("not pollable") instead of ENODEV.
+func disconnected(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var ended bool
+	err = raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(fds, 0)
+		ended = n == 1 && err == nil && fds[0].Revents&unix.POLLERR != 0
+	})
+	return err == nil && ended
 }
 
 // abort ends a blocked read of the connection.
