@@ -52,7 +52,8 @@ type failovers struct {
 	rank           uint8
 	moving         ib.PortGUID
 	moves          int
-	only, moreThan int // Sets of PortInfo that change MasterSMLID only, and others
+	wanted         *policy.Policy // that the master was given by the last move
+	only, moreThan int            // Sets of PortInfo that change MasterSMLID only, and others
 	out            *failoverTally
 }
 
@@ -116,7 +117,11 @@ func (x *failovers) move() {
 	x.tenancy = x.tenancy.move(x.moving, from, to)
 	for _, m := range x.seats {
 		if !m.gone {
-			m.engine.Manager().SetPolicy(x.policy())
+			p := x.policy()
+			if m == x.master {
+				x.wanted = p
+			}
+			m.engine.Manager().SetPolicy(p)
 			m.engine.Expire(x.fabric.Now())
 		}
 	}
@@ -162,6 +167,7 @@ func (x *failovers) round() {
 	moves := len(x.out.proved)%2 == 1
 	x.out.requests.still = !moves
 	if !moves {
+		x.until("the last move is carried out", time.Minute, func() bool { return former.carriedOut(x.wanted) })
 		x.until("nobody joins or leaves", time.Minute, func() bool { return !slices.ContainsFunc(x.requesters, (*requester).changes) })
 	}
 	x.run(askWait + time.Duration(x.r.Int64N(int64(election.DefaultMasterTimeout)))) // at any time between two polls

@@ -50,7 +50,38 @@ type manager struct {
 	mode    atomic.Pointer[string] // proved, pending, failed or refused
 	fabric  atomic.Pointer[observed.Fabric]
 	unread  atomic.Bool
-	work    sync.WaitGroup
+	work    jobs
+}
+
+// jobs are goroutines that others may start while somebody waits for those there are,
+// which a sync.WaitGroup does not allow: the undoing of a change starts one.
+type jobs struct {
+	mutex   sync.Mutex
+	running int
+	ended   sync.Cond // of mutex
+}
+
+// Go starts one.
+func (j *jobs) Go(f func()) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.running++
+	go func() {
+		f()
+		j.mutex.Lock()
+		defer j.mutex.Unlock()
+		j.running--
+		j.ended.Broadcast()
+	}()
+}
+
+// Wait waits until none runs.
+func (j *jobs) Wait() {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	for j.running > 0 {
+		j.ended.Wait()
+	}
 }
 
 func (m *manager) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
@@ -140,6 +171,7 @@ func newRig(t testing.TB, options ufm.Options) *rig {
 	}
 	t.Cleanup(func() { st.Close() })
 	r := &rig{TB: t, manager: &manager{}, secrets: map[string]string{}, store: st}
+	r.manager.work.ended.L = &r.manager.work.mutex
 	r.mode("proved")
 	r.service, err = service.Open(t.Context(), service.Config{
 		Store: st, Manager: r.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test",
