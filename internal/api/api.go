@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/api/strict"
+	"github.com/ibwarden/ibwarden/internal/api/sweeps"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -39,6 +40,8 @@ type Options struct {
 	Judge Judge
 	// Managers are the subnet managers of the fabric; nil where none of them is known.
 	Managers managers.Source
+	// Sweeps are those of this subnet manager; nil where none runs.
+	Sweeps sweeps.Source
 	// StoreName says where the service keeps what, as --store does; for the provider.
 	StoreName string
 	// UFM is what UFM's calls are told besides.
@@ -90,6 +93,7 @@ func build(s *service.Service, o Options) *api {
 	a.policy()
 	a.fabric()
 	a.managers()
+	a.sweeps()
 	a.judged()
 	a.lifetime()
 	a.sharedProblems()

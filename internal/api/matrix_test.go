@@ -68,6 +68,7 @@ var matrix = map[string]struct {
 	"list-links":            {"/links", "", "401 401 403 403 403 200 200 200"},
 	"list-routes":           {"/routes", "", "401 401 403 403 403 200 200 200"},
 	"list-managers":         {"/managers", "", "401 401 403 403 403 200 200 200"},
+	"list-sweeps":           {"/sweeps", "", "401 401 403 403 403 200 200 200"},
 	"hand-over":             {"/managers/handover?dry_run=true", `{}`, "401 401 403 403 403 200 200 200"},
 	"get-snapshot":          {"/snapshot", "", "401 401 403 403 403 200 200 200"},
 	"get-proof":             {"/proof", "", "401 401 200 200 200 200 200 200"},

@@ -89,6 +89,12 @@ func (o sink) manager(s *State) {
 	o.put(retries, float64(s.Window.Retried+s.Window.Extra))
 	o.put(lost, float64(s.Window.Failed))
 	o.put(strays, float64(s.Window.Unmatched))
+	for _, p := range s.Phases {
+		o.put(phaseTime, p.Seconds, p.Name)
+		for result, n := range map[string]uint64{"sent": p.Sent, "answered": p.Answered, "repeated": p.Repeated, "lost": p.Lost} {
+			o.put(phaseSMPs, float64(n), p.Name, result)
+		}
+	}
 	for result, n := range s.Alarms {
 		o.put(alarms, float64(n), result)
 	}

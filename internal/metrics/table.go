@@ -84,6 +84,8 @@ var (
 	retries       = counter("ibwarden_smp_retries_total", "packets", "Subnet management packets that were sent again because no answer arrived.")
 	lost          = counter("ibwarden_smp_requests_lost_total", "", "Subnet management requests without an answer after the last retry.")
 	strays        = counter("ibwarden_smp_stray_answers_total", "packets", "Answers that matched no request.")
+	phaseTime     = counter("ibwarden_phase_seconds_total", "seconds", "Time that the sweeps have spent in a phase, such as discover, routing, judge routes, forwarding tables or prove. Time between sweeps does not count.", "phase")
+	phaseSMPs     = counter("ibwarden_phase_smps_total", "packets", "Subnet management packets of a phase: sent (repeated ones included), answered, repeated, or lost (requests without an answer after the last retry).", "phase", "result")
 	changeToProof = declare("histogram", "ibwarden_change_to_proof_seconds", "seconds", "Time from a change to the next proof, by what changed: the policy (policy), something that somebody else wrote (drift), or a link that went up or down (link).", "cause")
 	verdict       = gauge("ibwarden_verdict", "", "1 for the last verdict on the whole subnet, 0 for the others.", "verdict")
 	verdictAge    = gauge("ibwarden_verdict_age_seconds", "seconds", "Time since the last proof.")

@@ -103,6 +103,7 @@ ibwarden pool list`,
 	"drain":        `ibwarden drain spine-1 --why fan-2 --wait`,
 	"undrain":      `ibwarden undrain spine-1`,
 	"drained":      `ibwarden drained`,
+	"sweeps":       `ibwarden sweeps --limit 5 --json`,
 	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
 ibwarden partition list`,
 	"partition list":   `ibwarden partition list --server https://manager:8443 --token-file red.token`,

@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
+	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -136,7 +137,7 @@ type document struct {
 	Fabric     fabricCounts         `json:"fabric"`
 	Partitions []partitionEntry     `json:"partitions"`
 	SMPs       daemon.SMPs          `json:"smps"`
-	Phases     []daemon.Phase       `json:"phases"`
+	Phases     []phases.Phase       `json:"phases"`
 	Proof      *isolation.Proof     `json:"proof"`
 	Multicast  *isolation.Multicast `json:"multicast"`
 	Writes     int                  `json:"writes"`
@@ -184,9 +185,9 @@ type partitionEntry struct {
 }
 
 func (r *reporter) report(result *event.Result) {
-	phases, smps := r.runner.TakePhases(), r.runner.SMPs()
+	took, smps := r.runner.TakePhases(), r.runner.SMPs()
 	if r.asJSON {
-		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: phases, Proof: result.Proof, Multicast: result.Multicast, Partitions: entriesOf(result.Partitions),
+		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: took, Proof: result.Proof, Multicast: result.Multicast, Partitions: entriesOf(result.Partitions),
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
 		d.Fabric = countsOf(result.Counts)
 		if err := table.JSON(r.out, d); err != nil {
@@ -201,9 +202,9 @@ func (r *reporter) report(result *event.Result) {
 	}
 	if r.log.Verbose {
 		r.reportPartitions(entriesOf(result.Partitions))
-		r.reportSent(smps, phases)
+		r.reportSent(smps, took)
 	} else {
-		r.reportSummary(result, smps, phases)
+		r.reportSummary(result, smps, took)
 	}
 	r.reportProof(result.Proof, r.log.Verbose)
 	if r.log.Verbose || result.Multicast != nil && !result.Multicast.Verdict.Holds() {
@@ -233,11 +234,8 @@ func verdictOf(result *event.Result) string {
 }
 
 // reportSummary says in a line or two what the tables say that --verbose prints.
-func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, phases []daemon.Phase) {
-	c, total := result.Counts, 0.0
-	for _, p := range phases {
-		total += p.Seconds
-	}
+func (r *reporter) reportSummary(result *event.Result, smps daemon.SMPs, took []phases.Phase) {
+	c, total := result.Counts, phases.Sum(took).Seconds
 	fmt.Fprintf(r.out, "%d switches, %d CAs, %d routers, %d links; partitions: %d\n", c.Switches, c.CAs, c.Routers, c.Links, len(result.Partitions))
 	fmt.Fprintf(r.out, "sent so far: %d SubnGet, %d SubnSet; this pass: %d writes in %.4f s\n", smps.Get, smps.Set, result.Writes, total)
 	if p := result.Proof.Counts.Pairs; p != (isolation.PairCounts{}) {
@@ -278,7 +276,7 @@ func (r *reporter) print(t table.Table) {
 	}
 }
 
-func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
+func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
 	t := table.New("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
 		t.Add(a.Attribute, a.Get, a.Set)
@@ -288,12 +286,11 @@ func (r *reporter) reportSent(smps daemon.SMPs, phases []daemon.Phase) {
 	r.print(t)
 	fmt.Fprintln(r.out)
 	tw := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
-	total := 0.0
-	for _, p := range phases {
-		fmt.Fprintf(tw, "%s\t%.4f s\n", p.Name, p.Seconds)
-		total += p.Seconds
+	for _, p := range took {
+		fmt.Fprintf(tw, "%s\t%.4f s\t%d packets\n", p.Name, p.Seconds, p.Sent)
 	}
-	fmt.Fprintf(tw, "total\t%.4f s\n", total)
+	sum := phases.Sum(took)
+	fmt.Fprintf(tw, "total\t%.4f s\t%d packets\n", sum.Seconds, sum.Sent)
 	tw.Flush()
 }
 

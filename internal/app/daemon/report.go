@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
+	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -24,7 +25,7 @@ type Report struct {
 	Proof    *isolation.Proof  `json:"proof"`
 	Writes   int               `json:"writes"`
 	SMPs     SMPs              `json:"smps"`
-	Phases   []Phase           `json:"phases"`
+	Phases   []phases.Phase    `json:"phases"`
 }
 
 // NewReport reports on what Apply returned; out may be nil.

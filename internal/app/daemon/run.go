@@ -10,16 +10,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
-
-// Phase is a part of a pass and the wall time that it took.
-type Phase struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"`
-}
 
 // Runner drives one subnet manager on one link.
 type Runner struct {
@@ -29,11 +24,8 @@ type Runner struct {
 	counter counter
 	endings endings
 	turns   int
-	phases  []Phase
-	open    bool      // the last phase is under way
-	began   time.Time // when it began
+	record  phases.Record
 	shown   time.Time // when progress was last shown
-	base    uint64    // requests answered when the phase began
 	// isAnnounced tells that SMInfo is answered, announced is the error of setting IsSM.
 	isAnnounced bool
 	announced   error
@@ -63,6 +55,10 @@ func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy,
 		switch e := e.(type) {
 		case event.PhaseBegun:
 			r.turn(e.Phase)
+		case event.Resweeping:
+			r.record.Because(e.Reason)
+		case event.PolicyGiven:
+			r.record.Because(e.String())
 		case event.Announced:
 			r.isAnnounced, r.announced = true, to.SetIsSM(true)
 			return
@@ -154,43 +150,47 @@ func (r *Runner) whileAnnounced(run func() error) error {
 // SMPs is what was sent so far.
 func (r *Runner) SMPs() SMPs { return r.counter.smps() }
 
+// moment is now.
+func (r *Runner) moment() phases.Moment {
+	m := phases.Moment{Clock: time.Now()}
+	if r.managed != nil { // the first phase begins while the engine is made
+		m.Fabric, m.Counts = r.Now(), r.Engine().Counts()
+	}
+	return m
+}
+
 // TakePhases returns the phases since the last call, the one under way as far
 // as it has come.
-func (r *Runner) TakePhases() []Phase {
-	r.end(time.Now())
-	out := r.phases
-	r.phases = nil
-	return out
-}
+func (r *Runner) TakePhases() []phases.Phase { return r.record.Take(r.moment()) }
+
+// Sweeps returns the last sweeps with their phases, the newest first. Only the goroutine
+// that drives the manager calls it.
+func (r *Runner) Sweeps() []phases.Sweep { return r.record.Sweeps(r.moment()) }
 
 // lookEvery is how many turns of the link pass between two looks at the clock.
 const lookEvery = 256
 
 func (r *Runner) showProgress() {
-	if r.turns++; r.turns%lookEvery != 0 || !r.open {
+	if r.turns++; r.turns%lookEvery != 0 {
+		return
+	}
+	phase, from := r.record.Phase()
+	if phase == "" {
 		return
 	}
 	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
 		r.shown = now
-		r.watcher.Progress(r.phases[len(r.phases)-1].Name, r.Engine().Counts().Answered-r.base)
+		r.watcher.Progress(phase, r.Engine().Counts().Answered-from.Counts.Answered)
 	}
 }
 
 // turn ends the phase under way and begins another.
 func (r *Runner) turn(phase string) {
-	now := time.Now()
-	r.end(now)
-	r.began, r.shown = now, now
-	if r.managed != nil { // the first phase begins while the engine is made
-		r.base = r.Engine().Counts().Answered
+	m := r.moment()
+	r.shown = m.Clock
+	if phase == event.PhaseWatch {
+		r.record.End(m)
+		return
 	}
-	if r.open = phase != event.PhaseWatch; r.open {
-		r.phases = append(r.phases, Phase{Name: phase})
-	}
-}
-
-func (r *Runner) end(now time.Time) {
-	if n := len(r.phases); n > 0 && r.open {
-		r.phases[n-1].Seconds = now.Sub(r.began).Seconds()
-	}
+	r.record.Begin(phase, m)
 }

@@ -80,6 +80,7 @@ func (r *Runner) State(now time.Time, observer *metrics.Observer) *metrics.State
 		}
 		s.Answers = append(s.Answers, metrics.Labelled{Labels: []string{method, attribute, fmt.Sprintf("0x%04x", uint16(k.Status))}, N: n})
 	})
+	s.Phases = r.record.Totals()
 	if observer != nil {
 		observer.Copy(s)
 	}

@@ -59,9 +59,11 @@ func Compute(in Input) (*Result, error) {
 		return nil, err
 	}
 	ofPolicy := len(r.Resolution.Warnings)
+	r.in.begin(StepLIDs)
 	if err := r.lids(); err != nil {
 		return nil, err
 	}
+	r.in.begin(StepTables)
 	if err := r.lanes(); err != nil {
 		return nil, err
 	}

@@ -64,6 +64,22 @@ type Input struct {
 	// Routes are those of an earlier Result: they are taken where fabric and
 	// addresses are still the same. nil works them out.
 	Routes *Routes
+	// Began, when set, is told of each step of Compute as it begins.
+	Began func(step string)
+}
+
+// The steps of Compute; the first, the P_Keys of the policy, has no name.
+const (
+	StepLIDs    = "LIDs"
+	StepRouting = "routing"
+	StepJudge   = "judge routes"
+	StepTables  = "tables" // of lanes, links and multicast
+)
+
+func (in *Input) begin(step string) {
+	if in.Began != nil {
+		in.Began(step)
+	}
 }
 
 // Resolved is a policy resolved on the end ports of a fabric.

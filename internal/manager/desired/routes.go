@@ -46,12 +46,14 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	room := qos.RoomFor(r.in.Fabric, &r.Settings, used)
 	drained := r.drained()
 	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.drained, drained) || !slices.Equal(x.assigned, assigned) {
+		r.in.begin(StepRouting)
 		var err error
 		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room, drained); err != nil {
 			return err
 		}
 	}
 	if x.judged != r.judgedFor(used) {
+		r.in.begin(StepJudge)
 		var err error
 		if x, err = r.accept(x, r.in.Routes, used); err != nil {
 			return err

@@ -98,7 +98,7 @@ func (e *Engine) setBaseline(quiet bool, inactive int, p *isolation.Prover) {
 		if err != nil {
 			return
 		}
-		r, err := e.desire(of)
+		r, err := e.desire(of, nil)
 		if err != nil || plan.Diff(e.fabric, r.Tables).Len() > 0 {
 			return
 		}

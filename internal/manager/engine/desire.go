@@ -68,11 +68,11 @@ func (e *Engine) resolve(p *policy.Policy) (desired.Resolved, error) {
 	return desired.Resolve(p, e.resolver, &e.names, e.known.PKeys, e.site)
 }
 
-// desire computes every table and setting. It writes nothing, and an error means that
-// nothing may be written.
-func (e *Engine) desire(of desired.Resolved) (*desired.Result, error) {
+// desire computes every table and setting, and tells began of each step. It writes nothing,
+// and an error means that nothing may be written.
+func (e *Engine) desire(of desired.Resolved, began func(step string)) (*desired.Result, error) {
 	in := e.input()
-	in.Resolved, in.Stands = of, e.settled && of.Policy == e.policy
+	in.Resolved, in.Stands, in.Began = of, e.settled && of.Policy == e.policy, began
 	r, err := desired.Compute(in)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.desire(of)
+	r, err := e.desire(of, nil)
 	if err != nil {
 		return nil, err
 	}

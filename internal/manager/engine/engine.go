@@ -379,7 +379,7 @@ func (e *Engine) startPass(now time.Duration) {
 	}
 	if !updated {
 		if err == nil {
-			want, err = e.desire(of)
+			want, err = e.desire(of, e.begin)
 		}
 		if err != nil {
 			if e.settled && e.names.LooksAgain(p, err) {

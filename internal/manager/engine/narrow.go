@@ -100,7 +100,7 @@ func (*narrowing) of(e *Engine) *plan.Plan {
 	if err != nil {
 		return nil
 	}
-	want, err := e.desire(of)
+	want, err := e.desire(of, nil)
 	if err != nil {
 		return nil
 	}

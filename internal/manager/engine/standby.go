@@ -64,7 +64,7 @@ func (e *Engine) stoodBy(now time.Duration) {
 	}
 	groups := e.multicast.groups
 	e.multicast.groups = nil // those of the master are not known here: tables may be as they are
-	r, err := e.desire(of)
+	r, err := e.desire(of, nil)
 	e.multicast.groups = groups
 	if err != nil {
 		return

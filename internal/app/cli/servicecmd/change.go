@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
@@ -187,7 +188,7 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 func reportOf(out *api.Changed) *daemon.Report {
 	r := &daemon.Report{
 		Outcome: "nothing", Verdict: isolation.Unknown, Steps: []daemon.Step{}, Failures: []string{},
-		SMPs: daemon.SMPs{ByAttribute: []daemon.AttributeCount{}}, Phases: []daemon.Phase{},
+		SMPs: daemon.SMPs{ByAttribute: []daemon.AttributeCount{}}, Phases: []phases.Phase{},
 	}
 	o := out.Outcome
 	switch {

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/manager/phases"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// Sweeps implements sweeps.Source.
+func (s *Served) Sweeps(ctx context.Context) ([]sweeps.Sweep, error) {
+	s.mu.Lock()
+	r := s.runner
+	s.mu.Unlock()
+	if r == nil {
+		return nil, service.ErrNotRead
+	}
+	var kept []phases.Sweep
+	if err := r.Ask(ctx, func(*engine.Engine) { kept = r.Sweeps() }); err != nil {
+		return nil, err
+	}
+	list := make([]sweeps.Sweep, 0, len(kept))
+	for _, x := range kept {
+		out := sweeps.Sweep{Number: x.Number, Reason: x.Reason, Began: x.Began.UTC(), Done: x.Done, Cost: costOf(phases.Sum(x.Phases)), Phases: []sweeps.Phase{}}
+		for _, p := range x.Phases {
+			out.Phases = append(out.Phases, sweeps.Phase{Name: p.Name, Cost: costOf(p)})
+		}
+		list = append(list, out)
+	}
+	return list, nil
+}
+
+func costOf(p phases.Phase) sweeps.Cost {
+	return sweeps.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
+}
