@@ -67,3 +67,33 @@ func TestDrainedSwitchesCarryNothing(t *testing.T) {
 		t.Errorf("%d switches drained, %d refused: both should have been tried", drains, refused)
 	}
 }
+
+// When a spine of a whole fat tree is drained, only routes that led over it move.
+func TestDrainMovesNoOtherRoutes(t *testing.T) {
+	b := routingtest.New(rand.New(rand.NewPCG(1, 21)))
+	_, middle, core := b.FatTree3(6)
+	room := graph.Room{VLs: 1, Layers: 1}
+	before, err := Compute(b.Fabric, b.Destinations, FatTree, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, drained := range append(middle, core...) {
+		after, err := Compute(b.Fabric, b.Destinations, FatTree, room, drained)
+		if err != nil || len(after.Warnings) > 0 {
+			t.Fatal(err, after.Warnings)
+		}
+		moved := 0
+		b.EachRoute(t, &before.Routes, func(from *observed.Node, d graph.Destination, lid ib.LID, steps []routingtest.Step) {
+			if d.Port.Node.Switch != nil || from == drained || after.Linear[from.Index][lid] == before.Linear[from.Index][lid] {
+				return
+			}
+			moved++
+			if !slices.ContainsFunc(steps, func(s routingtest.Step) bool { return s.From == drained }) {
+				t.Errorf("without %s, %s moves LID %d, whose way did not pass it", drained.Name(), from.Name(), lid)
+			}
+		})
+		if moved == 0 {
+			t.Errorf("no route moves from %s", drained.Name())
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// maxSpread is the number of slots that what lost its own tries at random.
+// maxSpread is the number of slots that what lost its own tries with steps between them.
 const maxSpread = 8
 
 // filler writes the tables, one switch after the other.
@@ -244,10 +244,14 @@ func (f *filler) instead(s uint16, bit int, row []ib.PortNum) {
 		if row[e.lid] != ib.PortNone {
 			continue
 		}
-		at := e.number/up.divisor/width + uint32(t.rank[s])
+		// Those of one slot go to the others in turn, those of another slot elsewhere at the
+		// same time.
+		slot := e.number / up.divisor
+		turn, others := slot/width+t.place[s], max(width-1, 1)
+		at := slot + 1 + turn%others
 		port := f.ports[at%width]
-		for try := uint32(0); try < maxSpread && f.isNoExit(e, to, port, row); try++ {
-			at = mixed(mixed(e.number+try<<16) + uint32(t.rank[s]))
+		for try := uint32(1); try < maxSpread && f.isNoExit(e, to, port, row); try++ {
+			at = slot + 1 + (turn+try*(1+turn/others%others))%others
 			port = f.ports[at%width]
 		}
 		for try := uint32(1); try <= width && f.isNoExit(e, to, port, row); try++ {

@@ -7,8 +7,13 @@
 // does not concern. CAs are numbered leaf by leaf and pod by pod. A leaf with w parents
 // takes the one of number modulo w, these take the quotient modulo theirs, and so on: in a
 // whole tree with as much capacity up as down, each link carries one flow of any cyclic shift
-// of the CAs. An exit is counted where siblings have a cable that a switch has lost, and
-// only what would have left by it is spread over the others.
+// of the CAs.
+//
+// What is gone still counts. Siblings have the cable to a parent at the same port as a rule,
+// and so the ports tell which parents, leaves and pods there were: their places stay free,
+// and an exit is counted where siblings have a cable that a switch has lost. Only what would
+// have left by a missing exit is spread over the others. Where ports tell nothing, the
+// switches that are there are taken for all, and more routes move when one dies.
 //
 // What may follow what is one order of all switches, in which no way goes up after it went
 // down, so that no packets wait for each other in a circle. In that order one leaf, the hub,
@@ -60,6 +65,8 @@ type tree struct {
 	slots  []slots
 	// rank is the order of the switches by level, and within one by what is above them.
 	rank []int32
+	// place is where a leaf is numbered, and the first leaf below other switches.
+	place []uint32
 	// entries are the LIDs to route to, those of switch s from entryFirst[s].
 	entries    []entry
 	entryFirst []int32

@@ -65,9 +65,11 @@ func (t *tree) number() {
 			}
 		}
 	}
+	columns := t.columnsOf(families, byLevel)
 	for _, s := range byLevel {
-		t.findSlots(s, families)
+		t.findSlots(s, columns)
 	}
+	t.placeSwitches()
 	t.numberLIDs()
 }
 
@@ -130,16 +132,16 @@ func (t *tree) rankSwitches(byLevel []uint16, f family) {
 }
 
 // findSlots fills slots[s]. Those of lower levels are there.
-func (t *tree) findSlots(s uint16, f family) {
+func (t *tree) findSlots(s uint16, c *columns) {
 	up := &t.slots[s]
 	up.divisor, up.under, up.class = 1, 1, -1
-	own := map[uint16]int32{}
-	var mine []uint16
+	own := map[int32]int32{}
+	var mine []int32
 	for p := t.first[s]; p < t.first[s+1]; p++ {
 		x := t.to[p]
 		if t.level[x] > t.level[s] {
-			own[x] = p
-			mine = append(mine, x)
+			own[int32(x)] = p
+			mine = append(mine, int32(x))
 		}
 		if low := &t.slots[x]; t.level[x] < t.level[s] && low.divisor*low.parents > up.divisor {
 			up.divisor, up.under = min(low.divisor*low.parents, maxDivisor), low.divisor
@@ -148,29 +150,35 @@ func (t *tree) findSlots(s uint16, f family) {
 	if len(mine) == 0 {
 		return
 	}
-	parents, whole := f.parents[f.of[s]], true
-	cables := func(x uint16) int { return int(t.slots[x].cables) }
-	total := 0
+	parents, gone := c.placed(c.f.of[s])
+	whole, total := true, 0
+	cables := func(x int32) int {
+		switch {
+		case x == noParent:
+			return gone
+		case whole:
+			return int(t.slots[x].cables)
+		default:
+			return t.cables(own[x])
+		}
+	}
 	for _, x := range parents {
 		total += cables(x)
 	}
 	if total > maxSlots || len(mine)*familyShare < len(parents)*ownShare {
 		whole, parents = false, mine
-		sortBy(parents, func(x uint16) int { return int(t.rank[x]) })
+		sortBy(parents, func(x int32) int { return int(t.rank[x]) })
 	}
 	up.parents = uint32(len(parents))
 	for round, more := 0, true; more; round++ {
 		more = false
 		for _, x := range parents {
-			pair, have := own[x]
 			want := cables(x)
-			if !whole {
-				want = t.cables(pair)
-			}
 			if round >= want {
 				continue
 			}
 			more = true
+			pair, have := own[x]
 			port := uint8(0)
 			if have {
 				port = t.cableOf(pair, round, want)
@@ -221,23 +229,25 @@ func (t *tree) emptySlots() (empty, all int) {
 // numberLIDs numbers the LIDs: those of CAs at leaves leaf by leaf, as many at each; then
 // what a leaf has beyond, and CAs at other switches; those of switches for themselves.
 func (t *tree) numberLIDs() {
-	n := len(t.Nodes)
-	leaves := t.leafOrder()
-	stride := t.stride(leaves)
-	place := make([]uint32, n)
-	for i, s := range leaves {
-		place[s] = uint32(i)
+	var order []uint16
+	places := uint32(0)
+	for s := range t.Nodes {
+		if t.isLeaf(uint16(s)) {
+			order = append(order, uint16(s))
+			places = max(places, t.place[s]+1)
+		}
 	}
-	extra := uint32(len(leaves) * stride)
-	order := slices.Clone(leaves)
-	for s := range n {
+	sortBy(order, func(s uint16) int { return int(t.place[s]) })
+	stride := uint32(t.stride(order))
+	extra := places * stride
+	for s := range t.Nodes {
 		if !t.isLeaf(uint16(s)) {
 			order = append(order, uint16(s))
 		}
 	}
 	numbers := make([]uint32, len(t.Ends))
 	var taken []bool
-	for i, s := range order {
+	for _, s := range order {
 		start := t.EndFirst[s]
 		taken = append(taken[:0], make([]bool, stride)...)
 		ends := make([]int32, 0, len(t.EndsOf(s)))
@@ -248,7 +258,7 @@ func (t *tree) numberLIDs() {
 		for _, e := range ends {
 			port := int(t.Ends[e].Port)
 			if port == 0 {
-				numbers[e] = uint32(i)
+				numbers[e] = t.numberOf(s)
 				continue
 			}
 			at, free := 0, false
@@ -256,7 +266,7 @@ func (t *tree) numberLIDs() {
 				at, free = freePlace(taken, port)
 			}
 			if free {
-				numbers[e] = place[s]*uint32(stride) + uint32(at)
+				numbers[e] = t.place[s]*stride + uint32(at)
 				continue
 			}
 			numbers[e] = extra
@@ -264,6 +274,15 @@ func (t *tree) numberLIDs() {
 		}
 	}
 	t.enterLIDs(numbers)
+}
+
+// numberOf is the number of a switch itself: what does not change when others come and go.
+func (t *tree) numberOf(s uint16) uint32 {
+	if t.isLeaf(s) {
+		return t.place[s]
+	}
+	guid := uint64(t.Nodes[s].GUID())
+	return mixed(uint32(guid)^uint32(guid>>32)) >> 8
 }
 
 // freePlace takes place want modulo the number of places, or the next that is free.
@@ -309,57 +328,4 @@ func (t *tree) stride(leaves []uint16) int {
 		return hosts - hosts%width
 	}
 	return hosts
-}
-
-// leafOrder lists the leaves so that those of a pod follow each other, on every level.
-func (t *tree) leafOrder() []uint16 {
-	var out []uint16
-	top := uint16(0)
-	for s := range t.Nodes {
-		top = max(top, t.level[s])
-		if t.isLeaf(uint16(s)) {
-			out = append(out, uint16(s))
-		}
-	}
-	u := newUnion(len(t.Nodes))
-	for level := range top + 1 {
-		for s := range t.Nodes {
-			if t.level[s] != level {
-				continue
-			}
-			for _, x := range t.neighbours(uint16(s)) {
-				if t.level[x] <= level {
-					u.join(int32(s), int32(x))
-				}
-			}
-		}
-		// The pods of higher levels are sorted later, and sorting is stable.
-		slices.SortStableFunc(out, func(a, b uint16) int { return cmp.Compare(u.root(int32(a)), u.root(int32(b))) })
-	}
-	return out
-}
-
-// union is a partition of numbers into sets that can be joined.
-type union struct{ parent []int32 }
-
-func newUnion(n int) *union {
-	u := &union{make([]int32, n)}
-	for i := range u.parent {
-		u.parent[i] = int32(i)
-	}
-	return u
-}
-
-// root is the least of the set that i is in.
-func (u *union) root(i int32) int32 {
-	for u.parent[i] != i {
-		u.parent[i] = u.parent[u.parent[i]]
-		i = u.parent[i]
-	}
-	return i
-}
-
-func (u *union) join(a, b int32) {
-	a, b = u.root(a), u.root(b)
-	u.parent[max(a, b)] = min(a, b)
 }
