@@ -83,6 +83,9 @@ const usualHops = 8
 // measured.
 func (l *Link) Limits() transact.Limits {
 	limits := transact.DefaultLimits()
+	if l.fabric.Queues() {
+		return limits
+	}
 	limits.FirstTimeout = max(l.fabric.RoundTrip(mad.MaxHops), time.Microsecond)
 	limits.MinTimeout = max(l.fabric.RoundTrip(usualHops), time.Microsecond)
 	return limits

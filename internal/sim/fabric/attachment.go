@@ -15,6 +15,8 @@ type Attachment struct {
 	node   int32
 	port   ib.PortNum
 	inbox  inbox
+	// program is the manager, which takes its time with Config.Hardware.
+	program processor
 }
 
 // Delivery is a packet that came in.
@@ -93,7 +95,7 @@ func (a *Attachment) Send(m *[mad.Size]byte, dlid ib.LID) {
 	case dlid != ib.LIDPermissive || class == mad.ClassSubnLID:
 		p.slid = orPermissive(n.Agent.Port(a.port).LID)
 	}
-	f.launch(p, a.node, a.port)
+	a.depart(p)
 }
 
 // Receive takes the packet that came in first, and reports whether there was

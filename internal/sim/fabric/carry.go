@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
@@ -134,7 +133,7 @@ func (f *Fabric) depart(p *carried, exit ib.PortNum) {
 		f.discard(p, DiscardHops)
 		return
 	}
-	delay := f.config.HopDelay
+	delay := f.hop(p)
 	if fault := f.data.LinkFault(f.nodes[p.node].First + int32(exit)); fault != nil {
 		if fault.Loss > 0 && f.random.Float64() < fault.Loss || fault.Flips > 0 && f.random.Float64() < fault.Flips {
 			f.discard(p, DiscardLoss)
@@ -161,11 +160,11 @@ func (f *Fabric) take(p *carried) {
 		f.deliver(p)
 		return
 	}
-	delay := f.config.AgentDelay
-	if f.config.Jitter > 0 {
-		delay += time.Duration(f.random.Int64N(int64(f.config.Jitter) + 1))
+	delay, room := f.think(p)
+	if !room {
+		f.discard(p, DiscardBuffer)
+		return
 	}
-	delay = f.inTime(p, delay)
 	if fault := f.behaviour[p.node].fault; fault != nil {
 		delay += fault.Late
 	}
@@ -176,6 +175,9 @@ func (f *Fabric) take(p *carried) {
 func (f *Fabric) serve(p *carried) {
 	at := p.node
 	n := &f.nodes[at]
+	if f.queues() {
+		f.processors[at].waiting--
+	}
 	switch {
 	case n.Off:
 		f.discard(p, DiscardOff)
@@ -272,10 +274,7 @@ func (f *Fabric) deliver(p *carried) {
 	case a.inbox.count >= MaxInbox:
 		f.discard(p, DiscardBuffer)
 	default:
-		f.counts.Delivered++
-		f.trace(p, SeenByManager, NotDiscarded)
-		p.at = f.queue.Now
-		a.inbox.push(p)
+		a.hand(p)
 	}
 }
 

@@ -40,6 +40,8 @@ type Config struct {
 	// answer's departure; up to Jitter, drawn evenly, is added to it. Both together
 	// are no longer than the port's RespTimeValue.
 	AgentDelay, Jitter time.Duration
+	// Hardware, when set, has the delays of management packets on real devices.
+	Hardware *Hardware
 	// TrainDelay is the time that a link takes to train. Links that are
 	// cabled from the start are up at once.
 	TrainDelay time.Duration
@@ -84,7 +86,7 @@ func (c *Config) check() error {
 	case c.HopDelay < 0 || c.AgentDelay < 0 || c.Jitter < 0 || c.TrainDelay < 0 || c.SelfTest < 0:
 		return fmt.Errorf("delays %v, %v, %v, %v, %v: want none below 0", c.HopDelay, c.AgentDelay, c.Jitter, c.TrainDelay, c.SelfTest)
 	}
-	return nil
+	return c.Hardware.check()
 }
 
 // device is the configuration of a node's agent.

@@ -12,6 +12,8 @@ const (
 	kindTimer                       // an agent's own deadline
 	kindTrain                       // a port looks for a peer to train with
 	kindCall                        // a function of the caller's
+	kindLaunch                      // a manager's program has written a packet
+	kindHand                        // a manager's program has read a packet
 )
 
 // The lanes of the queue that subnet management has; dataplane has others.

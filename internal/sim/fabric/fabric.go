@@ -32,8 +32,10 @@ type Fabric struct {
 	pool      pool.Pool[carried]
 	calls     []func() // of At
 	freeCalls []int32  // places in calls of those that have happened
-	smp       mad.SMP  // of the packet that an agent is looking at
-	settled   []int32  // ports whose agent moved its link; see follows
+	// processors are the management processors of nodes; nil without Config.Hardware.
+	processors []processor
+	smp        mad.SMP // of the packet that an agent is looking at
+	settled    []int32 // ports whose agent moved its link; see follows
 
 	received map[Received]uint64
 	counts   Counts
@@ -69,6 +71,9 @@ func New(l *topology.Netlist, c Config) (*Fabric, error) {
 	}
 	f.nodes, f.ports = f.wiring.Nodes, f.wiring.Ports
 	f.attached = make([]*Attachment, len(f.ports))
+	if f.queues() {
+		f.processors = make([]processor, len(f.nodes))
+	}
 	f.data = dataplane.New(dataplane.Config{
 		Wiring: f.wiring, Queue: &f.queue, Random: f.random, Carrier: (*carrier)(f),
 		HopDelay: c.HopDelay, WireTime: c.WireTime, Loss: c.Loss, Trace: c.DataTrace,
@@ -159,6 +164,11 @@ func (f *Fabric) step(limit time.Duration) bool {
 		f.arrive(f.pool.Get(e.Subject))
 	case kindServe:
 		f.serve(f.pool.Get(e.Subject))
+	case kindLaunch:
+		p := f.pool.Get(e.Subject)
+		f.launch(p, p.node, p.port)
+	case kindHand:
+		f.handed(f.pool.Get(e.Subject))
 	case kindTimer:
 		f.timer(e)
 	case kindTrain:
@@ -195,6 +205,9 @@ func (f *Fabric) call(i int32) {
 // RoundTrip is the longest time that a request over so many hops and its answer
 // take when nothing is at fault.
 func (f *Fabric) RoundTrip(hops int) time.Duration {
+	if h := f.config.Hardware; h != nil {
+		return time.Duration(2*hops)*(h.link()+max(h.Switch, h.Relay)) + max(h.SwitchAgent, h.HostAgent) + h.Send + h.Receive
+	}
 	return time.Duration(2*hops)*f.config.HopDelay + f.config.AgentDelay + f.config.Jitter
 }
 

@@ -58,6 +58,11 @@ type Config struct {
 	Fabric fabric.Config
 	// RealTime makes the fabric's delays real; see the package's notes.
 	RealTime bool
+	// Quiet, when set, makes the fabric's delays count without anybody waiting for them:
+	// its time moves only after Quiet has reported that every client's program sleeps, and
+	// only until a client gets a packet. So the time that a program's own work takes is
+	// none. It is called often, and must not be with RealTime.
+	Quiet func() bool
 	// Capture, when set, gets a capture file of every datagram that a client
 	// sends or gets, and of every data packet that an end node sends.
 	Capture io.Writer
@@ -301,7 +306,7 @@ func (s *Server) Do(call func(*fabric.Fabric)) error {
 	}
 	call(s.fabric)
 	s.advance()
-	if !s.config.RealTime {
+	if !s.config.RealTime && s.config.Quiet == nil {
 		s.hurry()
 	}
 	s.more = s.exchange() || s.more
@@ -355,7 +360,10 @@ func (s *Server) turn() error {
 	if s.polled[pollControl].Revents != 0 {
 		s.takeControls()
 	}
-	if !s.config.RealTime {
+	switch {
+	case s.config.Quiet != nil:
+		s.keepStep()
+	case !s.config.RealTime:
 		s.hurry()
 	}
 	s.more = s.exchange() || s.more
@@ -438,7 +446,7 @@ func (s *Server) prepare() (patience time.Duration, w whom) {
 // for long.
 func (s *Server) isLone() bool {
 	l := &s.lone
-	if l.turns < loneTurns || s.unpolled >= loneUnpolled || len(s.companions) > 0 {
+	if s.config.Quiet != nil || l.turns < loneTurns || s.unpolled >= loneUnpolled || len(s.companions) > 0 {
 		return false
 	}
 	c := l.client
@@ -481,7 +489,11 @@ func (s *Server) patience(clock time.Duration) time.Duration {
 		return 0
 	}
 	wait := dgram.Forever
-	if next, ok := s.fabric.NextEvent(); ok {
+	if s.config.Quiet != nil {
+		if s.fabric.InFlight() > 0 {
+			return quietLook
+		}
+	} else if next, ok := s.fabric.NextEvent(); ok {
 		wait = next - (clock - s.lag)
 	}
 	for _, c := range s.clients {
@@ -500,6 +512,9 @@ func (s *Server) patience(clock time.Duration) time.Duration {
 // advance lets everything happen in the fabric that the clock says is due.
 func (s *Server) advance() {
 	s.clock = time.Since(s.origin)
+	if s.config.Quiet != nil {
+		return
+	}
 	now := s.clock - s.lag
 	for range stepsPerTurn {
 		if next, ok := s.fabric.NextEvent(); !ok || next > now {

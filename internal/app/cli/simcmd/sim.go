@@ -27,6 +27,7 @@ import (
 // flags are the flags of `ibwarden sim`.
 type flags struct {
 	socket, udp, capture, pace string
+	hardware                   string
 	noConsole, devices, verbs  bool
 	script                     string
 	properties                 []string
@@ -68,6 +69,7 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	set.StringVar(&f.udp, "udp", "", "serve UDP instead, at this loopback port, or ADDRESS:PORT, and the ten ports after it")
 	set.StringVar(&f.capture, "capture", "", "capture what clients and commands in sim exec send and get, and the data packets, in this file, for Wireshark")
 	set.StringVar(&f.pace, "pace", "fast", "fast: clients do not wait for the fabric's delays; real: delays are as long as on a real fabric")
+	set.StringVar(&f.hardware, "hardware", "", "management packets take as long as on hardware, where they wait for each other: default, or NAME=VALUE,... of "+strings.Join(fabric.HardwareNames, ", ")+", as metres=30,switch=130ns; clients wait for it with --pace real")
 	set.StringVar(&f.script, "script", "", "run the scenario in this file instead of serving")
 	set.StringArrayVar(&f.properties, "device", nil, "in what a device, or every one (*), differs: NODE NAME=VALUE..., as 'blue-1 pkey-nvram=on'; may be repeated")
 	set.Uint64Var(&f.seed, "seed", 1, "seed of a scenario that names none")
@@ -117,6 +119,11 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 		f.udp = "127.0.0.1:" + f.udp
 	}
 	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Fabric: fabric.DefaultConfig(), RealTime: f.pace == "real"}
+	if f.hardware != "" {
+		if config.Fabric.Hardware, err = fabric.ParseHardware(f.hardware); err != nil {
+			return exit.WithMisuse(fmt.Errorf("--hardware: %w", err))
+		}
+	}
 	if config.Fabric.Profile, err = f.profile(topology); err != nil {
 		return exit.WithMisuse(err)
 	}
