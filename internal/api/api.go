@@ -95,6 +95,7 @@ func build(s *service.Service, o Options) *api {
 	a.managers()
 	a.sweeps()
 	a.judged()
+	a.reaching()
 	a.lifetime()
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()

@@ -3,39 +3,15 @@ package api
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
-
-// Entry is one line of the audit log.
-type Entry struct {
-	Sequence uint64    `json:"sequence"`
-	Time     time.Time `json:"time"`
-	Caller   string    `json:"caller"`
-	Tenant   string    `json:"tenant"`
-	Action   string    `json:"action"`
-	Decision string    `json:"decision"`
-	Reason   string    `json:"reason,omitempty" doc:"why it was refused"`
-	Request  string    `json:"request,omitempty" doc:"X-Request-Id of the request"`
-	Revision uint64    `json:"revision,omitempty" doc:"that it made"`
-	Hash     string    `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
-}
-
-func entryOf(e store.Entry) Entry {
-	return Entry{
-		Sequence: e.Sequence, Time: e.Time, Caller: e.Caller, Tenant: e.Tenant, Action: e.Action, Decision: string(e.Decision),
-		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(),
-	}
-}
 
 func (a *api) audit() {
 	type listInput struct {
@@ -44,7 +20,7 @@ func (a *api) audit() {
 		Decision string `query:"decision" enum:"accepted,refused" doc:"those with this decision"`
 	}
 	register(a, operation(http.MethodGet, "/audit-log", "list-audit-log", "Decisions on the changes of the caller's tenant, refusals included; all for the provider", http.StatusGone),
-		func(ctx context.Context, in *listInput) (*Output[List[Entry]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[history.Entry]], error) {
 			return a.decisions(ctx, in.PageParams, in.Oldest, in.Decision)
 		})
 	register(a, streams(operation(http.MethodGet, "/audit-log/export", "export-audit-log", "The whole audit log as JSON lines, with its hashes; for the provider"), "application/jsonl", "one entry a line"),
@@ -61,63 +37,28 @@ func (a *api) audit() {
 		})
 }
 
-// Verified says whether the audit log is as it was written.
-type Verified struct {
-	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved"`
-	Entries  uint64 `json:"entries"`
-	Sequence uint64 `json:"sequence" doc:"of the last entry; of the one at which the chain breaks when it does not hold"`
-	Head     string `json:"head,omitempty" doc:"SEQUENCE:HASH of the last entry: written down elsewhere, it can be checked later"`
-	Reason   string `json:"reason,omitempty" doc:"what is wrong at that entry"`
-}
-
-// verified checks the audit log of a store, and that the chain passes through heads that
-// were written down elsewhere.
-func verified(ctx context.Context, s store.Store, anchors []string) (v Verified, err error) {
-	var heads []store.Head
-	for _, text := range anchors {
-		h, err := parseHead(text)
-		if err != nil {
-			return v, fault(http.StatusUnprocessableEntity, "invalid", "query.head", err.Error())
-		}
-		heads = append(heads, h)
-	}
-	contents, n, err := store.VerifyStore(ctx, s, heads)
-	var broken *store.BrokenError
-	switch {
-	case errors.As(err, &broken):
-		return Verified{Entries: n, Sequence: broken.Sequence, Reason: broken.Reason}, nil
-	case err != nil:
-		return v, err
-	}
-	return Verified{Holds: true, Entries: n, Sequence: contents.Audit.Sequence, Head: contents.Audit.String()}, nil
-}
-
-// parseHead reads SEQUENCE:HASH.
-func parseHead(text string) (h store.Head, err error) {
-	number, hash, _ := strings.Cut(text, ":")
-	if h.Sequence, err = strconv.ParseUint(number, 10, 64); err == nil {
-		err = h.Hash.UnmarshalText([]byte(hash))
-	}
-	if err != nil {
-		return h, fmt.Errorf("head %.80q: want SEQUENCE:HASH, as ibwarden history verify prints it", text)
-	}
-	return h, nil
-}
-
 func (a *api) verifies() {
 	type input struct {
 		Head []string `query:"head" maxItems:"50" doc:"heads that were written down, SEQUENCE:HASH: the chain has to pass through them"`
 	}
 	register(a, operation(http.MethodGet, "/audit-log/verify", "verify-audit-log", "Check the hash chain of the audit log; for the provider"),
-		func(ctx context.Context, in *input) (*Output[Single[Verified]], error) {
+		func(ctx context.Context, in *input) (*Output[Single[history.Verified]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			v, err := verified(ctx, a.options.Store, in.Head)
+			var heads []store.Head
+			for _, text := range in.Head {
+				h, err := history.ParseHead(text)
+				if err != nil {
+					return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.head", err.Error())
+				}
+				heads = append(heads, h)
+			}
+			v, err := history.Verify(ctx, a.options.Store, heads)
 			if err != nil {
 				return nil, err
 			}
-			return readOne(a, "", func(s *resource.State) (Verified, uint64, error) { return v, s.Last(), nil })
+			return readOne(a, "", func(s *resource.State) (history.Verified, uint64, error) { return v, s.Last(), nil })
 		})
 }
 
@@ -140,13 +81,13 @@ func (a *api) cut(ctx context.Context, err error) {
 // auditLooked bounds the entries that are looked through for one page of a tenant.
 const auditLooked = 100_000
 
-func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[Entry]], error) {
+func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[history.Entry]], error) {
 	r, done, err := p.numbered(oldest, auditLooked)
 	if err != nil {
 		return nil, err
 	}
-	out := &Output[List[Entry]]{}
-	out.Body.Items = []Entry{}
+	out := &Output[List[history.Entry]]{}
+	out.Body.Items = []history.Entry{}
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
 	out.aged(&out.Body.Reading, old)
 	if done {
@@ -165,7 +106,7 @@ func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision
 		looked++
 		last = e.Sequence
 		if (caller.IsProvider() || e.Tenant == caller.Tenant) && (decision == "" || string(e.Decision) == decision) {
-			v := entryOf(e)
+			v := history.EntryOf(e)
 			if !caller.IsProvider() {
 				v.Hash = "" // with it the entries between could be counted and guessed
 			}

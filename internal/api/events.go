@@ -13,25 +13,26 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 // Event is what the stream of events says, as JSON in the data of an event.
 type Event struct {
-	ID       string    `json:"id"`
-	At       time.Time `json:"at"`
-	Kind     string    `json:"kind" enum:"revision,outcome,manager,reset"`
-	Revision uint64    `json:"revision,omitempty"`
-	Name     string    `json:"name,omitempty" doc:"of the manager's event"`
-	Text     string    `json:"text"`
-	Outcome  *Outcome  `json:"outcome,omitempty"`
+	ID       string           `json:"id"`
+	At       time.Time        `json:"at"`
+	Kind     string           `json:"kind" enum:"revision,outcome,manager,reset"`
+	Revision uint64           `json:"revision,omitempty"`
+	Name     string           `json:"name,omitempty" doc:"of the manager's event"`
+	Text     string           `json:"text"`
+	Outcome  *history.Outcome `json:"outcome,omitempty"`
 }
 
 // eventOf is an event as a caller sees it: a sentence about a change that others have a
 // part in too is not for a tenant.
 func eventOf(e service.Event, c resource.Caller) Event {
-	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: e.Revision, Name: e.Name, Text: e.Text, Outcome: outcomeOf(e.Outcome, c)}
+	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: e.Revision, Name: e.Name, Text: e.Text, Outcome: history.OutcomeOf(e.Outcome, c)}
 	if c.IsProvider() || e.Kind != service.EventRevision {
 		return out
 	}

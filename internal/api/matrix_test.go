@@ -74,6 +74,8 @@ var matrix = map[string]struct {
 	"get-proof":             {"/proof", "", "401 401 200 200 200 200 200 200"},
 	"list-pairs":            {"/proof/pairs", "", "401 401 200 200 200 200 200 200"},
 	"list-findings":         {"/audit", "", "401 401 403 403 403 200 200 200"},
+	"explain-pair":          {"/why?from=HOST&to=OTHER", "", "401 401 200 200 404 200 200 200"},
+	"list-peers":            {"/peers?port=HOST", "", "401 401 200 200 404 200 200 200"},
 	"list-multicast-groups": {"/multicast-groups", "", "401 401 403 403 403 200 200 200"},
 	"get-description":       {"/openapi.json", "", "200 200 200 200 200 200 200 200"},
 }
@@ -88,7 +90,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
 	}
 	s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})
-	names := strings.NewReplacer("HOST", s.hosts[0], "FREE", s.hosts[12], "SWITCH", "0x0000000000200000")
+	names := strings.NewReplacer("HOST", s.hosts[0], "OTHER", s.hosts[1], "FREE", s.hosts[12], "SWITCH", "0x0000000000200000")
 	seen := map[string]bool{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {

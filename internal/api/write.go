@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -25,14 +26,14 @@ func (w *WriteParams) condition() (condition, error) { return readCondition(w.If
 
 // Changed is the answer to a write.
 type Changed struct {
-	Revision uint64   `json:"revision" doc:"the revision that the change made; the last one when it changed nothing"`
-	Words    []string `json:"words" doc:"what it changed, in sentences"`
-	Plan     *Plan    `json:"plan,omitempty" doc:"of a dry run: what would be written to the fabric"`
-	Outcome  *Outcome `json:"outcome,omitempty" doc:"what became of the revision on the fabric so far"`
-	Follow   string   `json:"follow,omitempty" doc:"the path of the revision, where its outcome will be"`
-	Repeated bool     `json:"repeated,omitempty" doc:"an earlier request with the same Idempotency-Key did it"`
-	Approval string   `json:"approval,omitempty" doc:"the change waits for a second person, as the approval with this ID: nothing else was changed"`
-	PKey     string   `json:"pkey,omitempty" doc:"number of the partition that was made or changed"`
+	Revision uint64           `json:"revision" doc:"the revision that the change made; the last one when it changed nothing"`
+	Words    []string         `json:"words" doc:"what it changed, in sentences"`
+	Plan     *Plan            `json:"plan,omitempty" doc:"of a dry run: what would be written to the fabric"`
+	Outcome  *history.Outcome `json:"outcome,omitempty" doc:"what became of the revision on the fabric so far"`
+	Follow   string           `json:"follow,omitempty" doc:"the path of the revision, where its outcome will be"`
+	Repeated bool             `json:"repeated,omitempty" doc:"an earlier request with the same Idempotency-Key did it"`
+	Approval string           `json:"approval,omitempty" doc:"the change waits for a second person, as the approval with this ID: nothing else was changed"`
+	PKey     string           `json:"pkey,omitempty" doc:"number of the partition that was made or changed"`
 }
 
 // Plan is what a change would do to the fabric.
@@ -108,7 +109,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
 	caller := callerOf(ctx)
 	out := &ChangedOutput{Status: http.StatusOK, Body: Changed{
-		Revision: r.Revision, Words: r.Words, Repeated: r.Repeated, Outcome: outcomeOf(r.Outcome, caller),
+		Revision: r.Revision, Words: r.Words, Repeated: r.Repeated, Outcome: history.OutcomeOf(r.Outcome, caller),
 	}}
 	if r.Plan != nil {
 		out.Body.Plan = planOf(r.Plan, caller)

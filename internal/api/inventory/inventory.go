@@ -1,5 +1,5 @@
 // Package inventory shows the cables and the routes of a fabric to callers of the API, and finds
-// the switch that a caller names.
+// the switch or the end port that a caller names.
 package inventory
 
 import (

@@ -80,6 +80,11 @@ ibwarden prove --snapshot now.snap --policy tenants.yaml`,
 	"trace": `ibwarden trace red-1 blue-4 --fabric umad --pkey 0x8010
 # computed, and sent through a simulated fabric, hop by hop
 ibwarden trace red-1 red-2 --snapshot now.snap --packet`,
+	"why": `ibwarden why red-1 blue-4 --fabric umad
+# with the names that a policy gives to partitions
+ibwarden why red-1 red-2 --snapshot now.snap --policy tenants.yaml`,
+	"reach": `ibwarden reach red-1 --fabric umad
+ibwarden reach red-1 --snapshot now.snap --policy tenants.yaml --json`,
 	"audit": `ibwarden audit --fabric umad
 # against the policy, for hosts whose root is not trusted; status 1 on any finding
 ibwarden audit --snapshot now.snap --policy tenants.yaml --profile tenant --fail-on low`,

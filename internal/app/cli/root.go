@@ -13,10 +13,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/ledcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/managerscmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
 )
 
 // bad is a result that is not good; said already when err is nil.
@@ -89,7 +91,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), newLED(), newPolicy(), simcmd.New(), devicescmd.New(), newSnapshot(), newProve(), newTrace(), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), simcmd.New(), devicescmd.New(), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

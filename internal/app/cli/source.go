@@ -11,9 +11,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/judge/why"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
@@ -111,6 +114,51 @@ func forOthers() (add func(*cobra.Command), read func(*cobra.Command, sweep.Opti
 	}
 }
 
+// forWhy is source for package whycmd.
+func forWhy() whycmd.Source {
+	var s source
+	var p policyFlags
+	return whycmd.Source{
+		Add: func(c *cobra.Command) {
+			s.add(c)
+			p.add(c)
+		},
+		Service: func(c *cobra.Command) (*servicecmd.Named, error) {
+			if s.file != "" || c.Flags().Changed("policy") {
+				return nil, nil
+			}
+			asks, err := byService(c, &s.server)
+			s.alone = true // what is read is the fabric
+			if err != nil || !asks {
+				return nil, err
+			}
+			return &s.server, nil
+		},
+		Read: func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
+			if err := p.load(c); err != nil {
+				return nil, err
+			}
+			r, err := s.read(c, o)
+			if err != nil {
+				return nil, err
+			}
+			return r.Snapshot, nil
+		},
+		Names: func(c *cobra.Command, f *observed.Fabric) (why.Names, error) {
+			if p.loaded == nil {
+				return nil, nil
+			}
+			partitions, err := p.on(c, f)
+			names := why.Names{}
+			for _, x := range partitions {
+				names[x.Base] = x.Name
+			}
+			return names, err
+		},
+		Help: fabricHelp,
+	}
+}
+
 // showFaults says what could not be read, as far as anybody wants to know.
 func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 	for i, f := range faults {
@@ -128,8 +176,11 @@ func addFabric(flags *pflag.FlagSet) (open func() (link.Link, sweep.Options, err
 	f.add(flags)
 	f.reads.add(flags)
 	return func() (to link.Link, o sweep.Options, err error) {
-		if to, err = f.open(); err == nil {
-			err = f.asks(&o)
+		if to, err = f.open(); err != nil {
+			return nil, o, err
+		}
+		if err = f.asks(&o); err != nil {
+			to.Close()
 		}
 		return to, o, err
 	}

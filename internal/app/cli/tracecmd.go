@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/cli/tracetext"
@@ -135,14 +136,14 @@ func (f *traceFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	from, err := tracetext.Find(r.Fabric, f.from)
+	from, err := inventory.EndPort(r.Fabric.EndPorts(), f.from)
 	if err != nil {
 		return misuse(fmt.Errorf("FROM: %w", err))
 	}
 	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
 		return f.group(c, r, from, mlid)
 	}
-	to, err := tracetext.Find(r.Fabric, f.to)
+	to, err := inventory.EndPort(r.Fabric.EndPorts(), f.to)
 	if err != nil {
 		return misuse(fmt.Errorf("TO: %w", err))
 	}

@@ -98,7 +98,7 @@ func appendCut(out []Cut, from, to *observed.Port) []Cut {
 		if holds(to, k, DestinationKey) != Delivered {
 			continue
 		}
-		w := walker{packet: Packet{PKey: k}, from: from, to: to, anyLane: true}
+		w := walker{packet: Packet{PKey: k, AnyVL: true}, from: from, to: to}
 		w.trace.Hops = []Hop{}
 		w.run()
 		if d := w.trace.Disposition; d != Delivered {

@@ -314,7 +314,7 @@ func compareCuts(t *testing.T, seed uint64, f *observed.Fabric) {
 
 // follow is Follow without virtual lanes, by the walker behind it.
 func follow(a, b *observed.Port, k ib.PKey, s Service) Disposition {
-	w := walker{packet: Packet{PKey: k, Service: s}, from: a, to: b, anyLane: true}
+	w := walker{packet: Packet{PKey: k, Service: s, AnyVL: true}, from: a, to: b}
 	w.trace.Hops = []Hop{}
 	w.run()
 	return w.trace.Disposition

@@ -42,7 +42,7 @@ func namesakes(ports []*observed.Port, yield func(from, to *observed.Port)) {
 func (t *tally) recount(ports []*observed.Port) {
 	namesakes(ports, func(from, to *observed.Port) {
 		for _, k := range keysOf(from) {
-			w := walker{packet: Packet{PKey: k}, from: from, to: to, anyLane: true, leaves: true}
+			w := walker{packet: Packet{PKey: k, AnyVL: true}, from: from, to: to, leaves: true}
 			w.trace.Hops = []Hop{}
 			w.run()
 			t.counts[w.trace.Disposition]--

@@ -69,7 +69,7 @@ func (w *walker) state(p *observed.Port, rule string, good ...smp.PortState) boo
 // virtual lane asks whether the packet's virtual lane is in operation at p.
 func (w *walker) lane(p *observed.Port, entry string) bool {
 	lanes := smp.DataVLs(p.Info.OperationalVLs)
-	if w.anyLane || int(w.vl) < lanes {
+	if w.packet.AnyVL || int(w.vl) < lanes {
 		return w.settle(p, "VL", pass, entry, NoLane)
 	}
 	return w.settle(p, "VL", stop, w.say("%s, %d in operation", entry, lanes), NoLane)
@@ -146,7 +146,7 @@ func (w *walker) chooseLane(out *observed.Port, in ib.PortNum) bool {
 	case read:
 		w.vl = t.VLs[w.packet.SL]
 		entry = w.say("SL %d to VL %d", w.packet.SL, w.vl)
-	case w.anyLane:
+	case w.packet.AnyVL:
 		w.vl = 0
 	case smp.DataVLs(out.Info.VLCap) == 1:
 		w.vl = 0

@@ -15,6 +15,8 @@ type Packet struct {
 	Service Service
 	// QKey is what the packet carries, of UD and RD; nil when nobody asks.
 	QKey *ib.QKey
+	// AnyVL leaves virtual lanes out: what they do to the packet is not asked.
+	AnyVL bool
 }
 
 // Trace is the way of one packet.
@@ -98,9 +100,8 @@ type walker struct {
 	dlid     ib.LID
 	vl       ib.VL
 	trace    Trace
-	// anyLane leaves virtual lanes out, leaves that a port keeps packets for its own
-	// LIDs to itself.
-	anyLane, leaves bool
+	// leaves leaves out that a port keeps packets for its own LIDs to itself.
+	leaves bool
 	// quiet leaves out all words.
 	quiet bool
 }
@@ -160,7 +161,7 @@ func (w *walker) wasAt(in *observed.Port) bool {
 		if h.In == 0 || h.In != in.Num || h.Node != in.Node.GUID() {
 			continue
 		}
-		if before := w.trace.Hops[i-1].VL; w.anyLane || before == nil || *before == w.vl {
+		if before := w.trace.Hops[i-1].VL; w.packet.AnyVL || before == nil || *before == w.vl {
 			return true
 		}
 	}

@@ -50,6 +50,8 @@ var flagsOf = map[string]function{
 // arguments are functions for the arguments of commands, by their paths.
 var arguments = map[string]function{
 	"ibwarden trace":           upTo(2, hosts),
+	"ibwarden why":             upTo(2, hosts),
+	"ibwarden reach":           upTo(1, hosts),
 	"ibwarden topology accept": switchPorts,
 	"ibwarden sim":             upTo(1, topologies),
 

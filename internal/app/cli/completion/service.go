@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 )
@@ -71,7 +72,7 @@ var (
 
 // revisions are the last ones, the newest first.
 func revisions(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return listed(c, "/revisions", revisionsMax, begun, func(r *api.Revision) (string, string) {
+	return listed(c, "/revisions", revisionsMax, begun, func(r *history.Revision) (string, string) {
 		about := strings.Join(r.Words, ", ")
 		if len(about) > aboutMax {
 			about = about[:aboutMax] + "..."

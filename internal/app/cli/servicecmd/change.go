@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -214,7 +215,7 @@ func reportOf(out *api.Changed) *daemon.Report {
 }
 
 // print says how it ended.
-func (d *applied) print(w io.Writer, o *api.Outcome) error {
+func (d *applied) print(w io.Writer, o *history.Outcome) error {
 	switch d.Outcome {
 	case "nothing":
 		fmt.Fprintln(w, "nothing to change")

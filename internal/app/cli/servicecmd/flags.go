@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
@@ -199,7 +200,7 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 }
 
 // inWords is an outcome after the number of its revision.
-func inWords(o *api.Outcome) string {
+func inWords(o *history.Outcome) string {
 	switch {
 	case o == nil:
 		return ""

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -33,7 +34,7 @@ func historyList() *cobra.Command {
 		if limit < 1 {
 			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
-		list, err := client.Page[api.Revision](c.Context(), to, "/revisions", limit, nil)
+		list, err := client.Page[history.Revision](c.Context(), to, "/revisions", limit, nil)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func historyList() *cobra.Command {
 	return c
 }
 
-func printRevision(c *cobra.Command, r *api.Revision) {
+func printRevision(c *cobra.Command, r *history.Revision) {
 	by := r.By
 	if by == "" {
 		by = "somebody else"
@@ -72,7 +73,7 @@ func historyShow() *cobra.Command {
 		if err != nil || n == 0 {
 			return exit.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
 		}
-		r, _, err := client.Get[api.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
+		r, _, err := client.Get[history.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func historyVerify() *cobra.Command {
 		if len(heads) > 0 {
 			q.Set("head", strings.Join(heads, ","))
 		}
-		v, _, err := client.Get[api.Verified](c.Context(), to, "/audit-log/verify", q)
+		v, _, err := client.Get[history.Verified](c.Context(), to, "/audit-log/verify", q)
 		if err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func historyDecisions() *cobra.Command {
 		if refused {
 			decision = "refused"
 		}
-		list, err := client.Page[api.Entry](c.Context(), to, "/audit-log", limit, only("decision", decision))
+		list, err := client.Page[history.Entry](c.Context(), to, "/audit-log", limit, only("decision", decision))
 		if err != nil {
 			return err
 		}

@@ -1,3 +1,3 @@
-// Package tracetext parses the arguments of `ibwarden trace` and prints its result: the
-// end ports, the default P_Key between them, and the path of the packet.
+// Package tracetext prints the result of `ibwarden trace`, the path of a packet, and knows
+// which P_Key a packet has by default.
 package tracetext

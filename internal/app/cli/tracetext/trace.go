@@ -1,18 +1,14 @@
 package tracetext
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/lab/compare"
-	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -30,54 +26,6 @@ func UsualKey(from, to *observed.Port) ib.PKey {
 		}
 	}
 	return first
-}
-
-// Find finds the end port that a person means.
-func Find(f *observed.Fabric, name string) (*observed.Port, error) {
-	var found []*observed.Port
-	ports := f.EndPorts()
-	guid, guidErr := ib.ParsePortGUID(name)
-	lid, lidErr := ib.ParseLID(name)
-	all := make([]string, len(ports))
-	for i, p := range ports {
-		if all[i] = p.Node.Description; guidErr == nil && p.GUID == guid || lidErr == nil && p.InfoRead && p.Info.LID.IsUnicast() && p.Info.LID == lid {
-			found = append(found, p)
-		}
-	}
-	if len(found) == 0 {
-		found = described(ports, name, all)
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return nil, fmt.Errorf("%q is no end port that was reached%s; want a port GUID, a LID, a node description, or DESCRIPTION:PORT",
-			name, names.DidYouMean(name, all))
-	}
-	may := make([]string, 0, len(found))
-	for _, p := range found {
-		may = append(may, fmt.Sprintf("%s (%s)", p, p.GUID))
-	}
-	slices.SortFunc(may, cmp.Compare)
-	return nil, fmt.Errorf("%q is ambiguous: it may be any of %s", name, strings.Join(may, ", "))
-}
-
-// described are the ports that a description means, all of it or its first word,
-// with or without a colon and the number of a port behind it.
-func described(ports []*observed.Port, name string, all []string) (found []*observed.Port) {
-	for _, i := range names.One(name, all) {
-		found = append(found, ports[i])
-	}
-	colon := strings.LastIndexByte(name, ':')
-	if len(found) > 0 || colon < 0 {
-		return found
-	}
-	for _, i := range names.One(name[:colon], all) {
-		if strconv.Itoa(int(ports[i].Num)) == name[colon+1:] {
-			found = append(found, ports[i])
-		}
-	}
-	return found
 }
 
 // Print prints a trace, and the packet next to it if there is one.

@@ -1,22 +1,27 @@
-package cli
+// Package ledcmd implements `ibwarden led`: the locating light of a device, on and off.
+package ledcmd
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-func newLED() *cobra.Command {
-	var where fabricFlags
+// New returns the command. Add adds the flags that name a fabric, and returns what opens it; a
+// word that is no command of it goes to wrong; help says how a fabric is named.
+func New(add func(*pflag.FlagSet) func() (link.Link, sweep.Options, error), wrong cobra.PositionalArgs, help string) *cobra.Command {
 	led := &cobra.Command{
 		Use:   "led on|off SWITCH:PORT",
 		Short: "Switch the locating light of a device on or off, to find a cable",
@@ -27,49 +32,44 @@ is that of the device at the other end of its cable. SWITCH:0 is the switch itse
 LEDInfo is set, and nothing else is written; devices with an M_Key take it with the
 keys in the data directory (--data) only. Not every device has a light.
 
-` + fabricHelp,
-		Args: commandOf,
+` + help,
+		Args: wrong,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("led: want on or off, then a place: ibwarden led on leaf-1:5"))
+			return exit.WithMisuse(errors.New("led: want on or off, then a place: ibwarden led on leaf-1:5"))
 		},
 	}
-	where.add(led.PersistentFlags())
-	where.reads.add(led.PersistentFlags())
+	open := add(led.PersistentFlags())
 	for _, on := range []bool{true, false} {
 		word := map[bool]string{true: "on", false: "off"}[on]
 		led.AddCommand(&cobra.Command{
 			Use: word + " SWITCH:PORT", Short: "Switch the light " + word, Args: cobra.ExactArgs(1),
-			RunE: func(c *cobra.Command, args []string) error { return light(c, &where, args[0], on) },
+			RunE: func(c *cobra.Command, args []string) error { return light(c, open, args[0], on) },
 		})
 	}
 	return led
 }
 
 // light finds a device and switches its light.
-func light(c *cobra.Command, where *fabricFlags, place string, on bool) error {
+func light(c *cobra.Command, open func() (link.Link, sweep.Options, error), place string, on bool) error {
 	at, err := daemon.ParsePlace(place)
 	if err != nil {
-		return misuse(err)
+		return exit.WithMisuse(err)
 	}
-	link, err := where.open()
+	to, reads, err := open()
 	if err != nil {
 		return err
 	}
-	defer link.Close()
-	var reads sweep.Options
-	if err := where.asks(&reads); err != nil {
-		return err
-	}
-	r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
+	defer to.Close()
+	r, err := daemon.ReadShowing(c.Context(), to, reads, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	p, err := lit(r.Fabric, at)
 	if err == nil {
-		err = daemon.Light(c.Context(), link, p, on)
+		err = daemon.Light(c.Context(), to, p, on)
 	}
 	if err != nil {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	word := map[bool]string{true: "on", false: "off"}[on]
 	_, err = fmt.Fprintf(c.OutOrStdout(), "the light of %s is %s\n", table.Plain(p.Agent()), word)

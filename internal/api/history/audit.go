@@ -1,0 +1,69 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/store"
+)
+
+// Entry is one line of the audit log.
+type Entry struct {
+	Sequence uint64    `json:"sequence"`
+	Time     time.Time `json:"time"`
+	Caller   string    `json:"caller"`
+	Tenant   string    `json:"tenant"`
+	Action   string    `json:"action"`
+	Decision string    `json:"decision"`
+	Reason   string    `json:"reason,omitempty" doc:"why it was refused"`
+	Request  string    `json:"request,omitempty" doc:"X-Request-Id of the request"`
+	Revision uint64    `json:"revision,omitempty" doc:"that it made"`
+	Hash     string    `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
+}
+
+// EntryOf is an entry for the API.
+func EntryOf(e store.Entry) Entry {
+	return Entry{
+		Sequence: e.Sequence, Time: e.Time, Caller: e.Caller, Tenant: e.Tenant, Action: e.Action, Decision: string(e.Decision),
+		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(),
+	}
+}
+
+// Verified says whether the audit log is as it was written.
+type Verified struct {
+	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved"`
+	Entries  uint64 `json:"entries"`
+	Sequence uint64 `json:"sequence" doc:"of the last entry; of the one at which the chain breaks when it does not hold"`
+	Head     string `json:"head,omitempty" doc:"SEQUENCE:HASH of the last entry: written down elsewhere, it can be checked later"`
+	Reason   string `json:"reason,omitempty" doc:"what is wrong at that entry"`
+}
+
+// Verify checks the audit log of a store, and that the chain passes through heads that
+// were written down elsewhere.
+func Verify(ctx context.Context, s store.Store, heads []store.Head) (v Verified, err error) {
+	contents, n, err := store.VerifyStore(ctx, s, heads)
+	var broken *store.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return Verified{Entries: n, Sequence: broken.Sequence, Reason: broken.Reason}, nil
+	case err != nil:
+		return v, err
+	}
+	return Verified{Holds: true, Entries: n, Sequence: contents.Audit.Sequence, Head: contents.Audit.String()}, nil
+}
+
+// ParseHead reads SEQUENCE:HASH.
+func ParseHead(text string) (h store.Head, err error) {
+	number, hash, _ := strings.Cut(text, ":")
+	if h.Sequence, err = strconv.ParseUint(number, 10, 64); err == nil {
+		err = h.Hash.UnmarshalText([]byte(hash))
+	}
+	if err != nil {
+		return h, fmt.Errorf("head %.80q: want SEQUENCE:HASH, as ibwarden history verify prints it", text)
+	}
+	return h, nil
+}

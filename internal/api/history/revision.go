@@ -1,0 +1,137 @@
+package history
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
+)
+
+// Revision is an accepted change.
+type Revision struct {
+	Number  uint64    `json:"revision"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by,omitempty" doc:"who made it: the ID of a token, or a user of this machine; only the caller's tenant and the provider are told"`
+	Tenant  string    `json:"tenant,omitempty" doc:"for which tenant"`
+	Action  string    `json:"action"`
+	Why     string    `json:"why,omitempty"`
+	Words   []string  `json:"words" doc:"what it changed, in sentences"`
+	Edits   []Edit    `json:"edits,omitempty" doc:"the objects before and after; not in lists"`
+	Outcome *Outcome  `json:"outcome,omitempty" doc:"what became of it on the fabric"`
+}
+
+// Edit is one object before and after a change.
+type Edit struct {
+	Key    string `json:"key"`
+	Before any    `json:"before,omitempty"`
+	After  any    `json:"after,omitempty"`
+}
+
+// Outcome is what became of a revision on the fabric.
+type Outcome struct {
+	State    string    `json:"state" enum:"pending,proved,failed,refused" doc:"failed: written, and not proved; refused: the fabric cannot take it, and nothing was written"`
+	Verdict  string    `json:"verdict,omitempty"`
+	At       time.Time `json:"at"`
+	Seconds  float64   `json:"seconds,omitempty" doc:"from the change to the verdict"`
+	Writes   int       `json:"writes" doc:"blocks of tables that were written"`
+	Failures int       `json:"failures,omitempty"`
+	Reasons  []string  `json:"reasons,omitempty" doc:"for the provider"`
+}
+
+// OutcomeOf is what became of a revision as a caller sees it; nil for none.
+func OutcomeOf(o *service.Outcome, c resource.Caller) *Outcome {
+	if o == nil {
+		return nil
+	}
+	out := &Outcome{State: string(o.State), At: o.At, Seconds: o.Seconds, Writes: o.Writes, Failures: o.Failures}
+	if o.State != service.Pending {
+		out.Verdict = o.Verdict.String()
+	}
+	if c.IsProvider() {
+		out.Reasons = o.Reasons
+	}
+	return out
+}
+
+// RevisionOf is a revision as a caller sees it, with its edits or without; now is its
+// outcome where that is newer than the record, or nil. A tenant is told of his own part of
+// a change that others have a part in, and not who of them made it.
+func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edits bool) Revision {
+	out := Revision{Number: r.Number, At: r.At, By: r.By, Tenant: r.Tenant, Action: r.Action, Why: r.Why, Words: r.Words, Outcome: OutcomeOf(r.Outcome, c)}
+	if now != nil {
+		out.Outcome = OutcomeOf(now, c)
+	}
+	foreign := !c.IsProvider() && c.Tenant != r.Tenant
+	if foreign {
+		out.By, out.Why = "", ""
+		if r.Tenant != resource.Provider {
+			out.Tenant = ""
+		}
+	}
+	if foreign || !c.IsProvider() && slices.ContainsFunc(r.Concerns, func(t string) bool { return t != c.Tenant }) {
+		out.Words = nil
+	}
+	for _, e := range r.Edits {
+		if !concerns(e, c) {
+			continue
+		}
+		if out.Words == nil || foreign {
+			out.Words = append(out.Words, inWords(e))
+		}
+		if edits {
+			out.Edits = append(out.Edits, shown(e))
+		}
+	}
+	if out.Words == nil {
+		out.Words = []string{}
+	}
+	return out
+}
+
+// concerns reports whether a caller may see an edit.
+func concerns(e service.Edit, c resource.Caller) (yes bool) {
+	if c.IsProvider() {
+		return true
+	}
+	for _, data := range []json.RawMessage{e.Before, e.After} {
+		if len(data) == 0 {
+			continue
+		}
+		o, err := resource.Decode(e.Key, data)
+		yes = yes || err == nil && resource.SeesObject(c, o)
+	}
+	return yes
+}
+
+func inWords(e service.Edit) string {
+	switch {
+	case len(e.Before) == 0:
+		return e.Key + " is made"
+	case len(e.After) == 0:
+		return e.Key + " is removed"
+	}
+	return e.Key + " is changed"
+}
+
+// shown is an edit without the sums of tokens, and without who removed a member.
+func shown(e service.Edit) Edit {
+	out := Edit{Key: e.Key}
+	for _, x := range []struct {
+		data json.RawMessage
+		to   *any
+	}{{e.Before, &out.Before}, {e.After, &out.After}} {
+		var fields map[string]any
+		if len(x.data) == 0 || json.Unmarshal(x.data, &fields) != nil {
+			continue
+		}
+		delete(fields, "sum")
+		if kind, _, _ := strings.Cut(e.Key, "/"); kind == string(resource.KindRemoved) {
+			delete(fields, "by")
+		}
+		*x.to = fields
+	}
+	return out
+}

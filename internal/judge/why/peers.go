@@ -1,0 +1,95 @@
+package why
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/judge/reach"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// Over is a partition over which a port may talk to another.
+type Over struct {
+	PKey ib.PKeyBase `json:"pkey"`
+	Name string      `json:"name"`
+	// Delivered tells that packets get through both ways; There and Back say what
+	// becomes of them.
+	Delivered bool              `json:"delivered"`
+	There     reach.Disposition `json:"there"`
+	Back      reach.Disposition `json:"back"`
+}
+
+// Peer is an end port whose keys match those of another.
+type Peer struct {
+	Port *observed.Port `json:"-"`
+	GUID ib.PortGUID    `json:"guid"`
+	Name string         `json:"name"`
+	Over []Over         `json:"over"`
+}
+
+// Talks reports whether packets of a partition get through both ways.
+func (p *Peer) Talks() bool {
+	return slices.ContainsFunc(p.Over, func(o Over) bool { return o.Delivered })
+}
+
+// Reach is what an end port can talk with.
+type Reach struct {
+	// Peers are the end ports whose keys match, by name and GUID.
+	Peers []Peer `json:"peers"`
+	// Unknown are end ports of which not every key was read, and all others when that
+	// is so of the port itself: they may be peers too.
+	Unknown int `json:"unknown"`
+	// Others counts the end ports that it cannot talk with.
+	Others int `json:"others"`
+}
+
+// ReachOf lists the end ports of a fabric that a port can talk with.
+func ReachOf(f *observed.Fabric, from *observed.Port, v View) Reach {
+	r := Reach{Peers: []Peer{}}
+	own := v.memberships(from)
+	for _, to := range f.EndPorts() {
+		if to == from {
+			continue
+		}
+		if over := v.overOf(from, to, own); len(over) > 0 {
+			r.Peers = append(r.Peers, Peer{to, to.GUID, to.String(), over})
+		} else if !tableKnown(from) || !tableKnown(to) {
+			r.Unknown++
+		} else {
+			r.Others++
+		}
+	}
+	slices.SortFunc(r.Peers, func(a, b Peer) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.GUID, b.GUID)) })
+	return r
+}
+
+// overOf are the partitions whose keys match, by number.
+func (v *View) overOf(from, to *observed.Port, own map[ib.PKeyBase]bool) (out []Over) {
+	theirs := v.memberships(to)
+	for _, b := range slices.Sorted(maps.Keys(theirs)) {
+		mine, shared := own[b]
+		if !shared || !mine && !theirs[b] {
+			continue
+		}
+		o := Over{PKey: b, Name: v.Names[b]}
+		o.There = reach.Ends(from, to, v.packet(b, mine))
+		o.Back = reach.Ends(to, from, v.packet(b, theirs[b]))
+		o.Delivered = o.There == reach.Delivered && o.Back == reach.Delivered
+		out = append(out, o)
+	}
+	return out
+}
+
+// sharedBy are the partitions of which both ports hold a key, by number.
+func (v *View) sharedBy(from, to *observed.Port) []Shared {
+	out := []Shared{}
+	mine, theirs := v.memberships(from), v.memberships(to)
+	for _, b := range slices.Sorted(maps.Keys(mine)) {
+		if full, shared := theirs[b]; shared {
+			out = append(out, Shared{PKey: b, Name: v.Names[b], FromFull: mine[b], ToFull: full})
+		}
+	}
+	return out
+}
