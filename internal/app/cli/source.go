@@ -3,11 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -18,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // source are the flags that say what a command judges: a fabric that it reads, one that
@@ -144,16 +147,19 @@ func forWhy() whycmd.Source {
 			}
 			return r.Snapshot, nil
 		},
-		Names: func(c *cobra.Command, f *observed.Fabric) (why.Names, error) {
+		View: func(c *cobra.Command, f *observed.Fabric) (v why.View, err error) {
 			if p.loaded == nil {
-				return nil, nil
+				return v, nil
 			}
 			partitions, err := p.on(c, f)
-			names := why.Names{}
+			v.Names = why.Names{}
+			declared := map[ib.PKeyBase]bool{} // other than those that services make
 			for _, x := range partitions {
-				names[x.Base] = x.Name
+				v.Names[x.Base] = x.Name
+				declared[x.Base] = slices.ContainsFunc(p.loaded.Partitions, func(d policy.Partition) bool { return d.Name == x.Name })
 			}
-			return names, err
+			v.Takes = func(k ib.PKeyBase) bool { return declared[k] }
+			return v, err
 		},
 		Help: fabricHelp,
 	}

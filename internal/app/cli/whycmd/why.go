@@ -31,8 +31,8 @@ type Source struct {
 	Service func(*cobra.Command) (*servicecmd.Named, error)
 	// Read reads a fabric or a file.
 	Read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)
-	// Names are the names that the policy of --policy gives to partitions.
-	Names func(*cobra.Command, *observed.Fabric) (why.Names, error)
+	// View is what the policy of --policy says of partitions.
+	View func(*cobra.Command, *observed.Fabric) (why.View, error)
 	// Help says how a fabric is named.
 	Help string
 }
@@ -61,12 +61,11 @@ func (f *flags) check() error {
 }
 
 // view reads a fabric or a file.
-func (f *flags) view(c *cobra.Command) (*snapshot.Snapshot, why.View, error) {
-	v := why.View{SL: ib.SL(f.sl)}
-	snap, err := f.source.Read(c, sweep.Options{Forwarding: true, QoS: true})
-	if err == nil {
-		v.Names, err = f.source.Names(c, snap.Fabric)
+func (f *flags) view(c *cobra.Command) (snap *snapshot.Snapshot, v why.View, err error) {
+	if snap, err = f.source.Read(c, sweep.Options{Forwarding: true, QoS: true}); err == nil {
+		v, err = f.source.View(c, snap.Fabric)
 	}
+	v.SL = ib.SL(f.sl)
 	return snap, v, err
 }
 
