@@ -142,7 +142,7 @@ func (f *flags) explain(c *cobra.Command, from, to string) (a reached.Answer, er
 		return a, err
 	}
 	if p == q {
-		return a, exit.WithMisuse(fmt.Errorf("A and B are both %s: want two ports", p))
+		return a, exit.WithMisuse(fmt.Errorf("both are %s: want two ports", p))
 	}
 	return reached.AnswerOf(p, q, v, snap.ReadAt, func(ib.PKeyBase) bool { return true }), nil
 }
