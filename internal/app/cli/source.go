@@ -156,7 +156,7 @@ func forWhy() whycmd.Source {
 			declared := map[ib.PKeyBase]bool{} // other than those that services make
 			for _, x := range partitions {
 				v.Names[x.Base] = x.Name
-				declared[x.Base] = slices.ContainsFunc(p.loaded.Partitions, func(d policy.Partition) bool { return d.Name == x.Name })
+				declared[x.Base] = slices.ContainsFunc(p.loaded.Partitions, func(d policy.Partition) bool { return d.Name == x.Name && d.Service == "" })
 			}
 			v.Takes = func(k ib.PKeyBase) bool { return declared[k] }
 			return v, err
