@@ -56,11 +56,19 @@ func Cut(p *observed.Port) { subnettest.SetLink(p, smp.PortDown, smp.PhysPolling
 // Hosts puts CAs on a switch.
 func (b *Builder) Hosts(s *observed.Node, count int) {
 	for i := range count {
-		n := b.node(ib.NodeCA, 1, fmt.Sprintf("host %d of %s", i, s.Description))
-		subnettest.Join(n, s)
-		b.Own(&n.Ports[1])
+		subnettest.Join(b.CA(fmt.Sprintf("host %d of %s", i, s.Description)), s)
 	}
 }
+
+// CA adds a CA of one port, without a cable.
+func (b *Builder) CA(name string) *observed.Node {
+	n := b.node(ib.NodeCA, 1, name)
+	b.Own(&n.Ports[1])
+	return n
+}
+
+// CAs is the number of destinations that are no switches.
+func (b *Builder) CAs() int { return len(b.Destinations) - len(b.Fabric.Switches()) }
 
 // FatTree2 has every leaf cabled to every spine, by so many cables.
 func (b *Builder) FatTree2(leaves, spines, hosts, cables int) (leaf, spine []*observed.Node) {

@@ -19,6 +19,8 @@ type Load struct {
 	// patterns, and the worst of them.
 	Shift, Random           float64
 	WorstShift, WorstRandom int
+	// Lost is the number of pairs of a switch and a CA that the tables do not connect.
+	Lost int
 }
 
 // patterns is the number of shifts and of random permutations that are tried.
@@ -49,10 +51,14 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 	}
 	var out Load
 	send := func(load map[link]int, i, j int) {
-		for s := at[i]; s != at[j]; {
+		for s, hops := at[i], 0; s != at[j] && hops <= len(b.Fabric.Nodes); hops++ {
 			l := link{s.Index, linear[s.Index][lids[j]]}
+			next := behind(s, l.exit)
+			if next == nil {
+				return
+			}
 			load[l]++
-			s = s.Ports[l.exit].Peer.Node
+			s = next
 		}
 	}
 	// Everybody to everybody, by switches.
@@ -66,9 +72,14 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 			pairs += n
 			for s != at[j] {
 				l := link{s.Index, linear[s.Index][lids[j]]}
+				next := behind(s, l.exit)
+				if next == nil {
+					out.Lost++
+					break
+				}
 				load[l] += n
 				sum += n
-				s = s.Ports[l.exit].Peer.Node
+				s = next
 			}
 		}
 	}
@@ -93,6 +104,14 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 		out.WorstRandom = max(out.WorstRandom, worst)
 	}
 	return out
+}
+
+// behind is the switch that an exit leads to, nil for none.
+func behind(s *observed.Node, exit ib.PortNum) *observed.Node {
+	if int(exit) >= len(s.Ports) || s.Ports[exit].Peer == nil || s.Ports[exit].Peer.Node.Switch == nil {
+		return nil
+	}
+	return s.Ports[exit].Peer.Node
 }
 
 func fullest(load map[link]int) (worst int) {

@@ -59,21 +59,23 @@ type Theirs struct {
 	Linear [][]ib.PortNum
 	// Lanes is the number of virtual lanes that it says it needs, 0 where it says nothing.
 	Lanes int
-	// Took is the time from the last line of its log about LIDs to the first after routing.
+	// Took is the time from where its log says that LIDs are assigned to where it says that
+	// the routing is done; but for ftree, OpenSM has queued the tables for the switches by then.
 	Took time.Duration
 }
 
 var (
-	lanesNeeded = regexp.MustCompile(`Virtual Lanes needed: (\d+)`)
+	lanesNeeded = regexp.MustCompile(`Lanes needed: (\d+)`)
 	routed      = regexp.MustCompile(`osm_ucast_mgr_process: (\S+) tables configured on all switches`)
 	refused     = regexp.MustCompile(`No routing engine able to successfully configure|Failed to (?:setup|configure)`)
-	addressed   = regexp.MustCompile(`osm_lid_mgr_process_subnet: Assigned port`)
+	addressed   = regexp.MustCompile(`LID ASSIGNMENT COMPLETE`)
+	computed    = regexp.MustCompile(`do_routing: FatTree routing is done`)
 	ofSwitch    = regexp.MustCompile(`^Unicast lids .* of switch Lid \d+ guid \S+ \('(.*)'\):$`)
 	ofLID       = regexp.MustCompile(`^0x([0-9a-f]+) (\d+) # .*: '(.*)'$`)
 )
 
 // OpenSM routes a fabric by an engine of OpenSM, on an ibsim in the directory dir.
-func OpenSM(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.Builder, engine string) (*Theirs, error) {
+func OpenSM(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.Builder, engine string, options ...string) (*Theirs, error) {
 	l, err := netlist(b.Fabric)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,8 @@ func OpenSM(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.
 	}
 	defer sim.Stop()
 	// 0x47: errors, notes, details and the routing tables.
-	cmd := sim.OpenSM(ctx, l.Nodes[0].Description, os.DevNull, "-R", engine, "-o", "-Q", "-D", "0x47", "--dump_files_dir", dir)
+	options = append(options, "-R", engine, "-o", "-Q", "-D", "0x47", "--dump_files_dir", dir)
+	cmd := sim.OpenSM(ctx, l.Nodes[0].Description, os.DevNull, options...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("opensm: %w\n%s", err, out)
 	}
@@ -104,21 +107,27 @@ func OpenSM(ctx context.Context, t *ibsimtest.Tools, dir string, b *routingtest.
 }
 
 func (r *Theirs) readLog(log []byte, engine string) error {
-	var begin, end time.Time
+	var begin, end, last time.Time
 	lines := bufio.NewScanner(bytes.NewReader(log))
 	for lines.Scan() {
 		line := lines.Text()
 		at, ok := stamp(line)
-		if !ok {
-			continue // a line that goes on
+		if !ok { // a line that goes on
+			if end.IsZero() && addressed.MatchString(line) {
+				begin = last
+			}
+			continue
 		}
+		last = at
 		switch found := lanesNeeded.FindStringSubmatch(line); {
 		case found != nil:
 			r.Lanes, _ = strconv.Atoi(found[1]) // digits
-		case addressed.MatchString(line):
-			begin = at
-		case routed.MatchString(line) && end.IsZero():
+		case computed.MatchString(line) && end.IsZero():
 			end = at
+		case routed.MatchString(line):
+			if end.IsZero() {
+				end = at
+			}
 			if used := routed.FindStringSubmatch(line)[1]; used != engine {
 				return fmt.Errorf("%s cannot route this (it needs %d lanes), and %s did", engine, r.Lanes, used)
 			}

@@ -102,7 +102,7 @@ func (f *filler) find(s uint16) {
 	clear(f.more)
 	clear(f.low)
 	clear(f.whole)
-	ups, wanted, forced := 0, r.all[s], r.forced[s]
+	ups, wanted, forced, upward := 0, r.all[s], r.forced[s], r.upward[s]
 	for i, x := range pairs {
 		leads := f.leads[i]
 		clear(leads)
@@ -114,10 +114,13 @@ func (f *filler) find(s uint16) {
 			addCommon(leads, wanted[k], there[k-1])
 		}
 		for w, bits := range leads {
-			if !below {
+			switch {
+			case !below:
 				bits &^= forced[w]
-				leads[w] = bits
+			case t.level[x] < t.level[s]:
+				bits &^= upward[w]
 			}
+			leads[w] = bits
 			f.more[w] |= f.some[w] & bits
 			f.some[w] |= bits
 		}
@@ -140,6 +143,16 @@ func (f *filler) find(s uint16) {
 	}
 }
 
+// slotOf is the slot of an entry at a switch. What is not numbered leaf by leaf would share
+// the links of others all the way: it takes another slot at each switch.
+func (f *filler) slotOf(s uint16, e entry) uint32 {
+	slot, width := e.number/f.t.slots[s].divisor, uint32(len(f.t.slots[s].port))
+	if e.extra {
+		slot += f.t.place[s]
+	}
+	return slot % width
+}
+
 // fillWhole routes to what all pairs up lead to: by slot.
 func (f *filler) fillWhole(s uint16, row []ib.PortNum) {
 	up := &f.t.slots[s]
@@ -151,7 +164,7 @@ func (f *filler) fillWhole(s uint16, row []ib.PortNum) {
 	for i, port := range up.port {
 		ports[i] = ib.PortNum(port)
 	}
-	missing := len(up.filled) < len(up.port)
+	atLeaf := f.t.isLeaf(s)
 	f.whole.each(func(bit int) {
 		d := f.r.at[bit]
 		from, to := f.t.entryFirst[d], f.t.entryFirst[d+1]
@@ -159,8 +172,11 @@ func (f *filler) fillWhole(s uint16, row []ib.PortNum) {
 		lost := false
 		for i := range entries {
 			port := ports[slot[i]]
-			if port == 0 {
-				port, lost = ib.PortNone, missing
+			if entries[i].extra {
+				port = ports[f.slotOf(s, entries[i])]
+			}
+			if port == 0 || atLeaf && entries[i].narrow {
+				port, lost = ib.PortNone, true
 			}
 			row[entries[i].lid] = port
 		}
@@ -198,15 +214,15 @@ func (f *filler) fillParallel(s uint16, pair int32, bit int, row []ib.PortNum) {
 // the slot leads there, else by whichever leads there.
 func (f *filler) fillSeveral(s uint16, bit int, row []ib.PortNum) {
 	t := f.t
-	up, first := &t.slots[s], t.first[s]
+	up, first, atLeaf := &t.slots[s], t.first[s], t.isLeaf(s)
 	d := f.r.at[bit]
 	from, to := t.entryFirst[d], t.entryFirst[d+1]
 	lost := up.class < 0
 	if up.class >= 0 {
-		slot := f.slot[up.class]
 		for i := from; i < to; i++ {
-			if p := up.pair[slot[i]]; p >= 0 && f.leads[p-first].has(bit) {
-				row[t.entries[i].lid] = ib.PortNum(up.port[slot[i]])
+			slot := f.slotOf(s, t.entries[i])
+			if p := up.pair[slot]; p >= 0 && f.leads[p-first].has(bit) && !(atLeaf && t.entries[i].narrow) {
+				row[t.entries[i].lid] = ib.PortNum(up.port[slot])
 			} else {
 				lost = true
 			}
@@ -246,8 +262,8 @@ func (f *filler) instead(s uint16, bit int, row []ib.PortNum) {
 		}
 		// Those of one slot go to the others in turn, those of another slot elsewhere at the
 		// same time.
-		slot := e.number / up.divisor
-		turn, others := slot/width+t.place[s], max(width-1, 1)
+		slot := f.slotOf(s, e)
+		turn, others := e.number/up.divisor/width+t.place[s], max(width-1, 1)
 		at := slot + 1 + turn%others
 		port := f.ports[at%width]
 		for try := uint32(1); try < maxSpread && f.isNoExit(e, to, port, row); try++ {

@@ -44,6 +44,11 @@ type entry struct {
 	number uint32
 	// first is the entry of the port's first LID.
 	first int32
+	// narrow tells that its leaf has lost the cable that it would come by, and not the others
+	// of the same pair: the switch above does not show that.
+	narrow bool
+	// extra tells that it is not numbered leaf by leaf.
+	extra bool
 }
 
 // number finds the slots of every switch and numbers all LIDs.
@@ -240,6 +245,7 @@ func (t *tree) numberLIDs() {
 	sortBy(order, func(s uint16) int { return int(t.place[s]) })
 	stride := uint32(t.stride(order))
 	extra := places * stride
+	extras := extra
 	for s := range t.Nodes {
 		if !t.isLeaf(uint16(s)) {
 			order = append(order, uint16(s))
@@ -269,11 +275,11 @@ func (t *tree) numberLIDs() {
 				numbers[e] = t.place[s]*stride + uint32(at)
 				continue
 			}
-			numbers[e] = extra
-			extra++
+			numbers[e] = extras
+			extras++
 		}
 	}
-	t.enterLIDs(numbers)
+	t.enterLIDs(numbers, extra)
 }
 
 // numberOf is the number of a switch itself: what does not change when others come and go.
@@ -296,18 +302,39 @@ func freePlace(taken []bool, want int) (int, bool) {
 	return 0, false
 }
 
-// enterLIDs lists the LIDs of all ends.
-func (t *tree) enterLIDs(numbers []uint32) {
+// enterLIDs lists the LIDs of all ends, whose numbers are those of leaves below extra.
+func (t *tree) enterLIDs(numbers []uint32, extra uint32) {
 	t.entryFirst = make([]int32, 1, len(t.Nodes)+1)
 	for s := range t.Nodes {
 		for e := t.EndFirst[s]; e < t.EndFirst[s+1]; e++ {
 			first := int32(len(t.entries))
 			for i := range t.Ends[e].LMC.Count() {
-				t.entries = append(t.entries, entry{t.Ends[e].LID + ib.LID(i), numbers[e] + uint32(i), first})
+				l := entry{lid: t.Ends[e].LID + ib.LID(i), number: numbers[e] + uint32(i), first: first, extra: numbers[e] >= extra}
+				l.narrow = !l.extra && t.isNarrow(uint16(s), l.number)
+				t.entries = append(t.entries, l)
 			}
 		}
 		t.entryFirst = append(t.entryFirst, int32(len(t.entries)))
 	}
+}
+
+// isNarrow reports whether the cable by which a number would come to a leaf is missing in a
+// pair that has others.
+func (t *tree) isNarrow(s uint16, number uint32) bool {
+	up := &t.slots[s]
+	if !t.isLeaf(s) || len(up.filled) == len(up.port) {
+		return false
+	}
+	slot := number % uint32(len(up.port))
+	if up.port[slot] != 0 {
+		return false
+	}
+	for i := slot % up.parents; i < uint32(len(up.port)); i += up.parents {
+		if up.port[i] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // stride is how many CAs are numbered at each leaf in turn: as many as almost all have at

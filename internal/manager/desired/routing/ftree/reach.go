@@ -143,6 +143,9 @@ type reach struct {
 	// forced[s] is the set of switches to which others send packets down to s: since a
 	// table does not know where packets come from, s sends them on going down only.
 	forced []set
+	// upward[s] is the set of switches to which s can go up first in as few hops as down: then
+	// it sends them to none of a lower level, which would be forced for nothing.
+	upward []set
 	// sum and seen are storage.
 	sum, seen set
 }
@@ -152,14 +155,16 @@ func newReach(t *tree, place []uint16) *reach {
 	r := &reach{
 		t: t, place: place, words: (n + 63) / 64, bit: make([]int32, n), at: make([]uint16, n),
 		down: make([][]part, n), all: make([][]part, n), forced: make([]set, n),
+		upward: make([]set, n),
 	}
 	r.sum, r.seen = make(set, r.words), make(set, r.words)
-	forced := make(set, r.words*n)
+	forced, upward := make(set, r.words*n), make(set, r.words*n)
 	sorted := make([]uint16, n)
 	for s := range n {
 		r.at[s] = uint16(s)
 		sorted[place[s]] = uint16(s)
 		r.forced[s] = forced[s*r.words : (s+1)*r.words]
+		r.upward[s] = upward[s*r.words : (s+1)*r.words]
 	}
 	sortBy(r.at, func(s uint16) int { return int(t.level[s]) })
 	for i, s := range r.at {
@@ -197,7 +202,7 @@ func (r *reach) findDown(s uint16) {
 
 // findAll fills all[s] from those of the switches above, and forces those below.
 func (r *reach) findAll(s uint16) {
-	down, forced := r.down[s], r.forced[s]
+	down, forced, upward := r.down[s], r.forced[s], r.upward[s]
 	most := len(down)
 	for _, x := range r.t.neighbours(s) {
 		if r.place[x] < r.place[s] {
@@ -217,6 +222,7 @@ func (r *reach) findAll(s uint16) {
 		}
 		for w, bits := range forced {
 			r.sum[w] &^= bits
+			upward[w] |= r.sum[w] &^ r.seen[w]
 		}
 		if k < len(down) {
 			down[k].addTo(r.sum)
@@ -234,6 +240,11 @@ func (r *reach) findAll(s uint16) {
 		clear(r.sum)
 		for k := 1; k < min(len(layers), len(r.down[x])+1); k++ {
 			addCommon(r.sum, layers[k], r.down[x][k-1])
+		}
+		if r.t.level[x] < r.t.level[s] {
+			for w, bits := range upward {
+				r.sum[w] &^= bits
+			}
 		}
 		for w, bits := range r.sum {
 			r.forced[x][w] |= bits

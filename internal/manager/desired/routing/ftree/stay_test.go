@@ -73,7 +73,7 @@ func dies(t testing.TB, m *moves, level, i int, build func() (*routingtest.Build
 const someSwitches = 5
 
 // needlessShare: in a broken tree one entry in so many may move that need not.
-const needlessShare = 50
+const needlessShare = 40
 
 // When a switch dies, whichever it is, only routes that led over it move; in a tree that was
 // broken before, few others.

@@ -67,6 +67,34 @@ func (b *balance) route(p *paths, e graph.End) {
 	}
 }
 
+// again routes e, which has one LID, once more, now that the load of all others is known.
+func (b *balance) again(p *paths, e graph.End) {
+	clear(b.flow)
+	copy(b.flow, b.g.Hosts)
+	for i, s := range p.order {
+		for _, l := range p.exits[p.exitFirst[i]:p.exitFirst[i+1]] {
+			if b.g.Port[l] == b.table[s][e.LID] {
+				b.load[l] -= uint64(b.flow[s])
+				b.lids[l]--
+				b.flow[b.g.To[l]] += b.flow[s]
+			}
+		}
+	}
+	b.route(p, e)
+}
+
+// isEven reports whether no link is much fuller than all that are used.
+func (b *balance) isEven() bool {
+	sum, used, worst := uint64(0), uint64(0), uint64(0)
+	for _, load := range b.load {
+		if load > 0 {
+			used++
+		}
+		sum, worst = sum+load, max(worst, load)
+	}
+	return worst*used*evenShare <= sum*(evenShare+1)
+}
+
 // choose finds the least loaded of the paths to switch d.
 func (b *balance) choose(p *paths, d uint16) {
 	load, path, to := b.load, b.path, b.g.To

@@ -12,7 +12,8 @@
 //
 // Among exits of equal length the tables balance the routes from CA to CA
 // that cross each link, with equal weight for every pair, and after that the
-// number of LIDs. The LIDs of one port take different links where there are
+// number of LIDs. Where that leaves links much fuller than others, routes are chosen once
+// more, each with the load of all others known; not in the largest fabrics. The LIDs of one port take different links where there are
 // different ones.
 package updn
 
@@ -33,17 +34,40 @@ func UpDown(in *graph.Input) (*graph.Routes, error) {
 	return compute(in, h, (*paths).upDown), nil
 }
 
+const (
+	// Routes are balanced again, so many times, where the fullest link carries more than the
+	// mean of those in use and one part in evenShare of it, and there are no more than
+	// mostAgain entries in all tables.
+	rounds    = 2
+	evenShare = 8
+	mostAgain = 4 << 20
+)
+
 func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph.Routes {
 	out := &graph.Routes{Linear: in.Unrouted()}
 	p, b := newPaths(h), newBalance(h, out.Linear)
-	for _, s := range in.Tour() {
-		d := uint16(h.Index[in.Nodes[s].Index])
-		if ends := h.EndsOf(d); len(ends) > 0 {
-			find(p, d)
-			for _, e := range ends {
-				b.route(p, e)
+	tour := in.Tour()
+	each := func(route func(e graph.End)) {
+		for _, s := range tour {
+			d := uint16(h.Index[in.Nodes[s].Index])
+			if ends := h.EndsOf(d); len(ends) > 0 {
+				find(p, d)
+				for _, e := range ends {
+					route(e)
+				}
 			}
 		}
+	}
+	each(func(e graph.End) { b.route(p, e) })
+	for range rounds {
+		if len(in.Nodes)*len(in.Ends) > mostAgain || b.isEven() {
+			break
+		}
+		each(func(e graph.End) {
+			if e.Port != 0 && e.LMC == 0 {
+				b.again(p, e)
+			}
+		})
 	}
 	return out
 }
