@@ -41,14 +41,6 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 			lids, at = append(lids, d.LID), append(at, s)
 		}
 	}
-	links := 0
-	for _, s := range b.Fabric.Switches() {
-		for i := 1; i < len(s.Ports); i++ {
-			if p := &s.Ports[i]; p.IsTrained() && p.Peer.Node.Switch != nil {
-				links++
-			}
-		}
-	}
 	var out Load
 	send := func(load map[link]int, i, j int) {
 		for s, hops := at[i], 0; s != at[j] && hops <= len(b.Fabric.Nodes); hops++ {
@@ -83,7 +75,7 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 			}
 		}
 	}
-	out.Worst, out.Mean, out.Hops = fullest(load), float64(sum)/float64(max(1, links)), float64(sum)/float64(max(1, pairs))
+	out.Worst, out.Mean, out.Hops = fullest(load), float64(sum)/float64(max(1, links(b.Fabric))), float64(sum)/float64(max(1, pairs))
 	rng := rand.New(rand.NewPCG(18, 18))
 	n := len(lids)
 	for k := range patterns {
@@ -104,6 +96,18 @@ func Measure(b *routingtest.Builder, linear [][]ib.PortNum) Load {
 		out.WorstRandom = max(out.WorstRandom, worst)
 	}
 	return out
+}
+
+// links counts those between switches, in both directions.
+func links(f *observed.Fabric) (count int) {
+	for _, s := range f.Switches() {
+		for i := 1; i < len(s.Ports); i++ {
+			if p := &s.Ports[i]; p.IsTrained() && p.Peer.Node.Switch != nil {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // behind is the switch that an exit leads to, nil for none.
