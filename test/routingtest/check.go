@@ -227,7 +227,8 @@ func (b *Builder) Deadlocks(t testing.TB, r *graph.Routes, vls int) bool {
 }
 
 // Sound fails unless all that is connected stays connected, no packets can wait for each
-// other in a circle, and the routes ask for no more than vls virtual lanes.
+// other in a circle, and the routes ask for no more than vls virtual lanes; by the checks
+// here, and by the judge.
 func (b *Builder) Sound(t testing.TB, r *graph.Routes, vls int) {
 	t.Helper()
 	b.EachRoute(t, r, nil)
@@ -236,5 +237,8 @@ func (b *Builder) Sound(t testing.TB, r *graph.Routes, vls int) {
 	}
 	if r.Lanes != nil && r.Lanes.VLs > vls {
 		t.Errorf("%d virtual lanes, there are %d", r.Lanes.VLs, vls)
+	}
+	if v := b.Judge(r, vls); !v.Right() {
+		t.Errorf("the judge says: %v", v.Reasons())
 	}
 }

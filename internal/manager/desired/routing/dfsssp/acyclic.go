@@ -2,45 +2,73 @@ package dfsssp
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
-// acyclic is a set of turns without a circle, which grows. It keeps the links in an order
-// in which every turn leads on, and mends the order where a new turn needs it: the
-// algorithm of Pearce and Kelly for topological orders that change.
+// searchMost is the number of links that takeNear looks at.
+
+const searchMost = 200
+
+// acyclic is the turns that the paths of a layer take, which never close a circle. It keeps
+// the links in an order in which every turn leads on, and mends the order where a new turn
+// needs it: the algorithm of Pearce and Kelly for topological orders that change.
 type acyclic struct {
-	c   *cabling
-	set turnSet
-	// refused are turns that would have closed a circle, and always will.
+	c *cabling
+	// paths is, by turn, how many paths take it.
+	paths []int32
+	// refused are turns that would have closed a circle, and will as long as none is dropped.
 	refused turnSet
 	at      []int32 // by link: its place in the order
 	seen    []bool  // by link: found by the search at hand
+	most    int     // links that the search at hand may find before it gives up
+	work    int     // turns and links that were looked at
 	ahead   []int32 // what a search found
 	behind  []int32
 	places  []int32
 }
 
-// newAcyclic begins with an empty set and an order of the links.
+// newAcyclic begins without paths and with an order of the links.
 func newAcyclic(c *cabling, at []int32) *acyclic {
-	return &acyclic{c: c, set: c.newSet(), refused: c.newSet(), at: slices.Clone(at), seen: make([]bool, len(c.To))}
+	return &acyclic{c: c, paths: make([]int32, len(c.To)*int(c.width)), refused: c.newSet(), at: slices.Clone(at), seen: make([]bool, len(c.To)), most: math.MaxInt}
 }
 
-// add enters a turn unless it would close a circle, or did so earlier. With final, the
-// turns that are in the set stay there, so that what is refused is refused for ever.
-func (a *acyclic) add(turn int32, final bool) bool {
-	if a.refused.has(turn) {
-		return false
-	}
-	x, y := a.c.links(turn)
-	if a.at[x] > a.at[y] && !a.reorder(x, y) {
-		if final {
-			a.refused.put(turn)
+// take enters a turn of a path unless it would close a circle. With final, the turns that
+// are taken stay so until forget, and what is refused is refused till then.
+func (a *acyclic) take(turn int32, final bool) bool {
+	if a.paths[turn] == 0 {
+		if a.refused.has(turn) {
+			return false
 		}
-		return false
+		x, y := a.c.links(turn)
+		if a.at[x] > a.at[y] && !a.reorder(x, y) {
+			if final {
+				a.refused.put(turn)
+			}
+			return false
+		}
 	}
-	a.set.put(turn)
+	a.paths[turn]++
 	return true
 }
+
+// takeNear enters a turn of a path if it is easy to see that it closes no circle.
+func (a *acyclic) takeNear(turn int32) bool {
+	a.most = searchMost
+	defer func() { a.most = math.MaxInt }()
+	a.work++
+	return a.take(turn, false)
+}
+
+// retake enters a turn that was dropped when all that is in the set now was.
+func (a *acyclic) retake(turn int32) {
+	if !a.take(turn, false) {
+		panic("dfsssp: a turn closes a circle that closed none")
+	}
+}
+
+// drop takes a turn of a path back.
+func (a *acyclic) drop(turn int32) { a.paths[turn]-- }
 
 // reorder moves link y and what follows it behind link x and what leads to it. It changes
 // nothing and returns false where x follows y.
@@ -54,10 +82,14 @@ func (a *acyclic) reorder(x, y int32) bool {
 		}
 	}()
 	a.behind = a.behind[:0]
-	if !a.forward(x, y) {
+	ok := a.forward(x, y)
+	a.work += len(a.ahead)
+	if !ok {
 		return false
 	}
-	a.backward(x, y)
+	if !a.backward(x, y) {
+		return false
+	}
 	byPlace := func(l, m int32) int { return cmp.Compare(a.at[l], a.at[m]) }
 	slices.SortFunc(a.behind, byPlace)
 	slices.SortFunc(a.ahead, byPlace)
@@ -83,25 +115,31 @@ func (a *acyclic) forward(x, y int32) bool {
 	c := a.c
 	a.ahead = append(a.ahead[:0], y)
 	a.seen[y] = true
-	for i, met := 0, false; i < len(a.ahead); i++ {
+	for i := 0; i < len(a.ahead); i++ {
 		l := a.ahead[i]
-		a.set.each(l*c.width, (l+1)*c.width, func(turn int32) {
-			_, m := c.links(turn)
-			met = met || m == x
+		first, base := c.First[c.To[l]], l*c.width
+		for e := range c.First[c.To[l]+1] - first {
+			if a.paths[base+e] == 0 {
+				continue
+			}
+			m := first + e
+			if m == x {
+				return false
+			}
 			if !a.seen[m] && a.at[m] < a.at[x] {
 				a.seen[m] = true
 				a.ahead = append(a.ahead, m)
+				if len(a.ahead) > a.most {
+					return false
+				}
 			}
-		})
-		if met {
-			return false
 		}
 	}
 	return true
 }
 
 // backward finds the links that lead to x and stand behind y.
-func (a *acyclic) backward(x, y int32) {
+func (a *acyclic) backward(x, y int32) bool {
 	c := a.c
 	a.behind = append(a.behind[:0], x)
 	a.seen[x] = true
@@ -110,10 +148,14 @@ func (a *acyclic) backward(x, y int32) {
 		s := c.from[l]
 		exit := l - c.First[s]
 		for _, in := range c.Back[c.First[s]:c.First[s+1]] {
-			if a.at[in] > a.at[y] && !a.seen[in] && a.set.has(in*c.width+exit) {
+			if a.at[in] > a.at[y] && !a.seen[in] && a.paths[in*c.width+exit] != 0 {
 				a.seen[in] = true
 				a.behind = append(a.behind, in)
+				if len(a.behind) > a.most {
+					return false
+				}
 			}
 		}
 	}
+	return true
 }

@@ -1,32 +1,20 @@
 package dfsssp
 
 import (
-	"cmp"
-	"math/bits"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
-// The cost of an exit: first how many LIDs of the same port leave by it already, then the
-// load of its path, which is the number of routes from CAs that cross its links, with what
-// is added for a path that is free in none of the layers that the two switches have left.
+// The cost of an exit: first how many LIDs of the same port leave by it already, then
+// whether its path is not free in the home layer, then the load of its path, which is the
+// number of routes from CAs that cross its links.
 const (
 	costTaken = uint64(1) << 57
 	costNever = uint64(1) << 56
 	loadMask  = costNever - 1
 )
-
-// price is what is added to the load of a path that is free in no layer: the load divided
-// by it, or with 0 more than any load.
-type price uint64
-
-func (p price) of(load uint64) uint64 {
-	if p == 0 {
-		return costNever
-	}
-	return load / uint64(p)
-}
 
 // Loads hardly differ that are no farther apart than their share by slackShift, in powers
 // of 2, and one packet of every slackCAs-th CA. The least of them is not worth that routes
@@ -36,21 +24,27 @@ const (
 	slackCAs   = 8
 )
 
+// alikeShare is the share of pairs of switches without a path in the home layer, one in so
+// many, from which on all CAs of a switch first get one tree: so few turns need other layers.
+const alikeShare = 16
+
 // chooser chooses shortest paths to LIDs, one LID after the other, by the load that those
 // before have put on the links.
 type chooser struct {
 	*cabling
 	linear [][]ib.PortNum
-	price  price
-	// left is, for two switches, the layers in which all paths between them that were
-	// chosen are free.
-	left [][]layers
-	// bound tells of two switches that packets of CAs take a path between them that is not
-	// free in the home layer, so that it cannot be theirs without a detour for CAs.
-	bound [][]bool
-
-	// open is the number of bound pairs that have no layer.
-	open int
+	rows   [][]ib.PortNum // linear by switch
+	// alike tells that the CAs of a switch get the same tree, but for LIDs of one port.
+	alike bool
+	like  []ib.LID // the LIDs whose trees the next CA gets
+	// left tells of two switches that all paths between them that were chosen are free in the
+	// home layer, bound that packets of CAs take one that is not, so that this layer cannot be
+	// theirs without a detour for CAs.
+	left, bound [][]bool
+	// bounds is the number of pairs that are bound.
+	bounds int
+	// layer is that of each pair.
+	layer [][]uint8
 
 	load  []uint64 // by link
 	taken []uint8  // by link: LIDs of the end port at hand
@@ -65,30 +59,30 @@ type chooser struct {
 	queue []uint16
 	exits []int32
 	first []int32
+	low   []uint64 // by place in queue: the least load of a path, when it was last looked at
 	// For the LID at hand, by switch:
 	flow []uint32 // CAs whose packets pass it
 	path []uint64 // the load of the way
-	free []layers // the layers in which the way is free
+	free []bool   // whether the way is free in the home layer
 	exit []int32
 }
 
-func newChooser(c *cabling, linear [][]ib.PortNum, p price) *chooser {
+func newChooser(c *cabling, linear [][]ib.PortNum, alike bool) *chooser {
 	links, n := len(c.To), len(c.Nodes)
 	h := &chooser{
-		cabling: c, linear: linear, price: p, left: make([][]layers, n), bound: make([][]bool, n),
+		cabling: c, linear: linear, rows: make([][]ib.PortNum, n), alike: alike,
+		left: make([][]bool, n), bound: make([][]bool, n),
 		load: make([]uint64, links), taken: make([]uint8, links),
-		dist: make([]uint16, n), flow: make([]uint32, n), path: make([]uint64, n), free: make([]layers, n), exit: make([]int32, n),
+		dist: make([]uint16, n), flow: make([]uint32, n), path: make([]uint64, n), free: make([]bool, n), exit: make([]int32, n),
 	}
 	h.step = c.steps()
 	for _, hosts := range c.Hosts {
 		h.slack += uint64(hosts)
 	}
 	h.slack /= slackCAs
-	for s := range h.left {
-		h.left[s], h.bound[s] = make([]layers, n), make([]bool, n)
-		for r := range h.left[s] {
-			h.left[s][r] = c.all()
-		}
+	for s, node := range c.Nodes {
+		h.rows[s] = linear[node.Index]
+		h.left[s], h.bound[s] = slices.Repeat([]bool{true}, n), make([]bool, n)
 	}
 	return h
 }
@@ -137,20 +131,42 @@ func (h *chooser) head(d uint16) {
 		}
 		h.first = append(h.first, int32(len(h.exits)))
 	}
+	h.low = append(h.low[:0], make([]uint64, len(h.queue))...)
+	h.like = h.like[:0]
 }
 
 // route enters the LIDs of an end port of the switch at hand, everywhere.
 func (h *chooser) route(e graph.End) {
-	clear(h.taken)
+	if e.LMC > 0 {
+		clear(h.taken)
+	}
 	for i := range e.LMC.Count() {
 		lid := e.LID + ib.LID(i)
-		h.linear[h.Nodes[e.At].Index][lid] = e.Port
-		if e.Port == 0 && h.Hosts[e.At] > 0 {
-			continue // goes the way of the CAs
+		h.rows[e.At][lid] = e.Port
+		switch {
+		case e.Port == 0 && h.Hosts[e.At] > 0: // goes the way of the CAs
+		case i < len(h.like):
+			h.repeat(lid, h.like[i])
+		default:
+			h.choose(e)
+			h.settle(e, lid)
+			h.count++
+			if h.alike && e.Port != 0 {
+				h.like = append(h.like, lid)
+			}
 		}
-		h.choose(e)
-		h.settle(e, lid)
-		h.count++
+	}
+}
+
+// repeat leads to a LID as to another behind the same switch.
+func (h *chooser) repeat(lid, like ib.LID) {
+	copy(h.flow, h.Hosts)
+	for i := len(h.queue) - 1; i > 0; i-- {
+		s := h.queue[i]
+		l := h.First[s] + int32(h.place[s][h.rows[s][like]])
+		h.flow[h.To[l]] += h.flow[s]
+		h.load[l] += uint64(h.flow[s])
+		h.rows[s][lid] = h.rows[s][like]
 	}
 }
 
@@ -164,42 +180,43 @@ func (h *chooser) settle(e graph.End, lid ib.LID) {
 		h.load[l] += uint64(flow)
 	}
 	for i, s := range h.queue[1:] {
-		switch {
-		case h.flow[s] == 0:
+		if h.flow[s] == 0 {
 			h.idle(e, s, h.exits[h.first[i]:h.first[i+1]], int(lid))
-		case h.free[s]>>home&1 == 0:
-			h.bound[s][e.At], h.bound[e.At][s] = true, true
 		}
-		h.left[s][e.At] &= h.free[s]
-		h.left[e.At][s] &= h.free[s]
+		if !h.free[s] {
+			h.left[s][e.At], h.left[e.At][s] = false, false
+			if h.flow[s] != 0 && !h.bound[s][e.At] {
+				h.bound[s][e.At], h.bound[e.At][s] = true, true
+				h.bounds++
+			}
+		}
 		l := h.exit[s]
-		h.taken[l]++
-		h.linear[h.Nodes[s].Index][lid] = h.Port[l]
+		if e.LMC > 0 {
+			h.taken[l]++
+		}
+		h.rows[s][lid] = h.Port[l]
 	}
 }
 
 // idle chooses one of the exits of a switch that packets of CAs do not pass: the first from
-// place at that is free in a layer that the two switches have left, in a circle.
+// place at that is free, in a circle, if the two switches have the home layer left.
 func (h *chooser) idle(e graph.End, s uint16, exits []int32, at int) {
 	for k := range exits {
 		l := exits[(at+k)%len(exits)]
 		free := h.freeBy(e, l)
-		if k == 0 || free&h.left[s][e.At] != 0 {
+		if k == 0 || free {
 			h.exit[s], h.free[s] = l, free
 		}
-		if free&h.left[s][e.At] != 0 {
+		if free || !h.left[s][e.At] {
 			return
 		}
 	}
 }
 
-// freeBy is the layers in which the path by a link is free.
-func (h *chooser) freeBy(e graph.End, l int32) layers {
+// freeBy reports whether the path by a link is free in the home layer.
+func (h *chooser) freeBy(e graph.End, l int32) bool {
 	p := h.To[l]
-	if p == e.At {
-		return h.all()
-	}
-	return h.free[p] & (h.up[l] | ^h.up[h.exit[p]])
+	return p == e.At || h.free[p] && (h.up[l] || !h.up[h.exit[p]])
 }
 
 // choose finds the least loaded of the shortest paths.
@@ -212,48 +229,64 @@ func (h *chooser) choose(e graph.End) {
 	h.path[e.At] = 0
 	for i, s := range h.queue[1:] {
 		exits := h.exits[h.first[i]:h.first[i+1]]
-		own := exits[h.count/h.step[s]%len(exits)]
-		best, least, free := int32(0), ^uint64(0), layers(0)
-		left := h.left[s][e.At]
-		for _, l := range exits {
-			cost := h.load[l] + h.path[h.To[l]] + uint64(h.taken[l])*costTaken
-			if l != own {
-				cost += cost&loadMask>>slackShift + h.slack
-			}
-			if cost >= least {
-				continue
-			}
-			in := h.freeBy(e, l)
-			if in&left == 0 {
-				cost += h.price.of(cost & loadMask)
-			}
-			if cost < least {
-				best, least, free = l, cost, in
-			}
+		own := exits[0]
+		if len(exits) > 1 {
+			own = exits[h.count/h.step[s]%len(exits)]
 		}
-		h.exit[s], h.free[s] = best, free
-		h.path[s] = h.load[best] + h.path[h.To[best]]
+		free := h.freeBy(e, own)
+		// Loads only grow: what hardly differs from the least of before is not looked at.
+		if load := h.load[own] + h.path[h.To[own]]; e.LMC > 0 || !free || load > h.most(h.low[i]) {
+			own, free = h.least(e, i, own)
+		}
+		h.exit[s], h.free[s] = own, free
+		h.path[s] = h.load[own] + h.path[h.To[own]]
 	}
+}
+
+// most is the load that hardly differs from another.
+func (h *chooser) most(load uint64) uint64 { return load + load>>slackShift + h.slack }
+
+// least finds the exit of least cost for a switch, by its place in the queue. Where loads
+// hardly differ it is own.
+func (h *chooser) least(e graph.End, i int, own int32) (best int32, free bool) {
+	least, low := ^uint64(0), ^uint64(0)
+	for _, l := range h.exits[h.first[i]:h.first[i+1]] {
+		load := h.load[l] + h.path[h.To[l]]
+		low = min(low, load)
+		cost := load
+		if l != own {
+			cost = h.most(load)
+		}
+		cost += uint64(h.taken[l]) * costTaken
+		in := h.freeBy(e, l)
+		if !in {
+			cost += costNever
+		}
+		if cost < least {
+			best, least, free = l, cost, in
+		}
+	}
+	h.low[i] = low
+	return best, free
 }
 
 // run chooses the paths to all LIDs: first to those of CAs, which have the choice of layers.
-func (h *chooser) run(tour []uint16) {
+// It gives up where more than most pairs are bound.
+func (h *chooser) run(tour []uint16, most int) bool {
 	for _, hosts := range []bool{true, false} {
 		for _, s := range tour {
-			if ends := h.EndsOf(s); len(ends) > 0 && (h.Hosts[s] > 0) == hosts {
-				h.head(s)
-				for _, e := range ends {
-					h.route(e)
-				}
+			ends := h.EndsOf(s)
+			if len(ends) == 0 || (h.Hosts[s] > 0) != hosts {
+				continue
+			}
+			h.head(s)
+			for _, e := range ends {
+				h.route(e)
+			}
+			if h.bounds > most {
+				return false
 			}
 		}
 	}
+	return true
 }
-
-// better reports whether h leaves fewer pairs without layer than o, or has fewer layers.
-func (h *chooser) better(o *chooser) bool {
-	return cmp.Or(cmp.Compare(h.open, o.open), cmp.Compare(len(h.sets), len(o.sets))) < 0
-}
-
-// lowest is the first of some layers.
-func (l layers) lowest() uint8 { return uint8(bits.TrailingZeros16(uint16(l))) }

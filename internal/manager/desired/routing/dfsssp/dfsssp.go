@@ -1,9 +1,7 @@
 package dfsssp
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
@@ -17,92 +15,32 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 	if room < 1 || in.VLs > maxLayers {
 		return nil, fmt.Errorf("%d virtual lanes and %d layers, want 1 to %d and at least 1", in.VLs, in.Layers, maxLayers)
 	}
-	lids, tour, first := routed(in.Graph), in.Tour(), updn.Order(in.Graph)
-	var best *chooser
-	for _, p := range prices {
-		for orders := 1; orders <= min(2, room); orders++ {
-			c := newCabling(in.Graph)
-			c.addLayer(first)
-			if orders == 2 {
-				c.addLayer(c.around(c.farthest(c.tops())))
-			}
-			h := newChooser(c, in.Unrouted(), p)
-			h.run(tour)
-			h.pack(lids, room)
-			if best == nil || h.better(best) {
-				best = h
-			}
-			if len(h.sets) == 0 {
-				break // no circle that a second order could resolve
-			}
-		}
-		if best.open == 0 {
-			break
-		}
+	lids, tour := routed(in.Graph), in.Tour()
+	c := newCabling(in.Graph, updn.Order(in.Graph))
+	n := len(in.Nodes)
+	h := newChooser(c, in.Unrouted(), false)
+	if !h.run(tour, n*(n-1)/2/alikeShare) {
+		h = newChooser(c, in.Unrouted(), true)
+		h.run(tour, n*n)
 	}
-	out := &graph.Routes{Linear: best.linear}
-	if best.open > 0 && room == 1 {
+	open, spare := h.pack(lids, room)
+	if len(open) > 0 && room == 1 {
 		return updn.UpDown(in)
 	}
-	if best.open > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d layers", best.open, room))
+	out := &graph.Routes{Linear: h.linear}
+	if len(open) > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d layers", len(open), room))
 	}
-	m := newMender(best, lids)
-	m.run()
+	m := newMender(h, lids)
+	m.run(append(open, spare...))
+	newEvener(m, room, h.alike).run()
 	follow(in.Graph, out.Linear, lids)
 	out.Lanes = m.lanes()
 	return out, nil
 }
 
-// prices are what is tried for a path that is free in no layer, until all get one: the
-// higher it is the fewer lanes are needed, and the less even is the load.
-var prices = []price{4, 2, 1, 0}
-
 // maxLayers is the number of data virtual lanes that there can be.
 const maxLayers = 15
-
-// tops is, for each island, the highest switch of the home layer.
-func (c *cabling) tops() []uint16 {
-	var out []uint16
-	seen := make([]bool, len(c.Nodes))
-	dist := make([]uint16, len(c.Nodes))
-	var queue []uint16
-	for _, s := range c.lists[home] {
-		if seen[s] {
-			continue
-		}
-		queue = c.Distances(dist, queue, s)
-		for _, t := range queue {
-			seen[t] = true
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// farthest is, for each island, the switch that is farthest from that of the list.
-func (c *cabling) farthest(tops []uint16) []uint16 {
-	out := slices.Clone(tops)
-	dist := make([]uint16, len(c.Nodes))
-	var queue []uint16
-	for i, top := range tops {
-		queue = c.Distances(dist, queue, top)
-		out[i] = slices.MinFunc(queue, func(a, b uint16) int {
-			return cmp.Or(cmp.Compare(dist[b], dist[a]), cmp.Compare(a, b))
-		})
-	}
-	return out
-}
-
-// around lists all switches by their distance from some.
-func (c *cabling) around(roots []uint16) []uint16 {
-	dist := make([]uint16, len(c.Nodes))
-	out := c.Distances(dist, nil, roots...)
-	slices.SortFunc(out, func(a, b uint16) int {
-		return cmp.Or(cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
-	})
-	return out
-}
 
 // follow leads what is for a switch with CAs the way of its CAs.
 func follow(g *graph.Graph, linear [][]ib.PortNum, lids [][]ib.LID) {

@@ -38,26 +38,19 @@ type mender struct {
 func newMender(h *chooser, lids [][]ib.LID) *mender {
 	c, n := h.cabling, len(h.Nodes)
 	m := &mender{
-		cabling: c, linear: h.linear, load: h.load, lids: lids, layer: make([][]uint8, n),
+		cabling: c, linear: h.linear, load: h.load, lids: lids, layer: h.layer,
 		dirty: make([]bool, n), t: newTree(c),
 		escape: make([]int32, n), forced: make([]bool, n), bad: make([]bool, n),
 		hops: make([]uint16, n), exit: make([]int32, n),
 	}
-	for s := range m.layer {
-		m.layer[s] = make([]uint8, n)
-		for r := range m.layer[s] {
-			if h.left[s][r] != 0 {
-				m.layer[s][r] = h.left[s][r].lowest()
-			}
-		}
-	}
 	return m
 }
 
-// run mends all trees.
-func (m *mender) run() {
-	for s := range m.Nodes {
-		m.push(uint16(s))
+// run mends the trees of some switches, and those where this changes the layers of pairs.
+func (m *mender) run(roots [][2]uint16) {
+	for _, pair := range roots {
+		m.push(pair[0])
+		m.push(pair[1])
 	}
 	for len(m.queue) > 0 {
 		r := m.queue[0]
@@ -202,7 +195,7 @@ func (m *mender) send(s uint16, l int32) {
 // flee finds the ways of escape to switch r: down where a way leads down only, else up to
 // the nearest that has one.
 func (m *mender) flee(r uint16) {
-	height := m.orders[home]
+	height := m.height
 	hops := m.hops
 	for s := range hops {
 		hops[s] = graph.Unset
@@ -219,7 +212,7 @@ func (m *mender) flee(r uint16) {
 			}
 		}
 	}
-	for _, s := range m.lists[home] {
+	for _, s := range m.list {
 		if hops[s] != graph.Unset {
 			continue
 		}

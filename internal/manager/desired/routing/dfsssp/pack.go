@@ -1,52 +1,48 @@
 package dfsssp
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// packer finds layers for the pairs of switches whose shortest paths no order allows: a
-// layer other than home only has to be free of circles among the turns that its pairs take,
-// and often has room for more turns than its order.
+// packer finds layers for the pairs of switches whose shortest paths the home layer does not
+// take all: another layer only has to be free of circles among the turns that its paths take.
 type packer struct {
 	*cabling
 	linear [][]ib.PortNum
 	lids   [][]ib.LID
 	sets   []*acyclic
-	added  []int32
+	taken  []int32
 }
 
-// pack gives layers to pairs that have none, and makes more layers up to limit where bound
-// ones need them. How many of those are left is open.
-func (h *chooser) pack(lids [][]ib.LID, limit int) {
-	open, others := h.missing()
-	if h.open = len(open); h.open == 0 {
-		return
+// pack gives each pair a layer: home, or the first with room for it, and makes more layers
+// up to limit where bound pairs need them. It returns the bound pairs and the others that
+// have none, and gives them home.
+func (h *chooser) pack(lids [][]ib.LID, limit int) (bound, others [][2]uint16) {
+	h.layer = make([][]uint8, len(h.Nodes))
+	for s := range h.layer {
+		h.layer[s] = make([]uint8, len(h.Nodes))
 	}
+	order := h.linkOrder()
+	h.ranks = [][]int32{order}
+	bound, others = h.missing()
 	p := &packer{cabling: h.cabling, linear: h.linear, lids: lids}
-	p.refill(h)
-	for k := home + 1; len(open) > 0 && k < limit; k++ {
-		if k == len(p.sets) {
-			p.sets = append(p.sets, newAcyclic(p.cabling, p.linkOrder(home)))
-		}
-		open = p.fill(h, k, open)
+	for k := home + 1; len(bound) > 0 && k < limit; k++ {
+		p.sets = append(p.sets, newAcyclic(p.cabling, order))
+		bound = p.fill(h, k, bound)
 	}
-	h.open = len(open)
-	h.sets = make([]turnSet, len(p.sets))
-	for k := home + 1; k < len(p.sets); k++ {
-		others = p.fill(h, k, others)
-		h.sets[k] = p.sets[k].set
+	for i, set := range p.sets {
+		others = p.fill(h, home+1+i, others)
+		h.ranks = append(h.ranks, set.at)
 	}
+	return bound, others
 }
 
 // fill gives a layer to the pairs that it has room for, and returns the others.
 func (p *packer) fill(h *chooser, layer int, pairs [][2]uint16) [][2]uint16 {
 	rest := pairs[:0]
 	for _, pair := range pairs {
-		if s, r := pair[0], pair[1]; p.try(p.sets[layer], s, r) {
-			h.left[s][r], h.left[r][s] = 1<<layer, 1<<layer
+		if s, r := pair[0], pair[1]; p.try(p.sets[layer-home-1], s, r) {
+			h.layer[s][r], h.layer[r][s] = uint8(layer), uint8(layer)
 		} else {
 			rest = append(rest, pair)
 		}
@@ -54,13 +50,13 @@ func (p *packer) fill(h *chooser, layer int, pairs [][2]uint16) [][2]uint16 {
 	return rest
 }
 
-// missing lists the pairs of switches whose paths are free in no layer together: those that
+// missing lists the pairs of switches whose paths are not free in the home layer: those that
 // are bound, and the others.
 func (h *chooser) missing() (bound, others [][2]uint16) {
 	for s := range h.left {
 		for r, free := range h.left[s][:s] {
 			switch pair := [2]uint16{uint16(s), uint16(r)}; {
-			case free != 0:
+			case free:
 			case h.bound[s][r]:
 				bound = append(bound, pair)
 			default:
@@ -71,76 +67,32 @@ func (h *chooser) missing() (bound, others [][2]uint16) {
 	return bound, others
 }
 
-// refill makes the layers that have orders, but for home, of the turns that their pairs
-// take: each pair is in the first of the layers that it has left.
-func (p *packer) refill(h *chooser) {
-	p.sets = make([]*acyclic, len(p.orders))
-	for k := home + 1; k < len(p.sets); k++ {
-		p.sets[k] = newAcyclic(p.cabling, p.linkOrder(k))
-	}
-	for s := range h.left {
-		for r, free := range h.left[s][:s] {
-			if free != 0 && free.lowest() != home {
-				p.try(p.sets[free.lowest()], uint16(s), uint16(r))
-			}
-		}
-	}
-}
-
-// linkOrder orders the links so that the turns of a layer's order lead on: those up first,
-// from the lowest switches, then those down.
-func (p *packer) linkOrder(layer int) []int32 {
-	height := p.orders[layer]
-	order := make([]int32, len(p.To))
-	key := make([]int32, len(p.To))
-	for l, to := range p.To {
-		order[l] = int32(l)
-		key[l] = int32(height[p.from[l]])
-		if height[to] < height[p.from[l]] {
-			key[l] = -key[l]
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(key[a], key[b]), cmp.Compare(a, b)) })
-	at := make([]int32, len(order))
-	for i, l := range order {
-		at[l] = int32(i)
-	}
-	return at
-}
-
 // try enters the turns of the paths between two switches into a set: all, or none where
 // one of them does not fit.
 func (p *packer) try(a *acyclic, s, r uint16) bool {
-	p.added = p.added[:0]
+	p.taken = p.taken[:0]
 	if p.enter(a, s, r) && p.enter(a, r, s) {
 		return true
 	}
-	for _, turn := range p.added {
-		a.set.remove(turn)
+	for _, turn := range p.taken {
+		a.drop(turn)
 	}
 	return false
 }
 
-// enter enters the turns of the paths from s to the LIDs behind r, and notes which were new.
+// enter enters the turns of the paths from s to the LIDs behind r, and notes them.
 func (p *packer) enter(a *acyclic, s, r uint16) bool {
 	for _, lid := range p.lids[r] {
-		l := p.exitOf(s, lid)
+		l := p.exitOf(p.linear, s, lid)
 		for at := p.To[l]; at != r; at = p.To[l] {
-			next := p.exitOf(at, lid)
+			next := p.exitOf(p.linear, at, lid)
 			turn := p.turnOf(l, next)
-			if !a.set.has(turn) {
-				if !a.add(turn, len(p.added) == 0) {
-					return false
-				}
-				p.added = append(p.added, turn)
+			if !a.take(turn, len(p.taken) == 0) {
+				return false
 			}
+			p.taken = append(p.taken, turn)
 			l = next
 		}
 	}
 	return true
-}
-
-// exitOf is the link by which a switch sends to a LID.
-func (p *packer) exitOf(s uint16, lid ib.LID) int32 {
-	return p.First[s] + int32(p.place[s][p.linear[p.Nodes[s].Index][lid]])
 }

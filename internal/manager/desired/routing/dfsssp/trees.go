@@ -22,8 +22,10 @@ type tree struct {
 	// free is, by switch, the layers in which its path is free.
 	free []layers
 
-	known []bool
-	stack []uint16
+	count  []int32 // for sorting by hops
+	sorted []uint16
+	known  []bool
+	stack  []uint16
 }
 
 func newTree(c *cabling) *tree {
@@ -73,5 +75,26 @@ func (t *tree) enter(s uint16) {
 	t.hops[s], t.free[s] = t.hops[p]+1, t.all()
 	if p != t.root {
 		t.free[s] = t.free[p] & t.turn(l, t.exit[p])
+	}
+}
+
+// byHops sorts the order by hops.
+func (t *tree) byHops() {
+	most := uint16(0)
+	for _, s := range t.order {
+		most = max(most, t.hops[s])
+	}
+	t.count = append(t.count[:0], make([]int32, most+1)...)
+	for _, s := range t.order {
+		t.count[t.hops[s]]++
+	}
+	at := int32(0)
+	for d, n := range t.count {
+		t.count[d], at = at, at+n
+	}
+	t.sorted = append(t.sorted[:0], t.order...)
+	for _, s := range t.sorted {
+		t.order[t.count[t.hops[s]]] = s
+		t.count[t.hops[s]]++
 	}
 }
