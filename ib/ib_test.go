@@ -41,6 +41,31 @@ func TestLID(t *testing.T) {
 }
 
 // The low 15 bits decide, then one of the two must be full.
+func TestCheckLIDs(t *testing.T) {
+	for _, c := range []struct {
+		ends, switches int
+		lmc            LMC
+		want           string
+	}{
+		{49151, 0, 0, ""},
+		{45567, 3584, 0, ""},
+		{49152, 0, 0, "49152 CA and router ports and 0 switches need 49152 unicast LIDs, and a subnet has 49151: divide the fabric into several subnets"},
+		{65536, 5120, 0, "65536 CA and router ports and 5120 switches need 70656 unicast LIDs, and a subnet has 49151: divide the fabric into several subnets"},
+		{383, 127, 7, ""},
+		{383, 128, 7, "383 end ports with 128 LIDs each (LMC 7) and 128 switches need 49152 unicast LIDs, and a subnet has 49151: take LMC 6 or less"},
+		{24576, 0, 1, "24576 end ports with 2 LIDs each (LMC 1) and 0 switches need 49152 unicast LIDs, and a subnet has 49151: take LMC 0"},
+		{50000, 0, 7, "50000 end ports with 128 LIDs each (LMC 7) and 0 switches need 6400000 unicast LIDs, and a subnet has 49151: divide the fabric into several subnets"},
+	} {
+		got := ""
+		if err := CheckLIDs(c.ends, c.switches, c.lmc); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d and %d, LMC %d:\n%s\nwant\n%s", c.ends, c.switches, c.lmc, got, c.want)
+		}
+	}
+}
+
 func TestPKeyMatches(t *testing.T) {
 	for _, test := range []struct {
 		rule string

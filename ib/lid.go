@@ -50,3 +50,27 @@ const LMCMax LMC = 7
 
 // Count is the number of LIDs that a port with this mask count answers to.
 func (m LMC) Count() int { return 1 << m }
+
+// CheckLIDs reports an error when the unicast LIDs of one subnet do not suffice: for ends,
+// a number of end ports with 2^lmc LIDs each, and for so many switches with one each. It
+// says how many they need, and which LMC would do.
+func CheckLIDs(ends, switches int, lmc LMC) error {
+	need := func(m LMC) int { return ends*m.Count() + switches }
+	if need(lmc) <= int(LIDUnicastMax) {
+		return nil
+	}
+	what := fmt.Sprintf("%d CA and router ports", ends)
+	if lmc > 0 {
+		what = fmt.Sprintf("%d end ports with %d LIDs each (LMC %d)", ends, lmc.Count(), lmc)
+	}
+	advice := "divide the fabric into several subnets"
+	for m := lmc; m > 0; m-- {
+		if need(m-1) <= int(LIDUnicastMax) {
+			if advice = fmt.Sprintf("take LMC %d or less", m-1); m == 1 {
+				advice = "take LMC 0"
+			}
+			break
+		}
+	}
+	return fmt.Errorf("%s and %d switches need %d unicast LIDs, and a subnet has %d: %s", what, switches, need(lmc), LIDUnicastMax, advice)
+}

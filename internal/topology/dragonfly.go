@@ -21,9 +21,8 @@ func dragonfly(p *params) (*builder, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	nodes := groups * (leafs*(1+hosts) + spines)
 	ports := groups * (leafs*(hosts+spines+1+2*hosts) + spines*(leafs+global+1))
-	if err := fits(nodes, ports); err != nil {
+	if err := fits(groups*leafs*hosts, groups*(leafs+spines), ports); err != nil {
 		return nil, err
 	}
 	b := newBuilder()

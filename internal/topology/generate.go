@@ -23,7 +23,8 @@ var generators = map[string]func(*params) (*builder, error){
 // all separated by commas. Every key has a default but those marked with *.
 //
 //	fattree    radix* (even ports of a switch, all used), levels (2 or 3, default 2),
-//	           hosts (default: all that fit; fewer are spread over the leaves)
+//	           hosts (default: all that fit; fewer are spread over the leaves), pods
+//	           (of 3 levels; default: as many as the radix)
 //	torus      x*, y*, z (switches in each direction, z default 1), hosts (on
 //	           each switch, default 1)
 //	dragonfly  groups*, leafs, spines, hosts (on each leaf), global (links to other
@@ -119,10 +120,14 @@ func (p *params) check() error {
 	return errors.Join(p.errs...)
 }
 
-// fits checks a size against the limits of a topology.
-func fits(nodes, ports int) error {
-	if nodes > MaxNodes || ports > MaxTotalPorts {
-		return fmt.Errorf("makes %d nodes with %d ports: want at most %d and %d", nodes, ports, MaxNodes, MaxTotalPorts)
+// fits checks that there is a LID for each CA, router and switch, and that there are not
+// too many ports.
+func fits(ends, switches, ports int) error {
+	if err := ib.CheckLIDs(ends, switches, 0); err != nil {
+		return err
+	}
+	if ports > MaxTotalPorts {
+		return fmt.Errorf("%d ports in all: want at most %d", ports, MaxTotalPorts)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Limits of a topology.
 const (
-	MaxNodes       = 48 * 1024 // nodes; a subnet has 49,151 unicast LIDs
+	MaxNodes       = 48 * 1024 // nodes; a subnet has one unicast LID less
 	MaxPorts       = 254       // ports of one node; 255 means "no port" in forwarding tables
 	MaxTotalPorts  = 1 << 20   // ports of all nodes together
 	MaxID          = 64        // octets of a node id

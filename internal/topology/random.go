@@ -37,8 +37,7 @@ func random(p *params) (*builder, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	nodes := switches + hosts + routers
-	if err := fits(nodes, switches*(ports+1)+hosts*(caPorts+1)+routers*(routerPorts+1)); err != nil {
+	if err := fits(hosts+routers, switches, switches*(ports+1)+hosts*(caPorts+1)+routers*(routerPorts+1)); err != nil {
 		return nil, err
 	}
 	b := &randomBuilder{builder: newBuilder(), rng: rand.New(rand.NewPCG(uint64(seed), 0))}

@@ -20,7 +20,7 @@ func torus(p *params) (*builder, error) {
 		return nil, err
 	}
 	ports := hosts + 2*len(sides)
-	if err := fits(x*y*z*(1+hosts), x*y*z*(ports+1+2*hosts)); err != nil {
+	if err := fits(x*y*z*hosts, x*y*z, x*y*z*(ports+1+2*hosts)); err != nil {
 		return nil, err
 	}
 	b := newBuilder()

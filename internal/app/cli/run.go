@@ -294,6 +294,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer link.Close()
+	if err := daemon.CheckLIDs(link, ib.LMC(f.lmc)); err != nil {
+		return misuse(fmt.Errorf("--fabric %s: %w", f.where.spec, err))
+	}
 	if err := f.serve(c.Context()); err != nil {
 		return errors.Join(err, f.service.Close())
 	}

@@ -111,6 +111,18 @@ func openSim(rest string, guid ib.PortGUID) (link.Link, error) {
 	return inproc.New(f, node, num, true)
 }
 
+// CheckLIDs reports an error when the fabric behind a link is simulated here, so that all of
+// it is known, and needs more unicast LIDs than a subnet has, with 2^lmc for each end port.
+// Of any other fabric the manager says so once it has swept it.
+func CheckLIDs(to link.Link, lmc ib.LMC) error {
+	l, simulated := to.(*inproc.Link)
+	if !simulated {
+		return nil
+	}
+	own, _ := l.Own()
+	return l.Fabric().Source(own).CheckLIDs(lmc)
+}
+
 // firstEndPort is where a client of ibsim that names no node attaches: the
 // first node, at port 0 of a switch and port 1 of anything else.
 func firstEndPort(l *topology.Netlist) (ib.NodeGUID, ib.PortNum) {

@@ -15,8 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
-// swept takes over the result of a sweep. If the sweep continues with tables, it is not
-// complete yet.
+// swept takes over the result of a sweep, which is not complete if it continues with tables.
 func (e *Engine) swept(now time.Duration) {
 	if e.revisiting {
 		e.revisited(now)
@@ -41,6 +40,10 @@ func (e *Engine) swept(now time.Duration) {
 	e.cursor = 0 // all of it was read just now
 	if e.robbedSince(old) {
 		e.rest(now, stateWatching)
+		return
+	}
+	if err := e.discovery.CheckLIDs(e.config.LMC); err != nil {
+		e.refuse(now, e.wanted(), err)
 		return
 	}
 	if err := e.vetWanted(); err != nil && !e.names.HasPolicy() {
@@ -246,7 +249,9 @@ func (e *Engine) revisited(now time.Duration) {
 	if !e.givesKeys() {
 		e.discovery = nil
 	}
-	switch {
+	switch err := d.CheckLIDs(e.config.LMC); {
+	case err != nil:
+		e.refuse(now, e.wanted(), err)
 	case e.peers.Named():
 		e.peers.Ask() // a master does not wait for what they say
 		e.lead(now)
@@ -257,8 +262,7 @@ func (e *Engine) revisited(now time.Duration) {
 	}
 }
 
-// refuse ends a pass that wrote nothing. Without a policy that stands nothing
-// is put right either, so that the pass is tried again after a while.
+// refuse ends a pass that wrote nothing. Where no policy stands it is tried again after a while.
 func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 	e.emit(event.Refused{Err: err, Policy: p})
 	if e.settled && e.isMaster() {

@@ -147,7 +147,7 @@ func TestOwnCableMoved(t *testing.T) {
 // A device that answers for a whole fabric of switches is not followed at all when
 // there is a list, and not without end when there is none.
 func TestEndlessSubtree(t *testing.T) {
-	endless := func(asked *int) answers {
+	endless := func(asked *int, ports uint8) answers {
 		seen := map[string]ib.NodeGUID{}
 		return func(route string, p *mad.SMP) (smp.Attribute, mad.Status, bool) {
 			*asked++
@@ -160,7 +160,7 @@ func TestEndlessSubtree(t *testing.T) {
 				if seen[route] == 0 {
 					seen[route] = ib.NodeGUID(0x1000 + len(seen))
 				}
-				info := switchInfo(seen[route], 254, 1)
+				info := switchInfo(seen[route], ports, 1)
 				return &info, 0, strings.HasPrefix(route, "1,4")
 			case smp.AttrPortInfo:
 				return &smp.PortInfo{PortState: smp.PortInit, PortPhysicalState: smp.PhysLinkUp}, 0, true
@@ -169,7 +169,7 @@ func TestEndlessSubtree(t *testing.T) {
 		}
 	}
 	asked := 0
-	d, _ := sweepOver(t, Options{Cables: list(t)}, host(0, nil, endless(&asked)))
+	d, _ := sweepOver(t, Options{Cables: list(t)}, host(0, nil, endless(&asked, 254)))
 	if len(d.Fabric().Nodes) != 2 || asked > 100 {
 		t.Errorf("with a list: %d nodes, %d requests", len(d.Fabric().Nodes), asked)
 	}
@@ -177,13 +177,21 @@ func TestEndlessSubtree(t *testing.T) {
 		return
 	}
 	asked = 0
-	d, _ = sweepOver(t, Options{}, host(0, nil, endless(&asked)))
+	d, _ = sweepOver(t, Options{}, host(0, nil, endless(&asked, 254)))
 	ports := 0
 	for _, n := range d.Fabric().Nodes {
 		ports += len(n.Ports) - 1
 	}
 	if len(d.Fabric().Nodes) > MaxNodes || ports > MaxPorts || !strings.Contains(faultsOf(d), "more than") {
 		t.Errorf("without: %d nodes, %d ports, %d requests", len(d.Fabric().Nodes), ports, asked)
+	}
+	if err := d.CheckLIDs(0); err != nil {
+		t.Errorf("few nodes: %v", err)
+	}
+	// With fewer ports each there are as many as a subnet has LIDs, and more.
+	d, _ = sweepOver(t, Options{}, host(0, nil, endless(&asked, 12)))
+	if err := d.CheckLIDs(0); len(d.Fabric().Nodes) != MaxNodes || err == nil || !strings.Contains(err.Error(), "more than 49151 nodes") {
+		t.Errorf("of small switches: %d nodes, %v", len(d.Fabric().Nodes), err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -112,6 +113,8 @@ type Discovery struct {
 	followed map[*observed.Port]bool
 	// conflicts tells that a GUID stands at two places.
 	conflicts bool
+	// beyond tells that there are more than MaxNodes.
+	beyond bool
 	// completes tells that the fabric is known, and that only what the options add is read.
 	completes bool
 }
@@ -168,6 +171,15 @@ func (d *Discovery) WriteNothing() { d.options.ClearChange = false }
 
 // Fabric is what was found; complete once Advance has reported true.
 func (d *Discovery) Fabric() *observed.Fabric { return d.fabric }
+
+// CheckLIDs reports an error when there are not LIDs for all that was found, with 2^lmc for
+// each CA and router port. Beyond MaxNodes nobody is in the fabric.
+func (d *Discovery) CheckLIDs(lmc ib.LMC) error {
+	if d.beyond {
+		return fmt.Errorf("more than %d nodes, and a subnet has %d unicast LIDs: divide the fabric into several subnets", MaxNodes, ib.LIDUnicastMax)
+	}
+	return lid.Check(d.fabric, lmc)
+}
 
 // Faults lists what could not be used, in the order in which it was found.
 func (d *Discovery) Faults() []Fault { return d.faults }
@@ -264,6 +276,7 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 	}
 	if known == nil {
 		if d.ports += int(info.NumPorts); len(d.fabric.Nodes) >= MaxNodes || d.ports > MaxPorts {
+			d.beyond = d.beyond || len(d.fabric.Nodes) >= MaxNodes
 			return fmt.Errorf("more than %d nodes or %d ports", MaxNodes, MaxPorts)
 		}
 	}

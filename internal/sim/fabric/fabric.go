@@ -112,6 +112,14 @@ func (f *Fabric) Agent(g ib.NodeGUID) *sma.Agent {
 	return nil
 }
 
+// Source is a node of the topology, nil when there is no such node.
+func (f *Fabric) Source(g ib.NodeGUID) *topology.Node {
+	if i, ok := f.wiring.Index(g); ok {
+		return f.nodes[i].Source
+	}
+	return nil
+}
+
 // SetDescription gives a node another description, as root can on the node
 // itself.
 func (f *Fabric) SetDescription(g ib.NodeGUID, text string) error {

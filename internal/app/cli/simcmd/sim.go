@@ -112,6 +112,9 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 		return exit.WithMisuse(fmt.Errorf("--pace %q: want fast or real", f.pace))
 	}
 	topology, err := f.topology(c, spec)
+	if err == nil {
+		err = topology.CheckLIDs(0)
+	}
 	if err != nil {
 		return exit.WithMisuse(err)
 	}

@@ -273,20 +273,36 @@ func (s *space) moves(previous map[ib.PortGUID]ib.LID, self *observed.Port, mana
 	return out
 }
 
+// exhausted is the error of LIDs that do not suffice, be it for where those lie that ports
+// keep.
 func (s *space) exhausted(lmc ib.LMC) error {
-	ranges, singles := 0, 0
+	ends, switches := 0, 0
 	for _, a := range s.assigned {
-		if a.LMC > 0 {
-			ranges++
+		if a.LMC > 0 || a.Port.Node.Switch == nil {
+			ends++
 		} else {
-			singles++
+			switches++
 		}
 	}
-	if lmc == 0 {
-		return fmt.Errorf("%d end ports need a LID each, the subnet has %d", singles, ib.LIDUnicastMax)
+	if err := ib.CheckLIDs(ends, switches, lmc); err != nil {
+		return err
 	}
-	return fmt.Errorf("out of LIDs at LMC %d: %d end ports need %d aligned LIDs each and %d one each, %d in all; the subnet has %d",
-		lmc, ranges, lmc.Count(), singles, ranges*lmc.Count()+singles, ib.LIDUnicastMax)
+	return fmt.Errorf("no %d LIDs in a row are left (LMC %d) for one of %d end ports: the LIDs that ports keep lie between them; take a lower LMC, or forget what was assigned before",
+		lmc.Count(), lmc, ends)
+}
+
+// Check reports an error when the unicast LIDs do not suffice for the end ports of f. Assign
+// may fail all the same, where LIDs that ports keep, or managers, are in the way.
+func Check(f *observed.Fabric, lmc ib.LMC) error {
+	ends, switches := 0, 0
+	for _, p := range f.EndPorts() {
+		if s := p.Node.Switch; s == nil || s.Info.EnhancedPort0 && lmc > 0 {
+			ends++
+		} else {
+			switches++
+		}
+	}
+	return ib.CheckLIDs(ends, switches, lmc)
 }
 
 // Enter writes the assignments into d as wanted elements of PortInfo.

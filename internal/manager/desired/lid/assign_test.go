@@ -229,11 +229,15 @@ func TestExhaustion(t *testing.T) {
 		want  []string // parts of the error; none for success
 	}{
 		{0xBFFF, 0, nil},
-		{0xC000, 0, []string{"49152 end ports", "has 49151"}},
+		{0xC000, 0, []string{"49152 CA and router ports and 0 switches", "has 49151"}},
 		{383, 7, nil},
-		{384, 7, []string{"LMC 7", "384 end ports", "128 aligned", "49152 in all", "has 49151"}},
+		{384, 7, []string{"LMC 7", "384 end ports", "128 LIDs each", "need 49152", "has 49151", "take LMC 6"}},
 	} {
-		_, _, err := Assign(many(c.ports, ib.NodeCA), nil, c.lmc, 0)
+		f := many(c.ports, ib.NodeCA)
+		_, _, err := Assign(f, nil, c.lmc, 0)
+		if before := Check(f, c.lmc); fmt.Sprint(before) != fmt.Sprint(err) {
+			t.Errorf("%d ports, LMC %d: Check says %v, Assign %v", c.ports, c.lmc, before, err)
+		}
 		switch {
 		case c.want == nil && err != nil:
 			t.Errorf("%d ports, LMC %d: %v", c.ports, c.lmc, err)
@@ -247,8 +251,17 @@ func TestExhaustion(t *testing.T) {
 		}
 	}
 
+	// There are enough, but a switch keeps one that lies in the middle of a range.
+	f := many(383, ib.NodeCA)
+	n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 1, NodeGUID: 0xF000, PortGUID: 0xF000})
+	n.Ports[0].Reached = true
+	_, _, err := Assign(f, map[ib.PortGUID]ib.LID{0xF000: 200}, 7, 0)
+	if Check(f, 7) != nil || err == nil || !strings.Contains(err.Error(), "no 128 LIDs in a row are left (LMC 7) for one of 383 end ports") {
+		t.Errorf("a range is broken up: %v, and before %v", err, Check(f, 7))
+	}
+
 	// The LIDs of absent ports go last, but they go.
-	f := many(0xBFFF, ib.NodeSwitch)
+	f = many(0xBFFF, ib.NodeSwitch)
 	previous := map[ib.PortGUID]ib.LID{0xAAAA_0000: 17, 0xAAAA_0001: 18}
 	got, _ := assign(t, f, previous, 0)
 	if last := bases(got)[0xBFFD:]; last[0] != 17 || last[1] != 18 {
