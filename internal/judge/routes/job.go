@@ -22,10 +22,12 @@ type Job struct {
 	// firstLink[s].
 	firstLink []int32
 	links     []link
-	slots     [][]uint8 // by switch and exit port: the slot, noSlot for what is no link
-	degree    int       // the most slots of a switch; the slot degree is that of no link
-	hops      []hop     // by switch, stride degree+1, and slot
-	words     int       // of 64 slots each
+	exit      []ib.PortNum // of a link
+	entry     []ib.PortNum // the port at its other end
+	slots     [][]uint8    // by switch and exit port: the slot, noSlot for what is no link
+	degree    int          // the most slots of a switch; the slot degree is that of no link
+	hops      []hop        // by switch, stride degree+1, and slot
+	words     int          // of 64 slots each
 
 	ends    []sender
 	at      [][]int32 // by switch: its senders
@@ -43,13 +45,14 @@ type link struct {
 	to  int32
 }
 
-func (l *link) in() ib.PortNum { return l.out.Peer.Num }
-
 // hop is where a packet gets by a slot of a switch: over a link to a switch; of no link to
 // the switch with number len(switches), over the link with number len(links).
 type hop struct{ next, link int32 }
 
 const noSlot = 255
+
+// none is the hop of no link.
+func (j *Job) none() hop { return hop{int32(len(j.switches)), int32(len(j.links))} }
 
 // sender is an end port that has a LID.
 type sender struct {
@@ -95,6 +98,7 @@ func (j *Job) connect() {
 		for i := 1; i < len(n.Ports); i++ {
 			if p := &n.Ports[i]; p.IsTrained() && p.Peer.Node.Switch != nil && p.Peer.Num != 0 {
 				j.links = append(j.links, link{p, j.number[p.Peer.Node.Index]})
+				j.exit, j.entry = append(j.exit, p.Num), append(j.entry, p.Peer.Num)
 				slots[i] = slot
 				slot++
 			}
@@ -103,8 +107,7 @@ func (j *Job) connect() {
 		j.firstLink = append(j.firstLink, int32(len(j.links)))
 	}
 	j.words = (j.degree + 63) / 64
-	none := hop{int32(len(j.switches)), int32(len(j.links))}
-	j.hops = slices.Repeat([]hop{none}, (len(j.switches)+1)*(j.degree+1))
+	j.hops = slices.Repeat([]hop{j.none()}, (len(j.switches)+1)*(j.degree+1))
 	for s := range j.switches {
 		for i, l := range j.links[j.firstLink[s]:j.firstLink[s+1]] {
 			j.hops[s*(j.degree+1)+i] = hop{l.to, j.firstLink[s] + int32(i)}

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -32,6 +33,7 @@ type lanes struct {
 	// Where it is not flat: the mappings, and by switch those of each pair of ports, entry
 	// port times number of ports plus exit port.
 	mappings []mapping
+	dropping []SLs // by mapping: the levels without a lane
 	pairs    [][]uint16
 	groups   [][]group // by switch
 }
@@ -178,14 +180,14 @@ func (j *Job) mapPairs() {
 	for s, n := range j.switches {
 		j.pairs[s] = make([]uint16, len(n.Ports)*len(n.Ports))
 	}
-	j.mappings = []mapping{j.numbered([smp.SLCount]ib.VL{}, 1)}
+	j.enterMapping(j.numbered([smp.SLCount]ib.VL{}, 1))
 	j.eachPair(func(s int, out *observed.Port, in ib.PortNum, m *Mapping) bool {
 		k := key{m.table(in), j.vlsOf(out)}
 		id, ok := known[k]
 		if !ok {
 			id = uint16(len(j.mappings))
 			known[k] = id
-			j.mappings = append(j.mappings, j.numbered(k.vls, k.have))
+			j.enterMapping(j.numbered(k.vls, k.have))
 		}
 		ports := len(j.switches[s].Ports)
 		if in != ib.PortNone {
@@ -197,6 +199,35 @@ func (j *Job) mapPairs() {
 		}
 		return true
 	})
+	j.sharePairs()
+}
+
+// sharePairs lets switches whose tables are the same share one: they are looked at for every
+// LID, and should be near.
+func (j *Job) sharePairs() {
+	known := map[string][]uint16{}
+	var key []byte
+	for s, table := range j.pairs {
+		key = key[:0]
+		for _, id := range table {
+			key = binary.BigEndian.AppendUint16(key, id)
+		}
+		if same, ok := known[string(key)]; ok {
+			j.pairs[s] = same
+		} else {
+			known[string(key)] = table
+		}
+	}
+}
+
+func (j *Job) enterMapping(m mapping) {
+	set := SLs(0)
+	for sl, lane := range m {
+		if lane == dropped {
+			set |= 1 << sl
+		}
+	}
+	j.mappings, j.dropping = append(j.mappings, m), append(j.dropping, set)
 }
 
 // mapping is that of a pair of ports of a switch.

@@ -116,6 +116,14 @@ func (j *Job) spread(g *Group) *spread {
 	return x
 }
 
+// state are packets of the group that came into a switch by a port.
+type state struct {
+	link int32 // by which they came; -1 where they start
+	in   ib.PortNum
+	lane uint8 // of link
+	set  SLs
+}
+
 // leave sends a copy out by a port. What goes over a link for the first time is appended to
 // the queue.
 func (x *spread) leave(s int32, from state, out ib.PortNum, queue []state) []state {
@@ -156,7 +164,7 @@ func (x *spread) leave(s int32, from state, out ib.PortNum, queue []state) []sta
 		}
 		if more := set &^ have[lane]; more != 0 {
 			have[lane] |= more
-			queue = append(queue, state{link: link, in: j.links[link].in(), lane: uint8(lane), set: more})
+			queue = append(queue, state{link: link, in: j.entry[link], lane: uint8(lane), set: more})
 		}
 	}
 	return queue

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"bytes"
 	"math/bits"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -37,7 +38,16 @@ type Part struct {
 	order   []int32
 	orderOf int32
 	counts  []int32
-	states  states
+	flows
+
+	before lidBefore
+}
+
+// lidBefore is the last LID of the block at hand that was as ranked; none without slots.
+type lidBefore struct {
+	slots []uint8 // row of Part.slot
+	at    int32
+	who   audience
 }
 
 // sum is what the packets of an audience to a LID pass, by audience.
@@ -66,7 +76,7 @@ func (j *Job) Part() *Part {
 	p.found = newFound(j)
 	p.walk = newWalk(n)
 	if !j.flat {
-		p.states = newStates(n)
+		p.sets = make([]SLs, p.width*len(j.vls))
 	}
 	return p
 }
@@ -97,6 +107,7 @@ func (p *Part) Do(first, last int) {
 
 // fill reads a block of all forwarding tables.
 func (p *Part) fill(block int) {
+	p.before = lidBefore{}
 	none := uint8(p.j.degree)
 	first := block * blockLIDs
 	for s, n := range p.j.switches {
@@ -141,14 +152,29 @@ func (p *Part) look(d dest) {
 	}
 	p.Pairs += connected
 	p.Apart += all - connected
-	if p.ranks[at] != nil && p.delivers() && p.asRanked() {
+	switch {
+	case p.ranks[at] == nil || !p.delivers():
+		p.trace()
+		return
+	case p.asBefore():
+		p.again()
+	case p.asRanked():
 		p.depend()
-		p.Reached += connected
-		p.Links += p.sums[at].links[p.who]
-		p.Longest = max(p.Longest, p.sums[at].longest[p.who])
+		p.before = lidBefore{p.slots, at, p.who}
+	default:
+		p.trace()
 		return
 	}
-	p.trace()
+	p.Reached += connected
+	p.Links += p.sums[at].links[p.who]
+	p.Longest = max(p.Longest, p.sums[at].longest[p.who])
+}
+
+// asBefore reports whether packets for the LID take the same ways, with the same levels, as
+// those for the one before, up to the switch of both.
+func (p *Part) asBefore() bool {
+	b := &p.before
+	return b.slots != nil && b.at == p.to.at && b.who == p.who && p.j.in.Levels.Each == nil && bytes.Equal(b.slots, p.slots)
 }
 
 // readLayers reads the layers of packets to the switch of the LID at hand.
@@ -199,10 +225,26 @@ func (p *Part) depend() {
 		p.own(p.to.at)
 		return
 	}
-	p.sweepStates(p.order)
-	p.start(p.to.at)
-	p.leave(p.to.at, hop{link: int32(len(p.j.links))})
-	p.states.clear()
+	p.sweepFlows(p.order)
+	p.start(p.to.at, p.j.none())
+}
+
+// again enters what a LID whose packets take the same ways as those for the one before does
+// not have in common with it: what happens at its own switch.
+func (p *Part) again() {
+	at := p.to.at
+	switch {
+	case p.everywhere():
+		return
+	case p.j.flat:
+		p.own(at)
+		return
+	}
+	p.start(at, p.j.none())
+	out := p.exitPort(at, p.j.none())
+	for _, a := range p.arrivals {
+		p.dropAt(at, a.in, out, a.set)
+	}
 }
 
 // everywhere reports whether packets for the LID start at every switch, and take one lane.

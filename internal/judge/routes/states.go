@@ -6,54 +6,33 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 )
 
-// state are packets for the LID at hand that came into a switch by a port and a lane.
-type state struct {
-	next int32 // the next state of the switch, -1 for none
-	link int32 // by which they came; -1 where they start
-	in   ib.PortNum
-	lane uint8 // where they start: their group
-	set  SLs
+// flows are the packets for the LID at hand, where lanes depend on the ports.
+type flows struct {
+	// sets has by switch and lane the levels of those that leave the switch.
+	sets []SLs
+	// arrivals are those that came to the switch of the LID, by entry port.
+	arrivals []arrival
 }
 
-// states are those of all switches.
-type states struct {
-	head []int32 // by switch
-	all  []state
+type arrival struct {
+	in  ib.PortNum
+	set SLs
 }
 
-func newStates(n int) states {
-	s := states{head: make([]int32, n)}
-	for i := range s.head {
-		s.head[i] = -1
-	}
-	return s
-}
-
-func (x *states) push(at int32, s state) {
-	s.next = x.head[at]
-	x.head[at] = int32(len(x.all))
-	x.all = append(x.all, s)
-}
-
-func (x *states) clear() {
-	x.all = x.all[:0]
-	for i := range x.head {
-		x.head[i] = -1
-	}
-}
-
-// sweepStates is sweep where lanes depend on the ports. It leaves the packets that get to a
-// switch which is not in the order.
-func (p *Part) sweepStates(order []int32) {
+// sweepFlows is sweep where lanes depend on the ports. No packet of a switch in the order gets
+// to a switch behind whose exit is another link and which is not in the order.
+func (p *Part) sweepFlows(order []int32) {
 	j := p.j
+	p.arrivals = p.arrivals[:0]
 	for _, s := range order {
-		p.start(s)
-		p.leave(s, j.hops[int(s)*(j.degree+1)+int(p.slots[s])])
+		h := j.hops[int(s)*(j.degree+1)+int(p.slots[s])]
+		p.start(s, h)
+		p.pass(s, h)
 	}
 }
 
 // start enters the packets for the LID that start at a switch.
-func (p *Part) start(s int32) {
+func (p *Part) start(s int32, h hop) {
 	j := p.j
 	if p.senders(s) == 0 {
 		return
@@ -62,68 +41,102 @@ func (p *Part) start(s int32) {
 	if p.layers != nil {
 		layer = p.layers[s]
 	}
+	out, between := p.exitPort(s, h), int(h.link) < len(j.links)
 	for g := range j.groups[s] {
-		set := SLs(0)
-		for _, i := range j.groups[s][g].members {
-			e := &j.ends[i]
-			if e == p.to || !j.sends(p.who, e) {
-				continue
-			}
-			if j.in.Levels.Each != nil {
-				set |= p.levelsOf(i)
-				continue
-			}
-			p.noteLayer(s, layer)
-			set = j.in.Levels.of(layer)
-			break // all have the same
+		set := p.levelsIn(s, g, layer)
+		if set == 0 || out == 0 {
+			continue
 		}
-		if set != 0 {
-			p.states.push(s, state{link: -1, in: j.groups[s][g].in, lane: uint8(g), set: set})
+		m := j.mapping(s, j.groups[s][g].in, out)
+		for ; set != 0; set &= set - 1 {
+			sl := bits.TrailingZeros16(uint16(set))
+			switch lane := m[sl]; {
+			case lane != dropped && between:
+				p.sets[int(s)*len(j.vls)+int(lane)] |= 1 << sl
+			case lane == dropped && p.connected(s):
+				p.dropFirst(s, g, out, ib.SL(sl))
+			}
 		}
 	}
 }
 
-// leave lets the packets of a switch leave it.
-func (p *Part) leave(s int32, h hop) {
+// levelsIn are the levels of the packets for the LID from the senders of a group.
+func (p *Part) levelsIn(s int32, g int, layer uint8) (set SLs) {
 	j := p.j
-	between := int(h.link) < len(j.links)
-	out := p.exitPort(s, h)
-	if out == 0 {
-		return
-	}
-	var sets [16]SLs // of lanes
-	for i := p.states.head[s]; i >= 0; i = p.states.all[i].next {
-		from := &p.states.all[i]
-		m := j.mapping(s, from.in, out)
-		for set := from.set; set != 0; set &= set - 1 {
-			sl := bits.TrailingZeros16(uint16(set))
-			lane := m[sl]
-			switch {
-			case lane == dropped && !p.connected(s):
-				continue
-			case lane == dropped && from.link < 0:
-				p.dropFirst(s, int(from.lane), out, ib.SL(sl))
-				continue
-			case lane == dropped:
-				p.addDrop(dropKey{s, from.in, out, ib.SL(sl)}, p.lid)
-				continue
-			}
-			if between && from.link >= 0 {
-				p.add(from.link, from.lane, h.link, lane)
-			}
-			sets[lane] |= 1 << sl
+	for _, i := range j.groups[s][g].members {
+		e := &j.ends[i]
+		if e == p.to || !j.sends(p.who, e) {
+			continue
 		}
+		if j.in.Levels.Each == nil { // all have the same
+			p.noteLayer(s, layer)
+			return j.in.Levels.of(layer)
+		}
+		set |= p.levelsOf(i)
 	}
-	if !between {
+	return set
+}
+
+// pass hands the packets that leave a switch over to the next one, once all of them are known.
+func (p *Part) pass(s int32, h hop) {
+	j := p.j
+	if int(h.link) >= len(j.links) {
 		return
 	}
+	lanes, slot := len(j.vls), int(p.slots[h.next])
+	after := j.hops[int(h.next)*(j.degree+1)+slot]
+	in, out := j.entry[h.link], p.exitPort(h.next, after)
+	stops := p.anyStops && p.stops[s] || out == 0
+	between := int(after.link) < len(j.links)
+	var m *mapping
+	if !stops {
+		m = j.mapping(h.next, in, out)
+	}
+	sets := p.sets[int(s)*lanes : (int(s)+1)*lanes]
 	for lane, set := range sets {
 		if set == 0 {
 			continue
 		}
+		sets[lane] = 0
 		p.used |= 1 << lane
-		if !p.anyStops || !p.stops[s] {
-			p.states.push(h.next, state{link: h.link, in: j.links[h.link].in(), lane: uint8(lane), set: set})
+		switch {
+		case stops:
+		case between:
+			p.change(s, h, uint8(lane), after, m, set)
+		default:
+			p.arrivals = append(p.arrivals, arrival{in, set})
+			p.dropAt(h.next, in, out, set)
+		}
+	}
+}
+
+// change lets packets that came over one link, by one lane, leave by the next.
+func (p *Part) change(s int32, h hop, lane uint8, after hop, m *mapping, set SLs) {
+	j := p.j
+	lanes, slot := len(j.vls), int(p.slots[h.next])
+	row, bit := p.row(h.link, lane, 0)+slot/64, uint64(1)<<(slot%64)
+	for ; set != 0; set &= set - 1 {
+		sl := bits.TrailingZeros16(uint16(set))
+		next := int(m[sl])
+		if next == dropped {
+			p.dropAt(h.next, j.entry[h.link], j.exit[after.link], SL(ib.SL(sl)))
+			continue
+		}
+		p.bits[row+next*j.words] |= bit
+		p.sets[int(h.next)*lanes+next] |= 1 << sl
+	}
+}
+
+// dropAt enters those of some levels that a switch drops between two ports.
+func (p *Part) dropAt(s int32, in, out ib.PortNum, set SLs) {
+	j := p.j
+	if out == 0 || set&j.dropping[j.pairs[s][int(in)*len(j.switches[s].Ports)+int(out)]] == 0 || !p.connected(s) {
+		return
+	}
+	m := j.mapping(s, in, out)
+	for ; set != 0; set &= set - 1 {
+		if sl := bits.TrailingZeros16(uint16(set)); m[sl] == dropped {
+			p.addDrop(dropKey{s, in, out, ib.SL(sl)}, p.lid)
 		}
 	}
 }
@@ -145,7 +158,7 @@ func (p *Part) dropFirst(s int32, g int, out ib.PortNum, sl ib.SL) {
 func (p *Part) exitPort(s int32, h hop) ib.PortNum {
 	j := p.j
 	if int(h.link) < len(j.links) {
-		return j.links[h.link].out.Num
+		return j.exit[h.link]
 	}
 	n := j.switches[s]
 	out, read := j.in.Tables[n.Index].exit(p.lid)

@@ -42,6 +42,7 @@ func (p *Part) trace() {
 	j := p.j
 	clear(p.state)
 	clear(p.stops)
+	p.before = lidBefore{} // arrivals will be of this LID
 	loops := len(p.loops)
 	for s := range j.switches {
 		p.follow(int32(s))
@@ -57,8 +58,7 @@ func (p *Part) trace() {
 	if j.flat {
 		p.sweep(order)
 	} else {
-		p.sweepStates(order)
-		p.states.clear()
+		p.sweepFlows(order)
 	}
 	p.anyStops = false
 }
@@ -102,7 +102,7 @@ func (p *Part) step(at int32) (next int32, end ending) {
 		h := j.hops[int(at)*(j.degree+1)+slot]
 		t := &j.in.Tables[j.switches[h.next].Index]
 		if t.byDefault(p.lid) {
-			if back, read := t.exit(p.lid); read && back == j.links[h.link].in() {
+			if back, read := t.exit(p.lid); read && back == j.entry[h.link] {
 				p.stops[at], p.anyStops = true, true
 				return -1, ending{h.next, ib.PortNone, NoEntry}
 			}
