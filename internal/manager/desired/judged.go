@@ -47,11 +47,13 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := qos.Links(x.fabric, &r.Settings, x.tables); err != nil {
+	d := observed.NewDesired(x.fabric)
+	x.enter(d)
+	if _, err := qos.Links(x.fabric, &r.Settings, d); err != nil {
 		return nil, nil, err
 	}
 	if r.in.Policy.UsesLanes() || levels != nil {
-		if _, err := qos.Lanes(x.fabric, &r.Settings, levels, x.tables); err != nil {
+		if _, err := qos.Lanes(x.fabric, &r.Settings, levels, d); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -62,9 +64,9 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 			ends = append(ends, routes.End{Port: a.Port, LID: x.managers})
 		}
 	}
-	in := routes.WantedFor(x.fabric, x.tables, ends)
+	in := routes.WantedFor(x.fabric, d, ends)
 	in.Levels = routes.PathLevels(levels.ServiceLevels(), used...)
-	if in.Groups, err = r.groupsOf(x); err != nil {
+	if in.Groups, err = r.groupsOf(x.fabric, d); err != nil {
 		return nil, nil, err
 	}
 	refused, warnings = r.weigh(x, routes.Judge(in), levels != nil)
@@ -98,18 +100,18 @@ func (r *Result) weigh(x *Routes, v *routes.Result, lanes bool) (refused, warnin
 	return refused, warnings
 }
 
-// groupsOf are the multicast groups with the ways that they get.
-func (r *Result) groupsOf(x *Routes) ([]routes.Group, error) {
+// groupsOf are the multicast groups with the ways that they get, which d then wants.
+func (r *Result) groupsOf(f *observed.Fabric, d *observed.Desired) ([]routes.Group, error) {
 	trees, err := r.trees()
 	if err != nil || trees == nil {
 		return nil, err
 	}
-	trees.Enter(x.fabric, x.tables)
+	trees.Enter(f, d)
 	sls := make(map[ib.LID]routes.SLs, len(r.in.Groups))
 	for _, g := range r.in.Groups {
 		sls[g.MLID] |= routes.SL(g.SL)
 	}
-	return routes.WantedGroups(x.fabric, x.tables, func(l ib.LID) routes.SLs { return sls[l] }), nil
+	return routes.WantedGroups(f, d, func(l ib.LID) routes.SLs { return sls[l] }), nil
 }
 
 // levelsOf are the service levels of paths over routes, nil where they need no virtual lanes.
@@ -133,7 +135,7 @@ func (x *Routes) on(f *observed.Fabric) *Routes {
 		return nil
 	}
 	out := *x
-	out.fabric, out.tables = f, observed.NewDesired(f)
+	out.fabric, out.tables = f, &observed.Desired{Nodes: make([]observed.DesiredNode, len(f.Nodes))}
 	routed, g := *x.routed, *x.routed.Graph
 	out.routed, routed.Graph = &routed, &g
 	g.Index = make([]int32, len(f.Nodes))

@@ -26,8 +26,9 @@ type Routes struct {
 	// room is what the routes could use of virtual lanes.
 	room graph.Room
 	// drained are the switches that carry no packets from one switch to another.
-	drained  []*observed.Node
-	routed   *routing.Tables
+	drained []*observed.Node
+	routed  *routing.Tables
+	// tables are the forwarding tables; its nodes have no ports.
 	tables   *observed.Desired
 	warnings []string
 	// cut tells that a switch does not hold its table.
@@ -59,10 +60,7 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 			return err
 		}
 	}
-	for i := range x.tables.Nodes {
-		from, to := &x.tables.Nodes[i], &r.Tables.Nodes[i]
-		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
-	}
+	x.enter(r.Tables)
 	var err error
 	if r.levels, err = r.levelsOf(x, used); err != nil {
 		return err
@@ -70,6 +68,14 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	r.Warnings = append(append(r.Warnings, x.warnings...), x.verdict...)
 	r.Routes = x
 	return nil
+}
+
+// enter has d want the forwarding tables.
+func (x *Routes) enter(d *observed.Desired) {
+	for i := range x.tables.Nodes {
+		from, to := &x.tables.Nodes[i], &d.Nodes[i]
+		to.LFT, to.RFT, to.DefaultPort = from.LFT, from.RFT, from.DefaultPort
+	}
 }
 
 // drained are the switches that the policy has drained.
@@ -101,7 +107,7 @@ func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 func (x *Routes) Notes() []string { return x.routed.Notes }
 
 func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room, drained []*observed.Node) (*Routes, error) {
-	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, tables: observed.NewDesired(f)}
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, tables: &observed.Desired{Nodes: make([]observed.DesiredNode, len(f.Nodes))}}
 	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}

@@ -1,6 +1,8 @@
 package visibility
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -57,6 +59,28 @@ type rest struct {
 	hops  uint8
 }
 
+// restBlock are the rests of LIDs in a row at a switch. It is made when one of them is asked
+// for first: most pairs of ports never speak.
+type restBlock [restsPerBlock]rest
+
+// restsPerBlock is a number of LIDs.
+const restsPerBlock = 64
+
+func (v *View) rest(node int32, dlid ib.LID) rest {
+	if b := v.rests[node][dlid/restsPerBlock]; b != nil {
+		return b[dlid%restsPerBlock]
+	}
+	return rest{}
+}
+
+func (v *View) keepRest(node int32, dlid ib.LID, r rest) {
+	at := &v.rests[node][dlid/restsPerBlock]
+	if *at == nil {
+		*at = new(restBlock)
+	}
+	(*at)[dlid%restsPerBlock] = r
+}
+
 type restState uint8
 
 const (
@@ -71,7 +95,7 @@ const infinite = ib.Rate(24)
 func (v *View) enterRoutes() {
 	v.exits = make([][]ib.PortNum, len(v.Fabric.Nodes))
 	v.wires = make([][]wire, len(v.Fabric.Nodes))
-	v.rests = make([][]rest, len(v.Fabric.Nodes))
+	v.rests = make([][]*restBlock, len(v.Fabric.Nodes))
 	for i, n := range v.Fabric.Nodes {
 		v.wires[i] = make([]wire, len(n.Ports))
 		for num := range n.Ports {
@@ -79,7 +103,7 @@ func (v *View) enterRoutes() {
 		}
 		if n.Switch != nil {
 			v.exits[i] = v.exitsOf(n.Switch)
-			v.rests[i] = make([]rest, len(v.byLID))
+			v.rests[i] = make([]*restBlock, (len(v.byLID)+restsPerBlock-1)/restsPerBlock)
 		}
 	}
 	for _, p := range v.Ports {
@@ -109,8 +133,15 @@ func mtuOf(p *observed.Port) ib.MTU {
 }
 
 // exitsOf is the exit port of every LID of an end port: ib.PortNone where a packet is
-// dropped, and where the table was not read.
+// dropped, and where the table was not read. It is the table itself where that says so: once
+// it changes there is another view.
 func (v *View) exitsOf(s *observed.Switch) []ib.PortNum {
+	n := len(v.byLID)
+	blocks := (n + smp.LIDsPerLinearBlock - 1) / smp.LIDsPerLinearBlock
+	if s.InfoRead && s.Info.LinearFDBCap != 0 && int(s.Info.LinearFDBTop) >= n-1 && len(s.LFT) >= n &&
+		len(s.LFTRead) >= blocks && !slices.Contains(s.LFTRead[:blocks], false) {
+		return s.LFT[:n:n]
+	}
 	out := make([]ib.PortNum, len(v.byLID))
 	for lid := range out {
 		out[lid], _ = s.Exit(ib.LID(lid), observed.AnyPort)
@@ -151,7 +182,7 @@ func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
 	depth := 0
 	r := rest{state: restLost}
 	for {
-		if known := v.rests[node][dlid]; known.state != restUnknown {
+		if known := v.rest(node, dlid); known.state != restUnknown {
 			r = known
 			break
 		}
@@ -164,7 +195,7 @@ func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
 		if exit == 0 {
 			if v.Fabric.Nodes[node] == to.Node {
 				r = rest{state: restFinite, mtu: mtuOf(to.Port), rate: infinite}
-				v.rests[node][dlid] = r
+				v.keepRest(node, dlid, r)
 				depth--
 			}
 			break
@@ -176,7 +207,7 @@ func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
 		if v.exits[w.node] == nil {
 			if v.Fabric.Nodes[w.node] == to.Node && w.port == to.Num {
 				r = rest{restFinite, w.mtu, w.rate, 1}
-				v.rests[node][dlid] = r
+				v.keepRest(node, dlid, r)
 				depth--
 			}
 			break
@@ -189,7 +220,7 @@ func (v *View) onward(node int32, to *Port, dlid ib.LID) rest {
 			w := &v.wires[at][v.exits[at][dlid]]
 			r.mtu, r.rate, r.hops = min(r.mtu, w.mtu), slower(r.rate, w.rate), r.hops+1
 		}
-		v.rests[at][dlid] = r
+		v.keepRest(at, dlid, r)
 	}
 	return r
 }

@@ -22,7 +22,7 @@ type View struct {
 	named  map[ib.PortGUID]ib.PortGUID // ports by their aliases
 	exits  [][]ib.PortNum              // by node and LID; nil but for switches
 	wires  [][]wire                    // by node and port
-	rests  [][]rest                    // by node and LID; nil but for switches
+	rests  [][]*restBlock              // by node and LID; nil but for switches
 }
 
 // Port is an end port.

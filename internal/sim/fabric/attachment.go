@@ -110,6 +110,25 @@ func (a *Attachment) Receive(d *Delivery) bool {
 	return true
 }
 
+// AdvanceTo is Fabric.AdvanceTo for a manager that waits for what comes in: it ends earlier
+// when something has, or when anything happens but that packets of subnet management travel
+// and agents act, once all else of that moment has happened too.
+func (a *Attachment) AdvanceTo(t time.Duration) {
+	f := a.fabric
+	limit := t
+	for {
+		e, ok := f.queue.Pop(limit)
+		if !ok {
+			break
+		}
+		f.happen(e)
+		if a.inbox.count > 0 || e.Kind != kindArrive && e.Kind != kindServe && e.Kind != kindTimer {
+			limit = f.queue.Now
+		}
+	}
+	f.queue.Now = max(f.queue.Now, limit)
+}
+
 // Waiting is the number of packets that have come in and were not received.
 func (a *Attachment) Waiting() int { return a.inbox.count }
 

@@ -164,9 +164,13 @@ func (f *Fabric) AdvanceTo(t time.Duration) {
 
 func (f *Fabric) step(limit time.Duration) bool {
 	e, ok := f.queue.Pop(limit)
-	if !ok {
-		return false
+	if ok {
+		f.happen(e)
 	}
+	return ok
+}
+
+func (f *Fabric) happen(e timeline.Event) {
 	switch e.Kind {
 	case kindArrive:
 		f.arrive(f.pool.Get(e.Subject))
@@ -186,7 +190,6 @@ func (f *Fabric) step(limit time.Duration) bool {
 	default:
 		f.data.Event(e)
 	}
-	return true
 }
 
 // At lets call happen at time t, or now if that has passed. The call may use
