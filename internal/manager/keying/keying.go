@@ -230,7 +230,7 @@ func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.
 			}
 		}
 	}
-	k.stands = nil
+	k.stands, k.wanted = nil, nil
 	return locked
 }
 

@@ -41,15 +41,15 @@ const (
 
 // Op is one write of one attribute block.
 type Op struct {
-	Kind Kind
 	// Port is the port whose table or settings are written; its Path leads to
 	// the agent.
 	Port      *observed.Port
-	Attribute mad.AttributeID
 	Modifier  uint32
+	Attribute mad.AttributeID
+	Kind      Kind
 	// Pass tells writes of one block of a linear forwarding table apart, where there are
-	// several; 0 is the last of them.
-	Pass int
+	// several; 0 is the last of them. Each gives one LID at least its route.
+	Pass uint8
 }
 
 // Stage is a set of operations that may go out in any order.
@@ -189,7 +189,11 @@ func (p *Plan) arrange(byKind *collected) {
 	for _, s := range stages {
 		var ops []Op
 		for _, k := range s.kinds {
-			ops = append(ops, byKind[k]...)
+			if ops == nil {
+				ops = byKind[k] // there are millions where tables are written
+			} else {
+				ops = append(ops, byKind[k]...)
+			}
 		}
 		if len(ops) > 0 {
 			p.Stages = append(p.Stages, Stage{s.name, ops})

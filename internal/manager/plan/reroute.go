@@ -36,10 +36,18 @@ type rerouting struct {
 
 // rerouted are the writes of linear forwarding tables, and others, as stages.
 func (p *Plan) rerouted(ops []Op) (waves [][]Op) {
-	blocks := make(map[uint32][]Op)
+	blocks := make(map[uint32][]Op) // those of which a switch has routes
 	for _, op := range ops {
-		if op.Attribute == smp.AttrLinearForwardingTable {
-			blocks[op.Modifier] = append(blocks[op.Modifier], op)
+		if op.Attribute == smp.AttrLinearForwardingTable && blocks[op.Modifier] == nil && routes(op) {
+			blocks[op.Modifier] = []Op{}
+		}
+	}
+	if len(blocks) == 0 {
+		return [][]Op{ops}
+	}
+	for _, op := range ops {
+		if of := blocks[op.Modifier]; of != nil && op.Attribute == smp.AttrLinearForwardingTable {
+			blocks[op.Modifier] = append(of, op)
 		}
 	}
 	n := len(p.fabric.Nodes)
@@ -50,7 +58,7 @@ func (p *Plan) rerouted(ops []Op) (waves [][]Op) {
 	ordered := make(map[uint32]bool)
 	waves = make([][]Op, 1)
 	for _, block := range slices.Sorted(maps.Keys(blocks)) {
-		if of := blocks[block]; len(of) > 1 && slices.ContainsFunc(of, routes) {
+		if of := blocks[block]; len(of) > 1 {
 			r.block, r.ops = int(block), of
 			if r.constrain() {
 				ordered[block] = true
@@ -212,7 +220,7 @@ func (r *rerouting) passes(waves *[][]Op) {
 			case r.changes[i]&lids == 0 && (pass > 1 || r.changes[i] != 0):
 				continue // had all before, or begins later
 			case r.changes[i]&todo != 0:
-				op.Pass = pass
+				op.Pass = uint8(pass)
 				r.p.keep(op, todo)
 			}
 			at := first + wave[i]
