@@ -48,6 +48,7 @@ func (a *api) events() {
 	type input struct {
 		After string `query:"after" maxLength:"64" doc:"the ID of the last event that was seen; Last-Event-ID is the same"`
 		Last  string `header:"Last-Event-ID" maxLength:"64" doc:"the ID of the last event that was seen"`
+		Kept  bool   `query:"kept" doc:"only what has happened: the stream ends then"`
 	}
 	op := operation(http.MethodGet, "/events", "watch-events", "Events as they happen (server-sent events): those that are kept first, or those after the last one seen")
 	op = streams(op, "text/event-stream", "events; the data of each is an Event in JSON. An event of the kind reset says that some are missing: read everything again")
@@ -67,7 +68,7 @@ func (a *api) events() {
 			defer a.closed()
 			_, w := humago.Unwrap(c)
 			w.Header().Set("Content-Type", "text/event-stream")
-			a.stream(ctx, w, after)
+			a.stream(ctx, w, after, in.Kept)
 		}}, nil
 	})
 }
@@ -89,15 +90,19 @@ func (a *api) closed() {
 }
 
 // stream writes events until the client is gone, or too slow, or may not see them any
-// more.
-func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string) {
+// more; of those that have happened only if that is asked.
+func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, kept bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	req := requestOf(ctx)
 	events := make(chan service.Event)
 	go func() {
 		defer close(events)
-		for e := range a.service.Events(ctx, req.caller, after) {
+		list := a.service.Events(ctx, req.caller, after)
+		if kept {
+			list = a.service.KeptEvents(req.caller, after)
+		}
+		for e := range list {
 			select {
 			case events <- e:
 			case <-ctx.Done():

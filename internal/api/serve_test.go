@@ -354,6 +354,9 @@ func TestStreamOfEvents(t *testing.T) {
 	done()
 	s.want(201, call{as: "red", method: "POST", path: "/partitions", body: js{"name": "two"}})
 	s.want(201, call{as: "blue", method: "POST", path: "/partitions", body: js{"name": "secret"}})
+	if kept := s.do(call{as: "red", method: "GET", path: "/events?kept=true"}); !strings.Contains(kept.Body.String(), "0x0101") || strings.Contains(kept.Body.String(), "secret") {
+		t.Errorf("what is kept for red: %s", kept.Body)
+	}
 	in, done = watch(id)
 	defer done()
 	next(in, "0x0101")

@@ -89,10 +89,10 @@ func (h *hub) last() uint64 {
 	return h.first + uint64(len(h.list)) - 1
 }
 
-// follow yields the events after the one with an ID, and then each as it happens,
-// until ctx ends; all that are kept for "". Where some are missing it begins with
-// EventReset.
-func (h *hub) follow(ctx context.Context, after string) iter.Seq[Event] {
+// follow yields the events after the one with an ID, all that are kept for "", and then,
+// unless it is to end there, each as it happens until ctx ends. Where some are missing it
+// begins with EventReset.
+func (h *hub) follow(ctx context.Context, after string, end bool) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		n, known := h.number(after)
 		if !known {
@@ -114,6 +114,9 @@ func (h *hub) follow(ctx context.Context, after string) iter.Seq[Event] {
 				}
 			}
 			n = first + uint64(len(list)) - 1
+			if end {
+				return
+			}
 			if len(list) > 0 {
 				continue
 			}

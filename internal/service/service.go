@@ -397,8 +397,18 @@ func (s *Service) Tell(name, text string) {
 // Events yields the events that a caller may see after the one with an ID, and then
 // each as it happens, until ctx ends.
 func (s *Service) Events(ctx context.Context, by resource.Caller, after string) iter.Seq[Event] {
+	return seenBy(by, s.events.follow(ctx, after, false))
+}
+
+// KeptEvents yields those of Events that have happened.
+func (s *Service) KeptEvents(by resource.Caller, after string) iter.Seq[Event] {
+	return seenBy(by, s.events.follow(context.Background(), after, true))
+}
+
+// seenBy are the events that a caller may see.
+func seenBy(by resource.Caller, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		for e := range s.events.follow(ctx, after) {
+		for e := range events {
 			if e.Kind != EventReset && !by.IsProvider() && !slices.Contains(e.Tenants, by.Tenant) {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -483,6 +484,15 @@ func TestEventsAreResumed(t *testing.T) {
 	// A tenant sees what concerns it.
 	if own := read(resource.Caller{Name: "red-1", Tenant: "red"}, "", 2); len(own) != 2 || own[0].Revision != 1 || own[1].Revision != 3 {
 		t.Fatalf("red sees %+v: want revisions 1 and 3", own)
+	}
+	kept := slices.Collect(r.KeptEvents(provider, all[0].ID)) // ends by itself
+	if len(kept) < 2 || kept[0].ID != all[1].ID {
+		t.Fatalf("kept after the first: %+v", kept)
+	}
+	for e := range r.KeptEvents(resource.Caller{Name: "red-1", Tenant: "red"}, "") {
+		if e.Kind == service.EventRevision && e.Revision == 2 {
+			t.Errorf("red sees %+v", e)
+		}
 	}
 	if lost := read(provider, "another-7", 1); len(lost) != 1 || lost[0].Kind != service.EventReset {
 		t.Fatalf("after an event of another run: %+v: want a reset", lost)

@@ -339,25 +339,36 @@ func (c *Client) Fetch(ctx context.Context, path string, query url.Values, w io.
 // then each as it happens, until ctx ends or the stream does; then it yields an error.
 func (c *Client) Events(ctx context.Context, after string) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		query := url.Values{}
-		if after != "" {
-			query.Set("after", after)
+		if c.events(ctx, url.Values{}, after, yield) {
+			yield(api.Event{}, fmt.Errorf("%s ended the stream of events", c.Server()))
 		}
-		answer, err := c.send(ctx, http.MethodGet, "/events", query, nil, nil)
-		if err != nil {
-			yield(api.Event{}, err)
-			return
-		}
-		defer answer.Body.Close()
-		for data, err := range lines(answer.Body) {
-			var e api.Event
-			if err == nil {
-				err = json.Unmarshal(data, &e)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-		yield(api.Event{}, fmt.Errorf("%s ended the stream of events", c.Server()))
 	}
+}
+
+// KeptEvents yields those of Events that have happened.
+func (c *Client) KeptEvents(ctx context.Context, after string) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) { c.events(ctx, url.Values{"kept": {"true"}}, after, yield) }
+}
+
+// events yields what the service sends, and reports whether it ended the stream.
+func (c *Client) events(ctx context.Context, query url.Values, after string, yield func(api.Event, error) bool) (ended bool) {
+	if after != "" {
+		query.Set("after", after)
+	}
+	answer, err := c.send(ctx, http.MethodGet, "/events", query, nil, nil)
+	if err != nil {
+		yield(api.Event{}, err)
+		return false
+	}
+	defer answer.Body.Close()
+	for data, err := range lines(answer.Body) {
+		var e api.Event
+		if err == nil {
+			err = json.Unmarshal(data, &e)
+		}
+		if !yield(e, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }

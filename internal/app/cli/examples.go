@@ -149,11 +149,13 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval list":    `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17`,
 	"approval reject":  `ibwarden approval reject a17`,
-	"watch":            `ibwarden watch --json`,
-	"backup":           `ibwarden backup ibwarden.backup`,
-	"restore":          `ibwarden restore ibwarden.backup --data /var/lib/ibwarden`,
-	"export":           `ibwarden export >policy.yaml`,
-	"version":          `ibwarden version --json`,
+	"events": `ibwarden events
+# each as it happens, as JSON lines
+ibwarden events --follow --json`,
+	"backup":  `ibwarden backup ibwarden.backup`,
+	"restore": `ibwarden restore ibwarden.backup --data /var/lib/ibwarden`,
+	"export":  `ibwarden export >policy.yaml`,
+	"version": `ibwarden version --json`,
 	"completion": `# for this shell
 source <(ibwarden completion bash)`,
 	"completion bash":       `source <(ibwarden completion bash)`,

@@ -131,38 +131,66 @@ func historyExport() *cobra.Command {
 	})
 }
 
-// Watch is `ibwarden watch`.
-func Watch() *cobra.Command {
+// Events is `ibwarden events`.
+func Events() *cobra.Command {
 	var after string
+	var follow bool
 	f := new(serverFlags)
 	c := &cobra.Command{
-		Use: "watch", Short: "Print events of a running service as they happen", Args: cobra.NoArgs,
-		Long: `Print events of a running service as they happen: changes, what became of them on
-the fabric, and what the subnet manager reports. Events that the service still keeps come
-first. A lost connection is made again, and the events go on where they stopped.
+		Use: "events", Short: "Print events of a running service, and more as they happen", Args: cobra.NoArgs,
+		Long: `Print the events that a running service still keeps: changes, what became of them on
+the fabric, and what the subnet manager reports. With --follow each is printed as it
+happens too; a lost connection is made again, and the events go on where they stopped.
 `,
 		RunE: func(c *cobra.Command, _ []string) error {
 			to, err := f.open(c.Context(), c.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return failed(watch(c, f, to, after))
+			if follow {
+				return failed(followEvents(c, f, to, after))
+			}
+			for e, err := range to.KeptEvents(c.Context(), after) {
+				if err != nil {
+					return failed(err)
+				}
+				printEvent(c, f, &e)
+			}
+			return nil
 		},
 	}
 	f.add(c.Flags())
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with each event as it happens, until interrupted")
 	c.Flags().BoolVar(&f.json, "json", false, "print each event as a line of JSON")
 	c.Flags().StringVar(&after, "after", "", "the ID of the last event that you have seen")
 	return c
 }
 
-// Limits of watch: how long it waits before it connects again, and how often it tries
+// Watch is `ibwarden watch`, as events --follow was called first.
+func Watch() *cobra.Command {
+	c := Events()
+	c.Use, c.Deprecated = "watch", "it is ibwarden events --follow now"
+	_ = c.Flags().Set("follow", "true")
+	return c
+}
+
+func printEvent(c *cobra.Command, f *serverFlags, e *api.Event) {
+	if f.json {
+		data, _ := json.Marshal(e) // it came as JSON
+		fmt.Fprintf(c.OutOrStdout(), "%s\n", data)
+		return
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", e.At.UTC().Format(time.RFC3339), e.ID, eventWords(e))
+}
+
+// Limits of following: how long it waits before it connects again, and how often it tries
 // without an event.
 const (
-	watchPause = time.Second
-	watchTries = 60
+	followPause = time.Second
+	followTries = 60
 )
 
-func watch(c *cobra.Command, f *serverFlags, to *client.Client, after string) error {
+func followEvents(c *cobra.Command, f *serverFlags, to *client.Client, after string) error {
 	ctx := c.Context()
 	for tries := 0; ; tries++ {
 		var err error
@@ -171,24 +199,19 @@ func watch(c *cobra.Command, f *serverFlags, to *client.Client, after string) er
 				break
 			}
 			tries, after = 0, e.ID
-			if f.json {
-				data, _ := json.Marshal(e) // it came as JSON
-				fmt.Fprintf(c.OutOrStdout(), "%s\n", data)
-				continue
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s %s %s\n", e.At.UTC().Format(time.RFC3339), e.ID, eventWords(&e))
+			printEvent(c, f, &e)
 		}
 		if ctx.Err() != nil {
-			return nil // watching ends when it is interrupted
+			return nil // following ends when it is interrupted
 		}
 		var p *api.Problem
-		if errors.As(err, &p) && p.Status < 500 || tries == watchTries || tries == 0 && after == "" {
+		if errors.As(err, &p) && p.Status < 500 || tries == followTries || tries == 0 && after == "" {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(watchPause):
+		case <-time.After(followPause):
 		}
 	}
 }
