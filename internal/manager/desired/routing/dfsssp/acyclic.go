@@ -20,6 +20,7 @@ type acyclic struct {
 	// refused are turns that would have closed a circle, and will as long as none is dropped.
 	refused turnSet
 	at      []int32 // by link: its place in the order
+	fixed   bool    // the order stays as it is: turns that need another are refused
 	seen    []bool  // by link: found by the search at hand
 	most    int     // links that the search at hand may find before it gives up
 	work    int     // turns and links that were looked at
@@ -41,7 +42,7 @@ func (a *acyclic) take(turn int32, final bool) bool {
 			return false
 		}
 		x, y := a.c.links(turn)
-		if a.at[x] > a.at[y] && !a.reorder(x, y) {
+		if a.at[x] > a.at[y] && (a.fixed || !a.reorder(x, y)) {
 			if final {
 				a.refused.put(turn)
 			}

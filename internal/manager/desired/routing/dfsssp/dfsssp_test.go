@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
@@ -104,5 +106,33 @@ func TestOneCable(t *testing.T) {
 	t.Logf("%d of %d routes moved", moved, all)
 	if moved > all/10 {
 		t.Errorf("%d of %d routes moved", moved, all)
+	}
+}
+
+// No path of the first layer goes up, in the order of up*/down*, after it went down: others
+// build on it.
+func TestHomeLayer(t *testing.T) {
+	for i := range uint64(60) {
+		rng := rand.New(rand.NewPCG(5, i))
+		b := random(rng)
+		in := b.Input(t, 8)
+		r, err := DFSSSP(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		height := map[*observed.Node]int{}
+		for i, s := range updn.Order(in.Graph) {
+			height[in.Nodes[s]] = i
+		}
+		b.EachRoute(t, r, func(from *observed.Node, d graph.Destination, lid ib.LID, steps []routingtest.Step) {
+			down := false
+			for _, s := range steps {
+				up := height[s.From.Ports[s.Exit].Peer.Node] < height[s.From]
+				if up && down && s.VL == home {
+					t.Fatalf("graph %d: from %s to LID %d of %s: up after down", i, from.Name(), lid, d.Port)
+				}
+				down = down || !up
+			}
+		})
 	}
 }

@@ -121,6 +121,7 @@ func (v *evener) fill() {
 	for _, rank := range v.ranks {
 		v.sets = append(v.sets, newAcyclic(v.cabling, rank))
 	}
+	v.sets[home].fixed = true // no path of it goes up in the order of the switches after it went down
 	clear(v.load)
 	count := make([][]int32, len(v.sets))
 	for k := range count {
