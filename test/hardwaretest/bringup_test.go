@@ -218,3 +218,23 @@ func TestFullBuffers(t *testing.T) {
 		t.Errorf("with room for 4: %v, else %v", x, whole)
 	}
 }
+
+// TestWritesGoRound: the blocks of a switch's tables do not go out one after the other, so
+// that a small window does not wait for one switch while the others have nothing to do.
+func TestWritesGoRound(t *testing.T) {
+	h := fabric.DefaultHardware()
+	x := bringUp(t, generate(t, "fattree,radix=8,levels=3"), h, 8)
+	for _, p := range x.phases {
+		if p.Name != "forwarding tables" {
+			continue
+		}
+		each := time.Duration(p.FabricSeconds / float64(p.Sent) * float64(time.Second))
+		t.Logf("%d packets, %v each", p.Sent, each)
+		// Two switches would take h.SwitchAgent / 2, eight less than the manager's program.
+		if most := h.SwitchAgent / 4; each > most || p.Sent < 300 {
+			t.Errorf("%d packets for forwarding tables take %v each, want %v at most", p.Sent, each, most)
+		}
+		return
+	}
+	t.Errorf("no forwarding tables in %+v", x.phases)
+}

@@ -91,7 +91,7 @@ func (r *Run) Withhold(bases []ib.PKeyBase) {
 // reports true when the last has ended.
 func (r *Run) Advance() (done bool) {
 	for r.stage < len(r.plan.Stages) {
-		r.ops = r.plan.Stages[r.stage].Ops
+		r.ops = spread(r.plan.Stages[r.stage].Ops, max(r.width, 1))
 		if !r.checked && r.ops[0].Kind == plan.Activate {
 			r.checked, r.links = true, r.cables(r.ops)
 			for range r.width {
