@@ -14,6 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -35,6 +37,34 @@ func breakSome(b *routingtest.Builder, seed uint64, count int) {
 		if p := &s.Ports[1+rng.IntN(len(s.Ports)-1)]; p.IsTrained() && p.Peer.Node.Switch != nil {
 			routingtest.Cut(p)
 			count--
+		}
+	}
+}
+
+// summit has the shape that a simulator's configuration gives the machine of that name:
+// 11 pods of 18 leaves and 18 switches above them, of which three in turn share 18 cores.
+func summit(b *routingtest.Builder) {
+	const pods, width, sharing = 11, 18, 3
+	var cores []*observed.Node
+	for i := range width * width / sharing {
+		cores = append(cores, b.Switch(36, "core %d", i))
+	}
+	for pod := range pods {
+		var middle []*observed.Node
+		for i := range width {
+			middle = append(middle, b.Switch(36, "middle %d.%d", pod, i))
+		}
+		for i := range width {
+			leaf := b.Switch(36, "leaf %d.%d", pod, i)
+			b.Hosts(leaf, width)
+			for _, m := range middle {
+				subnettest.Join(leaf, m)
+			}
+		}
+		for i, m := range middle {
+			for _, core := range cores[i/sharing*width : (i/sharing+1)*width] {
+				subnettest.Join(m, core)
+			}
 		}
 	}
 }
@@ -187,6 +217,8 @@ func TestBesideOpenSM(t *testing.T) {
 				routingtest.Cut(&spine[7].Ports[i])
 			}
 		}},
+		{"Summit's shape", true, trees, summit},
+		{"Summit's shape, 60 links gone", true, trees, func(b *routingtest.Builder) { summit(b); breakSome(b, 9, 60) }},
 		{"torus 5 x 5", false, tori(5, 5), func(b *routingtest.Builder) { b.Torus(5, 5, 2) }},
 		{"torus 6 x 6, 4 links gone", false, tori(6, 6), func(b *routingtest.Builder) { b.Torus(6, 6, 2); breakSome(b, 2, 4) }},
 		{"torus 8 x 8", false, tori(8, 8), func(b *routingtest.Builder) { b.Torus(8, 8, 4) }},

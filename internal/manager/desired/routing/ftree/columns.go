@@ -62,6 +62,9 @@ type columns struct {
 	// own counts, for each switch as a parent, the lowest ports of its children's cables to
 	// it, shared those to all of its plane.
 	own, shared []ports
+	// apart tells of levels whose switches of one plane are reached by other ports in one pod
+	// than in another.
+	apart map[uint16]bool
 	// lines are the places of each family, nil where ports do not tell them.
 	lines []*line
 }
@@ -102,6 +105,7 @@ func (t *tree) columnsOf(f family, byLevel []uint16) *columns {
 			c.children[f.of[s]] = append(c.children[f.of[s]], uint16(s))
 		}
 	}
+	c.findApart()
 	for root, parents := range f.parents {
 		if len(parents) > 0 && len(c.children[root]) > 0 {
 			c.lines[root] = c.lineOf(root)
@@ -109,6 +113,26 @@ func (t *tree) columnsOf(f family, byLevel []uint16) *columns {
 	}
 	c.widen()
 	return c
+}
+
+// findApart fills apart.
+func (c *columns) findApart() {
+	c.apart = map[uint16]bool{}
+	type key struct {
+		level uint16
+		port  int
+	}
+	plane := map[key]int32{}
+	for x := range c.own {
+		k := key{c.t.level[x], c.own[x].most()}
+		if k.port == 0 {
+			continue // nothing is below it
+		}
+		if _, known := plane[k]; !known {
+			plane[k] = c.plane[x]
+		}
+		c.apart[k.level] = c.apart[k.level] || plane[k] != c.plane[x]
+	}
 }
 
 // planes returns the plane of every switch: the number of one that is in it.
@@ -147,7 +171,12 @@ func (t *tree) planes(f family, byLevel []uint16) []int32 {
 func (c *columns) lineOf(root int) *line {
 	parents, children := c.f.parents[root], c.children[root]
 	count := func(x uint16) *ports { return &c.shared[c.plane[x]] }
-	if len(parents) > 1 && !slices.ContainsFunc(parents, func(x uint16) bool { return c.plane[x] != c.plane[parents[0]] }) {
+	planes := map[int32]bool{}
+	for _, x := range parents {
+		planes[c.plane[x]] = true
+	}
+	// Where several of a plane are above the same switches, their own ports tell.
+	if len(planes) == 1 || len(planes) < len(parents) && !c.apart[c.t.level[parents[0]]] {
 		count = func(x uint16) *ports { return &c.own[x] }
 	}
 	port := func(x uint16) int { return count(x).most() }

@@ -8,10 +8,14 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 )
 
+// remoteShare: what is nearer to all CAs by one part in so many of what the first switch has
+// is higher; by less, where a few cables are missing, it need not be.
+const remoteShare = 4
+
 // Order returns the switches from the highest to the lowest. Each but
 // the first of its island has a neighbour that stands before it; subject to
 // that, a switch stands the higher the farther the nearest CA is, then the
-// fewer hops it has to all CAs together, then the nearer it is to the first.
+// fewer hops it has to all CAs together, roughly, then the nearer it is to the first.
 // So it begins at the top of a tree, and in the middle of anything else.
 func Order(g *graph.Graph) []uint16 {
 	depth, remote := g.Depths(), remoteness(g)
@@ -34,8 +38,10 @@ func Order(g *graph.Graph) []uint16 {
 			continue
 		}
 		island = g.Distances(dist, island, root)
+		about := func(s uint16) uint64 { return remote[s] * remoteShare / max(1, remote[root]) }
 		slices.SortFunc(island, func(a, b uint16) int {
-			return cmp.Or(higher(a, b), cmp.Compare(dist[a], dist[b]), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(about(a), about(b)),
+				cmp.Compare(dist[a], dist[b]), cmp.Compare(remote[a], remote[b]), cmp.Compare(a, b))
 		})
 		for i, s := range island {
 			place[s] = uint16(i)
