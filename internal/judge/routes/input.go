@@ -230,19 +230,8 @@ func Wanted(f *observed.Fabric, d *observed.Desired) *Input {
 
 // WantedFor is Wanted with these end ports and LIDs.
 func WantedFor(f *observed.Fabric, d *observed.Desired, ends []End) *Input {
-	in := &Input{Fabric: f, Tables: make([]Table, len(f.Nodes)), Ends: ends}
-	top := in.top()
-	for _, n := range f.Switches() {
-		w := &d.Nodes[n.Index]
-		switch {
-		case w.LFT != nil:
-			in.Tables[n.Index] = Table{Exits: w.LFT}
-		case w.RFT != nil:
-			in.Tables[n.Index] = randomTable(w.RFT, w.DefaultPort, top)
-		default:
-			in.Tables[n.Index] = readTable(n.Switch, top)
-		}
-	}
+	in := &Input{Fabric: f, Ends: ends}
+	in.Tables = WantedTables(f, d, in.top())
 	in.Lanes = func(out *observed.Port) Mapping {
 		switch w := d.Port(out).SLToVL; len(w) {
 		case 0:
@@ -261,6 +250,24 @@ func WantedFor(f *observed.Fabric, d *observed.Desired, ends []End) *Input {
 		return max(1, smp.DataVLs(code))
 	}
 	return in
+}
+
+// WantedTables are the tables of d up to a LID, and those that were read where d leaves a
+// switch alone.
+func WantedTables(f *observed.Fabric, d *observed.Desired, top ib.LID) []Table {
+	tables := make([]Table, len(f.Nodes))
+	for _, n := range f.Switches() {
+		w := &d.Nodes[n.Index]
+		switch {
+		case w.LFT != nil:
+			tables[n.Index] = Table{Exits: w.LFT}
+		case w.RFT != nil:
+			tables[n.Index] = randomTable(w.RFT, w.DefaultPort, top)
+		default:
+			tables[n.Index] = readTable(n.Switch, top)
+		}
+	}
+	return tables
 }
 
 // top is the highest LID of all ends.

@@ -161,8 +161,13 @@ func (j *Job) sender(p *observed.Port) sender {
 
 func (s *sender) isSwitch() bool { return s.port.Node.Switch != nil }
 
-// separate finds the islands.
+// separate finds the islands, and who sends in each.
 func (j *Job) separate() {
+	j.findIslands()
+	j.weigh()
+}
+
+func (j *Job) findIslands() {
 	j.island = make([]int32, len(j.switches))
 	for s := range j.island {
 		j.island[s] = -1
@@ -185,7 +190,6 @@ func (j *Job) separate() {
 			}
 		}
 	}
-	j.weigh()
 }
 
 // audience says who sends to an end port.

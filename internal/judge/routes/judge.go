@@ -11,6 +11,12 @@ import (
 // Judge judges a routing.
 func Judge(in *Input) *Result {
 	j := Prepare(in)
+	return j.Result(j.work()...)
+}
+
+// work does the work of a Job in parts.
+func (j *Job) work() []*Part {
+	in := j.in
 	parts := make([]*Part, min(max(1, in.Parts), max(1, j.Blocks())))
 	do := func(i int) {
 		parts[i] = j.Part()
@@ -23,7 +29,7 @@ func Judge(in *Input) *Result {
 			do(i)
 		}
 	}
-	return j.Result(parts...)
+	return parts
 }
 
 // Result puts together what the parts found, in the order of their blocks, which together
@@ -33,6 +39,11 @@ func (j *Job) Result(parts ...*Part) *Result {
 	for _, p := range parts[1:] {
 		all.merge(p)
 	}
+	return j.result(all)
+}
+
+// result is what one part for all blocks found.
+func (j *Job) result(all *Part) *Result {
 	f, d := &all.found, &all.dependencies
 	f.dropAtHosts()
 	circle := d.circle()

@@ -69,7 +69,9 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 	if in.Groups, err = r.groupsOf(x.fabric, d); err != nil {
 		return nil, nil, err
 	}
-	refused, warnings = r.weigh(x, routes.Judge(in), levels != nil)
+	if v := r.ask(x, in); v != nil {
+		refused, warnings = r.weigh(x, v, levels != nil)
+	}
 	return refused, warnings, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/qos"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -36,6 +37,8 @@ type Routes struct {
 	// judged is what they were judged for, and verdict what is to be known of them.
 	judged  string
 	verdict []string
+	// standing is what the judge keeps to judge later routes by what differs; nil for nothing.
+	standing *routes.Standing
 }
 
 // routes wants forwarding tables. A policy has no say in them: while fabric and
@@ -49,8 +52,10 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.drained, drained) || !slices.Equal(x.assigned, assigned) {
 		r.in.begin(StepRouting)
 		var err error
-		if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room, drained); err != nil {
-			return err
+		if x = r.again(assigned, room, drained, used); x == nil {
+			if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room, drained); err != nil {
+				return err
+			}
 		}
 	}
 	if x.judged != r.judgedFor(used) {
@@ -107,18 +112,33 @@ func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 func (x *Routes) Notes() []string { return x.routed.Notes }
 
 func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room, drained []*observed.Node) (*Routes, error) {
-	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, tables: &observed.Desired{Nodes: make([]observed.DesiredNode, len(f.Nodes))}}
+	tables, err := routing.Compute(f, destinations(assigned), engine, room, drained...)
+	if err != nil {
+		return nil, err
+	}
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, routed: tables, tables: withoutPorts(f)}
+	x.fill()
+	return x, nil
+}
+
+func destinations(assigned []lid.Assignment) []graph.Destination {
 	to := make([]graph.Destination, len(assigned))
 	for i, a := range assigned {
 		to[i] = graph.Destination{Port: a.Port, LID: a.LID, LMC: a.LMC}
 	}
-	tables, err := routing.Compute(f, to, engine, room, drained...)
-	if err != nil {
-		return nil, err
-	}
-	x.routed = tables
-	if i := slices.IndexFunc(assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && managers != ib.LIDReserved {
-		tables.Lead(managers, assigned[i].LID)
+	return to
+}
+
+// withoutPorts is for tables of switches alone.
+func withoutPorts(f *observed.Fabric) *observed.Desired {
+	return &observed.Desired{Nodes: make([]observed.DesiredNode, len(f.Nodes))}
+}
+
+// fill makes the tables of switches from what was routed.
+func (x *Routes) fill() {
+	f, tables := x.fabric, x.routed
+	if i := slices.IndexFunc(x.assigned, func(a lid.Assignment) bool { return a.Port == f.Self }); i >= 0 && x.managers != ib.LIDReserved {
+		tables.Lead(x.managers, x.assigned[i].LID)
 	}
 	x.warnings = append(x.warnings, tables.Warnings...)
 	if len(tables.Islands) > 1 {
@@ -130,7 +150,6 @@ func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LI
 	if err := tables.Enter(f, x.tables); err != nil {
 		x.warnings, x.cut = append(x.warnings, err.Error()), true
 	}
-	return x, nil
 }
 
 // remember keeps the LIDs of ports that are absent now: a node that comes back

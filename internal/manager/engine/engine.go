@@ -110,6 +110,7 @@ type Engine struct {
 	side *transact.Window
 	attention
 	narrowing
+	rerouting rerouting
 	leading
 	names  vetting.Names
 	sweeps event.Sweeps
@@ -431,12 +432,18 @@ func (e *Engine) applied(now time.Duration) {
 	alone := e.multicast.alone
 	e.multicast.alone = false
 	if !e.isMaster() { // not any more
+		e.rerouting.under = false
 		e.run = nil
 		e.rest(now, stateStandby)
 		return
 	}
 	if alone {
 		e.regrouped()
+		return
+	}
+	if e.rerouting.under {
+		e.rerouting.under = false
+		e.rerouted(now)
 		return
 	}
 	e.begin(event.PhaseProve)

@@ -54,7 +54,7 @@ func (e *Engine) giveWay(now time.Duration) {
 	case stateChecking:
 		e.cursor, e.nextCheck = e.checkFrom, now
 	case stateApplying:
-		if e.multicast.alone || !e.run.MayAbort() {
+		if e.multicast.alone || e.rerouting.under || !e.run.MayAbort() {
 			return
 		}
 		e.run.Abort()

@@ -90,6 +90,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
 	}
 	e.fabric = f
+	clear(e.rerouting.done)
 	e.counts, e.baseline = e.fabric.Count(), nil
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.

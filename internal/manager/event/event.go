@@ -201,6 +201,12 @@ type Regrouped struct {
 	Proof *isolation.Multicast
 }
 
+// Rerouted tells that forwarding tables lead around links that went down: so many blocks were
+// written.
+type Rerouted struct {
+	Writes, Failures int
+}
+
 // Completed ends a pass.
 type Completed struct{ Result *Result }
 
@@ -363,6 +369,10 @@ func (e Trapped) String() string { return e.Report.String() }
 
 func (e Regrouped) String() string {
 	return fmt.Sprintf("%d multicast groups: %d writes, %s", e.Groups, e.Writes, e.Proof.Verdict)
+}
+
+func (e Rerouted) String() string {
+	return fmt.Sprintf("led around links that went down: %d writes, %d failed", e.Writes, e.Failures)
 }
 
 func (e Completed) String() string {

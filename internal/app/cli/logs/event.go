@@ -94,6 +94,11 @@ func Describe(e event.Event) Description {
 		if e.Failures > 0 || !e.Proof.Verdict.Holds() {
 			d.Level = slog.LevelWarn
 		}
+	case event.Rerouted:
+		d.set(slog.LevelInfo, "rerouted", slog.Int("writes", e.Writes), slog.Int("failures", e.Failures))
+		if e.Failures > 0 {
+			d.Level = slog.LevelWarn
+		}
 	case event.Completed:
 		r := e.Result
 		d.set(slog.LevelDebug, "verdict", slog.String("verdict", string(r.Proof.Verdict)), slog.Int("writes", r.Writes), slog.Int("failures", r.Failures),

@@ -96,6 +96,8 @@ var events = []struct {
 	{trap(smp.TrapLocalChange), slog.LevelInfo}, {trap(smp.TrapSystemImageGUID), slog.LevelInfo}, {trap(smp.TrapGIDInService), slog.LevelInfo},
 	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Isolated}}, slog.LevelDebug},
 	{event.Regrouped{Groups: 1, Proof: &isolation.Multicast{Verdict: isolation.Violated}}, slog.LevelWarn},
+	{event.Rerouted{Writes: 3}, slog.LevelInfo},
+	{event.Rerouted{Writes: 3, Failures: 1}, slog.LevelWarn},
 	{event.Completed{Result: &event.Result{Proof: &isolation.Proof{Verdict: isolation.Isolated}}}, slog.LevelDebug},
 	{event.Announced{Port: 7}, slog.LevelInfo},
 	{event.Released{To: 7, Ports: 3}, slog.LevelWarn},

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -10,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/mend"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -112,6 +114,11 @@ type Tables struct {
 	// Detached lists the CA and router ports, by LID, whose link is not
 	// trained at both ends; their LIDs are routed nowhere.
 	Detached []*observed.Port
+
+	// kept are the routes of the engine, from which those of a later fabric may follow, and
+	// asked its notes.
+	kept  *mend.Kept
+	asked []string
 }
 
 // Compute routes every LID of the destinations from every switch of f, within the room
@@ -142,6 +149,10 @@ func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine
 			t.Routes = *routes
 		}
 	}
+	t.kept, t.asked = mend.Keep(through, &t.Routes), t.Notes
+	if t.kept != nil && len(places) > 0 {
+		t.own()
+	}
 	t.attach(places)
 	return t, nil
 }
@@ -153,6 +164,10 @@ func (t *Tables) Lead(l, like ib.LID) {
 		if table == nil {
 			continue
 		}
+		if len(table) > int(l) && table[l] == table[like] {
+			continue
+		}
+		table = slices.Clone(table) // others may hold it
 		for len(table) <= int(t.Top) {
 			table = append(table, ib.PortNone)
 		}

@@ -39,7 +39,7 @@ func FatTree(in *graph.Input) (*graph.Routes, error) {
 	if err := t.checkWays(r); err != nil {
 		return nil, err
 	}
-	out := &graph.Routes{Linear: in.Unrouted(), Notes: t.notes(r)}
+	out := &graph.Routes{Linear: in.Unrouted(), Notes: t.notes(r), Order: r.place}
 	// The rows share nothing.
 	f := newFiller(t, r)
 	for s, node := range t.Nodes {

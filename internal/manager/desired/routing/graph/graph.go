@@ -95,6 +95,14 @@ func (g *Graph) Ordered(order []uint16) *Graph {
 	return out
 }
 
+// Relinked is the same graph with the links that there are now.
+func (g *Graph) Relinked() *Graph {
+	out := *g
+	out.To, out.Port = make([]uint16, 0, len(g.To)), make([]ib.PortNum, 0, len(g.Port))
+	out.link()
+	return &out
+}
+
 // link enters the links between the switches.
 func (g *Graph) link() {
 	g.Index = make([]int32, len(g.Fabric.Nodes))

@@ -12,6 +12,10 @@ type Routes struct {
 	Linear [][]ib.PortNum
 	// Lanes says which virtual lanes packets take. nil: the routes need no more than one.
 	Lanes *Lanes
+	// Order is the place of each switch, by its place in Graph.Nodes, in an order in which no
+	// way goes to a lower place after it went to a higher one: 0 comes first. nil: the engine
+	// has no such order.
+	Order []uint16
 	// Notes say what the engine saw that an operator wants to know, one line each:
 	// the kind of graph, what of it is missing, what did not go as asked.
 	Notes []string

@@ -29,9 +29,15 @@ func MinHop(in *graph.Input) (*graph.Routes, error) {
 
 // UpDown routes by shortest paths among those that never go up after they went down.
 func UpDown(in *graph.Input) (*graph.Routes, error) {
-	h := &heights{Graph: in.Ordered(Order(in.Graph))}
+	order := Order(in.Graph)
+	h := &heights{Graph: in.Ordered(order)}
 	h.split()
-	return compute(in, h, (*paths).upDown), nil
+	out := compute(in, h, (*paths).upDown)
+	out.Order = make([]uint16, len(order))
+	for i, s := range order {
+		out.Order[s] = uint16(i)
+	}
+	return out, nil
 }
 
 const (

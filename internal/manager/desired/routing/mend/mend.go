@@ -1,0 +1,376 @@
+package mend
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+)
+
+// mending replaces exits.
+type mending struct {
+	*later
+	rows [][]ib.PortNum
+	own  []bool // by place: whether the row is this mending's own
+	// moved is that of the result.
+	moved map[ib.LID][]exit
+	// uses counts, by place, the LIDs that leave by each port; nil where it was not counted.
+	uses [][]int32
+
+	// home has, by place, the engine's exit for a LID, where homed is round.
+	home  []ib.PortNum
+	homed []int32
+
+	// Of the LID at hand.
+	lid  ib.LID
+	end  graph.End
+	part []uint16 // the switches to be led anew
+	// in has, by place, the state of a switch; it holds where seen is round.
+	in    []state
+	seen  []int32
+	round int32
+	path  []uint16
+	near  []candidate
+}
+
+// state is how a switch stands to the LID at hand.
+type state struct {
+	anew bool // it is to be led anew, and is not yet
+	hops int32
+	// down tells that its way never goes up.
+	down bool
+}
+
+// candidate is a link by which a switch may be led.
+type candidate struct {
+	port ib.PortNum
+	down bool
+}
+
+// mend replaces what leads over missing links, and puts back what it may.
+func (m *mending) mend() bool {
+	n := len(m.rows)
+	m.in, m.seen, m.uses = make([]state, n), make([]int32, n), make([][]int32, n)
+	m.home, m.homed = make([]ib.PortNum, n), make([]int32, n)
+	m.restore()
+	for lid, roots := range m.cut() {
+		if !m.lead(lid, roots) {
+			return false
+		}
+	}
+	return true
+}
+
+// endOf is the end port of this graph that has a LID.
+func (m *mending) endOf(lid ib.LID) (graph.End, bool) {
+	i, found := slices.BinarySearchFunc(m.ends, lid, func(e graph.End, l ib.LID) int { return int(e.LID) - int(l) })
+	if !found {
+		i--
+	}
+	if i < 0 || int(lid) >= int(m.ends[i].LID)+m.ends[i].LMC.Count() {
+		return graph.End{}, false
+	}
+	return m.ends[i], true
+}
+
+// restore puts the engine's exits back whose ways are whole again.
+func (m *mending) restore() {
+	for lid, all := range m.k.moved {
+		m.round++
+		for _, x := range all {
+			m.home[x.at], m.homed[x.at] = x.port, m.round
+		}
+		engine := func(at uint16) ib.PortNum {
+			if m.homed[at] == m.round {
+				return m.home[at]
+			}
+			return m.k.rows[at][lid]
+		}
+		end, some := m.endOf(lid)
+		var stay []exit
+		for _, x := range all {
+			if some && m.whole(x.at, end, engine) {
+				m.set(x.at, lid, x.port)
+			} else {
+				stay = append(stay, x)
+			}
+		}
+		if stay != nil {
+			m.moved[lid] = stay
+		}
+	}
+}
+
+// whole reports whether the way from a switch leads to an end port over links that there are.
+func (m *mending) whole(at uint16, end graph.End, exit func(at uint16) ib.PortNum) bool {
+	for range m.rows {
+		port := exit(at)
+		if at == end.At {
+			return port == end.Port
+		}
+		link := m.k.links[at][port]
+		if link < 0 || !m.alive[link] {
+			return false
+		}
+		at = m.k.to[link]
+	}
+	return false
+}
+
+func (m *mending) set(at uint16, lid ib.LID, port ib.PortNum) {
+	if !m.own[at] {
+		m.rows[at], m.own[at] = slices.Clone(m.rows[at]), true
+	}
+	if uses := m.uses[at]; uses != nil {
+		uses[m.rows[at][lid]]--
+		uses[port]++
+	}
+	m.rows[at][lid] = port
+}
+
+// cut calls yield with the LIDs, in order, for which an exit leads over a missing link, and
+// the switches where it does.
+func (m *mending) cut() func(yield func(ib.LID, []uint16) bool) {
+	roots := map[ib.LID][]uint16{}
+	var missing [256]bool
+	for i := 0; i < len(m.lost); {
+		first := i
+		link := m.lost[i]
+		at, _ := slices.BinarySearch(m.k.firstLink, link+1)
+		s := uint16(at - 1)
+		for ; i < len(m.lost) && m.lost[i] < m.k.firstLink[s+1]; i++ {
+			missing[m.k.port[m.lost[i]]] = true
+		}
+		for _, e := range m.ends {
+			for lid := e.LID; lid < e.LID+ib.LID(e.LMC.Count()); lid++ {
+				if missing[m.rows[s][lid]] {
+					roots[lid] = append(roots[lid], s)
+				}
+			}
+		}
+		for _, link := range m.lost[first:i] {
+			missing[m.k.port[link]] = false
+		}
+	}
+	return func(yield func(ib.LID, []uint16) bool) {
+		for _, e := range m.ends {
+			for lid := e.LID; lid < e.LID+ib.LID(e.LMC.Count()); lid++ {
+				if at := roots[lid]; at != nil && !yield(lid, at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lead leads the switches whose ways to a LID begin with a missing link at one of the roots.
+func (m *mending) lead(lid ib.LID, roots []uint16) bool {
+	m.lid, m.round = lid, m.round+1
+	m.end, _ = m.endOf(lid)
+	m.spread(roots)
+	for hops := int32(1); len(m.part) > 0; {
+		next := m.part[:0]
+		var led []uint16
+		nearest := int32(-1)
+		for _, s := range m.part {
+			port, down, least := m.choose(s, hops)
+			switch {
+			case port != 0:
+				m.replace(s, port)
+				m.in[s] = state{anew: true, hops: hops, down: down} // counts from the next round on
+				led = append(led, s)
+			default:
+				next = append(next, s)
+				if least >= 0 && (nearest < 0 || least < nearest) {
+					nearest = least
+				}
+			}
+		}
+		for _, s := range led {
+			m.in[s].anew = false
+		}
+		m.part = next
+		if hops++; len(led) == 0 {
+			if nearest < hops {
+				return len(m.part) == 0
+			}
+			hops = nearest
+		}
+	}
+	return true
+}
+
+// spread finds the part of the tree to be led anew: the roots and every switch whose way
+// leads over them. A switch that is not in the graph any more has no way.
+func (m *mending) spread(roots []uint16) {
+	m.part = m.part[:0]
+	add := func(s uint16) {
+		if m.seen[s] != m.round {
+			m.seen[s], m.in[s] = m.round, state{anew: true}
+			m.part = append(m.part, s)
+		}
+	}
+	for _, s := range roots {
+		if m.isThere(s) {
+			add(s)
+		}
+	}
+	f := m.k.first
+	for i := 0; i < len(m.part); i++ {
+		s := m.part[i]
+		for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
+			if m.alive[l] && m.rows[f.to[l]][m.lid] == f.back[l] {
+				add(f.to[l])
+			}
+		}
+	}
+}
+
+// isThere reports whether a switch is in the later graph.
+func (m *mending) isThere(s uint16) bool {
+	_, found := slices.BinarySearch(m.place, s)
+	return found
+}
+
+// choose is the exit by which a switch gets to the LID in so many hops and in order, the one
+// that it has where that is among them; 0 for none, with the least number of hops in which it
+// may.
+func (m *mending) choose(s uint16, hops int32) (port ib.PortNum, down bool, least int32) {
+	f := m.k.first
+	m.near, least = m.near[:0], -1
+	for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
+		if !m.alive[l] {
+			continue
+		}
+		to := f.to[l]
+		way, stands := m.way(to)
+		falls := f.order[to] > f.order[s]
+		if !stands || falls && !way.down {
+			continue
+		}
+		switch {
+		case way.hops+1 < hops:
+			// It has come into reach by a switch that was led later.
+			fallthrough
+		case way.hops+1 == hops:
+			m.near = append(m.near, candidate{f.port[l], falls})
+		case least < 0 || way.hops+1 < least:
+			least = way.hops + 1
+		}
+	}
+	if len(m.near) == 0 {
+		return 0, false, least
+	}
+	best := m.best(s)
+	return best.port, best.down, least
+}
+
+// best is the candidate to take: one whose way only goes down, which more may follow, then
+// the exit that there is, then one that no other LID of the end port leaves by, then the
+// one that the fewest LIDs leave by where much has to move, else by the LID.
+func (m *mending) best(s uint16) candidate {
+	had := m.rows[s][m.lid]
+	siblings := m.rows[s][m.end.LID:][:m.end.LMC.Count()]
+	rank := func(c candidate) (r [4]int64) {
+		if !c.down {
+			r[0] = 1
+		}
+		if c.port != had {
+			r[1] = 1
+		}
+		if len(siblings) > 1 && c.port != had && slices.Contains(siblings, c.port) {
+			r[2] = 1
+		}
+		if uses := m.usesOf(s); uses != nil {
+			r[3] = int64(uses[c.port])<<32 | int64(mixed(uint32(m.lid)<<8|uint32(c.port)))
+		} else {
+			r[3] = int64(mixed(uint32(m.lid)<<8 | uint32(c.port)))
+		}
+		return r
+	}
+	return slices.MinFunc(m.near, func(a, b candidate) int {
+		x, y := rank(a), rank(b)
+		return slices.Compare(x[:], y[:])
+	})
+}
+
+// usesOf counts the exits of a switch that has lost a link; nil for others, which have few
+// to move.
+func (m *mending) usesOf(s uint16) []int32 {
+	if m.uses[s] != nil {
+		return m.uses[s]
+	}
+	f := m.k.first
+	whole := true
+	for l := f.firstLink[s]; l < f.firstLink[s+1]; l++ {
+		whole = whole && m.alive[l]
+	}
+	if whole {
+		return nil
+	}
+	uses := make([]int32, 256)
+	for _, e := range m.ends {
+		for lid := e.LID; lid < e.LID+ib.LID(e.LMC.Count()); lid++ {
+			uses[m.rows[s][lid]]++
+		}
+	}
+	m.uses[s] = uses
+	return uses
+}
+
+// way is how a switch stands to the LID at hand; stands is false while it is to be led anew.
+func (m *mending) way(s uint16) (way state, stands bool) {
+	f := m.k.first
+	m.path = m.path[:0]
+	at := s
+	for m.seen[at] != m.round {
+		m.seen[at], m.in[at] = m.round, state{anew: true} // in a circle nothing stands
+		m.path = append(m.path, at)
+		if at == m.end.At {
+			m.in[at] = state{down: true}
+			m.path = m.path[:len(m.path)-1]
+			break
+		}
+		link := f.links[at][m.rows[at][m.lid]]
+		if link < 0 || !m.alive[link] {
+			break
+		}
+		at = f.to[link]
+	}
+	for _, before := range slices.Backward(m.path) {
+		after := m.in[at]
+		if at != before && !after.anew {
+			m.in[before] = state{hops: after.hops + 1, down: after.down && f.order[at] > f.order[before]}
+		}
+		at = before
+	}
+	return m.in[s], !m.in[s].anew
+}
+
+// replace gives a switch another exit for the LID at hand.
+func (m *mending) replace(s uint16, port ib.PortNum) {
+	had := m.rows[s][m.lid]
+	if port == had {
+		return
+	}
+	all := m.moved[m.lid]
+	i := slices.IndexFunc(all, func(x exit) bool { return x.at == s })
+	switch {
+	case i < 0:
+		m.moved[m.lid] = append(slices.Clip(all), exit{s, had})
+	case all[i].port == port: // the engine's again
+		if all = slices.Concat(all[:i], all[i+1:]); len(all) > 0 {
+			m.moved[m.lid] = all
+		} else {
+			delete(m.moved, m.lid)
+		}
+	}
+	m.set(s, m.lid, port)
+}
+
+// mixed is a number whose bits all depend on those of x.
+func mixed(x uint32) uint32 {
+	x = (x ^ x>>16) * 0x7feb352d
+	x = (x ^ x>>15) * 0x846ca68b
+	return x ^ x>>16
+}
