@@ -165,6 +165,21 @@ func (p *Port) PKeyTable(ask func(Block)) {
 	p.tablesOf([]kept{keptPKeyTable}, Scope{}, ask)
 }
 
+// LaneTables calls ask with the blocks that say which virtual lanes packets take that leave
+// by p, or come in by it, and how p arbitrates among them.
+func (p *Port) LaneTables(ask func(Block)) {
+	lanes := Scope{QoS: true}
+	p.tablesOf([]kept{keptSLToVL, keptVLArbitration}, lanes, ask)
+	if p.Node.Switch == nil || p.Num != 0 && !p.IsUp() {
+		return
+	}
+	for i := range p.Node.Ports {
+		if out := &p.Node.Ports[i]; out != p && out.queues(lanes) {
+			ask(Block{out, keptSLToVL.id, smp.SLToVLModifier(p.Num, out.Num)})
+		}
+	}
+}
+
 func (p *Port) tablesOf(of []kept, s Scope, ask func(Block)) {
 	for i := range of {
 		if x := &of[i]; x.tables != nil {

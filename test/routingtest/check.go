@@ -60,6 +60,11 @@ func (b *Builder) Walk(r *graph.Routes, from *observed.Node, in ib.PortNum, d gr
 // port sends to every other, port 0 of switches included, and the service level of a path is
 // its layer.
 func (b *Builder) Judge(r *graph.Routes, vls int) *routes.Result {
+	return routes.Judge(b.Judged(r, vls))
+}
+
+// Judged is what Judge asks about.
+func (b *Builder) Judged(r *graph.Routes, vls int) *routes.Input {
 	in := &routes.Input{Fabric: b.Fabric, Tables: make([]routes.Table, len(b.Fabric.Nodes)), Talk: routes.Everybody}
 	for _, d := range b.Destinations {
 		in.Ends = append(in.Ends, routes.End{Port: d.Port, LID: d.LID, LMC: d.LMC})
@@ -94,7 +99,7 @@ func (b *Builder) Judge(r *graph.Routes, vls int) *routes.Result {
 		}
 		return m
 	}
-	return routes.Judge(in)
+	return in
 }
 
 // places are those of the switches in a graph.Graph.

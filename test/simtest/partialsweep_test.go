@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -32,16 +33,33 @@ func asKnown(f *observed.Fabric) (out []string) {
 				keys = valid(p.PKeys)
 			}
 			out = append(out, fmt.Sprint(n.GUID(), n.Description, i, p.GUID, peer, p.Info.LID, p.Info.PortState,
-				p.Info.PartitionEnforcementInbound, keys))
+				p.Info.PartitionEnforcementInbound, keys, lanesOf(p)))
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
+// lanesOf are the tables of virtual lanes of a port for packets that can come in.
+func lanesOf(p *observed.Port) (out []string) {
+	for in, t := range p.SLToVL {
+		if in != p.Num && (in == 0 || p.Node.Ports[in].IsUp()) {
+			out = append(out, fmt.Sprint(in, t))
+		}
+	}
+	slices.Sort(out)
+	return append(out, fmt.Sprint(p.VLArbitration))
+}
+
 // What a look behind the links that have changed comes to is what reading the
 // whole subnet comes to.
 func TestPartialSweepEqualsFullSweep(t *testing.T) {
+	for _, e := range []routing.Engine{routing.UpDown, routing.DFSSSP} {
+		t.Run(string(e), func(t *testing.T) { partialSweep(t, e) })
+	}
+}
+
+func partialSweep(t *testing.T, routes routing.Engine) {
 	seed, soak := soakSeed(t)
 	rounds := 10
 	if soak {
@@ -51,7 +69,7 @@ func TestPartialSweepEqualsFullSweep(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 8))
 	list := generate(t, "random,seed=5,switches=5,hosts=12,routers=1,ca-ports=2")
 	y := randomTenancy(r, ends(list), 4)
-	w := bringUp(t, setup{list: list, policy: y.policy()})
+	w := bringUp(t, setup{list: list, policy: y.policy(), manager: engine.Config{Routing: routes}})
 	w.calm()
 	parts := 0
 	for round := range rounds {

@@ -73,12 +73,14 @@ type Engine struct {
 	// aliasesRead tells that the last sweep of the whole subnet, or the one
 	// under way, reads GUIDInfo.
 	aliasesRead bool
-	claims      []lid.Claim
-	claimed     uint64 // version of claims
-	routes      *desired.Routes
-	noted       []string // routes.Notes, as last told
-	multicast   grouping
-	cabling     cabling
+	// lanesRead tells that it read the tables of virtual lanes.
+	lanesRead bool
+	claims    []lid.Claim
+	claimed   uint64 // version of claims
+	routes    *desired.Routes
+	noted     []string // routes.Notes, as last told
+	multicast grouping
+	cabling   cabling
 	// settled tells that a policy stands on the subnet: from then on sweeps
 	// may clear PortStateChange, and a refused policy leaves the old one.
 	settled    bool
@@ -331,7 +333,9 @@ func (e *Engine) startSweep() {
 	e.begin(event.PhaseDiscover)
 	e.quiet.stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
-	e.discovery = sweep.Discover(e.window, e.Reads())
+	o := e.Reads()
+	e.lanesRead = o.QoS
+	e.discovery = sweep.Discover(e.window, o)
 }
 
 // Reads is what a sweep of the whole subnet asks for.

@@ -193,7 +193,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 	}
 	all := e.movedPorts(func(move) bool { return true })
 	o := e.Reads()
-	if o.QoS || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
+	if o.QoS && !e.lanesRead || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
 		e.wantSweep(reason)
 		for _, p := range due {
 			delete(e.moved, p.Place())

@@ -201,6 +201,9 @@ func (d *Discovery) rereadFollowed() {
 			if d.followed[p] || !p.PKeysKnown() {
 				d.readPKeys(p)
 			}
+			if d.followed[p] && d.options.QoS {
+				p.LaneTables(d.readBlock)
+			}
 		}
 	}
 }
