@@ -112,7 +112,7 @@ type Engine struct {
 	side *transact.Window
 	attention
 	narrowing
-	rerouting rerouting
+	rerouting bool // forwarding tables around links that went down are being written
 	leading
 	names  vetting.Names
 	sweeps event.Sweeps
@@ -328,7 +328,7 @@ func (e *Engine) startSweep() {
 	e.sweeps.Full++
 	e.state, e.resweep, e.retryAt, e.nextCheck = stateSweeping, "", 0, 0
 	e.revisiting = false
-	clear(e.moved) // all of it is asked about
+	e.moved.Clear() // all of it is asked about
 	clear(e.due)
 	e.begin(event.PhaseDiscover)
 	e.quiet.stale = e.mustWait()
@@ -436,7 +436,7 @@ func (e *Engine) applied(now time.Duration) {
 	alone := e.multicast.alone
 	e.multicast.alone = false
 	if !e.isMaster() { // not any more
-		e.rerouting.under = false
+		e.rerouting = false
 		e.run = nil
 		e.rest(now, stateStandby)
 		return
@@ -445,8 +445,8 @@ func (e *Engine) applied(now time.Duration) {
 		e.regrouped()
 		return
 	}
-	if e.rerouting.under {
-		e.rerouting.under = false
+	if e.rerouting {
+		e.rerouting = false
 		e.rerouted(now)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
+	"github.com/ibwarden/ibwarden/internal/manager/moved"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -26,12 +27,11 @@ type attention struct {
 	// waitsFrom is since when a policy waits for a look at a switch.
 	waitsFrom time.Duration
 	waits     bool
-	moved     map[observed.Place]move
+	moved     moved.Links
 	// revisiting tells that the sweep under way follows these only.
 	revisiting bool
 	told       int      // of the faults of the sweep under way
 	before     snapshot // what was known before the sweep under way found who there is
-	links      watch.Links
 	amiss      map[*observed.Port]bool
 	probing    map[observed.Place]int // questions that are open
 	// repairing tells that what is being written is not all that there may be.
@@ -40,14 +40,6 @@ type attention struct {
 	reelect   string // why managers have to be asked again
 	guards    watch.Guards
 	offenders watch.Offenders
-}
-
-// move is a link that has changed since the subnet was read.
-type move struct {
-	reason string
-	at     time.Duration // not to be followed sooner
-	// visited tells that the pass under way follows it.
-	visited bool
 }
 
 const (
@@ -70,7 +62,7 @@ func (e *Engine) openSide(c Config) {
 	e.side.Seed(seed)
 	e.attention = attention{
 		due: make(map[observed.Place]bool), looking: make(map[observed.Place]bool),
-		moved: make(map[observed.Place]move), amiss: make(map[*observed.Port]bool),
+		amiss:   make(map[*observed.Port]bool),
 		probing: make(map[observed.Place]int),
 	}
 }
@@ -97,10 +89,8 @@ func (e *Engine) looksDue() (at time.Duration, some bool) {
 	if e.replan {
 		at, some = e.sweepFrom, true
 	}
-	for _, m := range e.moved {
-		if !some || m.at < at {
-			at, some = m.at, true
-		}
+	if due, any := e.moved.Due(); any && (!some || due < at) {
+		return due, true
 	}
 	return at, some
 }

@@ -37,10 +37,7 @@ func (e *Engine) giveWay(now time.Duration) {
 	case stateSweeping:
 		if e.revisiting {
 			e.revisiting = false // the links that moved are followed later
-			for at, m := range e.moved {
-				m.visited, m.at = false, max(m.at, now+revisitRest)
-				e.moved[at] = m
-			}
+			e.moved.Interrupted(now + revisitRest)
 		} else {
 			e.wantSweep("a new policy came while the subnet was read")
 			e.sweepFrom = now
@@ -54,7 +51,7 @@ func (e *Engine) giveWay(now time.Duration) {
 	case stateChecking:
 		e.cursor, e.nextCheck = e.checkFrom, now
 	case stateApplying:
-		if e.multicast.alone || e.rerouting.under || !e.run.MayAbort() {
+		if e.multicast.alone || e.rerouting || !e.run.MayAbort() {
 			return
 		}
 		e.run.Abort()

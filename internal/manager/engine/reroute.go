@@ -6,48 +6,18 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// rerouting leads packets around links between switches that went down, as soon as a look
-// at their switches has shown it. Nothing but forwarding tables is written, and of these only
-// what leads over such a link; what is behind it is looked at, and all else compared, after
-// that.
-type rerouting struct {
-	// under tells that it is being written.
-	under bool
-	// done are the links that were regarded; since when they are down does not matter.
-	done map[observed.Place]bool
-}
-
-// fallen lists the links between switches that are in the snapshot and went down, of those
-// that have not been regarded.
-func (e *Engine) fallen() (out []*observed.Port) {
-	for at := range e.moved {
-		p := e.fabric.At(at)
-		if p != nil && !e.rerouting.done[at] && p.Node.Switch != nil && p.Num != 0 && p.Peer != nil && p.Peer.Node.Switch != nil && !p.IsTrained() {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// reroute starts to write forwarding tables that lead around links that went down, and reports
-// whether there is anything to write. Where routes cannot be mended, the pass that follows the
+// reroute starts to write forwarding tables that lead around links between switches that went
+// down, as soon as a look at the switches has shown it, and reports whether there is anything
+// to write. Nothing else is written, and what is behind the links is looked at after that. Where routes cannot be mended, the pass that follows the
 // links computes them.
 func (e *Engine) reroute() bool {
 	if e.config.Hold || e.config.KeepRoutes || e.others || !e.settled || len(e.unfinished) > 0 {
 		return false
 	}
-	down := e.fallen()
-	if len(down) == 0 {
+	if !e.moved.Fallen(e.fabric) {
 		return false
-	}
-	if e.rerouting.done == nil {
-		e.rerouting.done = make(map[observed.Place]bool)
-	}
-	for _, p := range down {
-		e.rerouting.done[p.Place()] = true
 	}
 	e.begin(event.PhasePlan)
 	at, ok := e.desired.Reroute()
@@ -60,7 +30,7 @@ func (e *Engine) reroute() bool {
 	if p.Len() == 0 {
 		return false
 	}
-	e.compiled, e.rerouting.under = 0, true
+	e.compiled, e.rerouting = 0, true
 	e.write(p)
 	return true
 }

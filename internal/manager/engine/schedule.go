@@ -113,7 +113,7 @@ func (e *Engine) startNext(now time.Duration) bool {
 	case e.replan && now >= e.sweepFrom:
 		e.membersChanged()
 	default:
-		return e.desired != nil && (len(e.moved) > 0 || len(e.amiss) > 0) && !e.looksAtSwitch(now) && (e.reroute() || e.revisit(now) || e.putRight())
+		return e.desired != nil && (e.moved.Len() > 0 || len(e.amiss) > 0) && !e.looksAtSwitch(now) && (e.reroute() || e.revisit(now) || e.putRight())
 	}
 	return true
 }

@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
-	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -90,7 +88,6 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
 	}
 	e.fabric = f
-	clear(e.rerouting.done)
 	e.counts, e.baseline = e.fabric.Count(), nil
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
@@ -112,37 +109,18 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	place := p.Place()
-	may := e.links.Next(e.now, place)
-	m, noted := e.moved[place]
-	if noted && m.at <= max(at, may) {
-		return
-	}
-	e.moved[place] = move{reason: reason, at: max(at, may), visited: m.visited}
-	if !noted && may > e.now {
+	if e.moved.Add(e.now, p, reason, at) {
 		e.emit(event.Flooded{Sender: p.String(), Link: true})
 	}
-}
-
-// outOfDate reports whether the snapshot has a device behind a link that has moved since.
-// Nothing is compared with it then: what is left out of a plan could be what has to be
-// taken away before something is given.
-func (e *Engine) outOfDate() bool {
-	for at := range e.moved {
-		if p := e.fabric.At(at); p != nil && p.Peer != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // cutMoved removes the links that have changed from the snapshot, and reports whether no
 // device is behind one of them any more: no policy relies on the former ones.
 func (e *Engine) cutMoved() bool {
-	if !e.outOfDate() {
+	if !e.moved.OutOfDate(e.fabric) {
 		return true
 	}
-	cut := e.movedPorts(func(move) bool { return true })
+	cut := e.moved.Ports(e.fabric)
 	if !sweep.CanCut(e.fabric, cut) {
 		return false
 	}
@@ -153,51 +131,21 @@ func (e *Engine) cutMoved() bool {
 	return true
 }
 
-// movedPorts are the ports of e.moved that exist, in order.
-func (e *Engine) movedPorts(which func(move) bool) []*observed.Port {
-	places := make([]observed.Place, 0, len(e.moved))
-	for at, m := range e.moved {
-		if which(m) {
-			places = append(places, at)
-		}
-	}
-	slices.SortFunc(places, observed.Place.Compare)
-	var out []*observed.Port
-	for _, at := range places {
-		if p := e.fabric.At(at); p != nil && p.Reached {
-			out = append(out, p)
-		} else {
-			delete(e.moved, at)
-		}
-	}
-	return out
-}
-
 // revisit starts to follow the changed links that are due, and reports whether there are
 // any. The rest of the snapshot stays; if that is not possible, the subnet is swept.
 func (e *Engine) revisit(now time.Duration) bool {
-	if len(e.moved) == 0 {
+	if e.moved.Len() == 0 {
 		return false
 	}
-	due := e.movedPorts(func(m move) bool { return m.at <= now })
+	due, reason := e.moved.Follow(e.fabric, now)
 	if len(due) == 0 {
 		return e.leaveOut(now)
 	}
-	reason := e.moved[due[0].Place()].reason
-	for _, p := range due {
-		at := p.Place()
-		e.links.Take(now, at)
-		m := e.moved[at]
-		m.visited = true
-		e.moved[at] = m
-	}
-	all := e.movedPorts(func(move) bool { return true })
+	all := e.moved.Ports(e.fabric)
 	o := e.Reads()
 	if o.QoS && !e.lanesRead || o.Aliases != e.aliasesRead || !sweep.CanCut(e.fabric, all) {
 		e.wantSweep(reason)
-		for _, p := range due {
-			delete(e.moved, p.Place())
-		}
+		e.moved.Forget(due)
 		return true
 	}
 	e.cancelLooks()
@@ -211,7 +159,7 @@ func (e *Engine) revisit(now time.Duration) bool {
 
 // leaveOut goes on without the devices behind changed links that are not due yet.
 func (e *Engine) leaveOut(now time.Duration) bool {
-	if !e.outOfDate() {
+	if !e.moved.OutOfDate(e.fabric) {
 		return false
 	}
 	if !e.others && e.cutMoved() {
@@ -232,14 +180,9 @@ func (e *Engine) revisited(now time.Duration) {
 		e.wantSweep("a device answers that the snapshot has elsewhere")
 		return
 	}
-	var again links.Again
-	for _, p := range e.movedPorts(func(m move) bool { return m.visited }) {
-		again.Add(d.Fabric(), p, e.moved[p.Place()].reason)
-	}
-	if len(again.Links) > 0 {
+	if again := e.moved.Followed(d.Fabric()); len(again.Links) > 0 {
 		e.emit(again)
 	}
-	maps.DeleteFunc(e.moved, func(_ observed.Place, m move) bool { return m.visited })
 	e.faults = slices.DeleteFunc(slices.Clone(e.faults), func(f sweep.Fault) bool { return f.Port != nil && !d.Kept(f.Port) })
 	e.faults = append(e.faults, d.Faults()...)
 	e.told = len(d.Faults())

@@ -89,7 +89,8 @@ func (e *Engine) checked(now time.Duration) {
 		e.emit(event.Asked{Alone: true})
 	}
 	e.state = stateWatching
-	if e.outOfDate() {
+	if e.moved.OutOfDate(e.fabric) { // nothing is compared with it: what is left out of a plan
+		// could be what has to be taken away before something is given
 		return // the pass that follows compares everything
 	}
 	clear(e.amiss)

@@ -94,11 +94,6 @@ func Describe(e event.Event) Description {
 		if e.Failures > 0 || !e.Proof.Verdict.Holds() {
 			d.Level = slog.LevelWarn
 		}
-	case event.Rerouted:
-		d.set(slog.LevelInfo, "rerouted", slog.Int("writes", e.Writes), slog.Int("failures", e.Failures))
-		if e.Failures > 0 {
-			d.Level = slog.LevelWarn
-		}
 	case event.Completed:
 		r := e.Result
 		d.set(slog.LevelDebug, "verdict", slog.String("verdict", string(r.Proof.Verdict)), slog.Int("writes", r.Writes), slog.Int("failures", r.Failures),
@@ -120,6 +115,11 @@ func (d *Description) seen(e event.Event) {
 		d.Each = true
 	case links.Again:
 		d.set(slog.LevelInfo, "link-changed", slog.Any("links", append([]links.Link{}, e.Links...)), slog.String("reason", e.Reason))
+	case event.Rerouted:
+		d.set(slog.LevelInfo, "rerouted", slog.Int("writes", e.Writes), slog.Int("failures", e.Failures))
+		if e.Failures > 0 {
+			d.Level = slog.LevelWarn
+		}
 	case event.Resweeping:
 		d.set(slog.LevelDebug, "sweep", slog.String("reason", e.Reason), slog.Int("links", e.Links))
 	case event.Changed:
