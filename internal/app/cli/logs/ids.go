@@ -46,6 +46,7 @@ var meanings = map[string]string{
 	"link-up":              "Links came up; `new` are the devices found behind them.",
 	"link-changed":         "Links were checked again and lead to the same ports as before; `reason` is that of the first.",
 	"link-flapping":        "A link goes up and down too often; it is left down for a while.",
+	"rerouted":             "Forwarding tables lead around links between switches that went down: `writes` blocks were written.",
 	"sweep":                "The subnet is swept again: all of it, or the part behind `links` links.",
 	"changed":              "A port or device changed, and the policy is computed again.",
 	"too-many-traps":       "A port sends traps faster than they are processed.",
