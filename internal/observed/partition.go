@@ -31,6 +31,41 @@ type Partition struct {
 	// not depend on either.
 	SL        ib.SL         `json:"sl,omitempty"`
 	Multicast []group.Group `json:"multicast,omitempty"`
+	// ByService are the service levels of paths to services, in place of SL. RateLimit is
+	// the most that paths are said to carry, 0 for no limit.
+	ByService []ServiceRange `json:"service_ids,omitempty"`
+	RateLimit ib.Rate        `json:"rate_limit,omitempty"`
+}
+
+// ServiceRange gives the paths to services a service level.
+type ServiceRange struct {
+	// First and Last are the service IDs, both included.
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+	SL    ib.SL  `json:"sl"`
+}
+
+// LevelTo is the service level of paths to a service.
+func (p *Partition) LevelTo(id uint64) ib.SL {
+	for _, r := range p.ByService {
+		if r.First <= id && id <= r.Last {
+			return r.SL
+		}
+	}
+	return p.SL
+}
+
+// Levels are all service levels of the partition's paths and of the groups that the policy
+// creates in it, as a set: bit n for level n.
+func (p *Partition) Levels() (set uint16) {
+	set = 1 << p.SL
+	for _, r := range p.ByService {
+		set |= 1 << r.SL
+	}
+	for _, g := range p.Multicast {
+		set |= 1 << g.SL
+	}
+	return set
 }
 
 // MulticastOf are the multicast groups of partitions, by MGID.

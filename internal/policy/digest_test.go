@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
@@ -16,6 +17,7 @@ func whole() *Policy {
 	at := Pos{1, 2}
 	by := Selector{Kind: SelectPlace, GUID: 4, At: Place{Switch: 5, Name: "leaf", Port: 6}, Text: "x"}
 	group := MulticastGroup{MGID: ib.GID{1}, MTU: 2, Rate: 3, SL: 4, QKey: 5, TClass: 6, FlowLabel: 7, Pos: at}
+	s.Levels = []settings.Level{{SL: 1, Share: 2}}
 	s.VLArbHigh = []smp.VLArbitrationEntry{{VL: 1, Weight: 2}}
 	fill(reflect.ValueOf(&s).Elem())
 	return &Policy{
@@ -23,7 +25,7 @@ func whole() *Policy {
 		Trusted: []TrustedPorts{{by, at}}, MayBeAbsent: true, AbsentWarns: true, Absentees: map[Selector]bool{by: true},
 		Apart: []GUIDRange{{1, 2}}, Source: "file", Warnings: []Fault{{at, "a", "b"}},
 		Groups:     []Group{{"group", []Selector{by}, []Pos{at}, true, at}},
-		Partitions: []Partition{{"part", 7, 8, "service", "tenant", 3, []MulticastGroup{group}, []Member{{by, Full, true, at}}, true, true, at}},
+		Partitions: []Partition{{"part", 7, 8, "service", "tenant", 3, []ServiceLevel{{observed.ServiceRange{First: 1, Last: 2, SL: 3}, at}}, 4, []MulticastGroup{group}, []Member{{by, Full, true, at}}, true, true, at}},
 		Services:   []Service{{Name: "service"}},
 		Aliases:    []PortAliases{{1, []ib.PortGUID{2}, at}},
 		Settings:   &s, Links: []LinkLimit{{by.At, 1, 2, at}},

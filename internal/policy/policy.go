@@ -93,6 +93,12 @@ type Partition struct {
 	Service, Tenant string
 	// SL is the service level of paths in the partition.
 	SL ib.SL
+	// ServiceLevels are those of paths to services, in place of SL; no service ID is in
+	// two of them.
+	ServiceLevels []ServiceLevel
+	// RateLimit is the most that paths and groups of the partition are said to carry, 0
+	// for no limit.
+	RateLimit ib.Rate
 	// Multicast are the groups to create in the partition.
 	Multicast []MulticastGroup
 	// Members in order: the last one that selects a port decides for it. No

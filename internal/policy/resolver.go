@@ -178,7 +178,10 @@ func differing(out, a, b []ib.PortGUID) []ib.PortGUID {
 
 // describe adds to a partition whose members are known what does not depend on them.
 func (part *Partition) describe(r observed.Partition, order int, lifetime ib.TimeValue) observed.Partition {
-	r.Order, r.SL, r.Multicast = order, part.SL, nil
+	r.Order, r.SL, r.RateLimit, r.ByService, r.Multicast = order, part.SL, part.RateLimit, nil, nil
+	for _, x := range part.ServiceLevels {
+		r.ByService = append(r.ByService, x.ServiceRange)
+	}
 	for _, g := range part.Multicast {
 		r.Multicast = append(r.Multicast, g.in(r.Base, lifetime))
 	}

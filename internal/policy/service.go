@@ -15,6 +15,8 @@ type Service struct {
 	// up; 0: from 0x0001.
 	From ib.PKeyBase
 	SL   ib.SL
+	// RateLimit is as in Partition.
+	RateLimit ib.Rate
 	// OfferedBy selects the ports that offer the service.
 	OfferedBy []Selector
 	// At are the places of OfferedBy in the file; nil when they are not known.
@@ -61,7 +63,7 @@ func (p *Policy) AddService(s Service) error {
 			members = append(members, Member{Selector: o, Membership: Full, Pos: s.Pos})
 		}
 		parts = append(parts, Partition{
-			Name: s.PartitionName(t.Name), PKey: t.PKey, From: s.From, SL: s.SL, Multicast: s.Multicast,
+			Name: s.PartitionName(t.Name), PKey: t.PKey, From: s.From, SL: s.SL, RateLimit: s.RateLimit, Multicast: s.Multicast,
 			Members: members, Service: s.Name, Tenant: t.Name, Pos: t.Pos,
 		})
 	}

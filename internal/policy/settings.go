@@ -41,6 +41,9 @@ func (p *Policy) Levels() []ib.SL {
 	levels := []ib.SL{0, p.Asked().MasterSMSL}
 	for i := range p.Partitions {
 		levels = append(levels, p.Partitions[i].SL)
+		for _, x := range p.Partitions[i].ServiceLevels {
+			levels = append(levels, x.SL)
+		}
 		for _, g := range p.Partitions[i].Multicast {
 			levels = append(levels, g.SL)
 		}
@@ -54,5 +57,7 @@ func (p *Policy) Levels() []ib.SL {
 // left alone.
 func (p *Policy) UsesLanes() bool {
 	s := p.Asked()
-	return s.UsesLanes() || slices.ContainsFunc(p.Partitions, func(x Partition) bool { return x.SL != 0 })
+	return s.UsesLanes() || slices.ContainsFunc(p.Partitions, func(x Partition) bool {
+		return x.SL != 0 || slices.ContainsFunc(x.ServiceLevels, func(l ServiceLevel) bool { return l.SL != 0 })
+	})
 }

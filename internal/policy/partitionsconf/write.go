@@ -38,6 +38,11 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if asked, usual := p.Asked(), settings.Default(); !asked.Equal(&usual) || len(p.Links) > 0 || len(p.Drained) > 0 {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "settings")
 	}
+	for i := range p.Partitions {
+		if x := &p.Partitions[i]; x.RateLimit != 0 || x.ServiceLevels != nil {
+			w.Fault(x.Pos, "a policy without it: partitions.conf knows none", "rate_limit or service_ids of partition %q", x.Name)
+		}
+	}
 	for _, t := range p.Trusted {
 		w.Fault(t.Pos, "a policy without it: partitions.conf knows none", "trusted: %v", t.Selector)
 	}

@@ -29,7 +29,7 @@ func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[strin
 			}
 			g.MTU = mtu
 		},
-		"rate":       func(v ast.Node) { g.Rate = r.rate(v) },
+		"rate":       func(v ast.Node) { g.Rate = r.rate(v, "rate") },
 		"sl":         func(v ast.Node) { g.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
 		"qkey":       func(v ast.Node) { g.QKey = ib.QKey(r.numeral(v, "qkey", qkeyMin, math.MaxUint32)) },
 		"tclass":     func(v ast.Node) { g.TClass = uint8(r.numeral(v, "tclass", 0, math.MaxUint8)) },
@@ -38,9 +38,9 @@ func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[strin
 }
 
 // rate reads a rate in Gb/s, with one decimal at most.
-func (r *reader) rate(node ast.Node) ib.Rate {
+func (r *reader) rate(node ast.Node, name string) ib.Rate {
 	const want = "the rate of an InfiniBand link in Gb/s, such as 2.5, 10, 40 or 100"
-	t, ok := r.scalar(node, "rate", want)
+	t, ok := r.scalar(node, name, want)
 	if !ok {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (r *reader) rate(node ast.Node) ib.Rate {
 	tenths, err := strconv.ParseUint(whole+(part + "0")[:1], 10, 31)
 	rate, err2 := ib.RateFromGbps(int(tenths))
 	if err != nil || err2 != nil || len(part) > 1 {
-		r.Fault(t.Pos, want, "%q for rate", t.S)
+		r.Fault(t.Pos, want, "%q for %s", t.S, name)
 	}
 	return rate
 }
@@ -66,7 +66,7 @@ func (r *reader) scope(node ast.Node) uint8 {
 
 // ipoib adds the broadcast groups of the partition.
 func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: policy.DefaultRate, SL: part.SL, QKey: policy.QKeyIPoIB, Pos: nodePos(node)}
+	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, QKey: policy.QKeyIPoIB, Pos: nodePos(node)}
 	scopes := []uint8{policy.ScopeLink}
 	if _, plain := node.(*ast.BoolNode); plain {
 		if !r.truth(node, "ipoib") {
@@ -95,7 +95,7 @@ func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
 // multicast adds one group. An IPoIB group takes MTU and rate from the first
 // IPoIB group of the partition, if there is one.
 func (r *reader) multicast(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate, SL: part.SL, Pos: nodePos(node)}
+	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, Pos: nodePos(node)}
 	faults, stated := len(r.Faults), false
 	// The address comes first, whatever the order of the keys: defaults hang on it.
 	address := func(v ast.Node) {

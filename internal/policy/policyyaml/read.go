@@ -215,6 +215,8 @@ func (r *reader) partition(node ast.Node) {
 		},
 		"pkey":          func(v ast.Node) { part.PKey = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
 		"sl":            func(v ast.Node) { part.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"rate_limit":    func(v ast.Node) { part.RateLimit = r.rate(v, "rate_limit") },
+		"service_ids":   func(v ast.Node) { part.ServiceLevels = r.serviceIDs(v) },
 		"index0":        func(v ast.Node) { index0 = r.truth(v, "index0") },
 		"members":       keep(&members),
 		"ipoib":         keep(&ipoib),

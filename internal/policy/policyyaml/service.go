@@ -38,6 +38,7 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		"pkey":          func(v ast.Node) { s.From = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax-1))) },
 		"pkeys":         keep(&numbers),
 		"sl":            func(v ast.Node) { s.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"rate_limit":    func(v ast.Node) { s.RateLimit = r.rate(v, "rate_limit") },
 		"offered_by":    keep(&offered),
 		"to":            keep(&to),
 		"ipoib":         keep(&ipoib),
@@ -71,7 +72,7 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		r.numbers(&s, numbers)
 	}
 	if ipoib != nil {
-		part := policy.Partition{Name: s.Name, SL: s.SL}
+		part := policy.Partition{Name: s.Name, SL: s.SL, RateLimit: s.RateLimit}
 		r.ipoib(ipoib, &part)
 		s.Multicast = part.Multicast
 		if len(s.Multicast) > 0 && s.Multicast[0].Scope() != policy.ScopeLink {
@@ -185,6 +186,9 @@ func writeServices(w *writer, services []policy.Service) {
 		}
 		if s.SL != 0 {
 			fmt.Fprintf(w, "    sl: %d\n", s.SL)
+		}
+		if s.RateLimit != 0 {
+			fmt.Fprintf(w, "    rate_limit: %v\n", s.RateLimit)
 		}
 		if s.MayBeAbsent {
 			w.WriteString("    may_be_absent: true\n")

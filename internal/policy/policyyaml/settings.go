@@ -45,6 +45,8 @@ func (r *reader) settings(node ast.Node) {
 		"qos_high_limit":              field(r, "qos_high_limit", &s.VLHighLimit, 0, math.MaxUint8),
 		"qos_vlarb_high":              func(v ast.Node) { s.VLArbHigh = parsed(r, v, "qos_vlarb_high", settings.ParseArbitration) },
 		"qos_vlarb_low":               func(v ast.Node) { s.VLArbLow = parsed(r, v, "qos_vlarb_low", settings.ParseArbitration) },
+		"qos_levels":                  func(v ast.Node) { s.Levels = r.qosLevels(v) },
+		"qos_enforce":                 func(v ast.Node) { s.EnforceLevels = r.truth(v, "qos_enforce") },
 		"part_enforce": func(v ast.Node) {
 			if word, ok := r.choice(v, "part_enforce", []string{enforceIn, enforceOut, enforceBoth}); ok {
 				s.EnforceInbound, s.EnforceOutbound = word != enforceOut, word != enforceIn
@@ -182,6 +184,10 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	} {
 		line(t.name, t.has != t.usual, strconv.Quote(t.has))
 	}
+	if s.Levels != nil {
+		lines = append(lines, levelsText(s.Levels))
+	}
+	line("qos_enforce", s.EnforceLevels, true)
 	line("part_enforce", !s.EnforceInbound || !s.EnforceOutbound, direction(&s))
 	line("part_enforce_switches", s.EnforceBetweenSwitches, true)
 	line("subnet_timeout", s.SubnetTimeOut != usual.SubnetTimeOut, uint8(s.SubnetTimeOut))

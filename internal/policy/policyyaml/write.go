@@ -104,6 +104,7 @@ func writePartition(w *writer, part *policy.Partition) {
 	if part.SL != 0 {
 		fmt.Fprintf(w, "    sl: %d\n", part.SL)
 	}
+	writePaths(&w.Buffer, part)
 	if part.MayBeAbsent {
 		w.WriteString("    may_be_absent: true\n")
 	}

@@ -43,6 +43,12 @@ type Settings struct {
 	// smp.VLArbitrationMax entries each, weights in units of 64 octets. A virtual lane that
 	// carries something stands in one of them. They are not to be changed.
 	VLArbHigh, VLArbLow []smp.VLArbitrationEntry
+	// Levels are the service levels with a share of every link, in rising order; nil for
+	// none. Every other level shares with level 0. They are not to be changed.
+	Levels []Level
+	// EnforceLevels has the switch drop what a CA or router sends on a service level that
+	// none of its partitions has.
+	EnforceLevels bool
 
 	// EnforceInbound and EnforceOutbound choose the directions in which the
 	// switch port before an end port checks P_Keys; at least one.
@@ -104,7 +110,7 @@ const mostVLs = 5
 // another than usual, or because the manager is asked on another level than 0.
 func (s *Settings) UsesLanes() bool {
 	usual := Default()
-	return s.Lanes || s.MasterSMSL != 0 || s.SLToVL != nil || s.VLHighLimit != usual.VLHighLimit ||
+	return s.Lanes || s.Levels != nil || s.EnforceLevels || s.MasterSMSL != 0 || s.SLToVL != nil || s.VLHighLimit != usual.VLHighLimit ||
 		!slices.Equal(s.VLArbHigh, usual.VLArbHigh) || !slices.Equal(s.VLArbLow, usual.VLArbLow)
 }
 
@@ -144,6 +150,9 @@ func (s *Settings) Check() error {
 		return err
 	}
 	if err := checkTable("qos_vlarb_low", s.VLArbLow); err != nil {
+		return err
+	}
+	if err := s.checkLevels(); err != nil {
 		return err
 	}
 	return s.checkServed()

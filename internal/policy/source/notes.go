@@ -80,6 +80,10 @@ func (c *Groups) Add(i int, part *policy.Partition, g policy.MulticastGroup) {
 			}
 		}
 	}
+	if part.RateLimit != 0 && g.Rate.Tenths() > part.RateLimit.Tenths() {
+		c.Fault(g.Pos, fmt.Sprintf("a rate of at most %v", part.RateLimit), "a group of rate %v in a partition with rate_limit %v", g.Rate, part.RateLimit)
+		return
+	}
 	if first, ok := c.seen[key]; ok {
 		c.Fault(g.Pos, "each group once", "group %v again, as at %v", g.MGID, first)
 		return
