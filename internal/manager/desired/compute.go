@@ -99,26 +99,6 @@ func (r *Result) GIDPrefix() uint64 {
 	return r.in.GIDPrefix
 }
 
-// lanes wants the settings of links and, where the policy uses more than one
-// service level or the routes more than one virtual lane, the tables that map levels to virtual lanes.
-func (r *Result) lanes() error {
-	faults, err := qos.Links(r.in.Fabric, &r.Settings, r.Tables)
-	if err != nil {
-		return err
-	}
-	if r.in.Policy.UsesLanes() || r.levels != nil {
-		more, err := qos.Lanes(r.in.Fabric, &r.Settings, r.levels, r.Tables)
-		if err != nil {
-			return err
-		}
-		faults = append(faults, more...)
-	}
-	for _, f := range faults {
-		r.Warnings = append(r.Warnings, f.String())
-	}
-	return nil
-}
-
 // port is the port at a place, nil when it was not found.
 func (r *Result) port(n ib.NodeGUID, num ib.PortNum) *observed.Port {
 	return r.in.Fabric.At(observed.Place{Node: n, Port: num})

@@ -52,8 +52,8 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 	if _, err := qos.Links(x.fabric, &r.Settings, d); err != nil {
 		return nil, nil, err
 	}
-	if r.in.Policy.UsesLanes() || levels != nil {
-		if _, err := qos.Lanes(x.fabric, &r.Settings, levels, d); err != nil {
+	if r.usesLanes(levels) { // what else of it hosts may not send is dropped before it counts
+		if _, _, err := qos.Lanes(x.fabric, &r.Settings, levels, nil, d); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -114,14 +114,6 @@ func (r *Result) groupsOf(f *observed.Fabric, d *observed.Desired) ([]routes.Gro
 		sls[g.MLID] |= routes.SL(g.SL)
 	}
 	return routes.WantedGroups(f, d, func(l ib.LID) routes.SLs { return sls[l] }), nil
-}
-
-// levelsOf are the service levels of paths over routes, nil where they need no virtual lanes.
-func (r *Result) levelsOf(x *Routes, used []ib.SL) (*qos.Levels, error) {
-	if !x.UsesLanes() {
-		return nil, nil
-	}
-	return qos.NewLevels(r.in.Fabric, &r.Settings, used, x.routed.Graph, x.routed.Lanes)
 }
 
 // judgedFor is what of policy and settings a judgement rests on.

@@ -52,8 +52,8 @@ func (r *Result) Update(next Next) (u *Update, ok bool) {
 		p.AllowBoth != r.Resolution.AllowBoth || p.AllowRaw != q.AllowRaw || !r.sameAliases(p, next.Resolution) {
 		return nil, false
 	}
-	if r.levels != nil && !slices.Equal(p.Levels(), q.Levels()) {
-		return nil, false
+	if r.levels != nil && !slices.Equal(p.Levels(), q.Levels()) || r.Settings.EnforceLevels || r.levels.Divides() {
+		return nil, false // the tables of virtual lanes hang on who is in which partition
 	}
 	u = &Update{Changed: r.Resolution.Differing(next.Resolution)}
 	if u.Ports = facts.Affected(r.in.EndPorts, u.Changed, next.Stale); len(u.Ports) > maxAffected {

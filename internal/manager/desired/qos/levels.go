@@ -16,8 +16,7 @@ import (
 // put on different virtual lanes stay on different ones.
 func RoomFor(f *observed.Fabric, s *settings.Settings, levels []ib.SL) graph.Room {
 	between := lanesBetween(f, s)
-	groups := len(groupsOf(s, levels, between))
-	return graph.Room{VLs: max(1, between/groups), Layers: 1 + (smp.SLCount-len(levels))/len(levels)}
+	return graph.Room{VLs: max(1, between/groupsOf(s, levels, between).n), Layers: 1 + (smp.SLCount-len(levels))/len(levels)}
 }
 
 // lanesBetween is the least number of data virtual lanes of a link between switches, as far as
@@ -37,20 +36,6 @@ func lanesBetween(f *observed.Fabric, s *settings.Settings) int {
 	return max(1, least)
 }
 
-// groupsOf are the virtual lanes that the settings give the levels on a link with so many,
-// each once, in rising order.
-func groupsOf(s *settings.Settings, levels []ib.SL, lanes int) []ib.VL {
-	var groups []ib.VL
-	m := s.Mapping(lanes)
-	for _, level := range levels {
-		if vl := m.VLs[level]; vl != ib.VLManagement {
-			groups = append(groups, vl)
-		}
-	}
-	slices.Sort(groups)
-	return slices.Compact(groups)
-}
-
 // Levels says how the levels of a policy and the layers of routes share service levels and
 // virtual lanes. A level keeps its number for layer 0; the other layers get numbers
 // that no partition has. The virtual lanes of a level's group are next to each other.
@@ -59,25 +44,29 @@ type Levels struct {
 	graph *graph.Graph
 	sl    [smp.SLCount][]ib.SL // by level and layer
 	layer [smp.SLCount]uint8   // by service level
-	group [smp.SLCount]ib.VL   // by service level; VLManagement where packets are dropped
 	vls   int                  // of a group
-	of    []ib.VL              // the virtual lane of each group in the settings
+	groups
+	// use is how many pairs of hosts have packets on each virtual lane, by switch, port and
+	// virtual lane; nil where that does not count.
+	use [][]uint64
+	// places are those of switches in the graph, whose routes may be of an earlier snapshot.
+	places map[*observed.Node]uint16
 }
 
-// NewLevels shares them out. It fails when the routes need more than the room for them.
+// NewLevels shares them out. The lanes are those that the routes need, nil for one. It
+// fails when the routes need more than the room for them.
 func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *graph.Graph, lanes *graph.Lanes) (*Levels, error) {
+	if lanes == nil {
+		lanes = &graph.Lanes{VLs: 1, Layers: 1}
+	}
 	room := RoomFor(f, s, levels)
 	if lanes.VLs > room.VLs || lanes.Layers > room.Layers {
 		return nil, fmt.Errorf("the routes need %d virtual lanes and %d layers, the links between switches and the service levels of the policy leave %d and %d",
 			lanes.VLs, lanes.Layers, room.VLs, room.Layers)
 	}
-	l := &Levels{lanes: lanes, graph: g, vls: lanes.VLs}
-	between := lanesBetween(f, s)
-	l.of = groupsOf(s, levels, between)
-	mapping := s.Mapping(between)
+	l := &Levels{lanes: lanes, graph: g, vls: lanes.VLs, groups: *groupsOf(s, levels, lanesBetween(f, s))}
 	for sl := range l.sl {
 		l.sl[sl] = []ib.SL{ib.SL(sl)}
-		l.group[sl] = l.groupOf(mapping.VLs[sl])
 	}
 	free := ib.SL(0)
 	for _, level := range levels {
@@ -86,7 +75,7 @@ func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *grap
 				free++
 			}
 			l.sl[level] = append(l.sl[level], free)
-			l.layer[free], l.group[free] = uint8(layer), l.group[level]
+			l.layer[free], l.of[free] = uint8(layer), l.of[level]
 			free++
 		}
 	}
@@ -99,24 +88,23 @@ func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *grap
 	return l, nil
 }
 
-// groupOf is the group of a virtual lane of the settings: its own, or that of another lane
-// where no partition's packets take it.
-func (l *Levels) groupOf(vl ib.VL) ib.VL {
-	if vl == ib.VLManagement {
-		return vl
-	}
-	if i := slices.Index(l.of, vl); i >= 0 {
-		return ib.VL(i)
-	}
-	return vl % ib.VL(len(l.of))
-}
-
 // ServiceLevels are those of paths.
 func (l *Levels) ServiceLevels() *observed.ServiceLevels {
-	if l == nil {
+	if l == nil || l.graph == nil {
 		return nil
 	}
 	return &observed.ServiceLevels{SL: l.sl, Layer: l.lanes.Layer, Place: l.graph.Index}
+}
+
+// Layers is the set of service levels of a level's paths, bit n for level n.
+func (l *Levels) Layers(level ib.SL) (set uint16) {
+	if l == nil {
+		return 1 << level
+	}
+	for _, sl := range l.sl[level] {
+		set |= 1 << sl
+	}
+	return set
 }
 
 // class is that of a port at a switch, for the routes.
@@ -135,13 +123,28 @@ func (l *Levels) classes() int {
 	return len(l.lanes.Lane)
 }
 
+// isShort reports whether p is at a link to an end port where levels have shares. Nothing
+// waits in a circle there, so that one virtual lane for each level will do, and their shares
+// hold whatever the layers of packets.
+func (l *Levels) isShort(p *observed.Port) bool {
+	return l != nil && l.share != nil && (p.IsEnd() || p.FacesEnd())
+}
+
+// laneOf is the virtual lane of a group and a lane of the routes, on a link of so many.
+func (l *Levels) laneOf(group, lane ib.VL, short bool, lanes int) ib.VL {
+	if short {
+		return group % ib.VL(lanes)
+	}
+	return (group*ib.VL(l.vls) + lane) % ib.VL(lanes)
+}
+
 // mapping is that of packets from a port of class in to one of class out, on a link of so
 // many virtual lanes. A CA's own layer tells nothing of the way to its switch: nothing waits
 // in a circle there.
-func (l *Levels) mapping(in, out uint8, lanes int) *smp.SLToVLMappingTable {
+func (l *Levels) mapping(in, out uint8, short bool, lanes int) *smp.SLToVLMappingTable {
 	t := &smp.SLToVLMappingTable{}
 	for sl := range t.VLs {
-		group := l.group[sl]
+		group := l.of[sl]
 		if group == ib.VLManagement {
 			t.VLs[sl] = group
 			continue
@@ -150,7 +153,7 @@ func (l *Levels) mapping(in, out uint8, lanes int) *smp.SLToVLMappingTable {
 		if l.lanes.Lane != nil {
 			lane = l.lanes.Lane[in][out][lane]
 		}
-		t.VLs[sl] = (group*ib.VL(l.vls) + lane) % ib.VL(lanes)
+		t.VLs[sl] = l.laneOf(group, lane, short, lanes)
 	}
 	return t
 }
@@ -158,42 +161,13 @@ func (l *Levels) mapping(in, out uint8, lanes int) *smp.SLToVLMappingTable {
 // arbitration is a table of the settings with an entry for each virtual lane of a group.
 func (l *Levels) arbitration(table []smp.VLArbitrationEntry) (out []smp.VLArbitrationEntry) {
 	for _, e := range table {
-		group := slices.Index(l.of, e.VL)
+		group := slices.Index(l.asked, e.VL)
 		if group < 0 {
 			continue
 		}
 		for lane := range l.vls {
 			out = append(out, smp.VLArbitrationEntry{VL: ib.VL(group*l.vls + lane), Weight: e.Weight})
 		}
-	}
-	return out
-}
-
-// inputs gives ports mappings by input port. Ports of one switch whose mappings are the
-// same share them.
-type inputs struct {
-	levels *Levels
-	node   *observed.Node
-	made   map[*tables][]*smp.SLToVLMappingTable
-}
-
-func newInputs(l *Levels) *inputs { return &inputs{levels: l} }
-
-// of are the mappings of a port with these tables.
-func (x *inputs) of(p *observed.Port, t *tables) []*smp.SLToVLMappingTable {
-	if len(t.mapping) == 1 || p.Node.Switch == nil {
-		return t.mapping[:1]
-	}
-	if x.node != p.Node {
-		x.node, x.made = p.Node, make(map[*tables][]*smp.SLToVLMappingTable)
-	}
-	out := x.made[t]
-	if out == nil {
-		out = make([]*smp.SLToVLMappingTable, len(p.Node.Ports))
-		for in := range out {
-			out[in] = t.mapping[x.levels.class(p, ib.PortNum(in))]
-		}
-		x.made[t] = out
 	}
 	return out
 }

@@ -66,7 +66,7 @@ func TestLevelsAndLayersShareServiceLevels(t *testing.T) {
 		}
 		seen[sl] = true
 		d := observed.NewDesired(f)
-		if faults, err := Lanes(f, &s, l, d); err != nil || faults != nil {
+		if faults, _, err := Lanes(f, &s, l, nil, d); err != nil || faults != nil {
 			t.Fatal(faults, err)
 		}
 		want := d.Port(&left.Ports[1])
@@ -103,7 +103,7 @@ func TestLanesByEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := observed.NewDesired(f)
-	if _, err := Lanes(f, &s, l, d); err != nil {
+	if _, _, err := Lanes(f, &s, l, nil, d); err != nil {
 		t.Fatal(err)
 	}
 	for in, vl := range map[ib.PortNum]ib.VL{0: 0, 1: 1, 3: 0} {

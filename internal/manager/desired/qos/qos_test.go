@@ -49,7 +49,7 @@ func links(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Des
 func lanes(t *testing.T, f *observed.Fabric, s settings.Settings) (*observed.Desired, []Fault) {
 	t.Helper()
 	d := observed.NewDesired(f)
-	faults, err := Lanes(f, &s, nil, d)
+	faults, _, err := Lanes(f, &s, nil, nil, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,8 @@ func TestBadSettings(t *testing.T) {
 		change(&s)
 		f := observed.NewFabric()
 		for _, compute := range []func(*observed.Fabric, *settings.Settings, *observed.Desired) ([]Fault, error){Links, func(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
-			return Lanes(f, s, nil, d)
+			faults, _, err := Lanes(f, s, nil, nil, d)
+			return faults, err
 		}} {
 			if _, err := compute(f, &s, observed.NewDesired(f)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q", err, want)
