@@ -21,8 +21,8 @@ const (
 	unitsMost  = 4
 	weightMost = 255
 	// excess is by how much packets of mixed sizes exceed a weight in the mean, in units of
-	// a weight: half a packet of 2048 octets.
-	excess = 16
+	// a weight: the more, the more of the octets are in large packets.
+	excess = 24
 	// shareFaultPercent is by how much of itself a share may be missed unsaid.
 	shareFaultPercent = 5
 )
@@ -34,66 +34,68 @@ type share struct {
 }
 
 // arbitrate is a table of at most so many entries that gives virtual lanes their shares, and
-// by how much it misses them: the largest error of one, as a part of it. There are at least
-// as many entries as shares.
+// by how much it misses them: the largest error of the ratio of two, as a part of it. There
+// are at least as many entries as shares.
 func arbitrate(shares []share, entries int) (table []smp.VLArbitrationEntry, missed float64) {
 	sum, missed := 0.0, math.Inf(1)
 	for _, s := range shares {
 		sum += s.want
 	}
-	var best []int
+	var best []turns
 	for total := len(shares); total <= unitsMost*entries; total++ {
-		units, room := make([]int, len(shares)), entries
-		for i, s := range shares {
-			units[i] = max(1, int(math.Round(float64(total)*s.want/sum)))
-			room -= entriesFor(units[i])
-		}
-		if room < 0 {
-			continue
-		}
-		if m := misses(shares, sum, units); m < missed-1e-9 {
-			best, missed = units, m
+		for each := unitsMost; each > 0; each-- {
+			lanes, room := make([]turns, len(shares)), entries
+			for i, s := range shares {
+				units := max(1, int(math.Round(float64(total)*s.want/sum)))
+				lanes[i] = turns{units, max((units+unitsMost-1)/unitsMost, (units+each/2)/each)}
+				room -= lanes[i].entries
+			}
+			if room < 0 {
+				break
+			}
+			if m := misses(shares, lanes); m < missed-1e-9 {
+				best, missed = lanes, m
+			}
 		}
 	}
 	return interleaved(shares, best), missed
 }
 
-func entriesFor(units int) int { return (units + unitsMost - 1) / unitsMost }
+// turns is what a lane has of a table: packets, over some entries.
+type turns struct{ units, entries int }
 
-// misses is the largest error of a share when lanes have so many units: with packets that
-// fill their weights, and with packets that exceed them.
-func misses(shares []share, sum float64, units []int) (most float64) {
+// misses is the largest error of the ratio of two shares when lanes have these turns: with
+// packets that fill their weights, and with packets that exceed them. A lane may be idle, and
+// the others then have its share in their own ratio.
+func misses(shares []share, lanes []turns) (most float64) {
 	for _, over := range []float64{0, excess} {
-		got, all := make([]float64, len(units)), 0.0
-		for i, u := range units {
-			got[i] = unitBlocks*float64(u) + over*float64(entriesFor(u))
-			all += got[i]
+		low, high := math.Inf(1), 0.0
+		for i, l := range lanes {
+			got := (unitBlocks*float64(l.units) + over*float64(l.entries)) / shares[i].want
+			low, high = min(low, got), max(high, got)
 		}
-		for i, s := range shares {
-			want := s.want / sum
-			most = max(most, math.Abs(got[i]/all-want)/want)
-		}
+		most = max(most, high/low-1)
 	}
 	return most
 }
 
-// interleaved is a table with these units, the entries of a lane as far apart as can be.
-func interleaved(shares []share, units []int) []smp.VLArbitrationEntry {
+// interleaved is a table of these turns, the entries of a lane as far apart as can be.
+func interleaved(shares []share, lanes []turns) []smp.VLArbitrationEntry {
 	type turn struct {
 		at float64 // of the round
 		smp.VLArbitrationEntry
 	}
-	var turns []turn
+	var round []turn
 	for i, s := range shares {
-		n := entriesFor(units[i])
+		n := lanes[i].entries
 		for k := range n {
-			u := (units[i]*(k+1))/n - (units[i]*k)/n
-			turns = append(turns, turn{(float64(k) + 0.5) / float64(n), smp.VLArbitrationEntry{VL: s.vl, Weight: uint8(min(weightMost, u*unitBlocks))}})
+			units := (lanes[i].units*(k+1))/n - (lanes[i].units*k)/n
+			round = append(round, turn{(float64(k) + 0.5) / float64(n), smp.VLArbitrationEntry{VL: s.vl, Weight: uint8(min(weightMost, units*unitBlocks))}})
 		}
 	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	table := make([]smp.VLArbitrationEntry, len(turns))
-	for i, t := range turns {
+	slices.SortStableFunc(round, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	table := make([]smp.VLArbitrationEntry, len(round))
+	for i, t := range round {
 		table[i] = t.VLArbitrationEntry
 	}
 	return table

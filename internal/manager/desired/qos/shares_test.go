@@ -14,9 +14,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
-// turns has a table serve lanes that always have packets, of so many blocks each, and tells
+// served has a table serve lanes that always have packets, of so many blocks each, and tells
 // what each gets of the link, in percent.
-func turns(table []smp.VLArbitrationEntry, packet func(ib.VL) int) (got [ib.VLManagement]float64) {
+func served(table []smp.VLArbitrationEntry, packet func(ib.VL) int) (got [ib.VLManagement]float64) {
 	all := 0.0
 	for range 2000 {
 		for _, e := range table {
@@ -49,7 +49,7 @@ func TestArbitrate(t *testing.T) {
 		entries int
 	}{
 		{[]float64{50, 50}, 2}, {[]float64{30, 70}, 8}, {[]float64{10, 90}, 8}, {[]float64{20, 30, 50}, 8}, {[]float64{1, 99}, 64},
-		{[]float64{5, 15, 30, 50}, 16}, {[]float64{10, 20, 30, 40}, 64}, {[]float64{100}, 1}, {[]float64{3, 7, 11, 13, 17, 19, 30}, 64},
+		{[]float64{5, 15, 30, 50}, 32}, {[]float64{10, 20, 30, 40}, 64}, {[]float64{100}, 1}, {[]float64{3, 7, 11, 13, 17, 19, 30}, 64},
 		{[]float64{10.0 / 3, 20.0 / 3, 90}, 64},
 	} {
 		var shares []share
@@ -63,7 +63,7 @@ func TestArbitrate(t *testing.T) {
 			t.Errorf("shares %v: %d of %d entries, missed by %.3f", c.shares, len(table), c.entries, missed)
 		}
 		for name, packet := range sizes {
-			got := turns(table, packet)
+			got := served(table, packet)
 			for i, want := range c.shares {
 				if want = want * 100 / sum; math.Abs(got[i]-want) > want*0.055+0.05 {
 					t.Errorf("shares %v, packets of %s: lane %d gets %.2f %%, want %.2f; %v", c.shares, name, i, got[i], want, table)
@@ -88,7 +88,7 @@ func TestArbitrateRandom(t *testing.T) {
 		if len(table) > entries {
 			t.Fatalf("seed %d: %d entries, %d are there", seed, len(table), entries)
 		}
-		got := turns(table, func(ib.VL) int { return 65 })
+		got := served(table, func(ib.VL) int { return 65 })
 		for i, s := range shares {
 			want := s.want * 100 / sum
 			if off := math.Abs(got[i]-want) / want; off > missed+1e-3 {
@@ -115,7 +115,7 @@ func given(want *observed.DesiredPort) [ib.VLManagement]float64 {
 			table = append(table, part.Entries[:]...)
 		}
 	}
-	return turns(table, func(ib.VL) int { return 65 })
+	return served(table, func(ib.VL) int { return 65 })
 }
 
 // Every level with a share has a virtual lane of its own, and all others have that of level 0.
