@@ -362,7 +362,7 @@ func checkView(t *testing.T, kept, fresh *saview.View, turn int) {
 		}
 	}
 	for _, p := range fresh.Partitions {
-		if got := kept.Partition(p.Base); got == nil || got.Name != p.Name || kept.Level(p.Base) != p.SL {
+		if got := kept.Partition(p.Base); got == nil || got.Name != p.Name || got.SL != p.SL || got.RateLimit != p.RateLimit {
 			t.Errorf("administration: partition %v is %v", p.Base, got)
 		}
 	}

@@ -19,6 +19,9 @@ type Joiner struct {
 	Rate ib.Rate
 	// Lifetime is how long packets may be under way in this subnet.
 	Lifetime ib.TimeValue
+	// Limit is the most that a group in a partition may carry, 0 for no limit; nil for none
+	// anywhere.
+	Limit func(ib.PKeyBase) ib.Rate
 	// Proxy tells that another port asks for it.
 	Proxy bool
 }
@@ -136,6 +139,11 @@ func (s *Set) create(j Joiner, r *sa.MCMemberRecord, mask sa.ComponentMask, mgid
 		j.MTU, j.Lifetime = min(j.MTU, broadcast.MTU), broadcast.Lifetime
 		if broadcast.Rate.Tenths() < j.Rate.Tenths() {
 			j.Rate = broadcast.Rate
+		}
+	}
+	if j.Limit != nil {
+		if limit := j.Limit(base); limit != 0 && limit.Tenths() < j.Rate.Tenths() {
+			j.Rate = limit
 		}
 	}
 	g := &Group{MGID: mgid, Partition: base}

@@ -4,6 +4,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sa/visibility"
 )
 
@@ -218,9 +219,23 @@ func (s *Subject) build(q *PathQuery, from, to *visibility.Port, slid, dlid ib.L
 	if q.Mask.Has(sa.PathRecordSGID) {
 		r.SGID = q.Want.SGID
 	}
-	r.Reversible, r.PKey, r.SL = p.Reversible, key, s.View.Levels.Between(s.View.Level(key.Base()), from.Port, to.Port)
-	r.MTU, r.Rate, r.PacketLifeTime = p.MTU, p.Rate, life
+	level, limit := q.service(s.View.Partition(key.Base()))
+	r.Reversible, r.PKey, r.SL = p.Reversible, key, s.View.Levels.Between(level, from.Port, to.Port)
+	r.MTU, r.Rate, r.PacketLifeTime = p.MTU, visibility.Within(p.Rate, limit), life
 	return q.suits(r)
+}
+
+// service is the level of paths in a partition, and the most that they are said to carry, 0
+// for no limit: to the service that the query names, if it names one. Whatever it names, the
+// policy gives the partition that level.
+func (q *PathQuery) service(p *observed.Partition) (level ib.SL, limit ib.Rate) {
+	switch {
+	case p == nil:
+		return 0, 0
+	case q.Mask.Has(sa.PathRecordServiceID8MSB | sa.PathRecordServiceID56LSB):
+		return p.LevelTo(q.Want.ServiceID), p.RateLimit
+	}
+	return p.SL, p.RateLimit
 }
 
 // suits holds a path against the rest of a query, and takes from the path what

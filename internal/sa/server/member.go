@@ -55,6 +55,12 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 	}
 	j := group.Joiner{
 		Port: p.GUID, MTU: portMTU(&p.Info), Rate: visibility.RateOf(&p.Info), Lifetime: s.view.Lifetime, Proxy: p != q.Asker.Port,
+		Limit: func(base ib.PKeyBase) ib.Rate {
+			if part := s.view.Partition(base); part != nil {
+				return part.RateLimit
+			}
+			return 0
+		},
 		Holds: func(base ib.PKeyBase) bool {
 			return p.Key(base).IsValid() && (p == q.Asker.Port || s.mayProxy(q, p) || q.Holds(base))
 		},

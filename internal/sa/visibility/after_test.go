@@ -133,7 +133,7 @@ func differs(a, b *View) string {
 	}
 	for base := range ib.PKeyBase(9) {
 		x, y := a.Partition(base), b.Partition(base)
-		if a.Level(base) != b.Level(base) || (x == nil) != (y == nil) || x != nil && (x.SL != y.SL || !slices.Equal(x.Full, y.Full)) {
+		if (x == nil) != (y == nil) || x != nil && (x.SL != y.SL || x.RateLimit != y.RateLimit || !slices.Equal(x.ByService, y.ByService) || !slices.Equal(x.Full, y.Full)) {
 			return fmt.Sprintf("partition %s: %+v and %+v", base, x, y)
 		}
 	}
@@ -184,8 +184,8 @@ func TestAfterKeepsKeys(t *testing.T) {
 	c.s.Partitions[0].SL = 3
 	b.PKeys[0] = 0x8002
 	v = After(v, c.s)
-	if got := v.Owner(b.GUID).Keys; !slices.Equal(got, []ib.PKey{0x8002}) || v.Level(1) != 3 {
-		t.Errorf("keys %v, service level %d", got, v.Level(1))
+	if got := v.Owner(b.GUID).Keys; !slices.Equal(got, []ib.PKey{0x8002}) || v.Partition(1).SL != 3 {
+		t.Errorf("keys %v, service level %d", got, v.Partition(1).SL)
 	}
 	if got := v.Owner(a.GUID).Keys; len(got) != 1 || &got[0] != &kept[0] {
 		t.Errorf("keys %v are worked out again", got)

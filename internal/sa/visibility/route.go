@@ -33,6 +33,14 @@ func slower(a, b ib.Rate) ib.Rate {
 	return a
 }
 
+// Within is the rate of a path of which no more than a limit is to be used, 0 for no limit.
+func Within(r, limit ib.Rate) ib.Rate {
+	if limit == 0 {
+		return r
+	}
+	return slower(r, limit)
+}
+
 // tenths are those of every code of 6 bits.
 var tenths = func() (out [64]uint16) {
 	for r := range out {

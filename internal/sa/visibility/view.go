@@ -155,11 +155,3 @@ func (v *View) Partition(base ib.PKeyBase) *observed.Partition {
 	}
 	return nil
 }
-
-// Level is the service level of a partition's paths.
-func (v *View) Level(base ib.PKeyBase) ib.SL {
-	if p := v.Partition(base); p != nil {
-		return p.SL
-	}
-	return 0
-}
