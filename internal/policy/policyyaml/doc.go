@@ -15,7 +15,7 @@
 //	trusted: [{at: "leaf-1:1"}]  # ports that may ask subnet administration for everything
 //	settings:               # of links and devices, docs/settings.md; any of them may be left out
 //	  packet_life_time: 18
-//	  qos_vlarb_high: "1:64"
+//	  qos_levels: [{sl: 1, share: 30%}]
 //	  links: [{at: "leaf-1:5", width: 1x, speed: sdr}]
 //	groups:
 //	  red: ["red-*"]        # descriptions, exact or with * ? [a-z] \
@@ -29,6 +29,8 @@
 //	  - name: red
 //	    pkey: 0x0010        # 1 to 0x7fff; left out: allocated, and then kept
 //	    sl: 0
+//	    rate_limit: 25      # Gb/s
+//	    service_ids: [{id: iser, sl: 1}, {id: 0x100-0x1ff, sl: 0}]
 //	    index0: false       # put the key at index 0 of the members' tables
 //	    members:            # the more specific selector decides, then limited
 //	      full: [storage, 0x0002c90300000001, {description: "node 1"}]

@@ -89,7 +89,7 @@ func TestNoQueryWidensAPath(t *testing.T) {
 	s := w.serve(t, Config{})
 	r := rand.New(rand.NewPCG(5, 5))
 	given := 0
-	for range 3000 {
+	for range 6000 {
 		from, to := w.hosts[r.IntN(len(w.hosts))], w.hosts[r.IntN(len(w.hosts))]
 		mask := sa.PathRecordSLID | sa.PathRecordDLID
 		for _, c := range []sa.ComponentMask{

@@ -16,7 +16,13 @@
 // level s gets the virtual lane of the settings, modulo the number of virtual lanes;
 // both arbitration tables hold the entries of the settings for the virtual lanes that
 // the link has. A port with only one data
-// virtual lane has neither table. A switch has a mapping
+// virtual lane has neither table.
+//
+// Where the settings give levels shares, each has a virtual lane of its own, and the
+// low-priority table has entries that give it its share. Where routes need several virtual
+// lanes for a level, its share is divided among them as pairs of hosts are whose packets take
+// them at that port (Count). Where levels are enforced, the mapping for the input port of an
+// end port drops the levels that it may not send on. A switch has a mapping
 // for each pair of ports, so Lanes costs far more than Links. It is needed
 // only where more than one service level is in use, or on request.
 package qos
