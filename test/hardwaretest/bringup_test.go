@@ -55,18 +55,6 @@ func (m *meter) see(s fabric.Sighting) {
 	m.last = s.At
 }
 
-// limited is a link with another window.
-type limited struct {
-	*inproc.Link
-	window int
-}
-
-func (l limited) Limits() transact.Limits {
-	limits := l.Link.Limits()
-	limits.Window = l.window
-	return limits
-}
-
 type unwatched struct{ testing.TB }
 
 func (w unwatched) Event(e event.Event) {
@@ -134,7 +122,7 @@ func bringUp(t testing.TB, list *topology.Netlist, h *fabric.Hardware, window in
 		t.Fatal(err)
 	}
 	p := read(t, list)
-	r := daemon.NewRunner(limited{l, window}, engine.Config{Routing: routing.FatTree, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, p, unwatched{t})
+	r := daemon.NewRunner(l, engine.Config{Limits: transact.Limits{Window: window}, Routing: routing.FatTree, Profile: protect.Tenant, SweepInterval: time.Minute, DriftPeriod: time.Hour}, server.Config{}, p, unwatched{t})
 	if err := r.Run(t.Context(), r.Engine().Settled); err != nil {
 		t.Fatal(err)
 	}

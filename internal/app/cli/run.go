@@ -29,6 +29,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
@@ -131,6 +132,7 @@ type runFlags struct {
 	parsedSAKey                 ib.SMKey
 	once, json                  bool
 	sweep, drift, masterTimeout time.Duration
+	maxSMPs                     int
 	guard                       time.Duration
 	policyOptions               policyfile.Options
 	parsedEngine                routing.Engine
@@ -196,6 +198,7 @@ keys of other partitions, this needs --policy none.
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs, allocated P_Keys, fences and registrations of hosts between runs (default: state.json in the data directory)")
 	flags.DurationVar(&f.masterTimeout, "master-timeout", election.DefaultMasterTimeout, "time within which a standby gives up a master of the same secret that does not answer")
 	flags.DurationVar(&f.sweep, "sweep-interval", engine.DefaultSweepInterval, "time between light sweeps")
+	flags.IntVar(&f.maxSMPs, "max-smps", 0, fmt.Sprintf("most subnet management requests of a sweep under way at once, 1 to %d; 0 for what suits the link, %d on an adapter", transact.WindowMax, transact.DefaultLimits().Window))
 	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
 	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time within which every table is read back once")
 	return c
@@ -234,6 +237,8 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, election.MinMasterTimeout))
 	case f.guard < time.Millisecond:
 		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
+	case f.maxSMPs < 0 || f.maxSMPs > transact.WindowMax:
+		return misuse(fmt.Errorf("--max-smps %d: want 0 to %d", f.maxSMPs, transact.WindowMax))
 	case f.sweep < time.Millisecond || f.drift < f.sweep:
 		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
 	}
@@ -365,6 +370,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 	manager, administration := engine.Config{
 		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
+		Limits:        transact.Limits{Window: f.maxSMPs},
 		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
 		Trusted: f.parsedTrusted, MasterTimeout: f.masterTimeout, AcceptPolicy: f.acceptPolicy, Lease: f.service.Shares(),

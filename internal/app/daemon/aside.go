@@ -111,6 +111,9 @@ func (r *Runner) Complete(ctx context.Context, o sweep.Options, f *observed.Fabr
 	err := r.Ask(ctx, func(*engine.Engine) {
 		limits := r.link.Limits()
 		limits.Window = min(limits.Window, asideWindow)
+		if r.window > 0 {
+			limits.Window = min(limits.Window, r.window)
+		}
 		of = &reader{window: transact.NewWindow(limits)}
 		of.window.Seed(Secret())
 		of.window.OnSend, of.window.OnEnd = r.counter.count, r.endings.count

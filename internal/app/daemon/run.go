@@ -25,6 +25,7 @@ type Runner struct {
 	endings endings
 	turns   int
 	record  phases.Record
+	window  int       // of requests, if not the link's
 	shown   time.Time // when progress was last shown
 	// isAnnounced tells that SMInfo is answered, announced is the error of setting IsSM.
 	isAnnounced bool
@@ -45,10 +46,14 @@ type Watcher interface {
 }
 
 // NewRunner returns a runner for a manager with this configuration, whose
-// request limits are the link's, and for the administration of its subnet.
+// request limits are the link's but for a window that c sets, and for the administration of
+// its subnet.
 func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
 	r := &Runner{link: to, watcher: w, asked: newAsked()}
-	c.Limits = to.Limits()
+	r.window = c.Limits.Window
+	if c.Limits = to.Limits(); r.window > 0 {
+		c.Limits.Window = r.window
+	}
 	_, a.Unacknowledged = to.(link.Unacknowledged)
 	_, a.LongByLink = to.(link.Joiner)
 	r.managed = master.New(c, a, p, func(e event.Event) {

@@ -87,6 +87,9 @@ func DefaultLimits() Limits {
 	}
 }
 
+// WindowMax is the most requests outstanding at once, whatever Limits.Window says.
+const WindowMax = 4096
+
 // RespondMax bounds Request.Respond: a device may claim hours.
 const RespondMax = 4096 * time.Nanosecond << 20 // 4.3 s
 
@@ -105,8 +108,6 @@ const (
 	lossMemory = 64
 	// patience is how many tries wait for the plain time-out before it doubles.
 	patience = 3
-	// slotsMax is the most requests outstanding at once, whatever the limits.
-	slotsMax = 4096
 )
 
 // Counts is what a window has done so far.
@@ -202,7 +203,7 @@ func (r *Request) target() target {
 // NewWindow returns an empty window with the given limits.
 func NewWindow(limits Limits) *Window {
 	w := &Window{limits: limits, open: min(firstWindow, float64(limits.Window)), late: make(map[target]time.Duration)}
-	w.slots = make([]slot, min(limits.Window, slotsMax))
+	w.slots = make([]slot, min(limits.Window, WindowMax))
 	w.byTID = make(map[uint32]uint16, len(w.slots))
 	w.Seed([32]byte{})
 	w.free = make([]uint16, 0, len(w.slots))
