@@ -78,6 +78,7 @@ func TestJournalHoldsAChange(t *testing.T) {
 func TestJournalHoldsPartitionsWhole(t *testing.T) {
 	red := observed.Partition{
 		Name: "red", Base: 0x10, Full: []ib.PortGUID{1, 2}, Limited: []ib.PortGUID{3}, Index0: []ib.PortGUID{2}, Order: 4, SL: 5,
+		ByService: []observed.ServiceRange{{First: 1, Last: 2, SL: 3}}, RateLimit: 16,
 		Multicast: []group.Group{{
 			MGID: ib.GID{0: 0xFF, 1: 0x15, 15: 9}, MLID: 0xC001, Partition: 0x10, Fixed: true,
 			Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU4096, Rate: 16, Lifetime: 18, SL: 5, TClass: 7, FlowLabel: 0xABCDE, HopLimit: 255},
