@@ -16,6 +16,31 @@ type ServiceLevels struct {
 	Layer [][]uint8
 	// Place is that of a switch, by Node.Index; below 0 for other nodes.
 	Place []int32
+	// Multicast are the levels of the packets of groups; nil: those that groups have.
+	Multicast *GroupLevels
+}
+
+// GroupLevels are the service levels of multicast packets.
+type GroupLevels struct {
+	// Wire is the service level by the level that the policy, or the host that made the
+	// group, gave it; Level is the level by the service level.
+	Wire, Level [smp.SLCount]ib.SL
+}
+
+// OfGroup is the service level of the packets of a group of a level.
+func (s *ServiceLevels) OfGroup(level ib.SL) ib.SL {
+	if s == nil || s.Multicast == nil {
+		return level
+	}
+	return s.Multicast.Wire[level]
+}
+
+// GroupLevel is the level of a group whose packets have a service level.
+func (s *ServiceLevels) GroupLevel(sl ib.SL) ib.SL {
+	if s == nil || s.Multicast == nil {
+		return sl
+	}
+	return s.Multicast.Level[sl]
 }
 
 // Between is the service level of packets of a level, from one end port to another and back.

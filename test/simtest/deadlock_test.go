@@ -29,6 +29,7 @@ func (l *load) stuck() (waiting, posted int) {
 	}
 	arrived, last := 0, start
 	for l.fabric.Now() < last+stillFor {
+		l.fabric.At(l.fabric.Now()+stillFor/10, func() {}) // time passes where nothing happens
 		for range loadDepth {
 			l.fabric.Step()
 		}
@@ -37,10 +38,13 @@ func (l *load) stuck() (waiting, posted int) {
 			l.poll(h)
 			now += h.received
 		}
+		if l.besides != nil {
+			now += l.besides()
+		}
 		if now > arrived {
 			arrived, last = now, l.fabric.Now()
 		}
-		if now == posted {
+		if now == posted+l.wanted {
 			break
 		}
 	}

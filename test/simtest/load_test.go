@@ -49,6 +49,9 @@ type load struct {
 	levels []ib.SL // of what was received, in order of polling
 	// paths has the service levels of paths from host to host; nil: those of the hosts.
 	paths func(from, to place) ib.SL
+	// besides takes what else has arrived, of what is wanted, and counts it; nil: nothing is.
+	besides func() int
+	wanted  int
 }
 
 // level is the service level of datagrams from one host to another.

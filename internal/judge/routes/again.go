@@ -98,7 +98,7 @@ func (s *Standing) follow(j *Job) bool {
 	f := newFound(j)
 	if len(in.Groups) > 0 {
 		all := dependencies{j: j, bits: slices.Clone(a.bits), used: a.used}
-		j.enterGroups(&all, &f)
+		j.enterGroups(in.Groups, &all, &f)
 		if all.anyCircle() != nil {
 			return false
 		}

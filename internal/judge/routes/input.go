@@ -45,7 +45,9 @@ type Input struct {
 	Lanes  func(out *observed.Port) Mapping
 	VLs    func(p *observed.Port) int
 	Groups []Group
-	Talk   Talk
+	// GroupLevels are levels that groups may have later, for Result.Regroup.
+	GroupLevels SLs
+	Talk        Talk
 
 	// Parts is the number of parts into which the work is divided, 0 for one. Parallel
 	// calls do for 0 to n-1, in any order or at once; nil: one after the other.
@@ -232,6 +234,12 @@ func Wanted(f *observed.Fabric, d *observed.Desired) *Input {
 func WantedFor(f *observed.Fabric, d *observed.Desired, ends []End) *Input {
 	in := &Input{Fabric: f, Ends: ends}
 	in.Tables = WantedTables(f, d, in.top())
+	in.lanesOf(d)
+	return in
+}
+
+// lanesOf takes virtual lanes from d, and from what was read where d leaves them alone.
+func (in *Input) lanesOf(d *observed.Desired) {
 	in.Lanes = func(out *observed.Port) Mapping {
 		switch w := d.Port(out).SLToVL; len(w) {
 		case 0:
@@ -249,7 +257,6 @@ func WantedFor(f *observed.Fabric, d *observed.Desired, ends []End) *Input {
 		}
 		return max(1, smp.DataVLs(code))
 	}
-	return in
 }
 
 // WantedTables are the tables of d up to a LID, and those that were read where d leaves a

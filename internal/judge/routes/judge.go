@@ -46,19 +46,16 @@ func (j *Job) Result(parts ...*Part) *Result {
 func (j *Job) result(all *Part) *Result {
 	f, d := &all.found, &all.dependencies
 	f.dropAtHosts()
+	r := &Result{}
+	r.keep(j, d)
 	circle := d.circle()
-	j.enterGroups(d, f)
+	j.enterGroups(j.in.Groups, d, f)
+	r.kept.all = *d
 	if circle == nil && len(j.in.Groups) > 0 {
 		circle = d.circle()
 	}
-	r := &Result{Dependencies: d.count()}
 	f.list(r)
-	for set := d.used; set != 0; set &= set - 1 {
-		r.VLs = append(r.VLs, j.vls[bits.TrailingZeros16(set)])
-	}
-	for i, c := range circle {
-		r.Deadlock = append(r.Deadlock, j.wait(c, circle[(i+1)%len(circle)]))
-	}
+	r.finish(j, d, circle)
 	return r
 }
 

@@ -46,7 +46,7 @@ type group struct {
 
 // mapLevels finds out which lanes there are.
 func (j *Job) mapLevels() {
-	j.levels = j.in.Levels.all()
+	j.levels = j.in.Levels.all() | j.in.GroupLevels
 	for i := range j.in.Groups {
 		j.levels |= j.in.Groups[i].SLs
 	}

@@ -212,11 +212,11 @@ func (x *spread) circle() []*observed.Port {
 	return nil
 }
 
-// enterGroups enters the groups among what was found.
-func (j *Job) enterGroups(d *dependencies, f *found) {
+// enterGroups enters groups among what was found.
+func (j *Job) enterGroups(groups []Group, d *dependencies, f *found) {
 	lanes := int32(len(j.vls))
-	for i := range j.in.Groups {
-		g := &j.in.Groups[i]
+	for i := range groups {
+		g := &groups[i]
 		x := j.spread(g)
 		for k := range x.drops {
 			f.addDrop(k, g.MLID)

@@ -26,6 +26,8 @@ type Result struct {
 	VLs []ib.VL
 	// Dependencies is the number of pairs of channels one of which waits for the other.
 	Dependencies uint64
+
+	kept *kept
 }
 
 // Counts are numbers of a Result.

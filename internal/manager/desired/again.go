@@ -6,25 +6,25 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/lid"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // again are the last routes for a later snapshot of the subnet: only what leads over
 // something that is missing goes another way, until it is back. They are judged as others
 // are. nil where the engine has to be asked.
-func (r *Result) again(assigned []lid.Assignment, room graph.Room, drained []*observed.Node, used []ib.SL) *Routes {
+func (r *Result) again(assigned []lid.Assignment, request routing.Request, used []ib.SL) *Routes {
 	last := r.in.Routes
-	if last == nil || last.cut || last.room != room || last.managers != r.Settings.MasterSMLID {
+	if last == nil || last.cut || !last.request.Like(&request) || last.managers != r.Settings.MasterSMLID {
 		return nil
 	}
-	tables, ok := last.routed.Again(r.in.Fabric, destinations(assigned), drained...)
+	tables, ok := last.routed.Again(r.in.Fabric, destinations(assigned), request.Drained...)
 	if !ok {
 		return nil
 	}
 	x := &Routes{
-		fabric: r.in.Fabric, assigned: assigned, manager: r.in.Fabric.Self, managers: last.managers, room: room, drained: drained,
-		routed: tables, tables: withoutPorts(r.in.Fabric),
+		fabric: r.in.Fabric, assigned: assigned, manager: r.in.Fabric.Self, managers: last.managers, request: request,
+		routed: tables, order: tables.GroupOrder(), tables: withoutPorts(r.in.Fabric),
 	}
 	x.fill()
 	r.in.begin(StepJudge)
@@ -32,7 +32,7 @@ func (r *Result) again(assigned []lid.Assignment, room graph.Room, drained []*ob
 	if err != nil || refused != nil || x.cut {
 		return nil
 	}
-	x.judged, x.verdict = r.judgedFor(used), warnings
+	x.judged, x.verdict, r.judgedNow = r.judgedFor(used), warnings, true
 	return x
 }
 
@@ -43,8 +43,11 @@ func (r *Result) ask(x *Routes, in *routes.Input) *routes.Result {
 		x.standing = last.standing
 		return nil
 	}
-	var v *routes.Result
-	if v, x.standing = routes.JudgeAndKeep(in); v.Right() {
+	v, standing := routes.JudgeAndKeep(in)
+	if x.standing = standing; standing == nil {
+		x.judgement = v
+	}
+	if v.Right() {
 		return nil
 	}
 	return v
@@ -59,7 +62,7 @@ func (r *Result) Reroute() (changed []*observed.Node, ok bool) {
 		return nil, false
 	}
 	x := *last
-	if x.routed, ok = last.routed.Around(last.drained...); !ok || last.cut || last.standing == nil {
+	if x.routed, ok = last.routed.Around(last.request.Drained...); !ok || last.cut || last.standing == nil {
 		return nil, false
 	}
 	x.tables, x.warnings = withoutPorts(x.fabric), nil
@@ -68,7 +71,8 @@ func (r *Result) Reroute() (changed []*observed.Node, ok bool) {
 	}
 	d := withoutPorts(x.fabric)
 	x.enter(d)
-	groups, err := r.groupsOf(x.fabric, d)
+	x.order = x.routed.GroupOrder()
+	groups, err := r.groupsOf(&x, d, r.levels.ServiceLevels())
 	if err != nil || !last.standing.Around(routes.WantedTables(x.fabric, d, x.routed.Top), groups) {
 		return nil, false
 	}

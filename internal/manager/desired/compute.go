@@ -39,6 +39,12 @@ type Result struct {
 
 	in     Input
 	levels *qos.Levels // nil where routes need no virtual lanes
+	// moved are the multicast LIDs whose trees have changed since they were judged, and
+	// circles is what was found wrong with them then.
+	moved   map[ib.LID]bool
+	circles string
+	// judgedNow tells that routes were judged, with these groups, by this computation.
+	judgedNow bool
 	// about are the warnings that are not about the policy; odd tells that any is
 	// about the tables of a port.
 	about []string
@@ -70,6 +76,12 @@ func Compute(in Input) (*Result, error) {
 	r.settings()
 	if err := r.Lead(in.Groups); err != nil {
 		return nil, err
+	}
+	if r.judgedNow {
+		clear(r.moved)
+	}
+	if j := r.Routes.judgement; j != nil {
+		j.Beside(r.Tables)
 	}
 	r.about = r.Warnings[ofPolicy:]
 	return r, nil

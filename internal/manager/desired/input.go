@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
+	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -47,6 +48,8 @@ type Input struct {
 	// LMC gives every CA and router port 2^LMC LIDs, Routing is the routing engine.
 	LMC     ib.LMC
 	Routing routing.Engine
+	// RoutingFile are the forwarding tables for routing.File.
+	RoutingFile *lfts.Tables
 	// MKey guards every port; 0 for none. OwnKeys tells that every port has an
 	// M_Key of its own, which is not given here.
 	MKey    ib.MKey

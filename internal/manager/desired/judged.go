@@ -33,8 +33,8 @@ func (r *Result) accept(x, last *Routes, used []ib.SL) (*Routes, error) {
 	if kept == nil {
 		return nil, fmt.Errorf("%w: %s", ErrRefused, text)
 	}
-	kept.assigned, kept.manager, kept.managers, kept.room, kept.drained = x.assigned, x.manager, x.managers, x.room, x.drained
-	kept.warnings = x.warnings
+	kept.assigned, kept.manager, kept.managers, kept.request = x.assigned, x.manager, x.managers, x.request
+	kept.warnings, kept.judgement, kept.standing = x.warnings, nil, nil
 	kept.judged = r.judgedFor(used)
 	kept.verdict = []string{fmt.Sprintf("the new routing is refused, and the last one stays: %s", text)}
 	return kept, nil
@@ -66,9 +66,10 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 	}
 	in := routes.WantedFor(x.fabric, d, ends)
 	in.Levels = routes.PathLevels(levels.ServiceLevels(), used...)
-	if in.Groups, err = r.groupsOf(x.fabric, d); err != nil {
+	if in.Groups, err = r.groupsOf(x, d, levels.ServiceLevels()); err != nil {
 		return nil, nil, err
 	}
+	in.GroupLevels = levelsOfGroups(levels.ServiceLevels(), used)
 	if v := r.ask(x, in); v != nil {
 		refused, warnings = r.weigh(x, v, levels != nil)
 	}
@@ -94,7 +95,7 @@ func (r *Result) weigh(x *Routes, v *routes.Result, lanes bool) (refused, warnin
 			tooMany := slices.ContainsFunc(v.Drops, func(d routes.Drop) bool { return d.VL != ib.VLManagement })
 			enter(lanes && tooMany, part.Lines...)
 		case routes.OfDeadlock:
-			enter(!v.ByGroups() && !r.in.Routing.MayDeadlock(), part.Lines...)
+			enter(!v.ByGroups() && !r.in.Routing.MayDeadlock(x.routed), part.Lines...)
 		default:
 			enter(true, part.Lines...)
 		}
@@ -103,17 +104,13 @@ func (r *Result) weigh(x *Routes, v *routes.Result, lanes bool) (refused, warnin
 }
 
 // groupsOf are the multicast groups with the ways that they get, which d then wants.
-func (r *Result) groupsOf(f *observed.Fabric, d *observed.Desired) ([]routes.Group, error) {
-	trees, err := r.trees()
+func (r *Result) groupsOf(x *Routes, d *observed.Desired, levels *observed.ServiceLevels) ([]routes.Group, error) {
+	trees, err := r.trees(x)
 	if err != nil || trees == nil {
 		return nil, err
 	}
-	trees.Enter(f, d)
-	sls := make(map[ib.LID]routes.SLs, len(r.in.Groups))
-	for _, g := range r.in.Groups {
-		sls[g.MLID] |= routes.SL(g.SL)
-	}
-	return routes.WantedGroups(f, d, func(l ib.LID) routes.SLs { return sls[l] }), nil
+	trees.Enter(x.fabric, d)
+	return r.groupsIn(x.fabric, d, levels), nil
 }
 
 // judgedFor is what of policy and settings a judgement rests on.

@@ -89,7 +89,7 @@ func TestRefusedRouting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fresh := compute(t, Input{Fabric: f, Routing: c.engine}, &policy.Policy{}).Routes
-			fresh.judged = ""
+			fresh.judged, fresh.request.Engine = "", routing.UpDown
 			c.spoil(fresh)
 			r := *good
 			used := r.in.Policy.Levels()

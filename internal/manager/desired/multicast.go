@@ -13,15 +13,16 @@ import (
 // the result changes.
 func (r *Result) Lead(groups []*group.Group) error {
 	r.in.Groups = groups
-	tables, err := r.trees()
+	tables, err := r.trees(r.Routes)
 	if err == nil && tables != nil {
 		r.enterTrees(tables)
 	}
 	return err
 }
 
-// trees are the multicast forwarding tables; nil when they are left as they are.
-func (r *Result) trees() (*mcast.Tables, error) {
+// trees are the multicast forwarding tables beside unicast routes; nil when they are left as
+// they are.
+func (r *Result) trees(x *Routes) (*mcast.Tables, error) {
 	if r.in.Groups == nil {
 		return nil, nil
 	}
@@ -29,12 +30,7 @@ func (r *Result) trees() (*mcast.Tables, error) {
 	for _, p := range r.Resolution.Partitions {
 		allowed.Add(p.Base, p.Full, p.Limited)
 	}
-	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: r.Routes.idle()})
-}
-
-func (r *Result) enterTrees(t *mcast.Tables) {
-	t.Enter(r.in.Fabric, r.Tables)
-	r.Ungrouped = t.Faults
+	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: x.idle(), Order: x.groupOrder()})
 }
 
 // concerns reports whether a port is a member of a group.

@@ -24,13 +24,14 @@ type Routes struct {
 	// its own.
 	manager  *observed.Port
 	managers ib.LID
-	// room is what the routes could use of virtual lanes.
-	room graph.Room
-	// drained are the switches that carry no packets from one switch to another.
-	drained []*observed.Node
+	// request is the engine, what the routes could use of virtual lanes, and the switches
+	// that carry no packets from one switch to another.
+	request routing.Request
 	routed  *routing.Tables
 	// tables are the forwarding tables; its nodes have no ports.
-	tables   *observed.Desired
+	tables *observed.Desired
+	// order is that of the switches to which multicast trees keep.
+	order    []ib.NodeGUID
 	warnings []string
 	// cut tells that a switch does not hold its table.
 	cut bool
@@ -39,6 +40,8 @@ type Routes struct {
 	verdict []string
 	// standing is what the judge keeps to judge later routes by what differs; nil for nothing.
 	standing *routes.Standing
+	// judgement is the judge's of them; nil of routes that stay though new ones were refused.
+	judgement *routes.Result
 }
 
 // routes wants forwarding tables. A policy has no say in them: while fabric and
@@ -47,19 +50,21 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	x := r.in.Routes
 	m := r.Settings.MasterSMLID
 	used := r.in.Policy.Levels()
-	room := qos.RoomFor(r.in.Fabric, &r.Settings, used)
-	drained := r.drained()
-	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || x.room != room || !slices.Equal(x.drained, drained) || !slices.Equal(x.assigned, assigned) {
+	request := routing.Request{
+		Engine: r.in.Routing, Room: qos.RoomFor(r.in.Fabric, &r.Settings, used), Drained: r.drained(), File: r.in.RoutingFile,
+	}
+	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !x.request.Equal(&request) || !slices.Equal(x.assigned, assigned) {
 		r.in.begin(StepRouting)
 		var err error
-		if x = r.again(assigned, room, drained, used); x == nil {
-			if x, err = computeRoutes(r.in.Fabric, assigned, m, r.in.Routing, room, drained); err != nil {
+		if x = r.again(assigned, request, used); x == nil {
+			if x, err = computeRoutes(r.in.Fabric, assigned, m, request); err != nil {
 				return err
 			}
 		}
 	}
 	if x.judged != r.judgedFor(used) {
 		r.in.begin(StepJudge)
+		r.judgedNow = true
 		var err error
 		if x, err = r.accept(x, r.in.Routes, used); err != nil {
 			return err
@@ -105,18 +110,26 @@ func (x *Routes) idle() map[*observed.Port]bool {
 	return x.routed.Idle
 }
 
+// groupOrder is the order of the switches that multicast trees keep to.
+func (x *Routes) groupOrder() []ib.NodeGUID {
+	if x == nil {
+		return nil
+	}
+	return x.order
+}
+
 // UsesLanes reports whether the routes need more than one virtual lane.
 func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 
 // Notes are what the routing engine said of the subnet.
 func (x *Routes) Notes() []string { return x.routed.Notes }
 
-func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, engine routing.Engine, room graph.Room, drained []*observed.Node) (*Routes, error) {
-	tables, err := routing.Compute(f, destinations(assigned), engine, room, drained...)
+func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, request routing.Request) (*Routes, error) {
+	tables, err := request.Compute(f, destinations(assigned))
 	if err != nil {
 		return nil, err
 	}
-	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, room: room, drained: drained, routed: tables, tables: withoutPorts(f)}
+	x := &Routes{fabric: f, assigned: assigned, manager: f.Self, managers: managers, request: request, routed: tables, order: tables.GroupOrder(), tables: withoutPorts(f)}
 	x.fill()
 	return x, nil
 }
@@ -165,4 +178,4 @@ func (r *Result) remember(assigned []lid.Assignment) {
 }
 
 // Drains reports whether the policy keeps packets away from switches.
-func (x *Routes) Drains() bool { return x != nil && len(x.drained) > 0 }
+func (x *Routes) Drains() bool { return x != nil && len(x.request.Drained) > 0 }

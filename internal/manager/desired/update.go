@@ -74,7 +74,7 @@ func (r *Result) Update(next Next) (u *Update, ok bool) {
 	now.Warnings = append(now.Warnings, now.about...)
 	now.Assigned.PKeys, now.Compiled, now.Fences = next.PKeys, len(u.Ports), nil
 	if next.Regroup || slices.ContainsFunc(u.Changed, func(g ib.PortGUID) bool { return concerns(next.Groups, g) }) {
-		if u.trees, err = now.trees(); err != nil {
+		if u.trees, err = now.trees(now.Routes); err != nil {
 			return nil, false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 )
 
 // cabling holds the list of cables and the state of learning one.
@@ -30,6 +31,13 @@ func (e *Engine) Cables() *cables.List { return e.cabling.list }
 func (e *Engine) SetCables(l *cables.List) {
 	e.cabling.list = l
 	e.wantSweep("another list of cables")
+}
+
+// SetRoutingFile replaces the forwarding tables for routing.File. They take effect with the
+// next sweep.
+func (e *Engine) SetRoutingFile(t *lfts.Tables) {
+	e.config.RoutingFile = t
+	e.wantSweep("another file of forwarding tables")
 }
 
 // learns reports whether the next sweep, or the current one, is to learn a list of

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -25,8 +26,9 @@ type Config struct {
 	GIDPrefix uint64
 	// LMC gives every CA and router port 2^LMC LIDs.
 	LMC ib.LMC
-	// Routing is the routing engine.
-	Routing routing.Engine
+	// Routing is the routing engine, RoutingFile the forwarding tables for routing.File.
+	Routing     routing.Engine
+	RoutingFile *lfts.Tables
 	// Profile says how far the manager goes to hold the subnet against hosts.
 	Profile protect.Profile
 	// Cables is the list of cables to hold to. LearnCables learns one from the

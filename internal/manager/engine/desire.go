@@ -18,7 +18,7 @@ import (
 func (c *Config) Desired(f *observed.Fabric) desired.Input {
 	return desired.Input{
 		Fabric: f, Known: c.Known, Cables: c.Cables,
-		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing,
+		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing, RoutingFile: c.RoutingFile,
 		MKey: c.MKey, OwnKeys: c.Keys != nil, ProtectBits: c.protectBits(), Reregister: c.Reregister,
 		Newcomer: !c.Known.Managed,
 	}

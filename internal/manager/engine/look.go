@@ -199,7 +199,7 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 // case.
 func (e *Engine) look(p *observed.Port, done func()) {
 	before := seen{p.Info, p.InfoRead}
-	e.askOr(p, smp.AttrPortInfo, portInfoModifier(p), func() {
+	e.askOr(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() {
 		e.judge(p, before)
 		done()
 	}, done)

@@ -127,11 +127,3 @@ func (e *Engine) justify(now time.Duration) bool {
 	e.wantSweep("the port of this manager lost the LID of the master, and no other manager is")
 	return true
 }
-
-// portInfoModifier is that of PortInfo of a port.
-func portInfoModifier(p *observed.Port) uint32 {
-	if p.Node.Switch == nil {
-		return 0 // the port that the request arrives at
-	}
-	return uint32(p.Num)
-}

@@ -51,9 +51,10 @@ func (e *Engine) UnknownMLIDs() []ib.LID {
 	return slices.Sorted(maps.Keys(led))
 }
 
-// tellUngrouped warns of members that are not reached and were not in old.
+// tellUngrouped warns of members that are not reached and were not in old, and of changed
+// trees that are not right.
 func (e *Engine) tellUngrouped(old []mcast.Fault) {
-	for _, text := range mcast.Warnings(e.desired.Ungrouped, old) {
+	for _, text := range append(mcast.Warnings(e.desired.Ungrouped, old), e.desired.JudgeGroups()...) {
 		e.emit(event.Warned{Text: text})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/pristine"
 )
 
@@ -148,7 +149,7 @@ func (e *Engine) refresh() {
 				continue
 			}
 			before := seen{p.Info, p.InfoRead}
-			e.reread(p, smp.AttrPortInfo, portInfoModifier(p), func() { e.judge(p, before) })
+			e.reread(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() { e.judge(p, before) })
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (e *Engine) startCheck() {
 	}
 	if self := e.fabric.Self; self != nil && masterLIDOf(e.policy) != ib.LIDReserved {
 		before := seen{self.Info, self.InfoRead}
-		e.reread(self, smp.AttrPortInfo, portInfoModifier(self), func() { e.judge(self, before) })
+		e.reread(self, smp.AttrPortInfo, plan.PortInfoModifier(self), func() { e.judge(self, before) })
 	}
 	e.probe()
 	e.peers.RecheckAll()

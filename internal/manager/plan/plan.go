@@ -306,7 +306,7 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 	if !port.InfoRead {
 		return
 	}
-	modifier := portInfoModifier(port)
+	modifier := PortInfoModifier(port)
 	want := p.desired.Port(port)
 	differ := Differing(port, p.desired)
 	arm := want.Activate && port.Info.PortState == smp.PortInit
@@ -338,7 +338,8 @@ func hasReregistration(port *observed.Port) bool {
 	return port.IsEnd() && port.Info.CapabilityMask.Has(smp.CapClientReregistration)
 }
 
-func portInfoModifier(port *observed.Port) uint32 {
+// PortInfoModifier is that of PortInfo of a port.
+func PortInfoModifier(port *observed.Port) uint32 {
 	if port.Node.Switch == nil {
 		return 0 // the port that the request arrives at
 	}

@@ -355,7 +355,7 @@ func multicastPaths(s *Subject, q *PathQuery, emit func(*sa.PathRecord) bool) ma
 	if q.Mask.Has(sa.PathRecordSLID) {
 		r.SLID = q.Want.SLID
 	}
-	r.PKey, r.SL, r.TClass, r.FlowLabel, r.HopLimit = from.Key(g.Partition), g.SL, g.TClass, g.FlowLabel, g.HopLimit
+	r.PKey, r.SL, r.TClass, r.FlowLabel, r.HopLimit = from.Key(g.Partition), s.View.Levels.OfGroup(g.SL), g.TClass, g.FlowLabel, g.HopLimit
 	r.MTU, r.Rate, r.PacketLifeTime = g.MTU, g.Rate, g.Lifetime
 	// A group goes one way, and its packets carry its own traffic class and
 	// flow label.

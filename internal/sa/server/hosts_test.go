@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -306,5 +307,59 @@ func TestSubscriptionFollowsItsPort(t *testing.T) {
 	move(func(n *observed.Subnet) { n.Expelled = map[*observed.Port]bool{port: true} })
 	if n := len(s.store.subscriptions); n != 0 {
 		t.Errorf("%d subscriptions of a port that is expelled", n)
+	}
+}
+
+// Where groups have service levels of their own, records name these, and hosts may ask for
+// them: the broadcast group's in groups beside it too. A host that asks for a level which
+// unicast paths have, or still knows the one from before, gets the group's.
+func TestLevelsOfGroups(t *testing.T) {
+	s, w, a, b, _ := twoTenants(t, Config{})
+	x := withGroups(w.snapshot(), 1, 2)
+	x.Levels = &observed.ServiceLevels{Multicast: &observed.GroupLevels{}}
+	for sl := range ib.SL(16) {
+		x.Levels.Multicast.Wire[sl] = 15 // 0 and all that no partition has
+		x.Levels.Multicast.Level[sl] = sl
+	}
+	x.Levels.Multicast.Level[15] = 0
+	x.Levels.Multicast.Level[1] = 0 // of the second layer of paths
+	if errs := s.SetSubnet(0, x); errs != nil {
+		t.Fatal(errs)
+	}
+	beside := broadcast(1)
+	beside[15] = 1
+	own := ib.GID{0: 0xFF, 1: 0x12, 15: 9}
+	for i, c := range []struct {
+		lid    ib.LID
+		mask   sa.ComponentMask
+		mgid   ib.GID
+		sl     ib.SL
+		status mad.Status
+	}{
+		{a, kernelJoin, broadcast(1), 0, mad.StatusOK},
+		{a, kernelJoin | sa.MCMemberRecordSL, broadcast(1), 15, mad.StatusOK},
+		{a, kernelJoin | sa.MCMemberRecordSL, broadcast(1), 0, mad.StatusOK},
+		{a, kernelJoin | sa.MCMemberRecordSL, broadcast(1), 1, mad.StatusOK},
+		{a, kernelJoin | sa.MCMemberRecordSL, broadcast(1), 5, sa.StatusRequestInvalid},
+		{b, kernelCreate, beside, 15, mad.StatusOK},
+		{b, kernelCreate, own, 1, mad.StatusOK},
+	} {
+		r := join(s, c.lid, c.mgid, 1)
+		r.SL = c.sl
+		got := exchange(t, s, c.lid, ask(mad.MethodSet, sa.AttrMCMemberRecord, c.mask, r, 0))
+		expectStatus(t, fmt.Sprint("case ", i), got, c.status)
+		if err := r.UnmarshalBinary(got.Data[:]); c.status == mad.StatusOK && (err != nil || r.SL != 15) {
+			t.Errorf("case %d: the record has SL %d (%v), want 15", i, r.SL, err)
+		}
+	}
+	got := exchange(t, s, a, ask(mad.MethodGetTable, sa.AttrMCMemberRecord, 0, nil, 0))
+	if len(got.records) == 0 {
+		t.Error("no groups are listed")
+	}
+	for _, b := range got.records {
+		var r sa.MCMemberRecord
+		if err := r.UnmarshalBinary(b); err != nil || r.SL != 15 {
+			t.Errorf("a group is listed with SL %d (%v)", r.SL, err)
+		}
 	}
 }

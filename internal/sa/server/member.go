@@ -65,6 +65,7 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 			return p.Key(base).IsValid() && (p == q.Asker.Port || s.mayProxy(q, p) || q.Holds(base))
 		},
 	}
+	r.SL = s.view.Levels.GroupLevel(r.SL)
 	g, m, status := s.groups.Join(j, r, q.mask)
 	if status != mad.StatusOK {
 		s.reply(q, status, nil)
@@ -90,8 +91,16 @@ func (s *Server) leave(q *request, r *sa.MCMemberRecord) {
 	q.asker.tellings = append(q.asker.tellings, s.groupTellings()...)
 }
 
-func (s *Server) replyMember(q *request, g *group.Group, m *group.Member) {
+// record is a group as a record, with one of its members when m is not nil, and with the
+// service level that its packets have.
+func (s *Server) record(g *group.Group, m *group.Member) sa.MCMemberRecord {
 	r := g.Record(m)
+	r.SL = s.view.Levels.OfGroup(g.SL)
+	return r
+}
+
+func (s *Server) replyMember(q *request, g *group.Group, m *group.Member) {
+	r := s.record(g, m)
 	b, err := r.AppendBinary(nil)
 	if err != nil { // not with what was read from a datagram or from a policy
 		s.reply(q, sa.StatusRequestInvalid, nil)
@@ -127,7 +136,7 @@ func (f *memberFinder) turn(s *Server, t *table) (mad.Status, int, bool) {
 		if f.budget--; f.budget < 0 {
 			return false
 		}
-		x := g.Record(m)
+		x := s.record(g, m)
 		if !matchesMember(&x, &f.want, f.mask) {
 			return true
 		}

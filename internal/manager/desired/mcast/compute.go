@@ -19,6 +19,10 @@ type Input struct {
 	Allowed func(ib.PKeyBase, ib.PortGUID) bool
 	// Idle are ports between switches by which no packets go.
 	Idle map[*observed.Port]bool
+	// Order lists the switches by node GUID from the highest to the lowest. Trees keep to
+	// it wherever it connects the members of a group: none goes up after it went down.
+	// nil: any tree will do.
+	Order []ib.NodeGUID
 }
 
 // Fault is what keeps a group from somewhere.
@@ -69,9 +73,10 @@ func Compute(in Input) (*Tables, error) {
 		t.tops[i] = ib.LIDMulticastMin - 1
 	}
 	w := newWeb(in.Fabric, in.Idle)
+	h := newHeights(w, in.Order)
 	ends := endPorts(in.Fabric)
 	for _, g := range groups {
-		newTree(w, g).compute(ends, in.Allowed, t)
+		newTree(w, h, g).compute(ends, in.Allowed, t)
 	}
 	return t, nil
 }

@@ -21,6 +21,11 @@
 // to the tree, and branches end where the last member left. New trees
 // use equal paths in turn, by their multicast LID.
 //
+// Where an order of the switches is given, a tree has one switch that stands above all
+// others, and every other one neighbour that stands above it. Packets on trees of one order
+// never wait for each other in a circle. Where cables that can carry the group leave no
+// such tree, it has another one.
+//
 // A switch carries a group only if its table has room for the group's multicast
 // LID. Packets to any other multicast LID are to be dropped: the default multicast
 // ports of switches are closed.

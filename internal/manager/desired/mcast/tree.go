@@ -12,14 +12,15 @@ import (
 // tree is the making of one group's tree.
 type tree struct {
 	*web
-	group   *group.Group
-	seated  []seated
-	members []int32 // members at each switch
-	kept    []bool  // cables of the old tree that serve the new one
-	piece   []int32 // for each switch the first of its piece of the old tree
-	up      []int32 // for each switch the cable towards the root, or none
-	order   []int32 // switches as they were reached from the root
-	reached []bool
+	*heights // nil: any tree will do
+	group    *group.Group
+	seated   []seated
+	members  []int32 // members at each switch
+	kept     []bool  // cables of the old tree that serve the new one
+	piece    []int32 // for each switch the first of its piece of the old tree
+	up       []int32 // for each switch the cable towards the root, or none
+	order    []int32 // switches as they were reached from the root
+	reached  []bool
 }
 
 // seated is a member with its seat.
@@ -31,10 +32,10 @@ type seated struct {
 
 const none = -1
 
-func newTree(w *web, g *group.Group) *tree {
+func newTree(w *web, h *heights, g *group.Group) *tree {
 	n := len(w.switches)
 	return &tree{
-		web: w, group: g, members: make([]int32, n), kept: make([]bool, len(w.cables)),
+		web: w, heights: h, group: g, members: make([]int32, n), kept: make([]bool, len(w.cables)),
 		piece: make([]int32, n), up: make([]int32, n), reached: make([]bool, n),
 	}
 }
@@ -51,7 +52,9 @@ func (t *tree) compute(ends map[ib.PortGUID]*observed.Port, allowed func(ib.PKey
 			return
 		}
 		first := len(t.order)
-		t.grow(root)
+		if !t.descend(root) {
+			t.grow(root, true)
+		}
 		t.enter(t.order[first:], part, out)
 	}
 }
@@ -150,10 +153,11 @@ func (t *tree) root() (s int32, some bool) {
 }
 
 // grow reaches every switch from the root: along shortest paths, but from one
-// end of a piece of the old tree to the other by the way of that.
-func (t *tree) grow(root int32) {
+// end of a piece of the old tree to the other by the way of that. Without up it goes
+// downwards only.
+func (t *tree) grow(root int32, up bool) {
 	first := len(t.order)
-	t.reach(root, none)
+	t.reach(root, none, up)
 	for i := first; i < len(t.order); i++ {
 		s := t.order[i]
 		ways := t.ways[s]
@@ -162,24 +166,25 @@ func (t *tree) grow(root int32) {
 			// take the same.
 			way := ways[(k+int(t.group.MLID))%len(ways)]
 			c := &t.cables[way]
-			if to, _, _ := c.other(s); !t.reached[to] && t.serves(c) {
-				t.reach(to, way)
+			if to, _, _ := c.other(s); !t.reached[to] && t.serves(c) && (up || t.rank[to] > t.rank[s]) {
+				t.reach(to, way, up)
 			}
 		}
 	}
 }
 
 // reach enters a switch, and with it its piece of the old tree.
-func (t *tree) reach(s, by int32) {
+func (t *tree) reach(s, by int32, up bool) {
 	t.reached[s], t.up[s] = true, by
 	from := len(t.order)
 	t.order = append(t.order, s)
 	for i := from; i < len(t.order); i++ {
-		for _, way := range t.ways[t.order[i]] {
+		at := t.order[i]
+		for _, way := range t.ways[at] {
 			if !t.kept[way] {
 				continue
 			}
-			if to, _, _ := t.cables[way].other(t.order[i]); !t.reached[to] {
+			if to, _, _ := t.cables[way].other(at); !t.reached[to] && (up || t.rank[to] > t.rank[at]) {
 				t.reached[to], t.up[to] = true, way
 				t.order = append(t.order, to)
 			}

@@ -50,7 +50,9 @@ type Levels struct {
 	// virtual lane; nil where that does not count.
 	use [][]uint64
 	// places are those of switches in the graph, whose routes may be of an earlier snapshot.
-	places map[*observed.Node]uint16
+	places    map[*observed.Node]uint16
+	multicast observed.GroupLevels
+	apart     [smp.SLCount]bool // service levels of multicast packets only
 }
 
 // NewLevels shares them out. The lanes are those that the routes need, nil for one. It
@@ -60,11 +62,15 @@ func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *grap
 		lanes = &graph.Lanes{VLs: 1, Layers: 1}
 	}
 	room := RoomFor(f, s, levels)
-	if lanes.VLs > room.VLs || lanes.Layers > room.Layers {
-		return nil, fmt.Errorf("the routes need %d virtual lanes and %d layers, the links between switches and the service levels of the policy leave %d and %d",
-			lanes.VLs, lanes.Layers, room.VLs, room.Layers)
+	vls, layers := lanes.VLs, lanes.Layers
+	if lanes.Groups {
+		vls, layers = vls+1, layers+1
 	}
-	l := &Levels{lanes: lanes, graph: g, vls: lanes.VLs, groups: *groupsOf(s, levels, lanesBetween(f, s))}
+	if vls > room.VLs || layers > room.Layers {
+		return nil, fmt.Errorf("the routes need %d virtual lanes and %d layers, the links between switches and the service levels of the policy leave %d and %d",
+			vls, layers, room.VLs, room.Layers)
+	}
+	l := &Levels{lanes: lanes, graph: g, vls: vls, groups: *groupsOf(s, levels, lanesBetween(f, s))}
 	for sl := range l.sl {
 		l.sl[sl] = []ib.SL{ib.SL(sl)}
 	}
@@ -79,6 +85,7 @@ func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *grap
 			free++
 		}
 	}
+	l.setGroups(levels)
 	// A level that no partition has, and that is no layer's, has the one service level.
 	for sl := range l.sl {
 		for len(l.sl[sl]) < lanes.Layers {
@@ -93,10 +100,10 @@ func (l *Levels) ServiceLevels() *observed.ServiceLevels {
 	if l == nil || l.graph == nil {
 		return nil
 	}
-	return &observed.ServiceLevels{SL: l.sl, Layer: l.lanes.Layer, Place: l.graph.Index}
+	return &observed.ServiceLevels{SL: l.sl, Layer: l.lanes.Layer, Place: l.graph.Index, Multicast: &l.multicast}
 }
 
-// Layers is the set of service levels of a level's paths, bit n for level n.
+// Layers is the set of service levels of a level's paths and groups, bit n for level n.
 func (l *Levels) Layers(level ib.SL) (set uint16) {
 	if l == nil {
 		return 1 << level
@@ -104,7 +111,7 @@ func (l *Levels) Layers(level ib.SL) (set uint16) {
 	for _, sl := range l.sl[level] {
 		set |= 1 << sl
 	}
-	return set
+	return set | 1<<l.multicast.Wire[level]
 }
 
 // class is that of a port at a switch, for the routes.
@@ -150,7 +157,9 @@ func (l *Levels) mapping(in, out uint8, short bool, lanes int) *smp.SLToVLMappin
 			continue
 		}
 		lane := ib.VL(l.layer[sl])
-		if l.lanes.Lane != nil {
+		if l.apart[sl] {
+			lane = ib.VL(l.lanes.VLs)
+		} else if l.lanes.Lane != nil {
 			lane = l.lanes.Lane[in][out][lane]
 		}
 		t.VLs[sl] = l.laneOf(group, lane, short, lanes)

@@ -152,6 +152,9 @@ func (l *Levels) steps(use []uint64, group int) (steps []int, sum int) {
 			n := use[group*l.vls+lane]
 			steps[lane] = max(int(min(n, 1)), int((n*useSteps*2+all)/(2*all)))
 		}
+		if l.lanes.Groups && lane == l.lanes.VLs {
+			steps[lane] = max(1, steps[lane]) // of multicast packets, which are not counted
+		}
 		sum += steps[lane]
 	}
 	return steps, sum

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,14 +10,17 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dfsssp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dor"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/dragonfly"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/file"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/ftree"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/mend"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 )
 
-// Engine names a way to choose paths.
+// Engine names a way to choose paths, or several with commas between: the first of these
+// that takes the graph.
 type Engine string
 
 // The engines.
@@ -35,17 +39,26 @@ const (
 	FatTree Engine = "ftree"
 	// Auto takes the engine for what the fabric is.
 	Auto Engine = "auto"
+	// File takes the tables of a file.
+	File Engine = "file"
+
+	// Default is what a manager takes that was told nothing: routes that need no virtual
+	// lane, so that no host has to send on the service level that its path record names.
+	Default = FatTree + "," + UpDown
 )
 
-// engines are all of them, in the order in which help lists them.
-var engines = []struct {
+// engine is a routing engine.
+type engine struct {
 	name Engine
 	// compute works out the routes; help says in a few words what they are.
 	compute func(*graph.Input) (*graph.Routes, error)
 	help    string
 	// lanes tells that its routes may need more than one virtual lane.
 	lanes bool
-}{
+}
+
+// engines are all of them, in the order in which help lists them.
+var engines = []engine{
 	{UpDown, updn.UpDown, "cannot deadlock on any graph", false},
 	{Auto, auto, "what fits the fabric", true},
 	{FatTree, ftree.FatTree, "fat trees, whole or broken", false},
@@ -53,6 +66,7 @@ var engines = []struct {
 	{DOR, dor.DimensionOrder, "dimension order for tori and meshes, cannot deadlock", true},
 	{DFSSSP, dfsssp.DFSSSP, "shortest paths, free of deadlock by virtual lanes", true},
 	{Dragonfly, dragonfly.Minimal, "minimal paths of dragonfly and dragonfly+, cannot deadlock", true},
+	{File, file.File, "the forwarding tables of a file", true},
 }
 
 // Engines are the names of all engines.
@@ -69,36 +83,47 @@ func Help() string {
 	for _, e := range engines {
 		parts = append(parts, fmt.Sprintf("%s (%s)", e.name, e.help))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ", ") + "; of several with commas between, the first that takes the fabric"
 }
 
-// ParseEngine returns the engine of that name.
+// ParseEngine returns the engine of that name, or the list of engines.
 func ParseEngine(name string) (Engine, error) {
-	for _, e := range engines {
-		if string(e.name) == name {
-			return e.name, nil
+	parts := strings.Split(name, ",")
+	for i, part := range parts {
+		if !slices.Contains(Engines(), part) {
+			return "", fmt.Errorf("routing engine %q: want one of %s", part, strings.Join(Engines(), ", "))
+		}
+		if slices.Contains(parts[:i], part) {
+			return "", fmt.Errorf("routing engine %q: want it once", part)
 		}
 	}
-	return "", fmt.Errorf("routing engine %q: want one of %s", name, strings.Join(Engines(), ", "))
+	return Engine(name), nil
+}
+
+// Has reports whether e is an engine, or one of a list.
+func (e Engine) Has(one Engine) bool {
+	return slices.Contains(strings.Split(string(e), ","), string(one))
 }
 
 // UsesLanes reports whether routes of the engine may need more than one virtual lane.
 func (e Engine) UsesLanes() bool {
 	for _, x := range engines {
-		if x.name == e {
-			return x.lanes
+		if x.lanes && e.Has(x.name) {
+			return true
 		}
 	}
 	return false
 }
 
-// MayDeadlock reports whether routes of the engine may have credit loops: who chose it was
+// MayDeadlock reports whether these routes may have credit loops: who chose their engine was
 // told so.
-func (e Engine) MayDeadlock() bool { return e == MinHop }
+func (e Engine) MayDeadlock(t *Tables) bool { return e.Has(MinHop) && t.By == MinHop }
 
 // Tables is where every switch sends every LID, and by which virtual lanes.
 type Tables struct {
 	graph.Routes
+	// By is the engine that made them.
+	By Engine
 	// Graph is what was routed.
 	Graph *graph.Graph
 	// Top is the highest LID of all destinations.
@@ -119,6 +144,29 @@ type Tables struct {
 	// asked its notes.
 	kept  *mend.Kept
 	asked []string
+	// order lists the switches for multicast trees, drained those that stand lowest.
+	order, drained []ib.NodeGUID
+}
+
+// Request says how to route.
+type Request struct {
+	Engine Engine
+	Room   graph.Room
+	// Drained are switches that no packet is to pass that is not for them or for what is
+	// behind them.
+	Drained []*observed.Node
+	// File are the tables for engine File.
+	File *lfts.Tables
+}
+
+// Like is Equal but for the drained switches.
+func (r *Request) Like(o *Request) bool {
+	return r.Engine == o.Engine && r.Room == o.Room && r.File == o.File
+}
+
+// Equal reports whether both ask for the same.
+func (r *Request) Equal(o *Request) bool {
+	return r.Like(o) && slices.Equal(r.Drained, o.Drained)
 }
 
 // Compute routes every LID of the destinations from every switch of f, within the room
@@ -127,7 +175,12 @@ type Tables struct {
 // ports. No packet passes a drained switch that is not for it or for what is behind it, as
 // long as the others can reach each other without it.
 func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine, room graph.Room, drained ...*observed.Node) (*Tables, error) {
-	if _, err := ParseEngine(string(engine)); err != nil {
+	return Request{Engine: engine, Room: room, Drained: drained}.Compute(f, destinations)
+}
+
+// Compute routes as Compute does.
+func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (*Tables, error) {
+	if _, err := ParseEngine(string(r.Engine)); err != nil {
 		return nil, err
 	}
 	destinations, err := graph.Checked(f, destinations)
@@ -139,22 +192,42 @@ func Compute(f *observed.Fabric, destinations []graph.Destination, engine Engine
 	}
 	g := graph.New(f, destinations)
 	t := &Tables{Graph: g, Top: g.Top, Idle: make(map[*observed.Port]bool), Islands: g.Islands(), Detached: g.Detached}
-	places, through := t.drain(drained)
-	for _, e := range engines {
-		if e.name == engine {
-			routes, err := e.compute(&graph.Input{Graph: through, Room: room})
-			if err != nil {
-				return nil, fmt.Errorf("routing engine %s: %w", engine, err)
-			}
-			t.Routes = *routes
-		}
+	places, through := t.drain(r.Drained)
+	if err := t.routeForGroups(&r, &graph.Input{Graph: through, Room: r.Room, File: r.File}); err != nil {
+		return nil, err
 	}
 	t.kept, t.asked = mend.Keep(through, &t.Routes), t.Notes
 	if t.kept != nil && len(places) > 0 {
 		t.own()
 	}
+	t.leadGroups(through, r.Room)
+	t.drainedLast(places)
 	t.attach(places)
 	return t, nil
+}
+
+// route takes the first engine that takes the graph, and notes which and why if there is
+// more than one.
+func (t *Tables) route(r *Request, in *graph.Input) error {
+	several := strings.Contains(string(r.Engine), ",")
+	var refusals []string
+	for name := range strings.SplitSeq(string(r.Engine), ",") {
+		i := slices.IndexFunc(engines, func(x engine) bool { return string(x.name) == name })
+		routes, err := engines[i].compute(in)
+		if err != nil {
+			if !several {
+				return fmt.Errorf("routing engine %s: %w", name, err)
+			}
+			refusals = append(refusals, fmt.Sprintf("routing engine %s: not %s: %v", r.Engine, name, err))
+			continue
+		}
+		t.Routes, t.By = *routes, engines[i].name
+		if several {
+			t.Notes = append([]string{fmt.Sprintf("routing engine %s: takes %s", r.Engine, name)}, append(refusals, routes.Notes...)...)
+		}
+		return nil
+	}
+	return errors.New(strings.Join(refusals, "; "))
 }
 
 // Lead routes a LID that is no destination like another, from every switch.

@@ -40,7 +40,8 @@ func (t *Tables) on(g *graph.Graph, drained []*observed.Node) (again *Tables, ok
 	if again.kept, ok = t.kept.On(through); !ok {
 		return nil, false
 	}
-	again.asked = t.asked
+	again.asked, again.By, again.order = t.asked, t.By, t.order
+	again.drainedLast(places)
 	again.Notes = slices.Clone(t.asked)
 	if k := again.kept; k.Missing > 0 {
 		again.Notes = append(again.Notes, fmt.Sprintf("%d of the links between switches are missing since then: %d exits lead elsewhere", k.Missing, k.Moved))

@@ -11,10 +11,14 @@
 // of its kind or where Input asks for what it cannot do; then nothing is written.
 package graph
 
+import "github.com/ibwarden/ibwarden/internal/observed/lfts"
+
 // Input is what a routing engine is given.
 type Input struct {
 	*Graph
 	Room
+	// File are forwarding tables that were given; nil: none were.
+	File *lfts.Tables
 }
 
 // Room is what routes may use of virtual lanes and service levels, at least 1 of each.

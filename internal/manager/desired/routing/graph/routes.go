@@ -13,8 +13,8 @@ type Routes struct {
 	// Lanes says which virtual lanes packets take. nil: the routes need no more than one.
 	Lanes *Lanes
 	// Order is the place of each switch, by its place in Graph.Nodes, in an order in which no
-	// way goes to a lower place after it went to a higher one: 0 comes first. nil: the engine
-	// has no such order.
+	// way goes to a lower place after it went to a higher one: 0 comes first. Multicast trees
+	// that keep to it need no virtual lane of their own. nil: the engine has no such order.
 	Order []uint16
 	// Notes say what the engine saw that an operator wants to know, one line each:
 	// the kind of graph, what of it is missing, what did not go as asked.
@@ -36,6 +36,9 @@ type Lanes struct {
 	// Class holds the class of each port of each switch, by the switch's place in
 	// Graph.Nodes and port number, with port 0. nil: all ports have class 0.
 	Class [][]uint8
+	// Groups tells that multicast packets have a layer to themselves, of number Layers, and
+	// in it one virtual lane, of number VLs.
+	Groups bool
 	// Lane is the virtual lane by the class of the entry port, the class of the exit port,
 	// and the layer. nil: the virtual lane is the layer.
 	Lane [][][]ib.VL
