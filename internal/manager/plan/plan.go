@@ -185,7 +185,8 @@ const forwardingTables = "forwarding tables"
 // arrange puts operations into their stages.
 func (p *Plan) arrange(byKind *collected) {
 	waves := p.rerouted(byKind[Forwarding])
-	byKind[Forwarding] = waves[0]
+	var late [][]Op
+	byKind[Forwarding], waves, late = p.postponed(waves, byKind[SwitchSettings])
 	for _, s := range stages {
 		var ops []Op
 		for _, k := range s.kinds {
@@ -199,10 +200,13 @@ func (p *Plan) arrange(byKind *collected) {
 			p.Stages = append(p.Stages, Stage{s.name, ops})
 		}
 		if s.name == forwardingTables {
-			for _, ops := range waves[1:] {
+			for _, ops := range waves {
 				p.Stages = append(p.Stages, Stage{s.name, ops})
 			}
 		}
+	}
+	for _, ops := range late {
+		p.Stages = append(p.Stages, Stage{forwardingTables, ops})
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // circles. Where that can be, a switch gets its block after the next switch on the new way
 // that changes too has it: what it sends then goes the new way to the end. Where the LIDs of
 // a block ask for opposite orders, the block is written more than once, each time with the
-// new routes of more LIDs: nothing is lost on the way.
+// new routes of more LIDs: nothing is lost on the way. The same order is kept where an old route
+// leads to a link that is down.
 
 // rerouting orders the writes of one block of the linear forwarding tables of all switches.
 type rerouting struct {
@@ -135,7 +136,7 @@ func (r *rerouting) constrain() (some bool) {
 				}
 			}
 		}
-		if reroutes > 0 && len(changed) > 1 && r.circles(changed, lid) {
+		if reroutes > 0 && len(changed) > 1 && (r.lost(changed, lid) || r.circles(changed, lid)) {
 			for _, n := range changed {
 				if next := r.nextChanged(n, lid); next != nil {
 					i, j := r.at[n.Index], r.at[next.Index]
@@ -149,6 +150,15 @@ func (r *rerouting) constrain() (some bool) {
 		}
 	}
 	return some
+}
+
+// lost reports whether a switch whose route changes leads packets for a LID to a link that is
+// down: whoever sends them there before it has the new route loses what was not lost before.
+func (r *rerouting) lost(changed []*observed.Node, lid int) bool {
+	return slices.ContainsFunc(changed, func(n *observed.Node) bool {
+		exit := r.held(n, lid)
+		return exit != 0 && int(exit) < len(n.Ports) && !n.Ports[exit].IsTrained()
+	})
 }
 
 // circles reports whether packets for a LID can go in a circle over old and new routes.

@@ -8,7 +8,9 @@
 // replaced, are for the engine.
 //
 // Deadlock: the engine tells the order of switches in which none of its ways goes up after
-// it went down (graph.Routes.Order), and the replaced exits keep to it.
+// it went down (graph.Routes.Order), and the replaced exits keep to it where they can. The
+// highest switch of all cannot where it has lost a way down: it may go down and up again, and
+// so may those that are left after that. The judge of routes says whether that is right.
 //
 // The exits for a LID lead to it as a tree. What is to be replaced is a part of it that is
 // closed: every switch whose way leads over a missing link, and nothing else. Its switches

@@ -25,6 +25,8 @@ type mending struct {
 	lid  ib.LID
 	end  graph.End
 	part []uint16 // the switches to be led anew
+	// anyOrder tells that those which are left may go up after they went down.
+	anyOrder bool
 	// in has, by place, the state of a switch; it holds where seen is round.
 	in    []state
 	seen  []int32
@@ -165,7 +167,7 @@ func (m *mending) cut() func(yield func(ib.LID, []uint16) bool) {
 
 // lead leads the switches whose ways to a LID begin with a missing link at one of the roots.
 func (m *mending) lead(lid ib.LID, roots []uint16) bool {
-	m.lid, m.round = lid, m.round+1
+	m.lid, m.round, m.anyOrder = lid, m.round+1, false
 	m.end, _ = m.endOf(lid)
 	m.spread(roots)
 	for hops := int32(1); len(m.part) > 0; {
@@ -191,10 +193,14 @@ func (m *mending) lead(lid ib.LID, roots []uint16) bool {
 		}
 		m.part = next
 		if hops++; len(led) == 0 {
-			if nearest < hops {
-				return len(m.part) == 0
+			switch {
+			case len(m.part) == 0 || nearest >= hops:
+				hops = nearest
+			case m.anyOrder:
+				return false
+			default: // the highest switch of all has no way up and down again
+				m.anyOrder, hops = true, 1
 			}
-			hops = nearest
 		}
 	}
 	return true
@@ -245,7 +251,7 @@ func (m *mending) choose(s uint16, hops int32) (port ib.PortNum, down bool, leas
 		to := f.to[l]
 		way, stands := m.way(to)
 		falls := f.order[to] > f.order[s]
-		if !stands || falls && !way.down {
+		if !stands || falls && !way.down && !m.anyOrder {
 			continue
 		}
 		switch {
@@ -253,7 +259,7 @@ func (m *mending) choose(s uint16, hops int32) (port ib.PortNum, down bool, leas
 			// It has come into reach by a switch that was led later.
 			fallthrough
 		case way.hops+1 == hops:
-			m.near = append(m.near, candidate{f.port[l], falls})
+			m.near = append(m.near, candidate{f.port[l], falls && way.down})
 		case least < 0 || way.hops+1 < least:
 			least = way.hops + 1
 		}
@@ -281,7 +287,9 @@ func (m *mending) best(s uint16) candidate {
 		if len(siblings) > 1 && c.port != had && slices.Contains(siblings, c.port) {
 			r[2] = 1
 		}
-		if uses := m.usesOf(s); uses != nil {
+		if m.anyOrder {
+			r[3] = int64(c.port) // all the same way: the fewer turns, the better
+		} else if uses := m.usesOf(s); uses != nil {
 			r[3] = int64(uses[c.port])<<32 | int64(mixed(uint32(m.lid)<<8|uint32(c.port)))
 		} else {
 			r[3] = int64(mixed(uint32(m.lid)<<8 | uint32(c.port)))
