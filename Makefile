@@ -55,6 +55,7 @@ mutate: tools ## break every rule of docs/conformance.md and write there what te
 bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios; then benchservice
 	@scripts/bench-opensm
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
+	$(GO) test -run '^$$' -bench Cable -benchtime 10x -timeout 30m ./test/simtest
 	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/hardwaretest
 	@$(MAKE) benchservice
 

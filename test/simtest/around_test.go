@@ -120,9 +120,9 @@ func TestOthersLoseNothing(t *testing.T) {
 					for f := range all {
 						if now[f] == nil {
 							for _, h := range w.events[max(0, len(w.events)-14):] {
-							t.Logf("%v %T %.160s", h.at, h.Event, fmt.Sprint(h.Event))
-						}
-						t.Fatalf("%s: packets from %v to %v are lost, whose way did not lead there", what, f.from, f.to)
+								t.Logf("%v %T %.160s", h.at, h.Event, fmt.Sprint(h.Event))
+							}
+							t.Fatalf("%s: packets from %v to %v are lost, whose way did not lead there", what, f.from, f.to)
 						}
 					}
 				}
