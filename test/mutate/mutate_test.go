@@ -161,8 +161,8 @@ func TestFails(t *testing.T) { t.Error("always") }
 		"| XX-04 | a | b | `code/code.go` | `code TestWords/XX-03`, `code TestWords/XX-04` |\n" +
 		"| XX-05 | a | b | `code/code.go` | `code TestCount` |\n" +
 		"| XX-06 | a | b | `code/code.go` | `code TestNothing` |\n" +
-		"| XX-07 | a | b | `code/code.go` | `code TestSkipped`, `code TestFails` |\n" +
 		scoreBegin + "\nold\n" + scoreEnd + "\nthe end\n",
+	"docs/routing-rules.md": "| XX-07 | a | b | `code/code.go` | `code TestSkipped`, `code TestFails` |\n",
 	mutantsDir + "/XX.txt": `# Comments and empty lines say nothing.
 
 XX-01 counts twice

@@ -10,8 +10,12 @@ import (
 	"strings"
 )
 
-// conformance is the page with the rules, from the root of the repository.
-const conformance = "docs/conformance.md"
+// conformance is the page with the rules of the texts, and with the score, from the root of
+// the repository; routingRules has those of the routing engines, in the same form.
+const (
+	conformance  = "docs/conformance.md"
+	routingRules = "docs/routing-rules.md"
+)
 
 // row is what the page says of a rule.
 type row struct {
@@ -42,9 +46,19 @@ var (
 // stories is the test that runs the scripts in scenarios, each as a subtest.
 var stories = test{pkg: "internal/lab/scenario", name: "TestStories"}
 
-// readRows reads the rules in the order of the page.
+// readRows reads the rules in the order of the pages.
 func readRows(root string) ([]row, error) {
-	data, err := os.ReadFile(filepath.Join(root, conformance))
+	rules, err := readPage(root, conformance)
+	if err != nil {
+		return nil, err
+	}
+	others, err := readPage(root, routingRules)
+	return append(rules, others...), err
+}
+
+// readPage reads the rules of one page.
+func readPage(root, page string) ([]row, error) {
+	data, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +69,7 @@ func readRows(root string) ([]row, error) {
 		}
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		if len(cells) != 5 {
-			return nil, fmt.Errorf("%s:%d: %d cells, want id, rule, source, where, test", conformance, n+1, len(cells))
+			return nil, fmt.Errorf("%s:%d: %d cells, want id, rule, source, where, test", page, n+1, len(cells))
 		}
 		r := row{rule: cells[0], text: cells[1]}
 		for _, span := range codeSpan.FindAllStringSubmatch(cells[3], -1) {
@@ -67,12 +81,12 @@ func readRows(root string) ([]row, error) {
 			r.tests = append(r.tests, testOf(span[1]))
 		}
 		if len(r.tests) == 0 {
-			return nil, fmt.Errorf("%s:%d: %s names no test", conformance, n+1, r.rule)
+			return nil, fmt.Errorf("%s:%d: %s names no test", page, n+1, r.rule)
 		}
 		out = append(out, r)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no rules: not read right", conformance)
+		return nil, fmt.Errorf("%s has no rules: not read right", page)
 	}
 	return out, nil
 }
@@ -107,7 +121,7 @@ func check(s *sources, c *catalogue, rows []row) []error {
 		has[m.rule] = true
 		r, known := byRule[m.rule]
 		if !known {
-			faults = append(faults, fmt.Errorf("%s:%d: %s has no row in %s", m.file, m.line, m.rule, conformance))
+			faults = append(faults, fmt.Errorf("%s:%d: %s has no row in %s or %s", m.file, m.line, m.rule, conformance, routingRules))
 			continue
 		}
 		if err := newOverlay(s).change(m); err != nil {
