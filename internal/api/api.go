@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/api/strict"
 	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/traffic"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -42,6 +43,8 @@ type Options struct {
 	Managers managers.Source
 	// Sweeps are those of this subnet manager; nil where none runs.
 	Sweeps sweeps.Source
+	// Traffic reads performance counters; nil where no subnet manager runs.
+	Traffic traffic.Source
 	// StoreName says where the service keeps what, as --store does; for the provider.
 	StoreName string
 	// UFM is what UFM's calls are told besides.
@@ -96,6 +99,8 @@ func build(s *service.Service, o Options) *api {
 	a.sweeps()
 	a.judged()
 	a.reaching()
+	a.traffic()
+	a.status()
 	a.lifetime()
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()

@@ -138,7 +138,7 @@ func newStandOn(t testing.TB, shared bool) *stand {
 	}
 	s.others = newOthers(snap)
 	s.api = build(s.service, Options{
-		Managers: s.others, Sweeps: sweepsMade(3), StoreName: "bolt:test",
+		Managers: s.others, Sweeps: sweepsMade(3), Traffic: counted{}, StoreName: "bolt:test",
 		Version: "test", UID: ownUID, Store: db, Judge: newSnapshotJudge(s.service, nil),
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

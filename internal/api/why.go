@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/inventory"
@@ -27,7 +28,8 @@ func (a *api) reaching() {
 			if err != nil {
 				return nil, err
 			}
-			caller, proof := callerOf(ctx), a.proofIfAny(ctx)
+			caller := callerOf(ctx)
+			proof, _ := a.proofIfAny(ctx)
 			return readOne(a, "", func(s *resource.State) (out reached.Answer, _ uint64, _ error) {
 				from, err := endPort(s, caller, snap.Fabric, "query.from", in.From)
 				if err != nil {
@@ -55,7 +57,8 @@ func (a *api) reaching() {
 			if err != nil {
 				return nil, err
 			}
-			caller, proof := callerOf(ctx), a.proofIfAny(ctx)
+			caller := callerOf(ctx)
+			proof, _ := a.proofIfAny(ctx)
 			var missed error
 			key := func(p reached.Peer) string { return p.GUID }
 			out, err := readList(a, in.PageParams, func(s *resource.State) []reached.Peer {
@@ -75,13 +78,16 @@ func (a *api) reaching() {
 }
 
 // proofIfAny is the proof, which names the partitions of the policy; nil where there is none
-// yet.
-func (a *api) proofIfAny(ctx context.Context) *isolation.Proof {
-	proof, _, err := a.options.Judge.Proof(ctx)
-	if err != nil {
-		return nil
+// yet. With it comes when the fabric was read.
+func (a *api) proofIfAny(ctx context.Context) (*isolation.Proof, time.Time) {
+	if a.options.Judge == nil {
+		return nil, time.Time{}
 	}
-	return proof
+	proof, at, err := a.options.Judge.Proof(ctx)
+	if err != nil {
+		return nil, time.Time{}
+	}
+	return proof, at
 }
 
 // endPort is the end port that a caller means, of those that he may ask about.

@@ -508,3 +508,52 @@ func FuzzReceive(f *testing.F) {
 		w.run(time.Second)
 	})
 }
+
+// TestRates: what counters grew by between two readings; not known before the second, nor
+// after they went down, nor of a port that is not known.
+func TestRates(t *testing.T) {
+	w := newWorld(t, quick())
+	rate := func(c perfmgr.Counter) float64 {
+		r := w.reading(leaf, 3)
+		n, ok := r.Rate(c)
+		if !ok {
+			return -1
+		}
+		return n
+	}
+	p := w.agents[100].Port(3)
+	set := func(n uint64) {
+		if err := p.Set("PortCountersExtended", perfmgr.PortXmitData.String(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(1000)
+	w.run(time.Second / 2)
+	if got := rate(perfmgr.PortXmitData); got != -1 {
+		t.Errorf("%v after one reading", got)
+	}
+	set(1500)
+	w.run(3 * time.Second / 2)
+	if got := rate(perfmgr.PortXmitData); got < 1990 || got > 2010 { // 500 words in about a second
+		t.Errorf("%v octets a second, want about 2000", got)
+	}
+	if got := rate(perfmgr.PortRcvData); got != 0 {
+		t.Errorf("received %v octets a second, want none", got)
+	}
+	if got := rate(perfmgr.PortXmitPkts); got != -1 {
+		t.Errorf("packets have a rate: %v", got)
+	}
+	set(10)
+	w.run(5 * time.Second / 2)
+	if got := rate(perfmgr.PortXmitData); got != -1 {
+		t.Errorf("%v octets a second of a counter that was cleared", got)
+	}
+	w.run(7 * time.Second / 2)
+	if got := rate(perfmgr.PortXmitData); got != 0 {
+		t.Errorf("%v octets a second, want none", got)
+	}
+	w.now += 4 * time.Second
+	if got := rate(perfmgr.PortXmitData); got != -1 {
+		t.Errorf("%v octets a second of a port that was not read for long", got)
+	}
+}

@@ -149,6 +149,9 @@ ibwarden handover --to mgmt-2 --why upgrade`,
 	"approval list":    `ibwarden approval list`,
 	"approval approve": `ibwarden approval approve a17`,
 	"approval reject":  `ibwarden approval reject a17`,
+	"top": `ibwarden top
+# once, for a file
+ibwarden top --server unix:ibwarden.sock >now.txt`,
 	"events": `ibwarden events
 # each as it happens, as JSON lines
 ibwarden events --follow --json`,

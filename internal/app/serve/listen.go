@@ -103,7 +103,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 		return nil, err
 	}
 	handler := api.New(s.Service, api.Options{
-		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, StoreName: s.where, Log: log, UFM: ufm.Options{Keys: keys},
+		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, StoreName: s.where, Log: log, UFM: ufm.Options{Keys: keys},
 		Observe: s.calls.Request,
 	})
 	s.calls.SetConnections(func() (c metrics.Connections) {

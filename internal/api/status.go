@@ -1,0 +1,26 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ibwarden/ibwarden/internal/api/overview"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+func (a *api) status() {
+	type none struct{}
+	register(a, operation(http.MethodGet, "/status", "get-status", "How the service and the fabric are, in a few numbers: as far as the caller sees them"),
+		func(ctx context.Context, _ *none) (*Output[Single[overview.Status]], error) {
+			var f *observed.Fabric
+			if snap, err := a.snapshot(ctx); err == nil {
+				f = snap.Fabric
+			}
+			proof, at := a.proofIfAny(ctx)
+			caller := callerOf(ctx)
+			return readOne(a, "", func(s *resource.State) (overview.Status, uint64, error) {
+				return overview.Of(s, caller, f, proof, at, a.options.Version), s.Last(), nil
+			})
+		})
+}

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/ibwarden/ibwarden/internal/api/traffic"
+)
+
+func (a *api) traffic() {
+	type input struct {
+		PageParams
+		Order string `query:"order" enum:"place,sends,errors" default:"place" doc:"by node and port; or those first that send most, or have most errors"`
+	}
+	register(a, operation(http.MethodGet, "/counters", "list-counters", "Performance counters of ports, with what they send and receive; for the provider"),
+		func(ctx context.Context, in *input) (*Output[List[traffic.PortCounters]], error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			if a.options.Traffic == nil {
+				return nil, noManager()
+			}
+			list, err := a.options.Traffic.Counters(ctx)
+			switch {
+			case errors.Is(err, traffic.ErrNotRead):
+				return nil, problem(http.StatusConflict, "conflict", err.Error())
+			case err != nil:
+				return nil, noManager()
+			}
+			traffic.Sort(list, in.Order)
+			type ranked struct {
+				traffic.PortCounters
+				rank int
+			}
+			all := make([]ranked, len(list))
+			for i, p := range list {
+				all[i] = ranked{p, i}
+			}
+			return fabricList(a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) traffic.PortCounters { return p.PortCounters })
+		})
+}
