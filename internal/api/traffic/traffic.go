@@ -7,10 +7,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
-
-	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
 // ErrNotRead is that nobody reads the counters.
@@ -35,48 +31,6 @@ type PortCounters struct {
 	Errors   uint64            `json:"errors" doc:"sum of the error counters that are known"`
 	Counters map[string]uint64 `json:"counters" doc:"those that are known, by the names of the architecture; data in octets"`
 	Stuck    []string          `json:"stuck,omitempty" doc:"counters at the highest value that they have room for: the true count may be higher"`
-}
-
-// errorCounters are those that Errors is the sum of. Discards and waiting are load, relay
-// errors are multicast packets that nobody wanted, and VL15Dropped is management.
-var errorCounters = []perfmgr.Counter{
-	perfmgr.SymbolErrorCounter, perfmgr.LinkErrorRecoveryCounter, perfmgr.LinkDownedCounter, perfmgr.PortRcvErrors,
-	perfmgr.PortXmitConstraintErrors, perfmgr.PortRcvConstraintErrors, perfmgr.LocalLinkIntegrityErrors,
-	perfmgr.ExcessiveBufferOverrunErrors,
-}
-
-// PortOf is a reading of a port for the API; p is nil where the port is not in the
-// snapshot any more.
-func PortOf(r *perfmgr.Reading, p *observed.Port) PortCounters {
-	out := PortCounters{Node: r.Place.Node.String(), Port: int(r.Place.Port), Age: r.Age.Round(time.Millisecond).Seconds(), Counters: map[string]uint64{}}
-	if r.Fault != perfmgr.Answered {
-		out.Fault = r.Fault.String()
-	}
-	if p != nil {
-		out.Name = p.Node.Name()
-		if p.Peer != nil {
-			out.Peer = p.Peer.String()
-		}
-	}
-	for c := range perfmgr.Counters {
-		if n, known := r.Value(c); known {
-			out.Counters[c.String()] = n
-			if slices.Contains(errorCounters, c) {
-				out.Errors += n
-			}
-			if r.Stuck(c) {
-				out.Stuck = append(out.Stuck, c.String())
-			}
-		}
-	}
-	rate := func(c perfmgr.Counter) *float64 {
-		if n, known := r.Rate(c); known {
-			return &n
-		}
-		return nil
-	}
-	out.Sends, out.Receives = rate(perfmgr.PortXmitData), rate(perfmgr.PortRcvData)
-	return out
 }
 
 // Orders of lists.

@@ -2,9 +2,13 @@ package daemon
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/traffic"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
@@ -24,11 +28,53 @@ func (s *Served) Counters(ctx context.Context) ([]traffic.PortCounters, error) {
 	err := r.Ask(ctx, func(e *engine.Engine) {
 		f := e.Fabric()
 		for reading := range poller.Readings(r.Now()) {
-			list = append(list, traffic.PortOf(&reading, f.At(reading.Place)))
+			list = append(list, countersOf(&reading, f.At(reading.Place)))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	return list, nil
+}
+
+// errorCounters are those that PortCounters.Errors is the sum of. Discards and waiting are load, relay
+// errors are multicast packets that nobody wanted, and VL15Dropped is management.
+var errorCounters = []perfmgr.Counter{
+	perfmgr.SymbolErrorCounter, perfmgr.LinkErrorRecoveryCounter, perfmgr.LinkDownedCounter, perfmgr.PortRcvErrors,
+	perfmgr.PortXmitConstraintErrors, perfmgr.PortRcvConstraintErrors, perfmgr.LocalLinkIntegrityErrors,
+	perfmgr.ExcessiveBufferOverrunErrors,
+}
+
+// countersOf is a reading of a port for the API; p is nil where the port is not in the
+// snapshot any more.
+func countersOf(r *perfmgr.Reading, p *observed.Port) traffic.PortCounters {
+	out := traffic.PortCounters{Node: r.Place.Node.String(), Port: int(r.Place.Port), Age: r.Age.Round(time.Millisecond).Seconds(), Counters: map[string]uint64{}}
+	if r.Fault != perfmgr.Answered {
+		out.Fault = r.Fault.String()
+	}
+	if p != nil {
+		out.Name = p.Node.Name()
+		if p.Peer != nil {
+			out.Peer = p.Peer.String()
+		}
+	}
+	for c := range perfmgr.Counters {
+		if n, known := r.Value(c); known {
+			out.Counters[c.String()] = n
+			if slices.Contains(errorCounters, c) {
+				out.Errors += n
+			}
+			if r.Stuck(c) {
+				out.Stuck = append(out.Stuck, c.String())
+			}
+		}
+	}
+	rate := func(c perfmgr.Counter) *float64 {
+		if n, known := r.Rate(c); known {
+			return &n
+		}
+		return nil
+	}
+	out.Sends, out.Receives = rate(perfmgr.PortXmitData), rate(perfmgr.PortRcvData)
+	return out
 }
