@@ -84,7 +84,6 @@ func TestJournalHoldsPartitionsWhole(t *testing.T) {
 			Settings: group.Settings{QKey: 0xB1B, MTU: ib.MTU4096, Rate: 16, Lifetime: 18, SL: 5, TClass: 7, FlowLabel: 0xABCDE, HopLimit: 255},
 			Members:  []group.Member{{Port: 1, GID: ib.MakeGID(ib.DefaultGIDPrefix, 1), State: sa.JoinFull, Proxy: true}},
 		}},
-		ByService: []observed.ServiceRange{{First: 3, Last: 9, SL: 6}}, RateLimit: 18,
 	}
 	var empty func(at string, v reflect.Value)
 	empty = func(at string, v reflect.Value) {
