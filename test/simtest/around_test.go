@@ -147,6 +147,8 @@ func TestOthersLoseNothing(t *testing.T) {
 				if len(switches) > 0 {
 					s := switches[rng.IntN(len(switches))].node
 					during("a switch dies", func(p place) bool { return p.node == s }, func() { w.must(w.fabric.PowerOff(s)) })
+					w.run(2 * time.Minute) // until the manager knows that it is gone, behind whichever link
+					w.settle()
 					during("a switch is back with empty tables", func(place) bool { return false }, func() { w.must(w.fabric.PowerOn(s)) })
 				}
 				w.run(2 * time.Minute) // what changes too often is left alone

@@ -41,6 +41,8 @@ func (p *Plan) postponed(waves [][]Op, settings []Op) (first []Op, more, late []
 			switch {
 			case i == 0 && (op.Attribute != smp.AttrLinearForwardingTable || !routes(op)):
 				first = append(first, op)
+			case told[op.Port.Node] && !routes(op) && !carriesAny(op.Port.Node): // it begins anew
+				first = append(first, op)
 			case told[op.Port.Node]:
 				return waves[0], waves[1:], nil
 			default:
