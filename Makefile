@@ -3,7 +3,7 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus
 
-.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchservice soak clean
+.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,12 +52,15 @@ fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 mutate: tools ## break every rule of docs/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
 	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
 
-bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios; then benchservice
+bench: tools build ## compare with OpenSM on one ibsim, in turn, and the ways to a fabric; prints ratios; then benchscale and benchservice
 	@scripts/bench-opensm
 	$(GO) test -run '^$$' -bench BringUp -benchtime 1x ./test/umadtest
 	$(GO) test -run '^$$' -bench Cable -benchtime 10x -timeout 30m ./test/simtest
 	$(GO) test -run '^$$' -bench Hardware -benchtime 1x -timeout 2h ./test/hardwaretest
-	@$(MAKE) benchservice
+	@$(MAKE) benchscale benchservice
+
+benchscale: ## what bringing up 648 to 40,960 hosts takes of time and memory (part of make bench)
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/scaletest
 
 benchservice: ## what the service costs: partitions, memberships, reads, memory, a scrape of the metrics
 	$(GO) test -run '^$$' -bench Partitions -benchtime 3x ./test/servicetest

@@ -128,6 +128,8 @@ type Switch struct {
 	LFT []ib.PortNum
 	// LFTRead has one element for each block of LFT: whether it was read.
 	LFTRead []bool
+	// sharesLFT tells that LFT is not the switch's alone: it is not written to.
+	sharesLFT bool
 	// RFT is the random forwarding table, as far as it was read.
 	RFT []smp.RandomEntry
 	// RFTRead has one element for each block of RFT.

@@ -28,15 +28,36 @@ func (p *Port) absorbLFT(modifier uint32, data []byte) error {
 	}
 	for len(s.LFTRead) <= block {
 		s.LFTRead = append(s.LFTRead, false)
-		s.LFT = append(s.LFT, unrouted[:]...)
+		s.LFT, s.sharesLFT = append(s.LFT, unrouted[:]...), false
+	}
+	if s.sharesLFT && !slices.Equal(s.LFT[block*smp.LIDsPerLinearBlock:][:smp.LIDsPerLinearBlock], t.Ports[:]) {
+		s.LFT, s.sharesLFT = slices.Clone(s.LFT), false
 	}
 	have := s.LFT[block*smp.LIDsPerLinearBlock:][:smp.LIDsPerLinearBlock]
 	if !s.LFTRead[block] || !slices.Equal(have, t.Ports[:]) {
 		p.noteNode(smp.AttrLinearForwardingTable)
 	}
 	s.LFTRead[block] = true
-	copy(have, t.Ports[:])
+	if !s.sharesLFT {
+		copy(have, t.Ports[:])
+	}
 	return nil
+}
+
+// ReserveLFT makes room for so many entries of the linear forwarding table.
+func (s *Switch) ReserveLFT(entries int) {
+	size := (entries + smp.LIDsPerLinearBlock - 1) / smp.LIDsPerLinearBlock * smp.LIDsPerLinearBlock
+	if cap(s.LFT) < size && !s.sharesLFT {
+		s.LFT = append(make([]ib.PortNum, 0, size), s.LFT...)
+	}
+}
+
+// ShareLFT has the switch keep no linear forwarding table of its own where that is the same as
+// another, which nobody changes any more, up to the end of its last block.
+func (s *Switch) ShareLFT(table []ib.PortNum) {
+	if !s.sharesLFT && len(s.LFT) > 0 && len(s.LFT) <= cap(table) && slices.Equal(s.LFT, table[:len(s.LFT)]) {
+		s.LFT, s.sharesLFT = table[:len(s.LFT):len(s.LFT)], true
+	}
 }
 
 var unrouted = func() (b [smp.LIDsPerLinearBlock]ib.PortNum) {

@@ -31,6 +31,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // A run is measured in a process of its own: what an earlier one took of memory, and left
@@ -73,7 +74,7 @@ const orderVariable = "SCALETEST_ORDER"
 func TestMain(m *testing.M) {
 	text := os.Getenv(orderVariable)
 	if text == "" {
-		os.Exit(m.Run())
+		os.Exit(need.Main(m))
 	}
 	var o order
 	err := json.Unmarshal([]byte(text), &o)
@@ -254,11 +255,12 @@ func (f *figures) again(up *observed.Fabric) {
 		to = append(to, graph.Destination{Port: p, LID: p.Info.LID, LMC: p.Info.LMC})
 	}
 	f.Routing = taking(func() {
-		if _, err := routing.Compute(up, to, routing.FatTree, graph.Room{VLs: 1, Layers: 1}); err != nil {
+		if _, err := (routing.Request{Engine: routing.FatTree, Room: graph.Room{VLs: 1, Layers: 1}, Workers: daemon.Workers()}).Compute(up, to); err != nil {
 			panic(err)
 		}
 	})
 	in := routes.Read(up)
+	in.Parts, in.Parallel = daemon.Workers().Count, daemon.Workers().Run
 	f.Judge = taking(func() {
 		if v := routes.Judge(in); !v.Right() {
 			panic(strings.Join(v.Reasons(), "; "))
@@ -285,6 +287,19 @@ func (f *figures) count(fab *fabric.Fabric, l *topology.Netlist) {
 
 // policy divides the hosts into tenants.
 func (o order) policy(l *topology.Netlist) (*policy.Policy, error) {
+	return policyfile.Read(o.text(l), "partitions.conf", policyfile.Options{AllowBoth: true})
+}
+
+// conf is the policy as a file.
+func (o order) conf() ([]byte, error) {
+	l, err := topology.Generate(o.Topology)
+	if err != nil {
+		return nil, err
+	}
+	return o.text(l), nil
+}
+
+func (o order) text(l *topology.Netlist) []byte {
 	var text strings.Builder
 	text.WriteString("Default=0x7fff : ALL=limited, SELF=full ;\n")
 	each := max(1, (l.Count(ib.NodeCA)+o.Tenants-1)/max(o.Tenants, 1))
@@ -310,5 +325,5 @@ func (o order) policy(l *topology.Netlist) (*policy.Policy, error) {
 	for k := range o.Keys {
 		fmt.Fprintf(&text, "All%d=0x%x : ALL_CAS=full ;\n", k+1, 0x100+k)
 	}
-	return policyfile.Read([]byte(text.String()), "partitions.conf", policyfile.Options{AllowBoth: true})
+	return []byte(text.String())
 }

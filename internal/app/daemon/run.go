@@ -50,7 +50,7 @@ type Watcher interface {
 // its subnet.
 func NewRunner(to link.Link, c engine.Config, a server.Config, p *policy.Policy, w Watcher) *Runner {
 	r := &Runner{link: to, watcher: w, asked: newAsked()}
-	r.window = c.Limits.Window
+	r.window, c.Workers = c.Limits.Window, Workers()
 	if c.Limits = to.Limits(); r.window > 0 {
 		c.Limits.Window = r.window
 	}

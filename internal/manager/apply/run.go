@@ -109,6 +109,7 @@ func (r *Run) Advance() (done bool) {
 			return false
 		}
 	}
+	r.plan.Share()
 	return true
 }
 

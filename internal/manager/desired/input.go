@@ -6,6 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
@@ -50,6 +51,8 @@ type Input struct {
 	Routing routing.Engine
 	// RoutingFile are the forwarding tables for routing.File.
 	RoutingFile *lfts.Tables
+	// Workers may take parts of routing and of the judgement of routes.
+	Workers graph.Workers
 	// MKey guards every port; 0 for none. OwnKeys tells that every port has an
 	// M_Key of its own, which is not given here.
 	MKey    ib.MKey

@@ -65,6 +65,7 @@ func (r *Result) judge(x *Routes, used []ib.SL) (refused, warnings []string, err
 		}
 	}
 	in := routes.WantedFor(x.fabric, d, ends)
+	in.Parts, in.Parallel = r.in.Workers.Count, r.in.Workers.Run
 	in.Levels = routes.PathLevels(levels.ServiceLevels(), used...)
 	if in.Groups, err = r.groupsOf(x, d, levels.ServiceLevels()); err != nil {
 		return nil, nil, err

@@ -52,6 +52,7 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	used := r.in.Policy.Levels()
 	request := routing.Request{
 		Engine: r.in.Routing, Room: qos.RoomFor(r.in.Fabric, &r.Settings, used), Drained: r.drained(), File: r.in.RoutingFile,
+		Workers: r.in.Workers,
 	}
 	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !x.request.Equal(&request) || !slices.Equal(x.assigned, assigned) {
 		r.in.begin(StepRouting)

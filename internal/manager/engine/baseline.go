@@ -37,8 +37,7 @@ type baseline struct {
 // grows with every set of keys that it sees.
 const maxPasses = 1024
 
-// noteChanges records the values that have changed since the last call, and reports
-// whether there were none.
+// noteChanges records the values that have changed since the last call, and reports whether none has.
 func (e *Engine) noteChanges() (quiet bool) {
 	changes, all := e.fabric.TakeChanges()
 	more := all

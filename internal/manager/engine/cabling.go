@@ -40,8 +40,7 @@ func (e *Engine) SetRoutingFile(t *lfts.Tables) {
 	e.wantSweep("another file of forwarding tables")
 }
 
-// learns reports whether the next sweep, or the current one, is to learn a list of
-// cables.
+// learns reports whether the next sweep, or the current one, is to learn a list of cables.
 func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list == nil }
 
 // learnCables learns a list from the sweep that has ended, or the best of several. again

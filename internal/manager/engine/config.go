@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/peers"
@@ -26,9 +27,11 @@ type Config struct {
 	GIDPrefix uint64
 	// LMC gives every CA and router port 2^LMC LIDs.
 	LMC ib.LMC
-	// Routing is the routing engine, RoutingFile the forwarding tables for routing.File.
+	// Routing is the routing engine, RoutingFile the forwarding tables for routing.File;
+	// Workers take parts of its work and of the judge's.
 	Routing     routing.Engine
 	RoutingFile *lfts.Tables
+	Workers     graph.Workers
 	// Profile says how far the manager goes to hold the subnet against hosts.
 	Profile protect.Profile
 	// Cables is the list of cables to hold to. LearnCables learns one from the
@@ -77,8 +80,7 @@ type Config struct {
 	KeepRoutes bool
 	// Lease makes the engine write only as far as SetLease allows: managers share a store.
 	Lease bool
-	// ReadAliases reads the tables of GUIDs whether or not the policy speaks
-	// of aliases.
+	// ReadAliases reads the tables of GUIDs whether or not the policy speaks of aliases.
 	ReadAliases bool
 	// LeaveMulticast says that nobody will answer hosts that join groups:
 	// multicast tables stay as they are, and are not read.

@@ -18,7 +18,7 @@ import (
 func (c *Config) Desired(f *observed.Fabric) desired.Input {
 	return desired.Input{
 		Fabric: f, Known: c.Known, Cables: c.Cables,
-		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing, RoutingFile: c.RoutingFile,
+		Profile: c.Profile, GIDPrefix: c.GIDPrefix, LMC: c.LMC, Routing: c.Routing, RoutingFile: c.RoutingFile, Workers: c.Workers,
 		MKey: c.MKey, OwnKeys: c.Keys != nil, ProtectBits: c.protectBits(), Reregister: c.Reregister,
 		Newcomer: !c.Known.Managed,
 	}
@@ -33,8 +33,7 @@ func (c *Config) Reading(p *policy.Policy) sweep.Options {
 }
 
 // protectBits is the least protection level of ports with an M_Key. Named managers that
-// do not share the secret have to read the subnet as standbys, which takes the keys at
-// level 2.
+// do not share the secret have to read the subnet as standbys: that takes the keys at level 2.
 func (c *Config) protectBits() uint8 {
 	if c.Keys == nil {
 		return ports.SharedKeyBits

@@ -212,8 +212,7 @@ func (e *Engine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 // out, if it will not be sent again; else 0.
 func (e *Engine) LastWait(p *mad.SMP) time.Duration { return e.owner(p).LastWait(p) }
 
-// Receive takes a packet: the answer to a request, a trap, or a question of
-// another manager.
+// Receive takes a packet: the answer to a request, a trap, or a question of another manager.
 func (e *Engine) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 	e.timeIs(now)
 	if p.Method == mad.MethodGetResp {

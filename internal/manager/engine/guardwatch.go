@@ -24,8 +24,7 @@ func (c *Config) watchesGuards() bool {
 	return !c.Hold && (c.Profile != protect.None || c.GuardPeriod > 0)
 }
 
-// listGuards updates the lists of isolating tables, from that of all tables that can
-// change.
+// listGuards updates the lists of isolating tables, from that of all tables that can change.
 func (e *Engine) listGuards() {
 	if !e.config.watchesGuards() {
 		return

@@ -82,6 +82,22 @@ func enterRoutes(info *smp.SwitchInfo, want *observed.DesiredNode) {
 	}
 }
 
+// Share has switches that show the linear forwarding tables that are wanted keep none of their
+// own. The wanted ones are not changed from then on.
+func (p *Plan) Share() {
+	for _, s := range p.Stages {
+		if s.Name != forwardingTables {
+			continue
+		}
+		for _, n := range p.fabric.Nodes {
+			if want := p.desired.Nodes[n.Index].LFT; n.Switch != nil && want != nil {
+				n.Switch.ShareLFT(want)
+			}
+		}
+		return
+	}
+}
+
 func (p *Plan) diffForwarding(n *observed.Node, add addFunc) {
 	want, have := &p.desired.Nodes[n.Index], n.Switch
 	management := &n.Ports[0]

@@ -291,6 +291,7 @@ func (r *rerouting) sort(lids uint64) (wave []int, stuck []int32) {
 // fillLinear is the block as it is wanted, but for LIDs that a later write changes.
 func (p *Plan) fillLinear(op Op) (Write, error) {
 	block := int(op.Modifier)
+	op.Port.Node.Switch.ReserveLFT(len(p.desired.Nodes[op.Port.Node.Index].LFT))
 	t := smp.LinearForwardingTable{Ports: smp.LinearBlock(p.desired.Nodes[op.Port.Node.Index].LFT, block)}
 	if kept := p.kept[op]; kept != 0 {
 		held := smp.LinearBlock(op.Port.Node.Switch.LFT, block)

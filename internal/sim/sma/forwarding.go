@@ -14,13 +14,42 @@ import (
 // far as they were written.
 type forwarding struct {
 	info   smp.SwitchInfo
-	linear []ib.PortNum // by LID
+	linear linear
 	random []smp.RandomEntry
 	// routes is the random table by LID, nil when it has to be worked out.
 	routes []route
 	// masks of ports by position and by multicast LID from 0xC000.
 	masks  [smp.MulticastPosition][]uint16
 	slToVL []lanes // by pair of ports
+}
+
+// linear is a forwarding table by LID, as far as it was written: in pieces, so that a table
+// that grows takes no more memory than it has entries.
+type linear struct {
+	pieces [][]ib.PortNum
+	size   int // entries
+}
+
+// pieceSize is a number of LIDs; blocks do not lie across pieces.
+const pieceSize = 8 * smp.LIDsPerLinearBlock
+
+// at is the entry of a LID below size.
+func (l *linear) at(lid int) ib.PortNum { return l.pieces[lid/pieceSize][lid%pieceSize] }
+
+// block are the entries of a block as far as the table has them.
+func (l *linear) block(first int) []ib.PortNum {
+	if first >= l.size {
+		return nil
+	}
+	return l.pieces[first/pieceSize][first%pieceSize : min(first%pieceSize+smp.LIDsPerLinearBlock, l.size-first/pieceSize*pieceSize)]
+}
+
+// grow makes room up to a size.
+func (l *linear) grow(size int) {
+	for len(l.pieces)*pieceSize < size {
+		l.pieces = append(l.pieces, slices.Repeat([]ib.PortNum{ib.PortNone}, pieceSize))
+	}
+	l.size = max(l.size, size)
 }
 
 // noMulticast is the MulticastFDBTop that routes nothing.
@@ -113,19 +142,15 @@ func (a *Agent) serveLinear(r request) mad.Status {
 		if err := t.UnmarshalBinary(r.Data[:]); err != nil {
 			return mad.StatusInvalidField
 		}
-		for len(f.linear) < min(first+len(t.Ports), size) {
-			f.linear = append(f.linear, ib.PortNone)
-		}
-		if n := copy(f.linear[first:], t.Ports[:]); n > 0 {
+		f.linear.grow(min(first+len(t.Ports), size))
+		if n := copy(f.linear.block(first), t.Ports[:]); n > 0 {
 			a.effect(Effect{Kind: ForwardingChanged})
 		}
 	}
 	for i := range t.Ports {
 		t.Ports[i] = ib.PortNone
 	}
-	if first < len(f.linear) {
-		copy(t.Ports[:], f.linear[first:])
-	}
+	copy(t.Ports[:], f.linear.block(first))
 	return done(t.Encode(&r.Data))
 }
 
@@ -196,10 +221,10 @@ func (a *Agent) UnicastExit(in ib.PortNum, lid ib.LID) (exit ib.PortNum, ok bool
 	}
 	f := a.fabric
 	if f.info.LinearFDBCap != 0 {
-		if lid > f.info.LinearFDBTop || int(lid) >= len(f.linear) {
+		if lid > f.info.LinearFDBTop || int(lid) >= f.linear.size {
 			return 0, false
 		}
-		exit = f.linear[lid]
+		exit = f.linear.at(int(lid))
 		return exit, a.port(exit) != nil
 	}
 	if f.routes == nil {

@@ -202,8 +202,8 @@ func TestLinear(t *testing.T) {
 			}
 			d.wantStatus(want, 1, mad.MethodGet, 0x0019, 2)
 			d.wantStatus(want, 1, mad.MethodSet, 0x0019, 2)
-			if len(d.fabric.linear) != 70 {
-				t.Errorf("%d entries", len(d.fabric.linear))
+			if d.fabric.linear.size != 70 {
+				t.Errorf("%d entries", d.fabric.linear.size)
 			}
 		}
 	})

@@ -157,6 +157,8 @@ type Request struct {
 	Drained []*observed.Node
 	// File are the tables for engine File.
 	File *lfts.Tables
+	// Workers may take parts of the work; they have no say in the result.
+	Workers graph.Workers
 }
 
 // Like is Equal but for the drained switches.
@@ -193,7 +195,7 @@ func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (
 	g := graph.New(f, destinations)
 	t := &Tables{Graph: g, Top: g.Top, Idle: make(map[*observed.Port]bool), Islands: g.Islands(), Detached: g.Detached}
 	places, through := t.drain(r.Drained)
-	if err := t.routeForGroups(&r, &graph.Input{Graph: through, Room: r.Room, File: r.File}); err != nil {
+	if err := t.routeForGroups(&r, &graph.Input{Graph: through, Room: r.Room, File: r.File, Workers: r.Workers}); err != nil {
 		return nil, err
 	}
 	t.kept, t.asked = mend.Keep(through, &t.Routes), t.Notes

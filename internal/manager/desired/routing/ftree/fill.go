@@ -28,8 +28,6 @@ type filler struct {
 
 func newFiller(t *tree, r *reach) *filler {
 	f := &filler{t: t, r: r}
-	f.some, f.more = make(set, r.words), make(set, r.words)
-	f.whole, f.low = make(set, r.words), make(set, r.words)
 	classes := map[[2]uint32]int{}
 	for s := range t.slots {
 		up := &t.slots[s]
@@ -50,6 +48,15 @@ func newFiller(t *tree, r *reach) *filler {
 		up.class = class
 	}
 	return f
+}
+
+// another is a filler with sets and storage of its own.
+func (f *filler) another() *filler {
+	words := f.r.words
+	return &filler{
+		t: f.t, r: f.r, slot: f.slot,
+		some: make(set, words), more: make(set, words), whole: make(set, words), low: make(set, words),
+	}
 }
 
 // fill writes the table of a switch, in which nothing is routed.

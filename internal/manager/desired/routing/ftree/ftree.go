@@ -42,9 +42,12 @@ func FatTree(in *graph.Input) (*graph.Routes, error) {
 	out := &graph.Routes{Linear: in.Unrouted(), Notes: t.notes(r), Order: r.place}
 	// The rows share nothing.
 	f := newFiller(t, r)
-	for s, node := range t.Nodes {
-		f.fill(uint16(s), out.Linear[node.Index])
-	}
+	in.Workers.Split(len(t.Nodes), func(first, last int) {
+		f := f.another()
+		for s := first; s < last; s++ {
+			f.fill(uint16(s), out.Linear[t.Nodes[s].Index])
+		}
+	})
 	return out, nil
 }
 

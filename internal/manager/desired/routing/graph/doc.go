@@ -19,6 +19,8 @@ type Input struct {
 	Room
 	// File are forwarding tables that were given; nil: none were.
 	File *lfts.Tables
+	// Workers may take parts of the work: what they do has no say in the result.
+	Workers Workers
 }
 
 // Room is what routes may use of virtual lanes and service levels, at least 1 of each.

@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
 // Routes is what a routing engine returns for a graph.
@@ -67,21 +70,24 @@ func (l *Lanes) LaneOf(at uint16, in, out ib.PortNum, layer uint8) ib.VL {
 	return l.Lane[class[in]][class[out]][layer]
 }
 
-// Unrouted returns tables without a route, for Routes.Linear.
-func (g *Graph) Unrouted() [][]ib.PortNum {
-	width := int(g.Top) + 1
+// Unrouted is Input.Unrouted by the caller alone.
+func (g *Graph) Unrouted() [][]ib.PortNum { return (&Input{Graph: g}).Unrouted() }
+
+// Unrouted returns tables without a route, for Routes.Linear. Each has room up to the end of
+// its last block, without a route there too.
+func (in *Input) Unrouted() [][]ib.PortNum {
+	g := in.Graph
+	width := (int(g.Top)/smp.LIDsPerLinearBlock + 1) * smp.LIDsPerLinearBlock
 	all := make([]ib.PortNum, width*len(g.Nodes))
+	none := slices.Repeat([]ib.PortNum{ib.PortNone}, width)
 	out := make([][]ib.PortNum, len(g.Index))
-	for i, n := range g.Nodes {
-		row := all[i*width : (i+1)*width : (i+1)*width]
-		if i > 0 {
-			copy(row, all) // faster than octet by octet
-		} else {
-			for l := range row {
-				row[l] = ib.PortNone
-			}
+	in.Workers.Split(len(g.Nodes), func(first, last int) {
+		for i, n := range g.Nodes[first:last] {
+			i += first
+			row := all[i*width : (i+1)*width : (i+1)*width]
+			copy(row, none)
+			out[n.Index] = row[:int(g.Top)+1]
 		}
-		out[n.Index] = row
-	}
+	})
 	return out
 }
