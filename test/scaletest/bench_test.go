@@ -165,12 +165,14 @@ func served(b *testing.B, program string, o order) {
 	manager := exec.CommandContext(ctx, program, "run", "--once", "--json", "--quarantine", "0s", "--routing", "ftree", "--fabric", "ibsim:"+name, "--policy", conf, "--data", filepath.Join(dir, "data"))
 	manager.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	began := time.Now()
+	var stderr bytes.Buffer
+	manager.Stderr = &stderr
 	out, err := manager.Output()
 	wall := time.Since(began)
 	_ = server.Process.Signal(os.Interrupt)
 	_ = server.Wait() // it was interrupted
 	if err != nil || !strings.Contains(string(out), `"verdict": "isolated"`) {
-		b.Fatalf("%v\n%.2000s", err, out)
+		b.Fatalf("%v\n%.2000s\n%.2000s", err, out, stderr.String())
 	}
 	b.ReportMetric(wall.Seconds(), "wall-s")
 	for who, cmd := range map[string]*exec.Cmd{"manager": manager, "server": server} {
