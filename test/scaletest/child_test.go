@@ -312,11 +312,11 @@ func (o order) text(l *topology.Netlist) []byte {
 			if host > 0 {
 				text.WriteString(" ;\n")
 			}
-			fmt.Fprintf(&text, "Tenant%d=0x%x :", host/each+1, 0x1000+host/each)
+			fmt.Fprintf(&text, "Tenant%d=0x%x, defmember=full :", host/each+1, 0x1000+host/each)
 		} else {
 			text.WriteString(",")
 		}
-		fmt.Fprintf(&text, "\n%v=full", n.Ports[1].GUID)
+		fmt.Fprintf(&text, "\n%v", n.Ports[1].GUID) // a store takes a file of a megabyte
 		host++
 	}
 	if host > 0 {
