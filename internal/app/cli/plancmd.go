@@ -9,12 +9,12 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
@@ -32,7 +32,7 @@ type changeFlags struct {
 	server        servicecmd.Named
 	policy, state string
 	cables        string
-	routing       string
+	routing       routingcmd.Flags
 	lmc           uint8
 	json          bool
 	policyOptions policyfile.Options
@@ -53,20 +53,20 @@ func (f *changeFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
-	flags.StringVar(&f.routing, "routing", string(routing.UpDown), routing.Help())
+	f.routing.Add(flags)
 	flags.StringVar(&f.state, "state", "", "file that keeps LIDs and allocated P_Keys between runs")
 }
 
 // load checks everything that was given before anything is sent.
 func (f *changeFlags) load(w io.Writer) error {
-	routes, err := routing.ParseEngine(f.routing)
+	err := f.routing.Load()
 	if err != nil {
-		return misuse(fmt.Errorf("--routing: %w", err))
+		return err
 	}
 	if f.lmc > uint8(ib.LMCMax) {
 		return misuse(fmt.Errorf("--lmc %d: want 0 to %d", f.lmc, ib.LMCMax))
 	}
-	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: routes, Seed: daemon.Secret()}
+	f.config = engine.Config{LMC: ib.LMC(f.lmc), Routing: f.routing.Engine, RoutingFile: f.routing.Tables, Seed: daemon.Secret()}
 	list := cablesFlags{data: f.where.reads.data, file: f.cables}
 	if f.config.Cables, err = list.loadThere(f.where.spec); err != nil {
 		return err

@@ -15,13 +15,13 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
-	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -118,7 +118,7 @@ type runFlags struct {
 	service                     *serve.Service
 	shared                      *serve.Shared
 	policy, state               string
-	routing                     string
+	routing                     routingcmd.Flags
 	lmc, priority               uint8
 	smKey                       string
 	parsedSMKey                 ib.SMKey
@@ -135,7 +135,6 @@ type runFlags struct {
 	maxSMPs                     int
 	guard                       time.Duration
 	policyOptions               policyfile.Options
-	parsedEngine                routing.Engine
 	loadedPolicy                *policy.Policy
 	loadedAssigned              desired.Assigned
 	registered                  kept.Registered
@@ -153,7 +152,7 @@ func newRun() *cobra.Command {
 It sweeps the fabric, checks that the whole policy fits, writes what differs,
 reads it back, and prints who is isolated from whom. Then it watches: a changed
 link, a new node, or a table that somebody else changed is noticed and corrected.
-SIGHUP reads the policy file and the list of cables again; if one has a fault,
+SIGHUP reads the policy file, the list of cables and --lfts-file again; if one has a fault,
 the old one stays in force.
 
 With a list of cables (--cables, or learned at first start into --data) a device
@@ -187,7 +186,7 @@ keys of other partitions, this needs --policy none.
 	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
-	flags.StringVar(&f.routing, "routing", string(routing.UpDown), routing.Help())
+	f.routing.Add(flags)
 	flags.Uint8Var(&f.priority, "priority", 0, "SM priority, 0 to 15; the manager with the highest becomes master")
 	flags.StringVar(&f.smKey, "sm-key", "0", "SM_Key, shown to trusted managers only (--trusted-sm); OpenSM ignores managers that do not show its own, which is 1 by default")
 	flags.StringVar(&f.profile, "profile", protect.Default.String(), "protection against hosts whose root is not trusted: basic, tenant or strict")
@@ -206,8 +205,8 @@ keys of other partitions, this needs --policy none.
 
 // load checks everything that was given before anything is sent.
 func (f *runFlags) load(c *cobra.Command) (err error) {
-	if f.parsedEngine, err = routing.ParseEngine(f.routing); err != nil {
-		return misuse(fmt.Errorf("--routing: %w", err))
+	if err := f.routing.Load(); err != nil {
+		return err
 	}
 	key, err := strconv.ParseUint(f.smKey, 0, 64)
 	if err != nil {
@@ -369,7 +368,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 // configs are what the manager and the administration are told once.
 func (f *runFlags) configs(pause time.Duration) (engine.Config, server.Config) {
 	manager, administration := engine.Config{
-		LMC: ib.LMC(f.lmc), Routing: f.parsedEngine, Known: f.loadedAssigned,
+		LMC: ib.LMC(f.lmc), Routing: f.routing.Engine, RoutingFile: f.routing.Tables, Known: f.loadedAssigned,
 		Limits:        transact.Limits{Window: f.maxSMPs},
 		SweepInterval: f.sweep, DriftPeriod: f.drift, GuardPeriod: f.guard,
 		LeaveMulticast: f.once && f.forgot, Priority: f.priority, SMKey: f.parsedSMKey, ShowSMKey: f.parsedSMKey != 0,
@@ -428,6 +427,7 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 // reload reads the policy file and the list of cables again.
 func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	f.cables.reload(engine, c.ErrOrStderr())
+	f.routing.Reload(engine, c.ErrOrStderr())
 	if f.policy == "" || f.policy == policyNone {
 		engine.AcceptPolicy()
 		if f.service != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
@@ -50,6 +51,7 @@ type command struct {
 	patterns []string
 	rounds   int
 	json     bool
+	lfts     bool
 }
 
 // Report is what `ibwarden show routing --json` prints.
@@ -140,6 +142,7 @@ Only SubnGet is sent.
 	flags.UintSliceVar(&f.sls, "sl", []uint{0}, "service levels of packets, 0 to 15")
 	flags.StringSliceVar(&f.patterns, "pattern", patterns, "patterns of traffic to count: "+strings.Join(patterns, ", "))
 	flags.IntVar(&f.rounds, "rounds", roundsDefault, fmt.Sprintf("rounds of shift and bisection, 1 to %d", roundsMax))
+	flags.BoolVar(&f.lfts, "lfts", false, "print the unicast forwarding tables instead, as OpenSM dumps them: for ibwarden run --lfts-file, and opensm -R file -U")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }
@@ -174,6 +177,16 @@ func (f *command) run(c *cobra.Command) error {
 	r, err := f.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: true})
 	if err != nil {
 		return err
+	}
+	if f.lfts {
+		unread, err := lfts.Write(c.OutOrStdout(), r.Fabric)
+		if err == nil && unread > 0 {
+			err = fmt.Errorf("the tables of %d switches were not read completely", unread)
+		}
+		if err != nil {
+			return exit.WithBad(err)
+		}
+		return nil
 	}
 	in := routes.Read(r.Fabric)
 	if len(in.Ends) == 0 {
