@@ -52,7 +52,7 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	used := r.in.Policy.Levels()
 	request := routing.Request{
 		Engine: r.in.Routing, Room: qos.RoomFor(r.in.Fabric, &r.Settings, used), Drained: r.drained(), File: r.in.RoutingFile,
-		Workers: r.in.Workers,
+		Tenants: r.tenants(), Workers: r.in.Workers,
 	}
 	if x == nil || x.fabric != r.in.Fabric || x.manager != r.in.Fabric.Self || x.managers != m || !x.request.Equal(&request) || !slices.Equal(x.assigned, assigned) {
 		r.in.begin(StepRouting)
@@ -79,6 +79,19 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 	r.Warnings = append(append(r.Warnings, x.warnings...), x.verdict...)
 	r.Routes = x
 	return nil
+}
+
+// tenants are the ports that send to each other; nil where all count as doing so.
+func (r *Result) tenants() []graph.Tenant {
+	if !r.Settings.BalanceTenants {
+		return nil
+	}
+	out := make([]graph.Tenant, 0, len(r.Resolution.Partitions))
+	for i := range r.Resolution.Partitions {
+		p := &r.Resolution.Partitions[i]
+		out = append(out, graph.Tenant{Full: p.Full, Limited: p.Limited})
+	}
+	return out
 }
 
 // enter has d want the forwarding tables.

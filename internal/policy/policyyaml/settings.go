@@ -18,6 +18,9 @@ import (
 // part_enforce has them.
 const enforceIn, enforceOut, enforceBoth = "in", "out", "both"
 
+// The words for whose flows routes are balanced.
+const balanceAll, balanceTenants = "all", "tenants"
+
 // uintOf is a setting that is a number.
 type uintOf interface{ ~uint8 | ~uint16 | ~uint64 }
 
@@ -61,8 +64,12 @@ func (r *reader) settings(node ast.Node) {
 		"m_key_lease_period":     field(r, "m_key_lease_period", &s.MKeyLeasePeriod, 0, math.MaxUint16),
 		"link_width":             func(v ast.Node) { s.LinkWidth = r.width(v) },
 		"link_speed":             func(v ast.Node) { s.LinkSpeed = r.speed(v) },
-		"links":                  r.linkLimits,
-		"drain":                  r.drained,
+		"balance": func(v ast.Node) {
+			word, _ := r.choice(v, "balance", []string{balanceAll, balanceTenants})
+			s.BalanceTenants = word == balanceTenants
+		},
+		"links": r.linkLimits,
+		"drain": r.drained,
 	})
 	if err := s.Check(); err != nil && len(r.Faults) == faults {
 		r.Fault(nodePos(node), "settings that a fabric can carry traffic with", "%v", err)
@@ -198,6 +205,7 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	line("m_key_lease_period", s.MKeyLeasePeriod != 0, s.MKeyLeasePeriod)
 	line("link_width", s.LinkWidth != 0, s.LinkWidth)
 	line("link_speed", s.LinkSpeed != 0, s.LinkSpeed)
+	line("balance", s.BalanceTenants, balanceTenants)
 	if len(p.Links) > 0 {
 		lines = append(lines, "  links:\n")
 	}

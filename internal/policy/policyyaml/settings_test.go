@@ -38,6 +38,7 @@ settings:
   m_key_lease_period: 15
   link_width: 4x
   link_speed: hdr
+  balance: tenants
   links:
     - {at: "leaf 1:5", width: 1x}
     - {at: "0x0000000000200001:36", width: 2x, speed: qdr}
@@ -52,7 +53,7 @@ func everySettingWants() settings.Settings {
 		OverrunErrors: 3, LocalPhyErrors: 4, Lanes: true, SLToVL: &[settings.SLs]ib.VL{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 15},
 		VLHighLimit: 7, VLArbHigh: []smp.VLArbitrationEntry{{VL: 1, Weight: 9}}, VLArbLow: []smp.VLArbitrationEntry{{VL: 0, Weight: 3}, {VL: 1, Weight: 1}},
 		EnforceOutbound: true, EnforceBetweenSwitches: true, SubnetTimeOut: 16, GIDPrefix: 0xfe80000000000077, MasterSMSL: 1, MasterSMLID: 77,
-		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: settings.HDR,
+		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: settings.HDR, BalanceTenants: true,
 	}
 }
 
@@ -193,6 +194,7 @@ func TestBadSettings(t *testing.T) {
 		`drain: [a, "a"]`: `"a", as at`,
 		`drain: ["0xzz"]`: `"0xzz" for drain`,
 		`drain: [""]`:     `"", as at`,
+		"balance: some":   `"some" for balance; expected all or tenants`,
 		"life_time: 3":    `key "life_time" of settings`,
 	} {
 		if !strings.HasPrefix(line, "{") {

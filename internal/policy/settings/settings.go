@@ -75,6 +75,10 @@ type Settings struct {
 	// no end.
 	MKeyLeasePeriod uint16
 
+	// BalanceTenants has routes loaded with the flows between members of partitions, in
+	// place of those between all ports.
+	BalanceTenants bool
+
 	// LinkWidth and LinkSpeed are the most that any link may use; the zero values
 	// leave what is enabled as it is.
 	LinkWidth Width

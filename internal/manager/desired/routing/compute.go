@@ -159,11 +159,15 @@ type Request struct {
 	File *lfts.Tables
 	// Workers may take parts of the work; they have no say in the result.
 	Workers graph.Workers
+	// Tenants are those for whose flows links are balanced, by engines that balance by
+	// counting; nil for flows between all.
+	Tenants []graph.Tenant
 }
 
-// Like is Equal but for the drained switches.
+// Like is Equal but for the drained switches. Who is in which tenant does not count: no route
+// moves because somebody joins one.
 func (r *Request) Like(o *Request) bool {
-	return r.Engine == o.Engine && r.Room == o.Room && r.File == o.File
+	return r.Engine == o.Engine && r.Room == o.Room && r.File == o.File && (r.Tenants == nil) == (o.Tenants == nil)
 }
 
 // Equal reports whether both ask for the same.
@@ -195,7 +199,11 @@ func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (
 	g := graph.New(f, destinations)
 	t := &Tables{Graph: g, Top: g.Top, Idle: make(map[*observed.Port]bool), Islands: g.Islands(), Detached: g.Detached}
 	places, through := t.drain(r.Drained)
-	if err := t.routeForGroups(&r, &graph.Input{Graph: through, Room: r.Room, File: r.File, Workers: r.Workers}); err != nil {
+	in := &graph.Input{Graph: through, Room: r.Room, File: r.File, Workers: r.Workers}
+	if r.Tenants != nil {
+		in.Senders = graph.NewSenders(destinations, r.Tenants)
+	}
+	if err := t.routeForGroups(&r, in); err != nil {
 		return nil, err
 	}
 	t.kept, t.asked = mend.Keep(through, &t.Routes), t.Notes

@@ -21,6 +21,9 @@ type Input struct {
 	File *lfts.Tables
 	// Workers may take parts of the work: what they do has no say in the result.
 	Workers Workers
+	// Senders are those that engines which count the load of links count; nil: all send to
+	// all. Engines in closed form take no notice.
+	Senders *Senders
 }
 
 // Room is what routes may use of virtual lanes and service levels, at least 1 of each.

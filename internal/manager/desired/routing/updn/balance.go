@@ -17,6 +17,7 @@ const (
 // slices go by link or by switch of the graph.
 type balance struct {
 	g     *heights
+	from  *graph.Senders
 	table [][]ib.PortNum // by switch
 	load  []uint64       // by link
 	lids  []uint16       // by link: LIDs of CAs and routers
@@ -27,10 +28,10 @@ type balance struct {
 	exit []int32  // by switch: the chosen link
 }
 
-func newBalance(g *heights, linear [][]ib.PortNum) *balance {
+func newBalance(g *heights, from *graph.Senders, linear [][]ib.PortNum) *balance {
 	links, n := len(g.To), len(g.Nodes)
 	b := &balance{
-		g:    g,
+		g: g, from: from,
 		load: make([]uint64, links), lids: make([]uint16, links), owned: make([]uint16, links),
 		flow: make([]uint32, n), path: make([]uint64, n), exit: make([]int32, n),
 	}
@@ -55,7 +56,7 @@ func (b *balance) route(p *paths, e graph.End) {
 		// What CAs send to a switch itself weighs nothing.
 		clear(b.flow)
 		if e.Port != 0 {
-			copy(b.flow, b.g.Hosts)
+			b.from.Flow(b.g.Graph, e, b.flow)
 			b.choose(p, e.At)
 		}
 		b.enter(p, lid, lids, turn)
@@ -69,8 +70,7 @@ func (b *balance) route(p *paths, e graph.End) {
 
 // again routes e, which has one LID, once more, now that the load of all others is known.
 func (b *balance) again(p *paths, e graph.End) {
-	clear(b.flow)
-	copy(b.flow, b.g.Hosts)
+	b.from.Flow(b.g.Graph, e, b.flow)
 	for i, s := range p.order {
 		for _, l := range p.exits[p.exitFirst[i]:p.exitFirst[i+1]] {
 			if b.g.Port[l] == b.table[s][e.LID] {

@@ -11,7 +11,8 @@
 // levels it may carry nothing between pods.)
 //
 // Among exits of equal length the tables balance the routes from CA to CA
-// that cross each link, with equal weight for every pair, and after that the
+// that cross each link, with equal weight for every pair of those that send to each other
+// (graph.Senders), and after that the
 // number of LIDs. Where that leaves links much fuller than others, routes are chosen once
 // more, each with the load of all others known; not in the largest fabrics. The LIDs of one port take different links where there are
 // different ones.
@@ -51,7 +52,7 @@ const (
 
 func compute(in *graph.Input, h *heights, find func(p *paths, to uint16)) *graph.Routes {
 	out := &graph.Routes{Linear: in.Unrouted()}
-	p, b := newPaths(h), newBalance(h, out.Linear)
+	p, b := newPaths(h), newBalance(h, in.Senders, out.Linear)
 	tour := in.Tour()
 	each := func(route func(e graph.End)) {
 		for _, s := range tour {
