@@ -44,8 +44,8 @@ type Routes struct {
 	judgement *routes.Result
 }
 
-// routes wants forwarding tables. A policy has no say in them: while fabric and
-// addresses are those of the last time, so are the tables.
+// routes wants forwarding tables. While fabric and addresses are those of the last time, so are
+// the tables, whoever joined or left a partition.
 func (r *Result) routes(assigned []lid.Assignment) error {
 	x := r.in.Routes
 	m := r.Settings.MasterSMLID
