@@ -284,7 +284,7 @@ func samePartition(a *policy.Partition, b policy.Partition) bool {
 			return false
 		}
 	}
-	return a.Name == b.Name && a.PKey == b.PKey && a.SL == b.SL && a.MayBeAbsent == b.MayBeAbsent && len(a.Members) == len(b.Members) &&
+	return a.Name == b.Name && a.PKey == b.PKey && a.SL == b.SL && a.RateLimit == b.RateLimit && len(a.ServiceLevels)+len(b.ServiceLevels) == 0 && a.MayBeAbsent == b.MayBeAbsent && len(a.Members) == len(b.Members) &&
 		slices.EqualFunc(a.Multicast, b.Multicast, func(x, y policy.MulticastGroup) bool {
 			x.Pos, y.Pos = policy.Pos{}, policy.Pos{}
 			return x == y
