@@ -52,6 +52,13 @@ func (p *Policy) Levels() []ib.SL {
 	return slices.Compact(levels)
 }
 
+// GivesShare reports whether a level other than 0 has a share of links by name: it is for those
+// to whom the provider gives it.
+func (p *Policy) GivesShare(level ib.SL) bool {
+	asked := p.Asked()
+	return level != 0 && slices.ContainsFunc(asked.Levels, func(l settings.Level) bool { return l.SL == level })
+}
+
 // UsesLanes reports whether the policy puts traffic on a service level apart
 // from 0, or asks for virtual lanes: else any mapping of levels to virtual lanes will do, and is
 // left alone.

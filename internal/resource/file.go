@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // parse reads the text of the file, without the partitions that are left to the API
@@ -81,13 +80,6 @@ func newWritten(p *policy.Policy) written {
 		}
 	}
 	return w
-}
-
-// hasShare reports whether the file gives a level other than 0 a share of links by name: it is
-// for those to whom the provider gives it.
-func (w *written) hasShare(level ib.SL) bool {
-	asked := w.policy.Asked()
-	return level != 0 && slices.ContainsFunc(asked.Levels, func(l settings.Level) bool { return l.SL == level })
 }
 
 // eachNamed goes through the ports that a policy names by GUID.

@@ -101,7 +101,7 @@ func (c PutPartition) check(d *draft, t *Tenant, old *Partition) error {
 		return refuse(Invalid, "name", "%q: want at most %d characters, for %s/NAME to fit into a policy", c.Name, policy.NameMax-1-len(c.Owner), c.Owner)
 	case c.SL > policy.SLMax:
 		return refuse(Invalid, "sl", "%v: want 0 to %d", c.SL, policy.SLMax)
-	case !d.By.IsProvider() && (old == nil || old.SL != c.SL) && d.written.hasShare(c.SL):
+	case !d.By.IsProvider() && (old == nil || old.SL != c.SL) && d.written.policy.GivesShare(c.SL):
 		return refuse(Forbidden, "sl", "%v has a share of links: want the provider to set it, or another level", c.SL)
 	case c.MTU != 0 && !c.MTU.IsValid():
 		return refuse(Invalid, "mtu", "%v: want 256 to 4096", c.MTU)
