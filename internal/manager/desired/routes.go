@@ -58,7 +58,7 @@ func (r *Result) routes(assigned []lid.Assignment) error {
 		r.in.begin(StepRouting)
 		var err error
 		if x = r.again(assigned, request, used); x == nil {
-			if x, err = computeRoutes(r.in.Fabric, assigned, m, request); err != nil {
+			if x, err = computeRoutes(r.in.Fabric, r.in.Routes, assigned, m, request); err != nil {
 				return err
 			}
 		}
@@ -138,8 +138,13 @@ func (x *Routes) UsesLanes() bool { return x != nil && x.routed.Lanes != nil }
 // Notes are what the routing engine said of the subnet.
 func (x *Routes) Notes() []string { return x.routed.Notes }
 
-func computeRoutes(f *observed.Fabric, assigned []lid.Assignment, managers ib.LID, request routing.Request) (*Routes, error) {
-	tables, err := request.Compute(f, destinations(assigned))
+// computeRoutes asks the engine; last is what was routed last, or nil.
+func computeRoutes(f *observed.Fabric, last *Routes, assigned []lid.Assignment, managers ib.LID, request routing.Request) (*Routes, error) {
+	asked := request
+	if last != nil {
+		asked.Last = last.routed
+	}
+	tables, err := asked.Compute(f, destinations(assigned))
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,9 @@ type Tables struct {
 	By Engine
 	// Graph is what was routed.
 	Graph *graph.Graph
+	// through is the graph without what is drained, which the engine routed; nil where the
+	// routes are not the engine's.
+	through *graph.Graph
 	// Top is the highest LID of all destinations.
 	Top ib.LID
 	// Warnings say which switches are not drained, and why.
@@ -162,6 +165,9 @@ type Request struct {
 	// Tenants are those for whose flows links are balanced, by engines that balance by
 	// counting; nil for flows between all.
 	Tenants []graph.Tenant
+	// Last are the routes of before, nil for none: an engine may keep those that are as good
+	// as others.
+	Last *Tables
 }
 
 // Like is Equal but for the drained switches. Who is in which tenant does not count: no route
@@ -199,7 +205,8 @@ func (r Request) Compute(f *observed.Fabric, destinations []graph.Destination) (
 	g := graph.New(f, destinations)
 	t := &Tables{Graph: g, Top: g.Top, Idle: make(map[*observed.Port]bool), Islands: g.Islands(), Detached: g.Detached}
 	places, through := t.drain(r.Drained)
-	in := &graph.Input{Graph: through, Room: r.Room, File: r.File, Workers: r.Workers}
+	t.through = through
+	in := &graph.Input{Graph: through, Room: r.Room, File: r.File, Workers: r.Workers, Last: r.Last.last()}
 	if r.Tenants != nil {
 		in.Senders = graph.NewSenders(destinations, r.Tenants)
 	}
@@ -238,6 +245,14 @@ func (t *Tables) route(r *Request, in *graph.Input) error {
 		return nil
 	}
 	return errors.New(strings.Join(refusals, "; "))
+}
+
+// last is what the engine routed, nil for nothing.
+func (t *Tables) last() *graph.Last {
+	if t == nil || t.through == nil {
+		return nil
+	}
+	return &graph.Last{Graph: t.through, Routes: &t.Routes}
 }
 
 // Lead routes a LID that is no destination like another, from every switch.

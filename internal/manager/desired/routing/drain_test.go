@@ -32,7 +32,11 @@ func TestDrainedSwitchesCarryNothing(t *testing.T) {
 		drained := switches[:1+rng.IntN(min(3, len(switches)))]
 		for _, e := range tested {
 			room := graph.Room{VLs: 8, Layers: 16}
-			tables, err := Compute(b.Fabric, b.Destinations, e, room, drained...)
+			before, err := Compute(b.Fabric, b.Destinations, e, room)
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, e, err)
+			}
+			tables, err := Request{Engine: e, Room: room, Drained: drained, Last: before}.Compute(b.Fabric, b.Destinations)
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, e, err)
 			}
@@ -60,6 +64,14 @@ func TestDrainedSwitchesCarryNothing(t *testing.T) {
 			})
 			if e != MinHop && b.Deadlocks(t, &tables.Routes, room.VLs) {
 				t.Errorf("seed %d, %s: links depend on each other in a circle", seed, e)
+			}
+			back, err := Request{Engine: e, Room: room, Last: tables}.Compute(b.Fabric, b.Destinations)
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, e, err)
+			}
+			b.EachRoute(t, &back.Routes, nil)
+			if e != MinHop && b.Deadlocks(t, &back.Routes, room.VLs) {
+				t.Errorf("seed %d, %s: links depend on each other in a circle when nothing is drained any more", seed, e)
 			}
 		}
 	}

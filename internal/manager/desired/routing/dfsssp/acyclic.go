@@ -160,3 +160,43 @@ func (a *acyclic) backward(x, y int32) bool {
 	}
 	return true
 }
+
+// sort makes the order one in which all turns that are taken lead on, or where it is fixed
+// looks whether they do. It is false where there is no such order.
+func (a *acyclic) sort() bool {
+	c := a.c
+	before := make([]int32, len(c.To)) // by link: turns to it from links that have no place yet
+	follow := func(l int32, visit func(m int32) bool) bool {
+		first := c.First[c.To[l]]
+		for e := range c.First[c.To[l]+1] - first {
+			if a.paths[l*c.width+e] > 0 && !visit(first+e) {
+				return false
+			}
+		}
+		return true
+	}
+	for l := range c.To {
+		if !follow(int32(l), func(m int32) bool { before[m]++; return !a.fixed || a.at[l] < a.at[m] }) {
+			return false
+		}
+	}
+	if a.fixed {
+		return true
+	}
+	order := make([]int32, 0, len(c.To))
+	for l := range c.To {
+		if before[l] == 0 {
+			order = append(order, int32(l))
+		}
+	}
+	for i := 0; i < len(order); i++ {
+		a.at[order[i]] = int32(i)
+		follow(order[i], func(m int32) bool {
+			if before[m]--; before[m] == 0 {
+				order = append(order, m)
+			}
+			return true
+		})
+	}
+	return len(order) == len(c.To)
+}

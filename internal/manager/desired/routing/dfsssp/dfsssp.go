@@ -16,6 +16,11 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 		return nil, fmt.Errorf("%d virtual lanes and %d layers, want 1 to %d and at least 1", in.VLs, in.Layers, maxLayers)
 	}
 	lids, tour := routed(in.Graph), in.Tour()
+	if in.Last != nil {
+		if out := again(in, lids, room); out != nil {
+			return out, nil
+		}
+	}
 	c := newCabling(in.Graph, updn.Order(in.Graph))
 	n := len(in.Nodes)
 	h := newChooser(c, in.Unrouted(), false)
@@ -27,7 +32,7 @@ func DFSSSP(in *graph.Input) (*graph.Routes, error) {
 	if len(open) > 0 && room == 1 {
 		return updn.UpDown(in)
 	}
-	out := &graph.Routes{Linear: h.linear}
+	out := &graph.Routes{Linear: h.linear, Order: c.height}
 	if len(open) > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d pairs of switches may take longer paths than the shortest, which are not free of deadlock by %d layers", len(open), room))
 	}

@@ -13,6 +13,10 @@
 // that change stay free of circles in their layers, or find another layer. A layer more is
 // made for this where it makes the fullest link much emptier.
 //
+// Where there are routes of before, these stay instead as far as they are shortest, with
+// their layers, and only exits that are missing are chosen: by the load, and in the layers
+// where they close no circle. Where this leads nowhere all is routed anew.
+//
 // Pairs may be left for which there are too few lanes. They get home, and paths that are
 // free there, if need be longer ones: its order leaves a path between any two switches, so
 // this cannot fail. With a single lane, up*/down* does the same with a more even load. Pairs

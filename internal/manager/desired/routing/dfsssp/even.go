@@ -57,7 +57,7 @@ func (v *evener) run() {
 	if v.isEven() {
 		return
 	}
-	v.fill()
+	v.fill(nil)
 	v.rounds()
 	for v.refused && len(v.sets) < v.room && !v.isEven() {
 		last, fullest := v.state(), slices.Max(v.load)
@@ -116,8 +116,9 @@ func (v *evener) restore(x *state) {
 	v.ranks = x.ranks
 }
 
-// fill counts what is routed.
-func (v *evener) fill() {
+// fill counts what is routed, apart from the turns of some pairs of switches.
+func (v *evener) fill(without [][]bool) {
+	v.sets = v.sets[:0]
 	for _, rank := range v.ranks {
 		v.sets = append(v.sets, newAcyclic(v.cabling, rank))
 	}
@@ -137,7 +138,9 @@ func (v *evener) fill() {
 				x := v.t.exit[s]
 				p := v.To[x]
 				v.load[x] += uint64(v.flow[s])
-				count[v.layer[s][r]][s]++
+				if without == nil || !without[s][r] {
+					count[v.layer[s][r]][s]++
+				}
 				if p == v.t.root {
 					continue
 				}

@@ -24,6 +24,16 @@ type Input struct {
 	// Senders are those that engines which count the load of links count; nil: all send to
 	// all. Engines in closed form take no notice.
 	Senders *Senders
+	// Last is what was routed before, nil for nothing. An engine may keep routes of it that
+	// are as good as others, so that few move when a cable breaks. It is no more than a hint:
+	// whatever it holds, the routes are right.
+	Last *Last
+}
+
+// Last is a graph and the routes that an engine returned for it.
+type Last struct {
+	*Graph
+	Routes *Routes
 }
 
 // Room is what routes may use of virtual lanes and service levels, at least 1 of each.
