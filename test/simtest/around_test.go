@@ -154,7 +154,7 @@ func TestOthersLoseNothing(t *testing.T) {
 				w.run(2 * time.Minute) // what changes too often is left alone
 				w.settle()
 			}
-			if looked < 20*int(rounds) {
+			if looked < 10*int(rounds) { // four of a round are at rest, the others between writes
 				t.Errorf("looked %d times", looked)
 			}
 			if n := len(w.flows()); n == 0 {

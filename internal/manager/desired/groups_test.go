@@ -145,7 +145,7 @@ func TestLevelOfGroups(t *testing.T) {
 		engine routing.Engine
 		code   uint8
 		want   ib.SL // of groups of level 0
-	}{{routing.DOR, 4, 15}, {routing.DOR, 3, 15}, {routing.DOR, 2, 0}, {routing.DFSSSP, 4, 15}, {routing.UpDown, 4, 0}} {
+	}{{routing.DOR, 4, 15}, {routing.DOR, 3, 15}, {routing.DOR, 2, 0}, {routing.DFSSSP, 4, 0}, {routing.UpDown, 4, 0}} { // the order of the first layer of dfsssp is that of trees
 		f := laned(c.code, nil, func(b *routingtest.Builder) { b.Torus(5, 5, 1) })
 		r := compute(t, Input{Fabric: f, Routing: c.engine}, &policy.Policy{Default: policy.Full})
 		levels := r.levels.ServiceLevels()
