@@ -63,7 +63,7 @@ func (s *estate) whole() whole {
 	if s.groups == nil {
 		return x
 	}
-	in := mcast.Input{Fabric: s.engine.Fabric(), Allowed: func(base ib.PKeyBase, g ib.PortGUID) bool {
+	in := mcast.Input{Fabric: s.engine.Fabric(), Order: x.Routes.GroupOrder(), Allowed: func(base ib.PKeyBase, g ib.PortGUID) bool {
 		return slices.ContainsFunc(x.Resolution.Partitions, func(p observed.Partition) bool {
 			return p.Base == base && (slices.Contains(p.Full, g) || slices.Contains(p.Limited, g))
 		})

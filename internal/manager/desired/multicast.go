@@ -30,7 +30,7 @@ func (r *Result) trees(x *Routes) (*mcast.Tables, error) {
 	for _, p := range r.Resolution.Partitions {
 		allowed.Add(p.Base, p.Full, p.Limited)
 	}
-	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: x.idle(), Order: x.groupOrder()})
+	return mcast.Compute(mcast.Input{Fabric: r.in.Fabric, Groups: r.in.Groups, Allowed: allowed.Allow, Idle: x.idle(), Order: x.GroupOrder()})
 }
 
 // concerns reports whether a port is a member of a group.

@@ -124,8 +124,8 @@ func (x *Routes) idle() map[*observed.Port]bool {
 	return x.routed.Idle
 }
 
-// groupOrder is the order of the switches that multicast trees keep to.
-func (x *Routes) groupOrder() []ib.NodeGUID {
+// GroupOrder is the order of the switches that multicast trees keep to.
+func (x *Routes) GroupOrder() []ib.NodeGUID {
 	if x == nil {
 		return nil
 	}

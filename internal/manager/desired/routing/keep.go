@@ -44,7 +44,7 @@ func (t *Tables) on(g *graph.Graph, drained []*observed.Node) (again *Tables, ok
 	again.drainedLast(places)
 	again.Notes = slices.Clone(t.asked)
 	if k := again.kept; k.Missing > 0 {
-		again.Notes = append(again.Notes, fmt.Sprintf("%d of the links between switches are missing since then: %d exits lead elsewhere", k.Missing, k.Moved))
+		again.Notes = append(again.Notes, fmt.Sprintf("links between switches that have gone since then: %d; exits that lead elsewhere for that: %d", k.Missing, k.Moved))
 	}
 	again.Linear = again.kept.Linear(g)
 	for _, row := range again.Linear {
