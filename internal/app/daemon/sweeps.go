@@ -11,11 +11,9 @@ import (
 
 // Sweeps implements sweeps.Source.
 func (s *Served) Sweeps(ctx context.Context) ([]sweeps.Sweep, error) {
-	s.mu.Lock()
-	r := s.runner
-	s.mu.Unlock()
-	if r == nil {
-		return nil, service.ErrNotRead
+	r, err := s.running()
+	if err != nil {
+		return nil, err
 	}
 	var kept []phases.Sweep
 	if err := r.Ask(ctx, func(*engine.Engine) { kept = r.Sweeps() }); err != nil {
@@ -34,4 +32,14 @@ func (s *Served) Sweeps(ctx context.Context) ([]sweeps.Sweep, error) {
 
 func costOf(p phases.Phase) sweeps.Cost {
 	return sweeps.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
+}
+
+// running is the manager that runs.
+func (s *Served) running() (*Runner, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runner == nil {
+		return nil, service.ErrNotRead
+	}
+	return s.runner, nil
 }
