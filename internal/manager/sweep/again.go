@@ -201,7 +201,7 @@ func (d *Discovery) rereadFollowed() {
 			if d.followed[p] || !p.PKeysKnown() {
 				d.readPKeys(p)
 			}
-			if d.options.QoS && (d.followed[p] || p.SLToVL == nil && p.VLArbitration == nil) { // another port of a CA may be new
+			if d.followed[p] && d.options.QoS {
 				p.LaneTables(d.readBlock)
 			}
 		}

@@ -310,6 +310,9 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 	}
 	if !port.Reached {
 		port.Reached, port.Path, port.GUID = true, path, info.PortGUID
+		if d.kept[info.NodeGUID] {
+			d.followed[port] = true // a port of a CA that was reached by another one alone
+		}
 		d.enterEndPort(port, from, key, known == nil)
 	}
 	return nil
