@@ -1,12 +1,12 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus
+PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
 
-.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice soak clean
+.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ibwarden
 	$(GO) build -o bin/ibwarden ./cmd/ibwarden
@@ -21,8 +21,9 @@ test: tools ## install what the tests need (Debian packages, when it may), run t
 	$(GO) vet ./...
 	@GO='$(GO)' scripts/test-all
 
-tools: ## install the Debian packages that tests run beside ibwarden
+tools: ## install the Debian packages that tests run beside ibwarden, and fetch axe-core, which looks at the console
 	@scripts/install-tools $(PACKAGES)
+	@scripts/install-axe
 
 docs: ## run every command of README.md and docs, and write what it prints there
 	$(GO) test -count=1 ./test/doctest -update
@@ -67,6 +68,12 @@ benchservice: ## what the service costs: partitions, memberships, reads, memory,
 	$(GO) test -run '^$$' -bench 'Member$$|Reads' -benchtime 2000x -timeout 30m ./test/servicetest
 	$(GO) test -run '^$$' -bench Revisions -benchtime 1x -timeout 30m ./test/servicetest
 	$(GO) test -run '^$$' -bench Scrape -benchtime 5x ./test/metricstest
+
+benchconsole: ## what a fabric of 16 to 11,664 hosts costs in the browser: time to the first picture, frames, memory, octets
+	$(GO) test -run '^$$' -bench Console -benchtime 1x -timeout 30m ./test/consoletest
+
+console-shots: ## screenshots of every page of the console, light and dark, narrow and wide, into SHOTS (default bin/console-shots)
+	IBWARDEN_SCREENSHOTS='$(abspath $(or $(SHOTS),bin/console-shots))' $(GO) test -count=1 -run '^TestShots$$' ./test/consoletest
 
 soak: tools ## the long runs that CI takes a share of; SOAK_SEED repeats one
 	IBWARDEN_SOAK=1 IBWARDEN_OPENSM_CONFS=200 $(GO) test -count=1 -timeout 120m ./test/ibsimtest ./test/ibsimtest/routes ./test/umadtest ./internal/simserve/ibsimd ./internal/manager/desired/partition ./test/simtest ./internal/judge/reach ./internal/judge/isolation ./internal/lab/compare ./internal/store/... ./internal/api ./test/tenanttest ./test/killtest ./test/electiontest

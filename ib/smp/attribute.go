@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/internal/describe"
+	"github.com/ibwarden/ibwarden/ib/internal/show"
 	"github.com/ibwarden/ibwarden/ib/mad"
 )
 
@@ -130,4 +131,18 @@ func AttributeName(id mad.AttributeID) string {
 		return fmt.Sprintf("vendor attribute 0x%04x", uint16(id))
 	}
 	return fmt.Sprintf("attribute 0x%04x", uint16(id))
+}
+
+// Field is a field of an attribute for people.
+type Field struct{ Name, Value string }
+
+// Fields are the fields of an attribute, in their order, without reserved bits. Of an M_Key
+// and an SM_Key they say only whether it is 0.
+func Fields(a Attribute) []Field {
+	list := show.List(a)
+	out := make([]Field, len(list))
+	for i, f := range list {
+		out[i] = Field(f)
+	}
+	return out
 }

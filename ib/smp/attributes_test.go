@@ -462,3 +462,23 @@ func TestModifierFor(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldsOfEveryAttribute: each attribute has its fields by name, and no key is among them.
+func TestFieldsOfEveryAttribute(t *testing.T) {
+	info := Fields(&PortInfo{MKey: 0xC0FFEE, LID: 7, PortState: PortArmed})
+	want := map[string]string{"MKey": "not shown", "LID": "7", "PortState": "Armed", "LMC": "0"}
+	for _, f := range info {
+		if w, some := want[f.Name]; some && f.Value != w {
+			t.Errorf("%s is %q, want %q", f.Name, f.Value, w)
+		}
+		delete(want, f.Name)
+	}
+	if len(want) > 0 || info[0].Name != "MKey" {
+		t.Errorf("%v: lacks %v, or has another order", info, want)
+	}
+	for _, f := range Fields(&SMInfo{SMKey: 0xC0FFEE}) {
+		if f.Name == "SMKey" && f.Value != "not shown" {
+			t.Errorf("SMKey is %q", f.Value)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -13,9 +14,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/ibwarden/ibwarden/internal/api/credential"
+	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/front"
 	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/session"
 	"github.com/ibwarden/ibwarden/internal/api/strict"
 	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/talks"
 	"github.com/ibwarden/ibwarden/internal/api/traffic"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -45,11 +51,16 @@ type Options struct {
 	Sweeps sweeps.Source
 	// Traffic reads performance counters; nil where no subnet manager runs.
 	Traffic traffic.Source
+	// Cabling is the list of cables and the fences; nil where no subnet manager runs.
+	Cabling fabricmap.Source
 	// StoreName says where the service keeps what, as --store does; for the provider.
 	StoreName string
 	// UFM is what UFM's calls are told besides.
 	UFM ufm.Options
-	// Log gets failures of the service, never a token or a body; nil for none.
+	// Address is where the service is reached over the network, a URL without a path; ""
+	// for nowhere.
+	Address string
+	// Log gets failures of the service, and who begins sessions: never a secret or a body; nil for none.
 	Log *slog.Logger
 	// Observe is told of each request when it is over: its operation, which is an
 	// operation id of the description, ufm or none; the status of its answer, 0 for none;
@@ -65,6 +76,10 @@ type api struct {
 	huma    huma.API
 	mux     *http.ServeMux
 	ufm     http.Handler // of UFM's calls
+	// sessions are those of the console.
+	sessions *session.Store
+	talks    talks.Cache
+	maps     fabricmap.Maker
 
 	watching sync.Mutex
 	watchers int // guarded by watching
@@ -78,6 +93,7 @@ func build(s *service.Service, o Options) *api {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	a.sessions = session.New(s.Now, a.holder)
 	a.ufm = a.ufmCalls()
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
 	a.huma.UseMiddleware(named)
@@ -85,6 +101,7 @@ func build(s *service.Service, o Options) *api {
 	a.members()
 	a.tenants()
 	a.tokens()
+	a.logins()
 	a.ports()
 	a.pools()
 	a.drains()
@@ -95,9 +112,11 @@ func build(s *service.Service, o Options) *api {
 	a.events()
 	a.policy()
 	a.fabric()
+	a.drawn()
 	a.managers()
 	a.sweeps()
 	a.judged()
+	a.talking()
 	a.reaching()
 	a.traffic()
 	a.status()
@@ -121,7 +140,7 @@ func configuration(version string) huma.Config {
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token":       {Type: "http", Scheme: "bearer", Description: "A token of ibwarden token create. It decides wherever it is given."},
+					"token":       {Type: "http", Scheme: "bearer", Description: "A token of ibwarden token create, or a session. It decides wherever it is given."},
 					"certificate": {Type: "mutualTLS", Description: "A client certificate that the provider registered."},
 				},
 			},
@@ -138,7 +157,7 @@ func configuration(version string) huma.Config {
 func operation(method, path, id, summary string, errors ...int) huma.Operation {
 	errors = append(errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 		http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+		http.StatusMisdirectedRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	if method != http.MethodGet {
 		errors = append(errors, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
 	}
@@ -151,7 +170,7 @@ func operation(method, path, id, summary string, errors ...int) huma.Operation {
 // front is what every request passes before the handlers: limits, and who it is.
 func (a *api) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &request{id: hex.EncodeToString(randomOctets(8))}
+		req := &request{id: hex.EncodeToString(credential.Octets(8))}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		if a.options.Observe != nil {
 			seen := &answered{ResponseWriter: w, begun: time.Now()}
@@ -163,6 +182,11 @@ func (a *api) front() http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store")
 		defer a.recovered(w, r)
+		_, local := peerOf(r.Context())
+		if p := front.Addressed(r, local); p != nil {
+			refuse(w, p)
+			return
+		}
 		if ufm.Owns(r.URL.EscapedPath()) { // before the mux, which redirects
 			req.operation = operationUFM
 			a.ufm.ServeHTTP(w, r)
@@ -179,16 +203,17 @@ func (a *api) front() http.Handler {
 
 // admit looks at a request before its handler does.
 func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Problem {
-	if p := plain(r); p != nil {
+	if p := cmp.Or(front.Plain(r), front.SameSite(r)); p != nil {
 		return p
 	}
 	if r.URL.Path != Prefix+"/openapi.json" {
-		caller, sums, err := a.authenticate(r)
-		if err != nil {
+		var err error
+		req.from = from(r)
+		if req.who, req.session, err = a.authenticate(r); err != nil {
 			p, _ := a.failed(r.Context(), err).(*Problem)
-			return p
+			return a.loginRefused(r, p)
 		}
-		req.caller, req.sums = caller, sums
+		caller := req.who.Caller
 		if caller.Keys.First != 0 && r.URL.Path != Prefix+"/partitions" && !strings.HasPrefix(r.URL.Path, Prefix+"/partitions/") {
 			return problem(http.StatusForbidden, "forbidden", "the token is bound to the partitions "+caller.Keys.String()+": it sees and changes nothing but these and their members")
 		}
@@ -210,7 +235,7 @@ func (a *api) unknown(r *http.Request) *Problem {
 	}
 	if len(header) > 0 {
 		p := problem(http.StatusMethodNotAllowed, reasonMethod, "there is no "+r.Method+" here")
-		p.header = header
+		p.Header = header
 		return p
 	}
 	return problem(http.StatusNotFound, "not-found", "there is nothing here; "+Prefix+"/openapi.json says what there is")
@@ -232,7 +257,7 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request) {
 
 // refuse writes a problem.
 func refuse(w http.ResponseWriter, p *Problem) {
-	for k, values := range p.header {
+	for k, values := range p.Header {
 		for _, v := range values {
 			w.Header().Add(k, v)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/api/credential"
 )
 
 // joins is a body that makes ports members.
@@ -239,7 +241,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 			t.Errorf("%s as %q: plan %v: its words are for the provider", c.path, c.as, plan)
 		}
 	}
-	if w := s.do(call{as: "red", method: "POST", path: "/tokens?dry_run=true", body: js{}}); w.Code != 201 || strings.Contains(w.Body.String(), secretPrefix) {
+	if w := s.do(call{as: "red", method: "POST", path: "/tokens?dry_run=true", body: js{}}); w.Code != 201 || strings.Contains(w.Body.String(), credential.Token) {
 		t.Errorf("%d %s: want no secret", w.Code, w.Body)
 	}
 	if now := s.want(200, call{method: "GET", path: "/revisions"})["revision"]; now != last {
@@ -280,7 +282,7 @@ func TestPages(t *testing.T) {
 	for i := range 7 {
 		s.want(201, call{as: "red", method: "POST", path: "/partitions", body: js{"name": fmt.Sprint("p", i)}})
 	}
-	for _, path := range []string{"/partitions", "/revisions", "/ports", "/nodes", "/tokens", "/tenants", "/links", "/routes", "/audit-log", "/audit-log?oldest_first=true", "/revisions?oldest_first=true", "/proof/pairs", "/managers", "/audit", "/multicast-groups"} {
+	for _, path := range []string{"/partitions", "/revisions", "/ports", "/nodes", "/tokens", "/tenants", "/links", "/routes", "/audit-log", "/audit-log?oldest_first=true", "/revisions?oldest_first=true", "/proof/pairs", "/managers", "/audit", "/audit/checks", "/proof/history", "/multicast-groups"} {
 		separator := "?"
 		if strings.Contains(path, "?") {
 			separator = "&"
@@ -353,7 +355,7 @@ func TestTokensAreToldOnce(t *testing.T) {
 	for _, path := range []string{"/tokens", "/revisions", "/audit-log", "/audit-log/export", "/export", "/tenants", "/revisions/1", "/revisions/2", "/revisions/3"} {
 		text := s.do(call{method: "GET", path: path}).Body.String()
 		for name, secret := range s.tokens {
-			if strings.Contains(text, secret) || strings.Contains(text, sumOf([]byte(secret))) {
+			if strings.Contains(text, secret) || strings.Contains(text, credential.Sum([]byte(secret))) {
 				t.Errorf("%s tells the token of %s", path, name)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -94,7 +95,7 @@ func (a *api) pools() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			list, err := ports([]GUID{in.Body.First, in.Body.Last})
+			list, err := form.Ports([]GUID{in.Body.First, in.Body.Last})
 			if err != nil {
 				return nil, err
 			}
@@ -113,7 +114,7 @@ func (a *api) pools() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			g, err := in.First.port()
+			g, err := in.First.Port()
 			if err != nil {
 				return nil, err
 			}
@@ -162,9 +163,9 @@ func (a *api) rollback() {
 func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out *ChangedOutput, stale bool, err error) {
 	var last uint64
 	a.service.Read(func(s *resource.State) { last = s.Last() })
-	condition, err := w.condition()
+	seen, err := w.condition()
 	if err == nil {
-		err = condition.holds(true, last) // of all that there is, the last revision is the ETag
+		err = seen.Holds(true, last) // of all that there is, the last revision is the ETag
 	}
 	if err != nil {
 		return nil, false, err
@@ -203,7 +204,7 @@ func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out
 		}
 	}
 	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last, func(s *resource.State) (uint64, error) {
-		return last, condition.holds(true, s.Last())
+		return last, seen.Holds(true, s.Last())
 	})
 	if err != nil {
 		p, is := a.failed(ctx, err).(*Problem)

@@ -48,7 +48,7 @@ func (a *api) verifies() {
 			}
 			var heads []store.Head
 			for _, text := range in.Head {
-				h, err := history.ParseHead(text)
+				h, err := store.ParseHead(text)
 				if err != nil {
 					return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.head", err.Error())
 				}

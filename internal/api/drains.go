@@ -66,7 +66,7 @@ func (a *api) drains() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			g, err := in.Switch.port()
+			g, err := in.Switch.Port()
 			if err != nil {
 				return nil, err
 			}

@@ -174,6 +174,7 @@ func (s *stand) request(c call) *http.Request {
 		path = Prefix + path
 	}
 	r := httptest.NewRequest(c.method, path, body)
+	r.Host = "127.0.0.1:8443"
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -62,7 +62,7 @@ func (a *api) events() {
 			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.after", "want the ID of an event")
 		}
 		if !a.opened() {
-			return nil, problem(http.StatusServiceUnavailable, reasonBusy, fmt.Sprintf("%d streams are open, which is the most", StreamsMax)).retryAfter(storeAfter)
+			return nil, problem(http.StatusServiceUnavailable, reasonBusy, fmt.Sprintf("%d streams are open, which is the most", StreamsMax)).RetryAfter(storeAfter)
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) {
 			defer a.closed()
@@ -98,9 +98,9 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, k
 	events := make(chan service.Event)
 	go func() {
 		defer close(events)
-		list := a.service.Events(ctx, req.caller, after)
+		list := a.service.Events(ctx, req.who.Caller, after)
 		if kept {
-			list = a.service.KeptEvents(req.caller, after)
+			list = a.service.KeptEvents(req.who.Caller, after)
 		}
 		for e := range list {
 			select {
@@ -131,7 +131,7 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, k
 				return
 			}
 			var data []byte
-			if data, err = json.Marshal(eventOf(e, req.caller)); err == nil {
+			if data, err = json.Marshal(eventOf(e, req.who.Caller)); err == nil {
 				err = send(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data))
 			}
 		case <-alive.C:

@@ -2,10 +2,8 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,18 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
-// Node is a device as it was found.
-type Node struct {
-	GUID        string    `json:"guid"`
-	Type        string    `json:"type"`
-	Description string    `json:"description" doc:"what it says of itself"`
-	Ports       int       `json:"ports"`
-	Vendor      string    `json:"vendor_id"`
-	Device      string    `json:"device_id"`
-	EndPorts    []string  `json:"end_ports" doc:"GUIDs of those that the caller sees"`
-	ReadAt      time.Time `json:"read_at"`
-}
-
 // snapshot is the fabric as it was read last.
 func (a *api) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	return a.read(a.service.Manager().Snapshot(ctx))
@@ -37,7 +23,7 @@ func (a *api) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 // read is a snapshot, or why there is none.
 func (a *api) read(snap *snapshot.Snapshot, err error) (*snapshot.Snapshot, error) {
 	if err != nil || snap == nil || snap.Fabric == nil {
-		return nil, problem(http.StatusServiceUnavailable, reasonManager, "the fabric has not been read yet").retryAfter(storeAfter)
+		return nil, problem(http.StatusServiceUnavailable, reasonManager, "the fabric has not been read yet").RetryAfter(storeAfter)
 	}
 	return snap, nil
 }
@@ -72,7 +58,7 @@ func (a *api) fabric() {
 			}
 			var only ib.PortGUID
 			if in.Switch != "" {
-				if only, err = in.Switch.port(); err != nil {
+				if only, err = in.Switch.Port(); err != nil {
 					return nil, err
 				}
 			}
@@ -116,7 +102,7 @@ func (a *api) nodes() {
 		Name string `query:"name" maxLength:"64" doc:"those that say this of themselves"`
 	}
 	register(a, operation(http.MethodGet, "/nodes", "list-nodes", "Devices as found: all for the provider, else those with a port of the caller's"),
-		func(ctx context.Context, in *input) (*Output[List[Node]], error) {
+		func(ctx context.Context, in *input) (*Output[List[inventory.Node]], error) {
 			snap, err := a.snapshot(ctx)
 			if err != nil {
 				return nil, err
@@ -126,23 +112,9 @@ func (a *api) nodes() {
 			return readList(a, in.PageParams, func(*resource.State) []*observed.Node { return sortedBy(snap.Fabric.Nodes, key) }, key,
 				func(s *resource.State, n *observed.Node) bool {
 					return (in.Type == "" || n.Type().String() == in.Type) && (in.Name == "" || n.Name() == in.Name) &&
-						(caller.IsProvider() || len(endPortsOf(s, caller, n)) > 0)
-				}, func(s *resource.State, n *observed.Node) Node {
-					return Node{
-						GUID: n.GUID().String(), Type: n.Type().String(), Description: n.Name(), Ports: int(n.Info.NumPorts),
-						Vendor: fmt.Sprintf("0x%06x", n.Info.VendorID), Device: fmt.Sprintf("0x%04x", n.Info.DeviceID),
-						EndPorts: endPortsOf(s, caller, n), ReadAt: snap.ReadAt,
-					}
+						(caller.IsProvider() || len(inventory.EndPortsOf(s, caller, n)) > 0)
+				}, func(s *resource.State, n *observed.Node) inventory.Node {
+					return inventory.NodeOf(s, caller, n, snap.ReadAt)
 				})
 		})
-}
-
-func endPortsOf(s *resource.State, c resource.Caller, n *observed.Node) []string {
-	list := []string{}
-	for i := range n.Ports {
-		if p := &n.Ports[i]; p.IsEnd() && p.InfoRead && seesPort(s, c, p.GUID) {
-			list = append(list, p.GUID.String())
-		}
-	}
-	return list
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -99,6 +100,16 @@ func (s *snapshotJudge) Proof(ctx context.Context) (*isolation.Proof, time.Time,
 	return s.proof, s.snap.ReadAt, nil
 }
 
+// Allowed are the partitions that the proof was made with.
+func (s *snapshotJudge) Allowed(ctx context.Context) ([]observed.Partition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fresh(ctx); err != nil {
+		return nil, err
+	}
+	return s.allowed, nil
+}
+
 // Multicast is the verdict on the multicast forwarding tables.
 func (s *snapshotJudge) Multicast(ctx context.Context) (*isolation.Multicast, time.Time, error) {
 	s.mu.Lock()
@@ -113,7 +124,7 @@ func (s *snapshotJudge) Multicast(ctx context.Context) (*isolation.Multicast, ti
 }
 
 // Audit holds the fabric against the catalogue of weaknesses.
-func (s *snapshotJudge) Audit(ctx context.Context, p audit.Profile) (*audit.Report, time.Time, error) {
+func (s *snapshotJudge) Audit(ctx context.Context, p audit.Profile, _ bool) (*audit.Report, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fresh(ctx); err != nil {
@@ -127,4 +138,15 @@ func (s *snapshotJudge) Audit(ctx context.Context, p audit.Profile) (*audit.Repo
 		s.audits[p] = audit.Audit(s.snap.Fabric, audit.Intent{Partitions: s.allowed}, audit.Options{Profile: p, Unread: unread})
 	}
 	return s.audits[p], s.snap.ReadAt, nil
+}
+
+// Past is the verdict on the fabric as it is now alone.
+func (s *snapshotJudge) Past(ctx context.Context) ([]verdict.Change, error) {
+	proof, at, err := s.Proof(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var past verdict.Past
+	past.Add(proof, at, 1)
+	return past.List(), nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -17,32 +19,19 @@ import (
 type Judge interface {
 	// Proof is the verdict on the fabric.
 	Proof(ctx context.Context) (*isolation.Proof, time.Time, error)
+	// Allowed are the partitions of the policy as they were resolved for the proof.
+	Allowed(ctx context.Context) ([]observed.Partition, error)
 	// Multicast is the verdict on the multicast forwarding tables.
 	Multicast(ctx context.Context) (*isolation.Multicast, time.Time, error)
-	// Audit holds the fabric against the catalogue of weaknesses.
-	Audit(ctx context.Context, p audit.Profile) (*audit.Report, time.Time, error)
-}
-
-// Finding is something that the audit found.
-type Finding struct {
-	Check    string `json:"check"`
-	Number   int    `json:"number"`
-	Severity string `json:"severity" enum:"unknown,low,medium,high,critical"`
-	Where    string `json:"where"`
-	Read     string `json:"read"`
-	Advice   string `json:"advice"`
-}
-
-// MulticastGroup is a multicast LID and where the tables lead it.
-type MulticastGroup struct {
-	MLID    string   `json:"mlid"`
-	Verdict string   `json:"verdict"`
-	Ports   int      `json:"ports" doc:"how many end ports the tables lead to"`
-	Within  []string `json:"partitions" doc:"those that hold all of these ports"`
-	Reason  string   `json:"reason,omitempty"`
+	// Audit holds the fabric against the catalogue of weaknesses. With read, what only an
+	// audit looks at is read first, where it was not.
+	Audit(ctx context.Context, p audit.Profile, read bool) (*audit.Report, time.Time, error)
+	// Past is how the verdict changed, the newest change first.
+	Past(ctx context.Context) ([]verdict.Change, error)
 }
 
 func (a *api) judged() {
+	a.audits()
 	type none struct{}
 	register(a, operation(http.MethodGet, "/proof", "get-proof", "Whether tenants are kept apart, from what was read of the fabric"),
 		func(ctx context.Context, _ *none) (*Output[Single[verdict.Proof]], error) {
@@ -73,28 +62,59 @@ func (a *api) judged() {
 					return (in.PKey == "" || p.PKeyA == string(in.PKey) || p.PKeyB == string(in.PKey)) && (in.Verdict == "" || p.Verdict == in.Verdict)
 				}, func(_ *resource.State, p verdict.Pair) verdict.Pair { return p })
 		})
-	type findingsInput struct {
-		PageParams
-		Profile  string `query:"profile" enum:"basic,tenant,strict" default:"basic" doc:"how far the audit goes"`
-		Severity string `query:"severity" enum:"unknown,low,medium,high,critical" doc:"those of this severity"`
-	}
-	register(a, operation(http.MethodGet, "/audit", "list-findings", "What an audit of the fabric finds; for the provider"),
-		func(ctx context.Context, in *findingsInput) (*Output[List[Finding]], error) {
-			return a.findings(ctx, in.PageParams, in.Profile, in.Severity)
+	type pastInput struct{ PageParams }
+	register(a, operation(http.MethodGet, "/proof/history", "list-verdicts", "How the verdict on the fabric changed since the service started, the newest first: the last 1,000; for the provider"),
+		func(ctx context.Context, in *pastInput) (*Output[List[verdict.Change]], error) {
+			if err := provider(ctx); err != nil {
+				return nil, err
+			}
+			past, err := a.options.Judge.Past(ctx)
+			if err != nil {
+				return nil, unjudged(err)
+			}
+			return fabricList(a, in.PageParams, past, verdict.ChangeKey, func(c verdict.Change) verdict.Change { return c })
 		})
 	type groupsInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/multicast-groups", "list-multicast-groups", "Multicast LIDs and how far the tables lead them; for the provider"),
-		func(ctx context.Context, in *groupsInput) (*Output[List[MulticastGroup]], error) {
+		func(ctx context.Context, in *groupsInput) (*Output[List[verdict.MulticastGroup]], error) {
 			return a.groups(ctx, in.PageParams)
+		})
+}
+
+// audits is what an audit of the fabric finds, as findings and as checks.
+func (a *api) audits() {
+	type findingsInput struct {
+		PageParams
+		Profile  string `query:"profile" enum:"basic,tenant,strict" default:"basic" doc:"how far the audit goes"`
+		Read     bool   `query:"read" doc:"read first what only an audit looks at, where the manager has not; else that is unknown"`
+		Severity string `query:"severity" enum:"unknown,low,medium,high,critical" doc:"those of this severity"`
+	}
+	register(a, operation(http.MethodGet, "/audit", "list-findings", "What an audit of the fabric finds; for the provider"),
+		func(ctx context.Context, in *findingsInput) (*Output[List[verdict.Finding]], error) {
+			return a.findings(ctx, in.PageParams, in.Profile, in.Severity, in.Read)
+		})
+	type checksInput struct {
+		PageParams
+		Profile string `query:"profile" enum:"basic,tenant,strict" default:"basic" doc:"how far the audit goes"`
+		Read    bool   `query:"read" doc:"read first what only an audit looks at, where the manager has not; else that is unknown"`
+	}
+	register(a, operation(http.MethodGet, "/audit/checks", "list-checks", "Every check of the audit, and what came of it; for the provider"),
+		func(ctx context.Context, in *checksInput) (*Output[List[verdict.AuditCheck]], error) {
+			report, err := a.report(ctx, in.Profile, in.Read)
+			if err != nil {
+				return nil, err
+			}
+			return fabricList(a, in.PageParams, verdict.AuditChecks(report), verdict.CheckKey, func(c verdict.AuditCheck) verdict.AuditCheck { return c })
 		})
 }
 
 // unjudged is the answer when there is nothing to judge yet.
 func unjudged(err error) error {
-	return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).retryAfter(storeAfter)
+	return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).RetryAfter(storeAfter)
 }
 
-func (a *api) findings(ctx context.Context, p PageParams, profile, severity string) (*Output[List[Finding]], error) {
+// report is what an audit of the fabric finds, for the provider.
+func (a *api) report(ctx context.Context, profile string, read bool) (*audit.Report, error) {
 	if err := provider(ctx); err != nil {
 		return nil, err
 	}
@@ -102,9 +122,17 @@ func (a *api) findings(ctx context.Context, p PageParams, profile, severity stri
 	if err != nil {
 		return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.profile", err.Error())
 	}
-	report, _, err := a.options.Judge.Audit(ctx, parsed)
+	report, _, err := a.options.Judge.Audit(ctx, parsed, read)
 	if err != nil {
 		return nil, unjudged(err)
+	}
+	return report, nil
+}
+
+func (a *api) findings(ctx context.Context, p PageParams, profile, severity string, read bool) (*Output[List[verdict.Finding]], error) {
+	report, err := a.report(ctx, profile, read)
+	if err != nil {
+		return nil, err
 	}
 	type numbered struct {
 		n int
@@ -116,12 +144,10 @@ func (a *api) findings(ctx context.Context, p PageParams, profile, severity stri
 			all = append(all, numbered{i, f})
 		}
 	}
-	return fabricList(a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) Finding {
-		return Finding{f.Check, f.Number, f.Severity.String(), f.Where, f.Read, f.Advice}
-	})
+	return fabricList(a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) verdict.Finding { return verdict.FindingOf(f.Finding) })
 }
 
-func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[MulticastGroup]], error) {
+func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[verdict.MulticastGroup]], error) {
 	if err := provider(ctx); err != nil {
 		return nil, err
 	}
@@ -129,8 +155,9 @@ func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[MulticastG
 	if err != nil {
 		return nil, unjudged(err)
 	}
+	if m == nil {
+		return nil, unjudged(errors.New("multicast forwarding tables are left alone here, and were not read"))
+	}
 	key := func(s isolation.Spread) string { return fmt.Sprintf("%04x", uint16(s.MLID)) }
-	return fabricList(a, p, sortedBy(m.Spreads, key), key, func(s isolation.Spread) MulticastGroup {
-		return MulticastGroup{"0x" + key(s), s.Verdict.String(), s.Ports, append([]string{}, s.Partitions...), s.Reason}
-	})
+	return fabricList(a, p, sortedBy(m.Spreads, key), key, verdict.MulticastGroupOf)
 }

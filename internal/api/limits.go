@@ -6,12 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
-	"path"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
@@ -20,8 +16,6 @@ import (
 const (
 	HeaderMax     = 16 << 10          // octets of the header of a request
 	BodyMax       = 1 << 20           // octets of the body of a request
-	pathMax       = 1024              // octets of the path of a request
-	queryMax      = 8 << 10           // octets of its query
 	HeaderTimeout = 10 * time.Second  // from the connection, or the first octet, to the end of the header
 	BodyTimeout   = 20 * time.Second  // for the body
 	ReplyTimeout  = 120 * time.Second // from the end of the body to the end of the answer
@@ -45,41 +39,6 @@ func limitsOf(ctx context.Context) limits {
 		return l
 	}
 	return defaultLimits
-}
-
-// plain refuses requests that two programs could read differently.
-func plain(r *http.Request) *Problem {
-	p := r.URL.Path
-	clean := path.Clean(p)
-	switch {
-	case len(r.URL.EscapedPath()) > pathMax || len(r.URL.RawQuery) > queryMax:
-		return problem(http.StatusRequestURITooLong, reasonTooLarge, "the path or the query is too long")
-	case r.Method == http.MethodConnect, p == "" || p[0] != '/':
-		return problem(http.StatusBadRequest, reasonMalformed, "want a path")
-	case p != clean || !utf8.ValidString(p) || strings.ContainsAny(p, "\x00\\"):
-		return problem(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
-	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return problem(http.StatusBadRequest, reasonMalformed, "the query cannot be read")
-	}
-	for name, values := range query {
-		if len(values) > 1 {
-			return fault(http.StatusBadRequest, reasonMalformed, "query."+name, "is there twice")
-		}
-		if values[0] == "" || !utf8.ValidString(values[0]) {
-			return fault(http.StatusBadRequest, reasonMalformed, "query."+name, "want a value, in UTF-8")
-		}
-	}
-	for _, name := range []string{"If-Match", "If-None-Match", "Idempotency-Key", "Why", "Last-Event-Id", "Content-Type"} {
-		if len(r.Header.Values(name)) > 1 {
-			return fault(http.StatusBadRequest, reasonMalformed, "header."+name, "is there twice")
-		}
-		if !utf8.ValidString(r.Header.Get(name)) {
-			return fault(http.StatusBadRequest, reasonMalformed, "header."+name, "want UTF-8")
-		}
-	}
-	return nil
 }
 
 // bounded reads the body of a request, in its time and up to its size, and gives the

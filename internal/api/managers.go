@@ -121,5 +121,5 @@ func (a *api) notHandedOver(ctx context.Context, r service.Request, dryRun bool,
 }
 
 func noManager() error {
-	return problem(http.StatusServiceUnavailable, reasonManager, "no subnet manager runs here").retryAfter(storeAfter)
+	return problem(http.StatusServiceUnavailable, reasonManager, "no subnet manager runs here").RetryAfter(storeAfter)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,6 +33,10 @@ var matrix = map[string]struct {
 	"put-member":            {"/partitions/0x0100/members/HOST", `{"membership":"full"}`, "401 401 403 200 404 200 200 200"},
 	"delete-member":         {"/partitions/0x0100/members/HOST?dry_run=true", "", "401 401 403 200 404 200 200 200"},
 	"delete-members":        {"/partitions/0x0100/members?port=HOST&dry_run=true", "", "401 401 403 200 404 200 200 200"},
+	"create-login":          {"/logins", "", "401 401 201 201 201 201 201 201"},
+	"begin-session":         {"/session", "", "401 401 201 201 201 201 201 201"},
+	"get-session":           {"/session", "", "401 401 200 200 200 200 200 200"},
+	"end-session":           {"/session", "", "401 401 404 404 404 404 404 404"},
 	"list-tenants":          {"/tenants", "", "401 401 200 200 200 200 200 200"},
 	"get-tenant":            {"/tenants/red", "", "401 401 200 200 404 200 200 200"},
 	"put-tenant":            {"/tenants/NEW", `{}`, "401 401 403 403 403 201 201 201"},
@@ -65,6 +70,10 @@ var matrix = map[string]struct {
 	"put-policy":            {"/policy?dry_run=true", `{"name":"p.yaml","text":"version: 1\ndefault: limited\n"}`, "401 401 403 403 403 200 200 200"},
 	"get-export":            {"/export", "", "401 401 403 403 403 200 200 200"},
 	"list-nodes":            {"/nodes", "", "401 401 200 200 200 200 200 200"},
+	"get-node":              {"/nodes/NODE", "", "401 401 200 200 404 200 200 200"},
+	"get-node-port":         {"/nodes/NODE/ports/1", "", "401 401 200 200 404 200 200 200"},
+	"list-cables":           {"/cables", "", "401 401 403 403 403 200 200 200"},
+	"get-map":               {"/map", "", "401 401 200 200 200 200 200 200"},
 	"list-links":            {"/links", "", "401 401 403 403 403 200 200 200"},
 	"list-routes":           {"/routes", "", "401 401 403 403 403 200 200 200"},
 	"list-managers":         {"/managers", "", "401 401 403 403 403 200 200 200"},
@@ -73,7 +82,11 @@ var matrix = map[string]struct {
 	"get-snapshot":          {"/snapshot", "", "401 401 403 403 403 200 200 200"},
 	"get-proof":             {"/proof", "", "401 401 200 200 200 200 200 200"},
 	"list-pairs":            {"/proof/pairs", "", "401 401 200 200 200 200 200 200"},
+	"get-matrix":            {"/matrix", "", "401 401 200 200 200 200 200 200"},
+	"get-matrix-ports":      {"/matrix/ports?a=red&b=red", "", "401 401 200 200 404 200 200 200"},
 	"list-findings":         {"/audit", "", "401 401 403 403 403 200 200 200"},
+	"list-checks":           {"/audit/checks", "", "401 401 403 403 403 200 200 200"},
+	"list-verdicts":         {"/proof/history", "", "401 401 403 403 403 200 200 200"},
 	"explain-pair":          {"/why?from=HOST&to=OTHER", "", "401 401 200 200 404 200 200 200"},
 	"list-peers":            {"/peers?port=HOST", "", "401 401 200 200 404 200 200 200"},
 	"list-counters":         {"/counters", "", "401 401 403 403 403 200 200 200"},
@@ -84,7 +97,14 @@ var matrix = map[string]struct {
 
 // TestWhoMayDoWhat tries every operation as every kind of caller. An operation that is
 // not in the matrix fails.
-func TestWhoMayDoWhat(t *testing.T) {
+func TestWhoMayDoWhat(t *testing.T) { whoMayDoWhat(t, false) }
+
+// TestASessionMayWhatItsHolderMay: the matrix is the same for sessions, but for what begins
+// sessions and ends them.
+func TestASessionMayWhatItsHolderMay(t *testing.T) { whoMayDoWhat(t, true) }
+
+// whoMayDoWhat tries the matrix, with a session of each caller in the place of his token.
+func whoMayDoWhat(t *testing.T, sessions bool) {
 	doc, _ := described(t)
 	s := newStand(t)
 	s.tenants()
@@ -92,7 +112,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 		s.want(201, call{as: "red", method: "PUT", path: "/partitions/" + k, body: js{"name": "p" + k}})
 	}
 	s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + s.hosts[0], body: js{"membership": "full"}})
-	names := strings.NewReplacer("HOST", s.hosts[0], "OTHER", s.hosts[1], "FREE", s.hosts[12], "SWITCH", "0x0000000000200000")
+	sessionsOf := map[string]string{}
+	for _, as := range callers {
+		if sessions && as != "nobody" && as != "uid:65534" {
+			s.tokens["session of "+as] = s.want(201, call{as: as, method: "POST", path: "/session"})["session"].(string)
+			sessionsOf[as] = "session of " + as
+		}
+	}
+	names := strings.NewReplacer("HOST", s.hosts[0], "OTHER", s.hosts[1], "FREE", s.hosts[12], "NODE", nodeGUIDOf(s, s.hosts[0]), "SWITCH", "0x0000000000200000")
 	seen := map[string]bool{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -106,7 +133,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if row.path == "-" {
 				continue
 			}
+			if sessions && (op.OperationID == "create-login" || op.OperationID == "begin-session" || op.OperationID == "end-session") {
+				continue
+			}
 			for i, as := range callers {
+				as = cmp.Or(sessionsOf[as], as)
 				one := strings.NewReplacer("NEW", fmt.Sprintf("new-%d", i))
 				c := call{as: as, method: method, path: one.Replace(names.Replace(row.path))}
 				if row.body != "" {

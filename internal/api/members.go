@@ -3,76 +3,12 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/condition"
+	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// Member is a port in a partition as a caller sees it.
-type Member struct {
-	Port       string `json:"port" doc:"GUID of the port"`
-	Membership string `json:"membership" enum:"limited,full,both"`
-	Index0     bool   `json:"index0,omitempty" doc:"the key is at index 0 of the port's table"`
-	Owner      string `json:"owner,omitempty" doc:"the tenant whose port it is"`
-	State      string `json:"state" enum:"member,waiting" doc:"waiting: an owner has not agreed yet, and the port has no key"`
-	Asked      string `json:"asked,omitempty" enum:"limited,full,both" doc:"the wider membership that one of the owners asks for"`
-	Waits      string `json:"waits_for,omitempty" doc:"the tenant whose consent it waits for"`
-}
-
-// Joined is a member as a write names it.
-type Joined struct {
-	Port GUID `json:"port"`
-	MembershipBody
-}
-
-// MembershipBody is what a write says of a member.
-type MembershipBody struct {
-	Membership Membership `json:"membership"`
-	Index0     bool       `json:"index0,omitempty" doc:"put the key at index 0 of the port's table"`
-}
-
-// MembersBody is a list of members.
-type MembersBody struct {
-	Members []Joined `json:"members" maxItems:"10000"`
-}
-
-func membersOf(list []Joined) ([]resource.Member, error) {
-	out := make([]resource.Member, 0, len(list))
-	for i, j := range list {
-		g, err := j.Port.port()
-		if err != nil {
-			return nil, fault(http.StatusUnprocessableEntity, "invalid", "body.members["+strconv.Itoa(i)+"].port", err.Error())
-		}
-		out = append(out, resource.Member{Port: g, Membership: j.Membership.value(), Index0: j.Index0})
-	}
-	return out, nil
-}
-
-func memberOf(s *resource.State, c resource.Caller, m *resource.Member) Member {
-	out := Member{Port: m.Port.String(), Membership: m.Membership.String(), Index0: m.Index0, Owner: s.Owner(m.Port), State: "member"}
-	p := s.Partition(m.PKey)
-	if !m.Agreed() {
-		out.State, out.Waits = "waiting", out.Owner
-		if !m.ByPartition && p != nil {
-			out.Waits = p.Owner
-		}
-	}
-	if m.Asked.Membership != 0 {
-		out.Asked, out.Waits = m.Asked.Membership.String(), m.Owner
-		if m.Asked.ByPartition {
-			out.Waits = m.PortOwner
-		}
-	}
-	// Whose a port is that another tenant asked for is for its owner and the provider.
-	if !c.IsProvider() && out.Owner != c.Tenant {
-		out.Owner = ""
-		if out.Waits != "" && out.Waits != c.Tenant {
-			out.Waits = "another"
-		}
-	}
-	return out
-}
 
 func (a *api) members() {
 	type listInput struct {
@@ -82,7 +18,7 @@ func (a *api) members() {
 	}
 	register(a, operation(http.MethodGet, "/partitions/{pkey}/members", "list-members", "Members of a partition that the caller sees, by GUID"),
 		func(ctx context.Context, in *listInput) (*Output[List[Member]], error) {
-			k, err := in.PKey.base()
+			k, err := in.PKey.Base()
 			if err != nil {
 				return nil, err
 			}
@@ -93,12 +29,12 @@ func (a *api) members() {
 				return s.Members(k)
 			}, func(m *resource.Member) string { return m.Port.String() }, func(s *resource.State, m *resource.Member) bool {
 				return s.SeesMember(caller, m) && (in.State == "" || m.Agreed() == (in.State == "member"))
-			}, func(s *resource.State, m *resource.Member) Member { return memberOf(s, caller, m) })
+			}, func(s *resource.State, m *resource.Member) Member { return form.MemberOf(s, caller, m) })
 			if err == nil && !seen {
 				return nil, noPartition(k)
 			}
 			if err == nil {
-				out.ETag = etag(revision)
+				out.ETag = condition.ETag(revision)
 			}
 			return out, err
 		})
@@ -122,18 +58,18 @@ func (a *api) members() {
 			if m == nil || !s.SeesMember(caller, m) {
 				return Member{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "port", g.String()+" is no member of "+k.String())
 			}
-			return memberOf(s, caller, m), s.TouchedFor(caller, k), nil
+			return form.MemberOf(s, caller, m), s.TouchedFor(caller, k), nil
 		})
 	})
 	a.memberWrites()
 }
 
 func memberParams(k PKey, g GUID) (ib.PKeyBase, ib.PortGUID, error) {
-	base, err := k.base()
+	base, err := k.Base()
 	if err != nil {
 		return 0, 0, err
 	}
-	port, err := g.port()
+	port, err := g.Port()
 	return base, port, err
 }
 
@@ -159,7 +95,7 @@ func (a *api) memberWrites() {
 	}
 	register(a, operation(http.MethodPut, "/partitions/{pkey}/members/{guid}", "put-member", "Add one member, or change it"),
 		func(ctx context.Context, in *put) (*ChangedOutput, error) {
-			return a.setMembers(ctx, &in.WriteParams, in.PKey, []Joined{{in.Port, in.Body}}, false)
+			return a.setMembers(ctx, &in.WriteParams, in.PKey, []Joined{{Port: in.Port, MembershipBody: in.Body}}, false)
 		})
 	type remove struct {
 		WriteParams
@@ -199,15 +135,15 @@ func (a *api) memberWrites() {
 }
 
 func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined []Joined, all bool) (*ChangedOutput, error) {
-	k, err := pkey.base()
+	k, err := pkey.Base()
 	if err != nil {
 		return nil, err
 	}
-	members, err := membersOf(joined)
+	members, err := form.Members(joined)
 	if err != nil {
 		return nil, err
 	}
-	condition, err := w.condition()
+	seen, err := w.condition()
 	if err != nil {
 		return nil, err
 	}
@@ -216,14 +152,14 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 		if !s.Sees(caller, k) {
 			return resource.Unseen, nil // refused as what is not there
 		}
-		check := condition.holds
+		check := seen.Holds
 		if all {
-			check = condition.replaces
+			check = seen.Replaces
 		}
 		if err := check(true, s.TouchedFor(caller, k)); err != nil {
 			return 0, err
 		}
-		return s.Last(), condition.returning(s, k, members)
+		return s.Last(), seen.Returning(s, k, members)
 	})
 	if err != nil {
 		return nil, err
@@ -232,11 +168,11 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 }
 
 func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {
-	k, err := pkey.base()
+	k, err := pkey.Base()
 	if err != nil {
 		return nil, err
 	}
-	list, err := ports(guids)
+	list, err := form.Ports(guids)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +189,7 @@ func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r
 	out.Body.PKey = k.String()
 	a.service.Read(func(s *resource.State) {
 		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= revision {
-			out.ETag = etag(touched)
+			out.ETag = condition.ETag(touched)
 		}
 	})
 	return out

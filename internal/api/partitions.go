@@ -5,39 +5,10 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/condition"
+	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// Partition is a partition as a caller sees it.
-type Partition struct {
-	PKey     string  `json:"pkey" doc:"number of the partition"`
-	Name     string  `json:"name"`
-	Owner    string  `json:"owner" doc:"the tenant whose it is"`
-	SL       int     `json:"sl" minimum:"0" maximum:"15" doc:"service level"`
-	MTU      int     `json:"mtu,omitempty" doc:"octets; none for the default"`
-	Rate     float64 `json:"rate,omitempty" doc:"Gb/s; none for the default"`
-	IPoverIB bool    `json:"ip_over_ib" doc:"the broadcast group of IP over InfiniBand is made"`
-	Members  int     `json:"members" doc:"members that the caller sees"`
-	Waiting  int     `json:"waiting,omitempty" doc:"those of them that wait for the consent of an owner"`
-	Changed  uint64  `json:"changed" doc:"the revision that last changed it or its members: its ETag"`
-}
-
-// PartitionBody is what a write says of a partition.
-type PartitionBody struct {
-	Name     string   `json:"name" minLength:"1" maxLength:"40" doc:"letters, digits, '_', '.' or '-', the first a letter or digit"`
-	Owner    string   `json:"owner,omitempty" maxLength:"40" doc:"the tenant whose it is; the caller's when there is none"`
-	SL       int      `json:"sl,omitempty" minimum:"0" maximum:"15" doc:"service level"`
-	MTU      int      `json:"mtu,omitempty" enum:"256,512,1024,2048,4096" doc:"octets"`
-	Rate     float64  `json:"rate,omitempty" minimum:"2.5" maximum:"1200" doc:"Gb/s"`
-	IPoverIB bool     `json:"ip_over_ib,omitempty" doc:"make the broadcast group of IP over InfiniBand"`
-	Members  []Joined `json:"members,omitempty" maxItems:"10000" doc:"all members that it is to have; those that it has when there is none"`
-}
-
-// NewPartitionBody is a PartitionBody that may choose the number.
-type NewPartitionBody struct {
-	PKey PKey `json:"pkey,omitempty" doc:"number; the lowest that is free when there is none"`
-	PartitionBody
-}
 
 func (a *api) partitions() {
 	type listInput struct {
@@ -52,7 +23,7 @@ func (a *api) partitions() {
 				return s.Partitions(in.Owner)
 			}, func(p *resource.Partition) string { return p.PKey.String() }, func(s *resource.State, p *resource.Partition) bool {
 				return s.Sees(caller, p.PKey) && (in.Name == "" || p.Name == in.Name)
-			}, func(s *resource.State, p *resource.Partition) Partition { return partitionOf(s, caller, p) })
+			}, func(s *resource.State, p *resource.Partition) Partition { return form.PartitionOf(s, caller, p) })
 		})
 	type one struct {
 		PKey   PKey   `path:"pkey"`
@@ -60,7 +31,7 @@ func (a *api) partitions() {
 	}
 	op := operation(http.MethodGet, "/partitions/{pkey}", "get-partition", "One partition")
 	register(a, notModified(op), func(ctx context.Context, in *one) (*Output[Single[Partition]], error) {
-		k, err := in.PKey.base()
+		k, err := in.PKey.Base()
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +40,7 @@ func (a *api) partitions() {
 			if p == nil || !s.Sees(callerOf(ctx), k) {
 				return Partition{}, 0, noPartition(k)
 			}
-			return partitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
+			return form.PartitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
 		})
 	})
 	a.partitionWrites()
@@ -85,7 +56,7 @@ func (a *api) partitionWrites() {
 			var k ib.PKeyBase
 			if in.Body.PKey != "" {
 				var err error
-				if k, err = in.Body.PKey.base(); err != nil {
+				if k, err = in.Body.PKey.Base(); err != nil {
 					return nil, err
 				}
 			}
@@ -98,7 +69,7 @@ func (a *api) partitionWrites() {
 	}
 	register(a, operation(http.MethodPut, "/partitions/{pkey}", "put-partition", "Make a partition with this number, or replace what is said of it"),
 		func(ctx context.Context, in *put) (*ChangedOutput, error) {
-			k, err := in.PKey.base()
+			k, err := in.PKey.Base()
 			if err != nil {
 				return nil, err
 			}
@@ -110,7 +81,7 @@ func (a *api) partitionWrites() {
 	}
 	register(a, operation(http.MethodDelete, "/partitions/{pkey}", "delete-partition", "Delete a partition with its members"),
 		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
-			k, err := in.PKey.base()
+			k, err := in.PKey.Base()
 			if err != nil {
 				return nil, err
 			}
@@ -126,23 +97,23 @@ func (a *api) partitionWrites() {
 func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b PartitionBody, create bool) (*ChangedOutput, error) {
 	p := resource.Partition{PKey: k, Name: b.Name, Owner: b.Owner, SL: ib.SL(b.SL), IPoIB: b.IPoverIB}
 	var err error
-	if p.MTU, err = mtuOf(b.MTU); err != nil {
+	if p.MTU, err = form.MTU(b.MTU); err != nil {
 		return nil, err
 	}
-	if p.Rate, err = rateOf(b.Rate); err != nil {
+	if p.Rate, err = form.Rate(b.Rate); err != nil {
 		return nil, err
 	}
 	change := resource.PutPartition{Partition: p}
 	if b.Members != nil {
-		if change.Members, err = membersOf(b.Members); err != nil {
+		if change.Members, err = form.Members(b.Members); err != nil {
 			return nil, err
 		}
 	}
-	condition, err := w.condition()
+	seen, err := w.condition()
 	if err != nil {
 		return nil, err
 	}
-	change.Create = create || condition.none
+	change.Create = create || seen.None
 	caller := callerOf(ctx)
 	existed := false
 	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
@@ -150,14 +121,14 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 		if k == 0 {
 			return resource.Unseen, nil
 		}
-		check := condition.replaces
+		check := seen.Replaces
 		if create {
-			check = condition.holds
+			check = seen.Holds
 		}
 		if err := check(existed, s.TouchedFor(caller, k)); err != nil {
 			return 0, err
 		}
-		if err := condition.returning(s, k, change.Members); err != nil {
+		if err := seen.Returning(s, k, change.Members); err != nil {
 			return 0, err
 		}
 		return s.Last(), nil
@@ -172,7 +143,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 		}
 	}
 	if out.Body.PKey != "" && !w.DryRun {
-		out.ETag = etag(r.Revision)
+		out.ETag = condition.ETag(r.Revision)
 		if !existed {
 			out.made(Prefix + "/partitions/" + out.Body.PKey)
 		}
@@ -189,20 +160,13 @@ func (a *api) narrowing(ctx context.Context, w *WriteParams, k ib.PKeyBase) look
 			return 0, err
 		}
 		there := s.Sees(callerOf(ctx), k)
-		if !c.given && !c.none || !there {
+		if !c.Given && !c.None || !there {
 			return resource.Unseen, nil // what is not there is refused as such
 		}
-		return s.Last(), c.holds(there, s.TouchedFor(callerOf(ctx), k))
+		return s.Last(), c.Holds(there, s.TouchedFor(callerOf(ctx), k))
 	}
 }
 
 func noPartition(k ib.PKeyBase) error {
 	return fault(http.StatusNotFound, string(resource.NotFound), "pkey", "no partition "+k.String())
-}
-
-func partitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Partition {
-	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.TouchedFor(c, p.PKey)}
-	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
-	out.Members, out.Waiting = s.CountVisible(c, p.PKey)
-	return out
 }

@@ -8,32 +8,11 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/form"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// Port is an end port: as it was found, and whose it is.
-type Port struct {
-	GUID       string   `json:"guid"`
-	Owner      string   `json:"owner" doc:"the tenant whose it is; empty for one between two owners"`
-	Found      bool     `json:"found" doc:"the last sweep found it"`
-	Node       string   `json:"node,omitempty" doc:"what its node says of itself"`
-	NodeGUID   string   `json:"node_guid,omitempty"`
-	Number     int      `json:"number,omitempty" doc:"of the port on its node"`
-	LID        int      `json:"lid,omitempty"`
-	State      string   `json:"state,omitempty" doc:"of its link"`
-	Switch     string   `json:"switch,omitempty" doc:"node GUID of the switch that it is cabled to"`
-	SwitchPort int      `json:"switch_port,omitempty"`
-	Bound      *Place   `json:"bound,omitempty" doc:"the only place where it gets its keys"`
-	Released   uint64   `json:"released,omitempty" doc:"the revision that took it from its last owner"`
-	Partitions []string `json:"partitions" doc:"of which it is a member, or is to be"`
-}
-
-// Place is a port of a switch.
-type Place struct {
-	Switch GUID `json:"switch" doc:"node GUID"`
-	Port   int  `json:"port" minimum:"1" maximum:"254"`
-}
 
 // AssignBody gives ports to a tenant.
 type AssignBody struct {
@@ -43,8 +22,8 @@ type AssignBody struct {
 
 // AssignPort is one port that is given, and the place that it is bound to.
 type AssignPort struct {
-	GUID  GUID   `json:"guid"`
-	Bound *Place `json:"bound,omitempty" doc:"the only place where it gets its keys"`
+	GUID  GUID             `json:"guid"`
+	Bound *inventory.Place `json:"bound,omitempty" doc:"the only place where it gets its keys"`
 }
 
 // ReleaseBody takes ports from their tenants.
@@ -65,33 +44,6 @@ func (a *api) found(ctx context.Context) map[ib.PortGUID]*observed.Port {
 	return out
 }
 
-func portOf(s *resource.State, g ib.PortGUID, f *observed.Port) Port {
-	out := Port{GUID: g.String(), Owner: s.Owner(g), Found: f != nil, Partitions: []string{}}
-	for _, k := range s.In(g) {
-		out.Partitions = append(out.Partitions, k.String())
-	}
-	if p := s.Port(g); p != nil {
-		out.Released = p.Released
-		if p.Switch != 0 {
-			out.Bound = &Place{GUID(p.Switch.String()), int(p.SwitchPort)}
-		}
-	}
-	if f == nil {
-		return out
-	}
-	out.Node, out.NodeGUID, out.Number = f.Node.Name(), f.Node.GUID().String(), int(f.Num)
-	out.LID, out.State = int(f.Info.LID), f.Info.PortState.String()
-	if f.Peer != nil {
-		out.Switch, out.SwitchPort = f.Peer.Node.GUID().String(), int(f.Peer.Num)
-	}
-	return out
-}
-
-// seesPort: the provider sees every port, a tenant his own.
-func seesPort(s *resource.State, c resource.Caller, g ib.PortGUID) bool {
-	return c.IsProvider() || s.Owner(g) == c.Tenant
-}
-
 func (a *api) ports() {
 	type listInput struct {
 		PageParams
@@ -100,7 +52,7 @@ func (a *api) ports() {
 		Node  string `query:"node" maxLength:"64" doc:"those of the node that says this of itself"`
 	}
 	register(a, operation(http.MethodGet, "/ports", "list-ports", "End ports that the caller sees, by GUID: those found and those given to a tenant"),
-		func(ctx context.Context, in *listInput) (*Output[List[Port]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[inventory.Port]], error) {
 			found, caller := a.found(ctx), callerOf(ctx)
 			return readList(a, in.PageParams, func(s *resource.State) []ib.PortGUID {
 				all := map[ib.PortGUID]bool{}
@@ -113,26 +65,26 @@ func (a *api) ports() {
 				return slices.Sorted(maps.Keys(all))
 			}, ib.PortGUID.String, func(s *resource.State, g ib.PortGUID) bool {
 				f := found[g]
-				return seesPort(s, caller, g) && (in.Owner == "" || s.Owner(g) == in.Owner) &&
+				return inventory.Sees(s, caller, g) && (in.Owner == "" || s.Owner(g) == in.Owner) &&
 					(in.Found == "" || (f != nil) == (in.Found == "true")) && (in.Node == "" || f != nil && f.Node.Name() == in.Node)
-			}, func(s *resource.State, g ib.PortGUID) Port { return portOf(s, g, found[g]) })
+			}, func(s *resource.State, g ib.PortGUID) inventory.Port { return inventory.PortOf(s, g, found[g]) })
 		})
 	type one struct {
 		GUID GUID `path:"guid"`
 	}
 	register(a, operation(http.MethodGet, "/ports/{guid}", "get-port", "One end port"),
-		func(ctx context.Context, in *one) (*Output[Single[Port]], error) {
-			g, err := in.GUID.port()
+		func(ctx context.Context, in *one) (*Output[Single[inventory.Port]], error) {
+			g, err := in.GUID.Port()
 			if err != nil {
 				return nil, err
 			}
 			f, caller := a.found(ctx)[g], callerOf(ctx)
-			return readOne(a, "", func(s *resource.State) (Port, uint64, error) {
-				if !seesPort(s, caller, g) || f == nil && s.Port(g) == nil {
-					return Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
+			return readOne(a, "", func(s *resource.State) (inventory.Port, uint64, error) {
+				if !inventory.Sees(s, caller, g) || f == nil && s.Port(g) == nil {
+					return inventory.Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
 				}
 				_, revision := s.Object(resource.PortKey(g))
-				return portOf(s, g, f), revision, nil
+				return inventory.PortOf(s, g, f), revision, nil
 			})
 		})
 	a.portWrites()
@@ -167,7 +119,7 @@ func (a *api) portWrites() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			list, err := ports(in.Body.Ports)
+			list, err := form.Ports(in.Body.Ports)
 			if err != nil {
 				return nil, err
 			}
@@ -191,13 +143,13 @@ func portKeys[T any](list []T, guid func(T) ib.PortGUID) []string {
 func (b *AssignBody) change() (resource.AssignPorts, error) {
 	c := resource.AssignPorts{Tenant: b.Tenant}
 	for _, p := range b.Ports {
-		g, err := p.GUID.port()
+		g, err := p.GUID.Port()
 		if err != nil {
 			return c, err
 		}
 		port := resource.Port{GUID: g}
 		if p.Bound != nil {
-			at, err := p.Bound.Switch.port()
+			at, err := GUID(p.Bound.Switch).Port()
 			if err != nil {
 				return c, err
 			}

@@ -4,116 +4,36 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"github.com/ibwarden/ibwarden/internal/api/problems"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// Problem is an error as RFC 9457 has it, with the reason in a word and the fields at
-// fault.
-type Problem struct {
-	Type   string `json:"type" doc:"always about:blank: the status and the reason say what kind of problem it is"`
-	Title  string `json:"title" doc:"the status in words"`
-	Status int    `json:"status" minimum:"400" maximum:"599" doc:"the HTTP status"`
-	Detail string `json:"detail" doc:"what was found and what was expected"`
-	// Reason is one of resource.Reason, or one of those below.
-	Reason string  `json:"reason" doc:"why, in one word for programs"`
-	Errors []Fault `json:"errors,omitempty" doc:"the fields at fault"`
+// Problem is the error of an answer.
+type Problem = problems.Problem
 
-	header http.Header
-}
-
-// Fault is one field at fault.
-type Fault struct {
-	Field  string `json:"field" doc:"the field, such as body.name, query.limit or header.If-Match"`
-	Reason string `json:"reason" doc:"what was expected"`
-}
+// What makes problems.
+var (
+	problem = problems.New
+	fault   = problems.Field
+)
 
 // Reasons of problems besides those of package resource.
 const (
-	reasonMalformed    = "malformed"
+	reasonMalformed    = problems.Malformed
 	reasonUnauthorized = "unauthorized"
 	reasonMethod       = "method"
-	reasonTooLarge     = "too-large"
-	reasonTimeout      = "timeout"
-	reasonPrecondition = "precondition-required"
+	reasonTooLarge     = problems.TooLarge
+	reasonTimeout      = problems.Timeout
 	reasonRepeat       = "repeat"
 	reasonTrimmed      = "trimmed"
 	reasonStore        = "store"
 	reasonManager      = "manager"
 	reasonBusy         = "busy"
-	reasonInternal     = "internal"
+	reasonInternal     = problems.Internal
 )
-
-// Error implements error.
-func (p *Problem) Error() string { return p.Detail }
-
-// GetStatus implements huma.StatusError.
-func (p *Problem) GetStatus() int { return p.Status }
-
-// GetHeaders implements huma.HeadersError.
-func (p *Problem) GetHeaders() http.Header { return p.header }
-
-// ContentType implements huma.ContentTypeFilter.
-func (p *Problem) ContentType(string) string { return "application/problem+json" }
-
-func problem(status int, reason, detail string) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Reason: reason, Detail: detail}
-}
-
-// fault is a problem with one field.
-func fault(status int, reason, field, detail string) *Problem {
-	p := problem(status, reason, detail)
-	p.Errors = []Fault{{Field: field, Reason: detail}}
-	return p
-}
-
-func (p *Problem) retryAfter(seconds int) *Problem {
-	p.header = http.Header{"Retry-After": {strconv.Itoa(seconds)}}
-	return p
-}
-
-// The framework makes its errors by these two functions, which it offers as variables.
-// What was sent is not repeated in them: it may be long, or a secret.
-func init() {
-	huma.DefaultArrayNullable = false
-	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
-		p := problem(status, reasonOf(status), detail)
-		for _, err := range errs {
-			var d huma.ErrorDetailer
-			switch {
-			case err == nil:
-			case errors.As(err, &d):
-				p.Errors = append(p.Errors, Fault{Field: d.ErrorDetail().Location, Reason: d.ErrorDetail().Message})
-			default:
-				p.Errors = append(p.Errors, Fault{Reason: err.Error()})
-			}
-		}
-		return p
-	}
-	huma.NewErrorWithContext = func(_ huma.Context, status int, detail string, errs ...error) huma.StatusError {
-		return huma.NewError(status, detail, errs...)
-	}
-}
-
-func reasonOf(status int) string {
-	switch status {
-	case http.StatusUnprocessableEntity:
-		return string(resource.Invalid)
-	case http.StatusRequestEntityTooLarge:
-		return reasonTooLarge
-	case http.StatusRequestTimeout:
-		return reasonTimeout
-	}
-	if status >= http.StatusInternalServerError {
-		return reasonInternal
-	}
-	return reasonMalformed
-}
 
 // refusals are the statuses of resource.Reason.
 var refusals = map[resource.Reason]int{
@@ -151,10 +71,10 @@ func (a *api) failed(ctx context.Context, err error) error {
 	case errors.As(err, &refusal):
 		p = problem(refusals[refusal.Reason], string(refusal.Reason), refusal.Error())
 		if refusal.Field != "" {
-			p.Errors = []Fault{{Field: refusal.Field, Reason: refusal.Detail}}
+			p.Errors = []problems.Fault{{Field: refusal.Field, Reason: refusal.Detail}}
 		}
 		if refusal.Reason == resource.TooFast {
-			p.retryAfter(tooFastAfter)
+			p.RetryAfter(tooFastAfter)
 		}
 		return p
 	case errors.Is(err, service.ErrRepeat):
@@ -166,13 +86,13 @@ func (a *api) failed(ctx context.Context, err error) error {
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, reasonTooLarge, err.Error())
 	case errors.Is(err, service.ErrUnknown):
-		return problem(http.StatusServiceUnavailable, reasonStore, err.Error()).retryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonStore, err.Error()).RetryAfter(storeAfter)
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), errors.Is(err, service.ErrNotMaster):
-		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+err.Error()).retryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+err.Error()).RetryAfter(storeAfter)
 	case errors.Is(err, service.ErrNotRead):
-		return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).retryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).RetryAfter(storeAfter)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return problem(http.StatusServiceUnavailable, reasonTimeout, "the service did not get to it in time").retryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonTimeout, "the service did not get to it in time").RetryAfter(storeAfter)
 	}
 	a.log.ErrorContext(ctx, "a request failed", "request", requestOf(ctx).id, "error", err)
 	return problem(http.StatusInternalServerError, reasonInternal, "the service failed; its log says more about request "+requestOf(ctx).id)

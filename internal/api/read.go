@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -34,7 +35,7 @@ func (u unmodified) GetHeaders() http.Header { return u.header }
 
 // readOne reads one object: what it is, and the revision that last changed it.
 func readOne[V any](a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
-	c, err := readCondition("", ifNone)
+	c, err := condition.Read("", ifNone)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +48,9 @@ func readOne[V any](a *api, ifNone string, find func(*resource.State) (V, uint64
 	if err != nil {
 		return nil, err
 	}
-	out.ETag = etag(revision)
+	out.ETag = condition.ETag(revision)
 	out.aged(&out.Body.Reading, old)
-	if c.none || contains(c.unmatched, revision) {
+	if c.Has(revision) {
 		return nil, unmodified{http.Header{"Etag": {out.ETag}}}
 	}
 	return out, nil

@@ -283,7 +283,7 @@ func (m *maker) stand(t *testing.T) *stand {
 	s := newStand(t)
 	s.tenants()
 	m.pool = map[string][]string{
-		"pkey": {"0x0100", "0x0101", "0x0200", "0x0003"}, "guid": s.hosts[:5], "port": s.hosts[:10], "ports": s.hosts[:10],
+		"pkey": {"0x0100", "0x0101", "0x0200", "0x0003"}, "guid": append(s.hosts[:5:5], nodeGUIDOf(s, s.hosts[0]), "0x0000000000200000"), "from": s.hosts[:5], "to": s.hosts[:5], "port": s.hosts[:10], "ports": s.hosts[:10],
 		"tenant": {"red", "blue", "provider"}, "owner": {"red", "blue"}, "If-Match": {"*", "*", `"12"`, `W/"3"`},
 		"If-None-Match": {"*", `"4"`}, "Idempotency-Key": {"k1", "k2"},
 		"switch": {"0x0000000000200000"}, "certificate": {strings.Repeat("ab", 32)}, "uri": {"spiffe://x/y"},
@@ -293,6 +293,7 @@ func (m *maker) stand(t *testing.T) *stand {
 		s.want(200, call{as: "red", method: "POST", path: "/partitions/" + k + "/members", body: joins("full", s.hosts[:4]...)})
 	}
 	s.want(201, call{method: "PUT", path: "/policy", body: js{"name": "p.yaml", "text": "version: 1\ndefault: none\n"}})
+	s.tokens["session"] = s.want(201, call{as: "red", method: "POST", path: "/session"})["session"].(string)
 	return s
 }
 
@@ -336,7 +337,7 @@ func TestRequestsFromTheDescription(t *testing.T) {
 		return list
 	}
 	for i := 0; i < n || i < fuzzedAgain*n && len(lacking()) > 0; i++ {
-		if i%fuzzedOne == 0 {
+		if i%fuzzedOne == 0 || i >= n && i%fuzzed == 0 { // what is lacking may need what was deleted
 			s = m.stand(t)
 		}
 		m.wrong = []int{0, 0, 30, 4}[m.IntN(4)]
@@ -344,7 +345,7 @@ func TestRequestsFromTheDescription(t *testing.T) {
 		if list := lacking(); i >= n && m.IntN(2) == 0 { // the others make what these need
 			o = list[m.IntN(len(list))]
 		}
-		as := m.pick([]string{"", "", "red", "blue", "reader", "provider", "nobody"})
+		as := m.pick([]string{"", "", "red", "blue", "reader", "provider", "nobody", "session"})
 		if op := o.op.OperationID; op == "delete-tenant" || op == "delete-token" || op == "roll-back" || (op == "put-policy" || op == "delete-partition") && m.IntN(10) > 0 {
 			m.wrong = 3 // the tenants and tokens of the test stay
 			if as == "" || as == "provider" {

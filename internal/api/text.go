@@ -1,112 +1,21 @@
 package api
 
-import (
-	"strconv"
+import "github.com/ibwarden/ibwarden/internal/api/form"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy"
+// Values of requests and answers.
+type (
+	PKey             = form.PKey
+	GUID             = form.GUID
+	Membership       = form.Membership
+	Member           = form.Member
+	Joined           = form.Joined
+	MembershipBody   = form.MembershipBody
+	MembersBody      = form.MembersBody
+	Partition        = form.Partition
+	PartitionBody    = form.PartitionBody
+	NewPartitionBody = form.NewPartitionBody
+	Tenant           = form.Tenant
+	KeyRange         = form.KeyRange
+	Quota            = form.Quota
+	TenantBody       = form.TenantBody
 )
-
-// PKey is the number of a partition in a request, 15 bits.
-type PKey string
-
-// Schema describes a PKey.
-func (PKey) Schema(huma.Registry) *huma.Schema {
-	s := &huma.Schema{
-		Type: "string", Pattern: `^0[xX][0-9a-fA-F]{1,4}$`, Examples: []any{"0x0012"},
-		Description: "number of a partition, without the bit of full membership: 0x0001 to 0x7ffe",
-	}
-	s.PrecomputeMessages()
-	return s
-}
-
-func (k PKey) base() (ib.PKeyBase, error) {
-	b, err := ib.ParsePKeyBase(string(k))
-	if err != nil {
-		return 0, fault(422, "invalid", "pkey", err.Error())
-	}
-	return b, nil
-}
-
-// GUID is the GUID of a port in a request.
-type GUID string
-
-// Schema describes a GUID.
-func (GUID) Schema(huma.Registry) *huma.Schema {
-	s := &huma.Schema{
-		Type: "string", Pattern: `^(0[xX])?[0-9a-fA-F]{16}$`, Examples: []any{"0x0002c90300000001"},
-		Description: "GUID of a port: 16 hexadecimal digits, with or without 0x",
-	}
-	s.PrecomputeMessages()
-	return s
-}
-
-func (g GUID) port() (ib.PortGUID, error) {
-	text := string(g)
-	if len(text) == 16 {
-		text = "0x" + text
-	}
-	p, err := ib.ParsePortGUID(text)
-	if err != nil {
-		return 0, fault(422, "invalid", "port", err.Error())
-	}
-	return p, nil
-}
-
-// ports reads a list of GUIDs.
-func ports(list []GUID) ([]ib.PortGUID, error) {
-	out := make([]ib.PortGUID, 0, len(list))
-	for _, g := range list {
-		p, err := g.port()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// Membership is limited, full or both.
-type Membership string
-
-// Schema describes a Membership.
-func (Membership) Schema(huma.Registry) *huma.Schema {
-	s := &huma.Schema{
-		Type: "string", Enum: []any{"limited", "full", "both"},
-		Description: "full members reach every member, limited ones full members alone; both is both keys, where the policy file allows it",
-	}
-	s.PrecomputeMessages()
-	return s
-}
-
-func (m Membership) value() (v policy.Membership) {
-	// The schema has the words; another leaves 0, which is refused.
-	_ = v.UnmarshalText([]byte(m))
-	return v
-}
-
-// mtuOf and rateOf read what a partition may have; empty is the default.
-func mtuOf(octets int) (ib.MTU, error) {
-	if octets == 0 {
-		return 0, nil
-	}
-	m, err := ib.MTUFromOctets(octets)
-	if err != nil {
-		return 0, fault(422, "invalid", "mtu", err.Error())
-	}
-	return m, nil
-}
-
-func rateOf(gbps float64) (ib.Rate, error) {
-	if gbps == 0 {
-		return 0, nil
-	}
-	tenths := int(gbps*10 + 0.5)
-	r, err := ib.RateFromGbps(tenths)
-	if err != nil || float64(tenths)/10 != gbps {
-		return 0, fault(422, "invalid", "rate", strconv.FormatFloat(gbps, 'g', -1, 64)+" Gb/s: no such InfiniBand rate")
-	}
-	return r, nil
-}

@@ -2,14 +2,13 @@ package api
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api/credential"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -55,7 +54,7 @@ func TokenOf(t *resource.Token) Token {
 		}
 	}
 	if t.Keys.First != 0 {
-		out.Keys = &KeyRange{PKey(t.Keys.First.String()), PKey(t.Keys.Last.String())}
+		out.Keys = &KeyRange{First: PKey(t.Keys.First.String()), Last: PKey(t.Keys.Last.String())}
 	}
 	if !t.Expires.IsZero() {
 		out.Expires = &t.Expires
@@ -130,14 +129,14 @@ func (a *api) tokens() {
 func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err error) {
 	t = resource.Token{Tenant: b.Tenant, ReadOnly: b.ReadOnly, Note: b.Note, Expires: b.Expires, Created: now}
 	if b.Keys != nil {
-		if t.Keys.First, err = b.Keys.First.base(); err == nil {
-			t.Keys.Last, err = b.Keys.Last.base()
+		if t.Keys.First, err = b.Keys.First.Base(); err == nil {
+			t.Keys.Last, err = b.Keys.Last.Base()
 		}
 		if err != nil {
 			return t, "", err
 		}
 	}
-	id := hex.EncodeToString(randomOctets(6))
+	id := hex.EncodeToString(credential.Octets(6))
 	switch {
 	case !b.Expires.IsZero() && !now.Before(b.Expires):
 		return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.expires", "want a time to come")
@@ -148,32 +147,15 @@ func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err 
 		if err != nil || u.Scheme == "" || u.String() != b.URI {
 			return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.uri", "want a URI, such as spiffe://example.org/red")
 		}
-		t.ID, t.Sum = "uri-"+id, sumOf([]byte(uriPrefix+b.URI))
+		t.ID, t.Sum = "uri-"+id, credential.Sum([]byte(credential.URIPrefix+b.URI))
 	case b.Certificate != "":
 		t.ID = "crt-" + id
-		if t.Sum, err = certificateSum(b.Certificate); err != nil {
+		if t.Sum, err = credential.CertificateSum(b.Certificate); err != nil {
 			return t, "", err
 		}
 	default:
-		secret = newSecret()
-		t.ID, t.Sum = "tok-"+id, sumOf([]byte(secret))
+		secret = credential.New(credential.Token)
+		t.ID, t.Sum = "tok-"+id, credential.Sum([]byte(secret))
 	}
 	return t, secret, nil
-}
-
-// certificateSum is the SHA-256 of a certificate that is given as such or in PEM.
-func certificateSum(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	if b, err := hex.DecodeString(strings.ReplaceAll(text, ":", "")); err == nil && len(b) == 32 {
-		return hex.EncodeToString(b), nil
-	}
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
-		return "", fault(http.StatusUnprocessableEntity, "invalid", "body.certificate", "want one certificate in PEM, or its SHA-256 in 64 hexadecimal digits")
-	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fault(http.StatusUnprocessableEntity, "invalid", "body.certificate", "it cannot be read")
-	}
-	return sumOf(c.Raw), nil
 }

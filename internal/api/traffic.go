@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/traffic"
 )
 
@@ -13,6 +15,7 @@ func (a *api) traffic() {
 	type input struct {
 		PageParams
 		Order string `query:"order" enum:"place,sends,errors" default:"place" doc:"by node and port; or those first that send most, or have most errors"`
+		Node  GUID   `query:"node" doc:"node GUID: those of this device"`
 	}
 	register(a, operation(http.MethodGet, "/counters", "list-counters", "Performance counters of ports, with what they send and receive; for the provider"),
 		func(ctx context.Context, in *input) (*Output[List[traffic.PortCounters]], error) {
@@ -28,6 +31,13 @@ func (a *api) traffic() {
 				return nil, problem(http.StatusConflict, "conflict", err.Error())
 			case err != nil:
 				return nil, noManager()
+			}
+			if in.Node != "" {
+				g, err := in.Node.Port()
+				if err != nil {
+					return nil, err
+				}
+				list = slices.DeleteFunc(slices.Clone(list), func(p traffic.PortCounters) bool { return p.Node != ib.NodeGUID(g).String() })
 			}
 			traffic.Sort(list, in.Order)
 			type ranked struct {

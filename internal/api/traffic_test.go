@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/traffic"
 )
 
@@ -44,6 +45,13 @@ func TestCounters(t *testing.T) {
 			t.Errorf("order %q: %s, want %s", order, got, want)
 		}
 	}
+	of := ib.NodeGUID(7)
+	s.api.options.Traffic = counted{list: []traffic.PortCounters{{Node: ib.NodeGUID(6).String(), Port: 1}, {Node: of.String(), Port: 1}, {Node: of.String(), Port: 3, Errors: 1}}}
+	out := items(s.want(200, call{method: "GET", path: "/counters?order=errors&node=" + of.String()}))
+	if len(out) != 2 || out[0].(js)["port"] != 3.0 || out[0].(js)["node"] != of.String() || out[1].(js)["node"] != of.String() {
+		t.Errorf("of one device: %v", out)
+	}
+	s.want(422, call{method: "GET", path: "/counters?node=leaf"})
 	s.api.options.Traffic = counted{err: traffic.ErrNotRead}
 	if out := s.want(409, call{method: "GET", path: "/counters"}); out["detail"] != traffic.ErrNotRead.Error() {
 		t.Errorf("%v", out)

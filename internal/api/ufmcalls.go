@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api/credential"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -18,24 +19,24 @@ type ufmHolders struct{ *api }
 // Secret implements ufm.Authenticator. What does not have the form of a secret is none:
 // the sums of certificates are of octets that are no secret.
 func (h ufmHolders) Secret(secret string) (caller resource.Caller, known bool) {
-	if !goodSecret.MatchString(secret) {
+	if !credential.Is(credential.Token, secret) {
 		return caller, false
 	}
-	return h.holder([]string{sumOf([]byte(secret))})
+	return h.holder([]string{credential.Sum([]byte(secret))})
 }
 
 // Connection implements ufm.Authenticator.
 func (h ufmHolders) Connection(r *http.Request) (caller resource.Caller, known bool) {
 	bare := *r
 	bare.Header = nil // clients with a certificate send an empty header Authorization
-	caller, _, err := h.authenticate(&bare)
-	return caller, err == nil
+	who, _, err := h.authenticate(&bare)
+	return who.Caller, err == nil
 }
 
 // NewSecret implements ufm.Authenticator.
 func (ufmHolders) NewSecret() (secret, sum string) {
-	secret = newSecret()
-	return secret, sumOf([]byte(secret))
+	secret = credential.New(credential.Token)
+	return secret, credential.Sum([]byte(secret))
 }
 
 // Snapshot implements ufm.Inventory.

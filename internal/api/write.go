@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -22,7 +23,9 @@ type WriteParams struct {
 	Why     string `header:"Why" maxLength:"500" doc:"the reason, for the history"`
 }
 
-func (w *WriteParams) condition() (condition, error) { return readCondition(w.IfMatch, w.IfNone) }
+func (w *WriteParams) condition() (condition.Condition, error) {
+	return condition.Read(w.IfMatch, w.IfNone)
+}
 
 // Changed is the answer to a write.
 type Changed struct {
@@ -93,7 +96,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{
-		Change: c, By: req.caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
 	})
 	if result != nil && errors.Is(err, context.DeadlineExceeded) {
 		return result, nil // it is stored; its outcome is pending

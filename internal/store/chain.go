@@ -52,7 +52,7 @@ func ParseHead(text string) (Head, error) {
 		err = h.Hash.UnmarshalText([]byte(hash))
 	}
 	if !ok || err != nil || h.String() != text {
-		return Head{}, fmt.Errorf("head of an audit log %q: want SEQUENCE:HASH", text)
+		return Head{}, fmt.Errorf("head of an audit log %.80q: want SEQUENCE:HASH", text)
 	}
 	return h, nil
 }

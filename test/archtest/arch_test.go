@@ -57,6 +57,7 @@ var wings = []wing{
 	{"internal/store", false, nil},
 	{"internal/service", false, []string{"ib", "internal/observed", "internal/policy", "internal/judge", "internal/manager/preview", "internal/resource", "internal/store"}},
 	{"internal/api", false, []string{"ib", "internal/names", "internal/observed", "internal/policy", "internal/judge", "internal/resource", "internal/service", "internal/store"}},
+	{"internal/web", false, nil},
 	{"internal/app", false, []string{"ib", "internal"}},
 	{"cmd", false, []string{"internal/app"}},
 	{"examples", false, []string{"ib"}},

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -151,26 +150,8 @@ type runner struct {
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
 	err     error         // then, how
-	log     *lockedBuffer
+	log     *need.Log
 	http    *http.Client
-}
-
-// lockedBuffer is what a process wrote, while it writes.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // place is a runner at a host, which does not run yet.
@@ -240,7 +221,7 @@ func (r *runner) startOnce() {
 	r.cmd.Env = append(os.Environ(), "SIM_HOST="+r.node.ID, "GOMAXPROCS=2")
 	r.cmd.Dir = r.dir
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it does not outlive a test that is killed
-	r.log, r.ended = &lockedBuffer{}, make(chan struct{})
+	r.log, r.ended = &need.Log{}, make(chan struct{})
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	if err := r.cmd.Start(); err != nil {
 		r.Fatal(err)

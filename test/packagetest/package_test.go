@@ -71,11 +71,11 @@ drwxr-xr-x root/root ./usr/share/bash-completion/completions/
 drwxr-xr-x root/root ./usr/share/man/
 `
 
-// contents is want with the pages, the examples, the stories and a manual page for
+// contents is want with the pages, their pictures, the examples, the stories and a manual page for
 // each command.
 func contents(t *testing.T) []string {
 	t.Helper()
-	files := strings.Fields(run(t, nil, "git", "-C", filepath.Join("..", ".."), "ls-files", "docs/*.md", "examples", "scenarios"))
+	files := strings.Fields(run(t, nil, "git", "-C", filepath.Join("..", ".."), "ls-files", "docs/*.md", "docs/images", "examples", "scenarios"))
 	if len(files) < 40 {
 		t.Fatalf("%d pages, examples and stories", len(files))
 	}

@@ -119,4 +119,8 @@ func TestAChangeIsProvedOnTheFabric(t *testing.T) {
 		}
 	}
 	t.Logf("from the change to the proof: %v s", r.Outcome.Seconds)
+	past, err := served.Past(context.Background())
+	if err != nil || len(past) == 0 || past[0].Verdict != r.Outcome.Verdict.String() || past[0].Until.Before(past[0].At) {
+		t.Errorf("the history of verdicts: %+v, %v: want it to end with %v", past, err, r.Outcome.Verdict)
+	}
 }

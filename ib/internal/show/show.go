@@ -20,21 +20,26 @@ import (
 // is printed gets into logs.
 func Fields(of any) string {
 	v := reflect.ValueOf(of)
-	var b strings.Builder
-	b.WriteString(v.Type().Name() + "{")
-	first := true
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		if !first {
-			b.WriteByte(' ')
-		}
-		first = false
-		b.WriteString(f.Name + ":" + value(v.Field(i)))
+	parts := make([]string, 0, v.NumField())
+	for _, f := range List(of) {
+		parts = append(parts, f.Name+":"+f.Value)
 	}
-	return b.String() + "}"
+	return v.Type().Name() + "{" + strings.Join(parts, " ") + "}"
+}
+
+// Field is a field of a structure, printed.
+type Field struct{ Name, Value string }
+
+// List is the exported fields of a structure, or of one that is pointed to, as Fields prints
+// them.
+func List(of any) (out []Field) {
+	v := reflect.Indirect(reflect.ValueOf(of))
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() {
+			out = append(out, Field{f.Name, value(v.Field(i))})
+		}
+	}
+	return out
 }
 
 // value prints one field.

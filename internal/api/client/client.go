@@ -175,6 +175,12 @@ func Get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return out.Item, header.Get("ETag"), err
 }
 
+// Whole reads an answer that is neither one object nor a list.
+func Whole[T any](ctx context.Context, c *Client, path string, query url.Values) (out T, err error) {
+	_, err = c.call(ctx, http.MethodGet, path, query, nil, nil, &out)
+	return out, err
+}
+
 // All reads a list to its end.
 func All[T any](ctx context.Context, c *Client, path string, query url.Values) (items []T, err error) {
 	q := url.Values{}

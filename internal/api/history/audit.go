@@ -3,9 +3,6 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -54,16 +51,4 @@ func Verify(ctx context.Context, s store.Store, heads []store.Head) (v Verified,
 		return v, err
 	}
 	return Verified{Holds: true, Entries: n, Sequence: contents.Audit.Sequence, Head: contents.Audit.String()}, nil
-}
-
-// ParseHead reads SEQUENCE:HASH.
-func ParseHead(text string) (h store.Head, err error) {
-	number, hash, _ := strings.Cut(text, ":")
-	if h.Sequence, err = strconv.ParseUint(number, 10, 64); err == nil {
-		err = h.Hash.UnmarshalText([]byte(hash))
-	}
-	if err != nil {
-		return h, fmt.Errorf("head %.80q: want SEQUENCE:HASH, as ibwarden history verify prints it", text)
-	}
-	return h, nil
 }

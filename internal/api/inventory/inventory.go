@@ -1,4 +1,4 @@
-// Package inventory shows the cables and the routes of a fabric to callers of the API, and finds
+// Package inventory shows the devices, end ports, cables and routes of a fabric to callers of the API, and finds
 // the switch or the end port that a caller names.
 package inventory
 

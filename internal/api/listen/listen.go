@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +37,9 @@ type Listeners struct {
 	socket   string
 	lock     *os.File // of the socket
 	Describe []string // each as a client names it: unix:PATH, https://ADDRESS
+	// URL is where a browser finds the service: that of TCP without a path, with a host
+	// that the certificate has; "" for nowhere.
+	URL string
 }
 
 // Listen opens what w names. A socket that a process which is gone left behind is
@@ -78,7 +82,31 @@ func Listen(w Where) (_ *Listeners, err error) {
 	}
 	out.list = append(out.list, counted)
 	out.Describe = append(out.Describe, scheme+l.Addr().String())
+	if out.URL = out.Describe[len(out.Describe)-1]; config != nil {
+		out.URL = scheme + named(config, l.Addr())
+	}
 	return out, nil
+}
+
+// named is the host and port of a listener as its certificate has it: the address, if it is
+// there, else the first name. A certificate of neither leaves the address.
+func named(c *tls.Config, a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	leaf := c.Certificates[0].Leaf
+	if err != nil || leaf == nil || leaf.VerifyHostname(host) == nil {
+		return a.String()
+	}
+	for _, name := range leaf.DNSNames {
+		if !strings.HasPrefix(name, "*") {
+			return net.JoinHostPort(name, port)
+		}
+	}
+	for _, ip := range leaf.IPAddresses {
+		if address, is := a.(*net.TCPAddr); is && address.IP.IsUnspecified() {
+			return net.JoinHostPort(ip.String(), port)
+		}
+	}
+	return a.String()
 }
 
 // tls is the configuration of TLS; nil for plain HTTP.

@@ -140,13 +140,14 @@ func ViewOf(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof
 	return v
 }
 
-func endOf(p *observed.Port) EndPort { return EndPort{p.GUID.String(), p.String(), int(p.Info.LID)} }
+// EndOf is an end port for the API.
+func EndOf(p *observed.Port) EndPort { return EndPort{p.GUID.String(), p.String(), int(p.Info.LID)} }
 
 // AnswerOf is why two end ports can or cannot talk, read at a time, for the API. File
 // reports whether a partition is one of the policy file.
 func AnswerOf(from, to *observed.Port, v why.View, at time.Time, file func(ib.PKeyBase) bool) Answer {
 	a := why.Explain(from, to, v)
-	out := Answer{From: endOf(from), To: endOf(to), Cause: a.Cause.String(), Sentence: a.Sentence, Shared: []Shared{}, Remedies: []Remedy{}, ReadAt: at}
+	out := Answer{From: EndOf(from), To: EndOf(to), Cause: a.Cause.String(), Sentence: a.Sentence, Shared: []Shared{}, Remedies: []Remedy{}, ReadAt: at}
 	for _, s := range a.Shared {
 		out.Shared = append(out.Shared, Shared{s.PKey.String(), s.Name, s.FromFull, s.ToFull, pathOf(s.There), pathOf(s.Back)})
 	}
@@ -183,7 +184,7 @@ func pathOf(t *reach.Trace) *Path {
 func PeersOf(r why.Reach) []Peer {
 	out := []Peer{}
 	for _, p := range r.Peers {
-		x := Peer{endOf(p.Port), p.Talks(), []Over{}}
+		x := Peer{EndOf(p.Port), p.Talks(), []Over{}}
 		for _, o := range p.Over {
 			x.Over = append(x.Over, Over{o.PKey.String(), o.Name, o.There.String(), o.Back.String()})
 		}

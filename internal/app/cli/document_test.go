@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/doctor"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -29,6 +30,7 @@ var documents = []struct {
 	{"trace", traceReport{}, []string{"json.md: `ibwarden trace`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
+	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},
 	{"plan", planDocument{}, []string{"plan-apply.md: plan --json"}},
 	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
 }
@@ -136,6 +138,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"trace":    {"red-1", "red-4", "--packet"},
 		"snapshot": {"-o", filepath.Join(dir, "now.snap")},
 		"audit":    {"--policy", policy},
+		"doctor":   {"--fabric", "sim"},
 		"plan":     {"--policy", policy},
 		"apply":    {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
 	}

@@ -11,6 +11,7 @@ import (
 // snapshots are those of the examples that come with the program.
 var examples = map[string]string{
 	"": `# what is open on the fabric that this host is connected to; nothing is written
+ibwarden doctor
 ibwarden audit --fabric umad
 # serve a fabric to try things on, and bring it up
 ibwarden sim --socket demo &
@@ -71,6 +72,10 @@ ibwarden sim --script scenarios/four-queue-pairs.ibs`,
 	"sim exec": `ibwarden sim exec --socket demo --node blue-1 -- ibstat
 ibwarden sim exec --socket demo -- ibwarden run --fabric umad --policy tenants.yaml --data data`,
 	"devices": `ibwarden devices`,
+	"doctor": `ibwarden doctor
+# this host only, for a program
+ibwarden doctor --host-only --json
+ibwarden doctor --fabric umad:mlx5_0/1`,
 	"snapshot": `ibwarden snapshot --fabric umad -o now.snap
 ibwarden audit --snapshot now.snap`,
 	"prove": `# who can talk, by the tables of the devices
@@ -108,7 +113,13 @@ ibwarden pool list`,
 	"drain":        `ibwarden drain spine-1 --why fan-2 --wait`,
 	"undrain":      `ibwarden undrain spine-1`,
 	"drained":      `ibwarden drained`,
-	"sweeps":       `ibwarden sweeps --limit 5 --json`,
+	"matrix": `ibwarden matrix
+# how two tenants stand to each other
+ibwarden matrix red blue`,
+	"console": `ibwarden console
+# as a tenant, on another machine
+ibwarden console --server https://fabric.example:8443 --token-file red.token`,
+	"sweeps": `ibwarden sweeps --limit 5 --json`,
 	"partition": `ibwarden partition create training --member 0x0002c90300a1b2c3=full
 ibwarden partition list`,
 	"partition list":   `ibwarden partition list --server https://manager:8443 --token-file red.token`,

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/doctorcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/ledcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
@@ -91,7 +92,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), simcmd.New(), devicescmd.New(), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

@@ -43,7 +43,7 @@ func flagError(c *cobra.Command, err error) error {
 // has chosen that.
 func sayDemonstration(c *cobra.Command) {
 	fabric, snapshot := c.Flags().Lookup("fabric"), c.Flags().Lookup("snapshot")
-	if fabric == nil || fabric.Changed || os.Getenv(fabricVariable) != "" || snapshot != nil && snapshot.Changed {
+	if fabric == nil || fabric.Changed || fabric.DefValue != demonstration || os.Getenv(fabricVariable) != "" || snapshot != nil && snapshot.Changed {
 		return
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: neither --fabric nor %s names a fabric: this is the embedded demonstration\n", fabricVariable)

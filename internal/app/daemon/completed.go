@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
-	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -84,17 +82,4 @@ func has(snap *snapshot.Snapshot, parts service.Parts) bool {
 	asked := func(name string) bool { return slices.Contains(snap.Asked, name) }
 	// Aliases are not named, and part of what an audit asks for.
 	return (!parts.QoS || asked(snapshot.AskedQoS)) && (!parts.Audit && !parts.Aliases || asked(snapshot.AskedAudit))
-}
-
-// keysIn are the keys that requests to ports carry.
-func keysIn(f *observed.Fabric) map[observed.Place]ib.MKey {
-	out := map[observed.Place]ib.MKey{}
-	for _, n := range f.Nodes {
-		for i := range n.Ports {
-			if p := &n.Ports[i]; p.Key != 0 {
-				out[p.Place()] = p.Key
-			}
-		}
-	}
-	return out
 }

@@ -59,7 +59,8 @@ func Open(spec string, guid ib.PortGUID) (link.Link, error) {
 // for: a container's, or a test's.
 const RootVariable = "IBWARDEN_ROOT"
 
-func root() string {
+// Root is the directory that stands for / when adapters are looked for.
+func Root() string {
 	if r := os.Getenv(RootVariable); r != "" {
 		return r
 	}
@@ -67,7 +68,7 @@ func root() string {
 }
 
 // Devices lists the adapters of this machine.
-func Devices() ([]umad.Device, error) { return umad.Devices(root()) }
+func Devices() ([]umad.Device, error) { return umad.Devices(Root()) }
 
 // notice tells the person at the terminal of what opening a fabric came across.
 func notice(text string) { fmt.Fprintln(os.Stderr, "ibwarden:", text) }
@@ -79,7 +80,7 @@ func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 		return nil, err
 	}
 	place.GUID = guid
-	link, err := linkumad.Open(linkumad.NewMachine(root()), place, linkumad.Options{
+	link, err := linkumad.Open(linkumad.NewMachine(Root()), place, linkumad.Options{
 		Notice: notice,
 	})
 	if err != nil {

@@ -4,15 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 // judged is what the last pass of the manager came to.
 type judged struct {
 	result *event.Result
+	cables *cables.List // nil for none
 	at     time.Time
 }
 
@@ -34,6 +38,15 @@ func (s *Served) Proof(context.Context) (*isolation.Proof, time.Time, error) {
 	return j.result.Proof, j.at, nil
 }
 
+// Allowed are the partitions of the policy as they were resolved for the last pass.
+func (s *Served) Allowed(context.Context) ([]observed.Partition, error) {
+	j, err := s.judged()
+	if err != nil {
+		return nil, err
+	}
+	return j.result.Partitions, nil
+}
+
 // Multicast is the verdict on multicast forwarding tables; nil where they are left
 // alone and were not read.
 func (s *Served) Multicast(context.Context) (*isolation.Multicast, time.Time, error) {
@@ -44,20 +57,53 @@ func (s *Served) Multicast(context.Context) (*isolation.Multicast, time.Time, er
 	return j.result.Multicast, j.at, nil
 }
 
+// Past is how the verdict changed.
+func (s *Served) Past(context.Context) ([]verdict.Change, error) { return s.past.List(), nil }
+
 // Audit holds the manager's snapshot against the catalogue of package audit. What the
-// manager does not read counts as unread.
-func (s *Served) Audit(ctx context.Context, p audit.Profile) (*audit.Report, time.Time, error) {
+// manager does not read is read first if that is asked for, and else counts as unread.
+func (s *Served) Audit(ctx context.Context, p audit.Profile, read bool) (*audit.Report, time.Time, error) {
 	j, err := s.judged()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	snap, err := s.Snapshot(ctx)
+	parts := service.Parts{QoS: read, Aliases: read, Audit: read}
+	snap, err := s.Complete(ctx, parts)
 	if err != nil {
 		return nil, time.Time{}, err
+	}
+	kind := auditKind{p, read}
+	s.auditing.Lock()
+	defer s.auditing.Unlock()
+	if last := s.audits[kind]; last.report != nil && last.read.Equal(snap.ReadAt) && last.judged.Equal(j.at) && time.Since(last.at) < auditKept {
+		return last.report, snap.ReadAt, nil
 	}
 	o := audit.Options{Profile: p, KeysConcealed: snap.Concealed, Age: time.Since(snap.ReadAt)}
 	for _, x := range snap.Faults {
 		o.Unread = append(o.Unread, audit.Unread{Where: x.Where, What: x.Why})
 	}
-	return audit.Audit(snap.Fabric, audit.Intent{Partitions: j.result.Partitions}, o), snap.ReadAt, nil
+	r := audit.Audit(snap.Fabric, audit.Intent{Partitions: j.result.Partitions}, o)
+	if s.audits == nil {
+		s.audits = map[auditKind]audited{}
+	}
+	s.audits[kind] = audited{snap.ReadAt, j.at, time.Now(), r}
+	return r, snap.ReadAt, nil
+}
+
+// auditKept is how long the report of an audit answers further questions about the same
+// snapshot: pages of one list, and lists that belong together. On 11,664 hosts an audit
+// takes 2 s.
+const auditKept = 10 * time.Second
+
+// auditKind tells audits apart: by profile, and whether what only an audit looks at is read.
+type auditKind struct {
+	profile audit.Profile
+	read    bool
+}
+
+// audited is an audit of the snapshot that was read at one time, under what the pass that
+// ended at another came to: the times tell them apart, and hold nothing in memory.
+type audited struct {
+	read, judged, at time.Time
+	report           *audit.Report
 }

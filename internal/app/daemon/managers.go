@@ -59,11 +59,9 @@ func (s *Served) Managers(ctx context.Context) ([]observed.SubnetManager, error)
 // AskOthers has the engine ask the other managers for their state. It does not wait for
 // their answers.
 func (s *Served) AskOthers(ctx context.Context) error {
-	s.mu.Lock()
-	r := s.runner
-	s.mu.Unlock()
-	if r == nil {
-		return service.ErrNotRead
+	r, err := s.running()
+	if err != nil {
+		return err
 	}
 	return r.Ask(ctx, func(e *engine.Engine) { e.AskManagers() })
 }

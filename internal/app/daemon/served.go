@@ -3,12 +3,14 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -50,6 +52,13 @@ type Served struct {
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
 	last   judged
+	past   verdict.Past // has a lock of its own
+	// auditing is held while the fabric is audited; audits are the last ones.
+	auditing sync.Mutex
+	audits   map[auditKind]audited // guarded by auditing
+	// drawn is the last list of cables as the API has it, and of the list itself.
+	drawn   *fabricmap.List
+	drawnOf *cables.List
 	// proved is the last revision that was proved, if some was.
 	proved    uint64
 	hasProved bool
@@ -188,11 +197,14 @@ func (s *Served) Event(e event.Event) {
 	switch e := e.(type) {
 	case event.Completed:
 		s.rested()
+		now := time.Now().UTC()
 		s.mu.Lock()
-		s.last = judged{e.Result, time.Now().UTC()}
+		s.last = judged{e.Result, s.runner.Engine().Cables(), now}
 		s.mu.Unlock()
 		s.readSizes()
-		if revision, known := s.revision(e.Result.Policy); known {
+		revision, known := s.revision(e.Result.Policy)
+		s.past.Add(e.Result.Proof, now, revision)
+		if known {
 			s.prove(revision, outcome(e.Result))
 			s.tell.Done(revision, outcome(e.Result))
 		}
@@ -389,33 +401,23 @@ func (s *Served) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 
 // copied is a copy of what the engine knows of the fabric, with how that was asked for.
 func (s *Served) copied(ctx context.Context) (taken *snapshot.Snapshot, reads sweep.Options, err error) {
-	var buf bytes.Buffer
-	var keys map[observed.Place]ib.MKey
 	asked := s.runner.Ask(ctx, func(e *engine.Engine) {
 		if e.Fabric() == nil {
 			err = service.ErrNotRead
 			return
 		}
-		reads, keys = e.Reads(), keysIn(e.Fabric())
-		err = snapshot.Write(&buf, &snapshot.Snapshot{
-			ReadAt: time.Now().UTC(), Source: s.source, Asked: askedIn(reads), Fabric: e.Fabric(), Faults: faultsIn(e.Faults()),
-		})
+		reads = e.Reads()
+		taken = &snapshot.Snapshot{
+			ReadAt: time.Now().UTC().Round(0), Source: s.source, Asked: askedIn(reads), Fabric: e.Fabric().Clone(), Faults: faultsIn(e.Faults()),
+		}
 	})
 	if asked != nil {
-		return nil, reads, asked
+		return nil, sweep.Options{}, asked // the question may still be answered
 	}
 	if err != nil {
 		return nil, reads, err
 	}
-	if taken, err = snapshot.Read(&buf); err != nil {
-		return nil, reads, fmt.Errorf("snapshot of the manager: %w", err)
-	}
 	taken.Fabric.OrderFromManager() // as after any other reading
-	for _, n := range taken.Fabric.Nodes {
-		for i := range n.Ports {
-			n.Ports[i].Key = keys[n.Ports[i].Place()]
-		}
-	}
 	return taken, reads, nil
 }
 

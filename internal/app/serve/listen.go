@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/metrics"
+	"github.com/ibwarden/ibwarden/internal/web"
 )
 
 // Flags are the flags of a command that serves the API.
@@ -102,10 +103,10 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	if err != nil {
 		return nil, err
 	}
-	handler := api.New(s.Service, api.Options{
-		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, StoreName: s.where, Log: log, UFM: ufm.Options{Keys: keys},
+	handler := web.Handler(api.New(s.Service, api.Options{
+		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
 		Observe: s.calls.Request,
-	})
+	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {
 		c.Open, c.Refused, c.RefusedPeer = l.Connections()
 		return c

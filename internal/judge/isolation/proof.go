@@ -60,6 +60,8 @@ type Proof struct {
 	// each other, ordered by GUID.
 	SharedPorts []SharedPort `json:"shared_ports"`
 	Counts      Counts       `json:"counts"`
+	// Ports are the verdicts on single end ports; VerdictOn finds one.
+	Ports PortVerdicts `json:"-"`
 }
 
 // Counts is the size of what was judged and found.

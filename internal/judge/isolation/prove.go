@@ -21,6 +21,7 @@ func (p *Prover) Proof() *Proof {
 		proof: &Proof{
 			Reasons: []string{}, Caveats: []string{}, Violations: []Violation{}, Exposed: []Violation{},
 			Missing: []MissingKey{}, Foreign: []Entry{}, Unenforced: []Finding{}, Raw: []Finding{}, Changeable: []Finding{}, Unknown: []Finding{}, SharedPorts: []SharedPort{},
+			Ports: PortVerdicts{p.guids, make([]Verdict, len(p.guids))},
 		},
 	}
 	for i, some := range p.noted {
@@ -29,6 +30,7 @@ func (p *Prover) Proof() *Proof {
 		}
 	}
 	q.findStrangers()
+	q.markDoubted()
 	q.findRaw()
 	q.pairs.settle()
 	q.gather(p.byTables, Violated, &q.proof.Violations, &q.proof.Counts.Violations,
@@ -49,6 +51,8 @@ type prover struct {
 	rawGaps tally
 	unread  tally
 	first   [Violated + 1]witness // by verdict, of the end ports
+	// doubted are the partitions whose keys somebody unknown may have; nil for none.
+	doubted []bool
 }
 
 // enter takes over what was noted of an end port.
@@ -56,10 +60,12 @@ func (p *prover) enter(i int) {
 	n, parts := &p.notes[i], p.policy.partsOf(p.policy.grant[i])
 	for _, l := range n.lacks {
 		p.lack(l.at, l.what, parts)
+		p.mark(int32(i), Unknown)
 	}
 	if g := p.guards[i]; g.gap != "" {
 		p.pairs.rest(parts, ByEndPorts, g.at, "no partition enforcement: "+g.gap)
 		p.gaps.add(g.gap, g.at.String())
+		p.mark(int32(i), ByEndPorts)
 		if counted(&p.proof.Counts.Unenforced, MaxListed) {
 			p.proof.Unenforced = append(p.proof.Unenforced, Finding{placeOf(g.at), g.gap})
 		}
@@ -90,18 +96,36 @@ func (p *prover) lack(at *observed.Port, reason string, parts []int) {
 // data or a switch holds it to the partitions of a table.
 func (p *prover) findStrangers() {
 	for _, s := range p.open {
-		switch {
-		case !s.InfoRead && !s.IsEnd():
-			p.lack(s, "PortInfo"+unread, p.allParts())
-		case s.InfoRead && !carriesData(s):
-		case s.IsEnd() || !guardAt(s).enforced:
-			p.lack(s, stranger, p.allParts())
-		default:
-			if table := p.tableOf(s); table != 0 {
-				p.lack(s, stranger, p.policy.partsOf(table))
-			}
+		switch all, some := p.stranger(s); {
+		case all && !s.InfoRead && !s.IsEnd():
+			p.lackStranger(s, "PortInfo"+unread, p.allParts())
+		case all:
+			p.lackStranger(s, stranger, p.allParts())
+		case some != 0:
+			p.lackStranger(s, stranger, p.policy.partsOf(some))
 		}
 	}
+}
+
+// lackStranger enters that nobody knows who is behind a link and has the keys of these
+// partitions.
+func (p *prover) lackStranger(at *observed.Port, reason string, parts []int) {
+	p.lack(at, reason, parts)
+	p.doubt(parts)
+}
+
+// stranger says to which partitions the device behind a link may belong that was not read:
+// to all, or to those of a set; 0 for none.
+func (p *prover) stranger(s *observed.Port) (all bool, some int32) {
+	switch {
+	case !s.InfoRead && !s.IsEnd():
+		return true, 0
+	case s.InfoRead && !carriesData(s):
+		return false, 0
+	case s.IsEnd() || !guardAt(s).enforced:
+		return true, 0
+	}
+	return false, p.tableOf(s)
 }
 
 const stranger = "the device behind the link" + unread
@@ -120,8 +144,10 @@ func (p *prover) allParts() []int {
 func (p *prover) gather(r *relation, v Verdict, list *[]Violation, count *int, table func(int32) *observed.Port) {
 	var culprit *class
 	var over ib.PKey
-	budget := 0
+	budget, marked := 0, map[*class]bool{}
 	r.tooMuch(func(from, to *class, key ib.PKey) {
+		p.markClass(from, v, marked)
+		p.markClass(to, v, marked)
 		*count += pairs(from, to)
 		if from != culprit || key != over {
 			culprit, over, budget = from, key, MaxWitnessesPerKey

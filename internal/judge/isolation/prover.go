@@ -14,6 +14,7 @@ import (
 // was made; when a sweep finds others, make a new one.
 type Prover struct {
 	ports  []*observed.Port // end ports by GUID
+	guids  []ib.PortGUID    // theirs
 	at     map[*observed.Port]int
 	sets   *keySets
 	policy *policy
@@ -68,13 +69,14 @@ func NewProver(f *observed.Fabric, allowed []observed.Partition, raw ...Raw) *Pr
 	p.policy.self = slices.Index(p.ports, f.Manager())
 	n := len(p.ports)
 	p.at = make(map[*observed.Port]int, n)
+	p.guids = make([]ib.PortGUID, n)
 	p.guards, p.tables, p.reach = make([]guard, n), make([]holding, n), make([]holding, n)
 	p.notes, p.noted, p.raw = make([]note, n), make([]bool, n), make([]rawGap, n)
 	p.byTables, p.byGuards = newRelation(p.policy), newRelation(p.policy)
 	p.shared, p.listed = newSharedSearch(p.sets), make(map[int32]shown)
 	p.byTables.shared = p.shared
 	for i, port := range p.ports {
-		p.at[port] = i
+		p.at[port], p.guids[i] = i, port.GUID
 		p.judge(i)
 	}
 	for _, n := range f.Nodes {

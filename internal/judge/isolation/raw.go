@@ -117,6 +117,7 @@ type rawEnd struct {
 	rawGap
 	at    *observed.Port
 	grant int32
+	port  int32 // its number, or -1
 }
 
 // findRaw looks for end ports that raw packets can go between and that the
@@ -140,7 +141,7 @@ func (p *prover) findRaw() {
 	ends := strangers
 	for i, g := range p.raw {
 		if g.open() {
-			ends = append(ends, rawEnd{g, p.guards[i].at, p.policy.grant[i]})
+			ends = append(ends, rawEnd{g, p.guards[i].at, p.policy.grant[i], int32(i)})
 		}
 	}
 	p.enterRaw(ends, in, out)
@@ -160,7 +161,7 @@ func (p *prover) rawStrangers() (out []rawEnd) {
 			continue
 		}
 		if g := rawGapAt(s); g.open() {
-			out = append(out, rawEnd{g, s, noGrant})
+			out = append(out, rawEnd{g, s, noGrant, -1})
 		}
 	}
 	return out
@@ -220,6 +221,9 @@ func (p *prover) enterRaw(ends []rawEnd, in, out int) {
 		}
 		p.pairs.rest(p.policy.partsOf(e.grant), ByEndPorts, e.at, "raw packets pass: "+e.why)
 		p.rawGaps.add(e.why, e.at.String())
+		if e.port >= 0 {
+			p.mark(e.port, ByEndPorts)
+		}
 		if counted(&p.proof.Counts.RawPlaces, MaxListed) {
 			p.proof.Raw = append(p.proof.Raw, Finding{placeOf(e.at), e.why})
 		}

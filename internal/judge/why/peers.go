@@ -12,21 +12,21 @@ import (
 
 // Over is a partition over which a port may talk to another.
 type Over struct {
-	PKey ib.PKeyBase `json:"pkey"`
-	Name string      `json:"name"`
+	PKey ib.PKeyBase
+	Name string
 	// Delivered tells that packets get through both ways; There and Back say what
 	// becomes of them.
-	Delivered bool              `json:"delivered"`
-	There     reach.Disposition `json:"there"`
-	Back      reach.Disposition `json:"back"`
+	Delivered bool
+	There     reach.Disposition
+	Back      reach.Disposition
 }
 
 // Peer is an end port whose keys match those of another.
 type Peer struct {
-	Port *observed.Port `json:"-"`
-	GUID ib.PortGUID    `json:"guid"`
-	Name string         `json:"name"`
-	Over []Over         `json:"over"`
+	Port *observed.Port
+	GUID ib.PortGUID
+	Name string
+	Over []Over
 }
 
 // Talks reports whether packets of a partition get through both ways.
@@ -37,12 +37,12 @@ func (p *Peer) Talks() bool {
 // Reach is what an end port can talk with.
 type Reach struct {
 	// Peers are the end ports whose keys match, by name and GUID.
-	Peers []Peer `json:"peers"`
+	Peers []Peer
 	// Unknown are end ports of which not every key was read, and all others when that
 	// is so of the port itself: they may be peers too.
-	Unknown int `json:"unknown"`
+	Unknown int
 	// Others counts the end ports that it cannot talk with.
-	Others int `json:"others"`
+	Others int
 }
 
 // ReachOf lists the end ports of a fabric that a port can talk with.

@@ -20,11 +20,8 @@ const (
 
 var causeNames = [...]string{"unknown", "talk", "no-partition", "both-limited", "stopped"}
 
-// String is the cause as it stands in JSON.
+// String is the cause as it stands in the API.
 func (c Cause) String() string { return causeNames[c] }
-
-// MarshalText prints the cause as String does.
-func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Names gives partitions their names, by number. A partition that has none is shown by
 // its number.
@@ -50,16 +47,16 @@ type View struct {
 
 // Shared is a partition of which both ports hold a key.
 type Shared struct {
-	PKey ib.PKeyBase `json:"pkey"`
+	PKey ib.PKeyBase
 	// Name is empty where nobody gave one.
-	Name string `json:"name"`
+	Name string
 	// FromFull and ToFull tell that the port holds the full key.
-	FromFull bool `json:"from_full"`
-	ToFull   bool `json:"to_full"`
+	FromFull bool
+	ToFull   bool
 	// There and Back are what becomes of a packet each way; nil where the keys do not
 	// match.
-	There *reach.Trace `json:"there"`
-	Back  *reach.Trace `json:"back"`
+	There *reach.Trace
+	Back  *reach.Trace
 }
 
 // Matches reports whether one of the two is a full member.
@@ -72,16 +69,16 @@ func (s *Shared) talks() bool {
 
 // Answer is why one end port can or cannot talk to another.
 type Answer struct {
-	From  ib.PortGUID `json:"from"`
-	To    ib.PortGUID `json:"to"`
-	Cause Cause       `json:"cause"`
+	From  ib.PortGUID
+	To    ib.PortGUID
+	Cause Cause
 	// Sentence says the cause for people.
-	Sentence string `json:"sentence"`
+	Sentence string
 	// Shared are the partitions of which both hold a key, by number.
-	Shared []Shared `json:"shared"`
+	Shared []Shared
 	// Remedies are changes of which each by itself would let the two talk; none where
 	// they do.
-	Remedies []Remedy `json:"remedies"`
+	Remedies []Remedy
 }
 
 // Explain says why two different end ports of a fabric can or cannot talk.

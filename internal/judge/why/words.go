@@ -23,14 +23,14 @@ const (
 
 // Remedy is a change that would let two ports talk.
 type Remedy struct {
-	Kind string `json:"kind"`
+	Kind string
 	// PKey and Name are the partition, and Port the end port that is to become a member
 	// of it; zero in a repair.
-	PKey ib.PKeyBase `json:"pkey,omitempty"`
-	Name string      `json:"name,omitempty"`
-	Port ib.PortGUID `json:"port,omitempty"`
+	PKey ib.PKeyBase
+	Name string
+	Port ib.PortGUID
 	// Text says it for people.
-	Text string `json:"text"`
+	Text string
 }
 
 // explanation is what the words are made of.

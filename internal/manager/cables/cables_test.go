@@ -341,11 +341,11 @@ func TestDiffAndAccept(t *testing.T) {
 	a.Info.PortPhysicalState = smp.PhysPolling
 	var said []string
 	for _, d := range l.Diff(f) {
-		said = append(said, d.Where+": "+d.What)
+		said = append(said, string(d.Kind)+" "+d.Where+": "+d.What)
 	}
 	want := []string{
-		l.Name(atA.Place()) + ": expected red-1 HCA-1, found blue-6 HCA-1",
-		l.Name(atB.Place()) + ": expected blue-6 HCA-1, found nothing",
+		"moved " + l.Name(atA.Place()) + ": expected red-1 HCA-1, found blue-6 HCA-1",
+		"missing " + l.Name(atB.Place()) + ": expected blue-6 HCA-1, found nothing",
 	}
 	slices.Sort(said)
 	slices.Sort(want)
@@ -534,4 +534,66 @@ func TestNil(t *testing.T) {
 	if next, _, err := l.Accept(f, port(t, n, f, "red-1", 1).Peer.Place()); err != nil || next.Cables() != 1 {
 		t.Errorf("%v, %v", next, err)
 	}
+}
+
+// TestKinds: each sort of difference is called what it is.
+func TestKinds(t *testing.T) {
+	for _, x := range []struct {
+		kind   Kind
+		where  string
+		change func(f *observed.Fabric, red *observed.Port)
+	}{
+		{Missing, "leaf-2:2", func(_ *observed.Fabric, red *observed.Port) {
+			red.Info.PortPhysicalState, red.Peer.Info.PortPhysicalState = smp.PhysPolling, smp.PhysPolling
+			red.Peer.Peer, red.Peer = nil, nil
+		}},
+		{Moved, "leaf-2:2", func(_ *observed.Fabric, red *observed.Port) {
+			red.Info.PortPhysicalState = smp.PhysPolling
+			red.Peer.Stranger, red.Peer.Peer, red.Peer = &observed.Stranger{}, nil, nil
+		}},
+		{DeviceChanged, "red-1 HCA-1", func(_ *observed.Fabric, red *observed.Port) { red.Node.Info.NumPorts++ }},
+		{DeviceChanged, "red-1 HCA-1", func(_ *observed.Fabric, red *observed.Port) { red.GUID++ }},
+		{Renamed, "red-1 HCA-1", func(_ *observed.Fabric, red *observed.Port) { red.Node.Description = "blue-1" }},
+		{DeviceUnlisted, "new", func(f *observed.Fabric, red *observed.Port) {
+			n := f.AddNode(smp.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 0xabcd})
+			n.Description = "new"
+		}},
+	} {
+		n := topology.Demo()
+		f := found(t, n)
+		l, _ := learned(t, f)
+		at := port(t, n, f, "red-1", 1)
+		where := strings.Replace(x.where, "leaf-2:2", l.Name(at.Peer.Place()), 1)
+		x.change(f, at)
+		if d := l.Diff(f); len(d) != 1 || d[0].Kind != x.kind || d[0].Where != where {
+			t.Errorf("%s: %v, want one at %s", x.kind, d, where)
+		}
+	}
+	n := topology.Demo()
+	f := found(t, n)
+	l, _ := learned(t, f)
+	red := slices.IndexFunc(n.Nodes, func(x *topology.Node) bool { return x.ID == "red-1" })
+	leaf, num := n.Nodes[red].Ports[1].Peer, n.Nodes[red].Ports[1].PeerPort
+	without := topology.Demo()
+	without.Nodes = slices.Delete(without.Nodes, red, red+1)
+	for _, x := range without.Nodes {
+		if x.GUID == leaf.GUID {
+			x.Ports[num].Peer = nil
+		}
+	}
+	if got, want := kinds(l.Diff(found(t, without))), []Kind{DeviceMissing, Missing}; !slices.Equal(got, want) {
+		t.Errorf("a host has gone: %v, want %v", got, want)
+	}
+	l, _ = learned(t, found(t, without))
+	if got, want := kinds(l.Diff(f)), []Kind{DeviceUnlisted, Unlisted}; !slices.Equal(got, want) {
+		t.Errorf("a host has come: %v, want %v", got, want)
+	}
+}
+
+func kinds(list []Difference) (out []Kind) {
+	for _, d := range list {
+		out = append(out, d.Kind)
+	}
+	slices.Sort(out)
+	return out
 }

@@ -9,9 +9,24 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
+// Kind is what sort of difference there is.
+type Kind string
+
+// The kinds of differences.
+const (
+	Missing        Kind = "missing"         // a cable is listed, nothing was found there
+	Unlisted       Kind = "unlisted"        // something was found where nothing is listed
+	Moved          Kind = "moved"           // something was found where something else is listed
+	DeviceMissing  Kind = "device-missing"  // a device is listed and was not found
+	DeviceUnlisted Kind = "device-unlisted" // a device was found that is not listed
+	DeviceChanged  Kind = "device-changed"  // it has another type, number of ports or port GUID
+	Renamed        Kind = "renamed"         // it calls itself something else
+)
+
 // Difference is a place at which a subnet is not as the list has it.
 type Difference struct {
-	At observed.Place
+	At   observed.Place
+	Kind Kind
 	// Where is the port, or the device where all of it is meant, and What the
 	// difference, for people.
 	Where, What string
@@ -32,7 +47,7 @@ func (l *List) Diff(f *observed.Fabric) []Difference {
 		if f.Node(x.GUID) != nil {
 			continue
 		}
-		d.add(observed.Place{Node: x.GUID, Port: 0}, x.Name(), "expected a %s %v, it was not found", x.Type, x.GUID)
+		d.add(DeviceMissing, observed.Place{Node: x.GUID, Port: 0}, x.Name(), "expected a %s %v, it was not found", x.Type, x.GUID)
 		for i := 1; i <= x.Ports; i++ {
 			d.cable(observed.Place{Node: x.GUID, Port: ib.PortNum(i)})
 		}
@@ -47,8 +62,8 @@ type differ struct {
 	out    []Difference
 }
 
-func (d *differ) add(at observed.Place, where, format string, args ...any) {
-	d.out = append(d.out, Difference{at, where, fmt.Sprintf(format, args...)})
+func (d *differ) add(kind Kind, at observed.Place, where, format string, args ...any) {
+	d.out = append(d.out, Difference{at, kind, where, fmt.Sprintf(format, args...)})
 }
 
 // device compares what a device says of itself.
@@ -57,25 +72,28 @@ func (d *differ) device(n *observed.Node) {
 	x, ok := d.list.Device(n.GUID())
 	switch {
 	case !ok:
-		d.add(at, n.Name(), "a %s %v that is not listed", n.Type(), n.GUID())
+		d.add(DeviceUnlisted, at, n.Name(), "a %s %v that is not listed", n.Type(), n.GUID())
 	case x.Type != n.Type() || x.Ports != int(n.Info.NumPorts):
-		d.add(at, x.Name(), "expected a %s of %d ports, found a %s of %d", x.Type, x.Ports, n.Type(), n.Info.NumPorts)
+		d.add(DeviceChanged, at, x.Name(), "expected a %s of %d ports, found a %s of %d", x.Type, x.Ports, n.Type(), n.Info.NumPorts)
 	case x.Description != topology.PlainText(n.Description):
-		d.add(at, x.Name(), "is described as %q now", topology.PlainText(n.Description))
+		d.add(Renamed, at, x.Name(), "is described as %q now", topology.PlainText(n.Description))
 	}
 	for i := range n.Ports {
 		p := &n.Ports[i]
 		if want := d.list.PortGUID(p.Place()); ok && want != 0 && p.GUID != 0 && p.GUID != want {
-			d.add(p.Place(), d.list.Name(p.Place()), "expected port GUID %v, found %v", want, p.GUID)
+			d.add(DeviceChanged, p.Place(), d.list.Name(p.Place()), "expected port GUID %v, found %v", want, p.GUID)
 		}
 	}
 }
+
+// nothing is what was found behind a port without a link.
+const nothing = "nothing"
 
 // cable compares what is at the other end of a port.
 func (d *differ) cable(at observed.Place) {
 	want, listed := d.list.Peer(at)
 	found, laid := peer(d.port(at))
-	unknown := "nothing"
+	unknown := nothing
 	if p := d.port(at); p != nil && !laid && p.FacesStranger() {
 		unknown = stranger(p)
 	}
@@ -88,16 +106,18 @@ func (d *differ) cable(at observed.Place) {
 	}
 	named := slices.ContainsFunc(others, func(o observed.Place) bool { return !d.names(o, at) })
 	switch {
-	case listed == laid && want == found && unknown == "nothing",
-		unknown == "nothing" && !named:
+	case listed == laid && want == found && unknown == nothing,
+		unknown == nothing && !named:
 	case !listed && laid:
-		d.add(at, d.name(at), "nothing is listed there, found %s", d.name(found))
+		d.add(Unlisted, at, d.name(at), "nothing is listed there, found %s", d.name(found))
 	case !listed:
-		d.add(at, d.name(at), "nothing is listed there, found %s", unknown)
+		d.add(Unlisted, at, d.name(at), "nothing is listed there, found %s", unknown)
 	case laid:
-		d.add(at, d.name(at), "expected %s, found %s", d.name(want), d.name(found))
+		d.add(Moved, at, d.name(at), "expected %s, found %s", d.name(want), d.name(found))
+	case unknown != nothing:
+		d.add(Moved, at, d.name(at), "expected %s, found %s", d.name(want), unknown)
 	default:
-		d.add(at, d.name(at), "expected %s, found %s", d.name(want), unknown)
+		d.add(Missing, at, d.name(at), "expected %s, found %s", d.name(want), nothing)
 	}
 }
 

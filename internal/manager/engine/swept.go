@@ -190,6 +190,12 @@ func (e *Engine) revisited(now time.Duration) {
 	rivals := e.peers.Rivals()
 	e.takeOver(d.Fabric())
 	e.peers.Keep(rivals)
+	for _, p := range d.Fallen() {
+		e.linkMoved(p, "the switch behind a link does not answer, and the link is down")
+	}
+	if len(d.Fallen()) > 0 && e.revisit(now) {
+		return // before routes lead over these links
+	}
 	if !e.givesKeys() {
 		e.discovery = nil
 	}

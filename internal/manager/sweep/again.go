@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -165,6 +166,40 @@ func (d *Discovery) followAgain(p *observed.Port) {
 		}
 	})
 }
+
+// doubt looks at the other ends of the links of a switch that stands as it was and does not
+// answer any more: it may have died, with more links than have been heard of yet.
+func (d *Discovery) doubt(n *observed.Node, err error) {
+	if n.Switch == nil || !d.kept[n.GUID()] || !errors.Is(err, transact.ErrNoAnswer) || d.doubted[n] {
+		return
+	}
+	if d.doubted == nil {
+		d.doubted = make(map[*observed.Node]bool)
+	}
+	d.doubted[n] = true
+	own := make(map[*observed.Port]bool, len(n.Ports))
+	for i := range n.Ports {
+		own[&n.Ports[i]] = true
+	}
+	_, ends := waysIn(d.fabric, own) // around it
+	for i := range n.Ports {
+		p := n.Ports[i].Peer
+		to, reached := ends[p]
+		if p == nil || !reached || d.followed[p] {
+			continue
+		}
+		d.get(to.path, p.MKey(), p.RespTime(), smp.AttrPortInfo, portModifier(p), func(r transact.Reply) {
+			var info smp.PortInfo
+			if r.Err == nil && info.UnmarshalBinary(r.SMP.Data[:]) == nil && info.PortState == smp.PortDown {
+				d.fallen = append(d.fallen, p)
+			}
+		})
+	}
+}
+
+// Fallen are ports of the snapshot whose links are down, to switches that do not answer any
+// more: links that were not among those which have changed.
+func (d *Discovery) Fallen() []*observed.Port { return d.fallen }
 
 // portModifier is that of PortInfo: of a CA or router the port that the request
 // arrives at.

@@ -111,6 +111,10 @@ type Discovery struct {
 	// were, followed the ports behind which this discovery looks; see Again.
 	kept     map[ib.NodeGUID]bool
 	followed map[*observed.Port]bool
+	// doubted are switches of the earlier snapshot that did not answer, fallen the ports
+	// whose links to them are down.
+	doubted map[*observed.Node]bool
+	fallen  []*observed.Port
 	// conflicts tells that a GUID stands at two places.
 	conflicts bool
 	// beyond tells that there are more than MaxNodes.
@@ -209,6 +213,7 @@ func (d *Discovery) read(p *observed.Port, attribute mad.AttributeID, modifier u
 		}
 		if err != nil {
 			d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), modifier, err))
+			d.doubt(p.Node, err)
 			return
 		}
 		if then != nil {

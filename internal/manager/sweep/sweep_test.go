@@ -29,10 +29,16 @@ func sweepWatched(t *testing.T, o Options, at answers, watch func(*Discovery)) (
 	t.Helper()
 	w := transact.NewWindow(transact.DefaultLimits())
 	d = Discover(w, o)
+	return d, drive(t, w, d, at, watch)
+}
+
+// drive runs a discovery over a fake subnet to its end.
+func drive(t *testing.T, w *transact.Window, d *Discovery, at answers, watch func(*Discovery)) (diag []uint32) {
+	t.Helper()
 	now := time.Duration(0)
 	for range 100_000 {
 		if w.Idle() && d.Advance() {
-			return d, diag
+			return diag
 		}
 		var p mad.SMP
 		for w.Next(now, &p) {
@@ -63,7 +69,7 @@ func sweepWatched(t *testing.T, o Options, at answers, watch func(*Discovery)) (
 		w.Expire(now)
 	}
 	t.Fatal("the discovery does not end")
-	return nil, nil
+	return nil
 }
 
 // host answers for a CA of one port whose cable leads to other.

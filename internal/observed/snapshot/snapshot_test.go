@@ -327,3 +327,95 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestClone: a copy is written as the snapshot is, in spite of all that is changed in the
+// snapshot afterwards, and has no memory in common with it that is written to.
+func TestClone(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := &Snapshot{ReadAt: time.Unix(1e9, 0).UTC(), Source: "sim", Asked: []string{}, Faults: []Fault{}, Fabric: randomFabric(r)}
+		f := s.Fabric
+		f.Nodes[0].Ports[1].Via, f.Nodes[0].Ports[1].Key, f.Nodes[0].Ports[1].Leads = somePort(r, f), 7, true
+		file := written(t, s)
+		c := *s
+		c.Fabric = f.Clone()
+		if !bytes.Equal(written(t, &c), file) {
+			t.Fatalf("seed %d: a copy is written as another file", seed)
+		}
+		if p, q := &f.Nodes[0].Ports[1], &c.Fabric.Nodes[0].Ports[1]; q.Key != 7 || !q.Leads || q.Via == p.Via || q.Via.Num != p.Via.Num || q.Via.Node != c.Fabric.Nodes[p.Via.Node.Index] {
+			t.Fatalf("seed %d: how a device is asked again is not in the copy", seed)
+		}
+		if c.Fabric.Node(f.Nodes[0].GUID()) != c.Fabric.Nodes[0] {
+			t.Fatalf("seed %d: a node is not found by its GUID", seed)
+		}
+		if at := inCommon(reflect.ValueOf(f), reflect.ValueOf(c.Fabric)); at != "" {
+			t.Fatalf("seed %d: %s is in both", seed, at)
+		}
+		for _, n := range f.Nodes {
+			n.Description += "!"
+			for i := range n.Ports {
+				p := &n.Ports[i]
+				p.Info.LID++
+				clear(p.PKeys)
+				clear(p.SLToVL)
+			}
+			if n.Switch != nil {
+				clear(n.Switch.LFT)
+				clear(n.Switch.MFT)
+			}
+		}
+		if !bytes.Equal(written(t, &c), file) {
+			t.Fatalf("seed %d: a copy changed with the snapshot", seed)
+		}
+	}
+}
+
+// inCommon names memory that two values both reach; "" for none. What an error or a string is
+// made of does not count.
+func inCommon(a, b reflect.Value) string {
+	seen, err := map[uintptr]string{}, reflect.TypeFor[error]()
+	var walk func(v reflect.Value, at string, found func(p uintptr, at string) bool)
+	walk = func(v reflect.Value, at string, found func(uintptr, string) bool) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() && found(v.Pointer(), at) {
+				walk(v.Elem(), at, found)
+			}
+		case reflect.Slice:
+			if v.Len() > 0 && found(v.Pointer(), at) || v.Len() > 0 && v.Type().Elem().Kind() == reflect.Struct {
+				for i := range v.Len() {
+					walk(v.Index(i), at+"[]", found)
+				}
+			}
+		case reflect.Map:
+			if v.Len() > 0 && found(v.Pointer(), at) {
+				for _, k := range v.MapKeys() {
+					walk(v.MapIndex(k), at+"[]", found)
+				}
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i), at+"."+v.Type().Field(i).Name, found)
+			}
+		case reflect.Interface:
+			if !v.IsNil() && v.Type() != err {
+				walk(v.Elem(), at, found)
+			}
+		}
+	}
+	walk(a, "", func(p uintptr, at string) bool {
+		_, was := seen[p]
+		seen[p] = at
+		return !was
+	})
+	common, again := "", map[uintptr]bool{}
+	walk(b, "", func(p uintptr, at string) bool {
+		if seen[p] != "" && common == "" {
+			common = at
+		}
+		was := again[p]
+		again[p] = true
+		return !was
+	})
+	return common
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 )
@@ -81,7 +82,7 @@ func revisions(c *cobra.Command, _ []string, begun string) ([]string, cobra.Shel
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-func portWord(p *api.Port) (string, string) { return p.GUID, p.Node + " of " + p.Owner }
+func portWord(p *inventory.Port) (string, string) { return p.GUID, p.Node + " of " + p.Owner }
 
 // partitions are those of a running service, by their names; by their numbers where a
 // number was begun.
@@ -123,7 +124,7 @@ func joining(c *cobra.Command, args []string, begun string) ([]string, cobra.She
 	if len(args) == 0 {
 		return partitions(c, args, begun)
 	}
-	return listed(c, "/ports", offersMax, begun, func(p *api.Port) (string, string) {
+	return listed(c, "/ports", offersMax, begun, func(p *inventory.Port) (string, string) {
 		word, about := portWord(p)
 		return word + "=", about
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/api/session"
 )
 
 // page is made of the events of logs_test.go, which has one of each type, and of
@@ -25,6 +27,9 @@ func TestDocs(t *testing.T) {
 		idRepeated: {nil, []string{"of", "times", "within"}},
 		idProgress: {[]string{"info", "debug"}, []string{"phase", "answered"}},
 		AuditHead:  {[]string{"info"}, []string{"head"}},
+
+		session.Begun:   {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
+		session.Refused: {[]string{"warn"}, []string{"from", "reason"}},
 	}
 	for _, x := range events {
 		d := Describe(x.Event)

@@ -22,6 +22,13 @@ import (
 // its address.
 func serving(t *testing.T) string {
 	t.Helper()
+	server, _ := servingOn(t, "")
+	return server
+}
+
+// servingOn is serving, on a TCP address too, which it returns.
+func servingOn(t *testing.T, listen string) (server, url string) {
+	t.Helper()
 	dir := t.TempDir()
 	db, err := bolt.Open(filepath.Join(dir, storeName))
 	if err != nil {
@@ -32,14 +39,14 @@ func serving(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "ibwarden.sock")
-	l, err := api.Listen(api.Where{Socket: path})
+	l, err := api.Listen(api.Where{Socket: path, Listen: listen})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- api.Serve(ctx, l, api.New(s, api.Options{UID: os.Geteuid(), Store: db}), nil)
+		ended <- api.Serve(ctx, l, api.New(s, api.Options{UID: os.Geteuid(), Store: db, Address: l.URL}), nil)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -49,7 +56,7 @@ func serving(t *testing.T) string {
 		s.Close()
 		db.Close()
 	})
-	return "unix:" + path
+	return "unix:" + path, l.URL
 }
 
 // run runs a command line and returns what it printed.

@@ -242,5 +242,5 @@ var _ service.SubnetManager = absent{}
 
 // Commands are all commands that speak to a service.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), Pool(), Drain(), Undrain(), Drained(), History(), Rollback(), Approval(), Events(), Watch(), Sweeps(), Top(), Backup(), Restore(), Export()}
+	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), Pool(), Drain(), Undrain(), Drained(), History(), Rollback(), Approval(), Events(), Watch(), Sweeps(), Top(), Console(), Matrix(), Backup(), Restore(), Export()}
 }

@@ -1,0 +1,89 @@
+// Package front looks at requests of the API before anybody asks who sent them: it refuses
+// what two programs could read differently, and what a browser sends for a page of another
+// site.
+package front
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/problems"
+)
+
+// Limits of requests, in octets.
+const (
+	PathMax  = 1024
+	QueryMax = 8 << 10
+)
+
+// single are headers that may be there once.
+var single = []string{"If-Match", "If-None-Match", "Idempotency-Key", "Why", "Last-Event-Id", "Content-Type"}
+
+// Plain refuses requests that two programs could read differently.
+func Plain(r *http.Request) *problems.Problem {
+	p := r.URL.Path
+	clean := path.Clean(p)
+	switch {
+	case len(r.URL.EscapedPath()) > PathMax || len(r.URL.RawQuery) > QueryMax:
+		return problems.New(http.StatusRequestURITooLong, problems.TooLarge, "the path or the query is too long")
+	case r.Method == http.MethodConnect, p == "" || p[0] != '/':
+		return problems.New(http.StatusBadRequest, problems.Malformed, "want a path")
+	case p != clean || !utf8.ValidString(p) || strings.ContainsAny(p, "\x00\\"):
+		return problems.New(http.StatusNotFound, "not-found", "want a path without //, . or .., and without a slash at its end")
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return problems.New(http.StatusBadRequest, problems.Malformed, "the query cannot be read")
+	}
+	for name, values := range query {
+		if len(values) > 1 {
+			return problems.Field(http.StatusBadRequest, problems.Malformed, "query."+name, "is there twice")
+		}
+		if values[0] == "" || !utf8.ValidString(values[0]) {
+			return problems.Field(http.StatusBadRequest, problems.Malformed, "query."+name, "want a value, in UTF-8")
+		}
+	}
+	for _, name := range single {
+		if len(r.Header.Values(name)) > 1 {
+			return problems.Field(http.StatusBadRequest, problems.Malformed, "header."+name, "is there twice")
+		}
+		if !utf8.ValidString(r.Header.Get(name)) {
+			return problems.Field(http.StatusBadRequest, problems.Malformed, "header."+name, "want UTF-8")
+		}
+	}
+	return nil
+}
+
+// Addressed refuses a request over plain HTTP whose header Host is none of this machine:
+// the name of a page of another site that came to stand for an address of ours (DNS
+// rebinding). Over TLS the certificate has the name, and over the Unix socket, which is
+// what local means, no browser comes.
+func Addressed(r *http.Request, local bool) *problems.Problem {
+	if r.TLS != nil || local || r.Host == "" { // browsers send one
+		return nil
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || address.IsLoopback(host) {
+		return nil
+	}
+	return problems.New(http.StatusMisdirectedRequest, "misdirected", "the header Host names another machine: over plain HTTP want a loopback address (127.0.0.1, [::1]) or localhost")
+}
+
+var protection = http.NewCrossOriginProtection()
+
+// SameSite refuses a change that a browser sends for a page of another site.
+func SameSite(r *http.Request) *problems.Problem {
+	if protection.Check(r) != nil {
+		return problems.New(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package inventory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// Node is a device as it was found.
+type Node struct {
+	GUID        string    `json:"guid"`
+	Type        string    `json:"type"`
+	Description string    `json:"description" doc:"what it says of itself"`
+	Ports       int       `json:"ports"`
+	Vendor      string    `json:"vendor_id"`
+	Device      string    `json:"device_id"`
+	EndPorts    []string  `json:"end_ports" doc:"GUIDs of those that the caller sees"`
+	ReadAt      time.Time `json:"read_at"`
+}
+
+// NodeOf is a device, read at a time, for a caller.
+func NodeOf(s *resource.State, c resource.Caller, n *observed.Node, at time.Time) Node {
+	return Node{
+		GUID: n.GUID().String(), Type: n.Type().String(), Description: n.Name(), Ports: int(n.Info.NumPorts),
+		Vendor: fmt.Sprintf("0x%06x", n.Info.VendorID), Device: fmt.Sprintf("0x%04x", n.Info.DeviceID),
+		EndPorts: EndPortsOf(s, c, n), ReadAt: at,
+	}
+}
+
+// Port is an end port: as it was found, and whose it is.
+type Port struct {
+	GUID       string   `json:"guid"`
+	Owner      string   `json:"owner" doc:"the tenant whose it is; empty for one between two owners"`
+	Found      bool     `json:"found" doc:"the last sweep found it"`
+	Node       string   `json:"node,omitempty" doc:"what its node says of itself"`
+	NodeGUID   string   `json:"node_guid,omitempty"`
+	Number     int      `json:"number,omitempty" doc:"of the port on its node"`
+	LID        int      `json:"lid,omitempty"`
+	State      string   `json:"state,omitempty" doc:"of its link"`
+	Switch     string   `json:"switch,omitempty" doc:"node GUID of the switch that it is cabled to"`
+	SwitchPort int      `json:"switch_port,omitempty"`
+	Bound      *Place   `json:"bound,omitempty" doc:"the only place where it gets its keys"`
+	Released   uint64   `json:"released,omitempty" doc:"the revision that took it from its last owner"`
+	Partitions []string `json:"partitions" doc:"of which it is a member, or is to be"`
+}
+
+// Place is a port of a switch.
+type Place struct {
+	Switch string `json:"switch" doc:"node GUID" pattern:"^(0[xX])?[0-9a-fA-F]{16}$" example:"0x0002c90300000001"`
+	Port   int    `json:"port" minimum:"1" maximum:"254"`
+}
+
+// PortOf is an end port for the API; f is nil for one that the last sweep did not find.
+func PortOf(s *resource.State, g ib.PortGUID, f *observed.Port) Port {
+	out := Port{GUID: g.String(), Owner: s.Owner(g), Found: f != nil, Partitions: []string{}}
+	for _, k := range s.In(g) {
+		out.Partitions = append(out.Partitions, k.String())
+	}
+	if p := s.Port(g); p != nil {
+		out.Released = p.Released
+		if p.Switch != 0 {
+			out.Bound = &Place{p.Switch.String(), int(p.SwitchPort)}
+		}
+	}
+	if f == nil {
+		return out
+	}
+	out.Node, out.NodeGUID, out.Number = f.Node.Name(), f.Node.GUID().String(), int(f.Num)
+	out.LID, out.State = int(f.Info.LID), f.Info.PortState.String()
+	if f.Peer != nil {
+		out.Switch, out.SwitchPort = f.Peer.Node.GUID().String(), int(f.Peer.Num)
+	}
+	return out
+}
+
+// Sees: the provider sees every port, a tenant its own.
+func Sees(s *resource.State, c resource.Caller, g ib.PortGUID) bool {
+	return c.IsProvider() || s.Owner(g) == c.Tenant
+}
+
+// EndPortsOf are the GUIDs of the end ports of a device that a caller sees.
+func EndPortsOf(s *resource.State, c resource.Caller, n *observed.Node) []string {
+	list := []string{}
+	for i := range n.Ports {
+		if p := &n.Ports[i]; p.IsEnd() && p.InfoRead && Sees(s, c, p.GUID) {
+			list = append(list, p.GUID.String())
+		}
+	}
+	return list
+}

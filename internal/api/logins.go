@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
+
+// sessionPath is the path of sessions.
+const sessionPath = Prefix + "/session"
+
+// beginsSession reports whether a request is one for a new session.
+func beginsSession(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == sessionPath
+}
+
+func (a *api) logins() {
+	type none struct{}
+	type login struct{ Body session.Login }
+	op := operation(http.MethodPost, "/logins", "create-login", "Make a one-time code, with which a browser begins a session of the caller")
+	op.DefaultStatus = http.StatusCreated
+	register(a, op, func(ctx context.Context, _ *none) (*login, error) {
+		if err := noSession(ctx); err != nil {
+			return nil, err
+		}
+		out := &login{Body: session.Login{Address: a.options.Address}}
+		out.Body.Code, out.Body.Expires = a.sessions.Code(requestOf(ctx).who)
+		out.Body.Expires = out.Body.Expires.UTC()
+		return out, nil
+	})
+	type begun struct{ Body session.NewSession }
+	op = operation(http.MethodPost, "/session", "begin-session", "Begin a session: with a code, or as whom the caller is in any case")
+	op.DefaultStatus = http.StatusCreated
+	register(a, op, func(ctx context.Context, _ *none) (*begun, error) {
+		if err := noSession(ctx); err != nil {
+			return nil, err
+		}
+		r := requestOf(ctx)
+		secret, made, ok := a.sessions.Begin(r.who)
+		if !ok {
+			return nil, problem(http.StatusTooManyRequests, string(resource.TooFast), "too many sessions were begun just now").RetryAfter(int(session.BegunWithin / time.Second))
+		}
+		a.log.LogAttrs(ctx, slog.LevelInfo, r.who.Caller.Name+" begins a session", slog.String("event", session.Begun), slog.String("caller", r.who.Caller.Name),
+			slog.String("tenant", r.who.Caller.Tenant), slog.String("by", r.who.Shown), slog.String("from", r.from), slog.Time("until", made.Expires))
+		return &begun{Body: session.NewSession{Secret: secret, Identity: made.Identity()}}, nil
+	})
+	type me struct{ Body session.Identity }
+	register(a, operation(http.MethodGet, "/session", "get-session", "Who the caller is, and when his session ends"),
+		func(ctx context.Context, _ *none) (*me, error) {
+			r := requestOf(ctx)
+			if r.session != nil {
+				return &me{Body: r.session.Identity()}, nil
+			}
+			return &me{Body: session.IdentityOf(r.who.Caller, r.who.Until)}, nil
+		})
+	op = operation(http.MethodDelete, "/session", "end-session", "End the session of the caller")
+	op.DefaultStatus = http.StatusNoContent
+	register(a, op, func(ctx context.Context, _ *none) (*none, error) {
+		r := requestOf(ctx)
+		if r.session == nil {
+			return nil, problem(http.StatusNotFound, "not-found", "the caller has no session: want its secret as the bearer token")
+		}
+		a.sessions.End(r.session)
+		return &none{}, nil
+	})
+}
+
+// noSession refuses callers who showed a session: what they make would outlast it.
+func noSession(ctx context.Context) error {
+	if requestOf(ctx).session != nil {
+		return problem(http.StatusForbidden, "forbidden", "a session begins no other: want a token, a certificate or the Unix socket")
+	}
+	return nil
+}
+
+// from is where a request comes from: the user at the other end of the Unix socket, or an
+// address of the network.
+func from(r *http.Request) string {
+	if peer, local := peerOf(r.Context()); local {
+		return "uid " + strconv.FormatUint(uint64(peer.UID), 10)
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// loginRefused is the answer to somebody whom the service does not know: of a login it is
+// counted and logged, until there are too many.
+func (a *api) loginRefused(r *http.Request, p *Problem) *Problem {
+	if !beginsSession(r) {
+		return p
+	}
+	if a.sessions.Failed(from(r)) {
+		return problem(http.StatusTooManyRequests, string(resource.TooFast), "too many logins from this address failed: "+p.Detail).RetryAfter(int(session.FailuresWithin / time.Second))
+	}
+	a.log.LogAttrs(r.Context(), slog.LevelWarn, "a login from "+from(r)+" is refused: "+p.Detail, slog.String("event", session.Refused), slog.String("from", from(r)), slog.String("reason", p.Detail))
+	return p
+}

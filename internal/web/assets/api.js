@@ -1,0 +1,175 @@
+// The API of the service, as the console uses it: /api/v1 of the address that served the page.
+
+const base = '/api/v1';
+const kept = 'ibwarden-session'; // in the storage of this tab and origin
+const old = {why: ''}; // why what was read last may be old
+const pageSize = 1000;
+
+let ended = () => {};
+let aged = () => {};
+
+// onEnd is called when the session has ended, onAge when what is read begins or ceases to
+// be old.
+export function onEnd(f) { ended = f; }
+export function onAge(f) { aged = f; }
+
+// Fault is an answer that is an error: status, reason, and the fields at fault.
+export class Fault extends Error {
+  constructor(problem, status) {
+    const fields = (problem.errors || []).map(e => `${e.field}: ${e.reason}`);
+    const text = problem.detail || problem.title || `the service answered with status ${status}`;
+    super(fields.length && problem.detail === 'validation failed' ? fields.join('; ') : text);
+    this.status = status;
+    this.reason = problem.reason || '';
+    this.fields = problem.errors || [];
+  }
+}
+
+export function session() {
+  try { return JSON.parse(sessionStorage.getItem(kept)) || null; } catch { return null; }
+}
+
+function keep(s) {
+  if (s) sessionStorage.setItem(kept, JSON.stringify(s));
+  else sessionStorage.removeItem(kept);
+}
+
+// login begins a session with a token or a code of one use.
+export async function login(secret) {
+  const answer = await exchange('POST', '/session', {secret});
+  keep(await answer.json());
+  return session();
+}
+
+// logout ends the session here and at the service.
+export async function logout() {
+  try { await exchange('DELETE', '/session'); } catch { /* it has ended anyway */ }
+  keep(null);
+}
+
+async function exchange(method, path, {query, body, headers = {}, secret, signal, background = false} = {}) {
+  const url = new URL(base + path, location.origin);
+  for (const [k, v] of Object.entries(query || {})) if (v !== undefined && v !== null && v !== '') url.searchParams.append(k, v);
+  const own = session();
+  const send = {Accept: 'application/json', ...headers};
+  if (secret || own) send.Authorization = `Bearer ${secret || own.session}`;
+  if (background) send['Ibwarden-Background'] = 'true';
+  if (body !== undefined) send['Content-Type'] = 'application/json';
+  let answer;
+  try {
+    answer = await fetch(url, {method, headers: send, body: body === undefined ? undefined : JSON.stringify(body), signal, credentials: 'omit', cache: 'no-store', redirect: 'error'});
+  } catch (e) {
+    if (e.name === 'AbortError') throw e;
+    throw new Fault({detail: 'the service does not answer: it may have stopped, or the way to it is cut', reason: 'unreachable'}, 0);
+  }
+  const why = answer.headers.get('Ibwarden-Old') || '';
+  if (answer.ok && method === 'GET' && why !== old.why) {
+    old.why = why;
+    aged(why);
+  }
+  if (answer.ok || answer.status === 304) return answer;
+  let problem = {};
+  try { problem = await answer.json(); } catch { /* no problem document */ }
+  if (answer.status === 401 && own && !secret) {
+    keep(null);
+    ended();
+  }
+  throw new Fault(problem, answer.status);
+}
+
+// get is one answer. options: query, signal, background (nobody pressed anything: it does
+// not keep the session alive).
+export async function get(path, query, options = {}) { return read(await exchange('GET', path, {query, ...options})); }
+
+async function read(answer) {
+  const body = await answer.json();
+  Object.defineProperty(body, 'etag', {value: answer.headers.get('ETag'), enumerable: false});
+  return body;
+}
+
+// fresh is an answer, or null where it is still the one with an ETag.
+export async function fresh(path, query, etag) {
+  const answer = await exchange('GET', path, {query, headers: etag ? {'If-None-Match': etag} : {}, background: true});
+  return answer.status === 304 ? null : read(answer);
+}
+
+// item is the object of an answer about one.
+export async function item(path, query, options) { return (await get(path, query, options)).item; }
+
+// all is a whole list, page by page, at most that many items; its etag is that of the first
+// page, so that what has changed since is noticed in a write.
+export async function all(path, query = {}, {most = 20000, ...options} = {}) {
+  const items = [];
+  let cursor = '';
+  do {
+    const page = await get(path, {limit: Math.min(pageSize, most), ...query, cursor}, options);
+    if (!cursor) Object.defineProperty(items, 'etag', {value: page.etag, enumerable: false});
+    items.push(...page.items);
+    cursor = page.next || '';
+  } while (cursor && items.length < most);
+  items.more = Boolean(cursor);
+  return items;
+}
+
+// write changes something: method, path, body; options: query, why (the reason), dryRun,
+// wait ('stored' or 'proved'), ifMatch, ifNoneMatch, repeat (the key under which a repeated
+// request is known).
+export async function write(method, path, body, {query = {}, why, dryRun, wait, ifMatch, ifNoneMatch, repeat} = {}) {
+  const headers = {};
+  if (why) headers.Why = headerText(why);
+  if (ifMatch) headers['If-Match'] = ifMatch;
+  if (ifNoneMatch) headers['If-None-Match'] = ifNoneMatch;
+  if (repeat) headers['Idempotency-Key'] = repeat;
+  const answer = await exchange(method, path, {body, headers, query: {...query, dry_run: dryRun ? 'true' : undefined, wait}});
+  return answer.status === 204 ? {} : answer.json();
+}
+
+// headerText is a text as it can stand in a header, which a browser takes octet by octet: those of
+// UTF-8, with a blank in the place of each control character.
+function headerText(text) { return String.fromCharCode(...new TextEncoder().encode(text.replace(/[\x00-\x1f\x7f]/g, ' '))); }
+
+// repeatKey is a key for one change, however often it is sent.
+export function repeatKey() { return crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random().toString(36).slice(2)}`; }
+
+// events calls f with each event as it happens, those that are kept first, until stop() of
+// what it returns. A stream that breaks is taken up again after the last event seen; state
+// is called with 'open' or why it is not.
+export function events(f, state = () => {}) {
+  const control = new AbortController();
+  let last = '';
+  (async () => {
+    let pause = 500; // ms until the next try
+    while (!control.signal.aborted) {
+      try {
+        const answer = await exchange('GET', '/events', {query: {after: last}, headers: {Accept: 'text/event-stream'}, signal: control.signal, background: true});
+        state('open');
+        pause = 500;
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        let text = '';
+        for (;;) {
+          const {value, done} = await reader.read();
+          if (done) break;
+          text += value;
+          let end;
+          while ((end = text.indexOf('\n\n')) >= 0) {
+            const lines = text.slice(0, end).split('\n');
+            text = text.slice(end + 2);
+            const data = lines.filter(l => l.startsWith('data: ')).map(l => l.slice(6)).join('\n');
+            if (!data) continue;
+            const event = JSON.parse(data);
+            last = event.id;
+            f(event);
+          }
+        }
+        state('the stream of events has ended');
+      } catch (e) {
+        if (control.signal.aborted) return;
+        state(e.message);
+        if (e.status === 401) return;
+      }
+      await new Promise(r => setTimeout(r, pause));
+      pause = Math.min(pause * 2, 10000);
+    }
+  })();
+  return () => control.abort();
+}

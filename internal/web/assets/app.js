@@ -1,0 +1,245 @@
+// The frame of the console: login, navigation, what is live, and the page that the hash of
+// the address names.
+
+import {button, field, h, link, notify, replace, settle, time, toHash, verdictMark} from './dom.js';
+import * as api from './api.js';
+import fabric from './pages/fabric.js';
+import tenants from './pages/tenants.js';
+import change from './pages/change.js';
+import why from './pages/why.js';
+import proof from './pages/proof.js';
+import history from './pages/history.js';
+import managers from './pages/managers.js';
+import eventsPage from './pages/events.js';
+import traffic from './pages/traffic.js';
+
+// Each page: its name in the hash, its title, render(main, params, app), and provider: true
+// where tenants have nothing to see.
+const pages = [fabric, tenants, change, why, proof, history, managers, eventsPage, traffic];
+
+const statusEvery = 5000; // ms between two reads of how things are, beside events
+
+const root = document.getElementById('app');
+const listeners = new Set();
+
+// app is what pages get: who is logged in, the last status, and events as they happen.
+const app = {
+  session: null,
+  status: null,
+  events: [], // the last of them, oldest first
+  // onEvent calls f with each event from now on, until the page is left.
+  onEvent(f) { listeners.add(f); leaving.push(() => listeners.delete(f)); },
+  // every calls f now and then again and again until the page is left; a call that fails is
+  // told once.
+  every(ms, f) {
+    let timer = 0, over = false, failed = '';
+    const turn = async () => {
+      try {
+        await f();
+        failed = '';
+      } catch (e) {
+        if (!over && e.message !== failed && e.name !== 'AbortError') notify(e.message, 'bad');
+        failed = e.message;
+      }
+      if (!over) timer = setTimeout(turn, ms);
+    };
+    turn();
+    leaving.push(() => { over = true; clearTimeout(timer); });
+  },
+  go(page, params) { location.hash = toHash(page, params); },
+  get provider() { return Boolean(this.session && this.session.provider); },
+};
+
+// ibwarden is for tests and for those who look from the console of the browser.
+window.ibwarden = {app, drawn: () => null};
+
+let leaving = []; // what ends when the page is left
+let stopEvents = () => {};
+let live; // the parts of the frame that change
+let statusTimer = 0;
+
+const eventsMost = 2000;
+
+function theme(next) {
+  const value = next ?? localStorage.getItem('ibwarden-theme') ?? '';
+  if (next !== undefined) localStorage.setItem('ibwarden-theme', next);
+  if (value) document.documentElement.dataset.theme = value;
+  else delete document.documentElement.dataset.theme;
+  document.dispatchEvent(new Event('themechange'));
+  return value;
+}
+
+function loginPage(reason = '') {
+  stop();
+  const secret = field('Token', h('input', {type: 'password', autocomplete: 'off', spellcheck: 'false', required: true, maxlength: '100'}),
+    'ibw_ and 43 characters. On the machine of the service, ibwarden console prints an address that needs none.');
+  const go = async () => {
+    secret.fault('');
+    const text = secret.control.value.trim();
+    if (!/^ib[wc]{1,2}_[A-Za-z0-9_-]{43}$/.test(text)) {
+      secret.fault('Want a token as ibwarden token create prints it: ibw_ and 43 characters.');
+      secret.control.focus();
+      return;
+    }
+    try {
+      await api.login(text);
+      secret.control.value = '';
+      start();
+    } catch (e) {
+      secret.fault(e.message);
+      secret.control.focus();
+    }
+  };
+  const form = h('form', {class: 'login', onsubmit: e => { e.preventDefault(); go(); }},
+    h('h1', {}, 'ibwarden'), reason ? h('p', {class: 'reason', role: 'status'}, reason) : null,
+    secret, h('div', {class: 'actions'}, h('button', {type: 'submit', class: 'primary'}, 'Log in')),
+    h('p', {class: 'hint'}, 'The token leaves this page only once, for a session that ends after 30 minutes without use, after 8 hours, or when this tab is closed.'));
+  document.title = 'Log in · ibwarden';
+  replace(root, h('main', {class: 'center'}, form));
+  secret.control.focus();
+}
+
+function frame() {
+  live = {
+    verdict: h('span', {}), read: h('span', {class: 'when'}), stream: h('span', {class: 'stream'}),
+    aged: h('p', {class: 'aged', role: 'status', hidden: true}),
+    nav: h('ul', {}), main: h('main', {id: 'main', tabindex: '-1'}),
+  };
+  const themes = h('select', {'aria-label': 'Colours', onchange: e => theme(e.target.value)},
+    [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']].map(([v, t]) => h('option', {value: v}, t)));
+  themes.value = theme();
+  const who = app.session;
+  replace(live.nav, pages.filter(p => app.provider || !p.provider).map(p => h('li', {}, link(toHash(p.name), p.title))));
+  replace(root,
+    h('a', {class: 'skip', href: '#main', onclick: e => { e.preventDefault(); live.main.focus(); }}, 'Go to the content'),
+    h('header', {class: 'top'},
+      h('span', {class: 'brand'}, 'ibwarden'),
+      h('span', {class: 'state', role: 'status'}, live.verdict, ' ', live.read), live.stream,
+      h('span', {class: 'who'}, who.provider ? 'provider' : `tenant ${who.tenant}`, who.read_only ? ', read only' : '', ` (${who.name})`),
+      themes, button('Log out', async () => { await api.logout(); loginPage('You have logged out.'); })),
+    h('nav', {class: 'pages', 'aria-label': 'Pages'}, live.nav),
+    live.aged, live.main, h('div', {id: 'notices', role: 'log', 'aria-live': 'polite', 'aria-label': 'Messages'}));
+}
+
+async function readStatus() {
+  clearTimeout(statusTimer);
+  try {
+    const s = await api.item('/status', {}, {background: true});
+    app.status = s;
+    replace(live.verdict, verdictMark(s.verdict));
+    replace(live.read, 'read ', time(s.read_at));
+  } catch (e) {
+    if (e.status === 401) return;
+    replace(live.verdict, verdictMark('unknown'));
+    replace(live.read, e.message);
+  }
+  statusTimer = setTimeout(readStatus, statusEvery);
+}
+
+const soon = settle(() => { if (app.session) readStatus(); }, 300);
+
+function stop() {
+  leave();
+  stopEvents();
+  clearTimeout(statusTimer);
+  app.session = null;
+  app.events = [];
+}
+
+function leave() {
+  for (const f of leaving.splice(0)) f();
+  window.ibwarden.drawn = () => null;
+}
+
+async function start() {
+  try {
+    app.session = {...api.session(), ...await api.get('/session')};
+  } catch (e) {
+    loginPage(e.status === 401 ? 'Your session has ended.' : e.message);
+    return;
+  }
+  frame();
+  readStatus();
+  stopEvents = api.events(event => {
+    app.events.push(event);
+    if (app.events.length > eventsMost) app.events.shift();
+    for (const f of [...listeners]) f(event);
+    soon();
+  }, state => {
+    replace(live.stream, state === 'open' ? 'live' : 'not live');
+    live.stream.title = state === 'open' ? 'events arrive as they happen' : state;
+    live.stream.classList.toggle('off', state !== 'open');
+  });
+  route();
+}
+
+// route shows the page of the hash: #/why?from=a&to=b.
+async function route() {
+  if (!app.session) return;
+  leave();
+  const [name, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const page = pages.find(p => p.name === name && (app.provider || !p.provider)) || pages[0];
+  const params = Object.fromEntries(new URLSearchParams(query));
+  for (const a of live.nav.querySelectorAll('a')) {
+    if (a.getAttribute('href') === toHash(page.name)) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  document.title = `${page.title} · ibwarden`;
+  const title = h('h1', {tabindex: '-1'}, page.title);
+  const body = h('div', {class: `page page-${page.name}`});
+  replace(live.main, title, body);
+  live.main.dataset.page = page.name;
+  title.focus({preventScroll: true});
+  window.scrollTo(0, 0);
+  try {
+    const end = await page.render(body, params, app);
+    if (typeof end === 'function') {
+      if (live.main.contains(body)) leaving.push(end);
+      else end();
+    }
+  } catch (e) {
+    if (e.status !== 401 && live.main.contains(body)) replace(body, h('p', {class: 'fault', role: 'alert'}, e.message), button('Try again', route));
+  }
+  if (live.main.contains(body)) body.dataset.ready = 'true';
+}
+
+api.onEnd(() => { if (app.session) loginPage('Your session has ended: log in again.'); });
+api.onAge(why => {
+  if (!live) return;
+  live.aged.hidden = !why;
+  replace(live.aged, why ? `What is shown may be old: ${why}` : '');
+});
+window.addEventListener('hashchange', () => { if (!takeCode()) route(); });
+
+// Keys: / goes to the first search of the page, g and a digit to a page.
+let wentG = 0;
+document.addEventListener('keydown', e => {
+  if (e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea, [contenteditable], dialog, canvas')) return;
+  if (e.key === '/') {
+    const search = document.querySelector('main input[type=search]');
+    if (search) { e.preventDefault(); search.focus(); }
+  } else if (e.key === 'g') {
+    wentG = Date.now();
+  } else if (/^[1-9]$/.test(e.key) && Date.now() - wentG < 1500) {
+    const a = live && live.nav.querySelectorAll('a')[Number(e.key) - 1];
+    if (a) a.click();
+  }
+});
+
+theme();
+// takeCode logs in with a code of one use, from ibwarden console, if the address has one; it
+// is taken out of the address before it is used. Such an address can be entered where the
+// console is open already.
+function takeCode() {
+  const code = /^#code=(ibwc_[A-Za-z0-9_-]{43})$/.exec(location.hash);
+  if (!code) return false;
+  window.history.replaceState(null, '', location.pathname);
+  stop();
+  api.login(code[1]).then(start, e => loginPage(`The code of the address was not taken: ${e.message}`));
+  return true;
+}
+
+if (!takeCode()) {
+  if (api.session()) start();
+  else loginPage();
+}

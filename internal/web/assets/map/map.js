@@ -1,0 +1,345 @@
+// The map: a canvas that shows a fabric from the whole down to a port. From far off, boxes
+// are drawn from one picture and cables as bundles between boxes; nearer, each device and
+// each cable; nearer still, names and numbers of ports.
+
+import {h, replace} from '../dom.js';
+import {place} from './layout.js';
+import {classes} from './colours.js';
+import {paint} from './paint.js';
+
+const zoomMost = 120; // pixels a unit
+const zoomStep = 1.3;
+
+// FabricMap shows a map (GET /map) in an element. onSelect(kind, index) is called with
+// 'node', 'box' or '' when something is chosen. say(text) tells screen readers.
+export class FabricMap {
+  constructor(onSelect, say) {
+    this.onSelect = onSelect;
+    this.say = say;
+    this.canvas = h('canvas', {
+      tabindex: '0', role: 'application', 'aria-label': 'Map of the fabric. Arrow keys go from device to device, Enter shows one, plus and minus zoom, zero shows the whole. The search and the table beside it have the same devices.',
+    });
+    this.element = h('div', {class: 'map'}, this.canvas);
+    this.view = {x: 0, y: 0, scale: 1}; // unit at the left and top edge; pixels a unit
+    this.cursor = -1; // node with the keyboard's mark
+    this.chosen = -1;
+    this.dim = null; // key of the class that is shown alone
+    this.path = null; // nodes of a packet's way, in order
+    this.mode = 'party';
+    this.load = new Map();
+    this.map = null;
+    this.frames = 0; // drawn so far
+    this.fitted = true;
+    this.listen();
+    this.observer = new ResizeObserver(() => this.resized());
+    this.observer.observe(this.element);
+    this.theme = () => {
+      if (!this.element.isConnected) this.close(); // the page was left
+      this.colours = null;
+      this.stale();
+    };
+    document.addEventListener('themechange', this.theme);
+    this.dark = window.matchMedia('(prefers-color-scheme: dark)');
+    this.dark.addEventListener('change', this.theme);
+  }
+
+  close() {
+    this.closed = true;
+    this.observer.disconnect();
+    document.removeEventListener('themechange', this.theme);
+    this.dark.removeEventListener('change', this.theme);
+  }
+
+  // show puts a map in the place of the one before; what is chosen stays chosen.
+  show(map) {
+    const chosen = this.chosen >= 0 ? this.map.nodes.guid[this.chosen] : '';
+    const before = this.map;
+    this.map = map;
+    this.index = new Map(map.nodes.guid.map((g, i) => [g, i]));
+    this.chosen = this.index.get(chosen) ?? -1;
+    this.cursor = -1;
+    const {width, height} = this.element.getBoundingClientRect();
+    this.at = place(map, Math.min(3, Math.max(0.6, (width || 800) / (height || 500))));
+    this.bundles = bundlesOf(map, this.at);
+    this.ports = mostPorts(map);
+    this.recolour();
+    if (!before || this.fitted) this.whole();
+  }
+
+  // colour chooses what colours say; load is octets a second by GUID.
+  colour(mode, load = this.load) {
+    this.mode = mode;
+    this.load = load;
+    this.recolour();
+  }
+
+  recolour() {
+    if (!this.map) return;
+    this.classes = classes(this.map, this.mode, this.load);
+    if (this.dim && !this.classes.list.some(c => c.key === this.dim)) this.dim = null;
+    this.picture = null;
+    this.stale();
+  }
+
+  // alone shows one class and fades the others; null shows all.
+  alone(key) { this.dim = key; this.picture = null; this.stale(); }
+
+  // way shows the way of a packet over nodes, by GUID.
+  way(guids) {
+    this.path = guids ? guids.map(g => this.index.get(g)).filter(i => i !== undefined) : null;
+    this.stale();
+  }
+
+  // frameWay brings the way of a packet into view.
+  frameWay() {
+    if (!this.path || !this.path.length) return;
+    const xs = this.path.map(i => this.at.x[i]), ys = this.path.map(i => this.at.y[i]);
+    const left = Math.min(...xs), top = Math.min(...ys);
+    this.frame(left - 3, top - 2, Math.max(...xs) - left + 6, Math.max(...ys) - top + 4);
+  }
+
+  // drawn is what the map shows of each node, for tests: its GUID, class and colour.
+  drawn() {
+    if (!this.map) return null;
+    const {of, list} = this.classes;
+    return {mode: this.mode, frames: this.frames, nodes: this.map.nodes.guid.map((guid, i) => ({guid, key: list[of[i]].key, colour: list[of[i]].colour, x: this.at.x[i], y: this.at.y[i]}))};
+  }
+
+  resized() {
+    const {width, height} = this.element.getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    if (!width || !height) return;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.size = {width, height, ratio};
+    if (this.map && this.fitted) this.whole();
+    this.draw();
+  }
+
+  // stale has it drawn with the next frame.
+  stale() {
+    if (this.waiting || this.closed) return;
+    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.draw(); });
+  }
+
+  draw() {
+    if (!this.map || !this.size || this.closed) return;
+    this.frames++;
+    paint(this);
+  }
+
+  whole() {
+    if (!this.size) return;
+    const {width, height} = this.size;
+    const scale = Math.min(width / (this.at.width + 4), height / (this.at.height + 4), 40);
+    this.view = {scale, x: this.at.width / 2 - width / scale / 2, y: this.at.height / 2 - height / scale / 2};
+    this.least = scale / 2;
+    this.fitted = true;
+    this.stale();
+  }
+
+  // frame shows a part: units.
+  frame(x, y, width, height) {
+    if (!this.size) this.resized();
+    if (!this.size) return;
+    const scale = Math.min(zoomMost, this.size.width / width, this.size.height / height);
+    this.view = {scale, x: x + width / 2 - this.size.width / scale / 2, y: y + height / 2 - this.size.height / scale / 2};
+    this.fitted = false;
+    this.stale();
+  }
+
+  zoom(by, px = this.size.width / 2, py = this.size.height / 2) {
+    const v = this.view, scale = Math.min(zoomMost, Math.max(this.least || 0.1, v.scale * by));
+    v.x += px / v.scale - px / scale;
+    v.y += py / v.scale - py / scale;
+    v.scale = scale;
+    this.fitted = false;
+    this.stale();
+  }
+
+  pan(dx, dy) {
+    this.view.x -= dx / this.view.scale;
+    this.view.y -= dy / this.view.scale;
+    this.fitted = false;
+    this.stale();
+  }
+
+  // choose selects a node by its index; near brings it into view.
+  choose(node, near = true) {
+    this.chosen = this.cursor = node;
+    if (node >= 0 && near) {
+      const wide = Math.max(24, this.size ? this.size.width / Math.max(this.view.scale, 14) : 24);
+      this.frame(this.at.x[node] - wide / 2, this.at.y[node] - wide / 4, wide, wide / 2);
+    }
+    this.stale();
+    this.onSelect(node >= 0 ? 'node' : '', node);
+  }
+
+  // hit is the node at a place of the canvas, or -1.
+  hit(px, py) {
+    const x = px / this.view.scale + this.view.x, y = py / this.view.scale + this.view.y;
+    const reach = Math.max(0.5, 6 / this.view.scale);
+    let best = -1, least = Infinity;
+    for (let i = 0; i < this.at.x.length; i++) {
+      const dx = Math.max(0, Math.abs(this.at.x[i] - x) - this.at.w[i] / 2 + 0.5), dy = Math.abs(this.at.y[i] - y);
+      if (dx > reach || dy > reach) continue;
+      const d = dx * dx + dy * dy;
+      if (d < least) { least = d; best = i; }
+    }
+    return best;
+  }
+
+  // next is the nearest node in a direction: the one that costs least, where going aside
+  // costs twice.
+  next(dx, dy) {
+    if (this.cursor < 0) return this.chosen >= 0 ? this.chosen : this.first();
+    const x0 = this.at.x[this.cursor], y0 = this.at.y[this.cursor];
+    let best = this.cursor, least = Infinity;
+    for (let i = 0; i < this.at.x.length; i++) {
+      const x = this.at.x[i] - x0, y = this.at.y[i] - y0;
+      const along = x * dx + y * dy, aside = Math.abs(x * dy) + Math.abs(y * dx);
+      if (along <= 0.01 || aside > along * 2) continue;
+      const d = along + 2 * aside;
+      if (d < least) { least = d; best = i; }
+    }
+    return best;
+  }
+
+  // first is the device nearest to the middle of the view.
+  first() {
+    const x = this.view.x + this.size.width / this.view.scale / 2, y = this.view.y + this.size.height / this.view.scale / 2;
+    let best = 0, least = Infinity;
+    for (let i = 0; i < this.at.x.length; i++) {
+      const d = (this.at.x[i] - x) ** 2 + (this.at.y[i] - y) ** 2;
+      if (d < least) { least = d; best = i; }
+    }
+    return best;
+  }
+
+  move(dx, dy) {
+    this.cursor = this.next(dx, dy);
+    const v = this.view, px = (this.at.x[this.cursor] - v.x) * v.scale, py = (this.at.y[this.cursor] - v.y) * v.scale;
+    const edge = 40;
+    if (px < edge || px > this.size.width - edge) this.pan(this.size.width / 2 - px, 0);
+    if (py < edge || py > this.size.height - edge) this.pan(0, this.size.height / 2 - py);
+    const {nodes} = this.map, {of, list} = this.classes;
+    this.say(`${nodes.name[this.cursor]}, ${['host', 'switch', 'router'][nodes.type[this.cursor]]}, ${list[of[this.cursor]].name}, ${this.map.states[nodes.state[this.cursor]]}`);
+    this.stale();
+  }
+
+  listen() {
+    const c = this.canvas;
+    let from = null, moved = 0;
+    c.addEventListener('pointerdown', e => {
+      if (e.button > 0) return;
+      from = {x: e.clientX, y: e.clientY};
+      moved = 0;
+      c.setPointerCapture(e.pointerId);
+    });
+    c.addEventListener('pointermove', e => {
+      if (from) {
+        moved += Math.abs(e.clientX - from.x) + Math.abs(e.clientY - from.y);
+        if (moved > 4) this.pan(e.clientX - from.x, e.clientY - from.y);
+        from = {x: e.clientX, y: e.clientY};
+      } else if (this.map) {
+        const i = this.hit(e.offsetX, e.offsetY);
+        if (i !== this.over) {
+          this.over = i;
+          c.title = i >= 0 ? `${this.map.nodes.name[i]} (${this.classes.list[this.classes.of[i]].name})` : '';
+          c.classList.toggle('over', i >= 0);
+        }
+      }
+    });
+    c.addEventListener('pointerup', e => {
+      if (from && moved <= 4 && this.map) this.pressed(e.offsetX, e.offsetY);
+      from = null;
+    });
+    c.addEventListener('pointercancel', () => { from = null; });
+    c.addEventListener('wheel', e => {
+      e.preventDefault();
+      this.zoom(Math.exp(-e.deltaY * (e.deltaMode === 1 ? 0.05 : 0.0015)), e.offsetX, e.offsetY);
+    }, {passive: false});
+    c.addEventListener('keydown', e => this.key(e));
+    c.addEventListener('blur', () => this.stale());
+    c.addEventListener('focus', () => this.stale());
+  }
+
+  // pressed: far off a press goes to a box, near it chooses a device.
+  pressed(px, py) {
+    if (this.view.scale < 5) {
+      const x = px / this.view.scale + this.view.x, y = py / this.view.scale + this.view.y;
+      const box = this.at.boxes.find(b => x >= b.x && x <= b.x + b.width && y >= b.y && y <= b.y + b.height);
+      if (box && this.at.boxes.length > 1) {
+        this.frame(box.x - 1, box.y - 1, box.width + 2, box.height + 2);
+        this.onSelect('box', box.group);
+        return;
+      }
+    }
+    this.choose(this.hit(px, py), false);
+  }
+
+  key(e) {
+    if (!this.map || e.ctrlKey || e.altKey || e.metaKey) return;
+    const step = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[e.key];
+    if (step && e.shiftKey) this.pan(-step[0] * 80, -step[1] * 80);
+    else if (step) this.move(...step);
+    else if (e.key === '+' || e.key === '=') this.zoom(zoomStep);
+    else if (e.key === '-') this.zoom(1 / zoomStep);
+    else if (e.key === '0') this.whole();
+    else if (e.key === 'Enter' || e.key === ' ') this.choose(this.cursor < 0 ? this.first() : this.cursor, true);
+    else if (e.key === 'Escape') this.choose(-1, false);
+    else return;
+    e.preventDefault();
+  }
+}
+
+// mostPorts is the highest port of each node that has a cable.
+function mostPorts(map) {
+  const {a, b, a_port: ap, b_port: bp} = map.links;
+  const most = new Uint8Array(map.nodes.guid.length);
+  for (let l = 0; l < a.length; l++) {
+    most[a[l]] = Math.max(most[a[l]], ap[l]);
+    most[b[l]] = Math.max(most[b[l]], bp[l]);
+  }
+  return most;
+}
+
+// bundlesOf are the cables between boxes: {a, b: indices of boxes, count, bad}.
+function bundlesOf(map, at) {
+  const boxOf = new Map(at.boxes.map((b, i) => [b.group, i]));
+  const {a, b, state} = map.links, {group} = map.nodes;
+  const found = new Map();
+  for (let l = 0; l < a.length; l++) {
+    let x = boxOf.get(group[a[l]]), y = boxOf.get(group[b[l]]);
+    if (x === y || x === undefined || y === undefined) continue;
+    if (x > y) [x, y] = [y, x];
+    const key = x * at.boxes.length + y;
+    let bundle = found.get(key);
+    if (!bundle) found.set(key, bundle = {a: x, b: y, count: 0, bad: 0});
+    bundle.count++;
+    if (map.link_states[state[l]] !== 'active') bundle.bad++;
+  }
+  return [...found.values()];
+}
+
+// legend shows what the colours of a map say; a class that is pressed is shown alone.
+export function legend(place, fabricMap) {
+  const draw = () => {
+    if (!fabricMap.classes) return;
+    const list = [...fabricMap.classes.list].sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || compareNames(a.name, b.name));
+    replace(place, list.map(c => {
+      const swatch = h('span', {class: c.hollow ? 'swatch hollow' : 'swatch', 'aria-hidden': 'true'}, c.code);
+      swatch.style.background = c.hollow ? 'none' : c.colour;
+      swatch.style.borderColor = c.colour;
+      const b = h('button', {type: 'button', class: 'legend', 'aria-pressed': fabricMap.dim === c.key ? 'true' : 'false', 'data-class': c.key, onclick: () => {
+        fabricMap.alone(fabricMap.dim === c.key ? null : c.key);
+        draw();
+        place.querySelector(`[data-class="${CSS.escape(c.key)}"]`)?.focus();
+      }}, swatch, `${c.name} (${c.count.toLocaleString('en')})`);
+      return b;
+    }));
+  };
+  return draw;
+}
+
+function compareNames(a, b) { return a.localeCompare(b, 'en', {numeric: true}); }

@@ -1,0 +1,24 @@
+// The way of a packet on a small map.
+
+import {h, replace} from '../dom.js';
+import * as api from '../api.js';
+import {FabricMap} from './map.js';
+
+let last = null; // the map that was read last, with its ETag
+
+async function latest() {
+  const next = await api.fresh('/map', {}, last ? last.etag : '');
+  if (next) last = next;
+  return last;
+}
+
+// showWay draws a way in an element: hops as GET /why answers them.
+export async function showWay(place, hops) {
+  const spoken = h('p', {class: 'hidden', 'aria-live': 'polite'});
+  const map = new FabricMap(() => {}, text => replace(spoken, text));
+  map.element.classList.add('small');
+  replace(place, map.element, spoken);
+  map.show(await latest());
+  map.way(hops.map(hop => hop.node));
+  map.frameWay();
+}

@@ -1,0 +1,132 @@
+// Changes as requests to the API. A step is {title, method, path, body, query, ifMatch,
+// ifNoneMatch, about}: about names what If-Match speaks of, so that a step after another on
+// the same thing is sent with the ETag that the first one made. undo is what takes a step
+// back beside a rollback: {assign: {owner: [guid]}} after a release, {release: [guid]} after
+// ports were given away. after is true where a step may become possible only by the one before
+// it. Nothing of this module knows of the page.
+
+const removedAtOnce = 200; // ports in the path of one request, which has a bound
+
+// What a rollback brings back: partitions and members. Tenants, tokens, ranges and ports it
+// leaves as they are.
+const rolledBack = /^\/(partitions|rollback|ports\/release|approvals\/[^/]+\/approve)/;
+
+const many = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
+
+function chunks(list, size) {
+  const out = [];
+  for (let i = 0; i < list.length; i += size) out.push(list.slice(i, i + size));
+  return out;
+}
+
+// memberSteps are the requests that change the members of a partition: partition as the API
+// gives it, joined a list of {port, membership, index0}, removed a list of GUIDs, etag of the
+// members as they were read. What is taken away goes first. Nobody's consent is given by
+// this but for the ports that are named.
+export function memberSteps(partition, joined, removed, etag) {
+  const name = `${partition.name} (${partition.pkey})`;
+  const path = `/partitions/${partition.pkey}/members`;
+  const steps = chunks(removed, removedAtOnce).map(ports => ({
+    title: `Remove ${many(ports.length, 'port')} from ${name}`, method: 'DELETE', path, query: {port: ports.join(',')}, ifMatch: etag, about: path,
+  }));
+  if (joined.length) {
+    const members = joined.map(m => ({port: m.port, membership: m.membership, ...(m.index0 ? {index0: true} : {})}));
+    steps.push({title: `Add or change ${many(joined.length, 'member')} of ${name}`, method: 'POST', path, body: {members}, ifMatch: etag, about: path});
+  }
+  return steps;
+}
+
+// partitionStep is the request that makes a partition.
+export function partitionStep(body) {
+  return {title: `Make the partition ${body.name}`, method: 'POST', path: '/partitions', body, about: '/partitions', ifNoneMatch: body.pkey ? '*' : undefined};
+}
+
+// assignStep gives ports to a tenant.
+function assignStep(tenant, guids) {
+  return {title: `Give ${many(guids.length, 'port')} to ${tenant}`, method: 'POST', path: '/ports/assign', body: {tenant, ports: guids.map(guid => ({guid}))}, undo: {release: guids}};
+}
+
+// releaseStep takes ports, as the API gives them, from their tenants and out of all
+// partitions.
+export function releaseStep(ports) {
+  const assign = {};
+  for (const p of ports) if (p.owner) (assign[p.owner] = assign[p.owner] || []).push(p.guid);
+  return {title: `Take ${many(ports.length, 'port')} from ${Object.keys(assign).join(', ') || 'nobody'}`, method: 'POST', path: '/ports/release', body: {ports: ports.map(p => p.guid)}, undo: {assign}};
+}
+
+// giveSteps give ports to a tenant, whoever has them now: those of other tenants are taken
+// from them first. owner is how a port that nobody has been given is marked.
+export function giveSteps(tenant, ports, providerName = 'provider') {
+  const taken = ports.filter(p => p.owner && p.owner !== tenant && p.owner !== providerName);
+  const given = ports.filter(p => p.owner !== tenant);
+  const steps = taken.length ? [releaseStep(taken)] : [];
+  if (given.length) {
+    const step = assignStep(tenant, given.map(p => p.guid));
+    const before = given.filter(p => p.owner === providerName).map(p => p.guid);
+    step.after = taken.length > 0;
+    step.undo = {release: given.map(p => p.guid), assign: before.length ? {[providerName]: before} : {}};
+    steps.push(step);
+  }
+  return steps;
+}
+
+// undoSteps take back steps that were made: made is a list of {step, revision}, oldest first.
+// Rights (which ports are whose) are given back by requests of their own, as a rollback leaves
+// them; partitions and members by a rollback to the revision before, which is refused if
+// anybody has changed anything since. Where others made changes in between there are no steps:
+// those changes would be taken back too.
+export function undoSteps(made) {
+  const steps = [];
+  if (made.some((m, i) => m.revision !== made[0].revision + i)) return steps;
+  for (const {step} of [...made].reverse()) {
+    if (!step.undo) continue;
+    if (step.undo.release) steps.push({title: `Take ${many(step.undo.release.length, 'port')} back`, method: 'POST', path: '/ports/release', body: {ports: step.undo.release}});
+    for (const [owner, guids] of Object.entries(step.undo.assign || {})) steps.push({...assignStep(owner, guids), undo: undefined, title: `Give ${many(guids.length, 'port')} back to ${owner}`, after: steps.length > 0});
+  }
+  const touchesMembers = made.some(({step}) => rolledBack.test(step.path));
+  if (touchesMembers) {
+    const to = made[0].revision - 1;
+    steps.push({title: `Bring partitions and members back to revision ${to}`, method: 'POST', path: '/rollback', body: {to}, ifMatch: `"${made[made.length - 1].revision}"`, about: '/rollback', every: true, after: steps.length > 0});
+  }
+  return steps;
+}
+
+// matchOf is the If-Match of a step, given the steps that were made before it: a change of
+// the same thing has given it a newer ETag. What every change touches (a rollback) has that of
+// the last one, if nobody else has made one in between; else the old one, which is refused.
+export function matchOf(step, made) {
+  if (!step.ifMatch) return undefined;
+  if (step.own) return step.ifMatch; // it was read after those steps
+  if (step.every) {
+    const seen = Number(step.ifMatch.replaceAll('"', ''));
+    return made.every((m, i) => m.revision === seen + 1 + i) ? `"${seen + made.length}"` : step.ifMatch;
+  }
+  const before = made.filter(m => m.step.about === step.about);
+  return before.length ? `"${before[before.length - 1].revision}"` : step.ifMatch;
+}
+
+// moveSteps move ports to a partition: out of those that are named in leave (a map of P_Key to
+// {partition, etag, members}), to a tenant if it is to be another's, and into the partition. A
+// port keeps the widest membership that it had in those that it leaves.
+export function moveSteps(ports, leave, target, {tenant, membership, etag}) {
+  const steps = [];
+  const had = new Map();
+  const given = tenant ? giveSteps(tenant, ports) : [];
+  const released = new Set(given.filter(s => s.path === '/ports/release').flatMap(s => s.body.ports));
+  for (const {partition, members, etag: tag} of leave) {
+    const out = [];
+    for (const p of ports) {
+      const m = members.find(x => x.port === p.guid);
+      if (!m) continue;
+      if (m.membership !== 'limited' || !had.has(p.guid)) had.set(p.guid, m.membership);
+      if (!released.has(p.guid)) out.push(p.guid);
+    }
+    if (out.length) steps.push(...memberSteps(partition, [], out, tag));
+  }
+  steps.push(...given);
+  if (target) {
+    const joined = ports.map(p => ({port: p.guid, membership: membership || had.get(p.guid) || 'full'}));
+    steps.push(...memberSteps(target, joined, [], etag).map(s => ({...s, after: given.length > 0})));
+  }
+  return steps;
+}

@@ -1,0 +1,74 @@
+package consoletest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// TestLive: what happens is shown without the page being loaded again.
+func TestLive(t *testing.T) {
+	s := newSite(t, topology.Demo(), "--policy", demonstrationPolicy(t), "--sweep-interval", "1s")
+	s.tenant("green", "0x100", "red-5", "red-6")
+	s.proved()
+	p := s.open(t)
+	p.evaluate(`window.notLoadedAgain = true`, nil)
+	p.goTo("#/tenants?name=green")
+	s.do("PUT", "/partitions/0x0101", js{"name": "night-shift", "owner": "green"}, "If-None-Match", "*")
+	p.says("night-shift")
+	p.goTo("#/history")
+	s.do("PUT", "/partitions/0x0102", js{"name": "day-shift", "owner": "green"}, "If-None-Match", "*", "Why", "the sun is up")
+	p.says("the sun is up")
+	p.goTo("#/events")
+	s.do("PUT", "/partitions/0x0103", js{"name": "late-shift", "owner": "green"}, "If-None-Match", "*")
+	p.says("late-shift|0x0103")
+	p.goTo("#/fabric")
+	leaf := s.node("leaf-1")
+	s.on(func(f *fabric.Fabric) error { return f.Unlink(leaf.GUID, 5) })
+	p.says("1 cable missing")
+	p.goTo("#/managers")
+	s.do("POST", "/drains", js{"switch": "spine-2"})
+	p.until(`document.querySelector('tr[data-drain]')`)
+	p.until(`window.notLoadedAgain`)
+}
+
+// TestReason: a switch is taken out of service and back where the map shows it, and the reason
+// is kept in the letters in which it was written.
+func TestReason(t *testing.T) {
+	s := newSite(t, topology.Demo(), "--policy", demonstrationPolicy(t))
+	p := s.open(t)
+	p.goTo("#/fabric?node=" + s.node("spine-1").GUID.String())
+	for _, x := range []struct{ button, answer, reason string }{
+		{"Take out of service …", "Drain", "für Müller, 東京"},
+		{"Back into service …", "Undrain", "¿ya está?"},
+	} {
+		p.find("button", x.button).click()
+		p.find("textbox", "Reason, for the history").fill(x.reason)
+		p.find("button", x.answer).click()
+		p.eventually("the reason "+x.reason, func() error {
+			if got := s.do("GET", "/revisions?limit=1", nil)["items"].([]any)[0].(js)["why"]; got != x.reason {
+				return fmt.Errorf("%q", got)
+			}
+			return nil
+		})
+		p.until(`!document.querySelector('dialog')`)
+	}
+	p.find("button", "Take out of service …")
+	p.goTo("#/history")
+	p.says("für Müller, 東京")
+}
+
+// TestReadOnly: who may only read is offered nothing that writes.
+func TestReadOnly(t *testing.T) {
+	s := demonstration(t)
+	p := s.openAs(t, s.token("provider", "read_only", true))
+	p.says("read only")
+	for _, view := range append(p.pages(), "#/fabric?node="+s.node("spine-1").GUID.String(), "#/tenants?name=green", "#/history?rollback=2", "#/history?revision=2") {
+		p.goTo(view)
+		if offered := p.text(`[...document.querySelectorAll('main button, main input[type=submit]')].map(b => b.textContent).filter(t => /^(Apply|Approve|Back into|Create|Delete|Drain|End…|Hand over|Make|Reject|Roll back to|Save|Show the plan|Take it|Take out|Try it|Undo|Undrain)/.test(t)).join(', ')`); offered != "" {
+			t.Errorf("%s offers %s", view, offered)
+		}
+	}
+}
