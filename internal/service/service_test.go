@@ -50,6 +50,13 @@ func (m *recorder) Snapshot(context.Context) (*snapshot.Snapshot, error) {
 	return nil, service.ErrNotRead
 }
 
+// told is the revision of the policy that the manager was told last.
+func (m *recorder) told() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.revision
+}
+
 func (m *recorder) has(base ib.PKeyBase) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -319,8 +326,9 @@ func TestOnlyWhatCountsForThePolicyIsTakenBack(t *testing.T) {
 	r.must(partition(7))
 	sum := strings.Repeat("ab", 32)
 	r.must(resource.PutToken{Token: resource.Token{ID: "t1", Tenant: resource.Provider, Sum: sum}})
+	// The state has a revision before the manager is told of it.
 	wait := func(last uint64) {
-		for deadline := time.Now().Add(10 * time.Second); r.last() < last && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); r.manager.told() < last && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 	}
