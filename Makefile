@@ -2,8 +2,10 @@
 GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+# Directories with a module of their own, which make test and make lint look at too.
+MODULES   := website
 
-.PHONY: help build man deb test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: help build man deb site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,9 +19,12 @@ man: ## write the manual pages into bin/man
 deb: ## build a Debian package into bin, with the systemd service
 	@GO='$(GO)' scripts/build-deb bin
 
+site: ## write the documentation as a site of static pages into bin/site
+	cd website && $(GO) run .
+
 test: tools ## install what the tests need (Debian packages, when it may), run them all, say what was skipped
 	$(GO) vet ./...
-	@GO='$(GO)' scripts/test-all
+	@GO='$(GO)' MODULES='$(MODULES)' scripts/test-all
 
 tools: ## install the Debian packages that tests run beside ibwarden, and fetch axe-core, which looks at the console
 	@scripts/install-tools $(PACKAGES)
@@ -33,6 +38,7 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck, a build for macOS
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
+	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) mod tidy -diff) || exit 1; done
 	GOOS=darwin $(GO) build ./...
 	GOOS=darwin $(GO) vet ./ib/... ./internal/app/cli
 

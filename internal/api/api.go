@@ -123,6 +123,7 @@ func build(s *service.Service, o Options) *api {
 	a.lifetime()
 	a.sharedProblems()
 	a.huma.OpenAPI().Paths["/openapi.json"] = describesItself()
+	a.grouped()
 	a.mux.HandleFunc("GET "+Prefix+"/openapi.json", a.description)
 	return a
 }

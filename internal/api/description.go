@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -34,6 +35,39 @@ func (a *api) sharedProblems() {
 					d.Components.Responses["Problem"] = &shared
 					op.Responses[status] = &huma.Response{Ref: "#/components/responses/Problem"}
 				}
+			}
+		}
+	}
+}
+
+// groups are the tags of operations, with the first words of the paths that they are for.
+var groups = []struct {
+	name, about string
+	of          []string
+}{
+	{"tenants", "tenants, their ports, ranges of partitions, tokens, and what waits for consent", []string{"tenants", "ports", "pools", "tokens", "approvals"}},
+	{"partitions", "partitions and their members", []string{"partitions"}},
+	{"history", "what was changed, by whom, and back; the audit log, backup and export", []string{"revisions", "rollback", "audit-log", "backup", "export"}},
+	{"proof", "who can talk with whom and why, and what an audit finds", []string{"proof", "audit", "why", "peers", "matrix"}},
+	{"fabric", "devices, cables, routes, counters, and switches out of service", []string{"nodes", "links", "cables", "routes", "multicast-groups", "map", "snapshot", "counters", "drains"}},
+	{"service", "the service itself: its state, policy, managers, sweeps, events, logins, and this description", []string{"status", "policy", "managers", "sweeps", "events", "logins", "session", "openapi.json"}},
+}
+
+// grouped gives every operation the tag of its path.
+func (a *api) grouped() {
+	d := a.huma.OpenAPI()
+	tags := map[string][]string{}
+	for _, g := range groups {
+		d.Tags = append(d.Tags, &huma.Tag{Name: g.name, Description: g.about})
+		for _, word := range g.of {
+			tags[word] = []string{g.name}
+		}
+	}
+	for path, item := range d.Paths {
+		word, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if op != nil {
+				op.Tags = tags[word]
 			}
 		}
 	}

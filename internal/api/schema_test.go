@@ -80,8 +80,14 @@ func described(t testing.TB) (*openapi3.T, routers.Router) {
 func TestDescriptionIsValid(t *testing.T) {
 	doc, _ := described(t)
 	ids := map[string]bool{}
+	used := map[string]bool{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
+			if len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
+				t.Errorf("%s %s: tags %q, want one that is described", method, path, op.Tags)
+			} else {
+				used[op.Tags[0]] = true
+			}
 			if op.OperationID == "" || ids[op.OperationID] || op.Summary == "" {
 				t.Errorf("%s %s: operation ID %q, summary %q: want both, the ID once", method, path, op.OperationID, op.Summary)
 			}
@@ -90,6 +96,9 @@ func TestDescriptionIsValid(t *testing.T) {
 	}
 	if len(ids) < 30 {
 		t.Errorf("%d operations: want 30 at least", len(ids))
+	}
+	if len(used) != len(doc.Tags) {
+		t.Errorf("%d tags are described, %d used", len(doc.Tags), len(used))
 	}
 }
 

@@ -62,6 +62,7 @@ var wings = []wing{
 	{"cmd", false, []string{"internal/app"}},
 	{"examples", false, []string{"ib"}},
 	{"test", false, []string{"ib", "internal"}},
+	{"website", false, []string{"internal/app/cli", "internal/app/helptext"}}, // a module of its own
 }
 
 // exceptions are imports that no wing allows, each with its reason.

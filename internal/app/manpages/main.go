@@ -7,13 +7,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
-	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
+	"github.com/ibwarden/ibwarden/internal/app/helptext"
 )
 
 func main() {
@@ -38,40 +36,6 @@ func write(dir string) error {
 	}
 	root := cli.Root()
 	root.DisableAutoGenTag = true
-	prepare(root)
+	helptext.Prepare(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "ibwarden", Manual: "ibwarden"}, dir)
-}
-
-// escaped are the characters of help that Markdown would take for its own.
-var escaped = strings.NewReplacer("_", `\_`, "*", `\*`, "<", `\<`, "`", "\\`")
-
-// prepare turns the help of a command and of those below it into the Markdown that
-// pages are made of: what is indented stands as it is.
-func prepare(c *cobra.Command) {
-	c.Short = escaped.Replace(c.Short)
-	indented := false
-	lines := strings.Split(c.Long, "\n")
-	for i, line := range lines {
-		switch was := indented; {
-		case strings.HasPrefix(line, "  ") || was && strings.HasPrefix(line, "\t"):
-			indented = true
-			lines[i] = "    " + line
-			if !was {
-				lines[i] = "\n" + lines[i]
-			}
-		default:
-			indented = false
-			lines[i] = escaped.Replace(line)
-			if was && line != "" {
-				lines[i] = "\n" + lines[i]
-			}
-		}
-	}
-	c.Long = strings.Join(lines, "\n")
-	for _, set := range []*pflag.FlagSet{c.LocalNonPersistentFlags(), c.PersistentFlags()} {
-		set.VisitAll(func(f *pflag.Flag) { f.Usage = escaped.Replace(f.Usage) })
-	}
-	for _, sub := range c.Commands() {
-		prepare(sub)
-	}
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
+	"github.com/ibwarden/ibwarden/internal/app/helptext"
 )
 
 // TestPages: every command has a page with its flags and examples, and what Markdown
@@ -19,20 +19,12 @@ func TestPages(t *testing.T) {
 	if err := write(dir); err != nil {
 		t.Fatal(err)
 	}
-	pages := 0
-	var look func(c *cobra.Command)
-	look = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			look(sub)
-		}
-		if !c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() {
-			return
-		}
-		pages++
-		text, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+	commands := helptext.Commands(cli.Root())
+	for _, c := range commands {
+		text, err := os.ReadFile(filepath.Join(dir, helptext.Page(c)+".1"))
 		if err != nil {
 			t.Error(err)
-			return
+			continue
 		}
 		page := strings.ReplaceAll(string(text), `\-`, "-")
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -49,9 +41,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("the page of %s has another name than IBSIM_SERVER_*", c.CommandPath())
 		}
 	}
-	look(cli.Root())
 	files, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	if err != nil || len(files) != pages || pages < 30 {
-		t.Errorf("%d files for %d commands (%v)", len(files), pages, err)
+	if err != nil || len(files) != len(commands) || len(files) < 30 {
+		t.Errorf("%d files for %d commands (%v)", len(files), len(commands), err)
 	}
 }
