@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/doctor"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
@@ -31,6 +32,7 @@ var documents = []struct {
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},
+	{"migrate opensm", migratecmd.Document{}, []string{"json.md: `ibwarden migrate opensm`"}},
 	{"plan", planDocument{}, []string{"plan-apply.md: plan --json"}},
 	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
 }
@@ -133,14 +135,15 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	arguments := map[string][]string{
-		"run":      {"--once", "--policy", policy},
-		"prove":    {"--policy", policy},
-		"trace":    {"red-1", "red-4", "--packet"},
-		"snapshot": {"-o", filepath.Join(dir, "now.snap")},
-		"audit":    {"--policy", policy},
-		"doctor":   {"--fabric", "sim"},
-		"plan":     {"--policy", policy},
-		"apply":    {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
+		"run":            {"--once", "--policy", policy},
+		"prove":          {"--policy", policy},
+		"trace":          {"red-1", "red-4", "--packet"},
+		"snapshot":       {"-o", filepath.Join(dir, "now.snap")},
+		"audit":          {"--policy", policy},
+		"doctor":         {"--fabric", "sim"},
+		"migrate opensm": {"../../../examples/opensm"},
+		"plan":           {"--policy", policy},
+		"apply":          {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
 	}
 	for _, d := range documents {
 		names := namesFor(t, d.sections)
@@ -149,7 +152,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 			t.Fatalf("%s: nothing to run", d.command)
 		}
 		var out, complaints bytes.Buffer
-		if status := Main(append([]string{d.command, "--json"}, args...), &out, &complaints); status > 1 {
+		if status := Main(append(append(strings.Fields(d.command), "--json"), args...), &out, &complaints); status > 1 {
 			t.Fatalf("%s: status %d: %s", d.command, status, complaints.String())
 		}
 		var printed map[string]any

@@ -152,6 +152,11 @@ ibwarden token create --tenant red --certificate red.pem`,
 	"rollback": `# what it would change, and then only red's part of it
 ibwarden rollback 12 --dry-run
 ibwarden rollback 12 --tenant red --why mistake`,
+	"migrate": `ibwarden migrate opensm`,
+	"migrate opensm": `# what becomes of the OpenSM of this machine; nothing is written
+ibwarden migrate opensm
+# of a copy of its directory, into ibwarden's
+ibwarden migrate opensm ./copy --output /etc/ibwarden --write-data /var/lib/ibwarden`,
 	"managers": `ibwarden managers --fabric umad`,
 	"handover": `# who would take it, and then do it
 ibwarden handover --dry-run

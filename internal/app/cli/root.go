@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/ledcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/managerscmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
@@ -92,7 +93,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(commandOf), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

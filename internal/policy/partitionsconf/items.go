@@ -75,6 +75,10 @@ func (r *reader) headerFlags(flags source.Text, more bool) confFlags {
 			r.groupFlag(&f.group, &f.scopes, word, value)
 		}
 	}
+	if r.ignoreLevels && f.group.SL != 0 {
+		r.Warn(f.group.Pos, "sl %d counts for nothing, since qos is FALSE", f.group.SL)
+		f.group.SL = 0
+	}
 	return f
 }
 
@@ -207,6 +211,7 @@ func (r *reader) member(name, value source.Text, hasValue bool) {
 	}
 	part := &r.policy.Partitions[r.open.partition.index]
 	part.Members = append(part.Members, m)
+	r.statements[len(r.statements)-1].Members++
 }
 
 // multicast reads an mgid item: the address and the flags after it.
@@ -233,6 +238,7 @@ func (r *reader) multicast(address, flags source.Text, more bool) {
 	if len(r.Faults) > before || r.open.partition == nil {
 		return
 	}
+	r.statements[len(r.statements)-1].Groups++
 	g.MGID = mgid
 	if err := g.ClearPKey(r.open.partition.key); err != nil {
 		r.Fault(address.Pos, fmt.Sprintf("0 or %v", r.open.partition.key), "%v", err)

@@ -18,15 +18,39 @@ const FileSizeMax = 64 << 20
 type Options struct {
 	// AllowBoth sets Policy.AllowBoth, as OpenSM's allow_both_pkeys does.
 	AllowBoth bool
+	// IgnoreLevels has definitions put nothing on a service level, as OpenSM has it
+	// without its option qos. An mgid may still state one.
+	IgnoreLevels bool
+}
+
+// Statement is one definition, as it stands in the file.
+type Statement struct {
+	// Pos is where it begins, Last the line where it ends.
+	Pos  policy.Pos
+	Last int
+	// Name and PKey are those of the partition that it makes or adds to; Auto tells that
+	// the file does not state the number.
+	Name string
+	PKey ib.PKeyBase
+	Auto bool
+	// Members and Groups are how many ports, or words for ports, and groups by mgid it lists.
+	Members, Groups int
 }
 
 // Read reads a policy. The name is for messages. The error is a *policy.Error.
 func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
+	p, _, err := ReadStatements(data, name, opts)
+	return p, err
+}
+
+// ReadStatements is Read that also lists the definitions in their order.
+func ReadStatements(data []byte, name string, opts Options) (*policy.Policy, []Statement, error) {
 	r := reader{
-		policy:   &policy.Policy{Default: policy.Limited, AllowBoth: opts.AllowBoth, AbsentWarns: true},
-		byKey:    map[ib.PKeyBase]*numbered{},
-		byName:   map[string][]*numbered{},
-		nextAuto: 1,
+		ignoreLevels: opts.IgnoreLevels,
+		policy:       &policy.Policy{Default: policy.Limited, AllowBoth: opts.AllowBoth, AbsentWarns: true},
+		byKey:        map[ib.PKeyBase]*numbered{},
+		byName:       map[string][]*numbered{},
+		nextAuto:     1,
 	}
 	r.groups.Notes = &r.Notes
 	implicit := &numbered{name: policy.DefaultName, key: ib.PKeyBaseDefault, index: -1}
@@ -49,7 +73,8 @@ func Read(data []byte, name string, opts Options) (*policy.Policy, error) {
 		}
 	}
 	r.dropOverruled()
-	return r.Result(r.policy, name)
+	p, err := r.Result(r.policy, name)
+	return p, r.statements, err
 }
 
 // unclosed judges a file that ends without the last ';'. OpenSM takes that;
@@ -82,6 +107,9 @@ type reader struct {
 	// started tells that there was a definition, good or bad.
 	started bool
 	members int
+
+	ignoreLevels bool
+	statements   []Statement
 }
 
 // numbered is a partition as OpenSM knows it while it reads.
@@ -118,6 +146,9 @@ func (r *reader) line(line source.Text) {
 		if !r.open.skip {
 			r.properties(piece)
 		}
+		if n := len(r.statements); n > 0 && r.open.partition != nil {
+			r.statements[n-1].Last = line.Pos.Line
+		}
 		if closed {
 			r.open = nil
 		}
@@ -142,8 +173,9 @@ func (r *reader) definition(piece source.Text) source.Text {
 	title, flags, more := head.Cut(',')
 	r.open.confFlags = r.headerFlags(flags, more)
 	r.open.partition = r.partition(title)
-	if r.open.partition != nil {
+	if p := r.open.partition; p != nil {
 		r.apply(r.open)
+		r.statements = append(r.statements, Statement{Pos: title.Trim().Pos, Name: p.name, PKey: p.key, Auto: p.auto})
 	}
 	return properties
 }

@@ -1,0 +1,146 @@
+// Package migratecmd implements `ibwarden migrate`: what becomes of the configuration of another
+// subnet manager, and ibwarden's configuration and policy in its place.
+package migratecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
+	"github.com/ibwarden/ibwarden/internal/policy"
+)
+
+// Names of the files that are written.
+const (
+	configFile = "ibwarden.yaml"
+	policyFile = "policy.yaml"
+	mKeyFile   = "m_key"
+)
+
+// defaultOutput is where a package has the configuration, for what is only shown.
+const defaultOutput = "/etc/ibwarden"
+
+// New returns the command; a word that is no command of it goes to wrong.
+func New(wrong cobra.PositionalArgs) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "migrate opensm [DIR]",
+		Short: "Turn the configuration of OpenSM into ibwarden's",
+		Args:  wrong,
+		RunE: func(*cobra.Command, []string) error {
+			return exit.WithMisuse(errors.New("migrate: want the manager to come from: ibwarden migrate opensm"))
+		},
+	}
+	c.AddCommand(newOpenSM())
+	return c
+}
+
+// command is one run of `ibwarden migrate opensm`.
+type command struct {
+	output, data string
+	force, json  bool
+	open         bool
+}
+
+func newOpenSM() *cobra.Command {
+	var f command
+	c := &cobra.Command{
+		Use:   "opensm [DIR]",
+		Short: "Say what becomes of every line of OpenSM's files, and write ibwarden's",
+		Args:  cobra.MaximumNArgs(1),
+		Long: `Say what becomes of every line of OpenSM's files, and write ibwarden's.
+
+It reads opensm.conf in DIR (default: ` + defaultDir + `) and the files that this names, or
+that OpenSM finds without it: partitions.conf, the QoS policy, prefix routes, lists of
+GUIDs, the node name map, and guid2lid, guid2mkey and neighbors of OpenSM's cache. If DIR
+is given, each file is looked for in it first, and those of the cache in it and in
+DIR/cache only, so that a copy can be examined on another machine.
+
+Each line is taken, not needed, or not possible, with the reason. Options that are left at
+OpenSM's default are counted, and those named where ibwarden does something else. With
+--output, ` + configFile + ` and ` + policyFile + ` are written, and ` + mKeyFile + ` if there is an M_Key; with
+--write-data, the LIDs and keys of OpenSM's cache into ibwarden's data directory. No key is
+printed. A partitions.conf in place of which OpenSM would open the fabric is refused with
+its faults, and nothing is written.
+
+Exit status: 0 done; 2 bad input, and nothing was written.
+`,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return f.run(c, dir)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.output, "output", "", "directory to write "+configFile+" and "+policyFile+" into (default: only the report is printed)")
+	flags.StringVar(&f.data, "write-data", "", "ibwarden's data directory to be: write the LIDs of guid2lid and the keys of guid2mkey into it")
+	flags.BoolVar(&f.force, "force", false, "overwrite files that are there")
+	flags.BoolVar(&f.open, "without-partitions", false, "there is no partitions.conf: write the policy that OpenSM has then, in which everybody reaches everybody")
+	flags.BoolVar(&f.json, "json", false, "print one JSON document")
+	return c
+}
+
+// Document is what --json prints.
+type Document struct {
+	// Files are those that were read, in their order.
+	Files []string `json:"files"`
+	*opensm.Report
+	// Written are the files that were written.
+	Written []string `json:"written"`
+}
+
+func (f *command) run(c *cobra.Command, dir string) error {
+	found, err := locate(dir)
+	if err != nil {
+		return exit.WithMisuse(err)
+	}
+	output := f.output
+	if output == "" {
+		output = defaultOutput
+	}
+	if output, err = filepath.Abs(output); err != nil {
+		return exit.WithMisuse(err)
+	}
+	o := opensm.Options{PolicyPath: filepath.Join(output, policyFile), MKeyPath: filepath.Join(output, mKeyFile)}
+	if f.data != "" {
+		if o.DataDir, err = filepath.Abs(f.data); err != nil {
+			return exit.WithMisuse(err)
+		}
+	}
+	report, err := opensm.Migrate(found.conf, found.files, o)
+	if err != nil {
+		return refused(c.ErrOrStderr(), err)
+	}
+	d := Document{Files: found.paths, Report: report, Written: []string{}}
+	if d.Written, err = f.write(output, found, report); err != nil {
+		return exit.WithMisuse(err)
+	}
+	if f.json {
+		err = table.JSON(c.OutOrStdout(), &d)
+	} else {
+		err = print(c.OutOrStdout(), &d)
+	}
+	if err != nil {
+		return exit.WithBad(err)
+	}
+	return nil
+}
+
+// refused says every fault of a file.
+func refused(w io.Writer, err error) error {
+	var faults *policy.Error
+	if !errors.As(err, &faults) {
+		return exit.WithMisuse(err)
+	}
+	for i := range faults.Faults {
+		fmt.Fprintln(w, table.Plain(fmt.Sprintf("%s:%s", faults.Name, faults.Faults[i])))
+	}
+	return exit.WithMisuse(fmt.Errorf("%s: %s; nothing was written", faults.Name, table.Count(len(faults.Faults), "fault")))
+}

@@ -1,0 +1,175 @@
+package migratecmd_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
+)
+
+// directory makes one with these files.
+func directory(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// run runs a command line, and returns what it printed.
+func run(t *testing.T, line ...string) (out, complaints string, status int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = cli.Main(line, &o, &e)
+	return o.String(), e.String(), status
+}
+
+// many has every option that may become an entry of the configuration.
+const many = `guid 0x0002c90300000001
+m_key 0x00c0ffee00c0ffee
+sm_key 0x5ec4e75eed
+sa_key 0x5eed5eed
+lmc 1
+routing_engine file,ftree
+lfts_file /var/log/opensm-lfts.dump
+sm_priority 14
+sweep_interval 90
+max_wire_smps 16
+perfmgr TRUE
+log_flags 0x07
+qos TRUE
+qos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3
+subnet_prefix 0xfe80000000000007
+subnet_timeout 17
+part_enforce in
+allow_both_pkeys TRUE
+force_link_width 2
+force_link_speed_ext 2
+`
+
+// TestConfigurationIsOneOfRun: every entry is a flag of `ibwarden run` that takes the value, and
+// the policy is one that `ibwarden policy check` takes.
+func TestConfigurationIsOneOfRun(t *testing.T) {
+	dir := directory(t, map[string]string{
+		"opensm.conf": many, "partitions.conf": "red=0x10,sl=1 : 0x100009=both, 0x10000b ;\n",
+		"guid2lid": "0x0000000000100009 0x0004 0x0005\n\n", "guid2mkey": "0x0000000000100009 0x00000000000dead1\n\n",
+		"neighbors": "0x0000000000100009:1 0x0000000000100011:3\n\n",
+	})
+	to, data := filepath.Join(t.TempDir(), "to"), filepath.Join(t.TempDir(), "data")
+	out, complaints, status := run(t, "migrate", "opensm", dir, "--output", to, "--write-data", data)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, complaints)
+	}
+	text, err := os.ReadFile(filepath.Join(to, "ibwarden.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries map[string]any
+	if err := yaml.Unmarshal(text, &entries); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	manager, _, err := cli.Root().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range entries {
+		f := manager.Flags().Lookup(key)
+		if f == nil {
+			f = manager.InheritedFlags().Lookup(key)
+		}
+		if f == nil {
+			t.Errorf("%s is no flag of run", key)
+		}
+	}
+	if len(entries) < 17 {
+		t.Errorf("%d entries in\n%s", len(entries), text)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, " # ")
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.HasPrefix(line, "#") {
+			if f := manager.Flags().Lookup(key); f != nil {
+				if err := f.Value.Set(strings.Trim(value, `"`)); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+		}
+	}
+	if out, complaints, status := run(t, "policy", "check", filepath.Join(to, "policy.yaml")); status != 0 {
+		t.Errorf("policy check: %s%s", out, complaints)
+	}
+	state, err := kept.LoadState(filepath.Join(data, "state.json"))
+	if err != nil || state.LIDs[0x100009] != 4 || state.Managed {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	asJSON, _, _ := run(t, "migrate", "opensm", dir, "--json")
+	for _, key := range []string{"c0ffee", "5ec4e7", "5eed5eed", "dead1"} {
+		if strings.Contains(out, key) || strings.Contains(complaints, key) || strings.Contains(asJSON, key) {
+			t.Errorf("%s, which is a key, was printed", key)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(to, "m_key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("m_key: %v, %v", info, err)
+	}
+}
+
+// TestNothingIsWritten: a fault, or a file that is there, leaves everything as it was.
+func TestNothingIsWritten(t *testing.T) {
+	good := "red=0x10 : 0x100009=full ;\n"
+	for name, x := range map[string]struct {
+		files map[string]string
+		flags []string
+		said  string
+	}{
+		"a fault in partitions.conf":   {map[string]string{"opensm.conf": "", "partitions.conf": "bad=0x55 : 0xZZZ=full;\n"}, nil, "partitions.conf:1:12: port GUID"},
+		"an empty partitions.conf":     {map[string]string{"partitions.conf": "# nothing\n"}, nil, "OpenSM would open the fabric"},
+		"no partitions.conf":           {map[string]string{"opensm.conf": "sm_priority 3\n"}, nil, "--without-partitions"},
+		"a partitions.conf elsewhere":  {map[string]string{"opensm.conf": "partition_config_file /nowhere/p.conf\n", "partitions.conf": good}, nil, "opensm.conf:1:1: partition_config_file, which is not there"},
+		"a control character":          {map[string]string{"opensm.conf": "sm_priority \x1b[2J\n", "partitions.conf": good}, nil, "control character 0x1b"},
+		"a long line":                  {map[string]string{"opensm.conf": "log_prefix " + strings.Repeat("x", 1020) + "\n", "partitions.conf": good}, nil, "a line of 1031 octets"},
+		"no OpenSM":                    {map[string]string{"x": ""}, nil, "neither opensm.conf nor another file"},
+		"a misspelt flag":              {map[string]string{"partitions.conf": good}, []string{"--ouput", "x"}, "did you mean"},
+		"a directory that is no place": {map[string]string{"partitions.conf/x": good}, nil, "a directory: want a regular file"},
+	} {
+		to := filepath.Join(t.TempDir(), "to")
+		line := append([]string{"migrate", "opensm", directory(t, x.files), "--output", to}, x.flags...)
+		out, complaints, status := run(t, line...)
+		if status != 2 || !strings.Contains(complaints, x.said) {
+			t.Errorf("%s: status %d, said %q and %q, want %q", name, status, out, complaints, x.said)
+		}
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%s: %s was made", name, to)
+		}
+	}
+	to := directory(t, map[string]string{"policy.yaml": "mine"})
+	dir := directory(t, map[string]string{"partitions.conf": good})
+	if _, complaints, status := run(t, "migrate", "opensm", dir, "--output", to); status != 2 || !strings.Contains(complaints, "--force") {
+		t.Errorf("status %d, said %q", status, complaints)
+	}
+	if left, _ := filepath.Glob(filepath.Join(to, "*")); len(left) != 1 {
+		t.Errorf("written: %v", left)
+	}
+	if _, complaints, status := run(t, "migrate", "opensm", dir, "--output", to, "--force"); status != 0 {
+		t.Errorf("status %d, said %q", status, complaints)
+	}
+	// The policy of no partitions.conf, by name, is OpenSM's: everybody is a full member.
+	dir = directory(t, map[string]string{"opensm.conf": "sm_priority 3\n"})
+	if _, complaints, status := run(t, "migrate", "opensm", dir, "--output", to, "--force", "--without-partitions"); status != 0 {
+		t.Errorf("status %d, said %q", status, complaints)
+	}
+	if text, err := os.ReadFile(filepath.Join(to, "policy.yaml")); err != nil || !strings.Contains(string(text), "- ALL") {
+		t.Errorf("%v, %s", err, text)
+	}
+}

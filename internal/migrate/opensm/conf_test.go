@@ -1,0 +1,208 @@
+package opensm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/test/need"
+)
+
+// dumped has OpenSM read a file and write what it made of it, by option; nil where it died of that.
+func dumped(t *testing.T, conf string) map[string]string {
+	t.Helper()
+	program := need.Program(t, "opensm")
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.conf")
+	line := []string{"-c", out}
+	if conf != "" {
+		in := filepath.Join(dir, "in.conf")
+		if err := os.WriteFile(in, []byte(conf), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		line = append(line, "-F", in)
+	}
+	c := exec.CommandContext(t.Context(), program, line...)
+	c.WaitDelay = time.Second
+	said, err := c.CombinedOutput()
+	if c.ProcessState != nil && c.ProcessState.ExitCode() < 0 && t.Context().Err() == nil {
+		return nil // some values kill OpenSM (a segmentation fault)
+	}
+	if err != nil {
+		t.Fatalf("opensm: %v: %s", err, said)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values(string(text))
+}
+
+// values are the options of a text that opensm -c has written.
+func values(text string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == "" || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if _, again := m[name]; !again { // options of each level come several times
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// TestOptionsAreOpenSMs: the options that are known here, and their defaults, are those that
+// opensm writes, and those of the file that stands for it where it is missing.
+func TestOptionsAreOpenSMs(t *testing.T) {
+	text, err := os.ReadFile("testdata/default.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, all := range map[string]map[string]string{"testdata": values(string(text)), "opensm": dumped(t, "")} {
+		if len(all) < 150 {
+			t.Errorf("%s: %d options", name, len(all))
+		}
+		for option, value := range all {
+			s, ok := known[option]
+			if !ok {
+				t.Errorf("%s: option %s is not known", name, option)
+			} else if s.def != value && !(s.kind == perLevel && value == s.def) {
+				t.Errorf("%s: default of %s is %q, known as %q", name, option, value, s.def)
+			}
+		}
+		for _, s := range specs {
+			if _, ok := all[s.name]; !ok && s.name != "dimn_ports_file" {
+				t.Errorf("%s does not have %s", name, s.name)
+			}
+		}
+	}
+}
+
+// TestDefaultsSayNothing: of the file that opensm writes no line needs a verdict.
+func TestDefaultsSayNothing(t *testing.T) {
+	text, err := os.ReadFile("testdata/default.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := migrated(t, string(text), "A=1 : ALL;\n")
+	for _, l := range r.Lines {
+		if l.File == "opensm.conf" {
+			t.Errorf("%s: %s: %s", l.Place(), l.What, l.Verdict)
+		}
+	}
+	if r.AtDefault != strings.Count(string(text), "\n") {
+		t.Errorf("%d lines at their default of %d", r.AtDefault, strings.Count(string(text), "\n"))
+	}
+	if len(r.Defaults) != len(defaultsMatter) {
+		t.Errorf("%d defaults matter, want %d", len(r.Defaults), len(defaultsMatter))
+	}
+}
+
+// migrated is what becomes of an opensm.conf and a partitions.conf.
+func migrated(t *testing.T, conf, partitions string) *Report {
+	t.Helper()
+	c, err := ReadConf(Text{"opensm.conf", []byte(conf)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Migrate(c, map[Kind]Text{Partitions: {"partitions.conf", []byte(partitions)}}, Options{PolicyPath: "/x/policy.yaml", MKeyPath: "/x/m_key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// tried are values that are good or bad for some option.
+var tried = []string{
+	"0", "1", "2", "3", "5", "7", "8", "9", "15", "16", "17", "30", "31", "32", "40", "77", "99", "127", "128", "254", "255", "256", "300", "4096", "65535", "65536", "99999999",
+	"4294967295", "4294967296", "18446744073709551615", "18446744073709551616", "-1", "-5", "+5", "010", "08", "0x", "0x10", "0XfF", "0xZZ", "7junk", "1.5", "",
+	"TRUE", "FALSE", "true", "yes", "\"TRUE\"", "'FALSE'", "TRUE x", "both", "in", "out", "off", "OUT", "local", "loopback", "socket", "(null)",
+	"updn,ftree", "\"a b\"", "'a", "a#b", "a # b", "\ta\t", "0:4,1:0", "0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7", "/etc/x", "\"",
+}
+
+// TestEveryOptionHasAnAnswer: each option with each value has a verdict, with a reason or with
+// what it becomes, or means the default.
+func TestEveryOptionHasAnAnswer(t *testing.T) {
+	for _, s := range append(specs[:len(specs):len(specs)], spec{name: "m_key_per_port"}, spec{name: "sm_prority"}) {
+		for _, v := range tried {
+			for _, more := range []string{"", "\nqos TRUE\nm_key 5\nlmc 1\nperfmgr TRUE\ncongestion_control TRUE\n"} {
+				if s.name == "partition_config_file" {
+					continue // TestMigrateRefuses
+				}
+				r := migrated(t, s.name+" "+v+more, "A=1 : ALL;\n")
+				for _, l := range r.Lines {
+					if l.Verdict == "" || l.What == "" || l.Becomes == "" && l.Why == "" || l.Verdict == NotPossible && l.Why == "" {
+						t.Fatalf("%s %s: %+v", s.name, v, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestValuesAreAsOpenSMReadsThem has OpenSM read random files, and write what it made of them.
+func TestValuesAreAsOpenSMReadsThem(t *testing.T) {
+	seed := need.Seed(t, 1)
+	random := rand.New(rand.NewPCG(seed, 0))
+	compared := 0
+	for range need.Rounds(20, 1000) {
+		var b strings.Builder
+		for range 80 {
+			s := specs[random.IntN(len(specs))]
+			if s.kind == perLevel {
+				continue // one line a level: they are not taken over anyway
+			}
+			fmt.Fprintf(&b, "%s%s%s%s%s\n", []string{"", " ", "\t"}[random.IntN(3)], s.name, []string{" ", "\t", "  "}[random.IntN(3)],
+				tried[random.IntN(len(tried))], []string{"", " ", "\r", " # x"}[random.IntN(4)])
+		}
+		c, err := ReadConf(Text{"in.conf", []byte(b.String())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := dumped(t, b.String())
+		for _, s := range specs {
+			want, dumps := theirs[s.name]
+			if !dumps || derived[s.name] || strings.HasPrefix(s.name, "cc_") || s.kind == i32 && !c.truth("qos") { // a limit is looked at with qos only
+				continue
+			}
+			compared++
+			got := c.value(s.name)
+			if clamped[s.name].above > 0 {
+				got = fmt.Sprint(c.number(s.name))
+			}
+			if !s.same(got, want) {
+				t.Fatalf("seed %d: %s is %q here, and %q to OpenSM, in\n%s", seed, s.name, got, want, b.String())
+			}
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("%d values compared", compared)
+	}
+}
+
+// derived are options that OpenSM changes with the value of others. Those of congestion control it
+// writes in another form; neither is taken over.
+var derived = map[string]bool{
+	"long_transaction_timeout": true, "max_wire_smps2": true, "m_key_lease_period": true, "qos_max_vls": true, "qos_ca_max_vls": true,
+	"qos_sw0_max_vls": true, "qos_swe_max_vls": true, "qos_rtr_max_vls": true, "port_search_ordering_file": true, "part_enforce": true, "scatter_ports": true,
+}
+
+// same reports whether two texts are one value.
+func (s *spec) same(a, b string) bool {
+	switch s.kind {
+	case text:
+		return a == b || s.def == null && (a == "" || b == "") && (a == b || a == null || b == null)
+	case flag:
+		return (a == "TRUE") == (b == "TRUE")
+	}
+	x, ok := s.number(a)
+	y, ok2 := s.number(b)
+	return ok && ok2 && x == y
+}

@@ -1,0 +1,118 @@
+package opensm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
+	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
+)
+
+// open is what OpenSM does without a partitions.conf.
+const open = "Default=0x7fff,ipoib : ALL=full;\n"
+
+// Migrate says what becomes of an OpenSM with these files. The error is a *policy.Error with
+// every fault of one file: then there is nothing to write.
+func Migrate(c *Conf, files map[Kind]Text, o Options) (*Report, error) {
+	m := &migration{conf: c, files: files, options: o, settings: settings.Default()}
+	m.Lines, m.Defaults, m.Announced = []Line{}, []Default{}, []string{}
+	m.configure("fabric", "umad", "umad", "the first InfiniBand port of this host, or that of guid")
+	m.configure("policy", o.PolicyPath, o.PolicyPath, "what partitions.conf and the settings of ports become")
+	if o.DataDir != "" {
+		m.configure("data", o.DataDir, o.DataDir, "--write-data")
+	}
+	if !c.isSet("sm_key") {
+		m.configure("sm-key", "1", "1", "OpenSM's default: an OpenSM that stays as standby ignores managers with another one")
+	}
+	m.decide()
+	for _, step := range []func() error{m.partitions, m.lists, m.cache} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &m.Report, m.check()
+}
+
+// partitions turns partitions.conf into the policy.
+func (m *migration) partitions() error {
+	t, ok := m.files[Partitions]
+	if !ok {
+		if m.conf.isSet("partition_config_file") {
+			return fault(m.conf.path, m.conf.options[m.conf.last["partition_config_file"]].line, "a file: OpenSM goes on without it, and every port is a full member of the default partition",
+				"partition_config_file, which is not there")
+		}
+		m.Open = true
+		t = Text{Path: "(no partitions.conf)", Data: []byte(open)}
+	}
+	p, statements, err := partitionsconf.ReadStatements(t.Data, t.Path, partitionsconf.Options{AllowBoth: m.conf.truth("allow_both_pkeys"), IgnoreLevels: !m.conf.truth("qos")})
+	if err != nil {
+		return err
+	}
+	p.Source = ""
+	if s, usual := m.settings, settings.Default(); !s.Equal(&usual) {
+		p.Settings = &s
+	}
+	m.Policy = p
+	if !m.Open {
+		m.statements(t.Path, statements)
+	}
+	m.announce()
+	return nil
+}
+
+// statements says what becomes of each definition.
+func (m *migration) statements(path string, statements []partitionsconf.Statement) {
+	first := len(m.Lines)
+	for _, s := range statements {
+		what := fmt.Sprintf("%s=%v, %d members", s.Name, s.PKey, s.Members)
+		if s.Auto {
+			what = fmt.Sprintf("%s, %d members", s.Name, s.Members)
+		}
+		if s.Groups > 0 {
+			what += fmt.Sprintf(", %d multicast groups", s.Groups)
+		}
+		becomes := fmt.Sprintf("partition %s", s.Name)
+		m.say(Line{File: path, First: s.Pos.Line, Last: s.Last, What: cut(what), Verdict: Taken, Becomes: cut(becomes)})
+	}
+	for _, w := range m.Policy.Warnings {
+		for i := len(statements) - 1; i >= 0; i-- {
+			s := &statements[i]
+			if w.Pos.Line > s.Pos.Line || w.Pos.Line == s.Pos.Line && w.Pos.Column >= s.Pos.Column || i == 0 {
+				l := &m.Lines[first+i]
+				l.Why = strings.TrimPrefix(l.Why+"; "+w.Found, "; ")
+				break
+			}
+		}
+	}
+}
+
+// announce says where ibwarden's tables differ from OpenSM's, whatever line it comes from.
+func (m *migration) announce() {
+	add := func(format string, args ...any) { m.Announced = append(m.Announced, fmt.Sprintf(format, args...)) }
+	if m.Open {
+		add("there is no partitions.conf: every port is a full member of the default partition, and everybody reaches everybody, as under OpenSM")
+	}
+	add("the switch port before a limited member holds the full P_Key of the partition, where OpenSM copies the limited one, with which a switch that checks as the architecture says would drop the packets of limited members")
+	if m.conf.truth("allow_both_pkeys") {
+		add("with allow_both_pkeys OpenSM leaves index 0 of the tables empty; here the key of the default partition is at index 0")
+	}
+	add("a policy that does not fit a table is refused, where OpenSM leaves out keys, or stops checking at the switch port")
+}
+
+// check reads the policy as it will be written.
+func (m *migration) check() error {
+	text := policyyaml.Write(m.Policy)
+	_, err := policyyaml.Read(text, "the policy that partitions.conf becomes")
+	return err
+}
+
+// PolicyText is the policy as a file.
+func (r *Report) PolicyText() []byte {
+	return append([]byte("# What OpenSM's partitions.conf and settings of ports become; written by ibwarden migrate opensm.\n"), policyyaml.Write(r.Policy)...)
+}
+
+// partitionFile is for the option that names partitions.conf.
+func (m *migration) partitionFile(*option) answer {
+	return answer{verdict: Taken, becomes: "policy: " + m.options.PolicyPath}
+}
