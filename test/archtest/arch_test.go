@@ -62,6 +62,7 @@ var wings = []wing{
 	{"internal/app", false, []string{"ib", "internal"}},
 	{"cmd", false, []string{"internal/app"}},
 	{"examples", false, []string{"ib"}},
+	{"kubernetes", false, []string{"internal/api"}},
 	{"test", false, []string{"ib", "internal"}},
 	{"website", false, []string{"internal/app/cli", "internal/app/helptext"}}, // a module of its own
 }
