@@ -1,14 +1,14 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core
+PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint mandoc zsh fish
 # Directories with a module of their own, which make test and make lint look at too.
-MODULES   := website
+MODULES   := packaging website
 
-.PHONY: help build man deb site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: help build man deb rpm release site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z -]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ibwarden
 	$(GO) build -o bin/ibwarden ./cmd/ibwarden
@@ -16,8 +16,8 @@ build: ## build bin/ibwarden
 man: ## write the manual pages into bin/man
 	$(GO) run ./internal/app/manpages bin/man
 
-deb: ## build a Debian package into bin, with the systemd service
-	@GO='$(GO)' scripts/build-deb bin
+deb rpm: ## build a Debian or an RPM package into bin, with the systemd service; ARCH=arm64 for another processor
+	@cd packaging && $(GO) run ./release -o ../bin $(if $(ARCH),-arch $(ARCH)) $@
 
 site: ## write the documentation as a site of static pages into bin/site
 	cd website && $(GO) run .

@@ -1,4 +1,5 @@
-// Package packagetest builds the Debian package, installs it into a directory
-// and checks its content and the systemd unit in it. It contains only tests. They need
-// dpkg and systemd-analyze: without them they skip, or fail when CI=true.
+// Package packagetest builds the Debian and the RPM package, installs them into directories
+// and checks their content, the systemd unit in them, and what lintian, rpmlint and mandoc
+// say. It contains only tests. They need those programs, dpkg and systemd-analyze: without
+// them they skip, or fail when CI=true.
 package packagetest

@@ -40,16 +40,36 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 	return string(out)
 }
 
-// build builds the package into a directory of its own.
-func build(t *testing.T) string {
+const version = "1.2.3~test"
+
+// built are the packages of one build.
+type built struct{ deb, rpm string }
+
+// build builds the packages of the tree into a directory of its own.
+func build(t *testing.T, version string) built {
 	t.Helper()
-	needPrograms(t, "dpkg", "dpkg-deb", "git", "gzip")
-	return strings.TrimSpace(run(t, []string{"VERSION=1.2.3~test"}, filepath.Join("..", "..", "scripts", "build-deb"), t.TempDir()))
+	needPrograms(t, "go", "git")
+	dir := t.TempDir()
+	c := exec.Command("go", "run", "./release", "-o", dir, "-version", version, "deb", "rpm")
+	c.Dir = filepath.Join("..", "..", "packaging")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("release: %v\n%s", err, out)
+	}
+	return built{only(t, dir, "*.deb"), only(t, dir, "*.rpm")}
+}
+
+// only is the one file of a directory with such a name.
+func only(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q, %v", pattern, found, err)
+	}
+	return found[0]
 }
 
 // want is everything in the package, with its mode and owner.
-var want = `drwxr-xr-x root/root ./
-drwxr-xr-x root/root ./etc/
+var want = `drwxr-xr-x root/root ./etc/
 drwxr-xr-x root/root ./etc/default/
 -rw-r--r-- root/root ./etc/default/ibwarden
 drwxr-x--- root/root ./etc/ibwarden/
@@ -69,6 +89,17 @@ drwxr-xr-x root/root ./usr/share/bash-completion/completions/
 -rw-r--r-- root/root ./usr/share/doc/ibwarden/README.md
 -rw-r--r-- root/root ./usr/share/doc/ibwarden/copyright
 drwxr-xr-x root/root ./usr/share/man/
+-rw-r--r-- root/root ./usr/share/doc/ibwarden/LINKED
+-rw-r--r-- root/root ./usr/share/doc/ibwarden/changelog.gz
+drwxr-xr-x root/root ./usr/share/fish/
+drwxr-xr-x root/root ./usr/share/fish/vendor_completions.d/
+-rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/ibwarden.fish
+drwxr-xr-x root/root ./usr/share/lintian/
+drwxr-xr-x root/root ./usr/share/lintian/overrides/
+-rw-r--r-- root/root ./usr/share/lintian/overrides/ibwarden
+drwxr-xr-x root/root ./usr/share/zsh/
+drwxr-xr-x root/root ./usr/share/zsh/vendor-completions/
+-rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_ibwarden
 `
 
 // contents is want with the pages, their pictures, the examples, the stories and a manual page for
@@ -109,7 +140,31 @@ func contents(t *testing.T) []string {
 }
 
 func TestPackage(t *testing.T) {
-	deb := build(t)
+	needPrograms(t, "dpkg", "dpkg-deb")
+	first, second := build(t, version), build(t, version)
+	same(t, first.deb, second.deb)
+	same(t, first.rpm, second.rpm)
+	t.Run("deb", func(t *testing.T) { testDeb(t, first.deb) })
+	t.Run("rpm", func(t *testing.T) { testRPM(t, first.rpm) })
+}
+
+// same: two builds of the same sources give the same octets.
+func same(t *testing.T, first, second string) {
+	t.Helper()
+	a, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Errorf("%s: a second build of the same sources differs", filepath.Base(first))
+	}
+}
+
+func testDeb(t *testing.T, deb string) {
 	var got []string
 	for line := range strings.Lines(run(t, nil, "dpkg-deb", "-c", deb)) {
 		f := strings.Fields(line)
@@ -120,29 +175,58 @@ func TestPackage(t *testing.T) {
 		t.Errorf("contents, - as wanted, + as they are:\n%s", diff)
 	}
 	for field, value := range map[string]string{
-		"Package": "ibwarden", "Version": "1.2.3~test", "Architecture": strings.TrimSpace(run(t, nil, "dpkg", "--print-architecture")),
+		"Package": "ibwarden", "Version": version, "Architecture": strings.TrimSpace(run(t, nil, "dpkg", "--print-architecture")),
 		"Depends": "", // a static program needs nothing
 	} {
 		if got := strings.TrimSpace(run(t, nil, "dpkg-deb", "-f", deb, field)); got != value {
 			t.Errorf("%s: %q, want %q", field, got, value)
 		}
 	}
-	first, err := os.ReadFile(deb)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(build(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(first, second) {
-		t.Error("a second build of the same sources differs")
-	}
+	t.Run("lintian", func(t *testing.T) {
+		needPrograms(t, "lintian")
+		// Every hint fails it, and every override that overrides nothing.
+		c := exec.Command("lintian", "--allow-root", "--pedantic", "--display-info", "--fail-on", "error,warning,info,pedantic,override", deb)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("lintian: %v\n%s", err, out)
+		}
+	})
 
 	root := install(t, deb)
+	t.Run("manual pages", func(t *testing.T) { lintPages(t, install(t, deb)) })
+	t.Run("completions", func(t *testing.T) { readCompletions(t, root) })
 	t.Run("service starts", func(t *testing.T) { startService(t, root) })
 	t.Run("unit", func(t *testing.T) { checkUnit(t, root) })
 	t.Run("remove and purge", func(t *testing.T) { purge(t, root) })
+}
+
+// lintPages: mandoc finds nothing to say against a page.
+func lintPages(t *testing.T, root string) {
+	needPrograms(t, "mandoc", "gzip")
+	pages, err := filepath.Glob(filepath.Join(root, "usr/share/man/man1/*.1.gz"))
+	if err != nil || len(pages) < 30 {
+		t.Fatalf("%d pages (%v)", len(pages), err)
+	}
+	run(t, nil, "gzip", append([]string{"-dk"}, pages...)...)
+	for i, p := range pages {
+		pages[i] = strings.TrimSuffix(p, ".gz")
+	}
+	if out, err := exec.Command("mandoc", append([]string{"-Tlint", "-Wwarning"}, pages...)...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("mandoc: %v\n%s", err, out)
+	}
+}
+
+// readCompletions: each shell reads its completion, and bash completes with it.
+func readCompletions(t *testing.T, root string) {
+	needPrograms(t, "bash", "zsh", "fish")
+	bash := filepath.Join(root, "usr/share/bash-completion/completions/ibwarden")
+	run(t, nil, "bash", "-n", bash)
+	run(t, nil, "zsh", "-n", filepath.Join(root, "usr/share/zsh/vendor-completions/_ibwarden"))
+	run(t, nil, "fish", "--no-execute", filepath.Join(root, "usr/share/fish/vendor_completions.d/ibwarden.fish"))
+	path := filepath.Join(root, "usr/bin") + ":" + os.Getenv("PATH")
+	got := run(t, []string{"PATH=" + path, "HOME=" + root}, "fish", "--no-config", "-c", `source $argv[1]; complete -C "ibwarden aud"`, filepath.Join(root, "usr/share/fish/vendor_completions.d/ibwarden.fish"))
+	if !strings.HasPrefix(got, "audit") {
+		t.Errorf("fish completes aud to %q", got)
+	}
 }
 
 // dpkg runs dpkg on a system below root, whose scripts run outside.

@@ -26,10 +26,18 @@ type Program struct {
 // jsonVersion counts the times that a name in the documents changed (docs/json.md).
 const jsonVersion = 2
 
+// A release is told what it was built from by the linker (packaging/release): then these
+// are not empty, and count instead of Go's own stamp. modified is true or false.
+var version, commit, time, modified string
+
 // This is the running program.
 func This() Program {
 	info, _ := debug.ReadBuildInfo() // nil without modules: then little is known
-	return of(info)
+	p := of(info)
+	if version != "" {
+		p.Version, p.Commit, p.Time, p.Modified = version, commit, time, modified == "true"
+	}
+	return p
 }
 
 func of(info *debug.BuildInfo) Program {
