@@ -64,6 +64,7 @@ var wings = []wing{
 	{"examples", false, []string{"ib"}},
 	{"kubernetes", false, []string{"internal/api"}},
 	{"test", false, []string{"ib", "internal"}},
+	{"packaging", false, nil},                                                 // a module of its own
 	{"website", false, []string{"internal/app/cli", "internal/app/helptext"}}, // a module of its own
 }
 
@@ -142,11 +143,6 @@ var parsed = sync.OnceValues(func() (out []source, err error) {
 		}
 		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && path != root) {
 			return filepath.SkipDir
-		}
-		if d.IsDir() && path != root {
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-				return filepath.SkipDir // a module of its own
-			}
 		}
 		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
