@@ -2,36 +2,30 @@ package umadtest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	_ "github.com/ibwarden/ibwarden/internal/app/cli" // the program that is built: go test keeps no result of another one
 	"github.com/ibwarden/ibwarden/internal/topology"
-	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/inside"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// commandTime bounds every program that a test waits for, backgroundTime those that
-// run beside it, patience every wait for something to become true.
+// commandTime bounds every program that a test waits for, patience every wait for
+// something to become true.
 const (
-	commandTime = 2 * time.Minute
-	// backgroundTime is as long as the longest soak.
-	backgroundTime = 30 * time.Minute
-	patience       = 5 * time.Minute
+	commandTime = inside.CommandTime
+	patience    = inside.Patience
 )
 
 func TestMain(m *testing.M) {
@@ -44,48 +38,15 @@ func TestMain(m *testing.M) {
 // binary is ibwarden, built once for all tests.
 var binary = need.Ibwarden
 
-// ground is what `sim exec` needs of the machine, nil when it is there.
-var ground = sync.OnceValue(func() error {
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("no FUSE: %w", err)
-	}
-	f.Close()
-	probe := exec.Command("true")
-	probe.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	if err := probe.Run(); err != nil {
-		return fmt.Errorf("no mount namespaces: %w", err)
-	}
-	return nil
-})
-
-// debians says which package has a program.
-var debians = map[string]string{"opensm": "opensm", "ibdiagnet": "ibutils", "tshark": "tshark"}
-
 // needPrograms skips a test, or fails it in CI, where the machine or a program is not
 // there.
 func needPrograms(t testing.TB, programs ...string) {
 	t.Helper()
-	err := ground()
-	for _, p := range programs {
-		if _, missing := program(p); missing != nil && err == nil {
-			err = missing
-		}
-	}
-	need.Need(t, err)
+	inside.Need(t, programs...)
 }
 
 // program also looks where the path of an ordinary user does not lead.
-func program(name string) (string, error) {
-	if path, err := need.Find(name); err == nil {
-		return path, nil
-	}
-	from := debians[name]
-	if from == "" {
-		from = "infiniband-diags"
-	}
-	return "", fmt.Errorf("%s is not installed (Debian package %s)", name, from)
-}
+func program(name string) (string, error) { return inside.Program(name) }
 
 // rig is a running `ibwarden sim --devices`.
 type rig struct {
@@ -100,23 +61,6 @@ type rig struct {
 
 var rigs atomic.Uint32
 
-// shortDir is a directory of the test that is removed at its end. t.TempDir has the
-// test's name in it, and a socket's path holds 107 octets: the names here are so long
-// that it was the digits of a random number that decided whether one fitted.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "umad-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // newRig serves the fabric of a generator or of a topology file's text, or the
 // demonstration for "".
 func newRig(t testing.TB, spec string, flags ...string) *rig {
@@ -127,7 +71,7 @@ func newRig(t testing.TB, spec string, flags ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{
-		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: shortDir(t),
+		TB: t, name: fmt.Sprintf("umadtest-%d-%d", os.Getpid(), rigs.Add(1)), dir: inside.Dir(t),
 		topology: topology.Demo(), said: make(chan string, 100), ended: make(chan struct{}),
 	}
 	args := append([]string{"sim", "--devices", "--socket", r.name}, flags...)
@@ -199,37 +143,15 @@ func (r *rig) kill() {
 }
 
 // tame makes a process run in dir and end with this one.
-func tame(cmd *exec.Cmd, dir string) {
-	cmd.Dir = dir
-	cmd.WaitDelay = 2 * time.Second
-	cmd.Env = []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + dir,
-		"OSM_TMP_DIR=" + dir, "OSM_CACHE_DIR=" + dir,
-		"IBWARDEN_DATA=" + filepath.Join(dir, "data"), // not what this machine's own manager keeps
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// limited are the words of a command, with a limit for the log if it is OpenSM.
-func limited(words []string) []string {
-	if words[0] == "opensm" {
-		return slices.Insert(slices.Clone(words), 1, ibsimtest.LogLimit)
-	}
-	return slices.Clone(words)
-}
+func tame(cmd *exec.Cmd, dir string) { inside.Tame(cmd, dir) }
 
 // command prepares a program inside, at a node; "" is the first CA.
 func (r *rig) command(ctx context.Context, node string, words ...string) *exec.Cmd {
 	r.Helper()
-	path, err := binary()
+	cmd, err := inside.Command(ctx, r.name, r.dir, node, words...)
 	if err != nil {
 		r.Fatal(err)
 	}
-	if words = limited(words); words[0] == "ibwarden" {
-		words[0] = path
-	}
-	cmd := exec.CommandContext(ctx, path, append([]string{"sim", "exec", "--socket", r.name, "--node", node, "--"}, words...)...)
-	tame(cmd, r.dir)
 	return cmd
 }
 
@@ -248,17 +170,8 @@ func (r *rig) run(node string, words ...string) output {
 // finish runs a command to its end.
 func (r *rig) finish(words []string, prepare func(context.Context) *exec.Cmd) output {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
-	defer cancel()
-	cmd := prepare(ctx)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
-		r.Fatalf("%v: %v, %v\n%s%s", words, err, ctx.Err(), stdout.String(), stderr.String())
-	}
-	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	o := inside.Finish(r, words, prepare)
+	return output{o.Stdout, o.Stderr, o.Status}
 }
 
 // ask is run that has to succeed, and its standard output.
@@ -282,41 +195,7 @@ func (r *rig) start(node string, words ...string) (cmd *exec.Cmd, stop func()) {
 // its end.
 func (r *rig) background(words []string, prepare func(context.Context) *exec.Cmd) (cmd *exec.Cmd, stop func()) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
-	cmd = prepare(ctx)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		cancel()
-		r.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it is interrupted, or killed
-		close(ended)
-	}()
-	stopped := false
-	stop = sync.OnceFunc(func() {
-		stopped = true
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			r.Errorf("%v: it does not end\n%s", words, out.String())
-		}
-		cancel()
-	})
-	r.Cleanup(stop)
-	r.Cleanup(func() {
-		select {
-		case <-ended:
-			if r.Failed() && !stopped {
-				r.Logf("%v ended by itself: %v\n%s", words, cmd.ProcessState, out.String())
-			}
-		default:
-		}
-	})
-	return cmd, stop
+	return inside.Background(r, words, prepare)
 }
 
 // eventually waits until something is true.
@@ -328,14 +207,7 @@ func (r *rig) eventually(what string, is func() bool) {
 }
 
 // within reports whether something became true in a time.
-func (r *rig) within(limit time.Duration, is func() bool) bool {
-	for end := time.Now().Add(limit); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
-}
+func (r *rig) within(limit time.Duration, is func() bool) bool { return inside.Within(limit, is) }
 
 // openSM brings the fabric up with an OpenSM at a node and leaves it running.
 // Its log may hold no error until stop is called.

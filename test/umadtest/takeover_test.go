@@ -3,7 +3,6 @@ package umadtest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
+	"github.com/ibwarden/ibwarden/test/inside"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -72,8 +72,8 @@ func takeOver(r *rig, theirs, ours door, times int) {
 		// OpenSM that was up, got the traps of its own bring-up, and wrote no more.
 		r.Logf("OpenSM does not manage after %v, and is started again", openSMPatience)
 		r.tellState(watcher)
-		openSM.tellLog()
-		_ = openSM.signal(syscall.SIGKILL) // it may have ended by itself
+		openSM.Tell()
+		_ = openSM.Signal(syscall.SIGKILL) // it may have ended by itself
 		r.eventually("its place is free", func() bool { return r.run(hosts[0].ID, "ibstat").status == 0 })
 		openSM = startRanked(r, theirs, hosts[0])
 	}
@@ -89,12 +89,12 @@ func takeOver(r *rig, theirs, ours door, times int) {
 		there := time.Since(began)
 		r.sameLinks(links)
 		began = time.Now()
-		openSM.rank(15)
+		openSM.Rank(15)
 		r.managed("OpenSM manages again", watcher, hosts[0])
 		back := time.Since(began)
 		r.sameLinks(links)
 		stop()
-		openSM.rank(0)
+		openSM.Rank(0)
 		r.sameLinks(links)
 		r.Logf("%d: there in %v, back in %v", i, there.Round(time.Millisecond), back.Round(time.Millisecond))
 		if r.Failed() {
@@ -142,61 +142,10 @@ func noLinkTaken(t *testing.T, capture string) {
 	}
 }
 
-// ranked is an OpenSM whose rank can be changed while it runs.
-type ranked struct {
-	r                *rig
-	config, pid, log string
-}
-
 // startRanked starts an OpenSM as it is installed at a host.
-func startRanked(r *rig, by door, at *topology.Node) *ranked {
+func startRanked(r *rig, by door, at *topology.Node) *inside.OpenSM {
 	r.Helper()
-	o := &ranked{r, r.file("ranked.conf", ""), filepath.Join(r.dir, "ranked.pid"), filepath.Join(r.dir, "ranked.log")}
-	o.write(0)
-	by.start(at.ID, "sh", "-c", fmt.Sprintf("echo $$ > %s; exec %s %s -F %s -e -f %s", o.pid, must(program("opensm")), ibsimtest.LogLimit, o.config, o.log))
-	r.Cleanup(func() {
-		if r.Failed() {
-			o.tellLog()
-		}
-		_ = o.signal(syscall.SIGKILL) // under libumad2sim it does not always end when it is asked to
-	})
-	return o
-}
-
-// tellLog logs the end of what it wrote.
-func (o *ranked) tellLog() {
-	o.r.Helper()
-	text, _ := os.ReadFile(o.log) // it may not have started
-	o.r.Logf("OpenSM's log:\n%s", text[max(0, len(text)-4000):])
-}
-
-func (o *ranked) write(rank int) {
-	// A standby asks its master, and tells it of its own rank, every so many ms.
-	text := fmt.Sprintf("sm_priority %d\nsminfo_polling_timeout 1000\n", rank)
-	if err := os.WriteFile(o.config, []byte(text), 0o600); err != nil {
-		o.r.Fatal(err)
-	}
-}
-
-// rank gives it another rank, as an operator does.
-func (o *ranked) rank(rank int) {
-	o.r.Helper()
-	o.write(rank)
-	if err := o.signal(syscall.SIGHUP); err != nil {
-		o.r.Fatal(err)
-	}
-}
-
-func (o *ranked) signal(number syscall.Signal) error {
-	text, err := os.ReadFile(o.pid)
-	if err != nil {
-		return err
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return err
-	}
-	return syscall.Kill(pid, number)
+	return inside.StartOpenSM(r, r.dir, "", func(words ...string) { by.start(at.ID, words...) })
 }
 
 // managedBy reports whether the master is at a host, as the watcher sees it, and the
