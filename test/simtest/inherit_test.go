@@ -258,3 +258,33 @@ func TestStrictFencesWhoProvesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A manager of higher rank, whose policy claims index 0 of a port twice, does not take the
+// subnet from the master, which could not have it back: M_Keys would be set when that is found
+// in the tables. It says what is wrong, and takes over with a policy that can be carried out.
+func TestImpossiblePolicyTakesNothingOver(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	bad := y.policy()
+	for i := range bad.Partitions {
+		bad.Partitions[i].Members = append(bad.Partitions[i].Members, policy.Member{
+			Selector: policy.Selector{Kind: policy.SelectPort, GUID: uint64(guidOf(r.list, "red-1"))}, Membership: policy.Full, Index0: true,
+		})
+	}
+	master := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, SMKeys: ring(1)}, y)
+	r.run(5 * time.Second)
+	since := r.fabric.Now()
+	second := r.seat("blue-6", func(m *rival) link.Engine {
+		c := engine.Config{Priority: 7, Profile: protect.Tenant, SMKeys: ring(1), Limits: transact.DefaultLimits()}
+		return engine.New(c, bad, func(e event.Event) { m.events = append(m.events, happened{r.fabric.Now(), e}) })
+	})
+	r.run(30 * time.Second)
+	if n := r.wrote(second, 0); n != 0 || !has[event.Refused](second, 0) || has[event.TakingOver](second, 0) || has[event.Deferred](master, since) {
+		t.Errorf("the manager that comes wrote %d times, and has %v; the master has %v", n, second.events, master.events)
+	}
+	r.tell(second, y.policy())
+	r.run(5 * time.Minute)
+	if !has[event.TakingOver](second, 0) {
+		t.Errorf("with a policy that can be carried out: %v", second.events)
+	}
+}

@@ -38,6 +38,8 @@ type example struct {
 	ours  string
 	flags []string
 	lines string // of OpenSM's configuration
+	// text is that of the only file, where it is not of testdata.
+	text string
 	// tables are those of hosts, by index, as OpenSM writes them, where they are not 7fff; and
 	// managed those that have another key when ibwarden at Hca5 manages.
 	tables  map[string]string
@@ -45,6 +47,18 @@ type example struct {
 	// refused is what ibwarden says of a file that it does not take, and that OpenSM takes for
 	// something else than what is written, or carries out in part.
 	refused string
+	// more are further kinds of settings that ibwarden changes, once those of the first
+	// takeover only, and stays what OpenSM does not change back.
+	more, once, stays []string
+}
+
+// file is the text of the i-th file.
+func (e *example) file(t *testing.T, i int) string {
+	t.Helper()
+	if e.text != "" || len(e.files) == 0 {
+		return e.text
+	}
+	return testdata(t, e.files[i])
 }
 
 // self is what the keyword SELF changes when the manager is at Hca5 and not at Hca1.
@@ -62,19 +76,22 @@ var examples = []example{
 	{name: "4, with the numbers that OpenSM gives", files: []string{"04.conf"}, ours: "04-stated.conf",
 		tables: map[string]string{"Hca1": "ffff", "Hca2": "7fff 8001 8002", "Hca3": "7fff 8001", "Hca4": "7fff 8001 0003"}, managed: self},
 	{name: "5", files: []string{"05.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": "8033 7fff", "Hca3": "0033 7fff"}, managed: self},
-	{name: "6", files: []string{"06.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": "8020 8010 7fff"}, managed: self},
+	{name: "6", files: []string{"06.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": "8020 8010 7fff"}, refused: "index 0 is claimed by"},
 	{name: "7", files: []string{"07.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": "7fff 8044", "Hca3": "7fff 8044"}, managed: self},
 	{name: "8", files: []string{"08.conf"}, lines: "allow_both_pkeys TRUE\n", flags: []string{"--allow-both"}, tables: map[string]string{
 		"Hca1": "ffff", "Hca2": "0000 0044 8044 7fff", "Hca3": "0000 0044 8044 7fff", "Hca4": "0000 0044 7fff", "Hca5": "0000 7fff",
-	}, managed: self},
+	}, managed: map[string]string{"Hca1": "7fff", "Hca2": "7fff 0044 8044", "Hca3": "7fff 0044 8044", "Hca4": "7fff 0044", "Hca5": "ffff"},
+		once:  []string{"switch's own port: P_KeyTable"},
+		stays: []string{"host: P_KeyTable", "switch port to a host: P_KeyTable", "switch's own port: P_KeyTable"}},
 	{name: "9", files: []string{"09.conf"}, tables: all("ffff"), refused: "0xZZZ"},
 	{name: "10", files: []string{"10.conf"}, tables: map[string]string{
 		"Hca1": "ffff 8056", "Hca2": "ffff 0055 8056", "Hca3": "7fff 0056", "Hca4": "7fff 8056", "Hca5": "7fff 8056",
 	}, managed: map[string]string{"Hca1": "7fff 8056", "Hca5": "ffff 8056"}},
 	{name: "11, a table with a hole", files: []string{"11-1.conf", "11-2.conf", "11-3.conf"},
 		tables: map[string]string{"Hca1": "ffff", "Hca2": "7fff 8010 0000 8030 8005"}, managed: self},
-	{name: "12", files: []string{"12.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": overfull()}, refused: "71"},
-	{name: "13", files: []string{"13.conf"}, tables: map[string]string{"Hca1": "ffff"}, refused: "13"},
+	{name: "12", files: []string{"12.conf"}, tables: map[string]string{"Hca1": "ffff", "Hca2": overfull()}, managed: self,
+		more: []string{"switch port to a host: PartitionEnforcementInbound", "switch port to a host: PartitionEnforcementOutbound"}},
+	{name: "13", files: []string{"13.conf"}, tables: map[string]string{"Hca1": "ffff"}, managed: self},
 	{name: "both managers named", files: []string{"managers.conf"}, tables: map[string]string{
 		"Hca1": "ffff", "Hca2": "7fff 8010 8030", "Hca3": "7fff 0010 8020 0030", "Hca4": "7fff 8020 0030", "Hca5": "ffff",
 	}},
@@ -109,19 +126,18 @@ func table(t *testing.T, text string) (out []ib.PKey) {
 }
 
 // of is the tables of all hosts, with those of more in their place.
-func (e *example) of(t *testing.T, more map[string]string) map[string][]ib.PKey {
+func (e *example) of(t *testing.T, all []*topology.Node, more map[string]string) map[string][]ib.PKey {
 	t.Helper()
 	out := map[string][]ib.PKey{}
-	for i := range 5 {
-		h := fmt.Sprint("Hca", i+1)
-		text := e.tables[h]
+	for _, h := range all {
+		text := e.tables[h.ID]
 		if text == "" {
 			text = "7fff"
 		}
-		if more[h] != "" {
-			text = more[h]
+		if more[h.ID] != "" {
+			text = more[h.ID]
 		}
-		out[h] = table(t, text)
+		out[h.ID] = table(t, text)
 	}
 	return out
 }

@@ -112,8 +112,8 @@ func (r *rig) file(name, content string) string {
 
 func (r *rig) eventually(what string, is func() bool) {
 	r.Helper()
-	if !inside.Within(20*time.Second, is) {
-		r.Fatalf("after %v still not: %s", inside.Patience, what)
+	if !inside.Within(patience, is) {
+		r.Fatalf("after %v still not: %s", patience, what)
 	}
 }
 
@@ -147,6 +147,9 @@ func (r *rig) isMaster(at *topology.Node) bool {
 	}
 	return regexp.MustCompile(fmt.Sprintf(`sm guid 0x%x, .* SMINFO_MASTER`, uint64(at.Ports[1].GUID))).MatchString(r.run(at.ID, "sminfo").Stdout)
 }
+
+// patience is how long a test waits for something to become true.
+const patience = time.Minute
 
 // calm is how long nobody has to have sent a Set for a manager to be done.
 const calm = 400 * time.Millisecond
@@ -184,7 +187,8 @@ func (r *rig) ward(at *topology.Node, flags ...string) *warden {
 	for i := range words {
 		words[i] = "'" + words[i] + "'"
 	}
-	w.stop = r.start(at.ID, "sh", "-c", "exec "+strings.Join(words, " ")+" > "+w.out+" 2>&1")
+	// The signal that ends it goes to the shell, which tells it.
+	w.stop = r.start(at.ID, "sh", "-c", fmt.Sprintf("%s > %s 2>&1 & trap \"kill $!\" TERM; wait $!; wait $!; printf %%s '%s' >> %s", strings.Join(words, " "), w.out, ended, w.out))
 	r.Cleanup(func() {
 		if r.Failed() {
 			r.Logf("ibwarden:\n%s", w.said())
@@ -197,3 +201,9 @@ func (w *warden) said() string {
 	text, _ := os.ReadFile(w.out) // it may not have started
 	return string(text)
 }
+
+// ended reports whether it has ended by itself.
+func (w *warden) ended() bool { return strings.HasSuffix(w.said(), ended) }
+
+// ended is what is written behind the output of an ibwarden that has ended.
+const ended = "the shell: ibwarden has ended\n"

@@ -1,12 +1,14 @@
 package takeovertest
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const (
@@ -51,6 +53,8 @@ func (r *rig) begin(keys, then map[string][]ib.PKey) {
 				}
 			}
 		}
+		rng := rand.New(rand.NewPCG(need.Seed(r, 1), 0))
+		rng.Shuffle(len(t.flows), func(i, j int) { t.flows[i], t.flows[j] = t.flows[j], t.flows[i] })
 		for i, from := range t.stations {
 			to := t.stations[(i+1)%len(t.stations)]
 			for i, k := range from.keys {

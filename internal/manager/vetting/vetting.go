@@ -13,6 +13,7 @@ import (
 	"maps"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/manager/desired/partition"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
@@ -74,7 +75,9 @@ func (n *Names) Vet(p *policy.Policy, r *policy.Resolution, site func() *policy.
 }
 
 // VetAmong resolves a policy and judges its names. What else is wrong with it is for
-// the pass to find.
+// the pass to find, but for one thing: a first policy that claims index 0 of a port twice. A
+// manager that found that only when it has the tables would have taken the subnet from
+// another, and given ports its M_Keys.
 func (n *Names) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]ib.PKeyBase, site func() *policy.Site) error {
 	if p == n.vetted || p == n.inForce {
 		return nil
@@ -86,6 +89,11 @@ func (n *Names) VetAmong(r *policy.Resolver, p *policy.Policy, known map[string]
 	resolution, err := r.Resolve(p, keys)
 	if err != nil {
 		return nil
+	}
+	if !n.HasPolicy() {
+		if err := partition.VetIndex0(resolution); err != nil {
+			return err
+		}
 	}
 	return n.Vet(p, resolution, site)
 }

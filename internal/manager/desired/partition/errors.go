@@ -2,9 +2,12 @@ package partition
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Error refuses a policy that does not fit the fabric, with every port that is
@@ -74,8 +77,36 @@ type Index0Conflict struct {
 	Partitions []string
 }
 
-// String tells the port and the partitions.
+// VetIndex0 finds the ports whose index 0 several partitions of a policy claim, which no
+// table has to be read for. The error, if there is one, is an *Error.
+func VetIndex0(r *policy.Resolution) error {
+	claims := make(map[ib.PortGUID][]string)
+	var faults Error
+	for _, p := range r.Partitions {
+		for _, guid := range p.Index0 {
+			key := p.Base.Limited()
+			if slices.Contains(p.Full, guid) {
+				key = p.Base.Full()
+			}
+			claims[guid] = append(claims[guid], fmt.Sprintf("%s (%v)", p.Name, key))
+		}
+	}
+	for _, guid := range slices.Sorted(maps.Keys(claims)) {
+		if len(claims[guid]) > 1 {
+			faults.Index0 = append(faults.Index0, Index0Conflict{PortGUID: guid, Partitions: claims[guid]})
+		}
+	}
+	if len(faults.Index0) == 0 {
+		return nil
+	}
+	return &faults
+}
+
+// String tells the port, the node where it is known, and the partitions.
 func (x Index0Conflict) String() string {
+	if x.NodeGUID == 0 {
+		return fmt.Sprintf("port %v: index 0 is claimed by %s: only one of them can have it", x.PortGUID, strings.Join(x.Partitions, " and by "))
+	}
 	return fmt.Sprintf("port %v (node %v port %d): index 0 is claimed by %s: only one of them can have it",
 		x.PortGUID, x.NodeGUID, x.PortNum, strings.Join(x.Partitions, " and by "))
 }
