@@ -42,7 +42,7 @@ var wings = []wing{
 	{"internal/topology", true, []string{"ib", "internal/names"}},
 	{"internal/observed", true, []string{"ib"}},
 	{"internal/policy", true, []string{"ib", "internal/names", "internal/observed"}},
-	{"internal/migrate", true, []string{"ib", "internal/policy"}},
+	{"internal/migrate", true, []string{"ib", "internal/observed", "internal/policy", "internal/manager"}},
 	{"internal/protocol", true, []string{"ib"}},
 	{"internal/judge", true, []string{"ib", "internal/observed"}},
 	{"internal/manager", true, []string{"ib", "internal/names", "internal/topology", "internal/observed", "internal/policy", "internal/protocol", "internal/judge"}},

@@ -32,7 +32,7 @@ var documents = []struct {
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},
-	{"migrate opensm", migratecmd.Document{}, []string{"json.md: `ibwarden migrate opensm`"}},
+	{"migrate opensm", migratecmd.Document{}, []string{"json.md: `ibwarden migrate opensm`", "plan-apply.md: plan --json"}},
 	{"plan", planDocument{}, []string{"plan-apply.md: plan --json"}},
 	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
 }
@@ -141,7 +141,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"snapshot":       {"-o", filepath.Join(dir, "now.snap")},
 		"audit":          {"--policy", policy},
 		"doctor":         {"--fabric", "sim"},
-		"migrate opensm": {"../../../examples/opensm"},
+		"migrate opensm": {"../../../examples/opensm", "--fabric", "sim"},
 		"plan":           {"--policy", policy},
 		"apply":          {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
 	}

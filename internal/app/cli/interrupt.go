@@ -69,7 +69,7 @@ func leftBy(c *cobra.Command) string {
 		return "the fabric was being read; nothing was written to it, and no file was written: run it again"
 	case "prove", "audit":
 		return "the fabric was being read; nothing was written to it, and there is no verdict: run it again"
-	case "doctor", "plan", "trace", "why", "reach", "show", "learn", "diff", "accept":
+	case "doctor", "plan", "opensm", "trace", "why", "reach", "show", "learn", "diff", "accept":
 		return "the fabric was being read; nothing was written, and there is no result: run it again"
 	}
 	return "not done; nothing was written to the fabric: run it again"

@@ -93,7 +93,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(commandOf), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(addFabric, commandOf, fabricHelp), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

@@ -2,8 +2,10 @@ package opensm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
@@ -97,7 +99,21 @@ func (m *migration) announce() {
 	if m.conf.truth("allow_both_pkeys") {
 		add("with allow_both_pkeys OpenSM leaves index 0 of the tables empty; here the key of the default partition is at index 0")
 	}
+	if first := m.indexes0(); len(first) > 1 {
+		add("partitions %s have indx0: of several for one port OpenSM gives index 0 to the last of them, and ibwarden refuses the policy", cut(strings.Join(first, ", ")))
+	}
 	add("a policy that does not fit a table is refused, where OpenSM leaves out keys, or stops checking at the switch port")
+}
+
+// indexes0 are the partitions whose keys are to stand at index 0.
+func (m *migration) indexes0() (names []string) {
+	for i := range m.Policy.Partitions {
+		x := &m.Policy.Partitions[i]
+		if slices.ContainsFunc(x.Members, func(y policy.Member) bool { return y.Index0 }) {
+			names = append(names, x.Name)
+		}
+	}
+	return names
 }
 
 // check reads the policy as it will be written.

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
@@ -26,8 +30,13 @@ const (
 // defaultOutput is where a package has the configuration, for what is only shown.
 const defaultOutput = "/etc/ibwarden"
 
-// New returns the command; a word that is no command of it goes to wrong.
-func New(wrong cobra.PositionalArgs) *cobra.Command {
+// Fabric adds the flags that choose a fabric, and returns what opens it, with the keys for
+// reading it.
+type Fabric func(*pflag.FlagSet) (open func() (link.Link, sweep.Options, error))
+
+// New returns the command; a word that is no command of it goes to wrong, and help lists what a
+// fabric may be.
+func New(fabric Fabric, wrong cobra.PositionalArgs, help string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate opensm [DIR]",
 		Short: "Turn the configuration of OpenSM into ibwarden's",
@@ -36,7 +45,7 @@ func New(wrong cobra.PositionalArgs) *cobra.Command {
 			return exit.WithMisuse(errors.New("migrate: want the manager to come from: ibwarden migrate opensm"))
 		},
 	}
-	c.AddCommand(newOpenSM())
+	c.AddCommand(newOpenSM(fabric, help))
 	return c
 }
 
@@ -44,10 +53,20 @@ func New(wrong cobra.PositionalArgs) *cobra.Command {
 type command struct {
 	output, data string
 	force, json  bool
-	open         bool
+	without      bool
+	writes       bool
+	reads        func() (link.Link, sweep.Options, error)
 }
 
-func newOpenSM() *cobra.Command {
+// open opens the fabric that was named.
+func (f *command) open(c *cobra.Command) (link.Link, sweep.Options, error) {
+	if c.Flags().Lookup("fabric").Value.String() == "" {
+		return nil, sweep.Options{}, exit.WithMisuse(errors.New("--fabric: want a fabric"))
+	}
+	return f.reads()
+}
+
+func newOpenSM(fabric Fabric, help string) *cobra.Command {
 	var f command
 	c := &cobra.Command{
 		Use:   "opensm [DIR]",
@@ -65,11 +84,14 @@ Each line is taken, not needed, or not possible, with the reason. Options that a
 OpenSM's default are counted, and those named where ibwarden does something else. With
 --output, ` + configFile + ` and ` + policyFile + ` are written, and ` + mKeyFile + ` if there is an M_Key; with
 --write-data, the LIDs and keys of OpenSM's cache into ibwarden's data directory. No key is
-printed. A partitions.conf in place of which OpenSM would open the fabric is refused with
+printed. With --fabric the fabric is read, with SubnGet only, and it is said what a takeover
+would change there: LIDs, routes, P_Keys, who would notice, how the manager of now hands
+over, and with --writes each write. A partitions.conf in place of which OpenSM would open the fabric is refused with
 its faults, and nothing is written.
 
-Exit status: 0 done; 2 bad input, and nothing was written.
-`,
+Exit status: 0 done; 1 the fabric could not be read; 2 bad input, and nothing was written.
+
+` + strings.Replace(help, " (default)", "", 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := ""
 			if len(args) > 0 {
@@ -82,7 +104,12 @@ Exit status: 0 done; 2 bad input, and nothing was written.
 	flags.StringVar(&f.output, "output", "", "directory to write "+configFile+" and "+policyFile+" into (default: only the report is printed)")
 	flags.StringVar(&f.data, "write-data", "", "ibwarden's data directory to be: write the LIDs of guid2lid and the keys of guid2mkey into it")
 	flags.BoolVar(&f.force, "force", false, "overwrite files that are there")
-	flags.BoolVar(&f.open, "without-partitions", false, "there is no partitions.conf: write the policy that OpenSM has then, in which everybody reaches everybody")
+	flags.BoolVar(&f.without, "without-partitions", false, "there is no partitions.conf: write the policy that OpenSM has then, in which everybody reaches everybody")
+	flags.BoolVar(&f.writes, "writes", false, "with --fabric, list every write")
+	f.reads = fabric(flags)
+	named := flags.Lookup("fabric") // none is read unless one is named
+	named.DefValue, named.Usage = "", "the fabric to be taken over, as listed above; it is only read"
+	_ = named.Value.Set("") // a string takes any
 	flags.BoolVar(&f.json, "json", false, "print one JSON document")
 	return c
 }
@@ -92,6 +119,8 @@ type Document struct {
 	// Files are those that were read, in their order.
 	Files []string `json:"files"`
 	*opensm.Report
+	// Takeover is what --fabric asks for; null without it.
+	Takeover *Plan `json:"takeover"`
 	// Written are the files that were written.
 	Written []string `json:"written"`
 }
@@ -119,13 +148,21 @@ func (f *command) run(c *cobra.Command, dir string) error {
 		return refused(c.ErrOrStderr(), err)
 	}
 	d := Document{Files: found.paths, Report: report, Written: []string{}}
+	switch named := c.Flags().Lookup("fabric"); {
+	case named.Changed:
+		if d.Takeover, err = f.plan(c, report); err != nil {
+			return err
+		}
+	case f.writes:
+		return exit.WithMisuse(errNoFabric)
+	}
 	if d.Written, err = f.write(output, found, report); err != nil {
 		return exit.WithMisuse(err)
 	}
 	if f.json {
 		err = table.JSON(c.OutOrStdout(), &d)
 	} else {
-		err = print(c.OutOrStdout(), &d)
+		err = print(c.OutOrStdout(), &d, f.writes)
 	}
 	if err != nil {
 		return exit.WithBad(err)

@@ -10,7 +10,7 @@ import (
 )
 
 // print prints a report for people.
-func print(w io.Writer, d *Document) error {
+func print(w io.Writer, d *Document, writes bool) error {
 	p := &printer{w: w}
 	file := ""
 	for i := range d.Lines {
@@ -46,6 +46,9 @@ func print(w io.Writer, d *Document) error {
 		p.say("  %s: %s", s.Key, s.Shown)
 	}
 	p.say("policy (%s): %s", policyFile, table.Count(len(d.Policy.Partitions), "partition"))
+	if d.Takeover != nil && p.err == nil {
+		p.err = d.Takeover.print(w, writes)
+	}
 	if len(d.Written) == 0 {
 		p.say("nothing was written: --output DIR writes %s and %s", configFile, policyFile)
 	}

@@ -25,7 +25,7 @@ func (f *command) write(output string, found *found, r *opensm.Report) ([]string
 	if f.output == "" && f.data == "" {
 		return written, nil
 	}
-	if r.Open && f.output != "" && !f.open {
+	if r.Open && f.output != "" && !f.without {
 		return nil, errors.New("there is no partitions.conf: under OpenSM every port is a full member of the default partition, and everybody reaches everybody; --without-partitions writes that policy, and nothing was written without it")
 	}
 	type file struct {
