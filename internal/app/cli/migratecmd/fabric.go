@@ -39,8 +39,8 @@ type Plan struct {
 	Faults int `json:"faults"`
 	*takeover.Takeover
 	// Managers are those that the fabric has now, and Handover says how it comes to ibwarden.
-	Managers []Manager `json:"managers"`
-	Handover []string  `json:"handover"`
+	Managers []SubnetManager `json:"managers"`
+	Handover []string        `json:"handover"`
 	// Roots are switches of root_guid_file that the fabric does not have.
 	MissingRoots []string `json:"missing_roots"`
 	Warnings     []string `json:"warnings"`
@@ -48,8 +48,8 @@ type Plan struct {
 	Preview *preview.Preview `json:"plan"`
 }
 
-// Manager is a subnet manager of the fabric.
-type Manager struct {
+// SubnetManager is a subnet manager of the fabric.
+type SubnetManager struct {
 	Name     string      `json:"name"`
 	Port     ib.PortGUID `json:"port_guid"`
 	State    string      `json:"state"`
@@ -166,14 +166,14 @@ func (p *Plan) managers(f *observed.Fabric, list []observed.SubnetManager, r *op
 			priority, _ = strconv.ParseUint(s.Value, 0, 8)
 		}
 	}
-	p.Managers, p.Handover = []Manager{}, []string{}
+	p.Managers, p.Handover = []SubnetManager{}, []string{}
 	for i := range list {
 		m := &list[i]
 		state := "silent"
 		if m.Answered {
 			state = m.State.String()
 		}
-		p.Managers = append(p.Managers, Manager{m.Name, m.Port, state, m.Priority})
+		p.Managers = append(p.Managers, SubnetManager{m.Name, m.Port, state, m.Priority})
 		if f.Self != nil && m.Port == f.Self.GUID {
 			p.Handover = append(p.Handover, fmt.Sprintf("%s manages from this very port: stop it before ibwarden starts here, since a port has one manager", m.Name))
 			continue
@@ -189,7 +189,7 @@ func (p *Plan) managers(f *observed.Fabric, list []observed.SubnetManager, r *op
 		}
 		p.Handover = append(p.Handover, fmt.Sprintf("%s at %v is master: it hands over to a manager that shows its SM_Key (sm-key) and ranks higher (%s), if ibwarden runs with --trusted-sm %v; or stop it first", m.Name, m.Port, rank, m.Port))
 	}
-	if !slices.ContainsFunc(p.Managers, func(m Manager) bool { return m.State == smp.SMMaster.String() }) {
+	if !slices.ContainsFunc(p.Managers, func(m SubnetManager) bool { return m.State == smp.SMMaster.String() }) {
 		p.Handover = append(p.Handover, "no manager is master: ibwarden becomes master when it starts")
 	}
 }

@@ -162,7 +162,7 @@ func (f *command) run(c *cobra.Command, dir string) error {
 	if f.json {
 		err = table.JSON(c.OutOrStdout(), &d)
 	} else {
-		err = print(c.OutOrStdout(), &d, f.writes)
+		err = printReport(c.OutOrStdout(), &d, f.writes)
 	}
 	if err != nil {
 		return exit.WithBad(err)

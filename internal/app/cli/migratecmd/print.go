@@ -9,8 +9,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/migrate/opensm"
 )
 
-// print prints a report for people.
-func print(w io.Writer, d *Document, writes bool) error {
+// printReport prints a report for people.
+func printReport(w io.Writer, d *Document, writes bool) error {
 	p := &printer{w: w}
 	file := ""
 	for i := range d.Lines {
