@@ -5,7 +5,7 @@ PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prom
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := packaging website
 
-.PHONY: help build man deb rpm release site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: help build man deb rpm image release site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z -]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ build: ## build bin/ibwarden
 man: ## write the manual pages into bin/man
 	$(GO) run ./internal/app/manpages bin/man
 
-deb rpm: ## build a Debian or an RPM package into bin, with the systemd service; ARCH=arm64 for another processor
+deb rpm image: ## build a Debian package, an RPM package or a container image into bin; ARCH=arm64 for another processor
 	@cd packaging && $(GO) run ./release -o ../bin $(if $(ARCH),-arch $(ARCH)) $@
+
+release: ## build everything that is published into bin/release: packages, images, archives, lists of modules, checksums
+	@cd packaging && $(GO) run ./release -o ../bin/release all
 
 site: ## write the documentation as a site of static pages into bin/site
 	cd website && $(GO) run .

@@ -31,6 +31,10 @@ var kinds = []struct {
 }{
 	{"deb", (*release).debs},
 	{"rpm", (*release).rpms},
+	{"image", (*release).image},
+	{"archive", (*release).archives},
+	{"sbom", (*release).sboms},
+	{"sums", (*release).sums},
 }
 
 // release is a build: from what, for what, and where to.
@@ -38,7 +42,9 @@ type release struct {
 	source *source
 	// arches are Go's names of processors.
 	arches []string
-	out    string
+	// all tells that everything is built, for every platform.
+	all bool
+	out string
 	// made are the names of the files that were written into out.
 	made []string
 	// programs are the programs built so far, by platform.
@@ -84,7 +90,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if all && src.modified {
 		return errors.New("the tree has changes that are not committed: a release is built from a commit")
 	}
-	r := &release{source: src, programs: map[platform]string{}, ctx: ctx, said: stdout}
+	r := &release{source: src, all: all, programs: map[platform]string{}, ctx: ctx, said: stdout}
 	if r.arches, err = processors(*arch, all); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (r *release) rpms() error {
 			return err
 		}
 		changes, err := r.between("changelog.yaml", fmt.Appendf(nil, "- semver: %s-1\n  date: %s\n  packager: %s\n  changes:\n    - note: Built from commit %s.\n",
-			r.source.version, r.source.time.Format(time.RFC3339), maintainer, r.source.commit))
+			r.source.version, r.source.time.Format(timeFormat), maintainer, r.source.commit))
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,6 @@
-// Package packagetest builds the Debian and the RPM package, installs them into directories
-// and checks their content, the systemd unit in them, and what lintian, rpmlint and mandoc
-// say. It contains only tests. They need those programs, dpkg and systemd-analyze: without
-// them they skip, or fail when CI=true.
+// Package packagetest builds what people install, twice and in two directories, installs the
+// Debian and the RPM package into directories, runs the container image, and checks their
+// content, the systemd unit in them, and what lintian, rpmlint and mandoc say. It contains
+// only tests. They need those programs, dpkg and systemd-analyze: without them they skip, or
+// fail when CI=true.
 package packagetest

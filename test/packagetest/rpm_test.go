@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-func testRPM(t *testing.T, file string) {
+func TestRPM(t *testing.T) {
 	needPrograms(t, "rpm", "rpmlint")
+	file := only(t, released(t), "*.rpm")
 	t.Run("rpmlint", func(t *testing.T) { rpmlint(t, file) })
 	if got := run(t, nil, "rpm", "-qp", "--requires", file); got != "" {
 		t.Errorf("a static program needs nothing, and the package needs %q", got)
