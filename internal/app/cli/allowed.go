@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
@@ -43,7 +46,7 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 // on is what the policy allows on a fabric. A port whose GUID another device claims too
 // gets what an unknown port gets. Names that are nobody's are misuse, as for plan; where not
 // even the port to read from answered, nothing is known of them.
-func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Partition, error) {
+func (p *policyFlags) on(w io.Writer, f *observed.Fabric) ([]observed.Partition, error) {
 	master := f.Manager()
 	var ports []policy.EndPort
 	for _, port := range f.EndPorts() {
@@ -59,6 +62,15 @@ func (p *policyFlags) on(c *cobra.Command, f *observed.Fabric) ([]observed.Parti
 	if err != nil {
 		return nil, misuse(err)
 	}
-	warn(c.ErrOrStderr(), p.file, r.Resolution.Warnings)
+	warn(w, p.file, r.Resolution.Warnings)
 	return r.Resolution.Partitions, nil
+}
+
+// audited is what an audit asks of the policy.
+func (p *policyFlags) audited(w io.Writer, f *observed.Fabric) (list []observed.Partition, aliases map[ib.PortGUID][]ib.PortGUID, some bool, err error) {
+	if p.loaded == nil {
+		return nil, nil, false, nil
+	}
+	list, err = p.on(w, f)
+	return list, p.loaded.AliasesByPort(), true, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/tracecmd"
 	"github.com/ibwarden/ibwarden/internal/app/doctor"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -28,7 +29,7 @@ var documents = []struct {
 }{
 	{"run", document{}, []string{"json.md: `ibwarden run`", "json.md: `ibwarden prove`"}},
 	{"prove", proveReport{}, []string{"json.md: `ibwarden prove`", "json.md: What becomes of a packet"}},
-	{"trace", traceReport{}, []string{"json.md: `ibwarden trace`"}},
+	{"trace", tracecmd.Report{}, []string{"json.md: `ibwarden trace`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},

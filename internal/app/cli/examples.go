@@ -22,6 +22,9 @@ ibwarden run --once --fabric sim
 ibwarden run --fabric umad:mlx5_0/1 --policy tenants.yaml --data /var/lib/ibwarden
 # together with an OpenSM, at a higher priority
 ibwarden run --fabric umad --policy tenants.yaml --priority 14 --sm-key 1 --trusted-sm 0x0002c90300a1b2c3`,
+	"config":        `ibwarden config check /etc/ibwarden/ibwarden.yaml`,
+	"config check":  `ibwarden config check /etc/ibwarden/ibwarden.yaml`,
+	"config schema": `ibwarden config schema`,
 	"plan": `ibwarden plan --fabric ibsim:demo --policy moved.yaml
 ibwarden plan --fabric umad --policy moved.yaml --json`,
 	"apply": `ibwarden apply --fabric ibsim:demo --policy moved.yaml
@@ -62,6 +65,7 @@ ibwarden keys export /etc/infiniband-diags --data /var/lib/ibwarden`,
 	"keys recover":   `ibwarden keys recover --fabric umad --data /var/lib/ibwarden`,
 	"policy":         `ibwarden policy check tenants.yaml`,
 	"policy check":   `ibwarden policy check /etc/opensm/partitions.conf`,
+	"policy schema":  `ibwarden policy schema >policy.schema.json`,
 	"policy convert": `ibwarden policy convert /etc/opensm/partitions.conf`,
 	"sim": `# serve the demonstration fabric, with adapters for sim exec
 ibwarden sim --socket demo --devices

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
+	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 )
 
 // readPolicy reads a policy file; its faults and warnings go to w, a line
@@ -52,9 +53,9 @@ func readBounded(path string) ([]byte, error) {
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy check|convert FILE", Short: "Check and convert policy files", Args: commandOf,
+		Use: "policy check|convert|schema [FILE]", Short: "Check and convert policy files", Args: commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(errors.New("policy needs a command: check or convert"))
+			return misuse(errors.New("policy needs a command: check, convert or schema"))
 		},
 	}
 	var o policyfile.Options
@@ -86,6 +87,13 @@ func newPolicy() *cobra.Command {
 			}
 			warn(c.ErrOrStderr(), args[0], warnings)
 			_, err = c.OutOrStdout().Write(out)
+			return err
+		},
+	})
+	cmd.AddCommand(&cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of policies in YAML, for editors", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := c.OutOrStdout().Write(policyyaml.Schema)
 			return err
 		},
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
@@ -43,9 +44,9 @@ type proveReport struct {
 	Cut []reach.Cut `json:"cut"`
 	// Exact tells that who can talk is what the policy says, no more and no
 	// less; null without a policy.
-	Exact  *bool        `json:"exact"`
-	Faults []faultEntry `json:"faults"`
-	SMPs   *daemon.SMPs `json:"smps"`
+	Exact  *bool           `json:"exact"`
+	Faults []reading.Fault `json:"faults"`
+	SMPs   *daemon.SMPs    `json:"smps"`
 }
 
 func newProve() *cobra.Command {
@@ -109,7 +110,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 		if f.policy.loaded.AllowRaw {
 			raw = isolation.RawAllowed
 		}
-		if allowed, err = f.policy.on(c, r.Fabric); err != nil {
+		if allowed, err = f.policy.on(c.ErrOrStderr(), r.Fabric); err != nil {
 			return err
 		}
 	}
@@ -128,10 +129,10 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	return nil
 }
 
-func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
+func (f *proveFlags) report(c *cobra.Command, r *reading.Reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
 	d := proveReport{
-		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.readAt(), Fabric: countsOf(r.Fabric.Count()),
-		Partitions: entriesOf(allowed), Classes: isolation.Classes(r.Fabric), Faults: faultsOf(r), SMPs: r.smps,
+		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.Time(), Fabric: countsOf(r.Fabric.Count()),
+		Partitions: entriesOf(allowed), Classes: isolation.Classes(r.Fabric), Faults: r.Unread(), SMPs: r.SMPs,
 	}
 	packets, counted := reach.Count(r.Fabric)
 	if counted {
@@ -168,14 +169,6 @@ func (f *proveFlags) report(c *cobra.Command, r *reading, proof *isolation.Proof
 	view.reportProof(proof, f.policy.loaded != nil)
 	view.reportMulticast(spread)
 	return nil
-}
-
-func faultsOf(r *reading) []faultEntry {
-	out := []faultEntry{}
-	for _, f := range r.Faults {
-		out = append(out, faultEntry(f))
-	}
-	return out
 }
 
 // cutsListed bounds the cut pairs in a report, and cutsShown those printed.

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
+	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/completion"
+	"github.com/ibwarden/ibwarden/internal/app/cli/configcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/doctorcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
@@ -20,6 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/simcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/tracecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
 )
 
@@ -93,7 +96,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	}
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(addFabric, commandOf, fabricHelp), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), newTrace(), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), newAudit(), about.Command())
+	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(addFabric, commandOf, fabricHelp), configcmd.Command(forConfig(), commandOf), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), tracecmd.Command(forTrace()), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), auditcmd.Command(forAudit()), about.Command())
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

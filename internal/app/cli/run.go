@@ -110,6 +110,8 @@ func (f *fabricFlags) open() (link.Link, error) {
 
 // runFlags are the flags of `ibwarden run`.
 type runFlags struct {
+	config                      configured
+	readOnly                    bool
 	where                       fabricFlags
 	cables                      cablesFlags
 	keys                        keysFlags
@@ -143,7 +145,13 @@ type runFlags struct {
 }
 
 func newRun() *cobra.Command {
-	f := runFlags{forgot: true}
+	_, c := newRunOf()
+	return c
+}
+
+// newRunOf is `ibwarden run` and what its flags are read into.
+func newRunOf() (*runFlags, *cobra.Command) {
+	f := &runFlags{forgot: true}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Bring up a fabric, keep its tenants apart, and prove it",
@@ -152,8 +160,11 @@ func newRun() *cobra.Command {
 It sweeps the fabric, checks that the whole policy fits, writes what differs,
 reads it back, and prints who is isolated from whom. Then it watches: a changed
 link, a new node, or a table that somebody else changed is noticed and corrected.
-SIGHUP reads the policy file, the list of cables and --lfts-file again; if one has a fault,
-the old one stays in force.
+SIGHUP reads the configuration, the policy file, the list of cables and --lfts-file again;
+if one has a fault, the old one stays in force.
+
+--config names a file that says what flags say, for all but those of a single run:
+docs/configuration.md. Flags count before variables of the environment, these before files.
 
 With a list of cables (--cables, or learned at first start into --data) a device
 that is cabled elsewhere than the list says is not admitted, whoever it claims to
@@ -171,10 +182,12 @@ manager's as limited members: nobody reaches anybody but the manager. If ports h
 keys of other partitions, this needs --policy none.
 
 ` + fabricHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: f.config.begin,
+		RunE:              func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	flags := c.Flags()
+	f.config.add(flags)
 	f.where.add(flags)
 	f.where.quarantineFlag(flags)
 	f.cables.add(flags)
@@ -183,6 +196,7 @@ keys of other partitions, this needs --policy none.
 	f.serves.Add(flags)
 	flags.StringVar(&f.policy, "policy", "", "policy file, partitions.conf or YAML; none for the default partition only")
 	flags.BoolVar(&f.policyOptions.AllowBoth, "allow-both", false, allowBothHelp)
+	flags.BoolVar(&f.readOnly, "read-only", false, "write nothing: audit the fabric, which others manage, again and again (every --drift-period), and say what changes")
 	flags.BoolVar(&f.once, "once", false, "exit after the first verdict")
 	flags.BoolVar(&f.json, "json", false, "print one JSON document for each verdict on standard output")
 	flags.Uint8Var(&f.lmc, "lmc", 0, "give every CA and router port 2^LMC LIDs, 0 to 7")
@@ -200,11 +214,12 @@ keys of other partitions, this needs --policy none.
 	flags.IntVar(&f.maxSMPs, "max-smps", 0, fmt.Sprintf("most subnet management requests of a sweep under way at once, 1 to %d; 0 for what suits the link, %d on an adapter", transact.WindowMax, transact.DefaultLimits().Window))
 	flags.DurationVar(&f.guard, "guard-period", engine.DefaultGuardPeriod, "time within which a foreign change to isolation is noticed and undone")
 	flags.DurationVar(&f.drift, "drift-period", engine.DefaultDriftPeriod, "time within which every table is read back once")
-	return c
+	return f, c
 }
 
-// load checks everything that was given before anything is sent.
-func (f *runFlags) load(c *cobra.Command) (err error) {
+// check checks the values of flags, and reads the files that they name, as far as that
+// opens nothing and makes nothing.
+func (f *runFlags) check() (err error) {
 	if err := f.routing.Load(); err != nil {
 		return err
 	}
@@ -234,12 +249,33 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		return misuse(fmt.Errorf("--priority %d: want 0 to 15", f.priority))
 	case f.masterTimeout < election.MinMasterTimeout:
 		return misuse(fmt.Errorf("--master-timeout %v: want at least %v", f.masterTimeout, election.MinMasterTimeout))
-	case f.guard < time.Millisecond:
-		return misuse(fmt.Errorf("--guard-period %v: want at least 1ms", f.guard))
 	case f.maxSMPs < 0 || f.maxSMPs > transact.WindowMax:
 		return misuse(fmt.Errorf("--max-smps %d: want 0 to %d", f.maxSMPs, transact.WindowMax))
+	}
+	if err := f.checkPeriods(); err != nil {
+		return misuse(err)
+	}
+	if err := f.telemetry.Check(); err != nil {
+		return misuse(err)
+	}
+	return orMisuse(f.serves.Check())
+}
+
+// checkPeriods checks the flags that can change while the manager runs.
+func (f *runFlags) checkPeriods() error {
+	switch {
+	case f.guard < time.Millisecond:
+		return fmt.Errorf("--guard-period %v: want at least 1ms", f.guard)
 	case f.sweep < time.Millisecond || f.drift < f.sweep:
-		return misuse(fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift))
+		return fmt.Errorf("--sweep-interval %v and --drift-period %v: want at least 1ms, and the period not shorter than the interval", f.sweep, f.drift)
+	}
+	return nil
+}
+
+// load checks everything that was given before anything is sent.
+func (f *runFlags) load(c *cobra.Command) (err error) {
+	if err := f.check(); err != nil {
+		return err
 	}
 	if err := f.cables.load(f.where.spec); err != nil {
 		return err
@@ -285,6 +321,12 @@ func (f *runFlags) loadPolicy(c *cobra.Command) (err error) {
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
+	switch {
+	case f.config.print:
+		return orBad(f.config.printed(c))
+	case f.readOnly:
+		return f.watch(c)
+	}
 	defer f.keys.close()
 	if err := f.load(c); err != nil {
 		return err
@@ -424,8 +466,9 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	return kept.SaveStates(f.state, engine.Assigned(), kept.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
 }
 
-// reload reads the policy file and the list of cables again.
+// reload reads the configuration, the policy file and the list of cables again.
 func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
+	f.reconfigure(c, engine)
 	f.cables.reload(engine, c.ErrOrStderr())
 	f.routing.Reload(engine, c.ErrOrStderr())
 	if f.policy == "" || f.policy == policyNone {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -13,16 +14,11 @@ import (
 
 // snapshotReport is what `ibwarden snapshot --json` prints.
 type snapshotReport struct {
-	File   string       `json:"file"`
-	ReadAt string       `json:"read_at"`
-	Fabric fabricCounts `json:"fabric"`
-	Faults []faultEntry `json:"faults"`
-	SMPs   *daemon.SMPs `json:"smps"`
-}
-
-type faultEntry struct {
-	Where string `json:"where"`
-	Why   string `json:"why"`
+	File   string          `json:"file"`
+	ReadAt string          `json:"read_at"`
+	Fabric fabricCounts    `json:"fabric"`
+	Faults []reading.Fault `json:"faults"`
+	SMPs   *daemon.SMPs    `json:"smps"`
 }
 
 func newSnapshot() *cobra.Command {
@@ -62,16 +58,16 @@ The file tells of M_Keys and SM_Keys only which are the same. Only its owner can
 	return c
 }
 
-func reportSnapshot(c *cobra.Command, file string, r *reading, asJSON bool) error {
+func reportSnapshot(c *cobra.Command, file string, r *reading.Reading, asJSON bool) error {
 	counts := countsOf(r.Fabric.Count())
 	if asJSON {
-		d := snapshotReport{File: file, ReadAt: r.readAt(), Fabric: counts, SMPs: r.smps, Faults: faultsOf(r)}
+		d := snapshotReport{File: file, ReadAt: r.Time(), Fabric: counts, SMPs: r.SMPs, Faults: r.Unread()}
 		if err := table.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 	} else {
 		fmt.Fprintf(c.OutOrStdout(), "%s: %d switches, %d CAs, %d routers, %d links, read with %d SubnGet\n",
-			file, counts.Switches, counts.CAs, counts.Routers, counts.Links, r.smps.Get)
+			file, counts.Switches, counts.CAs, counts.Routers, counts.Links, r.SMPs.Get)
 	}
 	if len(r.Faults) > 0 {
 		return bad(fmt.Errorf("%s could not be read", table.Count(len(r.Faults), "place")))

@@ -1,16 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
@@ -40,20 +42,10 @@ func (s *source) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.file, "snapshot", "", "read this file, written by ibwarden snapshot, instead of a fabric")
 }
 
-// reading is what a command judges.
-type reading struct {
-	*snapshot.Snapshot
-	// smps counts what was sent; nil when nothing was.
-	smps *daemon.SMPs
-}
-
-// readAt is when the reading began, in UTC.
-func (r *reading) readAt() string { return r.ReadAt.UTC().Format(time.RFC3339) }
-
 // read opens whichever source was named, sends SubnGet and nothing else, and
 // says on standard error what could not be read. Options count for a fabric; a
 // file has what was asked for when it was written.
-func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
+func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, error) {
 	if s.file != "" {
 		for _, name := range []string{"fabric", "server", "guid", "m-key-file", "data", "secret-file"} {
 			if c.Flags().Changed(name) {
@@ -69,7 +61,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 			return nil, misuse(err)
 		}
 		showFaults(c, snap.Faults)
-		return &reading{Snapshot: snap}, nil
+		return &reading.Reading{Snapshot: snap}, nil
 	}
 	asks := false
 	if !s.alone {
@@ -84,37 +76,49 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading, error) {
 			return nil, err
 		}
 		showFaults(c, snap.Faults)
-		return &reading{Snapshot: snap}, nil
+		return &reading.Reading{Snapshot: snap}, nil
 	}
-	link, err := s.where.open()
+	snap, smps, err := s.where.read(c.Context(), o, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return nil, err
-	}
-	defer link.Close()
-	if err := s.where.asks(&o); err != nil {
-		return nil, err
-	}
-	snap, smps, err := daemon.Snapshot(c.Context(), link, s.where.spec, o, progress.Reading(c.ErrOrStderr()))
-	if err != nil {
-		return nil, bad(err)
-	}
-	if smps.Set != 0 {
-		return nil, bad(errors.New("a reading sent SubnSet: this is a fault of ibwarden"))
 	}
 	showFaults(c, snap.Faults)
-	return &reading{snap, &smps}, nil
+	return &reading.Reading{Snapshot: snap, SMPs: &smps}, nil
+}
+
+// read reads the fabric: only SubnGet is sent.
+func (f *fabricFlags) read(ctx context.Context, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, daemon.SMPs, error) {
+	link, err := f.open()
+	if err != nil {
+		return nil, daemon.SMPs{}, err
+	}
+	defer link.Close()
+	if err := f.asks(&o); err != nil {
+		return nil, daemon.SMPs{}, err
+	}
+	snap, smps, err := daemon.Snapshot(ctx, link, f.spec, o, progress)
+	if err != nil {
+		return nil, smps, bad(err)
+	}
+	if smps.Set != 0 {
+		return nil, smps, bad(errors.New("a reading sent SubnSet: this is a fault of ibwarden"))
+	}
+	return snap, smps, nil
 }
 
 // forOthers is source for commands of other packages.
 func forOthers() (add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)) {
 	var s source
-	return s.add, func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
-		r, err := s.read(c, o)
-		if err != nil {
-			return nil, err
-		}
-		return r.Snapshot, nil
+	return s.add, s.snapshot
+}
+
+// snapshot is what read has read.
+func (s *source) snapshot(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
+	r, err := s.read(c, o)
+	if err != nil {
+		return nil, err
 	}
+	return r.Snapshot, nil
 }
 
 // forWhy is source for package whycmd.
@@ -141,17 +145,13 @@ func forWhy() whycmd.Source {
 			if err := p.load(c); err != nil {
 				return nil, err
 			}
-			r, err := s.read(c, o)
-			if err != nil {
-				return nil, err
-			}
-			return r.Snapshot, nil
+			return s.snapshot(c, o)
 		},
 		View: func(c *cobra.Command, f *observed.Fabric) (v why.View, err error) {
 			if p.loaded == nil {
 				return v, nil
 			}
-			partitions, err := p.on(c, f)
+			partitions, err := p.on(c.ErrOrStderr(), f)
 			v.Names = why.Names{}
 			declared := map[ib.PKeyBase]bool{} // other than those that services make
 			for _, x := range partitions {
@@ -160,6 +160,30 @@ func forWhy() whycmd.Source {
 			}
 			v.Takes = func(k ib.PKeyBase) bool { return declared[k] }
 			return v, err
+		},
+		Help: fabricHelp,
+	}
+}
+
+// forTrace is source for package tracecmd.
+func forTrace() reading.Source {
+	var s source
+	return reading.Source{Add: s.add, Read: s.read, Help: fabricHelp}
+}
+
+// forAudit is source for package auditcmd.
+func forAudit() auditcmd.Source {
+	var s source
+	var p policyFlags
+	return auditcmd.Source{
+		Add: func(c *cobra.Command) {
+			s.add(c)
+			p.add(c)
+		},
+		Load: p.load,
+		Read: s.snapshot,
+		Policy: func(c *cobra.Command, f *observed.Fabric) ([]observed.Partition, map[ib.PortGUID][]ib.PortGUID, bool, error) {
+			return p.audited(c.ErrOrStderr(), f)
 		},
 		Help: fabricHelp,
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -142,10 +143,10 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 
 // learnReport is what `ibwarden topology learn --json` prints.
 type learnReport struct {
-	File    string       `json:"file"`
-	Cables  int          `json:"cables"`
-	Devices int          `json:"devices"`
-	Left    []faultEntry `json:"left"`
+	File    string          `json:"file"`
+	Cables  int             `json:"cables"`
+	Devices int             `json:"devices"`
+	Left    []reading.Fault `json:"left"`
 }
 
 func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.List, left []cables.Left) error {
@@ -153,9 +154,9 @@ func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.L
 		fmt.Fprintf(c.OutOrStdout(), "%s: %d cables between %d devices, %d ports left out\n", file, l.Cables(), len(l.Devices()), len(left))
 		return nil
 	}
-	d := learnReport{file, l.Cables(), len(l.Devices()), []faultEntry{}}
+	d := learnReport{file, l.Cables(), len(l.Devices()), []reading.Fault{}}
 	for _, x := range left {
-		d.Left = append(d.Left, faultEntry{l.Name(x.At), x.Reason})
+		d.Left = append(d.Left, reading.Fault{Where: l.Name(x.At), Why: x.Reason})
 	}
 	return table.JSON(c.OutOrStdout(), d)
 }

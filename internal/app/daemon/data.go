@@ -17,8 +17,8 @@ import (
 // its owner can use it; the empty DataDir keeps nothing.
 type DataDir string
 
-// dataVariable names the directory when no flag does.
-const dataVariable = "IBWARDEN_DATA"
+// DataVariable names the directory when no flag does.
+const DataVariable = "IBWARDEN_DATA"
 
 // systemData is where root keeps data.
 const systemData = "/var/lib/ibwarden"
@@ -27,7 +27,7 @@ const systemData = "/var/lib/ibwarden"
 // IBWARDEN_DATA, and for the adapters of this machine /var/lib/ibwarden, or what
 // is the user's own for such things. A simulated fabric has none.
 func DefaultDataDir(fabric string) (DataDir, error) {
-	if dir := os.Getenv(dataVariable); dir != "" {
+	if dir := os.Getenv(DataVariable); dir != "" {
 		return DataDir(dir), nil
 	}
 	if fabric != "umad" && !strings.HasPrefix(fabric, "umad:") {
@@ -41,7 +41,7 @@ func DefaultDataDir(fabric string) (DataDir, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("a data directory: %w: want --data DIR or %s", err, dataVariable)
+		return "", fmt.Errorf("a data directory: %w: want --data DIR or %s", err, DataVariable)
 	}
 	return DataDir(filepath.Join(home, ".local", "state", "ibwarden")), nil
 }

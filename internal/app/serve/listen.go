@@ -47,6 +47,12 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 // secretMax bounds the files of certificates and keys, in octets.
 const secretMax = 1 << 20
 
+// Check says what is wrong with the flags, before anything is opened.
+func (f *Flags) Check() error {
+	_, err := f.where()
+	return err
+}
+
 // where is on what the flags say to listen.
 func (f *Flags) where() (w api.Where, err error) {
 	w.Listen = f.listen

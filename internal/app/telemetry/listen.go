@@ -39,7 +39,10 @@ type Server struct {
 }
 
 // Listen serves the handler on a loopback address with a port.
-func (t *Telemetry) Listen(address string) (*Server, error) {
+func (t *Telemetry) Listen(address string) (*Server, error) { return Serve(address, t.handle) }
+
+// Serve serves a handler on a loopback address with a port, to this machine only.
+func Serve(address string, handler http.Handler) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: want HOST:PORT, such as 127.0.0.1:9316", address)
@@ -57,7 +60,7 @@ func (t *Telemetry) Listen(address string) (*Server, error) {
 	}
 	s := &Server{
 		server: &http.Server{
-			Handler: localOnly(t.handle), ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime,
+			Handler: localOnly(handler), ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime,
 			IdleTimeout: idleTime, MaxHeaderBytes: HeadersMax, ErrorLog: log.New(io.Discard, "", 0),
 		},
 		listener: netutil.LimitListener(l, ConnectionsMax),

@@ -30,20 +30,42 @@ type Flags struct {
 	secret  string
 }
 
-// variable names the address of a command that is not given one.
-const variable = "IBWARDEN_METRICS"
+// Variable names the address of a command that is not given one.
+const Variable = "IBWARDEN_METRICS"
 
 // leastPeriod is the shortest time between two readings of a port's counters.
 const leastPeriod = time.Second
 
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.address, "metrics", os.Getenv(variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+variable+" names a default)")
+	flags.StringVar(&f.address, "metrics", os.Getenv(Variable), "loopback address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9316 ("+Variable+" names a default)")
 	flags.DurationVar(&f.period, "counters-period", perfmgr.DefaultPeriod, "with --metrics, time between two readings of the performance counters of a port; 0s reads none")
 	flags.BoolVar(&f.hosts, "counters-hca", false, "with --metrics, read the counters of hosts too, and export the metrics infiniband_hca_*")
 	flags.BoolVar(&f.details, "counters-rcv-err-details", false, "with --metrics, read PortRcvErrorDetails too: why packets were received with an error")
 	flags.StringVar(&f.webhook, "webhook", "", "URL that alarms are posted to (drift, exposure, unknown verdicts, managers that are not trusted): https, or http on a loopback address")
 	flags.StringVar(&f.secret, "webhook-secret-file", "", "file with the secret that signs what is posted, at least 16 octets; only its owner may be able to read it")
+}
+
+// Address is where metrics are to be served; empty for nowhere.
+func (f *Flags) Address() string { return f.address }
+
+// Check says what is wrong with the flags, before there is a manager.
+func (f *Flags) Check() error {
+	if err := f.checkPeriod(); err != nil {
+		return err
+	}
+	s, err := f.openWebhook(io.Discard)
+	if s != nil {
+		s.Close()
+	}
+	return err
+}
+
+func (f *Flags) checkPeriod() error {
+	if f.period < 0 || f.period > 0 && f.period < leastPeriod {
+		return fmt.Errorf("--counters-period %v: want 0s or at least %v", f.period, leastPeriod)
+	}
+	return nil
 }
 
 // secretMax is the most octets of a file with a secret.
@@ -99,9 +121,9 @@ type Run struct {
 // writes to w where the metrics are. The error says what is wrong with the flags.
 func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 	x := &Run{runner: r, Telemetry: New(time.Now), observer: metrics.NewObserver(), status: Status{Phase: "start"}, hosts: f.hosts}
-	var err error
-	if f.period < 0 || f.period > 0 && f.period < leastPeriod {
-		return nil, fmt.Errorf("--counters-period %v: want 0s or at least %v", f.period, leastPeriod)
+	err := f.checkPeriod()
+	if err != nil {
+		return nil, err
 	}
 	if x.notifier, err = sdnotify.New(os.Getenv); err != nil {
 		fmt.Fprintln(w, "ibwarden: systemd cannot be told of this service:", err)

@@ -26,12 +26,10 @@ func (c *Config) watchesGuards() bool {
 
 // listGuards updates the lists of isolating tables, from that of all tables that can change.
 func (e *Engine) listGuards() {
-	if !e.config.watchesGuards() {
+	if e.GuardPeriod() == 0 {
 		return
 	}
-	g := &e.guards
-	g.Period, g.Rate = e.config.GuardPeriod, e.config.GuardRate
-	if g.List(e.fabric, e.checks) {
+	if g := &e.guards; g.List(e.fabric, e.checks) {
 		e.emit(event.Warned{Text: fmt.Sprintf("guards of %d ports are read back in %v, not in %v: no more than %d tables a second are read",
 			g.Near(), g.InForce().Round(time.Millisecond), g.Period, g.Rate)})
 	}

@@ -7,6 +7,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/nap"
 )
 
+// SetPeriods changes Config.SweepInterval, DriftPeriod and GuardPeriod.
+func (e *Engine) SetPeriods(sweep, drift, guard time.Duration) {
+	e.config.SweepInterval, e.config.DriftPeriod, e.config.GuardPeriod = sweep, drift, guard
+	e.nextCheck = min(e.nextCheck, e.now+sweep)
+}
+
 // Deadline is when to call Expire.
 func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.nap.On() {

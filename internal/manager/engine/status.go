@@ -27,8 +27,7 @@ func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 // the subnet was read.
 func (e *Engine) Managers() []observed.SubnetManager { return e.peers.Managers() }
 
-// AskManagers asks every manager of the subnet for its state, also those that do not
-// count; Asking is how many answers are awaited.
+// AskManagers asks every manager of the subnet for its state, also those that do not count.
 func (e *Engine) AskManagers() { e.peers.AskAll() }
 
 // Asking is how many managers have not answered what they were asked.

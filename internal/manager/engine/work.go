@@ -34,8 +34,7 @@ func (e *Engine) UnderWay() (w apply.Work, some bool) {
 	return w, true
 }
 
-// Abandon ends what the engine writes, with packets under way, and tells how many
-// writes were sent: it is not to be driven any more.
+// Abandon ends what the engine writes, and tells how many writes were sent; then it is over.
 func (e *Engine) Abandon() (writes int) {
 	if e.run == nil {
 		return 0

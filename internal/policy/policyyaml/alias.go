@@ -10,25 +10,28 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // aliases reads the further GUIDs of ports.
 func (r *reader) aliases(node ast.Node) {
 	r.policy.Aliases = []policy.PortAliases{}
 	ports, guids := map[ib.PortGUID]policy.Pos{}, map[ib.PortGUID]policy.Pos{}
-	for _, entry := range r.list(node, "aliases") {
+	for _, entry := range r.List(node, "aliases") {
 		if r.Full() {
 			return
 		}
-		a := policy.PortAliases{Pos: nodePos(entry)}
+		a := policy.PortAliases{Pos: yamltree.Pos(entry)}
 		var list ast.Node
 		faults := len(r.Faults)
-		r.fields(entry, "an entry of aliases", map[string]func(ast.Node){
-			"port":  func(v ast.Node) { a.Port, a.Pos = ib.PortGUID(r.numeral(v, "a GUID", 1, math.MaxUint64)), nodePos(v) },
+		r.Fields(entry, "an entry of aliases", map[string]func(ast.Node){
+			"port": func(v ast.Node) {
+				a.Port, a.Pos = ib.PortGUID(r.Numeral(v, "a GUID", 1, math.MaxUint64)), yamltree.Pos(v)
+			},
 			"guids": func(v ast.Node) { list = v },
 		})
 		if (a.Port == 0 || list == nil) && len(r.Faults) == faults {
-			r.Fault(nodePos(entry), "port and guids", "an incomplete entry of aliases")
+			r.Fault(yamltree.Pos(entry), "port and guids", "an incomplete entry of aliases")
 		}
 		if first, again := ports[a.Port]; again && a.Port != 0 {
 			r.Fault(a.Pos, "each port once", "aliases of port %v again, as at %v", a.Port, first)
@@ -48,8 +51,8 @@ func (r *reader) aliases(node ast.Node) {
 
 // aliasList reads the aliases of one port; seen are those of all so far.
 func (r *reader) aliasList(node ast.Node, seen map[ib.PortGUID]policy.Pos) (out []ib.PortGUID) {
-	for i, item := range r.list(node, "guids") {
-		at := nodePos(item)
+	for i, item := range r.List(node, "guids") {
+		at := yamltree.Pos(item)
 		if i == policy.AliasesMax {
 			r.Fault(at, "fewer", "more than %d alias GUIDs of one port", policy.AliasesMax)
 			return nil
@@ -57,7 +60,7 @@ func (r *reader) aliasList(node ast.Node, seen map[ib.PortGUID]policy.Pos) (out 
 		if r.Full() {
 			return nil
 		}
-		digits, ok := r.scalar(item, "an alias GUID", policy.AliasRule)
+		digits, ok := r.Scalar(item, "an alias GUID", policy.AliasRule)
 		if !ok {
 			continue
 		}

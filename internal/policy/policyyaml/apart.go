@@ -9,20 +9,21 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // apart reads the ports that nothing but their GUID means.
 func (r *reader) apart(node ast.Node) {
 	const want = "a GUID with 0x, or two with - between them, the lower first"
 	var ranges []policy.GUIDRange
-	for i, item := range r.list(node, "apart") {
+	for i, item := range r.List(node, "apart") {
 		if i == policy.MembersMax {
-			r.Fault(nodePos(item), "fewer", "more than %d ranges", policy.MembersMax)
+			r.Fault(yamltree.Pos(item), "fewer", "more than %d ranges", policy.MembersMax)
 		}
 		if r.Full() || i >= policy.MembersMax {
 			return
 		}
-		t, ok := r.scalar(item, "a GUID", want)
+		t, ok := r.Scalar(item, "a GUID", want)
 		if !ok {
 			continue
 		}

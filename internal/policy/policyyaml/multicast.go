@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // scopeNames are the names of multicast scopes.
@@ -22,25 +23,25 @@ var scopeNames = map[string]uint8{"link": policy.ScopeLink, "site": 5, "organiza
 func (r *reader) groupFields(g *policy.MulticastGroup, qkeyMin uint64) map[string]func(ast.Node) {
 	return map[string]func(ast.Node){
 		"mtu": func(v ast.Node) {
-			n := r.numeral(v, "mtu", 0, math.MaxInt32)
+			n := r.Numeral(v, "mtu", 0, math.MaxInt32)
 			mtu, err := ib.MTUFromOctets(int(n))
 			if err != nil {
-				r.Fault(nodePos(v), "256, 512, 1024, 2048 or 4096 octets", "%s for mtu", describe(v))
+				r.Fault(yamltree.Pos(v), "256, 512, 1024, 2048 or 4096 octets", "%s for mtu", yamltree.Describe(v))
 			}
 			g.MTU = mtu
 		},
 		"rate":       func(v ast.Node) { g.Rate = r.rate(v, "rate") },
-		"sl":         func(v ast.Node) { g.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
-		"qkey":       func(v ast.Node) { g.QKey = ib.QKey(r.numeral(v, "qkey", qkeyMin, math.MaxUint32)) },
-		"tclass":     func(v ast.Node) { g.TClass = uint8(r.numeral(v, "tclass", 0, math.MaxUint8)) },
-		"flow_label": func(v ast.Node) { g.FlowLabel = uint32(r.numeral(v, "flow_label", 0, policy.FlowLabelMax)) },
+		"sl":         func(v ast.Node) { g.SL = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)) },
+		"qkey":       func(v ast.Node) { g.QKey = ib.QKey(r.Numeral(v, "qkey", qkeyMin, math.MaxUint32)) },
+		"tclass":     func(v ast.Node) { g.TClass = uint8(r.Numeral(v, "tclass", 0, math.MaxUint8)) },
+		"flow_label": func(v ast.Node) { g.FlowLabel = uint32(r.Numeral(v, "flow_label", 0, policy.FlowLabelMax)) },
 	}
 }
 
 // rate reads a rate in Gb/s, with one decimal at most.
 func (r *reader) rate(node ast.Node, name string) ib.Rate {
 	const want = "the rate of an InfiniBand link in Gb/s, such as 2.5, 10, 40 or 100"
-	t, ok := r.scalar(node, name, want)
+	t, ok := r.Scalar(node, name, want)
 	if !ok {
 		return 0
 	}
@@ -57,19 +58,19 @@ func (r *reader) rate(node ast.Node, name string) ib.Rate {
 func (r *reader) scope(node ast.Node) uint8 {
 	if t, ok := node.(*ast.StringNode); ok {
 		if _, known := scopeNames[t.Value]; !known {
-			r.Fault(nodePos(node), source.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", describe(node))
+			r.Fault(yamltree.Pos(node), source.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", yamltree.Describe(node))
 		}
 		return scopeNames[t.Value]
 	}
-	return uint8(r.numeral(node, "scope", 1, policy.ScopeMax))
+	return uint8(r.Numeral(node, "scope", 1, policy.ScopeMax))
 }
 
 // ipoib adds the broadcast groups of the partition.
 func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, QKey: policy.QKeyIPoIB, Pos: nodePos(node)}
+	g := policy.MulticastGroup{MGID: policy.Broadcast(policy.ScopeLink), MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, QKey: policy.QKeyIPoIB, Pos: yamltree.Pos(node)}
 	scopes := []uint8{policy.ScopeLink}
 	if _, plain := node.(*ast.BoolNode); plain {
-		if !r.truth(node, "ipoib") {
+		if !r.Truth(node, "ipoib") {
 			return
 		}
 	} else {
@@ -84,7 +85,7 @@ func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
 			}
 			scopes = []uint8{r.scope(v)}
 		}
-		r.fields(node, "ipoib", readers)
+		r.Fields(node, "ipoib", readers)
 	}
 	for _, scope := range scopes {
 		g.MGID = policy.Broadcast(scope)
@@ -95,18 +96,18 @@ func (r *reader) ipoib(node ast.Node, part *policy.Partition) {
 // multicast adds one group. An IPoIB group takes MTU and rate from the first
 // IPoIB group of the partition, if there is one.
 func (r *reader) multicast(node ast.Node, part *policy.Partition) {
-	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, Pos: nodePos(node)}
+	g := policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: part.UsualRate(), SL: part.SL, Pos: yamltree.Pos(node)}
 	faults, stated := len(r.Faults), false
 	// The address comes first, whatever the order of the keys: defaults hang on it.
 	address := func(v ast.Node) {
 		stated = true
-		t, _ := r.scalar(v, "mgid", "a multicast GID")
+		t, _ := r.Scalar(v, "mgid", "a multicast GID")
 		mgid, err := ib.ParseGID(t.S)
 		if err != nil || !mgid.IsMulticast() || mgid[1]&0x0F == 0 {
-			r.Fault(nodePos(v), "a multicast GID (an IPv6 address that begins with ff) with a scope", "%s for mgid", describe(v))
+			r.Fault(yamltree.Pos(v), "a multicast GID (an IPv6 address that begins with ff) with a scope", "%s for mgid", yamltree.Describe(v))
 			return
 		}
-		g.MGID, g.Pos = mgid, nodePos(v)
+		g.MGID, g.Pos = mgid, yamltree.Pos(v)
 		if err := g.ClearPKey(part.PKey); err != nil {
 			r.Fault(g.Pos, fmt.Sprintf("0, or the partition's pkey (%v)", part.PKey), "%v", err)
 		}
@@ -127,9 +128,9 @@ func (r *reader) multicast(node ast.Node, part *policy.Partition) {
 	}
 	readers := r.groupFields(&g, qkeyMin)
 	readers["mgid"] = func(ast.Node) {}
-	r.fields(node, "a multicast group", readers)
+	r.Fields(node, "a multicast group", readers)
 	if !stated {
-		r.Fault(nodePos(node), "mgid", "a multicast group without an address")
+		r.Fault(yamltree.Pos(node), "mgid", "a multicast group without an address")
 	}
 	if len(r.Faults) == faults {
 		r.groups.Add(len(r.policy.Partitions), part, g)

@@ -11,22 +11,23 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // qosLevels reads the shares of service levels.
 func (r *reader) qosLevels(node ast.Node) []settings.Level {
 	levels := []settings.Level{}
 	seen := map[ib.SL]policy.Pos{}
-	for _, entry := range r.list(node, "qos_levels") {
+	for _, entry := range r.List(node, "qos_levels") {
 		if r.Full() {
 			break
 		}
 		var l settings.Level
-		at, stated := nodePos(entry), false
+		at, stated := yamltree.Pos(entry), false
 		faults := len(r.Faults)
-		r.fields(entry, "an entry of qos_levels", map[string]func(ast.Node){
+		r.Fields(entry, "an entry of qos_levels", map[string]func(ast.Node){
 			"sl": func(v ast.Node) {
-				l.SL, stated, at = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)), true, nodePos(v)
+				l.SL, stated, at = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)), true, yamltree.Pos(v)
 			},
 			"share": func(v ast.Node) { l.Share = r.percent(v) },
 		})
@@ -45,7 +46,7 @@ func (r *reader) qosLevels(node ast.Node) []settings.Level {
 		levels = append(levels, l)
 	}
 	if len(levels) == 0 && len(r.Faults) == 0 {
-		r.Fault(nodePos(node), "at least one level", "qos_levels of nothing")
+		r.Fault(yamltree.Pos(node), "at least one level", "qos_levels of nothing")
 	}
 	settings.SortLevels(levels)
 	return levels
@@ -54,7 +55,7 @@ func (r *reader) qosLevels(node ast.Node) []settings.Level {
 // percent reads a share of a link, with or without a percent sign.
 func (r *reader) percent(node ast.Node) uint8 {
 	const want = "a share of a link from 1 to 100 %"
-	t, ok := r.scalar(node, "share", want)
+	t, ok := r.Scalar(node, "share", want)
 	if !ok {
 		return 0
 	}
@@ -68,20 +69,20 @@ func (r *reader) percent(node ast.Node) uint8 {
 
 // serviceIDs reads the service levels that a partition has for services.
 func (r *reader) serviceIDs(node ast.Node) (rules []policy.ServiceLevel) {
-	for _, entry := range r.list(node, "service_ids") {
+	for _, entry := range r.List(node, "service_ids") {
 		if r.Full() {
 			return rules
 		}
 		if len(rules) == policy.ServiceLevelsMax {
-			r.Fault(nodePos(entry), "fewer", "more than %d service_ids in a partition", policy.ServiceLevelsMax)
+			r.Fault(yamltree.Pos(entry), "fewer", "more than %d service_ids in a partition", policy.ServiceLevelsMax)
 			return rules
 		}
-		x := policy.ServiceLevel{Pos: nodePos(entry)}
+		x := policy.ServiceLevel{Pos: yamltree.Pos(entry)}
 		identified, leveled := false, false
 		faults := len(r.Faults)
-		r.fields(entry, "an entry of service_ids", map[string]func(ast.Node){
+		r.Fields(entry, "an entry of service_ids", map[string]func(ast.Node){
 			"id": func(v ast.Node) {
-				t, ok := r.scalar(v, "id", policy.ServiceIDWant)
+				t, ok := r.Scalar(v, "id", policy.ServiceIDWant)
 				if !ok {
 					return
 				}
@@ -91,7 +92,7 @@ func (r *reader) serviceIDs(node ast.Node) (rules []policy.ServiceLevel) {
 				}
 				x.Pos, identified = t.Pos, true
 			},
-			"sl": func(v ast.Node) { x.SL, leveled = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)), true },
+			"sl": func(v ast.Node) { x.SL, leveled = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)), true },
 		})
 		if len(r.Faults) > faults {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // FileSizeMax is the largest file that is read, in octets.
@@ -38,7 +39,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 	r.groups.Notes = &r.Notes
 	src := r.Clean(data, FileSizeMax)
 	if len(r.Faults) == 0 {
-		if root := r.parse(src); root != nil {
+		if root := r.Parse(src, "a policy, with at least version: 1"); root != nil {
 			r.root(root)
 		}
 	}
@@ -46,7 +47,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 }
 
 type reader struct {
-	tree
+	yamltree.Tree
 	policy  *policy.Policy
 	groups  source.Groups
 	members int
@@ -61,19 +62,19 @@ type reader struct {
 func (r *reader) root(node ast.Node) {
 	version := false
 	var partitions, groups, services, trusted ast.Node
-	r.fields(node, "the policy", map[string]func(ast.Node){
+	r.Fields(node, "the policy", map[string]func(ast.Node){
 		"version": func(v ast.Node) {
 			version = true
-			r.numeral(v, "version", Version, Version)
+			r.Numeral(v, "version", Version, Version)
 		},
 		"default":    r.dflt,
-		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.truth(v, "allow_both") },
+		"allow_both": func(v ast.Node) { r.policy.AllowBoth = r.Truth(v, "allow_both") },
 		"raw": func(v ast.Node) {
-			word, _ := r.choice(v, "raw packets", []string{rawAllow, rawDeny})
+			word, _ := r.Choice(v, "raw packets", []string{rawAllow, rawDeny})
 			r.policy.AllowRaw = word == rawAllow
 		},
 		"descriptions": func(v ast.Node) {
-			_, r.policy.TrustDescriptions = r.choice(v, "descriptions", []string{"trusted"})
+			_, r.policy.TrustDescriptions = r.Choice(v, "descriptions", []string{"trusted"})
 		},
 		"may_be_absent": r.absence,
 		"groups":        func(v ast.Node) { groups = v },
@@ -85,10 +86,10 @@ func (r *reader) root(node ast.Node) {
 		"partitions":    func(v ast.Node) { partitions = v },
 	})
 	if !version {
-		r.Fault(nodePos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
+		r.Fault(yamltree.Pos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
 	}
 	if groups != nil {
-		r.fields(groups, "groups", map[string]func(ast.Node){"": r.group})
+		r.Fields(groups, "groups", map[string]func(ast.Node){"": r.group})
 	}
 	if trusted != nil {
 		r.trusted(trusted)
@@ -104,17 +105,17 @@ func (r *reader) root(node ast.Node) {
 // trusted reads the ports that may ask subnet administration for everything.
 func (r *reader) trusted(node ast.Node) {
 	seen := map[policy.Selector]policy.Pos{}
-	for _, item := range r.list(node, "trusted") {
-		if s, ok := r.selector(item, true); ok && r.once(seen, s, nodePos(item)) {
-			r.policy.Trusted = append(r.policy.Trusted, policy.TrustedPorts{Selector: s, Pos: nodePos(item)})
+	for _, item := range r.List(node, "trusted") {
+		if s, ok := r.selector(item, true); ok && r.once(seen, s, yamltree.Pos(item)) {
+			r.policy.Trusted = append(r.policy.Trusted, policy.TrustedPorts{Selector: s, Pos: yamltree.Pos(item)})
 		}
 	}
 }
 
 func (r *reader) partitions(partitions ast.Node) {
-	for i, v := range r.list(partitions, "partitions") {
+	for i, v := range r.List(partitions, "partitions") {
 		if i == policy.PartitionsMax {
-			r.Fault(nodePos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
+			r.Fault(yamltree.Pos(v), "fewer", "more than %d partitions", policy.PartitionsMax)
 		}
 		if r.Full() || i >= policy.PartitionsMax {
 			return
@@ -128,13 +129,13 @@ const absenceWarns = "warn"
 
 // absence reads how names that no device has are treated.
 func (r *reader) absence(node ast.Node) {
-	word, ok := r.choice(node, "may_be_absent", []string{"true", "false", absenceWarns})
+	word, ok := r.Choice(node, "may_be_absent", []string{"true", "false", absenceWarns})
 	r.policy.MayBeAbsent, r.policy.AbsentWarns = ok && word == "true", ok && word == absenceWarns
 }
 
 // dflt reads what every port is in the default partition.
 func (r *reader) dflt(node ast.Node) {
-	word, ok := r.choice(node, "a membership", []string{policy.Limited.String(), policy.Full.String(), policy.None.String()})
+	word, ok := r.Choice(node, "a membership", []string{policy.Limited.String(), policy.Full.String(), policy.None.String()})
 	switch {
 	case ok && word == policy.None.String():
 		r.policy.Default = policy.None
@@ -145,7 +146,7 @@ func (r *reader) dflt(node ast.Node) {
 
 // membership reads one of the memberships that words allow.
 func (r *reader) membership(node ast.Node, words []string) policy.Membership {
-	word, ok := r.choice(node, "a membership", words)
+	word, ok := r.Choice(node, "a membership", words)
 	if !ok {
 		return policy.Limited
 	}
@@ -155,7 +156,7 @@ func (r *reader) membership(node ast.Node, words []string) policy.Membership {
 // group reads one entry of groups, name and selectors.
 func (r *reader) group(pair ast.Node) {
 	v := pair.(*ast.MappingValueNode)
-	g := policy.Group{Name: v.Key.(*ast.StringNode).Value, Pos: nodePos(v.Key)}
+	g := policy.Group{Name: v.Key.(*ast.StringNode).Value, Pos: yamltree.Pos(v.Key)}
 	if bad := policy.BadName(g.Name); bad != "" {
 		r.Fault(g.Pos, policy.NameRule, "%s for a group", bad)
 	}
@@ -166,19 +167,19 @@ func (r *reader) group(pair ast.Node) {
 	ports := v.Value
 	if _, mapping := v.Value.(ast.MapNode); mapping {
 		ports = nil
-		r.fields(v.Value, "a group", map[string]func(ast.Node){
+		r.Fields(v.Value, "a group", map[string]func(ast.Node){
 			"ports":         func(v ast.Node) { ports = v },
-			"may_be_absent": func(v ast.Node) { g.MayBeAbsent = r.truth(v, "may_be_absent") },
+			"may_be_absent": func(v ast.Node) { g.MayBeAbsent = r.Truth(v, "may_be_absent") },
 		})
 		if ports == nil {
 			r.Fault(g.Pos, "ports", "an incomplete group")
 			return
 		}
 	}
-	for _, item := range r.list(ports, "group "+strconv.Quote(g.Name)) {
+	for _, item := range r.List(ports, "group "+strconv.Quote(g.Name)) {
 		s, ok := r.selector(item, false)
-		if ok && r.once(seen, s, nodePos(item)) {
-			g.Selectors, g.At = append(g.Selectors, s), append(g.At, nodePos(item))
+		if ok && r.once(seen, s, yamltree.Pos(item)) {
+			g.Selectors, g.At = append(g.Selectors, s), append(g.At, yamltree.Pos(item))
 		}
 	}
 	if len(r.policy.Groups) == policy.GroupsMax {
@@ -204,24 +205,24 @@ func (r *reader) once(seen map[policy.Selector]policy.Pos, s policy.Selector, at
 }
 
 func (r *reader) partition(node ast.Node) {
-	part := policy.Partition{Pos: nodePos(node)}
+	part := policy.Partition{Pos: yamltree.Pos(node)}
 	index0 := false
 	var members, ipoib, multicast ast.Node
 	keep := func(to *ast.Node) func(ast.Node) { return func(v ast.Node) { *to = v } }
-	r.fields(node, "a partition", map[string]func(ast.Node){
+	r.Fields(node, "a partition", map[string]func(ast.Node){
 		"name": func(v ast.Node) {
-			t, _ := r.scalar(v, "name", policy.NameRule)
+			t, _ := r.Scalar(v, "name", policy.NameRule)
 			part.Name, part.Pos = t.S, t.Pos
 		},
-		"pkey":          func(v ast.Node) { part.PKey = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
-		"sl":            func(v ast.Node) { part.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"pkey":          func(v ast.Node) { part.PKey = ib.PKeyBase(r.Numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax))) },
+		"sl":            func(v ast.Node) { part.SL = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)) },
 		"rate_limit":    func(v ast.Node) { part.RateLimit = r.rate(v, "rate_limit") },
 		"service_ids":   func(v ast.Node) { part.ServiceLevels = r.serviceIDs(v) },
-		"index0":        func(v ast.Node) { index0 = r.truth(v, "index0") },
+		"index0":        func(v ast.Node) { index0 = r.Truth(v, "index0") },
 		"members":       keep(&members),
 		"ipoib":         keep(&ipoib),
 		"multicast":     keep(&multicast),
-		"may_be_absent": func(v ast.Node) { part.MayBeAbsent = r.truth(v, "may_be_absent") },
+		"may_be_absent": func(v ast.Node) { part.MayBeAbsent = r.Truth(v, "may_be_absent") },
 	})
 	r.identify(&part)
 	if members != nil {
@@ -231,7 +232,7 @@ func (r *reader) partition(node ast.Node) {
 		r.ipoib(ipoib, &part)
 	}
 	if multicast != nil {
-		for _, v := range r.list(multicast, "multicast") {
+		for _, v := range r.List(multicast, "multicast") {
 			r.multicast(v, &part)
 		}
 	}
@@ -266,9 +267,9 @@ func (r *reader) identify(part *policy.Partition) {
 func (r *reader) memberLists(node ast.Node, index0 bool) (members []policy.Member) {
 	seen := map[policy.Selector]policy.Pos{}
 	add := func(list ast.Node, as policy.Membership, index0 bool) {
-		for _, item := range r.list(list, "members") {
+		for _, item := range r.List(list, "members") {
 			s, ok := r.selector(item, true)
-			at := nodePos(item)
+			at := yamltree.Pos(item)
 			if as == policy.Both && !r.policy.AllowBoth {
 				r.Warn(at, "both acts as full, because allow_both is not true")
 			}
@@ -283,20 +284,20 @@ func (r *reader) memberLists(node ast.Node, index0 bool) (members []policy.Membe
 		for i, word := range memberships {
 			readers[word] = func(v ast.Node) { add(v, policy.Membership(i+1), index0) }
 		}
-		r.fields(node, "members", readers)
+		r.Fields(node, "members", readers)
 		slices.SortStableFunc(members, compareMembers)
 		return members
 	}
 	for _, entry := range entries.Values {
 		var ports, as ast.Node
 		first := index0
-		r.fields(entry, "an entry of members", map[string]func(ast.Node){
+		r.Fields(entry, "an entry of members", map[string]func(ast.Node){
 			"as":     func(v ast.Node) { as = v },
 			"ports":  func(v ast.Node) { ports = v },
-			"index0": func(v ast.Node) { first = r.truth(v, "index0") },
+			"index0": func(v ast.Node) { first = r.Truth(v, "index0") },
 		})
 		if as == nil || ports == nil {
-			r.Fault(nodePos(entry), "as and ports", "an incomplete entry of members")
+			r.Fault(yamltree.Pos(entry), "as and ports", "an incomplete entry of members")
 			continue
 		}
 		add(ports, r.membership(as, memberships), first)

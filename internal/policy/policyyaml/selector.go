@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // selector reads one selector; in a group a plain text is a description, in a
@@ -22,7 +23,7 @@ func (r *reader) selector(node ast.Node, inPartition bool) (policy.Selector, boo
 	if _, mapping := node.(ast.MapNode); mapping {
 		return r.selectorMapping(node, inPartition)
 	}
-	t, ok := r.scalar(node, "a selector", want)
+	t, ok := r.Scalar(node, "a selector", want)
 	if !ok {
 		return policy.Selector{}, false
 	}
@@ -52,7 +53,7 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 	}
 	readText := func(f func(t source.Text) (policy.Selector, bool)) func(ast.Node) {
 		return read(func(v ast.Node) (policy.Selector, bool) {
-			t, ok := r.scalar(v, "a selector", "text")
+			t, ok := r.Scalar(v, "a selector", "text")
 			if !ok {
 				return policy.Selector{}, false
 			}
@@ -64,22 +65,22 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 		"at":            func(v ast.Node) { place = v },
 		"node":          read(func(v ast.Node) (policy.Selector, bool) { return r.guid(v, policy.SelectNode) }),
 		"description":   readText(r.described),
-		"may_be_absent": func(v ast.Node) { absent = r.truth(v, "may_be_absent") },
+		"may_be_absent": func(v ast.Node) { absent = r.Truth(v, "may_be_absent") },
 	}
 	if inPartition {
 		readers["group"] = readText(r.groupNamed)
 	}
 	faults := len(r.Faults)
-	r.fields(node, "a selector", readers)
+	r.Fields(node, "a selector", readers)
 	if place != nil || port != nil {
 		count++
 		s, ok = r.portAt(port, place)
 	}
 	if count != 1 && len(r.Faults) == faults {
-		r.Fault(nodePos(node), "exactly one of port (with or without at), at, node, description and group", "a selector with %d keys", count)
+		r.Fault(yamltree.Pos(node), "exactly one of port (with or without at), at, node, description and group", "a selector with %d keys", count)
 	}
 	if ok && absent && !s.IsName() {
-		r.Fault(nodePos(node), "it with the group, or the names in it", "may_be_absent with %v", s)
+		r.Fault(yamltree.Pos(node), "it with the group, or the names in it", "may_be_absent with %v", s)
 	}
 	if ok && absent {
 		if r.policy.Absentees == nil {
@@ -100,7 +101,7 @@ func (r *reader) portAt(port, place ast.Node) (s policy.Selector, ok bool) {
 		s.Kind = policy.SelectPlace
 	}
 	const want = "SWITCH:PORT, the name or node GUID of a switch and the number of its port"
-	t, isText := r.scalar(place, "at", want)
+	t, isText := r.Scalar(place, "at", want)
 	if !isText {
 		return s, false
 	}
@@ -140,7 +141,7 @@ func (r *reader) untrusted(at policy.Pos, s policy.Selector) {
 }
 
 func (r *reader) guid(node ast.Node, kind policy.SelectorKind) (policy.Selector, bool) {
-	guid := r.numeral(node, "a GUID", 1, math.MaxUint64)
+	guid := r.Numeral(node, "a GUID", 1, math.MaxUint64)
 	return policy.Selector{Kind: kind, GUID: guid}, guid != 0
 }
 

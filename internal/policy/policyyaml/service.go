@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // tenantsMax is the most tenants of one service.
@@ -17,7 +18,7 @@ const tenantsMax = policy.PartitionsMax
 
 func (r *reader) services(node ast.Node) {
 	names := map[string]policy.Pos{}
-	for _, v := range r.list(node, "services") {
+	for _, v := range r.List(node, "services") {
 		if r.Full() {
 			return
 		}
@@ -27,22 +28,22 @@ func (r *reader) services(node ast.Node) {
 
 // service reads one service; names are those of the services so far.
 func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
-	s := policy.Service{Pos: nodePos(node)}
+	s := policy.Service{Pos: yamltree.Pos(node)}
 	var offered, to, numbers, ipoib ast.Node
 	keep := func(to *ast.Node) func(ast.Node) { return func(v ast.Node) { *to = v } }
-	r.fields(node, "a service", map[string]func(ast.Node){
+	r.Fields(node, "a service", map[string]func(ast.Node){
 		"name": func(v ast.Node) {
-			t, _ := r.scalar(v, "name", policy.NameRule)
+			t, _ := r.Scalar(v, "name", policy.NameRule)
 			s.Name, s.Pos = t.S, t.Pos
 		},
-		"pkey":          func(v ast.Node) { s.From = ib.PKeyBase(r.numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax-1))) },
+		"pkey":          func(v ast.Node) { s.From = ib.PKeyBase(r.Numeral(v, "pkey", 1, uint64(ib.PKeyBaseMax-1))) },
 		"pkeys":         keep(&numbers),
-		"sl":            func(v ast.Node) { s.SL = ib.SL(r.numeral(v, "sl", 0, policy.SLMax)) },
+		"sl":            func(v ast.Node) { s.SL = ib.SL(r.Numeral(v, "sl", 0, policy.SLMax)) },
 		"rate_limit":    func(v ast.Node) { s.RateLimit = r.rate(v, "rate_limit") },
 		"offered_by":    keep(&offered),
 		"to":            keep(&to),
 		"ipoib":         keep(&ipoib),
-		"may_be_absent": func(v ast.Node) { s.MayBeAbsent = r.truth(v, "may_be_absent") },
+		"may_be_absent": func(v ast.Node) { s.MayBeAbsent = r.Truth(v, "may_be_absent") },
 	})
 	if bad := policy.BadName(s.Name); bad != "" {
 		r.Fault(s.Pos, policy.NameRule, "%s for a service", bad)
@@ -57,14 +58,14 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		r.Fault(s.Pos, "name, offered_by and to", "an incomplete service")
 		return
 	}
-	if len(r.list(to, "to")) == 0 {
-		r.Fault(nodePos(to), "at least one partition or group", "a service to nobody")
+	if len(r.List(to, "to")) == 0 {
+		r.Fault(yamltree.Pos(to), "at least one partition or group", "a service to nobody")
 		return
 	}
 	seen := map[policy.Selector]policy.Pos{}
-	for _, item := range r.list(offered, "offered_by") {
-		if x, ok := r.selector(item, true); ok && r.once(seen, x, nodePos(item)) {
-			s.OfferedBy, s.At = append(s.OfferedBy, x), append(s.At, nodePos(item))
+	for _, item := range r.List(offered, "offered_by") {
+		if x, ok := r.selector(item, true); ok && r.once(seen, x, yamltree.Pos(item)) {
+			s.OfferedBy, s.At = append(s.OfferedBy, x), append(s.At, yamltree.Pos(item))
 		}
 	}
 	r.tenants(&s, to)
@@ -76,7 +77,7 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 		r.ipoib(ipoib, &part)
 		s.Multicast = part.Multicast
 		if len(s.Multicast) > 0 && s.Multicast[0].Scope() != policy.ScopeLink {
-			r.Fault(nodePos(ipoib), "scope: link", "another scope for a service")
+			r.Fault(yamltree.Pos(ipoib), "scope: link", "another scope for a service")
 		}
 	}
 	r.addService(s)
@@ -85,12 +86,12 @@ func (r *reader) service(node ast.Node, names map[string]policy.Pos) {
 // tenants reads to whom a service is offered.
 func (r *reader) tenants(s *policy.Service, node ast.Node) {
 	seen := map[string]policy.Pos{}
-	for i, item := range r.list(node, "to") {
+	for i, item := range r.List(node, "to") {
 		if i == tenantsMax {
-			r.Fault(nodePos(item), "fewer", "a service to more than %d tenants", tenantsMax)
+			r.Fault(yamltree.Pos(item), "fewer", "a service to more than %d tenants", tenantsMax)
 			return
 		}
-		t, ok := r.scalar(item, "a tenant", "the name of a partition or group")
+		t, ok := r.Scalar(item, "a tenant", "the name of a partition or group")
 		if !ok {
 			continue
 		}
@@ -105,16 +106,16 @@ func (r *reader) tenants(s *policy.Service, node ast.Node) {
 
 // numbers reads the numbers that are stated for tenants.
 func (r *reader) numbers(s *policy.Service, node ast.Node) {
-	r.fields(node, "pkeys", map[string]func(ast.Node){"": func(pair ast.Node) {
+	r.Fields(node, "pkeys", map[string]func(ast.Node){"": func(pair ast.Node) {
 		v := pair.(*ast.MappingValueNode)
 		name := v.Key.(*ast.StringNode).Value
 		for i := range s.To {
 			if s.To[i].Name == name {
-				s.To[i].PKey = ib.PKeyBase(r.numeral(v.Value, "pkey", 1, uint64(ib.PKeyBaseMax-1)))
+				s.To[i].PKey = ib.PKeyBase(r.Numeral(v.Value, "pkey", 1, uint64(ib.PKeyBaseMax-1)))
 				return
 			}
 		}
-		r.Fault(nodePos(v.Key), "a tenant that the service is offered to", "tenant %q", name)
+		r.Fault(yamltree.Pos(v.Key), "a tenant that the service is offered to", "tenant %q", name)
 	}})
 }
 

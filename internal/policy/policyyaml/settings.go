@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // The words for the directions in which switch ports check keys, as OpenSM's
@@ -26,7 +27,7 @@ type uintOf interface{ ~uint8 | ~uint16 | ~uint64 }
 
 // field reads a number into a setting.
 func field[T uintOf](r *reader, name string, to *T, low, high uint64) func(ast.Node) {
-	return func(v ast.Node) { *to = T(r.numeral(v, name, low, high)) }
+	return func(v ast.Node) { *to = T(r.Numeral(v, name, low, high)) }
 }
 
 // settings reads what is asked of links and devices. Whatever is not named is as
@@ -34,7 +35,7 @@ func field[T uintOf](r *reader, name string, to *T, low, high uint64) func(ast.N
 func (r *reader) settings(node ast.Node) {
 	s := settings.Default()
 	faults := len(r.Faults)
-	r.fields(node, "settings", map[string]func(ast.Node){
+	r.Fields(node, "settings", map[string]func(ast.Node){
 		"packet_life_time":            field(r, "packet_life_time", &s.LifeTimeValue, 0, 31),
 		"head_of_queue_lifetime":      field(r, "head_of_queue_lifetime", &s.HOQLife, 0, 31),
 		"leaf_head_of_queue_lifetime": field(r, "leaf_head_of_queue_lifetime", &s.LeafHOQLife, 0, 31),
@@ -43,19 +44,19 @@ func (r *reader) settings(node ast.Node) {
 		"max_op_vls":                  field(r, "max_op_vls", &s.MaxOperationalVLs, 1, 5),
 		"overrun_errors_threshold":    field(r, "overrun_errors_threshold", &s.OverrunErrors, 0, 15),
 		"local_phy_errors_threshold":  field(r, "local_phy_errors_threshold", &s.LocalPhyErrors, 0, 15),
-		"qos":                         func(v ast.Node) { s.Lanes = r.truth(v, "qos") },
+		"qos":                         func(v ast.Node) { s.Lanes = r.Truth(v, "qos") },
 		"qos_sl2vl":                   func(v ast.Node) { s.SLToVL = parsed(r, v, "qos_sl2vl", settings.ParseMapping) },
 		"qos_high_limit":              field(r, "qos_high_limit", &s.VLHighLimit, 0, math.MaxUint8),
 		"qos_vlarb_high":              func(v ast.Node) { s.VLArbHigh = parsed(r, v, "qos_vlarb_high", settings.ParseArbitration) },
 		"qos_vlarb_low":               func(v ast.Node) { s.VLArbLow = parsed(r, v, "qos_vlarb_low", settings.ParseArbitration) },
 		"qos_levels":                  func(v ast.Node) { s.Levels = r.qosLevels(v) },
-		"qos_enforce":                 func(v ast.Node) { s.EnforceLevels = r.truth(v, "qos_enforce") },
+		"qos_enforce":                 func(v ast.Node) { s.EnforceLevels = r.Truth(v, "qos_enforce") },
 		"part_enforce": func(v ast.Node) {
-			if word, ok := r.choice(v, "part_enforce", []string{enforceIn, enforceOut, enforceBoth}); ok {
+			if word, ok := r.Choice(v, "part_enforce", []string{enforceIn, enforceOut, enforceBoth}); ok {
 				s.EnforceInbound, s.EnforceOutbound = word != enforceOut, word != enforceIn
 			}
 		},
-		"part_enforce_switches":  func(v ast.Node) { s.EnforceBetweenSwitches = r.truth(v, "part_enforce_switches") },
+		"part_enforce_switches":  func(v ast.Node) { s.EnforceBetweenSwitches = r.Truth(v, "part_enforce_switches") },
 		"subnet_timeout":         field(r, "subnet_timeout", &s.SubnetTimeOut, 0, 31),
 		"subnet_prefix":          field(r, "subnet_prefix", &s.GIDPrefix, 1, math.MaxUint64),
 		"sm_sl":                  field(r, "sm_sl", &s.MasterSMSL, 0, settings.SLs-1),
@@ -65,21 +66,21 @@ func (r *reader) settings(node ast.Node) {
 		"link_width":             func(v ast.Node) { s.LinkWidth = r.width(v) },
 		"link_speed":             func(v ast.Node) { s.LinkSpeed = r.speed(v) },
 		"balance": func(v ast.Node) {
-			word, _ := r.choice(v, "balance", []string{balanceAll, balanceTenants})
+			word, _ := r.Choice(v, "balance", []string{balanceAll, balanceTenants})
 			s.BalanceTenants = word == balanceTenants
 		},
 		"links": r.linkLimits,
 		"drain": r.drained,
 	})
 	if err := s.Check(); err != nil && len(r.Faults) == faults {
-		r.Fault(nodePos(node), "settings that a fabric can carry traffic with", "%v", err)
+		r.Fault(yamltree.Pos(node), "settings that a fabric can carry traffic with", "%v", err)
 	}
 	r.policy.Settings = &s
 }
 
 // parsed reads a setting that is a text of its own form.
 func parsed[T any](r *reader, node ast.Node, name string, parse func(string) (T, error)) (value T) {
-	t, ok := r.scalar(node, name, "text in quotes")
+	t, ok := r.Scalar(node, name, "text in quotes")
 	if !ok {
 		return value
 	}
@@ -91,13 +92,13 @@ func parsed[T any](r *reader, node ast.Node, name string, parse func(string) (T,
 }
 
 func (r *reader) width(node ast.Node) settings.Width {
-	word, _ := r.choice(node, "a width", settings.WidthNames())
+	word, _ := r.Choice(node, "a width", settings.WidthNames())
 	w, _ := settings.ParseWidth(word)
 	return w
 }
 
 func (r *reader) speed(node ast.Node) settings.Speed {
-	word, _ := r.choice(node, "a speed", settings.SpeedNames())
+	word, _ := r.Choice(node, "a speed", settings.SpeedNames())
 	s, _ := settings.ParseSpeed(word)
 	return s
 }
@@ -105,16 +106,16 @@ func (r *reader) speed(node ast.Node) settings.Speed {
 // linkLimits reads the limits of single links.
 func (r *reader) linkLimits(node ast.Node) {
 	seen := map[policy.Place]policy.Pos{}
-	for _, entry := range r.list(node, "links") {
+	for _, entry := range r.List(node, "links") {
 		if r.Full() {
 			return
 		}
-		l := policy.LinkLimit{Pos: nodePos(entry)}
+		l := policy.LinkLimit{Pos: yamltree.Pos(entry)}
 		faults := len(r.Faults)
-		r.fields(entry, "an entry of links", map[string]func(ast.Node){
+		r.Fields(entry, "an entry of links", map[string]func(ast.Node){
 			"at": func(v ast.Node) {
 				if s, ok := r.portAt(nil, v); ok {
-					l.At, l.Pos = s.At, nodePos(v)
+					l.At, l.Pos = s.At, yamltree.Pos(v)
 				}
 			},
 			"width": func(v ast.Node) { l.Width = r.width(v) },
@@ -139,11 +140,11 @@ func (r *reader) linkLimits(node ast.Node) {
 func (r *reader) drained(node ast.Node) {
 	const want = "the name or node GUID of a switch"
 	seen := map[policy.Place]policy.Pos{}
-	for _, entry := range r.list(node, "drain") {
+	for _, entry := range r.List(node, "drain") {
 		if r.Full() {
 			return
 		}
-		t, ok := r.scalar(entry, "drain", want)
+		t, ok := r.Scalar(entry, "drain", want)
 		if !ok {
 			continue
 		}

@@ -21,6 +21,9 @@ var words = map[string][]string{
 	"log-level":  {"debug", "info", "warn", "error"},
 }
 
+// Words are the values of a flag that has few; nil for any other.
+func Words(flag string) []string { return words[flag] }
+
 // function finds what a flag or an argument may be.
 type function = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 

@@ -30,24 +30,16 @@ var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelI
 
 // Default is the log before anybody has read the flags.
 func (o *Options) Default(w io.Writer) *Log {
-	t := &text{w: w, level: slog.LevelInfo, journal: toJournal(w)}
+	t := &text{w: w, journal: toJournal(w)} // from info up
 	return &Log{Logger: slog.New(t), text: t, storm: newStorm(time.Now)}
 }
 
 // Apply makes the log what the flags ask for.
 func (l *Log) Apply(o *Options) error {
-	level := slog.LevelInfo
-	if o.Verbose {
-		level = slog.LevelDebug
+	l.Verbose = o.Verbose
+	if err := l.SetLevel(o.level); err != nil {
+		return fmt.Errorf("--log-level %w", err)
 	}
-	if o.level != "" {
-		named, ok := levels[strings.ToLower(o.level)]
-		if !ok {
-			return fmt.Errorf("--log-level %q: want debug, info, warn or error", o.level)
-		}
-		level = named
-	}
-	l.Verbose, l.text.level = o.Verbose, level
 	switch o.format {
 	case "text":
 	case "json":
@@ -72,4 +64,20 @@ func toJournal(stream io.Writer) bool {
 		return false
 	}
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", at.Dev, at.Ino)
+}
+
+// SetLevel sets the lowest level that is logged, as --log-level names it; empty for that of
+// who named none. It may be called while others log.
+func (l *Log) SetLevel(name string) error {
+	level, ok := levels[strings.ToLower(name)]
+	switch {
+	case name == "" && l.Verbose:
+		level = slog.LevelDebug
+	case name == "":
+		level = slog.LevelInfo
+	case !ok:
+		return fmt.Errorf("%q: want debug, info, warn or error", name)
+	}
+	l.text.level.Set(level)
+	return nil
 }

@@ -16,7 +16,7 @@ import (
 type text struct {
 	mu      sync.Mutex
 	w       io.Writer
-	level   slog.Level
+	level   slog.LevelVar // of any goroutine
 	journal bool
 	// stamped lines begin with the time and the level: those of a command that runs
 	// for long.
@@ -26,7 +26,7 @@ type text struct {
 // stampFormat is that of times, in UTC.
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
-func (t *text) Enabled(_ context.Context, l slog.Level) bool { return l >= t.level }
+func (t *text) Enabled(_ context.Context, l slog.Level) bool { return l >= t.level.Level() }
 
 // WithAttrs and WithGroup are not needed: nothing here adds attributes for good.
 func (t *text) WithAttrs([]slog.Attr) slog.Handler { return t }
@@ -67,7 +67,7 @@ type jsonLines struct {
 }
 
 func newJSON(t *text) jsonLines {
-	return jsonLines{t, slog.NewJSONHandler(t.w, &slog.HandlerOptions{Level: t.level, ReplaceAttr: t.replace})}
+	return jsonLines{t, slog.NewJSONHandler(t.w, &slog.HandlerOptions{Level: &t.level, ReplaceAttr: t.replace})}
 }
 
 // Handle writes one line.

@@ -1,4 +1,6 @@
-package cli
+// Package tracecmd implements `ibwarden trace`: one packet through the tables that devices
+// hold.
+package tracecmd
 
 import (
 	"errors"
@@ -11,7 +13,9 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/cli/tracetext"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -20,9 +24,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
 
-// traceFlags are the flags of `ibwarden trace`.
-type traceFlags struct {
-	source        source
+// flags are the flags of `ibwarden trace`.
+type flags struct {
+	source        reading.Source
 	pkey, service string
 	qkey          string
 	sl            uint8
@@ -34,21 +38,22 @@ type traceFlags struct {
 	from, to string
 }
 
-// traceReport is what `ibwarden trace --json` prints.
-type traceReport struct {
+// Report is what `ibwarden trace --json` prints.
+type Report struct {
 	reach.Trace
-	FromName string       `json:"from_name"`
-	ToName   string       `json:"to_name"`
-	Source   string       `json:"source"`
-	ReadAt   string       `json:"read_at"`
-	Faults   []faultEntry `json:"faults"`
-	SMPs     *daemon.SMPs `json:"smps"`
+	FromName string          `json:"from_name"`
+	ToName   string          `json:"to_name"`
+	Source   string          `json:"source"`
+	ReadAt   string          `json:"read_at"`
+	Faults   []reading.Fault `json:"faults"`
+	SMPs     *daemon.SMPs    `json:"smps"`
 	// Packet is the result of a real one; null without --packet.
 	Packet *compare.Report `json:"packet"`
 }
 
-func newTrace() *cobra.Command {
-	var f traceFlags
+// Command is `ibwarden trace`.
+func Command(from reading.Source) *cobra.Command {
+	f := flags{source: from}
 	c := &cobra.Command{
 		Use:   "trace FROM TO",
 		Short: "Trace one packet through the tables that devices hold",
@@ -66,14 +71,14 @@ TO may be a multicast LID: then every copy is traced to where it ends. Without
 With --packet a simulated fabric is built from what was read, the packet is
 really sent through it, and the outcome is compared with the trace, hop by hop.
 
-` + fabricHelp,
+` + from.Help,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.from, f.to = args[0], args[1]
 			return f.run(c)
 		},
 	}
-	f.source.add(c)
+	from.Add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.pkey, "pkey", "", "P_Key of the packet, 16 bits; 0x8000 is the membership bit")
 	flags.StringVar(&f.service, "service", "UD", "UD, RC, UC, RD or raw")
@@ -85,15 +90,15 @@ really sent through it, and the outcome is compared with the trace, hop by hop.
 	return c
 }
 
-func (f *traceFlags) load() (err error) {
+func (f *flags) load() (err error) {
 	if f.packet.Service, err = reach.ParseService(f.service); err != nil {
-		return misuse(fmt.Errorf("--service: %w", err))
+		return exit.WithMisuse(fmt.Errorf("--service: %w", err))
 	}
 	if f.maxAge < 0 {
-		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
+		return exit.WithMisuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.maxAge))
 	}
 	if f.sl >= smp.SLCount {
-		return misuse(fmt.Errorf("--sl %d: want 0 to %d", f.sl, smp.SLCount-1))
+		return exit.WithMisuse(fmt.Errorf("--sl %d: want 0 to %d", f.sl, smp.SLCount-1))
 	}
 	f.packet.SL = ib.SL(f.sl)
 	f.anyPKey = f.pkey == "" && f.packet.Service != reach.Raw
@@ -101,9 +106,9 @@ func (f *traceFlags) load() (err error) {
 		k, err := strconv.ParseUint(f.pkey, 0, 16)
 		switch {
 		case f.packet.Service == reach.Raw:
-			return misuse(errors.New("--pkey: a raw packet has none"))
+			return exit.WithMisuse(errors.New("--pkey: a raw packet has none"))
 		case err != nil || !ib.PKey(k).IsValid():
-			return misuse(fmt.Errorf("--pkey %q: want 16 bits, the low 15 of them not all zero", f.pkey))
+			return exit.WithMisuse(fmt.Errorf("--pkey %q: want 16 bits, the low 15 of them not all zero", f.pkey))
 		}
 		f.packet.PKey = ib.PKey(k)
 	}
@@ -111,9 +116,9 @@ func (f *traceFlags) load() (err error) {
 		q, err := strconv.ParseUint(f.qkey, 0, 32)
 		switch {
 		case f.packet.Service != reach.UD && f.packet.Service != reach.RD:
-			return misuse(fmt.Errorf("--qkey: a packet of service %s has none", f.packet.Service))
+			return exit.WithMisuse(fmt.Errorf("--qkey: a packet of service %s has none", f.packet.Service))
 		case err != nil:
-			return misuse(fmt.Errorf("--qkey %q: want 32 bits", f.qkey))
+			return exit.WithMisuse(fmt.Errorf("--qkey %q: want 32 bits", f.qkey))
 		}
 		key := ib.QKey(q)
 		f.packet.QKey = &key
@@ -128,27 +133,27 @@ var (
 	errOtherwise    = errors.New("the packet that was sent does not agree with the trace")
 )
 
-func (f *traceFlags) run(c *cobra.Command) error {
+func (f *flags) run(c *cobra.Command) error {
 	if err := f.load(); err != nil {
 		return err
 	}
-	r, err := f.source.read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: f.toGroup()})
+	r, err := f.source.Read(c, sweep.Options{Forwarding: true, QoS: true, Multicast: f.toGroup()})
 	if err != nil {
 		return err
 	}
 	from, err := inventory.EndPort(r.Fabric.EndPorts(), f.from)
 	if err != nil {
-		return misuse(fmt.Errorf("FROM: %w", err))
+		return exit.WithMisuse(fmt.Errorf("FROM: %w", err))
 	}
 	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
 		return f.group(c, r, from, mlid)
 	}
 	to, err := inventory.EndPort(r.Fabric.EndPorts(), f.to)
 	if err != nil {
-		return misuse(fmt.Errorf("TO: %w", err))
+		return exit.WithMisuse(fmt.Errorf("TO: %w", err))
 	}
 	if from == to {
-		return misuse(fmt.Errorf("FROM and TO are both %s: want two ports", from))
+		return exit.WithMisuse(fmt.Errorf("FROM and TO are both %s: want two ports", from))
 	}
 	if f.anyPKey {
 		f.packet.PKey = tracetext.UsualKey(from, to)
@@ -161,26 +166,26 @@ func (f *traceFlags) run(c *cobra.Command) error {
 			return err
 		})
 		if err != nil {
-			return bad(err)
+			return exit.WithBad(err)
 		}
 	}
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		t.Outdate(age, f.maxAge)
 	}
 	if f.json {
-		d := traceReport{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,
-			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps, Packet: sent}
+		d := Report{Trace: t, FromName: from.String(), ToName: to.String(), Source: r.Source,
+			ReadAt: r.Time(), Faults: r.Unread(), SMPs: r.SMPs, Packet: sent}
 		if err := table.JSON(c.OutOrStdout(), d); err != nil {
-			return bad(err)
+			return exit.WithBad(err)
 		}
 	} else if err := tracetext.Print(c.OutOrStdout(), t, from, to, sent); err != nil {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	if sent != nil && !sent.Agrees {
-		return bad(errOtherwise)
+		return exit.WithBad(errOtherwise)
 	}
 	if t.Disposition != reach.Delivered {
-		return bad(errNotDelivered)
+		return exit.WithBad(errNotDelivered)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package tracecmd
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/cli/tracetext"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -17,32 +19,32 @@ import (
 )
 
 // toGroup reports whether the packet is for a multicast LID.
-func (f *traceFlags) toGroup() bool {
+func (f *flags) toGroup() bool {
 	mlid, err := ib.ParseLID(f.to)
 	return err == nil && mlid.IsMulticast()
 }
 
 // groupReport is what trace prints of a packet for a multicast LID.
 type groupReport struct {
-	From     ib.PortGUID   `json:"from"`
-	FromName string        `json:"from_name"`
-	DLID     ib.LID        `json:"dlid"`
-	Copies   []reach.Trace `json:"copies"`
-	Source   string        `json:"source"`
-	ReadAt   string        `json:"read_at"`
-	Faults   []faultEntry  `json:"faults"`
-	SMPs     *daemon.SMPs  `json:"smps"`
+	From     ib.PortGUID     `json:"from"`
+	FromName string          `json:"from_name"`
+	DLID     ib.LID          `json:"dlid"`
+	Copies   []reach.Trace   `json:"copies"`
+	Source   string          `json:"source"`
+	ReadAt   string          `json:"read_at"`
+	Faults   []reading.Fault `json:"faults"`
+	SMPs     *daemon.SMPs    `json:"smps"`
 }
 
 // group follows the copies of a packet for a multicast LID.
-func (f *traceFlags) group(c *cobra.Command, r *reading, from *observed.Port, mlid ib.LID) error {
+func (f *flags) group(c *cobra.Command, r *reading.Reading, from *observed.Port, mlid ib.LID) error {
 	switch {
 	case f.send:
-		return misuse(errors.New("--packet: not of a packet for a multicast LID"))
+		return exit.WithMisuse(errors.New("--packet: not of a packet for a multicast LID"))
 	case f.packet.Service != reach.UD:
-		return misuse(fmt.Errorf("--service %s: want UD for a multicast LID", f.packet.Service))
+		return exit.WithMisuse(fmt.Errorf("--service %s: want UD for a multicast LID", f.packet.Service))
 	case f.packet.QKey != nil:
-		return misuse(errors.New("--qkey: the groups of a host cannot be read over the wire"))
+		return exit.WithMisuse(errors.New("--qkey: the groups of a host cannot be read over the wire"))
 	}
 	if f.anyPKey {
 		f.packet.PKey = tracetext.UsualKey(from, from)
@@ -64,18 +66,18 @@ func (f *traceFlags) group(c *cobra.Command, r *reading, from *observed.Port, ml
 	}
 	if f.json {
 		d := groupReport{From: from.GUID, FromName: from.String(), DLID: mlid, Copies: copies, Source: r.Source,
-			ReadAt: r.readAt(), Faults: faultsOf(r), SMPs: r.smps}
+			ReadAt: r.Time(), Faults: r.Unread(), SMPs: r.SMPs}
 		if err := table.JSON(c.OutOrStdout(), d); err != nil {
-			return bad(err)
+			return exit.WithBad(err)
 		}
 	} else {
 		fmt.Fprintf(c.OutOrStdout(), "%s to multicast LID 0x%04x, P_Key %s, SL %d\n\n", table.Plain(from), uint16(mlid), f.packet.PKey, f.packet.SL)
 		if err := table.PrintCopies(c.OutOrStdout(), copies); err != nil {
-			return bad(err)
+			return exit.WithBad(err)
 		}
 	}
 	if delivered == 0 || unknown {
-		return bad(errNotDelivered)
+		return exit.WithBad(errNotDelivered)
 	}
 	return nil
 }

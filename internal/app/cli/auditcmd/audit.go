@@ -1,4 +1,6 @@
-package cli
+// Package auditcmd implements `ibwarden audit`: a catalogue of isolation checks of a
+// fabric, whoever manages it.
+package auditcmd
 
 import (
 	"cmp"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -21,10 +24,24 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
-// auditFlags are the flags of `ibwarden audit`.
-type auditFlags struct {
-	source          source
-	policy          policyFlags
+// Source has what a command needs that judges a fabric.
+type Source struct {
+	// Add adds the flags that choose the fabric and its policy.
+	Add func(*cobra.Command)
+	// Load checks what they say, before anything is sent.
+	Load func(*cobra.Command) error
+	// Read reads the fabric: only SubnGet is sent.
+	Read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error)
+	// Policy is what the policy allows on a fabric, and the aliases of ports; some is
+	// false without a policy.
+	Policy func(*cobra.Command, *observed.Fabric) (p []observed.Partition, aliases map[ib.PortGUID][]ib.PortGUID, some bool, err error)
+	// Help lists what a fabric may be.
+	Help string
+}
+
+// flags are the flags of `ibwarden audit`.
+type flags struct {
+	source          Source
 	topology, since string
 	profile, failOn string
 	managers        []string
@@ -35,8 +52,9 @@ type auditFlags struct {
 	earlier         *snapshot.Snapshot
 }
 
-func newAudit() *cobra.Command {
-	var f auditFlags
+// Command is `ibwarden audit`.
+func Command(from Source) *cobra.Command {
+	f := flags{source: from}
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Check a fabric against a catalogue of isolation checks, read-only",
@@ -51,13 +69,12 @@ reason. docs/audit.md has the whole catalogue.
 Exit status: 0 no finding at or above the severity of --fail-on; 1 such a
 finding, or anything unknown; 2 bad input.
 
-` + fabricHelp,
+` + from.Help,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	flags := c.Flags()
-	f.source.add(c)
-	f.policy.add(c)
+	from.Add(c)
 	flags.StringVar(&f.topology, "topology", "", "topology file with the cables that are allowed")
 	flags.StringVar(&f.since, "since", "", "earlier snapshot of the same fabric, for the checks that compare the two")
 	flags.DurationVar(&f.options.MaxAge, "max-age", 0, "maximum age of a snapshot; anything older counts as unknown (default: any age)")
@@ -69,39 +86,39 @@ finding, or anything unknown; 2 bad input.
 }
 
 // load checks everything that was given before anything is sent.
-func (f *auditFlags) load(c *cobra.Command) (err error) {
+func (f *flags) load(c *cobra.Command) (err error) {
 	if f.options.Profile, err = audit.ParseProfile(f.profile); err != nil {
-		return misuse(fmt.Errorf("--profile: %w", err))
+		return exit.WithMisuse(fmt.Errorf("--profile: %w", err))
 	}
 	if f.threshold, err = audit.ParseSeverity(f.failOn); err != nil {
-		return misuse(fmt.Errorf("--fail-on: %w", err))
+		return exit.WithMisuse(fmt.Errorf("--fail-on: %w", err))
 	}
 	for _, text := range f.managers {
 		guid, err := ib.ParsePortGUID(text)
 		if err != nil {
-			return misuse(fmt.Errorf("--manager: %w", err))
+			return exit.WithMisuse(fmt.Errorf("--manager: %w", err))
 		}
 		f.intent.Managers = append(f.intent.Managers, guid)
 	}
 	if f.topology != "" {
-		if f.intent.Cables, err = readCables(f.topology); err != nil {
-			return misuse(fmt.Errorf("--topology: %w", err))
+		if f.intent.Cables, err = ReadCables(f.topology); err != nil {
+			return exit.WithMisuse(fmt.Errorf("--topology: %w", err))
 		}
 	}
 	if f.options.MaxAge < 0 {
-		return misuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.options.MaxAge))
+		return exit.WithMisuse(fmt.Errorf("--max-age %v: want a time that is not negative", f.options.MaxAge))
 	}
 	if f.since != "" {
 		if f.earlier, err = daemon.LoadSnapshot(f.since); err != nil {
-			return misuse(fmt.Errorf("--since: %w", err))
+			return exit.WithMisuse(fmt.Errorf("--since: %w", err))
 		}
 		f.options.Earlier = f.earlier.Fabric
 	}
-	return f.policy.load(c)
+	return f.source.Load(c)
 }
 
-// readCables reads the cables of a topology file.
-func readCables(path string) ([]audit.Cable, error) {
+// ReadCables reads the cables of a topology file.
+func ReadCables(path string) ([]audit.Cable, error) {
 	l, _, err := topologyfile.Read(path)
 	if err != nil {
 		return nil, err
@@ -113,54 +130,63 @@ func readCables(path string) ([]audit.Cable, error) {
 	return out, nil
 }
 
-func (f *auditFlags) run(c *cobra.Command) error {
+func (f *flags) run(c *cobra.Command) error {
 	if err := f.load(c); err != nil {
 		return err
 	}
-	r, err := f.source.read(c, sweep.Options{
-		Forwarding: true, QoS: true, Audit: true, Multicast: f.options.Profile >= audit.Tenant,
-	})
+	r, err := f.source.Read(c, Reads(f.options.Profile))
 	if err != nil {
 		return err
 	}
-	f.options.KeysConcealed = r.Concealed || f.earlier != nil && f.earlier.Concealed
+	f.options.KeysConcealed = f.earlier != nil && f.earlier.Concealed
 	if f.earlier != nil && f.earlier.ReadAt.After(r.ReadAt) {
-		return misuse(fmt.Errorf("--since %s: read at %s, after what is audited", f.since, f.earlier.ReadAt.Format(time.RFC3339)))
+		return exit.WithMisuse(fmt.Errorf("--since %s: read at %s, after what is audited", f.since, f.earlier.ReadAt.Format(time.RFC3339)))
 	}
-	f.options.Age = time.Since(r.ReadAt)
-	for _, x := range r.Faults {
-		f.options.Unread = append(f.options.Unread, audit.Unread{Where: x.Where, What: x.Why})
-	}
-	if f.policy.loaded != nil {
-		if f.intent.Partitions, err = f.policy.on(c, r.Fabric); err != nil {
-			return err
-		}
-		f.intent.Aliases = f.policy.loaded.AliasesByPort()
+	if partitions, aliases, some, err := f.source.Policy(c, r.Fabric); err != nil {
+		return err
+	} else if some {
+		f.intent.Partitions, f.intent.Aliases = partitions, aliases
 	}
 	var report *audit.Report
 	_ = progress.During(c.ErrOrStderr(), "auditing", func() error { // an audit always ends by itself
-		report = audit.Audit(r.Fabric, f.intent, f.options)
+		report = Judge(r, f.intent, f.options)
 		return nil
 	})
 	if f.json {
 		err = table.JSON(c.OutOrStdout(), report)
 	} else {
-		err = printAudit(c.OutOrStdout(), report)
+		err = Print(c.OutOrStdout(), report)
 	}
 	if err != nil {
-		return bad(err)
+		return exit.WithBad(err)
 	}
 	if report.Fails(f.threshold) {
-		return bad(nil)
+		return exit.WithBad(nil)
 	}
 	return nil
+}
+
+// Reads is what an audit needs of a fabric.
+func Reads(p audit.Profile) sweep.Options {
+	return sweep.Options{Forwarding: true, QoS: true, Audit: true, Multicast: p >= audit.Tenant}
+}
+
+// Judge audits what was read now or some time ago; what the reading itself says of its age,
+// of keys and of what it could not read goes into the options.
+func Judge(r *snapshot.Snapshot, intent audit.Intent, o audit.Options) *audit.Report {
+	o.KeysConcealed = o.KeysConcealed || r.Concealed
+	o.Age = time.Since(r.ReadAt)
+	for _, x := range r.Faults {
+		o.Unread = append(o.Unread, audit.Unread{Where: x.Where, What: x.Why})
+	}
+	return audit.Audit(r.Fabric, intent, o)
 }
 
 // placesMax bounds the places that are printed for one check; --json has more.
 const placesMax = 5
 
-// printAudit prints a report for people: the findings of each check together.
-func printAudit(w io.Writer, r *audit.Report) error {
+// Print prints a report for people: the findings of each check together.
+func Print(w io.Writer, r *audit.Report) error {
 	titles := map[string]string{}
 	for _, e := range audit.Catalogue() {
 		titles[e.Check] = e.Title

@@ -1,4 +1,4 @@
-package policyyaml
+package yamltree
 
 import (
 	"errors"
@@ -18,16 +18,18 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
-// nestingMax is how deep lists and mappings may nest; a policy needs 6.
+// nestingMax is how deep lists and mappings may nest; a policy needs 6, a configuration 2.
 const nestingMax = 16
 
-// tree reads the parts of a YAML tree and notes what is wrong with them.
-type tree struct {
+// Tree reads the parts of a YAML tree and notes what is wrong with them.
+type Tree struct {
 	source.Notes
 }
 
-// parse turns the text into the root of its tree, or notes why it cannot.
-func (t *tree) parse(src string) (root ast.Node) {
+// Parse turns the text into the root of its tree, or notes why it cannot. Nothing in the
+// text is noted as such where something is wanted; want may be empty, and then the root is
+// nil without a fault.
+func (t *Tree) Parse(src, want string) (root ast.Node) {
 	defer func() {
 		// The parser is not ours: what it does with a hostile file must not
 		// end the subnet manager.
@@ -58,11 +60,13 @@ func (t *tree) parse(src string) (root ast.Node) {
 		}
 	}
 	if len(bodies) > 1 {
-		t.Fault(nodePos(bodies[1]), "one document in the file", "a second document")
+		t.Fault(Pos(bodies[1]), "one document in the file", "a second document")
 		return nil
 	}
 	if len(bodies) == 0 {
-		t.Fault(policy.Pos{}, "a policy, with at least version: 1", "nothing in the file")
+		if want != "" {
+			t.Fault(policy.Pos{}, want, "nothing in the file")
+		}
 		return nil
 	}
 	return bodies[0]
@@ -105,21 +109,21 @@ func tokenPos(tk *token.Token) policy.Pos {
 	return policy.Pos{Line: tk.Position.Line, Column: tk.Position.Column}
 }
 
-// nodePos is where a node begins; a mapping's own token is its first colon.
-func nodePos(n ast.Node) policy.Pos {
+// Pos is where a node begins; a mapping's own token is its first colon.
+func Pos(n ast.Node) policy.Pos {
 	switch v := n.(type) {
 	case *ast.MappingNode:
 		if !v.IsFlowStyle && len(v.Values) > 0 {
-			return nodePos(v.Values[0].Key)
+			return Pos(v.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return nodePos(v.Key)
+		return Pos(v.Key)
 	}
 	return tokenPos(n.GetToken())
 }
 
-// describe tells what a node is, for messages.
-func describe(n ast.Node) string {
+// Describe tells what a node is, for messages.
+func Describe(n ast.Node) string {
 	switch v := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		return "a mapping"
@@ -139,10 +143,10 @@ func describe(n ast.Node) string {
 	return "something else"
 }
 
-// fields hands each value of a mapping to the reader of its key. It notes
+// Fields hands each value of a mapping to the reader of its key. It notes
 // unknown and repeated keys, and whatever is no mapping. A reader for "" takes
 // every key, and gets key and value.
-func (t *tree) fields(node ast.Node, what string, readers map[string]func(ast.Node)) {
+func (t *Tree) Fields(node ast.Node, what string, readers map[string]func(ast.Node)) {
 	var pairs []*ast.MappingValueNode
 	switch v := node.(type) {
 	case *ast.MappingNode:
@@ -150,7 +154,7 @@ func (t *tree) fields(node ast.Node, what string, readers map[string]func(ast.No
 	case *ast.MappingValueNode:
 		pairs = []*ast.MappingValueNode{v}
 	default:
-		t.Fault(nodePos(node), "a mapping", "%s for %s", describe(node), what)
+		t.Fault(Pos(node), "a mapping", "%s for %s", Describe(node), what)
 		return
 	}
 	want := source.OrList(slices.Sorted(maps.Keys(readers)))
@@ -159,10 +163,10 @@ func (t *tree) fields(node ast.Node, what string, readers map[string]func(ast.No
 	}
 	seen := map[string]policy.Pos{}
 	for _, pair := range pairs {
-		at := nodePos(pair.Key)
+		at := Pos(pair.Key)
 		key, ok := pair.Key.(*ast.StringNode)
 		if !ok {
-			t.Fault(at, want, "%s as a key of %s", describe(pair.Key), what)
+			t.Fault(at, want, "%s as a key of %s", Describe(pair.Key), what)
 			continue
 		}
 		read, known := readers[key.Value]
@@ -183,30 +187,30 @@ func (t *tree) fields(node ast.Node, what string, readers map[string]func(ast.No
 	}
 }
 
-// list gives the items of a list.
-func (t *tree) list(node ast.Node, what string) []ast.Node {
+// List gives the items of a list.
+func (t *Tree) List(node ast.Node, what string) []ast.Node {
 	if s, ok := node.(*ast.SequenceNode); ok {
 		return s.Values
 	}
-	t.Fault(nodePos(node), "a list", "%s for %s", describe(node), what)
+	t.Fault(Pos(node), "a list", "%s for %s", Describe(node), what)
 	return nil
 }
 
-// scalar gives the text of a single value.
-func (t *tree) scalar(node ast.Node, what, want string) (source.Text, bool) {
+// Scalar gives the text of a single value.
+func (t *Tree) Scalar(node ast.Node, what, want string) (source.Text, bool) {
 	switch v := node.(type) {
 	case *ast.StringNode:
-		return source.Text{S: v.Value, Pos: nodePos(v)}, true
+		return source.Text{S: v.Value, Pos: Pos(v)}, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return source.Text{S: v.GetToken().Value, Pos: nodePos(v)}, true
+		return source.Text{S: v.GetToken().Value, Pos: Pos(v)}, true
 	}
-	t.Fault(nodePos(node), want, "%s for %s", describe(node), what)
+	t.Fault(Pos(node), want, "%s for %s", Describe(node), what)
 	return source.Text{}, false
 }
 
-// choice reads one of some words.
-func (t *tree) choice(node ast.Node, what string, words []string) (string, bool) {
-	word, ok := t.scalar(node, what, source.OrList(words))
+// Choice reads one of some words.
+func (t *Tree) Choice(node ast.Node, what string, words []string) (string, bool) {
+	word, ok := t.Scalar(node, what, source.OrList(words))
 	if ok && !slices.Contains(words, word.S) {
 		t.Fault(word.Pos, source.OrList(words), "%q for %s", word.S, what)
 		ok = false
@@ -214,19 +218,19 @@ func (t *tree) choice(node ast.Node, what string, words []string) (string, bool)
 	return word.S, ok
 }
 
-func (t *tree) truth(node ast.Node, what string) bool {
+func (t *Tree) Truth(node ast.Node, what string) bool {
 	if b, ok := node.(*ast.BoolNode); ok {
 		return b.Value
 	}
-	t.Fault(nodePos(node), "true or false", "%s for %s", describe(node), what)
+	t.Fault(Pos(node), "true or false", "%s for %s", Describe(node), what)
 	return false
 }
 
-// numeral reads a number between low and high; unlike in partitions.conf, a
+// Numeral reads a number between low and high; unlike in partitions.conf, a
 // leading zero is refused, since people differ on what it means.
-func (t *tree) numeral(node ast.Node, what string, low, high uint64) uint64 {
+func (t *Tree) Numeral(node ast.Node, what string, low, high uint64) uint64 {
 	want := source.NumberRange(low, high)
-	digits, ok := t.scalar(node, what, want)
+	digits, ok := t.Scalar(node, what, want)
 	if !ok {
 		return 0
 	}

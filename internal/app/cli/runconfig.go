@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ibwarden/ibwarden/internal/app/cli/configcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/config"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+)
+
+// configVariable names the configuration file of a run that is not told of one.
+const configVariable = "IBWARDEN_CONFIG"
+
+// environment are the variables that set flags of a run.
+var environment = config.Environment{"fabric": fabricVariable, "metrics": telemetry.Variable, "data": daemon.DataVariable}
+
+// configured is where a run has its settings from.
+type configured struct {
+	path     string
+	print    bool
+	settings *config.Settings  // nil without a file
+	origins  map[string]string // of each flag
+}
+
+func (f *configured) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.path, "config", os.Getenv(configVariable), "configuration file, YAML: what flags say, each under its name ("+configVariable+" names another); the .yaml files of conf.d beside it are read after it")
+	flags.BoolVar(&f.print, "print-config", false, "print every setting and where its value comes from, and exit")
+}
+
+// scratchRun is a run that reads values and does nothing.
+func scratchRun() (*runFlags, *cobra.Command) {
+	f, c := newRunOf()
+	root := new(cobra.Command)
+	new(logs.Options).Add(root.PersistentFlags())
+	root.AddCommand(c)
+	c.InheritedFlags() // merges them into those of c
+	return f, c
+}
+
+// begin is what a run does before anything else: it takes the settings of its file, and then
+// does what every command does, since cobra runs the nearer of the two only.
+func (f *configured) begin(c *cobra.Command, args []string) error {
+	if err := f.enter(c); err != nil {
+		return err
+	}
+	return c.Root().PersistentPreRunE(c, args)
+}
+
+// enter reads the file, and sets what neither flags nor the environment set.
+func (f *configured) enter(c *cobra.Command) (err error) {
+	if f.path != "" {
+		_, scratch := scratchRun()
+		if f.settings, err = config.Read(f.path, scratch.Flags()); err != nil {
+			return misuse(err)
+		}
+	}
+	f.origins, err = f.settings.Enter(c.Flags(), environment)
+	return orMisuse(err)
+}
+
+func (f *configured) printed(c *cobra.Command) error {
+	return config.Print(c.OutOrStdout(), c.Flags(), f.origins, environment)
+}
+
+// checkConfig checks a configuration file as `ibwarden run --config` would, and the files
+// that it names; nothing is made or sent. It returns the files that were read.
+func checkConfig(c *cobra.Command, path string) (files []string, err error) {
+	f, scratch := scratchRun()
+	f.config.path = path
+	scratch.SetErr(c.ErrOrStderr())
+	if err := f.config.enter(scratch); err != nil {
+		return nil, err
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if f.cables.file != "" {
+		if _, err := daemon.LoadCables(f.cables.file); err != nil {
+			return nil, misuse(fmt.Errorf("cables: %w", err))
+		}
+	}
+	return f.config.settings.Files, f.loadPolicy(scratch)
+}
+
+// reconfigure reads the configuration again. What can change while a manager runs is
+// changed: the file of the policy, how its =both is read, periods, and what is logged; of
+// anything else it is said that it waits for the next start. A file with a fault changes
+// nothing.
+func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
+	if f.config.path == "" {
+		return
+	}
+	stderr := c.ErrOrStderr()
+	fresh, scratch := scratchRun()
+	settings, err := config.Read(f.config.path, scratch.Flags())
+	if err == nil {
+		// What the command line says still goes first.
+		fresh, scratch = scratchRun()
+		c.Flags().Visit(func(x *pflag.Flag) {
+			if f.config.origins[x.Name] == "--"+x.Name {
+				scratch.Flags().Lookup(x.Name).Changed = true
+			}
+		})
+		_, err = settings.Enter(scratch.Flags(), environment)
+	}
+	if err == nil {
+		err = fresh.checkPeriods()
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "ibwarden:", err, "- the previous configuration stays in force")
+		return
+	}
+	var waiting []string
+	for _, name := range config.Names(scratch.Flags()) {
+		if !config.Changed(f.config.settings, settings, name) || f.config.origins[name] == "--"+name || environment.By(name) != "" {
+			continue
+		}
+		flag := scratch.Flags().Lookup(name)
+		switch name {
+		case "policy":
+			f.policy = fresh.policy
+		case "allow-both":
+			f.policyOptions = fresh.policyOptions
+		case "sweep-interval":
+			f.sweep = fresh.sweep
+		case "drift-period":
+			f.drift = fresh.drift
+		case "guard-period":
+			f.guard = fresh.guard
+		case "log-level":
+			if err := logs.From(c.Context()).SetLevel(flag.Value.String()); err != nil {
+				fmt.Fprintln(stderr, "ibwarden:", err, "- the previous level stays")
+			}
+		default:
+			waiting = append(waiting, name)
+		}
+	}
+	f.config.settings = settings
+	if engine != nil {
+		engine.SetPeriods(f.sweep, f.drift, f.guard)
+	}
+	if waiting != nil {
+		fmt.Fprintln(stderr, "ibwarden: these settings count when ibwarden is started again:", strings.Join(waiting, ", "))
+	}
+	fmt.Fprintln(stderr, "configuration read again")
+}
+
+// forConfig is a run for package configcmd.
+func forConfig() configcmd.Run {
+	return configcmd.Run{Variable: configVariable, Check: checkConfig, Flags: func() *pflag.FlagSet {
+		_, c := scratchRun()
+		return c.Flags()
+	}}
+}
