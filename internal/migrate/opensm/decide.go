@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
@@ -18,6 +19,10 @@ type migration struct {
 	// laneFaults are the options of virtual lanes that are not taken, and why; nil before
 	// they were looked at.
 	laneFaults map[string]string
+	// numbers are those that OpenSM gives to partitions which state none, by name; levelled
+	// are the partitions that a rule of the QoS policy has put on a level.
+	numbers  map[string]ib.PKeyBase
+	levelled map[ib.PKeyBase]bool
 }
 
 // Options are what the caller decides.
@@ -76,6 +81,9 @@ func (m *migration) decide() {
 			m.Defaults = append(m.Defaults, d)
 		}
 	}
+	if m.conf.truth("qos") && !m.conf.isSet("qos_vlarb_low") && !m.conf.isSet("qos_vlarb_high") {
+		m.Defaults = append(m.Defaults, Default{"qos_vlarb_low", m.conf.value("qos_vlarb_low"), "OpenSM gives VL 0 the high-priority table and every other VL the weight 4; ibwarden gives every VL the weight 64 (docs/settings.md)"})
+	}
 }
 
 func (m *migration) answer(o *option) answer {
@@ -97,17 +105,17 @@ func (m *migration) answer(o *option) answer {
 	if f, ok := fixedOptions[o.name]; ok {
 		return answer{verdict: f.verdict, why: f.why}
 	}
-	if f, ok := strings.CutPrefix(o.name, "cc_"); ok && f != "" {
+	if strings.HasPrefix(o.name, "cc_") {
 		return no(whyCC)
 	}
 	if d, ok := decided[o.name]; ok {
 		return d(m, o)
 	}
-	if strings.HasPrefix(o.name, "qos_") {
-		return m.lanes(o)
-	}
 	if k, ok := fileOptions[o.name]; ok {
 		return m.fileOption(o, k)
+	}
+	if strings.HasPrefix(o.name, "qos_") {
+		return m.lanes(o)
 	}
 	panic("no answer for option " + o.name) // TestEveryOptionHasAnAnswer
 }

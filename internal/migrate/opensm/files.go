@@ -60,7 +60,6 @@ var listings = []listing{
 	{PortOrder, "port_search_ordering_file", "", NotPossible, "dor finds the dimensions in the graph, and other engines take ports in the order of their numbers", someGUID, "a GUID and ports"},
 	{ProfileIgnore, "port_prof_ignore_file", "", NotPossible, whyBalance, someGUID, "a GUID"},
 	{Torus, "torus_config", "/etc/opensm/torus-2QoS.conf", NotNeeded, "dor finds the dimensions in the graph", nil, ""},
-	{QoSPolicy, "qos_policy_file", "/etc/opensm/qos-policy.conf", NotPossible, "the policy states service levels of partitions and services (docs/settings.md)", nil, ""},
 	{PrefixRoutes, "prefix_routes_file", "/etc/opensm/prefix-routes.conf", NotPossible, "subnet administration answers for paths within the subnet only", nil, ""},
 	{NodeNameMap, "node_name_map_name", "/etc/opensm/ib-node-name-map", NotPossible, "devices are named by the description that they give themselves; ibwarden led and topology go by it, or by GUID", someGUID, "a GUID and a name"},
 	{ModuleLogging, "per_module_logging_file", "/etc/opensm/per-module-logging.conf", NotNeeded, "log-level is for all of ibwarden (docs/logs.md)", nil, ""},
@@ -88,6 +87,7 @@ type fileOption struct {
 var fileOptions = func() map[string]fileOption {
 	m := map[string]fileOption{
 		"dimn_ports_file":      {PortOrder, NotPossible, "an older name of port_search_ordering_file; dor finds the dimensions in the graph"},
+		"qos_policy_file":      {QoSPolicy, Taken, "its lines say what becomes of them"},
 		"lfts_file":            {"", NotNeeded, "routing_engine has no file"},
 		"lid_matrix_dump_file": {"", NotPossible, "hop tables are not read: nothing rests on them"},
 		"sa_db_file":           {"", NotPossible, "what hosts registered is not taken over: they are asked to register again"},
@@ -101,6 +101,9 @@ var fileOptions = func() map[string]fileOption {
 func (m *migration) fileOption(o *option, f fileOption) answer {
 	if o.name == "lfts_file" && routesFromFile(m.conf) {
 		return m.set(o, "lfts-file", o.value)
+	}
+	if o.name == "qos_policy_file" && !m.conf.truth("qos") {
+		return without(whyNoQoS)
 	}
 	a := answer{verdict: f.verdict, why: f.why}
 	if _, read := m.files[f.kind]; f.kind != "" && !read {
@@ -141,6 +144,7 @@ func (c *Conf) Files() []Wanted {
 		}
 	}
 	add(Partitions, "partition_config_file", "")
+	add(QoSPolicy, "qos_policy_file", "")
 	for _, l := range listings {
 		add(l.kind, l.option, l.standard)
 	}

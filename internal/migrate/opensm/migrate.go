@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
@@ -28,7 +29,7 @@ func Migrate(c *Conf, files map[Kind]Text, o Options) (*Report, error) {
 		m.configure("sm-key", "1", "1", "OpenSM's default: an OpenSM that stays as standby ignores managers with another one")
 	}
 	m.decide()
-	for _, step := range []func() error{m.partitions, m.lists, m.cache} {
+	for _, step := range []func() error{m.partitions, m.qosPolicy, m.lists, m.cache} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -55,7 +56,12 @@ func (m *migration) partitions() error {
 	if s, usual := m.settings, settings.Default(); !s.Equal(&usual) {
 		p.Settings = &s
 	}
-	m.Policy = p
+	m.Policy, m.numbers = p, map[string]ib.PKeyBase{}
+	for _, s := range statements {
+		if s.Auto {
+			m.numbers[s.Name] = s.PKey
+		}
+	}
 	if !m.Open {
 		m.statements(t.Path, statements)
 	}
@@ -67,12 +73,13 @@ func (m *migration) partitions() error {
 func (m *migration) statements(path string, statements []partitionsconf.Statement) {
 	first := len(m.Lines)
 	for _, s := range statements {
-		what := fmt.Sprintf("%s=%v, %d members", s.Name, s.PKey, s.Members)
+		what := fmt.Sprintf("%s=%v", s.Name, s.PKey)
 		if s.Auto {
-			what = fmt.Sprintf("%s, %d members", s.Name, s.Members)
+			what = s.Name
 		}
+		what += fmt.Sprintf(", members: %d", s.Members)
 		if s.Groups > 0 {
-			what += fmt.Sprintf(", %d multicast groups", s.Groups)
+			what += fmt.Sprintf(", multicast groups: %d", s.Groups)
 		}
 		becomes := fmt.Sprintf("partition %s", s.Name)
 		m.say(Line{File: path, First: s.Pos.Line, Last: s.Last, What: cut(what), Verdict: Taken, Becomes: cut(becomes)})

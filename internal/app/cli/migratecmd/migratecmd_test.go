@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -171,5 +172,111 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(to, "policy.yaml")); err != nil || !strings.Contains(string(text), "- ALL") {
 		t.Errorf("%v, %s", err, text)
+	}
+}
+
+// TestHostileFiles: what is no file of OpenSM's is refused or said, and steers no terminal.
+func TestHostileFiles(t *testing.T) {
+	good := "red=0x10 : 0x100009=full ;\n"
+	dir := directory(t, map[string]string{"partitions.conf": good, "opensm.conf": "sm_priority 3\n"})
+	for name, make := range map[string]func(path string) error{
+		"a FIFO":             func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory":        func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to a device": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"binary":             func(path string) error { return os.WriteFile(path, []byte{0x7F, 'E', 'L', 'F', 0, 1, 2, 0xFF}, 0o600) },
+		"huge":               func(path string) error { return truncated(path, 128<<20) },
+	} {
+		for _, file := range []string{"opensm.conf", "partitions.conf", "qos-policy.conf", "guid2lid", "prefix-routes.conf"} {
+			bad := directory(t, map[string]string{"partitions.conf": good, "opensm.conf": "sm_priority 3\n"})
+			path := filepath.Join(bad, file)
+			_ = os.Remove(path)
+			if err := make(path); err != nil {
+				t.Fatal(err)
+			}
+			out, complaints, status := run(t, "migrate", "opensm", bad, "--output", filepath.Join(bad, "to"))
+			if _, err := os.Stat(filepath.Join(bad, "to")); status != 2 || err == nil || !strings.Contains(complaints, file) {
+				t.Errorf("%s as %s: status %d, %q, %q", name, file, status, out, complaints)
+			}
+		}
+	}
+	// Names are printed as they are, but for what steers a terminal.
+	wild := directory(t, map[string]string{
+		"opensm.conf": "log_prefix \u202eevil\u2066\nnode_name_map_name names\n", "names": "0x1 \"\u202eleaf\"\n",
+		"partitions.conf": "r\u202eed=0x10 : 0x100009=full ;\n",
+	})
+	out, complaints, _ := run(t, "migrate", "opensm", wild)
+	if strings.ContainsAny(out+complaints, "\x1b\u202e\u2066") {
+		t.Errorf("a terminal is steered: %q, %q", out, complaints)
+	}
+	// A file is not written through a link that somebody has laid.
+	to, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(to, "policy.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, complaints, status := run(t, "migrate", "opensm", dir, "--output", to, "--force")
+	if text, _ := os.ReadFile(victim); status != 2 || string(text) != "mine" || !strings.Contains(complaints, "no regular file") {
+		t.Errorf("status %d, %q, and the file is %q", status, complaints, text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(to, "*")); len(left) != 1 {
+		t.Errorf("written: %v", left)
+	}
+	// A path with a line end stays in its comment.
+	odd := filepath.Join(t.TempDir(), "a\nprofile: basic #")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"opensm.conf": "sm_priority 3\n", "partitions.conf": good} {
+		if err := os.WriteFile(filepath.Join(odd, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, complaints, status := run(t, "migrate", "opensm", odd, "--output", filepath.Join(odd, "to")); status != 0 {
+		t.Fatalf("status %d, %q", status, complaints)
+	}
+	text, err := os.ReadFile(filepath.Join(odd, "to", "ibwarden.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries map[string]any
+	if err := yaml.Unmarshal(text, &entries); err != nil || entries["profile"] != nil || entries["policy"] != filepath.Join(odd, "to", "policy.yaml") {
+		t.Errorf("%v: %v of\n%s", err, entries, text)
+	}
+}
+
+// truncated makes a file with nothing but zeros.
+func truncated(path string, size int64) error {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
+}
+
+// TestCopiedDirectory: what a copy does not have is not taken from this machine, and its files
+// are found by their names, those of the cache in its cache too.
+func TestCopiedDirectory(t *testing.T) {
+	dir := directory(t, map[string]string{
+		"opensm.conf":     "partition_config_file /somewhere/else/parts.conf\nroot_guid_file /somewhere/else/roots\n",
+		"parts.conf":      "red=0x10 : 0x100009=full ;\n",
+		"roots":           "0x200004\n\n# comment\n0x200005\nspine\n",
+		"partitions.conf": "other=0x99 : ALL=full ;\n",
+		"cache/guid2lid":  "0x0000000000100009 0x0004 0x0004\n0x0000000000100009 0x0005 0x0005\n0x000000000010000b 0xc000 0xc000\n0x10000d 4 4\nx\n",
+	})
+	out, complaints, status := run(t, "migrate", "opensm", dir)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, complaints)
+	}
+	for _, want := range []string{
+		filepath.Join(dir, "parts.conf"), "red=0x0010", filepath.Join(dir, "cache/guid2lid"), "the port has LIDs in an earlier line", "want unicast LIDs",
+		"LID 4 is that of the port in line 1", "OpenSM finds no GUID here",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "0x0099") {
+		t.Errorf("another partitions.conf was taken:\n%s", out)
 	}
 }
