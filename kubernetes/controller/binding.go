@@ -12,6 +12,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/api/inventory"
@@ -103,6 +104,9 @@ func (r *bindings) ensure(ctx context.Context, c *client.Client, o binding) *ste
 
 // join makes the port a member, if it is none or another than it should be.
 func (r *bindings) join(ctx context.Context, c *client.Client, o binding) *step {
+	if s := r.owned(ctx, c, o); s != nil {
+		return s
+	}
 	// The ETag is read first: what changes after that is noticed.
 	_, etag, err := get[form.Partition](ctx, c, numbered(o.Status.PKey))
 	if err != nil {
@@ -118,10 +122,53 @@ func (r *bindings) join(ctx context.Context, c *client.Client, o binding) *step 
 		return nil
 	}
 	_, s := r.write(ctx, c, o, http.MethodPut, memberPath(o.Status.PKey, o.Status.Port), client.Params{Match: etag}, want)
-	if s == nil && o.Status.ObservedGeneration == o.Generation && o.Status.Verdict != "" {
+	if s != nil {
+		return s
+	}
+	have, _, err = get[form.Member](ctx, c, memberPath(o.Status.PKey, o.Status.Port))
+	if err != nil {
+		return r.failed(err)
+	}
+	if have.State != "member" {
+		// The port went to another owner meanwhile, who would be asked for his consent.
+		if _, s := r.write(ctx, c, o, http.MethodDelete, memberPath(o.Status.PKey, o.Status.Port), client.Params{}, nil); s != nil {
+			return s
+		}
+		return r.foreign(o)
+	}
+	if o.Status.ObservedGeneration == o.Generation && o.Status.Verdict != "" {
 		r.broughtBack(o, "somebody changed the membership of %s in %s through the service's API", o.Status.Port, o.Status.PKey)
 	}
-	return s
+	return nil
+}
+
+func (r *bindings) foreign(o binding) *step {
+	return r.refused("Forbidden", fmt.Sprintf("%s is no port of namespace %s", o.Status.Port, o.Namespace))
+}
+
+// owned refuses a port that is not the tenant's. The service would take the binding of a
+// foreign port as a question to its owner, which is not what an object in Kubernetes is.
+func (r *bindings) owned(ctx context.Context, c *client.Client, o binding) *step {
+	p, _, err := get[inventory.Port](ctx, c, "/ports/"+string(o.Status.Port))
+	if err == nil && p.Owner != "" {
+		return nil // a tenant is told of its own ports alone
+	}
+	if err != nil && !missing(err) {
+		return r.failed(err)
+	}
+	// One that the fabric has not seen yet may be in a pool.
+	lists, stop := context.WithTimeout(ctx, callTimeout)
+	defer stop()
+	pools, err := client.All[api.Pool](lists, c, "/pools", nil)
+	if err != nil {
+		return r.failed(err)
+	}
+	for _, x := range pools {
+		if x.Owner != "" && x.First <= string(o.Status.Port) && string(o.Status.Port) <= x.Last {
+			return nil
+		}
+	}
+	return r.foreign(o)
 }
 
 // port is the port that a binding means.

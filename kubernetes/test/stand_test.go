@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,13 +79,11 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// build builds a program of a module, without cgo as it is shipped.
+// build builds a program of a module.
 func build(dir, pkg, name string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		to := filepath.Join(builtIn, name)
-		c := exec.Command("go", "build", "-C", dir, "-o", to, pkg)
-		c.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := c.CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-C", dir, "-o", to, pkg).CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}
 		return to, nil
@@ -98,15 +98,22 @@ var (
 // APIServer names a kube-apiserver.
 const APIServer = "IBWARDEN_KUBE_APISERVER"
 
+// programs are etcd and the API server; an error says what is missing.
+var programs = sync.OnceValues(func() (p struct{ etcd, server string }, err error) {
+	if p.etcd, err = need.Find("etcd"); err != nil {
+		return p, err
+	}
+	if p.server = os.Getenv(APIServer); p.server == "" {
+		return p, fmt.Errorf("%s names no kube-apiserver", APIServer)
+	}
+	return p, nil
+})
+
 // start starts the API server, once for all tests.
 var start = sync.OnceValues(func() (*cluster, error) {
-	etcd, err := need.Find("etcd")
+	p, err := programs()
 	if err != nil {
 		return nil, err
-	}
-	server := os.Getenv(APIServer)
-	if server == "" {
-		return nil, fmt.Errorf("%s names no kube-apiserver", APIServer)
 	}
 	c := &cluster{scheme: runtime.NewScheme()}
 	if err := clientgo.AddToScheme(c.scheme); err != nil {
@@ -121,10 +128,10 @@ var start = sync.OnceValues(func() (*cluster, error) {
 		CRDDirectoryPaths: []string{"../config/crd"}, ErrorIfCRDPathMissing: true,
 		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{"../config/webhook.yaml"}},
 	}
-	c.env.ControlPlane.GetAPIServer().Path = server
-	c.env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
+	c.env.ControlPlane.GetAPIServer().Path = p.server
+	c.env.ControlPlane.Etcd = &envtest.Etcd{Path: p.etcd}
 	if _, err = c.env.Start(); err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", server, etcd, err)
+		return nil, fmt.Errorf("%s with %s: %w", p.server, p.etcd, err)
 	}
 	running = c
 	if c.admin, err = kube.New(c.env.Config, kube.Options{Scheme: c.scheme}); err != nil {
@@ -157,19 +164,19 @@ type stand struct {
 type program struct {
 	*exec.Cmd
 	log   need.Log
-	ended chan error
+	ended chan struct{}
 }
 
 func (s *stand) run(path string, env []string, args ...string) *program {
 	s.Helper()
-	p := &program{Cmd: exec.Command(path, args...), ended: make(chan error, 1)}
+	p := &program{Cmd: exec.Command(path, args...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), env...)
 	p.Stdout, p.Stderr = &p.log, &p.log
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.Start(); err != nil {
 		s.Fatal(err)
 	}
-	go func() { p.ended <- p.Wait() }()
+	go func() { _ = p.Wait(); close(p.ended) }()
 	return p
 }
 
@@ -202,8 +209,12 @@ func freePort(t testing.TB) string {
 // newStand starts a service and a controller for a test.
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	c, err := start()
+	_, err := programs()
 	need.Need(t, err)
+	c, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &stand{T: t, cluster: c, dir: t.TempDir(), listen: freePort(t)}
 	t.Cleanup(s.clear)
 	s.serve()
@@ -218,6 +229,7 @@ func newStand(t *testing.T) *stand {
 	s.write("token", s.command("token", "create", "--tenant", "provider"))
 	s.write("kubeconfig", string(c.controller))
 	s.control()
+	s.hook()
 	return s
 }
 
@@ -297,6 +309,37 @@ func (s *stand) await(what string, try func() error) {
 	s.Fatalf("%s: %v", what, err)
 }
 
+// hook has the API server ask the webhooks.
+func (s *stand) hook() {
+	s.Helper()
+	for _, h := range s.env.WebhookInstallOptions.ValidatingWebhooks {
+		h = h.DeepCopy()
+		h.ResourceVersion, h.UID = "", ""
+		if err := s.admin.Create(s.Context(), h); err != nil && !apierrors.IsAlreadyExists(err) {
+			s.Fatal(err)
+		}
+	}
+	s.await("the webhooks to count", func() error {
+		if s.admin.Create(s.Context(), partition("default", "probe", ""), kube.DryRunAll) == nil {
+			return errors.New("nothing is refused")
+		}
+		return nil
+	})
+}
+
+// unhook has it ask them no more.
+func (s *stand) unhook(ctx context.Context) {
+	s.Helper()
+	for _, h := range s.env.WebhookInstallOptions.ValidatingWebhooks {
+		if err := s.admin.Delete(ctx, h.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+			s.Error(err)
+		}
+	}
+	s.await("the webhooks to count no more", func() error {
+		return s.admin.Create(ctx, partition("default", "probe", ""), kube.DryRunAll)
+	})
+}
+
 // clear deletes what a test left, and ends its processes.
 func (s *stand) clear() {
 	// The test's own context has ended.
@@ -311,6 +354,8 @@ func (s *stand) clear() {
 	}
 	s.end(s.controller, syscall.SIGKILL)
 	s.end(s.service, syscall.SIGTERM)
+	// The webhooks, which nobody answers now, would keep the finalizers.
+	s.unhook(ctx)
 	for _, list := range []kube.ObjectList{&v1alpha1.IBPortBindingList{}, &v1alpha1.IBPartitionList{}, &v1alpha1.IBTenantList{}} {
 		if err := s.admin.List(ctx, list); err != nil {
 			s.Error(err)

@@ -38,10 +38,12 @@ const (
 // PKey is the number of a partition: four hexadecimal digits after 0x, without the bit for
 // full membership.
 // +kubebuilder:validation:Pattern=`^0x[0-7][0-9a-f]{3}$`
+// +kubebuilder:validation:MaxLength=6
 type PKey string
 
 // GUID is the GUID of a port or a node: 16 lower-case hexadecimal digits after 0x.
 // +kubebuilder:validation:Pattern=`^0x[0-9a-f]{16}$`
+// +kubebuilder:validation:MaxLength=18
 type GUID string
 
 // Status is what is common to the status of every resource.
