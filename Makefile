@@ -3,9 +3,9 @@ GO        ?= go
 FUZZTIME  ?= 5s
 PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish
 # Directories with a module of their own, which make test and make lint look at too.
-MODULES   := packaging website
+MODULES   := kubernetes packaging website
 
-.PHONY: help build man deb rpm image release site test tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: help build man deb rpm image release site test test-kubernetes tools docs lint race vulnerabilities fuzz mutate bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z -]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,11 @@ site: ## write the documentation as a site of static pages into bin/site
 test: tools ## install what the tests need (Debian packages, when it may), run them all, say what was skipped
 	$(GO) vet ./...
 	@GO='$(GO)' MODULES='$(MODULES)' scripts/test-all
+
+# kube-apiserver is compiled from its sources, the first time for minutes.
+test-kubernetes: tools ## build Kubernetes's API server, and run the controller's tests on it with etcd and a service
+	$(GO) build -C kubernetes/test/apiserver -o $(CURDIR)/bin/kube-apiserver .
+	@(cd kubernetes && IBWARDEN_KUBE_APISERVER=$(CURDIR)/bin/kube-apiserver $(GO) test -json -count=1 -timeout 30m ./...) | $(GO) run ./test/summary
 
 tools: ## install the Debian packages that tests run beside ibwarden, and fetch axe-core, which looks at the console
 	@scripts/install-tools $(PACKAGES)
