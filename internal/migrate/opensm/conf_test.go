@@ -85,6 +85,31 @@ func TestOptionsAreOpenSMs(t *testing.T) {
 	}
 }
 
+// TestListsAreOfOptions: what is said of options is said of those that there are, and of others
+// that there are not.
+func TestListsAreOfOptions(t *testing.T) {
+	for name := range fixedOptions {
+		if _, ok := known[name]; !ok || decided[name] != nil {
+			t.Errorf("%s has two answers, or is no option", name)
+		}
+	}
+	for name := range decided {
+		if _, ok := known[name]; !ok {
+			t.Errorf("%s is no option", name)
+		}
+	}
+	for name := range closed {
+		if _, ok := known[name]; ok {
+			t.Errorf("%s is an option of the open OpenSM", name)
+		}
+	}
+	for _, d := range defaultsMatter {
+		if _, ok := known[d.Option]; !ok {
+			t.Errorf("%s is no option", d.Option)
+		}
+	}
+}
+
 // TestDefaultsSayNothing: of the file that opensm writes no line needs a verdict.
 func TestDefaultsSayNothing(t *testing.T) {
 	text, err := os.ReadFile("testdata/default.conf")
@@ -131,7 +156,11 @@ var tried = []string{
 // what it becomes, or means the default.
 func TestEveryOptionHasAnAnswer(t *testing.T) {
 	for _, s := range append(specs[:len(specs):len(specs)], spec{name: "m_key_per_port"}, spec{name: "sm_prority"}) {
-		for _, v := range tried {
+		values := tried
+		if s.kind == flag && s.name != "" && s.def != "" {
+			values = []string{"TRUE", "FALSE", "true", ""}
+		}
+		for _, v := range values {
 			for _, more := range []string{"", "\nqos TRUE\nm_key 5\nlmc 1\nperfmgr TRUE\ncongestion_control TRUE\n"} {
 				if s.name == "partition_config_file" {
 					continue // TestMigrateRefuses

@@ -81,6 +81,9 @@ func (m *migration) decide() {
 			m.Defaults = append(m.Defaults, d)
 		}
 	}
+	if m.conf.number("lmc") > 0 && !m.conf.truth("lmc_esp0") {
+		m.Defaults = append(m.Defaults, Default{"lmc_esp0", "FALSE", "OpenSM gives enhanced switch ports 0 one LID; ibwarden gives them as many as other ports, so that their LIDs may change"})
+	}
 	if m.conf.truth("qos") && !m.conf.isSet("qos_vlarb_low") && !m.conf.isSet("qos_vlarb_high") {
 		m.Defaults = append(m.Defaults, Default{"qos_vlarb_low", m.conf.value("qos_vlarb_low"), "OpenSM gives VL 0 the high-priority table and every other VL the weight 4; ibwarden gives every VL the weight 64 (docs/settings.md)"})
 	}

@@ -116,7 +116,7 @@ func (m *migration) numeral(o *option, f struct {
 // profileLevel is the protection level of ibwarden's default profile.
 const profileLevel = 2
 
-func (m *migration) protection(*option) answer {
+func (m *migration) protection(o *option) answer {
 	n := m.conf.number("m_key_protection_level")
 	switch {
 	case !m.conf.isSet("m_key"):
@@ -124,7 +124,9 @@ func (m *migration) protection(*option) answer {
 	case n > profileLevel:
 		return without(fmt.Sprintf("level %d is the same as level %d, which ibwarden's default profile has", n, profileLevel))
 	case n == profileLevel:
-		return answer{Taken, "profile: tenant", fmt.Sprintf("ibwarden's default, which has level %d", profileLevel)}
+		a := m.set(o, "profile", "tenant")
+		a.why = fmt.Sprintf("ibwarden's default, which has level %d", profileLevel)
+		return a
 	}
 	return no(fmt.Sprintf("ibwarden's default profile has level %d; profile: basic has level 1", profileLevel))
 }

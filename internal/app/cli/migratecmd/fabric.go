@@ -83,7 +83,7 @@ func (f *command) plan(c *cobra.Command, r *opensm.Report) (*Plan, error) {
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
 	}
-	config.Known.LIDs = known(fabric, r)
+	config.Known.LIDs = known(fabric, r, config.LMC)
 	ring := daemon.ThrowAwayKeys() // that there are keys counts, not which
 	config.Keys = &keying.Config{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}}
 	want, err := desired.Predict(config.Desired(fabric), r.Policy)
@@ -131,16 +131,29 @@ func configOf(r *opensm.Report) (engine.Config, error) {
 	return config, nil
 }
 
-// known are the LIDs of guid2lid of ports that the fabric does not show: the others keep what
-// they have.
-func known(f *observed.Fabric, r *opensm.Report) map[ib.PortGUID]ib.LID {
+// known are the LIDs of guid2lid of ports that the fabric does not show, unless one that it shows
+// has them now: whoever is there keeps what it has. No others are written to a state file.
+func known(f *observed.Fabric, r *opensm.Report, lmc ib.LMC) map[ib.PortGUID]ib.LID {
+	there, held := map[ib.PortGUID]bool{}, map[ib.LID]bool{}
+	for _, q := range f.EndPorts() {
+		if !q.InfoRead || q.Info.LID == 0 {
+			continue
+		}
+		there[q.GUID] = true
+		for i := range q.Info.LMC.Count() {
+			held[q.Info.LID+ib.LID(i)] = true
+		}
+	}
 	out := map[ib.PortGUID]ib.LID{}
 	for guid, lid := range r.LIDs {
-		out[ib.PortGUID(guid)] = ib.LID(lid)
-	}
-	for _, q := range f.EndPorts() {
-		if q.InfoRead && q.Info.LID != 0 {
-			delete(out, q.GUID)
+		free := !there[ib.PortGUID(guid)]
+		for i := range lmc.Count() {
+			free = free && !held[ib.LID(lid)+ib.LID(i)]
+		}
+		if free {
+			out[ib.PortGUID(guid)] = ib.LID(lid)
+		} else {
+			delete(r.LIDs, guid)
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/kept"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
@@ -194,11 +196,18 @@ func TestTakeoverOfOpenFabric(t *testing.T) {
 	openSM(t, name, "", "A=0x10 : 0xZZZ=full ;\n") // OpenSM opens the fabric
 	dir := directory(t, map[string]string{
 		"partitions.conf": "red=0x10 : 0x100003=full ;\n", "opensm.conf": "root_guid_file roots\n", "roots": "0x200000\n0x999\n",
-		"guid2lid": "0x0000000000100003 0x0400 0x0400\n\n0x00000000000abcde 0x0401 0x0401\n",
+		"guid2lid": "0x0000000000100003 0x0400 0x0400\n\n0x00000000000abcde 0x0401 0x0401\n0x00000000000abcdf 0x0003 0x0003\n",
 	})
-	out, l, err := planned(t, "ibsim:"+name, dir, "--json")
+	data := filepath.Join(t.TempDir(), "data")
+	out, l, err := planned(t, "ibsim:"+name, dir, "--json", "--write-data", data)
 	if err != nil || l.sets != 0 {
 		t.Fatalf("%v, %d Sets", err, l.sets)
+	}
+	// Whoever is there keeps its LID: that of guid2lid is for ports that are off, and only
+	// where nobody has it now.
+	state, err := kept.LoadState(daemon.DataDir(data).State())
+	if want := map[ib.PortGUID]ib.LID{0xabcde: 0x401}; err != nil || !maps.Equal(state.LIDs, want) {
+		t.Errorf("LIDs that are kept %v, %v, want %v", state.LIDs, err, want)
 	}
 	var d migratecmd.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
