@@ -144,6 +144,64 @@ func migrated(t *testing.T, conf, partitions string) *Report {
 	return r
 }
 
+// settingOf is the value that a configuration has under a key; empty for none.
+func settingOf(r *Report, key string) string {
+	for _, s := range r.Configuration {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func TestRouting(t *testing.T) {
+	for conf, want := range map[string]string{
+		"":                                  "",
+		"routing_engine (null)":             "",
+		"routing_engine minhop":             "minhop",
+		"routing_engine ftree":              "ftree,updn",
+		"routing_engine \"ftree, updn\"":    "ftree,updn",
+		"routing_engine ftree,minhop":       "ftree,minhop",
+		"routing_engine ftree,no_fallback":  "ftree",
+		"routing_engine torus-2QoS":         "dor,updn",
+		"routing_engine lash,sssp":          "dfsssp",
+		"routing_engine nue":                "dfsssp,updn",
+		"routing_engine dnup":               "updn",
+		"routing_engine file":               "",
+		"routing_engine ftre":               "",
+		"routing_engine file\nlfts_file /x": "file,updn",
+	} {
+		r := migrated(t, conf, "A=1 : ALL;\n")
+		if got := settingOf(r, "routing"); got != want {
+			t.Errorf("%s: %s, want %s", conf, got, want)
+		}
+		if file := settingOf(r, "lfts-file"); (file == "/x") != strings.Contains(conf, "lfts_file") {
+			t.Errorf("%s: lfts-file %s", conf, file)
+		}
+	}
+}
+
+// TestSettings: what opensm.conf says of ports is in the policy.
+func TestSettings(t *testing.T) {
+	r := migrated(t, "packet_life_time 0x11\nhead_of_queue_lifetime 0x0e\nmax_op_vls 3\nqos TRUE\nqos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3\n"+
+		"qos_vlarb_low 0:8,1:8,2:8,3:8\nqos_ca_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3\nqos_swe_high_limit 3\npart_enforce in\nforce_link_width 3\nforce_link_speed_ext 30\nsubnet_timeout 19\n", "A=1,sl=3 : ALL;\n")
+	text := string(r.PolicyText())
+	for _, want := range []string{"packet_life_time: 17", "head_of_queue_lifetime: 14", "max_op_vls: 3", "qos: true", `qos_sl2vl: "0,1,2,3,0,1,2,3`, `qos_vlarb_low: "0:8,1:8,2:8,3:8"`,
+		"part_enforce: in", "link_width: 4x", "link_speed: qdr", "subnet_timeout: 19", "sl: 3"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if n := r.Count(NotPossible); n != 1 {
+		t.Errorf("%d lines are not possible, want that of switch ports: %+v", n, r.Lines)
+	}
+	// A VL that would never be served is not taken, nor is a table without the others.
+	r = migrated(t, "qos TRUE\nqos_vlarb_low 0:8\nqos_high_limit 4\n", "A=1 : ALL;\n")
+	if text := string(r.PolicyText()); strings.Contains(text, "vlarb") || strings.Contains(text, "high_limit") || r.Count(NotPossible) != 2 {
+		t.Errorf("%+v\n%s", r.Lines, text)
+	}
+}
+
 // tried are values that are good or bad for some option.
 var tried = []string{
 	"0", "1", "2", "3", "5", "7", "8", "9", "15", "16", "17", "30", "31", "32", "40", "77", "99", "127", "128", "254", "255", "256", "300", "4096", "65535", "65536", "99999999",
