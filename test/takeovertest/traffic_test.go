@@ -111,6 +111,13 @@ type connection struct {
 	broken         bool
 }
 
+// copies are those of packets to a group that members had to get; from and to are when the
+// first and the last that was lost was sent, by the fabric's time.
+type copies struct {
+	due, lost uint64
+	from, to  time.Duration
+}
+
 // counted is what became of packets.
 type counted struct{ sent, arrived, lost, crossed [kinds]uint64 }
 
@@ -122,12 +129,15 @@ type traffic struct {
 	stations []*station
 	flows    []*flow
 	turn     int // whose turn it is of flows
-	links    []*connection
-	open     map[uint64]*pending
-	last     uint64
-	lastAt   time.Time
-	due      bool
-	running  bool
+	members  []*member
+	// ofGroup is what became of the copies for members, by stage.
+	ofGroup map[string]*copies
+	links   []*connection
+	open    map[uint64]*pending
+	last    uint64
+	lastAt  time.Time
+	due     bool
+	running bool
 
 	stage string
 	// open kinds of packets are judged now: OpenSM with part_enforce both stops limited
@@ -147,8 +157,8 @@ type traffic struct {
 
 func newTraffic(l *topology.Netlist) *traffic {
 	return &traffic{
-		topology: l, open: map[uint64]*pending{}, setsOpen: map[uint64]string{}, writes: map[string]uint64{}, failures: map[string]uint64{},
-		judged: [kinds]bool{allowed: true, never: true, group: true},
+		topology: l, open: map[uint64]*pending{}, setsOpen: map[uint64]string{}, writes: map[string]uint64{}, failures: map[string]uint64{}, ofGroup: map[string]*copies{},
+		judged: [kinds]bool{allowed: true, never: true},
 	}
 }
 
@@ -185,6 +195,9 @@ func (t *traffic) leaves(_ time.Duration, m *[mad.Size]byte) bool {
 
 // Turn sends when nothing was sent for a while.
 func (t *traffic) Turn() bool {
+	for _, m := range t.members {
+		m.turn(t)
+	}
 	if t.running && time.Since(t.lastAt) >= pace {
 		t.round()
 		return true
@@ -330,12 +343,21 @@ func (t *traffic) settle() {
 			continue
 		}
 		delete(t.open, number)
-		if t.judged[group] {
-			for _, m := range p.flow.members {
-				if m != p.flow.from && !slices.Contains(p.got, m) {
-					t.counted.lost[group]++
-					t.fail(p.flow, p.stage, "lost on the way to "+m.node.ID)
+		g := t.ofGroup[p.stage]
+		if g == nil {
+			g = &copies{}
+			t.ofGroup[p.stage] = g
+		}
+		for _, m := range p.flow.members {
+			if m == p.flow.from {
+				continue
+			}
+			if g.due++; !slices.Contains(p.got, m) {
+				t.counted.lost[group]++
+				if g.lost++; g.lost == 1 || p.at < g.from {
+					g.from = p.at
 				}
+				g.to = max(g.to, p.at)
 			}
 		}
 		t.counted.arrived[group] += uint64(len(p.got))
