@@ -32,9 +32,9 @@ type member struct {
 	general *gsi.Pair
 	flow    *flow // what it sends
 	joinAt  time.Time
-	asked   uint64 // transaction of the join under way, 0 for none
-	joins   int    // that were answered
-	refused mad.Status
+	asked   uint64   // transaction of the join under way, 0 for none
+	joins   int      // that were answered
+	told    []string // of when it was asked to register again, and of answers
 	lids    []ib.LID // of the group, as it was told
 }
 
@@ -77,11 +77,26 @@ func (r *rig) joined(times int) {
 	})
 }
 
+// reached waits until every member gets what is sent to the group.
+func (r *rig) reached() {
+	r.Helper()
+	last, since := copies{}, time.Now()
+	r.eventually("members get what is sent to the group", func() bool {
+		r.do(func(*fabric.Fabric) {
+			if g := r.traffic.ofGroup[r.traffic.stage]; g != nil && (g.lost != last.lost || last.due == 0) {
+				last, since = *g, time.Now()
+			}
+		})
+		return last.due > 0 && time.Since(since) > calm
+	})
+}
+
 // turn sends a join that is due, and takes the answer to one.
 func (m *member) turn(t *traffic) {
 	for e, ok := m.device.NextEvent(); ok; e, ok = m.device.NextEvent() {
 		if e.Kind == endpoint.EventClientReregister {
 			m.joinAt = time.Now().Add(rejoinAfter)
+			m.told = append(m.told, fmt.Sprintf("%v: register again", t.fabric.Now().Round(time.Millisecond)))
 		}
 	}
 	m.general.Receive(func(_ *endpoint.Completion, o *[mad.Size]byte) {
@@ -91,7 +106,8 @@ func (m *member) turn(t *traffic) {
 		}
 		m.asked = 0
 		var record sa.MCMemberRecord
-		if m.refused = in.Status; in.Status != mad.StatusOK || record.UnmarshalBinary(in.Data[:sa.MCMemberRecordSize]) != nil {
+		m.told = append(m.told, fmt.Sprintf("%v: %v", t.fabric.Now().Round(time.Millisecond), in.Status))
+		if in.Status != mad.StatusOK || record.UnmarshalBinary(in.Data[:sa.MCMemberRecordSize]) != nil {
 			m.joinAt = time.Now().Add(joinAgain)
 			return
 		}
@@ -143,33 +159,33 @@ func TestGroup(t *testing.T) {
 	}}}
 	r := newRig(t, five(t), ibsims)
 	h := hosts(r.topology)
-	openSM := x.openSM(r, h[0])
+	x.openSM(r, h[0])
 	keys := x.of(t, h, nil)
 	r.begin(keys, keys)
-	r.enter(calmStage, nil)
+	r.enter(calmStage, false)
 	r.join(1, 2, 3)
 	time.Sleep(steady)
 	for i := range groupRounds {
-		r.enter(fmt.Sprintf("takeover %d", i+1), nil)
+		r.enter(fmt.Sprintf("takeover %d", i+1), false)
 		w := x.ward(r, h[0], h[4])
 		w.manages()
 		r.joined(2*i + 2)
-		r.quiet()
-		r.enter(calmStage, nil)
+		r.reached()
+		r.enter(calmStage, false)
 		time.Sleep(steady)
-		r.enter(fmt.Sprintf("return %d", i+1), nil)
+		r.enter(fmt.Sprintf("return %d", i+1), false)
 		w.handOver()
 		r.eventually("OpenSM manages again", func() bool { return r.isMaster(h[0]) })
 		r.joined(2*i + 3)
-		r.quiet()
+		r.reached()
 		w.stop()
-		r.enter(calmStage, nil)
+		r.enter(calmStage, false)
 		time.Sleep(steady)
 	}
-	_ = openSM
 	r.judge()
 	r.do(func(*fabric.Fabric) {
 		for _, m := range r.traffic.members {
+			t.Logf("%s: %q", m.node.ID, m.told)
 			if len(slices.Compact(slices.Clone(m.lids))) != 1 {
 				t.Errorf("%s was told the LIDs %v of the group, one after the other", m.node.ID, m.lids)
 			}

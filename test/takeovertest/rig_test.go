@@ -38,8 +38,7 @@ type rig struct {
 	traffic   *traffic
 }
 
-// newRig serves a fabric, whose hosts have tables of hostKeys entries and whose switches'
-// port 0 of portZeroKeys, or of as many as is usual for 0.
+// newRig serves a fabric; capacity says how large the tables of its devices are.
 func newRig(t *testing.T, l *topology.Netlist, capacity func(*topology.Node, *sma.Config)) *rig {
 	t.Helper()
 	inside.Need(t, "opensm", "sminfo")

@@ -64,7 +64,6 @@ func (r *rig) begin(keys, then map[string][]ib.PKey) {
 				}
 			}
 		}
-		t.judged[forged] = true
 		t.lastAt, t.running = time.Now(), true
 	})
 }
@@ -154,13 +153,9 @@ func (r *rig) connect(from, to *station, i, j int) {
 	r.traffic.links = append(r.traffic.links, &connection{from: from, to: to, send: q[0], receive: q[1]})
 }
 
-// enter begins a stage: what was sent in the one before is judged by the rules of that.
-func (r *rig) enter(stage string, judged func(*[kinds]bool)) {
+// enter begins a stage, in which ibwarden manages or does not. What is lost of limited
+// members counts if it was sent and lost in one stage.
+func (r *rig) enter(stage string, wardened bool) {
 	r.Helper()
-	r.do(func(*fabric.Fabric) {
-		r.traffic.stage = stage
-		if judged != nil {
-			judged(&r.traffic.judged)
-		}
-	})
+	r.do(func(*fabric.Fabric) { r.traffic.stage, r.traffic.wardened = stage, wardened })
 }

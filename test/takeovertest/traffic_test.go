@@ -140,9 +140,8 @@ type traffic struct {
 	running bool
 
 	stage string
-	// open kinds of packets are judged now: OpenSM with part_enforce both stops limited
-	// members, with off nothing that is forged.
-	judged [kinds]bool
+	// wardened tells that ibwarden manages: then packets of limited members have to arrive.
+	wardened bool
 
 	setsOpen map[uint64]string // by transaction
 	sets     uint64
@@ -158,7 +157,6 @@ type traffic struct {
 func newTraffic(l *topology.Netlist) *traffic {
 	return &traffic{
 		topology: l, open: map[uint64]*pending{}, setsOpen: map[uint64]string{}, writes: map[string]uint64{}, failures: map[string]uint64{}, ofGroup: map[string]*copies{},
-		judged: [kinds]bool{allowed: true, never: true},
 	}
 }
 
@@ -317,11 +315,11 @@ func (t *traffic) seen(s fabric.DataSighting) {
 	switch {
 	case taken && good && s.Node == f.to.node.GUID:
 		t.counted.arrived[f.kind]++
-	case taken && (t.judged[f.kind] || good):
+	case taken && f.kind != changing:
 		t.counted.crossed[f.kind]++
 		t.fail(f, p.stage, fmt.Sprintf("arrives at %v", s.Node))
 	case taken:
-	case f.kind == allowed || f.kind == limited && t.judged[limited] && p.stage == t.stage:
+	case f.kind == allowed || f.kind == limited && t.wardened && p.stage == t.stage:
 		t.counted.lost[f.kind]++
 		t.fail(f, p.stage, fmt.Sprintf("lost at %s port %d: %v %v", t.name(s.Node), s.Port, s.Outcome, s.Reason))
 	}
