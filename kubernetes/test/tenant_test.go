@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -11,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -36,6 +39,30 @@ func TestExample(t *testing.T) {
 	if got := s.has("0x0100"); got == nil || !got.IPoverIB || got.Owner != "red" {
 		t.Errorf("the service has %+v", got)
 	}
+	// As it is shipped, the program has to be elected first; a binding may name a place.
+	s.end(s.controller, syscall.SIGTERM)
+	s.flags = []string{"--leader-elect=true"}
+	s.control()
+	at, _, err := client.Get[inventory.Port](t.Context(), s.provider, "/ports/0x000000000010001f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed := binding("team-red", "node-2", "training", "")
+	placed.Spec.Place = &v1alpha1.Place{Switch: v1alpha1.GUID(at.Switch), Port: int32(at.SwitchPort)}
+	s.create(placed)
+	s.ready(placed)
+	s.holds("0x000000000010001f", "0x0100 true")
+	s.delete(placed)
+	s.holds("0x000000000010001f")
+	// The place of another's port means nothing here.
+	if at, _, err = client.Get[inventory.Port](t.Context(), s.provider, "/ports/"+string(hosts[0]), nil); err != nil {
+		t.Fatal(err)
+	}
+	foreign := binding("team-red", "node-3", "training", "")
+	foreign.Spec.Place = &v1alpha1.Place{Switch: v1alpha1.GUID(at.Switch), Port: int32(at.SwitchPort)}
+	s.create(foreign)
+	s.condition(foreign, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonWaiting)
+	s.holds(hosts[0])
 }
 
 // The manifests can be applied, and give nobody more than he needs.

@@ -20,6 +20,12 @@ func TestModulesOfTheirOwn(t *testing.T) {
 			}
 		}
 	}
+	// The controller is tested on the API server of the version that it is built for.
+	for _, name := range []string{"../../kubernetes/go.mod", "../../kubernetes/test/apiserver/go.mod"} {
+		if data, err := os.ReadFile(name); err != nil || !strings.Contains(string(data), "\tk8s.io/apimachinery v0.37.2") {
+			t.Errorf("%s: %v: want k8s.io/apimachinery v0.37.2: both files have to have the same, and docs/kubernetes.md says which", name, err)
+		}
+	}
 	own, err := os.ReadFile("../../kubernetes/go.mod")
 	if err != nil || !strings.Contains(string(own), "\nreplace "+strings.TrimSuffix(module, "/")+" => ../\n") {
 		t.Errorf("kubernetes/go.mod: %v: want it to take the manager from the directory above", err)
