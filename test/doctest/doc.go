@@ -8,6 +8,9 @@
 // page line by line; only what testdata/varies.txt lists (times, durations,
 // process ids) may differ. A line "[...]" stands for any number of lines.
 //
+// A block whose fence has a file name after the language ("ibs first.ibs") is that file, which
+// the reader saves and the commands after it find.
+//
 // A command that ends with & runs in the background: the next one starts when
 // the lines shown below it have been printed. A block that needs a program, FUSE
 // or root is skipped where these are missing, and fails in CI. A block that

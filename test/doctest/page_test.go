@@ -20,10 +20,12 @@ type command struct {
 
 func (c *command) background() bool { return strings.HasSuffix(c.text, "&") }
 
-// block is a fenced block with commands.
+// block is a fenced block with commands, or a file that the reader is to have.
 type block struct {
 	line     int // of its fence, counted from 1
 	commands []command
+	file     string // its name, after the language on the fence
+	text     string
 	// notRun is why the page says that nothing can run it.
 	notRun string
 }
@@ -76,12 +78,19 @@ func parse(name, text string) (*page, error) {
 			if _, why, ok := strings.Cut(before, notRun); ok {
 				b.notRun = why
 			}
+			if words := strings.Fields(strings.TrimPrefix(line, fence)); len(words) == 2 {
+				if b.file = words[1]; !filepath.IsLocal(b.file) {
+					return nil, fmt.Errorf("%s:%d: the file %s is elsewhere", name, i+1, b.file)
+				}
+			}
 		case isFence:
-			if len(b.commands) > 0 {
+			if len(b.commands) > 0 || b.file != "" {
 				p.blocks = append(p.blocks, *b)
 			}
 			b = nil
 		case b == nil:
+		case b.file != "":
+			b.text += line + "\n"
 		case strings.HasPrefix(line, prompt):
 			b.commands = append(b.commands, command{text: strings.TrimPrefix(line, prompt), from: i + 1, to: i + 1})
 		case len(b.commands) > 0:
@@ -206,7 +215,13 @@ func TestParse(t *testing.T) {
 	if want := strings.Replace(strings.Replace(text, "\n1\n", "\nx\ny\n", 1), "$ three\n", "$ three\nz\n", 1); got != want {
 		t.Errorf("written as %q, want %q", got, want)
 	}
-	if _, err := parse("x", "```\n$ a\n"); err == nil {
-		t.Error("a block without an end is taken")
+	for _, bad := range []string{"```\n$ a\n", "```yaml ../a\n```\n", "```yaml /a\n```\n"} {
+		if _, err := parse("x", bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	p, err = parse("x", "```ibs a.ibs\n$ no command\n\n```\n")
+	if err != nil || len(p.blocks) != 1 || p.blocks[0].file != "a.ibs" || p.blocks[0].text != "$ no command\n\n" || p.blocks[0].commands != nil {
+		t.Errorf("%+v, %v: want a file", p, err)
 	}
 }

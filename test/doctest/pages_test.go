@@ -140,6 +140,12 @@ func (p *page) check(t *testing.T, s *session, vary []pattern) {
 		if b.notRun != "" {
 			continue
 		}
+		if b.file != "" {
+			if err := os.WriteFile(filepath.Join(s.shell.Dir, b.file), []byte(b.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		if err := b.need(); err != nil {
 			need.Need(t, fmt.Errorf("%s from line %d on: %w", p.name, b.line, err))
 		}
