@@ -37,6 +37,7 @@ test-kubernetes: tools ## build Kubernetes's API server, and run the controller'
 tools: ## install the Debian packages that tests run beside ibwarden, and fetch axe-core, which looks at the console
 	@scripts/install-tools $(PACKAGES)
 	@scripts/install-axe
+	@command -v npm >/dev/null || scripts/install-tools nodejs npm
 
 docs: ## run every command of README.md and docs, and write what it prints there
 	$(GO) test -count=1 ./test/doctest -update
