@@ -46,3 +46,25 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d files for %d commands (%v)", len(files), len(commands), err)
 	}
 }
+
+// TestCompletions: each shell has its file; dates and options are as mandoc wants them.
+func TestCompletions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "completions")
+	if err := completions(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, has := range map[string]string{"ibwarden.bash": "complete -o default", "_ibwarden": "#compdef ibwarden", "ibwarden.fish": "complete -c ibwarden"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), has) {
+			t.Errorf("%s has no %q (%v)", name, has, err)
+		}
+	}
+	page := string(mended([]byte(".TH \"A\" \"1\" \"Nov 2026\" \"b\"\n.SH OPTIONS\n\\fB--x\\fP=1\n\twhat it does\n\n.PP\n\\fB--y\\fP=2\n\tmore\n\n"), "2026-11-23"))
+	if want := ".TH \"A\" \"1\" \"2026-11-23\" \"b\"\n.SH OPTIONS\n.TP\n\\fB--x\\fP=1\nwhat it does\n.TP\n\\fB--y\\fP=2\nmore\n"; page != want {
+		t.Errorf("%q, want %q", page, want)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
+	if _, err := date(); err == nil {
+		t.Error("SOURCE_DATE_EPOCH=yesterday is a time")
+	}
+}
