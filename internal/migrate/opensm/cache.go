@@ -3,6 +3,7 @@ package opensm
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 )
@@ -20,7 +21,7 @@ func (m *migration) cache() error {
 			l := Line{What: "the M_Key of a port", Verdict: Taken, Becomes: "with --write-data: a key that is tried, and replaced by one of the port's own"}
 			if g, key := words[0], words[len(words)-1]; len(words) != 2 || !parses(g) || !parses(key) {
 				l = Line{What: "a line with other than two numbers", Verdict: NotPossible, Why: "want the GUID of a port and its M_Key; ibwarden keys import refuses the file"}
-				m.badKeys = true
+				m.BadKeys = true
 			}
 			return l, true
 		})
@@ -31,6 +32,10 @@ func (m *migration) cache() error {
 	if t, ok := m.files[Neighbors]; ok {
 		return m.list(t, ListSizeMax, func(_ int, words []string) (Line, bool) {
 			l := Line{What: "a cable", Verdict: Taken, Becomes: "with --write-data: where the keys of guid2mkey are tried"}
+			if len(words) != 2 || !isPort(words[0]) || !isPort(words[1]) {
+				m.BadKeys = true
+				return Line{What: "a line with other than two ports", Verdict: NotPossible, Why: "want two ports, each a GUID, a colon and a number"}, true
+			}
 			if _, keys := m.files[GUIDToMKey]; !keys {
 				l.Verdict, l.Becomes, l.Why = NotNeeded, "", "it says where keys are tried, and there is no guid2mkey; cables are learned at the first start (ibwarden topology)"
 			}
@@ -43,6 +48,13 @@ func (m *migration) cache() error {
 func parses(word string) bool {
 	_, err := strconv.ParseUint(word, 0, 64)
 	return err == nil
+}
+
+// isPort reports whether a word is a GUID, a colon and the number of a port.
+func isPort(word string) bool {
+	g, num, ok := strings.Cut(word, ":")
+	_, err := strconv.ParseUint(num, 10, 8)
+	return ok && parses(g) && err == nil
 }
 
 // lids takes over the LIDs of a line of guid2lid.

@@ -85,8 +85,9 @@ type Report struct {
 	// ibwarden will, beyond those that single lines name.
 	Announced []string `json:"announced"`
 	// MKey is OpenSM's one M_Key, 0 for none. It is for a file of its own.
-	MKey    uint64 `json:"-"`
-	badKeys bool
+	MKey uint64 `json:"-"`
+	// BadKeys tells that guid2mkey or neighbors has a line that cannot be read.
+	BadKeys bool `json:"-"`
 	// LIDs are the base LIDs of guid2lid by port GUID.
 	LIDs map[uint64]uint16 `json:"-"`
 	// RootGUIDs are the switches that root_guid_file names.

@@ -136,6 +136,17 @@ func TestNothingIsWritten(t *testing.T) {
 			t.Errorf("%s: %s was made", name, to)
 		}
 	}
+	for _, files := range []map[string]string{
+		{"partitions.conf": good, "guid2mkey": "0x100009 0x5\n0x10000b secret\n"},
+		{"partitions.conf": good, "guid2mkey": "0x100009 0x5\n", "neighbors": "0x100009:1 0x200000\n"},
+	} {
+		to, data := filepath.Join(t.TempDir(), "to"), filepath.Join(t.TempDir(), "data")
+		out, complaints, status := run(t, "migrate", "opensm", directory(t, files), "--output", to, "--write-data", data)
+		_, wrote := os.Stat(to)
+		if _, err := os.Stat(data); status != 2 || err == nil || wrote == nil || strings.Contains(out+complaints, "secret") {
+			t.Errorf("status %d, %q, %q", status, out, complaints)
+		}
+	}
 	to := directory(t, map[string]string{"policy.yaml": "mine"})
 	dir := directory(t, map[string]string{"partitions.conf": good})
 	if _, complaints, status := run(t, "migrate", "opensm", dir, "--output", to); status != 2 || !strings.Contains(complaints, "--force") {

@@ -28,6 +28,9 @@ func (f *command) write(output string, found *found, r *opensm.Report) ([]string
 	if r.Open && f.output != "" && !f.without {
 		return nil, errors.New("there is no partitions.conf: under OpenSM every port is a full member of the default partition, and everybody reaches everybody; --without-partitions writes that policy, and nothing was written without it")
 	}
+	if r.BadKeys && f.data != "" {
+		return nil, errors.New("guid2mkey or neighbors has lines that cannot be read (the report without --write-data names them): nothing was written")
+	}
 	type file struct {
 		path string
 		text []byte
