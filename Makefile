@@ -1,7 +1,7 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish
+PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 
@@ -38,6 +38,7 @@ tools: ## install the Debian packages that tests run beside ibwarden, and fetch 
 	@scripts/install-tools $(PACKAGES)
 	@scripts/install-axe
 	@command -v npm >/dev/null || scripts/install-tools nodejs npm
+	@scripts/install-root
 
 docs: ## run every command of README.md and docs, and write what it prints there
 	$(GO) test -count=1 ./test/doctest -update

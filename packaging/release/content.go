@@ -86,6 +86,8 @@ func (r *release) contents(arch string) (files.Contents, error) {
 	}
 	c := &list{time: r.source.time}
 	c.dir("/etc/ibwarden", secretDirMode)
+	c.dir("/etc/ibwarden/conf.d", secretDirMode)
+	c.add(files.TypeConfigNoReplace, r.source.at("packaging/ibwarden.yaml"), "/etc/ibwarden/ibwarden.yaml", secretMode)
 	c.file(program, "/usr/bin/ibwarden", 0o755)
 	c.file(r.source.at("packaging/ibwarden.service"), "/usr/lib/systemd/system/ibwarden.service", 0o644)
 	c.file(filepath.Join(m.completions, "ibwarden.bash"), "/usr/share/bash-completion/completions/ibwarden", 0o644)

@@ -22,7 +22,8 @@ const (
 programs the partition keys that keep tenants apart, and proves from what it
 reads back that nobody can reach what they should not. It comes with a
 simulated fabric.`
-	starts = `The service starts once there is a policy in /etc/ibwarden/policy.`
+	starts = `The service reads the fabric and reports what is open; it changes nothing
+unless /etc/ibwarden/ibwarden.yaml says so.`
 )
 
 // describe is what packages of all kinds say of themselves.
@@ -59,13 +60,12 @@ func (r *release) debs() error {
 		c.file(changes, doc+"/changelog.gz", 0o644)
 		c.file(r.source.at("packaging/debian/lintian-overrides"), "/usr/share/lintian/overrides/ibwarden", 0o644)
 		c.file(filepath.Join(r.shared.completions, "_ibwarden"), "/usr/share/zsh/vendor-completions/_ibwarden", 0o644)
-		c.add(files.TypeConfigNoReplace, r.source.at("packaging/default"), "/etc/default/ibwarden", 0o644)
 		info := r.describe(arch, c.files)
 		info.Description = summary + "\n" + about + "\n\n" + starts
 		info.Suggests = []string{"infiniband-diags"}
 		info.Deb.Compression = "gzip:9" // lintian of Debian 12 does not know zstd; xz takes ten times as long
 		info.Scripts = nfpm.Scripts{
-			PostInstall: r.source.at("packaging/debian/postinst"), PreRemove: r.source.at("packaging/debian/prerm"), PostRemove: r.source.at("packaging/debian/postrm"),
+			PreInstall: r.source.at("packaging/debian/preinst"), PostInstall: r.source.at("packaging/debian/postinst"), PreRemove: r.source.at("packaging/debian/prerm"), PostRemove: r.source.at("packaging/debian/postrm"),
 		}
 		if err := r.write(deb.Default.ConventionalFileName(info), func(w io.Writer) error { return deb.Default.Package(info, w) }); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (r *release) rpms() error {
 		c.add(files.TypeRPMLicense, r.source.at("LICENSE"), "/usr/share/licenses/ibwarden/LICENSE", 0o644)
 		c.add(files.TypeRPMLicense, r.shared.licences, "/usr/share/licenses/ibwarden/LINKED", 0o644)
 		c.file(filepath.Join(r.shared.completions, "_ibwarden"), "/usr/share/zsh/site-functions/_ibwarden", 0o644)
-		c.own("/usr/share/licenses/ibwarden", "/usr/share/zsh")
+		c.own("/usr/share/licenses", "/usr/share/zsh")
 		info := r.describe(arch, c.files)
 		info.Description = about + "\n\n" + starts
 		info.Release = "1"

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,8 +51,8 @@ func only(t *testing.T, dir, pattern string) string {
 
 // want is everything in the package, with its mode and owner.
 var want = `drwxr-xr-x root/root ./etc/
-drwxr-xr-x root/root ./etc/default/
--rw-r--r-- root/root ./etc/default/ibwarden
+drwxr-x--- root/root ./etc/ibwarden/conf.d/
+-rw-r----- root/root ./etc/ibwarden/ibwarden.yaml
 drwxr-x--- root/root ./etc/ibwarden/
 drwxr-xr-x root/root ./usr/
 drwxr-xr-x root/root ./usr/bin/
@@ -153,7 +152,7 @@ func TestDeb(t *testing.T) {
 	root := install(t, deb)
 	t.Run("manual pages", func(t *testing.T) { lintPages(t, install(t, deb)) })
 	t.Run("completions", func(t *testing.T) { readCompletions(t, root) })
-	t.Run("service starts", func(t *testing.T) { startService(t, root) })
+	t.Run("settings", func(t *testing.T) { checkSettings(t, root) })
 	t.Run("unit", func(t *testing.T) { checkUnit(t, root) })
 	t.Run("remove and purge", func(t *testing.T) { purge(t, root) })
 }
@@ -230,42 +229,14 @@ func settings(t *testing.T, root string) map[string][]string {
 	return out
 }
 
-// startService runs the installed program as the unit would, on the simulated
-// fabric, with the example policy.
-func startService(t *testing.T, root string) {
-	example, err := os.ReadFile(filepath.Join(root, "usr/share/doc/ibwarden/examples/tenants.yaml"))
-	if err != nil {
-		t.Fatal(err)
+// checkSettings: what is installed is good, only reads, and names no key.
+func checkSettings(t *testing.T, root string) {
+	program, file := filepath.Join(root, "usr/bin/ibwarden"), filepath.Join(root, "etc/ibwarden/ibwarden.yaml")
+	if out := run(t, nil, program, "config", "check", file); !strings.HasPrefix(out, "good: ") {
+		t.Errorf("config check: %s", out)
 	}
-	write(t, filepath.Join(root, "etc/ibwarden/policy"), string(example))
-	state := filepath.Join(root, "var/lib/ibwarden")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	start := settings(t, root)["ExecStart"]
-	if len(start) != 1 {
-		t.Fatalf("ExecStart %q", start)
-	}
-	var args []string
-	for _, word := range strings.Fields(start[0]) {
-		switch {
-		case word == "${IBWARDEN_FABRIC}":
-			word = "sim"
-		case word == "$IBWARDEN_ARGS":
-			word = "--once"
-		case strings.HasPrefix(word, "%S/"):
-			word = filepath.Join(root, "var/lib", word[3:])
-		case strings.HasPrefix(word, "/"):
-			word = filepath.Join(root, word)
-		}
-		args = append(args, word)
-	}
-	out := run(t, nil, args[0], args[1:]...)
-	if !regexp.MustCompile(`(?i)isolated`).MatchString(out) {
-		t.Errorf("%v says\n%s", args, out)
-	}
-	if _, err := os.Stat(filepath.Join(state, "state.json")); err != nil {
-		t.Error(err)
+	if out := run(t, nil, program, "run", "--config", file, "--print-config"); !strings.Contains(out, "read-only: true ") || !strings.Contains(out, "fabric: umad ") {
+		t.Errorf("settings:\n%s", out)
 	}
 }
 
@@ -275,7 +246,8 @@ var hardening = map[string]string{
 	"DevicePolicy": "closed", "DeviceAllow": "char-infiniband_mad rw", "RestrictAddressFamilies": "AF_UNIX AF_INET AF_INET6",
 	"IPAddressDeny": "any", "IPAddressAllow": "localhost", "Type": "notify", "WatchdogSec": "60",
 	"SystemCallFilter": "@system-service", "StateDirectory": "ibwarden", "MemoryDenyWriteExecute": "yes",
-	"ExecReload": "/bin/kill -HUP $MAINPID", "ConditionPathExists": "/etc/ibwarden/policy",
+	"ExecReload": "/bin/kill -HUP $MAINPID",
+	"ExecStart":  "/usr/bin/ibwarden run --config /etc/ibwarden/ibwarden.yaml $IBWARDEN_ARGS",
 }
 
 // exposure is the highest score of systemd-analyze that is accepted, out of 10.
@@ -309,7 +281,11 @@ func checkUnit(t *testing.T, root string) {
 
 // purge: removal keeps the settings and what was assigned, purge does not.
 func purge(t *testing.T, root string) {
-	state, settings := filepath.Join(root, "var/lib/ibwarden"), filepath.Join(root, "etc/default/ibwarden")
+	state, settings := filepath.Join(root, "var/lib/ibwarden"), filepath.Join(root, "etc/ibwarden/ibwarden.yaml")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "etc/ibwarden/policy"), "the operator's")
 	program := filepath.Join(root, "usr/bin/ibwarden")
 	exists := func(path string) bool {
 		_, err := os.Stat(path)

@@ -50,9 +50,8 @@ type Place struct {
 
 // Service is what of ibwarden itself is installed and kept on a host.
 type Service struct {
-	// Unit, Policy and Active tell that the systemd unit is installed, that it has a
-	// policy, and that it runs.
-	Unit, Policy, Active bool
+	// Unit and Active tell that the systemd unit is installed, and that it runs.
+	Unit, Active bool
 	// Data is the data directory, empty for none, and Kept says how it and the secret in
 	// it are protected.
 	Data          string
@@ -123,7 +122,7 @@ func disabled(root string, p *umad.Port) bool {
 // service finds what there is of ibwarden itself.
 func service(root, data string) Service {
 	at := func(name string) string { return filepath.Join(root, name) }
-	s := Service{Data: data, Policy: there(at("etc/ibwarden/policy"))}
+	s := Service{Data: data}
 	for _, dir := range []string{"etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system"} {
 		s.Unit = s.Unit || there(at(dir+"/ibwarden.service"))
 	}

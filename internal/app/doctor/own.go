@@ -28,10 +28,8 @@ func (r *Report) own(f *Facts) {
 	switch {
 	case s.Active:
 		r.add(OK, "service", "ibwarden.service runs", "systemctl status ibwarden")
-	case s.Unit && !s.Policy:
-		r.add(OK, "service", "ibwarden.service is installed, and does nothing before there is /etc/ibwarden/policy")
 	case s.Unit:
-		r.add(Warning, "service", "ibwarden.service is installed, has a policy, and does not run", "systemctl enable --now ibwarden", "journalctl -u ibwarden")
+		r.add(Warning, "service", "ibwarden.service is installed, and does not run", "systemctl enable --now ibwarden", "journalctl -u ibwarden")
 	default:
 		r.add(OK, "service", "none is installed; nothing that only reads needs one")
 	}
