@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package inside runs unmodified programs at the hosts of a simulated fabric that is served
 // with devices, and OpenSM among them, for tests.
 package inside
