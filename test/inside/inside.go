@@ -79,7 +79,7 @@ func Program(name string) (string, error) {
 // so long that it was the digits of a random number that decided whether one fitted.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "umad-")
+	dir, err := os.MkdirTemp(need.Memory(), "umad-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,16 @@ func boot(t *testing.T, packages string) *host {
 	if _, err := os.Stat(archive); err != nil {
 		need.Need(t, fmt.Errorf("%s is not there: make tools makes it", archive))
 	}
-	h := &host{root: filepath.Join(t.TempDir(), "root")}
+	dir, err := os.MkdirTemp(need.Memory(), "ibwarden-host-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &host{root: filepath.Join(dir, "root")}
 	if err := os.Mkdir(h.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
