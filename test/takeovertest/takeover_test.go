@@ -49,13 +49,11 @@ type trial struct {
 // TestExamples takes over from OpenSM with each configuration of which it is known what
 // OpenSM makes of it.
 func TestExamples(t *testing.T) {
-	t.Parallel()
 	for i, e := range examples {
 		if !need.Soak() && !slices.Contains(examplesShare, i) {
 			continue
 		}
 		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
 			trial{example: e, list: five, rounds: int(need.Rounds(1, rounds)), rerouted: true}.run(t)
 		})
 	}
@@ -67,7 +65,6 @@ var examplesShare = []int{0, 3, 10}
 
 // TestManyTakeovers goes there and back many times.
 func TestManyTakeovers(t *testing.T) {
-	t.Parallel()
 	times := rounds
 	if need.Soak() {
 		times = roundsSoak
@@ -78,7 +75,6 @@ func TestManyTakeovers(t *testing.T) {
 				continue
 			}
 			t.Run(strings.TrimSuffix(list+", "+routing, ", "), func(t *testing.T) {
-				t.Parallel()
 				x := trial{example: examples[len(examples)-1], list: five, rounds: times, rerouted: true}
 				if list != "five" {
 					x.example, x.list = tree(t, list)
@@ -95,7 +91,6 @@ func TestManyTakeovers(t *testing.T) {
 // TestFaultsAreSeen: the judge of these tests finds a packet that is lost, and one that
 // arrives and must not, here where OpenSM has no switch port check P_Keys.
 func TestFaultsAreSeen(t *testing.T) {
-	t.Parallel()
 	x := trial{example: examples[len(examples)-1]}
 	x.lines = "part_enforce off\n"
 	r := newRig(t, five(t), ibsims)

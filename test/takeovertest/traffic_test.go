@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// pace is how long nothing is sent while no manager writes.
+	// pace is how long nothing is sent at least while no manager writes.
 	pace = 5 * time.Millisecond
 	// settled is how old a datagram of a group is, by the fabric's time, when each member
 	// has it that gets it.
@@ -136,6 +136,7 @@ type traffic struct {
 	open    map[uint64]*pending
 	last    uint64
 	lastAt  time.Time
+	took    time.Duration // by the last round
 	due     bool
 	running bool
 
@@ -196,7 +197,7 @@ func (t *traffic) Turn() bool {
 	for _, m := range t.members {
 		m.turn(t)
 	}
-	if t.running && time.Since(t.lastAt) >= pace {
+	if t.running && time.Since(t.lastAt) >= t.pause() {
 		t.round()
 		return true
 	}
@@ -208,7 +209,7 @@ func (t *traffic) Wait() (time.Duration, bool) {
 	if !t.running {
 		return 0, false
 	}
-	return max(0, pace-time.Since(t.lastAt)), true
+	return max(0, t.pause()-time.Since(t.lastAt)), true
 }
 
 // fail counts a failure, and tells the first ones in full.
@@ -225,6 +226,7 @@ func (t *traffic) round() {
 	if !t.running {
 		return
 	}
+	defer func() { t.took = time.Since(t.lastAt) }()
 	t.rounds++
 	for _, s := range t.stations {
 		s.poll(t)
@@ -248,6 +250,11 @@ func (t *traffic) round() {
 		c.round(t)
 	}
 }
+
+// pause is the time from the beginning of one round to that of the next: half of it is for the
+// managers, whose packets the same fabric carries and who give each other up after some
+// seconds without answers.
+func (t *traffic) pause() time.Duration { return max(pace, 2*t.took) }
 
 // payload is the datagram of a number.
 func payload(number uint64) []byte {
