@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 )
 
@@ -89,22 +90,28 @@ func Print(w io.Writer, flags *pflag.FlagSet, origins map[string]string, e Envir
 	return t.Flush()
 }
 
+// plain are texts that YAML takes for texts without quotes, and that no reader takes for
+// anything else.
+var plain = regexp.MustCompile(`^[A-Za-z_/]([A-Za-z0-9_./:,=+-]*[A-Za-z0-9_/])?$`)
+
+// words are those that are no texts in some version of YAML.
+var words = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
+
 // valueOf is a value in YAML, on one line.
 func valueOf(f *pflag.Flag, e Environment) (string, error) {
-	var v any = f.Value.String()
+	text := f.Value.String()
 	switch slice, ok := f.Value.(pflag.SliceValue); {
 	case ok:
 		list, err := json.Marshal(append([]string{}, slice.GetSlice()...)) // JSON is YAML
 		return string(list), err
-	case f.Value.Type() == "bool" || number(f):
-		return f.Value.String(), nil
-	case v == "" && e.By(f.Name) != "": // a default that is looked for later
-		v = os.Getenv(e.By(f.Name))
+	case f.Value.Type() == "bool" || f.Value.Type() == "duration" || number(f):
+		return text, nil
+	case text == "" && e.By(f.Name) != "": // a default that is looked for later
+		text = os.Getenv(e.By(f.Name))
 	}
-	if text, ok := v.(string); ok && strings.ContainsAny(text, "\n\t#") {
-		quoted, err := json.Marshal(text)
-		return string(quoted), err
+	if plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
+		return text, nil
 	}
-	text, err := yaml.Marshal(v)
-	return strings.TrimSpace(string(text)), err
+	quoted, err := json.Marshal(text)
+	return string(quoted), err
 }
