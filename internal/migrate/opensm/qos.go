@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,6 +83,7 @@ func readQoS(content string) (q qosFile) {
 				level.end, q.levels, level = number, append(q.levels, *level), nil
 			}
 			if in == "qos-match-rule" && rule != nil {
+				rule.what = cmp.Or(rule.what, "a rule of nothing")
 				rule.end, q.rules, rule = number, append(q.rules, *rule), nil
 			}
 		case slices.Contains(sections, word):
