@@ -48,7 +48,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.SetDeadline(time.Now().Add(30 * time.Second))
+		c.SetDeadline(time.Now().Add(2 * time.Minute))
 		go func() {
 			for i := range asked {
 				last := ""
