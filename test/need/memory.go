@@ -7,9 +7,8 @@ const memory = "/dev/shm"
 
 // Memory is the directory for temporary directories of tests that write much, or whose
 // programs wait for what they write to be on the disk: in memory where there is such a file
-// system, else that of os.TempDir. Tests run side by side, and while one fills the disk a
-// manager of another waits so long for its state to be written that its peers take it for
-// dead.
+// system, else that of os.TempDir. Tests run side by side, and on a disk that one of them
+// fills the others would wait for it.
 func Memory() string {
 	if info, err := os.Stat(memory); err != nil || !info.IsDir() || info.Mode().Perm()&0o222 == 0 {
 		return os.TempDir()

@@ -102,11 +102,15 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
 	fresh, scratch := scratchRun()
 	settings, err := config.Read(f.config.path, scratch.Flags())
 	if err == nil {
-		// What the command line says still goes first.
+		// What the command line says still goes first, and has to fit what the files say now.
 		fresh, scratch = scratchRun()
 		c.Flags().Visit(func(x *pflag.Flag) {
-			if f.config.origins[x.Name] == "--"+x.Name {
-				scratch.Flags().Lookup(x.Name).Changed = true
+			if f.config.origins[x.Name] != "--"+x.Name {
+				return
+			}
+			own := scratch.Flags().Lookup(x.Name)
+			if own.Changed = true; own.Value.Type() == "duration" {
+				_ = own.Value.Set(x.Value.String()) // it has been one
 			}
 		})
 		_, err = settings.Enter(scratch.Flags(), environment)

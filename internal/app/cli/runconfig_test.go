@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -34,6 +39,45 @@ func TestSettings(t *testing.T) {
 	for flag, variable := range environment {
 		if c.Flags().Lookup(flag) == nil || variable == "" {
 			t.Errorf("%s sets --%s, which is no flag of run", variable, flag)
+		}
+	}
+}
+
+// TestReconfigure: what the files say now has to fit what the command line said, which goes
+// first; what does not fit changes nothing.
+func TestReconfigure(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sweep-interval: 1s\n")
+	f, c := scratchRun()
+	var said bytes.Buffer
+	c.SetErr(&said)
+	if err := c.ParseFlags([]string{"--config", path, "--drift-period", "5s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.config.enter(c); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		text         string
+		sweep, guard time.Duration
+		says         string
+	}{
+		{"sweep-interval: 30s\nguard-period: 2s\n", time.Second, time.Second, "the previous configuration stays in force"}, // longer than 5s
+		{"sweep-interval: 4s\ndrift-period: 1h\nguard-period: 2s\n", 4 * time.Second, 2 * time.Second, "configuration read again"},
+		{"guard-period: soon\n", 4 * time.Second, 2 * time.Second, "the previous configuration stays in force"},
+		{"priority: 3\n", 4 * time.Second, 2 * time.Second, "the previous configuration stays in force"}, // the default, 10s, is longer too
+		{"sweep-interval: 4s\npriority: 3\n", 4 * time.Second, time.Second, "started again: priority"},
+	} {
+		said.Reset()
+		write(x.text)
+		f.reconfigure(c, nil)
+		if f.sweep != x.sweep || f.guard != x.guard || f.drift != 5*time.Second || !strings.Contains(said.String(), x.says) {
+			t.Errorf("%q: sweep %v, guard %v, drift %v, said %q; want %v, %v, 5s, %q", x.text, f.sweep, f.guard, f.drift, said.String(), x.sweep, x.guard, x.says)
 		}
 	}
 }
