@@ -146,6 +146,8 @@ func TestSpellings(t *testing.T) {
 		`{"pkey":5,"guids":["0002c90300000011"],"mtu_limit":3}`, `{"pkey":5,"guids":["0002c90300000011"],"service_level":16}`,
 		`{"pkey":5,"guids":["0002c90300000011"],"service_level":1.5}`, `{"pkey":5,"guids":["0002c90300000011"],"rate_limit":"fast"}`,
 		`{"pkey":5,"guids":["0002c90300000011"],"rate_limit":1e999}`, `{"pkey":5,"guids":["0002c90300000011"]} {}`,
+		`{"pkey":5,"pkey":6,"guids":["0002c90300000011"]}`, `{"pkey":6,"PKey":5,"guids":["0002c90300000011"]}`, `{"PKey":5,"guids":["0002c90300000011"]}`,
+		"{\"p\u212Aey\":5,\"guids\":[\"0002c90300000011\"]}", "{\"pkey\":5,\"guid\u017F\":[\"0002c90300000011\"]}", `{"pkey":5,"guids":["0002c90300000011"],"x":{"y":1,"Y":2}}`,
 		`{"pkey":5,"guids":["0002c90300000011"],"membership":"both"}`, `{"pkey":5,"guids":["0002c90300000011"],"partition_name":"a b"}`,
 	} {
 		r.as("red", 400, "POST", "/ufmRestV3/resources/pkeys", body)
