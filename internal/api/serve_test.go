@@ -40,6 +40,8 @@ func (s *stand) serves(w Where, limit limits) *Listeners {
 	if err != nil {
 		s.Fatal(err)
 	}
+	// The kernel says who is at the other end of a socket: the user of this test, whoever that is.
+	s.api.options.UID = os.Geteuid()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx, l, s.handler, nil, limit) }()
@@ -304,16 +306,20 @@ func TestSlowReaderOfAStream(t *testing.T) {
 		defer s.api.watching.Unlock()
 		return s.api.watchers
 	}
-	for open() == 0 {
-		time.Sleep(time.Millisecond)
+	late := time.Now().Add(time.Minute)
+	until := func(what string, is func() bool) {
+		for ; !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatalf("%s: not within a minute", what)
+			}
+		}
 	}
+	until("the stream is open", func() bool { return open() > 0 })
 	long := strings.Repeat("x", 1<<16)
 	for range 100 {
 		s.service.Tell("test", long)
 	}
-	for open() != 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	until("the stream that nobody reads is closed", func() bool { return open() == 0 })
 }
 
 // TestStreamOfEvents: it goes on after the last event seen, and ends with the token.

@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -252,14 +251,14 @@ func (f *sourceFile) edited(edits []edit, imports string) string {
 	return b.String()
 }
 
-// packages are those that the overlay changes, by the directory of their module.
-func (o *overlay) packages() map[string][]string {
-	out := map[string][]string{}
+// packages are those that the overlay changes.
+func (o *overlay) packages() []string {
+	var out []string
 	for f := range o.edits {
-		module, pkg := o.sources.moduleOf(path.Dir(f.rel))
-		if !slices.Contains(out[module], pkg) {
-			out[module] = append(out[module], pkg)
+		if dir := "./" + filepath.ToSlash(filepath.Dir(f.rel)); !slices.Contains(out, dir) {
+			out = append(out, dir)
 		}
 	}
+	slices.Sort(out)
 	return out
 }

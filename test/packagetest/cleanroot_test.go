@@ -152,6 +152,8 @@ func TestHostRPM(t *testing.T) {
 	packages := upgrades(t)
 	h := boot(t, packages)
 	h.run(t, "rpm", "--initdb")
+	// The package filesystem has it on every system that has rpm as its own package manager.
+	h.run(t, "mkdir", "-p", "/usr/share/man/man1")
 	before := h.files(t)
 	h.run(t, "rpm", "-i", "/packages/earlier.rpm")
 	h.fabric(t)
