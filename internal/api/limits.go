@@ -41,14 +41,22 @@ func limitsOf(ctx context.Context) limits {
 	return defaultLimits
 }
 
-// bounded reads the body of a request, in its time and up to its size, and gives the
-// answer its time.
+// timed gives every request the time for its body and for its answer, before anything is known
+// of the caller: the server reads what a refused request leaves of its body before it answers.
+func timed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := limitsOf(r.Context())
+		control := http.NewResponseController(w)
+		if r.Body != http.NoBody {
+			_ = control.SetReadDeadline(time.Now().Add(limit.body))
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(limit.body + limit.reply))
+		h.ServeHTTP(w, r)
+	})
+}
+
+// bounded reads the body of a request up to its size, within the time that timed gave it.
 func bounded(w http.ResponseWriter, r *http.Request) *Problem {
-	limit := limitsOf(r.Context())
-	control := http.NewResponseController(w)
-	// A writer that has no deadlines is one of a test.
-	_ = control.SetReadDeadline(time.Now().Add(limit.body))
-	_ = control.SetWriteDeadline(time.Now().Add(limit.body + limit.reply))
 	body, err := io.ReadAll(http.MaxBytesReader(listen.ServerWriter(w), r.Body, BodyMax))
 	var large *http.MaxBytesError
 	switch {
@@ -60,7 +68,7 @@ func bounded(w http.ResponseWriter, r *http.Request) *Problem {
 	case err != nil:
 		return problem(http.StatusBadRequest, reasonMalformed, "the body cannot be read")
 	}
-	_ = control.SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer that has no deadlines is one of a test
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }

@@ -37,7 +37,7 @@ func serve(ctx context.Context, l *Listeners, h http.Handler, logger *slog.Logge
 		logger = slog.New(slog.DiscardHandler)
 	}
 	server := &http.Server{
-		Handler: h, BaseContext: func(net.Listener) context.Context { return base }, ConnContext: connected,
+		Handler: timed(h), BaseContext: func(net.Listener) context.Context { return base }, ConnContext: connected,
 		ReadHeaderTimeout: limit.header, IdleTimeout: limit.idle, MaxHeaderBytes: HeaderMax,
 		// What the server says of clients could be long, and said often.
 		ErrorLog: log.New(clientFaults{logger}, "", 0), DisableGeneralOptionsHandler: true,

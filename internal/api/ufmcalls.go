@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/credential"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
@@ -48,13 +47,5 @@ func (h ufmHolders) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 func (a *api) ufmCalls() http.Handler {
 	o := a.options.UFM
 	o.Build = cmp.Or(o.Build, a.options.Version)
-	h := ufm.New(a.service, ufmHolders{a}, ufmHolders{a}, o)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := limitsOf(r.Context())
-		control := http.NewResponseController(w)
-		// A writer that has no deadlines is one of a test.
-		_ = control.SetReadDeadline(time.Now().Add(limit.body))
-		_ = control.SetWriteDeadline(time.Now().Add(limit.body + limit.reply))
-		h.ServeHTTP(w, r)
-	})
+	return ufm.New(a.service, ufmHolders{a}, ufmHolders{a}, o)
 }
