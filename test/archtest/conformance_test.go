@@ -23,15 +23,17 @@ var (
 	unshown = regexp.MustCompile(`^- ([A-Z]{2}), (\d+): ([\d, -]+); .`)
 )
 
-// row is one line of docs/conformance.md: id, rule, source, where, test.
+// row is one line of docs/conformance.md, or of a page in its form: id, rule, source, where, test.
 type row struct {
 	line  int
 	cells []string
 }
 
-func conformanceLines(t *testing.T) []string {
+func conformanceLines(t *testing.T) []string { return pageLines(t, "conformance.md") }
+
+func pageLines(t *testing.T, page string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +42,17 @@ func conformanceLines(t *testing.T) []string {
 
 func conformanceRows(t *testing.T) []row {
 	t.Helper()
+	out := pageRows(t, "conformance.md")
+	if len(out) < 50 {
+		t.Fatalf("docs/conformance.md has %d rows: not read right, or nearly empty", len(out))
+	}
+	return out
+}
+
+func pageRows(t *testing.T, page string) []row {
+	t.Helper()
 	var out []row
-	for i, line := range conformanceLines(t) {
+	for i, line := range pageLines(t, page) {
 		if !strings.HasPrefix(line, "| ") {
 			continue
 		}
@@ -50,25 +61,53 @@ func conformanceRows(t *testing.T) []row {
 			out = append(out, row{i + 1, cells})
 		}
 	}
-	if len(out) < 50 {
-		t.Fatalf("docs/conformance.md has %d rows: not read right, or nearly empty", len(out))
-	}
 	return out
 }
 
 // TestConformanceRows checks that every row is about a rule that exists, once,
 // and names packages and tests that exist.
 func TestConformanceRows(t *testing.T) {
-	seen := map[string]int{}
-	tests := map[string]string{} // package to the text of its tests
-	for _, r := range conformanceRows(t) {
-		if len(r.cells) != 5 {
-			t.Errorf("line %d: %d cells, want id, rule, source, where, test", r.line, len(r.cells))
-			continue
-		}
+	rows := conformanceRows(t)
+	for _, r := range rows {
 		id := ruleID.FindStringSubmatch(r.cells[0])
 		if n, _ := strconv.Atoi(id[2]); n < 1 || n > ruleGroups[id[1]] {
 			t.Errorf("line %d: there is no rule %s", r.line, r.cells[0])
+		}
+	}
+	checkRows(t, rows)
+}
+
+// TestOwnRules does the same for the rules that are the program's own: no page has a group
+// of another one.
+func TestOwnRules(t *testing.T) {
+	groups := map[string]string{}
+	for _, page := range []string{"routing-rules.md", "service-rules.md"} {
+		t.Run(page, func(t *testing.T) {
+			rows := pageRows(t, page)
+			if len(rows) == 0 {
+				t.Fatal("no rows: not read right")
+			}
+			for _, r := range rows {
+				id := ruleID.FindStringSubmatch(r.cells[0])
+				if ruleGroups[id[1]] != 0 || groups[id[1]] != "" && groups[id[1]] != page {
+					t.Errorf("line %d: another page has rules of the group %s", r.line, id[1])
+				}
+				groups[id[1]] = page
+			}
+			checkRows(t, rows)
+		})
+	}
+}
+
+// checkRows checks the cells of rows.
+func checkRows(t *testing.T, rows []row) {
+	t.Helper()
+	seen := map[string]int{}
+	tests := map[string]string{} // package to the text of its tests
+	for _, r := range rows {
+		if len(r.cells) != 5 {
+			t.Errorf("line %d: %d cells, want id, rule, source, where, test", r.line, len(r.cells))
+			continue
 		}
 		if first := seen[r.cells[0]]; first != 0 {
 			t.Errorf("line %d: %s has a row on line %d already", r.line, r.cells[0], first)

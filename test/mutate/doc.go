@@ -1,6 +1,6 @@
 // Command mutate runs mutation tests: it breaks the code of every rule of
-// docs/conformance.md and docs/routing-rules.md once and checks that the tests in the
-// rule's row fail.
+// docs/conformance.md, docs/routing-rules.md and docs/service-rules.md once and checks that
+// the tests in the rule's row fail.
 //
 // Each such change is a mutant. The files in mutants have them, one file for each
 // group of rules: the function, the original text and its replacement.

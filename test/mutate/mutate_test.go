@@ -163,6 +163,7 @@ func TestFails(t *testing.T) { t.Error("always") }
 		"| XX-06 | a | b | `code/code.go` | `code TestNothing` |\n" +
 		scoreBegin + "\nold\n" + scoreEnd + "\nthe end\n",
 	"docs/routing-rules.md": "| XX-07 | a | b | `code/code.go` | `code TestSkipped`, `code TestFails` |\n",
+	"docs/service-rules.md": "| XX-08 | a | b | `code/code.go` | `code TestPile` |\n",
 	mutantsDir + "/XX.txt": `# Comments and empty lines say nothing.
 
 XX-01 counts twice
@@ -218,6 +219,11 @@ XX-07 no test says anything
 @ code Count
 - range Limit
 + range 3
+
+XX-08 is no pile, by the rule of another page
+@ code pile.Kind
+- "pile"
++ ""
 `,
 }
 
@@ -272,7 +278,7 @@ func TestSmallModule(t *testing.T) {
 		"XX-01": "code TestPile", "XX-01/2": "code TestPile",
 		"XX-02": "code TestWords/XX-02", "XX-02/2": "code TestWords/XX-02", "XX-03": "code TestWords/XX-03",
 		"XX-04": "code TestWords/XX-04", "XX-05": "code TestCount", "XX-05/2": "code TestCount",
-		"XX-06": "", "XX-07": "error",
+		"XX-06": "", "XX-07": "error", "XX-08": "code TestPile",
 	}
 	results := tryAll(l, c.mutants, rows, options{workers: 2})
 	for i, r := range results {
@@ -310,7 +316,7 @@ func TestSmallModule(t *testing.T) {
 	if known, err := knownSurvivors(root); err != nil || len(known) != 2 || !known["XX-06"] || !known["XX-07"] {
 		t.Errorf("known survivors: %v, %v", known, err)
 	}
-	for _, line := range []string{"| XX | 7 | 7 | 5 | 10 | 8 |", "- XX-06: nobody looks", "Every rule has a break.", scoreEnd, "the end"} {
+	for _, line := range []string{"| XX | 8 | 8 | 6 | 11 | 9 |", "- XX-06: nobody looks", "Every rule has a break.", scoreEnd, "the end"} {
 		if !strings.Contains(string(text), line+"\n") {
 			t.Errorf("the page has no line %q:\n%s", line, text)
 		}

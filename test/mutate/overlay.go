@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -251,14 +252,14 @@ func (f *sourceFile) edited(edits []edit, imports string) string {
 	return b.String()
 }
 
-// packages are those that the overlay changes.
-func (o *overlay) packages() []string {
-	var out []string
+// packages are those that the overlay changes, by the directory of their module.
+func (o *overlay) packages() map[string][]string {
+	out := map[string][]string{}
 	for f := range o.edits {
-		if dir := "./" + filepath.ToSlash(filepath.Dir(f.rel)); !slices.Contains(out, dir) {
-			out = append(out, dir)
+		module, pkg := o.sources.moduleOf(path.Dir(f.rel))
+		if !slices.Contains(out[module], pkg) {
+			out[module] = append(out[module], pkg)
 		}
 	}
-	slices.Sort(out)
 	return out
 }

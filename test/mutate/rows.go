@@ -11,10 +11,12 @@ import (
 )
 
 // conformance is the page with the rules of the texts, and with the score, from the root of
-// the repository; routingRules has those of the routing engines, in the same form.
+// the repository; routingRules has those of the routing engines, serviceRules those of the
+// service, in the same form.
 const (
 	conformance  = "docs/conformance.md"
 	routingRules = "docs/routing-rules.md"
+	serviceRules = "docs/service-rules.md"
 )
 
 // row is what the page says of a rule.
@@ -48,12 +50,15 @@ var stories = test{pkg: "internal/lab/scenario", name: "TestStories"}
 
 // readRows reads the rules in the order of the pages.
 func readRows(root string) ([]row, error) {
-	rules, err := readPage(root, conformance)
-	if err != nil {
-		return nil, err
+	var out []row
+	for _, page := range []string{conformance, routingRules, serviceRules} {
+		rules, err := readPage(root, page)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rules...)
 	}
-	others, err := readPage(root, routingRules)
-	return append(rules, others...), err
+	return out, nil
 }
 
 // readPage reads the rules of one page.
@@ -121,7 +126,7 @@ func check(s *sources, c *catalogue, rows []row) []error {
 		has[m.rule] = true
 		r, known := byRule[m.rule]
 		if !known {
-			faults = append(faults, fmt.Errorf("%s:%d: %s has no row in %s or %s", m.file, m.line, m.rule, conformance, routingRules))
+			faults = append(faults, fmt.Errorf("%s:%d: %s has no row in %s, %s or %s", m.file, m.line, m.rule, conformance, routingRules, serviceRules))
 			continue
 		}
 		if err := newOverlay(s).change(m); err != nil {

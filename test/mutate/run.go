@@ -82,18 +82,18 @@ func newLab(root, dir string, s *sources, mutants []*mutant) (*lab, error) {
 	if l.overlay, err = o.write(l.dir); err != nil {
 		return nil, err
 	}
-	if all := o.packages(); len(all) > 0 {
-		if out, err := l.goTool(append([]string{"build", "-overlay", l.overlay}, all...)...); err != nil {
+	for module, packages := range o.packages() {
+		if out, err := goTool(module, append([]string{"build", "-overlay", l.overlay}, packages...)...); err != nil {
 			return nil, fmt.Errorf("mutants do not compile:\n%s", out)
 		}
 	}
 	return l, l.weigh()
 }
 
-// goTool runs the go command in the repository.
-func (l *lab) goTool(args ...string) (string, error) {
+// goTool runs the go command in the directory of a module.
+func goTool(module string, args ...string) (string, error) {
 	c := exec.Command("go", args...)
-	c.Dir = l.root
+	c.Dir = module
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -128,7 +128,8 @@ func (l *lab) testsOf(overlay, pkg string) (string, error) {
 	}
 	l.mu.Unlock()
 	b.once.Do(func() {
-		if out, err := l.goTool("test", "-c", "-vet=off", "-overlay", overlay, "-o", b.path, "./"+pkg); err != nil {
+		module, rel := l.sources.moduleOf(pkg)
+		if out, err := goTool(module, "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.path, rel); err != nil {
 			b.err = fmt.Errorf("tests of %s do not compile:\n%s", pkg, out)
 		}
 	})

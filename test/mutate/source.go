@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -51,6 +52,18 @@ func newSources(root string) (*sources, error) {
 		return nil, fmt.Errorf("%s/go.mod begins with %q: want module and a path", root, line)
 	}
 	return &sources{root: root, module: strings.TrimSpace(module), packages: map[string]map[string]declaration{}}, nil
+}
+
+// moduleOf is the directory of the module that a package is in, and the package from there:
+// some directories of the repository have a module of their own.
+func (s *sources) moduleOf(pkg string) (dir, rel string) {
+	for dir = pkg; dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(dir), "go.mod")); err == nil {
+			break
+		}
+	}
+	rel, _ = strings.CutPrefix(pkg, dir+"/") // without a prefix it is the whole
+	return filepath.Join(s.root, filepath.FromSlash(dir)), "./" + rel
 }
 
 // find looks for a declaration.
