@@ -17,4 +17,10 @@
 // that passes without the mutant. Then the mutant is caught; it is also caught when a
 // test does not end. A mutant that does not apply, does not compile, or
 // is not in the code that the row names, is an error.
+//
+// With -random it breaks code at places drawn by -seed instead, by its syntax alone: a
+// condition is negated, an early return, a statement or an operand dropped, a comparison
+// changed, nil returned for an error. Each break is a build of its own, and runs the tests of
+// its package; where it has none, those of the nearest package above, or of those beside it
+// that use it.
 package main

@@ -19,6 +19,7 @@ type options struct {
 	write   bool
 	check   bool
 	every   int
+	random  int
 	seed    int
 	workers int
 	verbose bool
@@ -30,7 +31,8 @@ func main() {
 	flag.BoolVar(&o.write, "write", false, "write the score into "+conformance+" (of all rules, or of whole groups)")
 	flag.BoolVar(&o.check, "check", false, "look whether all mutants apply and compile, and run nothing")
 	flag.IntVar(&o.every, "every", 1, "only every `n`th rule that has a mutant")
-	flag.IntVar(&o.seed, "seed", -1, "which of them -every begins with; by the code that is broken when negative")
+	flag.IntVar(&o.random, "random", 0, "try `n` breaks at random in the packages named (docs/service-rules.md's when none are), by -seed")
+	flag.IntVar(&o.seed, "seed", -1, "which of them -every begins with, by the code that is broken when negative; or the breaks of -random")
 	flag.IntVar(&o.workers, "workers", 2, "how many tests run at a time")
 	flag.BoolVar(&o.verbose, "v", false, "say of every mutant by which test it is caught")
 	flag.Parse()
@@ -46,6 +48,9 @@ func run(o options) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
+	}
+	if o.random > 0 {
+		return breakAtRandom(os.Stdout, root, o.random, uint64(o.seed), flag.Args())
 	}
 	c, err := readCatalogue(root)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,11 +230,15 @@ XX-08 is no pile, by the rule of another page
 
 func writeSmall(t *testing.T, replace map[string]string) string {
 	t.Helper()
+	files := maps.Clone(small)
+	maps.Copy(files, replace)
+	return writeFiles(t, files)
+}
+
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
 	root := t.TempDir()
-	for name, text := range small {
-		if other, ok := replace[name]; ok {
-			text = other
-		}
+	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -84,12 +84,25 @@ func (s *sources) find(pkg, name string) (declaration, error) {
 
 // read parses the files of a package that are built here, but its tests.
 func (s *sources) read(pkg string) (map[string]declaration, error) {
+	files, err := s.files(pkg)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]declaration{}
+	for _, f := range files {
+		f.declare(out)
+	}
+	return out, nil
+}
+
+// files parses the files of a package that are built here, but its tests.
+func (s *sources) files(pkg string) ([]*sourceFile, error) {
 	dir := filepath.Join(s.root, filepath.FromSlash(pkg))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]declaration{}
+	var out []*sourceFile
 	for _, e := range entries {
 		if name := e.Name(); filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
@@ -106,7 +119,7 @@ func (s *sources) read(pkg string) (map[string]declaration, error) {
 		if f.ast, err = parser.ParseFile(f.fset, f.path, text, parser.SkipObjectResolution); err != nil {
 			return nil, err
 		}
-		f.declare(out)
+		out = append(out, f)
 	}
 	return out, nil
 }
