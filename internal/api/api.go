@@ -212,7 +212,7 @@ func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Probl
 		req.from = from(r)
 		if req.who, req.session, err = a.authenticate(r); err != nil {
 			p, _ := a.failed(r.Context(), err).(*Problem)
-			return a.loginRefused(r, p)
+			return a.unknownCaller(r, p)
 		}
 		caller := req.who.Caller
 		if caller.Keys.First != 0 && r.URL.Path != Prefix+"/partitions" && !strings.HasPrefix(r.URL.Path, Prefix+"/partitions/") {

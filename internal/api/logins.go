@@ -46,8 +46,7 @@ func (a *api) logins() {
 		if !ok {
 			return nil, problem(http.StatusTooManyRequests, string(resource.TooFast), "too many sessions were begun just now").RetryAfter(int(session.BegunWithin / time.Second))
 		}
-		a.log.LogAttrs(ctx, slog.LevelInfo, r.who.Caller.Name+" begins a session", slog.String("event", session.Begun), slog.String("caller", r.who.Caller.Name),
-			slog.String("tenant", r.who.Caller.Tenant), slog.String("by", r.who.Shown), slog.String("from", r.from), slog.Time("until", made.Expires))
+		a.begun(ctx, r.who, r.from, made.Expires)
 		return &begun{Body: session.NewSession{Secret: secret, Identity: made.Identity()}}, nil
 	})
 	type me struct{ Body session.Identity }
@@ -92,15 +91,33 @@ func from(r *http.Request) string {
 	return host
 }
 
-// loginRefused is the answer to somebody whom the service does not know: of a login it is
-// counted and logged, until there are too many.
-func (a *api) loginRefused(r *http.Request, p *Problem) *Problem {
-	if !beginsSession(r) {
-		return p
-	}
-	if a.sessions.Failed(from(r)) {
+// begun logs a session that begins.
+func (a *api) begun(ctx context.Context, who session.Who, from string, until time.Time) {
+	a.log.LogAttrs(ctx, slog.LevelInfo, who.Caller.Name+" begins a session", slog.String("event", session.Begun), slog.String("caller", who.Caller.Name),
+		slog.String("tenant", who.Caller.Tenant), slog.String("by", who.Shown), slog.String("from", from), slog.Time("until", until))
+}
+
+// unknownCaller is the answer to somebody whom the service does not know.
+func (a *api) unknownCaller(r *http.Request, p *Problem) *Problem {
+	if a.nobody(r, beginsSession(r), p.Detail) {
 		return problem(http.StatusTooManyRequests, string(resource.TooFast), "too many logins from this address failed: "+p.Detail).RetryAfter(int(session.FailuresWithin / time.Second))
 	}
-	a.log.LogAttrs(r.Context(), slog.LevelWarn, "a login from "+from(r)+" is refused: "+p.Detail, slog.String("event", session.Refused), slog.String("from", from(r)), slog.String("reason", p.Detail))
 	return p
+}
+
+// nobody logs a request of somebody whom the service does not know: each login, until too
+// many failed, and of other requests one a minute from one address. They are not in the audit
+// log, which anybody could fill then; the metrics count them all.
+func (a *api) nobody(r *http.Request, login bool, why string) (tooMany bool) {
+	event, what := session.Refused, "a login"
+	if login {
+		tooMany = a.sessions.Failed(from(r))
+	} else {
+		event, what = session.Unknown, "a request"
+	}
+	if tooMany || !login && !a.sessions.Unknown(from(r)) {
+		return tooMany
+	}
+	a.log.LogAttrs(r.Context(), slog.LevelWarn, what+" from "+from(r)+" is refused: "+why, slog.String("event", event), slog.String("from", from(r)), slog.String("reason", why))
+	return false
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -310,6 +311,63 @@ func TestTooManyLoginsFail(t *testing.T) {
 		} else if w.Code != 201 || n > session.BegunMax {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
+	}
+}
+
+// TestWhoIsNobodyIsLogged: a login of UFM's calls that fails is counted with those to the
+// console, and logged; other requests of nobody are logged once a minute from one address.
+// None of it is in the audit log.
+func TestWhoIsNobodyIsLogged(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	pass := s.clocked()
+	entries := func() int { return len(items(s.want(200, call{method: "GET", path: "/audit-log?limit=1000"}))) }
+	before := entries()
+	dologin := func(user, password string) int {
+		form := url.Values{"httpd_username": {user}, "httpd_password": {password}}.Encode()
+		return s.ufmAsk("POST", "/dologin", "-", form, func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }).Code
+	}
+	if got := dologin("red", s.tokens["red"]); got != 200 || strings.Count(s.log.String(), "event="+session.Begun) != 1 || !strings.Contains(s.log.String(), "by=password") {
+		t.Errorf("%d, and in the log %s", got, s.log)
+	}
+	for n := range 2 * session.FailuresMax {
+		want := 401
+		if n >= session.FailuresMax {
+			want = 429
+		}
+		got := 0
+		if n%2 == 0 {
+			got = dologin("red", "ibw_wrong")
+		} else {
+			got = s.do(call{as: "nobody", method: "POST", path: "/session"}).Code
+		}
+		if got != want {
+			t.Errorf("login %d: %d, want %d", n, got, want)
+		}
+	}
+	if n := strings.Count(s.log.String(), "event="+session.Refused); n != session.FailuresMax {
+		t.Errorf("%d refused logins are in the log, want %d", n, session.FailuresMax)
+	}
+	if got := dologin("red", s.tokens["red"]); got != 200 { // from the same address
+		t.Errorf("the right login: %d", got)
+	}
+	s.tokens["wrong"] = credential.New(credential.Token)
+	for minute := 1; minute < 3; minute++ {
+		for range 50 {
+			s.want(401, call{as: "wrong", method: "PUT", path: "/partitions/0x0100", body: js{"name": "x"}})
+			s.want(401, call{as: "nobody", method: "GET", path: "/partitions"})
+			s.ufmAsk("POST", "/ufmRest/resources/pkeys/add", "Basic x", `{"pkey":5}`, nil)
+		}
+		if n := strings.Count(s.log.String(), "event="+session.Unknown); n != minute {
+			t.Errorf("in minute %d requests of nobody are in the log %d times", minute, n)
+		}
+		pass(session.FailuresWithin)
+	}
+	if strings.Contains(s.log.String(), s.tokens["wrong"]) {
+		t.Error("a secret is in the log")
+	}
+	if now := entries(); now != before {
+		t.Errorf("the audit log has %d entries more", now-before)
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/credential"
+	"github.com/ibwarden/ibwarden/internal/api/session"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -36,6 +38,18 @@ func (h ufmHolders) Connection(r *http.Request) (caller resource.Caller, known b
 func (ufmHolders) NewSecret() (secret, sum string) {
 	secret = credential.New(credential.Token)
 	return secret, credential.Sum([]byte(secret))
+}
+
+// Refused implements ufm.Authenticator.
+func (h ufmHolders) Refused(r *http.Request, login bool, why string) (tooMany bool) {
+	return h.nobody(r, login, why)
+}
+
+// LoggedIn implements ufm.Authenticator.
+func (h ufmHolders) LoggedIn(r *http.Request, by resource.Caller, until time.Time) {
+	if who := (session.Who{Caller: by, Shown: "password"}); h.sessions.Counted(who) {
+		h.begun(r.Context(), who, from(r), until)
+	}
 }
 
 // Snapshot implements ufm.Inventory.

@@ -10,6 +10,7 @@ import (
 const (
 	Begun   = "session-begun"
 	Refused = "login-refused"
+	Unknown = "caller-unknown"
 )
 
 // Background is a header that a page sends with a request that no person made: it does not

@@ -20,15 +20,29 @@ const (
 // (a proxy, a tunnel, another user of this machine) could shut him out. The limit is for
 // the log, and for programs that try again and again.
 func (s *Store) Failed(from string) (tooMany bool) {
-	if a, err := netip.ParseAddr(from); err == nil && a.Unmap().Is6() {
-		if p, err := a.WithZone("").Prefix(network6); err == nil {
-			from = p.String() // who has one address of it has them all
-		}
-	}
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failures.add(from, now, FailuresWithin) > FailuresMax
+	return s.failures.add(network(from), now, FailuresWithin) > FailuresMax
+}
+
+// Unknown counts a request, which is no login, of somebody whom the service does not know,
+// and reports whether it is the first from there within FailuresWithin.
+func (s *Store) Unknown(from string) (first bool) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unknown.add(network(from), now, FailuresWithin) == 1
+}
+
+// network is what one host may have many addresses of, or the address.
+func network(from string) string {
+	if a, err := netip.ParseAddr(from); err == nil && a.Unmap().Is6() {
+		if p, err := a.WithZone("").Prefix(network6); err == nil {
+			return p.String() // who has one address of it has them all
+		}
+	}
+	return from
 }
 
 // counts counts what somebody does within a time.

@@ -63,14 +63,14 @@ type Store struct {
 	now    func() time.Time
 	holder Holder
 
-	mu              sync.Mutex
-	sessions, codes map[string]*entry // by the sums of their secrets
-	failures, begun counts
+	mu                       sync.Mutex
+	sessions, codes          map[string]*entry // by the sums of their secrets
+	failures, begun, unknown counts
 }
 
 // New returns a store without sessions.
 func New(now func() time.Time, holder Holder) *Store {
-	return &Store{now: now, holder: holder, sessions: map[string]*entry{}, codes: map[string]*entry{}, failures: counts{}, begun: counts{}}
+	return &Store{now: now, holder: holder, sessions: map[string]*entry{}, codes: map[string]*entry{}, failures: counts{}, begun: counts{}, unknown: counts{}}
 }
 
 // Begin makes a session. Where there are too many, another ends: of the same caller the
@@ -80,13 +80,26 @@ func (s *Store) Begin(w Who) (secret string, made Session, ok bool) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.begun.add(w.Caller.Tenant+" "+w.Caller.Name, now, BegunWithin) > BegunMax {
+	if !s.counted(w, now) {
 		return "", made, false
 	}
 	secret = credential.New(credential.Session)
 	e := &entry{who: w, expires: ends(now, Life, w.Until), seen: now}
 	add(s.sessions, secret, e, now, PerCaller, Max)
 	return secret, e.session(), true
+}
+
+// Counted counts a session that is begun and kept elsewhere, and reports whether those of the
+// caller are not too many.
+func (s *Store) Counted(w Who) bool {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counted(w, now)
+}
+
+func (s *Store) counted(w Who, now time.Time) bool {
+	return s.begun.add(w.Caller.Tenant+" "+w.Caller.Name, now, BegunWithin) <= BegunMax
 }
 
 // Code makes a code.

@@ -2,6 +2,7 @@ package ufm
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,6 +21,11 @@ type Authenticator interface {
 	Connection(r *http.Request) (by resource.Caller, known bool)
 	// NewSecret makes the secret of a new token, and what resource.Token.Sum is for it.
 	NewSecret() (secret, sum string)
+	// Refused counts and logs a request that nobody is known for, or a login that failed;
+	// tooMany logins failed from there, and this one is told to wait.
+	Refused(r *http.Request, login bool, why string) (tooMany bool)
+	// LoggedIn logs a login, until there are too many.
+	LoggedIn(r *http.Request, by resource.Caller, until time.Time)
 }
 
 // Limits of sessions.
@@ -29,14 +35,25 @@ const (
 	// SessionsMax is how many sessions one tenant has at once; a further one ends the
 	// oldest.
 	SessionsMax = 64
+	// loginAfter is when to try again after too many logins failed.
+	loginAfter = time.Minute
 )
 
 // sessionCookie is the name of the cookie of a session.
 const sessionCookie = "session"
 
-// authenticate finds out who calls. A header Authorization decides where there is one
-// that is not empty, then the cookie of a session, then the connection.
+// authenticate finds out who calls, and counts who is nobody.
 func (c *call) authenticate(prefix string) error {
+	err := c.identify(prefix)
+	if err != nil {
+		c.auth.Refused(c.r, false, err.Error())
+	}
+	return err
+}
+
+// identify finds out who calls. A header Authorization decides where there is one
+// that is not empty, then the cookie of a session, then the connection.
+func (c *call) identify(prefix string) error {
 	list := c.r.Header.Values("Authorization")
 	if len(list) > 1 {
 		return wrong(http.StatusUnauthorized, "want one header Authorization")
@@ -130,9 +147,16 @@ func (c *call) login() (any, error) {
 	user, password := c.r.PostForm.Get("httpd_username"), c.r.PostForm.Get("httpd_password")
 	by, known := c.password(user, password)
 	if !known {
-		return nil, wrong(http.StatusUnauthorized, "the user and the password are not those of a token of this service, or its time is over")
+		f := wrong(http.StatusUnauthorized, "the user and the password are not those of a token of this service, or its time is over")
+		if c.auth.Refused(c.r, true, f.text) {
+			c.head.Set("Retry-After", fmt.Sprint(int(loginAfter/time.Second)))
+			f = wrong(http.StatusTooManyRequests, "too many logins from this address failed: %s", f.text)
+		}
+		return nil, f
 	}
-	id := c.sessions.open(by.Tenant, password, c.service.Now())
+	now := c.service.Now()
+	id := c.sessions.open(by.Tenant, password, now)
+	c.auth.LoggedIn(c.r, by, now.Add(SessionLife))
 	http.SetCookie(c.w, &http.Cookie{
 		Name: sessionCookie, Value: id, Path: "/", MaxAge: int(SessionLife / time.Second),
 		HttpOnly: true, Secure: c.r.TLS != nil, SameSite: http.SameSiteStrictMode,

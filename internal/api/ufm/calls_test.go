@@ -480,3 +480,39 @@ func TestSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginsAreCounted: a login that fails, and a request of nobody, are told to who counts
+// them, each once; who has failed too often is told to wait.
+func TestLoginsAreCounted(t *testing.T) {
+	r := newRig(t, ufm.Options{})
+	login := func(user, password string) reply {
+		q := httptest.NewRequest("POST", "/dologin", strings.NewReader(url.Values{"httpd_username": {user}, "httpd_password": {password}}.Encode()))
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return r.send(q)
+	}
+	secret := r.secrets["red"]
+	for _, tc := range []struct {
+		do     func() reply
+		many   bool
+		status int
+		heard  string
+	}{
+		{func() reply { return login("red", secret) }, true, 200, "red-1 of red until 8h0m0s"},
+		{func() reply { return login("blue", secret) }, false, 401, "login true refused: the user and"},
+		{func() reply { return login("red", "x") }, true, 429, "login true refused: the user and"},
+		{func() reply { return r.ask("GET", "/ufmRest/app/tokens", "", "") }, true, 401, "login false refused: want a token"},
+		{func() reply { return r.ask("GET", "/ufmRest/app/tokens", "Basic x", "") }, false, 401, "login false refused: the credential"},
+		{func() reply { return r.ask("GET", "/ufmRestKrb/app/tokens", "Negotiate x", "") }, false, 401, "login false refused: Kerberos"},
+		{func() reply { return r.ask("GET", "/ufmRest/app/tokens", "Basic "+secret, "") }, true, 200, ""},
+		{func() reply { return r.ask("GET", "/ufmRest/nothing", "Basic "+secret, "") }, true, 404, ""},
+	} {
+		r.heard, r.tooMany = nil, tc.many
+		out := tc.do()
+		if out.status != tc.status || (out.header.Get("Retry-After") == "60") != (tc.status == 429) {
+			t.Errorf("%d %v %s, want %d", out.status, out.header, out.body, tc.status)
+		}
+		if heard := strings.Join(r.heard, "; "); !strings.HasPrefix(heard, tc.heard) || len(r.heard) > 1 || (tc.heard == "") != (heard == "") || strings.Contains(heard, secret) {
+			t.Errorf("heard %q, want %q", heard, tc.heard)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -125,6 +126,8 @@ type rig struct {
 	clock   atomic.Int64 // seconds since the beginning
 	secrets map[string]string
 	store   *bolt.Store
+	heard   []string // of callers who are nobody, and logins
+	tooMany bool     // what is said of logins that fail
 }
 
 var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -154,6 +157,17 @@ func (r *rig) NewSecret() (secret, sum string) {
 	rand.Read(b)
 	secret = "ibw_" + base64.RawURLEncoding.EncodeToString(b)
 	return secret, sumOf(secret)
+}
+
+// Refused implements ufm.Authenticator.
+func (r *rig) Refused(_ *http.Request, login bool, why string) (tooMany bool) {
+	r.heard = append(r.heard, fmt.Sprintf("login %v refused: %s", login, why))
+	return r.tooMany
+}
+
+// LoggedIn implements ufm.Authenticator.
+func (r *rig) LoggedIn(_ *http.Request, by resource.Caller, until time.Time) {
+	r.heard = append(r.heard, fmt.Sprintf("%s of %s until %v", by.Name, by.Tenant, until.Sub(r.service.Now())))
 }
 
 func sumOf(s string) string {

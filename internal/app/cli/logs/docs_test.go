@@ -30,6 +30,7 @@ func TestDocs(t *testing.T) {
 
 		session.Begun:   {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
 		session.Refused: {[]string{"warn"}, []string{"from", "reason"}},
+		session.Unknown: {[]string{"warn"}, []string{"from", "reason"}},
 	}
 	for _, x := range events {
 		d := Describe(x.Event)

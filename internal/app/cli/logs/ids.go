@@ -70,7 +70,8 @@ var meanings = map[string]string{
 	"trap-259":             "A packet with a wrong P_Key was refused by a switch port.",
 	idRepeated:             "The event `of` occurred `times` more times within `within` nanoseconds; the level is that of the event.",
 	AuditHead:              "The head of the audit log, SEQUENCE:HASH, for `ibwarden history verify --head`: logged at the start, at most once an hour if it has changed, and at the end.",
-	session.Begun:          "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, or one-time code), `from` the address.",
-	session.Refused:        "A login to the console was refused; after 10 from one address within a minute no more of them are logged.",
+	session.Begun:          "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, or one-time code, or password of UFM's `/dologin`), `from` the address.",
+	session.Unknown:        "Requests without a valid token, certificate or session come from an address: logged once a minute for each, with the `reason` of the first; the metrics count all.",
+	session.Refused:        "A login to the console, or by UFM's `/dologin`, was refused; after 10 from one address within a minute no more of them are logged.",
 	idProgress:             "A phase takes a long time; info in the first pass.",
 }
