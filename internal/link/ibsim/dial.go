@@ -151,7 +151,7 @@ func (l *Link) connect(e Environment) error {
 	answer, err := l.ask(control{kind: controlConnect, payload: payload})
 	if err != nil {
 		if errors.Is(err, errRefused) {
-			return fmt.Errorf("no place at node %q: it does not exist, or all %d places are taken", e.Host, maxLinks)
+			return fmt.Errorf("no place at node %q: it does not exist, all %d places are taken, or the simulator is another user's (ibwarden sim --any-user)", e.Host, maxLinks)
 		}
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) takeControls() {
 		}
 		var c control
 		copy(c[:], d)
-		if len(d) != controlSize || c.magic() != controlMagic || !s.obey(&c, from) {
+		if len(d) != controlSize || c.magic() != controlMagic || !s.admits(i) || !s.obey(&c, from) {
 			s.refused++
 			c.setKind(controlError)
 		}
@@ -35,6 +36,16 @@ func (s *Server) takeControls() {
 		}
 	}
 	s.more = s.more || n == controlsPerTurn
+}
+
+// admits reports whether the user who sent the i-th control request may use the fabric. A
+// data socket takes packets from the one socket alone that such a request has named.
+func (s *Server) admits(i int) bool {
+	uid, known := s.controls.User(i)
+	if !known {
+		uid = door.Unknown
+	}
+	return s.config.Users.Admit(uid) == nil
 }
 
 // clientAt is the client with this control socket, nil when there is none.

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 )
 
@@ -204,12 +205,14 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestNamesOfServers(t *testing.T) {
+	everybody := door.Users{Any: true}
 	s := serve(t, small(t), ibsimd.Config{})
 	if _, err := ibsimd.Listen(small(t), ibsimd.Config{Socket: s.Name()}); err == nil || !strings.Contains(err.Error(), "another simulator") {
 		t.Errorf("a second server of one name: %v", err)
 	}
 	for _, c := range []ibsimd.Config{
-		{Socket: strings.Repeat("x", 81)}, {UDP: "localhost:7070"}, {UDP: "[::1]:7070"}, {UDP: "127.0.0.1:0"}, {UDP: "127.0.0.1:65530"},
+		{Socket: strings.Repeat("x", 81)}, {UDP: "localhost:7070", Users: everybody}, {UDP: "[::1]:7070", Users: everybody},
+		{UDP: "127.0.0.1:0", Users: everybody}, {UDP: "127.0.0.1:65530", Users: everybody},
 		{Socket: socketName(), Fabric: fabric.Config{Loss: 2}},
 	} {
 		if other, err := ibsimd.Listen(small(t), c); err == nil {
@@ -220,7 +223,7 @@ func TestNamesOfServers(t *testing.T) {
 	if env := s.Environment(); !slices.Equal(env, []string{"IBSIM_SOCKNAME=" + s.Name()}) {
 		t.Error(env)
 	}
-	c := ibsimd.Config{UDP: "0.0.0.0:7171"}
+	c := ibsimd.Config{UDP: "0.0.0.0:7171", Users: everybody}
 	if other, err := ibsimd.Listen(small(t), c); err != nil {
 		t.Error(err)
 	} else if other.Close(); fmt.Sprint(other.Environment()) != "[IBSIM_SERVER_NAME=127.0.0.1 IBSIM_SERVER_PORT=7171]" {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/counters"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -54,6 +55,9 @@ type Config struct {
 	// server that is reached by UDP instead; the data sockets have the ten
 	// ports that follow.
 	UDP string
+	// Users are those who may use the fabric. Of UDP nobody knows which user sends: it
+	// needs Users.Any.
+	Users door.Users
 	// Fabric is how the fabric behaves.
 	Fabric fabric.Config
 	// RealTime makes the fabric's delays real; see the package's notes.
@@ -161,6 +165,9 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 	if s.names, err = newNamespace(c.Socket, c.UDP); err != nil {
 		return nil, err
 	}
+	if s.names.udp && !c.Users.Any {
+		return nil, fmt.Errorf("UDP address %s: a datagram does not say which user sent it: want --any-user too, which lets everybody in who reaches the port", s.Name())
+	}
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
@@ -184,6 +191,11 @@ func (s *Server) open() (err error) {
 	s.polled[pollWake] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
 	if s.control, err = dgram.Listen(s.names.control()); err != nil {
 		return fmt.Errorf("%s: control socket: %w", s.Name(), inUse(err))
+	}
+	if !s.names.udp {
+		if err := dgram.NoteUsers(s.control); err != nil {
+			return fmt.Errorf("%s: control socket: %w", s.Name(), err)
+		}
 	}
 	s.replies = newReplies(s.control)
 	s.polled[pollControl] = unix.PollFd{Fd: int32(s.control), Events: unix.POLLIN}

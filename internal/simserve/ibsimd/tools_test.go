@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -210,7 +211,7 @@ func TestCapture(t *testing.T) {
 // A server that is reached by UDP is as good.
 func TestUDP(t *testing.T) {
 	tools := needTools(t)
-	s := serve(t, small(t), ibsimd.Config{UDP: "127.0.0.1:17170", Fabric: fabric.DefaultConfig()})
+	s := serve(t, small(t), ibsimd.Config{UDP: "127.0.0.1:17170", Users: door.Users{Any: true}, Fabric: fabric.DefaultConfig()})
 	a := at{TB: t, tools: tools, dir: workDir(t), environment: s.Environment()}
 	if f := fields(a.run("smpquery", "-D", "nodeinfo", "0,1")); f["NodeType"] != "Switch" {
 		t.Error(f)

@@ -165,26 +165,5 @@ func introduce(simulator *net.UnixConn, node string, connections []*os.File) err
 	return nil
 }
 
-// fromPeer admits only root and the user that runs the simulator: an abstract socket has
-// no permissions of its own.
-func fromPeer(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var peer *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
-	}
-	if credErr != nil {
-		return credErr
-	}
-	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
-		return fmt.Errorf("user %d may not use this simulator's devices", peer.Uid)
-	}
-	return nil
-}
-
 // supported is nil: Linux has mount namespaces and FUSE.
 func supported() error { return nil }

@@ -5,7 +5,6 @@ package umadfs
 import (
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 )
 
@@ -17,5 +16,3 @@ func supported() error {
 
 // Exec is an error.
 func Exec(name, node string, command []string, environment []string) error { return supported() }
-
-func fromPeer(*net.UnixConn) error { return supported() }

@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -43,6 +44,9 @@ type Simulator interface {
 // Server hands out devices of the nodes of a simulator's fabric. Turn and
 // Wait are the simulator's to call, where the fabric may be used.
 type Server struct {
+	// Users are those who may have devices. It is set before Serve.
+	Users door.Users
+
 	simulator  Simulator
 	listener   *net.UnixListener
 	origin     time.Time
@@ -90,7 +94,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // greet answers a command and serves its namespace until that is gone.
 func (s *Server) greet(ctx context.Context, c *net.UnixConn) {
 	defer c.Close()
-	g, connections, err := hear(c)
+	g, connections, err := s.hear(c)
 	defer func() {
 		for _, f := range connections {
 			f.Close()
@@ -124,11 +128,8 @@ func (s *Server) greet(ctx context.Context, c *net.UnixConn) {
 }
 
 // hear reads what a command says first, and takes its connections.
-func hear(c *net.UnixConn) (g greeting, connections []*os.File, err error) {
+func (s *Server) hear(c *net.UnixConn) (g greeting, connections []*os.File, err error) {
 	if err := c.SetDeadline(time.Now().Add(greetingTime)); err != nil {
-		return g, nil, err
-	}
-	if err := fromPeer(c); err != nil {
 		return g, nil, err
 	}
 	buffer, rights := make([]byte, maxGreeting), make([]byte, unix.CmsgSpace(len(mounts)*4))
@@ -144,6 +145,14 @@ func hear(c *net.UnixConn) (g greeting, connections []*os.File, err error) {
 			unix.CloseOnExec(fd)
 			connections = append(connections, os.NewFile(uintptr(fd), "/dev/fuse"))
 		}
+	}
+	// Once it is read: who is turned away with something unread is not told why.
+	uid, peerErr := door.Peer(c)
+	if peerErr == nil {
+		peerErr = s.Users.Admit(uid)
+	}
+	if peerErr != nil {
+		return g, connections, peerErr
 	}
 	if err == nil {
 		err = json.Unmarshal(buffer[:n], &g)

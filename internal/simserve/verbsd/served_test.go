@@ -12,9 +12,11 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/verbsd"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // served is a simulator as ibwarden sim has it, which counts how often the fabric is
@@ -30,7 +32,7 @@ func (s *served) Do(call func(*fabric.Fabric)) error {
 }
 
 // serve serves the demonstration fabric until stop is called, or the test ends.
-func serve(t *testing.T) (s *served, name string, stop func()) {
+func serve(t *testing.T, users ...door.Users) (s *served, name string, stop func()) {
 	t.Helper()
 	name = fmt.Sprintf("verbsd-%d-%s", os.Getpid(), t.Name())
 	simulator, err := ibsimd.Listen(topology.Demo(), ibsimd.Config{Socket: name, Fabric: fabric.DefaultConfig()})
@@ -43,6 +45,9 @@ func serve(t *testing.T) (s *served, name string, stop func()) {
 	}
 	s = &served{Server: simulator}
 	programs := verbsd.New(s)
+	if len(users) > 0 {
+		programs.Users = users[0]
+	}
 	simulator.Accompany(programs)
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -55,6 +60,30 @@ func serve(t *testing.T) (s *served, name string, stop func()) {
 	})
 	t.Cleanup(stop)
 	return s, name, stop
+}
+
+// Another user of the machine opens no device, unless everybody may; and the reserved Q_Keys
+// are root's even then.
+func TestOtherUsers(t *testing.T) {
+	for _, everybody := range []bool{false, true} {
+		t.Run(fmt.Sprint(everybody), func(t *testing.T) {
+			_, name, _ := serve(t, door.Users{Any: everybody})
+			dial(t, name, "red-1")
+			need.AsUser(t, need.Nobody, func() {
+				d, err := verbs.Dial(name, "red-2")
+				if everybody && err != nil || !everybody && !errors.Is(err, verbs.ErrPermission) {
+					t.Errorf("another user: %v", err)
+				}
+				if err == nil {
+					d.Close()
+				}
+				if d, err := verbs.Dial(name, "red-3", verbs.Privileged()); !errors.Is(err, verbs.ErrPermission) {
+					t.Errorf("another user who wants root's Q_Keys: %v", err)
+					d.Close()
+				}
+			})
+		})
+	}
 }
 
 func dial(t *testing.T, name, node string) *verbs.Device {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -48,6 +48,9 @@ type Passer interface {
 // Server carries out the calls of programs. Turn and Wait are the simulator's to
 // call, where the fabric may be used.
 type Server struct {
+	// Users are those who may use the fabric. It is set before Serve.
+	Users door.Users
+
 	simulator   Simulator
 	connections chan struct{} // one for each
 
@@ -87,9 +90,11 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 			return fmt.Errorf("waiting for programs with verbs calls: %w", err)
 		}
 		served.Go(func() {
-			uid, err := peer(c)
-			if err == nil && uid != 0 && uid != os.Geteuid() {
-				err = fmt.Errorf("user %d may not use this simulator's devices: %w", uid, verbs.ErrPermission)
+			uid, err := door.Peer(c)
+			if err == nil {
+				if err = s.Users.Admit(uid); err != nil {
+					err = fmt.Errorf("%w: %w", err, verbs.ErrPermission)
+				}
 			}
 			if err != nil {
 				refuse(c, 0, err)

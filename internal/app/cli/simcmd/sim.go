@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
 	"github.com/ibwarden/ibwarden/internal/simserve/umadfs"
 	"github.com/ibwarden/ibwarden/internal/simserve/verbsd"
@@ -29,6 +30,7 @@ type flags struct {
 	socket, udp, capture, pace string
 	hardware                   string
 	noConsole, devices, verbs  bool
+	anyUser                    bool
 	script                     string
 	properties                 []string
 	seed                       uint64
@@ -66,7 +68,8 @@ every expectation holds, 1 when one does not, 2 for a bad script.`,
 	}
 	set := c.Flags()
 	set.StringVar(&f.socket, "socket", ibsimd.DefaultSocket, "base of the socket names (IBSIM_SOCKNAME)")
-	set.StringVar(&f.udp, "udp", "", "serve UDP instead, at this loopback port, or ADDRESS:PORT, and the ten ports after it")
+	set.StringVar(&f.udp, "udp", "", "serve UDP instead, at this loopback port, or ADDRESS:PORT, and the ten ports after it; with --any-user, since UDP does not say who sends")
+	set.BoolVar(&f.anyUser, "any-user", false, "let every user of this machine use the fabric, and write its tables (default: root and the user that starts this)")
 	set.StringVar(&f.capture, "capture", "", "capture what clients and commands in sim exec send and get, and the data packets, in this file, for Wireshark")
 	set.StringVar(&f.pace, "pace", "fast", "fast: clients do not wait for the fabric's delays; real: delays are as long as on a real fabric")
 	set.StringVar(&f.hardware, "hardware", "", "management packets take as long as on hardware, where they wait for each other: default, or NAME=VALUE,... of "+strings.Join(fabric.HardwareNames, ", ")+", as metres=30,switch=130ns; clients wait for it with --pace real")
@@ -121,7 +124,7 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 	if _, err := strconv.ParseUint(f.udp, 10, 16); err == nil {
 		f.udp = "127.0.0.1:" + f.udp
 	}
-	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Fabric: fabric.DefaultConfig(), RealTime: f.pace == "real"}
+	config := ibsimd.Config{Socket: f.socket, UDP: f.udp, Users: f.users(), Fabric: fabric.DefaultConfig(), RealTime: f.pace == "real"}
 	if f.hardware != "" {
 		if config.Fabric.Hardware, err = fabric.ParseHardware(f.hardware); err != nil {
 			return exit.WithMisuse(fmt.Errorf("--hardware: %w", err))
@@ -156,6 +159,9 @@ func (f *flags) run(c *cobra.Command, spec string) (err error) {
 	return nil
 }
 
+// users are those who may use the fabric, by any of its doors.
+func (f *flags) users() door.Users { return door.Users{Any: f.anyUser} }
+
 // topology finds what to serve.
 func (f *flags) topology(c *cobra.Command, spec string) (*topology.Netlist, error) {
 	l, warnings, err := topologyfile.Find(spec)
@@ -174,6 +180,7 @@ func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
 		if err != nil {
 			return err
 		}
+		devices.Users = f.users()
 		s.Accompany(devices)
 		ended := make(chan error, 1)
 		go func() { ended <- devices.Serve(ctx) }()
@@ -186,6 +193,7 @@ func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
 			return err
 		}
 		programs := verbsd.New(s)
+		programs.Users = f.users()
 		s.Accompany(programs)
 		ended := make(chan error, 1)
 		go func() { ended <- programs.Serve(ctx, l) }()

@@ -78,6 +78,15 @@ func EventCounter() (fd int, err error) {
 // nobody has read.
 func Unread(fd int) (octets int, err error) { return unix.IoctlGetInt(fd, unix.SIOCOUTQ) }
 
+// NoteUsers has the kernel add to every datagram of a local socket which user sent it; see
+// Receiver.User.
+func NoteUsers(fd int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
+		return fmt.Errorf("SO_PASSCRED: %w", err)
+	}
+	return nil
+}
+
 // Connect makes a socket exchange datagrams with one other only.
 func Connect(fd int, to Address) error { return addressCall(unix.SYS_CONNECT, fd, &to) }
 
@@ -121,6 +130,7 @@ type Receiver struct {
 	messages []message
 	iovecs   []unix.Iovec
 	Senders  []Address // empty unless they are noted
+	users    []byte    // what the kernel adds to each, userSize octets; empty as Senders
 }
 
 // NewReceiver makes one for count datagrams of at most size octets, with or
@@ -131,7 +141,7 @@ func NewReceiver(count, size int, noteSenders bool) *Receiver {
 		messages: make([]message, count), iovecs: make([]unix.Iovec, count),
 	}
 	if noteSenders {
-		r.Senders = make([]Address, count)
+		r.Senders, r.users = make([]Address, count), make([]byte, count*userSize)
 	}
 	for i := range r.messages {
 		r.messages[i].set(&r.iovecs[i], &r.buffer[i*r.slot], r.slot)
@@ -172,6 +182,8 @@ func (r *Receiver) Receive(fd int) (count int, err error) {
 		r.Senders[i] = Address{}
 		h := &r.messages[i].header
 		h.Name, h.Namelen = &r.Senders[i].octets[0], uint32(len(r.Senders[i].octets))
+		h.Control = &r.users[i*userSize]
+		h.SetControllen(userSize)
 	}
 	count, err = batchCall(unix.SYS_RECVMMSG, fd, r.messages)
 	for i := range min(count, len(r.Senders)) {
@@ -184,6 +196,28 @@ func (r *Receiver) Receive(fd int) (count int, err error) {
 func (r *Receiver) Datagram(i int) []byte {
 	at := i * r.slot
 	return r.buffer[at : at+min(int(r.messages[i].size), r.slot)]
+}
+
+// userSize is what the kernel's word of a sender takes. File descriptors that a sender adds
+// find no room behind it, and are not installed.
+var userSize = unix.CmsgSpace(unix.SizeofUcred)
+
+// User is the user ID of who sent the i-th that was received, by the kernel's word; known is
+// false where it says nothing, as of UDP and of sockets without NoteUsers.
+func (r *Receiver) User(i int) (uid int, known bool) {
+	if len(r.users) == 0 {
+		return 0, false
+	}
+	size := min(int(r.messages[i].header.Controllen), userSize)
+	messages, err := unix.ParseSocketControlMessage(r.users[i*userSize:][:size])
+	if err != nil || len(messages) == 0 {
+		return 0, false
+	}
+	who, err := unix.ParseUnixCredentials(&messages[0])
+	if err != nil {
+		return 0, false
+	}
+	return int(who.Uid), true
 }
 
 // SendTo sends one datagram, if that can be done at once.

@@ -40,6 +40,9 @@ func EventCounter() (int, error) { return -1, errLinuxOnly }
 // Unread is an error.
 func Unread(int) (int, error) { return 0, errLinuxOnly }
 
+// NoteUsers is an error.
+func NoteUsers(int) error { return errLinuxOnly }
+
 // Connect is an error.
 func Connect(int, Address) error { return errLinuxOnly }
 
@@ -63,6 +66,9 @@ func (r *Receiver) Receive(int) (int, error) { return 0, errLinuxOnly }
 
 // Datagram is empty.
 func (r *Receiver) Datagram(int) []byte { return nil }
+
+// User knows nobody.
+func (r *Receiver) User(int) (uid int, known bool) { return 0, false }
 
 // SendTo sends nothing.
 func SendTo(int, []byte, *Address) {}

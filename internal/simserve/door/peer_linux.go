@@ -1,4 +1,4 @@
-package verbsd
+package door
 
 import (
 	"net"
@@ -6,20 +6,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is the user at the other end: an abstract socket has no permissions of its
-// own.
-func peer(c *net.UnixConn) (uid int, err error) {
+// Peer is the user at the other end of a connection, as the kernel noted him when it was
+// made.
+func Peer(c *net.UnixConn) (uid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, err
+		return Unknown, err
 	}
 	var who *unix.Ucred
 	var credErr error
 	if err := raw.Control(func(fd uintptr) { who, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return 0, err
+		return Unknown, err
 	}
 	if credErr != nil {
-		return 0, credErr
+		return Unknown, credErr
 	}
 	return int(who.Uid), nil
 }
