@@ -61,7 +61,7 @@ func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, 
 	if err != nil {
 		return nil, nil, err
 	}
-	old := a.service.Read(func(s *resource.State) { facts.Gather(s) })
+	old := a.service.Read(func(s *resource.State) { facts.Gather(s, callerOf(ctx)) })
 	if old != nil {
 		facts.Old = old.Error()
 	}

@@ -67,7 +67,7 @@ func (a *api) reaching() {
 					return nil
 				}
 				r := why.ReachOf(snap.Fabric, from, reached.ViewOf(s, caller, snap, proof, ib.SL(in.SL)))
-				r.Peers = slices.DeleteFunc(r.Peers, func(p why.Peer) bool { return !reached.Sees(s, caller, p.GUID) })
+				r.Peers = slices.DeleteFunc(r.Peers, func(p why.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
 				return sortedBy(reached.PeersOf(r), key)
 			}, key, func(*resource.State, reached.Peer) bool { return true }, func(_ *resource.State, p reached.Peer) reached.Peer { return p })
 			if missed != nil {
@@ -92,7 +92,7 @@ func (a *api) proofIfAny(ctx context.Context) (*isolation.Proof, time.Time) {
 
 // endPort is the end port that a caller means, of those that he may ask about.
 func endPort(s *resource.State, c resource.Caller, f *observed.Fabric, field, name string) (*observed.Port, error) {
-	ports := slices.DeleteFunc(f.EndPorts(), func(p *observed.Port) bool { return !p.InfoRead || !reached.Sees(s, c, p.GUID) })
+	ports := slices.DeleteFunc(f.EndPorts(), func(p *observed.Port) bool { return !p.InfoRead || s.SightOf(c, p.GUID) == resource.SightNone })
 	p, err := inventory.EndPort(ports, name)
 	if err != nil {
 		return nil, fault(http.StatusNotFound, string(resource.NotFound), field, err.Error())

@@ -34,7 +34,7 @@ func (s *stand) members(tenant, pkey, name string, hosts ...string) {
 	s.Helper()
 	s.want(201, call{as: tenant, method: "PUT", path: "/partitions/" + pkey, body: js{"name": name}})
 	for _, h := range hosts {
-		for _, as := range []string{tenant, "provider"} {
+		for _, as := range []string{tenant, "red", "blue", "provider"} {
 			s.do(call{as: as, method: "PUT", path: "/partitions/" + pkey + "/members/" + h, body: js{"membership": "full"}})
 		}
 	}
@@ -140,4 +140,49 @@ func TestPeersAsWhom(t *testing.T) {
 	}
 	s.want(404, call{as: "blue", method: "GET", path: "/peers?port=" + mine})
 	s.want(404, call{as: "red", method: "GET", path: "/peers?port=" + hidden})
+}
+
+// To ask for a port opens nothing of it, whosever it is: only what its owner agreed to does, and
+// only until one of the two ends it.
+func TestAnInvitationOpensNothing(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	for _, h := range s.hosts {
+		s.holds(h, 0x7fff)
+	}
+	s.members("red", "0x0100", "red-net", s.hosts[0])
+	s.holds(s.hosts[0], 0xffff, 0x8100) // a key of the default partition that talks with all
+	foreign := []string{s.hosts[4], s.hosts[5], s.hosts[12], s.manager.snap.Fabric.Switches()[0].Ports[0].GUID.String()}
+	unseen := func(step string) {
+		t.Helper()
+		for i, g := range foreign {
+			for _, path := range []string{"/why?from=" + s.hosts[0] + "&to=" + g, "/why?from=" + g + "&to=" + foreign[(i+1)%len(foreign)], "/peers?port=" + g} {
+				if w := s.do(call{as: "red", method: "GET", path: path}); w.Code != 404 {
+					t.Errorf("%s: %s: %d %s", step, path, w.Code, w.Body)
+				}
+			}
+			for _, path := range []string{"/peers?port=" + s.hosts[0], "/matrix"} {
+				if body := s.do(call{as: "red", method: "GET", path: path}).Body.String(); strings.Contains(body, g) {
+					t.Errorf("%s: %s tells of %s: %s", step, path, g, body)
+				}
+			}
+		}
+	}
+	unseen("at first")
+	for _, g := range foreign {
+		s.want(200, call{as: "red", method: "PUT", path: "/partitions/0x0100/members/" + g, body: js{"membership": "full"}})
+	}
+	unseen("invited")
+	for _, g := range foreign {
+		for _, as := range []string{"blue", "provider"} {
+			s.do(call{as: as, method: "PUT", path: "/partitions/0x0100/members/" + g, body: js{"membership": "full"}})
+		}
+	}
+	for _, g := range foreign {
+		s.want(200, call{as: "red", method: "GET", path: "/why?from=" + s.hosts[0] + "&to=" + g})
+	}
+	for _, g := range foreign {
+		s.want(200, call{as: "red", method: "DELETE", path: "/partitions/0x0100/members/" + g})
+	}
+	unseen("ended")
 }

@@ -78,18 +78,6 @@ func (s *State) Visible(c Caller) []*Partition {
 	return out
 }
 
-// VisibleMembers are the members of a partition that a caller may see, by GUID.
-func (s *State) VisibleMembers(c Caller, k ib.PKeyBase) []*Member {
-	list := s.Members(k)
-	out := list[:0]
-	for _, m := range list {
-		if s.SeesMember(c, m) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // CountVisible counts the members of a partition that a caller may see, and those of
 // them that wait for the consent of an owner.
 func (s *State) CountVisible(c Caller, k ib.PKeyBase) (members, waiting int) {
@@ -156,28 +144,4 @@ func SeesObject(c Caller, o Object) bool {
 		return c.reaches(o.PKey) && (all || o.Owner == c.Tenant || o.PortOwner == c.Tenant)
 	}
 	return !bound && all
-}
-
-// VisibleTo is the part of a diff that a caller may see.
-func (d Diff) VisibleTo(c Caller) Diff {
-	var out Diff
-	seen := map[string]bool{}
-	for _, e := range d.Edits {
-		if e.Before != nil && SeesObject(c, e.Before) || e.After != nil && SeesObject(c, e.After) {
-			seen[e.Key] = true
-			if e.Before != nil && !SeesObject(c, e.Before) {
-				e.Before = nil
-			}
-			if e.After != nil && !SeesObject(c, e.After) {
-				e.After = nil
-			}
-			out.Edits = append(out.Edits, e)
-		}
-	}
-	for i, about := range d.About {
-		if seen[about] || c.IsProvider() && c.Keys.First == 0 {
-			out.Words, out.About = append(out.Words, d.Words[i]), append(out.About, about)
-		}
-	}
-	return out
 }

@@ -18,8 +18,9 @@
 // partition, are that tenant's.
 //
 // A caller who may not see something gets the refusal that he would get if it did not
-// exist, and a Diff that he causes does not say whose a port is. VisibleTo is the part
-// of a Diff that a caller may see, TouchedFor the last change that he may know of.
+// exist, and a Diff that he causes does not say whose a port is. Sees and SeesMember decide
+// what he sees of the objects here, SightOf and SeesKey what of a port of the fabric, SeesObject
+// what of an object as it was, and TouchedFor is the last change that he may know of.
 //
 // A tenant's ports are set apart from the policy file: ALL, groups, patterns, nodes and
 // places in it do not mean them, and a file that names one by GUID is refused, since

@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -61,86 +60,4 @@ func DecodeChange(data []byte) (Change, error) {
 		return nil, fmt.Errorf("change %q: %w", x.Action, err)
 	}
 	return v.Elem().Interface().(Change), nil
-}
-
-type encodedEdit struct {
-	Key    string          `json:"key"`
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
-}
-
-type encodedDiff struct {
-	Edits []encodedEdit `json:"edits"`
-	Words []string      `json:"words"`
-	About []string      `json:"about"`
-}
-
-// EncodeDiff writes a diff as JSON.
-func EncodeDiff(d Diff) ([]byte, error) {
-	x := encodedDiff{Edits: []encodedEdit{}, Words: d.Words, About: d.About}
-	for _, e := range d.Edits {
-		y := encodedEdit{Key: e.Key}
-		for _, side := range []struct {
-			o  Object
-			to *json.RawMessage
-		}{{e.Before, &y.Before}, {e.After, &y.After}} {
-			if side.o == nil {
-				continue
-			}
-			data, err := json.Marshal(side.o)
-			if err != nil {
-				return nil, fmt.Errorf("object %q: %w", e.Key, err)
-			}
-			*side.to = data
-		}
-		x.Edits = append(x.Edits, y)
-	}
-	return json.Marshal(x)
-}
-
-// DecodeDiff reads what EncodeDiff wrote. The error names the object that is wrong.
-func DecodeDiff(data []byte) (Diff, error) {
-	var x encodedDiff
-	if err := json.Unmarshal(data, &x); err != nil {
-		return Diff{}, fmt.Errorf("diff: %w", err)
-	}
-	if len(x.About) > 0 && len(x.Words) != len(x.About) {
-		return Diff{}, fmt.Errorf("diff: %d sentences about %d objects", len(x.Words), len(x.About))
-	}
-	d := Diff{Words: x.Words, About: x.About}
-	seen := map[string]bool{}
-	for _, y := range x.Edits {
-		e, err := y.decode()
-		if err != nil {
-			return Diff{}, err
-		}
-		if seen[e.Key] {
-			return Diff{}, fmt.Errorf("diff: object %q is there twice", e.Key)
-		}
-		seen[e.Key] = true
-		d.Edits = append(d.Edits, e)
-	}
-	return d, nil
-}
-
-func (y encodedEdit) decode() (e Edit, err error) {
-	e.Key = y.Key
-	if present(y.Before) {
-		if e.Before, err = Decode(y.Key, y.Before); err != nil {
-			return e, err
-		}
-	}
-	if present(y.After) {
-		if e.After, err = Decode(y.Key, y.After); err != nil {
-			return e, err
-		}
-	}
-	if e.Before == nil && e.After == nil {
-		return e, fmt.Errorf("diff: object %q neither before nor after", y.Key)
-	}
-	return e, nil
-}
-
-func present(m json.RawMessage) bool {
-	return len(m) > 0 && !bytes.Equal(bytes.TrimSpace(m), []byte("null"))
 }

@@ -58,9 +58,14 @@ func NewRollback(to uint64, tenant string, later []Diff) Rollback {
 	return r
 }
 
+type encodedTarget struct {
+	Key    string          `json:"key"`
+	Before json.RawMessage `json:"before,omitempty"`
+}
+
 // MarshalJSON writes key and object.
 func (t Target) MarshalJSON() ([]byte, error) {
-	y := encodedEdit{Key: t.Key}
+	y := encodedTarget{Key: t.Key}
 	if t.Object != nil {
 		data, err := json.Marshal(t.Object)
 		if err != nil {
@@ -73,12 +78,12 @@ func (t Target) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (t *Target) UnmarshalJSON(data []byte) (err error) {
-	var y encodedEdit
+	var y encodedTarget
 	if err := Unmarshal(data, &y); err != nil {
 		return err
 	}
 	*t = Target{Key: y.Key}
-	if present(y.Before) {
+	if len(y.Before) > 0 && string(y.Before) != "null" {
 		t.Object, err = Decode(y.Key, y.Before)
 	}
 	return err

@@ -179,6 +179,47 @@ func (m *model) seesMem(tenant string, keys resource.KeyRange, x mem) bool {
 	return m.sees(tenant, keys, x.k) && (tenant == "provider" || m.part(x.k).owner == tenant || m.owner(x.port) == tenant)
 }
 
+// sight is how much of a port somebody may know.
+func (m *model) sight(tenant string, keys resource.KeyRange, g ib.PortGUID) resource.Sight {
+	switch {
+	case tenant == "provider" && keys.First == 0, m.owner(g) == tenant:
+		return resource.SightWhole
+	case keys.First != 0:
+		return resource.SightNone
+	}
+	for _, x := range m.mems {
+		if x.port == g && x.agreed.as != 0 && m.part(x.k).owner == tenant {
+			return resource.SightMember
+		}
+	}
+	return resource.SightNone
+}
+
+// keySeen tells whether somebody may know that a port has the key of a partition.
+func (m *model) keySeen(tenant string, keys resource.KeyRange, g ib.PortGUID, k ib.PKeyBase) bool {
+	if tenant == "provider" && keys.First == 0 {
+		return true
+	}
+	if m.owner(g) == tenant {
+		return m.sees(tenant, keys, k)
+	}
+	x := m.mem(k, g)
+	return x != nil && x.agreed.as != 0 && keys.First == 0 && m.part(k).owner == tenant
+}
+
+// takesPart tells whether somebody may know how a partition is kept apart.
+func (m *model) takesPart(tenant string, keys resource.KeyRange, k ib.PKeyBase) bool {
+	if !m.sees(tenant, keys, k) {
+		return false
+	}
+	for _, x := range m.mems {
+		if x.k == k && x.agreed.as != 0 && m.owner(x.port) == tenant {
+			return true
+		}
+	}
+	return tenant == "provider" || m.part(k).owner == tenant
+}
+
 // lastSeen is the last change of a partition that a tenant may know of.
 func (m *model) lastSeen(tenant string, keys resource.KeyRange, k ib.PKeyBase) uint64 {
 	if !m.sees(tenant, keys, k) {

@@ -58,7 +58,7 @@ func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
 			t.Errorf("%s was the reason of %d refusals: want at least %d", reason, total.reasons[reason], least)
 		}
 	}
-	for _, what := range []string{"held", "approved", "waiting", "shared"} {
+	for _, what := range []string{"held", "approved", "waiting", "shared", "lent"} {
 		t.Logf("%-20s %6d", what, total.done[what])
 		if total.done[what] < least {
 			t.Errorf("%s: %d times: want at least %d", what, total.done[what], least)
@@ -241,8 +241,10 @@ func (r *run) compareSights(step int) {
 			var got, want []string
 			for _, p := range r.state.Visible(by) {
 				got = append(got, fmt.Sprint(p.PKey, p.Owner, p.Name, r.state.TouchedFor(by, p.PKey)))
-				for _, m := range r.state.VisibleMembers(by, p.PKey) {
-					got = append(got, fmt.Sprint(p.PKey, m.Port, m.Agreed()))
+				for _, m := range r.state.Members(p.PKey) {
+					if r.state.SeesMember(by, m) {
+						got = append(got, fmt.Sprint(p.PKey, m.Port, m.Agreed()))
+					}
 				}
 			}
 			for _, p := range r.model.parts {
@@ -257,6 +259,19 @@ func (r *run) compareSights(step int) {
 						r.done["shared"]++
 					}
 				}
+			}
+			for _, p := range r.ports {
+				g := p.PortGUID
+				got, want = append(got, fmt.Sprint(g, r.state.SightOf(by, g))), append(want, fmt.Sprint(g, r.model.sight(tenant, keys, g)))
+				if r.model.sight(tenant, keys, g) == resource.SightMember {
+					r.done["lent"]++
+				}
+				for _, p := range r.model.parts {
+					got, want = append(got, fmt.Sprint(g, p.k, r.state.SeesKey(by, g, p.k))), append(want, fmt.Sprint(g, p.k, r.model.keySeen(tenant, keys, g, p.k)))
+				}
+			}
+			for _, p := range r.model.parts {
+				got, want = append(got, fmt.Sprint("part", p.k, r.state.TakesPart(by, p.k))), append(want, fmt.Sprint("part", p.k, r.model.takesPart(tenant, keys, p.k)))
 			}
 			if slices.Sort(got); !slices.Equal(got, sorted(want)) {
 				r.Errorf("seed %d, step %d: %s (%v) sees %q: the model says %q", r.seed, step, tenant, keys, got, want)

@@ -95,7 +95,7 @@ func (v *View) By(s *resource.State, c resource.Caller) bool {
 // sees reports whether the caller sees a port: the provider each, a tenant the end ports of
 // its own that are no switch's.
 func (v *View) sees(p *observed.Port) bool {
-	return v.whole || p.Node.Switch == nil && p.IsEnd() && p.Reached && p.InfoRead && v.state.Owner(p.GUID) == v.by.Tenant
+	return v.whole || p.Node.Switch == nil && p.IsEnd() && p.Reached && p.InfoRead && inventory.Sees(v.state, v.by, p.GUID)
 }
 
 // ports are the ports of the device, by number.
@@ -195,7 +195,7 @@ func (v *View) peerOf(p *observed.Port) *PeerEnd {
 	n := p.Peer.Node
 	out := &PeerEnd{n.GUID().String(), n.Name(), int(p.Peer.Num)}
 	switch {
-	case v.whole, n.Switch == nil && v.state.Owner(p.Peer.GUID) == v.by.Tenant:
+	case v.whole, n.Switch == nil && inventory.Sees(v.state, v.by, p.Peer.GUID):
 	case n.Switch != nil:
 		out.Name = out.Node
 	default:

@@ -74,7 +74,7 @@ func BenchmarkMap(b *testing.B) {
 		gathered := func(snap *snapshot.Snapshot) *Facts {
 			f := *facts
 			f.Snapshot = snap
-			f.Gather(state)
+			f.Gather(state, resource.Caller{Name: "uid 0", Tenant: resource.Provider})
 			return &f
 		}
 		make := func(b *testing.B, m *Maker, f *Facts) *Answer {

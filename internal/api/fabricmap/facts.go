@@ -22,16 +22,17 @@ type Facts struct {
 	Parties  func() (names []string, of map[ib.PortGUID]int)
 	revision uint64
 	owners   map[ib.PortGUID]string
+	sees     map[ib.PortGUID]bool // ports of which the caller sees all
 	drained  map[ib.NodeGUID]bool
 }
 
-// Gather takes from the state what a map needs.
-func (f *Facts) Gather(s *resource.State) {
+// Gather takes from the state what a map for a caller needs.
+func (f *Facts) Gather(s *resource.State, c resource.Caller) {
 	f.GatherDrained(s)
-	f.revision, f.owners = s.Last(), map[ib.PortGUID]string{}
+	f.revision, f.owners, f.sees = s.Last(), map[ib.PortGUID]string{}, map[ib.PortGUID]bool{}
 	for _, n := range f.Snapshot.Fabric.Nodes {
 		for p := range ends(n) {
-			f.owners[p.GUID] = s.Owner(p.GUID)
+			f.owners[p.GUID], f.sees[p.GUID] = s.Owner(p.GUID), inventory.Sees(s, c, p.GUID)
 		}
 	}
 }

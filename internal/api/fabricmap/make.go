@@ -188,7 +188,7 @@ func (m *Maker) Differences(f *Facts) (all []Difference, cables *int) {
 // own is the map of a tenant: of the devices that are no switches and have an end port of
 // the tenant, by what those ports are.
 func (f *Facts) own(tenant string) Content {
-	own := func(p *observed.Port) bool { return p.Node.Switch == nil && p.InfoRead && f.owners[p.GUID] == tenant }
+	own := func(p *observed.Port) bool { return p.Node.Switch == nil && p.InfoRead && f.sees[p.GUID] }
 	nodes := slices.DeleteFunc(f.nodes(), func(n node) bool { return n.found == nil || !hasEnd(n.found, own) })
 	place := make(map[ib.NodeGUID]int, len(nodes))
 	out := empty(len(nodes), 0)

@@ -68,7 +68,8 @@ func MemberOf(s *resource.State, c resource.Caller, m *resource.Member) Member {
 	// Whose a port is that another tenant asked for is for its owner and the provider.
 	if !c.IsProvider() && out.Owner != c.Tenant {
 		out.Owner = ""
-		if out.Waits != "" && out.Waits != c.Tenant {
+		// Nor whether anybody owns it: a port between two owners waits for another too.
+		if (!m.Agreed() || m.Asked.Membership != 0) && out.Waits != c.Tenant {
 			out.Waits = "another"
 		}
 	}

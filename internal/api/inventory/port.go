@@ -76,9 +76,9 @@ func PortOf(s *resource.State, g ib.PortGUID, f *observed.Port) Port {
 	return out
 }
 
-// Sees: the provider sees every port, a tenant its own.
+// Sees reports whether a caller sees all of a port: the provider of each, a tenant of its own.
 func Sees(s *resource.State, c resource.Caller, g ib.PortGUID) bool {
-	return c.IsProvider() || s.Owner(g) == c.Tenant
+	return s.SightOf(c, g) == resource.SightWhole
 }
 
 // EndPortsOf are the GUIDs of the end ports of a device that a caller sees.

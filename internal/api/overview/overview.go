@@ -54,7 +54,7 @@ func Of(s *resource.State, c resource.Caller, f *observed.Fabric, proof *isolati
 		out.Members += members
 	}
 	for _, p := range s.Ports() {
-		if owner := s.Owner(p.GUID); owner == c.Tenant || c.IsProvider() && owner != "" && owner != resource.Provider {
+		if s.SightOf(c, p.GUID) == resource.SightWhole && p.Owner != "" {
 			out.Ports++
 		}
 	}

@@ -93,20 +93,6 @@ type Over struct {
 	Back  string `json:"back"`
 }
 
-// Sees reports whether a caller may ask about an end port: the provider about all, a tenant
-// about its own and about members that it sees.
-func Sees(s *resource.State, c resource.Caller, g ib.PortGUID) bool {
-	if c.IsProvider() && c.Keys.First == 0 || s.Owner(g) == c.Tenant {
-		return true
-	}
-	for _, k := range s.In(g) {
-		if m := s.Member(k, g); m != nil && s.SeesMember(c, m) {
-			return true
-		}
-	}
-	return false
-}
-
 // ViewOf is how a caller looks at a snapshot. Virtual lanes are left out where the manager
 // does not read them: nobody's question makes it read more. A proof, if there is one, names
 // the partitions of the policy.
@@ -127,16 +113,7 @@ func ViewOf(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof
 		return v
 	}
 	v.Brief = true
-	v.Sees = func(p *observed.Port, k ib.PKeyBase) bool {
-		if k == ib.PKeyBaseDefault {
-			return true
-		}
-		if s.Owner(p.GUID) == c.Tenant {
-			return s.Sees(c, k)
-		}
-		m := s.Member(k, p.GUID)
-		return m != nil && s.SeesMember(c, m)
-	}
+	v.Sees = func(p *observed.Port, k ib.PKeyBase) bool { return s.SeesKey(c, p.GUID, k) }
 	return v
 }
 

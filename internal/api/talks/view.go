@@ -55,12 +55,12 @@ func viewOf(s *resource.State, c resource.Caller, f *Facts) *view {
 	tenants, classes := map[string][]int{}, map[string][]int{}
 	var others []int
 	for i, p := range v.ports {
-		owner := s.Owner(p.GUID)
+		owner, sight := s.Owner(p.GUID), s.SightOf(c, p.GUID)
 		switch {
-		case v.whole && owner != "" && owner != resource.Provider, !v.whole && owner == c.Tenant:
+		case sight == resource.SightWhole && owner != "" && owner != resource.Provider:
 			tenants[owner] = append(tenants[owner], i)
 			v.visible[p] = true
-		case v.whole, reached.Sees(s, c, p.GUID):
+		case sight != resource.SightNone:
 			label := v.label(p, see.Sees)
 			classes[label] = append(classes[label], i)
 			v.visible[p] = true

@@ -236,7 +236,7 @@ func (c *call) ports(s *resource.State, v *view) (list []*observed.Port) {
 				if all(c.by) {
 					list = append(list, p)
 				}
-			case p.Reached && (all(c.by) || s.Owner(p.GUID) == c.by.Tenant):
+			case p.Reached && s.SightOf(c.by, p.GUID) == resource.SightWhole:
 				list = append(list, p)
 			}
 		}

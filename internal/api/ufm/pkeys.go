@@ -222,7 +222,7 @@ func declaredPartition(s *resource.State, by resource.Caller, p *policy.Partitio
 	if w.guids {
 		list := []guid{}
 		for _, m := range v.holders[k] {
-			if all(by) || s.Owner(m.port) == by.Tenant {
+			if s.SightOf(by, m.port) == resource.SightWhole {
 				list = append(list, guid{guidText(uint64(m.port)), shownMembership(m.full), m.index0})
 			}
 		}

@@ -4,6 +4,7 @@ package verdict
 import (
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -64,9 +65,9 @@ func ProofOf(s *resource.State, c resource.Caller, p *isolation.Proof, at time.T
 			p.Counts.Violations, p.Counts.Exposed, p.Counts.Unknown,
 		}
 	}
-	worst := isolation.Isolated
+	worst, part := isolation.Isolated, partIn(s, c)
 	for _, pair := range p.Pairs {
-		own := s.Sees(c, pair.PKeyA) || s.Sees(c, pair.PKeyB)
+		own := part(pair.PKeyA) || part(pair.PKeyB)
 		if c.IsProvider() || !own {
 			continue
 		}
@@ -74,8 +75,8 @@ func ProofOf(s *resource.State, c resource.Caller, p *isolation.Proof, at time.T
 		worst = worse(worst, pair.Verdict)
 	}
 	for _, v := range p.Violations {
-		from, to := s.Owner(v.From) == c.Tenant, s.Owner(v.To) == c.Tenant
-		if !c.IsProvider() && !from && !to {
+		from, to := s.SightOf(c, v.From) == resource.SightWhole, s.SightOf(c, v.To) == resource.SightWhole
+		if !from && !to {
 			continue
 		}
 		if !c.IsProvider() {
@@ -86,10 +87,10 @@ func ProofOf(s *resource.State, c resource.Caller, p *isolation.Proof, at time.T
 			continue
 		}
 		x := Violation{PKey: v.PKey.String(), Note: v.Note}
-		if c.IsProvider() || from {
+		if from {
 			x.From = v.From.String()
 		}
-		if c.IsProvider() || to {
+		if to {
 			x.To = v.To.String()
 		}
 		out.Violations = append(out.Violations, x)
@@ -104,6 +105,19 @@ func ProofOf(s *resource.State, c resource.Caller, p *isolation.Proof, at time.T
 		out.Counts.Partitions = len(s.Partitions(c.Tenant))
 	}
 	return out
+}
+
+// partIn reports of partitions whether a caller takes part in them.
+func partIn(s *resource.State, c resource.Caller) func(ib.PKeyBase) bool {
+	known := map[ib.PKeyBase]bool{} // a partition has many members, and is in many pairs
+	return func(k ib.PKeyBase) bool {
+		is, looked := known[k]
+		if !looked {
+			is = s.TakesPart(c, k)
+			known[k] = is
+		}
+		return is
+	}
 }
 
 // worse is the worse of two verdicts; 0 is unknown.
@@ -122,9 +136,9 @@ func worse(a, b isolation.Verdict) isolation.Verdict {
 func PairsOf(s *resource.State, c resource.Caller, p *isolation.Proof) []Pair {
 	out := []Pair{}
 	others := map[string]int{} // index in out
-	verdicts := map[string]isolation.Verdict{}
+	verdicts, part := map[string]isolation.Verdict{}, partIn(s, c)
 	for _, x := range p.Pairs {
-		seesA, seesB := s.Sees(c, x.PKeyA), s.Sees(c, x.PKeyB)
+		seesA, seesB := part(x.PKeyA), part(x.PKeyB)
 		switch {
 		case c.IsProvider() || seesA && seesB:
 			out = append(out, Pair{x.A, x.B, x.PKeyA.String(), x.PKeyB.String(), x.Verdict.String(), x.Joined, x.Reason})
