@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,13 +120,15 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestReloadWaits: files are not read again while a reading uses what they said.
+// TestReloadWaits: files are not read again while a reading uses what they said. The reading
+// ends after the loop has taken a second SIGHUP, so the loop is through with the first one
+// then: what it did about that, it did during the reading.
 func TestReloadWaits(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	hangup := make(chan os.Signal)
-	reading, reloaded := false, 0
-	n := 0
+	var reading atomic.Bool
+	n, reloaded := 0, 0
 	err := Run(ctx, Options{
 		Read: func(context.Context) (*audit.Report, error) {
 			n++
@@ -134,14 +137,15 @@ func TestReloadWaits(t *testing.T) {
 				return nil, ctx.Err()
 			}
 			if n == 1 {
-				reading = true
+				reading.Store(true)
 				hangup <- os.Interrupt
-				reading = false
+				hangup <- os.Interrupt
+				reading.Store(false)
 			}
 			return report(), nil
 		},
 		Reload: func() {
-			if reloaded++; reading {
+			if reloaded++; reading.Load() {
 				t.Error("reloaded during a reading")
 			}
 			if reloaded == 1 {
