@@ -224,31 +224,39 @@ func (a *Agent) handle(r request) Verdict {
 		}
 		return Unwanted
 	}
-	if r.BaseVersion != mad.BaseVersion || r.ClassVersion != mad.ClassVersion {
-		r.MakeResponse(mad.StatusBadVersion)
-		return Answered
+	version := r.BaseVersion == mad.BaseVersion && r.ClassVersion == mad.ClassVersion
+	if version && isSM && a.isManagers(r) {
+		return ForManager
 	}
-	switch r.Method {
-	case mad.MethodGet, mad.MethodSet, mad.MethodTrapRepress:
-	default:
-		r.MakeResponse(mad.StatusUnsupportedMethod)
-		return Answered
-	}
-	if r.AttributeID == smp.AttrSMInfo && isSM && r.Method != mad.MethodTrapRepress {
-		return ForManager // which has no M_Key, and must be shown none
-	}
-	if isSM && r.Method == mad.MethodTrapRepress && r.AttributeID == smp.AttrNotice && !a.sent(r) {
-		return ForManager // which has sent a trap itself
-	}
+	// Before the version and the method: who has no key is not even told that a device is here.
 	if !a.checkMKey(r) {
 		return BadMKey
 	}
-	if r.Method == mad.MethodTrapRepress {
+	switch {
+	case !version:
+		r.MakeResponse(mad.StatusBadVersion)
+		return Answered
+	case r.Method == mad.MethodTrapRepress:
 		a.repress(r)
 		return Absorbed
+	case r.Method != mad.MethodGet && r.Method != mad.MethodSet:
+		r.MakeResponse(mad.StatusUnsupportedMethod)
+		return Answered
 	}
 	r.MakeResponse(a.serve(r))
 	return Answered
+}
+
+// isManagers reports whether a request is for the subnet manager behind the port, which has
+// no M_Key and must be shown none: about SMInfo, or an answer to a trap that it has sent.
+func (a *Agent) isManagers(r request) bool {
+	switch r.Method {
+	case mad.MethodGet, mad.MethodSet:
+		return r.AttributeID == smp.AttrSMInfo
+	case mad.MethodTrapRepress:
+		return r.AttributeID == smp.AttrNotice && !a.sent(r)
+	}
+	return false
 }
 
 // services answer the attributes that agents have.

@@ -2,12 +2,14 @@ package sma
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 const otherKey ib.MKey = 0xBAD
@@ -238,6 +240,51 @@ func TestMKeyLease(t *testing.T) {
 		d.try(otherKey, mad.MethodGet)
 		if at, ok := d.Deadline(); ok {
 			t.Errorf("deadline %v", at)
+		}
+	})
+}
+
+// Whatever is asked of a device that has an M_Key, of whatever version, method and attribute:
+// without the key nothing is answered but a Get where the protection lets it pass, and nothing
+// else happens. With the key, or where there is none, what the device cannot do it says.
+func TestMKeyComesFirst(t *testing.T) {
+	seed := need.Seed(t, 4)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	t.Run("MK-04", func(t *testing.T) {
+		for _, c := range []Config{caConfig(2), routerConfig(2), switchConfig(2)} {
+			for level := range uint8(4) {
+				for range 400 {
+					d := guarded(t, c, level, 0)
+					p := mad.SMP{
+						BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, TransactionID: rnd.Uint64(),
+						Class:             []mad.Class{mad.ClassSubnLID, mad.ClassSubnDirected}[rnd.IntN(2)],
+						Method:            mad.Method(rnd.IntN(0x80)),
+						AttributeID:       []mad.AttributeID{smp.AttrNodeInfo, smp.AttrPortInfo, smp.AttrSMInfo, smp.AttrNotice, 0x77}[rnd.IntN(5)],
+						AttributeModifier: uint32(rnd.IntN(3)), MKey: []ib.MKey{0, otherKey, testMKey}[rnd.IntN(3)],
+					}
+					if rnd.IntN(4) == 0 {
+						p.BaseVersion, p.ClassVersion = uint8(rnd.IntN(3)), uint8(rnd.IntN(3))
+					}
+					if rnd.IntN(2) == 0 {
+						p.Method = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrapRepress, mad.MethodGetTable}[rnd.IntN(4)]
+					}
+					asked, before := p, d.endPort(1).info
+					verdict := d.Handle(0, Ingress{Port: 1, SLID: testSM}, &p).Verdict
+					after := d.endPort(1).info
+					after.MKeyViolations = before.MKeyViolations
+					passes := asked.MKey == testMKey || asked.Method == mad.MethodGet && level < protectAll
+					switch {
+					case asked.Method == mad.MethodTrap:
+						if verdict != Unwanted {
+							t.Fatalf("seed %d, level %d: %+v: verdict %d of a trap", seed, level, asked, verdict)
+						}
+					case !passes && (verdict != BadMKey || p != asked || after != before):
+						t.Fatalf("seed %d, level %d, %v: %+v\nhas verdict %d without the key", seed, level, c.NodeType, asked, verdict)
+					case passes && verdict == BadMKey && asked.AttributeModifier != 2:
+						t.Fatalf("seed %d, level %d, %v: %+v\nis refused", seed, level, c.NodeType, asked)
+					}
+				}
+			}
 		}
 	})
 }
