@@ -75,6 +75,24 @@ func (p *Port) checksKeys() bool {
 	return p.InfoRead && p.Peer != nil && (p.Info.PartitionEnforcementInbound || p.Info.PartitionEnforcementOutbound)
 }
 
+// Recall enters in the ports of a snapshot what an earlier one held of them that is not read
+// anew, or was not: what they accept and do not keep, and P_Keys.
+func (f *Fabric) Recall(old *Fabric) {
+	for _, n := range old.Nodes {
+		same := f.Node(n.GUID())
+		if same == nil {
+			continue
+		}
+		for i := range min(len(n.Ports), len(same.Ports)) {
+			// A port that was down may have another firmware behind it.
+			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
+				same.Ports[i].Forgets = n.Ports[i].Forgets
+			}
+			same.Ports[i].Recall(&n.Ports[i])
+		}
+	}
+}
+
 // Recall enters what an earlier snapshot held of those blocks of the P_Key table
 // that could not be read this time. They stay marked as not read: what they
 // hold is what the port may still have, and proves nothing.

@@ -34,6 +34,14 @@ func (p *Policy) Asked() settings.Settings {
 	return *p.Settings
 }
 
+// MasterLID is the LID that the policy sets aside for whichever manager is master; 0 for none.
+func (p *Policy) MasterLID() ib.LID {
+	if p == nil || p.Settings == nil {
+		return ib.LIDReserved
+	}
+	return p.Settings.MasterSMLID
+}
+
 // Levels are the service levels that the policy puts packets on, in rising order: 0, of
 // whatever has none, those of partitions and their groups, and the level on which the
 // manager is asked.

@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // leading is what a manager does by the LID that belongs to whichever manager is master
@@ -24,18 +23,10 @@ type leading struct {
 	robbed, asked bool
 }
 
-// masterLIDOf is the LID that a policy sets aside for the master; 0 for none.
-func masterLIDOf(p *policy.Policy) ib.LID {
-	if p == nil || p.Settings == nil {
-		return ib.LIDReserved
-	}
-	return p.Settings.MasterSMLID
-}
-
 // given are the LIDs that this manager has given to ports.
 func (e *Engine) given() watch.Given {
 	g := watch.Given{LIDs: e.known.LIDs}
-	if m := masterLIDOf(e.policy); m != ib.LIDReserved && e.isMaster() && e.fabric != nil {
+	if m := e.policy.MasterLID(); m != ib.LIDReserved && e.isMaster() && e.fabric != nil {
 		g.Master, g.MasterLID = e.fabric.Self, m
 	}
 	return g
@@ -44,7 +35,7 @@ func (e *Engine) given() watch.Given {
 // moveLID has the LID of the master come to this manager's port, where the subnet was as
 // the policy wants it when it was last read. It reports whether there is such a LID.
 func (e *Engine) moveLID() bool {
-	m := masterLIDOf(e.wanted())
+	m := e.wanted().MasterLID()
 	if m == ib.LIDReserved {
 		return false
 	}
@@ -69,14 +60,14 @@ func (e *Engine) moveLID() bool {
 
 // reregisters reports whether all hosts are to be asked to register again, and were not.
 func (e *Engine) reregisters() bool {
-	return e.config.Reregister && !e.renewed || e.unasked && masterLIDOf(e.wanted()) != ib.LIDReserved
+	return e.config.Reregister && !e.renewed || e.unasked && e.wanted().MasterLID() != ib.LIDReserved
 }
 
 // noteOwnLID sees whether somebody has taken the LID of the master from this manager's
 // port, as the next master does with one that does not answer: then nothing is written
 // before all managers were asked who is master.
 func (e *Engine) noteOwnLID(p *observed.Port, before seen) {
-	m := masterLIDOf(e.policy)
+	m := e.policy.MasterLID()
 	if m == ib.LIDReserved || p != e.fabric.Self || !e.isMaster() || e.desired == nil || !before.read || before.LID != m || p.Info.LID == m {
 		return
 	}
@@ -85,7 +76,7 @@ func (e *Engine) noteOwnLID(p *observed.Port, before seen) {
 
 // robbedSince sees the same after a sweep of the whole subnet; old is what was known before.
 func (e *Engine) robbedSince(old *observed.Fabric) bool {
-	m := masterLIDOf(e.policy)
+	m := e.policy.MasterLID()
 	if m == ib.LIDReserved || old == nil || old.Self == nil || e.fabric.Self == nil || !e.settled || !e.isMaster() || !e.peers.Named() {
 		return false
 	}

@@ -20,19 +20,7 @@ func (e *Engine) remember(old *observed.Fabric) {
 		return
 	}
 	e.unseen = unseen.After(old, e.fabric, e.ends, e.unseen, e.known.Fences, e.cabling.list)
-	for _, n := range old.Nodes {
-		same := e.fabric.Node(n.GUID())
-		if same == nil {
-			continue
-		}
-		for i := range min(len(n.Ports), len(same.Ports)) {
-			// A port that was down may have another firmware behind it.
-			if same.Ports[i].IsUp() && n.Ports[i].IsUp() {
-				same.Ports[i].Forgets = n.Ports[i].Forgets
-			}
-			same.Ports[i].Recall(&n.Ports[i])
-		}
-	}
+	e.fabric.Recall(old)
 	down, up := links.Compare(old, e.fabric)
 	if len(down.Links)+len(down.Gone) > 0 {
 		e.emit(down)

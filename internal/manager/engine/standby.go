@@ -69,12 +69,8 @@ func (e *Engine) stoodBy(now time.Duration) {
 	if err != nil {
 		return
 	}
-	for _, s := range plan.Diff(e.fabric, r.Tables).Stages {
-		for _, op := range s.Ops {
-			if !plan.MovesWithMaster(op, r.Tables, e.fabric.Self, masterLIDOf(e.wanted())) {
-				return
-			}
-		}
+	if !plan.Diff(e.fabric, r.Tables).MovesWithMaster(r.Tables, e.fabric.Self, e.wanted().MasterLID()) {
+		return
 	}
 	e.standby.ready, e.standby.lid, e.standby.unready = r, e.fabric.Self.Info.LID, 0
 	e.retryAt = now + e.config.DriftPeriod
@@ -110,14 +106,8 @@ func (e *Engine) tellLID() {
 		e.begin(event.PhaseAnnounce)
 	}
 	want := observed.NewDesired(e.fabric)
-	lid, m := e.fabric.Self.Info.LID, masterLIDOf(e.wanted())
-	for _, p := range e.ends {
-		if m != ib.LIDReserved && lid != m || !p.InfoRead || !p.Info.LID.IsUnicast() || p.Info.PortState != smp.PortActive && p.Node.Switch == nil {
-			continue
-		}
-		x := want.Port(p)
-		x.Elements, x.Info.MasterSMLID = observed.ElementMasterSMLID, lid
-		x.Registered = e.standby.registered
+	if lid, m := e.fabric.Self.Info.LID, e.wanted().MasterLID(); m == ib.LIDReserved || lid == m {
+		plan.NameMaster(want, e.ends, lid, e.standby.registered)
 	}
 	e.run = apply.Start(e.window, plan.Diff(e.fabric, want), e.config.Limits.Window)
 }

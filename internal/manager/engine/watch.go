@@ -32,7 +32,7 @@ func (e *Engine) startCheck() {
 			}
 		})
 	}
-	if self := e.fabric.Self; self != nil && masterLIDOf(e.policy) != ib.LIDReserved {
+	if self := e.fabric.Self; self != nil && e.policy.MasterLID() != ib.LIDReserved {
 		before := seen{self.Info, self.InfoRead}
 		e.reread(self, smp.AttrPortInfo, plan.PortInfoModifier(self), func() { e.judge(self, before) })
 	}

@@ -6,11 +6,34 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// MovesWithMaster reports whether a write belongs to a change of the master alone, which is
+// NameMaster wants MasterSMLID to be lid at the end ports that can be told, and nothing else.
+// registered tells that what hosts registered is known: they need not register again.
+func NameMaster(want *observed.Desired, ends []*observed.Port, lid ib.LID, registered bool) {
+	for _, p := range ends {
+		if p.InfoRead && p.Info.LID.IsUnicast() && (p.Info.PortState == smp.PortActive || p.Node.Switch != nil) {
+			x := want.Port(p)
+			x.Elements, x.Info.MasterSMLID = observed.ElementMasterSMLID, lid
+			x.Registered = registered
+		}
+	}
+}
+
+// MovesWithMaster reports whether all writes belong to a change of the master alone, which is
 // at the port self then: MasterSMLID of a port; and where the policy sets the LID m aside for
 // the master, the address of that port, and of those that have the LID so far, and the entry
 // of the LID in a linear forwarding table. m is 0 for none.
-func MovesWithMaster(op Op, d *observed.Desired, self *observed.Port, m ib.LID) bool {
+func (p *Plan) MovesWithMaster(d *observed.Desired, self *observed.Port, m ib.LID) bool {
+	for _, s := range p.Stages {
+		for _, op := range s.Ops {
+			if !movesWithMaster(op, d, self, m) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func movesWithMaster(op Op, d *observed.Desired, self *observed.Port, m ib.LID) bool {
 	switch op.Attribute {
 	case smp.AttrPortInfo:
 		change := Differing(op.Port, d)
