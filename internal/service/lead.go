@@ -67,6 +67,13 @@ func (s *Service) Retake(ctx context.Context) error {
 // Look has the service learn whether another one has taken the store over.
 func (s *Service) Look(ctx context.Context) error { return s.look(ctx, 0) }
 
+// Refresh reads the store, of a service that does not lead, as it is now.
+func (s *Service) Refresh(ctx context.Context) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	return s.load(ctx)
+}
+
 // Confirm asks the store whether this service leads still, and knows so what is in force.
 // If not, it reads the store, hands the policy to the manager, and returns true.
 func (s *Service) Confirm(ctx context.Context) (changed bool, err error) {
@@ -75,10 +82,7 @@ func (s *Service) Confirm(ctx context.Context) (changed bool, err error) {
 			return false, err
 		}
 	}
-	s.write.Lock()
-	err = s.load(ctx)
-	s.write.Unlock()
-	if err != nil {
+	if err = s.Refresh(ctx); err != nil {
 		return false, err
 	}
 	s.config.Manager.SetPolicy(s.Policy())

@@ -23,6 +23,7 @@ import (
 type keysFlags struct {
 	secret string
 	ring   *daemon.Keyring // nil: ports get no keys of their own
+	shared bool            // other managers store which port has which key
 	// look tells that a request for other keys may wait, asked that it was taken.
 	look, asked bool
 	unlock      func() // of the directory, nil without one
@@ -68,7 +69,7 @@ func (f *keysFlags) config(old ib.MKey, self mkey.ID) *keying.Config {
 	if f.ring == nil {
 		return nil
 	}
-	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book, Self: self}, Keep: f.ring.Keeps()}
+	c := &keying.Config{Keys: mkey.Keys{Ring: f.ring.Ring, Book: f.ring.Book, Self: self}, Keep: f.ring.Keeps(), Shared: f.shared}
 	c.Foreign = f.ring.Foreign
 	if old != 0 {
 		c.Foreign.Everywhere = []ib.MKey{old}

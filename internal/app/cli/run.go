@@ -358,15 +358,16 @@ func (f *runFlags) run(c *cobra.Command) error {
 		r.log.Stamp()
 	}
 	manager, administration := f.configs(pause)
+	revision := uint64(0)
 	if r.service = f.service; f.service != nil {
-		_, f.loadedPolicy = f.service.Policy()
+		revision, f.loadedPolicy = f.service.Policy()
 	}
 	r.runner = daemon.NewRunner(link, manager, administration, f.loadedPolicy, r)
 	if r.watched, err = f.telemetry.Start(c.ErrOrStderr(), r.runner); err != nil {
 		return misuse(err)
 	}
 	defer r.watched.Close()
-	f.service.Begin(r.runner, f.loadedPolicy)
+	f.service.Begin(r.runner, revision, f.loadedPolicy)
 	if err := f.listen(c.ErrOrStderr(), r); err != nil {
 		return err
 	}
@@ -454,6 +455,7 @@ func (f *runFlags) recall(ctx context.Context) (err error) {
 	if f.shared, all, some, err = f.service.Kept(ctx, f.parsedSAKey, f.keys.ring, keep); some {
 		f.loadedAssigned, f.registered, f.forgot = all.Assigned, all.Registered, all.Registered.Manager == 0
 	}
+	f.keys.shared = f.shared.SharesKeys()
 	return err
 }
 

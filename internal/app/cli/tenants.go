@@ -24,7 +24,8 @@ const policyNone = "none"
 const tenantsShown = 5
 
 // tenants refuses to manage a fabric without a policy where ports hold keys of
-// partitions: it would take them all. Nothing but SubnGet is sent for that.
+// partitions: it would take them all. Nothing but SubnGet is sent for that. Keys that another
+// manager has just given by the policy in the store are no reason: that is there before they are.
 func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 	if f.policy != "" || daemon.Fresh(f.where.spec) || f.service.Knows() {
 		return nil
@@ -38,6 +39,9 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 	bases, ports, first := partitionsHeld(read.Fabric)
 	if ports == 0 {
 		return nil
+	}
+	if knows, err := f.service.Learns(c.Context()); knows || err != nil {
+		return orBad(err)
 	}
 	var list []string
 	for i, b := range slices.Sorted(maps.Keys(bases)) {

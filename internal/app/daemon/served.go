@@ -90,12 +90,17 @@ func NewServed(source string) *Served {
 }
 
 // Begin tells with which policy, of which revision, the engine of the runner was made,
-// and whom to tell. It is called once, before the runner runs.
+// and whom to tell. It is called once, before the runner runs. A later one, which another
+// manager has written since p was read, goes to the engine all the same.
 func (s *Served) Begin(r *Runner, t Teller, revision uint64, p *policy.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runner, s.tell = r, t
-	s.next, s.revisions = nil, map[*policy.Policy]uint64{p: revision}
+	if s.next != nil && s.revisions[s.next] <= revision {
+		delete(s.revisions, s.next)
+		s.next = nil
+	}
+	s.revisions[p] = revision
 }
 
 // SetPolicy implements service.SubnetManager.

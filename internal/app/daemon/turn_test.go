@@ -7,6 +7,23 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
+// TestLaterPolicy: a policy that another manager wrote after the engine was made with an older
+// one, and before that was told, is given to the engine; one that is no newer is not.
+func TestLaterPolicy(t *testing.T) {
+	for _, x := range []struct{ made, came uint64 }{{1, 2}, {2, 2}, {2, 1}} {
+		s := NewServed("test")
+		made, came := &policy.Policy{}, &policy.Policy{}
+		s.FollowPolicy(x.came, came)
+		s.Begin(nil, nil, x.made, made)
+		if got := s.take(time.Unix(1000, 0)); (got == came) != (x.came > x.made) || got == made {
+			t.Errorf("made with revision %d, then came %d: given %p", x.made, x.came, got)
+		}
+		if n, known := s.revision(made); n != x.made || !known {
+			t.Errorf("the policy of revision %d is known as that of %d", x.made, n)
+		}
+	}
+}
+
 // TestTurns: the engine has time for a policy before a newer one interrupts it, and more
 // with each interruption, however many come; when it is done it gets the newest at once.
 func TestTurns(t *testing.T) {

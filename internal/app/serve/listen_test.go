@@ -158,7 +158,7 @@ func TestOpenAndClose(t *testing.T) {
 		t.Errorf("%s is left: %v", scratch, err)
 	}
 	var none *Service
-	none.Begin(nil, nil)
+	none.Begin(nil, 0, nil)
 	none.Turn(nil)
 	none.Event(nil)
 	if none.Knows() || none.Close() != nil {

@@ -216,14 +216,23 @@ func (s *Service) Knows() (some bool) {
 	return some
 }
 
+// Learns reports whether the store says by now who belongs to which partition: what managers
+// that share it wrote since it was opened is read.
+func (s *Service) Learns(ctx context.Context) (bool, error) {
+	if !s.Shares() {
+		return s.Knows(), nil
+	}
+	err := s.Refresh(ctx)
+	return s.Knows(), err
+}
+
 // Shares reports whether other managers use the store.
 func (s *Service) Shares() bool { return s != nil && s.shared }
 
-// Begin tells which runner carries out the policy of the store, which its engine was
-// made with.
-func (s *Service) Begin(r *daemon.Runner, p *policy.Policy) {
+// Begin tells which runner carries out the policy of the store, and with which one, of which
+// revision, its engine was made.
+func (s *Service) Begin(r *daemon.Runner, revision uint64, p *policy.Policy) {
 	if s != nil {
-		revision, _ := s.Policy()
 		s.manager.Begin(r, s.Service, revision, p)
 		if s.shared {
 			r.Engine().AwaitConfirmation()
@@ -247,6 +256,8 @@ func (s *Service) Event(e event.Event) {
 		s.asked(e.Alone)
 	case event.Slept:
 		s.confirm()
+	case event.LockedOut:
+		s.share.Load().rereadKeys()
 	}
 	s.manager.Event(e)
 	if name, told := toldAs(e); told {

@@ -140,6 +140,9 @@ func (k *Shared) merge(all *kept.All) error {
 	return k.ring.Book.Merge(&b)
 }
 
+// SharesKeys reports whether managers store which port has which key.
+func (k *Shared) SharesKeys() bool { return k != nil && k.ring != nil }
+
 // read reads what has been written since, and reports whether there was anything.
 func (k *Shared) read(ctx context.Context) (news bool, err error) {
 	select {
@@ -380,6 +383,41 @@ func (k *Shared) followOnce() error {
 		if err := k.merge(&all); err == nil {
 			k.setCables(e, all.Cables)
 		}
+	})
+}
+
+// rereadKeys reads the keys that other managers have stored, until that has succeeded, and
+// tells the engine. It is called in the goroutine of Run.
+func (k *Shared) rereadKeys() {
+	if k == nil {
+		return // keying.Config.Shared says that there is one
+	}
+	k.ended.Go(func() {
+		for k.ctx.Err() == nil {
+			if err := k.readKeys(); err == nil {
+				return
+			}
+			k.pause(followLater)
+		}
+	})
+}
+
+// readKeys reads them once. The error is that of the store: what is wrong with what is there
+// is told to the engine.
+func (k *Shared) readKeys() error {
+	ctx, cancel := context.WithTimeout(k.ctx, followTimeout)
+	defer cancel()
+	if _, err := k.read(ctx); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	all, _, err := k.objects.All(k.saKey, time.Now())
+	k.mu.Unlock()
+	return k.runner.Ask(ctx, func(e *engine.Engine) {
+		if err == nil {
+			err = k.merge(&all)
+		}
+		e.KeysRead(err)
 	})
 }
 

@@ -47,9 +47,6 @@ func (e *Engine) learns() bool { return e.config.LearnCables && e.cabling.list =
 // says that the subnet is to be swept once more: for another try, or with the list.
 func (e *Engine) learnCables() (again bool, err error) {
 	d := e.discovery
-	if err := e.lockedOut(d.Fabric()); err != nil {
-		return false, err
-	}
 	doubt := func(p *observed.Port) string {
 		if reason, fenced := e.known.Fences[p.Place()]; fenced && strings.HasPrefix(reason, fence.CableReason) {
 			return "it was fenced before: " + reason

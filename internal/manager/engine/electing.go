@@ -80,6 +80,11 @@ func (e *Engine) openPeers(c Config) {
 func (e *Engine) startElection(now time.Duration) {
 	e.state, e.reelect = stateElecting, ""
 	e.peers.Close()
+	if err := e.lockedOut(e.fabric); err != nil {
+		e.peers.Mute()
+		e.lockOut(now, err)
+		return
+	}
 	if err := e.enterElection(); err != nil {
 		e.peers.Mute()
 		e.refuse(now, nil, err)
@@ -91,9 +96,6 @@ func (e *Engine) startElection(now time.Duration) {
 // enterElection checks that this manager can take part in the election; otherwise it may
 // not write.
 func (e *Engine) enterElection() error {
-	if err := e.lockedOut(e.fabric); err != nil {
-		return err
-	}
 	if e.fabric.Self == nil {
 		return errors.New("the manager's own port did not answer")
 	}

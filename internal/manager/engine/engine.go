@@ -152,7 +152,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 
 // Settled reports whether the engine has nothing to do until time passes or something
 // arrives, so that Fabric has its result.
-func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() }
+func (e *Engine) Settled() bool { return e.atRest() && !e.rekeys() && !e.keys.Unsure() }
 
 // Fabric is the subnet as it was last read; nil before the first sweep ended.
 func (e *Engine) Fabric() *observed.Fabric { return e.fabric }
@@ -332,6 +332,7 @@ func (e *Engine) startSweep() {
 	e.begin(event.PhaseDiscover)
 	e.quiet.stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
+	e.keys.Begin()
 	o := e.Reads()
 	e.lanesRead = o.QoS
 	e.discovery = sweep.Discover(e.window, o)

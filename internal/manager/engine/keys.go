@@ -74,6 +74,30 @@ func (e *Engine) lockedOut(f *observed.Fabric) error {
 	return keying.LockedOut(f)
 }
 
+// lockOut ends a pass of a manager that devices do not let in. Where other managers store
+// keys too, those are read again before it is refused.
+func (e *Engine) lockOut(now time.Duration, err error) {
+	if e.keys.LockOut(err) {
+		e.refuse(now, nil, err)
+		return
+	}
+	e.emit(event.LockedOut{Err: err})
+	e.policy, e.newPolicy = e.wanted(), nil // a new one waits for the next try too
+	e.rest(now, stateRefused)
+	e.retryAt = now + e.config.DriftPeriod
+}
+
+// KeysRead tells, after event.LockedOut, that the book has the keys that other managers
+// stored, or why they cannot be read.
+func (e *Engine) KeysRead(err error) {
+	again, why := e.keys.Read(err)
+	if again {
+		e.wantSweep("other managers have stored M_Keys meanwhile")
+	} else if why != nil {
+		e.refuse(e.now, nil, why)
+	}
+}
+
 // secure starts to give every end port the key that it ought to have.
 func (e *Engine) secure(now time.Duration) {
 	p, err := e.keys.Want(now, e.fabric, e.ends, e.guardOf(e.wanted()))
@@ -120,7 +144,7 @@ func (e *Engine) secured(now time.Duration) {
 	case !e.isMaster():
 		e.rest(now, stateStandby)
 	case len(locked) > 0 && !e.settled:
-		e.refuse(now, nil, &keying.LockedError{Ports: locked})
+		e.lockOut(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
 		e.begin(event.PhaseWatch)

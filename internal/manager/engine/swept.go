@@ -20,6 +20,10 @@ func (e *Engine) swept(now time.Duration) {
 		return
 	}
 	if e.learns() {
+		if err := e.lockedOut(e.discovery.Fabric()); err != nil {
+			e.lockOut(now, err)
+			return
+		}
 		again, err := e.learnCables()
 		if again {
 			e.startSweep()

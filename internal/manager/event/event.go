@@ -102,6 +102,10 @@ type Deferred struct {
 // master. Alone tells that none of those that count says that it is master too.
 type Asked struct{ Alone bool }
 
+// LockedOut says that devices do not accept the M_Keys known here, and that those which other
+// managers have stored are to be read again; see engine.KeysRead.
+type LockedOut struct{ Err error }
+
 // Slept says that this manager, the master, did not run for a while, in which another may
 // have taken over: it writes nothing until it has asked the others.
 type Slept struct{ For time.Duration }
@@ -261,6 +265,10 @@ func (e Forgotten) String() string {
 }
 
 func (e Announced) String() string { return fmt.Sprintf("a subnet manager is at port %s", e.Port) }
+
+func (e LockedOut) String() string {
+	return fmt.Sprintf("%v: the M_Keys that other managers stored are read again", e.Err)
+}
 
 func (e Slept) String() string {
 	return fmt.Sprintf("this manager did not run for %v: it writes nothing until the other managers have been asked", e.For.Round(time.Millisecond))

@@ -27,6 +27,9 @@ type Config struct {
 	// Keep says that the book is stored: no port is given a generation before a book with
 	// it is stored.
 	Keep bool
+	// Shared says that other managers of the secret store which port has which key, before
+	// they write it, where this one reads it (Keying.LockOut).
+	Shared bool
 }
 
 // Shown are the keys that a discovery may show; nil for one that is the same
@@ -58,6 +61,7 @@ type Keying struct {
 	full    bool
 	// abandoned tells that keys which were wanted were not written.
 	abandoned bool
+	lockout
 }
 
 // New gives keys by c, or none when it is nil.

@@ -47,10 +47,14 @@ type Book struct {
 	at      map[observed.Place][]*Entry
 	ids     map[ID][]*Entry
 	version uint64
+	merged  uint64
 }
 
 // Version goes up with each change that a later run has to know of.
 func (b *Book) Version() uint64 { return b.version }
+
+// Merged counts the calls of Merge that entered something new.
+func (b *Book) Merged() uint64 { return b.merged }
 
 // Len is the number of ports that ever had a key.
 func (b *Book) Len() int { return len(b.used) }

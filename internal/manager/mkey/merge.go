@@ -10,6 +10,11 @@ import (
 // have, the later generation of those that both have, and who was found last behind each
 // place. No generation goes back. It returns ErrFull when there is no room for all.
 func (b *Book) Merge(o *Book) error {
+	defer func(before uint64) {
+		if b.version != before {
+			b.merged++
+		}
+	}(b.version)
 	if b.at == nil {
 		b.at, b.used, b.ids = make(map[observed.Place][]*Entry), make(map[ID]Generation), make(map[ID][]*Entry)
 	}

@@ -42,8 +42,11 @@ func TestMerge(t *testing.T) {
 	if standby.Find(ID{8, 9}, observed.Place{Node: 12, Port: 3}) != own || standby.used[ID{3, 4}] != 7 || standby.used[ID{1, 2}] != 2 {
 		t.Error("what only the standby knows is lost, or a generation went back")
 	}
-	version, before := standby.Version(), flat(&standby)
-	if err := standby.Merge(&master); err != nil || standby.Version() != version || !reflect.DeepEqual(flat(&standby), before) {
+	version, before, merged := standby.Version(), flat(&standby), standby.Merged()
+	if merged != 1 {
+		t.Errorf("%d merges brought something, want 1", merged)
+	}
+	if err := standby.Merge(&master); err != nil || standby.Version() != version || standby.Merged() != merged || !reflect.DeepEqual(flat(&standby), before) {
 		t.Errorf("the same again: %v, version %d, was %d", err, standby.Version(), version)
 	}
 	var empty Book

@@ -147,6 +147,8 @@ func (d *Description) seen(e event.Event) {
 		d.set(slog.LevelInfo, "manager", slog.Any("port_guid", e.Port))
 	case event.Released:
 		d.set(slog.LevelWarn, "m-keys-released", slog.Any("port_guid", e.To), slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
+	case event.LockedOut:
+		d.set(slog.LevelWarn, "locked-out", slog.String("reason", e.Err.Error()))
 	case keying.Given:
 		d.set(slog.LevelInfo, "m-keys", slog.Int("ports", e.Ports), slog.Int("failures", e.Failures))
 		if e.Failures > 0 {

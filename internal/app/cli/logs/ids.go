@@ -31,6 +31,7 @@ var meanings = map[string]string{
 	"other-policy":         "Managers that share the secret have had another policy than this one for 10 s; `managers` are port GUIDs, 8 at most.",
 	"same-policy":          "No manager that answers has another policy any more, after `other-policy`.",
 	"unexpected-master":    "An untrusted manager is master, and this one has not managed the fabric before: it leaves the fabric alone.",
+	"locked-out":           "Devices do not accept the M_Keys known here; those that other managers stored are read again. `refused` follows if that does not help.",
 	"slept":                "This manager is master and did not run `for` so many nanoseconds: it writes nothing until the other managers have been asked.",
 	"may-not-write":        "This manager is master, and has had no right to write to the fabric for 3 s: the store did not give it, and the managers at the ports `silent` did not say that they stand by ([managers.md](managers.md)).",
 	"may-write":            "This manager has the right to write to the fabric again, after `may-not-write`.",

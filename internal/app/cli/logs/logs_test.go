@@ -69,6 +69,7 @@ var events = []struct {
 	{event.Learned{List: cables.Of(new(topology.Netlist))}, slog.LevelInfo},
 	{event.TakingOver{From: 2, Reason: "it does not answer"}, slog.LevelWarn},
 	{event.Deferred{Master: 7, Reason: "why"}, slog.LevelWarn},
+	{event.LockedOut{Err: errors.New("why")}, slog.LevelWarn},
 	{event.Slept{For: time.Second}, slog.LevelWarn},
 	{event.Halted{Why: "the store does not answer", Had: true, Silent: []ib.PortGUID{5}}, slog.LevelError},
 	{event.Resumed{}, slog.LevelWarn},
