@@ -85,7 +85,7 @@ func (x *policyChange) look() error {
 
 // print prints the plan as ibwarden plan does.
 func (x *policyChange) print(w io.Writer) error {
-	if _, err := io.WriteString(w, x.plan.Text); err != nil {
+	if err := printText(w, x.plan.Text); err != nil {
 		return err
 	}
 	var d struct {

@@ -175,12 +175,7 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	}
 	switch p := out.Plan; {
 	case f.dryRun && p != nil && p.Text != "":
-		for line := range strings.Lines(p.Text) {
-			if line = strings.TrimRight(line, "\n"); line != "" {
-				line = table.Plain(line)
-			}
-			fmt.Fprintln(w, line)
-		}
+		_ = printText(w, p.Text) // as the words before it
 	case f.dryRun && p != nil:
 		fmt.Fprintf(w, "%s would change, with %s; %d pairs of end ports come to talk, %d cease to\n",
 			table.Count(p.Ports, "port"), table.Count(p.Sets, "write"), p.Gained, p.Lost)
@@ -197,6 +192,19 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	default:
 		fmt.Fprintf(w, "revision %d%s\n", out.Revision, inWords(out.Outcome))
 	}
+}
+
+// printText prints text of a service line by line, without what a terminal would obey.
+func printText(w io.Writer, text string) error {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			line = table.Plain(line)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inWords is an outcome after the number of its revision.

@@ -141,8 +141,11 @@ func look(ctx context.Context, to *client.Client, last *screen) (*screen, error)
 	if len(list) > 0 {
 		s.sweep = &list[0]
 	}
-	for order, ports := range map[string]*[]traffic.PortCounters{traffic.BySends: &s.busy, traffic.ByErrors: &s.faulty} {
-		*ports, err = client.Page[traffic.PortCounters](ctx, to, "/counters", topRows, url.Values{"order": {order}})
+	for _, x := range []struct {
+		order string
+		ports *[]traffic.PortCounters
+	}{{traffic.BySends, &s.busy}, {traffic.ByErrors, &s.faulty}} {
+		*x.ports, err = client.Page[traffic.PortCounters](ctx, to, "/counters", topRows, url.Values{"order": {x.order}})
 		var p *api.Problem
 		switch {
 		case errors.As(err, &p) && (p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable):
