@@ -35,13 +35,13 @@ func (a *api) judged() {
 	type none struct{}
 	register(a, operation(http.MethodGet, "/proof", "get-proof", "Whether tenants are kept apart, from what was read of the fabric"),
 		func(ctx context.Context, _ *none) (*Output[Single[verdict.Proof]], error) {
-			proof, at, err := a.options.Judge.Proof(ctx)
+			proof, allowed, at, err := a.proof(ctx)
 			if err != nil {
-				return nil, unjudged(err)
+				return nil, err
 			}
 			caller := callerOf(ctx)
 			return readOne(a, "", func(s *resource.State) (verdict.Proof, uint64, error) {
-				return verdict.ProofOf(s, caller, proof, at), s.Last(), nil
+				return verdict.ProofOf(s, caller, proof, allowed, at), s.Last(), nil
 			})
 		})
 	type pairsInput struct {
@@ -51,13 +51,15 @@ func (a *api) judged() {
 	}
 	register(a, operation(http.MethodGet, "/proof/pairs", "list-pairs", "The verdict on each pair of partitions, of those that the caller sees"),
 		func(ctx context.Context, in *pairsInput) (*Output[List[verdict.Pair]], error) {
-			proof, _, err := a.options.Judge.Proof(ctx)
+			proof, allowed, _, err := a.proof(ctx)
 			if err != nil {
-				return nil, unjudged(err)
+				return nil, err
 			}
 			caller := callerOf(ctx)
 			key := func(p verdict.Pair) string { return p.PKeyA + "/" + p.PKeyB }
-			return readList(a, in.PageParams, func(s *resource.State) []verdict.Pair { return sortedBy(verdict.PairsOf(s, caller, proof), key) }, key,
+			return readList(a, in.PageParams, func(s *resource.State) []verdict.Pair {
+				return sortedBy(verdict.PairsOf(s, caller, proof, allowed), key)
+			}, key,
 				func(_ *resource.State, p verdict.Pair) bool {
 					return (in.PKey == "" || p.PKeyA == string(in.PKey) || p.PKeyB == string(in.PKey)) && (in.Verdict == "" || p.Verdict == in.Verdict)
 				}, func(_ *resource.State, p verdict.Pair) verdict.Pair { return p })
@@ -79,6 +81,19 @@ func (a *api) judged() {
 		func(ctx context.Context, in *groupsInput) (*Output[List[verdict.MulticastGroup]], error) {
 			return a.groups(ctx, in.PageParams)
 		})
+}
+
+// proof is the last proof, the partitions that it was made with, and when the fabric was read.
+func (a *api) proof(ctx context.Context) (*isolation.Proof, []observed.Partition, time.Time, error) {
+	proof, at, err := a.options.Judge.Proof(ctx)
+	if err != nil {
+		return nil, nil, at, unjudged(err)
+	}
+	allowed, err := a.options.Judge.Allowed(ctx)
+	if err != nil {
+		return nil, nil, at, unjudged(err)
+	}
+	return proof, allowed, at, nil
 }
 
 // audits is what an audit of the fabric finds, as findings and as checks.

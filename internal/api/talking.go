@@ -64,7 +64,7 @@ func (a *api) seen(ctx context.Context, r *Reading) (view *talks.View, err error
 	if facts.Snapshot, err = a.snapshot(ctx); err != nil {
 		return nil, err
 	}
-	if facts.Proof, facts.At, err = a.options.Judge.Proof(ctx); err != nil {
+	if facts.Proof, _, err = a.options.Judge.Proof(ctx); err != nil {
 		return nil, unjudged(err)
 	}
 	if facts.Allowed, err = a.options.Judge.Allowed(ctx); err != nil {

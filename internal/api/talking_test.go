@@ -425,7 +425,7 @@ func TestMatrixOfATenant(t *testing.T) {
 	// One that has no port here sees itself and nothing else.
 	s.tokens["green"] = s.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": "green"}})["secret"].(string)
 	s.want(200, call{method: "POST", path: "/ports/release", body: js{"ports": []string{s.hosts[9], s.hosts[10]}}})
-	if m, _ := s.matrixOf("green"); len(m.Parties) != 2 || m.Parties[0].Ports != 0 || m.Cells[1].Verdict != "kept-apart" || m.Cells[1].Talk != "none" {
+	if m, _ := s.matrixOf("green"); len(m.Parties) != 3 || m.Parties[0].Ports != 0 || m.Cells[2].Verdict != "kept-apart" || m.Cells[2].Talk != "none" {
 		t.Errorf("%+v", m)
 	}
 }

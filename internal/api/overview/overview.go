@@ -40,8 +40,8 @@ type Fabric struct {
 func Of(s *resource.State, c resource.Caller, f *observed.Fabric, proof *isolation.Proof, at time.Time, version string) Status {
 	out := Status{Version: version, Verdict: isolation.Unknown.String()}
 	if proof != nil {
-		p := verdict.ProofOf(s, c, proof, at)
-		out.Verdict, out.Holds, out.ReadAt = p.Verdict, p.Holds, at
+		v := verdict.Of(s, c, proof)
+		out.Verdict, out.Holds, out.ReadAt = v.String(), v.Holds(), at
 	}
 	for _, t := range s.Tenants() {
 		if t.Name != resource.Provider && (c.IsProvider() || t.Name == c.Tenant) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/reached"
@@ -22,7 +21,6 @@ type Facts struct {
 	// resolved for that.
 	Proof   *isolation.Proof
 	Allowed []observed.Partition
-	At      time.Time // of the proof
 }
 
 // Judged is facts that were looked at.
@@ -56,7 +54,7 @@ type View struct {
 
 // See sorts the ports of a fabric into parties, as a caller sees them.
 func See(s *resource.State, c resource.Caller, f *Facts) *View {
-	return &View{viewOf(s, c, f), f, verdict.ProofOf(s, c, f.Proof, f.At).Verdict}
+	return &View{viewOf(s, c, f), f, verdict.Of(s, c, f.Proof).String()}
 }
 
 // Matrix is the matrix of a view.
@@ -134,7 +132,7 @@ func part(list []*observed.Port, from, limit int) ([]*observed.Port, int) {
 
 // portsOf are the ports of a party that a caller is told of, by name.
 func (v *view) portsOf(name string) (out []*observed.Port, found bool) {
-	i := slices.IndexFunc(v.parties, func(p MatrixParty) bool { return p.Name == name && p.Kind != kindOthers })
+	i := slices.IndexFunc(v.parties, func(p MatrixParty) bool { return p.Name == name && !p.hidden() })
 	if i < 0 {
 		return nil, false
 	}

@@ -22,17 +22,18 @@ type Matrix struct {
 
 // Kinds of parties.
 const (
-	kindTenant = "tenant"
-	kindPorts  = "ports"
-	kindOthers = "others"
+	kindTenant  = "tenant"
+	kindPorts   = "ports"
+	kindManager = "manager" // for a tenant
+	kindOthers  = "others"
 )
 
 // MatrixParty is a number of end ports.
 type MatrixParty struct {
 	Name       string   `json:"name" doc:"of a tenant; of others what they have in common"`
-	Kind       string   `json:"kind" enum:"tenant,ports,others" doc:"tenant: the ports of one; ports: ports of no tenant with the same keys, for a tenant those of others that it sees; others: for a tenant all ports that it does not see"`
+	Kind       string   `json:"kind" enum:"tenant,ports,manager,others" doc:"tenant: the ports of one; ports: ports of no tenant with the same keys, for a tenant those of others that it sees; manager: for a tenant the port of the subnet manager; others: for a tenant all other ports that it does not see"`
 	Owner      string   `json:"owner,omitempty" doc:"the tenant whose ports they are"`
-	Ports      int      `json:"ports" doc:"how many were found; 0 for others"`
+	Ports      int      `json:"ports" doc:"how many were found; 0 for manager and others"`
 	Partitions []string `json:"partitions" doc:"those of which a port has a key, as far as the caller knows them, at most 16"`
 	Example    string   `json:"example,omitempty" doc:"GUID of one of the ports"`
 }
@@ -42,8 +43,8 @@ type MatrixCell struct {
 	A          int            `json:"a" doc:"index in parties"`
 	B          int            `json:"b" doc:"index in parties, not less than a"`
 	Talk       string         `json:"talk" enum:"all,some,none,unknown" doc:"which pairs of ports can talk, by the keys that both hold; unknown: none of those that were read"`
-	Pairs      int            `json:"pairs" doc:"pairs of ports; against others: ports of the caller"`
-	Talking    int            `json:"talking" doc:"those that can talk; against others: ports that can talk with one of them"`
+	Pairs      int            `json:"pairs" doc:"pairs of ports; against manager and others: ports of the caller"`
+	Talking    int            `json:"talking" doc:"those that can talk; against manager and others: ports that can talk with one of them"`
 	Unread     int            `json:"unread,omitempty" doc:"those of which the keys were not read whole, and that share none that was read"`
 	Allowed    *int           `json:"allowed,omitempty" doc:"those that the policy lets talk"`
 	Violations int            `json:"violations,omitempty" doc:"those that can talk and may not"`

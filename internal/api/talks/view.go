@@ -53,7 +53,8 @@ func viewOf(s *resource.State, c resource.Caller, f *Facts) *view {
 	v.names[ib.PKeyBaseDefault] = cmp.Or(v.names[ib.PKeyBaseDefault], "default")
 	v.group = make([]int, len(v.ports))
 	tenants, classes := map[string][]int{}, map[string][]int{}
-	var others []int
+	var manager, others []int
+	master := f.Snapshot.Fabric.Manager()
 	for i, p := range v.ports {
 		owner, sight := s.Owner(p.GUID), s.SightOf(c, p.GUID)
 		switch {
@@ -64,6 +65,8 @@ func viewOf(s *resource.State, c resource.Caller, f *Facts) *view {
 			label := v.label(p, see.Sees)
 			classes[label] = append(classes[label], i)
 			v.visible[p] = true
+		case p == master:
+			manager = append(manager, i) // with whom every port talks, or none would be on the fabric
 		default:
 			others = append(others, i)
 		}
@@ -74,14 +77,25 @@ func viewOf(s *resource.State, c resource.Caller, f *Facts) *view {
 	for _, name := range slices.Sorted(maps.Keys(tenants)) {
 		v.add(MatrixParty{Name: name, Kind: kindTenant, Owner: name}, tenants[name], see.Sees)
 	}
-	v.addClasses(classes, f.Snapshot.Fabric.Manager(), see.Sees)
+	v.addClasses(classes, master, see.Sees)
 	if !v.whole {
-		v.add(MatrixParty{Name: "all others", Kind: kindOthers}, others, func(*observed.Port, ib.PKeyBase) bool { return false })
-		last := &v.parties[len(v.parties)-1]
-		last.Ports, last.Example = 0, ""
+		if len(manager) > 0 {
+			v.addHidden(MatrixParty{Name: "the subnet manager", Kind: kindManager}, manager)
+		}
+		v.addHidden(MatrixParty{Name: "all others", Kind: kindOthers}, others)
 	}
 	return v
 }
+
+// addHidden adds a party of which a tenant is told neither ports nor their number.
+func (v *view) addHidden(p MatrixParty, ports []int) {
+	v.add(p, ports, func(*observed.Port, ib.PKeyBase) bool { return false })
+	last := &v.parties[len(v.parties)-1]
+	last.Ports, last.Example = 0, ""
+}
+
+// hidden reports whether a party is one of addHidden.
+func (p *MatrixParty) hidden() bool { return p.Kind == kindManager || p.Kind == kindOthers }
 
 // sees reports which keys of a port a caller knows of; nil for all.
 type sees = func(*observed.Port, ib.PKeyBase) bool
@@ -204,7 +218,7 @@ func (v *view) cells(p *isolation.Parties) (out []MatrixCell, sparse bool) {
 	}
 	for a := range rows {
 		for b := a; b < len(v.parties); b++ {
-			if v.parties[b].Kind == kindOthers {
+			if v.parties[b].hidden() {
 				out = append(out, v.against(p, a, b))
 				continue
 			}
@@ -238,8 +252,8 @@ func (v *view) key(k ib.PKey, violated bool) string {
 	return k.String()
 }
 
-// against is how the ports of a tenant stand to all that it does not see: nothing that
-// counts these or names them.
+// against is how the ports of a tenant stand to the subnet manager, or to all others that it does
+// not see: nothing that counts these or names them.
 func (v *view) against(p *isolation.Parties, a, b int) MatrixCell {
 	x := p.Between(a, b)
 	talking, unread, violating := p.Reach(a, b)
@@ -252,13 +266,17 @@ func (v *view) against(p *isolation.Parties, a, b int) MatrixCell {
 	if over == "" {
 		over = "a partition that is not told"
 	}
+	with := "ports of others"
+	if v.parties[b].Kind == kindManager {
+		with = "the subnet manager"
+	}
 	switch {
 	case talking > 0:
-		c.Reason = fmt.Sprintf("%d of %d ports can talk with ports of others, over %s", talking, n, over)
+		c.Reason = fmt.Sprintf("%d of %d ports can talk with %s, over %s", talking, n, with, over)
 	case unread > 0:
-		c.Reason = fmt.Sprintf("of %d of %d ports it was not read whether they can talk with ports of others", unread, n)
+		c.Reason = fmt.Sprintf("of %d of %d ports it was not read whether they can talk with %s", unread, n, with)
 	default:
-		c.Reason = "none can talk with ports of others"
+		c.Reason = "none can talk with " + with
 	}
 	if x.Verdict == isolation.Violated {
 		w := x.Witness

@@ -86,6 +86,7 @@ func AsTables(f *observed.Fabric) []observed.Partition {
 func (p *Proof) Outdate(age, limit time.Duration) {
 	reason := fmt.Sprintf("read %s ago, want at most %s", age.Round(time.Second), limit)
 	p.Reasons = append([]string{reason}, p.Reasons...)
+	p.Outdated = true
 	if p.Verdict < Unknown {
 		p.Verdict = Unknown
 	}

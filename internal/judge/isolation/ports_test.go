@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestVerdictOnPorts(t *testing.T) {
 					t.Fatalf("seed %d: %s is %v, want %v: %q", seed, port, got, want[port.GUID], proof.Reasons)
 				}
 			}
+			checkWhole(t, s, proof)
 			if proof.VerdictOn(0xdead) != Unknown {
 				t.Fatal("a port that the proof is not about is not unknown")
 			}
@@ -42,6 +44,29 @@ func TestVerdictOnPorts(t *testing.T) {
 		if seen[v] == 0 {
 			t.Errorf("verdicts %v: want all four", seen)
 		}
+	}
+}
+
+// checkWhole: the verdict of a proof is the worst of what concerns all and of those on the ports, and
+// Over has the partitions of what is listed.
+func checkWhole(t *testing.T, s *site, p *Proof) {
+	t.Helper()
+	worst := p.Common()
+	for _, port := range s.f.EndPorts() {
+		worst = max(worst, p.VerdictOn(port.GUID))
+	}
+	if worst != p.Verdict {
+		t.Fatalf("the verdict is %v; %v concerns all, and the worst with the ports is %v", p.Verdict, p.Common(), worst)
+	}
+	over := map[ib.PKeyBase]Verdict{}
+	for _, v := range p.Exposed {
+		over[v.PKey.Base()] = ByEndPorts
+	}
+	for _, v := range p.Violations {
+		over[v.PKey.Base()] = Violated
+	}
+	if !maps.Equal(over, p.Over) {
+		t.Fatalf("over %v, want %v", p.Over, over)
 	}
 }
 

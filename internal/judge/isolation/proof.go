@@ -62,6 +62,27 @@ type Proof struct {
 	Counts      Counts       `json:"counts"`
 	// Ports are the verdicts on single end ports; VerdictOn finds one.
 	Ports PortVerdicts `json:"-"`
+	// Over are the partitions with a key over which two end ports can talk against the policy
+	// (Violated), or could if one forged its table (ByEndPorts).
+	Over map[ib.PKeyBase]Verdict `json:"-"`
+	// Outdated tells that Outdate has made it Unknown.
+	Outdated bool `json:"-"`
+}
+
+// Common is the verdict by what concerns every end port: what was not read, or too long ago, where
+// nothing is enforced, and where a host could change what was proved. What single ports can do
+// against the policy, or could, is left out: VerdictOn and Over have that.
+func (p *Proof) Common() Verdict {
+	c := &p.Counts
+	switch {
+	case p.Outdated || c.Unknown > 0 || c.EndPorts == 0:
+		return Unknown
+	case c.Unenforced > 0 || c.Raw > 0:
+		return ByEndPorts
+	case c.Changeable > 0:
+		return Unguarded
+	}
+	return Isolated
 }
 
 // Counts is the size of what was judged and found.

@@ -148,6 +148,7 @@ func (p *prover) gather(r *relation, v Verdict, list *[]Violation, count *int, t
 	r.tooMuch(func(from, to *class, key ib.PKey) {
 		p.markClass(from, v, marked)
 		p.markClass(to, v, marked)
+		p.over(key.Base(), v)
 		*count += pairs(from, to)
 		if from != culprit || key != over {
 			culprit, over, budget = from, key, MaxWitnessesPerKey
@@ -166,6 +167,14 @@ func (p *prover) gather(r *relation, v Verdict, list *[]Violation, count *int, t
 			return true
 		})
 	})
+}
+
+// over notes what was found over the keys of a partition.
+func (p *prover) over(k ib.PKeyBase, v Verdict) {
+	if p.proof.Over == nil {
+		p.proof.Over = map[ib.PKeyBase]Verdict{}
+	}
+	p.proof.Over[k] = max(p.proof.Over[k], v)
 }
 
 func (p *prover) raise(from, to *class, w witness) {

@@ -120,12 +120,15 @@ type rawEnd struct {
 	port  int32 // its number, or -1
 }
 
+// CaveatRaw is the caveat of RawAllowed. It concerns every end port.
+const CaveatRaw = "the policy lets raw packets pass, which carry no P_Key: between any two end ports whose switch ports do not filter them"
+
 // findRaw looks for end ports that raw packets can go between and that the
 // policy keeps apart, and lists the switch ports that let them.
 func (p *prover) findRaw() {
 	switch {
 	case p.rawPackets == RawAllowed:
-		p.proof.Caveats = append(p.proof.Caveats, "the policy lets raw packets pass, which carry no P_Key: between any two end ports whose switch ports do not filter them")
+		p.proof.Caveats = append(p.proof.Caveats, CaveatRaw)
 		return
 	case p.rawPackets == RawIgnored:
 		return

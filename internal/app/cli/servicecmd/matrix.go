@@ -94,7 +94,7 @@ func printMatrix(w io.Writer, m *talks.Matrix) error {
 	wide, long := len("party"), len("ports")
 	for i, p := range m.Parties {
 		names[i], counts[i] = table.Plain(p.Name), fmt.Sprint(p.Ports)
-		if p.Kind == "others" {
+		if p.Kind == "others" || p.Kind == "manager" {
 			counts[i] = "-"
 		}
 		wide, long = max(wide, len(names[i])), max(long, len(counts[i]))

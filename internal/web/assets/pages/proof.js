@@ -54,7 +54,8 @@ async function readVerdict(body, background) {
     ]),
     p.reasons.length ? [h('h3', {}, 'Why'), texts(p.reasons)] : null,
     p.caveats.length ? [h('h3', {}, 'What is left to hosts'), texts(p.caveats)] : null,
-    p.violations.length ? violations(p, names) : null));
+    p.violations.length ? violations(p, names) : null,
+    p.shared_ports.length ? sharedPorts(p) : null));
 }
 
 // portNames is what the nodes of ports say of themselves, by GUID, as far as the caller sees
@@ -70,10 +71,18 @@ function violations(p, names) {
   return table(`Ports that can talk and may not${p.counts.violations > p.violations.length ? `: ${p.violations.length} of ${p.counts.violations}` : ''}`, [
     {title: 'From', cell: v => end(v.from), sort: v => names.get(v.from) || v.from || ''},
     {title: 'To', cell: v => end(v.to), sort: v => names.get(v.to) || v.to || ''},
-    {title: 'Over', cell: v => h('code', {}, v.pkey), sort: v => v.pkey},
+    {title: 'Over', cell: v => v.pkey ? h('code', {}, v.pkey) : '', sort: v => v.pkey || ''},
     {title: 'What stops packets today', cell: v => v.note || 'nothing'},
     {title: 'One packet', cell: v => v.from && v.to ? link(toHash('why', {from: v.from, to: v.to, pkey: v.pkey}), 'Why they can') : ''},
   ], p.violations);
+}
+
+function sharedPorts(p) {
+  return table(`Ports that tenants share${p.counts.shared_ports > p.shared_ports.length ? `: ${p.shared_ports.length} of ${p.counts.shared_ports}` : ''}`, [
+    {title: 'Port', cell: x => [x.name, ' ', h('code', {}, x.guid)], sort: x => x.name},
+    {title: 'Partitions', cell: x => x.partitions.join(', '), sort: x => x.partitions.join(', ')},
+    {title: 'Subnet manager', cell: x => x.manager ? 'yes' : ''},
+  ], p.shared_ports);
 }
 
 // pairsPart is the pairs of partitions, by verdict and partition. What it shows is asked of

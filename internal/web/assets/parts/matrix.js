@@ -44,12 +44,15 @@ export function sentence(g, i, j) {
   const who = i === j ? `ports of ${p.name} among themselves` : `${p.name} and ${q.name}`;
   if (cell.pairs === 0) return `${who}: there is no pair of ports`;
   const n = x => x.toLocaleString('en');
-  // Against all ports that a tenant does not see its own ports are counted.
-  const of = p.kind === 'others' || q.kind === 'others' ? 'ports' : 'pairs';
+  // Against ports that a tenant does not see its own ports are counted.
+  const of = unseen(p) || unseen(q) ? 'ports' : 'pairs';
   const what = {all: `all ${n(cell.pairs)} ${of} can talk`, none: `none of ${n(cell.pairs)} ${of} can talk`, some: `${n(cell.talking)} of ${n(cell.pairs)} ${of} can talk`}[cell.talk];
   const more = isBad(cell) ? ', and some of them may not' : cell.verdict === weak ? ', and no switch enforces what is kept apart' : '';
   return `${who}: ${what || `not known for ${n(cell.unread || cell.pairs)} of ${n(cell.pairs)} ${of}`}${more}`;
 }
+
+// unseen tells of a party whose ports a tenant does not see: the subnet manager, and all others.
+export function unseen(p) { return p.kind === 'others' || p.kind === 'manager'; }
 
 // totals counts cells of two different parties: {all, some, none, unknown, bad}.
 export function totals(g) {

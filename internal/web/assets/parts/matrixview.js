@@ -169,6 +169,7 @@ function witness(c) {
 
 function party(p) {
   if (p.kind === 'others') return 'all ports that you do not see';
+  if (p.kind === 'manager') return 'the port of the subnet manager';
   return `${count(p.ports, 'port')}${p.owner && p.owner !== p.name ? `, of ${p.owner}` : ''}${p.partitions && p.partitions.length ? `, in ${p.partitions.join(', ')}` : ', in no partition'}`;
 }
 
