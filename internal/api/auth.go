@@ -38,6 +38,8 @@ type request struct {
 	from    string // as logs have it
 	// operation is its operation id; "" while it is not known.
 	operation string
+	// digest is of what it asks for; "" for one without an Idempotency-Key.
+	digest string
 }
 
 type requestKey struct{}

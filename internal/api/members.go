@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 func (a *api) members() {
@@ -121,7 +124,7 @@ func (a *api) memberWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r.Revision, changed(ctx, r, &in.WriteParams)), nil
+			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r, changed(ctx, r, &in.WriteParams)), nil
 		})
 	type removeMany struct {
 		WriteParams
@@ -164,7 +167,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r.Revision, changed(ctx, r, w)), nil
+	return a.membersChanged(callerOf(ctx), w, k, r, changed(ctx, r, w)), nil
 }
 
 func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {
@@ -180,17 +183,26 @@ func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guid
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r.Revision, changed(ctx, r, w)), nil
+	return a.membersChanged(callerOf(ctx), w, k, r, changed(ctx, r, w)), nil
 }
 
 // membersChanged adds the ETag that the partition has after a change, if that change is
 // the last one.
-func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, revision uint64, out *ChangedOutput) *ChangedOutput {
+func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r *service.Result, out *ChangedOutput) *ChangedOutput {
 	out.Body.PKey = k.String()
+	if r.Repeated && slices.ContainsFunc(r.Keys, func(key string) bool { return ofPartition(key, k) }) {
+		out.ETag = condition.ETag(r.Revision)
+		return out
+	}
 	a.service.Read(func(s *resource.State) {
-		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= revision {
+		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= r.Revision {
 			out.ETag = condition.ETag(touched)
 		}
 	})
 	return out
+}
+
+// ofPartition reports whether the object with a key is a partition, or in it.
+func ofPartition(key string, k ib.PKeyBase) bool {
+	return key == resource.PartitionKey(k) || strings.HasPrefix(key, string(resource.KindMember)+"/"+k.String()+"/") || strings.HasPrefix(key, string(resource.KindRemoved)+"/"+k.String()+"/")
 }

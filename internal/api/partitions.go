@@ -115,9 +115,8 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	}
 	change.Create = create || seen.None
 	caller := callerOf(ctx)
-	existed := false
 	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
-		existed = s.Partition(k) != nil && s.Sees(caller, k)
+		existed := s.Partition(k) != nil && s.Sees(caller, k)
 		if k == 0 {
 			return resource.Unseen, nil
 		}
@@ -144,7 +143,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	}
 	if out.Body.PKey != "" && !w.DryRun {
 		out.ETag = condition.ETag(r.Revision)
-		if !existed {
+		if madeBy(r, string(resource.KindPartition)+"/"+out.Body.PKey) != nil {
 			out.made(Prefix + "/partitions/" + out.Body.PKey)
 		}
 	}

@@ -89,22 +89,25 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 	if err != nil {
 		return nil, err
 	}
-	existed := false
 	r, err := a.do(ctx, w, c, func(s *resource.State) (uint64, error) {
 		o, revision := s.Object(key)
-		existed = o != nil
-		return s.Last(), check(seen, existed, revision)
+		return s.Last(), check(seen, o != nil, revision)
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := changed(ctx, r, w)
 	a.service.Read(func(s *resource.State) {
-		if o, revision := s.Object(key); o != nil && !w.DryRun {
+		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated {
 			out.ETag = condition.ETag(revision)
 		}
 	})
-	if kind, id, _ := cut(key); !existed && out.ETag != "" {
+	for _, e := range r.Edits {
+		if r.Repeated && e.Key == key && e.After != nil {
+			out.ETag = condition.ETag(r.Revision)
+		}
+	}
+	if kind, id, _ := cut(key); madeBy(r, key) != nil && out.ETag != "" {
 		out.made(Prefix + "/" + kind + "s/" + id)
 	}
 	return out, nil

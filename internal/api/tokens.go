@@ -39,7 +39,7 @@ type TokenBody struct {
 type TokenMade struct {
 	Changed
 	Token  Token  `json:"token"`
-	Secret string `json:"secret,omitempty" doc:"the secret: it is said once, and the service keeps its SHA-256 alone"`
+	Secret string `json:"secret,omitempty" doc:"the secret: it is said once, in no repeated answer either, and the service keeps its SHA-256 alone"`
 }
 
 // Prefixes of the IDs of credentials by kind.
@@ -105,8 +105,13 @@ func (a *api) tokens() {
 		if err != nil {
 			return nil, err
 		}
+		for _, e := range r.Edits {
+			if x, is := e.After.(*resource.Token); is {
+				t = *x
+			}
+		}
 		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: changed(ctx, r, &in.WriteParams).Body, Token: TokenOf(&t), Secret: secret}}
-		if in.DryRun {
+		if in.DryRun || r.Repeated { // the secret of the first answer is kept nowhere
 			out.Body.Secret = ""
 		}
 		return out, nil

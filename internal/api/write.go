@@ -19,7 +19,7 @@ type WriteParams struct {
 	Wait    string `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
 	IfMatch string `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
 	IfNone  string `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
-	Repeat  string `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and is answered as the first; kept for 24 h"`
+	Repeat  string `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and gets the first answer again, with what became of it since; kept for 24 h, the last 10,000 of a tenant"`
 	Why     string `header:"Why" maxLength:"500" doc:"the reason, for the history"`
 }
 
@@ -96,7 +96,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{
-		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, Digest: req.digest, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
 	})
 	if result != nil && errors.Is(err, context.DeadlineExceeded) {
 		return result, nil // it is stored; its outcome is pending
@@ -120,7 +120,7 @@ func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOut
 	if out.Body.Words == nil {
 		out.Body.Words = []string{}
 	}
-	if w.DryRun || len(r.Words) == 0 && !r.Repeated {
+	if w.DryRun || len(r.Words) == 0 {
 		out.Body.Outcome = nil
 		return out
 	}
@@ -144,6 +144,16 @@ type endsKey struct{}
 func ending(ctx context.Context) context.Context { return context.WithValue(ctx, endsKey{}, true) }
 
 func ended(ctx context.Context) bool { return ctx.Value(endsKey{}) != nil }
+
+// madeBy is the object with a key that a change made; nil where it was there before.
+func madeBy(r *service.Result, key string) resource.Object {
+	for _, e := range r.Edits {
+		if e.Key == key && e.Before == nil {
+			return e.After
+		}
+	}
+	return nil
+}
 
 // made adds where an object is that a write made.
 func (o *ChangedOutput) made(path string) *ChangedOutput {

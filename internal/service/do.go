@@ -2,10 +2,7 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,8 +27,11 @@ type Request struct {
 	// between, and returns Seen, or why the change is refused. It may not keep the state.
 	Look func(*resource.State) (seen uint64, err error)
 	// Repeat is an idempotency key: a second request of the caller with it changes
-	// nothing and is answered as the first. "" for none.
+	// nothing and is answered as the first. "" for none. A dry run has none.
 	Repeat string
+	// Digest is of what the caller sent, so that the same key for something else is told
+	// apart; "" for that of Change, for callers who make the same Change each time.
+	Digest string
 	// DryRun plans the change and makes none.
 	DryRun bool
 	// Wait waits until the manager has carried the change out, or could not.
@@ -53,21 +53,8 @@ type Result struct {
 	Repeated bool `json:"repeated,omitempty"`
 	// Keys are the keys of the objects that were changed.
 	Keys []string `json:"-"`
-}
-
-// ErrRepeat says that an idempotency key was used for something else.
-var ErrRepeat = errors.New("the idempotency key was used for another request")
-
-// repeatedFor is how long an idempotency key is remembered.
-const repeatedFor = 24 * time.Hour
-
-// Repeats reports whether a caller has made a change with an idempotency key. It waits
-// for the change that is being made.
-func (s *Service) Repeats(by resource.Caller, key string) bool {
-	s.write.Lock()
-	defer s.write.Unlock()
-	_, again := s.keys[by.Name+"/"+key]
-	return again && key != ""
+	// Edits are these objects before and after.
+	Edits []resource.Edit `json:"-"`
 }
 
 // Do makes a change. The error is a *resource.Refusal, that of Look, ErrRepeat, one of store, of the
@@ -82,12 +69,14 @@ func (s *Service) Do(ctx context.Context, r Request) (*Result, error) {
 		result.Plan, err = s.config.Manager.Predict(ctx, planned)
 		return result, err
 	}
+	now := s.Outcome(result.Revision)
 	if r.Wait {
-		result.Outcome, err = s.wait(ctx, result.Revision)
-		return result, err
+		now, err = s.wait(ctx, result.Revision)
 	}
-	result.Outcome = s.Outcome(result.Revision)
-	return result, nil
+	if now != nil { // else that of the history
+		result.Outcome = now
+	}
+	return result, err
 }
 
 // fabric is what the manager knows of ports, if it tells.
@@ -111,14 +100,12 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	if err != nil {
 		return nil, nil, err
 	}
-	sum := sha256.Sum256(append([]byte(r.Change.Action()+"\n"), body...))
-	digest := hex.EncodeToString(sum[:])
-	repeat := r.By.Name + "/" + r.Repeat
-	if old, again := s.keys[repeat]; again && r.Repeat != "" {
-		if old.Digest != digest {
-			return nil, nil, ErrRepeat
-		}
-		return &Result{Revision: old.Revision, Repeated: true, Words: []string{}}, nil, nil
+	if r.DryRun {
+		r.Repeat = ""
+	}
+	repeat, digest := repeatKey(r.By, r.Repeat), r.digest(body)
+	if result, err := s.again(ctx, r, digest); result != nil || err != nil {
+		return result, nil, err
 	}
 	now := s.config.Now()
 	s.mu.Lock()
@@ -142,7 +129,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 		return result, s.state.PolicyWith(diff), nil
 	}
 	if len(diff.Edits) == 0 {
-		return result, nil, s.remember(ctx, repeat, r, repeated{digest, last, now})
+		return result, nil, s.remember(ctx, repeat, r, repeated{Digest: digest, Revision: last, At: now, Tenant: r.By.Tenant})
 	}
 	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
 	if err != nil {
@@ -150,17 +137,19 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	}
 	entry.Revision, entry.Object = last+1, bounded(strings.Join(result.Keys, " "))
 	c.Audit = []store.Entry{entry}
+	kept := repeated{Digest: digest, Revision: last + 1, At: now, Tenant: r.By.Tenant, Changed: true}
 	if r.Repeat != "" {
-		v, _ := json.Marshal(repeated{digest, last + 1, now})
+		v, _ := json.Marshal(kept)
 		c.Puts = append(c.Puts, store.Object{Key: repeatedPrefix + repeat, Value: v})
 	}
-	c.Deletes = append(c.Deletes, s.expire(now)...)
+	forgotten := s.repeats.old(now, r.By.Tenant)
+	c.Deletes = append(c.Deletes, forgotten.keys()...)
 	if err := s.put(ctx, c); err != nil {
 		return nil, nil, err
 	}
+	s.repeats.forget(forgotten)
 	if r.Repeat != "" {
-		s.keys[repeat] = repeated{digest, last + 1, now}
-		s.aging = append(s.aging, repeat)
+		s.repeats.add(repeat, kept)
 	}
 	s.enter(diff, last+1, r.By, now)
 	result.Revision = last + 1
@@ -178,40 +167,8 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 	return s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Proved: s.proved, Fabric: s.fabric()})
 }
 
-// remember stores the idempotency key of a request that changed nothing: when it comes
-// again it changes nothing either, though it could.
-func (s *Service) remember(ctx context.Context, key string, r Request, v repeated) error {
-	if r.Repeat == "" {
-		return nil
-	}
-	data, _ := json.Marshal(v)
-	err := s.put(ctx, store.Commit{
-		Epoch: s.epoch, After: v.Revision, Puts: []store.Object{{Key: repeatedPrefix + key, Value: data}},
-	})
-	if err != nil {
-		return err
-	}
-	s.keys[key] = v
-	s.aging = append(s.aging, key)
-	return nil
-}
-
-// expiredMax is how many idempotency keys one change forgets.
-const expiredMax = 100
-
-// expire forgets idempotency keys that are older than repeatedFor, and returns what
-// the store is to delete.
-func (s *Service) expire(now time.Time) (deletes []string) {
-	for len(s.aging) > 0 && len(deletes) < expiredMax && now.Sub(s.keys[s.aging[0]].At) > repeatedFor {
-		deletes = append(deletes, repeatedPrefix+s.aging[0])
-		delete(s.keys, s.aging[0])
-		s.aging = s.aging[1:]
-	}
-	return deletes
-}
-
 func resultOf(last uint64, d resource.Diff) *Result {
-	r := &Result{Revision: last, Words: append([]string{}, d.Words...)}
+	r := &Result{Revision: last, Words: append([]string{}, d.Words...), Edits: d.Edits}
 	for _, e := range d.Edits {
 		r.Keys = append(r.Keys, e.Key)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -134,10 +133,9 @@ type Service struct {
 	epoch  store.Epoch // of this service as the writer; mu and write are held to change it
 	events *hub
 
-	write sync.Mutex          // held by the one change that is being made
-	keys  map[string]repeated // by caller and idempotency key; only who holds write may use it
-	aging []string            // the keys of keys, the oldest first
-	wrote time.Time           // the last commit; only who holds write may use it
+	write   sync.Mutex // held by the one change that is being made
+	repeats repeats    // only who holds write may use them
+	wrote   time.Time  // the last commit; only who holds write may use it
 
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
@@ -171,18 +169,11 @@ type begun struct {
 // outcomesKept is how many outcomes are kept in memory.
 const outcomesKept = 10_000
 
-// repeated is what a caller was answered for an idempotency key.
-type repeated struct {
-	Digest   string    `json:"digest"`
-	Revision uint64    `json:"revision"`
-	At       time.Time `json:"at"`
-}
-
 // Open reads a store and, unless others share it, takes it over: from then on no other
 // service can write it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
-		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), keys: map[string]repeated{},
+		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared,
 	}
@@ -250,9 +241,6 @@ type stored struct {
 	Object   json.RawMessage `json:"object"`
 }
 
-// repeatedPrefix begins the keys of idempotency keys in the store.
-const repeatedPrefix = "repeated/"
-
 // load reads the store.
 func (s *Service) load(ctx context.Context) error {
 	contents, err := s.config.Store.Load(ctx)
@@ -286,8 +274,7 @@ func (s *Service) load(ctx context.Context) error {
 		}
 	}
 	state.SetLast(contents.Revision)
-	s.keys = keys
-	s.aging = slices.SortedFunc(maps.Keys(keys), func(a, b string) int { return keys[a].At.Compare(keys[b].At) })
+	s.repeats = newRepeats(keys)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = state
