@@ -200,6 +200,26 @@ func (c *Cluster) Leader() int {
 	return 0
 }
 
+// Follow has another member lead if this one does.
+func (c *Cluster) Follow(i int) {
+	c.T.Helper()
+	if c.Leader() != i {
+		return
+	}
+	from, to := c.Client(i), c.Client((i+1)%Members)
+	defer from.Close()
+	defer to.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), StartWait)
+	defer cancel()
+	r, err := to.Status(ctx, to.Endpoints()[0])
+	if err == nil {
+		_, err = from.MoveLeader(ctx, r.Header.MemberId)
+	}
+	if err != nil {
+		c.T.Fatal(err)
+	}
+}
+
 // Endpoints are the URLs of the members, through their Proxies.
 func (c *Cluster) Endpoints() []string {
 	var out []string

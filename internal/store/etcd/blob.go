@@ -85,8 +85,7 @@ func (s *Store) writeParts(ctx context.Context, at seen, data []byte) (*blob, er
 func (s *Store) put(ctx context.Context, at seen, ops ...clientv3.Op) error {
 	key := s.prefix + "state"
 	return s.retry(ctx, s.config.CommitTimeout, func(ctx context.Context) error {
-		r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", at.revision)).
-			Then(ops...).Else(clientv3.OpGet(key)).Commit()
+		r, _, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", at.revision)}, ops, clientv3.OpGet(key))
 		if err != nil {
 			return err
 		}
@@ -157,7 +156,9 @@ func (s *Store) get(ctx context.Context, key string, mayLack bool, opts ...clien
 		opts = append(opts, clientv3.WithSerializable())
 	}
 	err = s.retry(ctx, s.config.ReadTimeout, func(ctx context.Context) (err error) {
-		out, err = s.client.Get(ctx, key, opts...)
+		out, _, err = ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
+			return c.Get(ctx, key, opts...)
+		})
 		return err
 	})
 	return out, err

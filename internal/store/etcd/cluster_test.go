@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
 	"github.com/ibwarden/ibwarden/test/storetest"
@@ -51,4 +53,15 @@ func (c cluster) place(testing.TB) storetest.Place {
 		Renew:  c.place,
 		Shared: true,
 	}
+}
+
+// direct is the connection to a member.
+func (s *Store) direct(t testing.TB) *clientv3.Client {
+	t.Helper()
+	first, _ := s.endpoints.leading()
+	client, err := s.endpoints.client(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

@@ -33,6 +33,11 @@
 //
 // # Time-outs
 //
+// Each member has a connection of its own. A request goes to one member; if that does not answer
+// for askNext, it goes to the next too, and whoever answers is asked first from then on, and
+// watched. So a request may be carried out twice: each compares the state that it was made for,
+// so that the second one does nothing.
+//
 // A read fails with ErrUnavailable after ReadTimeout, a write after CommitTimeout, if there is
 // no majority. A write whose answer was lost is looked up; if even that fails, it is not known
 // whether it was done. A range with MayLack is read from any one member that answers.

@@ -71,13 +71,13 @@ type seen struct {
 
 // Store is a store in an etcd cluster. It is a store.Store.
 type Store struct {
-	client *clientv3.Client
-	prefix string
-	config Config
-	where  string // for errors
-	ctx    context.Context
-	close  context.CancelFunc
-	now    func() time.Time
+	endpoints *endpoints
+	prefix    string
+	config    Config
+	where     string // for errors
+	ctx       context.Context
+	close     context.CancelFunc
+	now       func() time.Time
 
 	write sync.Mutex // held while writing
 	mu    sync.Mutex // of what follows
@@ -97,10 +97,6 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if !strings.HasSuffix(c.Prefix, "/") || len(c.Endpoints) == 0 {
 		return nil, fmt.Errorf("etcd %v, prefix %q: want endpoints, and a prefix that ends with /", c.Endpoints, c.Prefix)
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password, Logger: zap.NewNop(),
-		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveWait,
-	})
 	if c.ReadTimeout <= 0 {
 		c.ReadTimeout = ReadTimeout
 	}
@@ -108,10 +104,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		c.CommitTimeout = CommitTimeout
 	}
 	where := fmt.Sprintf("etcd %s%s", strings.Join(c.Endpoints, ","), c.Prefix)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	s := &Store{client: client, config: c, prefix: c.Prefix, where: where, now: time.Now}
+	s := &Store{config: c, prefix: c.Prefix, where: where, now: time.Now}
+	s.endpoints = newEndpoints(c.Endpoints, clientv3.Config{
+		TLS: c.TLS, Username: c.Username, Password: c.Password, Logger: zap.NewNop(),
+		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveWait,
+	})
 	s.ctx, s.close = context.WithCancel(context.Background())
 	if err := s.create(ctx); err != nil {
 		s.Close()
@@ -128,8 +125,8 @@ func (s *Store) create(ctx context.Context) error {
 	}
 	key := s.prefix + "state"
 	return s.retry(ctx, s.config.ReadTimeout, func(ctx context.Context) error {
-		r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-			Then(clientv3.OpPut(key, first), clientv3.OpGet(key)).Else(clientv3.OpGet(key)).Commit()
+		r, _, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
+			[]clientv3.Op{clientv3.OpPut(key, first), clientv3.OpGet(key)}, clientv3.OpGet(key))
 		if err != nil {
 			return err
 		}
@@ -147,7 +144,7 @@ func (s *Store) Close() error {
 	s.close()
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := s.endpoints.close(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
@@ -234,6 +231,14 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w: no answer of a majority within %s", s.where, store.ErrUnavailable, s.attemptWait())
 	}
+	if refused(err) {
+		return fmt.Errorf("%s: %w", s.where, err)
+	}
+	return fmt.Errorf("%s: %w: %w", s.where, store.ErrUnavailable, err)
+}
+
+// refused reports whether a member refused a request, as each of them would.
+func refused(err error) bool {
 	code := status.Code(err)
 	var etcd rpctypes.EtcdError
 	if errors.As(err, &etcd) {
@@ -241,9 +246,9 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	}
 	switch code {
 	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated:
-		return fmt.Errorf("%s: %w", s.where, err)
+		return true
 	}
-	return fmt.Errorf("%s: %w: %w", s.where, store.ErrUnavailable, err)
+	return false
 }
 
 func encodeState(st *state) (string, error) {

@@ -569,7 +569,7 @@ func TestCompacted(t *testing.T) {
 		}
 		want++
 	}
-	raw := other.client.Watch(t.Context(), s.prefix+"state", clientv3.WithRev(first.revision))
+	raw := other.direct(t).Watch(t.Context(), s.prefix+"state", clientv3.WithRev(first.revision))
 	if r := <-raw; r.CompactRevision == 0 {
 		t.Fatalf("the test is wrong: etcd still has revision %d", first.revision)
 	}

@@ -12,6 +12,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
+// leaseSilence is how long a follower of the lease, which its holder renews several times a
+// second, waits for news until it asks whether there are any: the member that it watches may be
+// the one that is stopped.
+const leaseSilence = 500 * time.Millisecond
+
 // held is the value of the key lease.
 type held struct {
 	ID    string      `json:"id"` // of this term
@@ -41,34 +46,58 @@ func (s *Store) FollowLease(ctx context.Context, see func(store.Lease)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	r, err := s.get(ctx, s.leaseKey(), false)
-	if err != nil {
-		return err
-	}
-	var first *mvccpb.KeyValue
-	if len(r.Kvs) > 0 {
-		first = r.Kvs[0]
-	}
-	l, err := s.decodeLease(first)
-	if err != nil {
-		return err
-	}
-	see(l)
-	for w := range s.client.Watch(clientv3.WithRequireLeader(ctx), s.leaseKey(), clientv3.WithRev(r.Header.Revision+1)) {
-		if err := w.Err(); err != nil {
-			return s.explain(ctx, err)
+	for ctx.Err() == nil {
+		r, err := s.get(ctx, s.leaseKey(), false)
+		if err != nil {
+			return err
 		}
-		for _, e := range w.Events {
-			if e.Type != clientv3.EventTypePut {
-				continue
-			}
-			if l, err = s.decodeLease(e.Kv); err != nil {
-				return err
-			}
-			see(l)
+		var first *mvccpb.KeyValue
+		if len(r.Kvs) > 0 {
+			first = r.Kvs[0]
+		}
+		l, err := s.decodeLease(first)
+		if err != nil {
+			return err
+		}
+		see(l)
+		if err := s.followLease(ctx, r.Header.Revision+1, see); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// followLease sees every change of the lease from a revision of etcd on, until nothing was
+// heard for leaseSilence, or another member is asked.
+func (s *Store) followLease(ctx context.Context, from int64, see func(store.Lease)) error {
+	news, end := s.watch(ctx, s.leaseKey(), from)
+	defer end()
+	silence := time.NewTimer(leaseSilence)
+	defer silence.Stop()
+	for {
+		select {
+		case w, more := <-news:
+			if !more {
+				return nil
+			}
+			if err := w.Err(); err != nil {
+				return s.explain(ctx, err)
+			}
+			for _, e := range w.Events {
+				if e.Type != clientv3.EventTypePut {
+					continue
+				}
+				l, err := s.decodeLease(e.Kv)
+				if err != nil {
+					return err
+				}
+				see(l)
+			}
+			silence.Reset(leaseSilence)
+		case <-silence.C:
+			return nil
+		}
+	}
 }
 
 // AcquireLease is store.Leaser's.
@@ -116,8 +145,8 @@ func (s *Store) writeLease(ctx context.Context, gives bool) error {
 	}
 	key := s.leaseKey()
 	// An older version takes the store over without the lease: so the epoch is looked at too.
-	r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.Value(key), "=", string(is))).
-		Then(clientv3.OpPut(key, string(data)), clientv3.OpGet(s.prefix+"state")).Else(clientv3.OpGet(s.prefix + "state")).Commit()
+	state := clientv3.OpGet(s.prefix + "state")
+	r, _, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "=", string(is))}, []clientv3.Op{clientv3.OpPut(key, string(data)), state}, state)
 	if err != nil {
 		return s.explain(ctx, err)
 	}

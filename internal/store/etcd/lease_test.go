@@ -99,13 +99,13 @@ func TestLease(t *testing.T) {
 	if err := a.RenewLease(ctx); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older version has taken the store over, and the lease is renewed: %v", err)
 	}
-	if _, err := a.client.Put(ctx, a.leaseKey(), "{"); err != nil {
+	if _, err := a.direct(t).Put(ctx, a.leaseKey(), "{"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.FollowLease(ctx, func(store.Lease) {}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a damaged lease: %v", err)
 	}
-	if _, err := a.client.Delete(ctx, a.prefix, clientv3.WithPrefix()); err != nil {
+	if _, err := a.direct(t).Delete(ctx, a.prefix, clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 }

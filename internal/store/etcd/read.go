@@ -285,7 +285,7 @@ func (s *Store) page(ctx context.Context, kind string, a, b uint64, mayLack bool
 		ops = append(ops, span("outcome/"))
 	}
 	err = s.retry(ctx, s.config.ReadTimeout, func(ctx context.Context) error {
-		r, err := s.client.Txn(ctx).Then(ops...).Commit()
+		r, _, err := s.txn(ctx, nil, ops)
 		if err != nil {
 			return err
 		}
@@ -353,11 +353,13 @@ func (s *Store) Watch(ctx context.Context, after uint64) iter.Seq2[store.Revisio
 // await waits until the state is not the one that was seen, or for WatchCheck, or until
 // something ends the wait: the caller looks what it is.
 func (s *Store) await(ctx context.Context, at seen) {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), WatchCheck)
+	ctx, cancel := context.WithTimeout(ctx, WatchCheck)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	began := time.Now()
-	for r := range s.client.Watch(ctx, s.prefix+"state", clientv3.WithRev(at.revision+1)) {
+	news, end := s.watch(ctx, s.prefix+"state", at.revision+1)
+	defer end()
+	for r := range news {
 		if len(r.Events) > 0 {
 			return
 		}

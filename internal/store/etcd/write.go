@@ -76,9 +76,9 @@ func (s *Store) attempt(ctx context.Context, at seen, next *state, ops []clientv
 	lost := error(nil) // the answer of an attempt before
 	for {
 		var r *clientv3.TxnResponse
+		var asked int
 		err := s.once(ctx, func(ctx context.Context) (err error) {
-			r, err = s.client.Txn(ctx).If(only...).
-				Then(ops...).Else(clientv3.OpGet(key)).Commit()
+			r, asked, err = s.txn(ctx, only, ops, clientv3.OpGet(key))
 			return err
 		})
 		switch {
@@ -93,6 +93,8 @@ func (s *Store) attempt(ctx context.Context, at seen, next *state, ops []clientv
 				return true, got, nil
 			case lost != nil:
 				return false, got, fmt.Errorf("%w; another writer has written since, so it is not known whether the commit was done", lost)
+			case asked > 1: // one that has not answered may have done it before that
+				return false, got, fmt.Errorf("%s: %w: another writer has written since a member did not answer, so it is not known whether the commit was done", s.where, store.ErrUnavailable)
 			}
 			return false, got, nil
 		case errors.Is(err, store.ErrFull):
