@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/peers"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -235,27 +236,74 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// Where managers share a secret, one that answers and does not prove it is fenced at
-// once by a strict manager, one that says nothing after a while: it could be one of
-// ours that has just started.
+// Where managers share a secret, a port that says that a manager is behind it, and does not
+// prove it in time, is fenced by a strict manager: whether its host answers or not, and however
+// often it clears and sets the bit. One that proves it is not touched, however late its first
+// answer about the subnet.
 func TestStrictFencesWhoProvesNothing(t *testing.T) {
-	for _, mute := range []bool{false, true} {
-		r := newRivals(t)
-		y := halves(hosts(r.list))
-		m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
-		r.run(time.Second)
-		since := r.fabric.Now()
-		r.seat("red-3", func(*rival) link.Engine {
-			return &rogue{mute: mute, impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMStandby}}}
+	for name, toggles := range map[string]bool{"silent": false, "answers": false, "comes and goes": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRivals(t)
+			y := halves(hosts(r.list))
+			m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+			r.run(time.Second)
+			since := r.fabric.Now()
+			g := r.seat("red-3", func(*rival) link.Engine {
+				return &rogue{mute: name != "answers", impostor: impostor{info: smp.SMInfo{GUID: guidOf(r.list, "red-3"), SMState: smp.SMStandby}}}
+			})
+			switch {
+			case toggles:
+				for on := range 8 {
+					r.run(900 * time.Millisecond)
+					g.port.SetIsSM(on%2 == 1)
+				}
+			default:
+				r.run(peers.ProofGrace / 2)
+				if len(alarms(m, since)) != 1 || has[event.Fenced](m, since) {
+					t.Errorf("after half of its time: %v", m.events)
+				}
+				r.run(peers.ProofGrace)
+			}
+			if !has[event.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
+				t.Errorf("after its time: %v", m.events)
+			}
+			other := r.joinAs("blue-6", engine.Config{Profile: protect.Strict, SMKeys: ring(1)}, y)
+			before := r.fabric.Now()
+			r.run(10 * time.Second)
+			if has[event.Fenced](m, before) || has[event.Fenced](other, before) {
+				t.Errorf("a manager that shares the secret is fenced: %v", m.events)
+			}
 		})
-		r.run(time.Second)
-		if len(alarms(m, since)) != 1 || has[event.Fenced](m, since) == mute {
-			t.Errorf("silent %v, after a second: %v", mute, m.events)
-		}
-		r.run(2 * time.Minute)
-		if !has[event.Fenced](m, since) || len(valid(r.table(r.switchPort("red-3")))) != 0 {
-			t.Errorf("silent %v, after two minutes: %v", mute, m.events)
-		}
+	}
+}
+
+// A fence that stands because a manager had not proved who it is goes when it does, and does not
+// go because the manager that put it starts anew.
+func TestProofLiftsTheFence(t *testing.T) {
+	r := newRivals(t)
+	y := halves(hosts(r.list))
+	c := engine.Config{Priority: 5, Profile: protect.Strict, SMKeys: ring(1)}
+	m := r.joinAs("mgmt-1", c, y)
+	r.run(time.Second)
+	mute := r.seat("blue-6", func(*rival) link.Engine { return &rogue{mute: true} })
+	r.run(2 * peers.ProofGrace)
+	if len(valid(r.table(r.switchPort("blue-6")))) != 0 {
+		t.Fatalf("not fenced: %v", m.events)
+	}
+	c.Known = m.engine.(*engine.Engine).Assigned()
+	r.leave(m)
+	m = r.joinAs("mgmt-1", c, y)
+	r.run(3 * peers.ProofGrace)
+	if has[event.Unfenced](m, 0) || len(valid(r.table(r.switchPort("blue-6")))) != 0 {
+		t.Errorf("a start lifts the fence before a manager that proves nothing: %v", m.events)
+	}
+	r.leave(mute)
+	since := r.fabric.Now()
+	c.Known, c.Priority = engine.Config{}.Known, 1
+	r.joinAs("blue-6", c, y)
+	r.run(10 * time.Second)
+	if !has[event.Unfenced](m, since) || len(valid(r.table(r.switchPort("blue-6")))) == 0 {
+		t.Errorf("a manager has proved who it is, and is fenced: %v", m.events)
 	}
 }
 

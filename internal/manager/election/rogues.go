@@ -16,30 +16,28 @@ type Rogues map[observed.Place]*rogue
 
 // rogue is what was said of a port.
 type rogue struct {
-	guid  ib.PortGUID
-	told  map[string]bool
-	since time.Duration // it is there
-	last  time.Duration // when something was said
-	gone  bool
+	guid ib.PortGUID
+	told map[string]bool
+	last time.Duration // when something was said
+	gone bool
 }
 
-// Saw takes notice of a manager that does not count, and why. since is when it was
-// first there; tell, whether it is to be reported: once for each reason.
-func (x Rogues) Saw(now time.Duration, at observed.Place, guid ib.PortGUID, reason string) (since time.Duration, tell bool) {
+// Saw takes notice of a manager that does not count, and why. tell says whether it is to be
+// reported: once for each reason.
+func (x Rogues) Saw(now time.Duration, at observed.Place, guid ib.PortGUID, reason string) (tell bool) {
 	r := x[at]
 	if r == nil || r.guid != guid {
-		r = &rogue{guid: guid, told: make(map[string]bool), since: now}
+		r = &rogue{guid: guid, told: make(map[string]bool)}
 		x[at] = r
 	}
 	if r.gone && now >= r.last+reportGap {
 		clear(r.told)
-		r.since = now
 	}
 	r.gone = false
 	if tell = !r.told[reason]; tell {
 		r.told[reason], r.last = true, now
 	}
-	return r.since, tell
+	return tell
 }
 
 // Went takes notice that no manager is behind a port any more.

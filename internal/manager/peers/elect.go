@@ -218,7 +218,9 @@ func (x *Peers) Receive(now time.Duration, p *mad.SMP, slid ib.LID) {
 		return // not known yet who we are
 	}
 	if !x.responder.on {
-		x.responder.held.Keep(p, slid)
+		if !x.answerPartner(now, p, slid) {
+			x.responder.held.Keep(p, slid)
+		}
 		return
 	}
 	from := election.Address{}

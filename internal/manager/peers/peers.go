@@ -43,7 +43,9 @@ type Peers struct {
 	incumbent        *observed.Port          // the master that a newcomer found
 	rogues           election.Rogues
 	looks            map[observed.Place]*capLook
-	clock            time.Duration // when the manager was last told the time
+	claims           map[observed.Place]*claim // by standing
+	judging          bool                      // the claims
+	clock            time.Duration             // when the manager was last told the time
 	voices           map[observed.Place]*voice
 	asking           int // questions of AskAll that are open
 	assent           assent
@@ -82,7 +84,7 @@ func New(c Config, host Host) *Peers {
 	x := &Peers{
 		config: c, host: host,
 		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[observed.Place]bool),
-		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook),
+		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook), claims: make(map[observed.Place]*claim),
 		voices: make(map[observed.Place]*voice),
 	}
 	seed := c.Seed
@@ -101,10 +103,7 @@ func (x *Peers) MayCount(p *observed.Port) (ok bool, why string) {
 	case !listed && x.config.Election.Key == nil:
 		return false, rogueThere
 	case p.Node.Contested || facts.SharesGUID(x.host.Ends(), p):
-		if listed {
-			return false, rogueTwin
-		}
-		return false, rogueThere
+		return false, rogueTwin
 	case x.host.Cables().IsMisplaced(p):
 		if listed {
 			return false, rogueMisplaced
@@ -141,6 +140,7 @@ func (x *Peers) Ask() {
 	x.rounds++
 	x.again, x.undecided, x.here, x.incumbent = false, true, nil, nil
 	x.askedAt = x.clock
+	x.readClaims()
 	var questions []*observed.Port
 	for _, p := range x.host.Ends() {
 		if !x.IsRival(p) {
@@ -208,6 +208,9 @@ func (x *Peers) peerAnswered(at observed.Place, r election.Remote, err error) {
 			x.host.Emit(event.Warned{Text: facts.Where(p) + " has shown that it is a manager that counts"})
 		}
 		x.here = append(x.here, r)
+		if x.election.Proves(r) {
+			x.proved(p)
+		}
 	case err == nil:
 		x.alarm(p, rogueUnproven, true)
 	case !slices.Contains(x.config.Election.Trusted, p.GUID):
@@ -310,6 +313,7 @@ func (x *Peers) Advance(now time.Duration) {
 			x.Ask()
 		}
 	}
+	x.judgeClaims()
 	x.startCapLooks()
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
-	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -21,7 +20,7 @@ import (
 // there are only so many of them.
 const (
 	rogueThere     = "nobody named it"
-	rogueTwin      = "it is listed, but another port claims the same GUID"
+	rogueTwin      = "another port claims the same GUID"
 	rogueMisplaced = "it is listed, but is not where the list of cables has it"
 	rogueUnproven  = "it does not prove that it is the manager that it says it is"
 	rogueSilent    = "it does not say who it is"
@@ -36,30 +35,32 @@ type capLook struct {
 	next         time.Duration // no other before this
 }
 
-const (
-	// silentGrace is how long one that may be ours may say nothing before a
-	// strict manager fences it: it sweeps the subnet before it can.
-	silentGrace = time.Minute
-	// capLookGap is the least time between two looks at one port, whatever
-	// comes from it.
-	capLookGap = 200 * time.Millisecond
-)
+// capLookGap is the least time between two looks at one port, whatever comes from it.
+const capLookGap = 200 * time.Millisecond
 
 // alarm reports a manager that does not count, once for each reason. shown says that its
-// location was verified, not only claimed: then a strict manager fences it.
+// location was verified, not only claimed: then a strict manager fences it at once, unless it
+// may yet prove, or has proved, who it is (judgeClaims).
 func (x *Peers) alarm(p *observed.Port, reason string, shown bool) {
-	since, tell := x.rogues.Saw(x.clock, p.Place(), p.GUID, reason)
-	shown = shown && (reason != rogueSilent || x.clock >= since+silentGrace)
-	if tell {
+	if x.rogues.Saw(x.clock, p.Place(), p.GUID, reason) {
 		x.host.Emit(event.RogueManager{Port: p.GUID, At: facts.Where(p), Reason: reason})
 	}
-	// Of two ports with one GUID either may be the genuine one; and who is not
-	// where he belongs is the business of the list of cables.
-	if shown && reason != rogueTwin && reason != rogueMisplaced && x.config.Profile >= protect.Strict && p.Peer != nil {
-		if !slices.ContainsFunc(x.host.Fences(), func(f fence.Fence) bool { return f.At == p.Peer.Place() }) {
-			x.host.Fence(p.Peer.Place(), fencedRogue+reason)
-		}
+	if shown && x.config.Profile >= protect.Strict && x.isProven(reason) && !x.hasProved(p) {
+		x.fenceRogue(p, reason)
 	}
+}
+
+// isProven reports whether a reason is known for certain as soon as it is known: nobody could
+// prove anything, or the manager gave orders. Of two ports with one GUID either may be the
+// genuine one, and who is not where he belongs is the business of the list of cables.
+func (x *Peers) isProven(reason string) bool {
+	switch reason {
+	case rogueTwin, rogueMisplaced, rogueUnproven, rogueSilent:
+		return false
+	case rogueThere:
+		return x.config.Election.Key == nil
+	}
+	return true
 }
 
 // saysNothing reports a manager that did not say who it is, unless its port says by now
@@ -86,7 +87,8 @@ func (x *Peers) saysNothing(p *observed.Port) {
 }
 
 // acceptListed removes, when a manager starts, the fences before managers that are listed
-// by now, and before ports that no longer report a manager.
+// by now, and before ports that no longer report a manager. One that is to prove that it
+// shares the secret has not yet.
 func (x *Peers) acceptListed() {
 	for _, f := range x.host.Fences() {
 		if !strings.HasPrefix(f.Reason, fencedRogue) {
@@ -96,7 +98,8 @@ func (x *Peers) acceptListed() {
 		if q == nil || q.Peer == nil || !q.Peer.InfoRead {
 			continue
 		}
-		if may, _ := x.MayCount(q.Peer); may || !x.IsRival(q.Peer) {
+		may, _ := x.MayCount(q.Peer)
+		if may && slices.Contains(x.config.Election.Trusted, q.Peer.GUID) || !x.IsRival(q.Peer) {
 			x.host.Unfence(f.At, "accepted when the manager started")
 		}
 	}
@@ -113,9 +116,13 @@ func (x *Peers) Note(p *observed.Port, isSM bool) {
 	if isSM {
 		p.Info.CapabilityMask |= smp.CapIsSM
 	}
+	if isSM {
+		x.claimed(p)
+	}
 	switch may, why := x.MayCount(p); {
 	case !isSM:
 		x.rogues.Went(at)
+		x.unclaimed(standing(p))
 		if x.counted(p) {
 			x.Ask()
 		}
@@ -207,6 +214,9 @@ func (x *Peers) due(electing bool) (at time.Duration, some bool) {
 	if end := x.askedAt + electionWait; electing && x.Awaits() && (!some || end < at) {
 		at, some = end, true
 	}
+	if due, is := x.claimsDue(); is && (!some || due < at) {
+		at, some = due, true
+	}
 	for _, l := range x.looks {
 		if !l.under && (!some || l.next < at) {
 			at, some = l.next, true
@@ -243,6 +253,9 @@ func (x *Peers) requesterOf(p *mad.SMP, slid ib.LID) election.Address {
 	counts := err == nil && x.election.Counts(election.Remote{Info: asker, Address: from})
 	if counts {
 		x.meet(sender.GUID)
+	}
+	if shown && proves {
+		x.proved(sender)
 	}
 	if counts && proves { // it may not have been ready when it was asked
 		x.partners = max(x.partners, 1)

@@ -44,6 +44,32 @@ func (x *Peers) AnswerHeld(now time.Duration) {
 	}
 }
 
+// answerPartner answers a master that shows the key of the pair while this manager still reads
+// the subnet: a strict master does not wait for that (ProofGrace). It does not matter where the
+// question comes from, since who knows the key of the pair is told nothing that he could show to
+// anybody else, and that this manager is discovering.
+func (x *Peers) answerPartner(now time.Duration, p *mad.SMP, slid ib.LID) bool {
+	var asker smp.SMInfo
+	if !x.Named() || p.Method != mad.MethodGet || asker.UnmarshalBinary(p.Data[:]) != nil || asker.SMState != smp.SMMaster {
+		return false
+	}
+	from := election.Address{Port: asker.GUID}
+	if !x.election.Proves(election.Remote{Info: asker, Address: from}) {
+		return false
+	}
+	reply, state := *p, x.election.State()
+	if _, ok := x.election.Serve(now, from, &reply); !ok {
+		return false
+	}
+	x.notePromise(now, p, from, state)
+	dlid := slid
+	if p.Class == mad.ClassSubnDirected {
+		dlid = ib.LIDPermissive
+	}
+	x.host.Answer(reply, dlid)
+	return true
+}
+
 // staysSilent reports whether a manager that is new to the subnet does not answer this
 // requester yet: it may find a master to which it leaves the subnet, and a manager that
 // had handed over to it by then would have left the subnet without a master.
