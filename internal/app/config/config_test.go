@@ -156,6 +156,29 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestEveryFormOfValue: a value of another form than its setting's is one fault, at its place,
+// whatever the setting is.
+func TestEveryFormOfValue(t *testing.T) {
+	f, _ := flags()
+	for _, name := range Names(f) {
+		for value, good := range map[string]string{
+			"{}": "", "{a: b}": "", "[[a]]": "", "[{a: b}]": "", "[a, {}]": "", "[~]": "", "~": "", "[a]": "trusted-sm", "[]": "trusted-sm", "true": "read-only",
+			"yes": "fabric trusted-sm", "a": "fabric trusted-sm", "7": "fabric priority max-smps trusted-sm sm-key", "7s": "fabric sweep-interval trusted-sm", "00": "", "08": "",
+		} {
+			s, err := read(t, files(t, "a.yaml", name+": "+value+"\n"))
+			switch {
+			case strings.Contains(" "+good+" ", " "+name+" "):
+				if got, ok := s.Of(name); err != nil || !ok || got.Line != 1 {
+					t.Errorf("%s: %s: %v, %+v, want it taken", name, value, err, got)
+				}
+			case value == "true" || value == "00" || value == "08" || name == "sm-key":
+			case err == nil || strings.Count(err.Error(), "expected") != 1 || !strings.Contains(err.Error(), "a.yaml:1:") || s != nil:
+				t.Errorf("%s: %s: %v, want one fault", name, value, err)
+			}
+		}
+	}
+}
+
 // TestHostileFiles: what others can write, or where secrets can be read, is not followed;
 // nor is what is no regular file, or too large.
 func TestHostileFiles(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -101,6 +102,29 @@ func TestPaths(t *testing.T) {
 	}
 	if x = looked(t, f, d); x.Paths != (Paths{New: pairs}) || x.Routes.Stay > 0 {
 		t.Errorf("nothing was read: %+v, %+v", x.Paths, x.Routes)
+	}
+}
+
+// TestRandomTables: a switch with a random forwarding table sends each LID by the first entry
+// that covers it, and by its default port without one.
+func TestRandomTables(t *testing.T) {
+	f, d, leaves, _, hosts := square()
+	node := &d.Nodes[leaves[0].Index]
+	table := node.LFT
+	node.LFT = nil
+	node.DefaultPort = table[hosts[2].Info.LID]
+	for _, p := range f.EndPorts() {
+		if out := table[p.Info.LID]; p.Info.LID != 0 && out != node.DefaultPort {
+			node.RFT = append(node.RFT, smp.RandomEntry{LID: p.Info.LID, Valid: true, Port: out}, smp.RandomEntry{LID: p.Info.LID, Valid: true, Port: 99})
+		}
+	}
+	x := looked(t, f, d)
+	if x.Paths != (Paths{Stay: pairs}) || x.Routes.Changes+x.Routes.New > 0 {
+		t.Errorf("the same routes in another form: %+v, %+v", x.Paths, x.Routes)
+	}
+	node.RFT = node.RFT[:0]
+	if x = looked(t, f, d); x.Routes.Changes == 0 || x.Paths.Changes+x.Paths.New == 0 {
+		t.Errorf("all routes to the default port: %+v, %+v", x.Paths, x.Routes)
 	}
 }
 
