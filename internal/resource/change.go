@@ -35,6 +35,9 @@ type Request struct {
 	// Seen is the revision of the objects that the caller has seen: what changed
 	// after it makes the change stale. Unseen for callers who say nothing of it.
 	Seen uint64
+	// Refused is how many requests of the caller were refused in the last minute: they
+	// count against the quota as his changes do, and not against that of other callers.
+	Refused int
 	// Proved is the last revision that was proved on the fabric.
 	Proved uint64
 	// ID names what the change makes, if it makes something that needs a name:
@@ -156,6 +159,9 @@ func (d *draft) check() error {
 	case d.By.ReadOnly:
 		return refuse(Forbidden, "", "%s may only read", d.By.Name)
 	}
+	if err := d.InQuota(d.By, d.At, d.Refused); err != nil {
+		return err
+	}
 	if d.By.Keys.First != 0 {
 		switch d.Change.(type) {
 		case PutPartition, DeletePartition, SetMembers, RemoveMembers, AmendPartition, Consent, Refuse:
@@ -163,8 +169,18 @@ func (d *draft) check() error {
 			return refuse(Forbidden, "", "%s may only change the partitions %v", d.By.Name, d.By.Keys)
 		}
 	}
-	if most := t.Quota.ChangesPerMinute; most > 0 && len(d.within(t.Name, d.At)) >= most {
-		return refuse(TooFast, "", "tenant %s has made %d changes in the last minute: want at most %d", t.Name, most, most)
+	return nil
+}
+
+// InQuota refuses a caller who has made his tenant's changes of the last minute, with the
+// requests of his own that were refused.
+func (s *State) InQuota(by Caller, at time.Time, refused int) error {
+	t := s.tenants[by.Tenant]
+	if t == nil || t.Quota.ChangesPerMinute == 0 {
+		return nil
+	}
+	if made := len(s.within(t.Name, at)); made+refused >= t.Quota.ChangesPerMinute {
+		return refuse(TooFast, "", "in the last minute tenant %s has made %d changes, and %d of this caller were refused: want at most %d", t.Name, made, refused, t.Quota.ChangesPerMinute)
 	}
 	return nil
 }

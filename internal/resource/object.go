@@ -80,7 +80,8 @@ type Quota struct {
 	// KeysPerPort bounds the partitions in which the tenant wants one port of its
 	// own to be; that another tenant asks for the port does not count.
 	KeysPerPort int `json:"keys_per_port,omitempty"`
-	// ChangesPerMinute bounds the accepted changes of its callers in 60 s.
+	// ChangesPerMinute bounds the accepted changes of its callers in 60 s; for each
+	// caller his refused ones count too.
 	ChangesPerMinute int `json:"changes_per_minute,omitempty"`
 }
 

@@ -115,9 +115,8 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Request: r.ID, Decision: store.Accepted}
 	if err != nil {
 		if !r.DryRun {
-			entry.Decision, entry.Reason = store.Refused, bounded(err.Error())
-			if e := s.put(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); e != nil {
-				return nil, nil, fmt.Errorf("a refusal could not be recorded: %w", e)
+			if e := s.refuse(ctx, r, entry, err); e != nil {
+				return nil, nil, e
 			}
 		}
 		return nil, nil, err
@@ -158,13 +157,17 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 
 // plan plans a change. Its caller holds mu, and write until the change is made.
 func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error) {
+	refused := s.refusals.lately(r.By, now)
+	if err = s.state.InQuota(r.By, now, refused); err != nil {
+		return diff, err
+	}
 	seen := r.Seen
 	if r.Look != nil {
 		if seen, err = r.Look(s.state); err != nil {
 			return diff, err
 		}
 	}
-	return s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Proved: s.proved, Fabric: s.fabric()})
+	return s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, Fabric: s.fabric()})
 }
 
 func resultOf(last uint64, d resource.Diff) *Result {

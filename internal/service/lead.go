@@ -158,13 +158,14 @@ func (s *Service) yield() {
 }
 
 // stepDown ends the writing. Outcomes that were not stored are forgotten: the next
-// master proves what it finds, and says so.
+// master proves what it finds, and says so; and what was counted of refusals.
 func (s *Service) stepDown() {
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leads, s.lost, s.fenced, s.notes = false, ErrNotMaster, nil, nil
+	s.refusals = newRefusals()
 }
 
 // Close stores the outcomes that are known. The store stays open.

@@ -56,7 +56,7 @@ func (s *Service) Note(ctx context.Context, r Request, action, object string, re
 		Object: bounded(object), Decision: store.Accepted, Reason: bounded(r.Why),
 	}
 	if refused != nil {
-		entry.Decision, entry.Reason = store.Refused, bounded(refused.Error())
+		return s.refuse(ctx, r, entry, refused)
 	}
 	if err := s.put(ctx, store.Commit{Epoch: s.epoch, Audit: []store.Entry{entry}}); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)

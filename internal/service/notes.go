@@ -46,11 +46,12 @@ func (s *Service) keepNotes() {
 	for {
 		select {
 		case <-s.noted:
+		case <-time.After(refusedLook):
 		case <-s.closing:
-			s.note()
+			s.note(true)
 			return
 		}
-		s.note()
+		s.note(false)
 		select {
 		case <-time.After(noteEvery):
 		case <-s.closing:
@@ -58,11 +59,12 @@ func (s *Service) keepNotes() {
 	}
 }
 
-// note attaches outcomes to their revisions. Those that the store does not take wait until
-// it does.
-func (s *Service) note() {
+// note attaches outcomes to their revisions, and stores how often was refused what is refused
+// no more, or all that was. What the store does not take waits until it does.
+func (s *Service) note(all bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
+	s.noteRefusals(all)
 	for {
 		s.mu.Lock()
 		some := slices.Clone(s.notes[:min(len(s.notes), notesMax)])

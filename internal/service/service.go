@@ -133,9 +133,11 @@ type Service struct {
 	epoch  store.Epoch // of this service as the writer; mu and write are held to change it
 	events *hub
 
-	write   sync.Mutex // held by the one change that is being made
-	repeats repeats    // only who holds write may use them
-	wrote   time.Time  // the last commit; only who holds write may use it
+	write sync.Mutex // held by the one change that is being made
+	// Only who holds write may use these.
+	repeats  repeats
+	refusals refusals
+	wrote    time.Time // the last commit
 
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
@@ -173,7 +175,7 @@ const outcomesKept = 10_000
 // service can write it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
-		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil),
+		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared,
 	}

@@ -83,6 +83,8 @@ type Entry struct {
 	Object   string      `json:"object,omitempty"`
 	Decision Decision    `json:"decision"`
 	Reason   string      `json:"reason,omitempty"`
+	Count    uint64      `json:"count,omitempty"`    // of refusals of one kind that are one entry, from Since to Time; 0 for a decision of its own
+	Since    time.Time   `json:"since,omitzero"`     // UTC, to the nanosecond
 	Request  string      `json:"request,omitempty"`  // the ID of the request
 	Revision uint64      `json:"revision,omitempty"` // that the request made, or is about
 	Digest   Hash        `json:"digest,omitzero"`    // of the revision's data, if the entry was committed with it
@@ -148,6 +150,9 @@ func (e *Entry) check() error {
 	if y := e.Time.UTC().Year(); e.Time.IsZero() || y < 1 || y > 9999 {
 		return fmt.Errorf("%w: an audit entry with the time %v", ErrInvalid, e.Time)
 	}
+	if y := e.Since.UTC().Year(); y < 1 || y > 9999 || (e.Count > 0) == e.Since.IsZero() {
+		return fmt.Errorf("%w: an audit entry of %d decisions since %v", ErrInvalid, e.Count, e.Since)
+	}
 	for _, f := range []struct{ name, text string }{
 		{"caller", e.Caller}, {"tenant", e.Tenant}, {"action", e.Action}, {"object", e.Object},
 		{"reason", e.Reason}, {"request", e.Request},
@@ -185,7 +190,7 @@ func LinkTrim(head Head, draft Entry, c Checkpoint) (Entry, Head) {
 
 func (e *Entry) link(head Head) Head {
 	e.Sequence, e.Previous = head.Sequence+1, head.Hash
-	e.Time = e.Time.UTC().Round(0)
+	e.Time, e.Since = e.Time.UTC().Round(0), e.Since.UTC().Round(0)
 	for _, f := range []*string{&e.Caller, &e.Tenant, &e.Action, &e.Object, &e.Reason, &e.Request} {
 		*f = strings.ToValidUTF8(*f, "\uFFFD")
 		if len(*f) > MaxField { // a replacement is longer than what it replaces

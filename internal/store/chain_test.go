@@ -86,6 +86,7 @@ func TestChainBreaks(t *testing.T) {
 		"caller changed":        {edit(3, func(e *Entry) { e.Caller = "x" }), Chain{Head: head}, 4},
 		"tenant changed":        {edit(0, func(e *Entry) { e.Tenant = "x" }), Chain{Head: head}, 1},
 		"time changed":          {edit(8, func(e *Entry) { e.Time = e.Time.Add(1) }), Chain{Head: head}, 9},
+		"count changed":         {edit(1, func(e *Entry) { e.Count++; e.Since = e.Time }), Chain{Head: head}, 2},
 		"decision changed":      {edit(1, func(e *Entry) { e.Decision = Accepted }), Chain{Head: head}, 2},
 		"reason moved":          {edit(1, func(e *Entry) { e.Object, e.Reason = "", "o"+e.Reason }), Chain{Head: head}, 2},
 		"revision changed":      {edit(2, func(e *Entry) { e.Revision++ }), Chain{Head: head}, 3},

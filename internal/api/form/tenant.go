@@ -25,7 +25,7 @@ type Quota struct {
 	Partitions       int `json:"partitions,omitempty" minimum:"0" maximum:"32766"`
 	Members          int `json:"members,omitempty" minimum:"0" maximum:"100000000" doc:"of all its partitions together"`
 	KeysPerPort      int `json:"keys_per_port,omitempty" minimum:"0" maximum:"32766" doc:"partitions that one of its ports is a member of"`
-	ChangesPerMinute int `json:"changes_per_minute,omitempty" minimum:"0" maximum:"1000000" doc:"accepted changes of its callers in 60 s"`
+	ChangesPerMinute int `json:"changes_per_minute,omitempty" minimum:"0" maximum:"1000000" doc:"accepted changes of its callers in 60 s, and of each caller what was refused"`
 }
 
 // TenantBody is what a write says of a tenant.

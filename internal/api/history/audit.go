@@ -17,17 +17,24 @@ type Entry struct {
 	Action   string    `json:"action"`
 	Decision string    `json:"decision"`
 	Reason   string    `json:"reason,omitempty" doc:"why it was refused"`
-	Request  string    `json:"request,omitempty" doc:"X-Request-Id of the request"`
-	Revision uint64    `json:"revision,omitempty" doc:"that it made"`
-	Hash     string    `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
+	// Count and Since are of refusals that were counted.
+	Count    uint64     `json:"count,omitempty" doc:"so many refusals of one kind after the first, which has an entry of its own, from since to time; absent for one decision"`
+	Since    *time.Time `json:"since,omitempty" doc:"the first of them"`
+	Request  string     `json:"request,omitempty" doc:"X-Request-Id of the request"`
+	Revision uint64     `json:"revision,omitempty" doc:"that it made"`
+	Hash     string     `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
 }
 
 // EntryOf is an entry for the API.
 func EntryOf(e store.Entry) Entry {
-	return Entry{
+	out := Entry{
 		Sequence: e.Sequence, Time: e.Time, Caller: e.Caller, Tenant: e.Tenant, Action: e.Action, Decision: string(e.Decision),
-		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(),
+		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(), Count: e.Count,
 	}
+	if e.Count > 0 {
+		out.Since = &e.Since
+	}
+	return out
 }
 
 // Verified says whether the audit log is as it was written.

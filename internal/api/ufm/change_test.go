@@ -367,6 +367,7 @@ func TestQuotaAndSpeed(t *testing.T) {
 	if r.exists(5) {
 		t.Error("half of a call was done")
 	}
+	r.clock.Add(60) // what was refused counts too
 	red.Quota = resource.Quota{ChangesPerMinute: 2}
 	r.change(resource.PutTenant{Tenant: red})
 	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys/add", `{"pkey":5}`)

@@ -319,6 +319,9 @@ func historyDecisions() *cobra.Command {
 			if e.Revision != 0 {
 				text += fmt.Sprintf(" as revision %d", e.Revision)
 			}
+			if e.Count > 0 && e.Since != nil {
+				text += fmt.Sprintf(" %d times more since %s", e.Count, e.Since.UTC().Format(time.RFC3339))
+			}
 			if e.Reason != "" {
 				text += ": " + table.Plain(e.Reason)
 			}
