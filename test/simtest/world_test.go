@@ -107,7 +107,9 @@ func (w *world) start(p *policy.Policy) {
 		w.t.Fatal(err)
 	}
 	c := w.manager
-	c.Limits = w.link.Limits()
+	if c.Limits.Window == 0 {
+		c.Limits = w.link.Limits()
+	}
 	if c.Routing == "" {
 		c.Routing = routing.UpDown
 	}

@@ -12,10 +12,11 @@
 // does not fit is refused and changes nothing. While another
 // manager is master of the subnet nothing is written either.
 //
-// After the first pass, light sweeps ask every switch for changes, silent
-// devices whether they answer now, and other managers for their state, and
-// read back a share of all tables, so that every table is read once within a drift
-// period: a foreign value is reported and corrected. PortStateChange is
+// After the first pass, light sweeps ask every switch for changes and other managers for
+// their state, and read back a share of all tables, so that every table is read once within
+// a drift period: a foreign value is reported and corrected. Devices that did not answer
+// are asked between them, about once a second; when one answers it is read, and what it
+// missed is written. PortStateChange is
 // cleared only by a sweep that reads the ports after that, so that no change is
 // missed, not even one during the first pass: the first light sweep finds it
 // set and causes one more full sweep.

@@ -43,6 +43,9 @@ func (h host) Rules() peers.Rules {
 func (h host) Probe() {
 	if h.watches() {
 		h.probe()
+		for _, p := range h.silent {
+			h.probeBehind(p, true, h.linkMute)
+		}
 	}
 }
 

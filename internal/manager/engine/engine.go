@@ -245,6 +245,7 @@ func (e *Engine) Expire(now time.Duration) {
 	e.side.Expire(now)
 	e.narrowedEnough(now)
 	e.watchGuards(now)
+	e.askMutes(now)
 	e.tickPeers(now)
 	if e.state == stateWatching && now >= e.nextCheck {
 		e.startCheck()
@@ -422,7 +423,7 @@ func (e *Engine) startPass(now time.Duration) {
 
 func (e *Engine) write(p *plan.Plan) {
 	e.cancelLooks()
-	e.state, e.stage = stateApplying, ""
+	e.state, e.stage, e.retries = stateApplying, "", false
 	e.keys.Leaving(p, e.desired.Tables)
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.Withheld)
@@ -453,7 +454,8 @@ func (e *Engine) applied(now time.Duration) {
 	e.begin(event.PhaseProve)
 	e.settled, e.known.Managed = true, true
 	e.standby = standby{registered: e.standby.registered}
-	if !e.repairing {
+	partly := e.repairing
+	if !partly {
 		e.failures = e.keys.Unset
 		e.unfinished = make(map[unfinished]bool)
 	}
@@ -467,6 +469,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.unfinished[unfinished{f.Port, f.Attribute}] = true
 	}
 	e.reportForgotten()
+	e.noteMutes(e.run.Failures(), !partly)
 	e.keys.ComeUp()
 	quiet := e.noteChanges()
 	if e.baseline == nil {

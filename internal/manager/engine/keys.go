@@ -183,13 +183,13 @@ func (e *Engine) rested(now time.Duration) {
 }
 
 // askBehind asks the device at the other end of a cable for its NodeInfo, with every key
-// that may be sent there, and returns the number of requests.
-func (e *Engine) askBehind(p *observed.Port, path mad.Path, then func(transact.Reply)) int {
+// that may be sent there, and returns the number of requests; once sends each only once.
+func (e *Engine) askBehind(p *observed.Port, path mad.Path, once bool, then func(transact.Reply)) int {
 	keys := e.keys.Behind(p, e.config.MKey)
 	for _, key := range keys {
 		e.side.Do(transact.Request{
 			Path: path, Respond: observed.RespTimeAssumed.Duration(), MKey: key,
-			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
+			Method: mad.MethodGet, Attribute: smp.AttrNodeInfo, Probe: once,
 		}, then)
 	}
 	return len(keys)

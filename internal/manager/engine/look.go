@@ -34,6 +34,9 @@ type attention struct {
 	before     snapshot // what was known before the sweep under way found who there is
 	amiss      map[*observed.Port]bool
 	probing    map[observed.Place]int // questions that are open
+	mutes      watch.Mutes
+	silent     []*observed.Port // of the snapshot: behind them nobody answered
+	retries    bool             // somebody answers again to whom something could not be written
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
 	replan    bool   // the policy has to be worked out anew
@@ -83,7 +86,7 @@ func (e *Engine) looksDue() (at time.Duration, some bool) {
 	if e.waits {
 		return e.waitsFrom + lookPatience, true
 	}
-	if len(e.amiss) > 0 || e.reelect != "" {
+	if len(e.amiss) > 0 || e.reelect != "" || e.retries {
 		return 0, true
 	}
 	if e.replan {
@@ -248,7 +251,7 @@ func (e *Engine) missed(p *observed.Port, reason string) {
 	}
 	for i := range p.Node.Ports {
 		if q := p.Node.Ports[i].Peer; q != nil {
-			e.linkMoved(q, reason)
+			e.linkMute(q, reason)
 		}
 	}
 }
@@ -282,7 +285,9 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 		e.wantSweep(p.String() + " has lost its M_Key")
 	case e.keys.Lost(p):
 		e.linkMoved(p, p.String()+" has lost its M_Key")
-	case now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
+	case !before.read && p.IsUp() && p.Peer == nil && p.Num != 0: // what is behind it was not followed
+		e.linkMute(p, p.String()+" is "+now.PortState.String())
+	case before.read && now.PortState != before.PortState || p.IsUp() != (before.PortState != smp.PortDown && before.PortPhysicalState == smp.PhysLinkUp):
 		e.linkMoved(p, fmt.Sprintf("%s went from %s to %s", p, before.PortState, now.PortState))
 	case !before.read: // routes were worked out without it
 		e.routes = nil
@@ -334,23 +339,30 @@ func (e *Engine) reportDrift(p *plan.Plan) {
 	}
 }
 
-// probe asks again where no device answered behind a link that is up.
+// probe asks again where another device answered than the list of cables has there.
 func (e *Engine) probe() {
 	for _, n := range e.fabric.Nodes {
 		for i := range n.Ports {
-			p := &n.Ports[i]
-			at := p.Place()
-			if !p.Silent && !fence.Undeclared(p) || e.probing[at] > 0 {
-				continue
+			if p := &n.Ports[i]; fence.Undeclared(p) {
+				e.probeBehind(p, false, e.linkMoved)
 			}
-			e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), func(r transact.Reply) {
-				e.probing[at]--
-				if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
-					e.linkMoved(p, "the device behind "+p.String()+" answers now")
-				}
-			})
 		}
 	}
+}
+
+// probeBehind asks who is behind a port, if nobody does yet; answers is called when a device
+// is there that fits.
+func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observed.Port, reason string)) {
+	at := p.Place()
+	if e.probing[at] > 0 {
+		return
+	}
+	e.probing[at] = e.askBehind(p, append(slices.Clone(p.Path), p.Num), once, func(r transact.Reply) {
+		e.probing[at]--
+		if r.Err == nil && e.fits(p, r.SMP.Data[:]) {
+			answers(p, "the device behind "+p.String()+" answers now")
+		}
+	})
 }
 
 // recheckNode asks an end node for its GUIDs and its description: a node that is another

@@ -62,6 +62,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if e.state == stateKeying && e.window.Idle() && !e.awaitsKeeping() {
 		sooner(0)
 	}
+	if at, some := e.mutes.Next(); some && e.asksMutes() {
+		sooner(at)
+	}
 	if e.guarding() {
 		sooner(e.guards.At())
 	}
@@ -119,7 +122,8 @@ func (e *Engine) startNext(now time.Duration) bool {
 	case e.replan && now >= e.sweepFrom:
 		e.membersChanged()
 	default:
-		return e.desired != nil && (e.moved.Len() > 0 || len(e.amiss) > 0) && !e.looksAtSwitch(now) && (e.reroute() || e.revisit(now) || e.putRight())
+		return e.desired != nil && (e.moved.Len() > 0 || len(e.amiss) > 0 || e.retries) && !e.looksAtSwitch(now) &&
+			(e.reroute() || e.revisit(now) || e.retry() || e.putRight())
 	}
 	return true
 }

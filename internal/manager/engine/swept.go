@@ -92,7 +92,14 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
 	}
 	e.fabric = f
-	e.counts, e.baseline = e.fabric.Count(), nil
+	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, nil
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Silent {
+				e.silent = append(e.silent, p)
+			}
+		}
+	}
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks = nil, nil
@@ -113,7 +120,11 @@ func (e *Engine) linkMovedAt(p *observed.Port, reason string, at time.Duration) 
 	if p.IsEnd() && p.Peer != nil {
 		p = p.Peer // the switch's, whatever its host calls itself next
 	}
-	if e.moved.Add(e.now, p, reason, at) {
+	e.noteOften(p, e.moved.Add(e.now, p, reason, at))
+}
+
+func (e *Engine) noteOften(p *observed.Port, often bool) {
+	if often {
 		e.emit(event.Flooded{Sender: p.String(), Link: true})
 	}
 }
@@ -229,5 +240,6 @@ func (e *Engine) refuse(now time.Duration, p *policy.Policy, err error) {
 	}
 	if e.desired == nil {
 		e.retryAt = now + e.config.DriftPeriod
+		e.noteMutes(nil, true)
 	}
 }

@@ -93,14 +93,7 @@ func (e *Engine) checked(now time.Duration) {
 		// could be what has to be taken away before something is given
 		return // the pass that follows compares everything
 	}
-	clear(e.amiss)
-	p := plan.Diff(e.fabric, e.desired.Tables)
-	if p.Len() == 0 {
-		return
-	}
-	e.reportDrift(p)
-	e.compiled = 0
-	e.write(p)
+	e.compare()
 }
 
 // receiveRequest handles requests and traps of other nodes.

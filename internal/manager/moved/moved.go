@@ -25,13 +25,26 @@ type link struct {
 	at     time.Duration // not to be followed sooner
 	// visited tells that it is being followed, around that packets were led around it.
 	visited, around bool
+	// mute tells that it has not changed itself, as far as is known: the device behind it
+	// did not answer, or answers again.
+	mute bool
 }
 
 // Add enters that the link of a port has changed, which is to be followed from a time on. It
 // reports whether that is news of a link which changes so often that it is left alone for now.
 func (x *Links) Add(now time.Duration, p *observed.Port, reason string, at time.Duration) (often bool) {
+	return x.add(now, p, reason, at, false)
+}
+
+// AddMute enters the same of a link that has not changed: the device behind it did not answer,
+// or answers again.
+func (x *Links) AddMute(now time.Duration, p *observed.Port, reason string) (often bool) {
+	return x.add(now, p, reason, now, true)
+}
+
+func (x *Links) add(now time.Duration, p *observed.Port, reason string, at time.Duration, mute bool) (often bool) {
 	place := p.Place()
-	may := x.followed.Next(now, place)
+	may := x.followed.Next(now, place, mute)
 	m := x.at[place]
 	if m != nil && m.at <= max(at, may) {
 		return false
@@ -44,7 +57,7 @@ func (x *Links) Add(now time.Duration, p *observed.Port, reason string, at time.
 		m = &link{}
 		x.at[place] = m
 	}
-	m.reason, m.at = reason, max(at, may)
+	m.reason, m.at, m.mute = reason, max(at, may), mute
 	return !noted && may > now
 }
 
@@ -69,8 +82,9 @@ func (x *Links) Due() (at time.Duration, some bool) {
 func (x *Links) Follow(f *observed.Fabric, now time.Duration) (due []*observed.Port, reason string) {
 	due = x.ports(f, func(m *link) bool { return m.at <= now })
 	for _, p := range due {
-		x.followed.Take(now, p.Place())
-		x.at[p.Place()].visited = true
+		m := x.at[p.Place()]
+		x.followed.Take(now, p.Place(), m.mute)
+		m.visited = true
 	}
 	if len(due) > 0 {
 		reason = x.at[due[0].Place()].reason

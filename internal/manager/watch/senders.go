@@ -21,6 +21,11 @@ const (
 	// out of the subnet for so long.
 	linkRate  = 1.0 / 30
 	linkBurst = 4
+	// muteRate and muteBurst are the same for a link that has not changed, of which the
+	// device behind it did not answer, or answers again: it takes the manager several
+	// time-outs to find the first.
+	muteRate  = 1.0
+	muteBurst = 8
 	// accountsMax bounds the senders and links that are remembered; beyond it those
 	// that have been quiet are forgotten.
 	accountsMax = 4096
@@ -71,29 +76,44 @@ func (s *Sender) Tell() bool {
 
 // Links says how often the link of a port may be followed. The zero value is empty.
 type Links struct {
-	at map[observed.Place]*traps.Bucket
+	at map[observed.Place]*followed
 }
 
-// Next is when a link may be followed: now, or later when it changed too often.
-func (x *Links) Next(now time.Duration, at observed.Place) time.Duration {
-	return x.account(now, at).Next(now, linkRate, linkBurst)
+// followed is what is left to a link: of changes, and of silence behind it.
+type followed struct{ moved, mute traps.Bucket }
+
+// Next is when a link may be followed: now, or later when it changed too often. mute tells
+// that it has not changed, and is followed for a device that did not answer, or answers again.
+func (x *Links) Next(now time.Duration, at observed.Place, mute bool) time.Duration {
+	b := x.account(now, at)
+	next := b.moved.Next(now, linkRate, linkBurst)
+	if mute {
+		next = max(next, b.mute.Next(now, muteRate, muteBurst))
+	}
+	return next
 }
 
 // Take counts that a link is followed.
-func (x *Links) Take(now time.Duration, at observed.Place) {
-	x.account(now, at).Take(now, linkRate, linkBurst)
+func (x *Links) Take(now time.Duration, at observed.Place, mute bool) {
+	if b := x.account(now, at); mute {
+		b.mute.Take(now, muteRate, muteBurst)
+	} else {
+		b.moved.Take(now, linkRate, linkBurst)
+	}
 }
 
-func (x *Links) account(now time.Duration, at observed.Place) *traps.Bucket {
+func (x *Links) account(now time.Duration, at observed.Place) *followed {
 	if x.at == nil {
-		x.at = make(map[observed.Place]*traps.Bucket)
+		x.at = make(map[observed.Place]*followed)
 	}
 	b := x.at[at]
 	if b == nil {
 		if len(x.at) >= accountsMax {
-			maps.DeleteFunc(x.at, func(_ observed.Place, b *traps.Bucket) bool { return b.Full(now, linkRate, linkBurst) })
+			maps.DeleteFunc(x.at, func(_ observed.Place, b *followed) bool {
+				return b.moved.Full(now, linkRate, linkBurst) && b.mute.Full(now, muteRate, muteBurst)
+			})
 		}
-		b = &traps.Bucket{}
+		b = &followed{}
 		x.at[at] = b
 	}
 	return b

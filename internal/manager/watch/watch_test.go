@@ -64,15 +64,25 @@ func TestSenders(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	var x Links
-	for i := range linkBurst {
-		if at := x.Next(time.Second, place); at != time.Second {
-			t.Errorf("change %d is to be followed at %v", i+1, at)
+	for _, mute := range []bool{false, true} {
+		var x Links
+		burst, soonest, latest := linkBurst, 30*time.Second, 32*time.Second
+		if mute {
+			burst, soonest, latest = muteBurst, 1900*time.Millisecond, 2100*time.Millisecond
 		}
-		x.Take(time.Second, place)
-	}
-	if at := x.Next(time.Second, place); at < 30*time.Second || at > 32*time.Second {
-		t.Errorf("the next is to be followed at %v, want after 30 s", at)
+		for i := range burst {
+			if at := x.Next(time.Second, place, mute); at != time.Second {
+				t.Errorf("mute %v: time %d is to be followed at %v", mute, i+1, at)
+			}
+			x.Take(time.Second, place, mute)
+		}
+		if at := x.Next(time.Second, place, mute); at < soonest || at > latest {
+			t.Errorf("mute %v: the next is to be followed at %v, want %v to %v", mute, at, soonest, latest)
+		}
+		// Who lets his link go up and down gains nothing by silence; who was silent may have his link changed.
+		if at := x.Next(time.Second, place, !mute); mute != (at == time.Second) {
+			t.Errorf("after %d times with mute %v, the first with %v is to be followed at %v", burst, mute, !mute, at)
+		}
 	}
 }
 

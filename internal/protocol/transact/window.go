@@ -50,6 +50,9 @@ type Request struct {
 	// Alone keeps a request back while a copy of an earlier one that was Once,
 	// for the same attribute and modifier at the same place, may be under way.
 	Alone bool
+	// Probe is for a question to a device that did not answer before: it is sent once,
+	// and that it is lost again says nothing about the other requests.
+	Probe bool
 }
 
 // Reply is how a request ended. SMP is the answer, valid only until the
@@ -348,14 +351,14 @@ func (w *Window) emit(now time.Duration, i uint16, p *mad.SMP) {
 	s.sentAt = now
 	wait := w.Timeout() << max(s.tries-patience, 0)
 	wait = min(wait, max(w.limits.MaxTimeout, w.limits.FirstTimeout))
-	if s.tries >= w.limits.Tries {
+	if s.tries >= w.triesOf(s) {
 		wait = max(wait, min(s.request.Respond, RespondMax)+w.Timeout())
 	}
 	s.due = now + wait
 	if w.nextDue == 0 || s.due < w.nextDue {
 		w.nextDue = s.due
 	}
-	if w.loss >= lossy && !s.request.Once {
+	if w.loss >= lossy && !s.request.Once && !s.request.Probe {
 		w.allowCopies(s.tid)
 	}
 	w.send(s, p)
@@ -452,7 +455,7 @@ func (w *Window) LIDOf(p *mad.SMP) ib.LID {
 // LastWait is how long the window waits for the answer to a packet that Next gave
 // out, counted from when it was, if it is the last try; else 0.
 func (w *Window) LastWait(p *mad.SMP) time.Duration {
-	if s := w.find(p); s != nil && s.tries >= w.limits.Tries {
+	if s := w.find(p); s != nil && s.tries >= w.triesOf(s) {
 		return s.due - s.sentAt
 	}
 	return 0
@@ -568,13 +571,23 @@ func (w *Window) Expire(now time.Duration) {
 	}
 }
 
+// triesOf is how often a request is sent.
+func (w *Window) triesOf(s *slot) int {
+	if s.request.Probe {
+		return 1
+	}
+	return w.limits.Tries
+}
+
 func (w *Window) overdue(now time.Duration, s *slot) {
-	w.loss += (1 - w.loss) / lossMemory
-	if now >= w.cutUntil { // one cut for all that a single burst of loss took
+	if !s.request.Probe {
+		w.loss += (1 - w.loss) / lossMemory
+	}
+	if now >= w.cutUntil && !s.request.Probe { // one cut for all that a single burst of loss took
 		w.open = max(w.open*windowCut, min(smallestOpen, float64(w.limits.Window)))
 		w.cutUntil = now + max(w.srtt, 1)
 	}
-	if s.tries >= w.limits.Tries {
+	if s.tries >= w.triesOf(s) {
 		w.counts.Failed++
 		w.end(s, Reply{Err: fmt.Errorf("%w after %d tries", ErrNoAnswer, s.tries)})
 		return

@@ -19,6 +19,44 @@ func limits() Limits {
 	}
 }
 
+// A probe is sent once, whatever is lost, and that nobody answers it narrows the window for no other.
+func TestProbesAreSentOnce(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		w := NewWindow(limits())
+		if lossy {
+			w.loss = 0.5
+		}
+		open, loss, failed := w.open, w.loss, 0
+		for range firstWindow {
+			w.Do(Request{Path: mad.Path{1}, Method: mad.MethodGet, Attribute: 0x11, Respond: 300 * time.Millisecond, Probe: true}, func(r Reply) {
+				if !errors.Is(r.Err, ErrNoAnswer) {
+					t.Errorf("ended with %v", r.Err)
+				}
+				failed++
+			})
+		}
+		sent := drain(w, 0)
+		if len(sent) != firstWindow {
+			t.Fatalf("%d packets for %d probes", len(sent), firstWindow)
+		}
+		// The agent may take so long, and this try is the last.
+		if wait := w.LastWait(&sent[0]); wait != 400*time.Millisecond {
+			t.Errorf("a probe waits %v, want %v", wait, 400*time.Millisecond)
+		}
+		w.Expire(400*time.Millisecond - 1)
+		if failed != 0 {
+			t.Errorf("%d given up before the agent has to have answered", failed)
+		}
+		w.Expire(400 * time.Millisecond)
+		if failed != firstWindow || len(drain(w, time.Second)) != 0 || !w.Idle() {
+			t.Errorf("%d of %d ended, idle %v", failed, firstWindow, w.Idle())
+		}
+		if w.open != open || w.loss != loss {
+			t.Errorf("the window went from %v to %v, the loss from %v to %v", open, w.open, loss, w.loss)
+		}
+	}
+}
+
 // drain takes every packet that may go out now.
 func drain(w *Window, now time.Duration) []mad.SMP {
 	var out []mad.SMP
