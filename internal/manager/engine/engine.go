@@ -133,7 +133,7 @@ type outgoing struct {
 // New returns an engine that starts to sweep when it is first driven. observe
 // sees every event as it happens and must not call back; it may be nil.
 func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
-	c.setDefaults()
+	c.SetDefaults()
 	if observe == nil {
 		observe = func(event.Event) {}
 	}

@@ -12,18 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
-// DefaultGuardPeriod is the time in which a foreign change of a guard is seen,
-// DefaultGuardRate how many tables a second are read back for that at the most.
-const (
-	DefaultGuardPeriod = time.Second
-	DefaultGuardRate   = 4096
-)
-
-// watchesGuards reports whether guards are monitored at all.
-func (c *Config) watchesGuards() bool {
-	return !c.Hold && (c.Profile != protect.None || c.GuardPeriod > 0)
-}
-
 // listGuards updates the lists of isolating tables, from that of all tables that can change.
 func (e *Engine) listGuards() {
 	if e.GuardPeriod() == 0 {
@@ -39,7 +27,7 @@ func (e *Engine) listGuards() {
 // pass is under way: Config.GuardPeriod, or longer where more tables would have
 // to be read a second than Config.GuardRate; 0 when guards are not watched.
 func (e *Engine) GuardPeriod() time.Duration {
-	if !e.config.watchesGuards() {
+	if !e.config.WatchesGuards() {
 		return 0
 	}
 	e.guards.Period, e.guards.Rate = e.config.GuardPeriod, e.config.GuardRate
@@ -68,7 +56,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 
 // guarding reports whether guards are monitored now.
 func (e *Engine) guarding() bool {
-	return e.config.watchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.guards.Len() > 0
+	return e.config.WatchesGuards() && e.desired != nil && (e.state == stateWatching || e.state == stateChecking) && e.guards.Len() > 0
 }
 
 // foreign counts a foreign change that gave a port more than it should have: a port that
