@@ -162,7 +162,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 		if err := check(true, s.TouchedFor(caller, k)); err != nil {
 			return 0, err
 		}
-		return s.Last(), seen.Returning(s, k, members)
+		return s.Last(), seen.Returning(s, caller, k, members)
 	})
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 		if err := check(existed, s.TouchedFor(caller, k)); err != nil {
 			return 0, err
 		}
-		if err := seen.Returning(s, k, change.Members); err != nil {
+		if err := seen.Returning(s, caller, k, change.Members); err != nil {
 			return 0, err
 		}
 		return s.Last(), nil

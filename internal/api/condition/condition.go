@@ -109,7 +109,7 @@ func (c Condition) Replaces(there bool, revision uint64) error {
 
 // Returning refuses to bring members back that were removed from a partition. With
 // If-Match the resource decides: the caller has seen the partition after the removal.
-func (c Condition) Returning(s *resource.State, k ib.PKeyBase, list []resource.Member) error {
+func (c Condition) Returning(s *resource.State, by resource.Caller, k ib.PKeyBase, list []resource.Member) error {
 	if c.Given && !c.any {
 		return nil
 	}
@@ -118,6 +118,9 @@ func (c Condition) Returning(s *resource.State, k ib.PKeyBase, list []resource.M
 		o, revision := s.Object(key)
 		if o == nil || s.Member(k, m.Port) != nil {
 			continue
+		}
+		if own := s.Sees(by, k) && s.Owner(m.Port) == by.Tenant; !own && !resource.SeesObject(by, o) {
+			continue // that it was there is not for him: he is refused, or asks, as for any other
 		}
 		return problems.Field(http.StatusPreconditionRequired, problems.Precondition, "header.If-Match",
 			m.Port.String()+" was removed from "+k.String()+" in revision "+strconv.FormatUint(revision, 10)+

@@ -82,7 +82,7 @@ func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edit
 			out.Words = append(out.Words, inWords(e))
 		}
 		if edits {
-			out.Edits = append(out.Edits, shown(e))
+			out.Edits = append(out.Edits, shown(e, c))
 		}
 	}
 	if out.Words == nil {
@@ -92,18 +92,17 @@ func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edit
 }
 
 // concerns reports whether a caller may see an edit.
-func concerns(e service.Edit, c resource.Caller) (yes bool) {
-	if c.IsProvider() {
-		return true
+func concerns(e service.Edit, c resource.Caller) bool {
+	return c.IsProvider() || sees(e.Key, e.Before, c) || sees(e.Key, e.After, c)
+}
+
+// sees reports whether a caller may see an object as it was; not of none.
+func sees(key string, data json.RawMessage, c resource.Caller) bool {
+	if len(data) == 0 {
+		return false
 	}
-	for _, data := range []json.RawMessage{e.Before, e.After} {
-		if len(data) == 0 {
-			continue
-		}
-		o, err := resource.Decode(e.Key, data)
-		yes = yes || err == nil && resource.SeesObject(c, o)
-	}
-	return yes
+	o, err := resource.Decode(key, data)
+	return err == nil && resource.SeesObject(c, o)
 }
 
 func inWords(e service.Edit) string {
@@ -116,20 +115,27 @@ func inWords(e service.Edit) string {
 	return e.Key + " is changed"
 }
 
-// shown is an edit without the sums of tokens, and without who removed a member.
-func shown(e service.Edit) Edit {
+// shown is an edit as a caller sees it: without the sums of tokens, and without who removed a
+// member. Whose a port is that is asked for, and of which host, is for its owner and the provider.
+func shown(e service.Edit, c resource.Caller) Edit {
 	out := Edit{Key: e.Key}
 	for _, x := range []struct {
 		data json.RawMessage
 		to   *any
 	}{{e.Before, &out.Before}, {e.After, &out.After}} {
 		var fields map[string]any
-		if len(x.data) == 0 || json.Unmarshal(x.data, &fields) != nil {
+		if len(x.data) == 0 || !c.IsProvider() && !sees(e.Key, x.data, c) || json.Unmarshal(x.data, &fields) != nil {
 			continue
 		}
 		delete(fields, "sum")
-		if kind, _, _ := strings.Cut(e.Key, "/"); kind == string(resource.KindRemoved) {
+		switch kind, _, _ := strings.Cut(e.Key, "/"); resource.Kind(kind) {
+		case resource.KindRemoved:
 			delete(fields, "by")
+		case resource.KindMember:
+			if !c.IsProvider() && fields["port_owner"] != c.Tenant {
+				delete(fields, "port_owner")
+				delete(fields, "host")
+			}
 		}
 		*x.to = fields
 	}

@@ -193,6 +193,16 @@ var routes = []route{
 	{"DELETE", "jobs/{}", (*call).deleteJob},
 }
 
+// Calls are the method and the pattern of every call below a prefix, in which {} stands for any
+// segment.
+func Calls() []string {
+	out := make([]string, len(routes))
+	for i, r := range routes {
+		out[i] = r.method + " " + r.pattern
+	}
+	return out
+}
+
 // fits reports whether a path fits the pattern, and what stands where it has {}.
 func (r *route) fits(path []string) (args []string, ok bool) {
 	pattern := strings.Split(r.pattern, "/")

@@ -201,13 +201,15 @@ func (c *call) deleteHosts() (any, error) {
 	heard := map[string]bool{}
 	c.read(func(s *resource.State) {
 		for _, m := range s.Members(k) {
-			heard[m.Host] = true
+			if s.SeesMember(c.by, m) {
+				heard[m.Host] = true
+			}
 		}
 		for _, n := range v.fabric.Nodes {
 			for i := range n.Ports {
 				p := &n.Ports[i]
-				if !p.Reached || n.Switch != nil {
-					continue
+				if !p.Reached || n.Switch != nil || s.SightOf(c.by, p.GUID) == resource.SightNone {
+					continue // a host of which the caller knows nothing is none
 				}
 				for _, name := range []string{n.Description, names.Short(n.Description)} {
 					if _, is := slices.BinarySearch(want, name); !is {
