@@ -19,6 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/master"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -38,6 +39,7 @@ type pair struct {
 	world             *world                   // that is told of every packet, when set
 	shelf             *shelf                   // that managers share; nil for none
 	hasty             bool                     // managers take it that no packet is under way for long
+	patient           bool                     // managers wait for answers as on a real fabric
 	turn              func()                   // is called at every turn, when set
 	told              func(*seat, event.Event) // has events in place of events, when set
 	led               func(*seat)              // is told who has taken over, after the first pass, when set
@@ -130,6 +132,10 @@ func (x *pair) sit(i int, c engine.Config, p *policy.Policy) *seat {
 	c.Limits, c.Routing = m.link.Limits(), routing.UpDown
 	if x.hasty {
 		c.Limits.Lifetime = 0
+	}
+	if x.patient {
+		c.Limits = transact.DefaultLimits()
+		c.Limits.MinTimeout = time.Second // as where answers were seen to take long
 	}
 	m.engine = master.New(c, server.Config{Keep: x.shelf != nil}, p, func(e event.Event) {
 		if x.told != nil {

@@ -141,6 +141,9 @@ func (x *Peers) follow(f election.Effects) {
 	if f.From == smp.SMStandby && f.To != smp.SMStandby {
 		x.StoodBy, x.Other = f.Why, !x.Stored && x.PolicyOf(f.Former) == observed.PolicyOther
 	}
+	if f.Lost {
+		x.gaveUp = f.Former
+	}
 	x.host.Follow(f)
 }
 

@@ -46,6 +46,9 @@ func (x *Peers) hear(at observed.Place, guid ib.PortGUID, info smp.SMInfo, err e
 	if v.counts {
 		x.meet(guid)
 	}
+	if x.gaveUp == guid {
+		x.gaveUp = 0
+	}
 	info.SMKey = 0
 	v.compared, v.moving = v.heard, v.heard && v.info.ActCount != info.ActCount
 	v.info, v.heard, v.at, v.missed = info, true, x.clock, 0

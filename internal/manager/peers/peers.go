@@ -35,12 +35,13 @@ type Peers struct {
 	// undecided that it was not judged yet.
 	rounds, pending  int
 	again, undecided bool
-	askedAt          time.Duration
-	here             []election.Remote       // who counts, by the last round
-	partners         int                     // of them that share the secret, when it had ended, and 1 where one has asked since
-	silent           map[observed.Place]bool // listed, and did not answer
-	newcomer         bool                    // Config.Newcomer, until it has a place among managers
-	incumbent        *observed.Port          // the master that a newcomer found
+	waits            map[observed.Place]time.Duration // until when an election waits for the questions that are open
+	gaveUp           ib.PortGUID                      // the master that this manager gave up, until it is heard again
+	here             []election.Remote                // who counts, by the last round
+	partners         int                              // of them that share the secret, when it had ended, and 1 where one has asked since
+	silent           map[observed.Place]bool          // listed, and did not answer
+	newcomer         bool                             // Config.Newcomer, until it has a place among managers
+	incumbent        *observed.Port                   // the master that a newcomer found
 	rogues           election.Rogues
 	looks            map[observed.Place]*capLook
 	claims           map[observed.Place]*claim // by standing
@@ -70,7 +71,8 @@ const (
 	talkWindow = 64
 	talkTries  = 4
 	// electionWait is how long a manager that is not master waits for answers: any number
-	// of hosts may set IsSM and not answer.
+	// of hosts may set IsSM and not answer. One that takes over from a master that does not
+	// answer waits for Config.Election.MasterTimeout only, but for managers that are listed.
 	electionWait = 3 * time.Second
 )
 
@@ -139,7 +141,7 @@ func (x *Peers) Ask() {
 	}
 	x.rounds++
 	x.again, x.undecided, x.here, x.incumbent = false, true, nil, nil
-	x.askedAt = x.clock
+	x.waits = make(map[observed.Place]time.Duration)
 	x.readClaims()
 	var questions []*observed.Port
 	for _, p := range x.host.Ends() {
@@ -168,8 +170,10 @@ func (x *Peers) Ask() {
 	for _, p := range questions {
 		at, guid, path := p.Place(), p.GUID, p.Path
 		x.pending++
+		x.waits[at] = x.clock + x.waitFor(guid)
 		x.askPeer(p, x.election.InfoFor(guid), func(info smp.SMInfo, err error) {
 			x.pending--
+			delete(x.waits, at)
 			x.peerAnswered(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
 		})
 	}
@@ -232,8 +236,10 @@ func (x *Peers) askIncumbent(p *observed.Port) {
 	}
 	at := p.Place()
 	x.pending++
+	x.waits[at] = x.clock + electionWait
 	x.askPeer(p, smp.SMInfo{}, func(info smp.SMInfo, err error) {
 		x.pending--
+		delete(x.waits, at)
 		if p := x.host.Fabric().At(at); p != nil {
 			x.isIncumbent(p, info, err)
 		}
@@ -253,7 +259,28 @@ func (x *Peers) isIncumbent(p *observed.Port, info smp.SMInfo, err error) {
 // Awaits reports whether an election waits for answers. A master does not wait: it
 // goes on monitoring, and decides when the answers are there.
 func (x *Peers) Awaits() bool {
-	return x.Named() && x.pending > 0 && !x.IsMaster() && x.clock < x.askedAt+electionWait
+	return x.Named() && !x.IsMaster() && x.clock < x.awaitedUntil()
+}
+
+// awaitedUntil is when an election waits for no answer any more.
+func (x *Peers) awaitedUntil() (end time.Duration) {
+	for _, at := range x.waits {
+		end = max(end, at)
+	}
+	return end
+}
+
+// waitFor is how long an election waits for the answer of the manager at a port. A master that
+// was given up has not answered when it was polled; its port says that there is a manager for as
+// long as its process hangs. If it answers after all, the round takes that into account.
+func (x *Peers) waitFor(guid ib.PortGUID) time.Duration {
+	switch {
+	case guid == x.gaveUp:
+		return 0
+	case x.StoodBy != "" && x.config.Election.MasterTimeout != 0 && !slices.Contains(x.config.Election.Trusted, guid):
+		return min(x.config.Election.MasterTimeout, electionWait)
+	}
+	return electionWait
 }
 
 // Incumbent is the master, not one that counts, to which a manager that is new to the

@@ -211,7 +211,7 @@ func (x *Peers) due(electing bool) (at time.Duration, some bool) {
 			at, some = due, true
 		}
 	}
-	if end := x.askedAt + electionWait; electing && x.Awaits() && (!some || end < at) {
+	if end := x.awaitedUntil(); electing && x.Awaits() && (!some || end < at) {
 		at, some = end, true
 	}
 	if due, is := x.claimsDue(); is && (!some || due < at) {
