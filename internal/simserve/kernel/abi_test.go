@@ -310,6 +310,23 @@ func TestABI(t *testing.T) {
 			m[7] = 63
 			b.wantWrite(written(request(id), true, m), umad.OK)
 		}},
+		{"write: directed route that returns, that has left already, or of a switch", func(b *bench) {
+			id := b.agent(b.pkeys().file, smAgent())
+			m := datagram(mad.ClassSubnDirected, mad.MethodGetResp, 1)
+			m[4], m[7], m[129] = 0x80, 1, 2
+			b.wantWrite(written(request(id), true, m), umad.OK)
+			m = datagram(mad.ClassSubnDirected, mad.MethodGet, 2)
+			m[6], m[7], m[129] = 1, 1, 2
+			b.wantWrite(written(request(id), true, m), umad.OK)
+			m = datagram(mad.ClassSubnDirected, mad.MethodGet, 3)
+			m[129] = 2
+			b.wantWrite(written(request(id), true, m), umad.OK) // of no hops
+			b.layer = kernel.New(kernel.Config{})
+			b.file = b.open()
+			id = b.agent(b.pkeys().file, smAgent())
+			m[7] = 1
+			b.wantWrite(written(request(id), true, m), umad.OK) // from port 0
+		}},
 		{"write: duplicate transaction", func(b *bench) {
 			id := b.agent(b.pkeys().file, smAgent())
 			m := written(request(id), true, datagram(mad.ClassSubnDirected, mad.MethodGet, 0x5_0000_0001))
@@ -445,6 +462,68 @@ func TestABI(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(newBench(t)) })
+	}
+}
+
+// TestWhatArrives: which datagrams are dropped, which are refused with an answer, and which reach
+// an agent, by queue pair, class, method and attribute.
+func TestWhatArrives(t *testing.T) {
+	const dropped, refused, delivered = "dropped", "refused", "delivered"
+	const comMgt = mad.ClassCommMgt
+	classPortInfo := uint16(mad.AttrClassPortInfo)
+	for _, x := range []struct {
+		name      string
+		qp        uint8
+		class     mad.Class
+		method    mad.Method
+		attribute uint16
+		agent     bool
+		want      string
+	}{
+		{"a Get without an agent", 1, mad.ClassPerfMgt, mad.MethodGet, 0x12, false, refused},
+		{"a Set without an agent", 1, mad.ClassPerfMgt, mad.MethodSet, 0x12, false, refused},
+		{"a Trap without an agent", 1, mad.ClassPerfMgt, mad.MethodTrap, 2, false, dropped},
+		{"an answer that nobody asked for", 1, mad.ClassPerfMgt, mad.MethodGetResp, 0x12, false, dropped},
+		{"a Get with an agent", 1, mad.ClassPerfMgt, mad.MethodGet, 0x12, true, delivered},
+		{"a directed Get without an agent", 0, mad.ClassSubnDirected, mad.MethodGet, 0x11, false, refused},
+		{"a directed Get with an agent", 0, mad.ClassSubnDirected, mad.MethodGet, 0x11, true, delivered},
+		{"subnet management at queue pair 1", 1, mad.ClassSubnLID, mad.MethodGet, 0x11, false, dropped},
+		{"performance management at queue pair 0", 0, mad.ClassPerfMgt, mad.MethodGet, 0x12, true, dropped},
+		{"communication management, Send", 1, comMgt, mad.MethodSend, 0x10, true, delivered},
+		{"communication management, Get", 1, comMgt, mad.MethodGet, 0x10, true, dropped},
+		{"communication management, Get of ClassPortInfo", 1, comMgt, mad.MethodGet, classPortInfo, false, refused},
+		{"communication management, Get of ClassPortInfo, with an agent", 1, comMgt, mad.MethodGet, classPortInfo, true, delivered},
+	} {
+		b := newBench(t)
+		b.pkeys()
+		if x.agent {
+			qp := uint32(1)
+			if x.class == mad.ClassSubnDirected {
+				qp = 0
+			}
+			b.agent(b.file, umad.Registration{QPN: qp, Class: x.class, ClassVersion: 1, Methods: umad.MethodSet(x.method)})
+		}
+		p := &kernel.Packet{QP: x.qp, Address: kernel.Address{LID: 7, QPN: uint32(x.qp)}}
+		copy(p.MAD[:], datagram(x.class, x.method, 9))
+		binary.BigEndian.PutUint16(p.MAD[16:], x.attribute)
+		b.layer.Receive(b.now, p)
+		_, errno := b.file.Read(room)
+		var back kernel.Packet
+		answers := b.layer.Next(b.now, &back)
+		got := map[bool]string{true: delivered, false: dropped}[errno == umad.OK]
+		if answers {
+			got = refused
+		}
+		if got != x.want || (got == dropped) != (b.layer.Dropped() == 1) {
+			t.Errorf("%s: %s, want %s; %d dropped", x.name, got, x.want, b.layer.Dropped())
+		}
+		status := uint16(mad.StatusUnsupportedAttrib)
+		if x.class == mad.ClassSubnDirected {
+			status |= 0x8000 // it returns
+		}
+		if answers && (mad.Method(back.MAD[3]) != mad.MethodGetResp || binary.BigEndian.Uint16(back.MAD[4:]) != status || back.LID != 7 || back.QP != x.qp) {
+			t.Errorf("%s: answered with method %#x, status %#x, to LID %d", x.name, back.MAD[3], back.MAD[4:6], back.LID)
+		}
 	}
 }
 

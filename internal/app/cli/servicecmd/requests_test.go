@@ -336,8 +336,10 @@ const outcomeLines = `tenant delete red
 tenant delete red --wait
 tenant delete red --wait --json
 tenant delete red --dry-run --wait
+partition create training --wait
 plan FILE
-apply FILE`
+apply FILE
+apply FILE --json`
 
 // TestRequests: what each command asks, and prints of the answers. testdata/requests.txt has
 // all of it: go test -update writes it, and the difference is to be read.
