@@ -6,12 +6,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -217,6 +219,58 @@ func TestStrictFencesRogueManagers(t *testing.T) {
 			t.Errorf("listed %v: not accepted when the manager started: %v", listed, m.events)
 		}
 		r.checkMaster(m, y, 0)
+	}
+}
+
+// Under every profile the verdict says that a manager that nobody named is there, as long as it
+// is, and of which port; one that is listed or shares the secret it does not mention.
+func TestVerdictNamesUnnamedManagers(t *testing.T) {
+	for _, profile := range []protect.Profile{protect.None, protect.Basic, protect.Tenant, protect.Strict} {
+		for _, shared := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, a secret: %v", profile, shared), func(t *testing.T) {
+				r := newRivals(t)
+				y := halves(hosts(r.list))
+				listed := guidOf(r.list, "blue-1")
+				c := engine.Config{Priority: 7, Profile: profile, Trusted: []ib.PortGUID{listed}}
+				if shared {
+					c.SMKeys = ring(1)
+				}
+				m := r.joinAs("mgmt-1", c, y)
+				r.run(time.Second)
+				says := func(when, who string) {
+					t.Helper()
+					var last *event.Result
+					for _, h := range m.events {
+						if done, is := h.Event.(event.Completed); is {
+							last = done.Result
+						}
+					}
+					if last == nil {
+						t.Fatal("no verdict")
+					}
+					text := strings.Join(last.Proof.Caveats, "\n")
+					if has := strings.Contains(text, isolation.CaveatManagers); has != (who != "") || !strings.Contains(text, who) || strings.Contains(text, "blue-") {
+						t.Errorf("%s: want the manager at %q: caveats\n%s\n%v", when, who, text, m.events)
+					}
+				}
+				says("alone", "")
+				r.seat("blue-1", func(*rival) link.Engine {
+					return &rogue{impostor: impostor{info: smp.SMInfo{GUID: listed, SMState: smp.SMNotActive}}}
+				})
+				if shared && profile != protect.None {
+					c.Priority = 1
+					r.joinAs("blue-6", c, y)
+				}
+				r.run(10 * time.Second)
+				says("beside those that count", "")
+				g := r.seat("red-3", func(*rival) link.Engine { return &rogue{mute: true} })
+				r.run(10 * time.Second)
+				says("beside one that nobody named", "red-3")
+				r.leave(g)
+				r.run(10 * time.Second)
+				says("when it is gone", "")
+			})
+		}
 	}
 }
 

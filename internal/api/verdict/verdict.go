@@ -220,6 +220,15 @@ func (t *tenant) caveats(allowed []observed.Partition) (out []string) {
 	if slices.Contains(t.p.Caveats, isolation.CaveatRaw) {
 		out = append(out, isolation.CaveatRaw)
 	}
+	managers := 0
+	for _, g := range t.p.Managers {
+		if t.owns(g) {
+			managers++
+		}
+	}
+	if managers > 0 {
+		out = append(out, fmt.Sprintf("%s: %d of your ports", isolation.CaveatManagers, managers))
+	}
 	hidden := map[ib.PortGUID]bool{} // in partitions that the tenant does not know
 	say := func(ports int, of string) {
 		if ports > 0 {

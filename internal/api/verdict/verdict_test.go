@@ -411,6 +411,18 @@ func TestCaveats(t *testing.T) {
 	w.give(0x71, "green-2", false)
 	w.give(0x71, "green-2", true)
 	check("green", forged("default (0x7fff)", 2), forged("common (0x0021)", 1), forged("a partition that is not told", 1))
+	// A manager that nobody named is told of where it is behind a port of the tenant's own.
+	p := w.proof()
+	for _, name := range []string{"red-1", "red-2", "blue-1"} {
+		p.Managers = append(p.Managers, w.ports[name].GUID)
+	}
+	for tenant, want := range map[string]int{"red": 2, "blue": 1, "yellow": 0} {
+		out, _, _ := w.seen(tenant, p)
+		i := slices.IndexFunc(out.Caveats, func(c string) bool { return strings.HasPrefix(c, isolation.CaveatManagers) })
+		if (i >= 0) != (want > 0) || i >= 0 && out.Caveats[i] != fmt.Sprintf("%s: %d of your ports", isolation.CaveatManagers, want) {
+			t.Errorf("managers that nobody named: %s is told %q, want %d", tenant, out.Caveats, want)
+		}
+	}
 	out := ProofOf(w.state, as("yellow"), isolation.Prove(w.b.Fabric, w.allowed, isolation.RawAllowed), w.allowed, at)
 	if !slices.Equal(out.Caveats, []string{isolation.CaveatRaw}) {
 		t.Errorf("raw packets: %q", out.Caveats)

@@ -116,6 +116,7 @@ func (f *proveFlags) run(c *cobra.Command) error {
 	}
 	proof := isolation.Prove(r.Fabric, allowed, raw)
 	proof.Rest(isolation.Changeable(r.Fabric, list.Declares()))
+	proof.Heed(isolation.Unnamed(r.Fabric, nil))
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
 	}

@@ -410,6 +410,7 @@ func (a *applier) prove(want *observed.Desired) {
 	}
 	a.out.Fabric, a.out.Proof = f, isolation.Prove(f, allowed, a.raw)
 	a.out.Proof.Rest(isolation.Changeable(f, a.engine.Cables().Declares()))
+	a.out.Proof.Heed(isolation.Unnamed(f, a.engine.NamesManager))
 }
 
 // wantedPartitions are the partitions that tables make when they hold what is

@@ -34,7 +34,8 @@
 // Proof.SharedPorts lists the end ports that can talk to two others which
 // cannot talk to each other. Only an attacker who controls one of them can relay
 // between the two. Management packets on VL 15
-// carry no P_Key and are outside the proof.
+// are kept apart by no P_Key and are outside the proof: Heed names the ports whose hosts'
+// programs receive them.
 //
 // Raw packets carry no P_Key either: only the filters of switch ports stop
 // them. With RawDenied a pair of end ports that may not talk is

@@ -62,6 +62,8 @@ type Proof struct {
 	Counts      Counts       `json:"counts"`
 	// Ports are the verdicts on single end ports; VerdictOn finds one.
 	Ports PortVerdicts `json:"-"`
+	// Managers are the end ports that Heed was told of.
+	Managers []ib.PortGUID `json:"-"`
 	// Over are the partitions with a key over which two end ports can talk against the policy
 	// (Violated), or could if one forged its table (ByEndPorts).
 	Over map[ib.PKeyBase]Verdict `json:"-"`

@@ -179,6 +179,8 @@ func (e *Engine) conclude() (*event.Result, *isolation.Prover) {
 	if e.config.Profile != protect.None {
 		r.Proof.Rest(e.changeable())
 	}
+	r.Proof.Heed(isolation.Unnamed(e.fabric, e.peers.Names))
+	e.restate = false
 	return r, prover
 }
 

@@ -30,6 +30,7 @@ func (h host) Answer(p mad.SMP, dlid ib.LID)                     { h.answer(p, d
 func (h host) Waiting() (n, most int)                            { return len(h.outbox), outboxMax }
 func (h host) Withholds(m election.Message) bool                 { return h.delaysHandover(m) }
 func (h host) Shared(shared bool)                                { h.nap.ToldOfMasters(!shared); h.share(shared) }
+func (h host) Restate()                                          { h.restate = true }
 func (h host) Fences() []fence.Fence                             { return h.fences() }
 func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r, then) }
 

@@ -40,6 +40,7 @@ type attention struct {
 	// repairing tells that what is being written is not all that there may be.
 	repairing bool
 	replan    bool   // the policy has to be worked out anew
+	restate   bool   // the verdict has to be given anew
 	reelect   string // why managers have to be asked again
 	guards    watch.Guards
 	offenders watch.Offenders

@@ -121,6 +121,8 @@ func (e *Engine) startNext(now time.Duration) bool {
 		e.startPass(now)
 	case e.replan && now >= e.sweepFrom:
 		e.membersChanged()
+	case e.restate && now >= e.sweepFrom:
+		e.restate, e.newPolicy = false, e.policy // nothing changes, and it is proved again
 	default:
 		return e.desired != nil && (e.moved.Len() > 0 || len(e.amiss) > 0 || e.retries) && !e.looksAtSwitch(now) &&
 			(e.reroute() || e.revisit(now) || e.retry() || e.putRight())

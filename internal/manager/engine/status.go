@@ -27,6 +27,9 @@ func (e *Engine) Faults() []sweep.Fault { return slices.Clone(e.faults) }
 // the subnet was read.
 func (e *Engine) Managers() []observed.SubnetManager { return e.peers.Managers() }
 
+// NamesManager reports whether the manager behind an end port is this one, or one that counts.
+func (e *Engine) NamesManager(p *observed.Port) bool { return e.peers.Names(p) }
+
 // AskManagers asks every manager of the subnet for its state, also those that do not count.
 func (e *Engine) AskManagers() { e.peers.AskAll() }
 

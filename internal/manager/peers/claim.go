@@ -44,6 +44,13 @@ type claim struct {
 	went     time.Duration // and when
 }
 
+// unnamed is which claims the verdict was last given with.
+type unnamed struct {
+	changed bool
+	next    time.Duration
+	told    map[observed.Place]ib.PortGUID
+}
+
 // standing is where a claim stands: the switch port before a port, or the port itself.
 func standing(p *observed.Port) observed.Place {
 	if p.Peer != nil && !p.Peer.IsEnd() {
@@ -61,10 +68,12 @@ func (x *Peers) claimed(p *observed.Port) *claim {
 		c = &claim{since: x.clock, next: x.clock, asked: -ProofGrace}
 		x.claims[at] = c
 	case c.gone:
+		x.unnamed.changed = true
 		c.gone, c.since, c.next = false, x.clock-max(c.went-c.since, 0), x.clock
 		c.judged = false
 	}
 	if c.guid != p.GUID {
+		x.unnamed.changed = true
 		c.guid, c.proved, c.judged, c.next = p.GUID, false, false, x.clock
 	}
 	c.port = p.Place()
@@ -74,6 +83,9 @@ func (x *Peers) claimed(p *observed.Port) *claim {
 // unclaimed notes that no manager stands somewhere any more.
 func (x *Peers) unclaimed(at observed.Place) {
 	c := x.claims[at]
+	if c != nil && !c.gone {
+		x.unnamed.changed = true
+	}
 	switch {
 	case c == nil || c.gone:
 	case c.proved:
@@ -109,7 +121,9 @@ func (x *Peers) proved(p *observed.Port) {
 		return
 	}
 	at := standing(p)
-	x.claimed(p).proved = true
+	if c := x.claimed(p); !c.proved {
+		c.proved, x.unnamed.changed = true, true
+	}
 	for _, f := range x.host.Fences() {
 		if f.At == at && strings.HasPrefix(f.Reason, fencedRogue) {
 			x.host.Unfence(at, "it has proved that it shares the managers' secret")
@@ -221,10 +235,46 @@ func (x *Peers) fenceRogue(p *observed.Port, reason string) {
 	x.host.Fence(p.Peer.Place(), fencedRogue+reason)
 }
 
+// Names reports whether the manager behind p is this one, is listed, or has proved from there
+// that it shares the secret.
+func (x *Peers) Names(p *observed.Port) bool {
+	if f := x.host.Fabric(); f != nil && p == f.Self || x.hasProved(p) {
+		return true
+	}
+	may, _ := x.MayCount(p)
+	return may && slices.Contains(x.config.Election.Trusted, p.GUID)
+}
+
+// unnamedGap is the least time between two calls of Host.Restate: hosts may set and clear IsSM
+// as often as they like.
+const unnamedGap = time.Second
+
+// tellUnnamed has the verdict given anew when other ports than before have managers that
+// nobody named.
+func (x *Peers) tellUnnamed() {
+	if !x.unnamed.changed || x.clock < x.unnamed.next || !x.IsMaster() {
+		return
+	}
+	x.unnamed.changed, x.unnamed.next = false, x.clock+unnamedGap
+	now := make(map[observed.Place]ib.PortGUID)
+	for at, c := range x.claims {
+		if p := x.host.Fabric().At(c.port); !c.gone && p != nil && !x.Names(p) {
+			now[at] = c.guid
+		}
+	}
+	if !maps.Equal(now, x.unnamed.told) {
+		x.unnamed.told = now
+		x.host.Restate()
+	}
+}
+
 // claimsDue is when judgeClaims has something to do.
 func (x *Peers) claimsDue() (at time.Duration, some bool) {
+	if x.unnamed.changed && x.IsMaster() {
+		at, some = x.unnamed.next, true
+	}
 	if x.election == nil || len(x.claims) == 0 || !x.judges() {
-		return 0, false
+		return at, some
 	}
 	for c := range maps.Values(x.claims) {
 		if c.open() && (!some || c.next < at) {

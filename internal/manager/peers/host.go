@@ -65,6 +65,9 @@ type Host interface {
 	// Shared tells whether another manager that counts is master too.
 	Shared(bool)
 
+	// Restate tells that managers that nobody named came or went, which the verdict says.
+	Restate()
+
 	// Fence fences a switch port, Unfence admits what is behind it again, and
 	// Fences lists the present fences.
 	Fence(at observed.Place, reason string) bool

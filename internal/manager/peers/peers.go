@@ -46,7 +46,8 @@ type Peers struct {
 	looks            map[observed.Place]*capLook
 	claims           map[observed.Place]*claim // by standing
 	judging          bool                      // the claims
-	clock            time.Duration             // when the manager was last told the time
+	unnamed          unnamed
+	clock            time.Duration // when the manager was last told the time
 	voices           map[observed.Place]*voice
 	asking           int // questions of AskAll that are open
 	assent           assent
@@ -341,6 +342,7 @@ func (x *Peers) Advance(now time.Duration) {
 		}
 	}
 	x.judgeClaims()
+	x.tellUnnamed()
 	x.startCapLooks()
 }
 
