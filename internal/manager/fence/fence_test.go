@@ -2,12 +2,14 @@ package fence
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -125,5 +127,71 @@ func TestHoldToRoom(t *testing.T) {
 	x.HoldToRoom(nil)
 	if d := cmp.Diff(Set{gone: RoomReason + ": before"}, x.Set); d != "" {
 		t.Errorf("it fits; of who is out of sight nothing is known (-want +got)\n%s", d)
+	}
+}
+
+// A fence that the list of cables put stands as long as something may be behind the port that is
+// not on the list: it goes when what is there is on it, or when the link is down. A link that is
+// up with nobody known behind it, and a switch that is not there, keep theirs; fences for other
+// reasons are not the list's.
+func TestListLiftsNothingBehindALinkThatIsUp(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		port   ib.PortNum
+		change func(p *observed.Port)
+		reason string
+		stands bool
+	}{
+		{"the link is up and nobody is known", 2, func(*observed.Port) {}, CableReason, true},
+		{"the link is down", 2, func(p *observed.Port) { p.Info.PortState = smp.PortDown }, CableReason, false},
+		{"something undeclared is there", 2, func(p *observed.Port) {
+			p.Info.PortState, p.Stranger = smp.PortDown, &observed.Stranger{Why: errors.New(CableReason), Undeclared: true}
+		}, CableReason, true},
+		{"who is there is on the list", 1, func(*observed.Port) {}, CableReason, false},
+		{"who is there is fenced for another reason", 1, func(*observed.Port) {}, "a person says so", true},
+		{"the link is down, fenced for another reason", 2, func(p *observed.Port) { p.Info.PortState = smp.PortDown }, RoomReason, true},
+	} {
+		f, sw := pair()
+		p := &sw.Ports[x.port]
+		x.change(p)
+		e := Edit{Fabric: f, Cables: &cables.List{}, Set: Set{p.Place(): x.reason, {Node: 99, Port: 1}: CableReason}}
+		e.HoldToList()
+		if _, stands := e.Set[p.Place()]; stands != x.stands || (len(e.Changes) == 0) != x.stands {
+			t.Errorf("%s: stands %v, want %v; changes %+v", x.name, stands, x.stands, e.Changes)
+		}
+		if _, stands := e.Set[observed.Place{Node: 99, Port: 1}]; !stands {
+			t.Errorf("%s: a fence at a switch that is not there is lifted", x.name)
+		}
+	}
+}
+
+// Whatever a fence is lifted for: where the list of cables asks for one, that comes instead.
+func TestLiftLeavesTheListsFence(t *testing.T) {
+	for _, undeclared := range []bool{false, true} {
+		f, sw := pair()
+		p := &sw.Ports[2]
+		p.Stranger = &observed.Stranger{Why: errors.New(CableReason + ": who"), Undeclared: undeclared}
+		e := Edit{Fabric: f, Cables: &cables.List{}, Set: Set{p.Place(): "a person says so"}}
+		e.Lift(p.Place(), "no more")
+		if reason, stands := e.Set[p.Place()]; stands != undeclared || stands && !strings.HasPrefix(reason, CableReason) {
+			t.Errorf("undeclared %v: %q", undeclared, reason)
+		}
+		e.HoldToRoom([]Fence{{At: p.Place(), Reason: "3 of 2"}})
+		if reason := e.Set[p.Place()]; strings.HasPrefix(reason, RoomReason) == undeclared {
+			t.Errorf("undeclared %v: a table that is too small fences for %q", undeclared, reason)
+		}
+	}
+}
+
+// List and Places are in order, and name ports as the fabric does, or by their place.
+func TestListInOrder(t *testing.T) {
+	f, sw := pair()
+	s := Set{{Node: 99, Port: 1}: "far", sw.Ports[2].Place(): "two", sw.Ports[1].Place(): "one"}
+	want := []Fence{
+		{sw.Ports[1].Place(), sw.Ports[1].String(), "one"}, {sw.Ports[2].Place(), sw.Ports[2].String(), "two"},
+		{observed.Place{Node: 99, Port: 1}, observed.Place{Node: 99, Port: 1}.String(), "far"},
+	}
+	if d := cmp.Diff(want, s.List(f)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }

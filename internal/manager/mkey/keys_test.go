@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -62,5 +64,109 @@ func TestManagersOwnPortInASharedBook(t *testing.T) {
 	k.Self = ID{}
 	if got := k.Behind(nil); !slices.Contains(got, k.Ring.MKey(other, x.Current)) {
 		t.Error("where it is not known which port it is, not every key is tried")
+	}
+}
+
+// keysAt is what is sent to where a port is found, and to whatever is behind a place.
+type keysAt struct{ of, behind bool }
+
+// A key of another manager's, of one port, goes to the place where that manager had the port and
+// to no other: who claims the port's GUID elsewhere is not sent it, nor is what stands elsewhere
+// before it has said anything. Where that manager left no word of places, the GUID decides; keys
+// for every port go everywhere.
+func TestForeignKeysStayWhereTheyWere(t *testing.T) {
+	const key, everywhere ib.MKey = 0xF0, 0xF1
+	victim := &observed.Port{GUID: 8, Node: &observed.Node{Info: smp.NodeInfo{NodeGUID: 7}}}
+	other := &observed.Port{GUID: 9, Node: victim.Node}
+	leaf := &observed.Node{Info: smp.NodeInfo{NodeGUID: 1}, Switch: new(observed.Switch)}
+	leaf.Ports = make([]observed.Port, 4)
+	for i := range leaf.Ports {
+		leaf.Ports[i].Node, leaf.Ports[i].Num, leaf.Ports[i].GUID = leaf, ib.PortNum(i), 1
+	}
+	home, elsewhere, unknown := &leaf.Ports[1], &leaf.Ports[2], &leaf.Ports[3]
+	places := map[PortOf]ib.PortGUID{{GUID: 1, Port: 1}: 8, {GUID: 1, Port: 2}: 9}
+	for _, x := range []struct {
+		name string
+		from *observed.Port
+		p    *observed.Port
+		in   map[PortOf]ib.PortGUID
+		self ib.PortGUID
+		want keysAt
+	}{
+		{"at its place", home, victim, places, 0, keysAt{true, true}},
+		{"its GUID at the place of another", elsewhere, victim, places, 0, keysAt{}},
+		{"its GUID at a place of nobody", unknown, victim, places, 0, keysAt{}},
+		{"another at its place", home, other, places, 0, keysAt{false, true}},
+		{"no places are known", unknown, victim, nil, 0, keysAt{true, false}},
+		{"another, no places are known", home, other, nil, 0, keysAt{}},
+		{"the manager's own port", nil, victim, places, 8, keysAt{true, true}},
+		{"another as the manager's own port", nil, other, places, 9, keysAt{}},
+		{"the manager's own port, which is not known", nil, victim, places, 0, keysAt{true, true}},
+	} {
+		k := Keys{
+			Ring: NewRing([SecretSize]byte{1}), Book: new(Book), Self: ID{Port: x.self},
+			Foreign: Foreign{Everywhere: []ib.MKey{everywhere}, Of: map[ib.PortGUID]ib.MKey{8: key}, Neighbor: x.in},
+		}
+		of, behind := k.Of(x.p, x.from), k.Behind(x.from)
+		if got := (keysAt{slices.Contains(of, key), slices.Contains(behind, key)}); got != x.want {
+			t.Errorf("%s: sent to the port, and to what is there: %v, want %v", x.name, got, x.want)
+		}
+		if !slices.Contains(of, everywhere) || !slices.Contains(behind, everywhere) {
+			t.Errorf("%s: a key for every port is not tried: %v, %v", x.name, of, behind)
+		}
+	}
+}
+
+// A key of ours goes to the port that it was given, where that was found or where the list of
+// cables has it: to no other port there, and to it nowhere else.
+func TestKeysGoWhereTheyBelong(t *testing.T) {
+	id, impostor := ID{Node: 7, Port: 8}, ID{Node: 7, Port: 9}
+	leaf := &observed.Node{Info: smp.NodeInfo{NodeGUID: 1}, Switch: new(observed.Switch), Ports: make([]observed.Port, 4)}
+	for i := range leaf.Ports {
+		leaf.Ports[i].Node, leaf.Ports[i].Num = leaf, ib.PortNum(i)
+	}
+	found, declared, elsewhere := &leaf.Ports[1], &leaf.Ports[2], &leaf.Ports[3]
+	book := new(Book)
+	s, err := book.Add(id, PlaceOf(found))
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Confirm(s, s.Wanted())
+	port := func(id ID) *observed.Port {
+		return &observed.Port{GUID: id.Port, Node: &observed.Node{Info: smp.NodeInfo{NodeGUID: id.Node}}}
+	}
+	lists := map[string]func(observed.Place) (ID, bool){
+		"no list": nil,
+		"a list":  func(at observed.Place) (ID, bool) { return id, at == PlaceOf(declared) },
+	}
+	for name, list := range lists {
+		k := Keys{Ring: NewRing([SecretSize]byte{1}), Book: book, Declared: list}
+		key := k.Ring.MKey(id, s.Current)
+		for from, want := range map[*observed.Port]bool{found: true, declared: list != nil, elsewhere: false} {
+			if got := slices.Contains(k.Of(port(id), from), key); got != want {
+				t.Errorf("%s: the port behind %v is sent its key: %v, want %v", name, PlaceOf(from), got, want)
+			}
+			if got := slices.Contains(k.Behind(from), key); got != want {
+				t.Errorf("%s: what is behind %v is sent the key: %v, want %v", name, PlaceOf(from), got, want)
+			}
+			if slices.Contains(k.Of(port(impostor), from), key) {
+				t.Errorf("%s: another port behind %v is sent the key", name, PlaceOf(from))
+			}
+		}
+		if g := k.Generation(s, key); g != s.Current || k.Generation(s, key+1) != 0 {
+			t.Errorf("generation %d of the key, want %d, and of another 0", g, s.Current)
+		}
+	}
+}
+
+// Foreign keys are there when there is one of either kind.
+func TestAnyForeignKey(t *testing.T) {
+	for _, x := range []struct {
+		f    Foreign
+		want bool
+	}{{Foreign{}, false}, {Foreign{Everywhere: []ib.MKey{1}}, true}, {Foreign{Of: map[ib.PortGUID]ib.MKey{1: 1}}, true}} {
+		if x.f.Any() != x.want {
+			t.Errorf("%+v: any %v, want %v", x.f, x.f.Any(), x.want)
+		}
 	}
 }
