@@ -148,7 +148,8 @@ func (w *lair) consents(as, k string, p *lairPort) {
 		m = &lairMember{}
 		w.members[k][p.guid] = m
 	}
-	m.byPart, m.byPort = m.byPart || w.parts[k].owner == as, m.byPort || p.owner == as
+	both := as == resource.Provider && w.parts[k].owner == p.owner // then the provider speaks for the tenant
+	m.byPart, m.byPort = m.byPart || both || w.parts[k].owner == as, m.byPort || both || p.owner == as
 	w.tell()
 }
 
@@ -176,6 +177,9 @@ func (w *lair) tell() {
 		for _, x := range what {
 			w.told[tenant][x] = true
 		}
+	}
+	for _, p := range w.ports {
+		note(p.owner, p.guid)
 	}
 	for k, list := range w.members {
 		for guid := range list {
