@@ -141,7 +141,7 @@ ibwarden member refuse training 0x0002c90300a1b2c3`,
 	"member remove": `ibwarden member remove training 0x0002c90300a1b2c3 --why drained`,
 	"token":         `ibwarden token create --tenant red`,
 	"token list":    `ibwarden token list --tenant red`,
-	"token create": `ibwarden token create --tenant red --note scheduler --expires-in 720h
+	"token create": `ibwarden token create --tenant red --note scheduler --expires-in 720h --output red.token
 # in the store of a service that does not run
 ibwarden token create --tenant provider --data /var/lib/ibwarden
 # a client certificate instead

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,10 +64,10 @@ func ThrowAwayKeys() *Keyring {
 func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 	_, noBook := os.Lstat(dir.File(keysFile))
 	first := errors.Is(noBook, fs.ErrNotExist)
-	path, given := file, false
+	path := file
 	if at := os.Getenv(credentialsVariable); path == "" && at != "" {
 		if _, err := os.Lstat(filepath.Join(at, credential)); err == nil {
-			path, given = filepath.Join(at, credential), true
+			path = filepath.Join(at, credential)
 		}
 	}
 	if path == "" {
@@ -85,7 +84,7 @@ func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 			}
 		}
 	}
-	secret, err := readSecret(path, given)
+	secret, err := readSecret(path)
 	if err != nil {
 		return nil, err
 	}
@@ -110,18 +109,9 @@ func makeSecret(path string) error {
 const secretFileMax = 4 << 10
 
 // readSecret reads a secret: 64 hexadecimal digits, in a regular file that nobody
-// but its owner can read. What systemd gives a service has mode 0440, in a
-// directory that nobody else can reach.
-func readSecret(path string, given bool) (secret [mkey.SecretSize]byte, err error) {
-	f, err := regular.Open(path, secretFileMax)
-	if err != nil {
-		return secret, fmt.Errorf("master secret: %w", err)
-	}
-	defer f.Close()
-	if mode := f.Info().Mode().Perm(); mode&0o077 != 0 && !given {
-		return secret, fmt.Errorf("master secret %s: mode %04o: want 0600 or less, since all keys are made of it", path, mode)
-	}
-	data, err := io.ReadAll(f)
+// but its owner can read.
+func readSecret(path string) (secret [mkey.SecretSize]byte, err error) {
+	data, err := regular.Secret(path, secretFileMax)
 	if err != nil {
 		return secret, fmt.Errorf("master secret: %w", err)
 	}

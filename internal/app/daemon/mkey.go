@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -17,16 +16,7 @@ const keyFileMax = 4 << 10
 // 0x, alone in its file. A key that others than the file's owner can read, and
 // key 0, which guards nothing, are refused.
 func LoadMKey(path string) (ib.MKey, error) {
-	f, err := regular.Open(path, keyFileMax)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	info := f.Info()
-	if others := info.Mode().Perm() & 0o077; others != 0 {
-		return 0, fmt.Errorf("%s: mode %04o: want 0600 or less, since the key opens every port", path, info.Mode().Perm())
-	}
-	data, err := io.ReadAll(f)
+	data, err := regular.Secret(path, keyFileMax)
 	if err != nil {
 		return 0, err
 	}

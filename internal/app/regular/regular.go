@@ -8,11 +8,13 @@ package regular
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -187,4 +189,40 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(f)
+}
+
+// othersMode are the bits of a mode that let others than the owner use a file.
+const othersMode = 0o077
+
+// credentialsVariable names the directory that systemd gives a service with its secrets
+// (LoadCredential): nobody else can reach it, and the files in it may have mode 0440.
+const credentialsVariable = "CREDENTIALS_DIRECTORY"
+
+// Secret is Read of a file with a secret: it refuses one that others than its owner can read
+// or write. The error names the file, its mode and what to do.
+func Secret(path string, limit int64) ([]byte, error) {
+	f, err := Open(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var others fs.FileMode = othersMode
+	if dir := os.Getenv(credentialsVariable); dir != "" && filepath.Dir(filepath.Clean(path)) == filepath.Clean(dir) {
+		others = 0o037
+	}
+	if mode := f.Info().Mode().Perm(); mode&others != 0 {
+		return nil, fmt.Errorf("%s: mode %04o: want 0600 (chmod 600 %s), since others can read or write it, and it holds a secret: make another if somebody may have read it", path, mode, path)
+	}
+	return io.ReadAll(f)
+}
+
+// NewSecret makes the file at path, with mode 0600, for a secret that is not there yet: so a
+// secret that is told once does not get lost for want of a file. There may be no file of this
+// name. The caller writes and closes it, or removes it.
+func NewSecret(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s: there is a file of this name already: remove it, or name another", path)
+	}
+	return f, err
 }

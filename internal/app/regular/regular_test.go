@@ -3,6 +3,7 @@ package regular
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -183,5 +184,66 @@ func TestToldToEnd(t *testing.T) {
 	}
 	if err := c.Wait(); err != nil || !strings.Contains(string(rest), "slow: interrupted before it was read") {
 		t.Errorf("%v: %s", err, rest)
+	}
+}
+
+// TestSecret: with every mode, a secret is read if nobody but its owner can read or write the
+// file; from the directory of systemd's credentials also with 0440.
+func TestSecret(t *testing.T) {
+	given := t.TempDir()
+	t.Setenv(credentialsVariable, given+"/")
+	for _, dir := range []string{t.TempDir(), given} {
+		path := filepath.Join(dir, "secret")
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for mode := range fs.FileMode(0o1000) {
+			if mode&0o400 == 0 { // root reads it, and others do not
+				continue
+			}
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+			good := mode&0o077 == 0 || dir == given && mode&0o037 == 0
+			data, err := Secret(path, 1)
+			if good && (err != nil || string(data) != "x") {
+				t.Errorf("%s, mode %04o: %q, %v", path, mode, data, err)
+			}
+			if !good && (err == nil || data != nil || !strings.Contains(err.Error(), fmt.Sprintf("%s: mode %04o", path, mode)) || !strings.Contains(err.Error(), "chmod 600 "+path)) {
+				t.Errorf("%s, mode %04o: %q, %v: want an error that names the file, its mode and what to do", path, mode, data, err)
+			}
+		}
+	}
+	// What is below it is not what systemd gave.
+	below := filepath.Join(given, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(below, "secret"), nil, 0o440); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Secret(filepath.Join(below, "secret"), 1); err == nil {
+		t.Error("mode 0440 below the directory of credentials is taken")
+	}
+}
+
+// TestNewSecret: whatever the umask, nobody else can read it, and no file is lost for it.
+func TestNewSecret(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	path := filepath.Join(t.TempDir(), "token")
+	f, err := NewSecret(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString("first")
+	f.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if _, err := NewSecret(path); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("once more: %v", err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != "first" {
+		t.Errorf("the file has %q", data)
 	}
 }

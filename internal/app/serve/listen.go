@@ -40,7 +40,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.socket, "socket", "", "Unix socket of the API, or none (default: ibwarden.sock in the data directory; without one, the socket where commands look for it)")
 	flags.StringVar(&f.listen, "listen", "", "ADDRESS:PORT of the API, with TLS unless it is a loopback address")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate of the API, PEM")
-	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
+	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM; only its owner may be able to read it")
 	flags.StringVar(&f.clients, "tls-client-ca", "", "file with the CAs of client certificates, PEM")
 }
 
@@ -67,12 +67,16 @@ func (f *Flags) where() (w api.Where, err error) {
 	}
 	for _, x := range []struct {
 		flag, path string
+		read       func(string, int64) ([]byte, error)
 		to         *[]byte
-	}{{"--tls-cert", f.cert, &w.Certificate}, {"--tls-key", f.key, &w.Key}, {"--tls-client-ca", f.clients, &w.ClientCA}} {
+	}{
+		{"--tls-cert", f.cert, regular.Read, &w.Certificate}, {"--tls-key", f.key, regular.Secret, &w.Key},
+		{"--tls-client-ca", f.clients, regular.Read, &w.ClientCA},
+	} {
 		if x.path == "" {
 			continue
 		}
-		if *x.to, err = regular.Read(x.path, secretMax); err != nil {
+		if *x.to, err = x.read(x.path, secretMax); err != nil {
 			return w, fmt.Errorf("%s: %w", x.flag, err)
 		}
 	}

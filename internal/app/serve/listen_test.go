@@ -38,7 +38,14 @@ func TestFlagsThatDoNotFit(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(file+".open", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file+".open", 0o640); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
+		"--listen 127.0.0.1:0 --tls-cert F.open --tls-key F.open":    ".open: mode 0640: want 0600",
 		"--tls-cert F --tls-key F":                                   "want --listen",
 		"--lease 199ms":                                              "--lease 199ms: want 200ms to 10s",
 		"--lease 11s":                                                "want 200ms to 10s",

@@ -82,15 +82,7 @@ func (f *Flags) openWebhook(w io.Writer) (*webhook.Sender, error) {
 	if f.secret == "" {
 		return nil, errors.New("--webhook: needs --webhook-secret-file, since what is posted is signed")
 	}
-	file, err := regular.Open(f.secret, secretMax)
-	if err != nil {
-		return nil, fmt.Errorf("--webhook-secret-file: %w", err)
-	}
-	defer file.Close()
-	if others := file.Info().Mode().Perm() & 0o077; others != 0 {
-		return nil, fmt.Errorf("--webhook-secret-file %s: mode %04o: want 0600 or less", f.secret, file.Info().Mode().Perm())
-	}
-	secret, err := io.ReadAll(file)
+	secret, err := regular.Secret(f.secret, secretMax)
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-secret-file: %w", err)
 	}

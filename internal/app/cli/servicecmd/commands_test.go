@@ -3,10 +3,12 @@ package servicecmd
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,6 +88,58 @@ func token(t *testing.T, server, tenant string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestTokenFile: a token goes into a file that only its owner can read, whatever the umask; it
+// is made when there is such a file, and a file that others can read is refused.
+func TestTokenFile(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	server := serving(t)
+	dir := t.TempDir()
+	tokens := func() int {
+		out, err := run(t, server, "token list --json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(out, `"tok-`)
+	}
+	file := filepath.Join(dir, "token")
+	out, err := run(t, server, "token create --tenant provider --output "+file)
+	info, e := os.Stat(file)
+	if err != nil || e != nil || out != "" || info.Mode() != 0o600 || info.Size() != 48 {
+		t.Fatalf("%q, %v, %v, %v: want a file with mode 0600 and nothing printed", out, err, info, e)
+	}
+	if _, err := run(t, server, "tenant list --token-file "+file); err != nil {
+		t.Error(err)
+	}
+	for _, mode := range []os.FileMode{0o644, 0o640, 0o604, 0o602} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, flag := range []string{"--token-file", "--key"} {
+			if _, err := run(t, server, "tenant list "+flag+" "+file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s: %s: mode %04o: want 0600 (chmod 600 ", flag, file, mode)) {
+				t.Errorf("%s with mode %04o: %v", flag, mode, err)
+			}
+		}
+	}
+	before := tokens()
+	for _, line := range []string{
+		"token create --output " + file, "token create --output " + filepath.Join(dir, "none", "token"),
+		"token create --dry-run --output " + file + "2", "token create --uri spiffe://x --output " + file + "2", "token create --tenant nobody --output " + file + "2",
+	} {
+		if out, err := run(t, server, line); err == nil || out != "" {
+			t.Errorf("%s: %q, %v: want an error", line, out, err)
+		}
+	}
+	if after := tokens(); after != before {
+		t.Errorf("%d tokens were made that nobody knows", after-before)
+	}
+	if _, err := os.Stat(file + "2"); err == nil {
+		t.Error("a file without a token stays")
+	}
+	if out, err := run(t, server, "token create --json --output "+file+"3"); err != nil || !strings.Contains(out, `"tok-`) || strings.Contains(out, "ibw_") {
+		t.Errorf("%s, %v: want the token without its secret", out, err)
+	}
 }
 
 // TestCommandsOfAService: a day of a provider and a tenant, each line with words that it

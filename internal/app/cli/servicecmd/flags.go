@@ -41,10 +41,10 @@ type serverFlags struct {
 
 func (f *serverFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names another default; else the socket of a service on this machine)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token, which only its owner may be able to read ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
 	flags.StringVar(&f.ca, "cacert", "", "file with the CA certificate of the server, PEM (default: the CAs of the system)")
 	flags.StringVar(&f.certificate, "cert", "", "file with a client certificate, PEM")
-	flags.StringVar(&f.key, "key", "", "file with the key of the client certificate, PEM")
+	flags.StringVar(&f.key, "key", "", "file with the key of the client certificate, PEM; only its owner may be able to read it")
 }
 
 func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
@@ -57,7 +57,7 @@ func (f *serverFlags) options() (o client.Options, err error) {
 		fmt.Fprintln(os.Stderr, "ibwarden: this may be old:", table.Plain(why))
 	}}
 	if f.tokenFile != "" {
-		b, err := regular.Read(f.tokenFile, secretMax)
+		b, err := regular.Secret(f.tokenFile, secretMax)
 		if err != nil {
 			return o, exit.WithMisuse(fmt.Errorf("--token-file: %w", err))
 		}
@@ -65,12 +65,16 @@ func (f *serverFlags) options() (o client.Options, err error) {
 	}
 	for _, x := range []struct {
 		flag, path string
+		read       func(string, int64) ([]byte, error)
 		to         *[]byte
-	}{{"--cacert", f.ca, &o.CA}, {"--cert", f.certificate, &o.Certificate}, {"--key", f.key, &o.Key}} {
+	}{
+		{"--cacert", f.ca, regular.Read, &o.CA}, {"--cert", f.certificate, regular.Read, &o.Certificate},
+		{"--key", f.key, regular.Secret, &o.Key},
+	} {
 		if x.path == "" {
 			continue
 		}
-		if *x.to, err = regular.Read(x.path, secretMax); err != nil {
+		if *x.to, err = x.read(x.path, secretMax); err != nil {
 			return o, exit.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
 		}
 	}

@@ -66,7 +66,7 @@ func tokenDelete() *cobra.Command {
 
 func tokenCreate() *cobra.Command {
 	var body api.TokenBody
-	var data, certificate, keys string
+	var data, certificate, keys, output string
 	var lasts time.Duration
 	c := &cobra.Command{Use: "create", Short: "Create a token, and print it and nothing else", Args: cobra.NoArgs}
 	c.Long = c.Short + `.
@@ -74,6 +74,9 @@ func tokenCreate() *cobra.Command {
 The service keeps only the SHA-256 of a token, so that it cannot be printed again. With
 --data DIR the token is created in the store of a data directory that no service has open:
 the first token of a service that will be reached only over the network.
+
+With --output FILE the token is written to a new file that only its owner can read, and nothing
+is printed: a shell that redirects the output makes a file that others can read.
 
 With --certificate FILE or --uri URI no token is made: a client certificate is
 registered for the tenant, and its ID is printed.
@@ -93,6 +96,9 @@ registered for the tenant, and its ID is printed.
 			}
 			body.Certificate = string(b)
 		}
+		if output != "" && (f.dryRun || certificate != "" || body.URI != "") {
+			return exit.WithMisuse(errors.New("--output: with --dry-run, --certificate and --uri there is no token to write"))
+		}
 		if keys != "" {
 			first, last, both := strings.Cut(keys, "-")
 			if !both {
@@ -106,20 +112,13 @@ registered for the tenant, and its ID is printed.
 					return exit.WithMisuse(fmt.Errorf("--%s and --data: want one or the other", name))
 				}
 			}
-			return inStore(c, data, body, f)
 		}
-		to, err := f.open(c.Context(), c.ErrOrStderr())
-		if err != nil {
-			return err
-		}
-		var out api.TokenMade
-		if err := to.Write(c.Context(), http.MethodPost, "/tokens", f.params(""), body, &out); err != nil {
-			return failed(err)
-		}
-		if f.dryRun {
-			return failed(f.say(c, &out.Changed))
-		}
-		return printToken(c, f.json, &out)
+		return printed(c, output, f.json, func() (*api.TokenMade, error) {
+			if data != "" {
+				return inStore(c, data, body, f)
+			}
+			return inService(c, body, f)
+		})
 	}
 	f.add(c.Flags())
 	c.Flags().StringVar(&body.Tenant, "tenant", "", "the tenant that it acts for; "+resource.Provider+" is the provider (default: your own)")
@@ -129,8 +128,40 @@ registered for the tenant, and its ID is printed.
 	c.Flags().DurationVar(&lasts, "expires-in", 0, "lifetime, for example 720h (default: unlimited)")
 	c.Flags().StringVar(&certificate, "certificate", "", "register this client certificate instead, PEM")
 	c.Flags().StringVar(&body.URI, "uri", "", "register client certificates with this URI instead")
+	c.Flags().StringVar(&output, "output", "", "write the token to this new file, mode 0600, and print nothing")
 	c.Flags().StringVar(&data, "data", "", "create it in the store of this data directory, which no service has open")
 	return c
+}
+
+// printed makes a token and prints it, or writes it to a file: one that is there before the
+// token is, so that no token is made that nobody gets to know.
+func printed(c *cobra.Command, output string, asJSON bool, make func() (*api.TokenMade, error)) error {
+	if output == "" {
+		out, err := make()
+		if err != nil || out == nil {
+			return err
+		}
+		return printToken(c, asJSON, out)
+	}
+	file, err := regular.NewSecret(output)
+	if err != nil {
+		return exit.WithMisuse(fmt.Errorf("--output: %w", err))
+	}
+	out, err := make()
+	if err == nil {
+		_, err = fmt.Fprintln(file, out.Secret)
+	}
+	if e := errors.Join(file.Sync(), file.Close()); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(output)
+		return err
+	}
+	if out.Secret = ""; asJSON {
+		return failed(table.JSON(c.OutOrStdout(), out))
+	}
+	return nil
 }
 
 func printToken(c *cobra.Command, asJSON bool, out *api.TokenMade) error {
@@ -145,11 +176,28 @@ func printToken(c *cobra.Command, asJSON bool, out *api.TokenMade) error {
 	return failed(err)
 }
 
+// inService has the service make a token; of a dry run it says what came of it, and returns
+// none.
+func inService(c *cobra.Command, body api.TokenBody, f *writeFlags) (*api.TokenMade, error) {
+	to, err := f.open(c.Context(), c.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	var out api.TokenMade
+	if err := to.Write(c.Context(), http.MethodPost, "/tokens", f.params(""), body, &out); err != nil {
+		return nil, failed(err)
+	}
+	if f.dryRun {
+		return nil, failed(f.say(c, &out.Changed))
+	}
+	return &out, nil
+}
+
 // inStore makes a token in a store that no service has open.
-func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) error {
+func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) (*api.TokenMade, error) {
 	s, done, err := openStore(c.Context(), data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	if body.Tenant == "" {
@@ -157,13 +205,13 @@ func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) e
 	}
 	token, secret, err := api.NewToken(body, time.Now())
 	if err != nil {
-		return failed(err)
+		return nil, failed(err)
 	}
 	by := resource.Caller{Name: fmt.Sprintf("uid %d, in the store", os.Geteuid()), Tenant: resource.Provider}
 	if _, err := s.Do(c.Context(), service.Request{Change: resource.PutToken{Token: token}, By: by, Why: f.why, Seen: resource.Unseen}); err != nil {
-		return failed(err)
+		return nil, failed(err)
 	}
-	return printToken(c, f.json, &api.TokenMade{Token: api.TokenOf(&token), Secret: secret})
+	return &api.TokenMade{Token: api.TokenOf(&token), Secret: secret}, nil
 }
 
 // openStore opens the store of a data directory without a manager.
