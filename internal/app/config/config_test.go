@@ -75,6 +75,11 @@ func TestOrder(t *testing.T) {
 	}
 	t.Setenv("TEST_SMPS", "7")
 	v.count = 7 // as who defines the flag takes it from the variable
+	for name, want := range map[string]bool{"fabric": true, "priority": true, "sweep-interval": false, "max-smps": false, "read-only": false} {
+		if got := s.Counts(f.Lookup(name), Environment{"max-smps": "TEST_SMPS", "fabric": "TEST_UNSET"}); got != want {
+			t.Errorf("the files count for %s: %v", name, got)
+		}
+	}
 	origins, err := s.Enter(f, Environment{"max-smps": "TEST_SMPS", "fabric": "TEST_UNSET"})
 	if err != nil {
 		t.Fatal(err)

@@ -91,6 +91,9 @@ func TestEveryValueIsChecked(t *testing.T) {
 			if !slices.ContainsFunc(free, func(end string) bool { return strings.HasSuffix(at, end) }) {
 				bad = append(bad, 1<<20, -1)
 			}
+			if strings.HasSuffix(at, ".lids.*") || strings.HasSuffix(at, ".lid") {
+				bad = append(bad, 0, 0xC000)
+			}
 		}
 		for _, x := range bad {
 			tried++

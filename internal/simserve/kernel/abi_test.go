@@ -527,6 +527,38 @@ func TestWhatArrives(t *testing.T) {
 	}
 }
 
+// TestAnswers: an answer is read by who asked, once, and at the queue pair that it asked from.
+func TestAnswers(t *testing.T) {
+	b := newBench(t)
+	id := b.agent(b.pkeys().file, umad.Registration{QPN: 1}) // of no class: it gets answers alone
+	for i, class := range []mad.Class{mad.ClassPerfMgt, mad.ClassSubnLID} {
+		b.wantWrite(written(request(id), true, datagram(class, mad.MethodGet, uint64(i+1))), umad.OK)
+		asked := b.sent()
+		for name, bend := range map[string]func(*kernel.Packet){
+			"of another transaction": func(p *kernel.Packet) { p.MAD[15]++ },
+			"of another class":       func(p *kernel.Packet) { p.MAD[1]++ },
+			"to another agent":       func(p *kernel.Packet) { p.MAD[11]++ },
+			"at the other queue pair": func(p *kernel.Packet) {
+				p.QP = 1 - p.QP
+			},
+		} {
+			p := answer(asked)
+			bend(p)
+			before := b.layer.Dropped()
+			b.layer.Receive(b.now, p)
+			if _, errno := b.file.Read(room); errno != umad.EAGAIN || b.layer.Dropped() != before+1 {
+				t.Errorf("class %#x: an answer %s is read", class, name)
+			}
+		}
+		if class == mad.ClassPerfMgt {
+			b.layer.Receive(b.now, answer(asked))
+			b.wantRead(room, umad.OK)
+			b.layer.Receive(b.now, answer(asked))
+			b.wantRead(room, umad.EAGAIN)
+		}
+	}
+}
+
 // TestHeaders reads back what came, with both lengths of header.
 func TestHeaders(t *testing.T) {
 	for _, long := range []bool{false, true} {
