@@ -25,7 +25,9 @@ const attackWord = "attack"
 
 // attackMain runs the attack of that name and says what it came to.
 func attackMain(name string, args []string) int {
-	all := append([]anAttack{{name: "fuzz", run: fuzz}, {name: "register", run: register}}, attacks...)
+	all := append([]anAttack{
+		{name: "fuzz", run: fuzz}, {name: "register", run: register}, {name: "hear-channel", run: hearChannel}, {name: "speak-channel", run: speakChannel},
+	}, attacks...)
 	for _, a := range all {
 		if a.name != name {
 			continue
