@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -119,8 +120,16 @@ func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision
 	return out, nil
 }
 
-// lifetime is backups.
+// lifetime is backups, and what a store that was restored from one needs.
 func (a *api) lifetime() {
+	register(a, operation(http.MethodPost, "/store/accept-restored", "accept-restored-store", "Accept the store as it is, though it was rolled back and revisions are missing in it that a manager has seen; the provider may, of the manager that writes the store"),
+		func(ctx context.Context, in *history.Reason) (*ChangedOutput, error) {
+			r, err := a.service.AcceptRestored(ctx, service.Request{By: callerOf(ctx), Why: in.Why, ID: requestOf(ctx).id})
+			if err != nil {
+				return nil, err
+			}
+			return changed(ctx, r, &WriteParams{}), nil
+		})
 	a.verifies()
 	register(a, streams(operation(http.MethodGet, "/backup", "get-backup", "The whole store as one file, with secrets (sums of tokens); for the provider"), "application/octet-stream", "a backup, for ibwarden restore"),
 		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {

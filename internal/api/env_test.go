@@ -67,6 +67,8 @@ type manager struct {
 	hold bool // nothing is carried out
 }
 
+func (*manager) HoldBack(string, bool) {}
+
 func (m *manager) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
 
 func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {

@@ -64,6 +64,7 @@ var matrix = map[string]struct {
 	"list-audit-log":        {"/audit-log", "", "401 401 200 200 200 200 200 200"},
 	"verify-audit-log":      {"/audit-log/verify", "", "401 401 403 403 403 200 200 200"},
 	"export-audit-log":      {"/audit-log/export", "", "401 401 403 403 403 200 200 200"},
+	"accept-restored-store": {"/store/accept-restored", "", "401 401 403 403 403 422 422 422"}, // without a reason
 	"get-backup":            {"/backup", "", "401 401 403 403 403 200 200 200"},
 	"watch-events":          {"-", "", "401 401 200 200 200 200 200 200"},
 	"get-policy":            {"/policy", "", "401 401 403 403 403 404 404 404"},

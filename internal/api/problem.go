@@ -87,7 +87,7 @@ func (a *api) failed(ctx context.Context, err error) error {
 		return problem(http.StatusRequestEntityTooLarge, reasonTooLarge, err.Error())
 	case errors.Is(err, service.ErrUnknown):
 		return problem(http.StatusServiceUnavailable, reasonStore, err.Error()).RetryAfter(storeAfter)
-	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), errors.Is(err, service.ErrNotMaster):
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrStale), errors.Is(err, store.ErrRolledBack), errors.Is(err, store.ErrClosed), errors.Is(err, service.ErrNotMaster):
 		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+err.Error()).RetryAfter(storeAfter)
 	case errors.Is(err, service.ErrNotRead):
 		return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).RetryAfter(storeAfter)

@@ -18,9 +18,9 @@ func (a *api) status() {
 				f = snap.Fabric
 			}
 			proof, at := a.proofIfAny(ctx)
-			caller := callerOf(ctx)
+			caller, store := callerOf(ctx), a.service.Refuses()
 			return readOne(a, "", func(s *resource.State) (overview.Status, uint64, error) {
-				return overview.Of(s, caller, f, proof, at, a.options.Version), s.Last(), nil
+				return overview.Of(s, caller, f, proof, at, a.options.Version, store), s.Last(), nil
 			})
 		})
 }

@@ -16,6 +16,7 @@ var (
 	storeRevision = service("gauge", "ibwarden_store_revision", "", "The last revision in the store, as this manager knows it.")
 	storeEpoch    = service("gauge", "ibwarden_store_epoch", "", "Epoch of this manager's last takeover of the store.")
 	storeUp       = service("gauge", "ibwarden_store_up", "", "1 if this manager can write the store, or follow it as standby; 0 while the store is lost.")
+	storeMissing  = service("gauge", "ibwarden_store_missing_revisions", "", "Revisions that this manager has seen and that are missing in the store, which was rolled back and is not accepted: at least 1 then, 0 otherwise.")
 	storeLeads    = service("gauge", "ibwarden_store_leader", "", "1 if this manager is the one that writes the store, 0 for a standby or a manager that was fenced.")
 )
 
@@ -25,6 +26,8 @@ type Store struct {
 	Leads func() bool
 	// Up reports whether the store is there.
 	Up func() bool
+	// Missing is how many revisions that were seen are missing in it.
+	Missing func() int
 
 	mu              sync.Mutex
 	commits         uint64
@@ -70,7 +73,7 @@ func (s *Store) SetEpoch(n uint64) {
 
 // Describe tells of every metric.
 func (s *Store) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range []*Metric{storeCommits, storeFailures, storeTime, storeRevision, storeEpoch, storeUp, storeLeads} {
+	for _, m := range []*Metric{storeCommits, storeFailures, storeTime, storeRevision, storeEpoch, storeUp, storeMissing, storeLeads} {
 		ch <- m.desc
 	}
 }
@@ -80,6 +83,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	out := sink{ch}
 	out.put(storeLeads, one(s.Leads()))
 	out.put(storeUp, one(s.Up()))
+	out.put(storeMissing, float64(s.Missing()))
 	s.mu.Lock()
 	commits, failures, times, revision, epoch := s.commits, maps.Clone(s.failures), s.times, s.revision, s.epoch
 	s.mu.Unlock()

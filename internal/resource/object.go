@@ -30,6 +30,7 @@ const (
 	KindApproval  Kind = "approval"
 	KindFile      Kind = "file"
 	KindDrain     Kind = "drain"
+	KindRestored  Kind = "restored"
 )
 
 // Object is one object of a State. An Object is never changed: an edit replaces it.
@@ -230,6 +231,21 @@ type File struct {
 	parsed *policy.Policy
 }
 
+// Restored tells that the provider accepted a store that was rolled back, as it was: Last was
+// its last revision, and First to Seen were given up, none for 0. The ID is another one each time.
+type Restored struct {
+	ID    string    `json:"id"`
+	Last  uint64    `json:"last"`
+	First uint64    `json:"first,omitempty"`
+	Seen  uint64    `json:"seen,omitempty"`
+	At    time.Time `json:"at"`
+	By    string    `json:"by"`
+	Why   string    `json:"why"`
+}
+
+// Key implements Object.
+func (x *Restored) Key() string { return key(KindRestored, x.ID) }
+
 // Key implements Object.
 func (t *Tenant) Key() string { return key(KindTenant, t.Name) }
 
@@ -299,6 +315,8 @@ func Decode(key string, data []byte) (Object, error) {
 		o = new(File)
 	case KindDrain:
 		o = new(Drain)
+	case KindRestored:
+		o = new(Restored)
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}

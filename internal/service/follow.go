@@ -10,8 +10,12 @@ import (
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// followAgain is when a store that could not be followed is tried again.
-const followAgain = time.Second
+const (
+	// followAgain is when a store that could not be followed is tried again, and backAgain
+	// when one is that was rolled back: each time all of it is read.
+	followAgain = time.Second
+	backAgain   = 3 * time.Second
+)
 
 // errFollowing ends the following of revisions that do not fit what was read before.
 var errFollowing = errors.New("the history does not go on where this service is")
@@ -38,11 +42,16 @@ func (s *Service) attend(once func(context.Context) error) {
 	go func() {
 		defer close(ended)
 		for {
-			if err := once(ctx); errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
+			err := once(ctx)
+			if errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
 				return // one that is fenced is told by yield what to do
 			}
+			again := followAgain
+			if errors.Is(err, store.ErrRolledBack) {
+				again = backAgain
+			}
 			select {
-			case <-time.After(followAgain):
+			case <-time.After(again):
 			case <-ctx.Done():
 				return
 			}
@@ -71,9 +80,13 @@ func (s *Service) followOnce(ctx context.Context) error {
 	}
 	s.aside(nil)
 	after, p := s.Policy()
-	if after != before {
+	s.mu.RLock()
+	released := s.released // then the same number may be that of another revision
+	s.mu.RUnlock()
+	if after != before || released {
 		s.config.Manager.FollowPolicy(after, p)
 	}
+	s.release()
 	for rev, err := range s.config.Store.Watch(ctx, after) {
 		if err != nil {
 			return err
@@ -127,6 +140,7 @@ func (s *Service) took(rev store.Revision) error {
 		return errFollowing
 	}
 	s.state.Commit(diff, rev.Number, resource.Caller{Name: record.By, Tenant: record.Tenant}, record.At)
+	s.sawRevisionLocked(rev, diff)
 	p := s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.FollowPolicy(rev.Number, p)

@@ -77,16 +77,23 @@ func (s *Service) Refresh(ctx context.Context) error {
 // Confirm asks the store whether this service leads still, and knows so what is in force.
 // If not, it reads the store, hands the policy to the manager, and returns true.
 func (s *Service) Confirm(ctx context.Context) (changed bool, err error) {
-	if leads, _ := s.leading(); leads {
-		if err := s.look(ctx, 0); err == nil || !final(err) {
-			return false, err
-		}
+	leads, _ := s.leading()
+	if leads {
+		err = s.look(ctx, 0)
 	}
-	if err = s.Refresh(ctx); err != nil {
-		return false, err
+	if !leads || final(err) {
+		err = s.Refresh(ctx)
+		changed = err == nil
 	}
-	s.config.Manager.SetPolicy(s.Policy())
-	return true, nil
+	switch back := s.Back(); {
+	case back != nil && errors.Is(err, store.ErrRolledBack):
+		s.config.Manager.HoldBack(back.Error(), s.isOlder()) // by the tables as they are now
+		return false, nil
+	case changed:
+		s.config.Manager.SetPolicy(s.Policy())
+		s.release()
+	}
+	return changed, err
 }
 
 // leading reports whether this service leads, and who has taken the store over from it all
@@ -131,6 +138,9 @@ func (s *Service) guard() {
 		epoch, last := s.epoch, s.state.Last()
 		s.mu.RUnlock()
 		for rev, err := range s.config.Store.Watch(ctx, last) {
+			if err != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil {
+				return s.look(ctx, 0) // the store may have been rolled back
+			}
 			if err != nil {
 				return err
 			}

@@ -49,9 +49,11 @@ func (s *Service) keepNotes() {
 		case <-time.After(refusedLook):
 		case <-s.closing:
 			s.note(true)
+			s.keepSeen()
 			return
 		}
 		s.note(false)
+		s.keepSeen()
 		select {
 		case <-time.After(noteEvery):
 		case <-s.closing:
@@ -89,24 +91,33 @@ func (s *Service) note(all bool) {
 // put commits. A commit that has begun is ended though its caller has gone: a store that
 // is interrupted does not know what it has done, and neither does this service then.
 func (s *Service) put(ctx context.Context, c store.Commit) error {
+	done, err := s.transact(ctx, c)
+	if err == nil {
+		err = s.sawCommit(&c, done)
+	}
+	return err
+}
+
+// transact is put where nothing is known of what the store had before.
+func (s *Service) transact(ctx context.Context, c store.Commit) (done store.Committed, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return done, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	_, err := s.config.Store.Commit(ctx, c)
+	done, err = s.config.Store.Commit(ctx, c)
 	switch {
 	case err == nil:
 		s.wrote = s.config.Now()
-		return nil
+		return done, nil
 	case certain(err):
-		return err
+		return done, err
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrStale):
 		s.failed(err)
-		return err
+		return done, err
 	}
 	s.failed(err)
-	return &unknownError{err}
+	return done, &unknownError{err}
 }
 
 // unknownError is ErrUnknown with its reason.

@@ -33,15 +33,28 @@ func (s *Service) look(ctx context.Context, idle time.Duration) error {
 		return lost
 	case lost != nil:
 		if err := s.load(ctx); err != nil { // what a disk that is full still allows
+			if errors.Is(err, store.ErrRolledBack) && s.config.Shared {
+				if _, fenced := s.transact(ctx, store.Commit{Epoch: s.epoch}); errors.Is(fenced, store.ErrFenced) {
+					return fenced // it is taken over again, so that it can be accepted
+				}
+			}
 			return err
 		}
 		s.mu.RLock()
 		last = s.state.Last()
 		s.mu.RUnlock()
-	case !s.config.Shared || s.config.Now().Sub(s.wrote) < idle:
+	case !s.config.Shared:
+		return s.put(ctx, store.Commit{Epoch: s.epoch}) // nothing is written, if it could be
+	case s.config.Now().Sub(s.wrote) < idle:
 		return nil
 	}
-	if err := s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}}); err != nil {
+	err := s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Deletes: []string{probeKey}})
+	if errors.Is(err, store.ErrStale) {
+		if e := s.load(ctx); e != nil { // it was rolled back, or another one has written
+			return e
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if lost != nil {
@@ -51,13 +64,19 @@ func (s *Service) look(ctx context.Context, idle time.Duration) error {
 }
 
 // found notes that the store can be written again. What it holds, which load has read,
-// goes to the manager.
+// goes to the manager. One that was rolled back is not written, and what it holds counts for
+// nobody.
 func (s *Service) found() {
 	s.mu.Lock()
-	s.lost = nil
+	if s.lost = nil; s.back != nil {
+		s.lost = s.back
+		s.mu.Unlock()
+		return
+	}
 	last, p := s.state.Last(), s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(last, p)
+	s.release()
 	s.wakeNotes()
 }
 

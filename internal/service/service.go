@@ -29,6 +29,10 @@ type SubnetManager interface {
 	// FollowPolicy is the same for a revision that another manager wrote, and that may not
 	// be the last: after a takeover it gives nobody what the tables did not hold then.
 	FollowPolicy(revision uint64, p *policy.Policy)
+	// HoldBack has the manager give no port more than the tables hold now, whatever the
+	// policy gives, for a reason; "" ends it. older tells that the policy that it has is
+	// older than the tables may be.
+	HoldBack(why string, older bool)
 	// Predict says what the manager would write for a policy. The error says why the
 	// fabric cannot take it.
 	Predict(ctx context.Context, p *policy.Policy) (*Plan, error)
@@ -116,6 +120,10 @@ type Config struct {
 	// Shared tells that other managers use the store: this one writes it only while it
 	// is master (Lead).
 	Shared bool
+	// Seen is what was seen of the store in earlier runs; KeepSeen, unless nil, keeps what
+	// was seen for the next.
+	Seen     store.Seen
+	KeepSeen func(store.Seen)
 }
 
 // ErrUnknown says that nobody knows whether a change was stored: the store was lost while
@@ -151,9 +159,15 @@ type Service struct {
 	leads    bool             // this service writes the store, for as long as the store lets it
 	lost     error            // why nothing can be written now
 	fenced   error            // who has taken the store over from this service, which leads all the same; nil for nobody
-	trying   chan struct{}    // closed when the try of a store that was lost is over; nil while there is none
-	notes    []store.Outcome  // outcomes that are to be stored, the oldest first, one for a revision
-	noted    chan struct{}    // wakes who stores them
+	// back tells that the store was rolled back, and is not accepted; nil where it was not.
+	back     *store.RolledBackError
+	released bool            // it counts again, and the manager is not told yet
+	older    bool            // the state is that of the store that was rolled back
+	seen     store.Seen      // what was seen of the store
+	kept     uint64          // the Serial of what KeepSeen was given
+	trying   chan struct{}   // closed when the try of a store that was lost is over; nil while there is none
+	notes    []store.Outcome // outcomes that are to be stored, the oldest first, one for a revision
+	noted    chan struct{}   // wakes who stores them
 	closing  chan struct{}
 	closed   sync.WaitGroup
 
@@ -177,7 +191,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
 		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
-		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared,
+		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, seen: c.Seen.Clone(), kept: c.Seen.Serial,
 	}
 	if c.Shared {
 		s.lost = ErrNotMaster
@@ -187,6 +201,8 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		s.follow()
 	} else if err := s.lead(ctx); err != nil {
 		return nil, err
+	} else if back := s.Back(); back != nil {
+		s.lost = back
 	}
 	s.closed.Go(s.keepNotes)
 	return s, nil
@@ -201,7 +217,10 @@ func (s *Service) lead(ctx context.Context) error {
 	s.mu.Lock()
 	s.epoch = epoch
 	s.mu.Unlock()
-	if err = s.load(ctx); err != nil {
+	switch err = s.load(ctx); {
+	case s.Back() != nil: // what the revisions of such a store came to counts no more
+		return nil
+	case err != nil:
 		return err
 	}
 	return s.loadUnsettled(ctx)
@@ -243,12 +262,53 @@ type stored struct {
 	Object   json.RawMessage `json:"object"`
 }
 
-// load reads the store.
+// load reads the store. One that was rolled back is not entered where a later state is known:
+// the error is a *store.RolledBackError. Its caller holds write, but for Open.
 func (s *Service) load(ctx context.Context) error {
+	s.mu.RLock()
+	seen, known := s.seen.Clone(), s.state != nil // before it is read: what comes later is not missing in it
+	s.mu.RUnlock()
 	contents, err := s.config.Store.Load(ctx)
 	if err != nil {
 		return err
 	}
+	back, err := compare(ctx, s.config.Store, &seen, contents)
+	if err != nil {
+		return err
+	}
+	if back != nil && known {
+		s.holdBack(back, false)
+		return back
+	}
+	r, err := s.read(contents)
+	if err != nil {
+		return err
+	}
+	s.enterRead(r)
+	if back != nil {
+		s.holdBack(back, true)
+	} else {
+		s.saw(seen, contents)
+	}
+	return nil
+}
+
+// loaded is what a store holds.
+type loaded struct {
+	state *resource.State
+	keys  map[string]repeated
+}
+
+// enterRead makes what was read the state.
+func (s *Service) enterRead(r *loaded) {
+	s.repeats = newRepeats(r.keys)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = r.state
+}
+
+// read decodes what a store holds.
+func (s *Service) read(contents *store.Contents) (*loaded, error) {
 	state := resource.New(s.config.Base)
 	keys := map[string]repeated{}
 	for _, o := range contents.Objects {
@@ -258,29 +318,25 @@ func (s *Service) load(ctx context.Context) error {
 		if id, is := cutPrefix(o.Key, repeatedPrefix); is {
 			var r repeated
 			if err := json.Unmarshal(o.Value, &r); err != nil {
-				return fmt.Errorf("store: %s: %w", o.Key, err)
+				return nil, fmt.Errorf("store: %s: %w", o.Key, err)
 			}
 			keys[id] = r
 			continue
 		}
 		var v stored
 		if err := json.Unmarshal(o.Value, &v); err != nil {
-			return fmt.Errorf("store: %s: %w", o.Key, err)
+			return nil, fmt.Errorf("store: %s: %w", o.Key, err)
 		}
 		object, err := resource.Decode(o.Key, v.Object)
 		if err != nil {
-			return fmt.Errorf("store: %w", err)
+			return nil, fmt.Errorf("store: %w", err)
 		}
 		if err := state.Restore(object, v.Revision); err != nil {
-			return fmt.Errorf("store: %s: %w", o.Key, err)
+			return nil, fmt.Errorf("store: %s: %w", o.Key, err)
 		}
 	}
 	state.SetLast(contents.Revision)
-	s.repeats = newRepeats(keys)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state = state
-	return nil
+	return &loaded{state, keys}, nil
 }
 
 func cutPrefix(s, prefix string) (string, bool) {

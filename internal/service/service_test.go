@@ -29,6 +29,21 @@ type recorder struct {
 	mu       sync.Mutex
 	revision uint64
 	policy   *policy.Policy
+	back     string // HoldBack was told
+	older    bool
+}
+
+func (m *recorder) HoldBack(why string, older bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.back, m.older = why, older
+}
+
+// heldBack is why no port is given anything new.
+func (m *recorder) heldBack() (why string, older bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.back, m.older
 }
 
 func (m *recorder) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }

@@ -24,7 +24,42 @@ var (
 	ErrNotEmpty    = errors.New("the store is not empty")
 	ErrIncomplete  = errors.New("a restore into the store did not end: restore again")
 	ErrClosed      = errors.New("the store is closed")
+	ErrRolledBack  = errors.New("the store was rolled back")
 )
+
+// RolledBackError says what a store does not have any more that was seen in it. It is
+// ErrRolledBack.
+type RolledBackError struct {
+	Last      uint64 // the last revision of the store
+	Seen      uint64 // the last that was seen
+	First     uint64 // the first that is missing, or has another content; above Seen where only audit entries are missing
+	Audit     Head   // the end of its audit log
+	SeenAudit Head   // the last that was seen
+}
+
+// Missing are the revisions that were seen and that the store does not have, or with another
+// content; from is above to where there are none.
+func (e *RolledBackError) Missing() (from, to uint64) { return e.First, e.Seen }
+
+func (e *RolledBackError) Error() string {
+	text := ErrRolledBack.Error()
+	missing := fmt.Sprintf("revisions %d to %d, which were seen, are missing", e.First, e.Seen)
+	if e.First == e.Seen {
+		missing = fmt.Sprintf("revision %d, which was seen, is missing", e.Seen)
+	}
+	switch {
+	case e.First > e.Seen && e.SeenAudit.Sequence > e.Audit.Sequence:
+		return fmt.Sprintf("%s: its audit log ends with entry %d, and entries up to %d, which were seen, are missing", text, e.Audit.Sequence, e.SeenAudit.Sequence)
+	case e.First > e.Seen:
+		return fmt.Sprintf("%s: its audit log has another content than the one that was seen up to entry %d", text, e.SeenAudit.Sequence)
+	case e.Last >= e.Seen:
+		return fmt.Sprintf("%s: %s: it has another content there", text, missing)
+	}
+	return fmt.Sprintf("%s: it ends with revision %d, and %s", text, e.Last, missing)
+}
+
+// Is reports whether target is ErrRolledBack.
+func (e *RolledBackError) Is(target error) bool { return target == ErrRolledBack }
 
 // NewerError says that a store or a backup has a format that this program is too old for.
 // It is ErrNewer.

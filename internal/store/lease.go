@@ -8,7 +8,8 @@ import (
 // Lease is what a store says of the right to write to the fabric. Managers compare it by
 // clocks of their own (package lease of the manager); the store knows no time.
 type Lease struct {
-	// Version is another, and higher one whenever it was written; 0 when it never was.
+	// Version is another, and higher one whenever it was written; 0 when it never was. Only
+	// where the store was rolled back it is lower than one before.
 	Version int64
 	// Epoch is that of its holder, or of the last one; 0 for none.
 	Epoch Epoch
@@ -22,8 +23,9 @@ type Lease struct {
 type Leaser interface {
 	Follower
 
-	// FollowLease calls see with the lease as it is, and whenever it was written, until ctx
-	// ends or the store cannot be reached.
+	// FollowLease calls see with the lease as it is, and whenever it was written, in this
+	// order, until ctx ends, the store cannot be reached, or nothing was written for a while:
+	// then its caller calls it again.
 	FollowLease(ctx context.Context, see func(Lease)) error
 
 	// AcquireLease is Acquire that takes the lease too, in one transaction, if it is of this

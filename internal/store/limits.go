@@ -125,6 +125,11 @@ func (c *Commit) checkAudit() error {
 	return nil
 }
 
+// Empty reports whether a commit writes nothing: it asks whether its epoch may.
+func (c *Commit) Empty() bool {
+	return c.Revision == nil && len(c.Puts)+len(c.Deletes)+len(c.Outcomes)+len(c.Audit) == 0
+}
+
 // Guarded reports whether a commit is compared with the last revision.
 func (c *Commit) Guarded() bool {
 	return c.Revision != nil || len(c.Puts) > 0 || len(c.Deletes) > 0

@@ -37,6 +37,11 @@ func EntryOf(e store.Entry) Entry {
 	return out
 }
 
+// Reason is why something is done that has no other parameters.
+type Reason struct {
+	Why string `header:"Why" maxLength:"500" doc:"the reason, for the history; it has to be given"`
+}
+
 // Verified says whether the audit log is as it was written.
 type Verified struct {
 	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved"`

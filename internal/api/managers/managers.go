@@ -51,6 +51,7 @@ type SubnetManager struct {
 	Proved   *uint64    `json:"proved_revision,omitempty" doc:"the last revision that was proved: in this run for the one that answers, in the store for another that writes it"`
 	Store    string     `json:"store,omitempty" doc:"where it keeps tenants and policy, where that is known: its own, or the one that it shares"`
 	Owner    string     `json:"owner,omitempty" doc:"how the store knows its writer"`
+	Held     string     `json:"held,omitempty" doc:"of the one that answers: why it gives no port anything new and takes no changes: its store was rolled back, and the revisions that are missing in it"`
 }
 
 // Of is a manager as it is told of.
@@ -138,6 +139,9 @@ func List(ctx context.Context, from Source, s *service.Service, store string, f 
 		switch {
 		case m.Self:
 			m.Store = store
+			if back := s.Back(); back != nil {
+				m.Held = back.Error()
+			}
 			if revision, some := from.ProvedRevision(); some {
 				m.Proved = &revision
 			}

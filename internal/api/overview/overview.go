@@ -23,6 +23,7 @@ type Status struct {
 	Ports      int       `json:"ports" doc:"end ports that belong to tenants; of a tenant, to it"`
 	Approvals  int       `json:"approvals" doc:"changes that wait for a second person"`
 	Fabric     *Fabric   `json:"fabric,omitempty" doc:"for the provider"`
+	Store      string    `json:"store,omitempty" doc:"for the provider: why the store takes no changes now, such as the revisions that are missing in one that was rolled back"`
 }
 
 // Fabric counts what was found.
@@ -36,8 +37,8 @@ type Fabric struct {
 	Declared int `json:"declared" doc:"partitions of the policy file"`
 }
 
-// Of is how things are; proof is nil where there is none yet.
-func Of(s *resource.State, c resource.Caller, f *observed.Fabric, proof *isolation.Proof, at time.Time, version string) Status {
+// Of is how things are; proof is nil where there is none yet, store says why that takes no changes.
+func Of(s *resource.State, c resource.Caller, f *observed.Fabric, proof *isolation.Proof, at time.Time, version, store string) Status {
 	out := Status{Version: version, Verdict: isolation.Unknown.String()}
 	if proof != nil {
 		v := verdict.Of(s, c, proof)
@@ -62,6 +63,9 @@ func Of(s *resource.State, c resource.Caller, f *observed.Fabric, proof *isolati
 		if c.IsProvider() || a.Tenant == c.Tenant {
 			out.Approvals++
 		}
+	}
+	if c.IsProvider() && c.Keys.First == 0 {
+		out.Store = store
 	}
 	if f != nil && c.IsProvider() && c.Keys.First == 0 {
 		n := f.Count()

@@ -85,6 +85,8 @@ func (j *jobs) Wait() {
 	}
 }
 
+func (*manager) HoldBack(string, bool) {}
+
 func (m *manager) FollowPolicy(revision uint64, p *policy.Policy) { m.SetPolicy(revision, p) }
 
 func (m *manager) SetPolicy(revision uint64, _ *policy.Policy) {

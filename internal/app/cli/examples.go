@@ -146,13 +146,14 @@ ibwarden member refuse training 0x0002c90300a1b2c3`,
 ibwarden token create --tenant provider --data /var/lib/ibwarden
 # a client certificate instead
 ibwarden token create --tenant red --certificate red.pem`,
-	"token delete":      `ibwarden token delete tok-0123456789ab`,
-	"history":           `ibwarden history list`,
-	"history list":      `ibwarden history list --limit 5`,
-	"history show":      `ibwarden history show 12`,
-	"history decisions": `ibwarden history decisions --refused`,
-	"history verify":    `ibwarden history verify`,
-	"history export":    `ibwarden history export >audit.jsonl`,
+	"token delete":            `ibwarden token delete tok-0123456789ab`,
+	"history":                 `ibwarden history list`,
+	"history list":            `ibwarden history list --limit 5`,
+	"history show":            `ibwarden history show 12`,
+	"history decisions":       `ibwarden history decisions --refused`,
+	"history verify":          `ibwarden history verify`,
+	"history export":          `ibwarden history export >audit.jsonl`,
+	"history accept-restored": `ibwarden history accept-restored --why "the disk was lost, the backup is of last night"`,
 	"rollback": `# what it would change, and then only red's part of it
 ibwarden rollback 12 --dry-run
 ibwarden rollback 12 --tenant red --why mistake`,

@@ -473,6 +473,10 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 	f.reconfigure(c, engine)
 	f.cables.reload(engine, c.ErrOrStderr())
 	f.routing.Reload(engine, c.ErrOrStderr())
+	if f.service != nil && f.service.Back() != nil {
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f.service.Back(), "- the previous policy stays in force")
+		return
+	}
 	if f.policy == "" || f.policy == policyNone {
 		engine.AcceptPolicy()
 		if f.service != nil {
@@ -509,9 +513,13 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 	if f.policy != "" {
 		base = &policy.Policy{Default: policy.Limited} // the file is the first revision
 	}
-	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, Fabric: f.where.spec, Base: base, Lease: f.serves.Lease})
+	f.service, err = serve.Open(ctx, serve.Options{Store: f.serves.Store, Data: f.cables.dir, State: f.state, Fabric: f.where.spec, Base: base, Lease: f.serves.Lease})
 	if err == nil && f.policy != "" {
 		err = f.applyFile(ctx)
+	}
+	if waits := new(serve.WaitsError); errors.As(err, &waits) {
+		logs.From(ctx).Warn(waits.Error()) // what stands is guarded meanwhile
+		err = nil
 	}
 	return orMisuse(err)
 }

@@ -44,6 +44,8 @@ type Served struct {
 	turn   time.Duration
 	// confirmed is what Confirm was told last; nil when the engine knows.
 	confirmed *bool
+	// heldBack is what HoldBack was told last; nil when the engine knows.
+	heldBack *heldBack
 	// revisions are those of the policies that the engine was given, and of next.
 	revisions map[*policy.Policy]uint64
 	// taken is the snapshot of pass number of.
@@ -94,13 +96,16 @@ func NewServed(source string) *Served {
 // manager has written since p was read, goes to the engine all the same.
 func (s *Served) Begin(r *Runner, t Teller, revision uint64, p *policy.Policy) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.runner, s.tell = r, t
 	if s.next != nil && s.revisions[s.next] <= revision {
 		delete(s.revisions, s.next)
 		s.next = nil
 	}
 	s.revisions[p] = revision
+	s.mu.Unlock()
+	if h := s.takeHeldBack(false); h != nil { // before anything is written
+		r.Engine().HoldBack(h.why, h.older)
+	}
 }
 
 // SetPolicy implements service.SubnetManager.
@@ -108,6 +113,34 @@ func (s *Served) SetPolicy(revision uint64, p *policy.Policy) { s.have(revision,
 
 // FollowPolicy implements service.SubnetManager.
 func (s *Served) FollowPolicy(revision uint64, p *policy.Policy) { s.have(revision, p, true) }
+
+// heldBack is why ports are given nothing new; "" for no reason.
+type heldBack struct {
+	why   string
+	older bool
+}
+
+// HoldBack implements service.SubnetManager.
+func (s *Served) HoldBack(why string, older bool) {
+	s.mu.Lock()
+	s.heldBack = &heldBack{why, older}
+	s.mu.Unlock()
+	s.Wake()
+}
+
+// takeHeldBack is what the engine is to be told by HoldBack; nil for nothing. That it ends waits
+// until the engine has the newest policy: the one before may be that of the store which was
+// rolled back.
+func (s *Served) takeHeldBack(ends bool) *heldBack {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.heldBack
+	if h == nil || (h.why == "") != ends || ends && s.next != nil {
+		return nil
+	}
+	s.heldBack = nil
+	return h
+}
 
 func (s *Served) have(revision uint64, p *policy.Policy, followed bool) {
 	s.mu.Lock()
@@ -122,6 +155,9 @@ func (s *Served) have(revision uint64, p *policy.Policy, followed bool) {
 // of the engine, in the goroutine of Run.
 func (s *Served) Turn(e *engine.Engine) (given bool) {
 	confirmed := s.takeConfirmed()
+	if h := s.takeHeldBack(false); h != nil { // before the policy, which may widen
+		e.HoldBack(h.why, h.older)
+	}
 	p := s.take(time.Now())
 	switch {
 	case p == nil:
@@ -129,6 +165,9 @@ func (s *Served) Turn(e *engine.Engine) (given bool) {
 		e.FollowPolicy(p)
 	default:
 		e.SetPolicy(p)
+	}
+	if h := s.takeHeldBack(true); h != nil {
+		e.HoldBack("", false)
 	}
 	if confirmed != nil {
 		e.Confirm(*confirmed)

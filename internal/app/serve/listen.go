@@ -122,6 +122,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 		return c
 	})
 	s.writeHeads(log)
+	s.seen.tells(log)
 	ctx, stop := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	works.Go(func() { s.trims(ctx, log) })

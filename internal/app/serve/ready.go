@@ -36,6 +36,9 @@ func (s *Service) Watch(t *telemetry.Telemetry) {
 // wrong with that for as long as it can follow who does.
 func (s *Service) writable() error {
 	lost := s.Read(func(*resource.State) {})
+	if back := s.Back(); back != nil {
+		return back
+	}
 	if errors.Is(lost, service.ErrNotMaster) && !errors.Is(lost, store.ErrUnavailable) {
 		if s.master.Load() {
 			return errNotTaken
@@ -56,7 +59,9 @@ func (s *Service) recovers(ctx context.Context, tick <-chan time.Time) {
 		case <-tick:
 		}
 		try, cancel := context.WithTimeout(ctx, recoverTimeout)
-		_ = s.Recover(try) // Read says why not
+		if s.Recover(try) == nil { // else Read says why not
+			_ = s.applyLater(try) // of a file that waited for this; the next time tries again
+		}
 		cancel()
 	}
 }

@@ -52,6 +52,7 @@ type Service struct {
 	db     store.Follower                // the store that others share; nil for none
 	share  atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
 	rights *rights                       // nil where nothing is shared
+	seen   *seenFiles
 }
 
 // Options say where a service keeps what, and for whom.
@@ -60,6 +61,8 @@ type Options struct {
 	// is removed at the end.
 	Store string
 	Data  daemon.DataDir
+	// State is the state file; beside it is kept what was seen of the store. "" for none.
+	State string
 	// Fabric names the fabric, as --fabric does.
 	Fabric string
 	// Base is the policy for as long as no file was applied.
@@ -76,10 +79,15 @@ const storeName = "store"
 func Open(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{manager: daemon.NewServed(o.Fabric)}
 	err := s.open(ctx, &o)
+	var seen store.Seen
+	if err == nil {
+		seen, err = s.seen.read()
+	}
 	if err == nil {
 		host, _ := os.Hostname()
 		s.Service, err = service.Open(ctx, service.Config{
 			Store: s.store, Manager: s.manager, Base: o.Base, Now: time.Now, Shared: s.shared,
+			Seen: seen, KeepSeen: s.seen.keep,
 			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", about.This().Version, os.Getpid(), host),
 		})
 	}
@@ -103,7 +111,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
-		s.db = db
+		s.db, s.seen = db, newSeenFiles("", o.State)
 		s.rights = newRights(db, cmp.Or(o.Lease, lease.DefaultTTL), s.lostLease)
 		s.keep(db)
 		return nil
@@ -123,13 +131,16 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if s.seen = new(seenFiles); s.scratch == "" {
+		s.seen = newSeenFiles(path, o.State)
+	}
 	s.keep(db)
 	return nil
 }
 
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
-	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches}, metrics.NewAPI()
+	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches, Missing: s.missing}, metrics.NewAPI()
 	s.store = &headed{Store: &measured{&fencing{db, s.rights, s.askOthers}, s.counts}}
 }
 
@@ -169,6 +180,10 @@ var fileCaller = resource.Caller{Name: "run --policy", Tenant: resource.Provider
 // manager that takes over does not bring a file of its own.
 func (s *Service) ApplyFile(ctx context.Context, f resource.File) error {
 	_, err := s.Do(ctx, service.Request{Change: resource.PutFile{File: f}, By: fileCaller, Seen: resource.Unseen})
+	if waits(err) {
+		s.file.Store(&f)
+		return &WaitsError{err}
+	}
 	if !errors.Is(err, service.ErrNotMaster) {
 		return err
 	}
@@ -178,6 +193,16 @@ func (s *Service) ApplyFile(ctx context.Context, f resource.File) error {
 	}
 	return why
 }
+
+// WaitsError says why a policy file is not applied yet: the service takes no changes now.
+type WaitsError struct{ Err error }
+
+func (w *WaitsError) Error() string {
+	return fmt.Sprintf("the policy file is not applied, what was in force stays: %v", w.Err)
+}
+
+// Unwrap returns the cause.
+func (w *WaitsError) Unwrap() error { return w.Err }
 
 // hasFile reports whether the store has a policy file. The error says that it is
 // another one than f.
@@ -197,7 +222,11 @@ func (s *Service) applyLater(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	if has, _ := s.hasFile(*f); !has {
+	has := false
+	if s.shared { // else the file is this manager's own
+		has, _ = s.hasFile(*f)
+	}
+	if !has {
 		_, err := s.Do(ctx, service.Request{Change: resource.PutFile{File: *f}, By: fileCaller, Seen: resource.Unseen})
 		var refusal *resource.Refusal
 		if err != nil && !errors.As(err, &refusal) {
@@ -223,6 +252,9 @@ func (s *Service) Learns(ctx context.Context) (bool, error) {
 		return s.Knows(), nil
 	}
 	err := s.Refresh(ctx)
+	if errors.Is(err, store.ErrRolledBack) {
+		err = nil // what is known here is later
+	}
 	return s.Knows(), err
 }
 
@@ -278,7 +310,13 @@ func (s *Service) Turn(e *engine.Engine) {
 
 // Again has the manager carry out the policy in force once more. By calling it after a
 // takeover, the caller allows access that the previous manager's tables did not give.
-func (s *Service) Again() { s.manager.SetPolicy(s.Policy()) }
+//
+// It does nothing while the store is one that was rolled back.
+func (s *Service) Again() {
+	if s.Back() == nil {
+		s.manager.SetPolicy(s.Policy())
+	}
+}
 
 // toldAs is the name under which subscribers of the service see an event. Debugging events
 // are not shown to them.

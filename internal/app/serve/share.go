@@ -59,6 +59,7 @@ type Shared struct {
 	// Of the goroutine of Run.
 	due    bool // there is something new
 	leads  bool // this manager was master at the last turn
+	back   bool // and the store was one that was rolled back
 	passed bool // and has completed a pass since
 	listed []byte
 	of     uint64 // version of the book that listed is
@@ -208,6 +209,12 @@ func (k *Shared) turn(e *engine.Engine) {
 		k.mu.Unlock()
 		k.service.isMaster(leads)
 	}
+	if back := k.service.Back() != nil; back != k.back {
+		if k.back = back; !back {
+			k.forget()
+			k.due = true
+		}
+	}
 	k.due = k.due || e.Cables() != k.list
 	if !k.leads || !k.due && !k.again.Load() || k.busy.Load() {
 		return
@@ -216,6 +223,14 @@ func (k *Shared) turn(e *engine.Engine) {
 	k.again.Store(false)
 	k.busy.Store(true)
 	k.jobs <- k.job(e)
+}
+
+// forget has everything read anew: a store that was rolled back, and is accepted or put right,
+// does not have what it is known to have had.
+func (k *Shared) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.objects, k.mark, k.fresh, k.tried = kept.Objects{}, 0, false, store.Object{}
 }
 
 // isMaster reports whether a manager may write to its subnet.

@@ -26,6 +26,8 @@ type Bound struct {
 	// tables do not show is not given then: nobody is trusted by subnet administration, raw
 	// packets are filtered, and P_Keys are checked in both directions.
 	Other bool
+	// Older is the same where the policy is older than the tables may be.
+	Older bool
 
 	held map[ib.PortGUID][]ib.PKey
 }
@@ -100,7 +102,7 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 			return !full && !limited
 		})
 	}
-	if b.Other {
+	if b.Other || b.Older {
 		cut.Trusted = nil
 		return &cut, b.text(n, named)
 	}
@@ -110,9 +112,9 @@ func (b *Bound) Within(r *policy.Resolution, self ib.PortGUID) (out *policy.Reso
 	return &cut, b.text(n, named)
 }
 
-// Tight is a policy as far as Other leaves it, besides its partitions.
+// Tight is a policy as far as Other or Older leaves it, besides its partitions.
 func (b *Bound) Tight(p *policy.Policy) *policy.Policy {
-	if !b.Other || p == nil {
+	if !b.Other && !b.Older || p == nil {
 		return p
 	}
 	tight := *p
@@ -122,10 +124,22 @@ func (b *Bound) Tight(p *policy.Policy) *policy.Policy {
 	return &tight
 }
 
+// RolledBack says that the bound of a store which was rolled back begins; for no reason, that it
+// ends.
+func RolledBack(why string) string {
+	if why == "" {
+		return "the store counts again: ports are given what its policy says"
+	}
+	return why + ": no port is given anything new until it is put right (ibwarden history accept-restored)"
+}
+
 func (b *Bound) text(n int, named []string) string {
 	text := b.Why
 	if b.Other {
 		text += "; the manager before had another policy: nobody is trusted, and raw packets are filtered"
+	}
+	if b.Older {
+		text += "; the policy here is older than the tables may be: nobody is trusted, and raw packets are filtered"
 	}
 	if n > 0 {
 		text += fmt.Sprintf(": %d memberships are not given that the tables did not hold then (%s", n, strings.Join(named, ", "))

@@ -20,7 +20,7 @@ func (e *Engine) guardOf(p *policy.Policy) ports.Guard {
 func (e *Engine) input() desired.Input {
 	in := e.config.Desired(e.fabric)
 	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
-	in.Bounds = []*bound.Bound{e.inherited, e.shared}
+	in.Bounds = []*bound.Bound{e.inherited, e.shared, e.back}
 	in.Registered = e.standby.registered
 	in.Reregister = e.reregisters() && !in.Registered
 	in.Newcomer = !e.known.Managed && !e.succeeds

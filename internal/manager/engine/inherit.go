@@ -12,6 +12,11 @@ type inheritance struct {
 	// others tells that another manager may have written since the tables were last read.
 	// A block that is written from them could give what that one has taken away.
 	others bool
+	// back is the bound of a store that was rolled back, and why there is one, or will be once
+	// the tables are read; older tells that the policy is older than they may be.
+	back    *bound.Bound
+	whyBack string
+	older   bool
 	// accepts tells that the next policy lifts the bound after a master with another policy.
 	accepts bool
 }
@@ -28,6 +33,10 @@ func (e *Engine) heldNow(why string, untilRead bool) *bound.Bound {
 // bind records what the subnet holds, as it was read, when this manager has taken it over
 // from another master, or another is master too.
 func (e *Engine) bind() {
+	if e.whyBack != "" && e.back == nil {
+		e.back, e.baseline = e.heldNow(e.whyBack, false), nil
+		e.back.Older = e.older
+	}
 	if !e.peers.Named() {
 		return
 	}
@@ -58,6 +67,21 @@ func (e *Engine) share(shared bool) {
 	e.membersChanged()
 }
 
+// HoldBack has the policy give no port more than the tables hold, as they were read last,
+// because the store that it is from was rolled back; "" ends it. older tells that the policy
+// is older than the tables may be: then it gives nothing that tables do not show either.
+// What it takes away, it takes away.
+func (e *Engine) HoldBack(why string, older bool) {
+	if why == "" && e.whyBack == "" {
+		return
+	}
+	e.whyBack, e.older, e.back, e.baseline = why, older, nil, nil
+	e.emit(event.Warned{Text: bound.RolledBack(why)})
+	if e.policy != nil {
+		e.membersChanged()
+	}
+}
+
 // AcceptPolicy tells that a person wants what SetPolicy brings next, whatever another had.
 func (e *Engine) AcceptPolicy() { e.accepts = true }
 
@@ -76,4 +100,4 @@ func (e *Engine) accept() {
 }
 
 // isBound reports whether bounds of an earlier manager's tables apply to the policy.
-func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil }
+func (e *Engine) isBound() bool { return e.sharing || e.inherited != nil || e.whyBack != "" }

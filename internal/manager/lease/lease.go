@@ -84,9 +84,12 @@ type Keeper struct {
 // NewKeeper returns the keeper of a manager that has not seen the record.
 func NewKeeper(ttl time.Duration) *Keeper { return &Keeper{ttl: ttl} }
 
-// See takes the record as the store had it, when it was asked before now.
+// See takes the record as the store had it, when it was asked before now. One of a lower
+// version was read late, or the store was rolled back: it counts from now too, so that another
+// manager may take what stands in the store then. Nobody holds two records at once by that,
+// since only the one that stands in the store can be taken.
 func (k *Keeper) See(now time.Duration, r Record) {
-	if k.known && r.Version <= k.record.Version {
+	if k.known && r.Version == k.record.Version {
 		return
 	}
 	k.record, k.seen, k.known = r, now, true

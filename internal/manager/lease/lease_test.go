@@ -150,6 +150,28 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// After the store was rolled back a record has a lower version: it counts as it is, from
+// then on, and can be taken; whoever held another one holds nothing.
+func TestRolledBack(t *testing.T) {
+	standby, holder := NewKeeper(DefaultTTL), NewKeeper(DefaultTTL)
+	old := Record{Version: 10, Term: 1, TTL: DefaultTTL}
+	for _, k := range []*Keeper{standby, holder} {
+		k.See(0, Record{Version: 40, Term: 1, TTL: DefaultTTL})
+	}
+	holder.Took(time.Second, 2, Record{Version: 40, Term: 1})
+	holder.See(time.Second, Record{Version: 41, Term: 2, TTL: DefaultTTL})
+	standby.See(time.Second, Record{Version: 41, Term: 2, TTL: DefaultTTL})
+	for _, k := range []*Keeper{standby, holder} {
+		k.See(3*time.Second, old)
+		if r, _ := k.Record(); r != old || k.Term() != 0 {
+			t.Errorf("it has %+v, and term %d", r, k.Term())
+		}
+		if at, known := k.Free(); !known || at != 3*time.Second+DefaultTTL {
+			t.Errorf("free at %v, want %v after it was seen", at, DefaultTTL)
+		}
+	}
+}
+
 // others are other managers that do as they are told.
 type others struct {
 	said             time.Duration

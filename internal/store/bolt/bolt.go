@@ -242,6 +242,9 @@ func (s *Store) updateLocked(ctx context.Context, f func(tx *bbolt.Tx) error) er
 	}
 	s.use.RLock()
 	defer s.use.RUnlock()
+	if err := s.inPlace(); err != nil {
+		return err
+	}
 	var refused error
 	err := s.guard("a page of the file", func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error { refused = f(tx); return refused })
@@ -250,6 +253,19 @@ func (s *Store) updateLocked(ctx context.Context, f func(tx *bbolt.Tx) error) er
 		return err
 	}
 	return s.failure(err)
+}
+
+// inPlace looks whether the file is still the one in the directory: what is written to one that
+// was removed or replaced is lost with the process.
+func (s *Store) inPlace() error {
+	own, err := s.file.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", s.path, store.ErrUnavailable, err)
+	}
+	if at, err := os.Lstat(s.path); err != nil || !os.SameFile(own, at) {
+		return fmt.Errorf("%s: %w: the file was removed, or another one is in its place, and this process has the first one open: put that back, or restart", s.path, store.ErrUnavailable)
+	}
+	return nil
 }
 
 // failure says what became of a transaction that bbolt could not write.

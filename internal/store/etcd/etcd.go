@@ -59,6 +59,7 @@ type state struct {
 	ID         string `json:"id"` // of the store: another one after a restore
 	Incomplete bool   `json:"incomplete,omitempty"`
 	Commit     string `json:"commit,omitempty"`  // the ID of the last commit
+	Writer     string `json:"writer,omitempty"`  // the ID of the last Acquire: after etcd was restored another one may have the same epoch
 	Pending    *blob  `json:"pending,omitempty"` // objects that are committed and not yet written to their keys
 	store.State
 }
@@ -84,6 +85,13 @@ type Store struct {
 	last  seen       // the state that was seen last
 	id    string     // of the store that was opened or acquired
 	lease held       // that was acquired last
+	mine  acquired   // the last Acquire of this handle
+}
+
+// acquired is what an Acquire came to.
+type acquired struct {
+	epoch  store.Epoch
+	writer string
 }
 
 var _ store.Store = (*Store)(nil)
@@ -161,6 +169,14 @@ func (s *Store) remember(got seen, adopt bool) {
 	}
 }
 
+// found notes the state that a commit found or made. It may be older than one before: after etcd
+// was restored.
+func (s *Store) found(at seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = at
+}
+
 func (s *Store) remembered() (seen, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +232,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	for _, own := range []error{store.ErrUnavailable, store.ErrFull, store.ErrCorrupt, store.ErrNewer, store.ErrFenced, store.ErrHeld, store.ErrStale,
-		store.ErrNotFound, store.ErrCompacted, store.ErrIncomplete, store.ErrNotEmpty, store.ErrTooLarge, store.ErrInvalid, store.ErrRetention, errMoved} {
+		store.ErrNotFound, store.ErrCompacted, store.ErrIncomplete, store.ErrNotEmpty, store.ErrTooLarge, store.ErrInvalid, store.ErrRetention, store.ErrRolledBack, errMoved} {
 		if errors.Is(err, own) {
 			return err
 		}

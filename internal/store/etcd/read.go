@@ -317,6 +317,7 @@ func (s *Store) page(ctx context.Context, kind string, a, b uint64, mayLack bool
 // Watch is store.Store's.
 func (s *Store) Watch(ctx context.Context, after uint64) iter.Seq2[store.Revision, error] {
 	return func(yield func(store.Revision, error) bool) {
+		var sum store.Hash // of the revision that was yielded last
 		for {
 			at, err := s.readState(ctx, false)
 			if err == nil {
@@ -334,14 +335,25 @@ func (s *Store) Watch(ctx context.Context, after uint64) iter.Seq2[store.Revisio
 				return
 			}
 			if after < at.Revision {
-				for r, err := range s.Revisions(ctx, store.Range{From: after + 1}) {
-					if err == nil && r.Number != after+1 {
+				from, again := after+1, false
+				if sum != (store.Hash{}) && after >= at.Oldest { // etcd may have been restored, and written since
+					from, again = after, true
+				}
+				for r, err := range s.Revisions(ctx, store.Range{From: from}) {
+					switch {
+					case err != nil:
+					case again && (r.Number != from || store.Sum(r.Data) != sum):
+						err = fmt.Errorf("revision %d: %w: it has another content now", after, store.ErrRolledBack)
+					case again:
+						again = false
+						continue
+					case r.Number != after+1:
 						err = fmt.Errorf("revision %d: %w: the oldest is %d", after+1, store.ErrCompacted, r.Number)
 					}
 					if !yield(r, err) || err != nil {
 						return
 					}
-					after = r.Number
+					after, sum = r.Number, store.Sum(r.Data)
 				}
 				continue
 			}

@@ -56,7 +56,7 @@ func (s *Store) commit(ctx context.Context, make change, only ...clientv3.Cmp) (
 		if err != nil {
 			return after, err
 		}
-		s.remember(after, false)
+		s.found(after)
 		if done {
 			return after, nil
 		}
@@ -124,6 +124,12 @@ func (s *Store) writer(epoch store.Epoch, at seen) error {
 	if epoch != at.Epoch || epoch == 0 {
 		return store.Fenced(epoch, &at.State)
 	}
+	s.mu.Lock()
+	mine := s.mine
+	s.mu.Unlock()
+	if mine.epoch == epoch && mine.writer != at.Writer {
+		return fmt.Errorf("%s: %w: etcd was restored, and another manager has epoch %d now", s.where, store.ErrFenced, epoch)
+	}
 	return nil
 }
 
@@ -142,13 +148,16 @@ func (s *Store) acquire(ctx context.Context, owner string, besides func(context.
 			return nil, err
 		}
 		next.Epoch++
-		next.Owner = owner
+		next.Owner, next.Writer = owner, randomID()
 		return besides(ctx, next)
 	}, only...)
 	if err != nil {
 		return 0, err
 	}
 	s.remember(after, true)
+	s.mu.Lock()
+	s.mine = acquired{after.Epoch, after.Writer}
+	s.mu.Unlock()
 	s.write.Lock()
 	defer s.write.Unlock()
 	// What an earlier writer left is not in the way: the next commit finishes what is
@@ -327,7 +336,7 @@ func (s *Store) finish(ctx context.Context, at seen) (seen, error) {
 	if err != nil {
 		return at, err
 	}
-	s.remember(after, false)
+	s.found(after)
 	if !done {
 		return after, errMoved
 	}

@@ -138,6 +138,9 @@ func printed(w io.Writer, list []managers.SubnetManager, now time.Time) error {
 		if m := &list[i]; m.Why != "" {
 			fmt.Fprintf(w, "%s (%s) does not count: %s\n", table.Plain(m.Node), m.Port, table.Plain(m.Why))
 		}
+		if m := &list[i]; m.Held != "" {
+			fmt.Fprintf(w, "%s (%s) gives no port anything new: %s; put the right store back, or accept this one (ibwarden history accept-restored)\n", table.Plain(m.Node), m.Port, table.Plain(m.Held))
+		}
 	}
 	return nil
 }

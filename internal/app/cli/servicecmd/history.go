@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,8 +25,8 @@ import (
 
 // History is `ibwarden history`.
 func History() *cobra.Command {
-	return group("history list|show|decisions|verify|export", "Show who changed what, and check the audit log",
-		historyList(), historyShow(), historyDecisions(), historyVerify(), historyExport())
+	return group("history list|show|decisions|verify|export|accept-restored", "Show who changed what, and check the audit log",
+		historyList(), historyShow(), historyDecisions(), historyVerify(), historyExport(), historyAcceptRestored())
 }
 
 func historyList() *cobra.Command {
@@ -129,6 +130,34 @@ func historyExport() *cobra.Command {
 	return printer("export", "Print the audit log as JSON lines, with its hashes", cobra.NoArgs, func(c *cobra.Command, to *client.Client, _ []string) error {
 		return to.Fetch(c.Context(), "/audit-log/export", nil, c.OutOrStdout())
 	})
+}
+
+func historyAcceptRestored() *cobra.Command {
+	f := new(serverFlags)
+	var why string
+	c := &cobra.Command{Use: "accept-restored", Short: "Accept a store that was rolled back, without the revisions that are missing in it", Args: cobra.NoArgs}
+	c.Long = c.Short + `.
+
+A manager whose store does not have revisions any more that it has seen gives no port anything
+new and takes no changes: /readyz, ibwarden managers and the log name what is missing. Put the
+right store back, if you have it; the manager goes on by itself. Else look with ibwarden history
+list what the store ends with, and accept it with a reason. From then on its policy is in
+force: who was removed in a revision that is missing has his keys again until he is removed again.`
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if why == "" {
+			return exit.WithMisuse(errors.New("want --why REASON"))
+		}
+		to, err := f.open(c.Context(), c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		w := writeFlags{serverFlags: *f, why: why}
+		return w.change(c, to, http.MethodPost, "/store/accept-restored", w.params(""), nil)
+	}
+	f.add(c.Flags())
+	f.addJSON(c.Flags())
+	c.Flags().StringVar(&why, "why", "", "the reason, for the history")
+	return c
 }
 
 // Events is `ibwarden events`.

@@ -242,6 +242,7 @@ var errAbsent = errors.New("no manager runs")
 
 func (absent) SetPolicy(uint64, *policy.Policy)    {}
 func (absent) FollowPolicy(uint64, *policy.Policy) {}
+func (absent) HoldBack(string, bool)               {}
 func (absent) Predict(context.Context, *policy.Policy) (*service.Plan, error) {
 	return nil, errAbsent
 }
