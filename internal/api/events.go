@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,17 +30,16 @@ type Event struct {
 	Outcome  *history.Outcome `json:"outcome,omitempty"`
 }
 
-// eventOf is an event as a caller sees it: a sentence about a change that others have a
-// part in too is not for a tenant.
+// eventOf is an event as a caller sees it. A sentence about a change that others made or have a part
+// in too is not for a tenant: it may name what is theirs, as the reason does for which the manager
+// takes a change back. The revision says what of it concerns the tenant.
 func eventOf(e service.Event, c resource.Caller) Event {
 	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: e.Revision, Name: e.Name, Text: e.Text, Outcome: history.OutcomeOf(e.Outcome, c)}
 	if c.IsProvider() || e.Kind != service.EventRevision {
 		return out
 	}
-	for _, t := range e.Tenants {
-		if t != c.Tenant {
-			out.Text = "revision " + strconv.FormatUint(e.Revision, 10) + " changed something of yours"
-		}
+	if e.By != c.Tenant || slices.ContainsFunc(e.Tenants, func(t string) bool { return t != c.Tenant }) {
+		out.Text = "revision " + strconv.FormatUint(e.Revision, 10) + " changed something of yours"
 	}
 	return out
 }

@@ -188,7 +188,7 @@ func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, no
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(revision, p)
 	for _, text := range d.Words {
-		s.events.add(Event{At: now, Kind: EventRevision, Revision: revision, Text: text, Tenants: concerned})
+		s.events.add(Event{At: now, Kind: EventRevision, Revision: revision, Text: text, Tenants: concerned, By: by.Tenant})
 	}
 }
 

@@ -33,8 +33,11 @@ type Event struct {
 	At   time.Time `json:"at"`
 	Kind EventKind `json:"kind"`
 	// Tenants are those who may see the event besides the provider.
-	Tenants  []string `json:"-"`
-	Revision uint64   `json:"revision,omitempty"`
+	Tenants []string `json:"-"`
+	// By is the tenant whose caller made the change of EventRevision: its sentences are for
+	// that tenant and the provider.
+	By       string `json:"-"`
+	Revision uint64 `json:"revision,omitempty"`
 	// Name is the identifier of the manager's event.
 	Name string `json:"name,omitempty"`
 	Text string `json:"text"`

@@ -145,7 +145,7 @@ func (s *Service) took(rev store.Revision) error {
 	s.mu.Unlock()
 	s.config.Manager.FollowPolicy(rev.Number, p)
 	for _, text := range record.Words {
-		s.events.add(Event{At: record.At, Kind: EventRevision, Revision: rev.Number, Text: text, Tenants: record.Concerns})
+		s.events.add(Event{At: record.At, Kind: EventRevision, Revision: rev.Number, Text: text, Tenants: record.Concerns, By: record.Tenant})
 	}
 	return nil
 }

@@ -71,14 +71,16 @@ func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edit
 			out.Tenant = ""
 		}
 	}
-	if foreign || !c.IsProvider() && slices.ContainsFunc(r.Concerns, func(t string) bool { return t != c.Tenant }) {
-		out.Words = nil
+	// The sentences were made for who made the change, and are about all of it.
+	apart := foreign || !c.IsProvider() && slices.ContainsFunc(r.Concerns, func(t string) bool { return t != c.Tenant })
+	if apart {
+		out.Words = []string{}
 	}
 	for _, e := range r.Edits {
 		if !concerns(e, c) {
 			continue
 		}
-		if out.Words == nil || foreign {
+		if apart {
 			out.Words = append(out.Words, inWords(e))
 		}
 		if edits {
