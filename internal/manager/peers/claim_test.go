@@ -8,6 +8,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
 
@@ -184,6 +185,32 @@ func TestTwins(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where the list of cables has a manager elsewhere, it does not count and is not asked: a listed
+// one is the list's business, any other has its time to prove itself, as everybody has.
+func TestMisplaced(t *testing.T) {
+	r, hosts := newRig(t, strict(), 3)
+	r.list = &cables.List{} // nobody is where it has him
+	r.config.Election.Trusted = []ib.PortGUID{hosts[0].GUID}
+	r.lead()
+	for _, p := range hosts {
+		r.says(p, true, partner)
+	}
+	r.run(ProofGrace / 2)
+	if len(r.fences) > 0 {
+		t.Errorf("fenced before their time is over: %v", r.fences)
+	}
+	r.asks(hosts[1], smp.SMInfo{GUID: hosts[1].GUID, SMKey: secret(hosts[1].GUID, r.b.Fabric.Self.GUID)}, mad.MethodGet, 0)
+	r.run(ProofGrace)
+	if r.fenced(hosts[0]) || r.fenced(hosts[1]) || !r.fenced(hosts[2]) {
+		t.Errorf("fences %v: want that of the third alone", r.fences)
+	}
+	for i, p := range hosts {
+		if r.asked[p] > 0 {
+			t.Errorf("host %d is asked", i)
+		}
 	}
 }
 

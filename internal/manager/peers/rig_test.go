@@ -36,6 +36,7 @@ type rig struct {
 	b        *subnettest.Builder
 	leaf     *observed.Node
 	fences   fence.Set
+	list     *cables.List
 	events   []event.Event
 	answers  []mad.SMP
 	restated int
@@ -167,7 +168,7 @@ func (h *rigHost) Fabric() *observed.Fabric { return h.b.Fabric }
 func (h *rigHost) Ends() []*observed.Port {
 	return slices.SortedFunc(slices.Values(h.b.Fabric.EndPorts()), func(p, q *observed.Port) int { return cmp.Compare(p.GUID, q.GUID) })
 }
-func (h *rigHost) Cables() *cables.List                       { return nil }
+func (h *rigHost) Cables() *cables.List                       { return h.list }
 func (h *rigHost) Rules() Rules                               { return Rules{} }
 func (h *rigHost) Holder(ib.LID) *observed.Port               { return nil }
 func (h *rigHost) Emit(e event.Event)                         { h.events = append(h.events, e) }
