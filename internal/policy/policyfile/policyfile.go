@@ -44,8 +44,8 @@ func Convert(data []byte, name string, opts Options) (out []byte, warnings []pol
 	return out, p.Warnings, err
 }
 
-// yamlKeys are the keys that a YAML policy can begin with.
-var yamlKeys = []string{"version", "default", "allow_both", "descriptions", "may_be_absent", "groups", "aliases", "apart", "partitions", "services", "raw"}
+// yamlKeys are the keys that a YAML policy can begin with: those that its reader takes.
+var yamlKeys = policyyaml.Keys()
 
 func isYAML(data []byte, name string) bool {
 	lower := strings.ToLower(name)
@@ -62,6 +62,7 @@ func isYAML(data []byte, name string) bool {
 			continue
 		}
 		key, _, _ := strings.Cut(s, ":")
+		key = strings.Trim(key, " \t\"'") // a quoted key is the same
 		isConf := strings.Contains(s, ";")
 		return s == "---" || s[0] == '{' || !isConf && slices.Contains(yamlKeys, key)
 	}

@@ -3,6 +3,7 @@ package policyyaml
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,12 +60,17 @@ type reader struct {
 	ofServices map[string]bool
 }
 
-func (r *reader) root(node ast.Node) {
-	version := false
-	var partitions, groups, services, trusted ast.Node
-	r.Fields(node, "the policy", map[string]func(ast.Node){
+// rootKeys are what root reads later.
+type rootKeys struct {
+	version                               bool
+	partitions, groups, services, trusted ast.Node
+}
+
+// ofPolicy reads the keys of a policy.
+func (r *reader) ofPolicy(root *rootKeys) map[string]func(ast.Node) {
+	return map[string]func(ast.Node){
 		"version": func(v ast.Node) {
-			version = true
+			root.version = true
 			r.Numeral(v, "version", Version, Version)
 		},
 		"default":    r.dflt,
@@ -77,28 +83,36 @@ func (r *reader) root(node ast.Node) {
 			_, r.policy.TrustDescriptions = r.Choice(v, "descriptions", []string{"trusted"})
 		},
 		"may_be_absent": r.absence,
-		"groups":        func(v ast.Node) { groups = v },
-		"services":      func(v ast.Node) { services = v },
-		"trusted":       func(v ast.Node) { trusted = v },
+		"groups":        func(v ast.Node) { root.groups = v },
+		"services":      func(v ast.Node) { root.services = v },
+		"trusted":       func(v ast.Node) { root.trusted = v },
 		"aliases":       r.aliases,
 		"apart":         r.apart,
 		"settings":      r.settings,
-		"partitions":    func(v ast.Node) { partitions = v },
-	})
-	if !version {
+		"partitions":    func(v ast.Node) { root.partitions = v },
+	}
+}
+
+// Keys are the keys that a policy can have, and begin with, sorted.
+func Keys() []string { return slices.Sorted(maps.Keys(new(reader).ofPolicy(new(rootKeys)))) }
+
+func (r *reader) root(node ast.Node) {
+	var root rootKeys
+	r.Fields(node, "the policy", r.ofPolicy(&root))
+	if !root.version {
 		r.Fault(yamltree.Pos(node), fmt.Sprintf("version: %d", Version), "a policy without version")
 	}
-	if groups != nil {
-		r.Fields(groups, "groups", map[string]func(ast.Node){"": r.group})
+	if root.groups != nil {
+		r.Fields(root.groups, "groups", map[string]func(ast.Node){"": r.group})
 	}
-	if trusted != nil {
-		r.trusted(trusted)
+	if root.trusted != nil {
+		r.trusted(root.trusted)
 	}
-	if partitions != nil {
-		r.partitions(partitions)
+	if root.partitions != nil {
+		r.partitions(root.partitions)
 	}
-	if services != nil {
-		r.services(services)
+	if root.services != nil {
+		r.services(root.services)
 	}
 }
 

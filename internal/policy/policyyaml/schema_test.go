@@ -107,6 +107,23 @@ services: [{name: disks, pkey: 0x0030, pkeys: {blue: 0x0040}, offered_by: [red],
 
 // TestSchemaHasEveryKey: each mapping of the schema has the keys that Read knows there, as
 // Read lists them itself when it finds one that it does not know.
+// TestKeys: the keys of the reader are those of the schema, and the writer begins with one.
+func TestKeys(t *testing.T) {
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Keys(), slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, want) {
+		t.Errorf("keys of the reader %v, of the schema %v", got, want)
+	}
+	first, _, _ := strings.Cut(string(Write(&policy.Policy{})), ":")
+	if !slices.Contains(Keys(), first) {
+		t.Errorf("a policy is written with %q first", first)
+	}
+}
+
 func TestSchemaHasEveryKey(t *testing.T) {
 	var root map[string]any
 	if err := json.Unmarshal(Schema, &root); err != nil {
