@@ -88,6 +88,16 @@ func TestPoints(t *testing.T) {
 	if _, err := s.drawn([]string{"gone"}); err == nil {
 		t.Error("a package that is not there is no error")
 	}
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = newSources(root); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.drawn(wings); err != nil || len(all) < 10_000 {
+		t.Errorf("%d places to break in this repository, %v", len(all), err)
+	}
 }
 
 // TestRandomBreaks: what the tests do not look at is not caught, all else is; the same seed
