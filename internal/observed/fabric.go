@@ -216,6 +216,18 @@ func (p *Port) FacesEnd() bool { return !p.IsEnd() && p.Peer != nil && p.Peer.No
 // on, is up and leads to nobody who was found.
 func (p *Port) FacesStranger() bool { return p.Peer == nil && p.Num != 0 && p.Reached && p.IsUp() }
 
+// Silent are the ports behind which nobody answered, in order.
+func (f *Fabric) Silent() (out []*Port) {
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Silent {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
 // IsUp reports whether the link behind p is trained: any state but Down.
 func (p *Port) IsUp() bool {
 	return p.InfoRead && p.Info.PortState != smp.PortDown && p.Info.PortPhysicalState == smp.PhysLinkUp

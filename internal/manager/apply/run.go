@@ -215,7 +215,7 @@ func (r *Run) send(op plan.Op) bool {
 	// A late copy could undo what is written next. Every write of PortInfo
 	// carries the bits of the guard as they stand.
 	unguarded := op.Attribute == smp.AttrPortInfo && (op.Port.FacesEnd() && !op.Port.Enforces() || r.plan.Guards(op.Port))
-	set.Once = w.ReadBack || unguarded
+	set.Once = w.ReadBack || unguarded || w.Asks // a host registers again each time that a copy arrives
 	set.Alone = w.ReadBack
 	r.window.Do(set, func(reply transact.Reply) { r.written(op, w, reply) })
 	return true

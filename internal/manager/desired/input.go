@@ -61,6 +61,8 @@ type Input struct {
 	ProtectBits uint8
 	// Reregister has every host that is up register again.
 	Reregister bool
+	// Asked tells which were asked already; nil for none.
+	Asked func(ib.PortGUID) bool
 	// Registered tells that what hosts registered with the master before this one is known
 	// to subnet administration: another master alone makes nobody register again.
 	Registered bool

@@ -22,7 +22,8 @@ func (r *Result) settings() {
 			}
 			ports.End(want, &r.Settings, r.GIDPrefix(), self, levels.Between(r.Settings.MasterSMSL, port, in.Fabric.Self))
 			want.Registered = in.Registered
-			want.Reregister = in.Reregister && port.Node.Switch == nil && port.Info.PortState == smp.PortActive
+			want.Reregister = in.Reregister && port.Node.Switch == nil && port.Info.PortState == smp.PortActive &&
+				(in.Asked == nil || !in.Asked(port.GUID))
 			if in.MKey != 0 {
 				guard.Give(want, in.MKey)
 			}

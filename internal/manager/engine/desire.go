@@ -22,7 +22,7 @@ func (e *Engine) input() desired.Input {
 	in.EndPorts, in.Known, in.Unseen, in.Cables = e.ends, e.known, e.unseen, e.cabling.list
 	in.Bounds = []*bound.Bound{e.inherited, e.shared, e.back}
 	in.Registered = e.standby.registered
-	in.Reregister = e.reregisters() && !in.Registered
+	in.Reregister, in.Asked = e.reregisters() && !in.Registered, e.hosts.Has
 	in.Newcomer = !e.known.Managed && !e.succeeds
 	in.Groups, in.Routes = e.multicast.groups, e.routes
 	return in
@@ -68,19 +68,6 @@ func (e *Engine) Predict(p *policy.Policy) (*desired.Result, error) {
 		return r, r.KeepRoutes()
 	}
 	return r, nil
-}
-
-// reregistered ends the requests to register again, once every host got one.
-func (e *Engine) reregistered() {
-	asked := e.reregisters()
-	e.unasked = e.unasked && e.failures != 0
-	if !asked {
-		return
-	}
-	e.renewed = e.failures == 0
-	for _, p := range e.ends {
-		e.desired.Tables.Port(p).Reregister = false // not again when tables are compared
-	}
 }
 
 // reportForgotten reports once which elements devices accept and do not keep.

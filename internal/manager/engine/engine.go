@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
@@ -85,6 +86,7 @@ type Engine struct {
 	// may clear PortStateChange, and a refused policy leaves the old one.
 	settled    bool
 	renewed    bool // Config.Reregister is done with
+	hosts      watch.Asked
 	failures   int
 	faults     []sweep.Fault // of the subnet as it was last read
 	compiled   int

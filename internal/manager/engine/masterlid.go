@@ -58,11 +58,6 @@ func (e *Engine) moveLID() bool {
 	return true
 }
 
-// reregisters reports whether all hosts are to be asked to register again, and were not.
-func (e *Engine) reregisters() bool {
-	return e.config.Reregister && !e.renewed || e.unasked && e.wanted().MasterLID() != ib.LIDReserved
-}
-
 // noteOwnLID sees whether somebody has taken the LID of the master from this manager's
 // port, as the next master does with one that does not answer: then nothing is written
 // before all managers were asked who is master.

@@ -62,19 +62,11 @@ func (e *Engine) askMutes(now time.Duration) {
 	})
 }
 
-// retry writes again what could not be written, once the device answers.
-func (e *Engine) retry() bool {
-	if !e.retries {
-		return false
-	}
-	e.retries = false
-	return e.compare()
-}
-
 // compare starts to write what differs from the desired tables, and reports whether there is
 // anything.
 func (e *Engine) compare() bool {
 	clear(e.amiss)
+	e.retries = false
 	p := plan.Diff(e.fabric, e.desired.Tables)
 	if p.Len() == 0 {
 		return false

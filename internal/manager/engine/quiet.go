@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/pristine"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
 
 // quiet is the wait for packets that an earlier manager has sent. Until its end nothing
@@ -65,7 +66,7 @@ func (e *Engine) succeed(f election.Effects) {
 	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
 	e.quiet.atStart, e.quiet.abandon = false, true
 	e.others = true
-	e.succeeds, e.unasked = true, true
+	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
 	e.sweepFrom = e.now
 }
 

@@ -65,6 +65,9 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if at, some := e.mutes.Next(); some && e.asksMutes() {
 		sooner(at)
 	}
+	if at, some := e.hostsDue(); some && e.watches() && e.resweep == "" {
+		sooner(at)
+	}
 	if e.guarding() {
 		sooner(e.guards.At())
 	}
@@ -123,9 +126,10 @@ func (e *Engine) startNext(now time.Duration) bool {
 		e.membersChanged()
 	case e.restate && now >= e.sweepFrom:
 		e.restate, e.newPolicy = false, e.policy // nothing changes, and it is proved again
+	case e.desired != nil && !e.moved.OutOfDate(e.fabric) && e.askHosts(now):
 	default:
 		return e.desired != nil && (e.moved.Len() > 0 || len(e.amiss) > 0 || e.retries) && !e.looksAtSwitch(now) &&
-			(e.reroute() || e.revisit(now) || e.retry() || e.putRight())
+			(e.reroute() || e.revisit(now) || e.retries && e.compare() || e.putRight())
 	}
 	return true
 }

@@ -138,10 +138,3 @@ func (e *Engine) Remember(a desired.Assigned, registered bool) {
 	e.known, e.names.Known = a, a.Names
 	e.standby.registered = registered
 }
-
-// Reregister has every host that is up register again with subnet administration, with the
-// next pass.
-func (e *Engine) Reregister() {
-	e.config.Reregister, e.renewed, e.standby.registered = true, false, false
-	e.membersChanged()
-}

@@ -92,14 +92,7 @@ func (e *Engine) takeOver(f *observed.Fabric) {
 		e.before = snapshot{old, e.ends, e.resolver, e.unseen}
 	}
 	e.fabric = f
-	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, nil
-	for _, n := range f.Nodes {
-		for i := range n.Ports {
-			if p := &n.Ports[i]; p.Silent {
-				e.silent = append(e.silent, p)
-			}
-		}
-	}
+	e.counts, e.baseline, e.silent = e.fabric.Count(), nil, e.fabric.Silent()
 	// What was desired belongs to the fabric as it was: until the policy has
 	// been worked out anew there is nothing to compare with, or to write.
 	e.desired, e.checks = nil, nil

@@ -24,6 +24,8 @@ type Write struct {
 	// Gives and Takes are the alias GUIDs that a GUIDInfo write gives to a port
 	// and takes from it.
 	Gives, Takes []ib.PortGUID
+	// Asks tells that a host is asked to register again.
+	Asks bool
 	// ReadBack asks for the block to be read again after the write: what
 	// isolates is believed only when a device shows it.
 	ReadBack bool
@@ -121,6 +123,7 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		// Subscriptions and multicast joins were lost, or made with another
 		// manager or from another address.
 		info.ClientReregister = hasReregistration(port)
+		w.Asks = info.ClientReregister
 	}
 	return encoded(w, &info)
 }

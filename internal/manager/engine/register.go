@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
+	"github.com/ibwarden/ibwarden/internal/observed"
+)
+
+// reregisters reports whether all hosts are to be asked to register again, and were not.
+func (e *Engine) reregisters() bool {
+	return e.config.Reregister && !e.renewed || e.unasked && e.wanted().MasterLID() != ib.LIDReserved
+}
+
+// reregistered enters who was asked to register again by the pass that has ended.
+func (e *Engine) reregistered() {
+	if !e.reregisters() {
+		return
+	}
+	failed := make(map[*observed.Port]bool)
+	for _, f := range e.run.Failures() {
+		failed[f.Port] = failed[f.Port] || f.Attribute == smp.AttrPortInfo
+	}
+	e.hosts.Enter(e.now, e.ends, e.desired.Tables, failed)
+	if _, waits := e.hosts.Next(); !waits {
+		e.renewed, e.unasked = true, false
+	}
+}
+
+// askHosts asks those again that did not answer when they were asked to register again.
+func (e *Engine) askHosts(now time.Duration) bool {
+	at, some := e.hostsDue()
+	if some = some && now >= at; some {
+		e.hosts.Again(now, e.ends, e.desired.Tables)
+	}
+	return some && e.compare()
+}
+
+// hostsDue is when the next of them is to be asked.
+func (e *Engine) hostsDue() (at time.Duration, some bool) {
+	if !e.reregisters() {
+		return 0, false
+	}
+	return e.hosts.Next()
+}
+
+// Reregister has every host that is up register again with subnet administration, with the
+// next pass.
+func (e *Engine) Reregister() {
+	e.config.Reregister, e.renewed, e.standby.registered, e.hosts = true, false, false, watch.Asked{}
+	e.membersChanged()
+}
