@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/nap"
 	"github.com/ibwarden/ibwarden/internal/manager/peers"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
+	"github.com/ibwarden/ibwarden/internal/manager/quiet"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/manager/traps"
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
@@ -40,7 +41,7 @@ const (
 	stateRefused    // the first policy does not fit
 	stateHeld       // Config.Hold: waits to be told what to write
 	stateAnnouncing // telling hosts of a new master; standby.go
-	statePausing    // until what an earlier manager sent has landed; quiet.go
+	statePausing    // until what an earlier manager sent has landed; package quiet
 	stateRefreshing // PortInfo and SwitchInfo once more, after that
 	stateReleasing  // ports give up their M_Keys; handover.go
 	stateNarrowing  // taking away before a sweep or an election; narrow.go
@@ -103,7 +104,7 @@ type Engine struct {
 	retryAt   time.Duration // when to sweep again in any case, 0 for never
 	newPolicy *policy.Policy
 
-	quiet   quiet
+	quiet   quiet.Quiet
 	standby standby
 	nap     nap.Nap
 	right   lease.Right // to write
@@ -147,7 +148,7 @@ func New(c Config, p *policy.Policy, observe func(event.Event)) *Engine {
 	e.openPeers(c)
 	e.openSide(c)
 	e.openLease()
-	e.quiet.atStart = true
+	e.quiet.AtStart = true
 	e.startSweep()
 	return e
 }
@@ -333,7 +334,7 @@ func (e *Engine) startSweep() {
 	e.moved.Clear() // all of it is asked about
 	clear(e.due)
 	e.begin(event.PhaseDiscover)
-	e.quiet.stale = e.mustWait()
+	e.quiet.Stale = e.mustWait()
 	e.aliasesRead = e.readsAliases()
 	e.keys.Begin()
 	o := e.Reads()
@@ -344,7 +345,7 @@ func (e *Engine) startSweep() {
 // Reads is what a sweep of the whole subnet asks for.
 func (e *Engine) Reads() sweep.Options {
 	return sweep.Options{
-		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
+		Keys: e.keys.Config.Shown(), MKey: e.config.MKey, InParts: e.givesKeys() || e.quiet.Stale, ClearChange: e.settled && e.MayWrite(), Forwarding: !e.config.KeepRoutes,
 		Multicast: !e.config.LeaveMulticast && !e.config.Hold,
 		QoS:       e.config.ReadLanes || e.config.Routing.UsesLanes() || e.routes.UsesLanes() || e.wanted().UsesLanes(),
 		Aliases:   e.aliasesRead,
@@ -473,7 +474,7 @@ func (e *Engine) applied(now time.Duration) {
 	e.reportForgotten()
 	e.noteMutes(e.run.Failures(), !partly)
 	e.keys.ComeUp()
-	quiet := e.noteChanges()
+	same := e.noteChanges()
 	if e.baseline == nil {
 		e.known.Learn(e.fabric)
 		// It answered, and made no sense. Who is undeclared is asked again sooner.
@@ -488,7 +489,7 @@ func (e *Engine) applied(now time.Duration) {
 		e.listChecks()
 	}
 	e.rest(now, stateWatching)
-	e.setBaseline(quiet, result.Inactive, prover)
+	e.setBaseline(same, result.Inactive, prover)
 	e.reconsider()
 	e.rereadAliases()
 	if e.strangers && e.retryAt == 0 {

@@ -174,7 +174,7 @@ func (e *Engine) rested(now time.Duration) {
 		e.stoodBy(now)
 		return
 	}
-	if e.quiet.trial {
+	if e.quiet.Trial {
 		e.tried(now)
 		return
 	}

@@ -23,8 +23,8 @@ func (e *Engine) SetLease(g lease.Grant) {
 	if !begins {
 		return
 	}
-	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
-	if e.others = true; !e.quiet.stale || e.atRest() { // tables were read for good
+	e.quiet.Until = max(e.quiet.Until, since+e.config.Limits.Lifetime)
+	if e.others = true; !e.quiet.Stale || e.atRest() { // tables were read for good
 		e.dropWork()
 	}
 }

@@ -16,7 +16,7 @@ func (e *Engine) Confirm(changed bool) { e.nap.Confirm(changed) }
 
 // noteNap notes a nap, before the time is entered.
 func (e *Engine) noteNap(now time.Duration) {
-	if gap := now - e.now; e.quiet.began && gap > e.config.MasterTimeout && !e.nap.On() && e.heeds() {
+	if gap := now - e.now; e.quiet.Began && gap > e.config.MasterTimeout && !e.nap.On() && e.heeds() {
 		e.nap.Begin(now, e.peers.AskAnew())
 		e.emit(event.Slept{For: gap})
 	}

@@ -12,46 +12,29 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
 
-// quiet is the wait for packets that an earlier manager has sent. Until its end nothing
-// is written, and nothing that a manager writes is read for good: a late copy of a write
-// could change it afterwards, and nobody would know. What no manager writes, who is there
-// and how the cables run, is read meanwhile.
-type quiet struct {
-	began bool          // the engine was told the time
-	until time.Duration // the end of the wait
-	// stale tells that the sweep under way began before the end of the wait: PortInfo
-	// and SwitchInfo are read again after it, and tables not before.
-	stale bool
-	// atStart tells that it is the wait of a start, which ends early on a subnet that
-	// nobody has managed; trial, that the tables are read to find that out.
-	atStart, trial bool
-	// abandon tells that what is being read was begun as standby.
-	abandon bool
-}
-
 // timeIs enters the time. The wait of a start begins when the engine is first told.
 func (e *Engine) timeIs(now time.Duration) {
 	e.noteNap(now)
 	e.now = now
-	if !e.quiet.began {
-		e.quiet.began, e.quiet.until = true, now+e.config.Pause
+	if !e.quiet.Began {
+		e.quiet.Began, e.quiet.Until = true, now+e.config.Pause
 	}
 }
 
 // mustWait reports whether the wait is not over: a former master may have the right to write
 // until this one has.
 func (e *Engine) mustWait() bool {
-	if !e.quiet.began {
+	if !e.quiet.Began {
 		return e.config.Pause > 0 || e.config.Lease
 	}
-	return e.now < e.quiet.until || !e.right.Stands()
+	return e.now < e.quiet.Until || !e.right.Stands()
 }
 
 // pauseEnds is when paused is to be called: at the end of the wait, or where this manager has
 // no right to write, when the subnet is to be read again.
 func (e *Engine) pauseEnds() time.Duration {
 	if e.right.Stands() {
-		return e.quiet.until
+		return e.quiet.Until
 	}
 	return e.nextCheck
 }
@@ -63,8 +46,8 @@ func (e *Engine) succeed(f election.Effects) {
 	if f.Lost {
 		since = f.Since
 	}
-	e.quiet.until = max(e.quiet.until, since+e.config.Limits.Lifetime)
-	e.quiet.atStart, e.quiet.abandon = false, true
+	e.quiet.Until = max(e.quiet.Until, since+e.config.Limits.Lifetime)
+	e.quiet.AtStart, e.quiet.Abandon = false, true
 	e.others = true
 	e.succeeds, e.unasked, e.hosts = true, true, watch.Asked{}
 	e.sweepFrom = e.now
@@ -72,10 +55,10 @@ func (e *Engine) succeed(f election.Effects) {
 
 // abandonReading ends what a standby was reading: it began before the wait.
 func (e *Engine) abandonReading() {
-	if !e.quiet.abandon {
+	if !e.quiet.Abandon {
 		return
 	}
-	e.quiet.abandon = false
+	e.quiet.Abandon = false
 	switch e.state {
 	case stateSweeping, stateElecting, stateReading, stateRefreshing, stateChecking:
 		e.window.Forget()
@@ -89,14 +72,14 @@ func (e *Engine) lead(now time.Duration) {
 	switch {
 	case e.right.Alone(len(e.fabric.Nodes)):
 		e.pause()
-	case e.quiet.stale && e.mustWait() && e.quiet.atStart && pristine.Untouched(e.fabric):
-		e.quiet.stale, e.quiet.trial = false, true
+	case e.quiet.Stale && e.mustWait() && e.quiet.AtStart && pristine.Untouched(e.fabric):
+		e.quiet.Stale, e.quiet.Trial = false, true
 		e.readRest()
-	case e.quiet.stale && e.announces():
+	case e.quiet.Stale && e.announces():
 		e.announce()
-	case e.quiet.stale && e.mustWait():
+	case e.quiet.Stale && e.mustWait():
 		e.pause()
-	case e.quiet.stale:
+	case e.quiet.Stale:
 		e.refresh()
 	case e.discovery == nil && e.config.Hold:
 		e.rest(now, stateHeld)
@@ -112,9 +95,9 @@ func (e *Engine) lead(now time.Duration) {
 // tried ends the wait of a start when no table holds what a manager gives, and begins
 // anew either way: keys come before tables.
 func (e *Engine) tried(now time.Duration) {
-	e.quiet.trial, e.quiet.atStart = false, false
+	e.quiet.Trial, e.quiet.AtStart = false, false
 	if pristine.PowerUpKeys(e.fabric) {
-		e.quiet.until = now
+		e.quiet.Until = now
 		e.startSweep()
 		return
 	}
@@ -137,7 +120,7 @@ func (e *Engine) paused() {
 
 // refresh reads PortInfo and SwitchInfo again.
 func (e *Engine) refresh() {
-	e.quiet.stale = false
+	e.quiet.Stale = false
 	e.state = stateRefreshing
 	e.begin(event.PhaseTables)
 	for _, n := range e.fabric.Nodes {

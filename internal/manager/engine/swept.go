@@ -55,7 +55,7 @@ func (e *Engine) swept(now time.Duration) {
 		e.emit(event.Refused{Err: err, Policy: e.newPolicy})
 		e.newPolicy, e.wayFor, e.cut = nil, nil, nil
 	}
-	if !e.givesKeys() && !e.quiet.stale {
+	if !e.givesKeys() && !e.quiet.Stale {
 		e.discovery = nil
 	}
 	e.startElection(now)
