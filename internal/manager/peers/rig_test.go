@@ -37,6 +37,8 @@ type rig struct {
 	leaf     *observed.Node
 	fences   fence.Set
 	list     *cables.List
+	rules    Rules
+	states   map[*observed.Port]smp.SMState // standby where none is set
 	events   []event.Event
 	answers  []mad.SMP
 	restated int
@@ -51,7 +53,7 @@ var secret = mkey.NewRing([mkey.SecretSize]byte{1}).SMKey
 // newRig has a manager at host "self" of a switch, and n other hosts.
 func newRig(t testing.TB, c Config, n int) (r *rig, hosts []*observed.Port) {
 	t.Helper()
-	r = &rig{TB: t, b: subnettest.New(), does: map[*observed.Port]behaviour{}, asked: map[*observed.Port]int{}}
+	r = &rig{TB: t, b: subnettest.New(), does: map[*observed.Port]behaviour{}, states: map[*observed.Port]smp.SMState{}, asked: map[*observed.Port]int{}}
 	r.leaf = r.b.Switch(n+1, "leaf")
 	self := r.b.Host(r.leaf, "self")
 	for range n {
@@ -116,7 +118,7 @@ func (r *rig) answer(p mad.SMP) (mad.SMP, bool) {
 		if r.does[q] == silent || asker.UnmarshalBinary(p.Data[:]) != nil {
 			return p, false
 		}
-		info := smp.SMInfo{GUID: q.GUID, SMState: smp.SMStandby}
+		info := smp.SMInfo{GUID: q.GUID, SMState: cmp.Or(r.states[q], smp.SMStandby)}
 		if r.does[q] == partner && asker.SMKey == secret(asker.GUID, q.GUID) {
 			info.SMKey = secret(q.GUID, asker.GUID)
 		}
@@ -169,7 +171,7 @@ func (h *rigHost) Ends() []*observed.Port {
 	return slices.SortedFunc(slices.Values(h.b.Fabric.EndPorts()), func(p, q *observed.Port) int { return cmp.Compare(p.GUID, q.GUID) })
 }
 func (h *rigHost) Cables() *cables.List                       { return h.list }
-func (h *rigHost) Rules() Rules                               { return Rules{} }
+func (h *rigHost) Rules() Rules                               { return h.rules }
 func (h *rigHost) Holder(ib.LID) *observed.Port               { return nil }
 func (h *rigHost) Emit(e event.Event)                         { h.events = append(h.events, e) }
 func (h *rigHost) Begin(string)                               {}
