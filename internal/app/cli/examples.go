@@ -153,7 +153,7 @@ ibwarden token create --tenant red --certificate red.pem`,
 	"history decisions":       `ibwarden history decisions --refused`,
 	"history verify":          `ibwarden history verify`,
 	"history export":          `ibwarden history export >audit.jsonl`,
-	"history accept-restored": `ibwarden history accept-restored --why "the disk was lost, the backup is of last night"`,
+	"history accept-restored": `ibwarden history accept-restored --why restored-from-backup`,
 	"rollback": `# what it would change, and then only red's part of it
 ibwarden rollback 12 --dry-run
 ibwarden rollback 12 --tenant red --why mistake`,
