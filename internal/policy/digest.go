@@ -2,10 +2,10 @@ package policy
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -37,11 +37,17 @@ func (p *Policy) Digest(numbers map[string]ib.PKeyBase) (d [sha256.Size]byte) {
 	}
 	h := sha256.New()
 	w := bufio.NewWriter(h)
+	writeText(w, digestForm)
 	writeCanonical(w, reflect.ValueOf(&c).Elem())
 	w.Flush()
 	h.Sum(d[:0])
 	return d
 }
+
+// digestForm names the encoding that writeCanonical makes, which names the fields of Policy as
+// they are called here. Managers compare digests with those of other versions: whoever changes
+// the encoding, or the name of a field, counts it up, and policyModifier of package peers.
+const digestForm = "ibwarden policy 2"
 
 var posType = reflect.TypeFor[Pos]()
 
@@ -70,7 +76,12 @@ func writeCanonical(w io.Writer, v reflect.Value) {
 	case reflect.Map: // a set
 		keys := make([]string, 0, v.Len())
 		for _, k := range v.MapKeys() {
-			keys = append(keys, fmt.Sprintf("%+v %+v", k, v.MapIndex(k)))
+			var b bytes.Buffer
+			writeCanonical(&b, k)
+			if !v.MapIndex(k).IsZero() {
+				writeCanonical(&b, v.MapIndex(k))
+			}
+			keys = append(keys, b.String())
 		}
 		slices.Sort(keys)
 		writeNumber(w, uint64(len(keys)))

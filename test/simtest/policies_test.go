@@ -24,7 +24,7 @@ import (
 )
 
 // asksPolicy is the modifier of Get(SMInfo) by which partners ask for the policy.
-const asksPolicy = 0x49425750
+const asksPolicy = 0x49425751
 
 // partner is a manager whose packets somebody on the way, or its own vendor, changes.
 type partner struct {

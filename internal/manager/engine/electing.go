@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -37,7 +36,7 @@ func (h host) Ask(r transact.Request, then func(transact.Reply)) { h.window.Do(r
 // Rules are what tables are made of, of which partners tell each other.
 func (h host) Rules() peers.Rules {
 	c := &h.config
-	return peers.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: fmt.Sprint(c.Profile, c.Routing, c.LMC, c.GIDPrefix)}
+	return peers.Rules{Policy: h.wanted(), Numbers: h.known.PKeys, Besides: peers.Besides{Profile: c.Profile.String(), Routing: string(c.Routing), LMC: uint8(c.LMC), GIDPrefix: c.GIDPrefix}}
 }
 
 // Probe looks whether devices answer that did not.

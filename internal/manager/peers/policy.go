@@ -3,7 +3,6 @@ package peers
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"time"
 
@@ -25,10 +24,12 @@ type Vouches interface {
 	Vouch(from, to ib.PortGUID, nonce, sum [16]byte) [24]byte
 }
 
-// policyModifier is the attribute modifier of Get(SMInfo) that asks for the policy in force:
-// it is none of the control packets, and to a manager that does not know it the request is
-// an ordinary one. Only who has shown the key of the pair is asked.
-const policyModifier uint32 = 0x49425750
+// policyModifier is the attribute modifier of Get(SMInfo) that asks for the policy in force,
+// in the encoding of sum and of policy.Digest: it is none of the control packets, and to a
+// manager that does not know it, or knows another encoding, the request is an ordinary one.
+// Only who has shown the key of the pair is asked. With another encoding it is another one:
+// 0x49425750 was the first.
+const policyModifier uint32 = 0x49425751
 
 // The data of such a request and its answer, behind SMInfo, in octets.
 const (
@@ -60,8 +61,24 @@ type Rules struct {
 	Policy *policy.Policy
 	// Numbers are those that partitions were given before.
 	Numbers map[string]ib.PKeyBase
-	// Besides has what is not of the policy, as text.
-	Besides string
+	Besides Besides
+}
+
+// Besides is what tables are made from that is not of the policy.
+type Besides struct {
+	Profile, Routing string // their names
+	LMC              uint8
+	GIDPrefix        uint64
+}
+
+// sum is a digest of a policy's digest with what is besides it: the length of each name in one
+// octet and the name, the LMC in one octet, and the GID prefix in eight, most significant first.
+func (b *Besides) sum(of [sha256.Size]byte) [sha256.Size]byte {
+	data := of[:]
+	for _, name := range []string{b.Profile, b.Routing} {
+		data = append(append(data, byte(len(name))), name...)
+	}
+	return sha256.Sum256(binary.BigEndian.AppendUint64(append(data, b.LMC), b.GIDPrefix))
 }
 
 // policyDigest tells the policy of here from any other; false where there is none.
@@ -75,7 +92,7 @@ func (x *Peers) policyDigest() ([sha256.Size]byte, bool) {
 		return [sha256.Size]byte{}, false
 	}
 	of := now.Policy.Digest(numbers)
-	s.of, s.digest = now, sha256.Sum256(fmt.Appendf(of[:], " %s", now.Besides))
+	s.of, s.digest = now, now.Besides.sum(of)
 	return s.digest, true
 }
 
