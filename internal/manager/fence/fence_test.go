@@ -195,3 +195,18 @@ func TestListInOrder(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
+
+// A table that is large enough lifts the fences that stood for its size, and no others.
+func TestRoomLiftsItsOwnFencesOnly(t *testing.T) {
+	f, sw := pair()
+	own, listed, person := sw.Ports[1].Place(), sw.Ports[2].Place(), sw.Ports[3].Place()
+	x := Edit{Fabric: f, Set: Set{own: RoomReason + ": 3 of 2", listed: CableReason, person: "a person says so"}}
+	x.HoldToRoom(nil)
+	if d := cmp.Diff(Set{listed: CableReason, person: "a person says so"}, x.Set); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	x.HoldToRoom([]Fence{{At: listed, Reason: "3 of 2"}})
+	if x.Set[listed] != CableReason {
+		t.Errorf("a table that is too small takes the place of %q: %q", CableReason, x.Set[listed])
+	}
+}

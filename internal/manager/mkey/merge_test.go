@@ -54,3 +54,32 @@ func TestMerge(t *testing.T) {
 		t.Errorf("an empty book: %v", err)
 	}
 }
+
+// Each thing that another book knows and this one does not makes it another version, alone as
+// with others: who keeps books writes those with another version only.
+func TestMergeTellsThatItBroughtSomething(t *testing.T) {
+	at := observed.Place{Node: 10, Port: 1}
+	for name, news := range map[string]func(b *Book, s *Entry){
+		"a generation that was used": func(b *Book, _ *Entry) { b.used[ID{1, 2}] = 9 },
+		"a port":                     func(b *Book, _ *Entry) { meet(t, b, ID{3, 4}, observed.Place{Node: 11, Port: 1}) },
+		"a generation in force":      func(b *Book, s *Entry) { b.Confirm(s, s.Next) },
+		"nothing":                    func(*Book, *Entry) {},
+	} {
+		var master, standby Book
+		s := meet(t, &master, ID{1, 2}, at)
+		if err := standby.Merge(&master); err != nil {
+			t.Fatal(err)
+		}
+		news(&master, s)
+		version, merged := standby.Version(), standby.Merged()
+		if err := standby.Merge(&master); err != nil {
+			t.Fatal(err)
+		}
+		if brought := standby.Version() != version; brought != (name != "nothing") || (standby.Merged() != merged) != brought {
+			t.Errorf("%s: version %d, was %d; %d merges brought something, were %d", name, standby.Version(), version, standby.Merged(), merged)
+		}
+		if !reflect.DeepEqual(flat(&standby), flat(&master)) {
+			t.Errorf("%s: the books differ", name)
+		}
+	}
+}
