@@ -105,6 +105,7 @@ var sightRows = map[string][]sightRow{
 	"get-status":       {{path: "/status"}},
 
 	"list-multicast-groups": {{path: "/multicast-groups"}},
+	"accept-restored-store": {{path: "/store/accept-restored"}},
 	"get-description":       {{path: "/openapi.json"}},
 }
 
