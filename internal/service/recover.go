@@ -31,6 +31,12 @@ func (s *Service) look(ctx context.Context, idle time.Duration) error {
 	switch {
 	case final(lost):
 		return lost
+	case lost != nil && s.epoch == 0: // the disk was full when the service was opened
+		if err := s.lead(ctx); err != nil {
+			return err
+		}
+		s.found()
+		return s.writable()
 	case lost != nil:
 		if err := s.load(ctx); err != nil { // what a disk that is full still allows
 			if errors.Is(err, store.ErrRolledBack) && s.config.Shared {

@@ -199,7 +199,12 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 			return nil, err
 		}
 		s.follow()
-	} else if err := s.lead(ctx); err != nil {
+	} else if err := s.lead(ctx); errors.Is(err, store.ErrFull) {
+		if e := s.load(ctx); e != nil { // what stands is guarded meanwhile
+			return nil, e
+		}
+		s.lost = err
+	} else if err != nil {
 		return nil, err
 	} else if back := s.Back(); back != nil {
 		s.lost = back

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -298,8 +299,12 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 			return misuse(err)
 		}
 		f.forgot = !known
-		if err := kept.CheckState(f.state); err != nil {
+		switch err := kept.CheckState(f.state); {
+		case err == nil:
+		case f.once || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
 			return misuse(err)
+		default: // a fabric without a manager is worse than one whose manager forgets
+			logs.From(c.Context()).Warn(err.Error())
 		}
 	}
 	return f.loadPolicy(c)
@@ -401,7 +406,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 	}
 	if r.completed != nil && f.state != "" {
 		if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
-			fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", r.unsaved)
+			logs.From(c.Context()).Warn(r.unsaved.Error())
 		}
 		r.completed = nil
 	}
