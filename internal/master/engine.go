@@ -153,6 +153,8 @@ func (m *Engine) observe(e event.Event) {
 		m.changed = true
 	case event.PhaseBegun:
 		m.changed = m.changed || e.Phase == event.PhaseAnnounce
+	case event.PolicyGiven:
+		m.changed = m.changed || m.manager != nil && m.manager.Serves()
 	case event.Regrouped:
 		m.led = true
 	case event.Trapped:

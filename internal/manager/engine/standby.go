@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/apply"
+	"github.com/ibwarden/ibwarden/internal/manager/bound"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -15,9 +17,10 @@ import (
 // standby is what a manager that stands by knows of the subnet. It reads all of it once
 // in every Config.DriftPeriod and writes nothing.
 type standby struct {
-	// ready is what the policy wants of the subnet as it was last read, if the subnet
-	// held all of it but the address of the master; else nil.
+	// ready is what the policy wants of the subnet as last read, if it held all of it but the
+	// address of the master and P_Key tables; else nil. held is what ports held.
 	ready *desired.Result
+	held  *bound.Bound
 	lid   ib.LID // the manager's own by then
 	// serves tells that subnet administration answers from ready until the first pass.
 	serves bool
@@ -69,12 +72,27 @@ func (e *Engine) stoodBy(now time.Duration) {
 	if err != nil {
 		return
 	}
-	if !plan.Diff(e.fabric, r.Tables).MovesWithMaster(r.Tables, e.fabric.Self, e.wanted().MasterLID()) {
+	all, tables := plan.Diff(e.fabric, r.Tables).MovesWithMaster(r.Tables, e.fabric.Self, e.wanted().MasterLID())
+	if !all {
 		return
 	}
-	e.standby.ready, e.standby.lid, e.standby.unready = r, e.fabric.Self.Info.LID, 0
-	e.retryAt = now + e.config.DriftPeriod
+	e.standby.ready, e.standby.held, e.standby.lid = r, bound.Of(e.ends, "", false), e.fabric.Self.Info.LID
+	if !tables {
+		e.standby.unready, e.retryAt = 0, now+e.config.DriftPeriod
+	}
 }
+
+// unchanged leaves in a subnet, which was read as standby, the partitions and members that have
+// not changed since: ports held them, and the policy in force gives them still. It reports
+// whether anything else of the policy that hosts are told has changed.
+func (e *Engine) unchanged(s *observed.Subnet) bool {
+	of, err := e.resolve(e.wanted())
+	return err == nil && reflect.DeepEqual(e.standby.ready.Settings, e.wanted().Asked()) &&
+		e.standby.held.Leave(s, e.standby.ready.Resolution, of.Resolution, e.fabric.Self.GUID)
+}
+
+// Serves reports whether subnet administration answers from what was read as standby.
+func (e *Engine) Serves() bool { return e.standby.serves }
 
 // announces reports whether hosts are to be told of the new master before the end of the
 // wait: where the subnet was as the policy wants it when it was last read.

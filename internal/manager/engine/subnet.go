@@ -9,7 +9,8 @@ import (
 
 // Subnet returns what subnet administration needs to know of the subnet: the
 // fabric as it was read back and the partitions of the policy. After a takeover, until the
-// first pass, that is the fabric as it was last read as standby. ok is false while no policy
+// first pass, that is the fabric as it was last read as standby, and of the partitions what has
+// not changed since. ok is false while no policy
 // stands, or while another manager is master. It is worth asking for after every Completed.
 func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
 	stands := e.desired
@@ -22,6 +23,9 @@ func (e *Engine) Subnet() (s observed.Subnet, ok bool) {
 		return observed.Subnet{}, false
 	}
 	s = stands.Subnet(e.known.Fences)
+	if e.standby.serves && !e.unchanged(&s) {
+		return observed.Subnet{}, false
+	}
 	s.Manager, s.Epoch = e.peers.Info(), e.epoch
 	for p, info := range e.peers.Rivals() {
 		if info.GUID != 0 {

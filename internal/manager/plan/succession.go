@@ -18,19 +18,22 @@ func NameMaster(want *observed.Desired, ends []*observed.Port, lid ib.LID, regis
 	}
 }
 
-// MovesWithMaster reports whether all writes belong to a change of the master alone, which is
+// MovesWithMaster reports whether all writes but those of P_Key tables belong to a change of the master alone, which is
 // at the port self then: MasterSMLID of a port; and where the policy sets the LID m aside for
 // the master, the address of that port, and of those that have the LID so far, and the entry
-// of the LID in a linear forwarding table. m is 0 for none.
-func (p *Plan) MovesWithMaster(d *observed.Desired, self *observed.Port, m ib.LID) bool {
+// of the LID in a linear forwarding table. m is 0 for none. tables tells that there are P_Key
+// tables to write.
+func (p *Plan) MovesWithMaster(d *observed.Desired, self *observed.Port, m ib.LID) (all, tables bool) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			if !movesWithMaster(op, d, self, m) {
-				return false
+			if op.Attribute == smp.AttrPKeyTable {
+				tables = true
+			} else if !movesWithMaster(op, d, self, m) {
+				return false, tables
 			}
 		}
 	}
-	return true
+	return true, tables
 }
 
 func movesWithMaster(op Op, d *observed.Desired, self *observed.Port, m ib.LID) bool {

@@ -86,6 +86,9 @@ func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) 
 	s.view = visibility.After(old, x)
 	s.subject.View = s.view
 	s.byPort = make([]*requester, len(s.view.Ports))
+	if x.Partial {
+		return nil // nobody has left
+	}
 	s.groups.SetLastMLID(s.lastMLID())
 	s.groups.SetPartitions(len(s.view.Partitions))
 	s.groups.Prune(func(port ib.PortGUID, base ib.PKeyBase) bool {
