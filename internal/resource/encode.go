@@ -3,6 +3,7 @@ package resource
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -20,14 +21,7 @@ var changes = func() map[string]reflect.Type {
 }()
 
 // Actions are the names of all changes.
-func Actions() []string {
-	list := make([]string, 0, len(changes))
-	for name := range changes {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func Actions() []string { return slices.Sorted(maps.Keys(changes)) }
 
 type encodedChange struct {
 	Action string          `json:"action"`
