@@ -110,11 +110,12 @@ func TestNone(t *testing.T) {
 	r.want(r.run(blue[0].ID, "ibping", "-c", "3", "-t", "100", lids[red[1]]).stdout, `^3 packets transmitted, 0 received, 100% packet loss`)
 
 	// Over to the shared default and back; meanwhile hosts ask, and one that gets no
-	// answer, which saquery waits for a second, asks once more.
-	const changes = 2
+	// answer asks once more. It waits long: on a busy machine an answer that is not lost may
+	// take more than the second that saquery waits by itself.
+	const changes, wait = 2, 5 * time.Second
 	asking := func(host *topology.Node) (failed func() string) {
 		log := r.file("asked-"+host.ID, "")
-		_, stop := r.start(host.ID, "sh", "-c", "while :; do saquery -c > /dev/null 2>&1 && echo yes >> "+log+" || echo no >> "+log+"; done")
+		_, stop := r.start(host.ID, "sh", "-c", "while :; do saquery -t "+fmt.Sprint(wait.Milliseconds())+" -c > /dev/null 2>&1 && echo yes >> "+log+" || echo no >> "+log+"; done")
 		return func() string {
 			stop()
 			text, err := os.ReadFile(log)
@@ -145,7 +146,7 @@ func TestNone(t *testing.T) {
 		for _, h := range []*topology.Node{red[3], blue[3]} {
 			r.eventually("an answer after the change", func() bool { return r.run(h.ID, "saquery", "-c").status == 0 })
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(wait + time.Second)
 	}
 	for _, end := range ends {
 		if failed := end(); failed != "" {
