@@ -33,6 +33,7 @@ func TestADeviceAsATenantSeesIt(t *testing.T) {
 			s.Do(resource.Provider, resource.AssignPorts{Tenant: tenant, Ports: []resource.Port{{GUID: p.GUID}}})
 		}
 	}
+	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: leaf.Ports[0].GUID}}}) // a switch is nobody's device
 	s.Ask("red", 0x100, blue.GUID)
 	s.Ask("blue", 0x100, blue.GUID)
 	s.Ask("blue", 0x200, red.GUID) // red is asked, and has not agreed
