@@ -374,6 +374,58 @@ func TestTokensAreToldOnce(t *testing.T) {
 	s.want(401, call{as: "blue", method: "GET", path: "/partitions"})
 }
 
+// TestTokensSayWhoMadeThem: to the tenant his own callers, and of others that it was the
+// provider; a token that is deleted takes with it what was made with it, unless it is said
+// that this stays.
+func TestTokensSayWhoMadeThem(t *testing.T) {
+	s := newStand(t)
+	s.tenants()
+	made := func(as, tenant string) (id string) {
+		out := s.want(201, call{as: as, method: "POST", path: "/tokens", body: js{"tenant": tenant}})
+		id = out["token"].(js)["id"].(string)
+		s.tokens[id] = out["secret"].(string)
+		return id
+	}
+	by := func(as, id string) string {
+		for _, x := range items(s.want(200, call{as: as, method: "GET", path: "/tokens"})) {
+			if x := x.(js); x["id"] == id {
+				return fmt.Sprint(x["made_by"])
+			}
+		}
+		return "none"
+	}
+	first := made("provider", "red")
+	second := made(first, "red")
+	third := made(second, "red")
+	boss := s.want(200, call{as: "provider", method: "GET", path: "/session"})["name"].(string)
+	for _, x := range []struct{ as, id, want string }{
+		{"red", first, "provider"}, {"provider", first, boss}, {"", first, boss}, {"red", second, first}, {"provider", third, second}, {"blue", third, "none"},
+	} {
+		if got := by(x.as, x.id); got != x.want {
+			t.Errorf("%s is made by %s for %q, want %s", x.id, got, x.as, x.want)
+		}
+	}
+	for _, path := range []string{"/tokens", "/revisions", "/audit-log"} {
+		if w := s.do(call{as: "red", method: "GET", path: path}); strings.Contains(w.Body.String(), boss) {
+			t.Errorf("%s names the provider's token to a tenant: %s", path, w.Body)
+		}
+	}
+	for n := range 20 {
+		if w := s.do(call{as: "red", method: "GET", path: fmt.Sprint("/revisions/", n)}); strings.Contains(w.Body.String(), boss) {
+			t.Errorf("revision %d names the provider's token to a tenant: %s", n, w.Body)
+		}
+	}
+	s.want(200, call{as: "red", method: "DELETE", path: "/tokens/" + second + "?keep_made=true"})
+	if got := by("red", third); got != first {
+		t.Errorf("after %s is deleted and what it made kept, %s is made by %s, want %s", second, third, got, first)
+	}
+	s.want(200, call{as: third, method: "GET", path: "/partitions"})
+	s.want(200, call{as: "red", method: "DELETE", path: "/tokens/" + first})
+	s.want(401, call{as: first, method: "GET", path: "/partitions"})
+	s.want(401, call{as: third, method: "GET", path: "/partitions"})
+	s.want(200, call{as: "red", method: "GET", path: "/partitions"})
+}
+
 // TestReadsOfALostStore: they are answered, and say that they may be old.
 func TestReadsOfALostStore(t *testing.T) {
 	s := newStand(t)

@@ -3,15 +3,13 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
+	"github.com/ibwarden/ibwarden/internal/api/front"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
@@ -74,21 +72,7 @@ func bounded(w http.ResponseWriter, r *http.Request) *Problem {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer that has no deadlines is one of a test
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.Header.Get("Idempotency-Key") != "" {
-		requestOf(r.Context()).digest = digestOf(r, body)
+		requestOf(r.Context()).digest = front.Digest(r, body)
 	}
 	return nil
-}
-
-// digestOf is the SHA-256 of what a request asks for: not how long it waits, what has to be
-// there before, or how its JSON is spelled.
-func digestOf(r *http.Request, body []byte) string {
-	query := r.URL.Query()
-	query.Del("wait")
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) == nil {
-		body, _ = json.Marshal(v) // with the keys in order
-	}
-	return credential.Sum(fmt.Appendf(nil, "%s %s\n%s\n%s", r.Method, r.URL.Path, query.Encode(), body))
 }

@@ -20,6 +20,7 @@ type Token struct {
 	ReadOnly bool       `json:"read_only"`
 	Keys     *KeyRange  `json:"keys,omitempty" doc:"the partitions that it is bound to"`
 	Note     string     `json:"note,omitempty"`
+	By       string     `json:"made_by,omitempty" doc:"who made it; a token that another made ends with that one; the provider, for a tenant, where that was one of his callers"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`
 }
@@ -47,7 +48,7 @@ var kinds = []struct{ kind, prefix string }{{"token", "tok-"}, {"certificate", "
 
 // TokenOf is a credential as its tenant and the provider see it.
 func TokenOf(t *resource.Token) Token {
-	out := Token{ID: t.ID, Kind: "token", Tenant: t.Tenant, ReadOnly: t.ReadOnly, Note: t.Note, Created: t.Created}
+	out := Token{ID: t.ID, Kind: "token", Tenant: t.Tenant, ReadOnly: t.ReadOnly, Note: t.Note, By: t.By, Created: t.Created}
 	for _, k := range kinds {
 		if strings.HasPrefix(t.ID, k.prefix) {
 			out.Kind = k.kind
@@ -58,6 +59,17 @@ func TokenOf(t *resource.Token) Token {
 	}
 	if !t.Expires.IsZero() {
 		out.Expires = &t.Expires
+	}
+	return out
+}
+
+// tokenFor is a credential as a caller sees it: of callers of another tenant he is told the tenant.
+func tokenFor(s *resource.State, c resource.Caller, t *resource.Token) Token {
+	out := TokenOf(t)
+	if o, _ := s.Object((&resource.Token{ID: t.By}).Key()); t.By != "" && !c.IsProvider() {
+		if by, is := o.(*resource.Token); !is || by.Tenant != c.Tenant {
+			out.By = resource.Provider
+		}
 	}
 	return out
 }
@@ -75,7 +87,7 @@ func (a *api) tokens() {
 				func(_ *resource.State, t *resource.Token) bool {
 					return caller.IsProvider() || t.Tenant == caller.Tenant
 				},
-				func(_ *resource.State, t *resource.Token) Token { return TokenOf(t) })
+				func(s *resource.State, t *resource.Token) Token { return tokenFor(s, caller, t) })
 		})
 	type create struct {
 		WriteParams
@@ -118,11 +130,12 @@ func (a *api) tokens() {
 	})
 	type remove struct {
 		WriteParams
-		ID string `path:"id" maxLength:"40"`
+		ID       string `path:"id" maxLength:"40"`
+		KeepMade bool   `query:"keep_made" doc:"leave the tokens that were made with it, which end otherwise"`
 	}
-	register(a, operation(http.MethodDelete, "/tokens/{id}", "delete-token", "End a token"),
+	register(a, operation(http.MethodDelete, "/tokens/{id}", "delete-token", "End a token, and those that were made with it"),
 		func(ctx context.Context, in *remove) (*ChangedOutput, error) {
-			r, err := a.do(ctx, &in.WriteParams, resource.DeleteToken{ID: in.ID}, a.matches(ctx, &in.WriteParams, (&resource.Token{ID: in.ID}).Key()))
+			r, err := a.do(ctx, &in.WriteParams, resource.DeleteToken{ID: in.ID, KeepMade: in.KeepMade}, a.matches(ctx, &in.WriteParams, (&resource.Token{ID: in.ID}).Key()))
 			if err != nil {
 				return nil, err
 			}

@@ -259,6 +259,55 @@ func TestWhatACallerSeesOfOthers(t *testing.T) {
 	}
 }
 
+// A token ends with the one that made it, and with the one that made that; or stays, if who
+// deletes it says so, and then ends with the next one above. Those that others made stay.
+func TestTokensEndWithTheirMaker(t *testing.T) {
+	b := twoTenants(t)
+	n := 0
+	make := func(by resource.Caller, id, tenant string) resource.Caller {
+		t.Helper()
+		n++
+		sum := fmt.Sprintf("%064x", n)
+		b.do(by, resource.PutToken{Token: resource.Token{ID: id, Tenant: tenant, Sum: sum, By: "a forged maker"}})
+		c, known := b.CallerOf(sum, b.at)
+		if !known {
+			t.Fatalf("there is no token %s", id)
+		}
+		return c
+	}
+	ids := func() string {
+		list := []string{}
+		for _, x := range b.Tokens("") {
+			list = append(list, x.ID+"<"+x.By)
+		}
+		return strings.Join(list, " ")
+	}
+	boss := make(provider, "boss", resource.Provider)
+	a := make(boss, "a", "red")
+	aa := make(a, "aa", "red")
+	aaa := make(aa, "aaa", "red")
+	make(aaa, "aaaa", "red")
+	make(provider, "other", "red")
+	make(provider, "blue", "blue")
+	if got, want := ids(), "a<boss aa<a aaa<aa aaaa<aaa blue<uid 0 boss<uid 0 other<uid 0"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	b.refused(resource.NotFound, of("blue"), resource.DeleteToken{ID: "aa"})
+	b.do(of("red"), resource.DeleteToken{ID: "aa", KeepMade: true})
+	if got, want := ids(), "a<boss aaa<a aaaa<aaa blue<uid 0 boss<uid 0 other<uid 0"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	b.do(provider, resource.DeleteToken{ID: "boss"})
+	if got, want := ids(), "blue<uid 0 other<uid 0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for i := 1; i <= 5; i++ {
+		if _, known := b.CallerOf(fmt.Sprintf("%064x", i), b.at); known {
+			t.Errorf("secret %d is still good", i)
+		}
+	}
+}
+
 // A token gives nobody more than he had: it ends no later, and is bound no less.
 func TestTokensWidenNothing(t *testing.T) {
 	b := twoTenants(t)

@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
 // Provider is the name of the tenant that owns the fabric: it makes tenants, gives
@@ -97,6 +97,8 @@ type Token struct {
 	// it, or whoever answers for him; the token itself if another tenant's caller
 	// made it, as the provider does.
 	Maker string `json:"maker"`
+	// By is the caller who made it. One that a token made ends with that token.
+	By string `json:"by,omitempty"`
 	// ReadOnly tokens change nothing.
 	ReadOnly bool `json:"read_only,omitempty"`
 	// Keys, unless none, bind the token to the partitions with these numbers: it
@@ -320,27 +322,11 @@ func Decode(key string, data []byte) (Object, error) {
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}
-	if err := Unmarshal(data, o); err != nil {
+	if err := stored.Unmarshal(data, o); err != nil {
 		return nil, fmt.Errorf("object %q: %w", key, err)
 	}
 	if o.Key() != key {
 		return nil, fmt.Errorf("object %q: its content is that of %q", key, o.Key())
 	}
 	return o, nil
-}
-
-// Unmarshal is json.Unmarshal of what this version has marshalled and stored. A field that
-// is not known is an error too: a newer version wrote it.
-func Unmarshal(data []byte, to any) error {
-	var whole json.RawMessage // a Decoder reads the first value only, and not what follows it
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if err != nil && strings.Contains(err.Error(), "unknown field") {
-		return fmt.Errorf("%w: a newer ibwarden has written it", err)
-	}
-	return err
 }

@@ -142,7 +142,7 @@ func (c PutToken) plan(d *draft) error {
 		return refuse(OverQuota, "", "tenant %s has %d tokens: want at most %d", c.Tenant, len(d.tokensOf[c.Tenant]), TokensMax)
 	}
 	t := c.Token
-	t.Created, t.Maker = d.At, t.ID
+	t.Created, t.Maker, t.By = d.At, t.ID, d.By.Name
 	if d.By.Tenant == t.Tenant {
 		t.Maker = d.maker(d.By)
 	}
@@ -151,9 +151,11 @@ func (c PutToken) plan(d *draft) error {
 	return nil
 }
 
-// DeleteToken ends a token.
+// DeleteToken ends a token, and those that were made with it, and with these: a thief made
+// some. KeepMade leaves them, as made by who made the token.
 type DeleteToken struct {
-	ID string `json:"id"`
+	ID       string `json:"id"`
+	KeepMade bool   `json:"keep_made,omitempty"`
 }
 
 // Action implements Change.
@@ -164,8 +166,25 @@ func (c DeleteToken) plan(d *draft) error {
 	if t == nil || !d.acts(t.Tenant) {
 		return refuse(NotFound, "id", "no token %q", c.ID)
 	}
+	made := map[string][]*Token{}
+	for _, x := range d.Tokens("") {
+		made[x.By] = append(made[x.By], x)
+	}
 	d.remove(t.Key())
 	d.say(t.Key(), "token %s of tenant %s is deleted", t.ID, t.Tenant)
+	for by := []string{t.ID}; len(by) > 0; by = by[1:] {
+		for _, x := range made[by[0]] {
+			if kept := *x; c.KeepMade {
+				kept.By = t.By
+				d.put(&kept)
+				d.say(x.Key(), "token %s of tenant %s, which %s made, stays", x.ID, x.Tenant, t.ID)
+				continue
+			}
+			d.remove(x.Key())
+			d.say(x.Key(), "token %s of tenant %s, which %s made, is deleted with it", x.ID, x.Tenant, by[0])
+			by = append(by, x.ID)
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,9 @@
 package front
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/credential"
 	"github.com/ibwarden/ibwarden/internal/api/problems"
 )
 
@@ -86,4 +90,18 @@ func SameSite(r *http.Request) *problems.Problem {
 		return problems.New(http.StatusForbidden, "forbidden", "a browser sent this for the page of another site")
 	}
 	return nil
+}
+
+// Digest is the SHA-256 of what a request asks for: not how long it waits, what has to be
+// there before, or how its JSON is spelled.
+func Digest(r *http.Request, body []byte) string {
+	query := r.URL.Query()
+	query.Del("wait")
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil {
+		body, _ = json.Marshal(v) // with the keys in order
+	}
+	return credential.Sum(fmt.Appendf(nil, "%s %s\n%s\n%s", r.Method, r.URL.Path, query.Encode(), body))
 }

@@ -133,6 +133,8 @@ func shown(e service.Edit, c resource.Caller) Edit {
 		switch kind, _, _ := strings.Cut(e.Key, "/"); resource.Kind(kind) {
 		case resource.KindRemoved:
 			delete(fields, "by")
+		case resource.KindToken: // the list of tokens says it, as far as it concerns the caller
+			delete(fields, "by")
 		case resource.KindMember:
 			if !c.IsProvider() && fields["port_owner"] != c.Tenant {
 				delete(fields, "port_owner")

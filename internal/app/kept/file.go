@@ -14,7 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
 // stateFile is what is kept from run to run: the LIDs of ports by GUID, the
@@ -55,7 +55,7 @@ func readState(path string) (s stateFile, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := resource.Unmarshal(data, &s); err != nil {
+	if err := stored.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("state %s: %w", path, err)
 	}
 	if s.Version != stateVersion {

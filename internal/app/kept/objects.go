@@ -17,7 +17,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/sa"
-	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/resource/stored"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -142,17 +142,17 @@ func (o *Objects) Enter(list []store.Object) {
 		switch {
 		case x.Key == headKey:
 			o.head, o.some = head{}, true
-			if err = resource.Unmarshal(x.Value, &o.head); err == nil && o.head.Version != objectsVersion {
+			if err = stored.Unmarshal(x.Value, &o.head); err == nil && o.head.Version != objectsVersion {
 				err = fmt.Errorf("version %d, want %d", o.head.Version, objectsVersion)
 			}
 		case strings.HasPrefix(x.Key, partPrefix):
 			p := new(part)
-			if err = resource.Unmarshal(x.Value, p); err == nil {
+			if err = stored.Unmarshal(x.Value, p); err == nil {
 				o.parts[x.Key] = p
 			}
 		case strings.HasPrefix(x.Key, cablesPrefix):
 			var c chunk
-			if err = resource.Unmarshal(x.Value, &c); err == nil {
+			if err = stored.Unmarshal(x.Value, &c); err == nil {
 				o.lists[x.Key] = c
 			}
 		default:

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/ibwarden/ibwarden/internal/app/regular"
-	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/resource/stored"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -63,7 +63,7 @@ func (f *seenFiles) read() (seen store.Seen, err error) {
 		}
 		var x seenFile
 		if err == nil {
-			if err = resource.Unmarshal(data, &x); err == nil && x.Version != seenVersion {
+			if err = stored.Unmarshal(data, &x); err == nil && x.Version != seenVersion {
 				err = fmt.Errorf("version %d, want %d", x.Version, seenVersion)
 			}
 		}

@@ -44,13 +44,13 @@ func tokenList() *cobra.Command {
 		if f.json {
 			return table.JSON(c.OutOrStdout(), map[string]any{"tokens": list})
 		}
-		t := table.New("id", "kind", "tenant", "read_only", "created", "expires", "note")
+		t := table.New("id", "kind", "tenant", "read_only", "created", "expires", "made_by", "note")
 		for _, x := range list {
 			var expires any
 			if x.Expires != nil {
 				expires = x.Expires.UTC().Format(time.RFC3339)
 			}
-			t.Add(x.ID, x.Kind, x.Tenant, x.ReadOnly, x.Created.UTC().Format(time.RFC3339), expires, x.Note)
+			t.Add(x.ID, x.Kind, x.Tenant, x.ReadOnly, x.Created.UTC().Format(time.RFC3339), expires, x.By, x.Note)
 		}
 		return t.Print(c.OutOrStdout(), "tokens", false)
 	})
@@ -59,9 +59,16 @@ func tokenList() *cobra.Command {
 }
 
 func tokenDelete() *cobra.Command {
-	return writer("delete ID", "Delete a token, or the registration of a certificate", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
-		return f.change(c, to, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), f.params(""), nil)
+	var keep bool
+	c := writer("delete ID", "Delete a token, or the registration of a certificate, and the tokens made with it", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+		p := f.params("")
+		if keep {
+			p.Query = url.Values{"keep_made": {"true"}}
+		}
+		return f.change(c, to, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), p, nil)
 	})
+	c.Flags().BoolVar(&keep, "keep-made", false, "leave the tokens that were made with it")
+	return c
 }
 
 func tokenCreate() *cobra.Command {
