@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
 	"github.com/ibwarden/ibwarden/internal/api/front"
 	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/sealed"
 	"github.com/ibwarden/ibwarden/internal/api/session"
 	"github.com/ibwarden/ibwarden/internal/api/strict"
 	"github.com/ibwarden/ibwarden/internal/api/sweeps"
@@ -79,6 +80,7 @@ type api struct {
 	// sessions are those of the console.
 	sessions *session.Store
 	talks    talks.Cache
+	sealed   sealed.Cursors
 	maps     fabricmap.Maker
 
 	watching sync.Mutex
@@ -89,7 +91,7 @@ type api struct {
 func New(s *service.Service, o Options) http.Handler { return build(s, o).front() }
 
 func build(s *service.Service, o Options) *api {
-	a := &api{service: s, options: o, log: o.Log, mux: http.NewServeMux()}
+	a := &api{service: s, options: o, log: o.Log, mux: http.NewServeMux(), sealed: sealed.New()}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

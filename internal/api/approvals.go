@@ -2,40 +2,24 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
-// Approval is a change that takes something away and waits for a second person.
-type Approval struct {
-	ID      string    `json:"id"`
-	Tenant  string    `json:"tenant"`
-	By      string    `json:"by" doc:"who asked for it: somebody else has to approve it"`
-	At      time.Time `json:"at"`
-	Expires time.Time `json:"expires"`
-	Why     string    `json:"why,omitempty"`
-	Action  string    `json:"action"`
-	Words   []string  `json:"words" doc:"what it would do, in sentences"`
-}
-
-func approvalOf(a *resource.Approval) Approval {
-	return Approval{a.ID, a.Tenant, a.By, a.At, a.Expires, a.Why, a.Action, append([]string{}, a.Words...)}
-}
-
 func (a *api) approvals() {
 	type listInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/approvals", "list-approvals", "Changes of the caller's tenant that wait for a second person; all for the provider"),
-		func(ctx context.Context, in *listInput) (*Output[List[Approval]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[form.Approval]], error) {
 			caller := callerOf(ctx)
-			return readList(a, in.PageParams, func(s *resource.State) []*resource.Approval { return sortedBy(s.Approvals(), approvalID) }, approvalID,
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Approval { return sortedBy(s.Approvals(), approvalID) }, approvalID,
 				func(_ *resource.State, x *resource.Approval) bool { return resource.SeesObject(caller, x) },
-				func(_ *resource.State, x *resource.Approval) Approval { return approvalOf(x) })
+				func(_ *resource.State, x *resource.Approval) form.Approval { return form.ApprovalOf(x) })
 		})
 	type one struct {
 		WriteParams
@@ -48,7 +32,7 @@ func (a *api) approvals() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		}
 	}
 	register(a, operation(http.MethodPost, "/approvals/{id}/approve", "approve", "Carry out a change that waits; not for who asked for it"),
@@ -59,36 +43,21 @@ func (a *api) approvals() {
 
 func approvalID(a *resource.Approval) string { return a.ID }
 
-// Pool is a range of GUIDs that the provider gave to a tenant.
-type Pool struct {
-	First    string `json:"first"`
-	Last     string `json:"last"`
-	Owner    string `json:"owner" doc:"empty for one between two owners"`
-	Released uint64 `json:"released,omitempty" doc:"the revision that took it from its last owner"`
-}
-
-// PoolBody gives a range of GUIDs to a tenant.
-type PoolBody struct {
-	Tenant string `json:"tenant" minLength:"1" maxLength:"40"`
-	First  GUID   `json:"first"`
-	Last   GUID   `json:"last"`
-}
-
 func (a *api) pools() {
 	type listInput struct{ PageParams }
 	key := func(p *resource.Pool) string { return p.First.String() }
 	register(a, operation(http.MethodGet, "/pools", "list-pools", "Ranges of GUIDs that were given to tenants, for virtual functions: the caller's; all for the provider"),
-		func(ctx context.Context, in *listInput) (*Output[List[Pool]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[form.Pool]], error) {
 			caller := callerOf(ctx)
-			return readList(a, in.PageParams, func(s *resource.State) []*resource.Pool { return sortedBy(s.Pools(""), key) }, key,
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Pool { return sortedBy(s.Pools(""), key) }, key,
 				func(_ *resource.State, p *resource.Pool) bool { return resource.SeesObject(caller, p) },
-				func(_ *resource.State, p *resource.Pool) Pool {
-					return Pool{p.First.String(), p.Last.String(), p.Owner, p.Released}
+				func(_ *resource.State, p *resource.Pool) form.Pool {
+					return form.Pool{First: p.First.String(), Last: p.Last.String(), Owner: p.Owner, Released: p.Released}
 				})
 		})
 	type assign struct {
 		WriteParams
-		Body PoolBody
+		Body form.PoolBody
 	}
 	register(a, operation(http.MethodPost, "/pools", "assign-pool", "Give a range of GUIDs to a tenant; the provider may"),
 		func(ctx context.Context, in *assign) (*ChangedOutput, error) {
@@ -103,7 +72,7 @@ func (a *api) pools() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 	type release struct {
 		WriteParams
@@ -122,7 +91,7 @@ func (a *api) pools() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 }
 
@@ -161,55 +130,42 @@ func (a *api) rollback() {
 
 // rollBack tries a rollback once; stale tells that another writer came between.
 func (a *api) rollBack(ctx context.Context, b RollbackBody, w *WriteParams) (out *ChangedOutput, stale bool, err error) {
-	var last uint64
-	a.service.Read(func(s *resource.State) { last = s.Last() })
+	caller := callerOf(ctx)
+	var last, number, to uint64
+	var there bool
+	a.service.Read(func(s *resource.State) {
+		last, number = s.Last(), s.LastFor(caller)
+		to, there = s.RevisionFor(caller, b.To)
+	})
 	seen, err := w.condition()
-	again := w.Repeat != "" && a.service.Repeats(callerOf(ctx), w.Repeat) // it is answered without a plan
+	again := w.Repeat != "" && a.service.Repeats(caller, w.Repeat) // it is answered without a plan
 	if err == nil && !again {
-		err = seen.Holds(true, last) // of all that there is, the last revision is the ETag
+		err = seen.Holds(true, number) // of all that there is, the last revision is the ETag
+	}
+	if err == nil && !again && number > b.To && number-b.To > rollbackMost {
+		err = fault(http.StatusUnprocessableEntity, "invalid", "body.to", fmt.Sprintf("%d revisions are after it: want %d at most", number-b.To, rollbackMost))
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	var later []resource.Diff
-	if b.To < last && !again {
-		if last-b.To > rollbackMost {
-			return nil, false, fault(http.StatusUnprocessableEntity, "invalid", "body.to", fmt.Sprintf("%d revisions are after it: want %d at most", last-b.To, rollbackMost))
+	if there && !again {
+		later, err = a.service.Since(ctx, caller, to, b.To, last)
+		if errors.Is(err, store.ErrCompacted) {
+			err = problem(http.StatusGone, reasonTrimmed, "revision "+strconv.FormatUint(b.To+1, 10)+" is not kept any more")
 		}
-		// What others changed counts too: the rules decide what the caller may bring back.
-		all := resource.Caller{Name: "the service", Tenant: resource.Provider}
-		records, err := a.service.History(ctx, all, store.Range{From: last, Newest: true, Limit: int(last - b.To)})
 		if err != nil {
 			return nil, false, err
 		}
-		if n := len(records); n > 0 && records[n-1].Number != b.To+1 {
-			return nil, false, problem(http.StatusGone, reasonTrimmed, "revision "+strconv.FormatUint(b.To+1, 10)+" is not kept any more")
-		}
-		for i := range records {
-			d := resource.Diff{}
-			for _, e := range records[i].Edits {
-				edit := resource.Edit{Key: e.Key}
-				if len(e.Before) > 0 {
-					if edit.Before, err = resource.Decode(e.Key, e.Before); err != nil {
-						return nil, false, err
-					}
-				}
-				if len(e.After) > 0 {
-					if edit.After, err = resource.Decode(e.Key, e.After); err != nil {
-						return nil, false, err
-					}
-				}
-				d.Edits = append(d.Edits, edit)
-			}
-			later = append(later, d)
-		}
+	} else if to = b.To; !caller.IsProvider() { // the plan refuses it
+		to = resource.Unseen
 	}
-	r, err := a.once(ctx, w, resource.NewRollback(b.To, b.Tenant, later), last, func(s *resource.State) (uint64, error) {
-		return last, seen.Holds(true, s.Last())
+	r, err := a.once(ctx, w, resource.NewRollback(to, b.Tenant, later), last, func(s *resource.State) (uint64, error) {
+		return last, seen.Holds(true, s.LastFor(caller))
 	})
 	if err != nil {
 		p, is := a.failed(ctx, err).(*Problem)
 		return nil, is && p.Status == http.StatusPreconditionFailed, err
 	}
-	return changed(ctx, r, w), false, nil
+	return a.changed(ctx, r, w), false, nil
 }

@@ -3,8 +3,8 @@ package api
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -59,7 +59,7 @@ func (a *api) verifies() {
 			if err != nil {
 				return nil, err
 			}
-			return readOne(a, "", func(s *resource.State) (history.Verified, uint64, error) { return v, s.Last(), nil })
+			return readOne(ctx, a, "", func(s *resource.State) (history.Verified, uint64, error) { return v, s.Last(), nil })
 		})
 }
 
@@ -79,44 +79,46 @@ func (a *api) cut(ctx context.Context, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// auditLooked bounds the entries that are looked through for one page of a tenant.
-const auditLooked = 100_000
-
 func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[history.Entry]], error) {
-	r, done, err := p.numbered(oldest, auditLooked)
+	caller := callerOf(ctx)
+	next := cursor
+	if !caller.IsProvider() {
+		var err error
+		if p.Cursor, err = a.sealed.Open(p.Cursor, caller.Tenant); err != nil {
+			return nil, err
+		}
+		next = func(key string) string { return a.sealed.Seal(cursor(key), caller.Tenant) }
+	}
+	r, done, err := p.numbered(oldest, 0)
 	if err != nil {
 		return nil, err
 	}
 	out := &Output[List[history.Entry]]{}
 	out.Body.Items = []history.Entry{}
-	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
-	out.aged(&out.Body.Reading, old)
+	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.LastFor(caller) })
+	out.aged(caller, &out.Body.Reading, old)
 	if done {
 		return out, nil
 	}
-	caller := callerOf(ctx)
-	last, looked := uint64(0), 0
+	var found []store.Entry
 	for e, err := range a.options.Store.Audit(ctx, r) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out.Body.Items) == p.limit() {
-			out.Body.Next = cursor(strconv.FormatUint(last, 10))
-			return out, nil
+		if !caller.IsProvider() && e.Tenant != caller.Tenant || decision != "" && string(e.Decision) != decision {
+			continue
 		}
-		looked++
-		last = e.Sequence
-		if (caller.IsProvider() || e.Tenant == caller.Tenant) && (decision == "" || string(e.Decision) == decision) {
-			v := history.EntryOf(e)
-			if !caller.IsProvider() {
-				v.Hash = "" // with it the entries between could be counted and guessed
-			}
-			out.Body.Items = append(out.Body.Items, v)
+		if len(found) == p.limit() {
+			out.Body.Next = next(fmt.Sprintf("%020d", found[len(found)-1].Sequence)) // of one length, as that is seen
+			break
 		}
+		found = append(found, e)
 	}
-	if looked == auditLooked {
-		out.Body.Next = cursor(strconv.FormatUint(last, 10))
-	}
+	a.service.Read(func(s *resource.State) {
+		for _, e := range found {
+			out.Body.Items = append(out.Body.Items, history.EntryOf(s, e, caller))
+		}
+	})
 	return out, nil
 }
 
@@ -128,7 +130,7 @@ func (a *api) lifetime() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &WriteParams{}), nil
+			return a.changed(ctx, r, &WriteParams{}), nil
 		})
 	a.verifies()
 	register(a, streams(operation(http.MethodGet, "/backup", "get-backup", "The whole store as one file, with secrets (sums of tokens); for the provider"), "application/octet-stream", "a backup, for ibwarden restore"),

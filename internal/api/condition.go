@@ -23,6 +23,7 @@ func (a *api) matches(ctx context.Context, w *WriteParams, keys ...string) look 
 			}
 			// Every GUID is a port, with or without an owner of its own.
 			kind, id, _ := cut(key)
+			revision = s.NumberFor(callerOf(ctx), revision)
 			if err = c.Holds(there || c.Given && kind == string(resource.KindPort), revision); err != nil {
 				return 0, about(err, id)
 			}

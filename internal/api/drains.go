@@ -31,7 +31,7 @@ func (a *api) drains() {
 			if err != nil {
 				return nil, err
 			}
-			return readList(a, in.PageParams, func(s *resource.State) []*resource.Drain { return s.Drains() }, key,
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Drain { return s.Drains() }, key,
 				func(*resource.State, *resource.Drain) bool { return true },
 				func(_ *resource.State, x *resource.Drain) Drain {
 					return Drain{x.Switch.String(), x.Name, inventory.RoutesOver(snap.Fabric, x.Switch)}
@@ -55,7 +55,7 @@ func (a *api) drains() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 	type undrain struct {
 		WriteParams
@@ -75,7 +75,7 @@ func (a *api) drains() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 }
 

@@ -171,8 +171,8 @@ func (s *stand) request(c call) *http.Request {
 		}
 		body = bytes.NewReader(data)
 	}
-	path := c.path
-	if !strings.HasPrefix(path, "/api/") {
+	path := "/" + strings.TrimLeft(c.path, "/") // two slashes begin a whole path
+	if !strings.HasPrefix(c.path, "//") && !strings.HasPrefix(path, "/api/") {
 		path = Prefix + path
 	}
 	r := httptest.NewRequest(c.method, path, body)

@@ -11,7 +11,11 @@ import (
 // A sentence of a change is for the tenant that made it where nobody else has a part in it, and for
 // the provider. Others hear that something of theirs changed.
 func TestSentencesOfEventsAreForWhoMadeTheChangeAlone(t *testing.T) {
-	const words, others = "port 17 of blue is a member", "revision 9 changed something of yours"
+	const words, others = "port 17 of blue is a member", "revision 3 changed something of yours"
+	s := resource.New(nil)
+	for _, tenant := range []string{"red", "blue"} {
+		s.Numbers[tenant] = []uint64{1, 7, 9} // each knows 9 as its third
+	}
 	for _, x := range []struct {
 		kind     service.EventKind
 		by       string
@@ -31,7 +35,8 @@ func TestSentencesOfEventsAreForWhoMadeTheChangeAlone(t *testing.T) {
 	} {
 		e := service.Event{ID: "r-1", Kind: x.kind, Revision: 9, Text: words, Tenants: x.tenants, By: x.by}
 		for tenant, want := range map[string]string{resource.Provider: x.provider, "red": x.red, "blue": x.blue} {
-			if got := eventOf(e, resource.Caller{Name: "x", Tenant: tenant}); got.Text != want || got.Revision != 9 || got.ID != "r-1" || got.Kind != string(x.kind) {
+			number := map[bool]uint64{true: 9, false: 3}[tenant == resource.Provider]
+			if got := eventOf(s, e, resource.Caller{Name: "x", Tenant: tenant}); got.Text != want || got.Revision != number || got.ID != "r-1" || got.Kind != string(x.kind) {
 				t.Errorf("%s of %q about %q: %s hears %+v, want %q", x.kind, x.by, x.tenants, tenant, got, want)
 			}
 		}

@@ -33,13 +33,13 @@ type Event struct {
 // eventOf is an event as a caller sees it. A sentence about a change that others made or have a part
 // in too is not for a tenant: it may name what is theirs, as the reason does for which the manager
 // takes a change back. The revision says what of it concerns the tenant.
-func eventOf(e service.Event, c resource.Caller) Event {
-	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: e.Revision, Name: e.Name, Text: e.Text, Outcome: history.OutcomeOf(e.Outcome, c)}
+func eventOf(s *resource.State, e service.Event, c resource.Caller) Event {
+	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: s.NumberFor(c, e.Revision), Name: e.Name, Text: e.Text, Outcome: history.OutcomeOf(e.Outcome, c)}
 	if c.IsProvider() || e.Kind != service.EventRevision {
 		return out
 	}
 	if e.By != c.Tenant || slices.ContainsFunc(e.Tenants, func(t string) bool { return t != c.Tenant }) {
-		out.Text = "revision " + strconv.FormatUint(e.Revision, 10) + " changed something of yours"
+		out.Text = "revision " + strconv.FormatUint(out.Revision, 10) + " changed something of yours"
 	}
 	return out
 }
@@ -131,7 +131,9 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, k
 				return
 			}
 			var data []byte
-			if data, err = json.Marshal(eventOf(e, req.who.Caller)); err == nil {
+			var event Event
+			a.service.Read(func(s *resource.State) { event = eventOf(s, e, req.who.Caller) })
+			if data, err = json.Marshal(event); err == nil {
 				err = send(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data))
 			}
 		case <-alive.C:

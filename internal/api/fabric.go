@@ -29,8 +29,8 @@ func (a *api) read(snap *snapshot.Snapshot, err error) (*snapshot.Snapshot, erro
 }
 
 // fabricList is a page of what is in the snapshot.
-func fabricList[T, V any](a *api, p PageParams, all []T, key func(T) string, view func(T) V) (*Output[List[V]], error) {
-	return readList(a, p, func(*resource.State) []T { return all }, key,
+func fabricList[T, V any](ctx context.Context, a *api, p PageParams, all []T, key func(T) string, view func(T) V) (*Output[List[V]], error) {
+	return readList(ctx, a, p, func(*resource.State) []T { return all }, key,
 		func(*resource.State, T) bool { return true }, func(_ *resource.State, x T) V { return view(x) })
 }
 
@@ -43,7 +43,7 @@ func (a *api) fabric() {
 			if err != nil {
 				return nil, err
 			}
-			return fabricList(a, in.PageParams, sortedBy(snap.Fabric.Links(), inventory.LinkKey), inventory.LinkKey, inventory.LinkOf)
+			return fabricList(ctx, a, in.PageParams, sortedBy(snap.Fabric.Links(), inventory.LinkKey), inventory.LinkKey, inventory.LinkOf)
 		})
 	type routesInput struct {
 		PageParams
@@ -62,7 +62,7 @@ func (a *api) fabric() {
 					return nil, err
 				}
 			}
-			return fabricList(a, in.PageParams, sortedBy(inventory.Routes(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), inventory.RouteKey), inventory.RouteKey, func(r inventory.Route) inventory.Route { return r })
+			return fabricList(ctx, a, in.PageParams, sortedBy(inventory.Routes(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), inventory.RouteKey), inventory.RouteKey, func(r inventory.Route) inventory.Route { return r })
 		})
 	type snapshotInput struct {
 		Read []string `query:"read" enum:"qos,aliases,audit" maxItems:"3" doc:"what is read now if the manager has not read it: SL-to-VL and VL arbitration tables; alias GUIDs; what only an audit looks at"`
@@ -109,7 +109,7 @@ func (a *api) nodes() {
 			}
 			caller := callerOf(ctx)
 			key := func(n *observed.Node) string { return n.GUID().String() }
-			return readList(a, in.PageParams, func(*resource.State) []*observed.Node { return sortedBy(snap.Fabric.Nodes, key) }, key,
+			return readList(ctx, a, in.PageParams, func(*resource.State) []*observed.Node { return sortedBy(snap.Fabric.Nodes, key) }, key,
 				func(s *resource.State, n *observed.Node) bool {
 					return (in.Type == "" || n.Type().String() == in.Type) && (in.Name == "" || n.Name() == in.Name) &&
 						(caller.IsProvider() || len(inventory.EndPortsOf(s, caller, n)) > 0)

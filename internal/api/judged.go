@@ -40,7 +40,7 @@ func (a *api) judged() {
 				return nil, err
 			}
 			caller := callerOf(ctx)
-			return readOne(a, "", func(s *resource.State) (verdict.Proof, uint64, error) {
+			return readOne(ctx, a, "", func(s *resource.State) (verdict.Proof, uint64, error) {
 				return verdict.ProofOf(s, caller, proof, allowed, at), s.Last(), nil
 			})
 		})
@@ -57,7 +57,7 @@ func (a *api) judged() {
 			}
 			caller := callerOf(ctx)
 			key := func(p verdict.Pair) string { return p.PKeyA + "/" + p.PKeyB }
-			return readList(a, in.PageParams, func(s *resource.State) []verdict.Pair {
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []verdict.Pair {
 				return sortedBy(verdict.PairsOf(s, caller, proof, allowed), key)
 			}, key,
 				func(_ *resource.State, p verdict.Pair) bool {
@@ -74,7 +74,7 @@ func (a *api) judged() {
 			if err != nil {
 				return nil, unjudged(err)
 			}
-			return fabricList(a, in.PageParams, past, verdict.ChangeKey, func(c verdict.Change) verdict.Change { return c })
+			return fabricList(ctx, a, in.PageParams, past, verdict.ChangeKey, func(c verdict.Change) verdict.Change { return c })
 		})
 	type groupsInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/multicast-groups", "list-multicast-groups", "Multicast LIDs and how far the tables lead them; for the provider"),
@@ -119,7 +119,7 @@ func (a *api) audits() {
 			if err != nil {
 				return nil, err
 			}
-			return fabricList(a, in.PageParams, verdict.AuditChecks(report), verdict.CheckKey, func(c verdict.AuditCheck) verdict.AuditCheck { return c })
+			return fabricList(ctx, a, in.PageParams, verdict.AuditChecks(report), verdict.CheckKey, func(c verdict.AuditCheck) verdict.AuditCheck { return c })
 		})
 }
 
@@ -159,7 +159,7 @@ func (a *api) findings(ctx context.Context, p PageParams, profile, severity stri
 			all = append(all, numbered{i, f})
 		}
 	}
-	return fabricList(a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) verdict.Finding { return verdict.FindingOf(f.Finding) })
+	return fabricList(ctx, a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) verdict.Finding { return verdict.FindingOf(f.Finding) })
 }
 
 func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[verdict.MulticastGroup]], error) {
@@ -174,5 +174,5 @@ func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[verdict.Mu
 		return nil, unjudged(errors.New("multicast forwarding tables are left alone here, and were not read"))
 	}
 	key := func(s isolation.Spread) string { return fmt.Sprintf("%04x", uint16(s.MLID)) }
-	return fabricList(a, p, sortedBy(m.Spreads, key), key, verdict.MulticastGroupOf)
+	return fabricList(ctx, a, p, sortedBy(m.Spreads, key), key, verdict.MulticastGroupOf)
 }

@@ -31,7 +31,7 @@ func (a *api) managers() {
 				return nil, err
 			}
 			key := func(m managers.SubnetManager) string { return m.Port + m.NodeGUID }
-			return fabricList(a, in.PageParams, sortedBy(list, key), key, func(m managers.SubnetManager) managers.SubnetManager { return m })
+			return fabricList(ctx, a, in.PageParams, sortedBy(list, key), key, func(m managers.SubnetManager) managers.SubnetManager { return m })
 		})
 	type handOver struct {
 		DryRun bool   `query:"dry_run" doc:"say who would be handed the subnet, and hand nothing over"`

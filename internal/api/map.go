@@ -63,7 +63,7 @@ func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, 
 	}
 	old := a.service.Read(func(s *resource.State) { facts.Gather(s, callerOf(ctx)) })
 	if old != nil {
-		facts.Old = old.Error()
+		facts.Old = whyOld(callerOf(ctx), old)
 	}
 	facts.Parties = func() ([]string, map[ib.PortGUID]int) {
 		view, err := a.seen(ctx, &Reading{})
@@ -124,7 +124,7 @@ func (a *api) cables() {
 			for i, d := range all {
 				list[i] = numbered{d, i}
 			}
-			page, err := fabricList(a, in.PageParams, list, func(d numbered) string { return fmt.Sprintf("%09d", d.n) }, func(d numbered) fabricmap.Difference { return d.Difference })
+			page, err := fabricList(ctx, a, in.PageParams, list, func(d numbered) string { return fmt.Sprintf("%09d", d.n) }, func(d numbered) fabricmap.Difference { return d.Difference })
 			if err != nil {
 				return nil, err
 			}
@@ -174,7 +174,7 @@ func lookAt[V any](a *api, ctx context.Context, guid GUID, missing func(*device.
 		v.Differences, _ = a.maps.Differences(facts)
 		v.Level, v.Group = a.maps.Place(facts, ib.NodeGUID(g))
 	}
-	return readOne(a, "", func(s *resource.State) (out V, _ uint64, err error) {
+	return readOne(ctx, a, "", func(s *resource.State) (out V, _ uint64, err error) {
 		facts.GatherDrained(s)
 		if v.Node == nil && missing != nil && caller.IsProvider() {
 			if out, listed := missing(v, ib.NodeGUID(g)); listed {

@@ -27,8 +27,8 @@ func (a *api) members() {
 			}
 			caller := callerOf(ctx)
 			seen, revision := false, uint64(0)
-			out, err := readList(a, in.PageParams, func(s *resource.State) []*resource.Member {
-				seen, revision = s.Sees(caller, k), s.TouchedFor(caller, k)
+			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Member {
+				seen, revision = s.Sees(caller, k), s.NumberFor(caller, s.TouchedFor(caller, k))
 				return s.Members(k)
 			}, func(m *resource.Member) string { return m.Port.String() }, func(s *resource.State, m *resource.Member) bool {
 				return s.SeesMember(caller, m) && (in.State == "" || m.Agreed() == (in.State == "member"))
@@ -53,7 +53,7 @@ func (a *api) members() {
 			return nil, err
 		}
 		caller := callerOf(ctx)
-		return readOne(a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
+		return readOne(ctx, a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
 			if !s.Sees(caller, k) {
 				return Member{}, 0, noPartition(k)
 			}
@@ -124,7 +124,7 @@ func (a *api) memberWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r, changed(ctx, r, &in.WriteParams)), nil
+			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r, a.changed(ctx, r, &in.WriteParams)), nil
 		})
 	type removeMany struct {
 		WriteParams
@@ -159,7 +159,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 		if all {
 			check = seen.Replaces
 		}
-		if err := check(true, s.TouchedFor(caller, k)); err != nil {
+		if err := check(true, s.NumberFor(caller, s.TouchedFor(caller, k))); err != nil {
 			return 0, err
 		}
 		return s.Last(), seen.Returning(s, caller, k, members)
@@ -167,7 +167,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r, changed(ctx, r, w)), nil
+	return a.membersChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
 }
 
 func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {
@@ -183,7 +183,7 @@ func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guid
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r, changed(ctx, r, w)), nil
+	return a.membersChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
 }
 
 // membersChanged adds the ETag that the partition has after a change, if that change is
@@ -191,12 +191,12 @@ func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guid
 func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r *service.Result, out *ChangedOutput) *ChangedOutput {
 	out.Body.PKey = k.String()
 	if r.Repeated && slices.ContainsFunc(r.Keys, func(key string) bool { return ofPartition(key, k) }) {
-		out.ETag = condition.ETag(r.Revision)
+		out.ETag = condition.ETag(out.Body.Revision)
 		return out
 	}
 	a.service.Read(func(s *resource.State) {
 		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= r.Revision {
-			out.ETag = condition.ETag(touched)
+			out.ETag = condition.ETag(s.NumberFor(c, touched))
 		}
 	})
 	return out

@@ -19,7 +19,7 @@ func (a *api) partitions() {
 	register(a, operation(http.MethodGet, "/partitions", "list-partitions", "Partitions that the caller sees, by number"),
 		func(ctx context.Context, in *listInput) (*Output[List[Partition]], error) {
 			caller := callerOf(ctx)
-			return readList(a, in.PageParams, func(s *resource.State) []*resource.Partition {
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Partition {
 				return s.Partitions(in.Owner)
 			}, func(p *resource.Partition) string { return p.PKey.String() }, func(s *resource.State, p *resource.Partition) bool {
 				return s.Sees(caller, p.PKey) && (in.Name == "" || p.Name == in.Name)
@@ -35,7 +35,7 @@ func (a *api) partitions() {
 		if err != nil {
 			return nil, err
 		}
-		return readOne(a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
+		return readOne(ctx, a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
 			p := s.Partition(k)
 			if p == nil || !s.Sees(callerOf(ctx), k) {
 				return Partition{}, 0, noPartition(k)
@@ -89,7 +89,7 @@ func (a *api) partitionWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 }
 
@@ -124,7 +124,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 		if create {
 			check = seen.Holds
 		}
-		if err := check(existed, s.TouchedFor(caller, k)); err != nil {
+		if err := check(existed, s.NumberFor(caller, s.TouchedFor(caller, k))); err != nil {
 			return 0, err
 		}
 		if err := seen.Returning(s, caller, k, change.Members); err != nil {
@@ -135,14 +135,14 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	if err != nil {
 		return nil, err
 	}
-	out := changed(ctx, r, w)
+	out := a.changed(ctx, r, w)
 	for _, key := range r.Keys {
 		if name, is := cutPrefix(key, string(resource.KindPartition)+"/"); is {
 			out.Body.PKey = name
 		}
 	}
 	if out.Body.PKey != "" && !w.DryRun {
-		out.ETag = condition.ETag(r.Revision)
+		out.ETag = condition.ETag(out.Body.Revision)
 		if madeBy(r, string(resource.KindPartition)+"/"+out.Body.PKey) != nil {
 			out.made(Prefix + "/partitions/" + out.Body.PKey)
 		}
@@ -162,7 +162,7 @@ func (a *api) narrowing(ctx context.Context, w *WriteParams, k ib.PKeyBase) look
 		if !c.Given && !c.None || !there {
 			return resource.Unseen, nil // what is not there is refused as such
 		}
-		return s.Last(), c.Holds(there, s.TouchedFor(callerOf(ctx), k))
+		return s.Last(), c.Holds(there, s.NumberFor(callerOf(ctx), s.TouchedFor(callerOf(ctx), k)))
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *api) policy() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			return readOne(a, in.IfNone, func(s *resource.State) (PolicyFile, uint64, error) {
+			return readOne(ctx, a, in.IfNone, func(s *resource.State) (PolicyFile, uint64, error) {
 				f := s.File()
 				if f == nil {
 					return PolicyFile{}, 0, problem(http.StatusNotFound, string(resource.NotFound), "no policy file was applied: the policy is the one that the service was started with")
@@ -64,7 +64,7 @@ func (a *api) policy() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			return readOne(a, "", func(s *resource.State) (Export, uint64, error) {
+			return readOne(ctx, a, "", func(s *resource.State) (Export, uint64, error) {
 				return Export{"ibwarden.yaml", string(policyyaml.Write(s.Policy()))}, s.Last(), nil
 			})
 		})

@@ -54,7 +54,7 @@ func (a *api) ports() {
 	register(a, operation(http.MethodGet, "/ports", "list-ports", "End ports that the caller sees, by GUID: those found and those given to a tenant"),
 		func(ctx context.Context, in *listInput) (*Output[List[inventory.Port]], error) {
 			found, caller := a.found(ctx), callerOf(ctx)
-			return readList(a, in.PageParams, func(s *resource.State) []ib.PortGUID {
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []ib.PortGUID {
 				all := map[ib.PortGUID]bool{}
 				for g := range found {
 					all[g] = true
@@ -79,7 +79,7 @@ func (a *api) ports() {
 				return nil, err
 			}
 			f, caller := a.found(ctx)[g], callerOf(ctx)
-			return readOne(a, "", func(s *resource.State) (inventory.Port, uint64, error) {
+			return readOne(ctx, a, "", func(s *resource.State) (inventory.Port, uint64, error) {
 				if !inventory.Sees(s, caller, g) || f == nil && s.Port(g) == nil {
 					return inventory.Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
 				}
@@ -108,7 +108,7 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 	type release struct {
 		WriteParams
@@ -127,7 +127,7 @@ func (a *api) portWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 }
 

@@ -55,6 +55,15 @@ const (
 	storeAfter = 5
 )
 
+// told is an error as a caller is told it. The store's has its addresses, and revisions by the numbers
+// of the provider: others get a text without them.
+func told(ctx context.Context, err error, others string) string {
+	if callerOf(ctx).IsProvider() {
+		return err.Error()
+	}
+	return others
+}
+
 // failed makes a Problem of an error. Those that nobody foresaw are logged, and the
 // caller is told no more than that there was one.
 func (a *api) failed(ctx context.Context, err error) error {
@@ -82,13 +91,13 @@ func (a *api) failed(ctx context.Context, err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return problem(http.StatusNotFound, string(resource.NotFound), "there is no such revision")
 	case errors.Is(err, store.ErrCompacted):
-		return problem(http.StatusGone, reasonTrimmed, err.Error())
+		return problem(http.StatusGone, reasonTrimmed, told(ctx, err, "it is not kept any more"))
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, reasonTooLarge, err.Error())
 	case errors.Is(err, service.ErrUnknown):
-		return problem(http.StatusServiceUnavailable, reasonStore, err.Error()).RetryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonStore, told(ctx, err, service.ErrUnknown.Error())).RetryAfter(storeAfter)
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrStale), errors.Is(err, store.ErrRolledBack), errors.Is(err, store.ErrClosed), errors.Is(err, service.ErrNotMaster):
-		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+err.Error()).RetryAfter(storeAfter)
+		return problem(http.StatusServiceUnavailable, reasonStore, "nothing is changed: "+told(ctx, err, "the store cannot be written now, or another manager writes it")).RetryAfter(storeAfter)
 	case errors.Is(err, service.ErrNotRead):
 		return problem(http.StatusServiceUnavailable, reasonManager, err.Error()).RetryAfter(storeAfter)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,35 +34,47 @@ func (unmodified) Error() string             { return "not modified" }
 func (unmodified) GetStatus() int            { return http.StatusNotModified }
 func (u unmodified) GetHeaders() http.Header { return u.header }
 
-// readOne reads one object: what it is, and the revision that last changed it.
-func readOne[V any](a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
+// readOne reads one object: what it is, and the revision that last changed it, by the number of the
+// store.
+func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
 	c, err := condition.Read("", ifNone)
 	if err != nil {
 		return nil, err
 	}
 	out := &Output[Single[V]]{}
-	var revision uint64
+	var number uint64
+	caller := callerOf(ctx)
 	old := a.service.Read(func(s *resource.State) {
+		var revision uint64
 		out.Body.Item, revision, err = find(s)
-		out.Body.Revision = s.Last()
+		number, out.Body.Revision = s.NumberFor(caller, revision), s.LastFor(caller)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.ETag = condition.ETag(revision)
-	out.aged(&out.Body.Reading, old)
-	if c.Has(revision) {
+	out.ETag = condition.ETag(number)
+	out.aged(caller, &out.Body.Reading, old)
+	if c.Has(number) {
 		return nil, unmodified{http.Header{"Etag": {out.ETag}}}
 	}
 	return out, nil
 }
 
 // aged says that what was read may be old.
-func (o *Output[T]) aged(r *Reading, old error) {
+func (o *Output[T]) aged(c resource.Caller, r *Reading, old error) {
 	if old != nil {
-		r.Old = old.Error()
+		r.Old = whyOld(c, old)
 		o.Old = oneLine(r.Old)
 	}
+}
+
+// whyOld says why what was read may be old. The store's words have its addresses, and revisions by
+// the numbers of the provider.
+func whyOld(c resource.Caller, old error) string {
+	if c.IsProvider() {
+		return old.Error()
+	}
+	return "the store cannot be reached, or another manager writes it: this is what was read last"
 }
 
 // oneLine is a text that may stand in a header.
@@ -76,7 +89,7 @@ func oneLine(text string) string {
 
 // readList reads a page of a list: all objects, sorted by key, those that pass the
 // filter, each as the caller sees it.
-func readList[T, V any](a *api, p PageParams, all func(*resource.State) []T, key func(T) string,
+func readList[T, V any](ctx context.Context, a *api, p PageParams, all func(*resource.State) []T, key func(T) string,
 	keep func(*resource.State, T) bool, view func(*resource.State, T) V) (*Output[List[V]], error) {
 	out := &Output[List[V]]{}
 	var err error
@@ -88,12 +101,12 @@ func readList[T, V any](a *api, p PageParams, all func(*resource.State) []T, key
 			}
 		}
 		out.Body.Items, out.Body.Next, err = page(p, kept, key, func(x T) V { return view(s, x) })
-		out.Body.Revision = s.Last()
+		out.Body.Revision = s.LastFor(callerOf(ctx))
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.aged(&out.Body.Reading, old)
+	out.aged(callerOf(ctx), &out.Body.Reading, old)
 	return out, nil
 }
 

@@ -89,7 +89,9 @@ func TestARepeatedWriteIsAnsweredAsTheFirst(t *testing.T) {
 	s := newStand(t)
 	s.tenants()
 	s.tokens["red 2"] = s.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": "red"}})["secret"].(string)
-	tag := func(path string) string { return s.want(200, call{method: "GET", path: path})["etag"].(string) }
+	tag := func(as, path string) string {
+		return s.want(200, call{as: as, method: "GET", path: path})["etag"].(string)
+	}
 	doomed := s.want(201, call{as: "red", method: "POST", path: "/tokens", body: js{}})["token"].(js)["id"].(string)
 	steps := []struct {
 		call
@@ -137,7 +139,7 @@ func TestARepeatedWriteIsAnsweredAsTheFirst(t *testing.T) {
 		c := step.call
 		c.header = map[string]string{"Idempotency-Key": fmt.Sprint("key-", i)}
 		if step.match != "" {
-			c.header["If-Match"] = tag(step.match)
+			c.header["If-Match"] = tag(c.as, step.match)
 		}
 		w := s.do(c)
 		if w.Code >= 300 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 )
 
 func (a *api) revisions() {
@@ -29,9 +30,11 @@ func (a *api) revisions() {
 			return nil, err
 		}
 		out := &Output[Single[history.Revision]]{}
-		out.Body.Item = history.RevisionOf(r, a.service.Outcome(r.Number), caller, true)
-		old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
-		out.aged(&out.Body.Reading, old)
+		outcome := a.service.Outcome(r.Number)
+		old := a.service.Read(func(s *resource.State) {
+			out.Body.Item, out.Body.Revision = history.RevisionOf(s, r, outcome, caller, true), s.LastFor(caller)
+		})
+		out.aged(caller, &out.Body.Reading, old)
 		return out, nil
 	})
 }
@@ -43,22 +46,28 @@ func (a *api) changes(ctx context.Context, p PageParams, oldest bool) (*Output[L
 	}
 	out := &Output[List[history.Revision]]{}
 	out.Body.Items = []history.Revision{}
-	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.Last() })
-	out.aged(&out.Body.Reading, old)
+	caller := callerOf(ctx)
+	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.LastFor(caller) })
+	out.aged(caller, &out.Body.Reading, old)
 	if done || r.From > out.Body.Revision || out.Body.Revision == 0 {
 		return out, nil
 	}
-	caller := callerOf(ctx)
 	records, err := a.service.History(ctx, caller, r)
 	if err != nil {
 		return nil, err
 	}
+	outcomes := make([]*service.Outcome, len(records))
 	for i := range records {
-		if len(out.Body.Items) == p.limit() {
-			out.Body.Next = cursor(strconv.FormatUint(records[i-1].Number, 10))
-			break
-		}
-		out.Body.Items = append(out.Body.Items, history.RevisionOf(&records[i], a.service.Outcome(records[i].Number), caller, false))
+		outcomes[i] = a.service.Outcome(records[i].Number)
 	}
+	a.service.Read(func(s *resource.State) {
+		for i := range records {
+			if n := len(out.Body.Items); n == p.limit() {
+				out.Body.Next = cursor(strconv.FormatUint(out.Body.Items[n-1].Number, 10))
+				break
+			}
+			out.Body.Items = append(out.Body.Items, history.RevisionOf(s, &records[i], outcomes[i], caller, false))
+		}
+	})
 	return out, nil
 }

@@ -80,8 +80,8 @@ func (w *lair) requests(tenant string, r sightRow, parties []string) (out []sigh
 	switch {
 	case strings.Contains(whole, "{REVISION}"):
 		var last uint64
-		w.service.Read(func(s *resource.State) { last = s.Last() })
-		for _, n := range []uint64{last, last - 1, last - 2, last - 3, last / 2, 3} {
+		w.service.Read(func(s *resource.State) { last = s.LastFor(resource.Caller{Tenant: tenant}) })
+		for _, n := range []uint64{last, last - min(last, 1), last - min(last, 2), last - min(last, 3), last / 2, 3} {
 			one := strings.ReplaceAll(whole, "{REVISION}", fmt.Sprint(n))
 			add(strings.ReplaceAll(one, "{TENANT}", tenant), "", nil)
 		}

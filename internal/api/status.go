@@ -19,7 +19,7 @@ func (a *api) status() {
 			}
 			proof, at := a.proofIfAny(ctx)
 			caller, store := callerOf(ctx), a.service.Refuses()
-			return readOne(a, "", func(s *resource.State) (overview.Status, uint64, error) {
+			return readOne(ctx, a, "", func(s *resource.State) (overview.Status, uint64, error) {
 				return overview.Of(s, caller, f, proof, at, a.options.Version, store), s.Last(), nil
 			})
 		})

@@ -21,6 +21,6 @@ func (a *api) sweeps() {
 			if err != nil {
 				return nil, noManager()
 			}
-			return fabricList(a, in.PageParams, sortedBy(list, sweeps.Key), sweeps.Key, func(s sweeps.Sweep) sweeps.Sweep { return s })
+			return fabricList(ctx, a, in.PageParams, sortedBy(list, sweeps.Key), sweeps.Key, func(s sweeps.Sweep) sweeps.Sweep { return s })
 		})
 }

@@ -73,10 +73,10 @@ func (a *api) seen(ctx context.Context, r *Reading) (view *talks.View, err error
 	caller := callerOf(ctx)
 	old := a.service.Read(func(s *resource.State) {
 		view = talks.See(s, caller, facts)
-		r.Revision = s.Last()
+		r.Revision = s.LastFor(caller)
 	})
 	if old != nil {
-		r.Old = old.Error()
+		r.Old = whyOld(caller, old)
 	}
 	return view, nil
 }

@@ -19,10 +19,10 @@ func (a *api) tenants() {
 	register(a, operation(http.MethodGet, "/tenants", "list-tenants", "Tenants: all for the provider, else the caller's"),
 		func(ctx context.Context, in *listInput) (*Output[List[Tenant]], error) {
 			caller := callerOf(ctx)
-			return readList(a, in.PageParams, (*resource.State).Tenants, func(t *resource.Tenant) string { return t.Name },
+			return readList(ctx, a, in.PageParams, (*resource.State).Tenants, func(t *resource.Tenant) string { return t.Name },
 				func(_ *resource.State, t *resource.Tenant) bool {
 					return caller.IsProvider() || t.Name == caller.Tenant
-				}, form.TenantOf)
+				}, func(s *resource.State, t *resource.Tenant) form.Tenant { return form.TenantOf(s, caller, t) })
 		})
 	type one struct {
 		Name   string `path:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"`
@@ -31,12 +31,12 @@ func (a *api) tenants() {
 	op := operation(http.MethodGet, "/tenants/{name}", "get-tenant", "One tenant")
 	register(a, notModified(op), func(ctx context.Context, in *one) (*Output[Single[Tenant]], error) {
 		caller := callerOf(ctx)
-		return readOne(a, in.IfNone, func(s *resource.State) (Tenant, uint64, error) {
+		return readOne(ctx, a, in.IfNone, func(s *resource.State) (Tenant, uint64, error) {
 			t := s.Tenant(in.Name)
 			if t == nil || !caller.IsProvider() && caller.Tenant != in.Name {
 				return Tenant{}, 0, noTenant(in.Name)
 			}
-			v := form.TenantOf(s, t)
+			v := form.TenantOf(s, callerOf(ctx), t)
 			return v, v.Changed, nil
 		})
 	})
@@ -91,20 +91,20 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 	}
 	r, err := a.do(ctx, w, c, func(s *resource.State) (uint64, error) {
 		o, revision := s.Object(key)
-		return s.Last(), check(seen, o != nil, revision)
+		return s.Last(), check(seen, o != nil, s.NumberFor(callerOf(ctx), revision))
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := changed(ctx, r, w)
+	out := a.changed(ctx, r, w)
 	a.service.Read(func(s *resource.State) {
 		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated {
-			out.ETag = condition.ETag(revision)
+			out.ETag = condition.ETag(s.NumberFor(callerOf(ctx), revision))
 		}
 	})
 	for _, e := range r.Edits {
 		if r.Repeated && e.Key == key && e.After != nil {
-			out.ETag = condition.ETag(r.Revision)
+			out.ETag = condition.ETag(out.Body.Revision)
 		}
 	}
 	if kind, id, _ := cut(key); madeBy(r, key) != nil && out.ETag != "" {

@@ -12,6 +12,9 @@ type (
 	MembershipBody   = form.MembershipBody
 	MembersBody      = form.MembersBody
 	Partition        = form.Partition
+	Approval         = form.Approval
+	Pool             = form.Pool
+	PoolBody         = form.PoolBody
 	PartitionBody    = form.PartitionBody
 	NewPartitionBody = form.NewPartitionBody
 	Tenant           = form.Tenant

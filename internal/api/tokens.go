@@ -82,7 +82,7 @@ func (a *api) tokens() {
 	register(a, operation(http.MethodGet, "/tokens", "list-tokens", "Tokens and certificates of the caller's tenant; of all for the provider"),
 		func(ctx context.Context, in *listInput) (*Output[List[Token]], error) {
 			caller := callerOf(ctx)
-			return readList(a, in.PageParams, func(s *resource.State) []*resource.Token { return s.Tokens(in.Tenant) },
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Token { return s.Tokens(in.Tenant) },
 				func(t *resource.Token) string { return t.ID },
 				func(_ *resource.State, t *resource.Token) bool {
 					return caller.IsProvider() || t.Tenant == caller.Tenant
@@ -122,7 +122,7 @@ func (a *api) tokens() {
 				t = *x
 			}
 		}
-		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: changed(ctx, r, &in.WriteParams).Body, Token: TokenOf(&t), Secret: secret}}
+		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: a.changed(ctx, r, &in.WriteParams).Body, Token: TokenOf(&t), Secret: secret}}
 		if in.DryRun || r.Repeated { // the secret of the first answer is kept nowhere
 			out.Body.Secret = ""
 		}
@@ -139,7 +139,7 @@ func (a *api) tokens() {
 			if err != nil {
 				return nil, err
 			}
-			return changed(ctx, r, &in.WriteParams), nil
+			return a.changed(ctx, r, &in.WriteParams), nil
 		})
 }
 

@@ -48,6 +48,6 @@ func (a *api) traffic() {
 			for i, p := range list {
 				all[i] = ranked{p, i}
 			}
-			return fabricList(a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) traffic.PortCounters { return p.PortCounters })
+			return fabricList(ctx, a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) traffic.PortCounters { return p.PortCounters })
 		})
 }

@@ -30,7 +30,7 @@ func (a *api) reaching() {
 			}
 			caller := callerOf(ctx)
 			proof, _ := a.proofIfAny(ctx)
-			return readOne(a, "", func(s *resource.State) (out reached.Answer, _ uint64, _ error) {
+			return readOne(ctx, a, "", func(s *resource.State) (out reached.Answer, _ uint64, _ error) {
 				from, err := endPort(s, caller, snap.Fabric, "query.from", in.From)
 				if err != nil {
 					return out, 0, err
@@ -61,7 +61,7 @@ func (a *api) reaching() {
 			proof, _ := a.proofIfAny(ctx)
 			var missed error
 			key := func(p reached.Peer) string { return p.GUID }
-			out, err := readList(a, in.PageParams, func(s *resource.State) []reached.Peer {
+			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []reached.Peer {
 				from, err := endPort(s, caller, snap.Fabric, "query.port", in.Port)
 				if missed = err; err != nil {
 					return nil

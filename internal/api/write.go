@@ -103,17 +103,18 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 	}
 	var refusal *resource.Refusal
 	if err != nil && w.DryRun && !errors.As(err, &refusal) && result != nil {
-		return nil, problem(http.StatusConflict, reasonManager, "the fabric cannot take it: "+err.Error())
+		return nil, problem(http.StatusConflict, reasonManager, "the fabric cannot take it: "+told(ctx, err, "the provider can see why"))
 	}
 	return result, err
 }
 
 // changed is the answer for a result.
-func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
+func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
 	caller := callerOf(ctx)
 	out := &ChangedOutput{Status: http.StatusOK, Body: Changed{
-		Revision: r.Revision, Words: r.Words, Repeated: r.Repeated, Outcome: history.OutcomeOf(r.Outcome, caller),
+		Words: r.Words, Repeated: r.Repeated, Outcome: history.OutcomeOf(r.Outcome, caller),
 	}}
+	a.service.Read(func(s *resource.State) { out.Body.Revision = s.NumberFor(caller, r.Revision) })
 	if r.Plan != nil {
 		out.Body.Plan = planOf(r.Plan, caller)
 	}
@@ -124,7 +125,7 @@ func changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOut
 		out.Body.Outcome = nil
 		return out
 	}
-	out.Body.Follow = Prefix + "/revisions/" + strconv.FormatUint(r.Revision, 10)
+	out.Body.Follow = Prefix + "/revisions/" + strconv.FormatUint(out.Body.Revision, 10)
 	for _, key := range r.Keys {
 		if kind, id, _ := cut(key); kind == string(resource.KindApproval) && !ended(ctx) {
 			out.Body.Approval, out.Body.Outcome = id, nil

@@ -40,7 +40,6 @@ type AmendPartition struct {
 	Empty bool `json:"empty,omitempty"`
 }
 
-// Action implements Change.
 func (AmendPartition) Action() string { return "amend partition" }
 
 func (c AmendPartition) plan(d *draft) error {

@@ -20,7 +20,10 @@ func (d *draft) hold() error {
 			size += len(a.Change)
 		}
 	}
-	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.last+1))
+	id := cmp.Or(d.ID, fmt.Sprintf("a%d", d.LastFor(d.By)+1))
+	if d.ID == "" && !d.By.IsProvider() {
+		id = d.By.Tenant + "-" + id // each tenant counts by itself
+	}
 	switch {
 	case waiting >= ApprovalsMax:
 		return refuse(OverQuota, "", "tenant %s has %d changes that wait for a second person: want at most %d", d.By.Tenant, waiting, ApprovalsMax)
@@ -51,7 +54,6 @@ type Approve struct {
 	ID string `json:"id"`
 }
 
-// Action implements Change.
 func (Approve) Action() string { return "approve" }
 
 func (c Approve) plan(d *draft) error {
@@ -90,7 +92,6 @@ type Reject struct {
 	ID string `json:"id"`
 }
 
-// Action implements Change.
 func (Reject) Action() string { return "reject" }
 
 func (c Reject) plan(d *draft) error {
@@ -116,7 +117,6 @@ func (d *draft) approval(id string) (*Approval, error) {
 // proved, approvals and tokens that have expired. It forgets at most TrimMax of them.
 type Trim struct{}
 
-// Action implements Change.
 func (Trim) Action() string { return "trim" }
 
 func (Trim) plan(d *draft) error {

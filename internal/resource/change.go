@@ -221,7 +221,7 @@ func (d *draft) fresh(k ib.PKeyBase) error {
 		return nil
 	}
 	if last := d.TouchedFor(d.By, k); last > d.Seen {
-		return refuse(Stale, "", "partition %v changed in revision %d, after revision %d that you saw", k, last, d.Seen)
+		return refuse(Stale, "", "partition %v changed in revision %d, after revision %d that you saw", k, d.NumberFor(d.By, last), d.NumberFor(d.By, d.Seen))
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (d *draft) fresh(k ib.PKeyBase) error {
 // it was asked for: who approved it may not have seen that.
 func (d *draft) unchanged(key string) error {
 	if d.approved != nil && d.revisions[key] > d.approved.Revision {
-		return refuse(Stale, "", "%s changed in revision %d, after revision %d when %s asked for this: ask again", key, d.revisions[key], d.approved.Revision, d.approved.By)
+		return refuse(Stale, "", "%s changed in revision %d, after revision %d when %s asked for this: ask again", key, d.NumberFor(d.By, d.revisions[key]), d.NumberFor(d.By, d.approved.Revision), d.approved.By)
 	}
 	return nil
 }

@@ -41,7 +41,6 @@ type DrainSwitch struct {
 	Drain
 }
 
-// Action implements Change.
 func (DrainSwitch) Action() string { return "drain switch" }
 
 func (c DrainSwitch) plan(d *draft) error {
@@ -65,7 +64,6 @@ type UndrainSwitch struct {
 	Switch ib.NodeGUID `json:"switch"`
 }
 
-// Action implements Change.
 func (UndrainSwitch) Action() string { return "undrain switch" }
 
 func (c UndrainSwitch) plan(d *draft) error {

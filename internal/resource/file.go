@@ -157,7 +157,6 @@ func (s *State) Claimed(k ib.PKeyBase) (string, bool) {
 // force makes no edit.
 type PutFile struct{ File }
 
-// Action implements Change.
 func (PutFile) Action() string { return "apply policy file" }
 
 func (c PutFile) plan(d *draft) error {

@@ -26,7 +26,6 @@ type SetMembers struct {
 	NoRequests bool `json:"no_requests,omitempty"`
 }
 
-// Action implements Change.
 func (SetMembers) Action() string { return "set members" }
 
 func (c SetMembers) plan(d *draft) error {
@@ -271,7 +270,6 @@ type RemoveMembers struct {
 	DeleteEmptied bool `json:"delete_emptied,omitempty"`
 }
 
-// Action implements Change.
 func (RemoveMembers) Action() string { return "remove members" }
 
 func (c RemoveMembers) plan(d *draft) error {
@@ -343,7 +341,6 @@ type Consent struct {
 	Index0     bool              `json:"index0,omitempty"`
 }
 
-// Action implements Change.
 func (Consent) Action() string { return "consent" }
 
 func (c Consent) plan(d *draft) error {
@@ -372,7 +369,6 @@ type Refuse struct {
 	Port ib.PortGUID `json:"port"`
 }
 
-// Action implements Change.
 func (Refuse) Action() string { return "refuse" }
 
 func (c Refuse) plan(d *draft) error {

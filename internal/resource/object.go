@@ -249,28 +249,14 @@ type Restored struct {
 func (x *Restored) Key() string { return key(KindRestored, x.ID) }
 
 // Key implements Object.
-func (t *Tenant) Key() string { return key(KindTenant, t.Name) }
-
-// Key implements Object.
-func (t *Token) Key() string { return key(KindToken, t.ID) }
-
-// Key implements Object.
-func (p *Port) Key() string { return PortKey(p.GUID) }
-
-// Key implements Object.
-func (p *Pool) Key() string { return key(KindPool, p.First.String()) }
-
-// Key implements Object.
+func (t *Tenant) Key() string    { return key(KindTenant, t.Name) }
+func (t *Token) Key() string     { return key(KindToken, t.ID) }
+func (p *Port) Key() string      { return PortKey(p.GUID) }
+func (p *Pool) Key() string      { return key(KindPool, p.First.String()) }
 func (p *Partition) Key() string { return PartitionKey(p.PKey) }
-
-// Key implements Object.
-func (m *Member) Key() string { return MemberKey(m.PKey, m.Port) }
-
-// Key implements Object.
-func (r *Removed) Key() string { return RemovedKey(r.PKey, r.Port) }
-
-// Key implements Object.
-func (a *Approval) Key() string { return key(KindApproval, a.ID) }
+func (m *Member) Key() string    { return MemberKey(m.PKey, m.Port) }
+func (r *Removed) Key() string   { return RemovedKey(r.PKey, r.Port) }
+func (a *Approval) Key() string  { return key(KindApproval, a.ID) }
 
 // Key implements Object. There is one file.
 func (f *File) Key() string { return key(KindFile, "policy") }

@@ -19,7 +19,6 @@ type PutPartition struct {
 	Members []Member `json:"members,omitzero"`
 }
 
-// Action implements Change.
 func (PutPartition) Action() string { return "put partition" }
 
 func (c PutPartition) plan(d *draft) error {
@@ -147,7 +146,7 @@ func (d *draft) mayTake(k ib.PKeyBase, t *Tenant) error {
 func (d *draft) givenUp(k ib.PKeyBase, owner string) error {
 	for _, r := range d.removed[k] {
 		if revision := d.revisions[r.Key()]; r.Owner != owner && revision > d.Proved {
-			return refuse(Conflict, "pkey", "%v was given up in revision %d, which has not been proved on the fabric yet", k, revision)
+			return refuse(Conflict, "pkey", "%v was given up by its last owner, which has not been proved on the fabric yet", k)
 		}
 	}
 	return nil
@@ -183,7 +182,6 @@ type DeletePartition struct {
 	PKey ib.PKeyBase `json:"pkey,omitempty"`
 }
 
-// Action implements Change.
 func (DeletePartition) Action() string { return "delete partition" }
 
 func (c DeletePartition) plan(d *draft) error {

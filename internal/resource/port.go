@@ -15,7 +15,6 @@ type AssignPorts struct {
 	Ports  []Port `json:"ports,omitempty"` // GUID, Switch and SwitchPort
 }
 
-// Action implements Change.
 func (AssignPorts) Action() string { return "assign ports" }
 
 func (c AssignPorts) plan(d *draft) error {
@@ -111,7 +110,6 @@ type ReleasePorts struct {
 	Ports []ib.PortGUID `json:"ports,omitempty"`
 }
 
-// Action implements Change.
 func (ReleasePorts) Action() string { return "release ports" }
 
 func (c ReleasePorts) plan(d *draft) error {
@@ -152,7 +150,6 @@ type AssignPool struct {
 	Last   ib.PortGUID `json:"last"`
 }
 
-// Action implements Change.
 func (AssignPool) Action() string { return "assign pool" }
 
 func (c AssignPool) plan(d *draft) error {
@@ -229,7 +226,6 @@ type ReleasePool struct {
 	First ib.PortGUID `json:"first"`
 }
 
-// Action implements Change.
 func (ReleasePool) Action() string { return "release pool" }
 
 func (c ReleasePool) plan(d *draft) error {

@@ -90,7 +90,6 @@ func (t *Target) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// Action implements Change.
 func (Rollback) Action() string { return "roll back" }
 
 func (c Rollback) plan(d *draft) error {
@@ -102,6 +101,8 @@ func (c Rollback) plan(d *draft) error {
 		return refuse(Forbidden, "tenant", "%s acts for tenant %s", d.By.Name, d.By.Tenant)
 	case c.Tenant != "" && d.tenants[c.Tenant] == nil:
 		return refuse(NotFound, "tenant", "no tenant %q", c.Tenant)
+	case c.To == Unseen: // of a tenant that knows fewer
+		return refuse(NotFound, "to", "there is no such revision: the last is %d", d.LastFor(d.By))
 	case c.To > d.last:
 		return refuse(NotFound, "to", "no revision %d: the last is %d", c.To, d.last)
 	}

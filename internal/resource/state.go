@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource/number"
 )
 
 // Edit is one object before and after a change; nil where there is none.
@@ -53,6 +54,7 @@ type State struct {
 	// Allocated are the numbers that partitions of the base got, which state none.
 	// Those of a file are in File.Numbers.
 	Allocated map[string]ib.PKeyBase
+	Numbers   number.Book
 }
 
 // New is the state of a new store: the provider and nothing else. base is the policy
@@ -62,7 +64,7 @@ func New(base *policy.Policy) *State {
 		base = &policy.Policy{Default: policy.Limited}
 	}
 	s := &State{
-		base: base, objects: map[string]Object{}, revisions: map[string]uint64{}, touched: map[ib.PKeyBase]uint64{},
+		Numbers: number.Book{}, base: base, objects: map[string]Object{}, revisions: map[string]uint64{}, touched: map[ib.PKeyBase]uint64{},
 		recent: map[string][]time.Time{}, index: newIndex(), compiled: newCompiled(),
 	}
 	s.written = newWritten(base)
@@ -90,6 +92,7 @@ func (s *State) Last() uint64 { return s.last }
 
 // Commit enters a diff that Plan made for this very state. It changes the state.
 func (s *State) Commit(d Diff, revision uint64, by Caller, at time.Time) {
+	s.Numbers.Add(s.Touches(d), revision)
 	for _, e := range d.Edits {
 		s.set(e)
 		o := e.After
@@ -143,6 +146,33 @@ func (s *State) Objects() []Object {
 		list = append(list, s.objects[k])
 	}
 	return list
+}
+
+// NumberFor is the number by which a caller knows a revision; LastFor that of the last, and RevisionFor
+// the other way.
+func (s *State) NumberFor(c Caller, revision uint64) uint64 { return s.Numbers.For(c.Tenant, revision) }
+func (s *State) LastFor(c Caller) uint64                    { return s.NumberFor(c, s.last) }
+func (s *State) RevisionFor(c Caller, n uint64) (revision uint64, is bool) {
+	return s.Numbers.Revision(c.Tenant, n, s.last)
+}
+
+// Touches are the tenants that see anything of what a diff of this state changes, once each: those
+// that it concerns, and those with a port in a partition that is changed.
+func (s *State) Touches(d Diff) []string {
+	set := map[string]bool{}
+	for _, e := range d.Edits {
+		for _, o := range []Object{e.Before, e.After} {
+			for _, t := range s.Concerns(o) {
+				set[t] = true
+			}
+			if p, is := o.(*Partition); is {
+				for t := range s.shared[p.PKey] {
+					set[t] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // Tenant is the tenant with a name, or nil.

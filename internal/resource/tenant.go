@@ -10,7 +10,6 @@ import (
 // PutTenant makes a tenant, or changes it.
 type PutTenant struct{ Tenant }
 
-// Action implements Change.
 func (PutTenant) Action() string { return "put tenant" }
 
 func (c PutTenant) plan(d *draft) error {
@@ -78,7 +77,6 @@ type DeleteTenant struct {
 	Name string `json:"name"`
 }
 
-// Action implements Change.
 func (DeleteTenant) Action() string { return "delete tenant" }
 
 func (c DeleteTenant) plan(d *draft) error {
@@ -113,7 +111,6 @@ func (c DeleteTenant) plan(d *draft) error {
 // PutToken makes a token.
 type PutToken struct{ Token }
 
-// Action implements Change.
 func (PutToken) Action() string { return "create token" }
 
 var goodSum = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -158,7 +155,6 @@ type DeleteToken struct {
 	KeepMade bool   `json:"keep_made,omitempty"`
 }
 
-// Action implements Change.
 func (DeleteToken) Action() string { return "delete token" }
 
 func (c DeleteToken) plan(d *draft) error {

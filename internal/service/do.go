@@ -150,6 +150,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	if r.Repeat != "" {
 		s.repeats.add(repeat, kept)
 	}
+	s.numbered = true
 	s.enter(diff, last+1, r.By, now)
 	result.Revision = last + 1
 	return result, nil, nil
@@ -187,9 +188,7 @@ func (s *Service) enter(d resource.Diff, revision uint64, by resource.Caller, no
 	p := s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.SetPolicy(revision, p)
-	for _, text := range d.Words {
-		s.events.add(Event{At: now, Kind: EventRevision, Revision: revision, Text: text, Tenants: concerned, By: by.Tenant})
-	}
+	s.changed(Record{Number: revision, At: now, Tenant: by.Tenant, Words: d.Words, Concerns: concerned})
 }
 
 // commit is what the store is to keep of a change.
@@ -219,7 +218,11 @@ func (s *Service) commit(last uint64, record Record, d resource.Diff) (c store.C
 	}
 	s.mu.RLock()
 	record.Concerns = s.concerned(d)
+	touches := s.state.Touches(d)
 	s.mu.RUnlock()
+	if record.Action != acceptRestored { // which is for another state than this, and no tenant's
+		c.Puts = append(c.Puts, s.numberPuts(touches, last+1)...)
+	}
 	c.Revision, err = json.Marshal(record)
 	return c, err
 }
@@ -273,9 +276,23 @@ func (s *Service) wait(ctx context.Context, revision uint64) (*Outcome, error) {
 	}
 }
 
-// History yields the revisions that a caller may see, newest first or oldest first.
+// History yields the revisions that a caller may see, newest first or oldest first. The range is in
+// the numbers by which the caller knows them (resource.State.NumberFor), the records have those of
+// the store.
 func (s *Service) History(ctx context.Context, by resource.Caller, r store.Range) ([]Record, error) {
 	var list []Record
+	if r.From != 0 {
+		s.mu.RLock()
+		from, is := s.state.RevisionFor(by, r.From)
+		if !is && r.Newest {
+			from, is = s.state.Last(), true
+		}
+		s.mu.RUnlock()
+		if !is {
+			return nil, nil
+		}
+		r.From = from
+	}
 	most := r.Limit
 	r.Limit = 0
 	for rev, err := range s.config.Store.Revisions(ctx, r) {
@@ -296,9 +313,15 @@ func (s *Service) History(ctx context.Context, by resource.Caller, r store.Range
 	return list, nil
 }
 
-// Revision is one revision, if the caller may see it.
+// Revision is the revision that a caller knows by a number, if he may see it.
 func (s *Service) Revision(ctx context.Context, by resource.Caller, number uint64) (*Record, error) {
-	rev, err := s.config.Store.Revision(ctx, number)
+	s.mu.RLock()
+	revision, is := s.state.RevisionFor(by, number)
+	s.mu.RUnlock()
+	if !is || revision == 0 {
+		return nil, fmt.Errorf("revision %d: %w", number, store.ErrNotFound)
+	}
+	rev, err := s.config.Store.Revision(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -424,6 +447,7 @@ func (s *Service) undo(ctx context.Context, number uint64, diff resource.Diff, w
 	if s.put(ctx, c) != nil {
 		return // the next writer reads the store first, and the manager refuses again
 	}
+	s.numbered = true
 	s.enter(diff, last+1, manager, now)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
 // EventKind says what an Event is about.
@@ -45,12 +47,70 @@ type Event struct {
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
-// eventsKept is how many events are kept for readers that come back.
-const eventsKept = 10_000
+// How many events are kept for readers that come back: for the provider, who sees all, and for
+// each tenant, of its own.
+const (
+	eventsKept       = 10_000
+	eventsKeptTenant = 500
+)
+
+// hubs keep the last events, for the provider and for each tenant by itself: the IDs that a tenant
+// sees, and what is kept for it, do not depend on what happens to others.
+type hubs struct {
+	run string // tells the IDs of this run from those of others
+	all *hub
+
+	mu      sync.Mutex
+	tenants map[string]*hub
+}
+
+func newHubs(run string) *hubs {
+	return &hubs{run: run, all: newHub(run, eventsKept), tenants: map[string]*hub{}}
+}
+
+func (h *hubs) add(e Event) {
+	h.all.add(e)
+	for _, t := range e.Tenants {
+		if t != resource.Provider {
+			h.of(t).add(e)
+		}
+	}
+}
+
+// of is the hub of a tenant.
+func (h *hubs) of(tenant string) *hub {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tenants[tenant] == nil {
+		h.tenants[tenant] = newHub(h.run, eventsKeptTenant)
+	}
+	return h.tenants[tenant]
+}
+
+// seenBy is the hub with the events that a caller may see.
+func (h *hubs) seenBy(by resource.Caller) *hub {
+	if by.IsProvider() {
+		return h.all
+	}
+	return h.of(by.Tenant)
+}
+
+// changed adds the events of a revision, one for each of its words. A tenant that shares it, or did
+// not make it, is told once that there was one: how many words it has is of others too.
+func (s *Service) changed(r Record) {
+	for i, text := range r.Words {
+		e := Event{At: r.At, Kind: EventRevision, Revision: r.Number, Text: text, By: r.Tenant}
+		if i == 0 || len(r.Concerns) == 1 && r.Concerns[0] == r.Tenant {
+			e.Tenants = r.Concerns
+		}
+		s.events.add(e)
+	}
+}
 
 // hub keeps the last events and wakes those who wait for more.
 type hub struct {
-	run string // tells the IDs of this run from those of others
+	run  string // tells the IDs of this run from those of others
+	kept int    // how many events are kept at least
 
 	mu    sync.Mutex
 	list  []Event
@@ -58,7 +118,9 @@ type hub struct {
 	more  chan struct{}
 }
 
-func newHub(run string) *hub { return &hub{run: run, first: 1, more: make(chan struct{})} }
+func newHub(run string, kept int) *hub {
+	return &hub{run: run, kept: kept, first: 1, more: make(chan struct{})}
+}
 
 func (h *hub) id(n uint64) string { return fmt.Sprintf("%s-%d", h.run, n) }
 
@@ -66,9 +128,9 @@ func (h *hub) add(e Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e.ID = h.id(h.first + uint64(len(h.list)))
-	if h.list = append(h.list, e); len(h.list) >= 2*eventsKept {
-		h.first += eventsKept
-		h.list = append(h.list[:0:0], h.list[eventsKept:]...)
+	if h.list = append(h.list, e); len(h.list) >= 2*h.kept {
+		h.first += uint64(h.kept)
+		h.list = append(h.list[:0:0], h.list[h.kept:]...)
 	}
 	close(h.more)
 	h.more = make(chan struct{})

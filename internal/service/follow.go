@@ -144,8 +144,6 @@ func (s *Service) took(rev store.Revision) error {
 	p := s.state.Policy()
 	s.mu.Unlock()
 	s.config.Manager.FollowPolicy(rev.Number, p)
-	for _, text := range record.Words {
-		s.events.add(Event{At: record.At, Kind: EventRevision, Revision: rev.Number, Text: text, Tenants: record.Concerns, By: record.Tenant})
-	}
+	s.changed(record)
 	return nil
 }

@@ -219,7 +219,7 @@ func (s *Service) AcceptRestored(ctx context.Context, r Request) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	read, err := s.read(contents)
+	read, err := s.read(ctx, contents)
 	if err != nil {
 		return nil, err
 	}

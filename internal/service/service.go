@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -139,13 +138,14 @@ var ErrNotMaster = errors.New("this manager is not the master of the subnet: ask
 type Service struct {
 	config Config
 	epoch  store.Epoch // of this service as the writer; mu and write are held to change it
-	events *hub
+	events *hubs
 
 	write sync.Mutex // held by the one change that is being made
 	// Only who holds write may use these.
 	repeats  repeats
 	refusals refusals
 	wrote    time.Time // the last commit
+	numbered bool      // the store has the numbers of revisions by tenant
 
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
@@ -189,7 +189,7 @@ const outcomesKept = 10_000
 // service can write it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
-		config: c, events: newHub(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil), refusals: newRefusals(),
+		config: c, events: newHubs(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, seen: c.Seen.Clone(), kept: c.Seen.Serial,
 	}
@@ -285,7 +285,7 @@ func (s *Service) load(ctx context.Context) error {
 		s.holdBack(back, false)
 		return back
 	}
-	r, err := s.read(contents)
+	r, err := s.read(ctx, contents)
 	if err != nil {
 		return err
 	}
@@ -302,6 +302,8 @@ func (s *Service) load(ctx context.Context) error {
 type loaded struct {
 	state *resource.State
 	keys  map[string]repeated
+	// numbered is that of a Service.
+	numbered bool
 }
 
 // enterRead makes what was read the state.
@@ -309,15 +311,21 @@ func (s *Service) enterRead(r *loaded) {
 	s.repeats = newRepeats(r.keys)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = r.state
+	s.state, s.numbered = r.state, r.numbered
 }
 
 // read decodes what a store holds.
-func (s *Service) read(contents *store.Contents) (*loaded, error) {
+func (s *Service) read(ctx context.Context, contents *store.Contents) (*loaded, error) {
 	state := resource.New(s.config.Base)
 	keys := map[string]repeated{}
+	var numbers numbersRead
 	for _, o := range contents.Objects {
 		if ofManager(o.Key) {
+			continue
+		}
+		if is, err := numbers.take(o); err != nil {
+			return nil, err
+		} else if is {
 			continue
 		}
 		if id, is := cutPrefix(o.Key, repeatedPrefix); is {
@@ -341,7 +349,15 @@ func (s *Service) read(contents *store.Contents) (*loaded, error) {
 		}
 	}
 	state.SetLast(contents.Revision)
-	return &loaded{state, keys}, nil
+	if err := numbers.enter(state); err != nil {
+		return nil, err
+	}
+	if !numbers.numbered && contents.Revision > 0 {
+		if err := s.number(ctx, state); err != nil {
+			return nil, err
+		}
+	}
+	return &loaded{state, keys, numbers.numbered}, nil
 }
 
 func cutPrefix(s, prefix string) (string, bool) {
@@ -447,24 +463,10 @@ func (s *Service) Tell(name, text string) {
 // Events yields the events that a caller may see after the one with an ID, and then
 // each as it happens, until ctx ends.
 func (s *Service) Events(ctx context.Context, by resource.Caller, after string) iter.Seq[Event] {
-	return seenBy(by, s.events.follow(ctx, after, false))
+	return s.events.seenBy(by).follow(ctx, after, false)
 }
 
 // KeptEvents yields those of Events that have happened.
 func (s *Service) KeptEvents(by resource.Caller, after string) iter.Seq[Event] {
-	return seenBy(by, s.events.follow(context.Background(), after, true))
-}
-
-// seenBy are the events that a caller may see.
-func seenBy(by resource.Caller, events iter.Seq[Event]) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		for e := range events {
-			if e.Kind != EventReset && !by.IsProvider() && !slices.Contains(e.Tenants, by.Tenant) {
-				continue
-			}
-			if !yield(e) {
-				return
-			}
-		}
-	}
+	return s.events.seenBy(by).follow(context.Background(), after, true)
 }

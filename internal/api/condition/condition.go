@@ -31,7 +31,8 @@ import (
 // ETag is the ETag of a revision.
 func ETag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
-// Condition is the preconditions of a request.
+// Condition is the preconditions of a request. Its revisions are by the numbers by which the caller
+// knows them (resource.State.NumberFor).
 type Condition struct {
 	match     []uint64 // If-Match: the object is one of these
 	any       bool     // If-Match: *, the object is there
@@ -123,7 +124,7 @@ func (c Condition) Returning(s *resource.State, by resource.Caller, k ib.PKeyBas
 			continue // that it was there is not for him: he is refused, or asks, as for any other
 		}
 		return problems.Field(http.StatusPreconditionRequired, problems.Precondition, "header.If-Match",
-			m.Port.String()+" was removed from "+k.String()+" in revision "+strconv.FormatUint(revision, 10)+
+			m.Port.String()+" was removed from "+k.String()+" in revision "+strconv.FormatUint(s.NumberFor(by, revision), 10)+
 				": to bring it back, read the partition and give its ETag as If-Match")
 	}
 	return nil

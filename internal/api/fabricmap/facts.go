@@ -29,7 +29,7 @@ type Facts struct {
 // Gather takes from the state what a map for a caller needs.
 func (f *Facts) Gather(s *resource.State, c resource.Caller) {
 	f.GatherDrained(s)
-	f.revision, f.owners, f.sees = s.Last(), map[ib.PortGUID]string{}, map[ib.PortGUID]bool{}
+	f.revision, f.owners, f.sees = s.LastFor(c), map[ib.PortGUID]string{}, map[ib.PortGUID]bool{}
 	for _, n := range f.Snapshot.Fabric.Nodes {
 		for p := range ends(n) {
 			f.owners[p.GUID], f.sees[p.GUID] = s.Owner(p.GUID), inventory.Sees(s, c, p.GUID)

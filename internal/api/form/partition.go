@@ -35,7 +35,7 @@ type NewPartitionBody struct {
 
 // PartitionOf is a partition as a caller sees it.
 func PartitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Partition {
-	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.TouchedFor(c, p.PKey)}
+	out := Partition{PKey: p.PKey.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, Changed: s.NumberFor(c, s.TouchedFor(c, p.PKey))}
 	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
 	out.Members, out.Waiting = s.CountVisible(c, p.PKey)
 	return out

@@ -37,9 +37,9 @@ type TenantBody struct {
 }
 
 // TenantOf is a tenant as its callers and the provider see it.
-func TenantOf(s *resource.State, t *resource.Tenant) Tenant {
-	_, changed := s.Object(t.Key())
-	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, KnownPortsOnly: t.KnownPortsOnly, Quota: Quota(t.Quota), Partitions: len(s.Partitions(t.Name)), Changed: changed}
+func TenantOf(s *resource.State, c resource.Caller, t *resource.Tenant) Tenant {
+	_, revision := s.Object(t.Key())
+	out := Tenant{Name: t.Name, ApproveRemovals: t.ApproveRemovals, KnownPortsOnly: t.KnownPortsOnly, Quota: Quota(t.Quota), Partitions: len(s.Partitions(t.Name)), Changed: s.NumberFor(c, revision)}
 	if t.Keys.First != 0 {
 		out.Keys = &KeyRange{PKey(t.Keys.First.String()), PKey(t.Keys.Last.String())}
 	}

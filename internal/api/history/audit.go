@@ -5,12 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Entry is one line of the audit log.
 type Entry struct {
-	Sequence uint64    `json:"sequence"`
+	Sequence uint64    `json:"sequence,omitempty" doc:"for the provider"`
 	Time     time.Time `json:"time"`
 	Caller   string    `json:"caller"`
 	Tenant   string    `json:"tenant"`
@@ -25,14 +26,18 @@ type Entry struct {
 	Hash     string     `json:"hash,omitempty" doc:"of the entry: the next one has it as its previous"`
 }
 
-// EntryOf is an entry for the API.
-func EntryOf(e store.Entry) Entry {
+// EntryOf is an entry as a caller sees it. A tenant is not told its place among the entries of all,
+// nor the hash, by which those between could be guessed.
+func EntryOf(s *resource.State, e store.Entry, c resource.Caller) Entry {
 	out := Entry{
 		Sequence: e.Sequence, Time: e.Time, Caller: e.Caller, Tenant: e.Tenant, Action: e.Action, Decision: string(e.Decision),
-		Reason: e.Reason, Request: e.Request, Revision: e.Revision, Hash: e.Hash.String(), Count: e.Count,
+		Reason: e.Reason, Request: e.Request, Revision: s.NumberFor(c, e.Revision), Hash: e.Hash.String(), Count: e.Count,
 	}
 	if e.Count > 0 {
 		out.Since = &e.Since
+	}
+	if !c.IsProvider() {
+		out.Sequence, out.Hash = 0, ""
 	}
 	return out
 }

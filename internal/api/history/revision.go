@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,8 +38,8 @@ type Outcome struct {
 	Verdict  string    `json:"verdict,omitempty"`
 	At       time.Time `json:"at"`
 	Seconds  float64   `json:"seconds,omitempty" doc:"from the change to the verdict"`
-	Writes   int       `json:"writes" doc:"blocks of tables that were written"`
-	Failures int       `json:"failures,omitempty"`
+	Writes   int       `json:"writes" doc:"blocks of tables that were written, for this and other revisions; for the provider"`
+	Failures int       `json:"failures,omitempty" doc:"for the provider"`
 	Reasons  []string  `json:"reasons,omitempty" doc:"for the provider"`
 }
 
@@ -46,21 +48,21 @@ func OutcomeOf(o *service.Outcome, c resource.Caller) *Outcome {
 	if o == nil {
 		return nil
 	}
-	out := &Outcome{State: string(o.State), At: o.At, Seconds: o.Seconds, Writes: o.Writes, Failures: o.Failures}
+	out := &Outcome{State: string(o.State), At: o.At, Seconds: o.Seconds}
 	if o.State != service.Pending {
 		out.Verdict = o.Verdict.String()
 	}
 	if c.IsProvider() {
-		out.Reasons = o.Reasons
+		out.Writes, out.Failures, out.Reasons = o.Writes, o.Failures, o.Reasons
 	}
 	return out
 }
 
-// RevisionOf is a revision as a caller sees it, with its edits or without; now is its
+// RevisionOf is a revision as a caller sees it, by the number by which he knows it, with its edits or without; now is its
 // outcome where that is newer than the record, or nil. A tenant is told of his own part of
 // a change that others have a part in, and not who of them made it.
-func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edits bool) Revision {
-	out := Revision{Number: r.Number, At: r.At, By: r.By, Tenant: r.Tenant, Action: r.Action, Why: r.Why, Words: r.Words, Outcome: OutcomeOf(r.Outcome, c)}
+func RevisionOf(s *resource.State, r *service.Record, now *service.Outcome, c resource.Caller, edits bool) Revision {
+	out := Revision{Number: s.NumberFor(c, r.Number), At: r.At, By: r.By, Tenant: r.Tenant, Action: r.Action, Why: r.Why, Words: r.Words, Outcome: OutcomeOf(r.Outcome, c)}
 	if now != nil {
 		out.Outcome = OutcomeOf(now, c)
 	}
@@ -84,7 +86,7 @@ func RevisionOf(r *service.Record, now *service.Outcome, c resource.Caller, edit
 			out.Words = append(out.Words, inWords(e))
 		}
 		if edits {
-			out.Edits = append(out.Edits, shown(e, c))
+			out.Edits = append(out.Edits, shown(s, e, c))
 		}
 	}
 	if out.Words == nil {
@@ -117,20 +119,38 @@ func inWords(e service.Edit) string {
 	return e.Key + " is changed"
 }
 
+// revisions are the fields of objects that hold a revision.
+var revisions = []string{"released", "seen", "revision"}
+
 // shown is an edit as a caller sees it: without the sums of tokens, and without who removed a
 // member. Whose a port is that is asked for, and of which host, is for its owner and the provider.
-func shown(e service.Edit, c resource.Caller) Edit {
+// Its revisions are those that the caller knows.
+func shown(s *resource.State, e service.Edit, c resource.Caller) Edit {
 	out := Edit{Key: e.Key}
 	for _, x := range []struct {
 		data json.RawMessage
 		to   *any
 	}{{e.Before, &out.Before}, {e.After, &out.After}} {
 		var fields map[string]any
-		if len(x.data) == 0 || !c.IsProvider() && !sees(e.Key, x.data, c) || json.Unmarshal(x.data, &fields) != nil {
+		d := json.NewDecoder(bytes.NewReader(x.data))
+		d.UseNumber()
+		if len(x.data) == 0 || !c.IsProvider() && !sees(e.Key, x.data, c) || d.Decode(&fields) != nil {
 			continue
+		}
+		for _, name := range revisions {
+			if n, is := fields[name].(json.Number); is && !c.IsProvider() {
+				revision, err := strconv.ParseUint(n.String(), 10, 64)
+				if fields[name] = s.NumberFor(c, revision); err != nil {
+					delete(fields, name)
+				}
+			}
 		}
 		delete(fields, "sum")
 		switch kind, _, _ := strings.Cut(e.Key, "/"); resource.Kind(kind) {
+		case resource.KindApproval:
+			if !c.IsProvider() {
+				delete(fields, "change") // its words say that, without the numbers of the store
+			}
 		case resource.KindRemoved:
 			delete(fields, "by")
 		case resource.KindToken: // the list of tokens says it, as far as it concerns the caller

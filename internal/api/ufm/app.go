@@ -118,7 +118,7 @@ func (c *call) lastUpdated() (any, error) {
 		// A revision that is not kept any more is so old that nobody polls for it.
 		if r, err := c.service.Revision(c.ctx, resource.Caller{Tenant: resource.Provider}, last); err == nil {
 			at = r.At.UTC().Format(time.RFC3339Nano)
-			c.head.Set("Ibwarden-Revision", strconv.FormatUint(last, 10))
+			c.head.Set("Ibwarden-Revision", strconv.FormatUint(c.number(last), 10))
 		}
 	}
 	return map[string]any{"last_updated": at}, nil

@@ -38,10 +38,10 @@ func (c *call) do(change resource.Change) (*service.Result, error) {
 	}
 	switch {
 	case state == service.Refused:
-		return nil, wrong(http.StatusConflict, "the fabric cannot take the change of revision %d, and it was undone: %s", result.Revision, strings.Join(reasons, "; "))
+		return nil, wrong(http.StatusConflict, "the fabric cannot take the change of revision %d, and it was undone: %s", c.number(result.Revision), strings.Join(reasons, "; "))
 	case state != service.Proved && c.options.Strict:
 		return nil, wrong(http.StatusServiceUnavailable, "the change is stored in revision %d and not proved on the fabric: %s %s",
-			result.Revision, state, strings.Join(reasons, "; "))
+			c.number(result.Revision), state, strings.Join(reasons, "; "))
 	}
 	return result, nil
 }
@@ -69,12 +69,18 @@ func (c *call) change(change resource.Change, wait time.Duration) (*service.Resu
 	if waits(result.Keys) {
 		return nil, errWaits
 	}
-	c.head.Set(headRevision, strconv.FormatUint(result.Revision, 10))
+	c.head.Set(headRevision, strconv.FormatUint(c.number(result.Revision), 10))
 	// Where nothing was to be changed, the outcome is that of somebody else's change.
 	if len(result.Keys) > 0 && result.Outcome != nil {
 		c.head.Set(headState, string(result.Outcome.State))
 	}
 	return result, nil
+}
+
+// number is that by which the caller knows a revision.
+func (c *call) number(revision uint64) (n uint64) {
+	c.service.Read(func(s *resource.State) { n = s.NumberFor(c.by, revision) })
+	return n
 }
 
 // why is the reason that the history has for changes.

@@ -6,16 +6,19 @@ import {choice, search, section} from '../parts/controls.js';
 
 const step = 50; // entries that are read at once
 
+// one tells of two entries that are the same one. A tenant's have no number.
+const one = (a, b) => a.sequence === b.sequence && a.time === b.time && a.request === b.request && a.action === b.action;
+
 // auditLog is the part of the page; read fills it.
 export function auditLog(app) {
   const set = {decision: '', text: ''};
   let items = [], cursor = '';
   const list = table('Decisions, the newest first', [
-    {title: 'Entry', cell: e => e.sequence}, {title: 'When', cell: e => time(e.time)},
+    ...app.provider ? [{title: 'Entry', cell: e => e.sequence}] : [], {title: 'When', cell: e => time(e.time)},
     {title: 'Who', cell: e => e.caller}, {title: 'For', cell: e => e.tenant}, {title: 'What', cell: e => e.action},
     {title: 'Decision', cell: e => e.decision === 'refused' ? mark('bad', 'refused') : mark('good', e.decision)},
     {title: 'Reason, or revision', cell: e => e.reason || (e.revision ? link(toHash('history', {revision: e.revision}), `revision ${e.revision}`) : '')},
-  ], [], {hideCaption: true, empty: 'No such entry.', onrow: (tr, e) => { tr.dataset.decision = e.decision; tr.dataset.entry = e.sequence; }});
+  ], [], {hideCaption: true, empty: 'No such entry.', onrow: (tr, e) => { tr.dataset.decision = e.decision; tr.dataset.entry = e.sequence || ''; }});
   const more = button('Earlier', () => next());
   const draw = () => {
     const part = set.text.trim().toLowerCase();
@@ -32,8 +35,8 @@ export function auditLog(app) {
   const newest = settle(async () => {
     try {
       const page = await api.get('/audit-log', {limit: step, decision: set.decision}, {background: true});
-      const last = items.length ? items[0].sequence : 0;
-      items.unshift(...page.items.filter(e => e.sequence > last));
+      const known = items.length ? page.items.findIndex(e => one(e, items[0])) : -1;
+      items.unshift(...known < 0 ? page.items : page.items.slice(0, known));
       draw();
     } catch (e) { notify(e.message, 'bad'); }
   }, 1000);
