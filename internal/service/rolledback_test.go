@@ -93,7 +93,6 @@ type rolled struct {
 	*testing.T
 	rng   *rand.Rand
 	place *swapped
-	now   time.Time
 	kept  store.Seen
 	has   map[ib.PKeyBase]bool // partitions by the last revision
 	dbs   []store.Store

@@ -142,7 +142,7 @@ func (s *sources) drawn(patterns []string) ([]point, error) {
 			}
 		}
 		if len(out) == had {
-			return nil, fmt.Errorf("%s: nothing to break: want a directory of the repository that has code, or one with /...", pattern)
+			return nil, fmt.Errorf("%s: nothing to break: want a directory of the repository that has code, with /... for all below it", pattern)
 		}
 	}
 	return out, nil

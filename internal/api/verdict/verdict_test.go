@@ -29,7 +29,6 @@ type world struct {
 	state   *resource.State
 	allowed []observed.Partition
 	keys    map[string][]ib.PKey // by port, what the policy gives
-	spare   int
 }
 
 const (
