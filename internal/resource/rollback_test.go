@@ -136,6 +136,31 @@ func TestRollbackBringsBackNoConsentOfOthers(t *testing.T) {
 	}
 }
 
+// Who has a port today has not agreed to what its former owner agreed to, be it to a member of
+// his own partition: he and the provider bring back a request alone.
+func TestRollbackBringsBackNoConsentOfAFormerOwner(t *testing.T) {
+	for name, by := range map[string]resource.Caller{"the owner": of("blue"), "the provider": provider} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			h.do(of("blue"), set(0x200, members(1)))
+			h.do(of("red"), set(0x200, members(1)))
+			h.has(1, 0x200)
+			to := h.Last()
+			h.do(provider, resource.ReleasePorts{Ports: []ib.PortGUID{1}})
+			h.do(provider, resource.AssignPorts{Tenant: "blue", Ports: []resource.Port{{GUID: 1}}})
+			h.has(1)
+			h.do(by, h.back(to, "blue"))
+			h.has(1)
+			if m := h.Member(0x200, 1); m == nil || !m.ByPartition || m.ByPort || m.PortOwner != "blue" {
+				t.Fatalf("brought back: %+v; want a request that waits for blue", m)
+			}
+			// Blue's own word makes it a member.
+			h.do(of("blue"), resource.Consent{PKey: 0x200, Port: 1, Membership: policy.Full})
+			h.has(1, 0x200)
+		})
+	}
+}
+
 func TestRollbackKeepsRightsAndQuotas(t *testing.T) {
 	h := newHistory(t)
 	h.do(of("red"), resource.PutToken{Token: resource.Token{ID: "t", Tenant: "red", Sum: strings.Repeat("a", 64)}})
