@@ -60,6 +60,33 @@ func TestReason(t *testing.T) {
 	p.says("für Müller, 東京")
 }
 
+// TestRollbackOfWhatWasSeen: what somebody else has changed since the plan was drawn is not rolled
+// back with what the plan says. Tried again, the plan has it, and is done.
+func TestRollbackOfWhatWasSeen(t *testing.T) {
+	s := twoPartitions(t)
+	p := s.open(t)
+	p.goTo("#/history?rollback=4")
+	p.find("textbox", "Reason").fill("a mistake")
+	p.find("button", "Roll back to revision 4")
+	s.do("PUT", "/partitions/0x0102", js{"name": "night-shift", "owner": "green"}, "If-None-Match", "*", "Why", "somebody else works")
+	before := s.items("/revisions")
+	p.expect("status of 412")
+	confirm := func() {
+		p.find("button", "Roll back to revision 4").click()
+		p.find("button", "Roll back").click()
+	}
+	confirm()
+	p.says("Something was changed meanwhile: try it again first")
+	if after := s.items("/revisions"); len(after) != len(before) || len(s.items("/partitions")) != 3 {
+		t.Fatalf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.items("/partitions"), len(before))
+	}
+	p.find("button", "Try it").click()
+	p.says("night-shift")
+	confirm()
+	p.says("proved")
+	s.rolledBack()
+}
+
 // TestReadOnly: who may only read is offered nothing that writes.
 func TestReadOnly(t *testing.T) {
 	s := demonstration(t)
