@@ -17,7 +17,8 @@ type party struct {
 	keeper *Keeper
 	origin time.Duration // of its clock
 	rate   float64
-	writes []span // of the world's time
+	cut    time.Duration // its renewals do not arrive until then; of the world's time, as what follows
+	writes []span
 }
 
 type span struct{ from, until time.Duration }
@@ -33,14 +34,17 @@ func (p *party) world(own time.Duration) time.Duration {
 // Whatever is lost and however late it is, and though clocks run at different rates, what one
 // holder may do has ended before the next one may begin.
 func TestNoTwoHoldTheRight(t *testing.T) {
-	const seed, runs, steps, ttl = 17, 200, 400, DefaultTTL
+	const seed, runs, steps, ttl = 17, 1000, 1000, DefaultTTL
+	// How far the rates of clocks are apart, at the most: nearly as far as Margin allows. (1-apart/2)
+	// / (1+apart/2) is more than 1-1/margins.
+	const apart = 1 / float64(margins)
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)
 	holders := 0
 	for run := range runs {
 		parties := make([]*party, 3)
 		for i := range parties {
-			parties[i] = &party{keeper: NewKeeper(ttl), origin: time.Duration(r.Int64N(int64(time.Hour))), rate: 1 + 0.02*(r.Float64()-0.5)}
+			parties[i] = &party{keeper: NewKeeper(ttl), origin: time.Duration(r.Int64N(int64(time.Hour))), rate: 1 + apart/2*float64(r.IntN(3)-1)}
 		}
 		var record Record
 		var world time.Duration
@@ -50,13 +54,17 @@ func TestNoTwoHoldTheRight(t *testing.T) {
 		}
 		var under []message
 		late := func(do func()) {
-			if r.IntN(5) > 0 {
+			switch r.IntN(5) {
+			case 0: // it is lost
+			case 1, 2:
+				do()
+			default:
 				under = append(under, message{world + time.Duration(r.Int64N(int64(ttl))), do})
 			}
 		}
 		written := func() { record.Version, record.TTL = record.Version+1, ttl }
 		for range steps {
-			world += time.Duration(r.Int64N(int64(ttl / 8)))
+			world += time.Duration(r.Int64N(int64(ttl / 16)))
 			slices.SortStableFunc(under, func(a, b message) int { return int(a.at - b.at) })
 			for len(under) > 0 && under[0].at <= world {
 				do := under[0].do
@@ -69,9 +77,12 @@ func TestNoTwoHoldTheRight(t *testing.T) {
 				now := record
 				late(func() { k.See(p.now(world), now) })
 			})
+			if r.IntN(50) == 0 {
+				p.cut = world + time.Duration(r.Int64N(int64(3*ttl)))
+			}
 			if term := k.Term(); term != 0 {
 				late(func() {
-					if record.Term == term && !record.Given {
+					if world >= p.cut && record.Term == term && !record.Given {
 						written()
 						late(func() { k.Renewed(sent, term) })
 					}
@@ -123,6 +134,51 @@ func TestNoTwoHoldTheRight(t *testing.T) {
 	}
 	if holders < runs {
 		t.Errorf("%d times somebody might write in %d runs: the test shows nothing", holders, runs)
+	}
+}
+
+// What a holder may do ends a margin before its TTL, counted from when the request was sent that
+// took or renewed the record; by a renewal it never ends sooner, and that of another term, or of
+// none, gives nothing.
+func TestWhatAHolderGets(t *testing.T) {
+	for _, ttl := range []time.Duration{MinTTL, DefaultTTL, MaxTTL} {
+		const sent = time.Minute
+		k := NewKeeper(ttl)
+		has := func(what string, want Grant) {
+			t.Helper()
+			if got := k.Grant(); got != want || k.Term() != want.Term {
+				t.Errorf("TTL %v, %s: %+v of term %d, want %+v", ttl, what, got, k.Term(), want)
+			}
+		}
+		left := ttl - ttl/margins
+		k.Renewed(sent, 0)
+		has("a renewal of no term, held by nobody", Grant{})
+		k.Renewed(sent, 7)
+		has("a renewal of a term, held by nobody", Grant{})
+		k.Took(sent, 7, Record{Version: 1})
+		has("taken, nobody had it before", Grant{Term: 7, Until: sent + left})
+		k.Renewed(sent+time.Second, 6)
+		has("the renewal of an earlier term", Grant{Term: 7, Until: sent + left})
+		k.Renewed(sent+time.Second, 8)
+		has("the renewal of a later term", Grant{Term: 7, Until: sent + left})
+		k.Renewed(sent+time.Second, 0)
+		has("a renewal of no term", Grant{Term: 7, Until: sent + left})
+		k.Renewed(sent+time.Second, 7)
+		has("renewed", Grant{Term: 7, Until: sent + time.Second + left})
+		k.Renewed(sent, 7)
+		has("an earlier renewal that is answered later", Grant{Term: 7, Until: sent + time.Second + left})
+		k.Lost()
+		has("lost", Grant{})
+		k.Renewed(sent+2*time.Second, 7)
+		has("a renewal from before it was lost", Grant{})
+		k.Took(sent+2*time.Second, 9, Record{Version: 5, Term: 8})
+		has("taken from another", Grant{Term: 9, Since: sent + 2*time.Second, Until: sent + 2*time.Second + left})
+		k.Renewed(sent+3*time.Second, 7)
+		has("the renewal of its own earlier term", Grant{Term: 9, Since: sent + 2*time.Second, Until: sent + 2*time.Second + left})
+		k.See(sent+3*time.Second, Record{Version: 6, Term: 9, TTL: ttl})
+		has("its own record", Grant{Term: 9, Since: sent + 2*time.Second, Until: sent + 2*time.Second + left})
+		k.See(sent+3*time.Second, Record{Version: 7, Term: 10, TTL: ttl})
+		has("the record of another", Grant{})
 	}
 }
 
