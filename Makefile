@@ -36,8 +36,8 @@ test-kubernetes: tools ## build Kubernetes's API server, and run the controller'
 
 tools: ## install the Debian packages that tests run beside ibwarden, and fetch axe-core, which looks at the console
 	@scripts/install-tools $(PACKAGES)
-	@scripts/install-axe
 	@command -v npm >/dev/null || scripts/install-tools nodejs npm
+	@scripts/install-axe
 	@scripts/install-root
 
 docs: ## run every command of README.md and docs, and write what it prints there
