@@ -31,7 +31,7 @@ type aside struct {
 // lease tells the manager of its right to write.
 func (a *aside) lease(now time.Duration) {
 	if a.granted != nil {
-		a.Engine.Manager().SetLease(a.granted.at(now))
+		a.Engine.Manager().SetLease(a.granted.At(now))
 	}
 }
 

@@ -26,8 +26,8 @@ func (x *Granted) Set(g lease.Grant, origin time.Time) { x.now.Store(&granted{g,
 // Seen is when the engine asked for it last, from the origin.
 func (x *Granted) Seen() time.Duration { return time.Duration(x.seen.Load()) }
 
-// at is the grant in an engine's time, which was now at the latest just before.
-func (x *Granted) at(now time.Duration) lease.Grant {
+// At is what an engine is told that asks, in its time, which was now at the latest just before.
+func (x *Granted) At(now time.Duration) lease.Grant {
 	g := x.now.Load()
 	if g == nil {
 		return lease.Grant{}
