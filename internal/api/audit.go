@@ -42,7 +42,7 @@ func (a *api) verifies() {
 	type input struct {
 		Head []string `query:"head" maxItems:"50" doc:"heads that were written down, SEQUENCE:HASH: the chain has to pass through them"`
 	}
-	register(a, operation(http.MethodGet, "/audit-log/verify", "verify-audit-log", "Check the hash chain of the audit log; for the provider"),
+	register(a, operation(http.MethodGet, "/audit-log/verify", "verify-audit-log", "Check the hash chain of the audit log, and compare the objects with the revisions; for the provider"),
 		func(ctx context.Context, in *input) (*Output[Single[history.Verified]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err

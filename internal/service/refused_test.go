@@ -46,9 +46,7 @@ func (r *rig) asks(by resource.Caller, c resource.Change) resource.Reason {
 // log is the audit log, after it was verified, and how many refusals of a tenant it has.
 func (r *rig) log() (list []store.Entry, refused func(tenant string) (entries, all int)) {
 	r.Helper()
-	if _, _, err := store.VerifyStore(r.Context(), r.store.Store, nil); err != nil {
-		r.Error(err)
-	}
+	verified(r, r.store.Store)
 	for e, err := range r.store.Store.Audit(r.Context(), store.Range{}) {
 		if err != nil {
 			r.Fatal(err)

@@ -59,9 +59,7 @@ func (r *rig) whole() (last uint64) {
 		}
 		last, epoch = rev.Number, rev.Epoch
 	}
-	if _, _, err := store.VerifyStore(r.Context(), r.store.Store, nil); err != nil {
-		r.Fatal(err)
-	}
+	verified(r, r.store.Store)
 	return last
 }
 

@@ -251,7 +251,8 @@ func (r *rolled) accepts(all ...*manned) {
 		}
 	})
 	r.change(s)
-	contents, _, err := store.VerifyStore(r.Context(), r.place.now(), nil)
+	verified(r, r.place.now())
+	contents, err := r.place.now().Load(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}

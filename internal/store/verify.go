@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 )
@@ -56,6 +57,12 @@ func Verify(c Chain, entries iter.Seq2[Entry, error]) (count uint64, err error) 
 // moment, with anchors that were written down elsewhere. It returns the state of the
 // store and how many entries there are.
 func VerifyStore(ctx context.Context, s Store, anchors []Head) (*Contents, uint64, error) {
+	return VerifyEach(ctx, s, anchors, func(Revision) {})
+}
+
+// VerifyEach is VerifyStore, and calls each for the revisions of the history, in their order.
+// They are those that were committed if there is no error; else the last one may not be.
+func VerifyEach(ctx context.Context, s Store, anchors []Head, each func(Revision)) (*Contents, uint64, error) {
 	now, err := s.Load(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -72,9 +79,13 @@ func VerifyStore(ctx context.Context, s Store, anchors []Head) (*Contents, uint6
 					return Hash{}, err
 				}
 				if !ok {
-					return Hash{}, fmt.Errorf("revision %d: %w", n, ErrNotFound)
+					break
 				}
 				at = r
+				each(r)
+			}
+			if at.Number != n {
+				return Hash{}, fmt.Errorf("revision %d: %w", n, ErrNotFound)
 			}
 			return Sum(at.Data), nil
 		},
@@ -124,6 +135,9 @@ func (v *verifier) anchor() error {
 
 func (v *verifier) entry(e *Entry) error {
 	want := v.at.Sequence + 1
+	if e.Sequence > want {
+		return broken(want, "it is missing: entry %d is in its place", e.Sequence)
+	}
 	if e.Sequence != want {
 		return broken(want, "entry %d is in its place", e.Sequence)
 	}
@@ -153,10 +167,16 @@ func (v *verifier) revision(e *Entry) error {
 	if e.Revision > v.Last {
 		return broken(e.Sequence, "it commits revision %d, and the history ends with %d", e.Revision, v.Last)
 	}
+	if e.Revision > v.next {
+		return broken(e.Sequence, "no entry commits revision %d: this one commits revision %d", v.next, e.Revision)
+	}
 	if e.Revision != v.next && e.Revision+1 != v.next { // several entries may be about one
 		return broken(e.Sequence, "it commits revision %d, and revision %d comes next", e.Revision, v.next)
 	}
 	has, err := v.Digest(e.Revision)
+	if errors.Is(err, ErrNotFound) {
+		return broken(e.Sequence, "it commits revision %d, which is missing in the history", e.Revision)
+	}
 	if err != nil {
 		return err
 	}

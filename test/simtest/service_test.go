@@ -365,8 +365,8 @@ func TestServiceZeroExposure(t *testing.T) {
 	for !s.settled() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
-	if _, entries, err := store.VerifyStore(context.Background(), s.db, nil); err != nil || entries < revisions {
-		t.Errorf("the history with %d entries of its audit log: %v", entries, err)
+	if v, err := service.Verify(context.Background(), s.db, nil); err != nil || v.Broken != nil || v.Differ > 0 || v.Entries < revisions {
+		t.Errorf("the history, of %d revisions: %+v: %v", revisions, v, err)
 	}
 	s.end()
 	x.check(t)

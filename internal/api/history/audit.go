@@ -3,9 +3,11 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/resource"
+	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -47,25 +49,68 @@ type Reason struct {
 	Why string `header:"Why" maxLength:"500" doc:"the reason, for the history; it has to be given"`
 }
 
-// Verified says whether the audit log is as it was written.
+// Verified says whether the audit log and the objects are as they were written.
 type Verified struct {
-	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved"`
+	Holds    bool   `json:"holds" doc:"no entry was changed, removed, added or moved, and the objects that were compared are what the revisions wrote"`
 	Entries  uint64 `json:"entries"`
-	Sequence uint64 `json:"sequence" doc:"of the last entry; of the one at which the chain breaks when it does not hold"`
-	Head     string `json:"head,omitempty" doc:"SEQUENCE:HASH of the last entry: written down elsewhere, it can be checked later"`
-	Reason   string `json:"reason,omitempty" doc:"what is wrong at that entry"`
+	Sequence uint64 `json:"sequence" doc:"of the last entry; of the one at which the chain breaks; 0 where something else in the store is damaged"`
+	Head     string `json:"head,omitempty" doc:"SEQUENCE:HASH of the last entry: written down elsewhere, it can be checked later; absent where the log is not as it was written"`
+	Reason   string `json:"reason,omitempty" doc:"what is wrong at that entry, in the store or with the objects"`
+
+	Objects     int                `json:"objects" doc:"that are what the last revision that wrote them says; they are compared if the log is as it was written"`
+	Differ      int                `json:"differ,omitempty" doc:"objects that are not"`
+	Differences []ObjectDifference `json:"differences,omitempty" doc:"the first 1000 of these, by key"`
+	NotCompared []string           `json:"not_compared,omitempty" doc:"which objects were not compared, and why"`
 }
 
-// Verify checks the audit log of a store, and that the chain passes through heads that
-// were written down elsewhere.
-func Verify(ctx context.Context, s store.Store, heads []store.Head) (v Verified, err error) {
-	contents, n, err := store.VerifyStore(ctx, s, heads)
-	var broken *store.BrokenError
+// ObjectDifference is an object that is not what the revisions wrote.
+type ObjectDifference struct {
+	Key      string `json:"key"`
+	Problem  string `json:"problem" enum:"changed,deleted,added" doc:"added: no revision wrote it, or the one named here deleted it"`
+	Revision uint64 `json:"revision,omitempty" doc:"the last one that wrote or deleted it; absent for none"`
+}
+
+// String says in words what is wrong with the object.
+func (d ObjectDifference) String() string {
 	switch {
-	case errors.As(err, &broken):
-		return Verified{Entries: n, Sequence: broken.Sequence, Reason: broken.Reason}, nil
-	case err != nil:
-		return v, err
+	case d.Problem == string(service.Changed):
+		return fmt.Sprintf("%s was changed: it is not what revision %d wrote", d.Key, d.Revision)
+	case d.Problem == string(service.Deleted):
+		return fmt.Sprintf("%s was deleted: revision %d wrote it last", d.Key, d.Revision)
+	case d.Revision > 0:
+		return fmt.Sprintf("%s was added: revision %d deleted it", d.Key, d.Revision)
 	}
-	return Verified{Holds: true, Entries: n, Sequence: contents.Audit.Sequence, Head: contents.Audit.String()}, nil
+	return d.Key + " was added: no revision wrote it"
+}
+
+// Verify checks the audit log of a store, that the chain passes through heads that were
+// written down elsewhere, and that the objects are what the revisions wrote.
+func Verify(ctx context.Context, s store.Store, heads []store.Head) (Verified, error) {
+	v, err := service.Verify(ctx, s, heads)
+	if err != nil {
+		return Verified{}, err
+	}
+	out := Verified{Entries: v.Entries, Objects: v.Objects, Differ: v.Differ}
+	if v.Broken != nil {
+		var broken *store.BrokenError
+		if out.Reason = v.Broken.Error(); errors.As(v.Broken, &broken) {
+			out.Sequence, out.Reason = broken.Sequence, broken.Reason
+		}
+		out.NotCompared = []string{"all objects: the log, the history or the store is not as it was written"}
+		return out, nil
+	}
+	out.Holds, out.Sequence, out.Head = v.Differ == 0, v.Head.Sequence, v.Head.String()
+	if v.Differ > 0 {
+		out.Reason = fmt.Sprintf("objects that are not what the revisions wrote: %d", v.Differ)
+	}
+	for _, d := range v.Differences {
+		out.Differences = append(out.Differences, ObjectDifference{d.Key, string(d.Problem), d.Revision})
+	}
+	if v.Apart > 0 {
+		out.NotCompared = append(out.NotCompared, fmt.Sprintf("%d that the history does not have (numbers of revisions, idempotency keys, objects of the manager)", v.Apart))
+	}
+	if v.Oldest > 1 {
+		out.NotCompared = append(out.NotCompared, fmt.Sprintf("%d that were written before revision %d, where the history begins, and those of that time that were deleted since", v.Older, v.Oldest))
+	}
+	return out, nil
 }

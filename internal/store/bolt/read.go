@@ -173,14 +173,14 @@ func (s *Store) missing(tx *bbolt.Tx, bucket []byte, n uint64) error {
 	if err != nil {
 		return err
 	}
-	oldest := state.Oldest
+	oldest, name := state.Oldest, named(bucket, n)
 	if bytes.Equal(bucket, auditBucket) {
-		oldest = state.Checkpoint.Sequence + 1
+		oldest, name = state.Checkpoint.Sequence+1, fmt.Sprintf("audit entry %d", n)
 	}
 	if n < oldest {
-		return fmt.Errorf("%s: %w meanwhile", named(bucket, n), store.ErrCompacted)
+		return fmt.Errorf("%s: %w meanwhile", name, store.ErrCompacted)
 	}
-	return s.corrupt(named(bucket, n), errors.New("it is missing"))
+	return s.corrupt(name, errors.New("it is missing"))
 }
 
 // first is the first value of a range.

@@ -201,6 +201,9 @@ func (s *Store) revision(ctx context.Context, n uint64, value, outcome []byte, m
 	return out, nil
 }
 
+// named is what a numbered value is called, by its kind.
+var named = map[string]string{"revision/": "revision", "audit/": "audit entry"}
+
 // pages yields numbered values, which lie without gaps between two numbers that the state
 // says, and reads a page at a time.
 func pages[T any](ctx context.Context, s *Store, r store.Range, kind string, bounds func(*store.State) (first, last uint64),
@@ -248,7 +251,7 @@ func pages[T any](ctx context.Context, s *Store, r store.Range, kind string, bou
 				}
 				kv, ok := page[n]
 				if !ok {
-					fail(s.corrupt(kind+number(n), errors.New("it is missing")))
+					fail(s.corrupt(fmt.Sprintf("%s %d", named[kind], n), errors.New("it is missing")))
 					return
 				}
 				v, err := read(n, kv.value, kv.outcome)

@@ -100,7 +100,7 @@ func historyShow() *cobra.Command {
 
 func historyVerify() *cobra.Command {
 	var heads []string
-	c := reader("verify", "Check that no entry of the audit log was changed, removed, added or moved", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+	c := reader("verify", "Check the audit log, and that the objects are what the revisions wrote", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		q := url.Values{}
 		if len(heads) > 0 {
 			q.Set("head", strings.Join(heads, ","))
@@ -114,16 +114,38 @@ func historyVerify() *cobra.Command {
 				return err
 			}
 		}
-		if !v.Holds {
+		if v.Head == "" { // else the log is as it was written
+			if v.Sequence == 0 {
+				return exit.WithBad(errors.New(table.Plain(v.Reason)))
+			}
 			return exit.WithBad(fmt.Errorf("the audit log breaks at entry %d: %s", v.Sequence, table.Plain(v.Reason)))
 		}
 		if !f.json {
-			fmt.Fprintf(c.OutOrStdout(), "%s, none changed, removed, added or moved\nhead %s\n", table.Count(int(v.Entries), "entry"), v.Head)
+			printVerified(c.OutOrStdout(), &v)
+		}
+		if !v.Holds {
+			return exit.WithBad(errors.New(table.Plain(v.Reason)))
 		}
 		return nil
 	})
 	c.Flags().StringArrayVar(&heads, "head", nil, "a head that was logged earlier, SEQUENCE:HASH: the chain has to pass through it; may be given several times")
 	return c
+}
+
+// printVerified prints what was checked of a store whose log is as it was written.
+func printVerified(w io.Writer, v *history.Verified) {
+	fmt.Fprintf(w, "%s, none changed, removed, added or moved\n", table.Count(int(v.Entries), "entry"))
+	fmt.Fprintf(w, "%s as the revisions wrote them\n", table.Count(v.Objects, "object"))
+	for _, d := range v.Differences {
+		fmt.Fprintln(w, table.Plain(d.String()))
+	}
+	if more := v.Differ - len(v.Differences); more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
+	for _, what := range v.NotCompared {
+		fmt.Fprintf(w, "not compared: %s\n", table.Plain(what))
+	}
+	fmt.Fprintf(w, "head %s\n", v.Head)
 }
 
 func historyExport() *cobra.Command {

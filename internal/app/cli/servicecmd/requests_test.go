@@ -46,7 +46,7 @@ var answers = map[string]string{
 	"/revisions":                 `{"items":[{"revision":7,"at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"put partition","why":"first","words":["partition 0x0100 is made"],"outcome":{"state":"failed","verdict":"violated","reasons":["it is open"]}},{"revision":6,"at":"2001-09-09T01:46:40Z","action":"put partition","words":[]}]}`,
 	"/revisions/7":               `{"item":{"revision":7,"at":"2001-09-09T01:46:40Z","by":"ann","tenant":"red","action":"put partition","words":["partition 0x0100 is made"],"edits":[{"key":"partition/0x0100","before":null,"after":{"name":"training"}}]}}`,
 	"/audit-log":                 `{"items":[{"sequence":9,"time":"2001-09-09T01:46:40Z","caller":"ann","tenant":"red","action":"put partition","decision":"accepted","revision":7},{"sequence":8,"time":"2001-09-09T01:46:40Z","caller":"eve","tenant":"blue","action":"put partition","decision":"refused","reason":"not yours"}]}`,
-	"/audit-log/verify":          `{"item":{"holds":true,"entries":9,"head":"9:abc"}}`,
+	"/audit-log/verify":          `{"item":{"holds":false,"entries":9,"sequence":9,"head":"9:abc","reason":"objects that are not what the revisions wrote: 1003","objects":1,"differ":1003,"differences":[{"key":"port/0x11","problem":"changed","revision":7},{"key":"tenant/blue","problem":"deleted","revision":2},{"key":"tenant/\u001bred","problem":"added"}],"not_compared":["3 that the history does not have"]}}`,
 	"/audit-log/export":          `{"sequence":9}` + "\n",
 	"/export":                    `{"item":{"text":"partitions:\n\n"}}`,
 	"/policy":                    `{"item":{"name":"p.yaml","text":"default: none\n"}}`,

@@ -59,8 +59,10 @@ function verification() {
     const v = await api.item('/audit-log/verify', {head: list.join(',')});
     place.dataset.verified = v.holds ? 'holds' : 'broken';
     replace(place, v.holds
-      ? [mark('good', 'as it was written'), ` ${count(v.entries, 'entry', 'entries')}${list.length ? `, and it passes through ${count(list.length, 'head')}` : ''}; its head is now `, h('code', {}, v.head)]
-      : [mark('bad', 'broken'), ` at entry ${v.sequence}: ${v.reason}`]);
+      ? [mark('good', 'as it was written'), ` ${count(v.entries, 'entry', 'entries')}${list.length ? `, and it passes through ${count(list.length, 'head')}` : ''}; ${count(v.objects, 'object')} as the revisions wrote them; its head is now `, h('code', {}, v.head)]
+      : [mark('bad', 'broken'), v.head || !v.sequence ? ` ${v.reason}` : ` at entry ${v.sequence}: ${v.reason}`],
+      (v.differences || []).map(d => h('p', {}, `${d.key}: ${d.problem}${d.revision ? `; the last to write it: revision ${d.revision}` : ''}`)),
+      (v.not_compared || []).map(text => h('p', {}, `Not compared: ${text}`)));
   }, {fail: e => heads.fault(e.message)});
   return h('details', {}, h('summary', {}, 'Is the log as it was written?'), heads, check, place);
 }
