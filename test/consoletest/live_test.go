@@ -87,6 +87,31 @@ func TestRollbackOfWhatWasSeen(t *testing.T) {
 	s.rolledBack()
 }
 
+// TestUndoOfWhatWasSeen: nor does the undo of a change take back what somebody else changed after
+// its plan was drawn.
+func TestUndoOfWhatWasSeen(t *testing.T) {
+	s := twoPartitions(t)
+	p := s.open(t)
+	p.follow("Change")
+	p.follow("Move ports")
+	p.find("searchbox", "Search").fill("red-5")
+	p.find("checkbox", "red-5 .*").click()
+	p.find("combobox", "To the partition").choose("green-two .*")
+	p.apply()
+	p.find("button", "Undo…").click()
+	p.until(`document.querySelector('[data-flow]')?.dataset.flow === 'planned'`)
+	s.do("PUT", "/partitions/0x0102", js{"name": "night-shift", "owner": "green"}, "If-None-Match", "*", "Why", "somebody else works")
+	before := s.items("/revisions")
+	p.expect("status of 412")
+	p.find("button", "Apply").click()
+	p.until(`['done', 'failed', 'stale'].includes(document.querySelector('[data-flow]')?.dataset.flow)`)
+	p.says("Others have changed something since, which this would take back too")
+	s.moved("red-5")
+	if after := s.items("/revisions"); len(after) != len(before) || len(s.items("/partitions")) != 3 {
+		t.Errorf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.items("/partitions"), len(before))
+	}
+}
+
 // TestReadOnly: who may only read is offered nothing that writes.
 func TestReadOnly(t *testing.T) {
 	s := demonstration(t)
