@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/election"
 )
 
 // A manager that stands by for a master of lower rank reminds it by trap 144 again and again,
@@ -92,6 +93,47 @@ func TestHeldQuestions(t *testing.T) {
 		}
 		if want := map[bool]int{false: 1}[mute]; len(r.answers) != want {
 			t.Errorf("mute %v: %d answers, want %d", mute, len(r.answers), want)
+		}
+	}
+}
+
+// A manager that takes over does not wait for the answer of the master that it gave up, whose port
+// says for as long as its process hangs that it has a manager; for others it waits as long as
+// a master has to answer, and for listed ones as long as ever. Who is heard again is waited for again.
+func TestWhoIsWaitedFor(t *testing.T) {
+	const timeout = electionWait / 4
+	for _, x := range []struct {
+		name                            string
+		gaveUp, other, listed, answered bool
+		want                            time.Duration
+	}{
+		{name: "nobody was given up", want: electionWait},
+		{name: "the master was given up", gaveUp: true, want: 0},
+		{name: "and another does not answer", gaveUp: true, other: true, want: timeout},
+		{name: "and a listed one does not answer", gaveUp: true, other: true, listed: true, want: electionWait},
+		{name: "another does not answer", other: true, want: electionWait},
+		{name: "the master was given up, and answered after that", gaveUp: true, answered: true, want: timeout},
+	} {
+		r, hosts := newRig(t, strict(), 2)
+		r.config.Election.MasterTimeout = timeout
+		master, other := hosts[0], hosts[1]
+		if x.listed {
+			r.config.Election.Trusted = append(r.config.Election.Trusted, other.GUID)
+		}
+		master.Info.CapabilityMask |= smp.CapIsSM
+		if x.other {
+			other.Info.CapabilityMask |= smp.CapIsSM
+		}
+		r.Placed(r.b.Fabric.Self.GUID)
+		if x.gaveUp {
+			r.follow(election.Effects{From: smp.SMStandby, To: smp.SMDiscovering, Why: "it does not answer", Lost: true, Former: master.GUID})
+		}
+		if x.answered {
+			r.hear(master.Place(), master.GUID, smp.SMInfo{GUID: master.GUID, SMState: smp.SMMaster, SMKey: secret(master.GUID, r.b.Fabric.Self.GUID)}, nil)
+		}
+		r.Begin(r.now)
+		if got := r.awaitedUntil() - r.clock; got != x.want || r.Awaits() != (x.want > 0) {
+			t.Errorf("%s: it waits %v, %v; want %v", x.name, r.Awaits(), got, x.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,21 @@ func TestMutesAreAsked(t *testing.T) {
 		}
 		if n < want-4 || n > want+4 {
 			t.Errorf("owes %v: %d questions in 10 min, want about %d", what, n, want)
+		}
+	}
+}
+
+// Who is entered again, as every pass does, has owed it all along: he is asked when he would
+// have been.
+func TestMutesEnteredAgain(t *testing.T) {
+	var once, again Mutes
+	once.Add(0, place, Read)
+	again.Add(0, place, Read)
+	for n := range 100 {
+		from, end := time.Duration(n)*time.Second, time.Duration(n+1)*time.Second
+		again.Add(from, place, Read)
+		if want, got := asked(&once, from, end)[place], asked(&again, from, end)[place]; !slices.Equal(want, got) {
+			t.Fatalf("after %v: asked at %v, want %v", from, got, want)
 		}
 	}
 }
