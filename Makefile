@@ -1,7 +1,7 @@
 # ibwarden: everything that a developer runs. `make help` lists it.
 GO        ?= go
 FUZZTIME  ?= 5s
-PACKAGES  := opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
+PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server prometheus chromium fonts-dejavu-core lintian rpm rpmlint cpio mandoc zsh fish mmdebstrap systemd-container
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 
