@@ -342,6 +342,8 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 	p.now = p.now.Add(2 * store.KeepAudit)
 	cut := p.now.Add(-store.KeepAudit)
 	newer := map[string]uint64{"partition/0x0104": p.must(resource.PutPartition{Partition: resource.Partition{PKey: 0x104, Name: "late", Owner: "red"}}).Revision}
+	old := p.values["partition/0x0201"]
+	gone := p.must(resource.DeletePartition{PKey: 0x201}).Revision
 	p.note()
 	contents, err := p.store.Load(t.Context())
 	if err != nil {
@@ -352,8 +354,8 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := service.Verify(t.Context(), p.store, nil)
-	if err != nil || v.Broken != nil || v.Differ != 0 || v.Oldest != contents.Revision || v.Objects < 1 || v.Older < 5 || v.Objects+v.Older != len(p.wrote) || v.Apart != p.apart {
-		t.Fatalf("%+v: %v; want %d objects, %d apart, from revision %d on", v, err, len(p.wrote), p.apart, contents.Revision)
+	if err != nil || v.Broken != nil || v.Differ != 0 || v.Oldest != gone-1 || v.Objects < 1 || v.Older < 5 || v.Objects+v.Older != len(p.wrote) || v.Apart != p.apart {
+		t.Fatalf("%+v: %v; want %d objects, %d apart, from revision %d on", v, err, len(p.wrote), p.apart, gone-1)
 	}
 	p.end()
 	key := "partition/0x0104"
@@ -367,6 +369,12 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 		if want := []service.Difference{{Key: key, Problem: what, Revision: newer[key]}}; err != nil || !reflect.DeepEqual(v.Differences, want) {
 			t.Errorf("%s: %+v: %v", what, v, err)
 		}
+	}
+	v, err = p.tampered("object", func(b *bbolt.Bucket, _ *bbolt.Tx) error { // with the value that it had before the history begins
+		return b.Put([]byte("partition/0x0201"), frame.Seal("object partition/0x0201", old))
+	})
+	if want := []service.Difference{{Key: "partition/0x0201", Problem: service.Added, Revision: gone}}; err != nil || old == nil || !reflect.DeepEqual(v.Differences, want) {
+		t.Errorf("brought back: %+v: %v", v, err)
 	}
 	// One that says it is of a revision that is kept, or of none, and that no revision wrote.
 	for _, revision := range []uint64{0, contents.Revision} {

@@ -202,6 +202,57 @@ func TestVerifyStore(t *testing.T) {
 	}
 }
 
+// TestVerifyEach: the revisions are handed over in their order, once each, up to the last of that
+// moment; what is missing is named by its number.
+func TestVerifyEach(t *testing.T) {
+	log, _ := makeLog(t, Head{}, 9)
+	for name, x := range map[string]struct {
+		entry, revision int // that are missing; 0 for none
+		want            string
+		each            []uint64
+	}{
+		"nothing":            {0, 0, "", []uint64{1, 2, 3}},
+		"the first revision": {0, 1, "entry 1: it commits revision 1, which is missing in the history", []uint64{2}},
+		"a revision":         {0, 2, "entry 3: it commits revision 2, which is missing in the history", []uint64{1, 3}},
+		"the last revision":  {0, 3, "entry 5: it commits revision 3, which is missing in the history", []uint64{1, 2}},
+		"the first entry":    {1, 0, "entry 1: it is missing: entry 2 is in its place", nil},
+		"an entry":           {4, 0, "entry 4: it is missing: entry 5 is in its place", []uint64{1, 2}},
+		"the last entry":     {6, 0, "entry 6: the log ends before it", []uint64{1, 2, 3}},
+	} {
+		h := &held{now: Contents{Revision: 3, Oldest: 1, Audit: Head{Sequence: 6, Hash: log[5].Hash}}}
+		for n := 1; n <= 6; n++ {
+			if n != x.entry {
+				h.entries = append(h.entries, log[n-1])
+			}
+			if n <= 3 && n != x.revision {
+				h.revisions = append(h.revisions, Revision{Number: uint64(n), Data: revisionData(uint64(n))})
+			}
+		}
+		var each []uint64
+		_, _, err := VerifyEach(t.Context(), h, nil, func(r Revision) { each = append(each, r.Number) })
+		var broken *BrokenError
+		if errors.As(err, &broken) != (x.want != "") || x.want != "" && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s is missing: %v; want %q", name, err, x.want)
+		}
+		if d := cmp.Diff(x.each, each); d != "" {
+			t.Errorf("%s is missing (-want +handed over)\n%s", name, d)
+		}
+	}
+	// A log that was chained anew without the entry of revision 2.
+	kept := []Entry{log[0], log[4]}
+	var head Head
+	for i := range kept {
+		head = kept[i].link(head)
+	}
+	h := &held{entries: kept, now: Contents{Revision: 3, Oldest: 1, Audit: head}}
+	for n := uint64(1); n <= 3; n++ {
+		h.revisions = append(h.revisions, Revision{Number: n, Data: revisionData(n)})
+	}
+	if _, _, err := VerifyStore(t.Context(), h, nil); err == nil || !strings.Contains(err.Error(), "entry 2: no entry commits revision 2: this one commits revision 3") {
+		t.Errorf("a log without the entry of revision 2: %v", err)
+	}
+}
+
 // TestExport: what is exported is read again; what cannot be written or read is an error.
 func TestExport(t *testing.T) {
 	log, _ := makeLog(t, Head{}, 5)
