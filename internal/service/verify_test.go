@@ -205,9 +205,13 @@ func (p *past) object() (what string, want service.Difference, f func(*bbolt.Buc
 		key = gone[p.random.IntN(len(gone))]
 		return "bring back", service.Difference{Key: key, Problem: service.Added, Revision: p.gone[key]}, put(func([]byte) []byte { return p.values[key] })
 	}
-	for bytes.HasPrefix(p.values[key], fmt.Appendf(nil, `{"revision":%d,`, p.wrote[key])) { // it was written once
-		key = there[p.random.IntN(len(there))]
+	there = slices.DeleteFunc(there, func(key string) bool { // it was written once
+		return bytes.HasPrefix(p.values[key], fmt.Appendf(nil, `{"revision":%d,`, p.wrote[key]))
+	})
+	if len(there) == 0 {
+		p.Fatal("no object was written twice: too few changes to test with")
 	}
+	key = there[p.random.IntN(len(there))]
 	return "an older value", service.Difference{Key: key, Problem: service.Changed, Revision: p.wrote[key]}, put(func([]byte) []byte { return p.values[key] })
 }
 
