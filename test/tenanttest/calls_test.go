@@ -204,7 +204,7 @@ func (c *caller) change(tenant string, n int) resource.Change {
 			}
 		}
 		slices.Sort(ids)
-		return resource.DeleteToken{ID: pick(c.Rand, ids...)}
+		return resource.DeleteToken{ID: pick(c.Rand, ids...), KeepMade: c.IntN(3) == 0}
 	case n < 94:
 		ids := []string{"none"}
 		for id := range c.waiting {

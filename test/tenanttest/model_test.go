@@ -39,9 +39,9 @@ type tomb struct {
 }
 
 type token struct {
-	tenant, maker string
-	keys          resource.KeyRange
-	expires       time.Time
+	tenant, maker, by string
+	keys              resource.KeyRange
+	expires           time.Time
 }
 
 type pool struct {

@@ -37,16 +37,15 @@ func (a *attempt) acts(tenant string) bool {
 func (m *model) try(r resource.Request, known map[ib.PortGUID]bool, history map[uint64]*model) (*model, map[resource.Reason]bool, bool) {
 	a := &attempt{model: m.copy(), before: m, by: r.By, req: r, known: known, why: map[resource.Reason]bool{}, history: history}
 	t, exists := m.tenants[r.By.Tenant]
-	switch {
-	case !exists || r.By.ReadOnly:
+	if !exists || r.By.ReadOnly {
 		a.no(resource.Forbidden)
 		return nil, a.why, false
-	case r.By.Keys.First != 0:
+	}
+	if r.By.Keys.First != 0 {
 		switch r.Change.(type) {
 		case resource.PutPartition, resource.DeletePartition, resource.SetMembers, resource.RemoveMembers, resource.AmendPartition, resource.Consent, resource.Refuse:
 		default:
 			a.no(resource.Forbidden)
-			return nil, a.why, false
 		}
 	}
 	lately := 0
@@ -57,6 +56,8 @@ func (m *model) try(r resource.Request, known map[ib.PortGUID]bool, history map[
 	}
 	if t.Quota.ChangesPerMinute > 0 && lately >= t.Quota.ChangesPerMinute {
 		a.no(resource.TooFast)
+	}
+	if len(a.why) > 0 {
 		return nil, a.why, false
 	}
 	a.change(r.Change)
@@ -112,7 +113,7 @@ func (a *attempt) change(c resource.Change) {
 		if t, is := a.tokens[c.ID]; !is || !a.acts(t.tenant) {
 			a.no(resource.NotFound)
 		}
-		delete(a.tokens, c.ID)
+		a.dropToken(c.ID, c.KeepMade)
 	case resource.Approve:
 		a.approve(c)
 	case resource.Reject:
@@ -496,7 +497,24 @@ func (a *attempt) putToken(c resource.PutToken) {
 	if a.by.Tenant == c.Tenant {
 		maker = a.maker(a.by)
 	}
-	a.tokens[c.ID] = token{c.Tenant, maker, c.Keys, c.Expires}
+	a.tokens[c.ID] = token{c.Tenant, maker, a.by.Name, c.Keys, c.Expires}
+}
+
+// dropToken ends a token, and those that it made, unless they are kept: then they count as
+// made by who made the token.
+func (a *attempt) dropToken(id string, keep bool) {
+	by := a.tokens[id].by
+	delete(a.tokens, id)
+	for made, t := range a.tokens {
+		switch {
+		case t.by != id:
+		case keep:
+			t.by = by
+			a.tokens[made] = t
+		default:
+			a.dropToken(made, false)
+		}
+	}
 }
 
 func (a *attempt) approve(c resource.Approve) {

@@ -25,7 +25,7 @@ const (
 // want is what both programs print: each step of a change, and the problems by their type.
 const want = `tenant green 0x0100 2
 201 partition 0x0100 "training" is made for tenant green
-200 repeated true true
+201 repeated true true
 port 0x000000000010001d of tenant green is a full member of 0x0100 "training"
 outcome proved isolated
 problem 403 forbidden pkey

@@ -36,7 +36,7 @@ func main() {
 	fmt.Println(made.StatusCode(), made.JSON201.Words[0])
 	again, err := c.CreatePartitionWithResponse(ctx, params, training)
 	must(err)
-	fmt.Println(again.StatusCode(), "repeated", *again.JSON200.Repeated, again.JSON200.Revision == made.JSON201.Revision)
+	fmt.Println(again.StatusCode(), "repeated", *again.JSON201.Repeated, again.JSON201.Revision == made.JSON201.Revision)
 
 	wait := ibwarden.AddMembersParamsWaitProved
 	added, err := c.AddMembersWithResponse(ctx, *made.JSON201.Pkey, &ibwarden.AddMembersParams{Wait: &wait}, ibwarden.MembersBody{
