@@ -61,6 +61,12 @@ var worlds atomic.Uint32
 // newWorld serves the demonstration fabric until the test ends.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldOf(t, topology.Demo())
+}
+
+// newWorldOf serves a fabric until the test ends.
+func newWorldOf(t testing.TB, list *topology.Netlist) *world {
+	t.Helper()
 	w := &world{TB: t}
 	config := ibsimd.Config{Socket: fmt.Sprintf("killtest-%d-%d", os.Getpid(), worlds.Add(1)), Fabric: fabric.DefaultConfig()}
 	config.Fabric.Trace = func(s fabric.Sighting) {
@@ -68,7 +74,7 @@ func newWorld(t testing.TB) *world {
 			(*f)(s)
 		}
 	}
-	s, err := ibsimd.Listen(topology.Demo(), config)
+	s, err := ibsimd.Listen(list, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func (s state) String() string {
 	return b.String()
 }
 
-// Numbers of partitions that the test uses.
+// Numbers of partitions that the test uses: firstKey, and for each further writer those behind
+// the one before.
 const (
 	firstKey   = 0x100
 	partitions = 6
@@ -79,6 +80,7 @@ type change struct {
 type changes struct {
 	*rand.Rand
 	prefix string // of idempotency keys
+	writer int
 	guids  []string
 	serial int
 }
@@ -87,7 +89,7 @@ type changes struct {
 // is needed, cannot be had.
 func (c *changes) next(now state, etag func(path string) (tag string, had bool)) *change {
 	for {
-		k := fmt.Sprintf("0x%04x", firstKey+c.IntN(partitions))
+		k := fmt.Sprintf("0x%04x", firstKey+c.writer*partitions+c.IntN(partitions))
 		p, there := now[k]
 		after := now.clone()
 		out := &change{path: "/partitions/" + k, after: after, header: map[string]string{}}
@@ -95,7 +97,7 @@ func (c *changes) next(now state, etag func(path string) (tag string, had bool))
 		out.header["Idempotency-Key"] = fmt.Sprintf("%s-%d", c.prefix, c.serial)
 		switch what := c.IntN(10); {
 		case !there:
-			name := fmt.Sprintf("p%d", c.serial)
+			name := fmt.Sprintf("%s-p%d", c.prefix, c.serial)
 			out.method, out.body = "PUT", js{"name": name}
 			out.header["If-None-Match"] = "*"
 			after[k] = partition{name, map[string]bool{}}
