@@ -294,20 +294,20 @@ func TestAnswersAPartnerAtOnce(t *testing.T) {
 // A start lifts the fences before managers that are listed by now and before ports that no longer
 // say that there is one; who might prove something has not yet.
 func TestStartLiftsFences(t *testing.T) {
-	r, hosts := newRig(t, strict(), 4)
+	r, hosts := newRig(t, strict(), 5)
 	r.config.Election.Trusted = []ib.PortGUID{hosts[0].GUID}
 	for i, p := range hosts {
-		if i != 1 {
+		if i != 1 && i != 4 {
 			p.Info.CapabilityMask |= smp.CapIsSM
 		}
 		reason := fencedRogue + rogueSilent
-		if i == 3 {
+		if i >= 3 {
 			reason = "a person says so"
 		}
 		(*rigHost)(r).Fence(p.Peer.Place(), reason)
 	}
 	r.lead()
-	for i, want := range []bool{false, false, true, true} {
+	for i, want := range []bool{false, false, true, true, true} {
 		if r.fenced(hosts[i]) != want {
 			t.Errorf("host %d: fenced %v, want %v", i, r.fenced(hosts[i]), want)
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -190,14 +191,20 @@ func (x *Peers) heardPolicy(from, to ib.PortGUID, nonce [16]byte, answer *mad.SM
 	v.toldPolicy = [24]byte(answer.Data[offProof:]) == x.config.Vouches.Vouch(from, to, nonce, v.policy)
 }
 
-// voiceOf is what the manager behind the port with a GUID said last; nil for nothing.
-func (x *Peers) voiceOf(guid ib.PortGUID) *voice {
-	for _, v := range x.voices {
-		if v.guid == guid && guid != 0 {
-			return v
+// voiceOf is what the manager behind the port with a GUID said last; nil for nothing. Of two
+// ports with one GUID it is the one that has shown that it shares the secret, so that a twin
+// cannot have what the genuine one said forgotten, and then the one that was heard last.
+func (x *Peers) voiceOf(guid ib.PortGUID) (last *voice) {
+	if guid == 0 {
+		return nil
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(x.voices), observed.Place.Compare) {
+		v := x.voices[at]
+		if v.guid == guid && (last == nil || v.proves && !last.proves || v.proves == last.proves && v.at > last.at) {
+			last = v
 		}
 	}
-	return nil
+	return last
 }
 
 // PolicyOf tells whether a manager has the policy that is in force here, by what it has

@@ -168,6 +168,9 @@ type rigHost rig
 
 func (h *rigHost) Fabric() *observed.Fabric { return h.b.Fabric }
 func (h *rigHost) Ends() []*observed.Port {
+	if h.b.Fabric == nil {
+		return nil
+	}
 	return slices.SortedFunc(slices.Values(h.b.Fabric.EndPorts()), func(p, q *observed.Port) int { return cmp.Compare(p.GUID, q.GUID) })
 }
 func (h *rigHost) Cables() *cables.List                       { return h.list }
