@@ -72,6 +72,9 @@ type Port struct {
 	// obeys them; 0 where none is needed, or none is known. On a switch that of
 	// port 0 counts (MKey). It is in no file and no output.
 	Key ib.MKey
+	// Offered is a key that this end port may have instead of Key, since neither a Set of it nor
+	// a question with it was answered; 0 where Key is known to be the one.
+	Offered ib.MKey
 	// Info is PortInfo as last answered; InfoRead tells that it was.
 	Info     smp.PortInfo
 	InfoRead bool

@@ -190,6 +190,7 @@ func TestHeals(t *testing.T) {
 		{"a kernel's time-outs", func() engine.Config { return engine.Config{} }, kernel},
 		{"short time-outs", func() engine.Config { return engine.Config{} }, transact.Limits{}},
 		{"M_Keys and short time-outs", keyed, transact.Limits{}},
+		{"M_Keys and usual time-outs", keyed, transact.DefaultLimits()},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			var took []time.Duration

@@ -198,7 +198,8 @@ func (d *devices) answer(p *mad.SMP) (comes bool) {
 	if d.outcome != nil {
 		f = d.outcome(r)
 	}
-	if key := x.Agent().Info.MKey; f == lost || p.Method == mad.MethodSet && key != 0 && p.MKey != key {
+	guard := &x.Agent().Info
+	if f == lost || guard.MKey != 0 && p.MKey != guard.MKey && (p.Method == mad.MethodSet || guard.MKeyProtectBits >= 2) {
 		return false
 	}
 	if p.Method == mad.MethodSet && (f == obeyed || f == answerLost) {

@@ -205,6 +205,10 @@ func (r *Run) send(op plan.Op) bool {
 		r.fail(op, &w, errAliasHeld)
 		return false
 	}
+	if op.Port.Agent().Offered != 0 {
+		r.fail(op, &w, errWhichKey)
+		return false
+	}
 	r.writes++
 	if op.Kind == plan.MKeys {
 		r.giveKey(op, w)

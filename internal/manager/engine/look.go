@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/apply"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/moved"
@@ -202,10 +203,12 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 // look reads PortInfo of a port again and evaluates the changes. done is called in any
 // case.
 func (e *Engine) look(p *observed.Port, done func()) {
-	before := seen{p.Info, p.InfoRead}
-	e.askOr(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() {
-		e.judge(p, before)
-		done()
+	apply.AskKey(e.side, p.Agent(), func() {
+		before := seen{p.Info, p.InfoRead}
+		e.askOr(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() {
+			e.judge(p, before)
+			done()
+		}, done)
 	}, done)
 }
 
@@ -407,6 +410,3 @@ func (e *Engine) rereadAliases() {
 		}
 	}
 }
-
-// endPlace is where a port is looked at: port 0 of a switch, else the port.
-func endPlace(p *observed.Port) observed.Place { return p.Agent().Place() }

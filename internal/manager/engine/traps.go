@@ -98,7 +98,7 @@ func (e *Engine) wantLook(p *observed.Port, t event.Trapped) {
 		e.wantSweep(t.String())
 		return
 	}
-	e.lookAgain(endPlace(p))
+	e.lookAgain(p.Agent().Place())
 }
 
 // outboxMax bounds the answers that wait to be sent: a requester that asks faster than
