@@ -67,6 +67,21 @@ func newPast(t *testing.T, seed uint64, changes int) *past {
 	return p
 }
 
+// rest ends the service, which writes by then what it has counted of refusals, and notes what
+// the store has in the end.
+func (p *past) rest() {
+	p.Helper()
+	p.Service.Close()
+	p.note()
+}
+
+func (p *past) closeStore() {
+	p.Helper()
+	if err := p.store.Close(); err != nil {
+		p.Error(err)
+	}
+}
+
 func (p *past) change(n int) {
 	k := ib.PKeyBase(0x100 + p.random.IntN(5))
 	name := fmt.Sprintf("t%d", p.random.IntN(4))
@@ -221,6 +236,7 @@ func TestVerifyFindsObjects(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Logf("seed %d", seed)
 		p := newPast(t, seed, 80)
+		p.rest()
 		v, err := service.Verify(t.Context(), p.store, nil)
 		if err != nil || v.Broken != nil || v.Differ != 0 || v.Objects != len(p.wrote) || v.Apart != p.apart || v.Older != 0 || v.Entries != p.entries || v.Head.Sequence != p.entries {
 			t.Fatalf("untouched: %+v: %v; want %d objects, %d apart, %d entries", v, err, len(p.wrote), p.apart, p.entries)
@@ -228,7 +244,7 @@ func TestVerifyFindsObjects(t *testing.T) {
 		if p.apart < 5 || len(p.gone) < 3 || p.entries <= p.last() {
 			t.Fatalf("%d apart, %d deleted, %d entries, %d revisions: too few to test with", p.apart, len(p.gone), p.entries, p.last())
 		}
-		p.end()
+		p.closeStore()
 		for range 40 {
 			what, want, f := p.object()
 			v, err := p.tampered("object", f)
@@ -291,8 +307,9 @@ func TestVerifyNamesEntriesAndRevisions(t *testing.T) {
 	const seed = 27
 	t.Logf("seed %d", seed)
 	p := newPast(t, seed, 60)
+	p.rest()
 	last := p.last()
-	p.end()
+	p.closeStore()
 	names := func(what, text string, v service.Verification, err error) {
 		t.Helper()
 		said := fmt.Sprint(err)
