@@ -43,7 +43,8 @@ func (e *Engine) Deadline() (time.Duration, bool) {
 	if at, some := e.right.At(e.now); some {
 		sooner(at)
 	}
-	if e.atRest() && e.window.Idle() && !e.robbed { // else the answer that is awaited comes first
+	// One that is held starts nothing by itself, and else the answer that is awaited comes first.
+	if e.atRest() && !e.Held() && e.window.Idle() && !e.robbed {
 		if e.resweep != "" {
 			sooner(e.sweepFrom)
 		} else if e.retryAt != 0 {

@@ -1,0 +1,39 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ibwarden/ibwarden/internal/lab/walk"
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
+	"github.com/ibwarden/ibwarden/internal/policy/protect"
+)
+
+// TestStories compares what managers do, by what they are told once, with what they did when
+// the files below testdata were written: their events, packets and writes, and what they say of
+// themselves and of the subnet, step by step.
+func TestStories(t *testing.T) {
+	const tree = "fattree,radix=4,levels=2"
+	for seed, x := range []struct {
+		name     string
+		managers int
+		engine   func(i int, c *engine.Config)
+	}{
+		{"alone", 1, nil},
+		{"tenant", 1, func(_ int, c *engine.Config) { c.Profile, c.LMC, c.LearnCables = protect.Tenant, 1, true }},
+		{"strict", 1, func(_ int, c *engine.Config) { c.Profile = protect.Strict; walk.Keyed(c) }},
+		{"pair", 2, func(_ int, c *engine.Config) { c.Profile, c.Reregister = protect.Strict, true; walk.Keyed(c) }},
+		{"leased", 2, func(_ int, c *engine.Config) { c.Profile, c.Lease = protect.Tenant, true; walk.Keyed(c) }},
+		{"believed", 2, func(_ int, c *engine.Config) { c.Pause, c.ReadAliases = time.Second, true }},
+		{"takeovers", 2, func(_ int, c *engine.Config) {
+			c.Profile, c.SweepInterval, c.DriftPeriod, c.AcceptPolicy = protect.Tenant, 3*time.Second, 9*time.Second, true
+			walk.Keyed(c)
+		}},
+		{"three", 3, func(_ int, c *engine.Config) { c.Profile = protect.Tenant; walk.Keyed(c) }},
+		{"held", 1, func(_ int, c *engine.Config) { c.Hold, c.ReadLanes = true, true }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(seed), Topology: tree, Steps: 70, Most: 14 * time.Second / time.Duration(x.managers*x.managers), Managers: x.managers, Engine: x.engine})
+		})
+	}
+}
