@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ibwarden/ibwarden/internal/api"
@@ -140,6 +143,74 @@ type scenario struct {
 // run looks at the object once, and says what came of it.
 func (x *scenario) run(t *testing.T, fails int) (text string, s *fakeService, result reconcile.Result, err error) {
 	t.Helper()
+	return x.runOn(t, fails, new(failing))
+}
+
+// failing is an API server of which one call fails.
+type failing struct {
+	calls []string
+	fails int // its number, from 1; 0 for none
+	ended bool
+}
+
+var errFails = errors.New("the API server does not answer")
+
+// call notes a call, and says what it comes to.
+func (f *failing) call(verb string, o any) error {
+	if f.ended {
+		return nil // what is left is read
+	}
+	if f.calls = append(f.calls, fmt.Sprintf("%s %T", verb, o)); len(f.calls) == f.fails {
+		return errFails
+	}
+	return nil
+}
+
+// funcs are the calls.
+func (f *failing) funcs() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c kube.WithWatch, key kube.ObjectKey, o kube.Object, opts ...kube.GetOption) error {
+			return cmp.Or(f.call("get", o), c.Get(ctx, key, o, opts...))
+		},
+		List: func(ctx context.Context, c kube.WithWatch, o kube.ObjectList, opts ...kube.ListOption) error {
+			return cmp.Or(f.call("list", o), c.List(ctx, o, opts...))
+		},
+		Create: func(ctx context.Context, c kube.WithWatch, o kube.Object, opts ...kube.CreateOption) error {
+			if err := f.call("create", o); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Delete: func(ctx context.Context, c kube.WithWatch, o kube.Object, opts ...kube.DeleteOption) error {
+			if err := f.call("delete", o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c kube.WithWatch, o kube.Object, opts ...kube.UpdateOption) error {
+			if err := f.call("update", o); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c kube.WithWatch, o kube.Object, patch kube.Patch, opts ...kube.PatchOption) error {
+			if err := f.call("patch", o); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c kube.Client, sub string, o kube.Object, patch kube.Patch, opts ...kube.SubResourcePatchOption) error {
+			if err := f.call("patch "+sub, o); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+		},
+	}
+}
+
+// runOn is run with an API server.
+func (x *scenario) runOn(t *testing.T, fails int, on *failing) (text string, s *fakeService, result reconcile.Result, err error) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -168,7 +239,8 @@ func (x *scenario) run(t *testing.T, fails int) (text string, s *fakeService, re
 		objects = append(objects, o.DeepCopyObject().(kube.Object))
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&v1alpha1.IBTenant{}, &v1alpha1.IBPartition{}, &v1alpha1.IBPortBinding{}).Build()
+		WithStatusSubresource(&v1alpha1.IBTenant{}, &v1alpha1.IBPartition{}, &v1alpha1.IBPortBinding{}).
+		WithInterceptorFuncs(on.funcs()).Build()
 	var seen recorded
 	b := base{Client: c, reader: c, service: &Service{Server: address.Server{Socket: socket}}, events: &seen, limits: DefaultLimits, namespace: "system"}
 	var r reconcile.Reconciler
@@ -182,6 +254,7 @@ func (x *scenario) run(t *testing.T, fails int) (text string, s *fakeService, re
 	}
 	key := kube.ObjectKeyFromObject(x.object)
 	result, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+	on.ended = true
 	var out strings.Builder
 	for _, a := range s.asked {
 		out.WriteString("  " + a + "\n")
@@ -325,6 +398,25 @@ func TestServiceFails(t *testing.T) {
 				if strings.HasPrefix(failing.asked[n-1], "GET") && !strings.HasPrefix(a, "GET") {
 					t.Errorf("%s: %s fails, and then comes %s", x.name, failing.asked[n-1], a)
 				}
+			}
+		}
+	}
+}
+
+// TestAPIServerFails: whichever call of Kubernetes fails, the object is looked at again, is not
+// said to be ready, and what it holds is not let go.
+func TestAPIServerFails(t *testing.T) {
+	for _, x := range scenarios() {
+		whole := new(failing)
+		x.runOn(t, 0, whole)
+		calls := whole.calls
+		for n := 1; n <= len(calls); n++ {
+			text, _, result, err := x.runOn(t, 0, &failing{fails: n})
+			if err == nil && result.RequeueAfter == 0 {
+				t.Errorf("%s: %s (%d) fails, and the object is not looked at again\n%s", x.name, calls[n-1], n, text)
+			}
+			if strings.Contains(text, "  gone\n") {
+				t.Errorf("%s: %s (%d) fails, and the object is gone\n%s", x.name, calls[n-1], n, text)
 			}
 		}
 	}
