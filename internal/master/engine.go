@@ -106,15 +106,32 @@ func (m *Engine) Keep(state server.State, save func(server.State) error) error {
 // It is called after event.TakingOver, before the engine is driven on: no host is asked to
 // register again then.
 func (m *Engine) Recall(a desired.Assigned, state server.State) error {
+	if err := m.restore(state); err != nil {
+		return err
+	}
+	m.manager.Remember(a, true)
+	if !m.leaves { // before the first pass, which would else take every group for one that has ended
+		m.groups()
+	}
+	return nil
+}
+
+// Resume enters what hosts registered with another master while this one was stopped, instead of
+// what they registered here before, which is in it. false: hosts were told here since of what is
+// in no store, and neither list has all.
+func (m *Engine) Resume(state server.State) (whole bool, err error) {
+	if m.share.lost {
+		return false, nil
+	}
+	return true, m.restore(state)
+}
+
+func (m *Engine) restore(state server.State) error {
 	if err := m.admin.Restore(m.now, state); err != nil {
 		return err
 	}
 	m.keeper.kept = m.admin.Version()
 	m.admin.Kept(m.keeper.kept)
-	m.manager.Remember(a, true)
-	if !m.leaves { // before the first pass, which would else take every group for one that has ended
-		m.groups()
-	}
 	return nil
 }
 

@@ -44,6 +44,20 @@ func (r *Runner) recallFormer() {
 	}
 }
 
+// Resume enters what another manager kept that was master while this one was stopped, and that
+// all hosts registered with, and reports whether no host has to register again. It is called in
+// the goroutine of Run.
+func (r *Runner) Resume(all *kept.All) bool {
+	if all.Registered.Manager == 0 || all.Registered.Manager == PortOf(r.Engine()) {
+		return false
+	}
+	whole, err := r.managed.Resume(all.Registered.State)
+	if whole = whole && err == nil; whole {
+		r.recall.lacks = false // the other one knew of all
+	}
+	return whole
+}
+
 // PortOf is the port of a manager; 0 before it knows it.
 func PortOf(e *engine.Engine) ib.PortGUID {
 	if f := e.Fabric(); f != nil && f.Self != nil {

@@ -285,7 +285,7 @@ func (k *Shared) write() {
 		err := k.store(&j)
 		rest := max(shareEvery, restAfterShare*time.Since(began))
 		switch {
-		case errors.Is(err, service.ErrNotMaster):
+		case errors.Is(err, service.ErrNotMaster), errors.Is(err, errResumed):
 			rest = leadsSoon
 		case err != nil:
 			rest = shareAgain
@@ -326,6 +326,9 @@ func (k *Shared) store(j *job) error {
 		if _, err := k.readHeld(ctx); err != nil {
 			return err
 		}
+		if err := k.resume(ctx); err != nil {
+			return err
+		}
 	}
 	list, err := k.changes(j)
 	if err != nil || len(list) == 0 {
@@ -338,6 +341,37 @@ func (k *Shared) store(j *job) error {
 	if k.fresh = err == nil; k.fresh {
 		k.objects.Enter(list)
 		k.known = k.objects.Sequence()
+	}
+	return err
+}
+
+// errResumed says that a job is older than what was read from the store before it was written.
+var errResumed = errors.New("another master wrote meanwhile")
+
+// resume takes in what another master wrote while this one was stopped, and believed that it was
+// master all the time. Where it cannot be taken in, changes sees it.
+func (k *Shared) resume(ctx context.Context) error {
+	k.mu.Lock()
+	news := k.objects.Sequence() != k.known && !k.objects.Has(k.tried) && !k.missed
+	at := k.objects.Sequence()
+	all, some, err := k.objects.All(k.saKey, time.Now())
+	k.mu.Unlock()
+	if !news || !some || err != nil {
+		return nil
+	}
+	resumed := false
+	err = k.runner.Ask(ctx, func(e *engine.Engine) {
+		if k.merge(&all) != nil || !k.runner.Resume(&all) {
+			return
+		}
+		k.setCables(e, all.Cables)
+		k.mu.Lock()
+		k.known, k.fresh = at, true
+		k.mu.Unlock()
+		resumed = true
+	})
+	if resumed {
+		return errResumed
 	}
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -463,6 +464,63 @@ func TestAStandbyReads(t *testing.T) {
 	k.reading <- struct{}{}
 	if _, err := k.read(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("who ends while another reads: %v", err)
+	}
+}
+
+// TestResume: a master that was stopped takes in what another one kept that was master meanwhile,
+// before it writes anything itself, and nobody registers again; not what that one had not all of,
+// nor what it kept itself.
+func TestResume(t *testing.T) {
+	const alias = 0x99
+	for _, x := range []struct {
+		name  string
+		by    ib.PortGUID
+		news  bool
+		takes bool
+	}{
+		{"another, that knew of all", 0x42, true, true},
+		{"another, that lacked some", 0, true, false},
+		{"what is known", 0x42, false, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			shelf := aShelf(t)
+			m, _, _ := join(t, shelf, demo(t), nil)
+			m.shared.End()
+			m.run()
+			m.eventually(t, "it knows its port", func() (knows bool) {
+				m.asks(func(e *engine.Engine) { knows = daemon.PortOf(e) != 0 && e.Settled() })
+				return knows
+			})
+			all := kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: x.by, State: server.State{Aliases: map[ib.PortGUID][]ib.PortGUID{0x43: {0, alias}}}}}
+			all.Assigned.LIDs = map[ib.PortGUID]ib.LID{0x43: 7}
+			list, err := new(kept.Objects).Changes(&all, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			shelf.put(list...)
+			if _, err := m.shared.read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !x.news {
+				m.shared.known = m.shared.objects.Sequence()
+			}
+			err = m.shared.resume(t.Context())
+			var has server.State
+			m.asks(func(*engine.Engine) { has = m.runner.Registered() })
+			if taken := len(has.Aliases) == 1; errors.Is(err, errResumed) != x.takes || taken != x.takes {
+				t.Errorf("%v, %+v: want it taken in: %v", err, has.Aliases, x.takes)
+			}
+			if whole := m.shared.known == m.shared.objects.Sequence(); whole != (x.takes || !x.news) {
+				t.Errorf("change %d is known of %d", m.shared.known, m.shared.objects.Sequence())
+			}
+			if err := m.shared.resume(t.Context()); x.takes && err != nil {
+				t.Errorf("a second time: %v", err)
+			}
+			j := &job{all: kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: 0x41, State: has}}}
+			if _, err := m.shared.changes(j); err != nil || m.shared.missed != (x.by == 0) {
+				t.Errorf("hosts have to register again: %v, %v", m.shared.missed, err)
+			}
+		})
 	}
 }
 
