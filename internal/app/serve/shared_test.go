@@ -367,6 +367,7 @@ func TestAStandbyReads(t *testing.T) {
 	_, text := aList(t)
 	x, _, _ := join(t, s, newStill(), ring)
 	x.shared.End()
+	x.share.Store(nil) // the test says whether it leads, and not its turns
 	x.run()
 	k := x.shared
 	k.ctx = t.Context()
@@ -385,11 +386,11 @@ func TestAStandbyReads(t *testing.T) {
 		t.Error(err)
 	}
 	wrote(t, s, 7, given(t, "a", 0x99), text)
-	k.leads = true
+	x.asks(func(*engine.Engine) { k.leads = true })
 	if err := k.followOnce(); err != nil || listed() != nil || ring.Book.Len() != 0 {
 		t.Errorf("a master took what it read: %v", err)
 	}
-	k.leads = false
+	x.asks(func(*engine.Engine) { k.leads = false })
 	if err := k.followOnce(); err != nil || listed() != nil {
 		t.Errorf("nothing is new: %v", err)
 	}
