@@ -127,7 +127,9 @@ func TestForeignServer(t *testing.T) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	for range 1000 {
-		if _, err = os.Lstat(path); err == nil {
+		var c net.Conn // the file is there before anybody listens
+		if c, err = net.Dial("unix", path); err == nil {
+			c.Close()
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
