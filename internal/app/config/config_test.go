@@ -322,3 +322,126 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestPrintedValuesReadBack: what Print writes is what was set, whatever the value, on one line;
+// a text stands without quotes where no reader takes it for anything else.
+func TestPrintedValuesReadBack(t *testing.T) {
+	texts := map[string]string{
+		"sim": "sim", "": `""`, "sim:fat-tree,3": "sim:fat-tree,3", "/var/lib/x.y_z": "/var/lib/x.y_z", "a": "a", "a=b+c-d": "a=b+c-d", "_": "_",
+		"1": `"1"`, "-a": `"-a"`, "a:": `"a:"`, "a b": `"a b"`, "a#b": `"a#b"`, `a"b`: `"a\"b"`, "a\nb": `"a\nb"`, "~": `"~"`, "é": `"é"`, "0x1": `"0x1"`,
+		"True": `"True"`, "xtrue": "xtrue", "trues": "trues",
+	}
+	for _, word := range []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "NULL", "Yes", "oFF"} {
+		texts[word] = `"` + word + `"`
+	}
+	for text, want := range texts {
+		f, v := flags()
+		v.text, v.level, v.count, v.wait, v.on, v.list = text, 7, 12, 90*time.Second, true, []string{text, "b,c"}
+		var out bytes.Buffer
+		if err := Print(&out, f, map[string]string{"fabric": "here"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		line, _, _ := strings.Cut(out.String()[strings.Index(out.String(), "fabric: "):], "\n")
+		if got, origin, _ := strings.Cut(line, "  # "); strings.TrimSpace(got) != "fabric: "+want || origin != "here" {
+			t.Errorf("%q is printed as %s, want %s", text, line, want)
+		}
+		s, err := read(t, files(t, "a.yaml", out.String()))
+		if err != nil {
+			t.Errorf("%q: %v in\n%s", text, err, out.String())
+			continue
+		}
+		g, w := flags()
+		if _, err := s.Enter(g, nil); err != nil {
+			t.Fatal(err)
+		}
+		if w.text != text || w.level != 7 || w.count != 12 || w.wait != 90*time.Second || !w.on || !slices.Equal(w.list, v.list) {
+			t.Errorf("%q reads back as %+v from\n%s", text, w, out.String())
+		}
+	}
+	// A default that is looked for later is the variable's; one that was set is not.
+	t.Setenv("OF_THE_TEST", "elsewhere")
+	for text, want := range map[string]string{"": "elsewhere", "sim": "sim"} {
+		f, v := flags()
+		v.text = text
+		var out bytes.Buffer
+		if err := Print(&out, f, nil, Environment{"fabric": "OF_THE_TEST"}); err != nil || !strings.Contains(out.String(), "fabric: "+want+" ") {
+			t.Errorf("%q: %v\n%s", text, err, out.String())
+		}
+	}
+	f, v := flags()
+	v.key = "1" // a key that everybody knows
+	f.String("webhook", "", "a URL")
+	for url, want := range map[string]string{"": "webhook: \"\"", "https://h/token": "# webhook is a secret"} {
+		if err := f.Set("webhook", url); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Print(&out, f, nil, nil); err != nil || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "token") || !strings.Contains(out.String(), "sm-key: \"1\"") {
+			t.Errorf("%v\n%s", err, out.String())
+		}
+	}
+}
+
+// TestWhoseSettingCounts: the command line goes before the environment, and that before files.
+func TestWhoseSettingCounts(t *testing.T) {
+	t.Setenv("OF_THE_TEST", "")
+	e := Environment{"fabric": "OF_THE_TEST"}
+	with, err := read(t, files(t, "a.yaml", "fabric: one\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := read(t, files(t, "a.yaml", "once: true\n"))
+	if without == nil {
+		without, err = read(t, files(t, "a.yaml", "read-only: true\n"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := read(t, files(t, "a.yaml", "fabric: two\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := read(t, files(t, "a.yaml", "\nfabric: one\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name      string
+		s         *Settings
+		env       string
+		line      bool
+		counts    bool
+		origin    string // "" for that of the file
+		wantValue string
+	}{
+		{"file", with, "", false, true, "", "one"}, {"no file", without, "", false, false, "default", "sim"},
+		{"environment", with, "x", false, false, "OF_THE_TEST", "sim"}, {"command line", with, "", true, false, "--fabric", "typed"},
+		{"all", with, "x", true, false, "--fabric", "typed"}, {"environment alone", without, "x", false, false, "OF_THE_TEST", "sim"},
+	} {
+		t.Setenv("OF_THE_TEST", x.env)
+		f, v := flags()
+		if x.line {
+			if err := f.Set("fabric", "typed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := x.s.Counts(f.Lookup("fabric"), e); got != x.counts {
+			t.Errorf("%s: counts %v", x.name, got)
+		}
+		origins, err := x.s.Enter(f, e)
+		if of, _ := x.s.Of("fabric"); x.origin == "" {
+			x.origin = of.Where()
+		}
+		if err != nil || origins["fabric"] != x.origin || v.text != x.wantValue || len(origins) != 8 || origins["sm-key"] != "default" {
+			t.Errorf("%s: %v, %q, want %q from %s, %v", x.name, origins, v.text, x.wantValue, x.origin, err)
+		}
+	}
+	for _, x := range []struct {
+		before, now *Settings
+		want        bool
+	}{{with, with, false}, {with, again, false}, {with, other, true}, {with, without, true}, {without, with, true}, {without, without, false}} {
+		if got := Changed(x.before, x.now, "fabric"); got != x.want {
+			t.Errorf("changed %v, want %v", got, x.want)
+		}
+	}
+}

@@ -331,3 +331,31 @@ func TestWhoIsMasterIsHeard(t *testing.T) {
 	var none *Service
 	none.Event(event.Deferred{})
 }
+
+// unread is a store that cannot be read, once that is asked for.
+type unread struct {
+	store.Store
+	err error
+}
+
+func (u *unread) Load(ctx context.Context) (*store.Contents, error) {
+	if u.err != nil {
+		return nil, u.err
+	}
+	return u.Store.Load(ctx)
+}
+
+// TestWhatIsKnownOfAStoreThatIsLost: of a store that was rolled back what is known here is later;
+// of one that does not answer nobody knows.
+func TestWhatIsKnownOfAStoreThatIsLost(t *testing.T) {
+	for lost, want := range map[error]error{store.ErrRolledBack: nil, store.ErrUnavailable: store.ErrUnavailable} {
+		u := new(unread)
+		s, _ := agedOn(t, true, func(db store.Store) store.Store { u.Store = db; return u })
+		s.shared = true
+		u.err = lost
+		if some, err := s.Learns(t.Context()); some || !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%v: %v, %v", lost, some, err)
+		}
+		u.err = nil
+	}
+}
