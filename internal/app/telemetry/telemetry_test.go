@@ -275,3 +275,28 @@ func errTimeout(err error) error {
 	}
 	return fmt.Errorf("no time-out")
 }
+
+// TestCopiesAtTheirEdge: a copy that is wanted is made as soon as the last one is old enough, and
+// not before: of a manager at rest, and of one at work.
+func TestCopiesAtTheirEdge(t *testing.T) {
+	for busy, every := range map[bool]time.Duration{false: CopyEvery, true: copyBusy} {
+		c := newClock()
+		x := New(c.read)
+		made := 0
+		turn := func() int {
+			x.Turn(Status{}, busy, func() *metrics.State { made++; return &metrics.State{Made: c.read()} })
+			return made
+		}
+		x.wanted.Store(true)
+		for i, step := range []time.Duration{0, 0, every - 1, 1, every} {
+			c.move(step)
+			want := []int{1, 1, 1, 2, 3}[i]
+			if got := turn(); got != want || x.wanted.Load() != (i == 1 || i == 2) {
+				t.Errorf("busy %v, step %d: %d copies, want %d; wanted %v", busy, i, got, want, x.wanted.Load())
+			}
+			if i != 1 {
+				x.wanted.Store(true)
+			}
+		}
+	}
+}
