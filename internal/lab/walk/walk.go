@@ -37,6 +37,8 @@ type Config struct {
 	Most  time.Duration
 	// Managers is how many there are, at the first hosts.
 	Managers int
+	// Policy is more of every policy, in lines of its YAML.
+	Policy string
 	// Engine changes the configuration of a manager, by its number.
 	Engine func(i int, c *engine.Config)
 }

@@ -15,15 +15,19 @@ import (
 // what it wanted when the files below testdata were written.
 func TestStories(t *testing.T) {
 	for seed, x := range []struct {
-		name, topology string
-		engine         func(_ int, c *engine.Config)
+		name, topology, policy string
+		engine                 func(_ int, c *engine.Config)
 	}{
-		{"tree", "fattree,radix=4,levels=3", func(_ int, c *engine.Config) { c.Routing, c.Profile = routing.Auto, protect.Tenant }},
-		{"torus", "torus,x=3,y=3,hosts=1", func(_ int, c *engine.Config) { c.Routing, c.LMC, c.ReadAliases = routing.Auto, ib.LMC(1), true }},
-		{"keeps", "torus,x=3,y=2,hosts=2", func(_ int, c *engine.Config) { c.KeepRoutes, c.ReadLanes = true, true }},
+		{"tree", "fattree,radix=4,levels=3", "", func(_ int, c *engine.Config) { c.Routing, c.Profile = routing.Auto, protect.Tenant }},
+		{"torus", "torus,x=3,y=3,hosts=1", "", func(_ int, c *engine.Config) { c.Routing, c.LMC, c.ReadAliases = routing.Auto, ib.LMC(1), true }},
+		{"keeps", "torus,x=3,y=2,hosts=2", "", func(_ int, c *engine.Config) { c.KeepRoutes, c.ReadLanes = true, true }},
+		{"held", "fattree,radix=4,levels=2", "", func(_ int, c *engine.Config) { c.Hold, c.KeepRoutes = true, true }},
+		{"held with another LID", "fattree,radix=4,levels=2", "", func(_ int, c *engine.Config) { c.Hold, c.KeepRoutes, c.LMC = true, true, ib.LMC(1) }},
+		{"master lid", "fattree,radix=4,levels=2", "settings: {master_sm_lid: 3}\n", func(_ int, c *engine.Config) { c.Profile = protect.Tenant }},
+		{"master lid held", "fattree,radix=4,levels=2", "settings: {master_sm_lid: 3}\n", func(_ int, c *engine.Config) { c.Hold, c.KeepRoutes = true, true }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(700 + seed), Topology: x.topology, Steps: 40, Most: 4 * time.Second, Managers: 1, Engine: x.engine})
+			walk.Run(t, "story/"+x.name+".txt", walk.Config{Seed: uint64(700 + seed), Topology: x.topology, Policy: x.policy, Steps: 40, Most: 4 * time.Second, Managers: 1, Engine: x.engine})
 		})
 	}
 }
