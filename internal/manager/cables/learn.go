@@ -145,9 +145,9 @@ func (x *learning) refuseCable(p *observed.Port, reason string) {
 
 func (x *learning) own() *observed.Node { return x.fabric.Self.Node }
 
-// cable is what p is cabled to, if nothing contradicts that.
+// cable is what p is cabled to, if nothing contradicts that; nil for nothing.
 func (x *learning) cable(p *observed.Port) *observed.Port {
-	if p.Peer == nil || x.refused[p] != "" {
+	if x.refused[p] != "" {
 		return nil
 	}
 	return p.Peer
