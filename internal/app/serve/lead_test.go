@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,4 +191,44 @@ func TestRoundsOfTheManagerAreHeard(t *testing.T) {
 	}
 	s.Event(event.Asked{Alone: true})
 	s.eventually(t, "it has taken the store back", func() bool { return s.epoch(t) == 3 })
+}
+
+// refusing is a store that is taken over only once that is allowed.
+type refusing struct {
+	store.Store
+	tries   atomic.Int32
+	allowed atomic.Bool
+}
+
+func (r *refusing) Acquire(ctx context.Context, owner string) (store.Epoch, error) {
+	if r.tries.Add(1); !r.allowed.Load() {
+		return 0, store.ErrUnavailable
+	}
+	return r.Store.Acquire(ctx, owner)
+}
+
+// TestATakeoverThatFailsIsTriedAgain: until it succeeds, the manager is not master any more, or
+// the service ends; and a manager that becomes master again takes the store over then.
+func TestATakeoverThatFailsIsTriedAgain(t *testing.T) {
+	r := new(refusing)
+	s, _ := agedOn(t, true, func(db store.Store) store.Store { r.Store = db; return r })
+	s.beginLead()
+	s.isMaster(true)
+	s.eventually(t, "it tries again", func() bool { return r.tries.Load() >= 2 })
+	s.isMaster(false)
+	s.rest(t)
+	tried := r.tries.Load()
+	r.allowed.Store(true)
+	s.isMaster(true)
+	s.eventually(t, "it leads", s.writes)
+	if n := r.tries.Load(); n != tried+1 {
+		t.Errorf("%d tries after the one that it had given up, want 1", n-tried)
+	}
+	ending := new(refusing)
+	other, _ := agedOn(t, true, func(db store.Store) store.Store { ending.Store = db; return ending })
+	other.beginLead()
+	other.isMaster(true)
+	other.eventually(t, "it tries", func() bool { return ending.tries.Load() >= 1 })
+	other.endLead() // it comes to an end
+	other.masters = nil
 }

@@ -312,3 +312,31 @@ func TestRenewalsThatFail(t *testing.T) {
 		h.store.fails(nil)
 	})
 }
+
+// TestAwaitOfAStoreThatDoesNotAnswer: who does not know of the lease waits for it, without end;
+// when the store answers it is as free as that says.
+func TestAwaitOfAStoreThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &leased{changed: make(chan struct{}), err: store.ErrUnavailable}
+		r := newRights(l, lease.DefaultTTL, func() {})
+		short, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := r.await(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the store has not answered: %v", err)
+		}
+		if _, err := r.acquire(t.Context(), "this"); !errors.Is(err, store.ErrHeld) {
+			t.Errorf("taken though nobody knows whose it is: %v", err)
+		}
+		l.fails(nil)
+		if err := r.await(t.Context()); err != nil {
+			t.Error(err)
+		}
+		var none *rights
+		if none.await(t.Context()) != nil || !none.uses() || none.turn(nil, nil) {
+			t.Error("who shares nothing waits for it")
+		}
+		none.give(true)
+		none.end()
+		r.end()
+	})
+}
