@@ -54,6 +54,10 @@ func TestBackupRefuses(t *testing.T) {
 	if _, err := Restore(t.Context(), sink{}, bytes.NewReader(write(good)), "x"); err != nil {
 		t.Fatal(err)
 	}
+	const none = "x is damaged: record 1: there is no state of the store"
+	if state, err := Restore(t.Context(), sink{}, bytes.NewReader(write(nil)), "x"); state != nil || err == nil || err.Error() != none {
+		t.Errorf("a backup of nothing: %v, want %s", err, none)
+	}
 	edit := func(f func(r []Record) []Record) []byte { return write(f(append([]Record(nil), good...))) }
 	swap := func(i, j int) []byte {
 		return edit(func(r []Record) []Record { r[i], r[j] = r[j], r[i]; return r })
