@@ -77,7 +77,7 @@ func TestRefusedIsUndone(t *testing.T) {
 // TestRepeatedChangeIsNotBlamed: a call that changes nothing is not told what became of
 // somebody else's change.
 func TestRepeatedChangeIsNotBlamed(t *testing.T) {
-	r := newRig(t, ufm.Options{Wait: 20 * time.Millisecond, Strict: true})
+	r := newRig(t, ufm.Options{Wait: time.Second, Strict: true})
 	r.as("red", 200, "POST", "/ufmRestV3/resources/pkeys", addNode01)
 	r.manager.work.Wait()
 	r.mode("failed")
@@ -336,7 +336,7 @@ func TestJobs(t *testing.T) {
 	for mode, want := range map[string]string{"pending": "Running", "proved": "Completed", "failed": "Failed", "refused": "Failed"} {
 		var options ufm.Options
 		if mode == "pending" {
-			options.Wait = 20 * time.Millisecond
+			options.Wait = time.Second / 2
 		}
 		r := newRig(t, options)
 		r.manager.work.Wait()
