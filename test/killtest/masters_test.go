@@ -37,6 +37,8 @@ const (
 	askEvery = 5 * time.Millisecond
 	// stopLeast and stopMost are how long a master is stopped.
 	stopLeast, stopMost = 2 * time.Second, 20 * time.Second
+	// restLeast and restMost are the time between two faults: standbys read the fabric meanwhile.
+	restLeast, restMost = 3 * time.Second, 6 * time.Second
 	// writeWait is how long a writer waits for an answer before it asks the next manager.
 	writeWait = 5 * time.Second
 )
@@ -110,8 +112,18 @@ func newMasters(t *testing.T, w *world, seed uint64) *masters {
 		secret[i] = byte(m.Uint32())
 	}
 	apart := len(w.hosts) / masterManagers
+	// A host that is a limited member reaches a manager that is a full one, as a standby is only
+	// where the policy says so.
+	policy := "version: 1\npartitions:\n  - name: Default\n    pkey: 0x7fff\n    members:\n      limited: [ALL]\n      full:\n"
 	for i := range masterManagers {
-		r := w.place(i*apart, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","), "--priority", fmt.Sprint(masterManagers-i))
+		policy += fmt.Sprintf("        - %v\n", w.hosts[i*apart].Ports[1].GUID)
+	}
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range masterManagers {
+		r := w.place(i*apart, "--store", "etcd:"+strings.Join(cluster.Endpoints(), ","), "--policy", file, "--priority", fmt.Sprint(masterManagers-i))
 		r.http.Timeout = writeWait
 		if err := os.WriteFile(filepath.Join(r.dir, "secret"), []byte(hex.EncodeToString(secret)), 0o600); err != nil {
 			t.Fatal(err)
@@ -218,7 +230,7 @@ func (m *masters) host() {
 func (m *masters) fault(i int) {
 	m.Helper()
 	master := m.whole()
-	time.Sleep(time.Duration(m.Int64N(int64(2 * time.Second))))
+	time.Sleep(restLeast + time.Duration(m.Int64N(int64(restMost-restLeast))))
 	m.mu.Lock()
 	clear(m.again)
 	m.mu.Unlock()

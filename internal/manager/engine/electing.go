@@ -12,6 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/manager/peers"
+	"github.com/ibwarden/ibwarden/internal/manager/watch"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -58,7 +59,7 @@ func (h host) Follow(f election.Effects) {
 	}
 	if f.From == smp.SMMaster && f.To != smp.SMMaster {
 		h.window.ReadOnly(true) // the next one may have written otherwise before a Set is sent again
-		h.standby, h.leading = standby{}, leading{}
+		h.standby, h.leading, h.retryAt = standby{}, leading{}, h.now+watch.StandbyReads
 		h.emit(event.Deferred{Reason: f.Why})
 		h.resign()
 	}

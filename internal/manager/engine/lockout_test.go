@@ -27,14 +27,14 @@ func TestKeysOfAnotherManager(t *testing.T) {
 	for _, x := range []struct {
 		name         string
 		shared       bool
-		early, late  bool // the keys come before it is locked out, or when it has asked for them
+		early, late  bool // the keys come while it reads the fabric, or when it has asked for them
 		err          error
 		asks, enters bool
 	}{
 		{name: "nobody shares keys"},
 		{name: "no news", shared: true, asks: true},
 		{name: "news", shared: true, late: true, asks: true, enters: true},
-		{name: "news while it swept", shared: true, early: true, asks: true, enters: true},
+		{name: "news while it swept", shared: true, early: true, enters: true},
 		{name: "what is stored cannot be read", shared: true, late: true, asks: true, err: errors.New("another secret")},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -61,10 +61,11 @@ func TestKeysOfAnotherManager(t *testing.T) {
 			}
 			s.run("it has begun to read the fabric", func() bool { return len(s.events) > 0 })
 			merge(x.early)
-			s.run("it is locked out", func() bool {
+			s.run("it is locked out, or has carried out its policy", func() bool {
 				_, asks := last[event.LockedOut](s)
 				_, refused := last[event.Refused](s)
-				return asks || refused
+				_, done := last[event.Completed](s)
+				return asks || refused || done
 			})
 			if _, got := last[event.LockedOut](s); got != x.asks || got == s.engine.Settled() {
 				t.Fatalf("it asks for the keys of others: %v, settled %v, %v", got, s.engine.Settled(), s.events)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -304,9 +305,7 @@ func (e *Engine) judge(p *observed.Port, before seen) {
 
 // wantElection records the first reason for a new election.
 func (e *Engine) wantElection(reason string) {
-	if e.reelect == "" {
-		e.reelect = reason
-	}
+	e.reelect = cmp.Or(e.reelect, reason)
 }
 
 // putRight writes back foreign changes where the engine has looked, and reports whether

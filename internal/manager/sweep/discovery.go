@@ -202,24 +202,39 @@ func (d *Discovery) get(path mad.Path, key ib.MKey, respond time.Duration, attri
 // read asks for one attribute of p and enters the answer.
 func (d *Discovery) read(p *observed.Port, attribute mad.AttributeID, modifier uint32, then func()) {
 	d.asked++
-	d.get(p.Path, p.MKey(), p.RespTime(), attribute, modifier, func(r transact.Reply) {
-		d.asked--
-		if d.stage == stageTables {
-			d.readTables()
-		}
-		err := r.Err
-		if err == nil {
-			err = p.Absorb(attribute, modifier, r.SMP.Data[:])
-		}
-		if err != nil {
-			d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), modifier, err))
-			d.doubt(p.Node, err)
+	used := p.MKey()
+	d.get(p.Path, used, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+		if key := d.otherKey(p.Agent(), used); errors.Is(r.Err, transact.ErrNoAnswer) && key != used {
+			d.get(p.Path, key, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+				if r.Err == nil {
+					p.Agent().Key = key
+				}
+				d.wasRead(p, attribute, modifier, r, then)
+			})
 			return
 		}
-		if then != nil {
-			then()
-		}
+		d.wasRead(p, attribute, modifier, r, then)
 	})
+}
+
+// wasRead enters an answer, or that there was none.
+func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, modifier uint32, r transact.Reply, then func()) {
+	d.asked--
+	if d.stage == stageTables {
+		d.readTables()
+	}
+	err := r.Err
+	if err == nil {
+		err = p.Absorb(attribute, modifier, r.SMP.Data[:])
+	}
+	if err != nil {
+		d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), modifier, err))
+		d.doubt(p.Node, err)
+		return
+	}
+	if then != nil {
+		then()
+	}
 }
 
 // visit asks who is at the end of path; from is the port that it leaves by

@@ -28,17 +28,40 @@ type Keys interface {
 // no answer, with all others and with none at once. then gets the first answer
 // and the key that brought it.
 func (d *Discovery) askWho(path mad.Path, from *observed.Port, then func(ib.MKey, transact.Reply)) {
-	keys := []ib.MKey{d.options.MKey}
-	if d.options.Keys != nil {
-		keys = append(slices.Clone(d.options.Keys.Behind(from)), 0)
-	}
-	d.askWith(path, keys[:1], func(key ib.MKey, r transact.Reply) {
-		if errors.Is(r.Err, transact.ErrNoAnswer) && len(keys) > 1 {
-			d.askWith(path, keys[1:], then)
+	first := d.behind(from)[0]
+	d.askWith(path, []ib.MKey{first}, func(key ib.MKey, r transact.Reply) {
+		// A standby may have heard meanwhile of a key that the master has just given.
+		others := slices.DeleteFunc(d.behind(from), func(key ib.MKey) bool { return key == first })
+		if errors.Is(r.Err, transact.ErrNoAnswer) && len(others) > 0 {
+			d.askWith(path, others, then)
 			return
 		}
 		then(key, r)
 	})
+}
+
+// behind lists the keys that may be sent to the other end of a cable, the likeliest first; none,
+// which is 0, is the last.
+func (d *Discovery) behind(from *observed.Port) []ib.MKey {
+	if d.options.Keys == nil {
+		return []ib.MKey{d.options.MKey}
+	}
+	return append(slices.Clone(d.options.Keys.Behind(from)), 0)
+}
+
+// otherKey is the key with which an end port is asked once more that did not answer to one: the
+// one that it was found to have since, or another that it may be shown, which a standby may have
+// heard of meanwhile. It is the same where there is none.
+func (d *Discovery) otherKey(p *observed.Port, used ib.MKey) ib.MKey {
+	if p.Key != used || d.options.Keys == nil {
+		return p.Key
+	}
+	for _, key := range d.options.Keys.Of(p, p.Via) {
+		if key != used {
+			return key
+		}
+	}
+	return used
 }
 
 func (d *Discovery) askWith(path mad.Path, keys []ib.MKey, then func(ib.MKey, transact.Reply)) {

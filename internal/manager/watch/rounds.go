@@ -12,6 +12,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
+// StandbyReads is how long after it was master a standby reads the subnet, so that it can take over
+// again: the next master has done by then what it does first.
+const StandbyReads = time.Second
+
 const (
 	// guardShare is what share of the rate is for the guards; the rest is for
 	// the tables of end ports, of which those behind a guard isolate nobody.

@@ -164,7 +164,7 @@ func TestNothingIsForgotten(t *testing.T) {
 	}{
 		{observed.Fabric{}, "Nodes Self byNode journal"},
 		{observed.Node{}, "Index Info Description Switch Ports Contested fabric"},
-		{observed.Port{}, "Via Leads Key Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo VendorDiag Forgets"},
+		{observed.Port{}, "Via Leads Key Offered Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo VendorDiag Forgets"},
 		{observed.Switch{}, "Info InfoRead LFT LFTRead sharesLFT RFT RFTRead MFT"},
 	} {
 		known := strings.Fields(x.known)
