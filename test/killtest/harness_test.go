@@ -190,6 +190,7 @@ func (r *runner) socket() string { return filepath.Join(r.dir, "ibwarden.sock") 
 // start starts the process, and waits until the API answers.
 func (r *runner) start() {
 	r.Helper()
+	r.path() // the first one builds it, for minutes where nothing is built yet
 	for late := time.Now().Add(patience); ; {
 		r.startOnce()
 		if r.answers(late) {
