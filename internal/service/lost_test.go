@@ -214,11 +214,12 @@ func TestAnOutcomeBeforeTheStoreIsTaken(t *testing.T) {
 // beside is another service on the same store, as a standby.
 func (r *rig) beside() *rig {
 	r.Helper()
-	b := &rig{T: r.T, manager: &recorder{}, store: &broken{Store: r.store.Store}, dir: r.dir, now: r.now}
+	b := &rig{T: r.T, manager: &recorder{}, store: &broken{Store: r.store.Store}, dir: r.dir}
+	b.set(r.now())
 	var err error
 	b.Service, err = service.Open(r.Context(), service.Config{
 		Store: b.store, Manager: b.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "beside", Shared: true,
-		Now: func() time.Time { return b.now },
+		Now: b.now,
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -349,7 +350,7 @@ func TestAMasterLooksWhetherItStillIs(t *testing.T) {
 	r.must(partition(5))
 	look := func(want error) {
 		t.Helper()
-		r.now = r.now.Add(10 * time.Second)
+		r.pass(10 * time.Second)
 		err := r.Recover(t.Context())
 		if old := r.Read(func(*resource.State) {}); !errors.Is(err, want) || !errors.Is(old, want) || (want == nil) != (old == nil) {
 			t.Errorf("%v, and reads are marked %v: want %v", err, old, want)

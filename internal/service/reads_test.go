@@ -174,7 +174,7 @@ func TestProved(t *testing.T) {
 		}
 	}
 	r.must(partition(8))
-	if o := r.Outcome(4); o == nil || o.State != service.Pending || o.At != r.now {
+	if o := r.Outcome(4); o == nil || o.State != service.Pending || o.At != r.now() {
 		t.Errorf("revision 4: %+v", o)
 	}
 	if o := r.Outcome(5); o != nil {

@@ -69,14 +69,14 @@ func (r *rig) log() (list []store.Entry, refused func(tenant string) (entries, a
 func TestRefusalsOfOneKindAreOneEntry(t *testing.T) {
 	r := withTenants(t, 0)
 	defer r.end()
-	began := r.now
+	began := r.now()
 	for range 6000 {
 		if got := r.asks(reader, partition(5)); got != resource.Forbidden {
 			t.Fatalf("%q: want forbidden", got)
 		}
-		r.now = r.now.Add(time.Second / 100)
+		r.pass(time.Second / 100)
 	}
-	last := r.now.Add(-time.Second / 100)
+	last := r.now().Add(-time.Second / 100)
 	list, refused := r.log()
 	if entries, _ := refused("red"); entries != 1 {
 		t.Fatalf("%d entries: want the first, at once", entries)
@@ -84,7 +84,7 @@ func TestRefusalsOfOneKindAreOneEntry(t *testing.T) {
 	if e := list[len(list)-1]; e.Count != 0 || e.Request != "id" || !e.Time.Equal(began) || e.Caller != reader.Name {
 		t.Errorf("the first: %+v", e)
 	}
-	r.now = began.Add(service.RefusedWithin)
+	r.set(began.Add(service.RefusedWithin))
 	r.Done(r.last(), service.Outcome{Verdict: isolation.Isolated}) // wakes what stores
 	for entries, tries := 1, 0; entries < 2; tries++ {
 		if tries == 20_000 {
@@ -155,7 +155,7 @@ func TestRefusalsCountAgainstTheQuota(t *testing.T) {
 		if got := r.asks(reader, partition(5)); got != want {
 			t.Fatalf("request %d: %q, want %q", i, got, want)
 		}
-		r.now = r.now.Add(time.Second)
+		r.pass(time.Second)
 	}
 	for k := range ib.PKeyBase(8) { // of the writer none was refused
 		if got := r.asks(writer, partition(k+1)); got != "" {
@@ -175,7 +175,7 @@ func TestRefusalsCountAgainstTheQuota(t *testing.T) {
 		t.Errorf("another tenant: %q", got)
 	}
 	for range 60 { // who goes on trying is heard again too
-		r.now = r.now.Add(time.Second)
+		r.pass(time.Second)
 		r.asks(writer, partition(10))
 	}
 	if got := r.asks(writer, partition(11)); got != "" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,8 +94,8 @@ type rolled struct {
 	*testing.T
 	rng   *rand.Rand
 	place *swapped
-	kept  store.Seen
-	has   map[ib.PKeyBase]bool // partitions by the last revision
+	kept  atomic.Pointer[store.Seen] // of the loops of several services
+	has   map[ib.PKeyBase]bool       // partitions by the last revision
 	dbs   []store.Store
 }
 
@@ -131,7 +132,7 @@ func (r *rolled) open(shared bool, seen store.Seen) *manned {
 	m := &recorder{}
 	s, err := service.Open(r.Context(), service.Config{
 		Store: r.place, Manager: m, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
-		Now: time.Now, Seen: seen, KeepSeen: func(s store.Seen) { r.kept = s },
+		Now: time.Now, Seen: seen, KeepSeen: func(s store.Seen) { r.kept.Store(&s) },
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -318,7 +319,7 @@ func (r *rolled) beforeAStart() {
 	older, at, last := r.written(s)
 	s.Close()
 	r.place.put(older)
-	seen := r.kept
+	seen := *r.kept.Load()
 	for range 2 { // a start more changes nothing
 		s = r.open(false, seen)
 		r.held(s, at+1, last)
@@ -327,13 +328,13 @@ func (r *rolled) beforeAStart() {
 		}
 		s.Close()
 	}
-	s = r.open(false, r.kept)
+	s = r.open(false, *r.kept.Load())
 	r.accepts(s)
 	for range 3 {
 		r.change(s)
 	}
 	s.Close()
-	seen = r.kept
+	seen = *r.kept.Load()
 	s = r.open(false, seen)
 	if s.Back() != nil {
 		r.Errorf("after it was accepted: %v", s.Back())
@@ -341,7 +342,7 @@ func (r *rolled) beforeAStart() {
 	older, at, last = r.written(s)
 	s.Close()
 	r.place.put(older)
-	s = r.open(false, r.kept)
+	s = r.open(false, *r.kept.Load())
 	r.held(s, at+1, last)
 	s.Close()
 }
@@ -405,7 +406,7 @@ func (r *rolled) forked() {
 	s := r.open(false, store.Seen{})
 	older, at, last := r.written(s)
 	s.Close()
-	seen, had := r.kept, r.has
+	seen, had := *r.kept.Load(), r.has
 	r.place.put(older)
 	other := r.open(false, store.Seen{}) // it has seen nothing
 	r.has = map[ib.PKeyBase]bool{}
@@ -437,7 +438,7 @@ func (r *rolled) auditOnly() {
 	}
 	s.Close()
 	r.place.put(older)
-	s = r.open(false, r.kept)
+	s = r.open(false, *r.kept.Load())
 	defer s.Close()
 	r.held(s, last+1, last)
 	if !strings.Contains(s.Back().Error(), "audit log ends with entry") {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,8 +172,15 @@ type rig struct {
 	manager *recorder
 	store   *broken
 	dir     string
-	now     time.Time
+	clock
 }
+
+// clock is the time of a rig, which the loop of its service reads too.
+type clock struct{ at atomic.Int64 }
+
+func (c *clock) now() time.Time       { return time.Unix(0, c.at.Load()).UTC() }
+func (c *clock) set(t time.Time)      { c.at.Store(t.UnixNano()) }
+func (c *clock) pass(d time.Duration) { c.at.Add(int64(d)) }
 
 func open(t *testing.T, dir string, shared bool) *rig {
 	t.Helper()
@@ -180,10 +188,11 @@ func open(t *testing.T, dir string, shared bool) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, manager: &recorder{}, store: &broken{Store: db}, dir: dir, now: time.Unix(1e9, 0).UTC()}
+	r := &rig{T: t, manager: &recorder{}, store: &broken{Store: db}, dir: dir}
+	r.set(time.Unix(1e9, 0))
 	r.Service, err = service.Open(t.Context(), service.Config{
 		Store: r.store, Manager: r.manager, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
-		Now: func() time.Time { return r.now },
+		Now: r.now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +277,7 @@ func TestARepeatedRequestDoesNothingTwice(t *testing.T) {
 	}
 	// After a day it is forgotten.
 	r.must(resource.DeletePartition{PKey: 5})
-	r.now = r.now.Add(25 * time.Hour)
+	r.pass(25 * time.Hour)
 	r.must(partition(7))
 	if again, err = r.Do(t.Context(), make5); err != nil || again.Repeated {
 		t.Fatalf("after a day: %+v, %v", again, err)
@@ -461,7 +470,7 @@ func TestTenantsHearOfOutcomes(t *testing.T) {
 	r.must(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 9}}})
 	r.must(resource.PutPartition{Partition: resource.Partition{PKey: 5, Name: "training", Owner: "red"}})
 	r.must(partition(0x10))
-	r.now = r.now.Add(time.Second)
+	r.pass(time.Second)
 	r.Done(3, service.Outcome{Verdict: isolation.Isolated})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

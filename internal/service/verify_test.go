@@ -105,7 +105,7 @@ func (p *past) change(n int) {
 		r.Repeat = fmt.Sprint("once-", n)
 	}
 	_, _ = p.Do(p.Context(), r) // what is refused is in the log too
-	p.now = p.now.Add(20 * time.Second)
+	p.pass(20 * time.Second)
 	if n%4 == 0 {
 		p.note()
 	}
@@ -360,8 +360,8 @@ func TestVerifyNamesEntriesAndRevisions(t *testing.T) {
 // compared; one that was written later is compared still.
 func TestVerifyOfATrimmedHistory(t *testing.T) {
 	p := newPast(t, 5, 40)
-	p.now = p.now.Add(2 * store.KeepAudit)
-	cut := p.now.Add(-store.KeepAudit)
+	p.pass(2 * store.KeepAudit)
+	cut := p.now().Add(-store.KeepAudit)
 	newer := map[string]uint64{"partition/0x0104": p.must(resource.PutPartition{Partition: resource.Partition{PKey: 0x104, Name: "late", Owner: "red"}}).Revision}
 	old := p.values["partition/0x0201"]
 	gone := p.must(resource.DeletePartition{PKey: 0x201}).Revision
@@ -370,7 +370,7 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit := store.Entry{Time: p.now, Caller: "test", Action: "trim", Decision: store.Accepted}
+	audit := store.Entry{Time: p.now(), Caller: "test", Action: "trim", Decision: store.Accepted}
 	if _, err := p.store.Trim(t.Context(), store.Trim{Epoch: contents.Epoch, Before: cut, Audit: audit}); err != nil {
 		t.Fatal(err)
 	}
