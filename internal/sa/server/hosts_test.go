@@ -224,7 +224,7 @@ func TestReports(t *testing.T) {
 // TestNeverSilence: every method and attribute is answered, with a status that
 // fits; limits answer too.
 func TestNeverSilence(t *testing.T) {
-	s, _, a, _, _ := twoTenants(t, Config{SAKey: 9})
+	s, w, a, _, _ := twoTenants(t, Config{SAKey: 9})
 	for method := 1; method < 0x40; method++ {
 		if m := mad.Method(method); m == mad.MethodTrap || m == mad.MethodTrapRepress {
 			continue
@@ -242,6 +242,18 @@ func TestNeverSilence(t *testing.T) {
 	expectStatus(t, "class version 1", exchange(t, s, a, old), mad.StatusBadVersion)
 	expectStatus(t, "Get of many", exchange(t, s, a, ask(mad.MethodGet, sa.AttrNodeRecord, 0, nil, 0)), sa.StatusTooManyRecords)
 	expectStatus(t, "Get of none", exchange(t, s, a, ask(mad.MethodGet, sa.AttrNodeRecord, sa.NodeRecordLID, &sa.NodeRecord{LID: 99}, 0)), sa.StatusNoRecords)
+	none := ask(mad.MethodGet, sa.AttrNodeRecord, sa.NodeRecordLID, &sa.NodeRecord{LID: 99}, 0)
+	for _, partial := range []bool{true, false} { // who is not in it may be there
+		whole := withGroups(w.snapshot(), 1, 2)
+		whole.Partial = partial
+		s.SetSubnet(0, whole)
+		want := sa.StatusNoRecords
+		if partial {
+			want = mad.StatusBusy
+		}
+		expectStatus(t, "Get of none in a part of the subnet", exchange(t, s, a, none), want)
+		expectStatus(t, "Get of many in a part of the subnet", exchange(t, s, a, ask(mad.MethodGet, sa.AttrNodeRecord, 0, nil, 0)), sa.StatusTooManyRecords)
+	}
 	s.Suspend()
 	expectStatus(t, "while not master", exchange(t, s, a, ask(mad.MethodGet, mad.AttrClassPortInfo, 0, nil, 0)), mad.StatusBusy)
 }

@@ -279,6 +279,9 @@ func (s *Server) finish(q *request, t *table, status mad.Status) {
 	switch {
 	case status != mad.StatusOK:
 		s.reply(q, status, nil)
+	case t.count == 0 && s.partial: // it may be there
+		s.counts.Busy++
+		s.reply(q, mad.StatusBusy, nil)
 	case q.method == mad.MethodGet && t.count == 0:
 		s.reply(q, sa.StatusNoRecords, nil)
 	case q.method == mad.MethodGet && (t.count > 1 || t.over):

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	config  Config
 	view    *visibility.View // nil while this manager is not master
+	partial bool             // observed.Subnet.Partial
 	subject query.Subject
 	groups  *group.Set
 	store   store
@@ -80,11 +81,12 @@ func (s *Server) Groups() *group.Set { return s.groups }
 
 // SetSubnet replaces the subnet. Members, services and subscriptions of ports
 // that are gone, or that lost the partition, go; subscribers are told of ports
-// that came and went. What was wrong with fixed groups comes back.
+// that came and went. What was wrong with fixed groups comes back. Of one that is Partial
+// nobody goes, and a query that finds nothing in it is answered with BUSY.
 func (s *Server) SetSubnet(now time.Duration, x observed.Subnet) (errs []error) {
 	old := s.view
 	s.view = visibility.After(old, x)
-	s.subject.View = s.view
+	s.subject.View, s.partial = s.view, x.Partial
 	s.byPort = make([]*requester, len(s.view.Ports))
 	if x.Partial {
 		return nil // nobody has left
