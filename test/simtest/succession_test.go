@@ -471,7 +471,7 @@ func (s *succession) round(change func(*engine.Config)) {
 			heal = append(heal, s.strike(g, c, change))
 		}
 	}
-	if f == faultKill && ready {
+	if f == faultKill && ready && !s.forgets {
 		s.until("another master", findMost, func() bool { return len(s.masters()) > 0 })
 		s.found = max(s.found, s.fabric.Now()-began)
 	}
@@ -482,13 +482,20 @@ func (s *succession) round(change func(*engine.Config)) {
 	for _, h := range heal {
 		h()
 	}
+	carriedOut := func() bool {
+		m := s.masters()
+		return len(m) == 1 && m[0].leads && s.carried == len(s.revisions)-1 && s.stands()
+	}
+	if s.forgets { // which is broken on purpose: it may never be so
+		for late := s.fabric.Now() + agreeMost; !carriedOut() && s.fabric.Now() < late; {
+			s.run(100 * time.Millisecond)
+		}
+		return
+	}
 	began = s.fabric.Now()
 	s.until("one master", agreeMost+s.unseen(), func() bool { return len(s.masters()) == 1 })
 	s.agreed = max(s.agreed, s.fabric.Now()-began)
-	s.until("the last revision is carried out", 3*time.Minute, func() bool {
-		m := s.masters()
-		return len(m) == 1 && m[0].leads && s.carried == len(s.revisions)-1 && s.stands()
-	})
+	s.until("the last revision is carried out", 3*time.Minute, carriedOut)
 }
 
 // unseen is how long a manager may not be seen since its link went down too often.
@@ -606,14 +613,15 @@ func TestPausedMastersExposeNothing(t *testing.T) {
 	}
 }
 
+// lateWorlds is in how many worlds a broken standby may go unseen.
+const lateWorlds = 40
+
 // The harness sees a standby that takes its policy for the newest one, and writes without
 // the right to.
 func TestLateStandbyIsSeen(t *testing.T) {
 	accept := func(c *engine.Config) { c.AcceptPolicy, c.Lease = true, false }
 	exposed, without := 0, 0
-	// Each of these worlds shows it by itself today. In others nobody is exposed, or the broken
-	// managers never agree.
-	for _, seed := range []uint64{17, 19, 21} {
+	for seed := uint64(1); seed <= lateWorlds && (exposed == 0 || without == 0); seed++ { // in some nobody is exposed
 		s := newSuccession(t, seed, 2, accept)
 		s.kinds, s.lag, s.forgets = []fault{faultKill}, followSlow, true
 		for range 12 {
