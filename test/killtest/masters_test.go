@@ -39,6 +39,9 @@ const (
 	stopLeast, stopMost = 2 * time.Second, 20 * time.Second
 	// restLeast and restMost are the time between two faults: standbys read the fabric meanwhile.
 	restLeast, restMost = 3 * time.Second, 6 * time.Second
+	// writeEvery is the time between two changes of a writer. Without it the writers take most of
+	// a small machine.
+	writeEvery = 100 * time.Millisecond
 	// writeWait is how long a writer waits for an answer before it asks the next manager.
 	writeWait = 5 * time.Second
 )
@@ -305,10 +308,12 @@ func (w *writer) write() {
 		w.pause.Lock()
 		took := w.one()
 		w.pause.Unlock()
-		if !took {
-			w.at = (w.at + 1) % len(w.m.all)
-			time.Sleep(20 * time.Millisecond)
+		if took {
+			time.Sleep(writeEvery)
+			continue
 		}
+		w.at = (w.at + 1) % len(w.m.all)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
