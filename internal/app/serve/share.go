@@ -466,6 +466,9 @@ func (k *Shared) readKeys() error {
 		if err == nil {
 			err = k.merge(&all)
 		}
+		if err == nil { // followOnce does not see again what was read here
+			k.setCables(e, all.Cables)
+		}
 		e.KeysRead(err)
 	})
 }

@@ -565,10 +565,11 @@ func TestALockedOutManagerReadsKeys(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.reads) > before
 	})
-	wrote(t, s, 7, given(t, "a", 0x99), nil)
+	_, text := aList(t)
+	wrote(t, s, 7, given(t, "a", 0x99), text)
 	s.answers(nil, nil)
-	x.eventually(t, "it has the key", func() (has bool) {
-		x.asks(func(*engine.Engine) { has = ring.Book.Len() == 1 })
+	x.eventually(t, "it has the key, and the list of cables that says where it goes", func() (has bool) {
+		x.asks(func(e *engine.Engine) { has = ring.Book.Len() == 1 && e.Cables() != nil })
 		return has
 	})
 }

@@ -29,7 +29,7 @@ func (e *Engine) Cables() *cables.List { return e.cabling.list }
 
 // SetCables replaces the list of cables. It takes effect with the next sweep.
 func (e *Engine) SetCables(l *cables.List) {
-	e.cabling.list = l
+	e.cabling.list, e.keys.Listed = l, true
 	e.wantSweep("another list of cables")
 }
 

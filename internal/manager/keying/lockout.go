@@ -9,6 +9,9 @@ type lockout struct {
 	merged uint64 // news from other managers when the sweep under way began
 	why    error  // the devices that do not accept the keys; nil when nobody waits to know
 	unsure bool   // until it is known for good, or another sweep begins
+	// Listed tells that there is another list of cables than when the sweep under way began: a
+	// key goes where the list has its port, so that one that was known may let the manager in.
+	Listed bool
 }
 
 // Unsure reports whether the manager is locked out, and may be let in by the next sweep.
@@ -16,7 +19,7 @@ func (k *Keying) Unsure() bool { return k.unsure }
 
 // Begin notes that a sweep begins, with the keys that are known by now.
 func (k *Keying) Begin() {
-	if k.why, k.unsure = nil, false; k.Config != nil {
+	if k.why, k.unsure, k.Listed = nil, false, false; k.Config != nil {
 		k.merged = k.Config.Book.Merged()
 	}
 }
@@ -32,13 +35,14 @@ func (k *Keying) LockOut(why error) (final bool) {
 }
 
 // Read tells, after LockOut, that the book has what other managers stored, or why that cannot
-// be read. It returns again if they have stored something since the sweep began; else why the
+// be read. It returns again if they have stored something since the sweep began, keys or a list of
+// cables; else why the
 // manager is locked out for good. Both are none where nobody waits to know.
 func (k *Keying) Read(err error) (again bool, why error) {
 	switch {
 	case k.why == nil:
 		return false, nil
-	case err == nil && k.Config.Book.Merged() != k.merged:
+	case err == nil && (k.Listed || k.Config.Book.Merged() != k.merged):
 		why = nil
 	default:
 		why = errors.Join(k.why, err)

@@ -14,6 +14,7 @@ func TestLockOut(t *testing.T) {
 		name         string
 		none, shared bool
 		early, late  bool // the keys of another come while it sweeps, or after it is locked out
+		listed       bool // so does a list of cables
 		err          error
 		again        bool
 	}{
@@ -22,6 +23,7 @@ func TestLockOut(t *testing.T) {
 		{name: "no news", shared: true},
 		{name: "news while it swept", shared: true, early: true, again: true},
 		{name: "news that was read for this", shared: true, late: true, again: true},
+		{name: "another list of cables", shared: true, listed: true, again: true},
 		{name: "what is stored cannot be read", shared: true, err: unread},
 		{name: "news, and what is stored cannot be read", shared: true, late: true, err: unread},
 	} {
@@ -55,6 +57,7 @@ func TestLockOut(t *testing.T) {
 				return
 			}
 			merge(x.late)
+			s.Listed = x.listed
 			again, why := s.Read(x.err)
 			if again != x.again || again != (why == nil) || s.Unsure() != x.again || !again && !errors.Is(why, locked) || x.err != nil && !errors.Is(why, x.err) {
 				t.Errorf("again %v, %v, unsure %v", again, why, s.Unsure())
