@@ -67,8 +67,8 @@ func Unchecked(f *observed.Fabric, d *observed.Desired) {
 func partsWithout(f *observed.Fabric, n *observed.Node, d *observed.Desired) map[*observed.Node][]ib.PKey {
 	out := make(map[*observed.Node][]ib.PKey)
 	for i := range n.Ports {
-		if p := n.Ports[i].Peer; p == nil || p.Node.Switch == nil || out[p.Node] != nil {
-			continue
+		if p := n.Ports[i].Peer; p == nil || p.Node.Switch == nil || p.Node == n || out[p.Node] != nil {
+			continue // a cable from n to itself leads to everybody, and is no way to a neighbour
 		}
 		next := n.Ports[i].Peer.Node
 		island := islandOf(next, n)
