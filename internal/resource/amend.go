@@ -131,7 +131,7 @@ func (s *State) Declared() map[ib.PKeyBase]*policy.Partition {
 	for i := range list {
 		p := &list[i]
 		k := p.PKey
-		if k == 0 && s.written.file == nil {
+		if k == 0 { // of the base: those of a file have numbers
 			k = s.Allocated[p.Name]
 		}
 		if k != 0 {

@@ -101,7 +101,7 @@ func (s *State) CountVisible(c Caller, k ib.PKeyBase) (members, waiting int) {
 func (s *State) TouchedFor(c Caller, k ib.PKeyBase) uint64 {
 	p := s.partitions[k]
 	switch {
-	case p == nil || !s.Sees(c, k):
+	case !s.Sees(c, k):
 		return 0
 	case c.IsProvider() || p.Owner == c.Tenant:
 		return s.touched[k]

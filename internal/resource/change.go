@@ -132,18 +132,11 @@ func (d *draft) revert() {
 func (d *draft) diff() Diff {
 	out := Diff{Words: d.words, About: d.about}
 	for _, e := range d.edits {
-		if !same(e.Before, e.After) {
+		if !reflect.DeepEqual(e.Before, e.After) {
 			out.Edits = append(out.Edits, e)
 		}
 	}
 	return out
-}
-
-func same(a, b Object) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return reflect.DeepEqual(a, b)
 }
 
 // check is what goes for every change.

@@ -17,7 +17,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
-var update = flag.Bool("update", false, "write testdata/decisions.txt anew")
+// updating is whether the files below testdata are to be written anew: the flag of package golden.
+func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // town is a state with something of each kind: partitions of red, blue, the provider and the
 // file; a member that is agreed, one that is asked for by each side, one of a pool, and one that
@@ -191,7 +192,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 	}
 	path := filepath.Join("testdata", "decisions.txt")
-	if *update {
+	if updating() {
 		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -312,7 +312,7 @@ func (d *draft) ownPortsOnly() error {
 func (d *draft) aliasesStay(was written) error {
 	now := d.written
 	for _, list := range []map[ib.PortGUID]ib.PortGUID{was.aliases, now.aliases} {
-		for g := range list {
+		for _, g := range slices.Sorted(maps.Keys(list)) {
 			if len(d.in[g]) == 0 || was.port(g) == now.port(g) {
 				continue
 			}

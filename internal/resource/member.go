@@ -204,7 +204,7 @@ func (d *draft) checkPort(m, old *Member) error {
 	}
 	keys, wanted := 0, 0
 	for _, g := range d.written.guids(port) {
-		for k := range d.in[g] {
+		for _, k := range d.In(g) {
 			x := d.members[k][g]
 			if x.wantsIndex0() && m.wantsIndex0() && (k != m.PKey || g != m.Port) {
 				return refuse(Conflict, "index0", "%v has the key of partition %v at index 0 already", m.Port, k)
@@ -220,10 +220,11 @@ func (d *draft) checkPort(m, old *Member) error {
 			}
 		}
 	}
-	grown := old == nil || !old.ByPort || m.Membership > old.Membership || m.Asked.Membership > old.Membership
-	if most := owner.Quota.KeysPerPort; grown && most > 0 && wanted > most && (old == nil || !old.ByPort) {
+	entered := old == nil || !old.ByPort
+	if most := owner.Quota.KeysPerPort; entered && most > 0 && wanted > most {
 		return refuse(OverQuota, "port", "%v would be in %d partitions: want at most %d", m.Port, wanted, most)
 	}
+	grown := entered || m.Membership > old.Membership || m.Asked.Membership > old.Membership
 	if most := size - 1; grown && keys > most {
 		return refuse(OverQuota, "port", "%v would have %d keys: its table has room for %d and that of the default partition", m.Port, keys, most)
 	}
@@ -398,8 +399,8 @@ func (d *draft) request(k ib.PKeyBase, g ib.PortGUID) (*Partition, *Member, erro
 	}
 	byPartition, byPort := d.consents(p, g)
 	switch waits, _ := m.waitsFor(); {
-	case waits == m.Owner && waits != "" && byPartition && m.Owner == p.Owner,
-		waits == m.PortOwner && waits != "" && byPort && m.PortOwner == d.Owner(g):
+	case waits == m.Owner && byPartition && m.Owner == p.Owner,
+		waits == m.PortOwner && byPort && m.PortOwner == d.Owner(g): // byPort: somebody owns it
 		return p, m, nil
 	}
 	return nil, nil, refuse(NotFound, "port", "%v waits for no consent in %v", g, k)

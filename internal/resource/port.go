@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -190,9 +191,9 @@ func (c AssignPool) plan(d *draft) error {
 
 // endPool ends the consents for ports whose owner the pool changes.
 func (d *draft) endPool(p *Pool, agreedToo bool) error {
-	for g, name := range d.written.named {
+	for _, g := range slices.Sorted(maps.Keys(d.written.named)) {
 		if p.Has(g) && d.ports[g] == nil && !agreedToo && p.Owner != Provider {
-			return refuse(Conflict, "first", "%v stands in %s of the policy file: take it out of there first", g, name)
+			return refuse(Conflict, "first", "%v stands in %s of the policy file: take it out of there first", g, d.written.named[g])
 		}
 	}
 	var guids []ib.PortGUID

@@ -142,7 +142,7 @@ func (c Rollback) concerns(o Object) bool {
 func (c Rollback) drop(d *draft) error {
 	for _, t := range c.Target {
 		m, is := d.objects[t.Key].(*Member)
-		if !is || !c.concerns(m) || d.partitions[m.PKey] == nil || !d.SeesMember(d.By, m) {
+		if !is || !c.concerns(m) || !d.SeesMember(d.By, m) {
 			continue
 		}
 		then, _ := t.Object.(*Member)

@@ -270,7 +270,7 @@ func TestStory(t *testing.T) {
 		b.views(&out)
 	}
 	path := filepath.Join("testdata", "story.txt")
-	if *update {
+	if updating() {
 		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,9 @@
 package resource
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -43,7 +45,7 @@ func (c PutTenant) plan(d *draft) error {
 // checkKeys holds the keys of a tenant against those of others, and against all
 // partitions.
 func (c PutTenant) checkKeys(d *draft) error {
-	for k := range d.owned[c.Name] {
+	for _, k := range slices.Sorted(maps.Keys(d.owned[c.Name])) {
 		if c.Name != Provider && !c.Keys.Has(k) {
 			return refuse(Conflict, "keys", "%v: partition %v is %s's", c.Keys, k, c.Name)
 		}
