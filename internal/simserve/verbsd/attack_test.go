@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
+	"github.com/ibwarden/ibwarden/internal/lab/golden"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -24,11 +26,15 @@ type bench struct {
 	fabric   *fabric.Fabric
 	topology *topology.Netlist
 	server   *Server
+	ended    error // of the simulator
 }
 
 func (b *bench) Do(call func(*fabric.Fabric)) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
+	if b.ended != nil {
+		return b.ended
+	}
 	call(b.fabric)
 	b.server.Turn()
 	return nil
@@ -261,12 +267,14 @@ func TestSizes(t *testing.T) {
 		{Call: verbs.CallCreateQP, Type: verbs.QPTypeUD, CQ: 1, ReceiveCQ: 1},
 		{Call: verbs.CallRegister, Count: 64},
 		{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState | verbs.AttrPort | verbs.AttrPKeyIndex | verbs.AttrQKey, Attr: &verbs.QPAttr{State: verbs.StateInit, Port: 1}},
+		{Call: verbs.CallCreateEE},
 	} {
 		if a := ask(t, c, r); a.Err() != nil {
 			t.Fatal(r.Call, a.Err())
 		}
 	}
 	const most = math.MaxInt
+	var story golden.Story // with the words of each error
 	for _, tt := range []struct {
 		r    verbs.Request
 		want error
@@ -280,6 +288,22 @@ func TestSizes(t *testing.T) {
 		{verbs.Request{Call: verbs.CallCreateQP, Type: verbs.QPTypeRD, CQ: 1, ReceiveCQ: 1}, verbs.ErrService},
 		{verbs.Request{Call: verbs.CallCreateQP, CQ: 1, ReceiveCQ: 1, SendDepth: most}, verbs.ErrAttribute},
 		{verbs.Request{Call: verbs.CallCreateQP, CQ: 1, ReceiveCQ: 1, ReceiveDepth: -1}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallCreateQP, CQ: 1, ReceiveCQ: 9}, verbs.ErrDestroyed},
+		{verbs.Request{Call: verbs.CallCreateQP, CQ: 9, ReceiveCQ: 1}, verbs.ErrDestroyed},
+		{verbs.Request{Call: verbs.CallModifyEE, Object: 4}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallModifyEE, Object: 4, Mask: verbs.AttrQKey, Attr: &verbs.QPAttr{}}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallModifyEE, Object: 2}, verbs.ErrDestroyed},
+		{verbs.Request{Call: verbs.CallDetach, Object: 2}, verbs.ErrRequest},
+		{verbs.Request{Call: verbs.CallCreateAH, Address: &verbs.AHAttr{Port: 1}}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallCreateAH, Address: &verbs.AHAttr{Port: 1, DLID: 1, FlowLabel: 1 << 20}}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallCreateAH, Address: &verbs.AHAttr{Port: 1, DLID: 1, Global: true, SGIDIndex: 32}}, verbs.ErrAttribute},
+		{verbs.Request{Call: verbs.CallCreateAH, Address: &verbs.AHAttr{Port: 1, DLID: 1, SL: 15, SGIDIndex: 32, FlowLabel: 1<<20 - 1}}, nil},
+		{verbs.Request{Call: verbs.CallCreateAH, Address: &verbs.AHAttr{Port: 1, DLID: 1, Global: true, SGIDIndex: 31}}, nil},
+		{verbs.Request{Call: verbs.CallReadMemory, Object: 3, Index: 64}, nil},
+		{verbs.Request{Call: verbs.CallReadMemory, Object: 3, Index: 65}, verbs.ErrRequest},
+		{verbs.Request{Call: verbs.CallReadMemory, Object: 3, Count: 64}, nil},
+		{verbs.Request{Call: verbs.CallCreateCQ, Count: MaxCQDepth}, nil},
+		{verbs.Request{Call: verbs.CallCreateCQ, Count: MaxCQDepth + 1}, verbs.ErrAttribute},
 		{verbs.Request{Call: verbs.CallModifyQP, Object: 2}, verbs.ErrAttribute},
 		{verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: 1 << 31, Attr: &verbs.QPAttr{}}, verbs.ErrAttribute},
 		{verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState, Attr: &verbs.QPAttr{State: 200}}, verbs.ErrState},
@@ -318,8 +342,11 @@ func TestSizes(t *testing.T) {
 		{verbs.Request{Call: "format-disk"}, verbs.ErrProtocol},
 		{verbs.Request{Call: ""}, verbs.ErrProtocol},
 	} {
-		wantErr(t, string(tt.r.Call), ask(t, c, tt.r).Err(), tt.want)
+		err := ask(t, c, tt.r).Err()
+		wantErr(t, string(tt.r.Call), err, tt.want)
+		story.Add(fmt.Sprintf("%s: %v", tt.r.Call, err), "")
 	}
+	story.Check(t, "sizes.txt")
 }
 
 // TestLimits: no connection piles up more than it may, and what it has it loses with

@@ -49,7 +49,7 @@ func (h *host) general(port ib.PortNum) (*general, error) {
 	}
 	pair, err := gsi.Open(h.device, port)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", verbs.ErrBusy, err)
+		return nil, fmt.Errorf("%w: %v", verbs.ErrBusy, err) // not of the kind that err is: no room
 	}
 	g := &general{port: port, pair: pair, asked: map[uint64]*asked{}}
 	h.joining[port] = g

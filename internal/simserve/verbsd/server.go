@@ -205,16 +205,10 @@ func (s *Server) enter(ctx context.Context, c net.Conn, r *verbs.Request, root b
 	return on, nil
 }
 
-// leave gives back what a session has; with the last one the host is forgotten.
+// leave gives back what a session has; with the last one the host is forgotten. None of its
+// calls waits any more.
 func (s *Server) leave(x *session) {
 	h := x.host
-	for _, g := range h.joining {
-		for transaction, a := range g.asked {
-			if a.of == x {
-				h.done(g, transaction)
-			}
-		}
-	}
 	x.leave()
 	h.sessions = slices.DeleteFunc(h.sessions, func(o *session) bool { return o == x })
 	if len(h.sessions) == 0 {

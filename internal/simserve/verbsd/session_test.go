@@ -40,10 +40,17 @@ func TestLeave(t *testing.T) {
 		})
 	}
 	look(1000 + endpoint.GRHSize + requestOctets)
+	if a := ask(t, c, verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState, Attr: &verbs.QPAttr{State: verbs.StateErr}}); a.Err() != nil {
+		t.Fatal(a.Err())
+	}
+	look(1000 + endpoint.GRHSize + requestOctets) // of the completion
 	if a := ask(t, c, verbs.Request{Call: verbs.CallModifyQP, Object: 2, Mask: verbs.AttrState, Attr: &verbs.QPAttr{}}); a.Err() != nil {
 		t.Fatal(a.Err())
 	}
 	look(0)
+	if a := ask(t, c, verbs.Request{Call: verbs.CallPoll, Object: 1, Count: 9}); a.Err() != nil || len(a.WCs) != 0 {
+		t.Errorf("after the reset: %+v, %v", a.WCs, a.Err())
+	}
 	c.Close()
 	b.idle(t)
 	if err := qp.Modify(endpoint.Kernel, endpoint.StateErr, 0, endpoint.Attr{}); !errors.Is(err, endpoint.ErrDestroyed) {
