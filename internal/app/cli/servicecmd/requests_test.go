@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,10 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
 
 var update = flag.Bool("update", false, "write testdata/requests.txt anew")
@@ -56,6 +61,19 @@ var answers = map[string]string{
 	"/why":                       `{"item":{"from":{"guid":"0x11"}}}`,
 	"/peers":                     `{"items":[]}`,
 	"/backup":                    "the store",
+}
+
+func init() {
+	b := subnettest.New()
+	leaf := b.Switch(4, "leaf")
+	b.Host(leaf, "red")
+	b.ManagedFrom(b.Host(leaf, "blue"))
+	b.Route()
+	var text strings.Builder
+	if err := snapshot.Write(&text, &snapshot.Snapshot{Fabric: b.Fabric, Faults: []snapshot.Fault{{Where: "leaf port 4", Why: "no answer"}}}); err != nil {
+		panic(err)
+	}
+	answers["/snapshot"] = text.String()
 }
 
 // changed is what it answers to writes, and plan is in it for a dry run.
@@ -183,6 +201,20 @@ func asking() []*cobra.Command {
 			a, err := n.Why(c, args[0], args[1], 2)
 			return print(c, a.From, err)
 		}),
+		command("snap", func(c *cobra.Command, args []string) error {
+			has := func(name string) bool { return slices.Contains(args, name) }
+			s, err := n.Snapshot(c, sweep.Options{QoS: has("qos"), Aliases: has("aliases"), Audit: has("audit")})
+			if err == nil {
+				_, err = fmt.Fprintln(c.OutOrStdout(), len(s.Fabric.Nodes), "nodes", s.Faults)
+			}
+			return err
+		}),
+		command("show", func(c *cobra.Command, args []string) error {
+			return n.Show(c, sweep.Options{}, func(f *observed.Fabric) error {
+				_, err := fmt.Fprintln(c.OutOrStdout(), len(f.Nodes), "nodes")
+				return err
+			})
+		}),
 		command("peers", func(c *cobra.Command, args []string) error {
 			p, err := n.Peers(c, args[0], 3)
 			return print(c, p, err)
@@ -260,7 +292,19 @@ token create --certificate OUT
 token create --keys 0x0100
 token create --expires-in -1h
 token create --dry-run
+token create --expires-in 1h --tenant red
+token create --output OUT
+token create --output OUT --json
+token create --output FILE
+token create --output OUT --certificate FILE
+token create --output OUT --uri spiffe://x
+token create --output OUT --dry-run
+token create --dry-run --json
+token create --data OUT --dry-run
+token create --data OUT --wait
+token create --data FILE
 token delete tok-1
+token delete tok-1 --keep-made
 drain leaf-1
 undrain leaf-1
 undrain 0x0000000000000052
@@ -286,6 +330,8 @@ history decisions --refused --limit 1 --json
 history verify
 history verify --head 1:a --head 2:b --json
 history export
+history accept-restored
+history accept-restored --why broken
 events
 events --json --after 1
 export
@@ -303,6 +349,13 @@ matrix --json
 matrix red
 matrix red blue
 matrix red green
+matrix blue red
+matrix green red
+snap
+snap qos
+snap aliases audit
+snap qos aliases audit
+show
 plan FILE
 plan FILE --json
 plan OUT

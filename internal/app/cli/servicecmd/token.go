@@ -297,6 +297,8 @@ yet and that no service has open. The next ibwarden run --data DIR goes on from 
 var _ service.SubnetManager = absent{}
 
 // Commands are all commands that speak to a service.
-func Commands() []*cobra.Command {
+func Commands() []*cobra.Command { return whole(commands()...) }
+
+func commands() []*cobra.Command {
 	return []*cobra.Command{Partition(), Member(), Tenant(), Port(), Token(), Pool(), Drain(), Undrain(), Drained(), History(), Rollback(), Approval(), Events(), Watch(), Sweeps(), Top(), Console(), Matrix(), Backup(), Restore(), Export()}
 }
