@@ -37,8 +37,8 @@ type Served struct {
 	followed bool // next was set by another manager
 	// following tells that of what take gave last, for the goroutine of Run.
 	following bool
-	// given is when the engine was given one, atWork that it has not carried it out yet,
-	// and turn how long it has for that.
+	// given is when the engine was given one to carry out, atWork that it has not done so
+	// yet, and turn how long it has for that. One that it follows gives it nothing to do.
 	given  time.Time
 	atWork bool
 	turn   time.Duration
@@ -225,7 +225,7 @@ func (s *Served) take(now time.Time) *policy.Policy {
 	default:
 		s.turn = turnLeast
 	}
-	s.next, s.given, s.atWork, s.following = nil, now, true, s.followed
+	s.next, s.given, s.atWork, s.following = nil, now, !s.followed, s.followed
 	return p
 }
 

@@ -69,3 +69,28 @@ func TestTurns(t *testing.T) {
 		t.Errorf("after a policy was carried out the next does not have %v again", turnLeast)
 	}
 }
+
+// TestFollowedPoliciesTakeNoTurn: what another manager writes gives the engine nothing to do, so
+// that a later policy does not wait for it, however many came: a new master writes nothing before
+// it has the newest.
+func TestFollowedPoliciesTakeNoTurn(t *testing.T) {
+	s := NewServed("test")
+	now := time.Unix(1000, 0)
+	for n := range uint64(20) {
+		p := &policy.Policy{}
+		s.FollowPolicy(n, p)
+		if s.take(now) != p || !s.following {
+			t.Fatalf("policy %d of another manager is not given at once, to follow", n)
+		}
+	}
+	p := &policy.Policy{}
+	s.SetPolicy(20, p)
+	if s.take(now) != p || s.following {
+		t.Fatal("the first policy of its own waits for those that were followed")
+	}
+	p = &policy.Policy{}
+	s.FollowPolicy(21, p)
+	if s.take(now.Add(turnLeast-1)) != nil || s.take(now.Add(turnLeast)) != p {
+		t.Errorf("a policy of its own does not have %v before one of another manager comes", turnLeast)
+	}
+}

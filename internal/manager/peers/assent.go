@@ -89,18 +89,20 @@ func (x *Peers) Ping() {
 	if f == nil || f.Self == nil {
 		return
 	}
-	ask := func(num ib.PortNum) {
-		x.talk.Do(transact.Request{Path: mad.Path{num}, Method: mad.MethodGet, Attribute: smp.AttrNodeInfo}, func(transact.Reply) {})
+	ask := func(p *observed.Port) {
+		x.talk.Do(transact.Request{
+			Path: mad.Path{p.Num}, MKey: p.MKeyOver(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
+		}, func(transact.Reply) {})
 	}
 	if f.Self.Node.Switch == nil {
-		ask(f.Self.Num)
+		ask(f.Self)
 		return
 	}
 	asked := 0
 	for i := range f.Self.Node.Ports {
 		if p := &f.Self.Node.Ports[i]; i > 0 && p.IsUp() && asked < pingsMost {
 			asked++
-			ask(p.Num)
+			ask(p)
 		}
 	}
 }

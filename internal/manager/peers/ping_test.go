@@ -12,8 +12,9 @@ import (
 )
 
 // A manager on a host asks over its port, one on a switch over the first ports that are up, and
-// never its own port 0. No other manager is asked for that, and nothing is sent before there is
-// a fabric.
+// never its own port 0. The request has the key of who is there, if the cable is known to lead
+// there: one that answers only those who have its key is heard too, and reports no wrong one. No
+// other manager is asked for that, and nothing is sent before there is a fabric.
 func TestPing(t *testing.T) {
 	for _, hosts := range []int{0, 1, pingsMost - 1, pingsMost, pingsMost + 1, 2 * pingsMost} {
 		for _, onSwitch := range []bool{false, true} {
@@ -40,6 +41,13 @@ func TestPing(t *testing.T) {
 			r.b.Fabric = fabric
 			r.Ping() // it is not known yet where the manager is
 			r.b.ManagedFrom(self)
+			keys := make(map[ib.PortNum]ib.MKey)
+			for _, num := range want {
+				p := &self.Node.Ports[num%ib.PortNum(len(self.Node.Ports))]
+				if p.Peer.Agent().Key = ib.MKey(0x100 + uint64(num)); num%2 == 0 || !onSwitch {
+					p.Leads, keys[num] = true, p.Peer.Agent().Key
+				}
+			}
 			r.Ping()
 			var got []ib.PortNum
 			var p mad.SMP
@@ -47,7 +55,10 @@ func TestPing(t *testing.T) {
 				if p.HopCount != 1 || p.Method != mad.MethodGet || p.AttributeID != smp.AttrNodeInfo {
 					t.Errorf("%d hops, %v %v", p.HopCount, p.Method, p.AttributeID)
 				}
-				got = append(got, ib.PortNum(p.InitialPath[1]))
+				num := ib.PortNum(p.InitialPath[1])
+				if got = append(got, num); p.MKey != keys[num] {
+					t.Errorf("over port %d with the M_Key %v, want %v", num, p.MKey, keys[num])
+				}
 			}
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("%d other hosts, on a switch %v: asks over ports %v, want %v", hosts, onSwitch, got, want)
