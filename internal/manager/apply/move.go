@@ -69,9 +69,9 @@ func (m *moving) tree(f *observed.Fabric) map[*observed.Node][]*observed.Node {
 		}
 		q := &n.Ports[exit]
 		switch {
-		case q == m.To || exit != 0 && q.Peer != nil && q.Peer == m.To:
+		case q == m.To || q.Peer == m.To:
 			behind[nil] = append(behind[nil], n)
-		case exit != 0 && q.IsUp() && q.Peer != nil && q.Peer.Node.Switch != nil:
+		case q.Peer != nil && q.IsUp() && q.Peer.Node.Switch != nil: // port 0 has no peer
 			behind[q.Peer.Node] = append(behind[q.Peer.Node], n)
 		}
 	}
