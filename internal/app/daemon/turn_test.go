@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
 
 // TestLaterPolicy: a policy that another manager wrote after the engine was made with an older
@@ -92,5 +94,39 @@ func TestFollowedPoliciesTakeNoTurn(t *testing.T) {
 	s.FollowPolicy(21, p)
 	if s.take(now.Add(turnLeast-1)) != nil || s.take(now.Add(turnLeast)) != p {
 		t.Errorf("a policy of its own does not have %v before one of another manager comes", turnLeast)
+	}
+}
+
+// TestHeldBack: why ports are given nothing new is told at once, and that it ends when the engine has the
+// newest policy; each is told once.
+func TestHeldBack(t *testing.T) {
+	s := NewServed("test")
+	if s.takeHeldBack(false) != nil || s.takeHeldBack(true) != nil {
+		t.Error("something is told that nobody said")
+	}
+	s.HoldBack("the store went back", true)
+	if s.takeHeldBack(true) != nil {
+		t.Error("a reason is taken for its end")
+	}
+	if h := s.takeHeldBack(false); h == nil || *h != (heldBack{"the store went back", true}) || s.takeHeldBack(false) != nil {
+		t.Errorf("told %+v", h)
+	}
+	s.HoldBack("", false)
+	p := &policy.Policy{}
+	s.SetPolicy(3, p)
+	if s.takeHeldBack(false) != nil || s.takeHeldBack(true) != nil {
+		t.Error("the end is told before the newest policy")
+	}
+	if s.take(time.Unix(1000, 0)) != p {
+		t.Fatal("the policy is not given")
+	}
+	if h := s.takeHeldBack(true); h == nil || *h != (heldBack{}) || s.takeHeldBack(true) != nil {
+		t.Errorf("told %+v", h)
+	}
+	var heard hears
+	r := NewRunner(broughtUp(t, 0).link, engine.Config{}, server.Config{}, p, &heard)
+	s.HoldBack("the store went back", false)
+	if s.Begin(r, nil, 4, &policy.Policy{}); len(heard) != 1 || s.takeHeldBack(false) != nil {
+		t.Errorf("an engine that begins is told %q", heard)
 	}
 }
