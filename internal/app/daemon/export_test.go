@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -200,6 +201,19 @@ func TestOpenNames(t *testing.T) {
 	defer l.Close()
 	if err := CheckLIDs(l, 0); err != nil {
 		t.Errorf("the demonstration needs too many LIDs: %v", err)
+	}
+	large, err := Open("sim:fattree,radix=12,levels=3", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer large.Close()
+	for lmc, fits := range map[ib.LMC]bool{0: true, 6: true, 7: false} { // 432 hosts, and 49,151 LIDs
+		if err := CheckLIDs(large, lmc); (err == nil) != fits {
+			t.Errorf("LMC %d: %v", lmc, err)
+		}
+		if err := CheckLIDs(struct{ link.Link }{large}, lmc); err != nil {
+			t.Errorf("of a fabric that is not simulated here: %v", err)
+		}
 	}
 	demo := topology.Demo()
 	node, num := firstEndPort(demo)

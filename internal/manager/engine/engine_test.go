@@ -274,3 +274,37 @@ func TestStrayAnswers(t *testing.T) {
 		t.Errorf("%s has %v", port, port.PKeys)
 	}
 }
+
+// What others ask of a manager is SMInfo: a request for any other attribute is no manager that asks, and
+// is answered by nobody here.
+func TestOnlySMInfoIsAsked(t *testing.T) {
+	for _, x := range []struct {
+		attribute mad.AttributeID
+		method    mad.Method
+		answers   bool
+	}{
+		{smp.AttrSMInfo, mad.MethodGet, true}, {smp.AttrNodeInfo, mad.MethodGet, false}, {smp.AttrPortInfo, mad.MethodSet, false},
+		{smp.AttrSMInfo, mad.MethodGetResp, false}, {smp.AttrSMInfo, mad.MethodTrap, false},
+	} {
+		s := newSite(t, engine.Config{Seed: [32]byte{9}}, tenants(t), fabric.DefaultConfig())
+		s.run("the first pass", s.engine.Settled)
+		from := s.engine.Fabric().EndPorts()[1]
+		p := mad.SMP{BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Class: mad.ClassSubnLID, Method: x.method, AttributeID: x.attribute, TransactionID: 77}
+		asker := smp.SMInfo{GUID: from.GUID, SMState: smp.SMStandby}
+		if err := asker.Encode(&p.Data); err != nil {
+			t.Fatal(err)
+		}
+		s.engine.Receive(s.fabric.Now(), &p, from.Info.LID)
+		answered := false
+		for out := (mad.SMP{}); ; {
+			to, some := s.engine.Next(s.fabric.Now(), &out)
+			if !some {
+				break
+			}
+			answered = answered || out.TransactionID == 77 && out.Method == mad.MethodGetResp && to == from.Info.LID
+		}
+		if answered != x.answers {
+			t.Errorf("%v of %s: answered %v", x.method, smp.AttributeName(x.attribute), answered)
+		}
+	}
+}

@@ -278,7 +278,7 @@ func keys(now, after []ib.PKey) []Key {
 	out := []Key{}
 	for i := range max(len(now), len(after)) {
 		from, to := at(now, i), at(after, i)
-		if from == to || !from.IsValid() && !to.IsValid() {
+		if from == to {
 			continue
 		}
 		if from.IsValid() && to.IsValid() && from.Base() == to.Base() {

@@ -20,6 +20,7 @@ func TestKeys(t *testing.T) {
 		want       []Key
 	}{
 		{"nothing", []ib.PKey{0x7fff, 0x8010}, []ib.PKey{0x7fff, 0x8010, 0}, []Key{}},
+		{"another entry without a key", []ib.PKey{0x7fff, 0x8000}, []ib.PKey{0x7fff, 0}, []Key{}},
 		{"added", []ib.PKey{0x7fff}, []ib.PKey{0x7fff, 0x8010}, []Key{{Added, 1, 0x8010, none, 1}}},
 		{"removed", []ib.PKey{0x7fff, 0x8010}, []ib.PKey{0x7fff}, []Key{{Removed, 1, 0x8010, none, 1}}},
 		{"membership", []ib.PKey{0x8010}, []ib.PKey{0x0010}, []Key{{Membership, 0, 0x0010, 0x8010, 0}}},
