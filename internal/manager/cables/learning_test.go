@@ -202,3 +202,27 @@ func TestNamesOfPorts(t *testing.T) {
 		t.Errorf("port 0: %v", err)
 	}
 }
+
+// TestGUIDsOfPortsAreLearned: a port has the GUID in the list that it was found with, whatever the
+// device's others are like.
+func TestGUIDsOfPortsAreLearned(t *testing.T) {
+	n := topology.Demo()
+	f := found(t, n)
+	red := port(t, n, f, "red-1", 1)
+	red.GUID = 0xABCDEF
+	list, left := learned(t, f)
+	if got := list.PortGUID(red.Place()); got != 0xABCDEF || len(left) > 0 {
+		t.Errorf("learned as %v, left out %v", got, left)
+	}
+	at, behind, ok := list.Place(0xABCDEF)
+	if at != red.Place() || behind != red.Peer.Place() || !ok {
+		t.Errorf("it is %v behind %v, %v", at, behind, ok)
+	}
+	for _, x := range f.Nodes {
+		for i := range x.Ports {
+			if p := &x.Ports[i]; p.Peer != nil && p.IsEnd() && list.PortGUID(p.Place()) != p.GUID {
+				t.Errorf("%s: %v, found with %v", p, list.PortGUID(p.Place()), p.GUID)
+			}
+		}
+	}
+}
