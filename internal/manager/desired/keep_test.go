@@ -8,8 +8,10 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // TestKeepRoutes: forwarding tables that nobody has read stay as they are where no LID changes and no
@@ -170,5 +172,58 @@ func TestAliasesOfPorts(t *testing.T) {
 	}
 	if got := compute(t, Input{Fabric: star(4)}, tenants([]int{2})).Tables.Port(host(f, 2)).GUIDs; got != nil {
 		t.Errorf("without aliases the table is %v", got)
+	}
+}
+
+// TestGuardsWantWhatSwitchesCan: a switch port is wanted to check a direction where its switch can and the
+// policy asks for it.
+func TestGuardsWantWhatSwitchesCan(t *testing.T) {
+	for bits := range 16 {
+		canIn, canOut, in, out := bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0
+		if !in && !out {
+			continue // refused: no policy asks for no check at all
+		}
+		f := star(3)
+		info := &f.Nodes[0].Switch.Info
+		info.InboundEnforcementCap, info.OutboundEnforcementCap = canIn, canOut
+		p := tenants([]int{2, 3})
+		s := settings.Default()
+		s.EnforceInbound, s.EnforceOutbound = in, out
+		p.Settings = &s
+		want := compute(t, Input{Fabric: f}, p).Tables.Port(guardOf(f, 2))
+		if got := want.Info; got.PartitionEnforcementInbound != (canIn && in) || got.PartitionEnforcementOutbound != (canOut && out) || want.Elements&observed.ElementEnforcement != observed.ElementEnforcement {
+			t.Errorf("can %v %v, asked %v %v: wants %v %v, %v", canIn, canOut, in, out, got.PartitionEnforcementInbound, got.PartitionEnforcementOutbound, want.Elements.Names())
+		}
+	}
+}
+
+// TestKeysBeforeUnseenPorts: what the switch port before a port that is out of sight held is withheld where
+// that switch port is out of sight too, for the partitions that the port is not to have.
+func TestKeysBeforeUnseenPorts(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		keys  []ib.PKey
+		guard []ib.PKey
+		seen  bool // the switch port
+		want  []ib.PKeyBase
+	}{
+		{"a key that it may have", nil, []ib.PKey{0x8010}, false, nil},
+		{"a key that it may not have", nil, []ib.PKey{0x8020}, false, []ib.PKeyBase{0x20}},
+		{"an entry without a key", nil, []ib.PKey{0, 0x8000}, false, nil},
+		{"a switch port that is seen", nil, []ib.PKey{0x8020}, true, nil},
+		{"its own key", []ib.PKey{0x8010}, nil, false, nil},
+		{"its own key of another", []ib.PKey{0x8020, 0}, nil, false, []ib.PKeyBase{0x20}},
+	} {
+		f := star(3)
+		q := guardOf(f, 4)
+		q.Info.PortState, q.Info.PortPhysicalState, q.Silent = smp.PortActive, smp.PhysLinkUp, true
+		u := unseen.Port{Identity: policy.EndPort{PortGUID: guid(4), NodeGUID: 0x104, PortNum: 1, NodeType: ib.NodeCA}, Cap: 8, Keys: x.keys, Guard: x.guard,
+			At: observed.Place{Node: 0xBAD, Port: 1}, Behind: q.Place()}
+		if x.seen {
+			u.At = q.Place()
+		}
+		if got := compute(t, Input{Fabric: f, Unseen: []unseen.Port{u}}, tenants([]int{2, 4}, []int{2, 3})).Withheld; !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v withheld, want %v", x.name, got, x.want)
+		}
 	}
 }
