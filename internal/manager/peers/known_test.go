@@ -2,12 +2,14 @@ package peers
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // TestKnownMaster: what the last round saw of the manager behind a port is that manager's, not another's.
@@ -69,5 +71,46 @@ func TestNothingIsDueBeforeAnElection(t *testing.T) {
 	}
 	if at, due := r.priorityTrapDue(); due || at != 0 {
 		t.Errorf("a trap is due at %v", at)
+	}
+}
+
+// TestNoteIsOfOthers: what a port says of a manager behind it counts where that is an end port of another;
+// before an election, of the manager's own port, and of a port of a switch it means nothing and changes
+// nothing.
+func TestNoteIsOfOthers(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		lead  bool
+		port  func(r *rig, host *observed.Port) *observed.Port
+		heard bool
+	}{
+		{"another's", true, func(_ *rig, host *observed.Port) *observed.Port { return host }, true},
+		{"before an election", false, func(_ *rig, host *observed.Port) *observed.Port { return host }, false},
+		{"its own", true, func(r *rig, _ *observed.Port) *observed.Port { return r.b.Fabric.Self }, false},
+		{"a switch port's", true, func(_ *rig, host *observed.Port) *observed.Port { return host.Peer }, false},
+	} {
+		r, hosts := newRig(t, strict(), 1)
+		if x.lead {
+			r.lead()
+		}
+		p := x.port(r, hosts[0])
+		r.does[p] = nameless
+		r.Note(p, true)
+		if got := p.Info.CapabilityMask.Has(smp.CapIsSM); got != x.heard {
+			t.Errorf("%s: noted %v", x.name, got)
+		}
+		if x.lead {
+			r.run(10 * time.Second)
+		}
+		if got := len(r.alarms()) > 0; got != x.heard {
+			t.Errorf("%s: alarms %q", x.name, r.alarms())
+		}
+		if got := len(r.fences) > 0; got != x.heard {
+			t.Errorf("%s: fences %v", x.name, r.fences)
+		}
+		r.Note(p, false)
+		if p.Info.CapabilityMask.Has(smp.CapIsSM) {
+			t.Errorf("%s: still noted when it says so no more", x.name)
+		}
 	}
 }
