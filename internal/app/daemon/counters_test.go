@@ -132,4 +132,51 @@ func TestCountersOfTheFabric(t *testing.T) {
 	if c := r.Counters().Counts(); c.Unanswered+c.Refused+c.Malformed+c.Stray != 0 {
 		t.Errorf("%+v", c)
 	}
+	saysOfCounters(t, r)
+}
+
+// saysOfCounters: what programs are told of the counters of a port is what was read of it, with the sum of
+// its errors, and without a name where the port is not in the snapshot any more.
+func saysOfCounters(t *testing.T, r *Runner) {
+	t.Helper()
+	errorsOf := map[string]bool{
+		"SymbolErrorCounter": true, "LinkErrorRecoveryCounter": true, "LinkDownedCounter": true, "PortRcvErrors": true, "PortXmitConstraintErrors": true,
+		"PortRcvConstraintErrors": true, "LocalLinkIntegrityErrors": true, "ExcessiveBufferOverrunErrors": true,
+	}
+	for x := range r.Counters().Readings(r.Now()) {
+		p := r.Engine().Fabric().At(x.Place)
+		got := countersOf(&x, p)
+		if got.Node != x.Place.Node.String() || got.Port != int(x.Place.Port) || got.Name != p.Node.Name() || got.Peer != p.Peer.String() || got.Fault != "" || len(got.Stuck) != 0 ||
+			got.Age != x.Age.Round(time.Millisecond).Seconds() {
+			t.Errorf("%v: %+v", x.Place, got)
+		}
+		var sum uint64
+		known := 0
+		for c := range perfmgr.Counters {
+			n, is := x.Value(c)
+			if told, has := got.Counters[c.String()]; has != is || told != n && is {
+				t.Errorf("%v: %v is told as %d, %v; it is %d, %v", x.Place, c, told, has, n, is)
+			}
+			if is {
+				known++
+			}
+			if is && errorsOf[c.String()] {
+				sum += n
+			}
+		}
+		if got.Errors != sum || known < len(errorsOf) {
+			t.Errorf("%v: %d errors of %d counters, want %d", x.Place, got.Errors, known, sum)
+		}
+		for c, rate := range map[perfmgr.Counter]*float64{perfmgr.PortXmitData: got.Sends, perfmgr.PortRcvData: got.Receives} {
+			if n, is := x.Rate(c); (rate != nil) != is || is && *rate != n {
+				t.Errorf("%v: the rate of %v is told as %v, it is %v, %v", x.Place, c, rate, n, is)
+			}
+		}
+		if gone := countersOf(&x, nil); gone.Name != "" || gone.Peer != "" || gone.Errors != sum {
+			t.Errorf("of a port that is gone: %+v", gone)
+		}
+		if x.Fault = perfmgr.NoKey; countersOf(&x, p).Fault != perfmgr.NoKey.String() {
+			t.Errorf("%v: a fault is told as %q", x.Place, countersOf(&x, p).Fault)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/api/traffic"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -94,6 +95,7 @@ func beforeAManager(t *testing.T, s *daemon.Served) {
 		"cabling":   func() error { _, err := s.Cabling(ctx); return err },
 		"audit":     func() error { _, _, err := s.Audit(ctx, audit.Profile(0), false); return err },
 		"sweeps":    func() error { _, err := s.Sweeps(ctx); return err },
+		"counters":  func() error { _, err := s.Counters(ctx); return err },
 		"others":    func() error { return s.AskOthers(ctx) },
 	} {
 		if err := ask(); !errors.Is(err, service.ErrNotRead) {
@@ -221,6 +223,9 @@ func saysOfPasses(t *testing.T, s *daemon.Served) {
 // saysOfManagers: it is alone, and hands over to nobody.
 func saysOfManagers(t *testing.T, s *daemon.Served) {
 	t.Helper()
+	if list, err := s.Counters(t.Context()); !errors.Is(err, traffic.ErrNotRead) || list != nil {
+		t.Errorf("counters that nobody reads: %v, %v", list, err)
+	}
 	ctx := t.Context()
 	list, err := s.Managers(ctx)
 	if err != nil || len(list) != 1 || list[0].Trust != observed.TrustSelf || list[0].State != smp.SMMaster || !list[0].Answered {

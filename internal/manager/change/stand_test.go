@@ -138,3 +138,33 @@ func TestSpareKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestTheManagerGoesAlong: the manager's own device is in every step that has another in it, and in none
+// before the first.
+func TestTheManagerGoesAlong(t *testing.T) {
+	f := star(3)
+	f.Self = f.Nodes[1].Port(1)
+	full := observed.NewDesired(f)
+	for i := 1; i <= 3; i++ {
+		p := f.Nodes[i].Port(1)
+		full.Port(p).PKeys, full.Port(p.Peer).PKeys = []ib.PKey{0x8066}, []ib.PKey{0x8066}
+	}
+	for _, x := range []struct {
+		done []int
+		want [4]bool // who gets the new key
+	}{{nil, [4]bool{}}, {[]int{2}, [4]bool{1: true, 2: true}}, {[]int{1}, [4]bool{1: true}}, {[]int{2, 3}, [4]bool{1: true, 2: true, 3: true}}} {
+		done := map[*observed.Node]bool{}
+		for _, i := range x.done {
+			done[f.Nodes[i]] = true
+		}
+		d, _ := Step(f, full, done)
+		for i := 1; i <= 3; i++ {
+			if got := slices.Contains(d.Port(f.Nodes[i].Port(1)).PKeys, 0x8066); got != x.want[i] {
+				t.Errorf("with %v in it, host %d gets the key: %v", x.done, i, got)
+			}
+		}
+		if len(done) != len(x.done) {
+			t.Errorf("the caller's list has %d devices now", len(done))
+		}
+	}
+}
