@@ -202,3 +202,26 @@ func TestAskKey(t *testing.T) {
 		}
 	}
 }
+
+// What a port has that does not answer when it was given a key is not known: it is read again, and the key
+// that it was offered is remembered.
+func TestMuteAfterItsKey(t *testing.T) {
+	const key = ib.MKey(0x5EC2E7)
+	d := newDevices(t, false)
+	a := host(d.known, "a")
+	w := d.want.Port(a)
+	w.Elements, w.Info.MKey, w.Info.MKeyProtectBits = observed.ElementMKey|observed.ElementMKeyProtectBits, key, 1
+	d.outcome = func(r request) outcome {
+		if r.port.Node.Description == "a" {
+			return lost
+		}
+		return obeyed
+	}
+	f := d.carry(plan.DiffMKeys(d.known, d.want), nil).Failures()
+	if len(f) != 1 || !errors.Is(f[0], ErrLocked) || !strings.Contains(f[0].Error(), ", or not there: no answer") {
+		t.Errorf("%v", f)
+	}
+	if a.InfoRead || a.Offered != key || a.Key != 0 {
+		t.Errorf("read %v, offered %v, key %v", a.InfoRead, a.Offered, a.Key)
+	}
+}

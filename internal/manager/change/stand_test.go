@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 )
@@ -165,6 +166,43 @@ func TestTheManagerGoesAlong(t *testing.T) {
 		}
 		if len(done) != len(x.done) {
 			t.Errorf("the caller's list has %d devices now", len(done))
+		}
+	}
+}
+
+// TestActivateIsOfItsLink: of a change that brings some links up, the blocks of their ports say so, and
+// no others; a block that is written twice is in it once.
+func TestActivateIsOfItsLink(t *testing.T) {
+	f := star(3)
+	d := other(f)
+	want := map[*observed.Port]bool{f.Nodes[2].Port(1): true, f.Nodes[3].Port(1): true}
+	for i := 1; i <= 3; i++ {
+		p := f.Nodes[i].Port(1)
+		p.Info.PortState = smp.PortInit
+		d.Port(p).Activate = want[p]
+		d.Port(p).Elements |= observed.ElementHOQLife
+		d.Port(p).Info.HOQLife = 7
+	}
+	c, err := Of(f, d, plan.Diff(f, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[portKey]int{}
+	for _, b := range c.Blocks {
+		if b.Attribute != smp.AttrPortInfo {
+			if b.Activate {
+				t.Errorf("%s of %s brings a link up", smp.AttributeName(b.Attribute), b.Name)
+			}
+			continue
+		}
+		blocks[portKey{b.Node, b.Port}]++
+		if p := f.Node(b.Node).Port(b.Port); b.Activate != want[p] {
+			t.Errorf("%s: brings its link up %v", b.Name, b.Activate)
+		}
+	}
+	for i := 1; i <= 3; i++ {
+		if p := f.Nodes[i].Port(1); blocks[portKey{p.Node.GUID(), p.Num}] != 1 {
+			t.Errorf("%s: %d blocks of PortInfo", p, blocks[portKey{p.Node.GUID(), p.Num}])
 		}
 	}
 }
