@@ -1,9 +1,11 @@
 package mkey
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -81,5 +83,23 @@ func TestMergeTellsThatItBroughtSomething(t *testing.T) {
 		if !reflect.DeepEqual(flat(&standby), flat(&master)) {
 			t.Errorf("%s: the books differ", name)
 		}
+	}
+}
+
+// A full book takes the later generations of the ports that it has, and refuses one port more.
+func TestMergeIntoAFullBook(t *testing.T) {
+	var full, known, more Book
+	meet(t, &full, ID{1, 1}, observed.Place{Node: 1, Port: 1})
+	for i := len(full.used); i < maxIDs; i++ {
+		full.used[ID{2, ib.PortGUID(i)}] = 1
+	}
+	s := meet(t, &known, ID{1, 1}, observed.Place{Node: 1, Port: 1})
+	known.Confirm(s, 5)
+	if err := full.Merge(&known); err != nil || full.used[ID{1, 1}] != 5 {
+		t.Errorf("what it knows: %v, generation %d", err, full.used[ID{1, 1}])
+	}
+	meet(t, &more, ID{3, 3}, observed.Place{Node: 1, Port: 2})
+	if err := full.Merge(&more); !errors.Is(err, ErrFull) || full.Find(ID{3, 3}, observed.Place{Node: 1, Port: 2}) != nil {
+		t.Errorf("one more: %v", err)
 	}
 }
