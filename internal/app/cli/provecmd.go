@@ -68,9 +68,9 @@ between switches that is on no list.
 For each multicast LID it prints how many ports the tables lead to, and whether
 one partition holds all of them.
 
-Without --policy the tables of the end ports stand for the policy: ports that
-hold the same keys are listed together, and the verdict says whether switches
-enforce those tables.
+Without --policy nobody said who may talk with whom, so nothing is isolated: ports
+that hold the same keys are listed together, and the verdict is open where every
+host can talk with every other (exit status 1), else no-policy.
 
 ` + fabricHelp,
 		Args: cobra.NoArgs,
@@ -105,26 +105,48 @@ func (f *proveFlags) run(c *cobra.Command) error {
 			return misuse(err)
 		}
 	}
-	allowed, raw := isolation.AsTables(r.Fabric), isolation.RawDenied
-	if f.policy.loaded != nil {
-		if f.policy.loaded.AllowRaw {
-			raw = isolation.RawAllowed
-		}
-		if allowed, err = f.policy.on(c.ErrOrStderr(), r.Fabric); err != nil {
-			return err
-		}
+	proof, allowed, err := f.prove(c, r.Fabric)
+	if err != nil {
+		return err
 	}
-	proof := isolation.Prove(r.Fabric, allowed, raw)
 	proof.Rest(isolation.Changeable(r.Fabric, list.Declares()))
 	proof.Heed(isolation.Unnamed(r.Fabric, nil))
 	if age := time.Since(r.ReadAt); f.maxAge > 0 && age > f.maxAge {
 		proof.Outdate(age, f.maxAge)
 	}
 	spread := isolation.ProveMulticast(r.Fabric, allowed, nil)
+	if f.policy.loaded == nil && spread.Verdict.Holds() {
+		spread.Verdict = isolation.NoPolicy
+	}
 	if err := f.report(c, r, proof, spread, allowed); err != nil {
 		return err
 	}
-	if !proof.Verdict.Holds() || !spread.Verdict.Holds() {
+	return f.outcome(proof.Verdict, spread.Verdict)
+}
+
+// prove judges a fabric by the policy, or by nothing where there is none.
+func (f *proveFlags) prove(c *cobra.Command, fabric *observed.Fabric) (*isolation.Proof, []observed.Partition, error) {
+	if f.policy.loaded == nil {
+		return isolation.ProveWithoutPolicy(fabric), isolation.AsTables(fabric), nil
+	}
+	allowed, err := f.policy.on(c.ErrOrStderr(), fabric)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw := isolation.RawDenied
+	if f.policy.loaded.AllowRaw {
+		raw = isolation.RawAllowed
+	}
+	return isolation.Prove(fabric, allowed, raw), allowed, nil
+}
+
+// outcome is the exit status that verdicts have.
+func (f *proveFlags) outcome(verdict, multicast isolation.Verdict) error {
+	fine := func(v isolation.Verdict) bool { return v.Holds() || f.policy.loaded == nil && v == isolation.NoPolicy }
+	switch {
+	case verdict == isolation.Open:
+		return bad(errOpen)
+	case !fine(verdict) || !fine(multicast):
 		return bad(errNotProved)
 	}
 	return nil

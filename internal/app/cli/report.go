@@ -99,6 +99,7 @@ func (r *reporter) Progress(phase string, answered uint64) {
 var (
 	errNotReached = errors.New("the fabric is not as the policy wants it")
 	errNotProved  = errors.New("isolation is not proved")
+	errOpen       = errors.New("the fabric is open: every host can talk with every other")
 	errStandby    = errors.New("another manager is master; nothing was written")
 	errLocked     = errors.New("nothing was written: the keys of this fabric are not known here")
 	errNoVerdict  = errors.New("ended before there was a verdict")

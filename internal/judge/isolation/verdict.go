@@ -18,8 +18,13 @@ const (
 	// ByEndPorts: every end port's table is right, but somewhere no switch
 	// would hold a host that forges its own, or that sends packets without a key.
 	ByEndPorts
+	// NoPolicy: no policy was given, and not all hosts can talk with all others
+	// (ProveWithoutPolicy).
+	NoPolicy
 	// Unknown: something that the answer rests on was not read.
 	Unknown
+	// Open: no policy was given, and every host can talk with every other.
+	Open
 	// Violated: two ports can talk that the policy keeps apart.
 	Violated
 )
@@ -33,6 +38,10 @@ func (v Verdict) String() string {
 		return "isolated-unguarded"
 	case ByEndPorts:
 		return "isolated-by-end-ports"
+	case NoPolicy:
+		return "no-policy"
+	case Open:
+		return "open"
 	case Violated:
 		return "violated"
 	}
@@ -50,9 +59,9 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("verdict %q: want isolated, isolated-unguarded, isolated-by-end-ports, unknown or violated", text)
+	return fmt.Errorf("verdict %q: want isolated, isolated-unguarded, isolated-by-end-ports, no-policy, unknown, open or violated", text)
 }
 
 // Holds reports whether the policy holds as the fabric stands: Isolated,
-// Unguarded or ByEndPorts.
+// Unguarded or ByEndPorts. Without a policy nothing holds.
 func (v Verdict) Holds() bool { return v == Isolated || v == Unguarded || v == ByEndPorts }
