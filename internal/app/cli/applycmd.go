@@ -133,7 +133,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 		return misuse(err)
 	}
 	config.KeepRoutes = f.keepRoutes
-	link, err := f.where.open()
+	link, err := f.where.open(c)
 	if err != nil {
 		return err
 	}

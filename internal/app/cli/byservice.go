@@ -6,12 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 )
 
-// byService reports whether a command asks a service; if not, it goes to a fabric, and it
-// is said when that is the embedded one without anybody's choice.
+// byService reports whether a command asks a service; if not, it goes to a fabric.
 func byService(c *cobra.Command, n *servicecmd.Named) (bool, error) {
-	asks, err := n.Choose(c, fabricVariable)
-	if err == nil && !asks {
-		sayDemonstration(c)
-	}
-	return asks, err
+	return n.Choose(c, fabricVariable)
 }

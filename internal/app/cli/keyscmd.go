@@ -156,7 +156,7 @@ finds the request.
 
 // read sweeps the fabric with the keys that are kept, and further generations.
 func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) (*daemon.Reading, *mkey.Keys, error) {
-	link, err := f.where.open()
+	link, err := f.where.open(c)
 	if err != nil {
 		return nil, nil, err
 	}

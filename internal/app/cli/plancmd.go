@@ -141,7 +141,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if asks {
 		return f.server.Plan(c, f.policy, f.policyOptions.AllowBoth, f.json)
 	}
-	link, err := f.where.open()
+	link, err := f.where.open(c)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (w *watching) load() (err error) {
 
 // read reads the fabric once, and audits it.
 func (w *watching) read(ctx context.Context) (*audit.Report, error) {
-	snap, _, err := w.where.read(ctx, auditcmd.Reads(w.options.Profile), nil)
+	snap, _, err := w.where.read(ctx, w.command, auditcmd.Reads(w.options.Profile), nil)
 	if err != nil {
 		return nil, err
 	}

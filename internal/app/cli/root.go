@@ -85,13 +85,7 @@ Exit status: 0 success; 1 not completed or not proved; 2 bad input, and then not
 was sent that writes; 130 or 143 interrupted before it was done.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := logs.From(c.Context()).Apply(o); err != nil {
-				return misuse(err)
-			}
-			if c.Flags().Lookup("server") == nil { // else it depends on whether a service runs
-				sayDemonstration(c)
-			}
-			return nil
+			return orMisuse(logs.From(c.Context()).Apply(o))
 		},
 	}
 	o.Add(root.PersistentFlags())

@@ -44,6 +44,7 @@ type fabricFlags struct {
 	self       mkey.ID
 	quarantine time.Duration
 	reads      readsFlags
+	opened     bool // once at least
 }
 
 // fabricVariable names the fabric of commands that are not told of one.
@@ -80,7 +81,13 @@ func (f *fabricFlags) pause() (time.Duration, error) {
 	return f.quarantine, nil
 }
 
-func (f *fabricFlags) open() (link.Link, error) {
+// open opens the fabric for a command, and says so where it is the embedded one without
+// anybody's choice.
+func (f *fabricFlags) open(c *cobra.Command) (link.Link, error) {
+	if !f.opened {
+		f.opened = true
+		sayDemonstration(c)
+	}
 	if f.keyFile != "" {
 		key, err := daemon.LoadMKey(f.keyFile)
 		if err != nil {
@@ -340,7 +347,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	link, err := f.where.open()
+	link, err := f.where.open(c)
 	if err != nil {
 		return err
 	}

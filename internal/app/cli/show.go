@@ -65,7 +65,7 @@ func newShow() *cobra.Command {
 						return v.rows(f).Print(c.OutOrStdout(), v.name, *asJSON)
 					})
 				}
-				link, err := where.open()
+				link, err := where.open(c)
 				if err != nil {
 					return err
 				}

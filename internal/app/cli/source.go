@@ -78,7 +78,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 		showFaults(c, snap.Faults)
 		return &reading.Reading{Snapshot: snap}, nil
 	}
-	snap, smps, err := s.where.read(c.Context(), o, progress.Reading(c.ErrOrStderr()))
+	snap, smps, err := s.where.read(c.Context(), c, o, progress.Reading(c.ErrOrStderr()))
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 }
 
 // read reads the fabric: only SubnGet is sent.
-func (f *fabricFlags) read(ctx context.Context, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, daemon.SMPs, error) {
-	link, err := f.open()
+func (f *fabricFlags) read(ctx context.Context, c *cobra.Command, o sweep.Options, progress func(sent int)) (*snapshot.Snapshot, daemon.SMPs, error) {
+	link, err := f.open(c)
 	if err != nil {
 		return nil, daemon.SMPs{}, err
 	}
@@ -201,12 +201,12 @@ func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 }
 
 // addFabric adds the flags of a command of another package that reads a fabric.
-func addFabric(flags *pflag.FlagSet) (open func() (link.Link, sweep.Options, error)) {
+func addFabric(flags *pflag.FlagSet) (open func(*cobra.Command) (link.Link, sweep.Options, error)) {
 	var f fabricFlags
 	f.add(flags)
 	f.reads.add(flags)
-	return func() (to link.Link, o sweep.Options, err error) {
-		if to, err = f.open(); err != nil {
+	return func(c *cobra.Command) (to link.Link, o sweep.Options, err error) {
+		if to, err = f.open(c); err != nil {
 			return nil, o, err
 		}
 		if err = f.asks(&o); err != nil {

@@ -55,7 +55,7 @@ func newTopology() *cobra.Command {
 // read sweeps the fabric as it is, asking everybody twice, and coming to some ports
 // last.
 func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*daemon.Reading, error) {
-	link, err := f.where.open()
+	link, err := f.where.open(c)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ func flagError(c *cobra.Command, err error) error {
 // sayDemonstration says that a command is about the embedded fabric, where nobody
 // has chosen that.
 func sayDemonstration(c *cobra.Command) {
-	fabric, snapshot := c.Flags().Lookup("fabric"), c.Flags().Lookup("snapshot")
-	if fabric == nil || fabric.Changed || fabric.DefValue != demonstration || os.Getenv(fabricVariable) != "" || snapshot != nil && snapshot.Changed {
+	fabric := c.Flags().Lookup("fabric")
+	if fabric == nil || fabric.Changed || fabric.DefValue != demonstration || os.Getenv(fabricVariable) != "" {
 		return
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "ibwarden: neither --fabric nor %s names a fabric: this is the embedded demonstration\n", fabricVariable)

@@ -24,7 +24,7 @@ import (
 
 // Fabric adds the flags that choose a fabric, and returns what opens it, with the keys
 // for reading it.
-type Fabric func(*pflag.FlagSet) (open func() (link.Link, sweep.Options, error))
+type Fabric func(*pflag.FlagSet) (open func(*cobra.Command) (link.Link, sweep.Options, error))
 
 // Command is `ibwarden doctor`; demonstration is the default of other commands for
 // --fabric, and help lists what a fabric may be.
@@ -92,7 +92,7 @@ func missing(r *doctor.Report) (n int) {
 	return n
 }
 
-func examine(c *cobra.Command, hostOnly bool, open func() (link.Link, sweep.Options, error)) (*doctor.Report, error) {
+func examine(c *cobra.Command, hostOnly bool, open func(*cobra.Command) (link.Link, sweep.Options, error)) (*doctor.Report, error) {
 	flags := c.Flags()
 	var want doctor.Choice
 	want.Fabric = flags.Lookup("fabric").Value.String()
@@ -120,7 +120,7 @@ func examine(c *cobra.Command, hostOnly bool, open func() (link.Link, sweep.Opti
 		report.Finish(nil, nil, hostOnly)
 		return report, nil
 	}
-	to, o, err := open()
+	to, o, err := open(c)
 	if err != nil {
 		var failed *exit.Error
 		if errors.As(err, &failed) && failed.Status == exit.Misuse {

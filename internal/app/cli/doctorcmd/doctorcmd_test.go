@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
@@ -29,11 +30,11 @@ func run(t *testing.T, fault error, line ...string) (out string, status int, ope
 	root := t.TempDir()
 	t.Setenv(daemon.RootVariable, root)
 	t.Setenv("IBWARDEN_DATA", filepath.Join(root, "data"))
-	c := Command(func(flags *pflag.FlagSet) func() (link.Link, sweep.Options, error) {
+	c := Command(func(flags *pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error) {
 		for name, value := range map[string]string{"fabric": "sim", "guid": "", "data": ""} {
 			flags.String(name, value, "")
 		}
-		return func() (link.Link, sweep.Options, error) {
+		return func(*cobra.Command) (link.Link, sweep.Options, error) {
 			opened = true
 			if fault != nil {
 				return nil, sweep.Options{}, fault

@@ -21,7 +21,7 @@ import (
 
 // New returns the command. Add adds the flags that name a fabric, and returns what opens it; a
 // word that is no command of it goes to wrong; help says how a fabric is named.
-func New(add func(*pflag.FlagSet) func() (link.Link, sweep.Options, error), wrong cobra.PositionalArgs, help string) *cobra.Command {
+func New(add func(*pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error), wrong cobra.PositionalArgs, help string) *cobra.Command {
 	led := &cobra.Command{
 		Use:   "led on|off SWITCH:PORT",
 		Short: "Switch the locating light of a device on or off, to find a cable",
@@ -50,12 +50,12 @@ keys in the data directory (--data) only. Not every device has a light.
 }
 
 // light finds a device and switches its light.
-func light(c *cobra.Command, open func() (link.Link, sweep.Options, error), place string, on bool) error {
+func light(c *cobra.Command, open func(*cobra.Command) (link.Link, sweep.Options, error), place string, on bool) error {
 	at, err := daemon.ParsePlace(place)
 	if err != nil {
 		return exit.WithMisuse(err)
 	}
-	to, reads, err := open()
+	to, reads, err := open(c)
 	if err != nil {
 		return err
 	}

@@ -45,9 +45,9 @@ func run(t *testing.T, line ...string) (out string, status int, opened bool, err
 	t.Helper()
 	t.Setenv(address.Variable, "")
 	t.Setenv("IBWARDEN_DATA", filepath.Join(t.TempDir(), "none")) // no service runs here
-	fabric := func(flags *pflag.FlagSet) func() (link.Link, sweep.Options, error) {
+	fabric := func(flags *pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error) {
 		flags.String("fabric", "sim", "")
-		return func() (link.Link, sweep.Options, error) {
+		return func(*cobra.Command) (link.Link, sweep.Options, error) {
 			opened = true
 			l, err := daemon.Open("sim", 0)
 			return l, sweep.Options{}, err

@@ -26,7 +26,7 @@ import (
 
 // Fabric adds the flags that choose a fabric, and returns what opens it, with the keys
 // for reading it.
-type Fabric func(*pflag.FlagSet) (open func() (link.Link, sweep.Options, error))
+type Fabric func(*pflag.FlagSet) (open func(*cobra.Command) (link.Link, sweep.Options, error))
 
 // Commands are those of this package; help lists what a fabric may be.
 func Commands(fabric Fabric, help string) []*cobra.Command {
@@ -72,7 +72,7 @@ Exit status 1 unless exactly one manager is master.
 }
 
 // read asks a service, or the fabric; unread is how many places of that could not be read.
-func read(c *cobra.Command, server *servicecmd.Server, open func() (link.Link, sweep.Options, error)) (list []managers.SubnetManager, unread int, err error) {
+func read(c *cobra.Command, server *servicecmd.Server, open func(*cobra.Command) (link.Link, sweep.Options, error)) (list []managers.SubnetManager, unread int, err error) {
 	fabric := c.Flags().Changed("fabric")
 	if fabric && c.Flags().Changed("server") {
 		return nil, 0, exit.WithMisuse(errors.New("--server and --fabric: want one or the other"))
@@ -87,7 +87,7 @@ func read(c *cobra.Command, server *servicecmd.Server, open func() (link.Link, s
 			return list, 0, server.Failed(err)
 		}
 	}
-	to, o, err := open()
+	to, o, err := open(c)
 	if err != nil {
 		return nil, 0, err
 	}

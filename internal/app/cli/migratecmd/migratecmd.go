@@ -32,7 +32,7 @@ const defaultOutput = "/etc/ibwarden"
 
 // Fabric adds the flags that choose a fabric, and returns what opens it, with the keys for
 // reading it.
-type Fabric func(*pflag.FlagSet) (open func() (link.Link, sweep.Options, error))
+type Fabric func(*pflag.FlagSet) (open func(*cobra.Command) (link.Link, sweep.Options, error))
 
 // New returns the command; a word that is no command of it goes to wrong, and help lists what a
 // fabric may be.
@@ -55,7 +55,7 @@ type command struct {
 	force, json  bool
 	without      bool
 	writes       bool
-	reads        func() (link.Link, sweep.Options, error)
+	reads        func(*cobra.Command) (link.Link, sweep.Options, error)
 }
 
 // open opens the fabric that was named.
@@ -63,7 +63,7 @@ func (f *command) open(c *cobra.Command) (link.Link, sweep.Options, error) {
 	if c.Flags().Lookup("fabric").Value.String() == "" {
 		return nil, sweep.Options{}, exit.WithMisuse(errors.New("--fabric: want a fabric"))
 	}
-	return f.reads()
+	return f.reads(c)
 }
 
 func newOpenSM(fabric Fabric, help string) *cobra.Command {

@@ -121,9 +121,9 @@ func (e *countingEngine) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
 func planned(t *testing.T, fabric string, line ...string) (out string, l *counting, err error) {
 	t.Helper()
 	root := &cobra.Command{Use: "ibwarden", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(migratecmd.New(func(flags *pflag.FlagSet) func() (link.Link, sweep.Options, error) {
+	root.AddCommand(migratecmd.New(func(flags *pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error) {
 		flags.String("fabric", "sim", "")
-		return func() (link.Link, sweep.Options, error) {
+		return func(*cobra.Command) (link.Link, sweep.Options, error) {
 			to, err := daemon.Open(fabric, 0)
 			l = &counting{Link: to}
 			return l, sweep.Options{}, err
