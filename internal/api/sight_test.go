@@ -80,7 +80,9 @@ func newLair(t testing.TB) *lair {
 		w.tenant(name, i)
 	}
 	w.tokens["reader"] = w.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": rubin, "read_only": true}})["secret"].(string)
-	w.tokens["bound"] = w.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": rubin, "keys": js{"first": "0x0100", "last": "0x010f"}}})["secret"].(string)
+	for as, k := range boundTo {
+		w.tokens[as] = w.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": boundFor[as], "keys": js{"first": k, "last": k}}})["secret"].(string)
+	}
 	w.tokens["provider"] = w.want(201, call{method: "POST", path: "/tokens", body: js{"tenant": resource.Provider}})["secret"].(string)
 	w.partition("provider", "0x0400", "kobold")
 	w.own[resource.Provider] = "0x0400"
@@ -127,6 +129,30 @@ func relabelled(table []ib.PortNum, moved map[ib.LID]ib.LID) (out []ib.PortNum, 
 		}
 	}
 	return out, slices.Repeat([]bool{true}, len(out)/64)
+}
+
+// boundTo are the callers that are bound to a partition, and boundFor for whom they act.
+var (
+	boundTo  = map[string]string{"bound": "0x0100", "bound provider": "0x0400"}
+	boundFor = map[string]string{"bound": rubin, "bound provider": resource.Provider}
+)
+
+// beyond lists what a caller who is bound to a partition reads in an answer of the others. What
+// it said itself it knows.
+func (w *lair) beyond(as, request string, answer *httptest.ResponseRecorder) (list []string) {
+	only := boundTo[as]
+	if only == "" {
+		return nil
+	}
+	text := strings.ToLower(answer.Body.String())
+	for k, part := range w.parts {
+		for _, fact := range []string{part.name, k, "0x8" + k[3:], `"0x` + strings.TrimLeft(k[2:], "0") + `"`} {
+			if k != only && strings.Contains(text, fact) && !strings.Contains(request, fact) {
+				list = append(list, fact)
+			}
+		}
+	}
+	return list
 }
 
 // put has a tenant ask for a port in a partition, or agree that it is there. To bring back what was

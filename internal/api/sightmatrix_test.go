@@ -178,10 +178,14 @@ func (w *lair) check(step string, op sightOp, as, tenant string, r sightRow, q s
 		if got.Code >= 500 {
 			tell("want no such status")
 		}
-		if list := w.leaks(tenant, r.from, q.path+q.body, got); len(list) > 0 {
-			tell("%s reads %q, which it may not know", tenant, list)
+		list := w.beyond(as, q.path+q.body, got)
+		if tenant != resource.Provider { // who knows all owners
+			list = append(list, w.leaks(tenant, r.from, q.path+q.body, got)...)
 		}
-		if q.swap == nil || !w.unknown(tenant, r, q) {
+		if len(list) > 0 {
+			tell("%s reads %q, which it may not know", as, list)
+		}
+		if q.swap == nil || tenant == resource.Provider || !w.unknown(tenant, r, q) {
 			return
 		}
 		none := w.ask(op, as, q.nonePath, q.noneBody, h)
@@ -216,12 +220,12 @@ func (w *lair) unknown(tenant string, r sightRow, q sightRequest) bool {
 }
 
 // sightCallers are the kinds of callers, and for whom they act.
-var sightCallers = [][2]string{{rubin, rubin}, {saphir, saphir}, {smaragd, smaragd}, {"reader", rubin}, {"bound", rubin}}
+var sightCallers = [][2]string{{rubin, rubin}, {saphir, saphir}, {smaragd, smaragd}, {"reader", rubin}, {"bound", rubin}, {"bound provider", resource.Provider}}
 
 // parties are the names of the parties that a caller's matrix has.
 func (w *lair) parties(as string) (names []string) {
-	if as == "bound" {
-		return []string{rubin}
+	if boundTo[as] != "" {
+		return []string{boundFor[as]}
 	}
 	for _, p := range w.want(200, call{as: as, method: "GET", path: "/matrix"})["parties"].([]any) {
 		names = append(names, p.(js)["name"].(string))
