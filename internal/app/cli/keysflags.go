@@ -44,9 +44,6 @@ func (f *keysFlags) load(fabric string, dir daemon.DataDir, profile protect.Prof
 		if f.unlock, err = dir.Lock(); err == nil {
 			f.ring, err = daemon.OpenKeys(dir, f.secret, true)
 		}
-		if err == nil {
-			err = f.ring.Save(f.ring.Book) // before anything is sent: it has to be possible
-		}
 		f.look = true
 	case f.secret != "":
 		err = errors.New("--secret-file needs --data DIR, to keep which port has which key")
@@ -54,6 +51,15 @@ func (f *keysFlags) load(fabric string, dir daemon.DataDir, profile protect.Prof
 		f.ring = daemon.ThrowAwayKeys()
 	}
 	return orMisuse(err)
+}
+
+// check reports why the book could not be kept, before anything is sent; nil where it is kept,
+// or there is none.
+func (f *keysFlags) check() error {
+	if f.ring == nil {
+		return nil
+	}
+	return f.ring.Save(f.ring.Book)
 }
 
 // close lets other managers use the directory.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,9 +18,11 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -291,6 +292,9 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 	if err := f.keys.load(f.where.spec, f.cables.dir, f.parsedProfile); err != nil {
 		return err
 	}
+	if err := f.tolerate(c.Context(), f.keys.check()); err != nil {
+		return misuse(err)
+	}
 	if !c.Flags().Changed("sa-key") {
 		f.parsedSAKey = f.keys.saKey()
 	}
@@ -306,15 +310,27 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 			return misuse(err)
 		}
 		f.forgot = !known
-		switch err := kept.CheckState(f.state); {
-		case err == nil:
-		case f.once || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
+		if err := f.tolerate(c.Context(), kept.CheckState(f.state)); err != nil {
 			return misuse(err)
-		default: // a fabric without a manager is worse than one whose manager forgets
-			logs.From(c.Context()).Warn(err.Error())
 		}
 	}
 	return f.loadPolicy(c)
+}
+
+// keepCables keeps a list of cables, as far as there is room.
+func (f *runFlags) keepCables(ctx context.Context) func(*cables.List) error {
+	return func(l *cables.List) error { return f.tolerate(ctx, f.cables.keep(l)) }
+}
+
+// tolerate makes a warning of an error that says that there is no room in the data directory:
+// a fabric without a manager is worse than one whose manager forgets. Of a single pass it is
+// an error.
+func (f *runFlags) tolerate(ctx context.Context, err error) error {
+	if f.once || !regular.IsFull(err) {
+		return err
+	}
+	logs.From(ctx).Warn(err.Error())
+	return nil
 }
 
 // loadPolicy reads the policy, or takes that of a fabric for which none is given.
@@ -366,7 +382,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	r := newReporter(c.OutOrStdout(), logs.From(c.Context()), f.json)
-	if r.learned = f.cables.keep; !f.once {
+	if r.learned = f.keepCables(c.Context()); !f.once {
 		r.log.Stamp()
 	}
 	manager, administration := f.configs(pause)
@@ -460,7 +476,7 @@ func (f *runFlags) keep(r *reporter) error {
 func (f *runFlags) recall(ctx context.Context) (err error) {
 	var all kept.All
 	var some bool
-	keep := f.cables.keep
+	keep := f.keepCables(ctx)
 	if f.cables.file != "" {
 		keep = nil // its operator named another
 	}

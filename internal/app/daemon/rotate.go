@@ -38,7 +38,7 @@ func (d DataDir) Lock() (unlock func(), err error) {
 	if err = f.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
-	if err != nil {
+	if err != nil && !regular.IsFull(err) { // it is locked; only whose it is cannot be read
 		f.Close()
 		return nil, fmt.Errorf("data: %w", err)
 	}

@@ -1,10 +1,18 @@
 package regular
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
+
+// IsFull reports whether an error says that there is no room for what was to be written: the
+// file system is full, or the quota or the largest size of a file is reached.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
 
 // Replace replaces a file as a whole by what write writes: a crash leaves
 // the old one or the new one, and what it returned nil for is on the disk. Only

@@ -12,8 +12,10 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -113,7 +115,10 @@ func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring
 		}
 	}
 	if err == nil && some && k.ring != nil {
-		err = k.ring.Save(k.ring.Book)
+		if err = k.ring.Save(k.ring.Book); regular.IsFull(err) { // the store has it
+			logs.From(ctx).Warn(err.Error())
+			err = nil
+		}
 	}
 	if err == nil && keep != nil && len(all.Cables) > 0 {
 		if k.list, err = cables.Read(all.Cables, listName); err == nil {
