@@ -112,6 +112,9 @@ func (o *Observer) Event(now time.Time, id string, e event.Event) {
 	}
 }
 
+// Count counts an event of the log that is not the manager's.
+func (o *Observer) Count(id string) { o.counted.Events[id]++ }
+
 // begin notes a change, if none of its cause waits for a proof already.
 func (o *Observer) begin(cause string, now time.Time) {
 	if _, waits := o.since[cause]; !waits {

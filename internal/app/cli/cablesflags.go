@@ -125,16 +125,16 @@ func (f *cablesFlags) keep(l *cables.List) error {
 	return daemon.SaveCables(f.dir.Cables(), l)
 }
 
-// reload reads the list again for a manager that runs.
-func (f *cablesFlags) reload(engine *engine.Engine, stderr io.Writer) {
+// reload reads the list again for a manager that runs. One with a fault changes nothing.
+func (f *cablesFlags) reload(engine *engine.Engine, stderr io.Writer) error {
 	if f.path() == "" || engine.Cables() == nil {
-		return
+		return nil
 	}
 	l, err := daemon.LoadCables(f.path())
 	if err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", err, "- the previous list stays in force")
-		return
+		return err
 	}
 	fmt.Fprintln(stderr, "list of cables read again")
 	engine.SetCables(l)
+	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -32,7 +34,7 @@ func readPolicy(path string, o policyfile.Options, w io.Writer) (*policy.Policy,
 
 func warn(w io.Writer, path string, warnings []policy.Fault) {
 	for _, f := range warnings {
-		fmt.Fprintf(w, "%s:%s (warning)\n", path, f)
+		fmt.Fprintf(logs.At(w, slog.LevelWarn), "%s:%s (warning)\n", path, f)
 	}
 }
 
@@ -42,7 +44,7 @@ func refused(path string, err error, w io.Writer) error {
 	if !errors.As(err, &faults) {
 		return misuse(err)
 	}
-	fmt.Fprintln(w, faults)
+	fmt.Fprintln(logs.At(w, slog.LevelError), faults)
 	return misuse(fmt.Errorf("%s: %s; the whole policy is refused", path, table.Count(len(faults.Faults), "fault")))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/readonly"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
@@ -135,9 +136,12 @@ func (w *watching) read(ctx context.Context) (*audit.Report, error) {
 // reload reads the configuration and the files that it names again.
 func (w *watching) reload() {
 	stderr := w.command.ErrOrStderr()
-	w.reconfigure(w.command, nil)
+	log := logs.From(w.command.Context())
+	if err := w.reconfigure(w.command, nil); err != nil {
+		log.ReloadFailed("configuration", err)
+	}
 	if err := w.load(); err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", err, "- the previous policy and cables stay in force")
+		log.ReloadFailed("policy and list of cables", err)
 		return
 	}
 	fmt.Fprintln(stderr, "policy and cables read again")

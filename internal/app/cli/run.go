@@ -413,7 +413,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 	engine := r.runner.Engine()
 	select {
 	case <-hangup:
-		f.reload(c, engine)
+		f.reload(c, r)
 		f.keys.look, r.asked = true, true
 	default:
 	}
@@ -496,14 +496,30 @@ func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	return kept.SaveStates(f.state, engine.Assigned(), kept.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
 }
 
-// reload reads the configuration, the policy file and the list of cables again.
-func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
-	f.reconfigure(c, engine)
-	f.cables.reload(engine, c.ErrOrStderr())
-	f.routing.Reload(engine, c.ErrOrStderr())
+// reload reads the configuration, the list of cables, forwarding tables and the policy file
+// again. Of each that has a fault the previous one stays in force.
+func (f *runFlags) reload(c *cobra.Command, r *reporter) {
+	engine, stderr := r.runner.Engine(), c.ErrOrStderr()
+	for _, file := range []struct {
+		what string
+		read func() error
+	}{
+		{"configuration", func() error { return f.reconfigure(c, engine) }},
+		{"list of cables", func() error { return f.cables.reload(engine, stderr) }},
+		{"forwarding tables", func() error { return f.routing.Reload(engine, stderr) }},
+		{"policy", func() error { return f.reloadPolicy(c, engine) }},
+	} {
+		if err := file.read(); err != nil {
+			r.log.ReloadFailed(file.what, err)
+			r.watched.Count(logs.ReloadFailed)
+		}
+	}
+}
+
+// reloadPolicy reads the policy file again, or accepts the policy that there is without one.
+func (f *runFlags) reloadPolicy(c *cobra.Command, engine *engine.Engine) error {
 	if f.service != nil && f.service.Back() != nil {
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", f.service.Back(), "- the previous policy stays in force")
-		return
+		return f.service.Back()
 	}
 	if f.policy == "" || f.policy == policyNone {
 		engine.AcceptPolicy()
@@ -512,7 +528,7 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 		} else {
 			engine.SetPolicy(f.loadedPolicy) // there is no other
 		}
-		return
+		return nil
 	}
 	p, err := readPolicy(f.policy, f.policyOptions, c.ErrOrStderr())
 	if err == nil && f.service != nil {
@@ -524,11 +540,10 @@ func (f *runFlags) reload(c *cobra.Command, engine *engine.Engine) {
 		engine.AcceptPolicy()
 		engine.SetPolicy(p)
 	}
-	if err != nil {
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", err, "- the previous policy stays in force")
-		return
+	if err == nil {
+		fmt.Fprintln(c.ErrOrStderr(), "policy read again")
 	}
-	fmt.Fprintln(c.ErrOrStderr(), "policy read again")
+	return err
 }
 
 // serve opens the service, and applies the policy file. A run that ends with the first

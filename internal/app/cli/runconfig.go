@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -94,9 +95,9 @@ func checkConfig(c *cobra.Command, path string) (files []string, err error) {
 // changed: the file of the policy, how its =both is read, periods, and what is logged; of
 // anything else it is said that it waits for the next start. A file with a fault changes
 // nothing.
-func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
+func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 	if f.config.path == "" {
-		return
+		return nil
 	}
 	stderr := c.ErrOrStderr()
 	fresh, scratch := scratchRun()
@@ -118,9 +119,13 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
 	if err == nil {
 		err = fresh.checkPeriods()
 	}
+	if level := scratch.Flags().Lookup("log-level"); err == nil && level != nil {
+		if err = new(logs.Options).Default(io.Discard).SetLevel(level.Value.String()); err != nil {
+			err = fmt.Errorf("%s: log-level: %w", f.config.path, err)
+		}
+	}
 	if err != nil {
-		fmt.Fprintln(stderr, "ibwarden:", err, "- the previous configuration stays in force")
-		return
+		return err
 	}
 	var waiting []string
 	for _, name := range config.Names(scratch.Flags()) {
@@ -140,9 +145,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
 		case "guard-period":
 			f.guard = fresh.guard
 		case "log-level":
-			if err := logs.From(c.Context()).SetLevel(flag.Value.String()); err != nil {
-				fmt.Fprintln(stderr, "ibwarden:", err, "- the previous level stays")
-			}
+			_ = logs.From(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
 		default:
 			waiting = append(waiting, name)
 		}
@@ -155,6 +158,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) {
 		fmt.Fprintln(stderr, "ibwarden: these settings count when ibwarden is started again:", strings.Join(waiting, ", "))
 	}
 	fmt.Fprintln(stderr, "configuration read again")
+	return nil
 }
 
 // forConfig is a run for package configcmd.

@@ -62,20 +62,25 @@ func TestReconfigure(t *testing.T) {
 	if err := f.config.enter(c); err != nil {
 		t.Fatal(err)
 	}
+	const fault = "a fault"
 	for _, x := range []struct {
 		text         string
 		sweep, guard time.Duration
 		says         string
 	}{
-		{"sweep-interval: 30s\nguard-period: 2s\n", time.Second, time.Second, "the previous configuration stays in force"}, // longer than 5s
+		{"sweep-interval: 30s\nguard-period: 2s\n", time.Second, time.Second, fault}, // longer than 5s
 		{"sweep-interval: 4s\ndrift-period: 1h\nguard-period: 2s\n", 4 * time.Second, 2 * time.Second, "configuration read again"},
-		{"guard-period: soon\n", 4 * time.Second, 2 * time.Second, "the previous configuration stays in force"},
-		{"priority: 3\n", 4 * time.Second, 2 * time.Second, "the previous configuration stays in force"}, // the default, 10s, is longer too
+		{"guard-period: soon\n", 4 * time.Second, 2 * time.Second, fault},
+		{"priority: 3\n", 4 * time.Second, 2 * time.Second, fault}, // the default, 10s, is longer too
 		{"sweep-interval: 4s\npriority: 3\n", 4 * time.Second, time.Second, "started again: priority"},
 	} {
 		said.Reset()
 		write(x.text)
-		f.reconfigure(c, nil)
+		if err := f.reconfigure(c, nil); (err != nil) != (x.says == fault) {
+			t.Errorf("%q: %v", x.text, err)
+		} else if err != nil {
+			said.WriteString(fault)
+		}
 		if f.sweep != x.sweep || f.guard != x.guard || f.drift != 5*time.Second || !strings.Contains(said.String(), x.says) {
 			t.Errorf("%q: sweep %v, guard %v, drift %v, said %q; want %v, %v, 5s, %q", x.text, f.sweep, f.guard, f.drift, said.String(), x.sweep, x.guard, x.says)
 		}

@@ -160,6 +160,13 @@ func (x *Run) Event(e event.Event) {
 	}
 }
 
+// Count counts an event of the log that is not the manager's. It may be called of a nil Run.
+func (x *Run) Count(id string) {
+	if x != nil {
+		x.observer.Count(id)
+	}
+}
+
 // lookEvery is how many turns of a busy engine loop pass between two looks at the clock
 // and the manager. A turn lasts at most as long as a link waits for packets, 100 ms: what
 // is told is never more than 1.6 s old.

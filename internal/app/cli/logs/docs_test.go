@@ -28,6 +28,8 @@ func TestDocs(t *testing.T) {
 		idProgress: {[]string{"info", "debug"}, []string{"phase", "answered"}},
 		AuditHead:  {[]string{"info"}, []string{"head"}},
 
+		ReloadFailed: {[]string{"error"}, []string{"what", "reason"}},
+
 		session.Begun:   {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
 		session.Refused: {[]string{"warn"}, []string{"from", "reason"}},
 		session.Unknown: {[]string{"warn"}, []string{"from", "reason"}},

@@ -8,6 +8,8 @@ const (
 	idProgress = "progress"
 	// AuditHead is that of the head of the audit log.
 	AuditHead = "audit-head"
+	// ReloadFailed is that of a file with a fault, which was to be read again.
+	ReloadFailed = "reload-failed"
 )
 
 // meanings has every event id, and what it means. docs/events.md is made from it: ids are
@@ -74,5 +76,6 @@ var meanings = map[string]string{
 	session.Begun:          "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, or one-time code, or password of UFM's `/dologin`), `from` the address.",
 	session.Unknown:        "Requests without a valid token, certificate or session come from an address: logged once a minute for each, with the `reason` of the first; the metrics count all.",
 	session.Refused:        "A login to the console, or by UFM's `/dologin`, was refused; after 10 from one address within a minute no more of them are logged.",
+	ReloadFailed:           "SIGHUP had a file read again that has a fault: `what` is the configuration, list of cables, forwarding tables or policy, of which the previous one stays in force.",
 	idProgress:             "A phase takes a long time; info in the first pass.",
 }

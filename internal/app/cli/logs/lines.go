@@ -15,7 +15,19 @@ const prefix = "ibwarden: "
 // it is, or as the log has its lines.
 func (l *Log) Lines() io.Writer { return &lines{log: l} }
 
-type lines struct{ log *Log }
+// At is a writer of Lines whose lines have another level than info in the log; another
+// writer as it is.
+func At(w io.Writer, level slog.Level) io.Writer {
+	if x, is := w.(*lines); is {
+		return &lines{log: x.log, level: level}
+	}
+	return w
+}
+
+type lines struct {
+	log   *Log
+	level slog.Level
+}
 
 // Write takes whole lines, and a question that ends without one.
 func (w *lines) Write(p []byte) (int, error) {
@@ -27,7 +39,7 @@ func (w *lines) Write(p []byte) (int, error) {
 	}
 	for line := range strings.Lines(string(p)) {
 		if line = strings.TrimPrefix(strings.TrimRight(line, "\n"), prefix); line != "" {
-			w.log.LogAttrs(context.Background(), slog.LevelInfo, line)
+			w.log.LogAttrs(context.Background(), w.level, line)
 		}
 	}
 	return len(p), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
@@ -58,6 +59,16 @@ func (l *Log) Event(e event.Event) {
 // Emit says something, however often it was said.
 func (l *Log) Emit(d Description) {
 	l.LogAttrs(context.Background(), d.Level, d.Text, append([]slog.Attr{slog.String("event", d.Kind)}, d.Attrs...)...)
+}
+
+// ReloadFailed says that a file was to be read again and has a fault, so that what was
+// read before stays in force.
+func (l *Log) ReloadFailed(what string, err error) {
+	reason := strings.ReplaceAll(err.Error(), "\n", "; ")
+	l.Emit(Description{
+		Level: slog.LevelError, Kind: ReloadFailed, Text: fmt.Sprintf("%s - the previous %s stays in force", reason, what),
+		Attrs: []slog.Attr{slog.String("what", what), slog.String("reason", reason)},
+	})
 }
 
 // Tick says how often what was said before came again, once that is over.

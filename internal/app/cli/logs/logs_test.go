@@ -267,6 +267,8 @@ func TestJournal(t *testing.T) {
 		l.Stamp()
 		l.Event(events[len(events)-3].Event)
 		fmt.Fprintln(l.Lines(), "ibwarden: policy read again")
+		fmt.Fprintln(At(l.Lines(), slog.LevelWarn), "policy:1:1: odd (warning)")
+		l.ReloadFailed("policy", errors.New("one\ntwo"))
 		l.Fail(errors.New("the end"))
 	}
 	w.Close()
@@ -276,9 +278,13 @@ func TestJournal(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^<4>link down: leaf-1:5 - spine-1:1
 <6>policy read again
+<4>policy:1:1: odd \(warning\)
+<3>one; two - the previous policy stays in force
 <3>the end
 <4>\{"level":"WARN","msg":"link down: .*\}
 <6>\{"level":"INFO","msg":"policy read again"\}
+<4>\{"level":"WARN","msg":"policy:1:1: odd \(warning\)"\}
+<3>\{"level":"ERROR","msg":"one; two - the previous policy stays in force","event":"reload-failed","what":"policy","reason":"one; two"\}
 <3>\{"level":"ERROR","msg":"the end"\}
 $`)
 	if !want.MatchString(out.String()) {

@@ -53,18 +53,18 @@ func (f *Flags) Load() (err error) {
 }
 
 // Reload reads the file again for a manager that runs.
-func (f *Flags) Reload(e *engine.Engine, w io.Writer) {
+func (f *Flags) Reload(e *engine.Engine, w io.Writer) error {
 	if f.Tables == nil {
-		return
+		return nil
 	}
 	tables, err := readLFTs(f.file)
 	if err != nil {
-		fmt.Fprintln(w, "ibwarden:", err, "- the previous forwarding tables stay in force")
-		return
+		return err
 	}
 	f.Tables = tables
 	e.SetRoutingFile(tables)
 	fmt.Fprintln(w, "forwarding tables read again")
+	return nil
 }
 
 func readLFTs(path string) (*lfts.Tables, error) {
