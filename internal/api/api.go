@@ -229,16 +229,16 @@ func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Probl
 
 // unknown is the answer where there is no handler.
 func (a *api) unknown(r *http.Request) *Problem {
-	header := http.Header{}
-	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+	var there []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
 		if _, pattern := a.mux.Handler(other); pattern != "" {
-			header.Add("Allow", method)
+			there = append(there, method)
 		}
 	}
-	if len(header) > 0 {
+	if len(there) > 0 {
 		p := problem(http.StatusMethodNotAllowed, reasonMethod, "there is no "+r.Method+" here")
-		p.Header = header
+		p.Header = http.Header{"Allow": {strings.Join(there, ", ")}} // one line: many clients read the first alone
 		return p
 	}
 	return problem(http.StatusNotFound, "not-found", "there is nothing here; "+Prefix+"/openapi.json says what there is")

@@ -37,7 +37,7 @@ func (a *api) members() {
 				return nil, noPartition(k)
 			}
 			if err == nil {
-				out.ETag = condition.ETag(revision)
+				out.ETag, out.Body.PKey = condition.ETag(revision), k.String()
 			}
 			return out, err
 		})
@@ -53,7 +53,7 @@ func (a *api) members() {
 			return nil, err
 		}
 		caller := callerOf(ctx)
-		return readOne(ctx, a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
+		return ofPKey[Member](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
 			if !s.Sees(caller, k) {
 				return Member{}, 0, noPartition(k)
 			}
@@ -62,7 +62,7 @@ func (a *api) members() {
 				return Member{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "port", g.String()+" is no member of "+k.String())
 			}
 			return form.MemberOf(s, caller, m), s.TouchedFor(caller, k), nil
-		})
+		}))
 	})
 	a.memberWrites()
 }
@@ -124,7 +124,7 @@ func (a *api) memberWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return a.membersChanged(callerOf(ctx), &in.WriteParams, k, r, a.changed(ctx, r, &in.WriteParams)), nil
+			return a.partitionChanged(callerOf(ctx), &in.WriteParams, k, r, a.changed(ctx, r, &in.WriteParams)), nil
 		})
 	type removeMany struct {
 		WriteParams
@@ -167,7 +167,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
+	return a.partitionChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
 }
 
 func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {
@@ -183,13 +183,16 @@ func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guid
 	if err != nil {
 		return nil, err
 	}
-	return a.membersChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
+	return a.partitionChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
 }
 
-// membersChanged adds the ETag that the partition has after a change, if that change is
-// the last one.
-func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r *service.Result, out *ChangedOutput) *ChangedOutput {
+// partitionChanged adds the partition that a write is about, and the ETag that it has after a
+// change, if that change is the last one.
+func (a *api) partitionChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r *service.Result, out *ChangedOutput) *ChangedOutput {
 	out.Body.PKey = k.String()
+	if out.ETag != "" || gone(r, resource.PartitionKey(k)) {
+		return out
+	}
 	if r.Repeated && slices.ContainsFunc(r.Keys, func(key string) bool { return ofPartition(key, k) }) {
 		out.ETag = condition.ETag(out.Body.Revision)
 		return out
@@ -200,6 +203,11 @@ func (a *api) membersChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase, r
 		}
 	})
 	return out
+}
+
+// gone reports whether a change deleted the object with a key.
+func gone(r *service.Result, key string) bool {
+	return slices.ContainsFunc(r.Edits, func(e resource.Edit) bool { return e.Key == key && e.After == nil })
 }
 
 // ofPartition reports whether the object with a key is a partition, or in it.

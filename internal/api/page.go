@@ -62,6 +62,8 @@ func cursor(key string) string {
 // Reading is what every answer to a read has.
 type Reading struct {
 	Revision uint64 `json:"revision" doc:"the revision that was read"`
+	// PKey stands where the answers to writes have it.
+	PKey string `json:"pkey,omitempty" doc:"number of the partition that was asked about, in answers about one"`
 	// Old tells why what was read may be old.
 	Old string `json:"old,omitempty" doc:"why this may be old: the store cannot be reached, or another manager writes it"`
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -35,15 +34,25 @@ func (a *api) partitions() {
 		if err != nil {
 			return nil, err
 		}
-		return readOne(ctx, a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
+		return ofPKey[Partition](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
 			p := s.Partition(k)
 			if p == nil || !s.Sees(callerOf(ctx), k) {
 				return Partition{}, 0, noPartition(k)
 			}
 			return form.PartitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
-		})
+		}))
 	})
 	a.partitionWrites()
+}
+
+// ofPKey adds to an answer which partition it is about.
+func ofPKey[V any](k ib.PKeyBase) func(*Output[Single[V]], error) (*Output[Single[V]], error) {
+	return func(out *Output[Single[V]], err error) (*Output[Single[V]], error) {
+		if out != nil {
+			out.Body.PKey = k.String()
+		}
+		return out, err
+	}
 }
 
 func (a *api) partitionWrites() {
@@ -89,7 +98,7 @@ func (a *api) partitionWrites() {
 			if err != nil {
 				return nil, err
 			}
-			return a.changed(ctx, r, &in.WriteParams), nil
+			return a.partitionChanged(callerOf(ctx), &in.WriteParams, k, r, a.changed(ctx, r, &in.WriteParams)), nil
 		})
 }
 
@@ -135,17 +144,18 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	if err != nil {
 		return nil, err
 	}
-	out := a.changed(ctx, r, w)
+	made := ""
 	for _, key := range r.Keys {
-		if name, is := cutPrefix(key, string(resource.KindPartition)+"/"); is {
-			out.Body.PKey = name
+		if _, is := cutPrefix(key, string(resource.KindPartition)+"/"); is {
+			made = key
 		}
 	}
-	if out.Body.PKey != "" && !w.DryRun {
-		out.ETag = condition.ETag(out.Body.Revision)
-		if madeBy(r, string(resource.KindPartition)+"/"+out.Body.PKey) != nil {
-			out.made(Prefix + "/partitions/" + out.Body.PKey)
-		}
+	if o, is := madeBy(r, made).(*resource.Partition); is {
+		k = o.PKey // also where none was asked for
+	}
+	out := a.partitionChanged(caller, w, k, r, a.changed(ctx, r, w))
+	if madeBy(r, made) != nil && !w.DryRun {
+		out.made(Prefix + "/partitions/" + out.Body.PKey)
 	}
 	return out, nil
 }

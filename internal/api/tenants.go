@@ -98,7 +98,7 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 	}
 	out := a.changed(ctx, r, w)
 	a.service.Read(func(s *resource.State) {
-		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated {
+		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated && out.ETag == "" {
 			out.ETag = condition.ETag(s.NumberFor(callerOf(ctx), revision))
 		}
 	})

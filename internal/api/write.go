@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/problems"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -36,7 +38,7 @@ type Changed struct {
 	Follow   string           `json:"follow,omitempty" doc:"the path of the revision, where its outcome will be"`
 	Repeated bool             `json:"repeated,omitempty" doc:"an earlier request with the same Idempotency-Key did it"`
 	Approval string           `json:"approval,omitempty" doc:"the change waits for a second person, as the approval with this ID: nothing else was changed"`
-	PKey     string           `json:"pkey,omitempty" doc:"number of the partition that was made or changed"`
+	PKey     string           `json:"pkey,omitempty" doc:"number of the partition that the write is about"`
 }
 
 // Plan is what a change would do to the fabric.
@@ -96,7 +98,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{
-		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: before, Repeat: w.Repeat, Digest: req.digest, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: unlessSame(before), Touched: touched(req.who.Caller, c), Repeat: w.Repeat, Digest: req.digest, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
 	})
 	if result != nil && errors.Is(err, context.DeadlineExceeded) {
 		return result, nil // it is stored; its outcome is pending
@@ -108,13 +110,63 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 	return result, err
 }
 
+// unlessSame is a look that lets a write without its precondition pass which says what is there
+// already, as declarative clients send it again and again.
+func unlessSame(l look) look {
+	if l == nil {
+		return nil
+	}
+	return func(s *resource.State) (uint64, error) {
+		seen, err := l(s)
+		if p, is := err.(*Problem); is && p.Reason == problems.Precondition {
+			return s.Last(), service.IfChanged{Err: err}
+		}
+		return seen, err
+	}
+}
+
+// touched tells the revision that last changed what a change is about, as far as a caller sees it:
+// the ETag where nothing is changed. nil where no object is replaced.
+func touched(caller resource.Caller, c resource.Change) func(*resource.State) uint64 {
+	var k ib.PKeyBase
+	switch c := c.(type) {
+	case resource.PutPartition:
+		k = c.PKey
+	case resource.SetMembers:
+		k = c.PKey
+	case resource.RemoveMembers:
+		k = c.PKey
+	case resource.Refuse:
+		k = c.PKey
+	case resource.PutTenant:
+		return objectTouched(c.Key())
+	case resource.PutFile:
+		return objectTouched(policyKey)
+	default:
+		return nil
+	}
+	return func(s *resource.State) uint64 { return s.TouchedFor(caller, k) }
+}
+
+func objectTouched(key string) func(*resource.State) uint64 {
+	return func(s *resource.State) uint64 {
+		_, revision := s.Object(key)
+		return revision
+	}
+}
+
 // changed is the answer for a result.
 func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
 	caller := callerOf(ctx)
 	out := &ChangedOutput{Status: http.StatusOK, Body: Changed{
 		Words: r.Words, Repeated: r.Repeated, Outcome: history.OutcomeOf(r.Outcome, caller),
 	}}
-	a.service.Read(func(s *resource.State) { out.Body.Revision = s.NumberFor(caller, r.Revision) })
+	a.service.Read(func(s *resource.State) {
+		out.Body.Revision = s.NumberFor(caller, r.Revision)
+		if r.Touched > 0 && !w.DryRun {
+			out.ETag = condition.ETag(s.NumberFor(caller, r.Touched))
+		}
+	})
 	if r.Plan != nil {
 		out.Body.Plan = planOf(r.Plan, caller)
 	}

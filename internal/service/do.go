@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,8 +25,12 @@ type Request struct {
 	// resource.Unseen.
 	Seen uint64
 	// Look, unless nil, reads the state that the change is made to, with no other change in
-	// between, and returns Seen, or why the change is refused. It may not keep the state.
+	// between, and returns Seen, or why the change is refused: always, or by IfChanged unless
+	// it changes nothing. It may not keep the state.
 	Look func(*resource.State) (seen uint64, err error)
+	// Touched, unless nil, is the revision that last changed what the request is about: asked
+	// of the state that a request which changes nothing finds, for Result.Touched.
+	Touched func(*resource.State) uint64
 	// Repeat is an idempotency key: a second request of the caller with it changes
 	// nothing and is answered as the first. "" for none. A dry run has none.
 	Repeat string
@@ -40,11 +45,19 @@ type Request struct {
 	ID string
 }
 
+// IfChanged is the error of a Look that refuses the change only if it changes something: what
+// says again what is there replaces nothing unseen.
+type IfChanged struct{ Err error }
+
+func (e IfChanged) Error() string { return e.Err.Error() }
+
 // Result is what became of a Request.
 type Result struct {
 	// Revision is the one that the change made; the last one when it changed nothing.
 	Revision uint64   `json:"revision"`
 	Words    []string `json:"words"`
+	// Touched is that of the request, of one that changed nothing.
+	Touched uint64 `json:"-"`
 	// Plan is that of a dry run.
 	Plan *Plan `json:"plan,omitempty"`
 	// Outcome is what became of the revision so far.
@@ -122,13 +135,18 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 		return nil, nil, err
 	}
 	result = resultOf(last, diff)
+	if len(diff.Edits) == 0 && r.Touched != nil {
+		s.mu.RLock()
+		result.Touched = r.Touched(s.state)
+		s.mu.RUnlock()
+	}
 	if r.DryRun {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return result, s.state.PolicyWith(diff), nil
 	}
 	if len(diff.Edits) == 0 {
-		return result, nil, s.remember(ctx, repeat, r, repeated{Digest: digest, Revision: last, At: now, Tenant: r.By.Tenant})
+		return result, nil, s.remember(ctx, repeat, r, repeated{Digest: digest, Revision: last, Touched: result.Touched, At: now, Tenant: r.By.Tenant})
 	}
 	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
 	if err != nil {
@@ -163,12 +181,17 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 		return diff, err
 	}
 	seen := r.Seen
+	var changed IfChanged
 	if r.Look != nil {
-		if seen, err = r.Look(s.state); err != nil {
+		if seen, err = r.Look(s.state); err != nil && !errors.As(err, &changed) {
 			return diff, err
 		}
 	}
-	return s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, Fabric: s.fabric()})
+	diff, err = s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, Fabric: s.fabric()})
+	if changed.Err != nil && (err != nil || len(diff.Edits) > 0) {
+		return resource.Diff{}, changed.Err // also where it could not be made: he is told no more than before
+	}
+	return diff, err
 }
 
 func resultOf(last uint64, d resource.Diff) *Result {

@@ -58,14 +58,15 @@ const (
 // sees, and what is kept for it, do not depend on what happens to others.
 type hubs struct {
 	run string // tells the IDs of this run from those of others
+	now func() time.Time
 	all *hub
 
 	mu      sync.Mutex
 	tenants map[string]*hub
 }
 
-func newHubs(run string) *hubs {
-	return &hubs{run: run, all: newHub(run, eventsKept), tenants: map[string]*hub{}}
+func newHubs(run string, now func() time.Time) *hubs {
+	return &hubs{run: run, now: now, all: newHub(run, eventsKept, now), tenants: map[string]*hub{}}
 }
 
 func (h *hubs) add(e Event) {
@@ -82,7 +83,7 @@ func (h *hubs) of(tenant string) *hub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.tenants[tenant] == nil {
-		h.tenants[tenant] = newHub(h.run, eventsKeptTenant)
+		h.tenants[tenant] = newHub(h.run, eventsKeptTenant, h.now)
 	}
 	return h.tenants[tenant]
 }
@@ -111,6 +112,7 @@ func (s *Service) changed(r Record) {
 type hub struct {
 	run  string // tells the IDs of this run from those of others
 	kept int    // how many events are kept at least
+	now  func() time.Time
 
 	mu    sync.Mutex
 	list  []Event
@@ -118,8 +120,13 @@ type hub struct {
 	more  chan struct{}
 }
 
-func newHub(run string, kept int) *hub {
-	return &hub{run: run, kept: kept, first: 1, more: make(chan struct{})}
+func newHub(run string, kept int, now func() time.Time) *hub {
+	return &hub{run: run, kept: kept, now: now, first: 1, more: make(chan struct{})}
+}
+
+// reset is what a reader is told who missed events, up to the one with a number.
+func (h *hub) reset(n uint64) Event {
+	return Event{ID: h.id(n), At: h.now(), Kind: EventReset, Text: "events before this one are not kept: read everything again"}
 }
 
 func (h *hub) id(n uint64) string { return fmt.Sprintf("%s-%d", h.run, n) }
@@ -162,14 +169,14 @@ func (h *hub) follow(ctx context.Context, after string, end bool) iter.Seq[Event
 		n, known := h.number(after)
 		if !known {
 			n = h.last()
-			if !yield(Event{ID: h.id(n), Kind: EventReset, Text: "events before this one are not kept: read everything again"}) {
+			if !yield(h.reset(n)) {
 				return
 			}
 		}
 		for {
 			list, first, more := h.after(n)
 			if first > n+1 && n > 0 {
-				if !yield(Event{ID: h.id(first - 1), Kind: EventReset, Text: "events before this one are not kept: read everything again"}) {
+				if !yield(h.reset(first - 1)) {
 					return
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -55,12 +56,15 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// clock stands still.
+func clock() time.Time { return time.Unix(1e9, 0) }
+
 // TestHub: a reader gets the events after the one that it names, and is told to read everything
 // again if some are missing, wherever it stands.
 func TestHub(t *testing.T) {
 	const kept = 4
 	for added := range 3*kept + 2 {
-		h := newHub("run", kept)
+		h := newHub("run", kept, clock)
 		for n := range added {
 			h.add(Event{Text: fmt.Sprint(n + 1)})
 		}
@@ -84,6 +88,9 @@ func TestHub(t *testing.T) {
 			var got []string
 			for e := range h.follow(t.Context(), after, true) {
 				if e.Kind == EventReset {
+					if !e.At.Equal(clock()) {
+						t.Errorf("a reset of %v, want %v", e.At, clock())
+					}
 					got = append(got, "reset "+e.ID+" "+e.Text)
 				} else {
 					got = append(got, e.Text+" "+e.ID)
@@ -109,7 +116,7 @@ func TestHub(t *testing.T) {
 			}
 		}
 	}
-	h := newHub("run", kept)
+	h := newHub("run", kept, clock)
 	for id, known := range map[string]bool{"": true, "run-0": true, "run-1": false, "other-0": false, "run": false, "run-x": false, "run--1": false} {
 		if _, got := h.number(id); got != known {
 			t.Errorf("event %q: known %v", id, got)
@@ -119,7 +126,7 @@ func TestHub(t *testing.T) {
 
 // TestHubsAreOfATenant: the provider's events are not a tenant's of that name.
 func TestHubsAreOfATenant(t *testing.T) {
-	h := newHubs("run")
+	h := newHubs("run", clock)
 	h.add(Event{Text: "one", Tenants: []string{"red", resource.Provider}})
 	h.add(Event{Text: "two"})
 	for tenant, want := range map[string]uint64{"red": 1, "blue": 0, resource.Provider: 2} {

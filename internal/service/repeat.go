@@ -40,6 +40,8 @@ type repeated struct {
 	// Changed tells that the request made Revision. One that changed nothing has the last
 	// one, which somebody else may have made.
 	Changed bool `json:"changed,omitempty"`
+	// Touched is that of the Result, of one that changed nothing.
+	Touched uint64 `json:"touched,omitempty"`
 }
 
 // repeatKey is an idempotency key with its caller, whose name has no slash.
@@ -74,7 +76,7 @@ func (s *Service) again(ctx context.Context, r Request, digest string) (*Result,
 	if old.Digest != digest {
 		return nil, ErrRepeat
 	}
-	result := &Result{Revision: old.Revision, Repeated: true, Words: []string{}}
+	result := &Result{Revision: old.Revision, Repeated: true, Words: []string{}, Touched: old.Touched}
 	if !old.Changed {
 		return result, nil
 	}

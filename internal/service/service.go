@@ -189,7 +189,7 @@ const outcomesKept = 10_000
 // service can write it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{
-		config: c, events: newHubs(hex.EncodeToString(randomOctets(4))), repeats: newRepeats(nil), refusals: newRefusals(),
+		config: c, events: newHubs(hex.EncodeToString(randomOctets(4)), c.Now), repeats: newRepeats(nil), refusals: newRefusals(),
 		outcomes: map[uint64]*Outcome{}, since: map[uint64]begun{}, settled: make(chan struct{}),
 		noted: make(chan struct{}, 1), closing: make(chan struct{}), leads: !c.Shared, seen: c.Seen.Clone(), kept: c.Seen.Serial,
 	}
