@@ -280,9 +280,8 @@ func register[I, O any](a *api, op huma.Operation, f func(context.Context, *I) (
 		return out, nil
 	})
 	if _, writes := any(new(O)).(*ChangedOutput); writes {
-		item := a.huma.OpenAPI().Paths[op.Path]
-		for _, o := range []*huma.Operation{item.Post, item.Put, item.Delete} {
-			if o != nil && o.OperationID == op.OperationID {
+		for _, o := range operationsOf(a.huma.OpenAPI().Paths[op.Path]) {
+			if o.OperationID == op.OperationID {
 				made, accepted := *o.Responses["200"], *o.Responses["200"]
 				made.Description, accepted.Description = "made", "stored; its outcome on the fabric is pending"
 				o.Responses["201"], o.Responses["202"] = &made, &accepted

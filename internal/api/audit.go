@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -81,22 +82,22 @@ func (a *api) cut(ctx context.Context, err error) {
 
 func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[history.Entry]], error) {
 	caller := callerOf(ctx)
-	next := cursor
+	next := answers.Cursor
 	if !caller.IsProvider() {
 		var err error
 		if p.Cursor, err = a.sealed.Open(p.Cursor, caller.Tenant); err != nil {
 			return nil, err
 		}
-		next = func(key string) string { return a.sealed.Seal(cursor(key), caller.Tenant) }
+		next = func(key string) string { return a.sealed.Seal(answers.Cursor(key), caller.Tenant) }
 	}
-	r, done, err := p.numbered(oldest, 0)
+	r, done, err := p.Numbered(oldest, 0)
 	if err != nil {
 		return nil, err
 	}
 	out := &Output[List[history.Entry]]{}
 	out.Body.Items = []history.Entry{}
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.LastFor(caller) })
-	out.aged(caller, &out.Body.Reading, old)
+	out.Aged(caller, &out.Body.Reading, old)
 	if done {
 		return out, nil
 	}
@@ -108,7 +109,7 @@ func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision
 		if !caller.IsProvider() && e.Tenant != caller.Tenant || decision != "" && string(e.Decision) != decision {
 			continue
 		}
-		if len(found) == p.limit() {
+		if len(found) == p.Most() {
 			out.Body.Next = next(fmt.Sprintf("%020d", found[len(found)-1].Sequence)) // of one length, as that is seen
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,15 +20,18 @@ func describesItself() *huma.PathItem {
 	return &huma.PathItem{Get: &op}
 }
 
+// operationsOf are the operations of a path.
+func operationsOf(item *huma.PathItem) []*huma.Operation {
+	all := []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}
+	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
+}
+
 // sharedProblems has every operation refer to one description of problems.
 func (a *api) sharedProblems() {
 	d := a.huma.OpenAPI()
 	d.Components.Responses = map[string]*huma.Response{}
 	for _, item := range d.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
-			if op == nil {
-				continue
-			}
+		for _, op := range operationsOf(item) {
 			for status, r := range op.Responses {
 				if status >= "400" && r.Ref == "" {
 					shared := *r
@@ -65,10 +69,8 @@ func (a *api) grouped() {
 	}
 	for path, item := range d.Paths {
 		word, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
-			if op != nil {
-				op.Tags = tags[word]
-			}
+		for _, op := range operationsOf(item) {
+			op.Tags = tags[word]
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/device"
 	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -42,11 +43,11 @@ func (a *api) drawn() {
 			return nil, err
 		}
 		out := &MapOutput{
-			ETag: answer.ETag, Old: oneLine(facts.Old), ReadAt: facts.Snapshot.ReadAt.UTC().Format(time.RFC3339Nano),
+			ETag: answer.ETag, Old: answers.OneLine(facts.Old), ReadAt: facts.Snapshot.ReadAt.UTC().Format(time.RFC3339Nano),
 			Vary: "Accept-Encoding", Type: "application/json", Body: answer.Body,
 		}
 		if in.None != "" && answer.Has(in.None) {
-			return nil, unmodified{http.Header{"Etag": {out.ETag}, "Ibwarden-Read-At": {out.ReadAt}, "Vary": {out.Vary}}}
+			return nil, answers.Unmodified{Header: http.Header{"Etag": {out.ETag}, "Ibwarden-Read-At": {out.ReadAt}, "Vary": {out.Vary}}}
 		}
 		if fabricmap.Takes(in.Accept) {
 			out.Encoding, out.Body = "gzip", answer.Zipped
@@ -63,7 +64,7 @@ func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, 
 	}
 	old := a.service.Read(func(s *resource.State) { facts.Gather(s, callerOf(ctx)) })
 	if old != nil {
-		facts.Old = whyOld(callerOf(ctx), old)
+		facts.Old = answers.WhyOld(callerOf(ctx), old)
 	}
 	facts.Parties = func() ([]string, map[ib.PortGUID]int) {
 		view, err := a.seen(ctx, &Reading{})

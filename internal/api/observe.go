@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,18 @@ const (
 	operationNone = "none" // refused before its operation was looked at
 	operationUFM  = "ufm"  // a call of UFM's
 )
+
+// Operations are those that Options.Observe is told of, ordered.
+func Operations() []string {
+	list := []string{operationNone, operationUFM}
+	for _, item := range build(nil, Options{}).huma.OpenAPI().Paths {
+		for _, op := range operationsOf(item) {
+			list = append(list, op.OperationID)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
 
 // answered is a writer that notes when an answer begins, and with which status.
 type answered struct {

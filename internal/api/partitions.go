@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -150,12 +151,12 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 			made = key
 		}
 	}
-	if o, is := madeBy(r, made).(*resource.Partition); is {
+	if o, is := answers.MadeBy(r, made).(*resource.Partition); is {
 		k = o.PKey // also where none was asked for
 	}
 	out := a.partitionChanged(caller, w, k, r, a.changed(ctx, r, w))
-	if madeBy(r, made) != nil && !w.DryRun {
-		out.made(Prefix + "/partitions/" + out.Body.PKey)
+	if answers.MadeBy(r, made) != nil && !w.DryRun {
+		out.Made(Prefix + "/partitions/" + out.Body.PKey)
 	}
 	return out, nil
 }

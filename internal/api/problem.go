@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/problems"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -69,7 +70,7 @@ func told(ctx context.Context, err error, others string) string {
 func (a *api) failed(ctx context.Context, err error) error {
 	var refusal *resource.Refusal
 	var p *Problem
-	var same unmodified
+	var same answers.Unmodified
 	switch {
 	case err == nil:
 		return nil

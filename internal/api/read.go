@@ -8,15 +8,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// Single is the answer about one object.
-type Single[T any] struct {
-	Reading
-	Item T `json:"item"`
-}
 
 // notModified lets an operation answer 304.
 func notModified(op huma.Operation) huma.Operation {
@@ -26,13 +21,6 @@ func notModified(op huma.Operation) huma.Operation {
 	op.Responses["304"] = &huma.Response{Description: "the caller has it already"}
 	return op
 }
-
-// unmodified is the answer 304.
-type unmodified struct{ header http.Header }
-
-func (unmodified) Error() string             { return "not modified" }
-func (unmodified) GetStatus() int            { return http.StatusNotModified }
-func (u unmodified) GetHeaders() http.Header { return u.header }
 
 // readOne reads one object: what it is, and the revision that last changed it, by the number of the
 // store.
@@ -53,38 +41,11 @@ func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resou
 		return nil, err
 	}
 	out.ETag = condition.ETag(number)
-	out.aged(caller, &out.Body.Reading, old)
+	out.Aged(caller, &out.Body.Reading, old)
 	if c.Has(number) {
-		return nil, unmodified{http.Header{"Etag": {out.ETag}}}
+		return nil, answers.Unmodified{Header: http.Header{"Etag": {out.ETag}}}
 	}
 	return out, nil
-}
-
-// aged says that what was read may be old.
-func (o *Output[T]) aged(c resource.Caller, r *Reading, old error) {
-	if old != nil {
-		r.Old = whyOld(c, old)
-		o.Old = oneLine(r.Old)
-	}
-}
-
-// whyOld says why what was read may be old. The store's words have its addresses, and revisions by
-// the numbers of the provider.
-func whyOld(c resource.Caller, old error) string {
-	if c.IsProvider() {
-		return old.Error()
-	}
-	return "the store cannot be reached, or another manager writes it: this is what was read last"
-}
-
-// oneLine is a text that may stand in a header.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // readList reads a page of a list: all objects, sorted by key, those that pass the
@@ -100,13 +61,13 @@ func readList[T, V any](ctx context.Context, a *api, p PageParams, all func(*res
 				kept = append(kept, x)
 			}
 		}
-		out.Body.Items, out.Body.Next, err = page(p, kept, key, func(x T) V { return view(s, x) })
+		out.Body.Items, out.Body.Next, err = answers.Page(p, kept, key, func(x T) V { return view(s, x) })
 		out.Body.Revision = s.LastFor(callerOf(ctx))
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.aged(callerOf(ctx), &out.Body.Reading, old)
+	out.Aged(callerOf(ctx), &out.Body.Reading, old)
 	return out, nil
 }
 

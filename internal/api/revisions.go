@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -34,13 +35,13 @@ func (a *api) revisions() {
 		old := a.service.Read(func(s *resource.State) {
 			out.Body.Item, out.Body.Revision = history.RevisionOf(s, r, outcome, caller, true), s.LastFor(caller)
 		})
-		out.aged(caller, &out.Body.Reading, old)
+		out.Aged(caller, &out.Body.Reading, old)
 		return out, nil
 	})
 }
 
 func (a *api) changes(ctx context.Context, p PageParams, oldest bool) (*Output[List[history.Revision]], error) {
-	r, done, err := p.numbered(oldest, p.limit()+1)
+	r, done, err := p.Numbered(oldest, p.Most()+1)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (a *api) changes(ctx context.Context, p PageParams, oldest bool) (*Output[L
 	out.Body.Items = []history.Revision{}
 	caller := callerOf(ctx)
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.LastFor(caller) })
-	out.aged(caller, &out.Body.Reading, old)
+	out.Aged(caller, &out.Body.Reading, old)
 	if done || r.From > out.Body.Revision || out.Body.Revision == 0 {
 		return out, nil
 	}
@@ -62,8 +63,8 @@ func (a *api) changes(ctx context.Context, p PageParams, oldest bool) (*Output[L
 	}
 	a.service.Read(func(s *resource.State) {
 		for i := range records {
-			if n := len(out.Body.Items); n == p.limit() {
-				out.Body.Next = cursor(strconv.FormatUint(out.Body.Items[n-1].Number, 10))
+			if n := len(out.Body.Items); n == p.Most() {
+				out.Body.Next = answers.Cursor(strconv.FormatUint(out.Body.Items[n-1].Number, 10))
 				break
 			}
 			out.Body.Items = append(out.Body.Items, history.RevisionOf(s, &records[i], outcomes[i], caller, false))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/talks"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -30,7 +31,7 @@ func (a *api) talking() {
 			if err != nil {
 				return nil, err
 			}
-			out.Old = oneLine(out.Body.Old)
+			out.Old = answers.OneLine(out.Body.Old)
 			out.Body.Matrix = a.talks.Matrix(view)
 			return out, nil
 		})
@@ -48,7 +49,7 @@ func (a *api) talking() {
 			if err != nil {
 				return nil, err
 			}
-			out.Old = oneLine(out.Body.Old)
+			out.Old = answers.OneLine(out.Body.Old)
 			ports, missing := a.talks.Ports(view, in.A, in.B, talks.Window{Limit: in.Limit, Row: in.Row, Column: in.Column})
 			if missing != "" {
 				return nil, problem(http.StatusNotFound, string(resource.NotFound), "there is no such party, or none of which you may ask: want names of parties of "+Prefix+"/matrix")
@@ -76,7 +77,7 @@ func (a *api) seen(ctx context.Context, r *Reading) (view *talks.View, err error
 		r.Revision = s.LastFor(caller)
 	})
 	if old != nil {
-		r.Old = whyOld(caller, old)
+		r.Old = answers.WhyOld(caller, old)
 	}
 	return view, nil
 }

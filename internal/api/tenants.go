@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -107,8 +108,8 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 			out.ETag = condition.ETag(out.Body.Revision)
 		}
 	}
-	if kind, id, _ := cut(key); madeBy(r, key) != nil && out.ETag != "" {
-		out.made(Prefix + "/" + kind + "s/" + id)
+	if kind, id, _ := cut(key); answers.MadeBy(r, key) != nil && out.ETag != "" {
+		out.Made(Prefix + "/" + kind + "s/" + id)
 	}
 	return out, nil
 }

@@ -1,6 +1,21 @@
 package api
 
-import "github.com/ibwarden/ibwarden/internal/api/form"
+import (
+	"github.com/ibwarden/ibwarden/internal/api/answers"
+	"github.com/ibwarden/ibwarden/internal/api/form"
+)
+
+// What answers have in common.
+type (
+	PageParams    = answers.PageParams
+	Reading       = answers.Reading
+	Changed       = answers.Changed
+	Plan          = answers.Plan
+	ChangedOutput = answers.ChangedOutput
+	List[T any]   = answers.List[T]
+	Single[T any] = answers.Single[T]
+	Output[T any] = answers.Output[T]
+)
 
 // Values of requests and answers.
 type (

@@ -1,11 +1,14 @@
 package metrics
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
+	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
@@ -17,6 +20,8 @@ type Collector struct {
 	Latest func() *State
 	Turned func() time.Time
 	Now    func() time.Time
+	// Events are the ids of events, which are counted from the start.
+	Events []string
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -35,18 +40,18 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	now, out := c.Now(), sink{ch}
 	out.put(loopAge, now.Sub(c.Turned()).Seconds())
 	s := c.Latest()
-	if s == nil {
+	if s == nil { // a counter that is there before the first is counted shows an increase then
+		out.counters(&State{}, c.Events)
 		return
 	}
 	out.put(stateAge, now.Sub(s.Made).Seconds())
 	out.put(buildInfo, 1, s.Version, s.GoVersion)
 	out.manager(s)
-	out.counted(&s.Counted)
+	out.counters(s, c.Events)
 	if s.Last != nil {
 		out.put(verdictAge, now.Sub(s.Last.At).Seconds())
 		out.last(s.Last)
 	}
-	out.administration(s)
 	out.fabric(s)
 }
 
@@ -61,9 +66,17 @@ func (o sink) times(m *Metric, h *Times, labels ...string) {
 	o.ch <- prometheus.MustNewConstHistogram(m.desc, h.Count, h.Sum, h.cumulative(), labels...)
 }
 
-func (o sink) list(m *Metric, list []Labelled) {
+// list has the samples of a list, and 0 for those that are known and not in it.
+func (o sink) list(m *Metric, list []Labelled, known [][]string) {
+	seen := map[string]bool{}
 	for _, x := range list {
+		seen[strings.Join(x.Labels, " ")] = true
 		o.put(m, float64(x.N), x.Labels...)
+	}
+	for _, labels := range known {
+		if !seen[strings.Join(labels, " ")] {
+			o.put(m, 0, labels...)
+		}
 	}
 }
 
@@ -81,23 +94,6 @@ func (o sink) manager(s *State) {
 	o.put(otherManagers, float64(s.Manager.Others), "true")
 	o.put(otherManagers, float64(s.Manager.Rogues), "false")
 	o.inCharge(s)
-	o.put(sweeps, float64(s.Manager.Sweeps.Full), "full")
-	o.put(sweeps, float64(s.Manager.Sweeps.Links), "links")
-	o.put(sweeps, float64(s.Manager.Sweeps.Light), "light")
-	o.list(smps, s.SMPs)
-	o.list(requests, s.Requests)
-	o.put(retries, float64(s.Window.Retried+s.Window.Extra))
-	o.put(lost, float64(s.Window.Failed))
-	o.put(strays, float64(s.Window.Unmatched))
-	for _, p := range s.Phases {
-		o.put(phaseTime, p.Seconds, p.Name)
-		for result, n := range map[string]uint64{"sent": p.Sent, "answered": p.Answered, "repeated": p.Repeated, "lost": p.Lost} {
-			o.put(phaseSMPs, float64(n), p.Name, result)
-		}
-	}
-	for result, n := range s.Alarms {
-		o.put(alarms, float64(n), result)
-	}
 	if !s.Reading {
 		return
 	}
@@ -107,6 +103,56 @@ func (o sink) manager(s *State) {
 		o.put(polls, float64(n), result)
 	}
 	o.put(pollRound, s.Polls.LastRound.Seconds())
+}
+
+// counters makes the samples of the manager's counters. All whose labels are known are there, also
+// at 0: an increase from nothing is none for Prometheus.
+func (o sink) counters(s *State, ids []string) {
+	o.put(masterChanges, float64(s.Charge.Changes))
+	o.put(sweeps, float64(s.Manager.Sweeps.Full), "full")
+	o.put(sweeps, float64(s.Manager.Sweeps.Links), "links")
+	o.put(sweeps, float64(s.Manager.Sweeps.Light), "light")
+	o.list(smps, s.SMPs, knownSMPs)
+	o.list(requests, s.Requests, knownRequests)
+	o.put(retries, float64(s.Window.Retried+s.Window.Extra))
+	o.put(lost, float64(s.Window.Failed))
+	o.put(strays, float64(s.Window.Unmatched))
+	for _, p := range s.Phases {
+		o.put(phaseTime, p.Seconds, p.Name)
+		for result, n := range map[string]uint64{"sent": p.Sent, "answered": p.Answered, "repeated": p.Repeated, "lost": p.Lost} {
+			o.put(phaseSMPs, float64(n), p.Name, result)
+		}
+	}
+	for _, result := range []string{"delivered", "failed", "dropped"} {
+		o.put(alarms, float64(s.Alarms[result]), result)
+	}
+	o.counted(&s.Counted, ids)
+	o.administration(s)
+}
+
+// What is known of the labels of requests: every attribute is read, and plans write some.
+var (
+	knownSMPs     = known(nil)
+	knownRequests = known([]string{"ok", "status", "no-answer"})
+)
+
+// known are the labels of requests by method and attribute, and by result where there are any.
+func known(results []string) (list [][]string) {
+	add := func(labels ...string) {
+		if results == nil {
+			list = append(list, labels)
+		}
+		for _, r := range results {
+			list = append(list, append(slices.Clone(labels), r))
+		}
+	}
+	for _, a := range smp.Attributes() {
+		add("Get", a.Name)
+	}
+	for _, name := range writable {
+		add("Set", name)
+	}
+	return list
 }
 
 // StateName names a state of a manager for programs.
@@ -122,24 +168,40 @@ func StateName(s smp.SMState) string {
 	return "discovering"
 }
 
-func (o sink) counted(c *Counted) {
+func (o sink) counted(c *Counted, ids []string) {
 	o.put(passes, float64(c.Completed), "completed")
 	o.put(passes, float64(c.Refused), "refused")
 	o.put(passes, float64(c.Deferred), "deferred")
 	o.put(passWrites, float64(c.Writes))
 	o.put(rogues, float64(c.Rogues))
-	for id, n := range c.Events {
-		o.put(events, float64(n), id)
-	}
-	for attribute, n := range c.Drift {
-		o.put(drift, float64(n), attribute)
-	}
+	o.byLabel(events, c.Events, ids)
+	o.byLabel(drift, c.Drift, writable)
 	for _, key := range []string{"m_key", "p_key", "q_key"} {
 		o.put(violations, float64(c.Violations[key]), key)
 	}
 	for _, cause := range causes {
 		h := c.Times[cause]
 		o.times(changeToProof, &h, cause)
+	}
+}
+
+// writable are the attributes that plans write, and so what can drift, by their names.
+var writable = func() (names []string) {
+	for _, a := range plan.Attributes() {
+		names = append(names, smp.AttributeName(a))
+	}
+	return names
+}()
+
+// byLabel has the samples of a counter by its only label, 0 for those that are known.
+func (o sink) byLabel(m *Metric, counts map[string]uint64, known []string) {
+	for _, x := range known {
+		if _, counted := counts[x]; !counted {
+			o.put(m, 0, x)
+		}
+	}
+	for x, n := range counts {
+		o.put(m, float64(n), x)
 	}
 }
 
@@ -202,7 +264,7 @@ func (o sink) members(list []Partition) {
 }
 
 func (o sink) administration(s *State) {
-	o.list(saRequests, s.Answers)
+	o.list(saRequests, s.Answers, nil)
 	c := &s.Administration
 	for reason, n := range map[string]uint64{"refused": c.Refused, "busy": c.Busy, "dropped": c.Dropped, "malformed": c.Malformed} {
 		o.put(saRefused, float64(n), reason)

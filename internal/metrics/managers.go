@@ -46,7 +46,6 @@ func (o sink) inCharge(s *State) {
 		return // the subnet was not read yet
 	}
 	o.put(fabricMasters, float64(s.Charge.Masters))
-	o.put(masterChanges, float64(s.Charge.Changes))
 	o.put(masterFlapping, one(s.Charge.Flapping))
 	o.put(otherPolicies, float64(s.Charge.OtherPolicies))
 	o.put(policyGuarded, one(s.Manager.Guards))

@@ -82,10 +82,33 @@ func collector(s *State) *Collector {
 	return &Collector{Latest: func() *State { return s }, Turned: func() time.Time { return now.Add(-time.Second) }, Now: func() time.Time { return now }}
 }
 
-// TestUnknownIsNoSample: before there is anything to tell nothing is told.
+// TestUnknownIsNoSample: before there is anything to tell nothing is told, but that nothing was
+// counted yet: a counter that comes into being at 1 has not increased for Prometheus.
 func TestUnknownIsNoSample(t *testing.T) {
-	if n := testutil.CollectAndCount(collector(nil)); n != 1 {
-		t.Errorf("%d samples without a state, want the age of the loop only", n)
+	c := collector(nil)
+	c.Events = []string{"verdict", "foreign-change"}
+	counted := 0
+	for l := range strings.Lines(samples(t, c)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(l), " ")
+		if i := strings.LastIndexByte(l, ' '); i > 0 {
+			value = strings.TrimSpace(l[i:])
+		}
+		name, _, _ = strings.Cut(name, "{")
+		switch {
+		case name == "ibwarden_engine_turn_age_seconds":
+		case value != "0" || !strings.HasSuffix(name, "_total") && !strings.HasPrefix(name, "ibwarden_change_to_proof_seconds_"):
+			t.Errorf("without a state it says %s", l)
+		default:
+			counted++
+		}
+	}
+	for _, name := range []string{"ibwarden_drift_total", "ibwarden_events_total", "ibwarden_master_changes_total", "ibwarden_webhook_alarms_total"} {
+		if testutil.CollectAndCount(c, name) == 0 {
+			t.Errorf("no sample of %s before the first is counted", name)
+		}
+	}
+	if counted < 100 {
+		t.Errorf("%d counters", counted)
 	}
 	s := &State{Made: time.Unix(1000, 0), Devices: []Device{{Identity: &Identity{GUID: "0x1", Kind: "SW"}, Ports: []Port{{Num: "1", Read: true}}}}}
 	written := readText(t, s)

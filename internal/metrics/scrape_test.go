@@ -140,7 +140,7 @@ func everything() *State {
 		Phases:         []phases.Phase{{Name: "discovery", Seconds: 1.5, FabricSeconds: 2.5, Sent: 17, Answered: 18, Repeated: 19, Lost: 20}},
 		Administration: server.Counts{Refused: 21, Busy: 22, Dropped: 23, Malformed: 24, Reports: 25, Unreported: 26},
 		Answers:        []Labelled{{[]string{"Get", "PathRecord", "ok"}, 27}},
-		Alarms:         map[string]uint64{"sent": 28},
+		Alarms:         map[string]uint64{"delivered": 28},
 		Reading:        true,
 		Polls:          perfmgr.Counts{Sent: 29, Answered: 80, Unanswered: 81, Refused: 82, Malformed: 83, Stray: 84, LastRound: 85 * time.Second},
 		Contested:      86,

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -29,13 +30,14 @@ type API struct {
 	times       map[string]*Times    // by operation
 	refused     map[string]uint64    // by limit
 	connections func() Connections
+	operations  []string
 }
 
 var _ prometheus.Collector = (*API)(nil)
 
-// NewAPI returns one that has counted nothing.
-func NewAPI() *API {
-	return &API{requests: make(map[[2]string]uint64), times: make(map[string]*Times), refused: make(map[string]uint64)}
+// NewAPI returns one that has counted nothing of the operations that are known.
+func NewAPI(operations ...string) *API {
+	return &API{operations: operations, requests: make(map[[2]string]uint64), times: make(map[string]*Times), refused: make(map[string]uint64)}
 }
 
 // classes are the labels for statuses, by their first digit.
@@ -95,20 +97,27 @@ func (a *API) Collect(ch chan<- prometheus.Metric) {
 	for k, n := range a.requests {
 		out.put(apiRequests, float64(n), k[0], k[1])
 	}
+	for _, operation := range a.operations {
+		for _, class := range []string{"2xx", "4xx", "5xx"} { // so that the first is an increase
+			if a.requests[[2]string{operation, class}] == 0 {
+				out.put(apiRequests, 0, operation, class)
+			}
+		}
+	}
 	for operation, h := range a.times {
 		out.times(apiTime, h, operation)
-		if key := [2]string{operation, "5xx"}; a.requests[key] == 0 {
-			out.put(apiRequests, 0, operation, "5xx") // so that the first is an increase
+		if key := [2]string{operation, "5xx"}; a.requests[key] == 0 && !slices.Contains(a.operations, operation) {
+			out.put(apiRequests, 0, operation, "5xx")
 		}
 	}
 	for _, limit := range []string{"size", "rate", "time"} {
 		out.put(apiRefused, float64(a.refused[limit]), limit)
 	}
-	if a.connections == nil {
-		return
+	var c Connections
+	if a.connections != nil {
+		c = a.connections()
+		out.put(apiConnections, float64(c.Open))
 	}
-	c := a.connections()
-	out.put(apiConnections, float64(c.Open))
 	out.put(apiRefused, float64(c.Refused), "connections")
 	out.put(apiRefused, float64(c.RefusedPeer), "peer-connections")
 }

@@ -34,7 +34,7 @@ type State struct {
 	Last *Last
 	// Counted is what the Observer counted.
 	Counted Counted
-	// Alarms counts the alarms of the webhook by result; nil without one.
+	// Alarms counts the alarms of the webhook by result: delivered, failed, dropped; nil without one.
 	Alarms map[string]uint64
 	// Reading tells that performance counters are read.
 	Reading bool

@@ -134,12 +134,7 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 		}
 		return nil, nil, err
 	}
-	result = resultOf(last, diff)
-	if len(diff.Edits) == 0 && r.Touched != nil {
-		s.mu.RLock()
-		result.Touched = r.Touched(s.state)
-		s.mu.RUnlock()
-	}
+	result = s.resultOf(&r, last, diff)
 	if r.DryRun {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -192,6 +187,17 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 		return resource.Diff{}, changed.Err // also where it could not be made: he is told no more than before
 	}
 	return diff, err
+}
+
+// resultOf is the result of a request before it is stored; its caller holds write.
+func (s *Service) resultOf(of *Request, last uint64, d resource.Diff) *Result {
+	r := resultOf(last, d)
+	if len(d.Edits) == 0 && of.Touched != nil {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		r.Touched = of.Touched(s.state)
+	}
+	return r
 }
 
 func resultOf(last uint64, d resource.Diff) *Result {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -140,7 +141,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 
 // keep makes a store the one of the service.
 func (s *Service) keep(db store.Store) {
-	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches, Missing: s.missing}, metrics.NewAPI()
+	s.counts, s.calls = &metrics.Store{Leads: s.leads, Up: s.reaches, Missing: s.missing}, metrics.NewAPI(api.Operations()...)
 	s.store = &headed{Store: &measured{&fencing{db, s.rights, s.askOthers}, s.counts}}
 }
 

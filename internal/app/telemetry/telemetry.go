@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 )
 
@@ -79,7 +80,7 @@ func New(now func() time.Time) *Telemetry {
 	t.turned.Store(now().UnixNano())
 	t.samples = prometheus.NewRegistry()
 	t.samples.MustRegister(
-		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now},
+		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now, Events: logs.EngineIDs()},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux := http.NewServeMux()

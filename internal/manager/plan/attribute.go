@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
@@ -48,6 +50,9 @@ var attributes = map[mad.AttributeID]Attribute{
 	smp.AttrSLToVLMappingTable:       slToVL,
 	smp.AttrVLArbitrationTable:       vlArbitration,
 }
+
+// Attributes are those that plans write, ordered by number.
+func Attributes() []mad.AttributeID { return slices.Sorted(maps.Keys(attributes)) }
 
 // Describe gives what a change has to know of an attribute; an error means that no
 // change writes it.

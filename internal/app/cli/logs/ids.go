@@ -1,6 +1,10 @@
 package logs
 
-import "github.com/ibwarden/ibwarden/internal/api/session"
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/api/session"
+)
 
 // The ids of events that do not come from the manager's engine.
 const (
@@ -11,6 +15,18 @@ const (
 	// ReloadFailed is that of a file with a fault, which was to be read again.
 	ReloadFailed = "reload-failed"
 )
+
+// EngineIDs are the ids of the events of the manager's engine, ordered.
+func EngineIDs() (ids []string) {
+	others := []string{idRepeated, idProgress, AuditHead, session.Begun, session.Refused, session.Unknown}
+	for id := range meanings {
+		if !slices.Contains(others, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
 
 // meanings has every event id, and what it means. docs/events.md is made from it: ids are
 // stable, since programs and alerts rely on them.

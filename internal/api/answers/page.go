@@ -1,4 +1,6 @@
-package api
+// Package answers is what the answers of the API have in common: one object or a page of a list,
+// with the revision that was read, and what a write changed.
+package answers
 
 import (
 	"encoding/base64"
@@ -6,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibwarden/ibwarden/internal/api/problems"
+	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -32,14 +36,14 @@ func (p PageParams) after() (string, error) {
 	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	key, good := strings.CutPrefix(string(b), cursorPrefix)
 	if err != nil || !good {
-		return "", fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+		return "", problems.Field(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
 	}
 	return key, nil
 }
 
-// numbered is the part of a numbered list, newest or oldest first, that the page begins
+// Numbered is the part of a numbered list, newest or oldest first, that the page begins
 // with. done tells that nothing is left.
-func (p PageParams) numbered(oldest bool, limit int) (r store.Range, done bool, err error) {
+func (p PageParams) Numbered(oldest bool, limit int) (r store.Range, done bool, err error) {
 	r = store.Range{Newest: !oldest, Limit: limit, MayLack: true}
 	after, err := p.after()
 	if err != nil || after == "" {
@@ -47,7 +51,7 @@ func (p PageParams) numbered(oldest bool, limit int) (r store.Range, done bool, 
 	}
 	n, err := strconv.ParseUint(after, 10, 64)
 	if err != nil || n == 0 {
-		return r, false, fault(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
+		return r, false, problems.Field(http.StatusUnprocessableEntity, "invalid", "query.cursor", "want next of an earlier page")
 	}
 	if r.From = n - 1; oldest {
 		r.From = n + 1
@@ -55,7 +59,8 @@ func (p PageParams) numbered(oldest bool, limit int) (r store.Range, done bool, 
 	return r, r.From == 0, nil
 }
 
-func cursor(key string) string {
+// Cursor is where a list goes on after a key.
+func Cursor(key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + key))
 }
 
@@ -82,8 +87,8 @@ type Output[T any] struct {
 	Body T
 }
 
-// page cuts a page out of a list that is sorted by key.
-func page[T, V any](p PageParams, all []T, key func(T) string, view func(T) V) (items []V, next string, err error) {
+// Page cuts a page out of a list that is sorted by key.
+func Page[T, V any](p PageParams, all []T, key func(T) string, view func(T) V) (items []V, next string, err error) {
 	after, err := p.after()
 	if err != nil {
 		return nil, "", err
@@ -95,8 +100,8 @@ func page[T, V any](p PageParams, all []T, key func(T) string, view func(T) V) (
 		if k <= after {
 			continue
 		}
-		if len(items) == p.limit() {
-			return items, cursor(last), nil
+		if len(items) == p.Most() {
+			return items, Cursor(last), nil
 		}
 		items = append(items, view(x))
 		last = k
@@ -104,9 +109,51 @@ func page[T, V any](p PageParams, all []T, key func(T) string, view func(T) V) (
 	return items, "", nil
 }
 
-func (p PageParams) limit() int {
+// Most is how many objects the page has at most.
+func (p PageParams) Most() int {
 	if p.Limit < 1 || p.Limit > pageMost {
 		return pageDefault
 	}
 	return p.Limit
+}
+
+// Single is the answer about one object.
+type Single[T any] struct {
+	Reading
+	Item T `json:"item"`
+}
+
+// Unmodified is the answer 304.
+type Unmodified struct{ Header http.Header }
+
+// Error implements error; GetStatus and GetHeaders say what is answered.
+func (Unmodified) Error() string             { return "not modified" }
+func (Unmodified) GetStatus() int            { return http.StatusNotModified }
+func (u Unmodified) GetHeaders() http.Header { return u.Header }
+
+// Aged says that what was read may be old.
+func (o *Output[T]) Aged(c resource.Caller, r *Reading, old error) {
+	if old != nil {
+		r.Old = WhyOld(c, old)
+		o.Old = OneLine(r.Old)
+	}
+}
+
+// WhyOld says why what was read may be old. The store's words have its addresses, and revisions by
+// the numbers of the provider.
+func WhyOld(c resource.Caller, old error) string {
+	if c.IsProvider() {
+		return old.Error()
+	}
+	return "the store cannot be reached, or another manager writes it: this is what was read last"
+}
+
+// OneLine is a text that may stand in a header.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, text)
 }
