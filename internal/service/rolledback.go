@@ -57,6 +57,29 @@ func (s *Service) saw(seen store.Seen, c *store.Contents) {
 	s.wakeNotes()
 }
 
+// learn takes in what other managers have told of the store, and returns it.
+func (s *Service) learn(ctx context.Context) (told store.Seen, err error) {
+	if s.config.Witness == nil {
+		return told, nil
+	}
+	if told, err = s.config.Witness.Told(ctx); err != nil {
+		return told, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.Learn(told)
+	s.wakeNotes()
+	return told, nil
+}
+
+// tell has other managers know what was seen of a store that was rolled back, unless they were
+// told. What could not be told is told when the store is read again, which is soon.
+func (s *Service) tell(ctx context.Context, told, seen *store.Seen) {
+	if s.config.Witness != nil && (told.Last() != seen.Last() || len(told.Accepted) != len(seen.Accepted)) {
+		_ = s.config.Witness.Tell(ctx, *seen)
+	}
+}
+
 // sawRevisionLocked notes a revision that another manager wrote; mu is held.
 func (s *Service) sawRevisionLocked(rev store.Revision, d resource.Diff) {
 	for _, e := range d.Edits {

@@ -25,8 +25,22 @@ import (
 // swapped is a store in whose place another one can be put while it is used, as etcd is
 // restored under managers that run.
 type swapped struct {
-	mu sync.Mutex
-	db store.Store
+	mu   sync.Mutex
+	db   store.Store
+	told store.Seen // in it
+}
+
+func (s *swapped) Told(context.Context) (store.Seen, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told.Clone(), nil
+}
+
+func (s *swapped) Tell(_ context.Context, seen store.Seen) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = seen.Clone()
+	return nil
 }
 
 func (s *swapped) now() store.Store {
@@ -38,7 +52,7 @@ func (s *swapped) now() store.Store {
 func (s *swapped) put(db store.Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.db = db
+	s.db, s.told = db, store.Seen{}
 }
 
 func (s *swapped) Load(ctx context.Context) (*store.Contents, error) { return s.now().Load(ctx) }
@@ -130,8 +144,12 @@ func (r *rolled) copied() store.Store {
 func (r *rolled) open(shared bool, seen store.Seen) *manned {
 	r.Helper()
 	m := &recorder{}
+	var witness store.Witness
+	if shared {
+		witness = r.place
+	}
 	s, err := service.Open(r.Context(), service.Config{
-		Store: r.place, Manager: m, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
+		Witness: witness, Store: r.place, Manager: m, Base: &policy.Policy{Default: policy.Limited}, Owner: "test", Shared: shared,
 		Now: time.Now, Seen: seen, KeepSeen: func(s store.Seen) { r.kept.Store(&s) },
 	})
 	if err != nil {
@@ -266,7 +284,7 @@ func (r *rolled) accepts(all ...*manned) {
 	}
 }
 
-// TestAStoreThatWasRolledBack puts older stores in place in five ways, each several times:
+// TestAStoreThatWasRolledBack puts older stores in place in six ways, each several times:
 // nobody gets back what later revisions took away, and what is missing is named. When
 // the provider has accepted one, the next one that is older is not accepted by that.
 func TestAStoreThatWasRolledBack(t *testing.T) {
@@ -279,6 +297,7 @@ func TestAStoreThatWasRolledBack(t *testing.T) {
 		{"an older file before a start", (*rolled).beforeAStart},
 		{"under a service that runs", (*rolled).underOne},
 		{"under two managers", (*rolled).underTwo},
+		{"one takes over that has not seen it", (*rolled).byANewOne},
 		{"others have written since", (*rolled).forked},
 		{"only the audit log is older", (*rolled).auditOnly},
 	} {
@@ -400,6 +419,41 @@ func (r *rolled) underTwo() {
 	r.place.put(older)
 	r.held(a, at+1, last)
 	r.held(b, at+1, last)
+}
+
+// byANewOne has a manager take over that has not seen what is missing: it is told by one that has,
+// whether that noticed before the new one began or after.
+func (r *rolled) byANewOne() {
+	a := r.open(true, store.Seen{})
+	defer a.Close()
+	lead := func(s *manned, is bool) {
+		if err := s.Lead(r.Context(), is); err != nil {
+			r.Fatal(err)
+		}
+	}
+	lead(a, true)
+	for range 2 { // and again after the first one was accepted
+		older, at, last := r.written(a)
+		r.place.put(older)
+		early := r.rng.IntN(2) == 0
+		var b *manned
+		if early {
+			b = r.open(true, store.Seen{})
+		}
+		r.held(a, at+1, last)
+		if !early {
+			b = r.open(true, store.Seen{})
+		}
+		lead(b, true)
+		lead(a, false)
+		r.held(b, at+1, last)
+		if _, older := b.m.heldBack(); !older {
+			r.Error("the new manager is not told that its policy is older than the tables")
+		}
+		r.accepts(b, a)
+		b.Close()
+		lead(a, true)
+	}
 }
 
 func (r *rolled) forked() {

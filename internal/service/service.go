@@ -123,6 +123,9 @@ type Config struct {
 	// was seen for the next.
 	Seen     store.Seen
 	KeepSeen func(store.Seen)
+	// Witness, unless nil, is where managers that share the store tell each other what they
+	// have seen of it.
+	Witness store.Witness
 }
 
 // ErrUnknown says that nobody knows whether a change was stored: the store was lost while
@@ -270,6 +273,10 @@ type stored struct {
 // load reads the store. One that was rolled back is not entered where a later state is known:
 // the error is a *store.RolledBackError. Its caller holds write, but for Open.
 func (s *Service) load(ctx context.Context) error {
+	told, err := s.learn(ctx)
+	if err != nil {
+		return err
+	}
 	s.mu.RLock()
 	seen, known := s.seen.Clone(), s.state != nil // before it is read: what comes later is not missing in it
 	s.mu.RUnlock()
@@ -281,8 +288,14 @@ func (s *Service) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if back != nil {
+		s.tell(ctx, &told, &seen)
+	}
 	if back != nil && known {
-		s.holdBack(back, false)
+		s.mu.RLock()
+		older := s.state.Last() < back.Seen // another manager saw more than this one
+		s.mu.RUnlock()
+		s.holdBack(back, older)
 		return back
 	}
 	r, err := s.read(ctx, contents)

@@ -95,6 +95,31 @@ func (s *Seen) Know(name string) {
 	}
 }
 
+// Learn takes in what another manager has seen of the same store. Who knows of more stores that were
+// accepted has seen later times; what it has not seen since counts no more.
+func (s *Seen) Learn(o Seen) {
+	if slices.ContainsFunc(s.Accepted, func(name string) bool { return !o.Knows(name) }) {
+		return // it is of before one was accepted
+	}
+	for _, name := range o.Accepted {
+		if !s.Knows(name) {
+			s.Accept(name)
+		}
+	}
+	for _, m := range o.Points {
+		s.Add(m)
+	}
+}
+
+// Witness is a store in which managers leave word of what they have seen of it, apart from its
+// revisions: where it was rolled back, who has not seen what is missing learns it from who has.
+type Witness interface {
+	// Told is what was left; nothing where nobody did.
+	Told(ctx context.Context) (Seen, error)
+	// Tell leaves it, in place of what was left before.
+	Tell(ctx context.Context, s Seen) error
+}
+
 // Compare looks whether a store, as it was loaded after the last point was added, has what was
 // seen. back says what it has not; nil for nothing.
 func (s *Seen) Compare(ctx context.Context, db Store, c *Contents) (back *RolledBackError, err error) {

@@ -3,6 +3,8 @@ package killtest
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,7 +20,8 @@ import (
 
 // TestRestoredStore: etcd is restored from before a host was removed, under two managers that
 // run. The host does not get its key back, from either, also when both are started again; both
-// name the revisions that are missing and take no change. What the provider accepts at the
+// name the revisions that are missing and take no change, the one that has lost what it had seen
+// too. What the provider accepts at the
 // master, the other manager accepts too.
 func TestRestoredStore(t *testing.T) {
 	t.Parallel()
@@ -74,6 +77,16 @@ func TestRestoredStore(t *testing.T) {
 	held()
 	for _, r := range both {
 		r.kill()
+	}
+	// The one that stood by begins as a new one: it is told what is missing by the other.
+	forgets, err := filepath.Glob(filepath.Join(b.dir, "*.seen"))
+	if err != nil || len(forgets) == 0 {
+		t.Fatalf("what was seen of the store is in %v: %v", forgets, err)
+	}
+	for _, file := range forgets {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, r := range both {
 		r.start()

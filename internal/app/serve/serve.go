@@ -49,11 +49,12 @@ type Service struct {
 	// shared tells that other managers use the store.
 	shared bool
 	leader
-	file   atomic.Pointer[resource.File] // a policy file that waits until this one is the master
-	db     store.Follower                // the store that others share; nil for none
-	share  atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
-	rights *rights                       // nil where nothing is shared
-	seen   *seenFiles
+	file    atomic.Pointer[resource.File] // a policy file that waits until this one is the master
+	db      store.Follower                // the store that others share; nil for none
+	witness store.Witness                 // the same
+	share   atomic.Pointer[Shared]        // what the manager keeps in it; nil until it runs
+	rights  *rights                       // nil where nothing is shared
+	seen    *seenFiles
 }
 
 // Options say where a service keeps what, and for whom.
@@ -88,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 		host, _ := os.Hostname()
 		s.Service, err = service.Open(ctx, service.Config{
 			Store: s.store, Manager: s.manager, Base: o.Base, Now: time.Now, Shared: s.shared,
-			Seen: seen, KeepSeen: s.seen.keep,
+			Seen: seen, KeepSeen: s.seen.keep, Witness: s.witness,
 			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", about.This().Version, os.Getpid(), host),
 		})
 	}
@@ -112,7 +113,7 @@ func (s *Service) open(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
-		s.db, s.seen = db, newSeenFiles("", o.State)
+		s.db, s.witness, s.seen = db, db, newSeenFiles("", o.State)
 		s.rights = newRights(db, cmp.Or(o.Lease, lease.DefaultTTL), s.lostLease)
 		s.keep(db)
 		return nil
