@@ -111,7 +111,22 @@ func TestHostManager(t *testing.T) {
 	h.private(t)
 	h.run(t, "dpkg", "-i", "/packages/ibwarden.deb")
 	h.status(t, "isolated")
-	h.run(t, "dpkg", "-P", "ibwarden")
+	// With --data in the directory of the service there is a master secret, from which ports have keys.
+	h.write(t, "etc/ibwarden/conf.d/60-keys.yaml", "data: /var/lib/ibwarden\nprofile: tenant\n")
+	h.run(t, "systemctl", "restart", "ibwarden")
+	h.status(t, "isolated")
+	secret := h.run(t, "sha256sum", "-b", "/var/lib/ibwarden/secret")
+	if out := h.run(t, "dpkg", "-P", "ibwarden"); !strings.Contains(out, "a copy is in /var/backups/ibwarden;") {
+		t.Errorf("purge says nothing of the secret:\n%s", out)
+	}
+	if got := h.run(t, "sha256sum", "-b", "/var/backups/ibwarden/secret"); strings.Fields(got)[0] != strings.Fields(secret)[0] {
+		t.Errorf("the copy is %s, the secret was %s", got, secret)
+	}
+	if got, want := h.run(t, "stat", "-c", "%a %U %n", "/var/backups/ibwarden", "/var/backups/ibwarden/secret", "/var/backups/ibwarden/keys.json"),
+		"700 root /var/backups/ibwarden\n600 root /var/backups/ibwarden/secret\n600 root /var/backups/ibwarden/keys.json\n"; got != want {
+		t.Errorf("the copies are\n%s", got)
+	}
+	h.run(t, "rm", "-r", "/var/backups/ibwarden", "/etc/ibwarden/conf.d")
 	if got, want := h.left(t, before), []string{"etc/ibwarden", "etc/ibwarden/policy"}; !slices.Equal(got, want) {
 		t.Errorf("after purge there are %q, want %q", got, want)
 	}

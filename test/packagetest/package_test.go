@@ -286,6 +286,7 @@ func purge(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(root, "etc/ibwarden/policy"), "the operator's")
+	write(t, filepath.Join(state, "secret"), "a secret")
 	program := filepath.Join(root, "usr/bin/ibwarden")
 	exists := func(path string) bool {
 		_, err := os.Stat(path)
@@ -298,6 +299,9 @@ func purge(t *testing.T, root string) {
 	dpkg(t, root, "-P", "ibwarden")
 	if exists(state) || exists(settings) {
 		t.Errorf("after purge: state %v, settings %v", exists(state), exists(settings))
+	}
+	if !exists(filepath.Join(root, "var/backups/ibwarden/secret")) {
+		t.Error("after purge the secret is nowhere")
 	}
 	if !exists(filepath.Join(root, "etc/ibwarden/policy")) {
 		t.Error("purge took the operator's policy")
