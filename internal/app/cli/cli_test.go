@@ -39,6 +39,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"console":     consoleLine,
 		"interrupted": interrupted,
 		"stranger":    stranger,
+		"locked":      locked,
 	}
 }
 

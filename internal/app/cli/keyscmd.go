@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -167,6 +168,7 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 	if err != nil {
 		return nil, nil, bad(err)
 	}
+	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	return &r, &k.Keys, nil
 }
 
@@ -201,6 +203,9 @@ be copied: remove it when it has served.
 				return bad(err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: keys of %s\n", args[0], table.Count(n, "port"))
+			if n := len(reading.Guarded(r.Fabric)); n > 0 {
+				return bad(fmt.Errorf("%s did not answer: these are not all keys", table.Count(n, "place")))
+			}
 			return nil
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -157,6 +158,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 		return bad(err)
 	}
 	sayFaults(c.ErrOrStderr(), read.Faults)
+	reading.SayGuarded(c.ErrOrStderr(), read.Fabric, false)
 	want, err := desired.Predict(f.config.Desired(read.Fabric), f.loadedPolicy)
 	var absent *policy.AbsentError
 	if errors.As(err, &absent) {

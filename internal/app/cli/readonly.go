@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/readonly"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
@@ -124,6 +125,7 @@ func (w *watching) read(ctx context.Context) (*audit.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	reading.SayGuarded(w, snap.Fabric, false)
 	intent := w.intent
 	if partitions, aliases, some, err := w.policy.audited(w, snap.Fabric); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -81,6 +82,7 @@ func newShow() *cobra.Command {
 				for _, f := range r.Faults {
 					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
 				}
+				reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
 					return bad(err)
 				}

@@ -61,6 +61,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 			return nil, misuse(err)
 		}
 		showFaults(c, snap.Faults)
+		reading.SayGuarded(c.ErrOrStderr(), snap.Fabric, true)
 		return &reading.Reading{Snapshot: snap}, nil
 	}
 	asks := false
@@ -83,6 +84,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 		return nil, err
 	}
 	showFaults(c, snap.Faults)
+	reading.SayGuarded(c.ErrOrStderr(), snap.Fabric, false)
 	return &reading.Reading{Snapshot: snap, SMPs: &smps}, nil
 }
 

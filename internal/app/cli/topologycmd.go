@@ -76,6 +76,7 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
 	}
+	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	return &r, nil
 }
 

@@ -100,13 +100,13 @@ func (r *Report) fabric(s *Survey) {
 	unread := strings.Join(where, "; ")
 	switch {
 	case s.Nodes == 0:
-		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): it hangs, or has an M_Key that is not known here. A manager of ibwarden keeps its keys in its data directory, OpenSM in guid2mkey",
+		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): guarded by M_Keys that this command does not have, or it hangs. A manager of ibwarden keeps its keys in its data directory, OpenSM in guid2mkey",
 			command("ibwarden doctor --fabric %s --data DIR", r.Fabric), command("ibwarden doctor --fabric %s --m-key-file FILE", r.Fabric))
 		return
 	case s.Faults == 0:
 		r.add(OK, subject, size+"; every device answered")
 	default:
-		r.add(Warning, subject, fmt.Sprintf("%s; places that could not be read: %d, of which %d gave no answer: a device hangs, or has an M_Key that is not known here. %s",
+		r.add(Warning, subject, fmt.Sprintf("%s; places that could not be read: %d, of which %d gave no answer: guarded by M_Keys that this command does not have, or the device hangs. %s",
 			size, s.Faults, s.Silent, unread), command("ibwarden snapshot --fabric %s -o now.snap", r.Fabric))
 	}
 	if s.Locked == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -64,6 +65,7 @@ func light(c *cobra.Command, open func(*cobra.Command) (link.Link, sweep.Options
 	if err != nil {
 		return exit.WithBad(err)
 	}
+	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	p, err := lit(r.Fabric, at)
 	if err == nil {
 		err = daemon.Light(c.Context(), to, p, on)

@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/managers"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -99,6 +100,7 @@ func read(c *cobra.Command, server *servicecmd.Server, open func(*cobra.Command)
 	for _, x := range faults {
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
 	}
+	reading.SayGuarded(c.ErrOrStderr(), f, false)
 	now := time.Now()
 	list = make([]managers.SubnetManager, 0, len(found))
 	for i := range found {

@@ -14,6 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -83,6 +84,7 @@ func (f *command) plan(c *cobra.Command, r *opensm.Report) (*Plan, error) {
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
 	}
+	reading.SayGuarded(c.ErrOrStderr(), fabric, false)
 	config.Known.LIDs = known(fabric, r, config.LMC)
 	ring := daemon.ThrowAwayKeys() // that there are keys counts, not which
 	config.Keys = &keying.Config{Keys: mkey.Keys{Ring: ring.Ring, Book: ring.Book}}

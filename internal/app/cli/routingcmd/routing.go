@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/routes"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -151,6 +152,7 @@ Only SubnGet is sent.
 var (
 	errRoutingWrong = errors.New("the routing is not right")
 	errNoLIDs       = errors.New("no end port has a LID: nobody manages this fabric")
+	errNoLIDsRead   = errors.New("no LID of an end port was read")
 )
 
 func (f *command) check() error {
@@ -190,6 +192,9 @@ func (f *command) run(c *cobra.Command) error {
 	}
 	in := routes.Read(r.Fabric)
 	if len(in.Ends) == 0 {
+		if len(reading.Guarded(r.Fabric)) > 0 {
+			return exit.WithBad(errNoLIDsRead)
+		}
 		return exit.WithBad(errNoLIDs)
 	}
 	set := routes.SLs(0)

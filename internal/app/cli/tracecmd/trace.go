@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
@@ -141,16 +140,16 @@ func (f *flags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	from, err := inventory.EndPort(r.Fabric.EndPorts(), f.from)
+	from, err := reading.EndPort(r.Fabric, "FROM", f.from)
 	if err != nil {
-		return exit.WithMisuse(fmt.Errorf("FROM: %w", err))
+		return err
 	}
 	if mlid, err := ib.ParseLID(f.to); err == nil && mlid.IsMulticast() {
 		return f.group(c, r, from, mlid)
 	}
-	to, err := inventory.EndPort(r.Fabric.EndPorts(), f.to)
+	to, err := reading.EndPort(r.Fabric, "TO", f.to)
 	if err != nil {
-		return exit.WithMisuse(fmt.Errorf("TO: %w", err))
+		return err
 	}
 	if from == to {
 		return exit.WithMisuse(fmt.Errorf("FROM and TO are both %s: want two ports", from))

@@ -12,9 +12,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/api/reached"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/judge/why"
@@ -67,15 +67,6 @@ func (f *flags) view(c *cobra.Command) (snap *snapshot.Snapshot, v why.View, err
 	}
 	v.SL = ib.SL(f.sl)
 	return snap, v, err
-}
-
-// port is the end port that an argument names.
-func port(f *observed.Fabric, argument, name string) (*observed.Port, error) {
-	p, err := inventory.EndPort(f.EndPorts(), name)
-	if err != nil {
-		return nil, exit.WithMisuse(fmt.Errorf("%s: %w", argument, err))
-	}
-	return p, nil
 }
 
 // New is `ibwarden why`.
@@ -133,11 +124,11 @@ func (f *flags) explain(c *cobra.Command, from, to string) (a reached.Answer, er
 	if err != nil {
 		return a, err
 	}
-	p, err := port(snap.Fabric, "A", from)
+	p, err := reading.EndPort(snap.Fabric, "A", from)
 	if err != nil {
 		return a, err
 	}
-	q, err := port(snap.Fabric, "B", to)
+	q, err := reading.EndPort(snap.Fabric, "B", to)
 	if err != nil {
 		return a, err
 	}
@@ -250,7 +241,7 @@ func (f *flags) peers(c *cobra.Command, name string) ([]reached.Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := port(snap.Fabric, "HOST", name)
+	p, err := reading.EndPort(snap.Fabric, "HOST", name)
 	if err != nil {
 		return nil, err
 	}
