@@ -154,6 +154,7 @@ func (b *builder) stranger(p *observed.Port) {
 // profile gives a device the capacities that it was read to have.
 func (b *builder) profile(m *topology.Node, c *sma.Config) {
 	c.TrapSends = 1
+	c.BadInput = sma.BadInputPartly // a snapshot may hold a value that no agent here takes, beside others
 	for i := range c.Ports {
 		c.Ports[i].CapabilityMask = 0
 	}

@@ -267,7 +267,7 @@ func TestBadSettings(t *testing.T) {
 		{"fabric {\nSwitch 3 \"S1\"\n[1] \"A\"[1]\n}", 3, 1, "A"},
 		{"seed x", 1, 6, "want a number of 64 bits"},
 		{"fabric demo\ndevice nobody led=on", 2, 8, `the fabric has no node "nobody"`},
-		{"fabric demo\ndevice * wings=on", 2, 10, "want one of automatic-migration, bad-input-ignored"},
+		{"fabric demo\ndevice * wings=on", 2, 10, "want one of automatic-migration, bad-input-ignored, bad-input-partly"},
 		{"fabric demo\ndevice mgmt-1 enforcement-cap=1", 2, 15, "no switch"},
 		{"fabric demo\ndevice * led=maybe", 2, 10, "want on or off"},
 		{"fabric demo\ndevice * partition-cap=0", 1, 1, "the fabric: "},

@@ -17,15 +17,19 @@ const (
 )
 
 // BadInput is what a device does with a block past the end of a table and with
-// a value that has no meaning. Nothing changes either way.
+// a value that has no meaning. Neither changes anything, in any case.
 type BadInput uint8
 
 const (
-	// BadInputRefused answers status 0x001C, as devices do today.
+	// BadInputRefused answers status 0x001C, and a refused Set changes nothing: of its other
+	// elements neither.
 	BadInputRefused BadInput = iota
 	// BadInputIgnored answers status 0, with zeros for a block that does not
 	// exist, as the first book says.
 	BadInputIgnored
+	// BadInputPartly answers status 0x001C, and the other elements of the Set take effect, as
+	// with the agent of Linux's qib driver.
+	BadInputPartly
 )
 
 // Config describes a device at power-up.

@@ -28,10 +28,10 @@
 // An element that does not exist reads zero and a Set does not change it.
 // Only VLCap, MTUCap and the state, always Active, show on a base port 0.
 //
-// Of a Set of PortInfo with valid and invalid elements the valid ones take effect;
-// the answer has status 0x001C and the resulting values. A device with
-// BadInputIgnored answers it with status 0, as the architecture's first book
-// has it.
+// A Set that is answered with a status has changed nothing, whichever attribute it is
+// about: the answer to one invalid element among valid ones is status 0x001C with the values
+// from before. With BadInputPartly the valid ones take effect under the same status, and with
+// BadInputIgnored under status 0, as the architecture's first book has it.
 //
 // For packet simulation the tables are read directly: Port, PKeys,
 // UnicastExit, MulticastExits, VL, VLArbitration. None of these allocates, except

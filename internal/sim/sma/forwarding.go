@@ -108,6 +108,10 @@ func (a *Agent) serveSwitchInfo(r request) mad.Status {
 
 func (a *Agent) setSwitchInfo(want *smp.SwitchInfo) mad.Status {
 	i := &a.fabric.info
+	past := i.LinearFDBCap != 0 && uint16(want.LinearFDBTop) >= i.LinearFDBCap
+	if past && a.options.BadInput == BadInputRefused {
+		return mad.StatusInvalidField
+	}
 	i.DefaultMulticastPrimaryPort = want.DefaultMulticastPrimaryPort
 	i.DefaultMulticastNotPrimaryPort = want.DefaultMulticastNotPrimaryPort
 	i.LifeTimeValue = want.LifeTimeValue
@@ -120,7 +124,7 @@ func (a *Agent) setSwitchInfo(want *smp.SwitchInfo) mad.Status {
 	if a.ports[0].info.CapabilityMask.Has(smp.CapMulticastFDBTop) {
 		i.MulticastFDBTop = want.MulticastFDBTop
 	}
-	if i.LinearFDBCap != 0 && uint16(want.LinearFDBTop) >= i.LinearFDBCap {
+	if past {
 		return a.bad()
 	}
 	i.LinearFDBTop = want.LinearFDBTop

@@ -51,15 +51,19 @@ type portWrite struct {
 	*port
 	want smp.PortInfo
 	bad  bool // some element had a value without meaning
+	// whole: such an element refuses the Set, which then changes nothing.
+	whole bool
 }
 
-// setPortInfo takes what can be taken of a Set, states last, as devices do.
+// setPortInfo carries out a Set, states last: all of it, or nothing when an element is
+// refused. A device that is set otherwise takes the elements that can be taken.
 func (a *Agent) setPortInfo(r request, n ib.PortNum, p *port) (reregister bool, status mad.Status) {
-	w := portWrite{port: p}
+	w := portWrite{port: p, whole: a.options.BadInput == BadInputRefused}
 	if err := w.want.UnmarshalBinary(r.Data[:]); err != nil {
 		return false, mad.StatusInvalidField
 	}
 	before := p.info
+	effects := len(a.effects)
 	if p.kind.isEnd() {
 		w.address()
 		w.endSettings()
@@ -83,6 +87,11 @@ func (a *Agent) setPortInfo(r request, n ib.PortNum, p *port) (reregister bool, 
 	if p.kind.hasLink() {
 		a.setState(&w, n)
 	}
+	if w.bad && w.whole {
+		// What was done is in PortInfo and in the effects, which nobody has seen yet.
+		p.info, a.effects = before, a.effects[:effects]
+		return false, mad.StatusInvalidField
+	}
 	if w.bad {
 		return reregister, a.bad()
 	}
@@ -94,6 +103,10 @@ func (w *portWrite) accept(legal bool) bool {
 	w.bad = w.bad || !legal
 	return legal
 }
+
+// back reports whether a LID is written back as it stands, 0 after power-up: no reason to
+// refuse all the rest, or nothing could be written before both LIDs are.
+func (w *portWrite) back(want, held ib.LID) bool { return w.whole && want == held }
 
 func (w *portWrite) address() {
 	i, want := &w.info, &w.want
@@ -107,10 +120,10 @@ func (w *portWrite) address() {
 		lmc = 0
 	}
 	// The two make one address range and are taken together.
-	if w.accept(want.LID.IsUnicast() && int(want.LID)%lmc.Count() == 0) {
+	if w.accept(want.LID.IsUnicast() && int(want.LID)%lmc.Count() == 0 || w.back(want.LID, i.LID) && lmc == i.LMC) {
 		i.LID, i.LMC = want.LID, lmc
 	}
-	if w.accept(want.MasterSMLID.IsUnicast()) {
+	if w.accept(want.MasterSMLID.IsUnicast() || w.back(want.MasterSMLID, i.MasterSMLID)) {
 		i.MasterSMLID = want.MasterSMLID
 	}
 	i.MasterSMSL = want.MasterSMSL

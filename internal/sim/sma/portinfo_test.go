@@ -324,15 +324,29 @@ func TestPortInfoValues(t *testing.T) {
 	}
 }
 
-// A Set with one bad element takes effect in all others.
+// Of a Set with one bad element the others take effect where the device is like that, and
+// not otherwise.
 func TestPortInfoGoodAmongBad(t *testing.T) {
-	d := start(t, caConfig(1))
-	d.address(1, 0x10)
-	if s := d.change(1, 1, func(p *smp.PortInfo) { p.NeighborMTU, p.MasterSMSL, p.LID = 9, 3, 0x20 }); s != mad.StatusInvalidField {
-		t.Errorf("status %v", s)
-	}
-	if p := d.portInfo(1, 1); p.NeighborMTU != ib.MTU256 || p.MasterSMSL != 3 || p.LID != 0x20 {
-		t.Errorf("MTU %v, SL %d, LID %v", p.NeighborMTU, p.MasterSMSL, p.LID)
+	for _, x := range []struct {
+		mode   BadInput
+		status mad.Status
+		sl     ib.SL
+		lid    ib.LID
+	}{
+		{BadInputRefused, mad.StatusInvalidField, 0, 0x10},
+		{BadInputIgnored, mad.StatusOK, 3, 0x20},
+		{BadInputPartly, mad.StatusInvalidField, 3, 0x20},
+	} {
+		c := caConfig(1)
+		c.BadInput = x.mode
+		d := start(t, c)
+		d.address(1, 0x10)
+		if s := d.change(1, 1, func(p *smp.PortInfo) { p.NeighborMTU, p.MasterSMSL, p.LID = 9, 3, 0x20 }); s != x.status {
+			t.Errorf("mode %d: status %v", x.mode, s)
+		}
+		if p := d.portInfo(1, 1); p.NeighborMTU != ib.MTU256 || p.MasterSMSL != x.sl || p.LID != x.lid {
+			t.Errorf("mode %d: MTU %v, SL %d, LID %v", x.mode, p.NeighborMTU, p.MasterSMSL, p.LID)
+		}
 	}
 }
 

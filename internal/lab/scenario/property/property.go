@@ -59,7 +59,8 @@ func All() map[string]Property {
 		"router-enforces":   ofDevice(1, func(c *sma.Config, n uint64) { c.RouterEnforcement = n == 1 }),
 		"trap-sends":        ofDevice(8, func(c *sma.Config, n uint64) { c.TrapSends = int(n) }),
 		"book-values":       ofDevice(1, bookValues),
-		"bad-input-ignored": ofDevice(1, func(c *sma.Config, n uint64) { c.BadInput = sma.BadInput(n) }),
+		"bad-input-ignored": ofDevice(1, badInput(sma.BadInputIgnored)),
+		"bad-input-partly":  ofDevice(1, badInput(sma.BadInputPartly)),
 
 		"diag-code":           ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
 		"guid-cap":            ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
@@ -97,6 +98,15 @@ func All() map[string]Property {
 	}
 	addCapabilities(all)
 	return all
+}
+
+// badInput makes a device treat bad input in a way that is not the usual one.
+func badInput(way sma.BadInput) func(*sma.Config, uint64) {
+	return func(c *sma.Config, n uint64) {
+		if c.BadInput = sma.BadInputRefused; n == 1 {
+			c.BadInput = way
+		}
+	}
 }
 
 // bookValues gives every port what the first book knows: 1x, 4x or 12x at 2.5
