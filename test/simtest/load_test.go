@@ -212,6 +212,7 @@ func slow(_ *topology.Node, c *sma.Config) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = smp.LinkWidth1X|smp.LinkWidth4X, smp.LinkSpeedSDR, 0
+		p.LinkWidthEnabled, p.LinkSpeedEnabled = 0, 0
 	}
 }
 

@@ -154,6 +154,7 @@ func TestLifetimes(t *testing.T) {
 			for i := range d.Ports {
 				p := &d.Ports[i]
 				p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = smp.LinkWidth1X, smp.LinkSpeedSDR, 0
+				p.LinkWidthEnabled, p.LinkSpeedEnabled = 0, 0
 			}
 		}
 		j := newJamOn(t, c, code, func(p *smp.PortInfo) { p.HOQLife = never })

@@ -1,6 +1,7 @@
 package sma
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -94,9 +95,9 @@ func (p *port) init(c PortConfig, kind portKind) {
 
 func (p *port) initLink(c PortConfig) {
 	i := &p.info
-	i.LinkWidthSupported, i.LinkWidthEnabled = c.LinkWidthSupported, c.LinkWidthSupported
+	i.LinkWidthSupported, i.LinkWidthEnabled = c.LinkWidthSupported, cmp.Or(c.LinkWidthEnabled, c.LinkWidthSupported)
 	i.LinkWidthActive = c.LinkWidthSupported & -c.LinkWidthSupported // the lowest
-	i.LinkSpeedSupported, i.LinkSpeedEnabled = c.LinkSpeedSupported, c.LinkSpeedSupported
+	i.LinkSpeedSupported, i.LinkSpeedEnabled = c.LinkSpeedSupported, cmp.Or(c.LinkSpeedEnabled, c.LinkSpeedSupported)
 	i.LinkSpeedActive = c.LinkSpeedSupported & -c.LinkSpeedSupported
 	i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled = c.LinkSpeedExtSupported, c.LinkSpeedExtSupported
 	i.PortState, i.PortPhysicalState = smp.PortDown, smp.PhysPolling

@@ -106,10 +106,14 @@ type PortConfig struct {
 	LinkWidthSupported    smp.LinkWidth
 	LinkSpeedSupported    smp.LinkSpeed
 	LinkSpeedExtSupported smp.LinkSpeedExt
-	VLCap                 uint8 // a code of smp.DataVLs
-	MTUCap                ib.MTU
-	VLArbitrationHighCap  uint8 // 1 to 64 with more than one data VL, else 0
-	VLArbitrationLowCap   uint8
+	// LinkWidthEnabled and LinkSpeedEnabled are what of that is enabled at power-up, 0 for
+	// all of it.
+	LinkWidthEnabled     smp.LinkWidth
+	LinkSpeedEnabled     smp.LinkSpeed
+	VLCap                uint8 // a code of smp.DataVLs
+	MTUCap               ib.MTU
+	VLArbitrationHighCap uint8 // 1 to 64 with more than one data VL, else 0
+	VLArbitrationLowCap  uint8
 }
 
 // TypicalPort is a port of today's kind: 4x EDR, 8 data virtual lanes, 4096 octets.
@@ -331,6 +335,10 @@ func (p *PortConfig) checkLink(book bool) error {
 		return fmt.Errorf("LinkSpeedSupported %v: want some of %v", s, speeds)
 	case x&^extended != 0:
 		return fmt.Errorf("LinkSpeedExtSupported %v: want some of %v, or none", x, extended)
+	case p.LinkWidthEnabled&^w != 0:
+		return fmt.Errorf("LinkWidthEnabled %v: want some of %v", p.LinkWidthEnabled, w)
+	case p.LinkSpeedEnabled&^s != 0:
+		return fmt.Errorf("LinkSpeedEnabled %v: want some of %v", p.LinkSpeedEnabled, s)
 	case book && w != smp.LinkWidth1X && w != smp.LinkWidth1X|smp.LinkWidth4X && w != bookWidths:
 		return fmt.Errorf("LinkWidthSupported %d: want 1, 3 or 11, as in the book", w)
 	case book && (s != smp.LinkSpeedSDR || x != 0):

@@ -62,12 +62,16 @@ func All() map[string]Property {
 		"bad-input-ignored": ofDevice(1, badInput(sma.BadInputIgnored)),
 		"bad-input-partly":  ofDevice(1, badInput(sma.BadInputPartly)),
 
-		"diag-code":           ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
-		"guid-cap":            ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
-		"subnet-timeout":      ofPorts(5, func(p *sma.PortConfig, n uint64) { p.SubnetTimeOut = ib.TimeValue(n) }),
-		"response-time":       ofPorts(5, func(p *sma.PortConfig, n uint64) { p.RespTimeValue = ib.TimeValue(n) }),
-		"link-width":          ofPorts(5, func(p *sma.PortConfig, n uint64) { p.LinkWidthSupported = smp.LinkWidth(n) }),
-		"link-speed":          ofPorts(3, func(p *sma.PortConfig, n uint64) { p.LinkSpeedSupported = smp.LinkSpeed(n) }),
+		"diag-code":      ofPorts(16, func(p *sma.PortConfig, n uint64) { p.DiagCode = smp.DiagCode(n) }),
+		"guid-cap":       ofPorts(8, func(p *sma.PortConfig, n uint64) { p.GUIDCap = uint8(n) }),
+		"subnet-timeout": ofPorts(5, func(p *sma.PortConfig, n uint64) { p.SubnetTimeOut = ib.TimeValue(n) }),
+		"response-time":  ofPorts(5, func(p *sma.PortConfig, n uint64) { p.RespTimeValue = ib.TimeValue(n) }),
+		"link-width": ofPorts(5, func(p *sma.PortConfig, n uint64) {
+			p.LinkWidthSupported, p.LinkWidthEnabled = smp.LinkWidth(n), 0
+		}),
+		"link-speed": ofPorts(3, func(p *sma.PortConfig, n uint64) {
+			p.LinkSpeedSupported, p.LinkSpeedEnabled = smp.LinkSpeed(n), 0
+		}),
 		"link-speed-ext":      ofPorts(4, func(p *sma.PortConfig, n uint64) { p.LinkSpeedExtSupported = smp.LinkSpeedExt(n) }),
 		"vl-arbitration-high": ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationHighCap = uint8(n) }),
 		"vl-arbitration-low":  ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationLowCap = uint8(n) }),
@@ -87,10 +91,14 @@ func All() map[string]Property {
 		"optimized-sl-to-vl":   ofSwitch(1, func(s *sma.SwitchConfig, n uint64) { s.OptimizedSLToVL = n == 1 }),
 		"multicast-cap":        ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.MulticastFDBCap = uint16(n) }),
 		"linear-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
-			s.LinearFDBCap, s.RandomFDBCap = uint16(n), 0
+			if s.LinearFDBCap = uint16(n); n != 0 {
+				s.RandomFDBCap = 0 // a switch has one table or the other
+			}
 		}),
 		"random-cap": ofSwitch(16, func(s *sma.SwitchConfig, n uint64) {
-			s.LinearFDBCap, s.RandomFDBCap = 0, uint16(n)
+			if s.RandomFDBCap = uint16(n); n != 0 {
+				s.LinearFDBCap = 0
+			}
 		}),
 		"lids-per-port":    ofSwitch(16, func(s *sma.SwitchConfig, n uint64) { s.LIDsPerPort = uint16(n) }),
 		"promises-transit": {1, func(c *sma.Config, n uint64) bool { c.PromisesTransit = n == 1; return c.Switch != nil }},
@@ -118,5 +126,6 @@ func bookValues(c *sma.Config, n uint64) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		p.LinkWidthSupported, p.LinkSpeedSupported, p.LinkSpeedExtSupported = 11, smp.LinkSpeedSDR, 0
+		p.LinkWidthEnabled, p.LinkSpeedEnabled = 0, 0
 	}
 }

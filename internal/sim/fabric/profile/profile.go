@@ -61,10 +61,20 @@ func portConfig(p *topology.Port) sma.PortConfig {
 	c := sma.TypicalPort()
 	c.GUID = p.GUID
 	c.GUIDCap = defaultGUIDCap
-	c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width)
-	c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed)
+	c.LinkWidthEnabled, c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width), supported(p.Enabled.Width)
+	c.LinkSpeedEnabled, c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed), smp.LinkSpeed(p.Enabled.Speed)|smp.LinkSpeedSDR
 	c.LinkSpeedExtSupported = smp.LinkSpeedExt(p.Enabled.ExtSpeed)
 	return c
+}
+
+// supported is what a port can that enables these widths: every port has 1x, and those of
+// more than four lanes have 4x too, since other sets are reserved (4x alone is).
+func supported(enabled uint8) smp.LinkWidth {
+	w := smp.LinkWidth(enabled) | smp.LinkWidth1X
+	if w&(smp.LinkWidth8X|smp.LinkWidth12X) != 0 {
+		w |= smp.LinkWidth4X
+	}
+	return w
 }
 
 // Rates of a virtual lane in Mb/s of data.

@@ -27,7 +27,7 @@ func TestDevice(t *testing.T) {
 			t.Errorf("%s: switch settings %+v", n.ID, d.Switch)
 		}
 		for i, p := range d.Ports {
-			if want := n.Ports[i+1]; p.GUID != want.GUID || uint8(p.LinkWidthSupported) != uint8(want.Enabled.Width) || p.GUIDCap != 32 {
+			if want := n.Ports[i+1]; p.GUID != want.GUID || uint8(p.LinkWidthEnabled) != want.Enabled.Width || p.LinkWidthSupported&p.LinkWidthEnabled != p.LinkWidthEnabled || p.GUIDCap != 32 {
 				t.Errorf("%s:%d: %+v, want the GUID and the rates of %+v", n.ID, i+1, p, want)
 			}
 		}
@@ -45,6 +45,29 @@ func TestDevice(t *testing.T) {
 	n.ID, n.Description = "leaf-9", ""
 	if d := Device(&n); d.Description != "leaf-9" {
 		t.Errorf("a device without a description is described as %q, want its name", d.Description)
+	}
+}
+
+// TestSupportedWidths: whatever widths a file enables, those that the port supports are a set
+// that exists: 1x, 1x and 4x, or with 12x too, and with the widths of today beside; and it
+// has 2.5 Gb/s.
+func TestSupportedWidths(t *testing.T) {
+	for w := uint8(1); w < 32; w++ {
+		n := topology.NewNode(ib.NodeCA, "n", 1, 1)
+		n.Ports[1].GUID, n.Ports[1].Enabled = 2, topology.Rates{Width: w, Speed: topology.SpeedQDR}
+		d := Device(n)
+		p := d.Ports[0]
+		switch p.LinkWidthSupported &^ (smp.LinkWidth2X | smp.LinkWidth8X) {
+		case 1, 3, 11:
+		default:
+			t.Errorf("widths %d: supported %d", w, p.LinkWidthSupported)
+		}
+		if uint8(p.LinkWidthEnabled) != w || uint8(p.LinkWidthSupported)&w != w || p.LinkSpeedSupported != smp.LinkSpeedSDR|smp.LinkSpeedQDR || p.LinkSpeedEnabled != smp.LinkSpeedQDR {
+			t.Errorf("widths %d: %+v", w, p)
+		}
+		if a, err := sma.New(d); err != nil || uint8(a.Port(1).LinkWidthEnabled) != w {
+			t.Errorf("widths %d: %v", w, err)
+		}
 	}
 }
 
