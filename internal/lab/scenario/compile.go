@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
+	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -84,8 +85,8 @@ type compiler struct {
 	lastTarget *operand.Target
 	// lastGeneral is what the last sa or pm line asks.
 	lastGeneral *host.Request
-	qps         map[string]bool // queue pairs that were named
-	suspects    []ib.NodeGUID   // whose knowledge of keys is asked for
+	qps         map[string]endpoint.Service // of queue pairs that were named
+	suspects    []ib.NodeGUID               // whose knowledge of keys is asked for
 }
 
 // verb is a kind of statement.
@@ -118,7 +119,7 @@ func Usage() [][3]string {
 // Compile reads a script. The error is a *text.Fault, which names line, column and
 // what was expected.
 func Compile(source Source) (*Script, error) {
-	c := &compiler{source: source, topology: source.Fabric, setup: defaultSetup(source.Seed), qps: map[string]bool{}}
+	c := &compiler{source: source, topology: source.Fabric, setup: defaultSetup(source.Seed), qps: map[string]endpoint.Service{}}
 	var err error
 	if c.lines, err = text.Lines(source.Name, source.Text); err != nil {
 		return nil, err

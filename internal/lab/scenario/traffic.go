@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
@@ -78,7 +79,7 @@ func (a *args) qp() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !a.qps[w.Text] {
+	if _, made := a.qps[w.Text]; !made {
 		return "", a.Fault(w, "%q: want a queue pair that a qp line above makes: %s", w.Text, attribute.Keys(a.qps))
 	}
 	return w.Text, nil
@@ -102,7 +103,7 @@ func compileQP(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.qps[w.Text] {
+	if _, made := a.qps[w.Text]; made {
 		return nil, a.Fault(w, "%q: want a name that no other queue pair has", w.Text)
 	}
 	if _, err := a.Pick("on"); err != nil {
@@ -124,7 +125,7 @@ func compileQP(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.qps[w.Text] = true
+	a.qps[w.Text] = service
 	caller := k.caller()
 	if service == endpoint.SMI || service == endpoint.GSI {
 		caller = endpoint.Kernel // nobody else has these
@@ -216,7 +217,11 @@ func compileSend(a *args) (action, error) {
 		}
 		router = &p
 	}
+	words := a.Words
 	k, err := a.knobs("bytes", "count", "qkey", "pkey-index", "sl", "hops")
+	if err == nil {
+		err = a.fitting(a.qps[from], words)
+	}
 	m := testbed.Message{
 		Octets: int(k.Or("bytes", defaultOctets)), Count: int(k.Or("count", 1)), QKey: k.qkey(),
 		PKeyIndex: uint16(k.Knobs["pkey-index"]), SL: ib.SL(k.Knobs["sl"]),
@@ -237,6 +242,23 @@ func compileSend(a *args) (action, error) {
 		}
 		return w.Send(p, q, m)
 	}, err
+}
+
+// fitting refuses what the messages of a service do not have: a script that asks for it
+// would show something else than it says.
+func (a *args) fitting(s endpoint.Service, words []text.Word) error {
+	for _, w := range words {
+		name, _, _ := strings.Cut(w.Text, "=")
+		switch {
+		case name == "qkey" && s == endpoint.GSI:
+			return a.Fault(w, "%q: want no qkey= from QP1, whose messages have 0x80010000 whatever is asked", w.Text)
+		case name == "qkey" && s != endpoint.UD && s != endpoint.RD:
+			return a.Fault(w, "%q: want no qkey= from %v: only UD, RD and QP1 send one", w.Text, s)
+		case name == "pkey-index" && s != endpoint.GSI && s != endpoint.SMI:
+			return a.Fault(w, "%q: want no pkey-index= but from QP1: the others have that of the queue pair", w.Text)
+		}
+	}
+	return nil
 }
 
 func compileForge(a *args) (action, error) {

@@ -72,7 +72,7 @@ func commands() []command {
 		{"PerformanceSet", `"node"[port] Attribute.Counter=value`, "set a performance counter", (*Console).performanceSet, false},
 		{"Baselid", `"node"[port] LID [LMC]`, "give an end port an address", (*Console).baseLID, false},
 		{"Diag", `"node"[port] code`, "give a port another DiagCode; 1, 2 and 4 take its data away", (*Console).diag, false},
-		{"VendorDiag", `"node"[port] index next [text|0xdigits]`, "put a block of VendorDiag into a port", (*Console).vendorDiag, false},
+		{"VendorDiag", `"node"[port] INDEX [NextIndex=N] [DiagData="TEXT"|0xDIGITS]`, "put a block of VendorDiag into a port", (*Console).vendorDiag, false},
 		{"Noise", `"node"[port] percent`, "let the link change bits of that many data packets that leave there; 0 ends it", (*Console).noise, false},
 		{"Reckless", `"node"[port] on|off`, "let a port send data without asking for credits", (*Console).reckless, false},
 		{"Withhold", `"node"[port] on|off`, "let a port give no credits for what it receives", (*Console).withhold, false},

@@ -51,8 +51,9 @@ func TestConsoleGivesDiagnostics(t *testing.T) {
 		block      uint32
 		next       uint16
 	}{
-		{`VendorDiag "three"[1] 0 7 some text`, "some text", 0, 7}, {`VendorDiag "three" 7 0 0x0102ff`, "\x01\x02\xff", 7, 0}, {`VendorDiag "three" 0 0`, "", 0, 0},
-		{`VendorDiag "three" 65535 65535 ` + strings.Repeat("x", smp.VendorDiagDataSize), strings.Repeat("x", smp.VendorDiagDataSize), 65535, 65535},
+		{`VendorDiag "three"[1] 0 NextIndex=7 DiagData="some text"`, "some text", 0, 7}, {`vendordiag three[1] 0 DiagData="= text " NextIndex=7`, "= text ", 0, 7},
+		{`VendorDiag "three" 7 DiagData=0x0102ff`, "\x01\x02\xff", 7, 0}, {`VendorDiag "three" 0`, "", 0, 0},
+		{`VendorDiag "three" 65535 NextIndex=65535 DiagData=` + strings.Repeat("x", smp.VendorDiagDataSize), strings.Repeat("x", smp.VendorDiagDataSize), 65535, 65535},
 	} {
 		d.do(x.line)
 		want := make([]byte, mad.DataSize)
@@ -64,15 +65,19 @@ func TestConsoleGivesDiagnostics(t *testing.T) {
 	}
 	long := strings.Repeat("00", smp.VendorDiagDataSize+1)
 	for line, want := range map[string]string{
-		`Diag "nobody" 1`:                `no node "nobody"`,
-		`Diag "one" 65536`:               `DiagCode "65536": want a number up to 65535`,
-		`Diag "one"`:                     `DiagCode "": want a number up to 65535`,
-		`Diag "one"[0] 1`:                "port 0",
-		`VendorDiag "nobody" 0 0`:        `no node "nobody"`,
-		`VendorDiag "one" 65536 0`:       `index "65536": want a number up to 65535`,
-		`VendorDiag "one" 0 65536`:       `next index "65536": want a number up to 65535`,
-		`VendorDiag "one" 0 0 0x0g`:      "data 0x0g: " + hex.InvalidByteError('g').Error(),
-		`VendorDiag "one" 0 0 0x` + long: "63 octets of data, want at most 62",
+		`Diag "nobody" 1`:                       `no node "nobody"`,
+		`Diag "one" 65536`:                      `DiagCode "65536": want a number up to 65535`,
+		`Diag "one"`:                            `DiagCode "": want a number up to 65535`,
+		`Diag "one"[0] 1`:                       "port 0",
+		`VendorDiag "nobody" 0`:                 `no node "nobody"`,
+		`VendorDiag "one" 65536`:                `index "65536": want a number up to 65535`,
+		`VendorDiag "one" 0 NextIndex=65536`:    `NextIndex "65536": want a number up to 65535`,
+		`VendorDiag "one" 0 NextIndex=`:         `NextIndex "": want a number up to 65535`,
+		`VendorDiag "one" 0 DiagData=0x0g`:      "DiagData 0x0g: " + hex.InvalidByteError('g').Error(),
+		`VendorDiag "one" 0 DiagData=0x` + long: "DiagData: 63 bytes, want at most 62",
+		`VendorDiag "one" 0 DiagData="no end`:   "no closing quotation mark",
+		`VendorDiag "one" 0 7 text`:             `"7 text": want FIELD=VALUE`,
+		`VendorDiag "one" 0 Colour=red`:         `field "Colour": want NextIndex or DiagData`,
 	} {
 		if err := d.console.Execute(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: %v, want %s", line, err, want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/packet/capture"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
@@ -39,9 +40,17 @@ func (r *Recorder) Data(s fabric.DataSighting) {
 
 // Management takes what Config.Trace is told.
 func (r *Recorder) Management(s fabric.Sighting) {
-	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager {
+	if s.What == fabric.SeenByAgent || s.What == fabric.SeenByManager && !handedOn(s.MAD) {
 		r.Datagram(s.At, packet.MADPacket{QP: ib.QP0, SLID: s.SLID, DLID: s.DLID, SL: s.SL, QP0PKey: s.PKey, MAD: s.MAD[:]})
 	}
+}
+
+// handedOn reports whether a packet that a manager receives was seen by the agent before,
+// which hands on traps and what is about SMInfo: all but answers, and what has come back on
+// its directed route.
+func handedOn(m *[mad.Size]byte) bool {
+	back := mad.Class(m[mad.OffsetClass]) == mad.ClassSubnDirected && m[mad.OffsetStatus]&mad.DirectionBit != 0
+	return !mad.Method(m[mad.OffsetMethod]).IsResponse() && !back
 }
 
 // Datagram writes a management datagram that was seen at a time of the fabric. Its

@@ -52,9 +52,22 @@ func TestWhatIsWritten(t *testing.T) {
 	if n := added(); n <= mad.Size {
 		t.Errorf("an SMP that an agent receives adds %d octets", n)
 	}
-	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenByManager})
-	if n := added(); n <= mad.Size {
-		t.Errorf("an SMP that a manager receives adds %d octets", n)
+	for _, x := range []struct {
+		class   mad.Class
+		method  mad.Method
+		back    byte
+		written bool
+	}{
+		{mad.ClassSubnLID, mad.MethodTrap, 0, false}, {mad.ClassSubnLID, mad.MethodGetResp, 0, true},
+		{mad.ClassSubnDirected, mad.MethodGet, 0, false}, {mad.ClassSubnDirected, mad.MethodGetResp, mad.DirectionBit, true},
+		{mad.ClassSubnDirected, mad.MethodTrap, mad.DirectionBit, true},
+	} {
+		m := new([mad.Size]byte)
+		m[mad.OffsetClass], m[mad.OffsetMethod], m[mad.OffsetStatus] = byte(x.class), byte(x.method), x.back
+		r.Management(fabric.Sighting{MAD: m, What: fabric.SeenByManager})
+		if n := added(); (n > mad.Size) != x.written {
+			t.Errorf("%v of class %v that a manager receives, behind its agent, adds %d octets", x.method, x.class, n)
+		}
 	}
 	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenLeaving})
 	if n := added(); n != 0 {
