@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/cli/tracecmd"
@@ -30,6 +31,7 @@ var documents = []struct {
 	{"run", document{}, []string{"json.md: `ibwarden run`", "json.md: `ibwarden prove`"}},
 	{"prove", proveReport{}, []string{"json.md: `ibwarden prove`", "json.md: What becomes of a packet"}},
 	{"trace", tracecmd.Report{}, []string{"json.md: `ibwarden trace`"}},
+	{"get", getcmd.Document{}, []string{"json.md: `ibwarden get`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},

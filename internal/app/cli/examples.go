@@ -45,6 +45,12 @@ ibwarden show routing --snapshot fabric.snap --json`,
 	"show aliases":     `ibwarden show aliases --fabric umad`,
 	"show diagnostics": `ibwarden show diagnostics --fabric umad`,
 	"show partitions":  `ibwarden show partitions --fabric umad`,
+	"get": `ibwarden get red-1 PortInfo --fabric umad --data /var/lib/ibwarden
+# port 3 of a switch; the second block of its P_Key table; the bytes
+ibwarden get leaf-1:3 PKeyTable 1 --fabric umad
+ibwarden get leaf-1 SwitchInfo --snapshot fabric.snap --raw`,
+	"set": `ibwarden set leaf-1:3 PortInfo PKeyViolations=0 --fabric umad --data /var/lib/ibwarden
+ibwarden set leaf-1:3 PortCounters all=0 --fabric umad`,
 	"topology": `ibwarden topology learn --fabric umad --cables cables.topology
 ibwarden topology diff --fabric umad --cables cables.topology`,
 	"topology learn": `ibwarden topology learn --fabric umad --cables cables.topology`,

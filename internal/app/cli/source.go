@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
@@ -215,5 +216,36 @@ func addFabric(flags *pflag.FlagSet) (open func(*cobra.Command) (link.Link, swee
 			to.Close()
 		}
 		return to, o, err
+	}
+}
+
+// forGet is source for package getcmd.
+func forGet() getcmd.Source {
+	var s source
+	return getcmd.Source{
+		Add: s.add,
+		Open: func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, link.Link, sweep.Options, error) {
+			asks := false
+			if s.file == "" {
+				var err error
+				if asks, err = byService(c, &s.server); err != nil {
+					return nil, nil, o, err
+				}
+			}
+			if s.file != "" || asks {
+				snap, err := s.snapshot(c, o)
+				return snap, nil, o, err
+			}
+			to, err := s.where.open()
+			if err != nil {
+				return nil, nil, o, err
+			}
+			o = sweep.Options{}
+			if err = s.where.asks(&o); err != nil {
+				to.Close()
+			}
+			return nil, to, o, err
+		},
+		Help: fabricHelp,
 	}
 }

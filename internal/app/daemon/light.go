@@ -30,8 +30,7 @@ func Light(ctx context.Context, l link.Link, p *observed.Port, on bool) error {
 	if !p.Info.CapabilityMask.Has(smp.CapLEDInfo) {
 		return fmt.Errorf("%s: %w", p, ErrNoLight)
 	}
-	a := asking{window: transact.NewWindow(l.Limits())}
-	a.window.Seed(Secret())
+	a := NewAsking(l)
 	r := transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodSet, Attribute: smp.AttrLEDInfo,
 	}
@@ -39,7 +38,7 @@ func Light(ctx context.Context, l link.Link, p *observed.Port, on bool) error {
 		return err
 	}
 	var err error
-	a.window.Do(r, func(reply transact.Reply) {
+	a.Window.Do(r, func(reply transact.Reply) {
 		var does smp.LEDInfo
 		if err = reply.Err; err == nil {
 			err = does.UnmarshalBinary(reply.SMP.Data[:smp.LEDInfoSize])
@@ -51,35 +50,48 @@ func Light(ctx context.Context, l link.Link, p *observed.Port, on bool) error {
 			err = fmt.Errorf("%s: LEDInfo: %w", p, err)
 		}
 	})
-	if driven := l.Drive(ctx, &a, a.window.Idle); driven != nil {
+	if driven := l.Drive(ctx, a, a.Window.Idle); driven != nil {
 		return driven
 	}
 	return err
 }
 
-// asking is an engine that asks what is in its window, and no more.
-type asking struct{ window *transact.Window }
+// Asking is an engine that asks what is in its window, and no more.
+type Asking struct{ Window *transact.Window }
 
-func (a *asking) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
-	if !a.window.Next(now, p) {
+// NewAsking asks over a link.
+func NewAsking(l link.Link) *Asking {
+	a := &Asking{transact.NewWindow(l.Limits())}
+	a.Window.Seed(Secret())
+	return a
+}
+
+// Next is link.Engine's.
+func (a *Asking) Next(now time.Duration, p *mad.SMP) (ib.LID, bool) {
+	if !a.Window.Next(now, p) {
 		return 0, false
 	}
-	return a.window.LIDOf(p), true
+	return a.Window.LIDOf(p), true
 }
 
-func (a *asking) LastWait(p *mad.SMP) time.Duration { return a.window.LastWait(p) }
+// LastWait is link.Patient's.
+func (a *Asking) LastWait(p *mad.SMP) time.Duration { return a.Window.LastWait(p) }
 
-func (a *asking) Receive(now time.Duration, p *mad.SMP, _ ib.LID) {
+// Receive is link.Engine's.
+func (a *Asking) Receive(now time.Duration, p *mad.SMP, _ ib.LID) {
 	if p.Method == mad.MethodGetResp {
-		a.window.Receive(now, p)
+		a.Window.Receive(now, p)
 	}
 }
 
-func (a *asking) Lost(now time.Duration, p *mad.SMP) { a.window.Lost(now, p) }
+// Lost is link.Engine's.
+func (a *Asking) Lost(now time.Duration, p *mad.SMP) { a.Window.Lost(now, p) }
 
-func (a *asking) Expire(now time.Duration) { a.window.Expire(now) }
+// Expire is link.Engine's.
+func (a *Asking) Expire(now time.Duration) { a.Window.Expire(now) }
 
-func (a *asking) Deadline() (time.Duration, bool) { return a.window.Deadline() }
+// Deadline is link.Engine's.
+func (a *Asking) Deadline() (time.Duration, bool) { return a.Window.Deadline() }
 
 // ParsePlace reads SWITCH:PORT, where port 0 is the switch itself.
 func ParsePlace(text string) (at policy.Place, err error) {

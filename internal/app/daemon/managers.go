@@ -217,8 +217,7 @@ func FabricManagers(ctx context.Context, l link.Link, o sweep.Options, progress 
 // askEach asks the managers behind ports for SMInfo, and enters what they answer into the
 // list.
 func askEach(ctx context.Context, l link.Link, f *observed.Fabric, ring *mkey.Ring, ports []*observed.Port, list []observed.SubnetManager) error {
-	a := asking{window: transact.NewWindow(l.Limits())}
-	a.window.Seed(Secret())
+	a := NewAsking(l)
 	for i, p := range ports {
 		m := &list[i]
 		r := transact.Request{Path: p.Path, Respond: p.RespTime(), Method: mad.MethodGet, Attribute: smp.AttrSMInfo}
@@ -230,7 +229,7 @@ func askEach(ctx context.Context, l link.Link, f *observed.Fabric, ring *mkey.Ri
 			}
 			shared = ring.SMKey(p.GUID, f.Self.GUID)
 		}
-		a.window.Do(r, func(reply transact.Reply) {
+		a.Window.Do(r, func(reply transact.Reply) {
 			var info smp.SMInfo
 			if reply.Err != nil || info.UnmarshalBinary(reply.SMP.Data[:]) != nil {
 				m.Missed++
@@ -242,5 +241,5 @@ func askEach(ctx context.Context, l link.Link, f *observed.Fabric, ring *mkey.Ri
 			m.Hear(&info)
 		})
 	}
-	return l.Drive(ctx, &a, a.window.Idle)
+	return l.Drive(ctx, a, a.Window.Idle)
 }

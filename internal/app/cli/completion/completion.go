@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 )
 
@@ -55,6 +56,8 @@ var arguments = map[string]function{
 	"ibwarden trace":           upTo(2, hosts),
 	"ibwarden why":             upTo(2, hosts),
 	"ibwarden reach":           upTo(1, hosts),
+	"ibwarden get":             deviceAndAttribute,
+	"ibwarden set":             deviceAndAttribute,
 	"ibwarden topology accept": switchPorts,
 	"ibwarden sim":             upTo(1, topologies),
 
@@ -121,6 +124,33 @@ func upTo(n int, f function) function {
 		}
 		return f(c, args, begun)
 	}
+}
+
+// deviceAndAttribute completes a device, then an attribute of it; for set one with counters, and
+// then these.
+func deviceAndAttribute(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	sets := c.Name() == "set"
+	switch {
+	case len(args) == 0:
+		return devices(c, args, begun)
+	case len(args) == 1:
+		var out []string
+		for _, k := range attribute.Kinds() {
+			if (!sets || k.Resettable() != nil) && strings.HasPrefix(strings.ToLower(k.Name), strings.ToLower(begun)) {
+				out = append(out, k.Name)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	case sets:
+		if k, err := attribute.Find(args[1]); err == nil {
+			var out []string
+			for _, name := range append(k.Resettable(), "all") {
+				out = append(out, name+"=0")
+			}
+			return beginning(out, begun), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // beginning are the words that begin with what was typed.

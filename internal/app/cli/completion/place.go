@@ -184,6 +184,30 @@ func hosts(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCom
 	})
 }
 
+// devices are hosts and switches, by the first word of what they are called.
+func devices(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	f := fabric(c)
+	if f == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ports []*observed.Port
+	for _, n := range f.Nodes {
+		if n.Switch != nil {
+			ports = append(ports, &n.Ports[0])
+			for i := 1; strings.Contains(begun, ":") && i < len(n.Ports); i++ {
+				ports = append(ports, &n.Ports[i])
+			}
+		}
+	}
+	return offers(append(slices.DeleteFunc(f.EndPorts(), func(p *observed.Port) bool { return p.Node.Switch != nil }), ports...), begun, func(p *observed.Port) (string, string) {
+		first, _, _ := strings.Cut(p.Node.Description, " ")
+		if p.Num != 0 && (p.Node.Switch != nil || len(p.Node.Ports) > 2) {
+			first = fmt.Sprintf("%s:%d", first, p.Num)
+		}
+		return first, p.Node.GUID().String()
+	})
+}
+
 // portGUIDs are those of end ports.
 func portGUIDs(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return offers(endPorts(c), begun, func(p *observed.Port) (string, string) { return p.GUID.String(), p.String() })

@@ -83,3 +83,11 @@ func By(ctx context.Context) (s Signal, was bool) {
 	was = errors.As(context.Cause(ctx), &s)
 	return s, was
 }
+
+// OrBad is WithBad of an error, and nil for none.
+func OrBad(err error) error {
+	if err == nil {
+		return nil
+	}
+	return WithBad(err)
+}
