@@ -236,7 +236,7 @@ func forGet() getcmd.Source {
 				snap, err := s.snapshot(c, o)
 				return snap, nil, o, err
 			}
-			to, err := s.where.open()
+			to, err := s.where.open(c)
 			if err != nil {
 				return nil, nil, o, err
 			}

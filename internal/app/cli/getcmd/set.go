@@ -18,7 +18,7 @@ import (
 )
 
 // NewSet is `ibwarden set`. Add adds the flags that name a fabric, and returns what opens it.
-func NewSet(add func(*pflag.FlagSet) func() (link.Link, sweep.Options, error), help string) *cobra.Command {
+func NewSet(add func(*pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error), help string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set DEVICE[:PORT] ATTRIBUTE FIELD=0...",
 		Short: "Set counters of a device back to zero",
@@ -48,7 +48,7 @@ A running manager resets by itself those violation counters that have stopped.
 		if err != nil {
 			return exit.WithMisuse(err)
 		}
-		to, reads, err := open()
+		to, reads, err := open(c)
 		if err != nil {
 			return err
 		}
