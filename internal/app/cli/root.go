@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/configcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/doctorcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/examples"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/ledcmd"
@@ -100,7 +101,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completion.Add(root)
-	addExamples(root)
+	examples.Add(root)
 	return root
 }
 

@@ -1,4 +1,5 @@
-package cli
+// Package examples has the examples in the help of every command.
+package examples
 
 import (
 	"strings"
@@ -6,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are those in the help of every command, by its path without the name of
+// All are those in the help of every command, by its path without the name of
 // the program. A line that does not begin with a remark is a command; policies and
 // snapshots are those of the examples that come with the program.
-var examples = map[string]string{
+var All = map[string]string{
 	"": `# what is open on the fabric that this host is connected to; nothing is written
 ibwarden doctor
 ibwarden audit --fabric umad
@@ -195,13 +196,13 @@ source <(ibwarden completion bash)`,
 	"help":                  `ibwarden help audit`,
 }
 
-// addExamples puts the examples into the help of a command and of those below it.
-func addExamples(c *cobra.Command) {
+// Add puts the examples into the help of a command and of those below it.
+func Add(c *cobra.Command) {
 	name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
-	if text := examples[name]; text != "" {
+	if text := All[name]; text != "" {
 		c.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
 	}
 	for _, sub := range c.Commands() {
-		addExamples(sub)
+		Add(sub)
 	}
 }
