@@ -42,6 +42,7 @@ type Peers struct {
 	silent           map[observed.Place]bool          // listed, and did not answer
 	newcomer         bool                             // Config.Newcomer, until it has a place among managers
 	incumbent        *observed.Port                   // the master that a newcomer found
+	doubts           map[observed.Place]doubt         // masters that are asked again for a proof
 	rogues           election.Rogues
 	looks            map[observed.Place]*capLook
 	claims           map[observed.Place]*claim // by standing
@@ -86,7 +87,7 @@ func New(c Config, host Host) *Peers {
 	limits.Window, limits.Tries = min(limits.Window, talkWindow), min(limits.Tries, talkTries)
 	x := &Peers{
 		config: c, host: host,
-		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[observed.Place]bool),
+		talk: transact.NewWindow(limits), polls: transact.NewWindow(limits), newcomer: c.Newcomer, silent: make(map[observed.Place]bool), doubts: make(map[observed.Place]doubt),
 		rogues: make(election.Rogues), looks: make(map[observed.Place]*capLook), claims: make(map[observed.Place]*claim),
 		voices: make(map[observed.Place]*voice),
 	}
@@ -169,15 +170,25 @@ func (x *Peers) Ask() {
 		x.host.Begin(event.PhaseElect)
 	}
 	for _, p := range questions {
-		at, guid, path := p.Place(), p.GUID, p.Path
 		x.pending++
-		x.waits[at] = x.clock + x.waitFor(guid)
-		x.askPeer(p, x.election.InfoFor(guid), func(info smp.SMInfo, err error) {
-			x.pending--
-			delete(x.waits, at)
-			x.peerAnswered(at, election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}, err)
-		})
+		x.askMember(p)
 	}
+}
+
+// askMember asks a manager that may count, in a round.
+func (x *Peers) askMember(p *observed.Port) {
+	at, guid, path := p.Place(), p.GUID, p.Path
+	x.waits[at] = x.clock + x.waitFor(guid)
+	x.askPeer(p, x.election.InfoFor(guid), func(info smp.SMInfo, err error) {
+		r := election.Remote{Info: info, Address: election.Address{Path: path, Port: guid}}
+		if err == nil && x.mayProve(at, r) {
+			return
+		}
+		x.pending--
+		delete(x.waits, at)
+		delete(x.doubts, at)
+		x.peerAnswered(at, r, err)
+	})
 }
 
 // askPeer sends a Get of SMInfo that identifies this manager. It carries no M_Key, since
@@ -341,6 +352,7 @@ func (x *Peers) Advance(now time.Duration) {
 			x.Ask()
 		}
 	}
+	x.askDoubts()
 	x.judgeClaims()
 	x.tellUnnamed()
 	x.startCapLooks()

@@ -214,6 +214,11 @@ func (x *Peers) due(electing bool) (at time.Duration, some bool) {
 	if end := x.awaitedUntil(); electing && x.Awaits() && (!some || end < at) {
 		at, some = end, true
 	}
+	for _, d := range x.doubts {
+		if !d.under && (!some || d.next < at) {
+			at, some = d.next, true
+		}
+	}
 	if due, is := x.claimsDue(); is && (!some || due < at) {
 		at, some = due, true
 	}

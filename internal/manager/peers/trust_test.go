@@ -284,3 +284,46 @@ func TestIncumbent(t *testing.T) {
 		}
 	}
 }
+
+// TestAMasterThatProvesLate: a manager that is new to the subnet leaves it to a master only when
+// that has had ProofGrace to prove that it shares the secret; meanwhile it asks again, and it
+// takes part in the election as soon as it is shown.
+func TestAMasterThatProvesLate(t *testing.T) {
+	for _, x := range []struct {
+		late time.Duration // 0 for never
+		key  bool          // the managers share a secret
+		want bool          // the subnet is left to it
+	}{
+		{0, true, true}, {proofAgain / 2, true, false}, {ProofGrace - proofAgain, true, false}, {ProofGrace + proofAgain, true, true}, {proofAgain / 2, false, true},
+	} {
+		c := strict()
+		c.Newcomer = true
+		if !x.key {
+			c.Election.Key, c.Election.Trusted = nil, []ib.PortGUID{1} // of nobody
+		}
+		r, hosts := newRig(t, c, 1)
+		r.does[hosts[0]], r.states[hosts[0]] = nameless, smp.SMMaster
+		hosts[0].Info.CapabilityMask |= smp.CapIsSM
+		r.Placed(r.b.Fabric.Self.GUID)
+		r.Begin(r.now)
+		waited := time.Duration(0)
+		for ; waited == 0 || r.Awaits(); waited += proofAgain / 5 {
+			if x.late != 0 && waited >= x.late {
+				r.does[hosts[0]] = partner
+			}
+			r.run(proofAgain / 5)
+			if waited > 2*ProofGrace {
+				t.Fatalf("%+v: it waits still", x)
+			}
+		}
+		if got := r.Incumbent() == hosts[0]; got != x.want {
+			t.Errorf("%+v: the subnet is left to it: %v, want %v", x, got, x.want)
+		}
+		if most := int(ProofGrace/proofAgain) + 1; r.asked[hosts[0]] > most || !x.key && r.asked[hosts[0]] > 1 {
+			t.Errorf("%+v: it was asked %d times, want at most %d", x, r.asked[hosts[0]], most)
+		}
+		if x.want && x.key && waited < ProofGrace-proofAgain {
+			t.Errorf("%+v: it was given %v", x, waited)
+		}
+	}
+}
