@@ -21,7 +21,7 @@ type doubt struct {
 
 // mayProve notes an answer of a manager in a round, and reports whether it is asked again.
 func (x *Peers) mayProve(at observed.Place, r election.Remote) bool {
-	if !x.newcomer || x.IsMaster() || x.config.Election.Key == nil || r.Info.SMState != smp.SMMaster || x.election.Counts(r) {
+	if !x.newcomer || x.IsMaster() || r.Info.SMState != smp.SMMaster || x.election.Counts(r) {
 		return false
 	}
 	d, again := x.doubts[at]
