@@ -361,5 +361,8 @@ func ServerWriter(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
+// Socket is the path of the Unix socket; "" for none.
+func (l *Listeners) Socket() string { return l.socket }
+
 // All are the open sockets.
 func (l *Listeners) All() []net.Listener { return l.list }

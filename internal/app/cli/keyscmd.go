@@ -175,11 +175,12 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 func (f *keysCommand) export() *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "export DIR", Short: "Write the keys in force for infiniband-diags, ibdiagnet or OpenSM", Args: cobra.ExactArgs(1),
-		Long: `Write the keys in force for infiniband-diags, ibdiagnet or OpenSM: guid2mkey, neighbors
-and guid2lid, as OpenSM keeps them in its cache directory (/var/cache/opensm) and
-ibdiagnet takes them with --security_keys DIR. The fabric is read; DIR is made, for
-its owner only, and files in it are replaced. Keys in a directory are keys that can
+		Use: "export DIR", Short: "Write the keys in force for OpenSM or NVIDIA's ibdiagnet", Args: cobra.ExactArgs(1),
+		Long: `Write the keys in force for OpenSM or NVIDIA's ibdiagnet: guid2mkey, neighbors and
+guid2lid, as OpenSM keeps them in its cache directory (/var/cache/opensm) and NVIDIA's
+ibdiagnet 2 takes them with --security_keys DIR. Debian's infiniband-diags and ibdiagnet
+(ibutils) read no such files: run them by ibwarden exec. The fabric is read; DIR is made,
+for its owner only, and files in it are replaced. Keys in a directory are keys that can
 be copied: remove it when it has served.
 `,
 		RunE: func(c *cobra.Command, args []string) error {

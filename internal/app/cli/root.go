@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/doctorcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/examples"
+	"github.com/ibwarden/ibwarden/internal/app/cli/execcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/ledcmd"
@@ -93,6 +94,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	o.Add(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(), newPlan(), newApply(), newShow(), newTopology(), newKeys(), getcmd.New(forGet()), getcmd.NewSet(addFabric, fabricHelp), ledcmd.New(addFabric, commandOf, fabricHelp), newPolicy(), migratecmd.New(addFabric, commandOf, fabricHelp), configcmd.Command(forConfig(), commandOf), simcmd.New(), devicescmd.New(), doctorcmd.Command(addFabric, demonstration, fabricHelp), newSnapshot(), newProve(), tracecmd.Command(forTrace()), whycmd.New(forWhy()), whycmd.NewReach(forWhy()), auditcmd.Command(forAudit()), about.Command())
+	root.AddCommand(execcmd.New(addFabric))
 	root.AddCommand(servicecmd.Commands()...)
 	root.AddCommand(managerscmd.Commands(addFabric, fabricHelp)...)
 	root.Version = about.This().String()

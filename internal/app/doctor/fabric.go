@@ -100,7 +100,7 @@ func (r *Report) fabric(s *Survey) {
 	unread := strings.Join(where, "; ")
 	switch {
 	case s.Nodes == 0:
-		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): guarded by M_Keys that this command does not have, or it hangs. A manager of ibwarden keeps its keys in its data directory, OpenSM in guid2mkey",
+		r.add(Missing, subject, "nothing answered, not even this port ("+unread+"): guarded by M_Keys that this command does not have, or it hangs. A manager of ibwarden keeps its keys in its data directory, and ibwarden exec runs diagnostics with them on its host; OpenSM keeps its keys in guid2mkey",
 			command("ibwarden doctor --fabric %s --data DIR", r.Fabric), command("ibwarden doctor --fabric %s --m-key-file FILE", r.Fabric))
 		return
 	case s.Faults == 0:

@@ -11,30 +11,77 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/kernel"
 )
 
-// umadDevice is /dev/infiniband/umadN.
-type umadDevice struct {
-	port *port
-	now  func() time.Duration
+// File is what is behind an open umadN: a kernel.File, or another of the same ABI. It is
+// used one call at a time.
+type File interface {
+	// Ioctl returns what is written back to the program's argument, with an error too.
+	Ioctl(command uint32, argument []byte) ([]byte, umad.Errno)
+	// Write takes a header and a datagram, which are its own, and returns the octets taken.
+	Write(octets []byte) (int, umad.Errno)
+	// Read takes the first message that fits into room octets. It answers EAGAIN when there
+	// is none, and ENOSPC, with the header and the first datagram, when the message is
+	// longer; it then stays.
+	Read(room int) ([]byte, umad.Errno)
+	// Poll is the set of events that are true now.
+	Poll() uint32
+	Close()
 }
 
-func (d *umadDevice) Open(o *fuse.Opening) {
-	u, errno := d.port.layer.Open()
+// Device is /dev/infiniband/umadN. Each program that opens it gets what open returns; news
+// is called where the tree may be touched, when there is something to read.
+type Device struct {
+	open func(news func()) (File, umad.Errno)
+}
+
+// NewDevice returns a device of which open opens the files.
+func NewDevice(open func(news func()) (File, umad.Errno)) *Device { return &Device{open} }
+
+// Open implements fuse.Device.
+func (d *Device) Open(o *fuse.Opening) {
+	f := &file{wake: o.Wake}
+	inner, errno := d.open(func() { f.ready() })
 	if errno != umad.OK {
 		o.Reply(nil, unix.Errno(errno))
 		return
 	}
-	f := &file{device: d, umad: u, wake: o.Wake}
+	f.File = inner
 	if !o.Reply(f, 0) {
-		u.Close()
-		return
+		inner.Close()
 	}
-	d.port.files[u] = f
+}
+
+// layered is a file of a port's layer.
+type layered struct {
+	*kernel.File
+	port *port
+	now  func() time.Duration
+}
+
+// open opens umadN of a port.
+func (p *port) open(now func() time.Duration) func(news func()) (File, umad.Errno) {
+	return func(news func()) (File, umad.Errno) {
+		u, errno := p.layer.Open()
+		if errno != umad.OK {
+			return nil, errno
+		}
+		p.files[u] = news
+		return &layered{u, p, now}, umad.OK
+	}
+}
+
+func (f *layered) Write(octets []byte) (int, umad.Errno) {
+	f.port.follow()
+	return f.File.Write(f.now(), octets)
+}
+
+func (f *layered) Close() {
+	delete(f.port.files, f.File)
+	f.File.Close()
 }
 
 // file is an open umadN.
 type file struct {
-	device  *umadDevice
-	umad    *kernel.File
+	File
 	wake    func()
 	readers []*fuse.Reading
 	// kept is a message whose reader was gone when it got it.
@@ -56,7 +103,7 @@ func (f *file) serve() {
 		}
 		data, errno := f.kept, umad.OK
 		if data == nil {
-			data, errno = f.umad.Read(r.Size)
+			data, errno = f.File.Read(r.Size)
 		}
 		if errno == umad.EAGAIN && !r.NonBlocking {
 			return
@@ -82,26 +129,20 @@ func (f *file) ready() {
 }
 
 func (f *file) Write(data []byte) (int, unix.Errno) {
-	f.device.port.follow()
-	n, errno := f.umad.Write(f.device.now(), data)
+	n, errno := f.File.Write(data)
 	return n, unix.Errno(errno)
 }
 
 func (f *file) Ioctl(command uint32, argument []byte) ([]byte, unix.Errno) {
-	out, errno := f.umad.Ioctl(command, argument)
+	out, errno := f.File.Ioctl(command, argument)
 	return out, unix.Errno(errno)
 }
 
 func (f *file) Poll() uint32 {
 	if f.kept != nil {
-		return f.umad.Poll() | kernel.PollIn | kernel.PollReadNor
+		return f.File.Poll() | kernel.PollIn | kernel.PollReadNor
 	}
-	return f.umad.Poll()
-}
-
-func (f *file) Close() {
-	delete(f.device.port.files, f.umad)
-	f.umad.Close()
+	return f.File.Poll()
 }
 
 // managerDevice is /dev/infiniband/issmN: as long as it is open the port says

@@ -35,10 +35,10 @@ func Exec(name, node string, command []string, environment []string) error {
 	}
 	defer simulator.Close()
 	runtime.LockOSThread() // for good: the namespace is this thread's
-	if err := keepDeathSignal(); err != nil {
+	if err := KeepDeathSignal(); err != nil {
 		return err
 	}
-	connections, err := enter("ibwarden:" + name)
+	connections, err := Enter("ibwarden:" + name)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func Exec(name, node string, command []string, environment []string) error {
 	return fmt.Errorf("%s: %w", path, syscall.Exec(path, command, environment))
 }
 
-// enter moves this thread into a mount namespace of its own and mounts the directories
-// there, which tell by their source whose they are. They answer once the connections are
-// served.
-func enter(source string) (connections []*os.File, err error) {
+// Enter moves this thread, which is locked to its goroutine for good, into a mount namespace
+// of its own and mounts the directories of Mounts there, which tell by their source whose
+// they are. They answer once the connections are served.
+func Enter(source string) (connections []*os.File, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return nil, fmt.Errorf("a mount namespace of its own: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("keeping mounts to the namespace: %w", err)
 	}
-	for _, dir := range mounts {
+	for _, dir := range Mounts {
 		if err := provide(dir); err != nil {
 			return nil, err
 		}

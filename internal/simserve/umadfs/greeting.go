@@ -12,9 +12,10 @@ const (
 	sysMADDir = "/sys/class/infiniband_mad"
 )
 
-// mounts are the mounts of a command's namespace, in the order in which their
-// connections are handed over.
-var mounts = []string{deviceDir, sysDir, sysMADDir}
+// Mounts are the mounts of a command's namespace, in the order in which their
+// connections are handed over: of the devices, of /sys/class/infiniband, and of
+// /sys/class/infiniband_mad.
+var Mounts = []string{deviceDir, sysDir, sysMADDir}
 
 // greetingTime is how long a simulator may take to serve a new namespace.
 const greetingTime = 10 * time.Second

@@ -32,8 +32,8 @@ type port struct {
 	layer   *kernel.Layer
 	smi     *fabric.Attachment
 	gsi     *gsi.Pair
-	files   map[*kernel.File]*file
-	waiting []*managerOpening // for the place of the subnet manager
+	files   map[*kernel.File]func() // what tells of news
+	waiting []*managerOpening       // for the place of the subnet manager
 
 	delivery fabric.Delivery
 	packet   kernel.Packet
@@ -71,7 +71,7 @@ func endPorts(agent *sma.Agent) (first, last ib.PortNum) {
 }
 
 func newPort(h *host, device *endpoint.Device, agent *sma.Agent, num ib.PortNum) (p *port, err error) {
-	p = &port{host: h, num: num, files: map[*kernel.File]*file{}}
+	p = &port{host: h, num: num, files: map[*kernel.File]func(){}}
 	p.layer = kernel.New(kernel.Config{Port: num, GIDs: int(agent.Port(num).GUIDCap)})
 	if p.smi, err = h.fabric.Attach(h.guid, num); err != nil {
 		return nil, err
@@ -190,8 +190,8 @@ func (p *port) recordGMP(slid, dlid ib.LID) {
 // wake tells programs what they have to read.
 func (p *port) wake() {
 	for _, f := range p.layer.Ready() {
-		if f := p.files[f]; f != nil {
-			f.ready()
+		if news := p.files[f]; news != nil {
+			news()
 		}
 	}
 }

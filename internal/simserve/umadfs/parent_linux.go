@@ -22,9 +22,9 @@ func readDeathSignal() int {
 	return int(signal)
 }
 
-// keepDeathSignal gives this thread the parent death signal with which the process was
+// KeepDeathSignal gives this thread the parent death signal with which the process was
 // started, so that the command ends with its parent.
-func keepDeathSignal() error {
+func KeepDeathSignal() error {
 	if deathSignal == 0 {
 		return nil
 	}

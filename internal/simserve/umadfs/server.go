@@ -132,7 +132,7 @@ func (s *Server) hear(c *net.UnixConn) (g greeting, connections []*os.File, err 
 	if err := c.SetDeadline(time.Now().Add(greetingTime)); err != nil {
 		return g, nil, err
 	}
-	buffer, rights := make([]byte, maxGreeting), make([]byte, unix.CmsgSpace(len(mounts)*4))
+	buffer, rights := make([]byte, maxGreeting), make([]byte, unix.CmsgSpace(len(Mounts)*4))
 	n, rightsLen, flags, _, err := c.ReadMsgUnix(buffer, rights)
 	if err != nil {
 		return g, nil, err
@@ -162,8 +162,8 @@ func (s *Server) hear(c *net.UnixConn) (g greeting, connections []*os.File, err 
 		return g, connections, fmt.Errorf("what was asked makes no sense: %w", err)
 	case g.Version != greetingVersion:
 		return g, connections, fmt.Errorf("the command speaks version %d of the handshake, the simulator %d: use one ibwarden", g.Version, greetingVersion)
-	case len(connections) != len(mounts) || flags&unix.MSG_CTRUNC != 0:
-		return g, connections, fmt.Errorf("%d mounts came with the request, want %d", len(connections), len(mounts))
+	case len(connections) != len(Mounts) || flags&unix.MSG_CTRUNC != 0:
+		return g, connections, fmt.Errorf("%d Mounts came with the request, want %d", len(connections), len(Mounts))
 	}
 	return g, connections, nil
 }
@@ -223,23 +223,23 @@ func find(l *topology.Netlist, name string) (*topology.Node, error) {
 	return nil, errors.New("the fabric has no CA")
 }
 
-// roots are the directories of a namespace, in the order of mounts.
+// roots are the directories of a namespace, in the order of Mounts.
 func (s *Server) roots(h *host) []fuse.Directory {
-	devices, adapters, management := &folder{}, &folder{}, &folder{}
+	devices, adapters, management := &Folder{}, &Folder{}, &Folder{}
 	s.do(func() {
-		management.constant("abi_version", strconv.Itoa(umad.Version))
+		management.Constant("abi_version", strconv.Itoa(umad.Version))
 		for i, p := range h.ports {
 			umadName, managerName := fmt.Sprintf("umad%d", i), fmt.Sprintf("issm%d", i)
-			devices.add(umadName, &umadDevice{port: p, now: s.now})
-			devices.add(managerName, &managerDevice{port: p})
+			devices.Add(umadName, NewDevice(p.open(s.now)))
+			devices.Add(managerName, &managerDevice{port: p})
 			for _, name := range []string{umadName, managerName} {
-				of := &folder{}
-				of.constant("ibdev", deviceName)
-				of.constant("port", strconv.Itoa(int(p.num)))
-				management.add(name, of)
+				of := &Folder{}
+				of.Constant("ibdev", deviceName)
+				of.Constant("port", strconv.Itoa(int(p.num)))
+				management.Add(name, of)
 			}
 		}
-		adapters.add(deviceName, sysDevice(func() *sma.Agent { return h.fabric.Agent(h.guid) }))
+		adapters.Add(deviceName, sysDevice(func() *sma.Agent { return h.fabric.Agent(h.guid) }))
 	})
 	return []fuse.Directory{devices, adapters, management}
 }

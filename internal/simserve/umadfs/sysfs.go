@@ -10,49 +10,57 @@ import (
 	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
 )
 
-// folder is a directory whose entries are there for good.
-type folder struct{ entries []fuse.Entry }
+// Folder is a directory whose entries are there for good.
+type Folder struct{ entries []fuse.Entry }
 
-func (f *folder) Entries() []fuse.Entry { return f.entries }
+// Entries implements fuse.Directory.
+func (f *Folder) Entries() []fuse.Entry { return f.entries }
 
-func (f *folder) add(name string, n fuse.Node) {
+// Add adds an entry of a name that is not there yet.
+func (f *Folder) Add(name string, n fuse.Node) {
 	f.entries = append(f.entries, fuse.Entry{Name: name, Node: n})
 }
 
-// text is a file of one line, made anew for everyone who opens it.
-type text struct{ line func() string }
+// text is a file, made anew for everyone who opens it.
+type text struct{ content func() string }
 
-func (t *text) Text() string { return t.line() + "\n" }
+func (t *text) Text() string { return t.content() }
 
-func (f *folder) line(name string, line func() string) { f.add(name, &text{line}) }
+// Text adds a file that has what content returns when it is opened.
+func (f *Folder) Text(name string, content func() string) { f.Add(name, &text{content}) }
 
-func (f *folder) constant(name, value string) { f.line(name, func() string { return value }) }
+func (f *Folder) line(name string, line func() string) {
+	f.Text(name, func() string { return line() + "\n" })
+}
+
+// Constant adds a file of one line.
+func (f *Folder) Constant(name, value string) { f.line(name, func() string { return value }) }
 
 // sysDevice is /sys/class/infiniband/DEVICE: what the agent of a node says, in
 // the words of the kernel.
-func sysDevice(agent func() *sma.Agent) *folder {
+func sysDevice(agent func() *sma.Agent) *Folder {
 	info := agent().NodeInfo(0)
 	first, last := endPorts(agent())
-	f := &folder{}
-	f.constant("node_type", fmt.Sprintf("%d: %s", info.NodeType, info.NodeType))
-	f.constant("node_guid", groups(uint64(info.NodeGUID)))
-	f.constant("sys_image_guid", groups(info.SystemImageGUID))
+	f := &Folder{}
+	f.Constant("node_type", fmt.Sprintf("%d: %s", info.NodeType, info.NodeType))
+	f.Constant("node_guid", groups(uint64(info.NodeGUID)))
+	f.Constant("sys_image_guid", groups(info.SystemImageGUID))
 	f.line("node_desc", func() string { return agent().Description() })
-	f.constant("fw_ver", "1.0.0")
-	f.constant("hw_rev", fmt.Sprintf("%x", info.Revision))
-	f.constant("hca_type", fmt.Sprintf("SIM%d", info.DeviceID))
-	f.constant("board_id", "ibwarden")
-	ports := &folder{}
+	f.Constant("fw_ver", "1.0.0")
+	f.Constant("hw_rev", fmt.Sprintf("%x", info.Revision))
+	f.Constant("hca_type", fmt.Sprintf("SIM%d", info.DeviceID))
+	f.Constant("board_id", "ibwarden")
+	ports := &Folder{}
 	for num := first; num <= last; num++ {
-		ports.add(strconv.Itoa(int(num)), sysPort(agent, num, int(info.PartitionCap)))
+		ports.Add(strconv.Itoa(int(num)), sysPort(agent, num, int(info.PartitionCap)))
 	}
-	f.add("ports", ports)
+	f.Add("ports", ports)
 	return f
 }
 
-func sysPort(agent func() *sma.Agent, num ib.PortNum, pkeys int) *folder {
+func sysPort(agent func() *sma.Agent, num ib.PortNum, pkeys int) *Folder {
 	port := func() *smp.PortInfo { return agent().Port(num) }
-	f := &folder{}
+	f := &Folder{}
 	f.line("lid", func() string { return fmt.Sprintf("0x%x", uint16(port().LID)) })
 	f.line("lid_mask_count", func() string { return strconv.Itoa(int(port().LMC)) })
 	f.line("sm_lid", func() string { return fmt.Sprintf("0x%x", uint16(port().MasterSMLID)) })
@@ -61,16 +69,16 @@ func sysPort(agent func() *sma.Agent, num ib.PortNum, pkeys int) *folder {
 	f.line("state", func() string { return stateLine(port().PortState) })
 	f.line("phys_state", func() string { return physLine(port().PortPhysicalState) })
 	f.line("rate", func() string { return rateLine(port()) })
-	f.constant("link_layer", "InfiniBand")
-	gids := &folder{}
+	f.Constant("link_layer", "InfiniBand")
+	gids := &Folder{}
 	for i := range max(1, int(port().GUIDCap)) {
 		gids.line(strconv.Itoa(i), func() string {
 			guid, _ := agent().GUID(num, i)
 			return groups(port().GIDPrefix) + ":" + groups(guid)
 		})
 	}
-	f.add("gids", gids)
-	keys := &folder{}
+	f.Add("gids", gids)
+	keys := &Folder{}
 	for i := range pkeys {
 		keys.line(strconv.Itoa(i), func() string {
 			if table := agent().PKeys(num); i < len(table) {
@@ -79,7 +87,7 @@ func sysPort(agent func() *sma.Agent, num ib.PortNum, pkeys int) *folder {
 			return ib.PKey(0).String()
 		})
 	}
-	f.add("pkeys", keys)
+	f.Add("pkeys", keys)
 	return f
 }
 

@@ -44,7 +44,7 @@ func TestOtherUsers(t *testing.T) {
 			}
 			defer c.Close()
 			var connections []*os.File // not the kernel's, so that what is served of them ends at once
-			for range mounts {
+			for range Mounts {
 				f, err := os.Open(os.DevNull)
 				if err != nil {
 					return err

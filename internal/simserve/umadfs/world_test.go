@@ -74,7 +74,7 @@ func (nobody) Progress(string, uint64) {}
 func ground(t *testing.T) {
 	t.Helper()
 	need.Need(t, onThread(func() error {
-		connections, err := enter("test")
+		connections, err := Enter("test")
 		for _, f := range connections {
 			f.Close()
 		}
@@ -190,7 +190,7 @@ func (w *world) enter(host int) *space {
 		if err == nil {
 			defer simulator.Close()
 			var connections []*os.File
-			if connections, err = enter("test"); err == nil {
+			if connections, err = Enter("test"); err == nil {
 				err = introduce(simulator, w.hosts[host].ID, connections)
 			}
 			for _, f := range connections {

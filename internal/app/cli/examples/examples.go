@@ -66,8 +66,11 @@ ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
 	"keys":        `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys show":   `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys rotate": `ibwarden keys rotate --all --data /var/lib/ibwarden`,
-	"keys export": `# so that smpquery and ibdiagnet go on working
-ibwarden keys export /etc/infiniband-diags --data /var/lib/ibwarden`,
+	"keys export": `# for a fabric that goes back to OpenSM
+ibwarden keys export /var/cache/opensm --format opensm --data /var/lib/ibwarden`,
+	"exec": `ibwarden exec -- iblinkinfo
+# the counters of a port back to zero
+ibwarden exec --write -- perfquery -R 17 3`,
 	"keys import":    `ibwarden keys import /var/cache/opensm/guid2mkey --neighbors /var/cache/opensm/neighbors --data /var/lib/ibwarden`,
 	"keys recover":   `ibwarden keys recover --fabric umad --data /var/lib/ibwarden`,
 	"policy":         `ibwarden policy check tenants.yaml`,

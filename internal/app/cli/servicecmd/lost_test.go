@@ -138,13 +138,13 @@ func TestServerFound(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	t.Setenv(daemon.DataVariable, "/of/the/environment")
 	for _, x := range []struct{ data, want string }{{"/named", address.Socket("/named")}, {"", address.Socket("/of/the/environment")}} {
-		if got := places(x.data); len(got) != 1 || got[0] != x.want {
+		if got := Places(x.data); len(got) != 1 || got[0] != x.want {
 			t.Errorf("%q: %v, want %s", x.data, got, x.want)
 		}
 	}
 	t.Setenv(daemon.DataVariable, "")
 	t.Setenv("XDG_STATE_HOME", "/home/ann/state")
-	got := places("")
+	got := Places("")
 	if len(got) == 0 || got[len(got)-1] != address.SystemSocket {
 		t.Errorf("%v, want that of the system at the end", got)
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 )
 
-// places are the sockets of services on this machine that nobody named, the likeliest
+// Places are the sockets of services on this machine that nobody named, the likeliest
 // first. data is the data directory that the command line names, "" for none.
-func places(data string) []string {
+func Places(data string) []string {
 	if data == "" {
 		if dir, err := daemon.DefaultDataDir(""); err == nil { // that of the environment
 			data = string(dir)
@@ -130,7 +130,7 @@ func (n *Named) Choose(c *cobra.Command, fabricVariable string) (asks bool, err 
 	case os.Getenv(fabricVariable) != "":
 		return false, nil
 	}
-	found, some, err := n.flags.running(c.Context(), c.ErrOrStderr(), places(data))
+	found, some, err := n.flags.running(c.Context(), c.ErrOrStderr(), Places(data))
 	if some {
 		n.flags.found = &found
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s, which runs on this machine\n", table.Plain(found.String()))
@@ -169,7 +169,7 @@ func (f *serverFlags) find(ctx context.Context, w io.Writer) (s address.Server, 
 		}
 		return s, true, nil
 	}
-	list := places("")
+	list := Places("")
 	s, some, err := f.running(ctx, w, list)
 	if err == nil && !some {
 		err = exit.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), address.Variable))
