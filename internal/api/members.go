@@ -25,19 +25,25 @@ func (a *api) members() {
 			if err != nil {
 				return nil, err
 			}
-			caller := callerOf(ctx)
-			seen, revision := false, uint64(0)
+			caller, resolved := callerOf(ctx), a.resolved(ctx)
+			seen, revision, file := false, uint64(0), false
 			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Member {
+				if p, _ := s.DeclaredAs(caller, k); p != nil {
+					seen, file = true, true
+					return form.DeclaredMembers(s, caller, k, resolved)
+				}
 				seen, revision = s.Sees(caller, k), s.NumberFor(caller, s.TouchedFor(caller, k))
 				return s.Members(k)
 			}, func(m *resource.Member) string { return m.Port.String() }, func(s *resource.State, m *resource.Member) bool {
-				return s.SeesMember(caller, m) && (in.State == "" || m.Agreed() == (in.State == "member"))
+				return (file || s.SeesMember(caller, m)) && (in.State == "" || m.Agreed() == (in.State == "member"))
 			}, func(s *resource.State, m *resource.Member) Member { return form.MemberOf(s, caller, m) })
 			if err == nil && !seen {
 				return nil, noPartition(k)
 			}
 			if err == nil {
-				out.ETag, out.Body.PKey = condition.ETag(revision), k.String()
+				if out.Body.PKey = k.String(); !file {
+					out.ETag = condition.ETag(revision)
+				}
 			}
 			return out, err
 		})
@@ -52,9 +58,14 @@ func (a *api) members() {
 		if err != nil {
 			return nil, err
 		}
-		caller := callerOf(ctx)
+		caller, resolved := callerOf(ctx), a.resolved(ctx)
 		return ofPKey[Member](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
-			if !s.Sees(caller, k) {
+			for _, m := range form.DeclaredMembers(s, caller, k, resolved) {
+				if m.Port == g {
+					return form.MemberOf(s, caller, m), resource.Unseen, nil
+				}
+			}
+			if p, _ := s.DeclaredAs(caller, k); p == nil && !s.Sees(caller, k) {
 				return Member{}, 0, noPartition(k)
 			}
 			m := s.Member(k, g)

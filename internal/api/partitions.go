@@ -1,12 +1,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/form"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -18,12 +21,22 @@ func (a *api) partitions() {
 	}
 	register(a, operation(http.MethodGet, "/partitions", "list-partitions", "Partitions that the caller sees, by number"),
 		func(ctx context.Context, in *listInput) (*Output[List[Partition]], error) {
-			caller := callerOf(ctx)
+			caller, resolved := callerOf(ctx), a.resolved(ctx)
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Partition {
-				return s.Partitions(in.Owner)
+				all := s.Partitions(in.Owner)
+				if in.Owner == "" || in.Owner == resource.Provider {
+					all = append(all, s.DeclaredTo(caller)...)
+				}
+				slices.SortFunc(all, func(a, b *resource.Partition) int { return cmp.Compare(a.PKey, b.PKey) })
+				return all
 			}, func(p *resource.Partition) string { return p.PKey.String() }, func(s *resource.State, p *resource.Partition) bool {
-				return s.Sees(caller, p.PKey) && (in.Name == "" || p.Name == in.Name)
-			}, func(s *resource.State, p *resource.Partition) Partition { return form.PartitionOf(s, caller, p) })
+				return (s.Partition(p.PKey) != p || s.Sees(caller, p.PKey)) && (in.Name == "" || p.Name == in.Name)
+			}, func(s *resource.State, p *resource.Partition) Partition {
+				if s.Partition(p.PKey) != p {
+					return *form.DeclaredOf(s, caller, p.PKey, resolved)
+				}
+				return form.PartitionOf(s, caller, p)
+			})
 		})
 	type one struct {
 		PKey   PKey   `path:"pkey"`
@@ -35,7 +48,11 @@ func (a *api) partitions() {
 		if err != nil {
 			return nil, err
 		}
+		resolved := a.resolved(ctx)
 		return ofPKey[Partition](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
+			if p := form.DeclaredOf(s, callerOf(ctx), k, resolved); p != nil {
+				return *p, resource.Unseen, nil
+			}
 			p := s.Partition(k)
 			if p == nil || !s.Sees(callerOf(ctx), k) {
 				return Partition{}, 0, noPartition(k)
@@ -44,6 +61,16 @@ func (a *api) partitions() {
 		}))
 	})
 	a.partitionWrites()
+}
+
+// resolved are the partitions of the policy file with the members that the manager has found; none for
+// callers who see none, and before the first pass.
+func (a *api) resolved(ctx context.Context) []observed.Partition {
+	if !callerOf(ctx).IsProvider() {
+		return nil
+	}
+	list, _ := a.options.Judge.Allowed(ctx)
+	return list
 }
 
 // ofPKey adds to an answer which partition it is about.
@@ -126,6 +153,9 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	change.Create = create || seen.None
 	caller := callerOf(ctx)
 	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
+		if p, _ := s.DeclaredAs(caller, k); p != nil {
+			return resource.Unseen, nil // refused as one of the policy file
+		}
 		existed := s.Partition(k) != nil && s.Sees(caller, k)
 		if k == 0 {
 			return resource.Unseen, nil

@@ -54,6 +54,7 @@ func (a *api) ports() {
 	register(a, operation(http.MethodGet, "/ports", "list-ports", "End ports that the caller sees, by GUID: those found and those given to a tenant"),
 		func(ctx context.Context, in *listInput) (*Output[List[inventory.Port]], error) {
 			found, caller := a.found(ctx), callerOf(ctx)
+			file := inventory.InFile(a.resolved(ctx))
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []ib.PortGUID {
 				all := map[ib.PortGUID]bool{}
 				for g := range found {
@@ -67,7 +68,9 @@ func (a *api) ports() {
 				f := found[g]
 				return inventory.Sees(s, caller, g) && (in.Owner == "" || s.Owner(g) == in.Owner) &&
 					(in.Found == "" || (f != nil) == (in.Found == "true")) && (in.Node == "" || f != nil && f.Node.Name() == in.Node)
-			}, func(s *resource.State, g ib.PortGUID) inventory.Port { return inventory.PortOf(s, g, found[g]) })
+			}, func(s *resource.State, g ib.PortGUID) inventory.Port {
+				return inventory.PortOf(s, caller, g, found[g], file)
+			})
 		})
 	type one struct {
 		GUID GUID `path:"guid"`
@@ -79,12 +82,13 @@ func (a *api) ports() {
 				return nil, err
 			}
 			f, caller := a.found(ctx)[g], callerOf(ctx)
+			file := inventory.InFile(a.resolved(ctx))
 			return readOne(ctx, a, "", func(s *resource.State) (inventory.Port, uint64, error) {
 				if !inventory.Sees(s, caller, g) || f == nil && s.Port(g) == nil {
 					return inventory.Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
 				}
 				_, revision := s.Object(resource.PortKey(g))
-				return inventory.PortOf(s, g, f), revision, nil
+				return inventory.PortOf(s, caller, g, f, file), revision, nil
 			})
 		})
 	a.portWrites()

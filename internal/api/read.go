@@ -23,7 +23,7 @@ func notModified(op huma.Operation) huma.Operation {
 }
 
 // readOne reads one object: what it is, and the revision that last changed it, by the number of the
-// store.
+// store; resource.Unseen for what no revision of the store changes, and which has no ETag.
 func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
 	c, err := condition.Read("", ifNone)
 	if err != nil {
@@ -40,8 +40,11 @@ func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resou
 	if err != nil {
 		return nil, err
 	}
-	out.ETag = condition.ETag(number)
 	out.Aged(caller, &out.Body.Reading, old)
+	if number == resource.Unseen {
+		return out, nil
+	}
+	out.ETag = condition.ETag(number)
 	if c.Has(number) {
 		return nil, answers.Unmodified{Header: http.Header{"Etag": {out.ETag}}}
 	}

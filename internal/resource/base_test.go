@@ -47,11 +47,11 @@ func TestNumbersOfTheBase(t *testing.T) {
 	}
 	for k, name := range map[ib.PKeyBase]string{1: "given", 2: "stated"} {
 		_, err := b.plan(provider, put(k))
-		if want := fmt.Sprintf("pkey: %v is partition %q of the policy file", k, name); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("pkey: %v is partition %q of the policy file: change it there", k, name); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		_, err = b.plan(provider, resource.DeletePartition{PKey: k})
-		if want := fmt.Sprintf("pkey: %v is %q of the policy file: change the file", k, name); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("pkey: %v is partition %q of the policy file: change it there", k, name); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

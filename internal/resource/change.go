@@ -234,7 +234,7 @@ func (d *draft) partition(k ib.PKeyBase) (*Partition, error) {
 	p := d.partitions[k]
 	if p == nil || !d.Sees(d.By, k) {
 		if name, claimed := d.Claimed(k); claimed && d.By.IsProvider() && d.By.Keys.First == 0 {
-			return nil, refuse(Conflict, "pkey", "%v is %q of the policy file: change the file", k, name)
+			return nil, refuse(Conflict, "pkey", "%v is partition %q of %s: change it there", k, name, d.Source())
 		}
 		return nil, refuse(NotFound, "pkey", "no partition %v", k)
 	}

@@ -134,7 +134,7 @@ func (d *draft) mayTake(k ib.PKeyBase, t *Tenant) error {
 	}
 	if name, claimed := d.Claimed(k); claimed {
 		if d.By.IsProvider() {
-			return refuse(Exists, "pkey", "%v is partition %q of the policy file", k, name)
+			return refuse(Exists, "pkey", "%v is partition %q of %s: change it there", k, name, d.Source())
 		}
 		return refuse(Exists, "pkey", "%v is taken", k)
 	}

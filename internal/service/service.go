@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/preview"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -153,6 +154,8 @@ type Service struct {
 	mu     sync.RWMutex // guards what follows
 	state  *resource.State
 	proved uint64 // the last revision with a verdict
+	// resolved are the partitions that Numbered was called with.
+	resolved []observed.Partition
 	// outcomes are those of the last outcomesKept revisions since the service began; the
 	// history has all.
 	outcomes map[uint64]*Outcome
@@ -325,6 +328,7 @@ func (s *Service) enterRead(r *loaded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.numbered = r.state, r.numbered
+	s.numberBase()
 }
 
 // read decodes what a store holds.
@@ -403,6 +407,37 @@ func (s *Service) Policy() (revision uint64, p *policy.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Last(), s.state.Policy()
+}
+
+// Numbered is called by the manager with the partitions of a policy as it has resolved it: those of
+// the base that state no number have the one that the fabric has.
+func (s *Service) Numbered(list []observed.Partition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(list) == len(s.resolved) && (len(list) == 0 || &list[0] == &s.resolved[0]) {
+		return // the same again
+	}
+	s.resolved = list
+	s.numberBase()
+}
+
+// numberBase enters the numbers of resolved partitions into the state; mu is held.
+func (s *Service) numberBase() {
+	unnumbered := map[string]bool{}
+	if s.config.Base != nil {
+		for i := range s.config.Base.Partitions {
+			if p := &s.config.Base.Partitions[i]; p.PKey == 0 {
+				unnumbered[p.Name] = true
+			}
+		}
+	}
+	numbers := map[string]ib.PKeyBase{}
+	for i := range s.resolved {
+		if p := &s.resolved[i]; unnumbered[p.Name] {
+			numbers[p.Name] = p.Base
+		}
+	}
+	s.state.Allocated = numbers
 }
 
 // Done is called by the manager when it has carried out the policy of a revision, and

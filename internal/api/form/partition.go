@@ -1,6 +1,15 @@
 package form
 
-import "github.com/ibwarden/ibwarden/internal/resource"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource"
+)
 
 // Partition is a partition as a caller sees it.
 type Partition struct {
@@ -13,7 +22,9 @@ type Partition struct {
 	IPoverIB bool    `json:"ip_over_ib" doc:"the broadcast group of IP over InfiniBand is made"`
 	Members  int     `json:"members" doc:"members that the caller sees"`
 	Waiting  int     `json:"waiting,omitempty" doc:"those of them that wait for the consent of an owner"`
-	Changed  uint64  `json:"changed" doc:"the revision that last changed it or its members: its ETag"`
+	Changed  uint64  `json:"changed" doc:"the revision that last changed it or its members: its ETag; 0 for one of the policy file"`
+	File     string  `json:"file,omitempty" doc:"the policy file that has it, and the line: it is changed there and nowhere else"`
+	Service  string  `json:"service,omitempty" doc:"the service of the policy file that made it"`
 }
 
 // PartitionBody is what a write says of a partition.
@@ -39,4 +50,48 @@ func PartitionOf(s *resource.State, c resource.Caller, p *resource.Partition) Pa
 	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
 	out.Members, out.Waiting = s.CountVisible(c, p.PKey)
 	return out
+}
+
+// DeclaredOf is a partition of the policy file as a caller sees it, with the members that the manager
+// has found for it; nil where the caller sees none with the number.
+func DeclaredOf(s *resource.State, c resource.Caller, k ib.PKeyBase, resolved []observed.Partition) *Partition {
+	p, file := s.DeclaredAs(c, k)
+	if p == nil {
+		return nil
+	}
+	out := &Partition{PKey: k.String(), Name: p.Name, Owner: p.Owner, SL: int(p.SL), IPoverIB: p.IPoIB, File: s.Source(), Service: file.Service}
+	if file.Pos.Line > 0 {
+		out.File = fmt.Sprintf("%s:%d", out.File, file.Pos.Line)
+	}
+	out.MTU, out.Rate = p.MTU.Octets(), float64(p.Rate.Tenths())/10
+	out.Members = len(DeclaredMembers(s, c, k, resolved))
+	return out
+}
+
+// DeclaredMembers are the members of a partition of the policy file, as the manager has found them, by
+// GUID; none where the caller does not see it.
+func DeclaredMembers(s *resource.State, c resource.Caller, k ib.PKeyBase, resolved []observed.Partition) []*resource.Member {
+	at := slices.IndexFunc(resolved, func(p observed.Partition) bool { return p.Base == k })
+	if p, _ := s.DeclaredAs(c, k); p == nil || at < 0 {
+		return nil
+	}
+	p := &resolved[at]
+	list := make([]*resource.Member, 0, len(p.Full)+len(p.Limited))
+	add := func(ports []ib.PortGUID, m policy.Membership) {
+		for _, g := range ports {
+			list = append(list, &resource.Member{
+				PKey: k, Port: g, Membership: m, Index0: slices.Contains(p.Index0, g), ByPartition: true, ByPort: true, Owner: resource.Provider, PortOwner: s.Owner(g),
+			})
+		}
+	}
+	add(p.Full, policy.Full)
+	for _, g := range p.Limited {
+		if i, both := slices.BinarySearch(p.Full, g); both {
+			list[i].Membership = policy.Both
+		} else {
+			add([]ib.PortGUID{g}, policy.Limited)
+		}
+	}
+	slices.SortFunc(list, func(a, b *resource.Member) int { return cmp.Compare(a.Port, b.Port) })
+	return list
 }

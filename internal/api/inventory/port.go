@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -44,7 +45,7 @@ type Port struct {
 	SwitchPort int      `json:"switch_port,omitempty"`
 	Bound      *Place   `json:"bound,omitempty" doc:"the only place where it gets its keys"`
 	Released   uint64   `json:"released,omitempty" doc:"the revision that took it from its last owner"`
-	Partitions []string `json:"partitions" doc:"of which it is a member, or is to be"`
+	Partitions []string `json:"partitions" doc:"of which it is a member, or is to be; for the provider those of the policy file too"`
 }
 
 // Place is a port of a switch.
@@ -53,10 +54,33 @@ type Place struct {
 	Port   int    `json:"port" minimum:"1" maximum:"254"`
 }
 
-// PortOf is an end port for the API; f is nil for one that the last sweep did not find.
-func PortOf(s *resource.State, g ib.PortGUID, f *observed.Port) Port {
+// InFile are the partitions of the policy file, as the manager has resolved them, by member. That every
+// port is in the default partition is not among them.
+func InFile(resolved []observed.Partition) map[ib.PortGUID][]ib.PKeyBase {
+	out := map[ib.PortGUID][]ib.PKeyBase{}
+	for i := range resolved {
+		p := &resolved[i]
+		for _, g := range slices.Concat(p.Full, p.Limited) {
+			if p.Base != ib.PKeyBaseDefault && !slices.Contains(out[g], p.Base) {
+				out[g] = append(out[g], p.Base)
+			}
+		}
+	}
+	return out
+}
+
+// PortOf is an end port as a caller sees it; f is nil for one that the last sweep did not find, and file
+// what InFile says.
+func PortOf(s *resource.State, c resource.Caller, g ib.PortGUID, f *observed.Port, file map[ib.PortGUID][]ib.PKeyBase) Port {
 	out := Port{GUID: g.String(), Owner: s.Owner(g), Found: f != nil, Partitions: []string{}}
-	for _, k := range s.In(g) {
+	in := s.In(g)
+	for _, k := range file[g] {
+		if s.SeesDeclared(c, k) && s.Partition(k) == nil {
+			in = append(in, k)
+		}
+	}
+	slices.Sort(in)
+	for _, k := range in {
 		out.Partitions = append(out.Partitions, k.String())
 	}
 	if p := s.Port(g); p != nil {

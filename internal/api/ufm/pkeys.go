@@ -73,9 +73,9 @@ func sees(s *resource.State, by resource.Caller, p *resource.Partition) bool {
 	return s.Sees(by, p.PKey) && (by.IsProvider() || p.Owner == by.Tenant)
 }
 
-// seesDeclared is the same for partitions of the policy file.
-func seesDeclared(by resource.Caller, k ib.PKeyBase) bool {
-	return k == ib.PKeyBaseDefault || by.IsProvider() && (by.Keys.First == 0 || by.Keys.Has(k))
+// seesDeclared is the same for partitions of the policy file. Everybody has the default one.
+func seesDeclared(s *resource.State, by resource.Caller, k ib.PKeyBase) bool {
+	return k == ib.PKeyBaseDefault || s.SeesDeclared(by, k)
 }
 
 // wanted is what a call wants to see of partitions.
@@ -108,7 +108,7 @@ func (c *call) listPKeys() (any, error) {
 			owner = ""
 		}
 		for k, p := range declared {
-			if seesDeclared(c.by, k) {
+			if seesDeclared(s, c.by, k) {
 				list[k] = declaredPartition(s, c.by, p, k, v, w)
 			}
 		}
@@ -157,7 +157,7 @@ func (c *call) getPKey() (any, error) {
 			return
 		}
 		_, claimed := s.Declared()[k]
-		declared = (claimed || k == ib.PKeyBaseDefault) && seesDeclared(c.by, k)
+		declared = (claimed || k == ib.PKeyBaseDefault) && seesDeclared(s, c.by, k)
 	})
 	if declared {
 		var v *view

@@ -79,6 +79,7 @@ type Served struct {
 
 // Teller is told what became of policies: a *service.Service.
 type Teller interface {
+	Numbered(list []observed.Partition)
 	Done(revision uint64, o service.Outcome)
 	Refused(revision uint64, err error)
 }
@@ -248,6 +249,7 @@ func (s *Served) Event(e event.Event) {
 		s.readSizes()
 		revision, known := s.revision(e.Result.Policy)
 		s.past.Add(e.Result.Proof, now, revision)
+		s.tell.Numbered(e.Result.Partitions)
 		if known {
 			s.prove(revision, outcome(e.Result))
 			s.tell.Done(revision, outcome(e.Result))

@@ -35,6 +35,8 @@ type told struct {
 // teller passes on what a manager says of policies.
 type teller chan told
 
+func (teller) Numbered([]observed.Partition) {}
+
 func (c teller) Done(revision uint64, o service.Outcome) { c <- told{revision: revision, outcome: o} }
 func (c teller) Refused(revision uint64, err error)      { c <- told{revision: revision, refused: err} }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,9 +54,18 @@ func partitionList() *cobra.Command {
 		if f.json {
 			return table.JSON(c.OutOrStdout(), map[string]any{"partitions": list})
 		}
-		t := table.New("pkey", "name", "owner", "members", "waiting", "sl", "ip_over_ib", "changed")
+		columns := []string{"pkey", "name", "owner", "members", "waiting", "sl", "ip_over_ib", "changed"}
+		declared := slices.ContainsFunc(list, func(p api.Partition) bool { return p.File != "" })
+		if declared {
+			columns = append(columns, "file")
+		}
+		t := table.New(columns...)
 		for _, p := range list {
-			t.Add(p.PKey, p.Name, p.Owner, p.Members, p.Waiting, p.SL, p.IPoverIB, p.Changed)
+			row := []any{p.PKey, p.Name, p.Owner, p.Members, p.Waiting, p.SL, p.IPoverIB, p.Changed}
+			if declared {
+				row = append(row, p.File)
+			}
+			t.Add(row...)
 		}
 		return t.Print(c.OutOrStdout(), "partitions", false)
 	})
@@ -80,7 +90,11 @@ func partitionShow() *cobra.Command {
 		if f.json {
 			return table.JSON(c.OutOrStdout(), map[string]any{"partition": p, "members": members})
 		}
-		fmt.Fprintf(c.OutOrStdout(), "partition %s %q of %s: SL %d, changed last in revision %d\n", p.PKey, p.Name, p.Owner, p.SL, p.Changed)
+		from := fmt.Sprintf("changed last in revision %d", p.Changed)
+		if p.File != "" {
+			from = "of the policy file " + p.File + ", where it is changed"
+		}
+		fmt.Fprintf(c.OutOrStdout(), "partition %s %q of %s: SL %d, %s\n", p.PKey, p.Name, p.Owner, p.SL, from)
 		return printMembers(c, members)
 	})
 }

@@ -33,8 +33,9 @@ async function render(main, params, app) {
 // begin reads how things are and shows the form; again does so once more, with the draft that
 // the form hands over.
 async function begin(place, task, params, app, draft) {
-  const [ports, partitions, tenants] = await Promise.all([allPorts({again: Boolean(draft)}), api.all('/partitions'), api.all('/tenants')]);
-  const names = new Map(partitions.map(p => [p.pkey, p.name]));
+  const [ports, all, tenants] = await Promise.all([allPorts({again: Boolean(draft)}), api.all('/partitions'), api.all('/tenants')]);
+  const partitions = all.filter(p => !p.file); // those of the policy file are changed there
+  const names = new Map(all.map(p => [p.pkey, p.name]));
   const again = next => begin(place, task, params, app, next || {});
   await task.form(place, {app, params, ports, partitions, tenants, names, again, draft});
 }

@@ -98,8 +98,9 @@ async function drawPartitions(p, own, others) {
     if (wanted) await load();
     return h('details', {open: wanted, 'data-partition': x.pkey, ontoggle: e => { if (e.target.open) load().catch(error => replace(place, h('p', {class: 'fault'}, error.message))); }},
       h('summary', {}, h('strong', {}, x.name), ` ${x.pkey}, ${count(x.members, 'member')}`, x.owner !== p.name ? `, of ${x.owner}` : '', ' ', x.waiting ? mark('warn', `${x.waiting} wait`) : null),
+      x.file ? h('p', {}, `Of the policy file ${x.file}: it is changed there.`) : null,
       facts([['Service level', x.sl], ['MTU', x.mtu ? `${x.mtu} octets` : 'the default'], ['Rate', x.rate ? `${x.rate} Gb/s` : 'what links carry'], ['IP over InfiniBand', x.ip_over_ib ? 'yes' : 'no']]),
-      write ? h('p', {class: 'row'}, link(toHash('change', {partition: x.pkey}), 'Change its members'),
+      write && !x.file ? h('p', {class: 'row'}, link(toHash('change', {partition: x.pkey}), 'Change its members'),
         x.owner === p.name || p.app.provider ? button(['Delete it…', hidden(` partition ${x.name}`)], () => plan(p, [{title: `Delete ${x.name} (${x.pkey}) with its members`, method: 'DELETE', path: `/partitions/${x.pkey}`, ifMatch: `"${x.changed}"`, about: `/partitions/${x.pkey}`}], 'Delete a partition'), {class: 'danger', 'data-do': 'delete'}) : null) : null,
       place);
   }));
