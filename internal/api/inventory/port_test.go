@@ -36,7 +36,7 @@ func TestInventoryAsATenantSeesIt(t *testing.T) {
 			}
 		}
 	}
-	if got := PortOf(s.State, zinc.GUID, zinc); got.Owner != "zinc" || got.LID != int(zinc.Info.LID) || got.Switch != leaf.GUID().String() || !slices.Equal(got.Partitions, []string{"0x0100", "0x0300"}) {
+	if got := PortOf(s.State, resource.Caller{Tenant: resource.Provider}, zinc.GUID, zinc, nil); got.Owner != "zinc" || got.LID != int(zinc.Info.LID) || got.Switch != leaf.GUID().String() || !slices.Equal(got.Partitions, []string{"0x0100", "0x0300"}) {
 		t.Errorf("%+v", got)
 	}
 }

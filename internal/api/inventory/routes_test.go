@@ -131,18 +131,18 @@ func TestShown(t *testing.T) {
 	if got := LinkKey(links[0]); got != links[0].A.Node.GUID().String()+"/001" {
 		t.Error(got)
 	}
-	p := PortOf(s.State, red.GUID, red)
+	p := PortOf(s.State, resource.Caller{Tenant: resource.Provider}, red.GUID, red, nil)
 	if p.Bound == nil || *p.Bound != (Place{leaf.GUID().String(), 1}) || !p.Found || p.Node != "red" || p.NodeGUID != red.Node.GUID().String() || p.Number != 1 || p.State != "Active" || p.SwitchPort != 1 || p.Released != 0 {
 		t.Errorf("%+v", p)
 	}
 	red.Peer = nil
-	if p := PortOf(s.State, red.GUID, red); p.Switch != "" || p.SwitchPort != 0 {
+	if p := PortOf(s.State, resource.Caller{Tenant: resource.Provider}, red.GUID, red, nil); p.Switch != "" || p.SwitchPort != 0 {
 		t.Errorf("without a cable: %+v", p)
 	}
-	if p := PortOf(s.State, 2, nil); p.Found || p.Owner != "" || p.Released != s.Last() || p.Bound != nil || p.Node != "" || len(p.Partitions) != 0 || p.Partitions == nil {
+	if p := PortOf(s.State, resource.Caller{Tenant: resource.Provider}, 2, nil, nil); p.Found || p.Owner != "" || p.Released != s.Last() || p.Bound != nil || p.Node != "" || len(p.Partitions) != 0 || p.Partitions == nil {
 		t.Errorf("one that was released and not found: %+v", p)
 	}
-	if p := PortOf(s.State, 99, nil); p.Owner != resource.Provider || p.Released != 0 {
+	if p := PortOf(s.State, resource.Caller{Tenant: resource.Provider}, 99, nil, nil); p.Owner != resource.Provider || p.Released != 0 {
 		t.Errorf("one that nobody spoke of: %+v", p)
 	}
 }
