@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
@@ -70,7 +69,7 @@ func newWritten(p *policy.Policy) written {
 			w.claims[x.PKey] = x.Name
 		}
 	}
-	eachNamed(p, func(g ib.PortGUID, where string, _ policy.Pos) { w.named[g] = where })
+	policy.EachNamed(p, func(g ib.PortGUID, where string, _ policy.Pos) { w.named[g] = where })
 	for _, a := range p.Aliases {
 		for _, g := range a.GUIDs {
 			if g != 0 {
@@ -80,32 +79,6 @@ func newWritten(p *policy.Policy) written {
 		}
 	}
 	return w
-}
-
-// eachNamed goes through the ports that a policy names by GUID.
-func eachNamed(p *policy.Policy, yield func(g ib.PortGUID, where string, at policy.Pos)) {
-	each := func(s policy.Selector, at policy.Pos, where string, name string) {
-		if s.GUID != 0 && s.Exact() {
-			yield(ib.PortGUID(s.GUID), strings.TrimSuffix(fmt.Sprintf("%s %q", where, name), ` ""`), at)
-		}
-	}
-	for i := range p.Groups {
-		for n, s := range p.Groups[i].Selectors {
-			at := p.Groups[i].Pos
-			if n < len(p.Groups[i].At) {
-				at = p.Groups[i].At[n]
-			}
-			each(s, at, "group", p.Groups[i].Name)
-		}
-	}
-	for _, t := range p.Trusted {
-		each(t.Selector, t.Pos, "trusted", "")
-	}
-	for i := range p.Partitions {
-		for _, m := range p.Partitions[i].Members {
-			each(m.Selector, m.Pos, "partition", p.Partitions[i].Name)
-		}
-	}
 }
 
 // port is the port that has a GUID: as an alias that the policy gives it, or itself.
@@ -218,7 +191,7 @@ func (d *draft) replaceFile(f *File, words string) error {
 			d.remember(&Removed{PKey: n, Owner: Provider, By: d.By.Name, At: d.At})
 		}
 	}
-	d.takes = d.takes || lessThan(was.policy, d.written.policy)
+	d.takes = d.takes || policy.GivesLess(was.policy, d.written.policy)
 	d.say(k, "%s", words)
 	return nil
 }
@@ -231,7 +204,7 @@ func (d *draft) collide(p *policy.Policy, file string) (left []string, err error
 	for i := range p.Partitions {
 		part := &p.Partitions[i]
 		x := d.partitions[part.PKey]
-		if x != nil && x.PolicyName() == part.Name && samePartition(part, d.policyPartition(x)) {
+		if x != nil && x.PolicyName() == part.Name && policy.SamePartition(part, d.policyPartition(x)) {
 			left = append(left, part.Name)
 			continue
 		}
@@ -288,7 +261,7 @@ func (d *draft) number(p *policy.Policy, left []string) (map[string]ib.PKeyBase,
 // ownPortsOnly refuses a file that names a port of a tenant.
 func (d *draft) ownPortsOnly() error {
 	var faults []policy.Fault
-	eachNamed(d.written.policy, func(g ib.PortGUID, where string, at policy.Pos) {
+	policy.EachNamed(d.written.policy, func(g ib.PortGUID, where string, at policy.Pos) {
 		owner := d.Owner(g)
 		if owner == Provider {
 			return
@@ -325,33 +298,4 @@ func (d *draft) aliasesStay(was written) error {
 		}
 	}
 	return nil
-}
-
-// lessThan reports whether the second policy takes something that the first gives.
-func lessThan(a, b *policy.Policy) bool {
-	if a.Default != b.Default && (a.Default == policy.Full || b.Default == policy.None) {
-		return true
-	}
-	after := map[string]map[policy.Selector]policy.Membership{}
-	for i := range b.Partitions {
-		x := &b.Partitions[i]
-		after[x.Name] = map[policy.Selector]policy.Membership{}
-		for _, m := range x.Members {
-			after[x.Name][m.Selector] = m.Membership
-		}
-	}
-	for i := range a.Partitions {
-		x := &a.Partitions[i]
-		if after[x.Name] == nil {
-			return true
-		}
-		for _, m := range x.Members {
-			if after[x.Name][m.Selector] < m.Membership {
-				return true
-			}
-		}
-	}
-	return !slices.EqualFunc(a.Groups, b.Groups, func(x, y policy.Group) bool {
-		return x.Name == y.Name && slices.Equal(x.Selectors, y.Selectors)
-	})
 }

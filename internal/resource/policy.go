@@ -271,26 +271,6 @@ func (s *State) selector(g ib.PortGUID) policy.Selector {
 	return sel
 }
 
-// samePartition reports whether two partitions say the same, wherever it stands.
-func samePartition(a *policy.Partition, b policy.Partition) bool {
-	members := map[policy.Selector]policy.Member{}
-	for _, m := range b.Members {
-		m.Pos = policy.Pos{}
-		members[m.Selector] = m
-	}
-	for _, m := range a.Members {
-		m.Pos = policy.Pos{}
-		if members[m.Selector] != m {
-			return false
-		}
-	}
-	return a.Name == b.Name && a.PKey == b.PKey && a.SL == b.SL && a.RateLimit == b.RateLimit && len(a.ServiceLevels)+len(b.ServiceLevels) == 0 && a.MayBeAbsent == b.MayBeAbsent && len(a.Members) == len(b.Members) &&
-		slices.EqualFunc(a.Multicast, b.Multicast, func(x, y policy.MulticastGroup) bool {
-			x.Pos, y.Pos = policy.Pos{}, policy.Pos{}
-			return x == y
-		})
-}
-
 // Export is the state as a policy file in YAML. On a store without tenants it makes
 // the same members on the same fabric; applied to this one, it changes nothing. It
 // says nothing of who owns what.
