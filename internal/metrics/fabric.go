@@ -146,11 +146,11 @@ func (c *copier) device(end *observed.Port) Device {
 
 // add adds a port, whose reading is the first of these if it has any.
 func (c *copier) add(d *Device, p *observed.Port, readings []perfmgr.Reading) {
-	out := Port{Num: strconv.Itoa(int(p.Num))}
+	out := Port{Place: p.Place(), Num: strconv.Itoa(int(p.Num))}
 	if p.InfoRead {
 		i := &p.Info
 		out.State, out.Physical = uint8(i.PortState), uint8(i.PortPhysicalState)
-		out.Violations = Violations{true, i.MKeyViolations, i.PKeyViolations, i.QKeyViolations}
+		out.Violations = Violations{true, uint64(i.MKeyViolations), uint64(i.PKeyViolations), uint64(i.QKeyViolations)}
 		if p.IsUp() {
 			out.Rate, out.RawRate = ratesOf(i)
 		}

@@ -66,6 +66,8 @@ type Observer struct {
 	lastAt  time.Time
 	// since is when the oldest change of each cause was told that is not proved yet.
 	since map[string]time.Time
+	// rises go on with the violation counters of ports when these are set back.
+	rises map[rising]*rise
 }
 
 // NewObserver returns an observer that has counted nothing.
@@ -75,6 +77,7 @@ func NewObserver() *Observer {
 			Events: make(map[string]uint64), Drift: make(map[string]uint64), Violations: make(map[string]uint64), Times: make(map[string]Times),
 		},
 		since: make(map[string]time.Time),
+		rises: make(map[rising]*rise),
 	}
 }
 
@@ -90,6 +93,8 @@ func (o *Observer) Event(now time.Time, id string, e event.Event) {
 		o.begin(causeDrift, now)
 	case links.Down, links.Up:
 		o.begin(causeLink, now)
+	case event.Stopped:
+		o.stopped(e)
 	case event.RogueManager:
 		c.Rogues++
 	case event.Trapped:

@@ -107,12 +107,13 @@ type Device struct {
 // Violations are the counters of PortInfo.
 type Violations struct {
 	Known            bool
-	MKey, PKey, QKey uint16
+	MKey, PKey, QKey uint64
 }
 
 // Port is a port with counters.
 type Port struct {
-	Num string
+	Place observed.Place
+	Num   string
 	// State and Physical are 0 where they are not known.
 	State, Physical uint8
 	Violations      Violations

@@ -117,9 +117,9 @@ var (
 var (
 	portState  = written(gauge)("ibwarden_port_state", "", "Link state of a port: 1 Down, 2 Initialize, 3 Armed, 4 Active.", "guid", "port")
 	portPhys   = written(gauge)("ibwarden_port_physical_state", "", "Physical state of a port: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.", "guid", "port")
-	mKeyWrong  = written(counter)("ibwarden_port_mkey_violations_total", "packets", "PortInfo.M_KeyViolations of a port; it stops at 65535.", "guid", "port")
-	pKeyWrong  = written(counter)("ibwarden_port_pkey_violations_total", "packets", "PortInfo.P_KeyViolations of a port; it stops at 65535.", "guid", "port")
-	qKeyWrong  = written(counter)("ibwarden_port_qkey_violations_total", "packets", "PortInfo.Q_KeyViolations of a port; it stops at 65535.", "guid", "port")
+	mKeyWrong  = written(counter)("ibwarden_port_mkey_violations_total", "packets", "PortInfo.M_KeyViolations of a port, what it had counted before it was set back included.", "guid", "port")
+	pKeyWrong  = written(counter)("ibwarden_port_pkey_violations_total", "packets", "PortInfo.P_KeyViolations of a port, what it had counted before it was set back included.", "guid", "port")
+	qKeyWrong  = written(counter)("ibwarden_port_qkey_violations_total", "packets", "PortInfo.Q_KeyViolations of a port, what it had counted before it was set back included.", "guid", "port")
 	portStuck  = written(gauge)("ibwarden_port_saturated", "", "1 for a performance counter that stopped at its highest value; the true count is at least that.", "guid", "port", "counter")
 	portUnread = written(gauge)("ibwarden_port_unread", "", "1 for a port whose performance counters are not known.", "guid", "port", "reason")
 )

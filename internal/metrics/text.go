@@ -138,9 +138,9 @@ func (t *text) each(m *Metric, of func(p *Port) (v uint64, known bool)) {
 func (t *text) ours() {
 	t.each(portState, func(p *Port) (uint64, bool) { return uint64(p.State), p.State != 0 })
 	t.each(portPhys, func(p *Port) (uint64, bool) { return uint64(p.Physical), p.Physical != 0 })
-	t.each(mKeyWrong, func(p *Port) (uint64, bool) { return uint64(p.Violations.MKey), p.Violations.Known })
-	t.each(pKeyWrong, func(p *Port) (uint64, bool) { return uint64(p.Violations.PKey), p.Violations.Known })
-	t.each(qKeyWrong, func(p *Port) (uint64, bool) { return uint64(p.Violations.QKey), p.Violations.Known })
+	t.each(mKeyWrong, func(p *Port) (uint64, bool) { return p.Violations.MKey, p.Violations.Known })
+	t.each(pKeyWrong, func(p *Port) (uint64, bool) { return p.Violations.PKey, p.Violations.Known })
+	t.each(qKeyWrong, func(p *Port) (uint64, bool) { return p.Violations.QKey, p.Violations.Known })
 	t.ports(nil, func(_ *Device, p *Port, labels string) {
 		if p.Read && p.Fault != perfmgr.Answered {
 			t.begin(portUnread, labels)

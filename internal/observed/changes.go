@@ -66,12 +66,15 @@ func (p *Port) noteNode(attribute mad.AttributeID) {
 }
 
 // sameInfo compares two answers but for the counters of violations, which
-// count on whatever anybody does, for one M_Key in place of another, from which
+// count on whatever anybody does until they stop, for one M_Key in place of another, from which
 // nothing is worked out, and for ClientReregister, which is a question and no
 // state.
 func sameInfo(a, b smp.PortInfo) bool {
 	if a.MKey != 0 && b.MKey != 0 {
 		a.MKey = b.MKey
+	}
+	if len(Stopped(&a)) > len(Stopped(&b)) {
+		return false
 	}
 	a.MKeyViolations, a.PKeyViolations, a.QKeyViolations = b.MKeyViolations, b.PKeyViolations, b.QKeyViolations
 	a.ClientReregister = b.ClientReregister

@@ -40,6 +40,8 @@ const (
 	ElementLinkSpeedExtEnabled
 	ElementOverrunErrors
 	ElementLocalPhyErrors
+	// ElementViolations are the violation counters that have stopped at their highest value.
+	ElementViolations
 
 	// ElementEnforcement is both enforcement bits.
 	ElementEnforcement = ElementPartitionEnforcementInbound | ElementPartitionEnforcementOutbound
@@ -130,6 +132,44 @@ var elements = []element{
 	{ElementLocalPhyErrors, "LocalPhyErrors",
 		func(a, b *smp.PortInfo) bool { return a.LocalPhyErrors == b.LocalPhyErrors },
 		func(to, from *smp.PortInfo) { to.LocalPhyErrors = from.LocalPhyErrors }},
+	{ElementViolations, "violation counters",
+		func(a, _ *smp.PortInfo) bool { return len(Stopped(a)) == 0 },
+		func(to, _ *smp.PortInfo) {
+			for _, c := range Stopped(to) {
+				*c.counter(to) = 0
+			}
+		}},
+}
+
+// Violations is one of the counters of PortInfo that count packets with a wrong key.
+type Violations string
+
+// The counters, by the names of their fields.
+const (
+	MKeyViolations Violations = "MKeyViolations"
+	PKeyViolations Violations = "PKeyViolations"
+	QKeyViolations Violations = "QKeyViolations"
+)
+
+func (v Violations) counter(i *smp.PortInfo) *uint16 {
+	switch v {
+	case MKeyViolations:
+		return &i.MKeyViolations
+	case PKeyViolations:
+		return &i.PKeyViolations
+	}
+	return &i.QKeyViolations
+}
+
+// Stopped lists the violation counters that stand at smp.ViolationsMax: they count no more
+// until they are set back.
+func Stopped(i *smp.PortInfo) (out []Violations) {
+	for _, v := range []Violations{MKeyViolations, PKeyViolations, QKeyViolations} {
+		if *v.counter(i) == smp.ViolationsMax {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 func sameAnyway(_, _ *smp.PortInfo) bool { return true }

@@ -89,6 +89,9 @@ func (r *Runner) State(now time.Time, observer *metrics.Observer) *metrics.State
 		s.Reading, s.Polls, readings = true, p.Counts(), p.Readings(r.Now())
 	}
 	metrics.CopyFabric(s, e.Fabric(), readings)
+	if observer != nil {
+		observer.Rise(s)
+	}
 	return s
 }
 

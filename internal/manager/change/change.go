@@ -47,6 +47,9 @@ func Of(f *observed.Fabric, d *observed.Desired, p *plan.Plan) (*Change, error) 
 	seen := map[blockKey]int{}
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
+			if op.Kind == plan.Counters {
+				continue // no change of the policy: a running manager does it
+			}
 			k := blockKey{op.Port, op.Attribute, op.Modifier}
 			at, again := seen[k]
 			if !again {

@@ -428,6 +428,9 @@ func (e *Engine) write(p *plan.Plan) {
 	e.cancelLooks()
 	e.state, e.stage, e.retries = stateApplying, "", false
 	e.keys.Leaving(p, e.desired.Tables)
+	for _, stopped := range event.AllStopped(p) {
+		e.emit(stopped)
+	}
 	e.run = apply.Start(e.window, p, e.config.Limits.Window)
 	e.run.Withhold(e.desired.Withheld)
 	if e.baseline != nil {

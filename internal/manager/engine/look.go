@@ -334,7 +334,7 @@ func (e *Engine) putRight() bool {
 func (e *Engine) reportDrift(p *plan.Plan) {
 	for _, s := range p.Stages {
 		for _, op := range s.Ops {
-			if !e.unfinished[unfinished{op.Port, op.Attribute}] {
+			if op.Kind != plan.Counters && !e.unfinished[unfinished{op.Port, op.Attribute}] {
 				e.emit(event.Drifted{Op: op})
 				e.foreign(op)
 			}
@@ -344,12 +344,8 @@ func (e *Engine) reportDrift(p *plan.Plan) {
 
 // probe asks again where another device answered than the list of cables has there.
 func (e *Engine) probe() {
-	for _, n := range e.fabric.Nodes {
-		for i := range n.Ports {
-			if p := &n.Ports[i]; fence.Undeclared(p) {
-				e.probeBehind(p, false, e.linkMoved)
-			}
-		}
+	for _, p := range fence.AllUndeclared(e.fabric) {
+		e.probeBehind(p, false, e.linkMoved)
 	}
 }
 

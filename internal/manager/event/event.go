@@ -156,6 +156,25 @@ type RogueManager struct {
 // Drifted is a table or setting with a foreign change, which is being corrected.
 type Drifted struct{ Op plan.Op }
 
+// Stopped says that violation counters of a port stood at their highest value when they were read, so
+// that nobody knows how many packets more there were. They are set back to zero after this was told.
+type Stopped struct {
+	Port     *observed.Port
+	Counters []observed.Violations
+}
+
+// AllStopped are the counters that a plan sets back, port by port.
+func AllStopped(p *plan.Plan) (out []Stopped) {
+	for _, s := range p.Stages {
+		for _, op := range s.Ops {
+			if op.Kind == plan.Counters {
+				out = append(out, Stopped{op.Port, observed.Stopped(&op.Port.Info)})
+			}
+		}
+	}
+	return out
+}
+
 // Resweeping says what made the engine sweep the subnet again: the whole of it,
 // or what is behind so many links.
 type Resweeping struct {
@@ -316,6 +335,14 @@ func (e TakingOver) String() string { return "takes over: " + e.Reason }
 func (e Guarding) String() string {
 	return "ALARM: took over from a manager that had another policy: " + e.Reason +
 		"; until the policy is read again (SIGHUP) no port is given what the tables did not hold"
+}
+
+func (e Stopped) String() string {
+	names := make([]string, len(e.Counters))
+	for i, c := range e.Counters {
+		names[i] = string(c)
+	}
+	return fmt.Sprintf("%s: %s had stopped at %d and is set back to 0: packets that it did not count are lost", e.Port, strings.Join(names, ", "), smp.ViolationsMax)
 }
 
 func (e Unexpected) String() string {

@@ -198,6 +198,18 @@ func (x *Edit) fenceUndeclared(p *observed.Port) {
 	x.Put(p.Place(), fmt.Sprintf("%v: accept with: ibwarden topology accept %s", p.Stranger.Why, port))
 }
 
+// AllUndeclared are the ports of a fabric of which that is so.
+func AllUndeclared(f *observed.Fabric) (out []*observed.Port) {
+	for _, n := range f.Nodes {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; Undeclared(p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
 // Undeclared reports whether the sweep found something behind p that the list of
 // cables has not there.
 func Undeclared(p *observed.Port) bool {

@@ -106,6 +106,8 @@ func (p *Plan) fillPortInfo(op Op) (Write, error) {
 		if want.Activate && port.Info.PortState == smp.PortInit {
 			w.State = smp.PortArmed
 		}
+	case Counters:
+		w.Elements = observed.ElementViolations
 	case Activate:
 		w.State = smp.PortActive
 	}

@@ -36,6 +36,7 @@ const (
 	Multicast                   // a block of a multicast forwarding table
 	SwitchSettings              // SwitchInfo
 	Lanes                       // SLToVLMappingTable, VLArbitrationTable
+	Counters                    // PortInfo: violation counters that have stopped, back to zero
 	Activate                    // PortInfo: Armed to Active
 )
 
@@ -108,6 +109,7 @@ var stages = []struct {
 	{forwardingTables, []Kind{Forwarding, Multicast}},
 	{"switch settings", []Kind{SwitchSettings}},
 	{"VLs", []Kind{Lanes}},
+	{"violation counters", []Kind{Counters}},
 	{"activate", []Kind{Activate}},
 }
 
@@ -323,6 +325,9 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 		add(Yield, port, smp.AttrPortInfo, modifier)
 	case differ != 0 || arm || want.Reregister && hasReregistration(port):
 		add(Settings, port, smp.AttrPortInfo, modifier)
+	}
+	if want.Elements != 0 && len(observed.Stopped(&port.Info)) > 0 && port.Forgets&observed.ElementViolations == 0 {
+		add(Counters, port, smp.AttrPortInfo, modifier)
 	}
 	if want.Activate && (arm || port.Info.PortState == smp.PortArmed) {
 		add(Activate, port, smp.AttrPortInfo, modifier)

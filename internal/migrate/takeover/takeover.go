@@ -216,6 +216,8 @@ func describe(op plan.Op, d *observed.Desired, guarded map[*observed.Port]bool) 
 		switch {
 		case op.Kind == plan.Activate:
 			return "PortState Active"
+		case op.Kind == plan.Counters:
+			return join(observed.ElementViolations.Names())
 		case op.Kind == plan.Enforce:
 			guarded[op.Port] = true
 			return join((differ & observed.ElementGuard).Names())

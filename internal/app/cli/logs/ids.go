@@ -60,6 +60,7 @@ var meanings = map[string]string{
 	"one-master":           "Exactly one subnet manager is master again, after `no-master` or `several-masters`.",
 	"several-masters":      "More than one subnet manager has been master for 3 s, untrusted ones included; `masters` are port GUIDs, 8 at most.",
 	"rogue-manager":        "An untrusted subnet manager, or a port that sends requests as if it were one.",
+	"counter-stopped":      "Violation counters of PortInfo (`counters`) had stopped at 65535; they are set back to 0, and metrics go on rising. `port` is as in `foreign-change`.",
 	"foreign-change":       "Somebody else changed a table or setting; it is corrected. `port` is `{name,node_guid,num,lid}`.",
 	"multicast":            "The multicast tables were updated for the groups; a warning if writes failed or isolation is not proved.",
 	"verdict":              "A pass ended with this verdict.",
