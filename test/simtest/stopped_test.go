@@ -10,9 +10,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// PI-120: violation counters that have stopped are told and set back, those that still count are left
+// CT-01: violation counters that have stopped are told and set back, those that still count are left
 // alone, nobody is blamed for a foreign change, and what Prometheus is told rises on.
-func TestPI120StoppedCounters(t *testing.T) {
+func TestCT01StoppedCounters(t *testing.T) {
 	list := topology.Demo()
 	w := bringUp(t, setup{list: list, policy: settingsPolicy(t, list, ""), manager: keyed()})
 	w.calm()

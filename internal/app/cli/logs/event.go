@@ -89,8 +89,6 @@ func Describe(e event.Event) Description {
 		d.charge(e)
 	case event.Drifted:
 		d.set(slog.LevelWarn, "foreign-change", port("port", e.Op.Port), slog.String("attribute", smp.AttributeName(e.Op.Attribute)), slog.String("modifier", fmt.Sprintf("0x%08x", e.Op.Modifier)))
-	case event.Stopped:
-		d.set(slog.LevelWarn, "counter-stopped", port("port", e.Port), slog.Any("counters", e.Counters))
 	case event.Regrouped:
 		d.set(slog.LevelDebug, "multicast", slog.Int("groups", e.Groups), slog.Int("writes", e.Writes), slog.Int("failures", e.Failures), slog.String("verdict", string(e.Proof.Verdict)))
 		if e.Failures > 0 || !e.Proof.Verdict.Holds() {
@@ -124,6 +122,8 @@ func (d *Description) seen(e event.Event) {
 		}
 	case event.Resweeping:
 		d.set(slog.LevelDebug, "sweep", slog.String("reason", e.Reason), slog.Int("links", e.Links))
+	case event.Stopped:
+		d.set(slog.LevelWarn, "counter-stopped", port("port", e.Port), slog.Any("counters", e.Counters))
 	case event.Changed:
 		d.set(slog.LevelInfo, "changed")
 	case event.Flooded:
