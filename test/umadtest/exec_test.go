@@ -149,10 +149,10 @@ func (r *rig) ibdiagnetAgain(line string, was output, run func() output) (got ou
 }
 
 // guarded brings the fabric up with a profile, until stop is called.
-func (r *rig) guarded(profile string) (stop func()) {
+func (r *rig) guarded(profile string, flags ...string) (stop func()) {
 	r.Helper()
 	log := filepath.Join(r.dir, profile+".log")
-	_, stop = r.start("", "sh", "-c", fmt.Sprintf("exec %s run --fabric umad --data %s/data --profile %s --quarantine 0s > %s 2>&1", must(binary()), r.dir, profile, log))
+	_, stop = r.start("", "sh", "-c", fmt.Sprintf("exec %s run --fabric umad --data %s/data --profile %s --quarantine 0s %s > %s 2>&1", must(binary()), r.dir, profile, strings.Join(flags, " "), log))
 	read := func() string {
 		text, _ := os.ReadFile(log) // it is not there at first
 		return string(text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibwarden/ibwarden/internal/app/cli/netcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
@@ -37,12 +38,12 @@ var views = []struct {
 
 func newShow() *cobra.Command {
 	show := &cobra.Command{
-		Use:   "show nodes|ports|links|lids|routes|routing|pkeys|aliases|settings|diagnostics|partitions",
+		Use:   "show nodes|ports|links|topology|lids|routes|routing|pkeys|aliases|settings|diagnostics|partitions",
 		Short: "Read a fabric without writing to it",
 		Long:  "Read a fabric without writing to it: only SubnGet is sent.\n\n" + fabricHelp,
 		Args:  commandOf,
 		RunE: func(*cobra.Command, []string) error {
-			return misuse(fmt.Errorf("show needs one of nodes, ports, links, lids, routes, routing, pkeys, aliases, settings, diagnostics or partitions"))
+			return misuse(fmt.Errorf("show needs one of nodes, ports, links, topology, lids, routes, routing, pkeys, aliases, settings, diagnostics or partitions"))
 		},
 	}
 	var where fabricFlags
@@ -52,7 +53,7 @@ func newShow() *cobra.Command {
 	var server servicecmd.Named
 	server.Add(show.PersistentFlags())
 	add, read := forOthers()
-	show.AddCommand(routingcmd.New(add, read, fabricHelp))
+	show.AddCommand(routingcmd.New(add, read, fabricHelp), netcmd.New(add, read, fabricHelp))
 	for _, v := range views {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
