@@ -58,6 +58,9 @@ func open(t *testing.T, program, socket string) *session {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink(".", filepath.Join(work, "examples")); err != nil { // for commands that run in the root
+		t.Fatal(err)
+	}
 	s.shell = exec.Command("bash", "--noprofile", "--norc")
 	s.shell.Dir = work
 	s.shell.Env = []string{
