@@ -185,21 +185,40 @@ func (l *lister) enter(info smp.NodeInfo, route mad.Path) *Node {
 
 // readPort reads PortInfo, and queues a port whose link is up.
 func (l *lister) readPort(n *Node, p *Port, route mad.Path, on bool) {
-	var info smp.PortInfo
-	selector := uint32(0) // of the port itself on a CA or router
+	num := ib.PortNum(0) // of the port itself on a CA or router
 	if n.Switch != nil {
-		selector = uint32(p.Num)
+		num = p.Num
 	}
-	if err := l.get(route, selector, &info); err != nil {
+	info, err := l.portInfo(n, num, route)
+	if err != nil {
 		l.fault(p, err)
 		return
 	}
-	p.Info = &info
+	p.Info = info
 	if on && info.PortPhysicalState == smp.PhysLinkUp && len(route) < mad.MaxHops {
 		next := make(mad.Path, len(route)+1)
 		next[copy(next, route)] = p.Num
 		l.queue = append(l.queue, step{p, next})
 	}
+}
+
+// portInfo reads PortInfo of a port. Of a device with extended speeds, on a switch that is what port 0
+// says, it asks as somebody does who knows them: else the device may hide them.
+func (l *lister) portInfo(n *Node, num ib.PortNum, route mad.Path) (*smp.PortInfo, error) {
+	if n.Switch != nil && num > 0 && n.Ports[0].Info != nil && n.Ports[0].Info.CapabilityMask.Has(smp.CapExtendedSpeeds) {
+		var info smp.PortInfo
+		if l.get(route, smp.PortInfoModifier(num, true), &info) == nil {
+			return &info, nil
+		} // an older device may refuse it
+	}
+	var plain, extended smp.PortInfo
+	if err := l.get(route, smp.PortInfoModifier(num, false), &plain); err != nil {
+		return nil, err
+	}
+	if plain.CapabilityMask.Has(smp.CapExtendedSpeeds) && l.get(route, smp.PortInfoModifier(num, true), &extended) == nil {
+		return &extended, nil
+	}
+	return &plain, nil
 }
 
 func (l *lister) fault(at *Port, err error) {

@@ -239,3 +239,47 @@ func (*endless) Ask(r *mad.SMP) (*mad.SMP, error) {
 	out.MakeResponse(mad.StatusOK)
 	return &out, a.Encode(&out.Data)
 }
+
+// Of devices that hide extended speeds from who does not know them, every port is listed with them;
+// those that refuse the bit of the modifier are listed as they say without it, and who has no extended
+// speeds is never asked with it.
+func TestExtendedSpeeds(t *testing.T) {
+	for _, kind := range []string{"hides", "refuses", "has none"} {
+		_, a := agentOn(t, topology.Demo(), "")
+		l := &liar{Asker: a, change: func(r, answer *mad.SMP) error {
+			var info smp.PortInfo
+			if r.AttributeID != smp.AttrPortInfo || info.UnmarshalBinary(answer.Data[:]) != nil {
+				return nil
+			}
+			_, bit, _ := smp.SplitPortInfoModifier(r.AttributeModifier)
+			switch {
+			case kind == "has none" && bit:
+				t.Error("asked for extended speeds that the device does not have")
+			case kind == "has none":
+				info.CapabilityMask &^= smp.CapExtendedSpeeds
+			case kind == "refuses" && bit:
+				answer.Status = mad.StatusInvalidField
+			case kind == "hides" && !bit:
+				info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedExtEnabled = 0, 0, 0
+			}
+			return info.Encode(&answer.Data)
+		}}
+		f, err := discover.List(l)
+		if err != nil || len(f.Faults) != 0 {
+			t.Fatalf("%s: %v, faults %v", kind, err, f)
+		}
+		seen := 0
+		for _, n := range f.Nodes {
+			for i := range n.Ports {
+				if p := &n.Ports[i]; p.Peer != nil && p.Info != nil {
+					if seen++; p.Info.LinkSpeedExtActive != smp.LinkSpeedHDR || p.Info.LinkSpeedExtEnabled == 0 {
+						t.Errorf("%s: %v runs at %v, with %v enabled", kind, p, p.Info.LinkSpeedExtActive, p.Info.LinkSpeedExtEnabled)
+					}
+				}
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s: no port was seen", kind)
+		}
+	}
+}

@@ -240,7 +240,7 @@ func (p *Port) appendBlocks(out []Block, of []kept) []Block {
 // selector is what a modifier names p by: its number on a switch, else 0.
 func (p *Port) selector() ib.PortNum {
 	if p.Node.Switch == nil {
-		return 0
+		return 0 // the port that the request arrives at
 	}
 	return p.Num
 }

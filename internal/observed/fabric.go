@@ -108,6 +108,9 @@ type Port struct {
 	// Forgets holds the PortInfo elements that the device answered to have
 	// but did not keep when they were written.
 	Forgets Element
+	// RefusesExtendedSpeeds tells that this end port, on a switch port 0, refused a PortInfo
+	// whose modifier says that the manager knows extended speeds.
+	RefusesExtendedSpeeds bool
 }
 
 // Stranger is a device that a sweep found behind a port and whose identity it did not

@@ -157,7 +157,7 @@ func (w *world) ask(q asking) error {
 		}
 		f.Store(w.Testbed, at)
 	}
-	question := testbed.Question{To: to, Modifier: q.target.Modifier, MKey: w.mkey, Attribute: attr, Set: q.set, Route: q.route, HopCount: q.hops}
+	question := testbed.Question{To: to, Modifier: q.target.Modifier, Whole: q.target.Whole, MKey: w.mkey, Attribute: attr, Set: q.set, Route: q.route, HopCount: q.hops}
 	if q.mkey != nil {
 		question.MKey = ib.MKey(q.mkey.Now(w.Testbed))
 	}

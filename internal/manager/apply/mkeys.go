@@ -116,7 +116,7 @@ func AskKey(w *transact.Window, p *observed.Port, known, failed func()) {
 	for _, key := range []ib.MKey{p.Key, p.Offered} {
 		w.Do(transact.Request{
 			Path: p.Path, Respond: p.RespTime(), MKey: key, Method: mad.MethodGet,
-			Attribute: smp.AttrPortInfo, Modifier: plan.PortInfoModifier(p), Probe: true,
+			Attribute: smp.AttrPortInfo, Modifier: p.Modifier(smp.AttrPortInfo, p.PortInfoBlock()), Probe: true,
 		}, func(r transact.Reply) {
 			open--
 			answered = answered || r.Err == nil

@@ -103,7 +103,7 @@ func (m *moving) address(p *observed.Port, to observed.Assigned, then func(error
 	info.LID, info.LMC = to.LID, to.LMC
 	info.PortState, info.PortPhysicalState, info.LinkDownDefaultState = smp.PortStateNoChange, smp.PhysNoChange, 0
 	info.ClientReregister = false
-	r := m.request(p, mad.MethodSet, smp.AttrPortInfo, portOf(p))
+	r := m.request(p, mad.MethodSet, smp.AttrPortInfo, p.PortInfoBlock())
 	err := info.Encode(&r.Data)
 	if err != nil {
 		m.fail(p, smp.AttrPortInfo, err)
@@ -113,7 +113,7 @@ func (m *moving) address(p *observed.Port, to observed.Assigned, then func(error
 	m.window.Do(r, func(reply transact.Reply) {
 		err := reply.Err
 		if err == nil {
-			err = p.Absorb(smp.AttrPortInfo, r.Modifier, reply.SMP.Data[:])
+			err = p.Absorb(smp.AttrPortInfo, p.PortInfoBlock(), reply.SMP.Data[:])
 		}
 		if err == nil && (p.Info.LID != to.LID || p.Info.LMC != to.LMC) {
 			err = fmt.Errorf("kept LID %d with LMC %d, want %d with %d", p.Info.LID, p.Info.LMC, to.LID, to.LMC)
@@ -121,7 +121,7 @@ func (m *moving) address(p *observed.Port, to observed.Assigned, then func(error
 		if err != nil {
 			m.fail(p, smp.AttrPortInfo, err)
 		} else {
-			m.Took(p, smp.AttrPortInfo, r.Modifier, reply.SMP.Data[:])
+			m.Took(p, smp.AttrPortInfo, p.PortInfoBlock(), reply.SMP.Data[:])
 		}
 		then(err)
 	})
@@ -184,18 +184,10 @@ func (m *moving) write(n *observed.Node, block uint32, t *smp.LinearForwardingTa
 	})
 }
 
-func (m *moving) request(p *observed.Port, method mad.Method, a mad.AttributeID, modifier uint32) transact.Request {
-	return transact.Request{Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: method, Attribute: a, Modifier: modifier}
+func (m *moving) request(p *observed.Port, method mad.Method, a mad.AttributeID, block uint32) transact.Request {
+	return transact.Request{Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: method, Attribute: a, Modifier: p.Modifier(a, block)}
 }
 
 func (m *moving) fail(p *observed.Port, a mad.AttributeID, err error) {
 	m.Failed(Failure{Port: p, Attribute: a, Err: err})
-}
-
-// portOf is the modifier of PortInfo of an end port.
-func portOf(p *observed.Port) uint32 {
-	if p.Node.Switch == nil {
-		return 0 // the port that the request arrives at
-	}
-	return uint32(p.Num)
 }

@@ -70,7 +70,7 @@ func (n *narrowing) takeAway(op plan.Op) {
 	}
 	r := transact.Request{
 		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodSet,
-		Attribute: op.Attribute, Modifier: op.Modifier, Data: w.Data, Once: true, Alone: true,
+		Attribute: op.Attribute, Modifier: op.Port.Modifier(op.Attribute, op.Modifier), Data: w.Data, Once: true, Alone: true,
 	}
 	op.Port.MarkUnread(op.Attribute, op.Modifier) // until it shows
 	n.window.Do(r, func(reply transact.Reply) {

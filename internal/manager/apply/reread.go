@@ -28,7 +28,8 @@ func Reread(w *transact.Window, p *plan.Plan, changed func(error)) {
 			}
 			asked[b] = true
 			w.Do(transact.Request{
-				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodGet, Attribute: op.Attribute, Modifier: op.Modifier,
+				Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: mad.MethodGet,
+				Attribute: op.Attribute, Modifier: op.Port.Modifier(op.Attribute, op.Modifier),
 			}, func(r transact.Reply) {
 				err := r.Err
 				if err == nil {

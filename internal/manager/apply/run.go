@@ -246,7 +246,7 @@ func (r *Run) lookAgain(op plan.Op) {
 func (r *Run) request(op plan.Op, m mad.Method, data [mad.DataSize]byte) transact.Request {
 	return transact.Request{
 		Path: op.Port.Path, Respond: op.Port.RespTime(), MKey: op.Port.MKey(), Method: m,
-		Attribute: op.Attribute, Modifier: op.Modifier, Data: data,
+		Attribute: op.Attribute, Modifier: op.Port.Modifier(op.Attribute, op.Modifier), Data: data,
 	}
 }
 

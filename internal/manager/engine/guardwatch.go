@@ -45,7 +45,7 @@ func (e *Engine) watchGuards(now time.Duration) {
 			e.look(b.Port, done)
 			return
 		}
-		e.askOr(b.Port, b.Attribute, b.Modifier, func() {
+		e.get(e.side, b.Port, b.Attribute, b.Modifier, func() {
 			done()
 			if b.Attribute == smp.AttrSwitchInfo && b.Port.Node.Switch.Info.PortStateChange {
 				e.lookAgain(b.Port.Place())

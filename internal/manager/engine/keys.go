@@ -159,7 +159,7 @@ func (e *Engine) readRest() {
 	e.state = stateReading
 	e.begin(event.PhaseTables)
 	for _, p := range keying.Guards(e.fabric) {
-		e.reread(p, smp.AttrPortInfo, uint32(p.Num), nil)
+		e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)
 	}
 }
 

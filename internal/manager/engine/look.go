@@ -159,7 +159,7 @@ func (e *Engine) looksAtSwitch(now time.Duration) bool {
 // it is set. It clears the bit first, so that a later change shows.
 func (e *Engine) lookAtSwitch(p *observed.Port, at observed.Place) {
 	done := func() { delete(e.looking, at) }
-	e.askOr(p, smp.AttrSwitchInfo, 0, func() {
+	e.get(e.side, p, smp.AttrSwitchInfo, 0, func() {
 		if !p.Node.Switch.Info.PortStateChange && !e.looking[at] {
 			e.look(p, done) // the settings of port 0 may have changed all the same
 			return
@@ -206,27 +206,28 @@ func (e *Engine) clearChange(p *observed.Port, then func()) {
 func (e *Engine) look(p *observed.Port, done func()) {
 	apply.AskKey(e.side, p.Agent(), func() {
 		before := seen{p.Info, p.InfoRead}
-		e.askOr(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() {
+		e.get(e.side, p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
 			e.judge(p, before)
 			done()
 		}, done)
 	}, done)
 }
 
-// ask reads one attribute in parallel to passes. A changed value is compared with the
-// desired one, and a node that does not answer is discovered again.
-func (e *Engine) ask(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
-	e.askOr(p, a, modifier, then, func() {})
-}
-
-func (e *Engine) askOr(p *observed.Port, a mad.AttributeID, modifier uint32, then, failed func()) {
-	e.side.Do(transact.Request{
-		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
+// get reads a block of an attribute through one of the windows, e.side in parallel to passes. A
+// changed value is compared with the desired one, and a node that does not answer is discovered again.
+func (e *Engine) get(w *transact.Window, p *observed.Port, a mad.AttributeID, block uint32, then, failed func()) {
+	sent := p.Modifier(a, block)
+	w.Do(transact.Request{
+		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: sent,
 	}, func(r transact.Reply) {
-		if e.absorbed(p, a, modifier, r) {
+		if !e.absorbed(p, a, block, r) {
+			then = failed
+		} else if p.Unlocks(a, block, sent) {
+			e.get(w, p, a, block, then, failed)
+			return
+		}
+		if then != nil {
 			then()
-		} else {
-			failed()
 		}
 	})
 }
@@ -368,12 +369,12 @@ func (e *Engine) probeBehind(p *observed.Port, once bool, answers func(p *observ
 // than before is discovered again.
 func (e *Engine) recheckNode(p *observed.Port) {
 	described := p.Node.Description
-	e.ask(p, smp.AttrNodeDescription, 0, func() {
+	e.get(e.side, p, smp.AttrNodeDescription, 0, func() {
 		if p.Node.Description != described {
 			e.tellDescriptions()
 			e.wantReplan(e.cabling.list == nil)
 		}
-	})
+	}, nil)
 	e.side.Do(transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrNodeInfo,
 	}, func(r transact.Reply) {
@@ -401,7 +402,7 @@ func (e *Engine) rereadAliases() {
 			continue
 		}
 		for block := range x.port.GUIDBlocks() {
-			e.ask(x.port, smp.AttrGUIDInfo, uint32(block), func() {})
+			e.get(e.side, x.port, smp.AttrGUIDInfo, uint32(block), nil, nil)
 		}
 	}
 }

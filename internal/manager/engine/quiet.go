@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/manager/pristine"
 	"github.com/ibwarden/ibwarden/internal/manager/watch"
 )
@@ -133,7 +132,7 @@ func (e *Engine) refresh() {
 				continue
 			}
 			before := seen{p.Info, p.InfoRead}
-			e.reread(p, smp.AttrPortInfo, plan.PortInfoModifier(p), func() { e.judge(p, before) })
+			e.reread(p, smp.AttrPortInfo, p.PortInfoBlock(), func() { e.judge(p, before) })
 		}
 	}
 }

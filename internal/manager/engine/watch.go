@@ -7,9 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/plan"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
 // listChecks lists everything that another manager could change. The position of the
@@ -34,7 +32,7 @@ func (e *Engine) startCheck() {
 	}
 	if self := e.fabric.Self; self != nil && e.policy.MasterLID() != ib.LIDReserved {
 		before := seen{self.Info, self.InfoRead}
-		e.reread(self, smp.AttrPortInfo, plan.PortInfoModifier(self), func() { e.judge(self, before) })
+		e.reread(self, smp.AttrPortInfo, self.PortInfoBlock(), func() { e.judge(self, before) })
 	}
 	e.probe()
 	e.peers.RecheckAll()
@@ -59,13 +57,7 @@ func (e *Engine) startCheck() {
 
 // reread reads one attribute for a light sweep.
 func (e *Engine) reread(p *observed.Port, a mad.AttributeID, modifier uint32, then func()) {
-	e.window.Do(transact.Request{
-		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: modifier,
-	}, func(r transact.Reply) {
-		if e.absorbed(p, a, modifier, r) && then != nil {
-			then()
-		}
-	})
+	e.get(e.window, p, a, modifier, then, nil)
 }
 
 // wantSweep records the first reason for reading the whole subnet again.

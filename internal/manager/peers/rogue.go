@@ -72,7 +72,8 @@ func (x *Peers) saysNothing(p *observed.Port) {
 		return
 	}
 	x.talk.Do(transact.Request{
-		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
+		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet,
+		Attribute: smp.AttrPortInfo, Modifier: p.Modifier(smp.AttrPortInfo, p.PortInfoBlock()),
 	}, func(r transact.Reply) {
 		var info smp.PortInfo
 		p := x.host.Fabric().At(at)
@@ -191,7 +192,8 @@ func (x *Peers) startCapLooks() {
 func (x *Peers) readCaps(p *observed.Port, l *capLook) {
 	at, guid := p.Place(), p.GUID
 	x.talk.Do(transact.Request{
-		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet, Attribute: smp.AttrPortInfo,
+		Path: p.Path, MKey: p.MKey(), Method: mad.MethodGet,
+		Attribute: smp.AttrPortInfo, Modifier: p.Modifier(smp.AttrPortInfo, p.PortInfoBlock()),
 	}, func(r transact.Reply) {
 		l.under = false
 		var info smp.PortInfo

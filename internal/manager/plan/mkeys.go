@@ -17,7 +17,7 @@ func DiffMKeys(f *observed.Fabric, d *observed.Desired) *Plan {
 		for i := range n.Ports {
 			port := &n.Ports[i]
 			if want := d.Port(port); port.InfoRead && want.Elements&mkeyElements.Differ(&port.Info, &want.Info) != 0 {
-				ops.add(MKeys, port, smp.AttrPortInfo, PortInfoModifier(port))
+				ops.add(MKeys, port, smp.AttrPortInfo, port.PortInfoBlock())
 			}
 		}
 	}

@@ -312,7 +312,7 @@ func (p *Plan) diffPortInfo(port *observed.Port, add addFunc) {
 	if !port.InfoRead {
 		return
 	}
-	modifier := PortInfoModifier(port)
+	modifier := port.PortInfoBlock()
 	want := p.desired.Port(port)
 	differ := Differing(port, p.desired)
 	arm := want.Activate && port.Info.PortState == smp.PortInit
@@ -345,14 +345,6 @@ func isBetween(port *observed.Port) bool {
 // again.
 func hasReregistration(port *observed.Port) bool {
 	return port.IsEnd() && port.Info.CapabilityMask.Has(smp.CapClientReregistration)
-}
-
-// PortInfoModifier is that of PortInfo of a port.
-func PortInfoModifier(port *observed.Port) uint32 {
-	if port.Node.Switch == nil {
-		return 0 // the port that the request arrives at
-	}
-	return uint32(port.Num)
 }
 
 // turnsOn are the bits of a guard among the differing elements that are wanted

@@ -160,7 +160,7 @@ func (d *Discovery) followAgain(p *observed.Port) {
 		return
 	}
 	d.followed[p] = true
-	d.read(p, smp.AttrPortInfo, portModifier(p), func() {
+	d.read(p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
 		if p.Num != 0 && p.IsUp() && p.Peer == nil && (p.Node.Switch != nil || p == d.fabric.Self) {
 			d.follow(p)
 		}
@@ -188,7 +188,7 @@ func (d *Discovery) doubt(n *observed.Node, err error) {
 		if p == nil || !reached || d.followed[p] {
 			continue
 		}
-		d.get(to.path, p.MKey(), p.RespTime(), smp.AttrPortInfo, portModifier(p), func(r transact.Reply) {
+		d.get(to.path, p.MKey(), p.RespTime(), smp.AttrPortInfo, p.Modifier(smp.AttrPortInfo, p.PortInfoBlock()), func(r transact.Reply) {
 			var info smp.PortInfo
 			if r.Err == nil && info.UnmarshalBinary(r.SMP.Data[:]) == nil && info.PortState == smp.PortDown {
 				d.fallen = append(d.fallen, p)
@@ -200,15 +200,6 @@ func (d *Discovery) doubt(n *observed.Node, err error) {
 // Fallen are ports of the snapshot whose links are down, to switches that do not answer any
 // more: links that were not among those which have changed.
 func (d *Discovery) Fallen() []*observed.Port { return d.fallen }
-
-// portModifier is that of PortInfo: of a CA or router the port that the request
-// arrives at.
-func portModifier(p *observed.Port) uint32 {
-	if p.Node.Switch != nil {
-		return uint32(p.Num)
-	}
-	return 0
-}
 
 // Conflicts reports whether a device answered that stands elsewhere in the part
 // of the snapshot that was kept: then that is out of date too.
@@ -231,7 +222,7 @@ func (d *Discovery) rereadFollowed() {
 				continue
 			}
 			if !p.InfoRead && !d.followed[p] {
-				d.read(p, smp.AttrPortInfo, portModifier(p), nil)
+				d.read(p, smp.AttrPortInfo, p.PortInfoBlock(), nil)
 			}
 			if d.followed[p] || !p.PKeysKnown() {
 				d.readPKeys(p)

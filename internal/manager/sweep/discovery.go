@@ -199,42 +199,61 @@ func (d *Discovery) get(path mad.Path, key ib.MKey, respond time.Duration, attri
 	}, then)
 }
 
-// read asks for one attribute of p and enters the answer.
-func (d *Discovery) read(p *observed.Port, attribute mad.AttributeID, modifier uint32, then func()) {
+// read asks for one block of an attribute of p and enters the answer.
+func (d *Discovery) read(p *observed.Port, attribute mad.AttributeID, block uint32, then func()) {
 	d.asked++
-	used := p.MKey()
-	d.get(p.Path, used, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+	used, sent := p.MKey(), p.Modifier(attribute, block)
+	d.get(p.Path, used, p.RespTime(), attribute, sent, func(r transact.Reply) {
 		if key := d.otherKey(p.Agent(), used); errors.Is(r.Err, transact.ErrNoAnswer) && key != used {
-			d.get(p.Path, key, p.RespTime(), attribute, modifier, func(r transact.Reply) {
+			d.get(p.Path, key, p.RespTime(), attribute, sent, func(r transact.Reply) {
 				if r.Err == nil {
 					p.Agent().Key = key
 				}
-				d.wasRead(p, attribute, modifier, r, then)
+				d.wasRead(p, attribute, block, sent, r, then)
 			})
 			return
 		}
-		d.wasRead(p, attribute, modifier, r, then)
+		d.wasRead(p, attribute, block, sent, r, then)
 	})
 }
 
 // wasRead enters an answer, or that there was none.
-func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, modifier uint32, r transact.Reply, then func()) {
+func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, block, sent uint32, r transact.Reply, then func()) {
 	d.asked--
 	if d.stage == stageTables {
 		d.readTables()
 	}
 	err := r.Err
+	if refusesBit(p, block, sent, err) {
+		d.read(p, attribute, block, then)
+		return
+	}
 	if err == nil {
-		err = p.Absorb(attribute, modifier, r.SMP.Data[:])
+		err = p.Absorb(attribute, block, r.SMP.Data[:])
 	}
 	if err != nil {
-		d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), modifier, err))
+		d.fault(p, fmt.Errorf("%s (modifier 0x%08x): %w", smp.AttributeName(attribute), sent, err))
 		d.doubt(p.Node, err)
+		return
+	}
+	if p.Unlocks(attribute, block, sent) {
+		d.read(p, attribute, block, then)
 		return
 	}
 	if then != nil {
 		then()
 	}
+}
+
+// refusesBit notes of a device that it refused a Get whose modifier has the bit of extended
+// speeds, and asks for it without. Whatever else it refuses, it refuses then too.
+func refusesBit(p *observed.Port, block, sent uint32, err error) bool {
+	var status transact.StatusError
+	if sent == block || !errors.As(err, &status) {
+		return false
+	}
+	p.Agent().RefusesExtendedSpeeds = true
+	return true
 }
 
 // visit asks who is at the end of path; from is the port that it leaves by
@@ -318,7 +337,7 @@ func (d *Discovery) arrive(path mad.Path, from *observed.Port, info smp.NodeInfo
 		if known == nil {
 			d.enterSwitch(node, path, from, key)
 		} else if d.kept[info.NodeGUID] {
-			d.read(port, smp.AttrPortInfo, uint32(port.Num), nil)
+			d.read(port, smp.AttrPortInfo, port.PortInfoBlock(), nil)
 		}
 		if from == nil {
 			d.fabric.Self = &node.Ports[0]
@@ -411,14 +430,21 @@ func (d *Discovery) clearChange(n *observed.Node) {
 	})
 }
 
+// readPorts reads PortInfo of port 0 first, if it was not read for its key: what it says of
+// extended speeds counts for all of them.
 func (d *Discovery) readPorts(n *observed.Node) {
-	for i := range n.Ports {
-		p := &n.Ports[i]
-		if i == 0 && d.options.Keys != nil {
-			continue // which was read first
-		}
-		d.read(p, smp.AttrPortInfo, uint32(i), func() {
-			if p.Num != 0 && p.IsUp() && p.Peer == nil {
+	if d.options.Keys != nil {
+		d.readExternal(n)
+		return
+	}
+	d.read(&n.Ports[0], smp.AttrPortInfo, 0, func() { d.readExternal(n) })
+}
+
+func (d *Discovery) readExternal(n *observed.Node) {
+	for i := range n.Ports[1:] {
+		p := &n.Ports[i+1]
+		d.read(p, smp.AttrPortInfo, p.PortInfoBlock(), func() {
+			if p.IsUp() && p.Peer == nil {
 				d.follow(p)
 			}
 		})

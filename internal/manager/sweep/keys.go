@@ -122,6 +122,10 @@ func (d *Discovery) readEnd(p *observed.Port, keys []ib.MKey, then func()) {
 			d.readEnd(p, keys[1:], then)
 			return
 		}
+		if p.Unlocks(smp.AttrPortInfo, p.PortInfoBlock(), p.PortInfoBlock()) {
+			d.read(p, smp.AttrPortInfo, p.PortInfoBlock(), then)
+			return
+		}
 		then()
 	})
 }

@@ -154,7 +154,7 @@ func TestThereAndBack(t *testing.T) {
 }
 
 // Every field that a sweep fills is known to the file: whoever adds one to the
-// snapshot in memory adds it to answersOf or nodeOf, and here. Via, Leads and Key
+// snapshot in memory adds it to answersOf or nodeOf, and here. Via, Leads, Key and RefusesExtendedSpeeds
 // say how to ask a device again, which nobody does from a file: a key least of all; sharesLFT,
 // how memory is kept.
 func TestNothingIsForgotten(t *testing.T) {
@@ -164,7 +164,7 @@ func TestNothingIsForgotten(t *testing.T) {
 	}{
 		{observed.Fabric{}, "Nodes Self byNode journal"},
 		{observed.Node{}, "Index Info Description Switch Ports Contested fabric"},
-		{observed.Port{}, "Via Leads Key Offered Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo VendorDiag Forgets"},
+		{observed.Port{}, "Via Leads Key Offered RefusesExtendedSpeeds Node Num GUID Path Reached Info InfoRead Peer Silent Stranger PKeys PKeysRead VLArbitration SLToVL SMInfo SMInfoRead GUIDInfo VendorDiag Forgets"},
 		{observed.Switch{}, "Info InfoRead LFT LFTRead sharesLFT RFT RFTRead MFT"},
 	} {
 		known := strings.Fields(x.known)

@@ -23,7 +23,7 @@ const (
 	ExitRaw            // raw filter of the exit
 	ExitPKey           // P_Key not in the table of the exit
 	ExitLane           // the service level has no virtual lane at the exit
-	TooLong            // payload above NeighborMTU of the exit
+	TooLong            // payload above NeighborMTU of the exit, or longer than an exit passes that is locked (sma.Options)
 	HopLimit           // a router may not pass it on
 	verdictCount
 )
@@ -103,6 +103,9 @@ func Leave(a *sma.Agent, in, out ib.PortNum, h *Headers) (ib.VL, Verdict) {
 		return 0, ExitLane
 	}
 	if mtu := p.NeighborMTU.Octets(); len(h.octets) > mtu && h.payload() > mtu {
+		return 0, TooLong
+	}
+	if len(h.octets) > sma.LockedOctets && a.IsLocked(out) {
 		return 0, TooLong
 	}
 	return vl, Pass

@@ -73,6 +73,16 @@ type Options struct {
 	// NoBadPKeyCounter and NoBadQKeyCounter say that the device does not count for
 	// its consumers what it drops for a key: verbs show 0. PortInfo counts.
 	NoBadPKeyCounter, NoBadQKeyCounter bool
+	// HidesExtendedSpeeds keeps the fields of extended speeds from a Get of PortInfo whose
+	// modifier does not say that the sender knows them: they read 0, and LinkSpeedActive
+	// is the fastest of LinkSpeedEnabled. Until a Get with the bit was answered, a port that runs
+	// at such a speed passes packets of up to LockedOctets only, as linux-rdma/opensm 38 has it of
+	// Quantum-2. Without it the bit makes no difference to a Get. A Set without the
+	// bit leaves LinkSpeedExtEnabled as it is at any device.
+	HidesExtendedSpeeds bool
+	// RefusesExtendedSpeeds refuses a PortInfo whose modifier has that bit, as a device may
+	// that was made before there were extended speeds.
+	RefusesExtendedSpeeds bool
 	// LEDStuck keeps the light off whatever is written.
 	LEDStuck bool
 	// AnswersKeepSL sends the answer to a request on the service level of the

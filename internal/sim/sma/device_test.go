@@ -184,7 +184,7 @@ func (d *device) wantStatus(want mad.Status, through ib.PortNum, method mad.Meth
 func (d *device) portInfo(through, n ib.PortNum) smp.PortInfo {
 	d.Helper()
 	var p smp.PortInfo
-	d.mustGet(through, smp.PortInfoModifier(n, false), &p)
+	d.mustGet(through, smp.PortInfoModifier(n, true), &p)
 	return p
 }
 
@@ -195,7 +195,7 @@ func (d *device) change(through, n ib.PortNum, edit func(*smp.PortInfo)) mad.Sta
 	p := d.portInfo(through, n)
 	p.PortState, p.PortPhysicalState, p.LinkDownDefaultState = 0, 0, 0
 	edit(&p)
-	return d.set(through, smp.PortInfoModifier(n, false), &p)
+	return d.set(through, smp.PortInfoModifier(n, true), &p)
 }
 
 func (d *device) mustChange(through, n ib.PortNum, edit func(*smp.PortInfo)) {

@@ -56,6 +56,7 @@ func (a *Agent) LinkUp(now time.Duration, n ib.PortNum, link Link) []Effect {
 	}
 	p.info.PortPhysicalState = smp.PhysLinkUp
 	a.SetTraining(n, false)
+	p.unlocked = false
 	p.info.LinkWidthActive, p.info.LinkSpeedActive, p.info.LinkSpeedExtActive = link.Width, link.Speed, link.SpeedExt
 	a.changeState(p, n, smp.PortInit)
 	a.noteLink(now)

@@ -21,7 +21,7 @@ const (
 func (a *Agent) checkMKey(r request) bool {
 	guards := [2]*port{r.end, r.end}
 	if r.AttributeID == smp.AttrPortInfo {
-		if _, p := a.selected(r); p != nil && p.kind.isEnd() {
+		if _, p, _ := a.selected(r); p != nil && p.kind.isEnd() {
 			guards[1] = p
 		}
 	}

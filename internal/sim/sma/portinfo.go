@@ -7,36 +7,40 @@ import (
 )
 
 // selected is the port that a PortInfo modifier names, nil when there is none
-// such.
-func (a *Agent) selected(r request) (ib.PortNum, *port) {
-	n, _, ok := smp.SplitPortInfoModifier(r.AttributeModifier)
+// such. extended tells that the sender knows extended speeds.
+func (a *Agent) selected(r request) (n ib.PortNum, p *port, extended bool) {
+	n, extended, ok := smp.SplitPortInfoModifier(r.AttributeModifier)
 	if n == 0 && a.fabric == nil {
 		n = r.from.Port
 	}
-	if !ok {
-		return 0, nil
+	if !ok || extended && a.options.RefusesExtendedSpeeds {
+		return 0, nil, false
 	}
-	return n, a.port(n)
+	return n, a.port(n), extended
 }
 
 func (a *Agent) servePortInfo(r request) mad.Status {
-	n, p := a.selected(r)
+	n, p, extended := a.selected(r)
 	if p == nil {
 		return mad.StatusInvalidField
 	}
+	p.unlocked = p.unlocked || extended && !r.set
 	status := mad.StatusOK
 	reregister := false
 	if r.set {
 		if a.fabric == nil && n != r.from.Port {
 			status = a.bad() // another port's PortInfo can only be read
 		} else {
-			reregister, status = a.setPortInfo(r, n, p)
+			reregister, status = a.setPortInfo(r, n, p, extended)
 		}
 	}
 	answer := p.info
 	answer.MKey = p.shownMKey(r.SMP)
 	if r.set && p == r.end {
 		answer.MKey = p.info.MKey // the sender had the old key and chose the new one
+	}
+	if !extended && a.options.HidesExtendedSpeeds {
+		hideExtendedSpeeds(&answer)
 	}
 	answer.LocalPortNum = r.from.Port
 	answer.ClientReregister = reregister
@@ -46,19 +50,40 @@ func (a *Agent) servePortInfo(r request) mad.Status {
 	return status
 }
 
+// hideExtendedSpeeds makes of PortInfo what a manager may understand that does not know extended
+// speeds: a link that has one runs at the fastest of the speeds that it does know.
+func hideExtendedSpeeds(i *smp.PortInfo) {
+	if i.LinkSpeedExtActive != 0 || i.LinkSpeedExtActive2 != 0 {
+		i.LinkSpeedActive = highest(i.LinkSpeedEnabled)
+	}
+	i.LinkSpeedExtActive, i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled = 0, 0, 0
+	i.LinkSpeedExtActive2, i.LinkSpeedExtSupported2, i.LinkSpeedExtEnabled2 = 0, 0, 0
+}
+
+// LockedOctets is how many octets of a packet a port passes at the most that HidesExtendedSpeeds
+// and that nobody has asked for them. linux-rdma/opensm 38 says about 400.
+const LockedOctets = 400
+
+// IsLocked reports whether a port passes LockedOctets of a packet at the most.
+func (a *Agent) IsLocked(n ib.PortNum) bool {
+	p := a.port(n)
+	return a.options.HidesExtendedSpeeds && p != nil && !p.unlocked && (p.info.LinkSpeedExtActive != 0 || p.info.LinkSpeedExtActive2 != 0)
+}
+
 // portWrite carries one Set of PortInfo through the groups of elements.
 type portWrite struct {
 	*port
-	want smp.PortInfo
-	bad  bool // some element had a value without meaning
+	want     smp.PortInfo
+	extended bool // the sender knows extended speeds
+	bad      bool // some element had a value without meaning
 	// whole: such an element refuses the Set, which then changes nothing.
 	whole bool
 }
 
 // setPortInfo carries out a Set, states last: all of it, or nothing when an element is
 // refused. A device that is set otherwise takes the elements that can be taken.
-func (a *Agent) setPortInfo(r request, n ib.PortNum, p *port) (reregister bool, status mad.Status) {
-	w := portWrite{port: p, whole: a.options.BadInput == BadInputRefused}
+func (a *Agent) setPortInfo(r request, n ib.PortNum, p *port, extended bool) (reregister bool, status mad.Status) {
+	w := portWrite{port: p, extended: extended, whole: a.options.BadInput == BadInputRefused}
 	if err := w.want.UnmarshalBinary(r.Data[:]); err != nil {
 		return false, mad.StatusInvalidField
 	}
@@ -158,7 +183,7 @@ func (w *portWrite) rates() {
 		i.LinkSpeedEnabled = speed
 	}
 	switch speed := want.LinkSpeedExtEnabled; {
-	case speed == 0:
+	case speed == 0 || !w.extended: // who does not know the field means nothing by it
 	case speed == smp.LinkSpeedExtDisable:
 		i.LinkSpeedExtEnabled = 0
 	case speed == smp.LinkSpeedExtAll:

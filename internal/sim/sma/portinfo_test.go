@@ -93,7 +93,7 @@ func TestPortInfoWritten(t *testing.T) {
 				written := before
 				written.PortState, written.PortPhysicalState = 0, 0
 				test.write(&written)
-				d.mustSet(at.through, smp.PortInfoModifier(at.port, false), &written)
+				d.mustSet(at.through, smp.PortInfoModifier(at.port, true), &written)
 				if got := test.read(&written); got != want {
 					t.Errorf("%s: answer to the Set holds %v, want %v", at.name, got, want)
 				}

@@ -17,6 +17,8 @@ type Target struct {
 	Place
 	attribute.Kind
 	Modifier uint32
+	// Whole tells that the script named all of Modifier, by =NUMBER.
+	Whole bool
 	// block is the block that entries named by table index have to be in;
 	// -1 when the script named a modifier.
 	block int
@@ -50,7 +52,7 @@ func (a *Args) Target() (Target, error) {
 	}
 	if raw, ok := strings.CutPrefix(inside, "="); ok {
 		n, err := a.ToNumber(w, raw, "modifier", 32)
-		t.Modifier = uint32(n)
+		t.Modifier, t.Whole = uint32(n), true
 		return t, err
 	}
 	first, second, two := strings.Cut(inside, ",")

@@ -62,7 +62,7 @@ func (s *Testbed) forge(seen fabric.Sighting) {
 		if to != f.For || p.UnmarshalBinary(seen.MAD[:]) != nil {
 			continue
 		}
-		if p.Class != mad.ClassSubnDirected || p.Method != mad.MethodGet || p.AttributeID != f.Attribute.ID() || p.AttributeModifier != f.Modifier {
+		if p.Class != mad.ClassSubnDirected || p.Method != mad.MethodGet || p.AttributeID != f.Attribute.ID() || !sameBlock(p.AttributeID, p.AttributeModifier, f.Modifier) {
 			continue
 		}
 		s.Fabric.At(s.Fabric.Now(), func() { s.answerFor(f, p) })

@@ -15,7 +15,10 @@ import (
 type Question struct {
 	To       observed.Place // an end port
 	Modifier uint32
-	MKey     ib.MKey
+	// Whole tells that Modifier is to be sent as it is. Else PortInfo is asked for as a manager
+	// does that knows extended speeds.
+	Whole bool
+	MKey  ib.MKey
 	// Attribute takes the answer; in a Set it holds what is written.
 	Attribute smp.Attribute
 	Set       bool
@@ -65,6 +68,10 @@ func (s *Testbed) Ask(q Question) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.Attribute.ID() == smp.AttrPortInfo && !q.Whole {
+		num, _, _ := smp.SplitPortInfoModifier(q.Modifier)
+		q.Modifier = smp.PortInfoModifier(num, s.takesExtended(q.To))
+	}
 	p := mad.SMP{
 		BaseVersion: mad.BaseVersion, ClassVersion: mad.ClassVersion, Method: mad.MethodGet,
 		TransactionID: s.nextID, AttributeID: q.Attribute.ID(), AttributeModifier: q.Modifier, MKey: q.MKey,
@@ -104,6 +111,27 @@ func (s *Testbed) Ask(q Question) (*Request, error) {
 	s.nextID++
 	from.post(&p, dlid)
 	return r, s.Until(s.Fabric.Now()+s.config.Timeout, func() bool { return r.Answered })
+}
+
+// takesExtended reports whether the agent at an end port has extended speeds, and takes the bit that
+// says that its sender knows them.
+func (s *Testbed) takesExtended(p observed.Place) bool {
+	agent := s.Fabric.Agent(p.Node)
+	if agent == nil || agent.Options().RefusesExtendedSpeeds {
+		return false
+	}
+	info := agent.Port(p.Port)
+	return info != nil && info.CapabilityMask.Has(smp.CapExtendedSpeeds)
+}
+
+// sameBlock reports whether two modifiers of an attribute name the same block of it.
+func sameBlock(id mad.AttributeID, a, b uint32) bool {
+	if id == smp.AttrPortInfo {
+		p, _, _ := smp.SplitPortInfoModifier(a)
+		q, _, _ := smp.SplitPortInfoModifier(b)
+		return p == q
+	}
+	return a == b
 }
 
 // way is the directed route from the sender to an end port: the shortest, and

@@ -79,7 +79,7 @@ func (s *Testbed) Lie(g ib.NodeGUID, id mad.AttributeID, modifier uint32, change
 				earlier(now, m)
 			}
 			var answer mad.SMP
-			if answer.UnmarshalBinary(m[:]) == nil && answer.AttributeID == id && answer.AttributeModifier == modifier {
+			if answer.UnmarshalBinary(m[:]) == nil && answer.AttributeID == id && sameBlock(id, answer.AttributeModifier, modifier) {
 				change(&answer.Data)
 				_ = answer.Encode(m) // it was decoded: what is not said stays as it was
 			}
