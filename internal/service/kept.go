@@ -11,9 +11,18 @@ import (
 // keeps them and does not look at them.
 const ManagerPrefix = store.Aside
 
-// Keep stores objects of the manager, all or none, by the epoch of this service like
-// everything that it writes: one that is not the writer any more stores nothing.
-func (s *Service) Keep(ctx context.Context, objects []store.Object) error {
+// Epoch is that in which this service took the store over last; 0 if it never has. As long as it
+// is the same, and something can be written, no other service has written.
+func (s *Service) Epoch() store.Epoch {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.epoch
+}
+
+// Keep stores objects of the manager, all or none, which were made in an epoch (Epoch): a service
+// that is not the writer any more stores nothing, and neither does one that has taken the store
+// over again since, as others may have written meanwhile. The error is store.ErrFenced then.
+func (s *Service) Keep(ctx context.Context, epoch store.Epoch, objects []store.Object) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -25,7 +34,10 @@ func (s *Service) Keep(ctx context.Context, objects []store.Object) error {
 	if lost != nil {
 		return lost
 	}
-	return s.put(ctx, store.Commit{Epoch: s.epoch, After: last, Puts: objects})
+	if epoch != s.epoch {
+		return store.ErrFenced
+	}
+	return s.put(ctx, store.Commit{Epoch: epoch, After: last, Puts: objects})
 }
 
 // Writable says why nothing can be stored now; nil where it can, as far as is known.

@@ -225,8 +225,13 @@ func TestActionsOfTheManager(t *testing.T) {
 	if len(notes) < 2 || !slices.Equal(notes[len(notes)-2:], want) {
 		t.Errorf("the audit log has %q, want %q", notes, want)
 	}
-	if err := r.Keep(t.Context(), []store.Object{{Key: service.ManagerPrefix + "x", Value: []byte("1")}}); err != nil {
+	if err := r.Keep(t.Context(), r.Epoch(), []store.Object{{Key: service.ManagerPrefix + "x", Value: []byte("1")}}); err != nil {
 		t.Fatal(err)
+	}
+	for _, epoch := range []store.Epoch{r.Epoch() - 1, r.Epoch() + 1} {
+		if err := r.Keep(t.Context(), epoch, []store.Object{{Key: service.ManagerPrefix + "x", Value: []byte("2")}}); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("what was made in epoch %d is stored in epoch %d: %v", epoch, r.Epoch(), err)
+		}
 	}
 	contents, err := r.store.Load(t.Context())
 	if err != nil || !slices.ContainsFunc(contents.Objects, func(o store.Object) bool { return o.Key == service.ManagerPrefix+"x" && string(o.Value) == "1" }) {
@@ -251,7 +256,7 @@ func TestActionsOfTheManager(t *testing.T) {
 		t.Error("another manager")
 	}
 	// The first was fenced by the second: it stores nothing any more, and says who may.
-	if err := r.Keep(t.Context(), nil); err == nil {
+	if err := r.Keep(t.Context(), r.Epoch(), nil); err == nil {
 		t.Error("a service that was fenced stores something")
 	}
 	if err := r.Note(t.Context(), request, "hand over", "0x1", nil); err == nil {
@@ -271,7 +276,7 @@ func TestActionsNeedTheStore(t *testing.T) {
 		"it could not be recorded: it is not known whether the change was stored: gone": func(r *rig) error {
 			return r.Note(t.Context(), service.Request{By: provider}, "hand over", "0x1", nil)
 		},
-		"it is not known whether the change was stored: gone": func(r *rig) error { return r.Keep(t.Context(), nil) },
+		"it is not known whether the change was stored: gone": func(r *rig) error { return r.Keep(t.Context(), r.Epoch(), nil) },
 	} {
 		r := open(t, filepath.Join(t.TempDir(), "store"), false)
 		r.store.fail(errors.New("gone"), nil)

@@ -62,7 +62,7 @@ func newPast(t *testing.T, seed uint64, changes int) *past {
 	for n := range changes {
 		p.change(n)
 	}
-	_ = p.Keep(t.Context(), []store.Object{{Key: service.ManagerPrefix + "lids", Value: []byte("x")}})
+	_ = p.Keep(t.Context(), p.Epoch(), []store.Object{{Key: service.ManagerPrefix + "lids", Value: []byte("x")}})
 	p.note()
 	return p
 }

@@ -77,7 +77,8 @@ type Shared struct {
 	mu      sync.Mutex    // guards what follows
 	objects kept.Objects
 	mark    store.Mark
-	fresh   bool // objects are what the store has: nobody else has written since
+	fresh   bool // objects are what the store has: in the epoch asOf nobody else has written since
+	asOf    store.Epoch
 	// known is the number of the last change that this manager knows of, and missed that
 	// there was a later one when it took the store over: by a former master whose last
 	// words were not heard, or by one that was master between two times of this one.
@@ -324,7 +325,12 @@ func (k *Shared) store(j *job) error {
 	if err := k.service.Writable(); errors.Is(err, service.ErrNotMaster) {
 		return err // the store is taken over first
 	}
+	// Another manager may have had the store between two epochs, while this one believed that it was
+	// master all the time. The pass that follows writes what is new, and who knows of all.
+	epoch := k.service.Epoch()
 	k.mu.Lock()
+	k.fresh = k.fresh && k.asOf == epoch
+	k.asOf = epoch
 	fresh := k.fresh
 	k.mu.Unlock()
 	if !fresh {
@@ -339,7 +345,7 @@ func (k *Shared) store(j *job) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	err = k.service.Keep(ctx, list)
+	err = k.service.Keep(ctx, epoch, list)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tried = list[len(list)-1]

@@ -525,6 +525,74 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestRegainedStore: a master that never was another's standby, and from which another manager took
+// the store over and gave it back, takes in what that one wrote, whether or not it noticed, and has
+// the store name it as the manager that knows of all: who takes over from it next asks nobody to
+// register again.
+func TestRegainedStore(t *testing.T) {
+	const alias = 0x99
+	list, _ := aList(t)
+	for _, x := range []struct {
+		name    string
+		wrote   bool // the other one
+		notices func(*sharer)
+	}{
+		{"nobody noticed", true, func(*sharer) {}},
+		{"nobody wrote", false, func(*sharer) {}},
+		{"it looked", true, func(m *sharer) {
+			if err := m.Look(t.Context()); !errors.Is(err, store.ErrFenced) {
+				t.Error(err)
+			}
+		}},
+		{"it tried to write", true, func(m *sharer) {
+			m.asks(func(e *engine.Engine) { e.SetCables(list) })
+			m.eventually(t, "it could not", func() bool { return errors.Is(m.Writable(), store.ErrFenced) })
+		}},
+		{"it looked, and tried to write", true, func(m *sharer) {
+			_ = m.Look(t.Context())
+			m.asks(func(e *engine.Engine) { e.SetCables(list) })
+			m.eventually(t, "it could not", m.shared.again.Load)
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := aShelf(t)
+			m, _, _ := join(t, s, demo(t), nil)
+			m.run()
+			m.settle("the store has what the master assigned")
+			m.eventually(t, "all is written", func() bool { return !m.shared.busy.Load() })
+			if _, err := m.store.Acquire(t.Context(), "another"); err != nil {
+				t.Fatal(err)
+			}
+			if x.wrote {
+				all, _ := s.said(t)
+				all.Registered.Manager, all.Registered.SAKey = 0x42, sharedKey
+				all.Registered.Aliases = map[ib.PortGUID][]ib.PortGUID{0x43: {0, alias}}
+				var o kept.Objects
+				s.mu.Lock()
+				o.Enter(slices.Collect(maps.Values(s.aside)))
+				s.mu.Unlock()
+				list, err := o.Changes(&all, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.put(list...)
+			}
+			x.notices(m)
+			m.asked(true) // nobody else is master
+			m.eventually(t, "it has the store", m.writes)
+			all := m.settle("the store names it again")
+			var has server.State
+			m.asks(func(*engine.Engine) { has = m.runner.Registered() })
+			if taken := len(has.Aliases) == 1; taken != x.wrote || (len(all.Registered.Aliases) == 1) != x.wrote {
+				t.Errorf("it has %v, and the store %v", has.Aliases, all.Registered.Aliases)
+			}
+			if m.warned("hosts are asked to register again") {
+				t.Error("hosts are asked to register again")
+			}
+		})
+	}
+}
+
 // TestHostsRegisterAgain: once, where others registered hosts that are not known here.
 func TestHostsRegisterAgain(t *testing.T) {
 	x, _, _ := join(t, aShelf(t), newStill(), nil)
