@@ -138,22 +138,11 @@ func (l *lab) testsOf(overlay, pkg string) (string, error) {
 
 // try runs the tests of the row until one notices the mutant.
 func (l *lab) try(m *mutant, tests []test) *result {
-	r := &result{mutant: m, reached: true}
-	overlay := l.overlay
-	if needsOwnBuild(l.sources, m) {
-		dir, err := os.MkdirTemp(l.dir, "own")
-		if err != nil {
-			return &result{mutant: m, err: err}
-		}
-		o := newOverlay(l.sources)
-		if r.err = o.change(m); r.err != nil {
-			return r
-		}
-		if overlay, r.err = o.write(dir); r.err != nil {
-			return r
-		}
-	} else {
-		r.reached = false
+	r := &result{mutant: m}
+	overlay, err := l.overlayOf(r)
+	if err != nil {
+		r.err = err
+		return r
 	}
 	tests = slices.Clone(tests)
 	slices.SortStableFunc(tests, func(a, b test) int { return l.weight[a.pkg] - l.weight[b.pkg] })
@@ -177,12 +166,30 @@ func (l *lab) try(m *mutant, tests []test) *result {
 	return r
 }
 
-// notices runs one test with the mutant.
-func (l *lab) notices(r *result, overlay string, t test, s *soundness) {
+// overlayOf is the overlay of the build in which a mutant is: that of all, or one of its own,
+// of which it is not known whether a test comes there.
+func (l *lab) overlayOf(r *result) (string, error) {
+	if !needsOwnBuild(l.sources, r.mutant) {
+		return l.overlay, nil
+	}
+	r.reached = true
+	dir, err := os.MkdirTemp(l.dir, "own")
+	if err != nil {
+		return "", err
+	}
+	o := newOverlay(l.sources)
+	if err := o.change(r.mutant); err != nil {
+		return "", err
+	}
+	return o.write(dir)
+}
+
+// notices runs one test with the mutant, and returns what it printed.
+func (l *lab) notices(r *result, overlay string, t test, s *soundness) string {
 	path, err := l.testsOf(overlay, t.pkg)
 	if err != nil {
 		r.err = fmt.Errorf("%s: %w", r.mutant.name, err)
-		return
+		return ""
 	}
 	mark := filepath.Join(l.dir, "reached-"+r.mutant.ident())
 	out, overtime, err := l.run(path, t.pkg, patience+patienceRatio*s.took,
@@ -200,6 +207,7 @@ func (l *lab) notices(r *result, overlay string, t test, s *soundness) {
 	default:
 		r.err = fmt.Errorf("%s: %w\n%s", t, err, out)
 	}
+	return out
 }
 
 // soundness runs a test without a mutant, once: it has to pass. The part of a test
