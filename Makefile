@@ -5,7 +5,7 @@ PACKAGES  := curl opensm ibsim-utils infiniband-diags ibutils tshark etcd-server
 # Directories with a module of their own, which make test and make lint look at too.
 MODULES   := kubernetes packaging website
 
-.PHONY: help build man deb rpm image release site test test-kubernetes tools docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
+.PHONY: claims help build man deb rpm image release site test test-kubernetes tools docs lint race vulnerabilities fuzz mutate breaks bench benchscale benchservice benchconsole console-shots soak clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z -]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 
 mutate: tools ## break every rule of docs/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
 	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
+
+claims: tools ## ask of each rule line in scenarios/ whether what is below it fails with a break of its rule; a share with EVERY=10, rules with RULE=SM
+	$(GO) run ./test/mutate -stories $(if $(RULE),-v -rule $(RULE)) $(if $(EVERY),-every $(EVERY) -seed $(or $(SEED),1))
 
 breaks: ## break N places of the service at random (default 100), the same ones for the same SEED; PACKAGES_TO_BREAK='internal/api/...' for some
 	$(GO) run ./test/mutate -random $(or $(N),100) -seed $(or $(SEED),1) $(PACKAGES_TO_BREAK)

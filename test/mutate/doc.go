@@ -18,6 +18,10 @@
 // test does not end. A mutant that does not apply, does not compile, or
 // is not in the code that the row names, is an error.
 //
+// With -stories it asks of each rule line of the scripts in scenarios whether the section below
+// it fails with one break at least of each rule that it names: a section that holds whatever is
+// broken shows nothing.
+//
 // With -random it breaks code at places drawn by -seed instead, by its syntax alone: a
 // condition is negated, an early return, a statement or an operand dropped, a comparison
 // changed, nil returned for an error. Each break is a build of its own, and runs the tests of

@@ -152,6 +152,9 @@ func (a *args) comparisons(t *operand.Target) ([]operand.Assignment, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n, err := text.ParseNumber(f.Value); err == nil && n == 0 && f.Relation == ">=" {
+			return nil, a.Fault(f.Word, "%q: want a comparison that can fail: this holds of every value", f.Text)
+		}
 		fields = append(fields, f)
 	}
 	return fields, nil

@@ -66,9 +66,11 @@ func (s *Script) Run() (*report.Report, error) {
 		w.step = st
 		if err = st.run(w); err != nil {
 			err = &text.Fault{Name: s.name, Line: st.line.Number, Column: st.line.Words[0].Column, Text: fmt.Sprintf("%s: %v", st.line.Text, err)}
+			w.report.Aborted = st.line.Number
 			break
 		}
-		if len(w.report.Failures) >= MaxFailures {
+		if len(w.report.Failures) >= MaxFailures && i+1 < len(s.steps) {
+			w.report.Aborted = s.steps[i+1].line.Number
 			break
 		}
 	}

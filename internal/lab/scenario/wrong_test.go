@@ -197,6 +197,7 @@ var bad = []struct {
 	{"pkeys A", 12, 8, "want P_Key"},
 	{"pkeys A 0x10000", 12, 9, "want a number of 16 bits"},
 	{"expect", 12, 7, "want a node"},
+	{"expect A PortInfo LID>=0", 12, 19, "want a comparison that can fail"},
 	{"expect status maybe", 12, 15, "want a number of 16 bits"},
 	{"expect answer LID=1", 12, 20, "want a get or set line before it"},
 	{"expect counter A Violations 1", 12, 18, `field "Violations": want one of`},

@@ -238,6 +238,9 @@ func Judge(r *report.Report) (Outcome, error) {
 	if len(r.Goals) == 0 {
 		return o, fmt.Errorf("%s: want a goal line", r.Name)
 	}
+	if r.Aborted != 0 {
+		return o, fmt.Errorf("%s:%d: aborted", r.Name, r.Aborted)
+	}
 	if !r.Good() {
 		f := r.Failures[0]
 		return o, fmt.Errorf("%s:%d: %s: expected %s, got %s", r.Name, f.Line, f.Statement, f.Expected, f.Got)

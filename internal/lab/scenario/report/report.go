@@ -19,6 +19,9 @@ type Report struct {
 	Held     int           // expectations that held
 	Elapsed  time.Duration // simulated
 	Packets  uint64        // of subnet management that were sent
+	// Aborted is the line of the statement at which the run ended early, 0 when it came to its
+	// end. What stands below was not tried.
+	Aborted int
 }
 
 // Failure is an expectation that did not hold.
@@ -38,8 +41,22 @@ type Goal struct {
 	Got       string // what there was instead
 }
 
-// Good reports whether every expectation held.
-func (r *Report) Good() bool { return len(r.Failures) == 0 }
+// Good reports whether the script came to its end and every expectation held.
+func (r *Report) Good() bool { return len(r.Failures) == 0 && r.Aborted == 0 }
+
+// verdict says what became of a rule line. One whose statements were not all tried holds
+// nothing.
+func (r *Report) verdict(i int) string {
+	switch {
+	case r.Rules[i].Failed > 0:
+		return "FAILS"
+	case r.Aborted == 0 || i+1 < len(r.Rules) && r.Rules[i+1].Line < r.Aborted:
+		return "holds"
+	case r.Rules[i].Line < r.Aborted:
+		return "ABORTS"
+	}
+	return "not run"
+}
 
 // Rule is a rule line: the ids that the statements behind it are about.
 type Rule struct {
@@ -53,12 +70,8 @@ type Rule struct {
 // then every failure with line, expected, got and seed, then the sum.
 func (r *Report) WriteTo(out io.Writer) (int64, error) {
 	var b strings.Builder
-	for _, rule := range r.Rules {
-		verdict := "holds"
-		if rule.Failed > 0 {
-			verdict = "FAILS"
-		}
-		fmt.Fprintf(&b, "%s  line %-4d %s  %s\n", verdict, rule.Line, strings.Join(rule.IDs, " "), rule.Text)
+	for i, rule := range r.Rules {
+		fmt.Fprintf(&b, "%s  line %-4d %s  %s\n", r.verdict(i), rule.Line, strings.Join(rule.IDs, " "), rule.Text)
 	}
 	for _, g := range r.Goals {
 		verdict := "reached"
@@ -76,6 +89,11 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 			fmt.Fprintf(&b, "  rules:    %s\n", strings.Join(f.Rules, " "))
 		}
 		fmt.Fprintf(&b, "  seed:     %d, at %v\n", r.Seed, f.At)
+	}
+	if r.Aborted != 0 {
+		fmt.Fprintf(&b, "%s:%d: aborted here, after %d expectations that held and %d that did not; seed %d\n", r.Name, r.Aborted, r.Held, len(r.Failures), r.Seed)
+		n, err := io.WriteString(out, b.String())
+		return int64(n), err
 	}
 	fmt.Fprintf(&b, "%s: %d of %d expectations hold; seed %d, %d management packets in %v\n",
 		r.Name, r.Held, r.Held+len(r.Failures), r.Seed, r.Packets, r.Elapsed)

@@ -47,6 +47,28 @@ x.ibs: 3 of 5 expectations hold; seed 7, 42 management packets in 5ms
 	}
 }
 
+// TestAborted: of a run that ended early only the sections hold that were over, and the sum
+// says so.
+func TestAborted(t *testing.T) {
+	r := Report{
+		Name: "x.ibs", Seed: 7, Held: 3, Aborted: 10,
+		Rules: []Rule{{Line: 2, IDs: []string{"PK-01"}}, {Line: 5, IDs: []string{"PK-02"}, Failed: 1}, {Line: 9, IDs: []string{"QP-13"}}, {Line: 10, IDs: []string{"QP-14"}}},
+	}
+	const want = `holds  line 2    PK-01  
+FAILS  line 5    PK-02  
+ABORTS  line 9    QP-13  
+not run  line 10   QP-14  
+x.ibs:10: aborted here, after 3 expectations that held and 0 that did not; seed 7
+`
+	var b strings.Builder
+	if _, err := r.WriteTo(&b); b.String() != want || err != nil {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+	if r.Good() {
+		t.Error("a run that ended early is good")
+	}
+}
+
 // full is a file on a full disk.
 type full struct{}
 
