@@ -29,7 +29,8 @@
 // port gets a key of the provider by a partition of the API and the tenant's consent.
 //
 // What a number or port had under its last owner has to be proved gone from the fabric
-// (Request.Proved) before another owner gets it.
+// (Request.Proved) before another owner gets it, the provider with his policy file among
+// them (ReturnPorts).
 //
 // A change by a caller of a tenant with Tenant.ApproveRemovals that takes a key from a
 // port, or deletes a partition, becomes an Approval, which a second person carries out.

@@ -143,6 +143,60 @@ func (c ReleasePorts) plan(d *draft) error {
 	return nil
 }
 
+// ReturnPorts gives ports and pools that were released back to the provider, and with that to
+// the policy file, as soon as the release has been proved on the fabric: until then a port
+// has no key of the file, since it may still have those of its last owner. What was asked
+// for it meanwhile ends, as with any change of the owner. A port in the
+// pool of a tenant, which was released by itself, stays the provider's. It returns at most
+// TrimMax of them.
+type ReturnPorts struct{}
+
+func (ReturnPorts) Action() string { return "return ports" }
+
+func (ReturnPorts) plan(d *draft) error {
+	if err := d.provider(); err != nil {
+		return err
+	}
+	for _, o := range d.returnable(d.Proved) {
+		switch o := o.(type) {
+		case *Port:
+			if err := d.endConsents(o.GUID, ""); err != nil {
+				return err
+			}
+			if d.remove(o.Key()); d.Owner(o.GUID) != Provider {
+				d.put(&Port{GUID: o.GUID, Owner: Provider})
+			}
+			d.say(o.Key(), "port %v is the provider's again: the policy file counts for it", o.GUID)
+		case *Pool:
+			if err := d.endPool(o, true); err != nil {
+				return err
+			}
+			d.remove(o.Key())
+			d.say(o.Key(), "the GUIDs %v-%v are the provider's again: the policy file counts for them", o.First, o.Last)
+		}
+	}
+	return nil
+}
+
+// Returnable reports whether ReturnPorts would return something, with this as the last
+// revision that was proved.
+func (s *State) Returnable(proved uint64) bool { return len(s.returnable(proved)) > 0 }
+
+// returnable are the ports and pools between two owners of which the release was proved, in order.
+func (s *State) returnable(proved uint64) (list []Object) {
+	for _, p := range s.pools {
+		if p.Owner == "" && len(list) < TrimMax && max(p.Released, s.revisions[p.Key()]) <= proved {
+			list = append(list, p)
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(s.portsOf[""])) {
+		if p := s.ports[g]; len(list) < TrimMax && max(p.Released, s.revisions[p.Key()]) <= proved {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // AssignPool gives a range of GUIDs to a tenant. GUIDs in it that the provider spoke
 // of one by one stay with their owners.
 type AssignPool struct {

@@ -288,6 +288,21 @@ func (s *Service) outcome(revision uint64) *Outcome {
 	return nil
 }
 
+// Settled is closed when the next revision has its outcome.
+func (s *Service) Settled() <-chan struct{} {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.settled
+}
+
+// Returnable reports whether ports or pools that were released can be given back to the
+// policy file: their release was proved.
+func (s *Service) Returnable() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Returnable(s.proved)
+}
+
 // wait waits for the outcome of a revision.
 func (s *Service) wait(ctx context.Context, revision uint64) (*Outcome, error) {
 	for {

@@ -307,6 +307,9 @@ func (c *caller) providers() resource.Change {
 	case n < 16:
 		return resource.ReleasePool{First: ib.PortGUID(0x30 + 4*c.IntN(2))}
 	case n < 17:
+		if c.IntN(2) == 0 {
+			return resource.ReturnPorts{}
+		}
 		return resource.Trim{}
 	case n < 18:
 		return resource.DrainSwitch{Drain: resource.Drain{Switch: ib.NodeGUID(c.IntN(4)), Name: "spine"}}

@@ -62,6 +62,8 @@ func (a *attempt) byProvider(c resource.Change) {
 		delete(a.drains, c.Switch)
 	case resource.PutFile:
 		a.putFile(specOf(c.Text))
+	case resource.ReturnPorts:
+		a.giveBack()
 	case resource.Trim:
 		for s, t := range a.tombs {
 			if a.req.At.Sub(t.at) > 400*24*time.Hour && t.rev <= a.req.Proved {
@@ -210,6 +212,29 @@ func (a *attempt) release(g ib.PortGUID) {
 			}
 		}
 		a.ports[g] = port{}
+	}
+}
+
+// giveBack gives what was released and proved back to the provider.
+func (a *attempt) giveBack() {
+	for _, p := range a.pools {
+		if p.owner == "" && p.rev <= a.req.Proved {
+			a.dropRange(p.first, p.last)
+		}
+	}
+	a.pools = slices.DeleteFunc(slices.Clone(a.pools), func(p pool) bool { return p.owner == "" && p.rev <= a.req.Proved })
+	for g, p := range a.ports {
+		if p.owner != "" || p.rev > a.req.Proved {
+			continue
+		}
+		for _, x := range slices.Clone(a.mems) {
+			if x.port == g {
+				a.drop(x.k, g)
+			}
+		}
+		if delete(a.ports, g); a.owner(g) != "provider" {
+			a.ports[g] = port{owner: "provider"} // in a pool, but not the tenant's
+		}
 	}
 }
 

@@ -127,6 +127,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 	ctx, stop := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	works.Go(func() { s.trims(ctx, log) })
+	works.Go(func() { s.returns(ctx, log) })
 	again := time.NewTicker(recoverEvery)
 	works.Go(func() { s.recovers(ctx, again.C) })
 	works.Go(func() {
