@@ -60,17 +60,25 @@ func TestReleasedPortsReturn(t *testing.T) {
 			case 4:
 				proved += uint64(r.IntN(int(revision - proved + 1)))
 			case 5:
-				limbo := map[ib.PortGUID]uint64{}
+				limbo, poolSince := map[ib.PortGUID]uint64{}, uint64(0)
+				for _, p := range s.Pools("") {
+					if p.Owner == "" {
+						poolSince = p.Released
+					}
+				}
 				for _, p := range s.PortsOf("") {
 					limbo[p.GUID] = p.Released
 				}
 				must(resource.ReturnPorts{})
+				if back := len(s.Pools("")) == 0; poolSince > 0 && back != (poolSince <= proved) {
+					t.Fatalf("walk %d: the pool, released in %d, proved up to %d, is back: %v", walk, poolSince, proved, back)
+				}
 				for g, since := range limbo {
 					if back := s.Owner(g) != ""; back != (since <= proved) {
 						t.Fatalf("walk %d: port %v, released in %d, proved up to %d, is %q's", walk, g, since, proved, s.Owner(g))
 					} else if back {
-						if returned++; len(s.In(g)) > 0 {
-							t.Fatalf("walk %d: port %v is back, and in %v", walk, g, s.In(g))
+						if returned++; len(s.In(g)) > 0 || s.Owner(g) != resource.Provider {
+							t.Fatalf("walk %d: port %v is back, %q's, and in %v", walk, g, s.Owner(g), s.In(g))
 						}
 					}
 				}
@@ -79,9 +87,8 @@ func TestReleasedPortsReturn(t *testing.T) {
 				key := map[string]ib.PKeyBase{"one": 0x100, "two": 0x200}[name]
 				by := resource.Caller{Name: name, Tenant: name}
 				if err = do(by, resource.PutPartition{Partition: resource.Partition{PKey: key, Name: "p"}}); err == nil {
-					if own := s.PortsOf(name); len(own) > 0 {
-						err = do(by, resource.SetMembers{PKey: key, Members: []resource.Member{{Port: own[r.IntN(len(own))].GUID, Membership: policy.Full}}})
-					}
+					// Of any port: its owner may be asked, and may be nobody.
+					err = do(by, resource.SetMembers{PKey: key, Members: []resource.Member{{Port: guid(), Membership: policy.Full}}})
 				}
 			case 7:
 				if r.IntN(2) == 0 {
