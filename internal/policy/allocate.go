@@ -91,3 +91,20 @@ func (c *cursor) next(taken map[ib.PKeyBase]string, had map[ib.PKeyBase]bool) ib
 	}
 	return c.free
 }
+
+// FillNumbers states the numbers of partitions that state none.
+func FillNumbers(p *Policy, numbers map[string]ib.PKeyBase) {
+	for i := range p.Partitions {
+		if x := &p.Partitions[i]; x.PKey == 0 {
+			x.PKey = numbers[x.Name]
+		}
+	}
+	for i := range p.Services {
+		s := &p.Services[i]
+		for j := range s.To {
+			if t := &s.To[j]; t.PKey == 0 {
+				t.PKey = numbers[s.PartitionName(t.Name)]
+			}
+		}
+	}
+}

@@ -23,26 +23,9 @@ func (f *File) parse() (*policy.Policy, error) {
 		return nil, err
 	}
 	p.Partitions = slices.DeleteFunc(p.Partitions, func(x policy.Partition) bool { return slices.Contains(f.Left, x.Name) })
-	fillNumbers(p, f.Numbers)
+	policy.FillNumbers(p, f.Numbers)
 	f.parsed = p
 	return p, nil
-}
-
-// fillNumbers states the numbers of partitions that state none.
-func fillNumbers(p *policy.Policy, numbers map[string]ib.PKeyBase) {
-	for i := range p.Partitions {
-		if x := &p.Partitions[i]; x.PKey == 0 {
-			x.PKey = numbers[x.Name]
-		}
-	}
-	for i := range p.Services {
-		s := &p.Services[i]
-		for j := range s.To {
-			if t := &s.To[j]; t.PKey == 0 {
-				t.PKey = numbers[s.PartitionName(t.Name)]
-			}
-		}
-	}
 }
 
 // written is what is known of the policy of the file, or of the base.

@@ -281,7 +281,7 @@ func (s *State) Export() []byte {
 		p.Services[i].To = slices.Clone(p.Services[i].To)
 	}
 	if s.written.file == nil {
-		fillNumbers(&p, s.Allocated)
+		policy.FillNumbers(&p, s.Allocated)
 	}
 	return policyyaml.Write(&p)
 }
