@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -13,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
@@ -92,27 +89,3 @@ func (a *Asking) Expire(now time.Duration) { a.Window.Expire(now) }
 
 // Deadline is link.Engine's.
 func (a *Asking) Deadline() (time.Duration, bool) { return a.Window.Deadline() }
-
-// ParsePlace reads SWITCH:PORT, where port 0 is the switch itself.
-func ParsePlace(text string) (at policy.Place, err error) {
-	colon := strings.LastIndexByte(text, ':')
-	if colon < 1 {
-		return at, fmt.Errorf("place %q: want SWITCH:PORT", text)
-	}
-	num, err := strconv.ParseUint(text[colon+1:], 10, 8)
-	if err != nil || ib.PortNum(num) > maxSwitchPort {
-		return at, fmt.Errorf("place %q: want the number of a port, 0 to %d, behind the colon", text, maxSwitchPort)
-	}
-	at = policy.Place{Name: text[:colon], Port: ib.PortNum(num)}
-	if digits, isGUID := strings.CutPrefix(at.Name, "0x"); isGUID {
-		guid, err := strconv.ParseUint(digits, 16, 64)
-		if err != nil || guid == 0 {
-			return at, fmt.Errorf("place %q: want a node GUID before the colon", text)
-		}
-		at.Switch, at.Name = ib.NodeGUID(guid), ""
-	}
-	return at, nil
-}
-
-// maxSwitchPort is the highest number of a port.
-const maxSwitchPort ib.PortNum = 254

@@ -15,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -48,32 +47,6 @@ func TestLight(t *testing.T) {
 	}
 	if with+without == 0 {
 		t.Error("no end ports")
-	}
-}
-
-func TestParsePlace(t *testing.T) {
-	const port = `want the number of a port, 0 to 254, behind the colon`
-	for text, want := range map[string]struct {
-		at  policy.Place
-		err string
-	}{
-		"leaf-1:0":                   {policy.Place{Name: "leaf-1"}, ""},
-		"a:b:254":                    {policy.Place{Name: "a:b", Port: 254}, ""},
-		"0x1F:7":                     {policy.Place{Switch: 0x1F, Port: 7}, ""},
-		"leaf-1":                     {policy.Place{}, `place "leaf-1": want SWITCH:PORT`},
-		":3":                         {policy.Place{}, `place ":3": want SWITCH:PORT`},
-		"":                           {policy.Place{}, `place "": want SWITCH:PORT`},
-		"leaf:255":                   {policy.Place{}, `place "leaf:255": ` + port},
-		"leaf:256":                   {policy.Place{}, `place "leaf:256": ` + port},
-		"leaf:x":                     {policy.Place{}, `place "leaf:x": ` + port},
-		"0x0:1":                      {policy.Place{}, `place "0x0:1": want a node GUID before the colon`},
-		"0xleaf:1":                   {policy.Place{}, `place "0xleaf:1": want a node GUID before the colon`},
-		"0x1" + "0000000000000000:1": {policy.Place{}, `place "0x10000000000000000:1": want a node GUID before the colon`},
-	} {
-		at, err := daemon.ParsePlace(text)
-		if got := errText(err); got != want.err || err == nil && at != want.at {
-			t.Errorf("%q: %+v, %q; want %+v, %q", text, at, got, want.at, want.err)
-		}
 	}
 }
 

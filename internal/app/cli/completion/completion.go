@@ -58,6 +58,9 @@ var arguments = map[string]function{
 	"ibwarden reach":           upTo(1, hosts),
 	"ibwarden get":             deviceAndAttribute,
 	"ibwarden set":             deviceAndAttribute,
+	"ibwarden led on":          upTo(1, devices),
+	"ibwarden led off":         upTo(1, devices),
+	"ibwarden led show":        upTo(1, devices),
 	"ibwarden topology accept": switchPorts,
 	"ibwarden sim":             upTo(1, topologies),
 

@@ -63,6 +63,7 @@ ibwarden topology accept leaf-2:7 --fabric umad --cables cables.topology`,
 	"led": `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden
 ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
 	"led on":      `ibwarden led on leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
+	"led show":    `ibwarden led show red-1 --fabric umad --data /var/lib/ibwarden`,
 	"led off":     `ibwarden led off leaf-1:5 --fabric umad --data /var/lib/ibwarden`,
 	"keys":        `ibwarden keys show --data /var/lib/ibwarden`,
 	"keys show":   `ibwarden keys show --data /var/lib/ibwarden`,
