@@ -67,7 +67,7 @@ type Long interface {
 // tells of those that were not acknowledged, and not when one has come through.
 type Joiner interface{ JoinsLong() }
 
-// Unacknowledged is a link to programs that do not acknowledge the segments of
+// Unacknowledged is a link to programs some of which do not acknowledge the segments of
 // long messages and take the first one only.
 type Unacknowledged interface{ Unacknowledged() }
 

@@ -60,7 +60,8 @@ func (l *Link) Limits() transact.Limits {
 	return limits
 }
 
-// Unacknowledged: the simulator's other clients know nothing of long messages.
+// Unacknowledged: the simulator's other clients know nothing of long messages; programs in
+// ibwarden sim exec do.
 func (l *Link) Unacknowledged() {}
 
 // SetIsSM tells the simulator whether a subnet manager lives here: it then

@@ -46,6 +46,10 @@ type Limits struct {
 	// waits without progress, the first included.
 	ResponseTime time.Duration
 	Tries        int
+	// Once says that peers may take first segments alone, and acknowledge none: a first
+	// segment is not sent again, and a transfer of which nothing was acknowledged within
+	// ResponseTime ends without a word.
+	Once bool
 	// TotalTime bounds one transfer.
 	TotalTime time.Duration
 	// RememberTime is how long an ended reception is remembered.
@@ -124,8 +128,7 @@ func IsActive(m *[mad.Size]byte) bool {
 	return mad.RMPPFlags(m[offRMPP+2]).Has(mad.RMPPActive)
 }
 
-// First is the first segment of a message, for peers that do not acknowledge
-// and take no more.
+// First is the first segment of a message, for peers of which nothing more is known.
 func First(m *Message) *[mad.Size]byte {
 	var out [mad.Size]byte
 	l := Limits{}

@@ -85,13 +85,16 @@ func (s *sender) expire(now time.Duration, l *Limits) (abort mad.RMPPStatus) {
 	case now < s.deadline || s.ready():
 		return mad.RMPPOK
 	}
-	if s.tries--; s.tries <= 0 {
+	if s.tries--; s.tries <= 0 || s.isMute(l) {
 		return mad.RMPPTooManyRetries
 	}
 	s.next = s.acked + 1
 	s.deadline = now + l.ResponseTime
 	return mad.RMPPOK
 }
+
+// isMute reports whether the peer is one that acknowledges nothing.
+func (s *sender) isMute(l *Limits) bool { return l.Once && s.acked == 0 }
 
 // due is when expire has something to do.
 func (s *sender) due() time.Duration {

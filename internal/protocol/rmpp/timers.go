@@ -34,7 +34,9 @@ func (e *Endpoint[A]) Expire(now time.Duration) {
 	})
 	for _, s := range late {
 		if abort := s.expire(now, &e.limits); abort != mad.RMPPOK {
-			e.abort(s.key.peer, s.head, abort)
+			if !s.isMute(&e.limits) {
+				e.abort(s.key.peer, s.head, abort)
+			}
 			e.finish(s, &Abort{Status: abort})
 			continue
 		}

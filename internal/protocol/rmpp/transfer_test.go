@@ -195,6 +195,48 @@ func TestBadWires(t *testing.T) {
 	}
 }
 
+// TestOnce: with Once a peer that acknowledges nothing is sent the first segment once and no
+// word more, and its transfer ends; one that acknowledges gets all, over a bad wire too, once it
+// has acknowledged the first.
+func TestOnce(t *testing.T) {
+	l := testLimits()
+	l.Once = true
+	e := New[int](l)
+	r := rand.New(rand.NewPCG(4, 4))
+	if err := e.Send(0, 1, message(1, 5000, r)); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	var m [mad.Size]byte
+	for now := time.Duration(0); now <= l.ResponseTime; now += l.ResponseTime / 4 {
+		e.Expire(now)
+		for _, ok := e.Next(now, &m); ok; _, ok = e.Next(now, &m) {
+			sent++
+		}
+	}
+	if sent != 1 || e.Busy() != 0 || e.octets != 0 || m[offRMPP+1] != byte(mad.RMPPData) {
+		t.Errorf("%d packets left, %d transfers under way, %d octets", sent, e.Busy(), e.octets)
+	}
+	for seed := range uint64(50) {
+		p := newPair(seed, l)
+		want := message(2, 20_000, r)
+		if err := p.ends[0].Send(0, 1, want); err != nil {
+			t.Fatal(err)
+		}
+		p.pump() // the first segment leaves, and its acknowledgement, before the wire is bad
+		p.now = p.air[0].at
+		p.ends[1].Receive(p.now, 0, &p.air[0].m)
+		p.air = nil
+		p.pump()
+		p.ends[0].Receive(p.now, 1, &p.air[0].m)
+		p.air = nil
+		p.loss = 0.2
+		if !p.run(10*time.Minute) || len(p.got) != 1 || !equal(p.got[0], want) {
+			t.Errorf("seed %d: %d messages arrived", seed, len(p.got))
+		}
+	}
+}
+
 func TestSilenceEndsWithTooManyRetries(t *testing.T) {
 	p := newPair(1, DefaultLimits())
 	p.loss = 1

@@ -17,8 +17,8 @@ type Config struct {
 	Profile protect.Profile
 	// Limits are LimitsOf(Profile) when they are zero.
 	Limits Limits
-	// Unacknowledged says that no host acknowledges segments: answers end
-	// after their first, of which no repetition is sent.
+	// Unacknowledged says that some hosts acknowledge no segments and take the first one
+	// alone, of which no repetition is sent; the others get the rest.
 	Unacknowledged bool
 	// LongByLink says that the link cuts and joins long messages.
 	LongByLink bool

@@ -302,12 +302,6 @@ func (s *Server) sendTable(q *request, t *table) {
 	m.Head[mad.OffsetMethod] = byte(responseMethod(q.method))
 	binary.BigEndian.PutUint16(m.Head[mad.OffsetStatus:], 0)
 	binary.BigEndian.PutUint16(m.Head[sa.OffsetAttributeOffset:], uint16(t.pitch/offsetUnit))
-	if s.config.Unacknowledged {
-		s.out.push(q.from, rmpp.First(&m))
-		s.counts.Answers++
-		s.tally(q, mad.StatusOK)
-		return
-	}
 	if s.config.LongByLink {
 		s.sendLong(q, m)
 		return
@@ -320,6 +314,10 @@ func (s *Server) sendTable(q *request, t *table) {
 		s.counts.Dropped++
 	case errors.Is(err, rmpp.ErrTooLong):
 		s.reply(q, sa.StatusNoResources, nil)
+	case s.config.Unacknowledged: // who takes no more than the first has not to wait for those before him
+		s.out.push(q.from, rmpp.First(&m))
+		s.counts.Answers++
+		s.tally(q, mad.StatusOK)
 	default:
 		s.counts.Busy++
 		s.reply(q, mad.StatusBusy, nil)

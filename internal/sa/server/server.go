@@ -50,6 +50,7 @@ func New(c Config) *Server {
 	if c.Limits == (Limits{}) {
 		c.Limits = LimitsOf(c.Profile)
 	}
+	c.Limits.RMPP.Once = c.Unacknowledged
 	s := &Server{
 		config: c, groups: group.New(c.Limits.Groups), store: newStore(),
 		answers: make(map[Kind]uint64),
