@@ -62,6 +62,11 @@ func (e *Engine) receiveTrap(now time.Duration, p *mad.SMP, slid ib.LID) {
 	if !e.repress(now, p, slid, &n) || !n.IsGeneric {
 		return
 	}
+	e.heard(from, slid, n)
+}
+
+// heard tells of an event, and follows it.
+func (e *Engine) heard(from *observed.Port, slid ib.LID, n smp.Notice) {
 	trapped := event.Trapped{Number: n.TrapNumber, Issuer: n.IssuerLID, Notice: n, Sender: slid, Report: traps.Explain(from, &n, e.directory())}
 	e.emit(trapped)
 	e.followTrap(from, trapped)

@@ -7,6 +7,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
+	"github.com/ibwarden/ibwarden/internal/manager/notices"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -35,6 +36,9 @@ func (e *Engine) startCheck() {
 		e.reread(self, smp.AttrPortInfo, self.PortInfoBlock(), func() { e.judge(self, before) })
 	}
 	e.probe()
+	if e.isMaster() {
+		notices.Poll(e.window, e.ends, e.heard)
+	}
 	e.peers.RecheckAll()
 	share := len(e.checks)
 	if rounds := int(e.config.DriftPeriod / e.config.SweepInterval); rounds > 1 {
