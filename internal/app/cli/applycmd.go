@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/kept"
@@ -118,7 +117,7 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	if asks {
 		var approve func() error
 		if !f.yes {
-			approve = func() error { return ask(c.Context(), c.InOrStdin(), c.ErrOrStderr()) }
+			approve = func() error { return servicecmd.Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr()) }
 		}
 		return f.server.Apply(c, f.policy, f.policyOptions.AllowBoth, f.json, approve)
 	}
@@ -175,8 +174,6 @@ func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
 	}
 }
 
-var errDeclined = errors.New("declined; nothing was written")
-
 // approve shows the change and asks, unless told not to.
 func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, d *applyDocument) (bool, error) {
 	registered := f.registered
@@ -204,26 +201,7 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 	if f.yes {
 		return false, nil
 	}
-	return true, ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
-}
-
-// ask asks for a yes, spelt out.
-func ask(ctx context.Context, in io.Reader, w io.Writer) error {
-	fmt.Fprint(w, "apply this change? (yes, or anything else for no) ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n')
-		answer <- strings.TrimSpace(line)
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case line := <-answer:
-		if line != "yes" {
-			return errDeclined
-		}
-	}
-	return nil
+	return true, servicecmd.Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
 }
 
 // applyDocument is what apply --json prints.

@@ -54,7 +54,8 @@ func portList() *cobra.Command {
 
 func portAssign() *cobra.Command {
 	var tenant, bound string
-	c := writer("assign --tenant NAME GUID...", "Assign ports to a tenant", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	var yes bool
+	c := writer("assign --tenant NAME GUID...", "Assign ports to a tenant, out of the partitions of the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		body := api.AssignBody{Tenant: tenant}
 		for _, text := range args {
 			g, err := readGUID(text)
@@ -77,9 +78,20 @@ func portAssign() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return f.change(c, to, http.MethodPost, "/ports/assign", f.params(etag), body)
+		params := f.params(etag)
+		if !yes && !f.dryRun {
+			if err := f.losing(c, to, "/ports/assign", params, body); err != nil {
+				return err
+			}
+		}
+		return f.change(c, to, http.MethodPost, "/ports/assign", params, body)
 	})
 	addSeen(c)
+	c.Long = `Assign ports to a tenant. A port that a tenant has is in no partition of the policy file,
+until it is released: whom that cuts off is shown, and asked for, before it is done, unless --yes
+says so. The tenant's own partitions, and what others ask the tenant for, count from then on.
+`
+	c.Flags().BoolVar(&yes, "yes", false, "do not show whom this cuts off, and do not ask")
 	c.Flags().StringVar(&tenant, "tenant", "", "the tenant")
 	c.Flags().StringVar(&bound, "bound", "", "the only place where the port gets its keys: node GUID of a switch, a colon and the port number, for example 0x0002c90200400001:7")
 	_ = c.MarkFlagRequired("tenant") // it is there
@@ -87,7 +99,7 @@ func portAssign() *cobra.Command {
 }
 
 func portRelease() *cobra.Command {
-	c := writer("release GUID...", "Take ports from their tenants, and out of all partitions", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
+	c := writer("release GUID...", "Take ports from their tenants, and give them back to the policy file", cobra.MinimumNArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		body := api.ReleaseBody{}
 		for _, text := range args {
 			g, err := readGUID(text)
@@ -103,7 +115,33 @@ func portRelease() *cobra.Command {
 		return f.change(c, to, http.MethodPost, "/ports/release", f.params(etag), body)
 	})
 	addSeen(c)
+	c.Long = `Take ports from their tenants, and out of all partitions of the service. When that is proved on
+the fabric, a revision of its own gives them back to the policy file: they are in those of its
+partitions that it puts them in, as before they were assigned.
+`
 	return c
+}
+
+// losing has the service plan a change, and asks whether it is to be made where end ports
+// that can talk could no longer.
+func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p client.Params, body any) error {
+	p.DryRun, p.Wait = true, false
+	var out api.Changed
+	if err := to.Write(c.Context(), http.MethodPost, path, p, body, &out); err != nil {
+		return failed(err)
+	}
+	if out.Plan == nil || out.Plan.Lost == 0 {
+		return nil
+	}
+	w := c.OutOrStdout()
+	if f.json {
+		w = c.ErrOrStderr()
+	}
+	if err := printText(w, out.Plan.Text); err != nil {
+		return exit.WithBad(err)
+	}
+	fmt.Fprintf(w, "%s of end ports cease to talk: no partition of the policy file counts for these ports until they are released\n", table.Count(out.Plan.Lost, "pair"))
+	return Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
 }
 
 func portShow() *cobra.Command {

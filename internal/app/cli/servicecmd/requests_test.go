@@ -268,11 +268,11 @@ port list --owner red --node red-1 --json
 port show 0x11
 port show 0x12
 port show 0x11 --json
-port assign --tenant red 0x11 0x12
-port assign --tenant red 0x11 --bound 0x51:7 --seen 7
-port assign --tenant red 0x13 0x11 0x12 --seen 7
-port assign --tenant red 0x11 0x12 --bound 0x51:7
-port assign --tenant red 0x11 --bound 0x51:255
+port assign --tenant red 0x11 0x12 --yes
+port assign --tenant red 0x11 --bound 0x51:7 --seen 7 --yes
+port assign --tenant red 0x13 0x11 0x12 --seen 7 --yes
+port assign --tenant red 0x11 0x12 --bound 0x51:7 --yes
+port assign --tenant red 0x11 --bound 0x51:255 --yes
 port assign --tenant red 0x11 --bound 0x51:254
 port assign --tenant red zz
 port release 0x11 --seen 6
