@@ -14,14 +14,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/fuse"
 )
 
 // Exec becomes a command in a mount namespace of its own, in which
 // /dev/infiniband and sysfs show the ports of one node of the fabric that the
 // simulator of this name serves. It returns only when that fails; nothing has
-// changed for other processes then or later. It needs the right to mount.
-func Exec(name, node string, command []string, environment []string) error {
+// changed for other processes then or later. It needs the right to mount. The command's
+// environment depends on where it is.
+func Exec(name, node string, command []string, environment func(Place) ([]string, error)) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return err
@@ -42,14 +44,19 @@ func Exec(name, node string, command []string, environment []string) error {
 	if err != nil {
 		return err
 	}
-	if err := introduce(simulator, node, connections); err != nil {
+	at, err := introduce(simulator, node, connections)
+	if err != nil {
 		return err
 	}
 	// Closed here, so that the simulator alone holds the devices.
 	for _, f := range connections {
 		f.Close()
 	}
-	return fmt.Errorf("%s: %w", path, syscall.Exec(path, command, environment))
+	settings, err := environment(at)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, syscall.Exec(path, command, settings))
 }
 
 // Enter moves this thread, which is locked to its goroutine for good, into a mount namespace
@@ -134,35 +141,37 @@ func bringBack(e os.DirEntry, from, to string) error {
 }
 
 // introduce hands the connections to the simulator and waits until it serves
-// them.
-func introduce(simulator *net.UnixConn, node string, connections []*os.File) error {
+// them. It returns where the command is then.
+func introduce(simulator *net.UnixConn, node string, connections []*os.File) (at Place, err error) {
 	if err := simulator.SetDeadline(time.Now().Add(greetingTime)); err != nil {
-		return err
+		return at, err
 	}
 	message, err := json.Marshal(greeting{Version: greetingVersion, Node: node})
 	if err != nil {
-		return err
+		return at, err
 	}
 	var fds []int
 	for _, f := range connections {
 		fds = append(fds, int(f.Fd()))
 	}
 	if _, _, err := simulator.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
-		return fmt.Errorf("asking the simulator: %w", err)
+		return at, fmt.Errorf("asking the simulator: %w", err)
 	}
 	buffer := make([]byte, maxGreeting)
 	n, err := simulator.Read(buffer)
 	if err != nil {
-		return fmt.Errorf("the simulator did not answer: %w", err)
+		return at, fmt.Errorf("the simulator did not answer: %w", err)
 	}
 	var answer greeting
 	if err := json.Unmarshal(buffer[:n], &answer); err != nil {
-		return fmt.Errorf("the simulator's answer: %w", err)
+		return at, fmt.Errorf("the simulator's answer: %w", err)
 	}
 	if answer.Error != "" {
-		return errors.New(answer.Error)
+		return at, errors.New(answer.Error)
 	}
-	return nil
+	at = answer.At
+	at.UID, err = door.Peer(simulator)
+	return at, err
 }
 
 // supported is nil: Linux has mount namespaces and FUSE.

@@ -15,4 +15,6 @@ func supported() error {
 }
 
 // Exec is an error.
-func Exec(name, node string, command []string, environment []string) error { return supported() }
+func Exec(name, node string, command []string, environment func(Place) ([]string, error)) error {
+	return supported()
+}

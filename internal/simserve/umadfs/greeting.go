@@ -1,8 +1,16 @@
 package umadfs
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
 // The places of the device files and of what sysfs says about them.
@@ -29,9 +37,30 @@ type greeting struct {
 	Version int    `json:"version"`
 	Node    string `json:"node"` // empty for the first CA
 	Error   string `json:"error,omitempty"`
+	// At is where the command is then, of the answer.
+	At Place `json:"at"`
 }
 
-const greetingVersion = 1
+const greetingVersion = 2
+
+// Place is a host of a fabric that somebody serves.
+type Place struct {
+	UID    int         `json:"-"`      // of who serves it, as the kernel knows
+	Fabric uint64      `json:"fabric"` // a sum of its nodes: that of another fabric is another
+	Node   ib.NodeGUID `json:"node"`
+}
+
+// fabricSum is the sum of the nodes of a topology, by GUID and name, in whatever order they
+// stand. Cables do not count: a fabric is the same one when they were changed.
+func fabricSum(l *topology.Netlist) uint64 {
+	var all []string
+	for _, n := range l.Nodes {
+		all = append(all, fmt.Sprintf("%016x %q\n", uint64(n.GUID), n.ID))
+	}
+	slices.Sort(all)
+	sum := sha256.Sum256([]byte(strings.Join(all, "")))
+	return binary.BigEndian.Uint64(sum[:])
+}
 
 // address is where the simulator of a name hands out devices: an abstract
 // socket, which leaves nothing behind.

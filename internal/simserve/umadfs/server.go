@@ -107,6 +107,8 @@ func (s *Server) greet(ctx context.Context, c *net.UnixConn) {
 	reply := greeting{Version: greetingVersion, Node: g.Node}
 	if err != nil {
 		reply.Error = err.Error()
+	} else {
+		reply.At = Place{Fabric: fabricSum(s.simulator.Topology()), Node: h.guid}
 	}
 	message, _ := json.Marshal(reply) // of strings and numbers
 	if _, writeErr := c.Write(message); err != nil || writeErr != nil {

@@ -18,6 +18,7 @@ import (
 
 // Another user of the machine gets no devices, unless everybody may have them.
 func TestOtherUsers(t *testing.T) {
+	me := os.Getuid()
 	for _, everybody := range []bool{false, true} {
 		name := fmt.Sprintf("umadfs-users-%d-%v", os.Getpid(), everybody)
 		simulator, err := ibsimd.Listen(topology.Demo(), ibsimd.Config{Socket: name, Fabric: fabric.DefaultConfig()})
@@ -52,7 +53,11 @@ func TestOtherUsers(t *testing.T) {
 				defer f.Close()
 				connections = append(connections, f)
 			}
-			return introduce(c, "", connections)
+			at, err := introduce(c, "", connections)
+			if err == nil && (at.UID != me || at.Node == 0 || at.Fabric != fabricSum(topology.Demo())) {
+				err = fmt.Errorf("at %+v", at)
+			}
+			return err
 		}
 		if err := ask(); err != nil {
 			t.Errorf("everybody may: %v; the owner: %v", everybody, err)

@@ -191,7 +191,7 @@ func (w *world) enter(host int) *space {
 			defer simulator.Close()
 			var connections []*os.File
 			if connections, err = Enter("test"); err == nil {
-				err = introduce(simulator, w.hosts[host].ID, connections)
+				_, err = introduce(simulator, w.hosts[host].ID, connections)
 			}
 			for _, f := range connections {
 				f.Close()

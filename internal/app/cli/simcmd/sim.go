@@ -94,10 +94,13 @@ func newExec() *cobra.Command {
 The command, unmodified and without a preload, finds the node's ports in
 /dev/infiniband and in sysfs, as on a host with an adapter; nobody else sees
 them. The fabric is that of ibwarden sim --socket NAME --devices. It needs FUSE
-and the right to mount, so root. Its exit status is the command's.`,
+and the right to mount, so root. Its exit status is the command's.
+
+ibwarden's own commands keep their data in a directory of this host of this
+fabric: IBWARDEN_DATA is set to one below /var/lib/ibwarden-sim, unless it is set.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			err := umadfs.Exec(socket, node, args, os.Environ())
+			err := umadfs.Exec(socket, node, args, func(at umadfs.Place) ([]string, error) { return inside(os.Environ(), socket, at) })
 			if errors.Is(err, exec.ErrNotFound) {
 				return exit.WithMisuse(err)
 			}
