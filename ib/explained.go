@@ -6,7 +6,7 @@ type Explained struct {
 	// Entries[0].Weight. Entries are counted on over the blocks of a table.
 	Name string
 	// Value is a number, or text where people read it as hexadecimal digits: GUIDs, keys, masks,
-	// octets. Of a secret key it only says whether it is 0.
+	// bytes. Of a secret key it only says whether it is 0.
 	Value any
 	// Meaning is what the value means in words; empty where it speaks for itself.
 	Meaning string

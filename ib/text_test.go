@@ -20,7 +20,8 @@ var values = []any{
 	PortNum(254), SL(15), VL(14), MTU2048, Rate(10), TimeValue(18), NodeSwitch,
 }
 
-// Every exported type of the package is in values: who adds one gives it a text.
+// Every exported type of the package that is one value is in values: who adds one gives it a
+// text. A structure has no text of its own.
 func TestEveryTypeHasText(t *testing.T) {
 	have := map[string]bool{}
 	for _, v := range values {
@@ -40,7 +41,7 @@ func TestEveryTypeHasText(t *testing.T) {
 			t.Fatal(err)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() {
+			if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() && !isStruct(s) {
 				if types++; !have[s.Name.Name] {
 					t.Errorf("%s has no text, or no test of it here", s.Name.Name)
 				}
@@ -51,6 +52,11 @@ func TestEveryTypeHasText(t *testing.T) {
 	if types != len(values) {
 		t.Errorf("%d types, %d values of them here", types, len(values))
 	}
+}
+
+func isStruct(s *ast.TypeSpec) bool {
+	_, is := s.Type.(*ast.StructType)
+	return is
 }
 
 // What a value prints it reads again, as text, in JSON and as a key of a map.
