@@ -49,6 +49,7 @@ func TestGuardedHasAll(t *testing.T) {
 		"keys show":   "it reads no fabric",
 		"keys rotate": "it reads no fabric",
 		"keys import": "it reads no fabric",
+		"exec":        "the program reads, with the keys that exec has; it refuses a fabric that is no adapter",
 		// They have keys, which are others.
 		"keys export":   "in the script with --data",
 		"keys recover":  "in the script with --data",

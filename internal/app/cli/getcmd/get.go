@@ -15,6 +15,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -138,6 +139,7 @@ func read(c *cobra.Command, source Source, device string, k attribute.Kind, part
 	if err != nil {
 		return r, exit.WithBad(err)
 	}
+	reading.SayGuarded(c.ErrOrStderr(), found.Fabric, false)
 	t, err := located(found.Fabric, device, len(found.Faults))
 	if err != nil {
 		return r, err
@@ -153,7 +155,7 @@ func located(f *observed.Fabric, device string, faults int) (attribute.Target, e
 	case err == nil:
 		return t, nil
 	case faults > 0:
-		return t, exit.WithBad(fmt.Errorf("%w; %s could not be read: M_Keys may guard them that this command does not have (--data, --m-key-file)", err, table.Count(faults, "place")))
+		return t, exit.WithBad(fmt.Errorf("%w; %s could not be read", err, table.Count(faults, "place")))
 	}
 	return t, exit.WithMisuse(err)
 }

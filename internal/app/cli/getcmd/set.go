@@ -11,6 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
+	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -57,6 +58,7 @@ A running manager resets by itself those violation counters that have stopped.
 		if err != nil {
 			return exit.WithBad(err)
 		}
+		reading.SayGuarded(c.ErrOrStderr(), found.Fabric, false)
 		t, err := located(found.Fabric, args[0], len(found.Faults))
 		if err != nil {
 			return err
