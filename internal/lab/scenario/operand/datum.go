@@ -82,9 +82,8 @@ func (a *Args) toLate(s text.Setting, name, inner string) (Datum, error) {
 	case "guid":
 		return Datum{number: uint64(p.Node.GUID)}, nil
 	case "portguid":
-		return Datum{late: func(w *testbed.Testbed) uint64 {
-			return uint64(w.Fabric.Agent(p.Node.GUID).NodeInfo(p.Entry()).PortGUID)
-		}}, nil
+		// That of the topology: what the device says is compared with it.
+		return Datum{number: uint64(p.Node.Ports[p.End().Port].GUID)}, nil
 	case "mkey":
 		return Datum{late: func(w *testbed.Testbed) uint64 { return uint64(w.Fabric.Agent(p.Node.GUID).Port(p.Entry()).MKey) }}, nil
 	case "guess":
