@@ -18,6 +18,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
 	"github.com/ibwarden/ibwarden/internal/api/front"
 	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/merge"
 	"github.com/ibwarden/ibwarden/internal/api/sealed"
 	"github.com/ibwarden/ibwarden/internal/api/session"
 	"github.com/ibwarden/ibwarden/internal/api/strict"
@@ -100,6 +101,7 @@ func build(s *service.Service, o Options) *api {
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
 	a.huma.UseMiddleware(named)
 	a.partitions()
+	a.patches()
 	a.members()
 	a.tenants()
 	a.tokens()
@@ -149,7 +151,7 @@ func configuration(version string) huma.Config {
 			},
 			Security: []map[string][]string{{"token": {}}, {"certificate": {}}, {}},
 		},
-		Formats:                      map[string]huma.Format{"application/json": strict.JSON, "json": strict.JSON},
+		Formats:                      map[string]huma.Format{"application/json": strict.JSON, "json": strict.JSON, merge.Type: strict.JSON},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 	}

@@ -28,7 +28,7 @@ func (a *api) members() {
 			caller, resolved := callerOf(ctx), a.resolved(ctx)
 			seen, revision, file := false, uint64(0), false
 			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Member {
-				if p, _ := s.DeclaredAs(caller, k); p != nil {
+				if p, _ := form.DeclaredAs(s, caller, k); p != nil {
 					seen, file = true, true
 					return form.DeclaredMembers(s, caller, k, resolved)
 				}
@@ -65,7 +65,7 @@ func (a *api) members() {
 					return form.MemberOf(s, caller, m), resource.Unseen, nil
 				}
 			}
-			if p, _ := s.DeclaredAs(caller, k); p == nil && !s.Sees(caller, k) {
+			if p, _ := form.DeclaredAs(s, caller, k); p == nil && !s.Sees(caller, k) {
 				return Member{}, 0, noPartition(k)
 			}
 			m := s.Member(k, g)
@@ -157,28 +157,33 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 	if err != nil {
 		return nil, err
 	}
-	seen, err := w.condition()
+	before, err := a.joining(ctx, w, k, members, all)
 	if err != nil {
 		return nil, err
 	}
-	caller := callerOf(ctx)
-	r, err := a.do(ctx, w, resource.SetMembers{PKey: k, Members: members, All: all}, func(s *resource.State) (uint64, error) {
+	r, err := a.do(ctx, w, resource.SetMembers{PKey: k, Members: members, All: all}, before)
+	if err != nil {
+		return nil, err
+	}
+	return a.partitionChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
+}
+
+// joining is the look before a write that adds members, or replaces the whole list of them.
+func (a *api) joining(ctx context.Context, w *WriteParams, k ib.PKeyBase, members []resource.Member, all bool) (look, error) {
+	seen, err := w.condition()
+	caller, check := callerOf(ctx), seen.Holds
+	if all {
+		check = seen.Replaces
+	}
+	return func(s *resource.State) (uint64, error) {
 		if !s.Sees(caller, k) {
 			return resource.Unseen, nil // refused as what is not there
-		}
-		check := seen.Holds
-		if all {
-			check = seen.Replaces
 		}
 		if err := check(true, s.NumberFor(caller, s.TouchedFor(caller, k))); err != nil {
 			return 0, err
 		}
 		return s.Last(), seen.Returning(s, caller, k, members)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a.partitionChanged(callerOf(ctx), w, k, r, a.changed(ctx, r, w)), nil
+	}, err
 }
 
 func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guids []GUID) (*ChangedOutput, error) {

@@ -16,21 +16,26 @@ import (
 func (a *api) partitions() {
 	type listInput struct {
 		PageParams
-		Owner string `query:"owner" maxLength:"40" doc:"those of this tenant"`
-		Name  string `query:"name" maxLength:"40" doc:"those with this name"`
+		Owner    string `query:"owner" maxLength:"40" doc:"those of this tenant"`
+		Name     string `query:"name" maxLength:"40" doc:"those with this name"`
+		Selector string `query:"selector" maxLength:"1024" doc:"those whose labels are so, as kubectl takes selectors: env=prod,team in (a, b),!old; labels that the caller does not see are none"`
 	}
 	register(a, operation(http.MethodGet, "/partitions", "list-partitions", "Partitions that the caller sees, by number"),
 		func(ctx context.Context, in *listInput) (*Output[List[Partition]], error) {
 			caller, resolved := callerOf(ctx), a.resolved(ctx)
+			chosen, err := form.Selector(in.Selector)
+			if err != nil {
+				return nil, err
+			}
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Partition {
 				all := s.Partitions(in.Owner)
 				if in.Owner == "" || in.Owner == resource.Provider {
-					all = append(all, s.DeclaredTo(caller)...)
+					all = append(all, form.DeclaredTo(s, caller)...)
 				}
 				slices.SortFunc(all, func(a, b *resource.Partition) int { return cmp.Compare(a.PKey, b.PKey) })
 				return all
 			}, func(p *resource.Partition) string { return p.PKey.String() }, func(s *resource.State, p *resource.Partition) bool {
-				return (s.Partition(p.PKey) != p || s.Sees(caller, p.PKey)) && (in.Name == "" || p.Name == in.Name)
+				return (s.Partition(p.PKey) != p || s.Sees(caller, p.PKey)) && (in.Name == "" || p.Name == in.Name) && chosen.Chooses(p.LabelsFor(caller))
 			}, func(s *resource.State, p *resource.Partition) Partition {
 				if s.Partition(p.PKey) != p {
 					return *form.DeclaredOf(s, caller, p.PKey, resolved)
@@ -132,19 +137,9 @@ func (a *api) partitionWrites() {
 
 // putPartition makes or replaces a partition.
 func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b PartitionBody, create bool) (*ChangedOutput, error) {
-	p := resource.Partition{PKey: k, Name: b.Name, Owner: b.Owner, SL: ib.SL(b.SL), IPoIB: b.IPoverIB}
-	var err error
-	if p.MTU, err = form.MTU(b.MTU); err != nil {
+	change, err := b.Change(k)
+	if err != nil {
 		return nil, err
-	}
-	if p.Rate, err = form.Rate(b.Rate); err != nil {
-		return nil, err
-	}
-	change := resource.PutPartition{Partition: p}
-	if b.Members != nil {
-		if change.Members, err = form.Members(b.Members); err != nil {
-			return nil, err
-		}
 	}
 	seen, err := w.condition()
 	if err != nil {
@@ -153,7 +148,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	change.Create = create || seen.None
 	caller := callerOf(ctx)
 	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
-		if p, _ := s.DeclaredAs(caller, k); p != nil {
+		if p, _ := form.DeclaredAs(s, caller, k); p != nil {
 			return resource.Unseen, nil // refused as one of the policy file
 		}
 		existed := s.Partition(k) != nil && s.Sees(caller, k)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -13,23 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// AssignBody gives ports to a tenant.
-type AssignBody struct {
-	Tenant string       `json:"tenant" minLength:"1" maxLength:"40"`
-	Ports  []AssignPort `json:"ports" minItems:"1" maxItems:"10000"`
-}
-
-// AssignPort is one port that is given, and the place that it is bound to.
-type AssignPort struct {
-	GUID  GUID             `json:"guid"`
-	Bound *inventory.Place `json:"bound,omitempty" doc:"the only place where it gets its keys"`
-}
-
-// ReleaseBody takes ports from their tenants.
-type ReleaseBody struct {
-	Ports []GUID `json:"ports" minItems:"1" maxItems:"10000"`
-}
 
 // found are the end ports of the last sweep by GUID; none when nothing was read yet.
 func (a *api) found(ctx context.Context) map[ib.PortGUID]*observed.Port {
@@ -104,7 +86,7 @@ func (a *api) portWrites() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			c, err := in.Body.change()
+			c, err := in.Body.Change()
 			if err != nil {
 				return nil, err
 			}
@@ -142,25 +124,4 @@ func portKeys[T any](list []T, guid func(T) ib.PortGUID) []string {
 		keys[i] = resource.PortKey(guid(x))
 	}
 	return keys
-}
-
-func (b *AssignBody) change() (resource.AssignPorts, error) {
-	c := resource.AssignPorts{Tenant: b.Tenant}
-	for _, p := range b.Ports {
-		g, err := p.GUID.Port()
-		if err != nil {
-			return c, err
-		}
-		port := resource.Port{GUID: g}
-		if p.Bound != nil {
-			at, err := GUID(p.Bound.Switch).Port()
-			if err != nil {
-				return c, err
-			}
-			port.Switch, port.SwitchPort = ib.NodeGUID(at), ib.PortNum(p.Bound.Port)
-		}
-		c.Ports = append(c.Ports, port)
-	}
-	slices.SortStableFunc(c.Ports, func(a, b resource.Port) int { return cmp.Compare(a.GUID, b.GUID) })
-	return c, nil
 }

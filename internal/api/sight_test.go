@@ -96,7 +96,7 @@ func newLair(t testing.TB) *lair {
 // tenant makes a tenant with three ports, a partition with the first two, and another that is empty.
 func (w *lair) tenant(name string, i int) {
 	keys := js{"first": fmt.Sprintf("0x%02x00", i+1), "last": fmt.Sprintf("0x%02xff", i+1)}
-	w.want(201, call{method: "PUT", path: "/tenants/" + name, body: js{"keys": keys, "approve_removals": name == smaragd}})
+	w.want(201, call{method: "PUT", path: "/tenants/" + name, body: js{"keys": keys, "approve_removals": name == smaragd, "labels": js{"mark": lairLabels[name]}}})
 	var ports []js
 	for _, p := range w.ports[4*i+4 : 4*i+7] {
 		p.owner = name
@@ -116,7 +116,7 @@ func (w *lair) tenant(name string, i int) {
 }
 
 func (w *lair) partition(owner, k, name string) {
-	w.want(201, call{as: owner, method: "PUT", path: "/partitions/" + k, body: js{"name": name}})
+	w.want(201, call{as: owner, method: "PUT", path: "/partitions/" + k, body: js{"name": name, "labels": js{"mark": lairLabels[owner]}}})
 	w.parts[k], w.members[k] = lairPart{owner, name}, map[string]*lairMember{}
 }
 
@@ -359,8 +359,17 @@ func (w *lair) foreign(tenant string, from area) (list []string) {
 	if tenant != smaragd {
 		list = append(list, `"`+w.waiting+`"`)
 	}
+	for owner, label := range lairLabels { // of its partitions, and of the tenant
+		if owner != tenant {
+			list = append(list, label)
+		}
+	}
 	return list
 }
+
+// lairLabels are the labels of the partitions of an owner, and of a tenant itself: words that are
+// nowhere else.
+var lairLabels = map[string]string{rubin: "karfunk", saphir: "azurith", smaragd: "berylla", resource.Provider: "quecksl"}
 
 var (
 	timesInText   = regexp.MustCompile(`\d{4}-\d\d-\d\dt\d\d:\d\d:\d\d[.0-9]*(z|[+-]\d\d:\d\d)|\d+\.\d+`)

@@ -17,7 +17,7 @@ type sightRow struct {
 
 // sightRows are the requests of every operation of the description. Writes are tried only.
 var sightRows = map[string][]sightRow{
-	"list-partitions": {{path: "/partitions"}, {path: "/partitions?owner={TENANT}"}, {path: "/partitions?name={PNAME}"}},
+	"list-partitions": {{path: "/partitions"}, {path: "/partitions?owner={TENANT}"}, {path: "/partitions?name={PNAME}"}, {path: "/partitions?selector=mark"}, {path: "/partitions?selector=mark%21%3Dnone"}},
 	"get-partition":   {{path: "/partitions/{PKEY}"}},
 	"create-partition": {
 		{path: "/partitions?dry_run=true", body: `{"pkey":"{PKEY}","name":"new"}`, from: ofMembers}, {path: "/partitions?dry_run=true", body: `{"name":"{PNAME}"}`},
@@ -26,6 +26,10 @@ var sightRows = map[string][]sightRow{
 	"put-partition": {
 		{path: "/partitions/{PKEY}?dry_run=true", body: `{"name":"new"}`, from: ofMembers},
 		{path: "/partitions/{MINE}?dry_run=true", body: `{"name":"new","members":[{"port":"{GUID}","membership":"full"}]}`, from: ofMembers},
+	},
+	"patch-partition": {
+		{path: "/partitions/{PKEY}?dry_run=true", body: `{"sl":1,"labels":{"x":"y"}}`, from: ofMembers},
+		{path: "/partitions/{MINE}?dry_run=true", body: `{"members":[{"port":"{GUID}","membership":"full"}]}`, from: ofMembers},
 	},
 	"delete-partition": {{path: "/partitions/{PKEY}?dry_run=true", from: ofMembers}},
 	"list-members":     {{path: "/partitions/{PKEY}/members", from: ofMembers}, {path: "/partitions/{MINE}/members", from: ofMembers}, {path: "/partitions/{MINE}/members?state=waiting", from: ofMembers}},
@@ -50,9 +54,10 @@ var sightRows = map[string][]sightRow{
 	"begin-session":    {{path: "/session"}},
 	"get-session":      {{path: "/session"}},
 	"end-session":      {{path: "/session"}},
-	"list-tenants":     {{path: "/tenants"}},
+	"list-tenants":     {{path: "/tenants"}, {path: "/tenants?selector=mark"}},
 	"get-tenant":       {{path: "/tenants/{TENANT}"}},
 	"put-tenant":       {{path: "/tenants/{TENANT}?dry_run=true", body: `{}`}},
+	"patch-tenant":     {{path: "/tenants/{TENANT}?dry_run=true", body: `{"labels":{"x":"y"}}`}},
 	"delete-tenant":    {{path: "/tenants/{TENANT}?dry_run=true"}},
 	"list-tokens":      {{path: "/tokens"}, {path: "/tokens?tenant={TENANT}"}},
 	"create-token":     {{path: "/tokens?dry_run=true", body: `{"tenant":"{TENANT}"}`}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/answers"
 	"github.com/ibwarden/ibwarden/internal/api/condition"
 	"github.com/ibwarden/ibwarden/internal/api/form"
@@ -16,13 +15,20 @@ func noTenant(name string) error {
 }
 
 func (a *api) tenants() {
-	type listInput struct{ PageParams }
+	type listInput struct {
+		PageParams
+		Selector string `query:"selector" maxLength:"1024" doc:"those whose labels are so, as kubectl takes selectors: env=prod,team in (a, b),!old"`
+	}
 	register(a, operation(http.MethodGet, "/tenants", "list-tenants", "Tenants: all for the provider, else the caller's"),
 		func(ctx context.Context, in *listInput) (*Output[List[Tenant]], error) {
 			caller := callerOf(ctx)
+			chosen, err := form.Selector(in.Selector)
+			if err != nil {
+				return nil, err
+			}
 			return readList(ctx, a, in.PageParams, (*resource.State).Tenants, func(t *resource.Tenant) string { return t.Name },
 				func(_ *resource.State, t *resource.Tenant) bool {
-					return caller.IsProvider() || t.Name == caller.Tenant
+					return (caller.IsProvider() || t.Name == caller.Tenant) && chosen.Chooses(t.Labels)
 				}, func(s *resource.State, t *resource.Tenant) form.Tenant { return form.TenantOf(s, caller, t) })
 		})
 	type one struct {
@@ -67,21 +73,11 @@ func (a *api) putTenant(ctx context.Context, w *WriteParams, name string, b Tena
 	if err := provider(ctx); err != nil {
 		return nil, err
 	}
-	t := resource.Tenant{Name: name, Quota: resource.Quota(b.Quota), ApproveRemovals: b.ApproveRemovals, KnownPortsOnly: b.KnownPortsOnly}
-	if b.Keys != nil {
-		var err error
-		if t.Keys.First, err = b.Keys.First.Base(); err == nil {
-			t.Keys.Last, err = b.Keys.Last.Base()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t.Keys.Last >= ib.PKeyBaseDefault {
-			return nil, fault(http.StatusUnprocessableEntity, "invalid", "body.keys.last", "want 0x7ffe at most")
-		}
+	change, err := b.Change(name)
+	if err != nil {
+		return nil, err
 	}
-	out, err := a.write(ctx, w, resource.PutTenant{Tenant: t}, t.Key(), condition.Condition.Replaces)
-	return out, err
+	return a.write(ctx, w, change, change.Key(), condition.Condition.Replaces)
 }
 
 // write makes a change of one object that has a key, under a condition.

@@ -36,4 +36,9 @@ type (
 	KeyRange         = form.KeyRange
 	Quota            = form.Quota
 	TenantBody       = form.TenantBody
+	Token            = form.Token
+	TokenBody        = form.TokenBody
+	AssignBody       = form.AssignBody
+	AssignPort       = form.AssignPort
+	ReleaseBody      = form.ReleaseBody
 )

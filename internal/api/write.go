@@ -17,12 +17,13 @@ import (
 
 // WriteParams are what every write takes.
 type WriteParams struct {
-	DryRun  bool   `query:"dry_run" doc:"plan the change and make none"`
-	Wait    string `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
-	IfMatch string `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
-	IfNone  string `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
-	Repeat  string `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and gets the first answer again, with what became of it since; kept for 24 h, the last 10,000 of a tenant"`
-	Why     string `header:"Why" maxLength:"500" doc:"the reason, for the history"`
+	amend   func(*resource.State) (resource.Change, error) // of a PATCH
+	DryRun  bool                                           `query:"dry_run" doc:"plan the change and make none"`
+	Wait    string                                         `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
+	IfMatch string                                         `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
+	IfNone  string                                         `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
+	Repeat  string                                         `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and gets the first answer again, with what became of it since; kept for 24 h, the last 10,000 of a tenant"`
+	Why     string                                         `header:"Why" maxLength:"500" doc:"the reason, for the history"`
 }
 
 func (w *WriteParams) condition() (condition.Condition, error) {
@@ -50,7 +51,7 @@ func (a *api) once(ctx context.Context, w *WriteParams, c resource.Change, seen 
 		defer stop()
 	}
 	result, err := a.service.Do(ctx, service.Request{
-		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: unlessSame(before), Touched: touched(req.who.Caller, c), Repeat: w.Repeat, Digest: req.digest, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
+		Change: c, By: req.who.Caller, Why: w.Why, Seen: seen, Look: unlessSame(before), Amend: w.amend, Touched: touched(req.who.Caller, c), Repeat: w.Repeat, Digest: req.digest, DryRun: w.DryRun, Wait: w.Wait == "proved", ID: req.id,
 	})
 	if result != nil && errors.Is(err, context.DeadlineExceeded) {
 		return result, nil // it is stored; its outcome is pending

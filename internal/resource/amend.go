@@ -145,35 +145,6 @@ func (s *State) Declared() map[ib.PKeyBase]*policy.Partition {
 // are the provider's, and no port of a tenant is in one. It decides for every answer about them.
 func (s *State) SeesDeclared(c Caller, k ib.PKeyBase) bool { return c.IsProvider() && c.reaches(k) }
 
-// DeclaredTo are the partitions of the policy file, or of the base, that a caller may see, by number:
-// each as a partition of the provider, which nobody changes.
-func (s *State) DeclaredTo(c Caller) []*Partition {
-	list := []*Partition{}
-	for k, p := range s.Declared() {
-		if s.SeesDeclared(c, k) && s.partitions[k] == nil {
-			list = append(list, declared(p, k))
-		}
-	}
-	slices.SortFunc(list, func(a, b *Partition) int { return cmp.Compare(a.PKey, b.PKey) })
-	return list
-}
-
-// DeclaredAs is one of DeclaredTo, with what the file says; nil where there is none.
-func (s *State) DeclaredAs(c Caller, k ib.PKeyBase) (*Partition, *policy.Partition) {
-	if p := s.Declared()[k]; p != nil && s.SeesDeclared(c, k) && s.partitions[k] == nil {
-		return declared(p, k), p
-	}
-	return nil, nil
-}
-
-func declared(p *policy.Partition, k ib.PKeyBase) *Partition {
-	out := &Partition{PKey: k, Name: p.Name, Owner: Provider, SL: p.SL}
-	if out.IPoIB = len(p.Multicast) > 0; out.IPoIB {
-		out.MTU, out.Rate = p.Multicast[0].MTU, p.Multicast[0].Rate
-	}
-	return out
-}
-
 // Source is the name of the policy file, or of the base: where what it declares is changed.
 func (s *State) Source() string { return cmp.Or(s.written.policy.Source, "the policy file") }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource/labels"
 	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
@@ -53,6 +54,8 @@ type Tenant struct {
 	// KnownPortsOnly refuses GUIDs of the tenant that the fabric has not seen.
 	// Otherwise a port may be a member before it is there, as ib-kubernetes' are.
 	KnownPortsOnly bool `json:"known_ports_only,omitempty"`
+	// Labels are for the provider and the tenant itself. Nothing is decided by them.
+	Labels labels.Set `json:"labels,omitempty"`
 }
 
 // KeyRange is the partition numbers from First to Last; none when First is 0.
@@ -150,6 +153,16 @@ type Partition struct {
 	Rate ib.Rate `json:"rate,omitempty"`
 	// IPoIB has the broadcast group of IP over InfiniBand made.
 	IPoIB bool `json:"ip_over_ib"`
+	// Labels are for its owner and the provider. Nothing is decided by them.
+	Labels labels.Set `json:"labels,omitempty"`
+}
+
+// LabelsFor are the labels as a caller sees them, or chooses by: its owner and the provider do.
+func (p *Partition) LabelsFor(c Caller) labels.Set {
+	if c.IsProvider() || p.Owner == c.Tenant {
+		return p.Labels
+	}
+	return ""
 }
 
 // Member is a port in a partition, or one that is asked for.

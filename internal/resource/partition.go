@@ -17,6 +17,8 @@ type PutPartition struct {
 	Create bool `json:"create,omitempty"`
 	// Members are all that it is to have, where not nil.
 	Members []Member `json:"members,omitzero"`
+	// KeepLabels leaves the labels as they are.
+	KeepLabels bool `json:"keep_labels,omitempty"`
 }
 
 func (PutPartition) Action() string { return "put partition" }
@@ -40,6 +42,9 @@ func (c PutPartition) plan(d *draft) error {
 			return err
 		}
 		c.PKey, old = free, nil
+	}
+	if c.KeepLabels && old != nil {
+		c.Labels = old.Labels
 	}
 	if err := c.check(d, t, old); err != nil {
 		return err
@@ -74,6 +79,9 @@ func changed(a, b Partition) (words []string) {
 	if a.IPoIB != b.IPoIB {
 		words = append(words, map[bool]string{true: "it carries IP over InfiniBand", false: "it carries no IP over InfiniBand"}[b.IPoIB])
 	}
+	if a.Labels != b.Labels {
+		words = append(words, "its labels are "+cmp.Or(string(b.Labels), "none"))
+	}
 	return words
 }
 
@@ -106,6 +114,9 @@ func (c PutPartition) check(d *draft, t *Tenant, old *Partition) error {
 		return refuse(Invalid, "mtu", "%v: want 256 to 4096", c.MTU)
 	case c.Rate != 0 && !c.Rate.IsValid():
 		return refuse(Invalid, "rate", "%v: want a rate of the InfiniBand architecture", c.Rate)
+	}
+	if err := c.Labels.Check(); err != nil {
+		return refuse(Invalid, "labels", "%v", err)
 	}
 	if k, taken := d.names[c.PolicyName()]; taken && k != c.PKey {
 		return refuse(Exists, "name", "%q is the name of partition %v", c.Name, k)

@@ -10,7 +10,11 @@ import (
 )
 
 // PutTenant makes a tenant, or changes it.
-type PutTenant struct{ Tenant }
+type PutTenant struct {
+	Tenant
+	// KeepLabels leaves the labels as they are.
+	KeepLabels bool `json:"keep_labels,omitempty"`
+}
 
 func (PutTenant) Action() string { return "put tenant" }
 
@@ -28,6 +32,12 @@ func (c PutTenant) plan(d *draft) error {
 	if err := c.checkKeys(d); err != nil {
 		return err
 	}
+	if old := d.tenants[c.Name]; old != nil && c.KeepLabels {
+		c.Labels = old.Labels
+	}
+	if err := c.Labels.Check(); err != nil {
+		return refuse(Invalid, "labels", "%v", err)
+	}
 	t := c.Tenant
 	what := "is made"
 	if old := d.tenants[c.Name]; old != nil {
@@ -38,7 +48,7 @@ func (c PutTenant) plan(d *draft) error {
 		d.takes = d.takes || t.Name == Provider && old.ApproveRemovals && !t.ApproveRemovals
 	}
 	d.put(&t)
-	d.say(t.Key(), "tenant %s %s, with the keys %v", c.Name, what, c.Keys)
+	d.say(t.Key(), "tenant %s %s, with the keys %v%s", c.Name, what, c.Keys, t.Labels.After(" and the labels "))
 	return nil
 }
 

@@ -28,6 +28,9 @@ type Request struct {
 	// between, and returns Seen, or why the change is refused: always, or by IfChanged unless
 	// it changes nothing. It may not keep the state.
 	Look func(*resource.State) (seen uint64, err error)
+	// Amend, unless nil, makes the change from the state, after Look; Change is then one of its kind,
+	// and stands for it until then.
+	Amend func(*resource.State) (resource.Change, error)
 	// Touched, unless nil, is the revision that last changed what the request is about: asked
 	// of the state that a request which changes nothing finds, for Result.Touched.
 	Touched func(*resource.State) uint64
@@ -120,12 +123,12 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	if result, err := s.again(ctx, r, digest); result != nil || err != nil {
 		return result, nil, err
 	}
-	now := s.config.Now()
+	now, kind := s.config.Now(), r.Change.Action()
 	s.mu.Lock()
 	diff, err := s.plan(&r, now)
 	last := s.state.Last()
 	s.mu.Unlock()
-	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Request: r.ID, Decision: store.Accepted}
+	entry := store.Entry{Time: now, Caller: r.By.Name, Tenant: r.By.Tenant, Action: kind, Request: r.ID, Decision: store.Accepted}
 	if err != nil {
 		if !r.DryRun {
 			if e := s.refuse(ctx, r, entry, err); e != nil {
@@ -143,7 +146,8 @@ func (s *Service) change(ctx context.Context, r Request) (result *Result, planne
 	if len(diff.Edits) == 0 {
 		return result, nil, s.remember(ctx, repeat, r, repeated{Digest: digest, Revision: last, Touched: result.Touched, At: now, Tenant: r.By.Tenant})
 	}
-	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: r.Change.Action(), Why: r.Why, Change: body}, diff)
+	body, _ = json.Marshal(r.Change) // as the first time, or as Amend made it
+	c, err := s.commit(last, Record{At: now, By: r.By.Name, Tenant: r.By.Tenant, Action: kind, Why: r.Why, Change: body}, diff)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,6 +185,13 @@ func (s *Service) plan(r *Request, now time.Time) (diff resource.Diff, err error
 		if seen, err = r.Look(s.state); err != nil && !errors.As(err, &changed) {
 			return diff, err
 		}
+	}
+	if r.Amend != nil {
+		change, err := r.Amend(s.state)
+		if err != nil {
+			return diff, err
+		}
+		r.Change = change
 	}
 	diff, err = s.state.Plan(resource.Request{Change: r.Change, By: r.By, At: now, Why: r.Why, Seen: seen, Refused: refused, Proved: s.proved, Fabric: s.fabric()})
 	if changed.Err != nil && (err != nil || len(diff.Edits) > 0) {

@@ -30,6 +30,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/merge"
 )
 
 // Limits of a client.
@@ -310,6 +311,9 @@ func (c *Client) exchange(ctx context.Context, method, path string, query url.Va
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
+		if method == http.MethodPatch {
+			r.Header.Set("Content-Type", merge.Type)
+		}
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)

@@ -10,6 +10,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/problems"
 	"github.com/ibwarden/ibwarden/internal/policy"
+	"github.com/ibwarden/ibwarden/internal/resource/labels"
 )
 
 // PKey is the number of a partition in a request, 15 bits.
@@ -116,4 +117,29 @@ func Rate(gbps float64) (ib.Rate, error) {
 		return 0, problems.Field(422, "invalid", "rate", strconv.FormatFloat(gbps, 'g', -1, 64)+" Gb/s: no such InfiniBand rate")
 	}
 	return r, nil
+}
+
+// Labels reads the labels of a body; keep tells that it says nothing of them.
+func Labels(of map[string]string) (set labels.Set, keep bool, err error) {
+	if set, err = labels.Make(of); err != nil {
+		return "", false, problems.Field(422, "invalid", "body.labels", err.Error())
+	}
+	return set, of == nil, nil
+}
+
+// Selector reads the selector of a list.
+func Selector(text string) (labels.Selector, error) {
+	s, err := labels.Parse(text)
+	if err != nil {
+		return nil, problems.Field(422, "invalid", "query.selector", err.Error())
+	}
+	return s, nil
+}
+
+// AllLabels are labels that say that there are no others: not nil.
+func AllLabels(of map[string]string) map[string]string {
+	if of == nil {
+		return map[string]string{}
+	}
+	return of
 }

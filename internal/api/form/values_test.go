@@ -3,6 +3,7 @@ package form
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -64,7 +65,7 @@ func TestValues(t *testing.T) {
 func TestObjects(t *testing.T) {
 	s := statetest.New(t, 1, 2, 3)
 	s.Do("red", resource.PutPartition{Partition: resource.Partition{PKey: 0x101, Name: "fast", SL: 3, MTU: ib.MTU2048, Rate: 3, IPoIB: true}})
-	if got, want := PartitionOf(s.State, statetest.By(resource.Provider), s.Partition(0x101)), (Partition{PKey: "0x0101", Name: "fast", Owner: "red", SL: 3, MTU: 2048, Rate: 10, IPoverIB: true, Changed: s.Last()}); got != want {
+	if got, want := PartitionOf(s.State, statetest.By(resource.Provider), s.Partition(0x101)), (Partition{PKey: "0x0101", Name: "fast", Owner: "red", SL: 3, MTU: 2048, Rate: 10, IPoverIB: true, Changed: s.Last()}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 5}, {GUID: 6}}})
@@ -75,7 +76,7 @@ func TestObjects(t *testing.T) {
 		t.Errorf("keys %+v", got.Keys)
 	}
 	got.Keys = nil
-	if want := (Tenant{Name: "red", Quota: Quota{11, 12, 13, 14}, ApproveRemovals: true, KnownPortsOnly: true, Partitions: 2, Ports: 3, Changed: s.Last()}); got != want {
+	if want := (Tenant{Name: "red", Quota: Quota{11, 12, 13, 14}, ApproveRemovals: true, KnownPortsOnly: true, Partitions: 2, Ports: 3, Changed: s.Last()}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := TenantOf(s.State, statetest.By(resource.Provider), s.Tenant(resource.Provider)); got.Keys != nil {

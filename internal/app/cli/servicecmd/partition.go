@@ -45,9 +45,9 @@ func find(ctx context.Context, to *client.Client, text string) (string, error) {
 }
 
 func partitionList() *cobra.Command {
-	var owner string
+	var owner, selector string
 	c := reader("list", "List partitions, by number", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
-		list, err := client.All[api.Partition](c.Context(), to, "/partitions", only("owner", owner))
+		list, err := client.All[api.Partition](c.Context(), to, "/partitions", selecting(only("owner", owner), selector))
 		if err != nil {
 			return err
 		}
@@ -70,6 +70,7 @@ func partitionList() *cobra.Command {
 		return t.Print(c.OutOrStdout(), "partitions", false)
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this tenant")
+	addSelector(c, &selector)
 	return c
 }
 
@@ -95,6 +96,9 @@ func partitionShow() *cobra.Command {
 			from = "of the policy file " + p.File + ", where it is changed"
 		}
 		fmt.Fprintf(c.OutOrStdout(), "partition %s %q of %s: SL %d, %s\n", p.PKey, p.Name, p.Owner, p.SL, from)
+		if len(p.Labels) > 0 {
+			fmt.Fprintln(c.OutOrStdout(), "labels", labelsText(p.Labels))
+		}
 		return printMembers(c, members)
 	})
 }
@@ -106,6 +110,7 @@ type settings struct {
 	mtu   int
 	rate  float64
 	ipoib bool
+	label []string
 }
 
 func (s *settings) add(c *cobra.Command) {
@@ -113,6 +118,7 @@ func (s *settings) add(c *cobra.Command) {
 	c.Flags().IntVar(&s.mtu, "mtu", 0, "MTU of its multicast groups, in octets (default: that of the policy)")
 	c.Flags().Float64Var(&s.rate, "rate", 0, "rate of its multicast groups, in Gb/s (default: that of the policy)")
 	c.Flags().BoolVar(&s.ipoib, "ip-over-ib", false, "make the broadcast group of IP over InfiniBand")
+	addLabels(c, &s.label)
 }
 
 func partitionCreate() *cobra.Command {
@@ -128,6 +134,9 @@ func partitionCreate() *cobra.Command {
 			return err
 		}
 		body.Members = joined
+		if body.Labels, err = labelled(nil, s.label); err != nil {
+			return err
+		}
 		var out api.Changed
 		if err := to.Write(c.Context(), http.MethodPost, "/partitions", f.params(""), body, &out); err != nil {
 			return err
@@ -168,6 +177,9 @@ func partitionSet() *cobra.Command {
 		}
 		if changed("ip-over-ib") {
 			body.IPoverIB = s.ipoib
+		}
+		if body.Labels, err = labelled(p.Labels, s.label); err != nil {
+			return err
 		}
 		if err := unchanged(c, etag, "partition "+k); err != nil {
 			return err

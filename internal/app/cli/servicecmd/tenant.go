@@ -21,8 +21,9 @@ func Tenant() *cobra.Command {
 }
 
 func tenantList() *cobra.Command {
-	return reader("list", "List tenants, by name", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
-		list, err := client.All[api.Tenant](c.Context(), to, "/tenants", nil)
+	var selector string
+	c := reader("list", "List tenants, by name", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
+		list, err := client.All[api.Tenant](c.Context(), to, "/tenants", selecting(url.Values{}, selector))
 		if err != nil {
 			return err
 		}
@@ -39,6 +40,8 @@ func tenantList() *cobra.Command {
 		}
 		return t.Print(c.OutOrStdout(), "tenants", false)
 	})
+	addSelector(c, &selector)
+	return c
 }
 
 // tenantFlags say what a tenant may have.
@@ -47,6 +50,7 @@ type tenantFlags struct {
 	quota   api.Quota
 	approve bool
 	known   bool
+	label   []string
 }
 
 func (f *tenantFlags) add(flags *pflag.FlagSet) {
@@ -85,7 +89,9 @@ func (f *tenantFlags) body(flags *pflag.FlagSet, old api.TenantBody) (api.Tenant
 	if flags.Changed("known-ports-only") {
 		old.KnownPortsOnly = f.known
 	}
-	return old, nil
+	var err error
+	old.Labels, err = labelled(old.Labels, f.label)
+	return old, err
 }
 
 func tenantCreate() *cobra.Command {
@@ -100,6 +106,7 @@ func tenantCreate() *cobra.Command {
 		return f.change(c, to, http.MethodPut, "/tenants/"+url.PathEscape(args[0]), p, body)
 	})
 	t.add(c.Flags())
+	addLabels(c, &t.label)
 	return c
 }
 
@@ -111,7 +118,7 @@ func tenantSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body, err := t.body(c.Flags(), api.TenantBody{Keys: old.Keys, Quota: old.Quota, ApproveRemovals: old.ApproveRemovals, KnownPortsOnly: old.KnownPortsOnly})
+		body, err := t.body(c.Flags(), api.TenantBody{Keys: old.Keys, Quota: old.Quota, ApproveRemovals: old.ApproveRemovals, KnownPortsOnly: old.KnownPortsOnly, Labels: old.Labels})
 		if err != nil {
 			return err
 		}
@@ -122,6 +129,7 @@ func tenantSet() *cobra.Command {
 	})
 	addSeen(c)
 	t.add(c.Flags())
+	addLabels(c, &t.label)
 	return c
 }
 
@@ -148,6 +156,9 @@ func tenantShow() *cobra.Command {
 			return table.JSON(c.OutOrStdout(), x)
 		}
 		fmt.Fprintf(c.OutOrStdout(), "tenant %s, changed last in revision %d\n", table.Plain(x.Name), x.Changed)
+		if len(x.Labels) > 0 {
+			fmt.Fprintln(c.OutOrStdout(), "labels", labelsText(x.Labels))
+		}
 		t := table.New("setting", "limit", "used")
 		var keys any
 		if x.Keys != nil {
