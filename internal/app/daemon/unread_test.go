@@ -51,7 +51,12 @@ func (e *deafEngine) Receive(now time.Duration, p *mad.SMP, from ib.LID) {
 	for _, num := range p.InitialPath[1 : p.HopCount+1] {
 		path = append(path, ib.PortNum(num))
 	}
-	question := fmt.Sprintf("%s modifier 0x%08x at %s", smp.AttributeName(p.AttributeID), p.AttributeModifier, path)
+	modifier := p.AttributeModifier
+	if p.AttributeID == smp.AttrPortInfo {
+		// Bit 31 says that extended speeds are known; who gets no answer asks the same without it.
+		modifier &= 1<<31 - 1
+	}
+	question := fmt.Sprintf("%s modifier 0x%08x at %s", smp.AttributeName(p.AttributeID), modifier, path)
 	if e.link.asked != nil {
 		e.link.asked[question] = p.AttributeID
 	}
