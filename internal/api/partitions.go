@@ -71,7 +71,7 @@ func (a *api) partitions() {
 // resolved are the partitions of the policy file with the members that the manager has found; none for
 // callers who see none, and before the first pass.
 func (a *api) resolved(ctx context.Context) []observed.Partition {
-	if !callerOf(ctx).IsProvider() {
+	if !callerOf(ctx).IsProvider() || a.options.Judge == nil {
 		return nil
 	}
 	list, _ := a.options.Judge.Allowed(ctx)

@@ -28,6 +28,9 @@ func TestPages(t *testing.T) {
 		}
 		page := strings.ReplaceAll(string(text), `\-`, "-")
 		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return // for the program itself
+			}
 			if !strings.Contains(page, "--"+f.Name) || !strings.Contains(page, strings.ReplaceAll(f.Usage, "\\", `\e`)) {
 				t.Errorf("the page of %s does not have --%s as in its help", c.CommandPath(), f.Name)
 			}
