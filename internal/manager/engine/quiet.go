@@ -103,8 +103,16 @@ func (e *Engine) tried(now time.Duration) {
 	e.pause()
 }
 
+// cutOffAgain is when a manager that has just begun, and waits for the right to write, reads a subnet
+// again of which it could not read all. Another one may have given M_Keys meanwhile, and is not seen:
+// a third one leaves it the subnet unless it proves that it shares the secret (peers.ProofGrace).
+const cutOffAgain = 500 * time.Millisecond
+
 func (e *Engine) pause() {
 	e.state, e.nextCheck = statePausing, e.now+lease.Patience
+	if !e.settled && len(e.faults) > 0 {
+		e.nextCheck = e.now + cutOffAgain
+	}
 	e.begin(event.PhasePause)
 }
 
