@@ -111,7 +111,6 @@ var seeded = []string{"internal/topology", "internal/protocol/transact", "intern
 const (
 	maxFileLines     = 600
 	maxFunctionLines = 70
-	maxPackageLines  = 4000
 )
 
 type source struct {
@@ -308,9 +307,7 @@ func TestPureWings(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	total := map[string]int{}
 	for _, s := range sources(t) {
-		total[s.pkg] += s.lines
 		if s.lines > maxFileLines {
 			t.Errorf("%s has %d lines, at most %d: look for the second idea in it", s.path, s.lines, maxFileLines)
 		}
@@ -322,11 +319,6 @@ func TestSizes(t *testing.T) {
 			if n := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1; n > maxFunctionLines {
 				t.Errorf("%s: %s has %d lines, at most %d", s.fset.Position(f.Pos()), f.Name.Name, n, maxFunctionLines)
 			}
-		}
-	}
-	for pkg, n := range total {
-		if n > maxPackageLines {
-			t.Errorf("%s has %d lines, at most %d: look for the second idea in it", pkg, n, maxPackageLines)
 		}
 	}
 }
