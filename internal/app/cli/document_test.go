@@ -146,6 +146,7 @@ func TestEveryPrintedNameIsDescribed(t *testing.T) {
 		"doctor":         {"--fabric", "sim"},
 		"migrate opensm": {"../../../examples/opensm", "--fabric", "sim"},
 		"plan":           {"--policy", policy},
+		"get":            {"red-1", "PortInfo"},
 		"apply":          {"--policy", policy, "--yes", "--journal", filepath.Join(dir, "journal")},
 	}
 	for _, d := range documents {
