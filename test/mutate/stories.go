@@ -115,6 +115,9 @@ func claims(sections []section) (out []claim) {
 func (l *lab) showing(c claim, breaks []*mutant) (*mutant, error) {
 	t := stories
 	t.part = c.script
+	// Those that need a build of their own come last.
+	own := func(m *mutant) int { return map[bool]int{true: 1}[needsOwnBuild(l.sources, m)] }
+	breaks = slices.SortedStableFunc(slices.Values(breaks), func(a, b *mutant) int { return own(a) - own(b) })
 	for _, m := range breaks {
 		r := &result{mutant: m}
 		overlay, err := l.overlayOf(r)
