@@ -232,6 +232,16 @@ func (f *Fabric) SetFault(g ib.NodeGUID, fault Fault) error {
 	return nil
 }
 
+// ChangeFault changes how a node misbehaves, and leaves the rest of it as it is.
+func (f *Fabric) ChangeFault(g ib.NodeGUID, change func(*Fault)) error {
+	var fault Fault
+	if i, ok := f.wiring.Index(g); ok && f.behaviour[i].fault != nil {
+		fault = *f.behaviour[i].fault
+	}
+	change(&fault)
+	return f.SetFault(g, fault)
+}
+
 // SetLoss changes Config.Loss from now on.
 func (f *Fabric) SetLoss(probability float64) error {
 	c := Config{Loss: probability}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
@@ -30,6 +31,22 @@ func (f *Fabric) SetVendorDiag(g ib.NodeGUID, num ib.PortNum, index uint16, bloc
 		return err
 	}
 	agent.SetVendorDiag(num, index, block)
+	return nil
+}
+
+// Own has the agent of a node that is on carry out a request as if it had come to end port num
+// from the node itself, with all that follows on its links. It fails when the agent refuses it.
+func (f *Fabric) Own(g ib.NodeGUID, num ib.PortNum, m *mad.SMP) error {
+	i, agent, err := f.agentAt("own", g, num)
+	if err != nil {
+		return err
+	}
+	r := agent.Handle(f.queue.Now, sma.Ingress{Port: num}, m)
+	f.follows(i, r.Effects)
+	f.data.AfterSet(i)
+	if r.Verdict != sma.Answered || m.Status != mad.StatusOK {
+		return fmt.Errorf("own: node %v refuses its own Set of %s: status %v", g, smp.AttributeName(m.AttributeID), m.Status)
+	}
 	return nil
 }
 

@@ -221,10 +221,10 @@ func (c *Console) loss(w *words) error {
 	for _, e := range ports(n, port) {
 		rules[e.port] = rule
 	}
-	return c.server.fabric.SetFault(n.GUID, fabric.Fault{
-		Drop: func(_ time.Duration, in ib.PortNum, m *[mad.Size]byte) bool {
+	return c.server.fabric.ChangeFault(n.GUID, func(f *fabric.Fault) {
+		f.Drop = func(_ time.Duration, in ib.PortNum, m *[mad.Size]byte) bool {
 			return rules[in].loses((*madOctets)(m)) && c.random.Uint64N(100) < rules[in].percent
-		},
+		}
 	})
 }
 

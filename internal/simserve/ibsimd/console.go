@@ -30,6 +30,19 @@ type Console struct {
 	unlinked map[end]end // where cables were that Unlink has pulled
 	losses   map[ib.NodeGUID]map[ib.PortNum]lossRule
 	random   *rand.Rand
+	added    []command
+}
+
+// Add gives the console another command, which is told what follows its name and is carried
+// out between two turns of the server.
+func (c *Console) Add(name, arguments, about string, run func(f *fabric.Fabric, arguments string) error) {
+	c.added = append(c.added, command{name, arguments, about, func(c *Console, w *words) error { return run(c.server.fabric, w.rest) }, false})
+}
+
+// all are the commands of the console, those that were added before the ends.
+func (c *Console) all() []command {
+	own := commands()
+	return slices.Concat(own[:len(own)-2], c.added, own[len(own)-2:])
 }
 
 // lossRule is what the Error command set for a port.
@@ -110,14 +123,14 @@ func (c *Console) Execute(line string) error {
 	case absent[name] != "":
 		return fmt.Errorf("%s is not there: %s", name, absent[name])
 	}
-	all := commands()
+	all := c.all()
 	i := slices.IndexFunc(all, func(k command) bool { return strings.EqualFold(k.name, name) })
 	if i < 0 {
-		var all []string
-		for _, k := range commands() {
-			all = append(all, k.name)
+		var known []string
+		for _, k := range all {
+			known = append(known, k.name)
 		}
-		return fmt.Errorf("no command %q%s; Help lists them", name, names.DidYouMean(name, all))
+		return fmt.Errorf("no command %q%s; Help lists them", name, names.DidYouMean(name, known))
 	}
 	found := all[i]
 	if found.outside {
@@ -187,7 +200,7 @@ func (c *Console) wait(w *words) error {
 }
 
 func (c *Console) help(*words) error {
-	for _, k := range commands() {
+	for _, k := range c.all() {
 		fmt.Fprintf(c.out, "%-50s %s\n", k.name+" "+k.arguments, k.about)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/served"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/door"
 	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd"
@@ -215,6 +216,9 @@ func (f *flags) serve(c *cobra.Command, s *ibsimd.Server) error {
 // come, and takes further commands.
 func (f *flags) converse(c *cobra.Command, s *ibsimd.Server) error {
 	console := ibsimd.NewConsole(s, c.OutOrStdout())
+	for _, x := range served.Statements() {
+		console.Add(x.Name, x.Arguments, x.About, func(f *fabric.Fabric, arguments string) error { return x.Do(s.Topology(), f, arguments) })
+	}
 	l := s.Topology()
 	for _, line := range l.Commands {
 		if err := console.Execute(line); err != nil {

@@ -70,7 +70,6 @@ type Testbed struct {
 	lids     map[observed.Place]ib.LID   // that BringUp gave
 	ways     map[observed.Place]mad.Path // last known, from the sender
 	off      map[ib.NodeGUID]bool
-	faults   map[ib.NodeGUID]fabric.Fault
 	hosts    []*host
 	forgers  []*forger
 	heard    map[hearing]struct{}
@@ -89,7 +88,7 @@ type Testbed struct {
 func New(l *topology.Netlist, c Config) (*Testbed, error) {
 	s := &Testbed{
 		Topology: l, config: c, nodes: map[ib.NodeGUID]*topology.Node{}, lids: map[observed.Place]ib.LID{}, ways: map[observed.Place]mad.Path{},
-		off: map[ib.NodeGUID]bool{}, faults: map[ib.NodeGUID]fabric.Fault{}, nextID: 1,
+		off: map[ib.NodeGUID]bool{}, nextID: 1,
 		before: map[fabric.Received]uint64{}, heard: map[hearing]struct{}{}, suspects: map[ib.NodeGUID]bool{},
 		wrote: map[hearing]struct{}{}, holders: map[uint64]ib.NodeGUID{}, seats: map[ib.NodeGUID]bool{},
 	}
@@ -104,6 +103,11 @@ func New(l *topology.Netlist, c Config) (*Testbed, error) {
 	var err error
 	s.Fabric, err = fabric.New(l, c.Fabric)
 	return s, err
+}
+
+// Around is a testbed of a fabric that somebody else runs: for what needs no clock.
+func Around(l *topology.Netlist, f *fabric.Fabric) *Testbed {
+	return &Testbed{Topology: l, Fabric: f, guesses: rand.New(rand.NewPCG(uint64(f.Now()), guessStream))}
 }
 
 // guessStream separates the random numbers of guesses from the others of the seed.
@@ -379,12 +383,8 @@ func (s *Testbed) Reboot(g ib.NodeGUID) error {
 
 // Misbehave changes the fault of a node; a nil change ends it.
 func (s *Testbed) Misbehave(g ib.NodeGUID, change func(*fabric.Fault)) error {
-	f := s.faults[g]
 	if change == nil {
-		f = fabric.Fault{}
-	} else {
-		change(&f)
+		return s.Fabric.SetFault(g, fabric.Fault{})
 	}
-	s.faults[g] = f
-	return s.Fabric.SetFault(g, f)
+	return s.Fabric.ChangeFault(g, change)
 }
