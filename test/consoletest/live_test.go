@@ -77,8 +77,8 @@ func TestRollbackOfWhatWasSeen(t *testing.T) {
 	}
 	confirm()
 	p.says("Something was changed meanwhile: try it again first")
-	if after := s.items("/revisions"); len(after) != len(before) || len(s.items("/partitions")) != 3 {
-		t.Fatalf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.items("/partitions"), len(before))
+	if after := s.items("/revisions"); len(after) != len(before) || len(s.partitions()) != 3 {
+		t.Fatalf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.partitions(), len(before))
 	}
 	p.find("button", "Try it").click()
 	p.says("night-shift")
@@ -107,8 +107,8 @@ func TestUndoOfWhatWasSeen(t *testing.T) {
 	p.until(`['done', 'failed', 'stale'].includes(document.querySelector('[data-flow]')?.dataset.flow)`)
 	p.says("Others have changed something since, which this would take back too")
 	s.moved("red-5")
-	if after := s.items("/revisions"); len(after) != len(before) || len(s.items("/partitions")) != 3 {
-		t.Errorf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.items("/partitions"), len(before))
+	if after := s.items("/revisions"); len(after) != len(before) || len(s.partitions()) != 3 {
+		t.Errorf("%d revisions, the partitions are %v: want %d, and what somebody else made still there", len(after), s.partitions(), len(before))
 	}
 }
 
