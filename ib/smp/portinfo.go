@@ -64,9 +64,9 @@ type PortInfo struct {
 	LocalPhyErrors                      uint8           // 4 bits, threshold
 	OverrunErrors                       uint8           // 4 bits, threshold
 	MaxCreditHint                       uint16          // read only
-	LinkSpeedExtActive2                 uint8           // 2 bits; read only
-	LinkSpeedExtSupported2              uint8           // 2 bits; read only
-	LinkSpeedExtEnabled2                uint8           // 3 bits
+	LinkSpeedExtActive2                 LinkSpeedExt2   // 2 bits; read only
+	LinkSpeedExtSupported2              LinkSpeedExt2   // 2 bits; read only
+	LinkSpeedExtEnabled2                LinkSpeedExt2   // 3 bits
 	LinkRoundTripLatency                uint32          // 24 bits, units of 4 ns; read only
 	CapabilityMask2                     CapabilityMask2 // valid when CapHasCapabilityMask2 is set; read only
 	LinkSpeedExtActive                  LinkSpeedExt    // 4 bits, one set or none; read only
@@ -128,9 +128,9 @@ func (p *PortInfo) unmarshalLink(data []byte) {
 	p.MKeyProtectBits, p.LMC = data[34]>>6, ib.LMC(data[34]&0x07)
 	p.LinkSpeedActive, p.LinkSpeedEnabled = LinkSpeed(data[35]>>4), LinkSpeed(data[35]&0x0F)
 	p.NeighborMTU, p.MasterSMSL = ib.MTU(data[36]>>4), ib.SL(data[36]&0x0F)
-	p.LinkSpeedExtActive2 = data[56] >> 5 & 0x03
-	p.LinkSpeedExtSupported2 = data[56] >> 3 & 0x03
-	p.LinkSpeedExtEnabled2 = data[56] & 0x07
+	p.LinkSpeedExtActive2 = LinkSpeedExt2(data[56] >> 5 & 0x03)
+	p.LinkSpeedExtSupported2 = LinkSpeedExt2(data[56] >> 3 & 0x03)
+	p.LinkSpeedExtEnabled2 = LinkSpeedExt2(data[56] & 0x07)
 	p.LinkRoundTripLatency = uint24(data[57:])
 	p.LinkSpeedExtActive, p.LinkSpeedExtSupported = LinkSpeedExt(data[62]>>4), LinkSpeedExt(data[62]&0x0F)
 	p.LinkSpeedExtEnabled = LinkSpeedExt(data[63] & 0x1F)
@@ -239,7 +239,7 @@ func (p *PortInfo) encodePacked(dst *[mad.DataSize]byte) {
 	dst[51] = flag(p.ClientReregister, 7) | p.MulticastPKeyTrapSuppressionEnabled<<5 | byte(p.SubnetTimeOut)
 	dst[52] |= byte(p.RespTimeValue)
 	dst[53] = p.LocalPhyErrors<<4 | p.OverrunErrors
-	dst[56] |= p.LinkSpeedExtActive2<<5 | p.LinkSpeedExtSupported2<<3 | p.LinkSpeedExtEnabled2
+	dst[56] |= byte(p.LinkSpeedExtActive2)<<5 | byte(p.LinkSpeedExtSupported2)<<3 | byte(p.LinkSpeedExtEnabled2)
 	putUint24(dst[57:], p.LinkRoundTripLatency)
 	dst[62] = byte(p.LinkSpeedExtActive)<<4 | byte(p.LinkSpeedExtSupported)
 	dst[63] |= byte(p.LinkSpeedExtEnabled)

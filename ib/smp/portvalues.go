@@ -62,6 +62,8 @@ const (
 	Cap2PartitionTop
 	Cap2EnhancedQoSArbiter
 	Cap2LinkSpeedNDR
+	Cap2ExtendedSpeeds2
+	Cap2LinkSpeedXDR
 )
 
 // Has reports whether all bits of want are set.
@@ -162,6 +164,15 @@ const (
 func (s LinkSpeedExt) String() string {
 	return bitNames(uint8(s), "14.0625 Gbps", "25.78125 Gbps", "53.125 Gbps", "106.25 Gbps")
 }
+
+// LinkSpeedExt2 is a set of the speeds per virtual lane that came after LinkSpeedExt.
+type LinkSpeedExt2 uint8
+
+// LinkSpeedXDR is the only bit of LinkSpeedExt2 that is known.
+const LinkSpeedXDR LinkSpeedExt2 = 1 << 0
+
+// String lists the speeds in Gb/s per virtual lane.
+func (s LinkSpeedExt2) String() string { return bitNames(uint8(s), "212.5 Gbps") }
 
 // nameOf is the name of value v, of values that count from 0.
 func nameOf(v uint8, what string, names ...string) string {

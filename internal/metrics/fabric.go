@@ -175,39 +175,16 @@ func (c *copier) add(d *Device, p *observed.Port, readings []perfmgr.Reading) {
 const octetsPerGigabit = 1e9 / 8
 
 // ratesOf are the data rate and the signalling rate of a link in octets per second, as
-// infiniband_exporter counts them; 0 for what is not known.
+// infiniband_exporter counts them; 0 for what is not known. It rounds the data rate of FDR, and
+// from HDR on its signalling rate is the data rate.
 func ratesOf(i *smp.PortInfo) (rate, raw float64) {
-	var lanes float64
-	switch i.LinkWidthActive {
-	case smp.LinkWidth1X:
-		lanes = 1
-	case smp.LinkWidth2X:
-		lanes = 2
-	case smp.LinkWidth4X:
-		lanes = 4
-	case smp.LinkWidth8X:
-		lanes = 8
-	case smp.LinkWidth12X:
-		lanes = 12
-	}
-	switch i.LinkSpeedExtActive {
-	case smp.LinkSpeedFDR:
-		rate, raw = 13.64, 14.0625
-	case smp.LinkSpeedEDR:
-		rate, raw = 25, 25.78125
-	case smp.LinkSpeedHDR:
-		rate, raw = 50, 50
-	case smp.LinkSpeedNDR:
-		rate, raw = 100, 100
-	default:
-		switch i.LinkSpeedActive {
-		case smp.LinkSpeedSDR:
-			rate, raw = 2, 2.5
-		case smp.LinkSpeedDDR:
-			rate, raw = 4, 5
-		case smp.LinkSpeedQDR:
-			rate, raw = 8, 10
-		}
+	speed, lanes := i.Speed(), float64(i.LinkWidthActive.Lanes())
+	rate, raw = float64(speed.Data())/1000, speed.Signal()
+	switch {
+	case speed == smp.SpeedFDR:
+		rate = 13.64
+	case speed >= smp.SpeedHDR:
+		raw = rate
 	}
 	return rate * lanes * octetsPerGigabit, raw * lanes * octetsPerGigabit
 }

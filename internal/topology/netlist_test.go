@@ -105,14 +105,16 @@ func TestActiveRate(t *testing.T) {
 		ok   bool
 	}{
 		{DefaultRates, DefaultRates, "4xSDR", true},
-		{Rates{31, 7, 15}, Rates{31, 7, 15}, "12xNDR", true},
-		{Rates{31, 7, 15}, Rates{23, 7, 7}, "8xHDR", true},
-		{Rates{19, 7, 3}, Rates{17, 7, 2}, "2xEDR", true},
-		{Rates{1, 7, 1}, Rates{1, 3, 1}, "1xFDR", true},
-		{Rates{3, 7, 1}, Rates{2, 7, 2}, "4xQDR", true},
-		{Rates{3, 3, 0}, Rates{2, 6, 2}, "4xDDR", true},
-		{Rates{1, 7, 0}, Rates{2, 7, 0}, "??QDR", false},
-		{Rates{2, 1, 0}, Rates{2, 2, 0}, "4x???", false},
+		{Rates{31, 7, 15, 0}, Rates{31, 7, 15, 0}, "12xNDR", true},
+		{Rates{31, 7, 15, 1}, Rates{2, 7, 15, 1}, "4xXDR", true},
+		{Rates{31, 7, 15, 1}, Rates{2, 7, 15, 0}, "4xNDR", true},
+		{Rates{31, 7, 15, 0}, Rates{23, 7, 7, 0}, "8xHDR", true},
+		{Rates{19, 7, 3, 0}, Rates{17, 7, 2, 0}, "2xEDR", true},
+		{Rates{1, 7, 1, 0}, Rates{1, 3, 1, 0}, "1xFDR", true},
+		{Rates{3, 7, 1, 0}, Rates{2, 7, 2, 0}, "4xQDR", true},
+		{Rates{3, 3, 0, 0}, Rates{2, 6, 2, 0}, "4xDDR", true},
+		{Rates{1, 7, 0, 0}, Rates{2, 7, 0, 0}, "??QDR", false},
+		{Rates{2, 1, 0, 0}, Rates{2, 2, 0, 0}, "4x???", false},
 	}
 	for _, test := range tests {
 		for range 2 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
 )
 
 // Bits of Rates.Width, as PortInfo.LinkWidthEnabled has them.
@@ -36,12 +38,17 @@ const (
 	extSpeedMask = 15
 )
 
+// ExtSpeed2XDR is the only bit of Rates.ExtSpeed2, as PortInfo.LinkSpeedExtEnabled2 has it.
+const ExtSpeed2XDR uint8 = 1
+
 // Rates is a set of link widths, speeds and extended speeds. As an active rate
 // it has one width, one speed, and one extended speed or none.
 type Rates struct {
 	Width    uint8
 	Speed    uint8
 	ExtSpeed uint8 // 0 for none
+	// ExtSpeed2 is that of XDR. Files of ibsim have no word for it, those of ibnetdiscover do.
+	ExtSpeed2 uint8
 }
 
 // DefaultRates is what ibsim enables on a port about which the file is silent.
@@ -56,8 +63,12 @@ type named struct {
 // The bits of each mask, fastest first.
 var (
 	widths    = []named{{Width12x, "12x"}, {Width8x, "8x"}, {Width4x, "4x"}, {Width2x, "2x"}, {Width1x, "1x"}}
-	speeds    = []named{{SpeedQDR, "QDR"}, {SpeedDDR, "DDR"}, {SpeedSDR, "SDR"}}
-	extSpeeds = []named{{ExtSpeedNDR, "NDR"}, {ExtSpeedHDR, "HDR"}, {ExtSpeedEDR, "EDR"}, {ExtSpeedFDR, "FDR"}}
+	speeds    = []named{{SpeedQDR, smp.SpeedQDR.String()}, {SpeedDDR, smp.SpeedDDR.String()}, {SpeedSDR, smp.SpeedSDR.String()}}
+	extSpeeds = []named{
+		{ExtSpeedNDR, smp.SpeedNDR.String()}, {ExtSpeedHDR, smp.SpeedHDR.String()},
+		{ExtSpeedEDR, smp.SpeedEDR.String()}, {ExtSpeedFDR, smp.SpeedFDR.String()},
+	}
+	extSpeeds2 = []named{{ExtSpeed2XDR, smp.SpeedXDR.String()}}
 )
 
 // fastest returns the fastest bit of mask, or the zero value.
@@ -75,9 +86,10 @@ func fastest(mask uint8, bits []named) named {
 // false if they share no width or no speed; then the link does not train.
 func (r Rates) Active(o Rates) (Rates, bool) {
 	a := Rates{
-		Width:    fastest(r.Width&o.Width, widths).bit,
-		Speed:    fastest(r.Speed&o.Speed, speeds).bit,
-		ExtSpeed: fastest(r.ExtSpeed&o.ExtSpeed, extSpeeds).bit,
+		Width:     fastest(r.Width&o.Width, widths).bit,
+		Speed:     fastest(r.Speed&o.Speed, speeds).bit,
+		ExtSpeed:  fastest(r.ExtSpeed&o.ExtSpeed, extSpeeds).bit,
+		ExtSpeed2: fastest(r.ExtSpeed2&o.ExtSpeed2, extSpeeds2).bit,
 	}
 	return a, a.Width != 0 && a.Speed != 0
 }
@@ -86,6 +98,9 @@ func (r Rates) Active(o Rates) (Rates, bool) {
 func (r Rates) String() string {
 	width, speed := fastest(r.Width, widths).name, fastest(r.Speed, speeds).name
 	if ext := fastest(r.ExtSpeed, extSpeeds).name; ext != "" {
+		speed = ext
+	}
+	if ext := fastest(r.ExtSpeed2, extSpeeds2).name; ext != "" {
 		speed = ext
 	}
 	if width == "" {
@@ -112,6 +127,7 @@ var (
 		"EDR":   {Speed: speedMask, ExtSpeed: ExtSpeedFDR | ExtSpeedEDR},
 		"HDR":   {Speed: speedMask, ExtSpeed: ExtSpeedFDR | ExtSpeedEDR | ExtSpeedHDR},
 		"NDR":   {Speed: speedMask, ExtSpeed: extSpeedMask},
+		"XDR":   {Speed: speedMask, ExtSpeed: extSpeedMask, ExtSpeed2: ExtSpeed2XDR},
 	}
 )
 
@@ -126,11 +142,11 @@ func (r Rates) enable(active string) (Rates, error) {
 	}
 	s, ok := enabledBySpeed[speed]
 	if !ok {
-		return r, fmt.Errorf("rate %q: want a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR", active)
+		return r, fmt.Errorf("rate %q: want a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR", active)
 	}
 	r.Width, r.Speed = width, s.Speed
 	if s.ExtSpeed != 0 {
-		r.ExtSpeed = s.ExtSpeed
+		r.ExtSpeed, r.ExtSpeed2 = s.ExtSpeed, s.ExtSpeed2
 	}
 	return r, nil
 }

@@ -528,7 +528,7 @@ func TestReadWarnings(t *testing.T) {
 		{"no option in comment", strings.Replace(pair, `"S"[2]`, `"S"[2] # a=3, 4=5`, 1), ``},
 		{"text for options", strings.Replace(pair, `"S"[2]`, `"S"[2] fast w`, 1), "net:2:12: \"fast w\": want an option, w=, s= or e=, or a comment\nnet:2:17: \"w\": want an option, w=, s= or e=, or a comment"},
 		{"blank before port", strings.Replace(pair, `"S"[2]`, `"S" [2]`, 1), `net:2:9: blank before the remote port: ibsim takes port 1`},
-		{"unknown speed", strings.Replace(pair, `"S"[2]`, `"S"[2] # "" lid 1 4xXDR`, 1), `net:2:23: rate "4xXDR": want a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR: the port keeps the rates it had`},
+		{"unknown speed", strings.Replace(pair, `"S"[2]`, `"S"[2] # "" lid 1 4xZDR`, 1), `net:2:23: rate "4xZDR": want a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: the port keeps the rates it had`},
 		{"unknown width", strings.Replace(pair, `"S"[2]`, `"S"[2] # "" lid 1 ??x???`, 1), `net:2:23: rate "??x???": want a width of 1x, 2x, 4x, 8x or 12x: the port keeps the rates it had`},
 		{"no LID", strings.Replace(pair, `"S"[2]`, `"S"[2] # lid 65535 lmc 8 "S"`, 1), "net:2:18: \"65535 lmc 8 \": want the LID, 0 to 49151: none is preset\nnet:2:28: \"8 \": want the LMC, 0 to 7: none is preset"},
 		{"description cut", "Ca 1 \"H\" # \"" + strings.Repeat("d", 65) + "\"\n", `net:1:13: description of 65 octets: cut to 64`},

@@ -333,7 +333,7 @@ func TestPartnerTakesOver(t *testing.T) {
 						return
 					}
 					num := s.Port
-					if x.fabric.Agent(s.Node).Port(0) != nil && p.AttributeModifier == 0 {
+					if of, _, _ := smp.SplitPortInfoModifier(p.AttributeModifier); of == 0 && x.fabric.Agent(s.Node).Port(0) != nil {
 						num = 0
 					}
 					want := *x.fabric.Agent(s.Node).Port(num)

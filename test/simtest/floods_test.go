@@ -152,7 +152,7 @@ func TestRevocationBeforeSweep(t *testing.T) {
 			w.run(30 * time.Microsecond)
 			took := w.revoked(next, "red-1", base)
 			t.Logf("%v, usually %v", took, usual)
-			if took > 2*usual {
+			if took > 3*usual { // what the sweep has asked for by then is answered first
 				t.Errorf("a revocation takes %v, usually %v", took, usual)
 			}
 			w.settle()

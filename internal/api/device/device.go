@@ -181,7 +181,7 @@ func (v *View) portOf(p *observed.Port) DevicePort {
 	}
 	out.State, out.PhysicalState = p.Info.PortState.String(), p.Info.PortPhysicalState.String()
 	if p.IsUp() {
-		out.Width, out.Speed, out.MTU = p.Info.LinkWidthActive.String(), speedOf(p), p.Info.NeighborMTU.Octets()
+		out.Width, out.Speed, out.MTU = p.Info.LinkWidthActive.String(), p.Info.Speed().Gbps(), p.Info.NeighborMTU.Octets()
 	}
 	return out
 }
@@ -202,14 +202,6 @@ func (v *View) peerOf(p *observed.Port) *PeerEnd {
 		return nil
 	}
 	return out
-}
-
-// speedOf is the speed that the link runs at: the extended one where there is one.
-func speedOf(p *observed.Port) string {
-	if p.Info.LinkSpeedExtActive != 0 {
-		return p.Info.LinkSpeedExtActive.String()
-	}
-	return p.Info.LinkSpeedActive.String()
 }
 
 // routesOver counts the routes of others over the device.

@@ -36,8 +36,7 @@ func modifiers(k Kind, p *observed.Port, part Part) ([]uint32, error) {
 		if own == 0 && !p.Reached {
 			own = p.Num // another port of the device answers for it
 		}
-		extended := k.ID == smp.AttrPortInfo && p.Agent().Info.CapabilityMask.Has(smp.CapExtendedSpeeds)
-		return []uint32{smp.PortInfoModifier(own, extended)}, nil
+		return []uint32{p.Modifier(k.ID, uint32(own))}, nil
 	}
 	if part.Some {
 		if m == smp.ModifierInputOutput {

@@ -1,6 +1,10 @@
 package settings
 
-import "github.com/ibwarden/ibwarden/ib/smp"
+import (
+	"strings"
+
+	"github.com/ibwarden/ibwarden/ib/smp"
+)
 
 // Width is the most virtual lanes that a link may use: 1, 2, 4, 8 or 12; 0 leaves it.
 type Width uint8
@@ -59,24 +63,30 @@ type Speed uint8
 
 // The speeds, from the slowest up.
 const (
-	SDR Speed = iota + 1 // 2.5 Gb/s on the wire
-	DDR                  // 5
-	QDR                  // 10
-	FDR                  // 14.0625
-	EDR                  // 25.78125
-	HDR                  // 53.125
-	NDR                  // 106.25
+	SDR = Speed(smp.SpeedSDR)
+	DDR = Speed(smp.SpeedDDR)
+	QDR = Speed(smp.SpeedQDR)
+	FDR = Speed(smp.SpeedFDR)
+	EDR = Speed(smp.SpeedEDR)
+	HDR = Speed(smp.SpeedHDR)
+	NDR = Speed(smp.SpeedNDR)
 )
 
-var speeds = []struct {
+type speedWord struct {
 	name  string
 	speed Speed
 	bit   smp.LinkSpeed
 	ext   smp.LinkSpeedExt
-}{
-	{"sdr", SDR, smp.LinkSpeedSDR, 0}, {"ddr", DDR, smp.LinkSpeedDDR, 0}, {"qdr", QDR, smp.LinkSpeedQDR, 0},
-	{"fdr", FDR, 0, smp.LinkSpeedFDR}, {"edr", EDR, 0, smp.LinkSpeedEDR}, {"hdr", HDR, 0, smp.LinkSpeedHDR}, {"ndr", NDR, 0, smp.LinkSpeedNDR},
 }
+
+// speeds end with NDR: how a port with XDR is limited is not public.
+var speeds = func() (out []speedWord) {
+	for s := smp.SpeedSDR; s <= smp.SpeedNDR; s++ {
+		bit, ext, _ := s.Bits()
+		out = append(out, speedWord{strings.ToLower(s.String()), Speed(s), bit, ext})
+	}
+	return out
+}()
 
 // SpeedNames are the words for speeds, from the slowest up.
 func SpeedNames() (names []string) {

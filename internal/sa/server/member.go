@@ -54,7 +54,7 @@ func (s *Server) join(q *request, r *sa.MCMemberRecord) {
 		return
 	}
 	j := group.Joiner{
-		Port: p.GUID, MTU: portMTU(&p.Info), Rate: visibility.RateOf(&p.Info), Lifetime: s.view.Lifetime, Proxy: p != q.Asker.Port,
+		Port: p.GUID, MTU: portMTU(&p.Info), Rate: p.Info.Rate(), Lifetime: s.view.Lifetime, Proxy: p != q.Asker.Port,
 		Limit: func(base ib.PKeyBase) ib.Rate {
 			if part := s.view.Partition(base); part != nil {
 				return part.RateLimit

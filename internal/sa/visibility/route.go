@@ -120,7 +120,7 @@ func (v *View) enterRoutes() {
 }
 
 func wireOf(p *observed.Port) wire {
-	w := wire{node: -1, mtu: mtuOf(p), rate: RateOf(&p.Info)}
+	w := wire{node: -1, mtu: mtuOf(p), rate: p.Info.Rate()}
 	q := p.Peer
 	if q == nil || !isActive(p) || !isActive(q) {
 		return w
@@ -244,7 +244,7 @@ func (v *View) exitAt(node int32, dlid ib.LID) ib.PortNum {
 // to slid; ok is false when packets do not arrive.
 func (v *View) Path(from, to *Port, slid, dlid ib.LID) (p Path, ok bool) {
 	if from == to {
-		return Path{MTU: mtuOf(from.Port), Rate: RateOf(&from.Info), Reversible: true}, isActive(from.Port)
+		return Path{MTU: mtuOf(from.Port), Rate: from.Info.Rate(), Reversible: true}, isActive(from.Port)
 	}
 	there := v.from(from, to, dlid)
 	if there.state == restLost {

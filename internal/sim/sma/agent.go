@@ -103,6 +103,7 @@ func (p *port) initLink(c PortConfig) {
 	i.LinkSpeedSupported, i.LinkSpeedEnabled = c.LinkSpeedSupported, cmp.Or(c.LinkSpeedEnabled, c.LinkSpeedSupported)
 	i.LinkSpeedActive = c.LinkSpeedSupported & -c.LinkSpeedSupported
 	i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled = c.LinkSpeedExtSupported, c.LinkSpeedExtSupported
+	i.LinkSpeedExtSupported2, i.LinkSpeedExtEnabled2 = c.LinkSpeedExtSupported2, c.LinkSpeedExtSupported2
 	i.PortState, i.PortPhysicalState = smp.PortDown, smp.PhysPolling
 	i.LinkDownDefaultState = smp.PhysPolling
 	// The smallest payload and one virtual lane suit every neighbour.

@@ -113,9 +113,10 @@ type PortConfig struct {
 
 	// Of a port with a link: any but a base port 0, where MTUCap and VLCap
 	// may be given too.
-	LinkWidthSupported    smp.LinkWidth
-	LinkSpeedSupported    smp.LinkSpeed
-	LinkSpeedExtSupported smp.LinkSpeedExt
+	LinkWidthSupported     smp.LinkWidth
+	LinkSpeedSupported     smp.LinkSpeed
+	LinkSpeedExtSupported  smp.LinkSpeedExt
+	LinkSpeedExtSupported2 smp.LinkSpeedExt2
 	// LinkWidthEnabled and LinkSpeedEnabled are what of that is enabled at power-up, 0 for
 	// all of it.
 	LinkWidthEnabled     smp.LinkWidth
@@ -349,9 +350,11 @@ func (p *PortConfig) checkLink(book bool) error {
 		return fmt.Errorf("LinkWidthEnabled %v: want some of %v", p.LinkWidthEnabled, w)
 	case p.LinkSpeedEnabled&^s != 0:
 		return fmt.Errorf("LinkSpeedEnabled %v: want some of %v", p.LinkSpeedEnabled, s)
+	case p.LinkSpeedExtSupported2&^smp.LinkSpeedXDR != 0:
+		return fmt.Errorf("LinkSpeedExtSupported2 %v: want %v, or none", p.LinkSpeedExtSupported2, smp.LinkSpeedXDR)
 	case book && w != smp.LinkWidth1X && w != smp.LinkWidth1X|smp.LinkWidth4X && w != bookWidths:
 		return fmt.Errorf("LinkWidthSupported %d: want 1, 3 or 11, as in the book", w)
-	case book && (s != smp.LinkSpeedSDR || x != 0):
+	case book && (s != smp.LinkSpeedSDR || x != 0 || p.LinkSpeedExtSupported2 != 0):
 		return fmt.Errorf("LinkSpeedSupported %d with LinkSpeedExtSupported %d: want 1 with 0, as in the book", s, x)
 	case smp.DataVLs(p.VLCap) == 0:
 		return fmt.Errorf("VLCap %d: want 1 to 5", p.VLCap)

@@ -1,7 +1,6 @@
 package sma
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
@@ -11,13 +10,11 @@ import (
 
 // Link is what two ports agreed on when their link trained.
 type Link struct {
-	Width    smp.LinkWidth
-	Speed    smp.LinkSpeed    // 0 when SpeedExt is not
-	SpeedExt smp.LinkSpeedExt // 0 when Speed is not
+	Width     smp.LinkWidth
+	Speed     smp.LinkSpeed // one of the three is not 0
+	SpeedExt  smp.LinkSpeedExt
+	SpeedExt2 smp.LinkSpeedExt2
 }
-
-// widths from the widest down; the bits of LinkWidth are in another order.
-var widths = []smp.LinkWidth{smp.LinkWidth12X, smp.LinkWidth8X, smp.LinkWidth4X, smp.LinkWidth2X, smp.LinkWidth1X}
 
 // Train finds the widest and fastest link that both ports have enabled; ok is
 // false when there is none, or when one of the ports does not look for a peer.
@@ -25,25 +22,12 @@ func Train(p, q *smp.PortInfo) (link Link, ok bool) {
 	if p.PortPhysicalState != smp.PhysPolling || q.PortPhysicalState != smp.PhysPolling {
 		return Link{}, false
 	}
-	common := p.LinkWidthEnabled & q.LinkWidthEnabled
-	at := slices.IndexFunc(widths, func(w smp.LinkWidth) bool { return common&w != 0 })
-	if at < 0 {
+	speed := smp.FastestSpeed(p.LinkSpeedEnabled&q.LinkSpeedEnabled, p.LinkSpeedExtEnabled&q.LinkSpeedExtEnabled, p.LinkSpeedExtEnabled2&q.LinkSpeedExtEnabled2)
+	if link.Width = smp.WidestWidth(p.LinkWidthEnabled & q.LinkWidthEnabled); link.Width == 0 || speed == smp.SpeedNone {
 		return Link{}, false
 	}
-	link.Width = widths[at]
-	link.SpeedExt = highest(p.LinkSpeedExtEnabled & q.LinkSpeedExtEnabled)
-	if link.SpeedExt == 0 {
-		link.Speed = highest(p.LinkSpeedEnabled & q.LinkSpeedEnabled)
-	}
-	return link, link.Speed != 0 || link.SpeedExt != 0
-}
-
-// highest is the highest bit of a set of speeds.
-func highest[T smp.LinkSpeed | smp.LinkSpeedExt](set T) T {
-	for set&(set-1) != 0 {
-		set &= set - 1
-	}
-	return set
+	link.Speed, link.SpeedExt, link.SpeedExt2 = speed.Bits()
+	return link, true
 }
 
 // LinkUp tells the agent that the cable at port n has trained. The port goes
@@ -57,7 +41,7 @@ func (a *Agent) LinkUp(now time.Duration, n ib.PortNum, link Link) []Effect {
 	p.info.PortPhysicalState = smp.PhysLinkUp
 	a.SetTraining(n, false)
 	p.unlocked = false
-	p.info.LinkWidthActive, p.info.LinkSpeedActive, p.info.LinkSpeedExtActive = link.Width, link.Speed, link.SpeedExt
+	p.info.LinkWidthActive, p.info.LinkSpeedActive, p.info.LinkSpeedExtActive, p.info.LinkSpeedExtActive2 = link.Width, link.Speed, link.SpeedExt, link.SpeedExt2
 	a.changeState(p, n, smp.PortInit)
 	a.noteLink(now)
 	return a.effects
@@ -114,6 +98,6 @@ func (a *Agent) ShowLink(n ib.PortNum, answer *mad.SMP) {
 	}
 	is := &p.info
 	said.PortState, said.PortPhysicalState = is.PortState, is.PortPhysicalState
-	said.LinkWidthActive, said.LinkSpeedActive, said.LinkSpeedExtActive = is.LinkWidthActive, is.LinkSpeedActive, is.LinkSpeedExtActive
+	said.LinkWidthActive, said.LinkSpeedActive, said.LinkSpeedExtActive, said.LinkSpeedExtActive2 = is.LinkWidthActive, is.LinkSpeedActive, is.LinkSpeedExtActive, is.LinkSpeedExtActive2
 	_ = said.Encode(&answer.Data) // of what was decoded: every value fits
 }

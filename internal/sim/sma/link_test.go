@@ -288,18 +288,21 @@ func TestTrain(t *testing.T) {
 	polling := func(width smp.LinkWidth, speed smp.LinkSpeed, ext smp.LinkSpeedExt) smp.PortInfo {
 		return smp.PortInfo{PortPhysicalState: smp.PhysPolling, LinkWidthEnabled: width, LinkSpeedEnabled: speed, LinkSpeedExtEnabled: ext}
 	}
+	xdr := func(p smp.PortInfo) smp.PortInfo { p.LinkSpeedExtEnabled2 = smp.LinkSpeedXDR; return p }
 	tests := []struct {
 		name string
 		p, q smp.PortInfo
 		want Link
 		ok   bool
 	}{
-		{"PI-31/1x and 4x", polling(1, 1, 0), polling(3, 1, 0), Link{1, 1, 0}, true},
-		{"PI-31/widest", polling(31, 7, 0), polling(31, 3, 0), Link{smp.LinkWidth12X, 2, 0}, true},
-		{"PI-31/2x", polling(0x11, 7, 0), polling(0x13, 7, 0), Link{smp.LinkWidth2X, 4, 0}, true},
-		{"PI-31/8x", polling(7, 1, 0), polling(31, 1, 0), Link{smp.LinkWidth8X, 1, 0}, true},
-		{"extended", polling(3, 7, 3), polling(3, 7, 15), Link{2, 0, 2}, true},
-		{"extended on one side", polling(3, 7, 3), polling(3, 5, 0), Link{2, 4, 0}, true},
+		{"PI-31/1x and 4x", polling(1, 1, 0), polling(3, 1, 0), Link{1, 1, 0, 0}, true},
+		{"PI-31/widest", polling(31, 7, 0), polling(31, 3, 0), Link{smp.LinkWidth12X, 2, 0, 0}, true},
+		{"PI-31/2x", polling(0x11, 7, 0), polling(0x13, 7, 0), Link{smp.LinkWidth2X, 4, 0, 0}, true},
+		{"PI-31/8x", polling(7, 1, 0), polling(31, 1, 0), Link{smp.LinkWidth8X, 1, 0, 0}, true},
+		{"extended", polling(3, 7, 3), polling(3, 7, 15), Link{2, 0, 2, 0}, true},
+		{"extended on one side", polling(3, 7, 3), polling(3, 5, 0), Link{2, 4, 0, 0}, true},
+		{"XDR", xdr(polling(3, 7, 15)), xdr(polling(3, 7, 15)), Link{2, 0, 0, smp.LinkSpeedXDR}, true},
+		{"XDR on one side", xdr(polling(3, 7, 15)), polling(3, 7, 15), Link{2, 0, 8, 0}, true},
 		{"no common width", polling(1, 1, 0), polling(2, 1, 0), Link{}, false},
 		{"no common speed", polling(1, 1, 0), polling(1, 2, 0), Link{}, false},
 		{"disabled", smp.PortInfo{PortPhysicalState: smp.PhysDisabled, LinkWidthEnabled: 1, LinkSpeedEnabled: 1}, polling(1, 1, 0), Link{}, false},

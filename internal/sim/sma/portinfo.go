@@ -54,7 +54,7 @@ func (a *Agent) servePortInfo(r request) mad.Status {
 // speeds: a link that has one runs at the fastest of the speeds that it does know.
 func hideExtendedSpeeds(i *smp.PortInfo) {
 	if i.LinkSpeedExtActive != 0 || i.LinkSpeedExtActive2 != 0 {
-		i.LinkSpeedActive = highest(i.LinkSpeedEnabled)
+		i.LinkSpeedActive, _, _ = smp.FastestSpeed(i.LinkSpeedEnabled, 0, 0).Bits()
 	}
 	i.LinkSpeedExtActive, i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled = 0, 0, 0
 	i.LinkSpeedExtActive2, i.LinkSpeedExtSupported2, i.LinkSpeedExtEnabled2 = 0, 0, 0
@@ -190,6 +190,9 @@ func (w *portWrite) rates() {
 		i.LinkSpeedExtEnabled = i.LinkSpeedExtSupported
 	case w.accept(speed&^i.LinkSpeedExtSupported == 0):
 		i.LinkSpeedExtEnabled = speed
+	}
+	if speed := want.LinkSpeedExtEnabled2; speed != 0 && w.extended && w.accept(speed&^i.LinkSpeedExtSupported2 == 0) {
+		i.LinkSpeedExtEnabled2 = speed
 	}
 }
 

@@ -54,16 +54,8 @@ func (c *Console) dumpNode(n *topology.Node) {
 		if n.IsEndPort(i) {
 			fmt.Fprintf(&c.text, " LID %v LMC %d", p.LID, p.LMC)
 		}
-		fmt.Fprintf(&c.text, " %v %v %v/%v\n", p.LinkWidthActive, activeSpeed(p), p.PortState, p.PortPhysicalState)
+		fmt.Fprintf(&c.text, " %v %v %v/%v\n", p.LinkWidthActive, p.Speed().Gbps(), p.PortState, p.PortPhysicalState)
 	}
-}
-
-// activeSpeed is the speed that a link runs at.
-func activeSpeed(p *smp.PortInfo) fmt.Stringer {
-	if p.LinkSpeedExtActive != 0 {
-		return p.LinkSpeedExtActive
-	}
-	return p.LinkSpeedActive
 }
 
 // endPort takes the name of an end port, or its LID.

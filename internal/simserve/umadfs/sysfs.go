@@ -111,42 +111,14 @@ func stateLine(s smp.PortState) string { return fmt.Sprintf("%d: %s", s, stateNa
 
 func physLine(s smp.PhysState) string { return fmt.Sprintf("%d: %s", s, physNames[s]) }
 
-// The speeds of a virtual lane in units of 100 Mb/s, and their names.
-var (
-	speeds = map[smp.LinkSpeed]speed{
-		smp.LinkSpeedSDR: {25, "SDR"}, smp.LinkSpeedDDR: {50, "DDR"}, smp.LinkSpeedQDR: {100, "QDR"},
-	}
-	extendedSpeeds = map[smp.LinkSpeedExt]speed{
-		smp.LinkSpeedFDR: {140, "FDR"}, smp.LinkSpeedEDR: {250, "EDR"},
-		smp.LinkSpeedHDR: {500, "HDR"}, smp.LinkSpeedNDR: {1000, "NDR"},
-	}
-	widths = map[smp.LinkWidth]int{
-		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
-	}
-)
-
-type speed struct {
-	rate int // units of 100 Mb/s
-	name string
-}
-
 // rateLine is the rate of a link in the kernel's words, as "100 Gb/sec (4X EDR)".
 // A link that is down has that of the slowest.
 func rateLine(p *smp.PortInfo) string {
-	lane, ok := extendedSpeeds[p.LinkSpeedExtActive]
-	if !ok {
-		if lane, ok = speeds[p.LinkSpeedActive]; !ok {
-			lane = speeds[smp.LinkSpeedSDR]
-		}
-	}
-	width, ok := widths[p.LinkWidthActive]
-	if !ok {
-		width = 1
-	}
-	rate := lane.rate * width
+	speed, width := max(p.Speed(), smp.SpeedSDR), max(p.LinkWidthActive.Lanes(), 1)
+	rate := speed.Tenths() * width
 	fraction := ""
 	if rate%10 != 0 {
 		fraction = fmt.Sprintf(".%d", rate%10)
 	}
-	return fmt.Sprintf("%d%s Gb/sec (%dX %s)", rate/10, fraction, width, lane.name)
+	return fmt.Sprintf("%d%s Gb/sec (%dX %s)", rate/10, fraction, width, speed)
 }

@@ -47,7 +47,7 @@ func Ports(f *observed.Fabric) Table {
 				peer = place(p.Peer)
 			}
 			t.Add(n.Name(), p.Num, guid, p.Info.LID, p.Info.PortState.String(), p.Info.PortPhysicalState.String(),
-				p.Info.LinkWidthActive.String(), speedOf(p), mtuOf(p), p.Info.OperationalVLs,
+				p.Info.LinkWidthActive.String(), p.Info.Speed().Gbps(), mtuOf(p), p.Info.OperationalVLs,
 				p.Info.PartitionEnforcementInbound, p.Info.PartitionEnforcementOutbound, peer)
 		}
 	}
@@ -65,20 +65,11 @@ func mtuOf(p *observed.Port) string {
 
 func place(p *observed.Port) string { return fmt.Sprintf("%s:%d", p.Node.Name(), p.Num) }
 
-// speedOf is the speed that the link runs at: the extended one when there is
-// one, else the plain one.
-func speedOf(p *observed.Port) string {
-	if p.Info.LinkSpeedExtActive != 0 {
-		return p.Info.LinkSpeedExtActive.String()
-	}
-	return p.Info.LinkSpeedActive.String()
-}
-
 // Links has a row for each cable.
 func Links(f *observed.Fabric) Table {
 	t := New("guid_a", "port_a", "guid_b", "port_b", "width", "speed", "state", "a", "b")
 	for _, l := range f.Links() {
-		t.Add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), speedOf(l.A),
+		t.Add(l.A.Node.GUID(), l.A.Num, l.B.Node.GUID(), l.B.Num, l.A.Info.LinkWidthActive.String(), l.A.Info.Speed().Gbps(),
 			l.A.Info.PortState.String(), l.A.Node.Name(), l.B.Node.Name())
 	}
 	return t

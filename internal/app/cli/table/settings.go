@@ -30,7 +30,7 @@ func Settings(f *observed.Fabric) Table {
 				smp.DataVLs(info.OperationalVLs), info.VLHighLimit,
 				turns(p, smp.VLArbHighFirst, smp.VLArbHighSecond), turns(p, smp.VLArbLowFirst, smp.VLArbLowSecond),
 				only(end, info.SubnetTimeOut), only(end, info.MasterSMSL), enabled(info.LinkWidthEnabled.String()),
-				enabled(info.LinkSpeedEnabled.String(), info.LinkSpeedExtEnabled.String()), n.Name())
+				enabled(info.LinkSpeedEnabled.String(), info.LinkSpeedExtEnabled.String(), info.LinkSpeedExtEnabled2.String()), n.Name())
 		}
 	}
 	return t

@@ -54,6 +54,8 @@ var capabilities2 = map[string]smp.CapabilityMask2{
 	"partition-top":           smp.Cap2PartitionTop,
 	"enhanced-qos-arbiter":    smp.Cap2EnhancedQoSArbiter,
 	"link-speed-ndr":          smp.Cap2LinkSpeedNDR,
+	"extended-speeds2":        smp.Cap2ExtendedSpeeds2,
+	"link-speed-xdr":          smp.Cap2LinkSpeedXDR,
 }
 
 // addCapabilities gives each bit a property of its name.

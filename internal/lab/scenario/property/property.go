@@ -75,6 +75,7 @@ func All() map[string]Property {
 			p.LinkSpeedSupported, p.LinkSpeedEnabled = smp.LinkSpeed(n), 0
 		}),
 		"link-speed-ext":      ofPorts(4, func(p *sma.PortConfig, n uint64) { p.LinkSpeedExtSupported = smp.LinkSpeedExt(n) }),
+		"link-speed-ext2":     ofPorts(2, func(p *sma.PortConfig, n uint64) { p.LinkSpeedExtSupported2 = smp.LinkSpeedExt2(n) }),
 		"vl-arbitration-high": ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationHighCap = uint8(n) }),
 		"vl-arbitration-low":  ofPorts(7, func(p *sma.PortConfig, n uint64) { p.VLArbitrationLowCap = uint8(n) }),
 		"vl-cap": ofPorts(4, func(p *sma.PortConfig, n uint64) {

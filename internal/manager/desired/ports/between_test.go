@@ -177,7 +177,7 @@ func TestLimits(t *testing.T) {
 		{"no such switch", limit("w", 3), nil, []string{fmt.Sprintf("links: no port %s", limit("w", 3)[0].At)}, nil},
 		{"an end that was not reached", limit("y", 3), func(f *observed.Fabric) { facts.PortAt(f, limit("z", 1)[0].At).Reached = false }, nil, []string{"y:3"}},
 		{"an end that can only more", limit("y", 3), func(f *observed.Fabric) { facts.PortAt(f, limit("z", 1)[0].At).Info.LinkWidthSupported = 2 },
-			[]string{fmt.Sprintf("links: z:1 supports nothing as narrow or slow as %s, %s: left as it is", settings.Width(1), settings.Speed(0))}, []string{"y:3"}},
+			[]string{fmt.Sprintf("links: z:1 cannot be limited to %s, %s: left as it is", settings.Width(1), settings.Speed(0))}, []string{"y:3"}},
 	} {
 		f, d, _, _, _ := chain(t, 4)
 		for _, n := range f.Nodes {

@@ -66,7 +66,7 @@ func Limits(f *observed.Fabric, links []policy.LinkLimit, d *observed.Desired) (
 		}
 		for _, end := range []*observed.Port{at, at.Peer} {
 			if end != nil && end.Reached && !qos.Limit(end, l.Width, l.Speed, d) {
-				warn("links: %s supports nothing as narrow or slow as %s, %s: left as it is", end, l.Width, l.Speed)
+				warn("links: %s cannot be limited to %s, %s: left as it is", end, l.Width, l.Speed)
 			}
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 // Limit wants of a port that its link is no wider and no faster than this when it
 // trains next. A width or speed that leaves nothing of what the port supports
-// leaves that alone, and the answer is false: such a link would never come up.
+// leaves that alone, and the answer is false: such a link would never come up. So does a speed
+// limit of a port that has XDR.
 func Limit(p *observed.Port, w settings.Width, s settings.Speed, d *observed.Desired) (ok bool) {
 	want, info := d.Port(p), &p.Info
 	ok = true
@@ -21,6 +22,9 @@ func Limit(p *observed.Port, w settings.Width, s settings.Speed, d *observed.Des
 	}
 	if s == 0 {
 		return ok
+	}
+	if info.LinkSpeedExtSupported2 != 0 {
+		return false // which value turns XDR off is not public
 	}
 	speed, ext := s.Enabled(info.LinkSpeedSupported, info.LinkSpeedExtSupported)
 	if speed == 0 && ext == 0 {

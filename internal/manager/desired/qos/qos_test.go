@@ -399,4 +399,9 @@ func TestPI118LinksAreLimited(t *testing.T) {
 	if x.Info.LinkSpeedSupported = 4; Limit(x, 0, settings.SDR, observed.NewDesired(f)) {
 		t.Error("a port was limited to a speed below everything that it supports")
 	}
+	x.Info.LinkSpeedSupported, x.Info.LinkSpeedExtSupported, x.Info.LinkSpeedExtSupported2 = 7, 15, smp.LinkSpeedXDR
+	d = observed.NewDesired(f)
+	if Limit(x, 0, settings.HDR, d) || d.Port(x).Elements != 0 {
+		t.Errorf("a port with XDR was limited: %v", d.Port(x).Elements.Names())
+	}
 }

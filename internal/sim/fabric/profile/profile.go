@@ -64,6 +64,7 @@ func portConfig(p *topology.Port) sma.PortConfig {
 	c.LinkWidthEnabled, c.LinkWidthSupported = smp.LinkWidth(p.Enabled.Width), supported(p.Enabled.Width)
 	c.LinkSpeedEnabled, c.LinkSpeedSupported = smp.LinkSpeed(p.Enabled.Speed), smp.LinkSpeed(p.Enabled.Speed)|smp.LinkSpeedSDR
 	c.LinkSpeedExtSupported = smp.LinkSpeedExt(p.Enabled.ExtSpeed)
+	c.LinkSpeedExtSupported2 = smp.LinkSpeedExt2(p.Enabled.ExtSpeed2)
 	return c
 }
 
@@ -77,23 +78,10 @@ func supported(enabled uint8) smp.LinkWidth {
 	return w
 }
 
-// Rates of a virtual lane in Mb/s of data.
-var (
-	speeds    = map[smp.LinkSpeed]int64{1: 2000, 2: 4000, 4: 8000}
-	extSpeeds = map[smp.LinkSpeedExt]int64{
-		smp.LinkSpeedFDR: 13_636, smp.LinkSpeedEDR: 25_000, smp.LinkSpeedHDR: 50_000, smp.LinkSpeedNDR: 100_000,
-	}
-	widths = map[smp.LinkWidth]int64{
-		smp.LinkWidth1X: 1, smp.LinkWidth2X: 2, smp.LinkWidth4X: 4, smp.LinkWidth8X: 8, smp.LinkWidth12X: 12,
-	}
-)
+// slowest is the data rate of the slowest link, in Mb/s.
+const slowest = 2000
 
 // PerThousand is the time that 1000 octets take on a port's link.
 func PerThousand(info *smp.PortInfo) time.Duration {
-	lane := speeds[info.LinkSpeedActive]
-	if lane == 0 {
-		lane = extSpeeds[info.LinkSpeedExtActive]
-	}
-	rate := max(lane*widths[info.LinkWidthActive], 2000)
-	return time.Duration(8_000_000 / rate)
+	return time.Duration(8_000_000 / max(info.Speed().Data()*info.LinkWidthActive.Lanes(), slowest))
 }
