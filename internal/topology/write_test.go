@@ -220,7 +220,7 @@ func TestWriteIbsimText(t *testing.T) {
 	s.Description, s.EnhancedPort0, s.Ports[0].GUID, s.Ports[0].LID = "a \"b\"\tc", true, 0x99, 3
 	h.VendorID, h.DeviceID, h.SystemImageGUID = 0x2c9, 0x1003, 0x703
 	h.Ports[2].GUID, h.Ports[2].LID, h.Ports[2].LMC = 0x55, 4, 1
-	h.Ports[2].Enabled, s.Ports[5].Enabled = Rates{3, 7, 7}, Rates{3, 7, 3}
+	h.Ports[2].Enabled, s.Ports[5].Enabled = Rates{3, 7, 7, 0}, Rates{3, 7, 3, 0}
 	if err := errors.Join(Connect(h, 2, s, 5), Connect(s, 8, r, 1)); err != nil {
 		t.Fatal(err)
 	}
