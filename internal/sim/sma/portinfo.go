@@ -191,7 +191,8 @@ func (w *portWrite) rates() {
 	case w.accept(speed&^i.LinkSpeedExtSupported == 0):
 		i.LinkSpeedExtEnabled = speed
 	}
-	if speed := want.LinkSpeedExtEnabled2; speed != 0 && w.extended && w.accept(speed&^i.LinkSpeedExtSupported2 == 0) {
+	// Without XDR the bits are reserved, and count for nothing.
+	if speed := want.LinkSpeedExtEnabled2; speed != 0 && i.LinkSpeedExtSupported2 != 0 && w.extended && w.accept(speed&^i.LinkSpeedExtSupported2 == 0) {
 		i.LinkSpeedExtEnabled2 = speed
 	}
 }
