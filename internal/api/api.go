@@ -114,6 +114,7 @@ func build(s *service.Service, o Options) *api {
 	a.rollback()
 	a.audit()
 	a.events()
+	a.watches()
 	a.policy()
 	a.fabric()
 	a.drawn()
@@ -219,7 +220,7 @@ func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Probl
 			return a.unknownCaller(r, p)
 		}
 		caller := req.who.Caller
-		if caller.Keys.First != 0 && r.URL.Path != Prefix+"/partitions" && !strings.HasPrefix(r.URL.Path, Prefix+"/partitions/") {
+		if caller.Keys.First != 0 && r.URL.Path != Prefix+"/partitions" && r.URL.Path != Prefix+watchPartitions && !strings.HasPrefix(r.URL.Path, Prefix+"/partitions/") {
 			return problem(http.StatusForbidden, "forbidden", "the token is bound to the partitions "+caller.Keys.String()+": it sees and changes nothing but these and their members")
 		}
 	}

@@ -54,7 +54,7 @@ var groups = []struct {
 	{"history", "what was changed, by whom, and back; the audit log, backup and export", []string{"revisions", "rollback", "audit-log", "backup", "export", "store"}},
 	{"proof", "who can talk with whom and why, and what an audit finds", []string{"proof", "audit", "why", "peers", "matrix"}},
 	{"fabric", "devices, cables, routes, counters, and switches out of service", []string{"nodes", "links", "cables", "routes", "multicast-groups", "map", "snapshot", "counters", "drains"}},
-	{"service", "the service itself: its state, policy, managers, sweeps, events, logins, and this description", []string{"status", "policy", "managers", "sweeps", "events", "logins", "session", "openapi.json"}},
+	{"service", "the service itself: its state, policy, managers, sweeps, events, logins, and this description", []string{"status", "policy", "managers", "sweeps", "events", "watch", "logins", "session", "openapi.json"}},
 }
 
 // grouped gives every operation the tag of its path.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,33 +14,10 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/service"
 )
 
-// Event is what the stream of events says, as JSON in the data of an event.
-type Event struct {
-	ID       string           `json:"id"`
-	At       time.Time        `json:"at"`
-	Kind     string           `json:"kind" enum:"revision,outcome,manager,reset"`
-	Revision uint64           `json:"revision,omitempty"`
-	Name     string           `json:"name,omitempty" doc:"of the manager's event"`
-	Text     string           `json:"text"`
-	Outcome  *history.Outcome `json:"outcome,omitempty"`
-}
-
-// eventOf is an event as a caller sees it. A sentence about a change that others made or have a part
-// in too is not for a tenant: it may name what is theirs, as the reason does for which the manager
-// takes a change back. The revision says what of it concerns the tenant.
-func eventOf(s *resource.State, e service.Event, c resource.Caller) Event {
-	out := Event{ID: e.ID, At: e.At, Kind: string(e.Kind), Revision: s.NumberFor(c, e.Revision), Name: e.Name, Text: e.Text, Outcome: history.OutcomeOf(e.Outcome, c)}
-	if c.IsProvider() || e.Kind != service.EventRevision {
-		return out
-	}
-	if e.By != c.Tenant || slices.ContainsFunc(e.Tenants, func(t string) bool { return t != c.Tenant }) {
-		out.Text = "revision " + strconv.FormatUint(out.Revision, 10) + " changed something of yours"
-	}
-	return out
-}
+// Event is what the stream of events says.
+type Event = history.Event
 
 func (a *api) events() {
 	type input struct {
@@ -61,16 +36,21 @@ func (a *api) events() {
 		if strings.ContainsAny(after, "\r\n\x00") {
 			return nil, fault(http.StatusUnprocessableEntity, "invalid", "query.after", "want the ID of an event")
 		}
-		if !a.opened() {
-			return nil, problem(http.StatusServiceUnavailable, reasonBusy, fmt.Sprintf("%d streams are open, which is the most", StreamsMax)).RetryAfter(storeAfter)
-		}
-		return &huma.StreamResponse{Body: func(c huma.Context) {
-			defer a.closed()
-			_, w := humago.Unwrap(c)
-			w.Header().Set("Content-Type", "text/event-stream")
-			a.stream(ctx, w, after, in.Kept)
-		}}, nil
+		return a.streaming(func(w http.ResponseWriter) { a.stream(ctx, w, after, in.Kept) })
 	})
+}
+
+// streaming is an answer that goes on until f returns.
+func (a *api) streaming(f func(w http.ResponseWriter)) (*huma.StreamResponse, error) {
+	if !a.opened() {
+		return nil, problem(http.StatusServiceUnavailable, reasonBusy, fmt.Sprintf("%d streams are open, which is the most", StreamsMax)).RetryAfter(storeAfter)
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		defer a.closed()
+		_, w := humago.Unwrap(c)
+		w.Header().Set("Content-Type", "text/event-stream")
+		f(w)
+	}}, nil
 }
 
 func (a *api) opened() bool {
@@ -92,57 +72,55 @@ func (a *api) closed() {
 // stream writes events until the client is gone, or too slow, or may not see them any
 // more; of those that have happened only if that is asked.
 func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, kept bool) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	req := requestOf(ctx)
-	events := make(chan service.Event)
-	go func() {
-		defer close(events)
+	a.send(ctx, w, ": events", func(ctx context.Context, say func(text string) bool) {
 		list := a.service.Events(ctx, req.who.Caller, after)
 		if kept {
 			list = a.service.KeptEvents(req.who.Caller, after)
 		}
 		for e := range list {
-			select {
-			case events <- e:
-			case <-ctx.Done():
+			var event Event
+			a.service.Read(func(s *resource.State) { event = history.EventOf(s, e, req.who.Caller) })
+			data, err := json.Marshal(event)
+			if err != nil || !say(fmt.Sprintf("id: %s\nevent: %s\ndata: %s", e.ID, e.Kind, data)) {
 				return
 			}
 		}
+	})
+}
+
+// send writes a first text and those that are said, in a goroutine of their own, until that ends, the
+// client is gone or too slow, or the caller may not see anything any more.
+func (a *api) send(ctx context.Context, w http.ResponseWriter, first string, tell func(ctx context.Context, say func(text string) bool)) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	req, texts := requestOf(ctx), make(chan string)
+	go func() {
+		defer close(texts)
+		tell(ctx, func(text string) bool {
+			select {
+			case texts <- text:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
 	}()
 	alive := time.NewTicker(limitsOf(ctx).alive)
 	defer alive.Stop()
 	control := http.NewResponseController(w)
-	send := func(text string) error {
+	for text := first; ; {
 		_ = control.SetWriteDeadline(time.Now().Add(limitsOf(ctx).stream)) // one of a test has none
-		if _, err := io.WriteString(w, text); err != nil {
-			return err
+		if _, err := io.WriteString(w, text+"\n\n"); err != nil || control.Flush() != nil {
+			return
 		}
-		return control.Flush()
-	}
-	if send(": events\n\n") != nil {
-		return
-	}
-	for {
-		var err error
+		more := true
 		select {
-		case e, more := <-events:
-			if !more || !a.still(req) {
-				return
-			}
-			var data []byte
-			var event Event
-			a.service.Read(func(s *resource.State) { event = eventOf(s, e, req.who.Caller) })
-			if data, err = json.Marshal(event); err == nil {
-				err = send(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data))
-			}
+		case text, more = <-texts:
 		case <-alive.C:
-			if !a.still(req) {
-				return
-			}
-			err = send(": alive\n\n")
+			text = ": alive"
 		}
-		if err != nil {
+		if !more || !a.still(req) {
 			return
 		}
 	}

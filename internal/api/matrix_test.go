@@ -68,6 +68,8 @@ var matrix = map[string]struct {
 	"export-audit-log":      {"/audit-log/export", "", "401 401 403 403 403 200 200 200"},
 	"accept-restored-store": {"/store/accept-restored", "", "401 401 403 403 403 422 422 422"}, // without a reason
 	"get-backup":            {"/backup", "", "401 401 403 403 403 200 200 200"},
+	"watch-partitions":      {"/watch/partitions?once=true", "", "401 401 200 200 200 200 200 200"},
+	"watch-tenants":         {"/watch/tenants?once=true", "", "401 401 200 200 200 200 200 200"},
 	"watch-events":          {"-", "", "401 401 200 200 200 200 200 200"},
 	"get-policy":            {"/policy", "", "401 401 403 403 403 404 404 404"},
 	"put-policy":            {"/policy?dry_run=true", `{"name":"p.yaml","text":"version: 1\ndefault: limited\n"}`, "401 401 403 403 403 200 200 200"},

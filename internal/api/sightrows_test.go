@@ -82,6 +82,8 @@ var sightRows = map[string][]sightRow{
 	"verify-audit-log": {{path: "/audit-log/verify"}},
 	"export-audit-log": {{path: "/audit-log/export"}},
 	"get-backup":       {{path: "/backup"}},
+	"watch-partitions": {{path: "/watch/partitions?once=true"}, {path: "/watch/partitions?once=true&after={REVISION}"}, {path: "/watch/partitions?once=true&selector=mark%21%3Dnone"}},
+	"watch-tenants":    {{path: "/watch/tenants?once=true"}, {path: "/watch/tenants?once=true&selector=mark"}},
 	"watch-events":     {{path: "/events?kept=true", from: ofHistory}},
 	"get-policy":       {{path: "/policy"}},
 	"put-policy":       {{path: "/policy?dry_run=true", body: `{"name":"p.yaml","text":"version: 1\ndefault: limited\n"}`}},

@@ -108,6 +108,13 @@ func (s *Service) changed(r Record) {
 	}
 }
 
+// Stirred is closed when something happens next: whoever looks at the state again then, and takes the
+// channel before he looks, misses nothing.
+func (s *Service) Stirred() <-chan struct{} {
+	_, _, more := s.events.all.after(s.events.all.last())
+	return more
+}
+
 // hub keeps the last events and wakes those who wait for more.
 type hub struct {
 	run  string // tells the IDs of this run from those of others
