@@ -470,8 +470,11 @@ func TestBoundTokens(t *testing.T) {
 		if list := items(s.want(200, call{as: "bound", method: "GET", path: "/partitions"})); len(list) != 1 {
 			t.Errorf("%s: %v: want one partition", tenant, list)
 		}
+		if w := s.do(call{as: "bound", method: "GET", path: "/watch/partitions?once=true"}); w.Code != 200 || !strings.Contains(w.Body.String(), `"keys":["0x0100"]`) || strings.Contains(w.Body.String(), "0x0101") {
+			t.Errorf("%s: %d %s: want one partition", tenant, w.Code, w.Body)
+		}
 		for id, row := range matrix {
-			if row.path == "-" || strings.HasPrefix(row.path, "/partitions") || strings.HasPrefix(row.path, "/openapi") {
+			if row.path == "-" || id == "watch-partitions" || strings.HasPrefix(row.path, "/partitions") || strings.HasPrefix(row.path, "/openapi") {
 				continue
 			}
 			for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {

@@ -2,8 +2,10 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +26,11 @@ func TestKeysAreReadOneWay(t *testing.T) {
 			if op.RequestBody == nil {
 				continue
 			}
-			for name := range op.RequestBody.Value.Content["application/json"].Schema.Value.Properties {
+			var properties []string
+			for _, content := range op.RequestBody.Value.Content { // JSON, or a merge patch
+				properties = slices.AppendSeq(properties, maps.Keys(content.Schema.Value.Properties))
+			}
+			for _, name := range properties {
 				if name == "$schema" {
 					continue
 				}
