@@ -23,6 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
+	"github.com/ibwarden/ibwarden/internal/api/merge"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -70,6 +71,7 @@ func described(t testing.TB) (*openapi3.T, routers.Router) {
 	for _, kind := range []string{"application/jsonl", "application/openapi+json", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
+	openapi3filter.RegisterBodyDecoder(merge.Type, openapi3filter.JSONBodyDecoder)
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -151,11 +153,14 @@ func (m *maker) value(name string, ref *openapi3.SchemaRef, depth int) any {
 	if list := m.pool[name]; len(list) > 0 && s.Type.Is("string") && m.IntN(8) > 0 {
 		return m.pick(list)
 	}
+	if s.Type.Includes("null") && m.IntN(4) == 0 {
+		return nil
+	}
 	if len(s.Enum) > 0 {
 		return s.Enum[m.IntN(len(s.Enum))]
 	}
 	switch {
-	case s.Type.Is("object"):
+	case s.Type.Includes("object"):
 		out := map[string]any{}
 		names := slices.Sorted(keysOf(s.Properties))
 		for _, n := range names {
@@ -163,14 +168,17 @@ func (m *maker) value(name string, ref *openapi3.SchemaRef, depth int) any {
 				out[n] = m.value(n, s.Properties[n], depth+1)
 			}
 		}
+		if of := s.AdditionalProperties.Schema; of != nil && len(names) == 0 { // labels
+			out[m.pick([]string{"env", "example.com/rack"})] = m.value("label", of, depth+1)
+		}
 		return out
-	case s.Type.Is("array"):
+	case s.Type.Includes("array"):
 		out := []any{}
 		for range int(s.MinItems) + m.IntN(4) {
 			out = append(out, m.value(name, s.Items, depth+1))
 		}
 		return out
-	case s.Type.Is("integer"), s.Type.Is("number"):
+	case s.Type.Includes("integer"), s.Type.Includes("number"):
 		low, high := 0.0, 100.0
 		if s.Min != nil {
 			low = *s.Min
@@ -179,11 +187,11 @@ func (m *maker) value(name string, ref *openapi3.SchemaRef, depth int) any {
 			high = min(*s.Max, low+100)
 		}
 		n := low + float64(m.IntN(int(high-low)+1))
-		if s.Type.Is("number") {
+		if s.Type.Includes("number") {
 			return []float64{2.5, 10, 100, n}[m.IntN(4)]
 		}
 		return int(n)
-	case s.Type.Is("boolean"):
+	case s.Type.Includes("boolean"):
 		return m.IntN(2) == 0
 	}
 	switch {
@@ -247,7 +255,10 @@ func (m *maker) request(s *stand, as, method, path string, op *openapi3.Operatio
 	}
 	var body any
 	if op.RequestBody != nil {
-		schema := op.RequestBody.Value.Content["application/json"].Schema
+		var schema *openapi3.SchemaRef
+		for kind, content := range op.RequestBody.Value.Content { // JSON, or a merge patch
+			schema, header["Content-Type"] = content.Schema, kind
+		}
 		data, err := json.Marshal(m.value("body", schema, 0))
 		if err != nil {
 			s.Fatal(err)
