@@ -17,12 +17,12 @@ import (
 
 // WriteParams are what every write takes.
 type WriteParams struct {
-	DryRun  bool                                           `query:"dry_run" doc:"plan the change and make none"`
-	Wait    string                                         `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
-	IfMatch string                                         `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
-	IfNone  string                                         `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
-	Repeat  string                                         `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and gets the first answer again, with what became of it since; kept for 24 h, the last 10,000 of a tenant"`
-	Why     string                                         `header:"Why" maxLength:"500" doc:"the reason, for the history"`
+	DryRun  bool   `query:"dry_run" doc:"plan the change and make none"`
+	Wait    string `query:"wait" enum:"stored,proved" default:"stored" doc:"proved: answer when the change is proved on the fabric, or could not be, and after 60 s in any case"`
+	IfMatch string `header:"If-Match" maxLength:"1000" doc:"ETag of the object that the caller has seen"`
+	IfNone  string `header:"If-None-Match" maxLength:"1000" doc:"*: the object must not be there"`
+	Repeat  string `header:"Idempotency-Key" maxLength:"64" pattern:"^[!-~]+$" doc:"a repeated write with the same key changes nothing and gets the first answer again, with what became of it since; kept for 24 h, the last 10,000 of a tenant"`
+	Why     string `header:"Why" maxLength:"500" doc:"the reason, for the history"`
 	// amend makes the change of a PATCH, of the object as it is then.
 	amend func(*resource.State) (resource.Change, error)
 }
