@@ -191,7 +191,11 @@ func (x whole) written() (out []string) {
 
 func (w *world) written() (out []string) {
 	for _, a := range w.sets() {
-		out = append(out, fmt.Sprintf("%v %s 0x%x", a.node, smp.AttributeName(a.AttributeID), a.AttributeModifier))
+		block := a.AttributeModifier
+		if a.AttributeID == smp.AttrPortInfo {
+			block &= 1<<31 - 1 // the bit of extended speeds is of the request, not of the block
+		}
+		out = append(out, fmt.Sprintf("%v %s 0x%x", a.node, smp.AttributeName(a.AttributeID), block))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -237,6 +238,7 @@ func TestWithheldFromOthers(t *testing.T) {
 			c.Switch.PartitionEnforcementCap = 0
 		}
 	}
+	const moments = 8 // a host that is asked again every second is being asked at some of them
 	for _, x := range []struct {
 		name    string
 		silent  string // falls silent
@@ -250,8 +252,13 @@ func TestWithheldFromOthers(t *testing.T) {
 		{"host and its switch, noticed before", "leaf-1", false, true, unguarded},
 		{"switch of a guarded host, noticed before", "leaf-1", false, true, nil},
 	} {
-		for _, end := range []string{"speaks again", "goes"} {
-			t.Run(x.name+"/"+end, func(t *testing.T) {
+		for moment := range 2 * moments {
+			end := []string{"speaks again", "goes"}[moment%2]
+			after := time.Duration(moment/2) * 2 * time.Second / moments
+			if !x.noticed && after > 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%s/%v", x.name, end, after), func(t *testing.T) {
 				list := topology.Demo()
 				red, blue := guidOf(list, "red-1"), guidOf(list, "blue-2")
 				old := tenancy{tenants: []tenant{{base: 0x10, full: []ib.PortGUID{red}}, {base: 0x20, full: []ib.PortGUID{blue}}}}
@@ -263,7 +270,7 @@ func TestWithheldFromOthers(t *testing.T) {
 					w.deaf(x.silent, smp.AttrPKeyTable, false)
 				}
 				if x.noticed {
-					w.run(engine.DefaultDriftPeriod + 5*time.Second)
+					w.run(engine.DefaultDriftPeriod + 5*time.Second + after)
 				}
 				safety := w.watchSafety(old, next)
 				w.change(next.policy())

@@ -19,8 +19,10 @@ func (e *Engine) remember(old *observed.Fabric) {
 		e.known.Recall(e.fabric)
 		return
 	}
-	e.unseen = unseen.After(old, e.fabric, e.ends, e.unseen, e.known.Fences, e.cabling.list)
+	before := e.unseen
+	e.unseen = unseen.After(old, e.fabric, e.ends, before, e.known.Fences, e.cabling.list)
 	e.fabric.Recall(old)
+	unseen.Recall(e.fabric, e.ends, before)
 	down, up := links.Compare(old, e.fabric)
 	if len(down.Links)+len(down.Gone) > 0 {
 		e.emit(down)

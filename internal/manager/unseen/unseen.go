@@ -46,6 +46,22 @@ func (u *Port) Facts(f *observed.Fabric) partition.PortFacts {
 }
 
 // search is one call of After.
+// Recall enters in ports that are found again what they held before they were out of sight, and
+// in the switch ports before them, as far as it could not be read this time: a port that answers
+// everything but what its P_Key table holds may still have it.
+func Recall(now *observed.Fabric, ends []*observed.Port, before []Port) {
+	for _, u := range before {
+		for _, p := range ends {
+			if p.GUID == u.Identity.PortGUID {
+				p.Recall(&observed.Port{PKeys: u.Keys})
+			}
+		}
+		if p := now.At(u.At); p != nil {
+			p.Recall(&observed.Port{PKeys: u.Guard})
+		}
+	}
+}
+
 type search struct {
 	old, now *observed.Fabric
 	fences   fence.Set

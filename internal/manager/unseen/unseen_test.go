@@ -104,3 +104,32 @@ func TestAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestRecall: a host that is found again and does not say what its P_Key table holds may still
+// have what it had; where it says so, that counts. The same of the switch port before it.
+func TestRecall(t *testing.T) {
+	all, hidden := sweep(2, 3, 4), sweep(2, 4)
+	out := After(all, hidden, hidden.EndPorts(), nil, nil, nil)
+	for _, x := range []struct {
+		read bool
+		want ib.PKey
+	}{{true, 0}, {false, 0x8003}} {
+		again := sweep(2, 3, 4)
+		host := &again.Node(3).Ports[1]
+		guard := host.Peer
+		for _, p := range []*observed.Port{host, guard} {
+			clear(p.PKeys)
+			for block := range p.PKeysRead {
+				p.PKeysRead[block] = x.read
+			}
+		}
+		held := all.At(guard.Place()).PKeys
+		Recall(again, again.EndPorts(), out)
+		if got := host.PKeys[0]; got != x.want || host.PKeysKnown() != x.read {
+			t.Errorf("read %v: the host has %v, known %v; want %v", x.read, got, host.PKeysKnown(), x.want)
+		}
+		if got := guard.PKeys; slices.Equal(got, held) == x.read {
+			t.Errorf("read %v: the switch port has %v; it held %v", x.read, got, held)
+		}
+	}
+}
