@@ -40,7 +40,7 @@ func TestEveryCapability(t *testing.T) {
 		}
 		seen, seen2 = seen|capabilities[name], seen2|capabilities2[name]
 	}
-	if seen|smp.CapIsSM != 0xFFFFFFFE || seen2 != 0x07FF {
+	if seen|smp.CapIsSM != 0xFFFFFFFE || seen2 != 0x1FFF {
 		t.Errorf("bits %#x and %#x, want all that have a name", uint32(seen), uint16(seen2))
 	}
 }
