@@ -163,7 +163,7 @@ func TestRogueManagerCountsForNothing(t *testing.T) {
 func TestRogueManagerIsKnownByItsQuestions(t *testing.T) {
 	r := newRivals(t)
 	y := halves(hosts(r.list))
-	m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, DriftPeriod: time.Hour}, y) // which would see IsSM when its turn comes
+	m := r.joinAs("mgmt-1", engine.Config{Profile: protect.Tenant, GuardPeriod: time.Hour}, y) // which sees IsSM when the turn comes to the host
 	r.run(time.Second)
 	g := &rogue{mute: true}
 	r.seat(quietHost, func(*rival) link.Engine { return g })
