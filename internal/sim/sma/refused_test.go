@@ -163,7 +163,8 @@ func randomSet(r *rand.Rand, d, other *device) (through ib.PortNum, p mad.SMP) {
 	for range 1 + r.IntN(4) {
 		b := byte(r.Uint32())
 		if r.IntN(2) == 0 {
-			b &= byte(r.Uint32()) & byte(r.Uint32())
+			b &= byte(r.Uint32()) // few bits
+			b &= byte(r.Uint32())
 		}
 		p.Data[r.IntN(mad.DataSize)] = b
 	}
