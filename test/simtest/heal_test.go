@@ -23,11 +23,8 @@ const (
 	healFaults = 12 * time.Second
 	healWrites = 400 * time.Millisecond
 	healMute   = 8 * time.Second
-	// healMost is the time after the last fault in which all tables hold the policy, in nine
-	// runs of ten, healWorst in all: with M_Keys and the usual time-outs, of 300 runs 12 took
-	// longer than healMost, the longest 11.4 s.
-	healMost  = 2 * time.Second
-	healWorst = 20 * time.Second
+	// healMost is the time after the last fault in which all tables hold the policy.
+	healMost = 2 * time.Second
 )
 
 // trouble is a fabric with random faults under policies that change.
@@ -179,8 +176,7 @@ func healed(t *testing.T, seed uint64, c engine.Config) (after time.Duration, fa
 	return w.fabric.Now() - x.last, x.faults
 }
 
-// After the last fault, whatever it was, all tables hold the policy in force within healMost, but for a
-// few runs, and within healWorst in those.
+// After the last fault, whatever it was, all tables hold the policy in force within healMost.
 func TestHeals(t *testing.T) {
 	seed := need.Seed(t, 1)
 	kernel := transact.DefaultLimits() // as over /dev/infiniband
@@ -212,11 +208,11 @@ func TestHeals(t *testing.T) {
 				}
 			}
 			slices.Sort(took)
-			usual, worst := took[len(took)*9/10-1], took[len(took)-1]
+			late := took[len(took)*99/100-1]
 			t.Logf("%d of %d were behind; median %v, 90th percentile %v, 99th %v, worst %v",
-				behind, len(took), took[len(took)/2], usual, took[len(took)*99/100-1], worst)
-			if usual > healMost || worst > healWorst {
-				t.Errorf("the 90th percentile is %v and the longest %v, want %v and %v at the most", usual, worst, healMost, healWorst)
+				behind, len(took), took[len(took)/2], took[len(took)*9/10-1], late, took[len(took)-1])
+			if late > healMost {
+				t.Errorf("the 99th percentile is %v, want %v at the most", late, healMost)
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func AskKey(w *transact.Window, p *observed.Port, known, failed func()) {
 		known()
 		return
 	}
-	open, answered := 2, false
+	open, answered, said := 2, false, false
 	for _, key := range []ib.MKey{p.Key, p.Offered} {
 		w.Do(transact.Request{
 			Path: p.Path, Respond: p.RespTime(), MKey: key, Method: mad.MethodGet,
@@ -121,13 +121,16 @@ func AskKey(w *transact.Window, p *observed.Port, known, failed func()) {
 			open--
 			answered = answered || r.Err == nil
 			switch {
-			case p.Offered == 0: // the first answer said it
+			case said: // by the first answer
+			case p.Offered == 0: // another question was answered meanwhile
+				said = true
+				known()
 			case shows(r, key):
-				p.Key, p.Offered = key, 0
+				p.Key, p.Offered, said = key, 0, true
 				known()
 			case open > 0:
 			case answered:
-				p.Offered = 0
+				p.Offered, said = 0, true
 				known()
 			default:
 				failed()

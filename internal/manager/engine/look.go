@@ -215,7 +215,24 @@ func (e *Engine) look(p *observed.Port, done func()) {
 
 // get reads a block of an attribute through one of the windows, e.side in parallel to passes. A
 // changed value is compared with the desired one, and a node that does not answer is discovered again.
+//
+// Which of two keys the device has is asked first where that is in doubt: a question with the wrong one
+// is as good as lost, and tried again for seconds. It is answered when it is known, and what
+// could not be written is written then.
 func (e *Engine) get(w *transact.Window, p *observed.Port, a mad.AttributeID, block uint32, then, failed func()) {
+	if agent := p.Agent(); agent.Offered != 0 {
+		apply.AskKey(w, agent, func() {
+			e.retries = true
+			e.get(w, p, a, block, then, failed)
+		}, func() {
+			p.MarkUnread(a, block)
+			e.mutes.Add(e.now, agent.Place(), watch.Write)
+			if failed != nil {
+				failed()
+			}
+		})
+		return
+	}
 	sent := p.Modifier(a, block)
 	w.Do(transact.Request{
 		Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: mad.MethodGet, Attribute: a, Modifier: sent,
