@@ -108,7 +108,7 @@ type Port struct {
 	// Forgets holds the PortInfo elements that the device answered to have
 	// but did not keep when they were written.
 	Forgets Element
-	// RefusesExtendedSpeeds tells that this end port, on a switch port 0, refused a PortInfo
+	// RefusesExtendedSpeeds reports whether this end port, on a switch port 0, refused a PortInfo
 	// whose modifier says that the manager knows extended speeds.
 	RefusesExtendedSpeeds bool
 }

@@ -53,7 +53,7 @@ func still(text string) string {
 	return text
 }
 
-// dumped is what smpdump prints of PortInfo without the octet that has the level.
+// dumped is what smpdump prints of PortInfo without the byte that has the level.
 func dumped(text string) string {
 	lines := strings.Split(text, "\n")
 	if len(lines) > 2 && len(lines[2]) > 6 {

@@ -65,7 +65,7 @@ func withoutHeader(text string) string {
 	return text
 }
 
-// TestShowTopology: without a tool, ibwarden prints what ibnetdiscover prints, octet by octet but
+// TestShowTopology: without a tool, ibwarden prints what ibnetdiscover prints, byte by byte but
 // for the first comments: from every place, with LIDs and without, and by the service.
 func TestShowTopology(t *testing.T) {
 	needPrograms(t, "ibnetdiscover")

@@ -57,7 +57,7 @@ func value(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Struct:
 		return Fields(v.Interface())
-	case IsOctets(v):
+	case IsBytes(v):
 		octets := make([]byte, v.Len())
 		reflect.Copy(reflect.ValueOf(octets), v)
 		return fmt.Sprintf("0x%x", bytes.TrimRight(octets, "\x00"))

@@ -21,7 +21,7 @@ type Leaf struct {
 }
 
 // Walk calls visit with the exported values of a structure, or of one that is pointed to, in
-// their order. Arrays of octets are one value; first is the number of the first entry of other
+// their order. Arrays of bytes are one value; first is the number of the first entry of other
 // arrays.
 func Walk(of any, first int, visit func(Leaf)) {
 	walkStruct("", -1, first, reflect.Indirect(reflect.ValueOf(of)), visit)
@@ -37,7 +37,7 @@ func walkStruct(under string, index, first int, v reflect.Value, visit func(Leaf
 		switch {
 		case x.Kind() == reflect.Struct:
 			walkStruct(under+f.Name+".", index, first, x, visit)
-		case x.Kind() == reflect.Array && !IsOctets(x):
+		case x.Kind() == reflect.Array && !IsBytes(x):
 			for n := range x.Len() {
 				at := fmt.Sprintf("%s%s[%d]", under, f.Name, first+n)
 				if x.Index(n).Kind() == reflect.Struct {
@@ -52,12 +52,12 @@ func walkStruct(under string, index, first int, v reflect.Value, visit func(Leaf
 	}
 }
 
-// IsOctets reports whether a value is octets, which are printed as one.
-func IsOctets(v reflect.Value) bool {
+// IsBytes reports whether a value is an array of bytes, which are printed as one.
+func IsBytes(v reflect.Value) bool {
 	return (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && v.Type().Elem().Kind() == reflect.Uint8 && v.Type().Elem().Name() == "uint8"
 }
 
-// Number is the value on the wire of a leaf that is no array of octets.
+// Number is the value on the wire of a leaf that is no array of bytes.
 func (l Leaf) Number() uint64 {
 	if l.Of.Kind() == reflect.Bool {
 		if l.Of.Bool() {
@@ -69,12 +69,12 @@ func (l Leaf) Number() uint64 {
 }
 
 // Value is a leaf for people and programs: a number, or text where it is read as hexadecimal digits
-// (GUIDs, keys, masks, octets). A secret key is not told.
+// (GUIDs, keys, masks, bytes). A secret key is not told.
 func (l Leaf) Value() any {
 	if gid, is := l.Of.Interface().(ib.GID); is {
 		return gid.String()
 	}
-	if IsOctets(l.Of) {
+	if IsBytes(l.Of) {
 		octets := make([]byte, l.Of.Len())
 		reflect.Copy(reflect.ValueOf(octets), l.Of)
 		return "0x" + hex.EncodeToString(octets)

@@ -219,7 +219,7 @@ func (v *View) portWords(p *observed.Port) (out []string) {
 	say("%s", v.linkWords(p))
 	out = append(out, v.behind(p)...)
 	if p.IsUp() && p.Num != 0 {
-		say("The link is %v wide at %s a lane, with an MTU of %v octets.", p.Info.LinkWidthActive, p.Info.Speed().Gbps(), p.Info.NeighborMTU)
+		say("The link is %v wide at %s a lane, with an MTU of %v bytes.", p.Info.LinkWidthActive, p.Info.Speed().Gbps(), p.Info.NeighborMTU)
 		if text := slow(p); text != "" && v.seesLink(p) {
 			say("It could do better: it is %s.", text)
 		}

@@ -17,7 +17,7 @@ type Partition struct {
 	Name     string            `json:"name"`
 	Owner    string            `json:"owner" doc:"the tenant whose it is"`
 	SL       int               `json:"sl" minimum:"0" maximum:"15" doc:"service level"`
-	MTU      int               `json:"mtu,omitempty" doc:"octets; none for the default"`
+	MTU      int               `json:"mtu,omitempty" doc:"bytes; none for the default"`
 	Rate     float64           `json:"rate,omitempty" doc:"Gb/s; none for the default"`
 	IPoverIB bool              `json:"ip_over_ib" doc:"the broadcast group of IP over InfiniBand is made"`
 	Members  int               `json:"members" doc:"members that the caller sees"`
@@ -33,7 +33,7 @@ type PartitionBody struct {
 	Name     string            `json:"name" minLength:"1" maxLength:"40" doc:"letters, digits, '_', '.' or '-', the first a letter or digit"`
 	Owner    string            `json:"owner,omitempty" maxLength:"40" doc:"the tenant whose it is; the caller's when there is none"`
 	SL       int               `json:"sl,omitempty" minimum:"0" maximum:"15" doc:"service level"`
-	MTU      int               `json:"mtu,omitempty" enum:"256,512,1024,2048,4096" doc:"octets"`
+	MTU      int               `json:"mtu,omitempty" enum:"256,512,1024,2048,4096" doc:"bytes"`
 	Rate     float64           `json:"rate,omitempty" minimum:"2.5" maximum:"1200" doc:"Gb/s"`
 	IPoverIB bool              `json:"ip_over_ib,omitempty" doc:"make the broadcast group of IP over InfiniBand"`
 	Labels   map[string]string `json:"labels,omitzero" required:"false" maxProperties:"32" doc:"all labels that it is to have, as kubectl spells them; those that it has when there is none"`
@@ -50,7 +50,7 @@ type NewPartitionBody struct {
 type PartitionPatch struct {
 	Name     *string            `json:"name,omitempty" minLength:"1" maxLength:"40"`
 	SL       *int               `json:"sl,omitempty" nullable:"true" minimum:"0" maximum:"15"`
-	MTU      *int               `json:"mtu,omitempty" nullable:"true" enum:"256,512,1024,2048,4096" doc:"octets; null for the default"`
+	MTU      *int               `json:"mtu,omitempty" nullable:"true" enum:"256,512,1024,2048,4096" doc:"bytes; null for the default"`
 	Rate     *float64           `json:"rate,omitempty" nullable:"true" minimum:"2.5" maximum:"1200" doc:"Gb/s; null for the default"`
 	IPoverIB *bool              `json:"ip_over_ib,omitempty" nullable:"true"`
 	Labels   map[string]*string `json:"labels,omitempty" nullable:"true" maxProperties:"64" doc:"labels to set; null for one to remove, or for all"`

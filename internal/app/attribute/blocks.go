@@ -12,7 +12,7 @@ import (
 type Part struct {
 	N      uint16
 	Second uint8
-	// Some tells that one was named; else all that the device has are meant.
+	// Some reports whether one was named; else all that the device has are meant.
 	Some bool
 }
 

@@ -22,7 +22,7 @@ const (
 	// long each time an answer is waited for.
 	generalTries = 3
 	generalWait  = 500 * time.Millisecond
-	// offPortSelect is where every counter attribute has its PortSelect, in octets.
+	// offPortSelect is where every counter attribute has its PortSelect, in bytes.
 	offPortSelect = 1
 )
 

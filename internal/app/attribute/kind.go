@@ -16,11 +16,11 @@ import (
 type Kind struct {
 	ID   mad.AttributeID
 	Name string
-	// Performance tells that it is one of performance management; the others are of subnet
+	// Performance reports whether it is one of performance management; the others are of subnet
 	// management.
 	Performance bool
 	// Layout describes an attribute of subnet management. One of a vendor's own has none (Known
-	// is false), and is octets.
+	// is false), and is bytes.
 	Layout smp.Descriptor
 	Known  bool
 }
@@ -94,7 +94,7 @@ func (k Kind) explain(modifier uint32, data []byte) ([]ib.Explained, error) {
 	return smp.Explain(a, modifier), nil
 }
 
-// size is how many octets of an answer mean something.
+// size is how many bytes of an answer mean something.
 func (k Kind) size() int {
 	switch {
 	case k.Performance && k.ID == mad.AttrClassPortInfo:

@@ -20,11 +20,11 @@ import (
 type Answer struct {
 	// Modifier is the attribute modifier by which it was asked for.
 	Modifier uint32
-	// Data are the octets, zeros where an M_Key or an SM_Key stands.
+	// Data are the bytes, zeros where an M_Key or an SM_Key stands.
 	Data []byte
 	// Fields are its values, and what they mean.
 	Fields []ib.Explained
-	// Old tells that it was not read when the snapshot was made the last time, and is older.
+	// Old reports whether it was not read when the snapshot was made the last time, and is older.
 	Old bool
 }
 

@@ -121,7 +121,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 		c.Open, c.Refused, c.RefusedPeer = l.Connections()
 		return c
 	})
-	door := s.opensDoor(l.Socket(), log)
+	door := s.serveKeys(l.Socket(), log)
 	s.writeHeads(log)
 	s.seen.tells(log)
 	ctx, stop := context.WithCancel(context.Background())

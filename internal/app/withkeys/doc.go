@@ -3,8 +3,8 @@
 //
 //	Table, Of     which key the agent at the end of a route or behind a LID has
 //	Gate          fills the key into packets, refuses what may not be sent, blanks keys in answers
-//	Door          hands the keys of a running manager to root of its own machine
-//	Visitor       asks at the door
+//	KeyServer     hands the keys of a running manager to root of its own machine
+//	Client        asks it
 //
 // A key goes where a manager would send it: to the agent that was found behind the cable
 // that the packet takes last, and over cables that led there when the key was given

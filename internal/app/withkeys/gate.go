@@ -126,7 +126,7 @@ func (g *Gate) outSMP(m *[mad.Size]byte, method mad.Method, lid ib.LID, name str
 	return umad.OK
 }
 
-// Octets of PortInfo.
+// Bytes of PortInfo.
 const (
 	offLease     = 26
 	offLevel     = 34
@@ -247,7 +247,7 @@ func blankNotice(m []byte, at int) {
 	}
 }
 
-// pad is two octets of a message, 0 where it is shorter.
+// pad is two bytes of a message, 0 where it is shorter.
 func pad(m []byte, at int) []byte {
 	var two [2]byte
 	if at < len(m) {

@@ -196,7 +196,7 @@ func TestWhatMayBeSent(t *testing.T) {
 		}
 		for n := range mad.Size {
 			if errno := g.Out(directed(nil)[:n], ib.LIDPermissive); errno == umad.OK {
-				t.Errorf("an SMP of %d octets is sent", n)
+				t.Errorf("an SMP of %d bytes is sent", n)
 			}
 		}
 	}
@@ -339,7 +339,7 @@ func TestKeysAreBlanked(t *testing.T) {
 			g.In(0, cut)
 			for _, at := range x.keys {
 				if at < n && n >= mad.HeaderSize && cut[at] == byte(key>>56) {
-					t.Errorf("%s, cut after %d octets: some of the key at %d is left", name, n, at)
+					t.Errorf("%s, cut after %d bytes: some of the key at %d is left", name, n, at)
 				}
 			}
 		}

@@ -157,5 +157,5 @@ func (t *Table) To(smp *[mad.Size]byte, lid ib.LID) *Port {
 	return p
 }
 
-// directionBit of the first octet of the status is set in an SMP that returns.
+// directionBit of the first byte of the status is set in an SMP that returns.
 const directionBit = 0x80

@@ -215,7 +215,7 @@ func TestOnce(t *testing.T) {
 		}
 	}
 	if sent != 1 || e.Busy() != 0 || e.octets != 0 || m[offRMPP+1] != byte(mad.RMPPData) {
-		t.Errorf("%d packets left, %d transfers under way, %d octets", sent, e.Busy(), e.octets)
+		t.Errorf("%d packets left, %d transfers under way, %d bytes", sent, e.Busy(), e.octets)
 	}
 	for seed := range uint64(50) {
 		p := newPair(seed, l)

@@ -17,9 +17,9 @@ const (
 	// Max is the most labels of one object.
 	Max = 32
 	// NameMax is the longest name of a key, and the longest value; PrefixMax that of the prefix of a
-	// key, before its slash. In octets.
+	// key, before its slash. In bytes.
 	NameMax, PrefixMax = 63, 253
-	// SelectorMax is the longest selector, in octets, RequirementsMax the most requirements that it
+	// SelectorMax is the longest selector, in bytes, RequirementsMax the most requirements that it
 	// has, and ValuesMax the most values of one.
 	SelectorMax, RequirementsMax, ValuesMax = 1024, 32, 32
 )

@@ -25,7 +25,7 @@ var bySet = regexp.MustCompile(`^(\S+)\s+(in|notin)\s*\(([^()]*)\)$`)
 // key!=value, "key in (a, b)", "key notin (a, b)", key or !key. "" chooses everything.
 func Parse(text string) (Selector, error) {
 	if len(text) > SelectorMax {
-		return nil, fmt.Errorf("a selector of %d octets: want at most %d", len(text), SelectorMax)
+		return nil, fmt.Errorf("a selector of %d bytes: want at most %d", len(text), SelectorMax)
 	}
 	var out Selector
 	if strings.TrimSpace(text) == "" {

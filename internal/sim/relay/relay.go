@@ -105,7 +105,7 @@ func Leave(a *sma.Agent, in, out ib.PortNum, h *Headers) (ib.VL, Verdict) {
 	if mtu := p.NeighborMTU.Octets(); len(h.octets) > mtu && h.payload() > mtu {
 		return 0, TooLong
 	}
-	if len(h.octets) > sma.LockedOctets && a.IsLocked(out) {
+	if len(h.octets) > sma.LockedBytes && a.IsLocked(out) {
 		return 0, TooLong
 	}
 	return vl, Pass

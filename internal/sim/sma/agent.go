@@ -67,7 +67,7 @@ type port struct {
 	faults   faults
 	health   health
 	events   *events // nil while there was none
-	// unlocked tells that a Get by a manager that knows extended speeds was answered since the
+	// unlocked reports whether a Get by a manager that knows extended speeds was answered since the
 	// link came up.
 	unlocked bool
 }

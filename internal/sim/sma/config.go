@@ -76,7 +76,7 @@ type Options struct {
 	// HidesExtendedSpeeds keeps the fields of extended speeds from a Get of PortInfo whose
 	// modifier does not say that the sender knows them: they read 0, and LinkSpeedActive
 	// is the fastest of LinkSpeedEnabled. Until a Get with the bit was answered, a port that runs
-	// at such a speed passes packets of up to LockedOctets only, as linux-rdma/opensm 38 has it of
+	// at such a speed passes packets of up to LockedBytes only, as linux-rdma/opensm 38 has it of
 	// Quantum-2. Without it the bit makes no difference to a Get. A Set without the
 	// bit leaves LinkSpeedExtEnabled as it is at any device.
 	HidesExtendedSpeeds bool

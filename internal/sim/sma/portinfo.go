@@ -60,11 +60,11 @@ func hideExtendedSpeeds(i *smp.PortInfo) {
 	i.LinkSpeedExtActive2, i.LinkSpeedExtSupported2, i.LinkSpeedExtEnabled2 = 0, 0, 0
 }
 
-// LockedOctets is how many octets of a packet a port passes at the most that HidesExtendedSpeeds
+// LockedBytes is how many bytes of a packet a port passes at the most that HidesExtendedSpeeds
 // and that nobody has asked for them. linux-rdma/opensm 38 says about 400.
-const LockedOctets = 400
+const LockedBytes = 400
 
-// IsLocked reports whether a port passes LockedOctets of a packet at the most.
+// IsLocked reports whether a port passes LockedBytes of a packet at the most.
 func (a *Agent) IsLocked(n ib.PortNum) bool {
 	p := a.port(n)
 	return a.options.HidesExtendedSpeeds && p != nil && !p.unlocked && (p.info.LinkSpeedExtActive != 0 || p.info.LinkSpeedExtActive2 != 0)

@@ -136,8 +136,8 @@ func TestWrittenBack(t *testing.T) {
 	}
 }
 
-// randomSet is a Set of any attribute: what the device holds with some octets changed, or
-// octets of which most are zero, at a place that exists or not.
+// randomSet is a Set of any attribute: what the device holds with some bytes changed, or
+// bytes of which most are zero, at a place that exists or not.
 func randomSet(r *rand.Rand, d, other *device) (through ib.PortNum, p mad.SMP) {
 	through = ib.PortNum(1 + r.IntN(len(d.ports)-1))
 	attributes := smp.Attributes()

@@ -16,9 +16,9 @@ import (
 type File interface {
 	// Ioctl returns what is written back to the program's argument, with an error too.
 	Ioctl(command uint32, argument []byte) ([]byte, umad.Errno)
-	// Write takes a header and a datagram, which are its own, and returns the octets taken.
+	// Write takes a header and a datagram, which are its own, and returns the bytes taken.
 	Write(octets []byte) (int, umad.Errno)
-	// Read takes the first message that fits into room octets. It answers EAGAIN when there
+	// Read takes the first message that fits into room bytes. It answers EAGAIN when there
 	// is none, and ENOSPC, with the header and the first datagram, when the message is
 	// longer; it then stays.
 	Read(room int) ([]byte, umad.Errno)

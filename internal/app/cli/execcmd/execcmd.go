@@ -173,7 +173,7 @@ func (f *command) keys(c *cobra.Command, gate *withkeys.Gate) error {
 		return err
 	}
 	if socket != "" {
-		v := withkeys.NewVisitor(socket, withkeys.Visit{Words: f.words, Write: f.write})
+		v := withkeys.NewClient(socket, withkeys.Request{Words: f.words, Write: f.write})
 		f.close = append(f.close, v.Close)
 		gate.Table, gate.Fresh, gate.Least = v.Table, serviceFresh, serviceLeast
 		return nil
@@ -194,8 +194,8 @@ func (f *command) keys(c *cobra.Command, gate *withkeys.Gate) error {
 		return withkeys.Of(r.Fabric), nil
 	}
 	gate.Fresh, gate.Least = filesFresh, filesLeast
-	visit := withkeys.Visit{Words: f.words, Write: f.write}
-	logs.From(c.Context()).Info("exec: " + table.Plain(visit.String()))
+	request := withkeys.Request{Words: f.words, Write: f.write}
+	logs.From(c.Context()).Info("exec: " + table.Plain(request.String()))
 	return nil
 }
 

@@ -18,7 +18,7 @@ const (
 	// unreadMax is how many messages are taken from the port before the program has read
 	// them; the kernel keeps the others.
 	unreadMax = 256
-	// messageMax bounds a message, in octets: what a table of the largest subnet needs.
+	// messageMax bounds a message, in bytes: what a table of the largest subnet needs.
 	messageMax = 64 << 20
 	// waitTime is how long the port is waited for at a time.
 	waitTime = time.Second

@@ -17,7 +17,7 @@ type Target struct {
 	Place
 	attribute.Kind
 	Modifier uint32
-	// Whole tells that the script named all of Modifier, by =NUMBER.
+	// Whole reports whether the script named all of Modifier, by =NUMBER.
 	Whole bool
 	// block is the block that entries named by table index have to be in;
 	// -1 when the script named a modifier.

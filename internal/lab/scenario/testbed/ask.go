@@ -15,7 +15,7 @@ import (
 type Question struct {
 	To       observed.Place // an end port
 	Modifier uint32
-	// Whole tells that Modifier is to be sent as it is. Else PortInfo is asked for as a manager
+	// Whole reports whether Modifier is to be sent as it is. Else PortInfo is asked for as a manager
 	// does that knows extended speeds.
 	Whole bool
 	MKey  ib.MKey

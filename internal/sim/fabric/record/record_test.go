@@ -66,7 +66,7 @@ func TestWhatIsWritten(t *testing.T) {
 		m[mad.OffsetClass], m[mad.OffsetMethod], m[mad.OffsetStatus] = byte(x.class), byte(x.method), x.back
 		r.Management(fabric.Sighting{MAD: m, What: fabric.SeenByManager})
 		if n := added(); (n > mad.Size) != x.written {
-			t.Errorf("%v of class %v that a manager receives, behind its agent, adds %d octets", x.method, x.class, n)
+			t.Errorf("%v of class %v that a manager receives, behind its agent, adds %d bytes", x.method, x.class, n)
 		}
 	}
 	r.Management(fabric.Sighting{MAD: new([mad.Size]byte), What: fabric.SeenLeaving})

@@ -18,27 +18,27 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// doorway is a door that notes who came in.
-type doorway struct {
-	Door
+// recorder is a key server that records its requests.
+type recorder struct {
+	KeyServer
 	socket string
 	mu     sync.Mutex
-	came   []Visit
+	came   []Request
 	refuse error
 	fails  error
 	log    bytes.Buffer
 }
 
-func newDoorway(t *testing.T) *doorway {
+func newRecorder(t *testing.T) *recorder {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "door-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	d := &doorway{socket: filepath.Join(dir, "ibwarden.sock")}
+	d := &recorder{socket: filepath.Join(dir, "ibwarden.sock")}
 	d.Log = slog.New(slog.NewTextHandler(&d.log, nil))
-	d.Enter = func(_ context.Context, v Visit) error {
+	d.Record = func(_ context.Context, v Request) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.came = append(d.came, v)
@@ -56,16 +56,16 @@ func newDoorway(t *testing.T) *doorway {
 	return d
 }
 
-// A visit is recorded once, before it gets anything, and gets as many tables as it wants.
-func TestVisits(t *testing.T) {
-	d := newDoorway(t)
+// A request is recorded once, before it gets anything, and gets as many tables as it wants.
+func TestRequests(t *testing.T) {
+	d := newRecorder(t)
 	if !IsOpen(d.socket) || IsOpen(d.socket+"x") {
-		t.Error("nobody serves the door, or somebody another")
+		t.Error("nobody serves it, or somebody another")
 	}
-	if info, err := os.Stat(DoorOf(d.socket)); err != nil || info.Mode().Perm() != doorMode {
+	if info, err := os.Stat(SocketOf(d.socket)); err != nil || info.Mode().Perm() != socketMode {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	v := NewVisitor(d.socket, Visit{Words: []string{"ibnetdiscover", "-p"}, Write: true})
+	v := NewClient(d.socket, Request{Words: []string{"ibnetdiscover", "-p"}, Write: true})
 	defer v.Close()
 	for range 5 {
 		table, err := v.Table()
@@ -83,23 +83,23 @@ func TestVisits(t *testing.T) {
 		}
 	}
 	if d.fails = nil; len(d.came) != 1 {
-		t.Errorf("a table that could not be had is %d visits", len(d.came))
+		t.Errorf("a table that could not be had is %d requests", len(d.came))
 	}
 	v.c.Close() // the service was started again
 	if _, err := v.Table(); err != nil || len(d.came) != 2 {
-		t.Errorf("after a cut: %v, %d visits", err, len(d.came))
+		t.Errorf("after a cut: %v, %d requests", err, len(d.came))
 	}
 	d.Close()
 	if table, err := v.Table(); err == nil {
-		t.Errorf("behind a closed door: %v", table)
+		t.Errorf("of a server that is closed: %v", table)
 	}
 }
 
 // Who cannot be recorded gets nothing.
-func TestRefusedVisit(t *testing.T) {
-	d := newDoorway(t)
+func TestRefusedRequest(t *testing.T) {
+	d := newRecorder(t)
 	d.refuse = errors.New("the store is full")
-	v := NewVisitor(d.socket, Visit{Words: []string{"ibnodes"}})
+	v := NewClient(d.socket, Request{Words: []string{"ibnodes"}})
 	defer v.Close()
 	if table, err := v.Table(); table != nil || err == nil || err.Error() != "the store is full" {
 		t.Errorf("%v, %v", table, err)
@@ -109,14 +109,14 @@ func TestRefusedVisit(t *testing.T) {
 // Another user of the machine gets nothing, whatever the modes of files say, and nothing of
 // his is read or recorded.
 func TestOthersAreTurnedAway(t *testing.T) {
-	d := newDoorway(t)
-	for path, mode := range map[string]os.FileMode{DoorOf(d.socket): 0o666, filepath.Dir(d.socket): 0o755} {
+	d := newRecorder(t)
+	for path, mode := range map[string]os.FileMode{SocketOf(d.socket): 0o666, filepath.Dir(d.socket): 0o755} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	need.AsUser(t, need.Nobody, func() {
-		c, err := net.Dial("unix", DoorOf(d.socket))
+		c, err := net.Dial("unix", SocketOf(d.socket))
 		if err != nil {
 			t.Error(err)
 			return
@@ -133,12 +133,12 @@ func TestOthersAreTurnedAway(t *testing.T) {
 	}
 }
 
-// What makes no sense gets nothing, and is no visit; a uid that a visitor names is not his.
-func TestNonsenseAtTheDoor(t *testing.T) {
-	d := newDoorway(t)
+// What makes no sense gets nothing, and is no request; a uid that a client names is not its.
+func TestNonsenseRequests(t *testing.T) {
+	d := newRecorder(t)
 	say := func(text string) (a answer) {
 		t.Helper()
-		c, err := net.Dial("unix", DoorOf(d.socket))
+		c, err := net.Dial("unix", SocketOf(d.socket))
 		if err != nil {
 			t.Fatal(err)
 		}

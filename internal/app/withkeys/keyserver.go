@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// doorSuffix, in place of that of the service's socket, names the door.
-	doorSuffix = "-keys.sock"
-	// doorMode is that of the socket: who may open it is asked of the kernel all the same.
-	doorMode = 0o600
-	// firstTime is how long who opens the door has to say what for, doorTime how long an
+	// socketSuffix, in place of that of the service's socket, names this socket.
+	socketSuffix = "-keys.sock"
+	// socketMode is that of the socket: who may open it is asked of the kernel all the same.
+	socketMode = 0o600
+	// firstTime is how long a client has to say what for, socketTime how long an
 	// answer may take.
-	firstTime = 10 * time.Second
-	doorTime  = 30 * time.Second
-	// askMax bounds what is asked, tableMax a table, in octets.
+	firstTime  = 10 * time.Second
+	socketTime = 30 * time.Second
+	// askMax bounds what is asked, tableMax a table, in bytes.
 	askMax   = 64 << 10
 	tableMax = 256 << 20
 
-	doorVersion = 1
+	socketVersion = 1
 )
 
-// DoorOf is the path of the door beside the socket of a service.
-func DoorOf(socket string) string { return strings.TrimSuffix(socket, ".sock") + doorSuffix }
+// SocketOf is the path of the socket for M_Keys beside that of a service.
+func SocketOf(socket string) string { return strings.TrimSuffix(socket, ".sock") + socketSuffix }
 
-// Visit is who asks for keys, and what for.
-type Visit struct {
+// Request is who asks for keys, and what for.
+type Request struct {
 	UID   uint32   `json:"-"` // as the kernel says
 	Words []string `json:"command"`
 	Write bool     `json:"write,omitempty"`
 }
 
-// String is the visit as the audit log has it.
-func (v Visit) String() string {
+// String is the request as the audit log has it.
+func (v Request) String() string {
 	what := "reads with M_Keys"
 	if v.Write {
 		what = "reads and writes with M_Keys"
@@ -52,24 +52,24 @@ func (v Visit) String() string {
 	return what + ": " + strings.Join(v.Words, " ")
 }
 
-// Door hands the keys of a running manager to root and to the user of the service, on this
+// KeyServer hands the keys of a running manager to root and to the user of the service, on this
 // machine alone.
-type Door struct {
-	// Enter records a visit before it gets anything; an error refuses it.
-	Enter func(context.Context, Visit) error
+type KeyServer struct {
+	// Record records a request before it gets anything; an error refuses it.
+	Record func(context.Context, Request) error
 	// Table is what the manager knows now.
 	Table func(context.Context) (*Table, error)
 	Log   *slog.Logger
 
 	listeners *listen.Listeners
 	end       func()
-	visits    sync.WaitGroup
+	serving   sync.WaitGroup
 }
 
-// ask is what a visitor says: first for what, then nothing but that it wants the table again.
+// ask is what a client says: first for what, then nothing but that it wants the table again.
 type ask struct {
 	Version int `json:"version"`
-	Visit
+	Request
 }
 
 type answer struct {
@@ -77,43 +77,43 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Open opens the door beside the socket of a service, until Close.
-func (d *Door) Open(socket string) error {
-	path := DoorOf(socket)
+// Open listens beside the socket of a service, until Close.
+func (d *KeyServer) Open(socket string) error {
+	path := SocketOf(socket)
 	l, err := listen.Listen(listen.Where{Socket: path})
 	if err == nil {
-		if err = os.Chmod(path, doorMode); err != nil {
+		if err = os.Chmod(path, socketMode); err != nil {
 			l.Close()
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the door for ibwarden exec: %w", err)
+		return fmt.Errorf("the socket of ibwarden exec: %w", err)
 	}
 	var ctx context.Context
 	ctx, d.end = context.WithCancel(context.Background())
 	d.listeners = l
 	for _, x := range l.All() {
-		d.visits.Go(func() { d.accept(ctx, x) })
+		d.serving.Go(func() { d.accept(ctx, x) })
 	}
 	return nil
 }
 
-// Close closes the door; whoever has come in goes.
-func (d *Door) Close() {
+// Close stops listening and ends the connections.
+func (d *KeyServer) Close() {
 	if d.listeners != nil {
 		d.end()
 		d.listeners.Close()
-		d.visits.Wait()
+		d.serving.Wait()
 	}
 }
 
-func (d *Door) accept(ctx context.Context, l net.Listener) {
+func (d *KeyServer) accept(ctx context.Context, l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return // it is closed
 		}
-		d.visits.Go(func() {
+		d.serving.Go(func() {
 			defer c.Close()
 			defer context.AfterFunc(ctx, func() { c.Close() })()
 			d.serve(ctx, c)
@@ -121,11 +121,11 @@ func (d *Door) accept(ctx context.Context, l net.Listener) {
 	}
 }
 
-// serve answers one visitor until he goes. Nothing that a visitor who may not come in sends
+// serve answers one client until it goes. Nothing that a client that may not have keys sends
 // is read.
-func (d *Door) serve(ctx context.Context, c net.Conn) {
+func (d *KeyServer) serve(ctx context.Context, c net.Conn) {
 	tell := func(a answer) bool {
-		return c.SetWriteDeadline(time.Now().Add(doorTime)) == nil && json.NewEncoder(c).Encode(a) == nil
+		return c.SetWriteDeadline(time.Now().Add(socketTime)) == nil && json.NewEncoder(c).Encode(a) == nil
 	}
 	peer, local := listen.PeerOfConn(c)
 	if !local || peer.UID != 0 && int(peer.UID) != os.Geteuid() {
@@ -142,12 +142,12 @@ func (d *Door) serve(ctx context.Context, c net.Conn) {
 	if err == nil {
 		err = json.Unmarshal(line, &first)
 	}
-	if err != nil || first.Version != doorVersion || len(first.Words) == 0 {
-		tell(answer{Error: fmt.Sprintf("want version %d and a command: use one ibwarden", doorVersion)})
+	if err != nil || first.Version != socketVersion || len(first.Words) == 0 {
+		tell(answer{Error: fmt.Sprintf("want version %d and a command: use one ibwarden", socketVersion)})
 		return
 	}
 	first.UID = peer.UID
-	if err := d.Enter(ctx, first.Visit); err != nil {
+	if err := d.Record(ctx, first.Request); err != nil {
 		tell(answer{Error: err.Error()})
 		return
 	}
@@ -172,10 +172,10 @@ func text(err error) string {
 	return err.Error()
 }
 
-// IsOpen reports whether somebody serves the door beside the socket of a service: a process
+// IsOpen reports whether somebody serves M_Keys beside the socket of a service: a process
 // that was killed leaves its socket behind.
 func IsOpen(socket string) bool {
-	c, err := net.DialTimeout("unix", DoorOf(socket), firstTime)
+	c, err := net.DialTimeout("unix", SocketOf(socket), firstTime)
 	if err != nil {
 		return false
 	}
@@ -188,21 +188,23 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// Visitor is a visit that was let in.
-type Visitor struct {
-	socket string
-	visit  Visit
-	c      net.Conn
-	room   *io.LimitedReader
-	in     *json.Decoder
+// Client is a request that was let in.
+type Client struct {
+	socket  string
+	request Request
+	c       net.Conn
+	room    *io.LimitedReader
+	in      *json.Decoder
 }
 
-// NewVisitor asks at the door beside the socket of a service.
-func NewVisitor(socket string, v Visit) *Visitor { return &Visitor{socket: DoorOf(socket), visit: v} }
+// NewClient asks for M_Keys beside the socket of a service.
+func NewClient(socket string, v Request) *Client {
+	return &Client{socket: SocketOf(socket), request: v}
+}
 
 // Table asks for the table, by a new connection where the last has ended: that is another
-// visit. The error says who does not hand it out.
-func (v *Visitor) Table() (*Table, error) {
+// request. The error says who does not hand it out.
+func (v *Client) Table() (*Table, error) {
 	if v.c != nil {
 		t, err := v.again()
 		if err == nil || errors.As(err, new(refusal)) {
@@ -216,7 +218,7 @@ func (v *Visitor) Table() (*Table, error) {
 	}
 	v.c, v.room = c, &io.LimitedReader{R: c}
 	v.in = json.NewDecoder(v.room)
-	if err := json.NewEncoder(c).Encode(ask{Version: doorVersion, Visit: v.visit}); err != nil {
+	if err := json.NewEncoder(c).Encode(ask{Version: socketVersion, Request: v.request}); err != nil {
 		return nil, v.ended(err)
 	}
 	t, err := v.answer()
@@ -226,28 +228,28 @@ func (v *Visitor) Table() (*Table, error) {
 	return t, nil
 }
 
-func (v *Visitor) ended(err error) error {
+func (v *Client) ended(err error) error {
 	v.Close()
 	return err
 }
 
-// Close ends the visit.
-func (v *Visitor) Close() {
+// Close ends the request.
+func (v *Client) Close() {
 	if v.c != nil {
 		v.c.Close()
 	}
 	v.c = nil
 }
 
-func (v *Visitor) again() (*Table, error) {
+func (v *Client) again() (*Table, error) {
 	if _, err := v.c.Write([]byte{'\n'}); err != nil {
 		return nil, err
 	}
 	return v.answer()
 }
 
-func (v *Visitor) answer() (*Table, error) {
-	if err := v.c.SetDeadline(time.Now().Add(doorTime)); err != nil {
+func (v *Client) answer() (*Table, error) {
+	if err := v.c.SetDeadline(time.Now().Add(socketTime)); err != nil {
 		return nil, err
 	}
 	var a answer

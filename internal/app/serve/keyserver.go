@@ -13,12 +13,12 @@ import (
 // execAction is what the audit log calls a program that gets M_Keys.
 const execAction = "exec"
 
-// opensDoor opens the door for ibwarden exec beside the socket of the API. Without a socket
+// serveKeys serves M_Keys to ibwarden exec beside the socket of the API. Without a socket
 // there is none; where it cannot be opened, the service does without.
-func (s *Service) opensDoor(socket string, log *slog.Logger) *withkeys.Door {
-	d := &withkeys.Door{
+func (s *Service) serveKeys(socket string, log *slog.Logger) *withkeys.KeyServer {
+	d := &withkeys.KeyServer{
 		Log: log, Table: s.manager.KeyTable,
-		Enter: func(ctx context.Context, v withkeys.Visit) error {
+		Record: func(ctx context.Context, v withkeys.Request) error {
 			by := resource.Caller{Name: fmt.Sprintf("uid %d", v.UID), Tenant: resource.Provider}
 			return s.Service.Note(ctx, service.Request{By: by, Why: v.String()}, execAction, "", nil)
 		},
