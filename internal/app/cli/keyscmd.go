@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -164,11 +163,10 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 	defer link.Close()
 	k := (&keysFlags{ring: ring}).config(f.where.mKey, f.where.self)
 	k.Further = further
-	r, err := daemon.ReadShowing(c.Context(), link, sweep.Options{Keys: k.Shown()}, progress.Reading(c.ErrOrStderr()))
+	r, err := reading.Live(c, link, sweep.Options{Keys: k.Shown()})
 	if err != nil {
-		return nil, nil, bad(err)
+		return nil, nil, err
 	}
-	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	return &r, &k.Keys, nil
 }
 

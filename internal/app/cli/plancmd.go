@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
@@ -153,12 +152,11 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if f.config.MKey = f.where.mKey; f.config.Keys != nil {
 		f.config.MKey = 0 // it is among the keys
 	}
-	read, err := daemon.ReadShowing(c.Context(), link, f.config.Reading(f.loadedPolicy), progress.Reading(c.ErrOrStderr()))
+	read, err := reading.Live(c, link, f.config.Reading(f.loadedPolicy))
 	if err != nil {
-		return bad(err)
+		return err
 	}
 	sayFaults(c.ErrOrStderr(), read.Faults)
-	reading.SayGuarded(c.ErrOrStderr(), read.Fabric, false)
 	want, err := desired.Predict(f.config.Desired(read.Fabric), f.loadedPolicy)
 	var absent *policy.AbsentError
 	if errors.As(err, &absent) {

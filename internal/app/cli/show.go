@@ -7,12 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli/netcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -76,14 +74,13 @@ func newShow() *cobra.Command {
 				if err := where.asks(&reads); err != nil {
 					return err
 				}
-				r, err := daemon.ReadShowing(c.Context(), link, reads, progress.Reading(c.ErrOrStderr()))
+				r, err := reading.Live(c, link, reads)
 				if err != nil {
-					return bad(err)
+					return err
 				}
 				for _, f := range r.Faults {
 					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
 				}
-				reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
 					return bad(err)
 				}

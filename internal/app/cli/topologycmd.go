@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -65,9 +64,9 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 	if err := f.where.asks(&o); err != nil {
 		return nil, err
 	}
-	r, err := daemon.ReadShowing(c.Context(), link, o, progress.Reading(c.ErrOrStderr()))
+	r, err := reading.Live(c, link, o)
 	if err != nil {
-		return nil, bad(err)
+		return nil, err
 	}
 	for i, x := range r.Faults {
 		if i == remarksMax {
@@ -76,7 +75,6 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
 	}
-	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	return &r, nil
 }
 

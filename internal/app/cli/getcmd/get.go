@@ -14,10 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -135,11 +133,10 @@ func read(c *cobra.Command, source Source, device string, k attribute.Kind, part
 		return r, exit.OrBad(err)
 	}
 	defer to.Close()
-	found, err := daemon.ReadShowing(c.Context(), to, reads, progress.Reading(c.ErrOrStderr()))
+	found, err := reading.Live(c, to, reads)
 	if err != nil {
-		return r, exit.WithBad(err)
+		return r, err
 	}
-	reading.SayGuarded(c.ErrOrStderr(), found.Fabric, false)
 	t, err := located(found.Fabric, device, len(found.Faults))
 	if err != nil {
 		return r, err

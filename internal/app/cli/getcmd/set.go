@@ -10,10 +10,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
@@ -54,11 +52,10 @@ A running manager resets by itself those violation counters that have stopped.
 			return err
 		}
 		defer to.Close()
-		found, err := daemon.ReadShowing(c.Context(), to, reads, progress.Reading(c.ErrOrStderr()))
+		found, err := reading.Live(c, to, reads)
 		if err != nil {
-			return exit.WithBad(err)
+			return err
 		}
-		reading.SayGuarded(c.ErrOrStderr(), found.Fabric, false)
 		t, err := located(found.Fabric, args[0], len(found.Faults))
 		if err != nil {
 			return err

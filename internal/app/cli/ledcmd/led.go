@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/attribute"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -62,11 +61,10 @@ func light(c *cobra.Command, open func(*cobra.Command) (link.Link, sweep.Options
 		return err
 	}
 	defer to.Close()
-	r, err := daemon.ReadShowing(c.Context(), to, reads, progress.Reading(c.ErrOrStderr()))
+	r, err := reading.Live(c, to, reads)
 	if err != nil {
-		return exit.WithBad(err)
+		return err
 	}
-	reading.SayGuarded(c.ErrOrStderr(), r.Fabric, false)
 	t, err := lit(r.Fabric, place)
 	if err != nil {
 		return exit.WithBad(err)

@@ -5,9 +5,15 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/link"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -51,6 +57,17 @@ func SayGuarded(w io.Writer, f *observed.Fabric, file bool) {
 		who, hint = "its reader did not have", ""
 	}
 	fmt.Fprintf(w, "ibwarden: %s did not answer (%s): guarded by M_Keys that %s%s; or it hangs\n", table.Count(len(places), "place"), table.Plain(where), who, hint)
+}
+
+// Live reads a fabric for a command, with its progress, and says which places may be guarded by
+// keys that the command does not have. The error is one of exit.
+func Live(c *cobra.Command, l link.Link, o sweep.Options) (daemon.Reading, error) {
+	r, err := daemon.ReadShowing(c.Context(), l, o, progress.Reading(c.ErrOrStderr()))
+	if err != nil {
+		return r, exit.WithBad(err)
+	}
+	SayGuarded(c.ErrOrStderr(), r.Fabric, false)
+	return r, nil
 }
 
 // EndPort is the end port that an argument of a command names. Where places did not answer
