@@ -129,6 +129,21 @@ func (s *Server) greet(ctx context.Context, c *net.UnixConn) {
 	s.leave(h)
 }
 
+// Connections are those to /dev/fuse that the rights of a message carry, closed when this program
+// becomes another one. They are the caller's, with an error too.
+func Connections(rights []byte) (list []*os.File, err error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	for i := range messages {
+		fds, parseErr := unix.ParseUnixRights(&messages[i])
+		err = errors.Join(err, parseErr)
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			list = append(list, os.NewFile(uintptr(fd), "/dev/fuse"))
+		}
+	}
+	return list, err
+}
+
 // hear reads what a command says first, and takes its connections.
 func (s *Server) hear(c *net.UnixConn) (g greeting, connections []*os.File, err error) {
 	if err := c.SetDeadline(time.Now().Add(greetingTime)); err != nil {
@@ -139,15 +154,7 @@ func (s *Server) hear(c *net.UnixConn) (g greeting, connections []*os.File, err 
 	if err != nil {
 		return g, nil, err
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:rightsLen])
-	for i := range messages {
-		fds, parseErr := unix.ParseUnixRights(&messages[i])
-		err = errors.Join(err, parseErr)
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-			connections = append(connections, os.NewFile(uintptr(fd), "/dev/fuse"))
-		}
-	}
+	connections, err = Connections(rights[:rightsLen])
 	// Once it is read: who is turned away with something unread is not told why.
 	uid, peerErr := door.Peer(c)
 	if peerErr == nil {

@@ -164,15 +164,7 @@ func receive(c *net.UnixConn) (connections []*os.File, err error) {
 	if err != nil {
 		return nil, errNotMounted
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	for i := range messages {
-		fds, e := unix.ParseUnixRights(&messages[i])
-		err = errors.Join(err, e)
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-			connections = append(connections, os.NewFile(uintptr(fd), "/dev/fuse"))
-		}
-	}
+	connections, err = umadfs.Connections(rights[:n])
 	if err != nil || len(connections) != len(umadfs.Mounts) {
 		for _, f := range connections {
 			f.Close()

@@ -53,16 +53,19 @@ func (s Statement) Do(l *topology.Netlist, f *fabric.Fabric, arguments string) e
 	return s.run(testbed.Around(l, f), a)
 }
 
-// assignments reads the FIELD=VALUE words of the rest of a line.
-func assignments(a *operand.Args, t *operand.Target) (fields []operand.Assignment, err error) {
+// targetWith reads an attribute of a device and the FIELD=VALUE words of the rest of a line.
+func targetWith(a *operand.Args) (t operand.Target, fields []operand.Assignment, err error) {
+	if t, err = a.Target(); err != nil {
+		return t, nil, err
+	}
 	for first := true; first || a.More(); first = false {
-		f, err := a.Assignment(t, false)
+		f, err := a.Assignment(&t, false)
 		if err != nil {
-			return nil, err
+			return t, nil, err
 		}
 		fields = append(fields, f)
 	}
-	return fields, a.Fits(*t, fields)
+	return t, fields, a.Fits(t, fields)
 }
 
 // change stores values in an attribute.
@@ -78,11 +81,7 @@ func change(w *testbed.Testbed, attr smp.Attribute, fields []operand.Assignment)
 }
 
 func own(w *testbed.Testbed, a *operand.Args) error {
-	t, err := a.Target()
-	if err != nil {
-		return err
-	}
-	fields, err := assignments(a, &t)
+	t, fields, err := targetWith(a)
 	if err != nil {
 		return err
 	}
@@ -110,11 +109,7 @@ func lie(w *testbed.Testbed, a *operand.Args) error {
 		}
 		return w.Fabric.ChangeFault(node.GUID, func(f *fabric.Fault) { f.Alter = nil })
 	}
-	t, err := a.Target()
-	if err != nil {
-		return err
-	}
-	fields, err := assignments(a, &t)
+	t, fields, err := targetWith(a)
 	if err != nil {
 		return err
 	}
