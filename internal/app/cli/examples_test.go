@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/ibwarden/ibwarden/internal/app/cli/examples"
 )
 
 // every calls yield for a command and all below it.
@@ -43,8 +41,8 @@ func TestEveryCommandHasExamples(t *testing.T) {
 			t.Errorf("no example of %s is about it", c.CommandPath())
 		}
 	})
-	if commands < 30 || commands != len(examples.All) {
-		t.Errorf("%d commands and examples for %d", commands, len(examples.All))
+	if commands < 30 || commands != len(examples) {
+		t.Errorf("%d commands and examples for %d", commands, len(examples))
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/app/cli/configcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/devicescmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/doctorcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/examples"
 	"github.com/ibwarden/ibwarden/internal/app/cli/execcmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
@@ -103,7 +102,7 @@ was sent that writes; 130 or 143 interrupted before it was done.`,
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completion.Add(root)
-	examples.Add(root)
+	addExamples(root)
 	return root
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
-	"github.com/ibwarden/ibwarden/internal/manager/notices"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -37,7 +36,7 @@ func (e *Engine) startCheck() {
 	}
 	e.probe()
 	if e.isMaster() {
-		notices.Poll(e.window, e.ends, e.heard)
+		pollNotices(e.window, e.ends, e.heard)
 	}
 	e.peers.RecheckAll()
 	share := len(e.checks)

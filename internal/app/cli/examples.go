@@ -1,5 +1,4 @@
-// Package examples has the examples in the help of every command.
-package examples
+package cli
 
 import (
 	"strings"
@@ -7,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// All are those in the help of every command, by its path without the name of
+// examples are those in the help of every command, by its path without the name of
 // the program. A line that does not begin with a remark is a command; policies and
 // snapshots are those of the examples that come with the program.
-var All = map[string]string{
+var examples = map[string]string{
 	"": `# what is open on the fabric that this host is connected to; nothing is written
 ibwarden doctor
 ibwarden audit --fabric umad
@@ -201,13 +200,13 @@ source <(ibwarden completion bash)`,
 	"help":                  `ibwarden help audit`,
 }
 
-// Add puts the examples into the help of a command and of those below it.
-func Add(c *cobra.Command) {
+// addExamples puts the examples into the help of a command and of those below it.
+func addExamples(c *cobra.Command) {
 	name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
-	if text := All[name]; text != "" {
+	if text := examples[name]; text != "" {
 		c.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
 	}
 	for _, sub := range c.Commands() {
-		Add(sub)
+		addExamples(sub)
 	}
 }

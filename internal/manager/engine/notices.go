@@ -1,6 +1,4 @@
-// Package notices reads the events that devices keep for whoever asks: of those that have a queue of
-// notices and send no traps.
-package notices
+package engine
 
 import (
 	"github.com/ibwarden/ibwarden/ib"
@@ -10,28 +8,28 @@ import (
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
 
-// Max is how many notices of one device are read at a time: one that never runs out of them is asked
+// noticesMost is how many notices of one device are read at a time: one that never runs out of them is asked
 // again in the next round, as any other.
-const Max = 16
+const noticesMost = 16
 
-// Silent reports whether an end port keeps its events and tells nobody of them.
-func Silent(p *observed.Port) bool {
+// keepsNotices reports whether an end port keeps its events and tells nobody of them.
+func keepsNotices(p *observed.Port) bool {
 	return p.Reached && p.InfoRead && p.Info.CapabilityMask.Has(smp.CapNoticeSupported) && !p.Info.CapabilityMask.Has(smp.CapTrapSupported)
 }
 
-// Poll asks every silent one among some end ports for its notices, calls heard with each that is about
+// pollNotices asks each that keeps its events among some end ports for its notices, calls heard with each that is about
 // the device which keeps it, and removes it from the queue. A notice in the name of another port, or of
 // the vendor's own kind, is removed and not told.
-func Poll(w *transact.Window, ends []*observed.Port, heard func(from *observed.Port, slid ib.LID, n smp.Notice)) {
+func pollNotices(w *transact.Window, ends []*observed.Port, heard func(from *observed.Port, slid ib.LID, n smp.Notice)) {
 	for _, p := range ends {
-		if Silent(p) {
-			ask(w, p, mad.MethodGet, smp.Notice{}, Max, heard)
+		if keepsNotices(p) {
+			askNotice(w, p, mad.MethodGet, smp.Notice{}, noticesMost, heard)
 		}
 	}
 }
 
-// ask sends a Get, or the Set that removes a notice which was read, and takes the next one from the answer.
-func ask(w *transact.Window, p *observed.Port, m mad.Method, n smp.Notice, left int, heard func(*observed.Port, ib.LID, smp.Notice)) {
+// askNotice sends a Get, or the Set that removes a notice which was read, and takes the next one from the answer.
+func askNotice(w *transact.Window, p *observed.Port, m mad.Method, n smp.Notice, left int, heard func(*observed.Port, ib.LID, smp.Notice)) {
 	r := transact.Request{Path: p.Path, Respond: p.RespTime(), MKey: p.MKey(), Method: m, Attribute: smp.AttrNotice, Once: m == mad.MethodSet}
 	if m == mad.MethodSet && n.Encode(&r.Data) != nil {
 		return
@@ -47,7 +45,7 @@ func ask(w *transact.Window, p *observed.Port, m mad.Method, n smp.Notice, left 
 		if owns(p, next.IssuerLID) && next.IsGeneric {
 			heard(p, p.Info.LID, next)
 		}
-		ask(w, p, mad.MethodSet, next, left-1, heard)
+		askNotice(w, p, mad.MethodSet, next, left-1, heard)
 	})
 }
 
