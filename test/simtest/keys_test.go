@@ -144,7 +144,7 @@ func TestKeyAfterPowerCut(t *testing.T) {
 
 // Where the book cannot be kept no port is given a key, everything else is written,
 // and the result says that the fabric is not as it should be; when it can be kept
-// again, the ports get their keys.
+// again, the ports get their keys, and the result says so without another sweep.
 func TestKeysNotKept(t *testing.T) {
 	list := topology.Demo()
 	y := halves(hosts(list))
@@ -152,10 +152,10 @@ func TestKeysNotKept(t *testing.T) {
 	manager.Keys.Keep = true
 	w := newWorld(t, setup{list: list, policy: y.policy(), manager: manager})
 	broken := errors.New("disk full")
+	var kept []byte
+	k := &keeper{Engine: w.engine, kept: &kept, version: w.engine.Keys().Version(), rotating: func() bool { return false }, broken: &broken}
 	drive := func(until func() bool) {
 		t.Helper()
-		var kept []byte
-		k := &keeper{Engine: w.engine, kept: &kept, version: w.engine.Keys().Version(), rotating: func() bool { return false }, broken: &broken}
 		end := w.fabric.Now() + limit
 		if err := w.link.Drive(context.Background(), k, func() bool { return until() || w.fabric.Now() > end }); err != nil || w.fabric.Now() > end {
 			t.Fatalf("%v at %v", err, w.fabric.Now())
@@ -174,6 +174,23 @@ func TestKeysNotKept(t *testing.T) {
 	w.engine.SetPolicy(halves(hosts(list)[2:]).policy())
 	end := w.fabric.Now() + 2*engine.DefaultDriftPeriod
 	drive(func() bool { return w.fabric.Now() > end })
+	w.wantGuarded()
+
+	broken = errors.New("disk full")
+	w.engine.RenewKeys(w.node("red-3").Ports[1].GUID)
+	p := y.policy()
+	w.engine.SetPolicy(p)
+	drive(func() bool { return w.engine.Settled() && w.result().Policy == p })
+	if r := w.result(); r.Failures != 1 {
+		t.Errorf("one key is not kept: %d failures", r.Failures)
+	}
+	broken = nil
+	began := w.fabric.Now()
+	k.keep()
+	drive(func() bool { return w.result().Reached() })
+	if took := w.fabric.Now() - began; took >= engine.DefaultSweepInterval {
+		t.Errorf("the result says so after %v: want it before the next sweep", took)
+	}
 	w.wantGuarded()
 }
 

@@ -135,6 +135,7 @@ func (e *Engine) secured(now time.Duration) {
 	for _, f := range failures {
 		e.emit(event.Failed{Failure: f})
 	}
+	unset := e.keys.Unset
 	locked := e.keys.Took(now+e.config.DriftPeriod, e.fabric, e.ends, failures)
 	if writes > 0 {
 		e.emit(keying.Given{Ports: writes, Failures: len(failures)})
@@ -147,6 +148,7 @@ func (e *Engine) secured(now time.Duration) {
 		e.lockOut(now, &keying.LockedError{Ports: locked})
 	case e.discovery == nil:
 		e.state = stateWatching
+		e.restate = e.restate || e.keys.Unset < unset // the last result counts them as failures
 		e.begin(event.PhaseWatch)
 	default:
 		e.readRest()

@@ -238,8 +238,8 @@ func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.
 	return locked
 }
 
-// Abandon leaves keys as they are that Want wanted.
-func (k *Keying) Abandon() { k.stands, k.Kept, k.abandoned = nil, k.Config.Book.Version(), true }
+// Abandon leaves keys as they are that Want wanted: Took finds which ports have theirs all the same.
+func (k *Keying) Abandon() { k.Kept, k.abandoned = k.Config.Book.Version(), true }
 
 // Keep says that the book is kept at this version: what was abandoned is due again.
 func (k *Keying) Keep(version uint64) {
