@@ -23,6 +23,7 @@ import (
 type Engine struct {
 	manager *engine.Engine
 	admin   *server.Server
+	tell    func(event.Event)
 	warn    func(string)
 	// changed tells that the subnet is another than the administration knows,
 	// notices what devices reported since. Both wait until the manager has
@@ -68,7 +69,7 @@ func New(c engine.Config, a server.Config, p *policy.Policy, observe func(event.
 	a.Profile = c.Profile
 	m := &Engine{
 		admin: server.New(a), leaves: c.LeaveMulticast,
-		warn: func(text string) { observe(event.Warned{Text: text}) },
+		tell: observe, warn: func(text string) { observe(event.Warned{Text: text}) },
 	}
 	m.manager = engine.New(c, p, func(e event.Event) {
 		m.observe(e)

@@ -13,7 +13,10 @@ const offClass = 1
 
 // ReadCounters has the performance counters of the subnet read while this manager is
 // master and has nothing else to do. It is called before the first packet.
-func (m *Engine) ReadCounters(c perfmgr.Config) { m.reader = perfmgr.New(c) }
+func (m *Engine) ReadCounters(c perfmgr.Config) {
+	c.Dropped = func(d perfmgr.Dropped) { m.tell(d) }
+	m.reader = perfmgr.New(c)
+}
 
 // Counters reads the performance counters; nil where nobody asked for them.
 func (m *Engine) Counters() *perfmgr.Poller { return m.reader }

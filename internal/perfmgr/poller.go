@@ -18,6 +18,9 @@ type Config struct {
 	// answer a request that he has not seen.
 	Seed   [32]byte
 	Limits Limits
+	// Dropped is told each time that PortXmitConstraintErrors or PortRcvConstraintErrors of a
+	// switch port has risen since it was read before; nil for nobody.
+	Dropped func(Dropped)
 }
 
 // Limits bound what reading costs.
@@ -92,8 +95,9 @@ type Counts struct {
 
 // Poller reads counters. The zero value is not usable; see New.
 type Poller struct {
-	limits Limits
-	ids    *rand.ChaCha8
+	limits  Limits
+	ids     *rand.ChaCha8
+	dropped func(Dropped)
 
 	subnet  observed.Subnet
 	some    bool // there is a subnet
@@ -133,6 +137,7 @@ type port struct {
 	at    time.Duration // when it was read last
 	fault Fault
 	rates rates
+	drops drops
 }
 
 type step struct {
@@ -152,7 +157,7 @@ type slot struct {
 // New returns a poller without a subnet.
 func New(c Config) *Poller {
 	return &Poller{
-		limits: c.Limits, ids: rand.NewChaCha8(c.Seed), known: make(map[observed.Place]*agent),
+		limits: c.Limits, ids: rand.NewChaCha8(c.Seed), dropped: c.Dropped, known: make(map[observed.Place]*agent),
 		slots: make([]slot, max(c.Limits.Window, 1)),
 	}
 }
@@ -450,6 +455,7 @@ func (p *Poller) absorb(now time.Duration, s *slot, answer *pm.MAD) Fault {
 		if q.at = now; a.can.of(s.ask).has(PortXmitData) {
 			q.rates.take(now, &q.values)
 		}
+		p.tellDropped(a, q, a.can.of(s.ask))
 	}
 	q.fault = fault
 	return fault

@@ -2,6 +2,7 @@ package perfmgr_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,8 +51,9 @@ type world struct {
 	now    time.Duration
 	asked  map[ib.LID]int
 	// answer, when set, changes an answer; false is none.
-	answer func(to ib.LID, m *pm.MAD) bool
-	most   int // requests that were under way at once
+	answer  func(to ib.LID, m *pm.MAD) bool
+	most    int // requests that were under way at once
+	dropped []perfmgr.Dropped
 }
 
 func newWorld(t *testing.T, l perfmgr.Limits) *world {
@@ -59,7 +61,7 @@ func newWorld(t *testing.T, l perfmgr.Limits) *world {
 	for n := ib.LID(1); n < leafPorts; n++ {
 		w.agents[n] = pma.New(1, false)
 	}
-	w.poller = perfmgr.New(perfmgr.Config{Limits: l})
+	w.poller = perfmgr.New(perfmgr.Config{Limits: l, Dropped: func(d perfmgr.Dropped) { w.dropped = append(w.dropped, d) }})
 	w.poller.SetSubnet(subnet())
 	return w
 }
@@ -165,6 +167,44 @@ func TestReadsSwitchesAlone(t *testing.T) {
 			t.Errorf("a reading of %v", r.Place)
 		}
 	}
+}
+
+// TestDropped: what a switch port discards from one reading to the next is told, once; what it had
+// counted before, and what hosts say of themselves, is not.
+func TestDropped(t *testing.T) {
+	w := newWorld(t, quick())
+	exit, entry, end := w.agents[100].Port(3), w.agents[100].Port(4), w.agents[4].Port(1)
+	exit.PortXmitConstraintErrors, entry.PortRcvConstraintErrors = 7, 1
+	w.run(3 * time.Second)
+	want := func(list ...string) {
+		t.Helper()
+		w.run(w.now + 3*time.Second)
+		var got []string
+		for _, d := range w.dropped {
+			got = append(got, d.String())
+		}
+		if slices.Sort(got); !slices.Equal(got, list) {
+			t.Errorf("told %q, want %q", got, list)
+		}
+		w.dropped = nil
+	}
+	want()
+	exit.PortXmitConstraintErrors += 2
+	entry.PortRcvConstraintErrors++
+	end.PortXmitConstraintErrors = 9
+	want("0x0000000000200000:3: dropped 2 packets at the exit, by partition enforcement or a raw filter (PortXmitConstraintErrors)",
+		"0x0000000000200000:4: dropped 1 packet on arrival, by partition enforcement or a raw filter (PortRcvConstraintErrors)")
+	exit.PortXmitConstraintErrors = 3 // set back meanwhile
+	want("0x0000000000200000:3: dropped 3 packets at the exit, by partition enforcement or a raw filter (PortXmitConstraintErrors)")
+	w.answer = func(_ ib.LID, m *pm.MAD) bool { return false }
+	exit.PortXmitConstraintErrors = 4
+	want()
+	w.answer = nil
+	want("0x0000000000200000:3: dropped 1 packet at the exit, by partition enforcement or a raw filter (PortXmitConstraintErrors)")
+	w.poller.Suspend()
+	exit.PortXmitConstraintErrors = 5
+	w.poller.SetSubnet(subnet())
+	want()
 }
 
 func TestReadsEveryCounter(t *testing.T) {

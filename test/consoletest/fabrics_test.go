@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,11 +17,17 @@ import (
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
-// demonstrationPolicy is the policy of the examples.
+// demonstrationPolicy is the policy of the examples, in a directory whose name is too long for a
+// narrow window: pages show it.
 func demonstrationPolicy(t testing.TB) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "examples", "tenants.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "tenants.yaml"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 20))
+	path := filepath.Join(dir, "tenants.yaml")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(path, text, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -34,9 +34,14 @@ type site struct {
 	runner    *daemon.Runner
 	observer  *metrics.Observer
 	telemetry *telemetry.Telemetry
+	events    []event.Event
 }
 
-func (s *site) Event(e event.Event)   { s.observer.Event(time.Now(), logs.Describe(e).Kind, e) }
+func (s *site) Event(e event.Event) {
+	s.events = append(s.events, e)
+	s.observer.Event(time.Now(), logs.Describe(e).Kind, e)
+}
+
 func (*site) Progress(string, uint64) {}
 func (s *site) node(name string) *topology.Node {
 	for _, n := range s.topology.Nodes {

@@ -13,6 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/links"
 	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
 // Description is an event as it goes into the log.
@@ -124,6 +125,8 @@ func (d *Description) seen(e event.Event) {
 		d.set(slog.LevelDebug, "sweep", slog.String("reason", e.Reason), slog.Int("links", e.Links))
 	case event.Stopped:
 		d.set(slog.LevelWarn, "counter-stopped", port("port", e.Port), slog.Any("counters", e.Counters))
+	case perfmgr.Dropped:
+		d.set(slog.LevelWarn, "packets-dropped", port("port", e.Port), slog.String("counter", e.Counter.String()), slog.Uint64("more", e.More), slog.Bool("stopped", e.Stuck))
 	case event.Changed:
 		d.set(slog.LevelInfo, "changed")
 	case event.Flooded:
