@@ -28,6 +28,13 @@ const (
 // Has reports whether all bits of want are set.
 func (c ClassCapability) Has(want ClassCapability) bool { return c&want == want }
 
+// ClassCapability2 is ClassPortInfo.CapabilityMask2, of 27 bits. All have a meaning of
+// their own in each class, and none unless ClassCapCapabilityMask2 is set.
+type ClassCapability2 uint32
+
+// Has reports whether all bits of want are set.
+func (c ClassCapability2) Has(want ClassCapability2) bool { return c&want == want }
+
 // ClassAddress is where datagrams of a class are to go.
 type ClassAddress struct {
 	GID  ib.GID
@@ -47,10 +54,10 @@ type ClassPortInfo struct {
 	BaseVersion     uint8
 	ClassVersion    uint8
 	CapabilityMask  ClassCapability
-	CapabilityMask2 uint32       // 27 bits
-	RespTimeValue   ib.TimeValue // 5 bits: longest time to a response
-	Redirect        ClassAddress // of the agent that answers in its place; zero for itself
-	Trap            ClassAddress // of the receiver of the agent's traps
+	CapabilityMask2 ClassCapability2 // 27 bits
+	RespTimeValue   ib.TimeValue     // 5 bits: longest time to a response
+	Redirect        ClassAddress     // of the agent that answers in its place; zero for itself
+	Trap            ClassAddress     // of the receiver of the agent's traps
 }
 
 const (
@@ -71,7 +78,7 @@ func (c *ClassPortInfo) UnmarshalBinary(data []byte) error {
 		BaseVersion:     data[0],
 		ClassVersion:    data[1],
 		CapabilityMask:  ClassCapability(binary.BigEndian.Uint16(data[2:])),
-		CapabilityMask2: word >> 5,
+		CapabilityMask2: ClassCapability2(word >> 5),
 		RespTimeValue:   ib.TimeValue(word & 0x1F),
 		Redirect:        readClassAddress(data[offRedirect:]),
 		Trap:            readClassAddress(data[offTrap:]),
@@ -96,7 +103,7 @@ func (c *ClassPortInfo) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = append(b, c.BaseVersion, c.ClassVersion)
 	b = binary.BigEndian.AppendUint16(b, uint16(c.CapabilityMask))
-	b = binary.BigEndian.AppendUint32(b, c.CapabilityMask2<<5|uint32(c.RespTimeValue))
+	b = binary.BigEndian.AppendUint32(b, uint32(c.CapabilityMask2)<<5|uint32(c.RespTimeValue))
 	return c.Trap.append(c.Redirect.append(b)), nil
 }
 

@@ -188,6 +188,9 @@ func TestGeneralBits(t *testing.T) {
 	if c := ClassCapTraps | ClassCapCapabilityMask2; !c.Has(ClassCapTraps) || c.Has(ClassCapNotice) {
 		t.Error("ClassCapability.Has")
 	}
+	if c := ClassCapability2(1<<1 | 1<<12); !c.Has(1<<12) || c.Has(1<<2) || c.Has(1<<1|1<<2) {
+		t.Error("ClassCapability2.Has")
+	}
 	if id := new(ClassPortInfo).ID(); id != AttrClassPortInfo {
 		t.Errorf("ID %#x", id)
 	}

@@ -27,7 +27,7 @@ const (
 
 // Cap2ExtendedErrors is the bit of ClassPortInfo.CapabilityMask2 that announces that
 // PortCountersExtended has the counters behind PortMulticastRcvPkts.
-const Cap2ExtendedErrors uint32 = 1 << 1
+const Cap2ExtendedErrors mad.ClassCapability2 = 1 << 1
 
 // Attribute is what every attribute of this package can do.
 type Attribute interface {

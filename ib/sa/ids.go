@@ -30,7 +30,7 @@ const (
 
 	// Cap2SendOnlyFull is a bit of ClassPortInfo.CapabilityMask2: JoinSendOnlyFull
 	// is known. Linux asks for it before it joins so.
-	Cap2SendOnlyFull uint32 = 1 << 12
+	Cap2SendOnlyFull mad.ClassCapability2 = 1 << 12
 )
 
 // ComponentMask says which components of a record a query looks at: bit n is

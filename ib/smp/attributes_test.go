@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,10 +193,14 @@ func TestCapabilityBits(t *testing.T) {
 	}
 	for bit, mask := range map[uint]CapabilityMask2{
 		0: Cap2SetNodeDescription, 1: Cap2PortInfoExtended, 4: Cap2LinkWidth2X, 10: Cap2LinkSpeedNDR,
+		11: Cap2ExtendedSpeeds2, 12: Cap2LinkSpeedXDR,
 	} {
 		if mask != 1<<bit {
 			t.Errorf("bit %d is %#x", bit, uint16(mask))
 		}
+	}
+	if got := (Cap2ExtendedSpeeds2 | Cap2LinkSpeedXDR | 1<<13).Names(); !slices.Equal(got, []string{"IsExtendedSpeeds2Supported", "IsLinkSpeedXDRSupported", "bit 13"}) {
+		t.Errorf("CapabilityMask2.Names: %q", got)
 	}
 	if m := CapIsSM | CapTrapSupported; !m.Has(CapIsSM) || m.Has(CapIsSM|CapLEDInfo) {
 		t.Error("CapabilityMask.Has")

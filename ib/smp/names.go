@@ -20,6 +20,7 @@ var capability2Names = [16]string{
 	"IsSetNodeDescriptionSupported", "IsPortInfoExtendedSupported", "IsVirtualizationSupported",
 	"IsSwitchPortStateTableSupported", "IsLinkWidth2xSupported", "IsLinkSpeedHDRSupported", "IsMKeyProtectBitsExtSupported",
 	"IsEnhancedTrap128Supported", "IsPartitionTopSupported", "IsEnhancedQoSArbiterSupported", "IsLinkSpeedNDRSupported",
+	"IsExtendedSpeeds2Supported", "IsLinkSpeedXDRSupported",
 }
 
 // Names lists the bits that are set, by the names of the architecture; a bit without one by its number.

@@ -114,7 +114,7 @@ func capabilityOf(info *mad.ClassPortInfo) (c capability) {
 	m := info.CapabilityMask
 	c.unicast = m.Has(pm.CapExtendedWidth)
 	c.extended = c.unicast || m.Has(pm.CapExtendedWidthTotals)
-	c.errors = c.unicast && m.Has(mad.ClassCapCapabilityMask2) && info.CapabilityMask2&pm.Cap2ExtendedErrors != 0
+	c.errors = c.unicast && m.Has(mad.ClassCapCapabilityMask2) && info.CapabilityMask2.Has(pm.Cap2ExtendedErrors)
 	c.wait, c.qp1 = m.Has(pm.CapPortXmitWait), m.Has(pm.CapQP1Dropped)
 	return c
 }

@@ -262,7 +262,7 @@ func TestOlderForms(t *testing.T) {
 	p.PortXmitData, p.PortXmitDiscards, p.PortXmitConstraintErrors, p.LinkDownedCounter = 1<<40, 1<<20, 7, 255
 	p.PortUnicastXmitPkts, p.PortXmitWait = 5, 6
 	var capabilities mad.ClassCapability
-	var capabilities2 uint32
+	var capabilities2 mad.ClassCapability2
 	w.answer = func(to ib.LID, m *pm.MAD) bool {
 		var info mad.ClassPortInfo
 		switch m.AttributeID {
@@ -284,7 +284,7 @@ func TestOlderForms(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		mask    mad.ClassCapability
-		mask2   uint32
+		mask2   mad.ClassCapability2
 		data    int64
 		unicast int64
 		wait    int64
