@@ -105,7 +105,9 @@ func ViewOf(s *resource.State, c resource.Caller, snap *snapshot.Snapshot, proof
 		}
 	}
 	declared := s.Declared()
-	v.Takes = func(k ib.PKeyBase) bool { return s.Partition(k) != nil || whole && declared[k] != nil }
+	v.Takes = func(k ib.PKeyBase, g ib.PortGUID) bool { // the policy file does not count for the port of a tenant
+		return s.Partition(k) != nil || whole && declared[k] != nil && s.Owner(g) == resource.Provider
+	}
 	for _, p := range s.Visible(c) {
 		v.Names[p.PKey] = p.Name
 	}

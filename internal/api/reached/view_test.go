@@ -9,6 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/resource/statetest"
 )
@@ -59,7 +60,23 @@ func TestAViewAtEachHalfStep(t *testing.T) {
 	check("red agrees", map[string][]ib.PKeyBase{"red": {0x100, d}, "blue": {0x200, d}, "zinc": none})
 	s.Remove("blue", 0x100, blue.GUID)
 	check("blue leaves", map[string][]ib.PKeyBase{"red": none, "blue": {0x200, d}})
-	if v := ViewOf(s.State, statetest.By("red"), snap, nil, 0); v.Names[0x100] != "red-net" || v.Names[0x200] != "blue-net" || v.Names[0x300] != "" || !v.Takes(0x100) || v.Takes(0x400) {
+	if v := ViewOf(s.State, statetest.By("red"), snap, nil, 0); v.Names[0x100] != "red-net" || v.Names[0x200] != "blue-net" || v.Names[0x300] != "" || !v.Takes(0x100, blue.GUID) || v.Takes(0x400, red.GUID) {
 		t.Errorf("red is told the names %v", v.Names)
+	}
+}
+
+// No remedy adds the port of a tenant to a partition of the policy file, where it would not count.
+func TestTheFileTakesNoPortOfATenant(t *testing.T) {
+	s := statetest.State{TB: t, State: resource.New(&policy.Policy{Default: policy.None, Partitions: []policy.Partition{{Name: "filed", PKey: 0x50}}})}
+	s.Do(resource.Provider, resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 0x100, Last: 0x1ff}}})
+	takes := func(g ib.PortGUID) bool {
+		return ViewOf(s.State, statetest.By(resource.Provider), &snapshot.Snapshot{Fabric: observed.NewFabric()}, nil, 0).Takes(0x50, g)
+	}
+	if !takes(1) || !takes(2) {
+		t.Error("a port of the provider is not taken")
+	}
+	s.Do(resource.Provider, resource.AssignPorts{Tenant: "red", Ports: []resource.Port{{GUID: 1}}})
+	if takes(1) || !takes(2) {
+		t.Errorf("after port 1 was assigned to red: takes 1 %v, 2 %v", takes(1), takes(2))
 	}
 }

@@ -161,7 +161,7 @@ func forWhy() whycmd.Source {
 				v.Names[x.Base] = x.Name
 				declared[x.Base] = slices.ContainsFunc(p.loaded.Partitions, func(d policy.Partition) bool { return d.Name == x.Name && d.Service == "" })
 			}
-			v.Takes = func(k ib.PKeyBase) bool { return declared[k] }
+			v.Takes = func(k ib.PKeyBase, _ ib.PortGUID) bool { return declared[k] }
 			return v, err
 		},
 		Help: fabricHelp,

@@ -37,9 +37,9 @@ type View struct {
 	// Sees reports whether the viewer knows of a port's membership of a partition; nil
 	// for all. What he does not see is left out of every answer.
 	Sees func(p *observed.Port, b ib.PKeyBase) bool
-	// Takes reports whether members can be added to a partition; nil for all. Remedies
-	// name no others.
-	Takes func(b ib.PKeyBase) bool
+	// Takes reports whether an end port can be made a member of a partition; nil for all.
+	// Remedies name no others.
+	Takes func(b ib.PKeyBase, g ib.PortGUID) bool
 	// Brief leaves out what is between the two ports: the switches, their tables and
 	// the state of links.
 	Brief bool

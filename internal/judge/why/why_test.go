@@ -96,12 +96,12 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// No remedy names a partition that takes no members.
+// No remedy names a partition that does not take the port.
 func TestTakes(t *testing.T) {
 	_, a, b := twoHosts()
 	setKeys(a, 0x7fff, 0x8010, 0x8030)
 	setKeys(b, 0x7fff, 0x8020, 0x8040)
-	v := View{Names: names, Takes: func(k ib.PKeyBase) bool { return k == 0x10 }}
+	v := View{Names: names, Takes: func(k ib.PKeyBase, g ib.PortGUID) bool { return k == 0x10 && g == b.GUID }}
 	if got := Explain(a, b, v); len(got.Remedies) != 0 || got.Cause != CauseBothLimited {
 		t.Errorf("%+v", got)
 	}

@@ -122,16 +122,16 @@ func (e *explanation) remedies() (out []Remedy) {
 	switch e.answer.Cause {
 	case CauseBothLimited:
 		for _, s := range e.answer.Shared {
-			if !e.takes(s.PKey) || len(out) == 2*partitionsNamed {
-				continue
-			}
 			for _, p := range []*observed.Port{e.from, e.to} {
+				if !e.takes(s.PKey, p) || len(out) == 2*partitionsNamed {
+					continue
+				}
 				out = append(out, Remedy{MakeFull, s.PKey, s.Name, p.GUID, fmt.Sprintf("make %s a full member of %s", p, e.partition(s.PKey))})
 			}
 		}
 	case CauseNoPartition:
 		for _, x := range [][2]*observed.Port{{e.from, e.to}, {e.to, e.from}} {
-			bases := slices.DeleteFunc(slices.Sorted(maps.Keys(e.view.memberships(x[0]))), func(b ib.PKeyBase) bool { return b == ib.PKeyBaseDefault || !e.takes(b) })
+			bases := slices.DeleteFunc(slices.Sorted(maps.Keys(e.view.memberships(x[0]))), func(b ib.PKeyBase) bool { return b == ib.PKeyBaseDefault || !e.takes(b, x[1]) })
 			for i, b := range bases {
 				if i == partitionsNamed {
 					break
@@ -153,7 +153,9 @@ func (e *explanation) remedies() (out []Remedy) {
 	return out
 }
 
-func (e *explanation) takes(b ib.PKeyBase) bool { return e.view.Takes == nil || e.view.Takes(b) }
+func (e *explanation) takes(b ib.PKeyBase, p *observed.Port) bool {
+	return e.view.Takes == nil || e.view.Takes(b, p.GUID)
+}
 
 // repair says what helps where something on the way stops a packet.
 func repair(t *reach.Trace) string {
