@@ -31,39 +31,47 @@ type run struct {
 }
 
 // TestACallerGetsAndSeesWhatTheModelSays makes random calls. With IBWARDEN_SOAK=1 it
-// makes 100,000.
+// makes 100,000. It goes on with further seeds, up to mostRuns times as many, until everything
+// was done and refused often enough: what is rare is not left to the seed.
 func TestACallerGetsAndSeesWhatTheModelSays(t *testing.T) {
 	runs, length, least := 10, 1200, 1
 	if need.Soak() {
 		runs, length, least = 100, 1000, 20
 	}
 	first := need.Seed(t, uint64(time.Now().UnixNano())%1e6)
-	t.Logf("seeds %d to %d", first, first+uint64(runs)-1)
 	total := &run{done: map[string]int{}, refused: map[string]int{}, reasons: map[resource.Reason]int{}}
-	for i := range uint64(runs) {
-		(&run{T: t, seed: first + i, done: total.done, refused: total.refused, reasons: total.reasons}).all(length)
+	for i := 0; i < runs || i < mostRuns*runs && len(total.rare(least)) > 0; i++ {
+		(&run{T: t, seed: first + uint64(i), done: total.done, refused: total.refused, reasons: total.reasons}).all(length)
 		if t.Failed() {
 			return
 		}
 	}
-	for _, action := range resource.Actions() {
-		t.Logf("%-20s %6d done %6d refused", action, total.done[action], total.refused[action])
-		if total.done[action] < least || total.refused[action] < least {
-			t.Errorf("%s was done %d times and refused %d times: want each at least %d times", action, total.done[action], total.refused[action], least)
+	for _, text := range total.rare(least) {
+		t.Errorf("%s: want at least %d times in seeds from %d on", text, least, first)
+	}
+	t.Logf("done %v\nrefused %v\nreasons %v", total.done, total.refused, total.reasons)
+}
+
+const mostRuns = 5
+
+// rare lists what was done or refused less than so many times.
+func (r *run) rare(least int) (out []string) {
+	note := func(what string, n int) {
+		if n < least {
+			out = append(out, fmt.Sprintf("%s: %d times", what, n))
 		}
+	}
+	for _, action := range resource.Actions() {
+		note(action+" done", r.done[action])
+		note(action+" refused", r.refused[action])
 	}
 	for _, reason := range []resource.Reason{resource.Invalid, resource.Forbidden, resource.NotFound, resource.Exists, resource.OverQuota, resource.TooFast, resource.Stale, resource.Conflict} {
-		t.Logf("%-20s %6d", reason, total.reasons[reason])
-		if total.reasons[reason] < least {
-			t.Errorf("%s was the reason of %d refusals: want at least %d", reason, total.reasons[reason], least)
-		}
+		note("refused as "+string(reason), r.reasons[reason])
 	}
 	for _, what := range []string{"held", "approved", "waiting", "shared", "lent"} {
-		t.Logf("%-20s %6d", what, total.done[what])
-		if total.done[what] < least {
-			t.Errorf("%s: %d times: want at least %d", what, total.done[what], least)
-		}
+		note(what, r.done[what])
 	}
+	return out
 }
 
 func (r *run) all(length int) {
