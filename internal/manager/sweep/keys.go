@@ -25,15 +25,15 @@ type Keys interface {
 }
 
 // askWho asks for NodeInfo: with the likeliest key first, and when that brings
-// no answer, with all others and with none at once. then gets the first answer
+// no answer, with all and with none at once. then gets the first answer
 // and the key that brought it.
 func (d *Discovery) askWho(path mad.Path, from *observed.Port, then func(ib.MKey, transact.Reply)) {
 	first := d.behind(from)[0]
 	d.askWith(path, []ib.MKey{first}, func(key ib.MKey, r transact.Reply) {
-		// A standby may have heard meanwhile of a key that the master has just given.
-		others := slices.DeleteFunc(d.behind(from), func(key ib.MKey) bool { return key == first })
-		if errors.Is(r.Err, transact.ErrNoAnswer) && len(others) > 0 {
-			d.askWith(path, others, then)
+		// A standby may have heard meanwhile of a key that the master has just given, and a device
+		// that was mute may answer to the first by now.
+		if keys := d.behind(from); errors.Is(r.Err, transact.ErrNoAnswer) && len(keys) > 1 {
+			d.askWith(path, keys, then)
 			return
 		}
 		then(key, r)
