@@ -36,18 +36,12 @@ func ndr(n *topology.Node, c *sma.Config) {
 	}
 }
 
-// speeds are the elements of PortInfo that have the speeds of a link.
-type speeds struct {
-	active, supported, enabled    smp.LinkSpeed
-	active1, supported1, enabled1 smp.LinkSpeedExt
-	active2, supported2, enabled2 smp.LinkSpeedExt2
-}
-
-func speedsOf(i *smp.PortInfo) speeds {
-	return speeds{
-		i.LinkSpeedActive, i.LinkSpeedSupported, i.LinkSpeedEnabled,
-		i.LinkSpeedExtActive, i.LinkSpeedExtSupported, i.LinkSpeedExtEnabled,
-		i.LinkSpeedExtActive2, i.LinkSpeedExtSupported2, i.LinkSpeedExtEnabled2,
+// speedsOf are the elements of a PortInfo that have the speeds of a link, and nothing else of it.
+func speedsOf(i *smp.PortInfo) smp.PortInfo {
+	return smp.PortInfo{
+		LinkSpeedActive: i.LinkSpeedActive, LinkSpeedSupported: i.LinkSpeedSupported, LinkSpeedEnabled: i.LinkSpeedEnabled,
+		LinkSpeedExtActive: i.LinkSpeedExtActive, LinkSpeedExtSupported: i.LinkSpeedExtSupported, LinkSpeedExtEnabled: i.LinkSpeedExtEnabled,
+		LinkSpeedExtActive2: i.LinkSpeedExtActive2, LinkSpeedExtSupported2: i.LinkSpeedExtSupported2, LinkSpeedExtEnabled2: i.LinkSpeedExtEnabled2,
 	}
 }
 
@@ -104,18 +98,18 @@ func (r *rig) wantSpeeds(when string, limit smp.LinkSpeedExt) (locked int) {
 		r.linked(func(n *topology.Node, num ib.PortNum) {
 			a := f.Agent(n.GUID)
 			want, got := speedsOf(a.Port(num)), speedsOf(a.Port(num))
-			want.active, want.active1, want.active2 = 0, smp.LinkSpeedNDR, 0
-			want.supported1, want.enabled1 = upToNDR, upToNDR&limit
-			want.supported2, want.enabled2 = 0, 0
+			want.LinkSpeedActive, want.LinkSpeedExtActive, want.LinkSpeedExtActive2 = 0, smp.LinkSpeedNDR, 0
+			want.LinkSpeedExtSupported, want.LinkSpeedExtEnabled = upToNDR, upToNDR&limit
+			want.LinkSpeedExtSupported2, want.LinkSpeedExtEnabled2 = 0, 0
 			if slices.Contains(faster, n.ID) {
-				want.enabled1 = upToNDR
-				want.supported2, want.enabled2 = smp.LinkSpeedXDR, smp.LinkSpeedXDR
+				want.LinkSpeedExtEnabled = upToNDR
+				want.LinkSpeedExtSupported2, want.LinkSpeedExtEnabled2 = smp.LinkSpeedXDR, smp.LinkSpeedXDR
 				if slices.Contains(faster, n.Ports[num].Peer.ID) {
-					want.active1, want.active2 = 0, smp.LinkSpeedXDR
+					want.LinkSpeedExtActive, want.LinkSpeedExtActive2 = 0, smp.LinkSpeedXDR
 				}
 			}
 			if got != want {
-				r.Errorf("%s: %s port %d has %+v, want %+v", when, n.ID, num, got, want)
+				r.Errorf("%s: %s port %d has\n%v, want\n%v", when, n.ID, num, got, want)
 			}
 			if a.IsLocked(num) {
 				locked++
@@ -145,7 +139,7 @@ func (w *warden) wantKnown() {
 		w.r.must(known.UnmarshalBinary(octets))
 		w.r.do(func(f *fabric.Fabric) {
 			if is := f.Agent(n.GUID).Port(num); speedsOf(&known) != speedsOf(is) {
-				w.r.Errorf("ibwarden knows of %s port %d %+v, it has %+v", n.ID, num, speedsOf(&known), speedsOf(is))
+				w.r.Errorf("ibwarden knows of %s port %d\n%v, it has\n%v", n.ID, num, speedsOf(&known), speedsOf(is))
 			}
 		})
 	})
