@@ -202,14 +202,24 @@ func Held(f *observed.Fabric, t Target, k Kind, part Part) (r Result, err error)
 	if err != nil {
 		return r, err
 	}
+	inUse := mods
+	switch {
+	case k.Layout.Modifier == smp.ModifierPartPort:
+		inUse, err = modifiers(k, r.Port, Part{}) // four parts are kept, whatever the port has
+	case k.Layout.Modifier != smp.ModifierInputOutput || part.Some:
+		inUse = nil // what is kept was read
+	}
 	t.Node.Answers(func(b observed.Block, a smp.Attribute, read bool) {
 		if err != nil || b.Attribute != k.ID || b.Port != r.Port && k.Layout.Of != smp.OfSwitch || part.Some && b.Modifier != mods[0] {
+			return
+		}
+		if inUse != nil && !slices.Contains(inUse, b.Modifier) {
 			return
 		}
 		err = r.encode(b.Modifier, a, !read)
 	})
 	if err == nil && len(r.Answers) == 0 {
-		err = fmt.Errorf("%s: %s was not read when the snapshot was made", r.Port, k.Name)
+		err = fmt.Errorf("%s: %s was not read: read it from the fabric", r.Port, k.Name)
 	}
 	return r, err
 }

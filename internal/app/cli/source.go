@@ -73,11 +73,10 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 		}
 	}
 	if asks {
-		snap, err := s.server.Snapshot(c, o)
+		snap, err := s.served(c, o)
 		if err != nil {
 			return nil, err
 		}
-		showFaults(c, snap.Faults)
 		return &reading.Reading{Snapshot: snap}, nil
 	}
 	snap, smps, err := s.where.read(c.Context(), c, o, progress.Reading(c.ErrOrStderr()))
@@ -87,6 +86,15 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 	showFaults(c, snap.Faults)
 	reading.SayGuarded(c.ErrOrStderr(), snap.Fabric, false)
 	return &reading.Reading{Snapshot: snap, SMPs: &smps}, nil
+}
+
+// served is what a service says that byService has chosen.
+func (s *source) served(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, error) {
+	snap, err := s.server.Snapshot(c, o)
+	if err == nil {
+		showFaults(c, snap.Faults)
+	}
+	return snap, err
 }
 
 // read reads the fabric: only SubnGet is sent.
@@ -225,15 +233,16 @@ func forGet() getcmd.Source {
 	return getcmd.Source{
 		Add: s.add,
 		Open: func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, link.Link, sweep.Options, error) {
-			asks := false
-			if s.file == "" {
-				var err error
-				if asks, err = byService(c, &s.server); err != nil {
-					return nil, nil, o, err
-				}
-			}
-			if s.file != "" || asks {
+			if s.file != "" {
 				snap, err := s.snapshot(c, o)
+				return snap, nil, o, err
+			}
+			asks, err := byService(c, &s.server)
+			if err != nil {
+				return nil, nil, o, err
+			}
+			if asks {
+				snap, err := s.served(c, o)
 				return snap, nil, o, err
 			}
 			to, err := s.where.open(c)
