@@ -5,32 +5,15 @@ import (
 	"testing"
 )
 
-// TestListedClaimsExist: the list of claims that show nothing names only claims that scripts
-// make, each once, in order.
-func TestListedClaimsExist(t *testing.T) {
+// TestEveryScriptIsRead: the scripts that ship make several hundred claims.
+func TestEveryScriptIsRead(t *testing.T) {
 	root, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	sections, err := readSections(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := map[string]bool{}
-	for _, c := range claims(sections) {
-		made[c.key()] = true
-	}
-	known, err := knownClaims(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key := range known {
-		if !made[key] {
-			t.Errorf("%s: no script makes the claim %q any more: take it off", claimsFile, key)
-		}
-	}
-	if len(sections) < 300 || len(made) < 400 {
-		t.Errorf("%d sections, %d claims: not read right", len(sections), len(made))
+	if n := len(claims(sections)); err != nil || len(sections) < 300 || n < 400 {
+		t.Errorf("%d sections, %d claims, %v: not read right", len(sections), n, err)
 	}
 }
 
