@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,9 @@ func TestSections(t *testing.T) {
 	sections, err := readSections(root)
 	if err != nil || len(sections) != 2 {
 		t.Fatal(sections, err)
+	}
+	if got := fmt.Sprint(sections[0].expects, sections[1].expects); got != "[3] []" {
+		t.Error("expectations on lines", got)
 	}
 	var all []string
 	for _, c := range claims(sections) {
