@@ -20,7 +20,8 @@
 //
 // With -stories it asks of each rule line of the scripts in scenarios whether the section below
 // it fails with one break at least of each rule that it names: a section that holds whatever is
-// broken shows nothing.
+// broken shows nothing, which is an error. With -lines it lists the single expectations that no
+// break of the rules of their section breaks.
 //
 // With -random it breaks code at places drawn by -seed instead, by its syntax alone: a
 // condition is negated, an early return, a statement or an operand dropped, a comparison

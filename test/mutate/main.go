@@ -23,6 +23,7 @@ type options struct {
 	seed    int
 	workers int
 	stories bool
+	lines   bool
 	verbose bool
 }
 
@@ -31,6 +32,7 @@ func main() {
 	flag.StringVar(&o.rules, "rule", "", "only `these` rules or groups, with commas between: PK-09,QP")
 	flag.BoolVar(&o.write, "write", false, "write the score into "+conformance+" (of all rules, or of whole groups)")
 	flag.BoolVar(&o.stories, "stories", false, "try of each rule line of the scripts whether what is below it fails with a break of each rule that it names; -every n takes every nth script, arguments name some")
+	flag.BoolVar(&o.lines, "lines", false, "with -stories: make every break, and list the expectations that no break of the rules of their section breaks")
 	flag.BoolVar(&o.check, "check", false, "look whether all mutants apply and compile, and run nothing")
 	flag.IntVar(&o.every, "every", 1, "only every `n`th rule that has a mutant")
 	flag.IntVar(&o.random, "random", 0, "try `n` breaks at random in the packages named (docs/service-rules.md's when none are), by -seed")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -21,12 +22,18 @@ type section struct {
 	script string // its file name
 	line   int
 	rules  []string
+	// expects are the lines of its expectations.
+	expects []int
 }
 
 var (
 	ruleLine = regexp.MustCompile(`^rule ((?:[A-Z]{2}-[0-9]{2,3},? ?)+)`)
 	// fails is what a report says of a section in which something did not hold.
 	fails = regexp.MustCompile(`(?m)^\s*(?:FAILS|ABORTS) +line (\d+) `)
+	// failed is what a report says of an expectation that did not hold.
+	failed = regexp.MustCompile(`(?m)^\s*[\w-]+\.ibs:(\d+): expect `)
+	// reported is in every report: a run without one broke off, or did not end.
+	reported = regexp.MustCompile(`(?m)^\s*(?:holds|FAILS|ABORTS|not run) +line \d+ `)
 )
 
 // readSections reads the rule lines of every script.
@@ -41,9 +48,13 @@ func readSections(root string) ([]section, error) {
 		if err != nil {
 			return nil, err
 		}
+		first := len(out)
 		for i, line := range strings.Split(string(text), "\n") {
 			if m := ruleLine.FindStringSubmatch(line); m != nil {
-				out = append(out, section{filepath.Base(f), i + 1, strings.Fields(strings.ReplaceAll(m[1], ",", " "))})
+				out = append(out, section{script: filepath.Base(f), line: i + 1, rules: strings.Fields(strings.ReplaceAll(m[1], ",", " "))})
+			} else if strings.HasPrefix(line, "expect ") && len(out) > first {
+				s := &out[len(out)-1]
+				s.expects = append(s.expects, i+1)
 			}
 		}
 	}
@@ -75,6 +86,7 @@ func shownHere(l *lab, mutants []*mutant, sections []section, o options) (empty 
 		free   = make(chan struct{}, max(o.workers, 1))
 		mu     sync.Mutex
 		faults []error
+		seen   = map[string]bool{} // expectations that a break broke, by script and line
 	)
 	for _, c := range claims(sections) {
 		if len(breaks[c.rule]) == 0 {
@@ -84,9 +96,12 @@ func shownHere(l *lab, mutants []*mutant, sections []section, o options) (empty 
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			by, err := l.showing(c, breaks[c.rule])
+			by, broken, err := l.showing(c, breaks[c.rule], o.lines)
 			mu.Lock()
 			defer mu.Unlock()
+			for _, line := range broken {
+				seen[fmt.Sprint(c.script, ":", line)] = true
+			}
 			switch {
 			case err != nil:
 				faults = append(faults, fmt.Errorf("%v: %w", c, err))
@@ -99,7 +114,25 @@ func shownHere(l *lab, mutants []*mutant, sections []section, o options) (empty 
 		})
 	}
 	wg.Wait()
+	if o.lines {
+		sayUnbroken(sections, seen)
+	}
 	return empty, tried, errors.Join(faults...)
+}
+
+// sayUnbroken lists the expectations that no break of the rules of their section breaks.
+func sayUnbroken(sections []section, seen map[string]bool) {
+	all, unbroken := 0, 0
+	for _, s := range sections {
+		for _, line := range s.expects {
+			all++
+			if at := fmt.Sprint(s.script, ":", line); !seen[at] {
+				unbroken++
+				fmt.Printf("%s/%s: no break of %s breaks this\n", storiesDir, at, strings.Join(s.rules, ", "))
+			}
+		}
+	}
+	fmt.Printf("%d of %d expectations fail with a break of a rule of their section\n", all-unbroken, all)
 }
 
 // claims lists what sections claim, each once.
@@ -112,8 +145,9 @@ func claims(sections []section) (out []claim) {
 	return out
 }
 
-// showing is a break with which the section fails, nil for none.
-func (l *lab) showing(c claim, breaks []*mutant) (*mutant, error) {
+// showing is a break with which the section fails, nil for none; with all of them made, also the
+// lines of the section's expectations that fail with one.
+func (l *lab) showing(c claim, breaks []*mutant, all bool) (by *mutant, broken []int, err error) {
 	t := stories
 	t.part = c.script
 	// Those that need a build of their own come last.
@@ -123,27 +157,35 @@ func (l *lab) showing(c claim, breaks []*mutant) (*mutant, error) {
 		r := &result{mutant: m}
 		overlay, err := l.overlayOf(r)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s, err := l.soundness(t)
 		if err == nil && s.fault != "" {
 			err = errors.New(s.fault)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out := l.notices(r, overlay, t, s)
 		if r.err != nil {
-			return nil, r.err
+			return nil, nil, r.err
 		}
-		// A run that breaks off, or does not end, has not shown the rule either.
-		failed := fails.FindAllStringSubmatch(out, -1)
-		here := slices.ContainsFunc(failed, func(m []string) bool { return m[1] == fmt.Sprint(c.line) })
-		if r.caughtBy != "" && (here || len(failed) == 0) {
-			return m, nil
+		// A run that breaks off, or does not end, has not shown the rule either. One that fails in
+		// what stands above the section has not come to it, or has shown that it holds.
+		here := slices.ContainsFunc(fails.FindAllStringSubmatch(out, -1), func(m []string) bool { return m[1] == fmt.Sprint(c.line) })
+		if by == nil && r.caughtBy != "" && (here || !reported.MatchString(out)) {
+			by = m
+		}
+		if by != nil && !all {
+			break
+		}
+		for _, f := range failed.FindAllStringSubmatch(out, -1) {
+			if line, err := strconv.Atoi(f[1]); err == nil && slices.Contains(c.expects, line) {
+				broken = append(broken, line)
+			}
 		}
 	}
-	return nil, nil
+	return by, broken, nil
 }
 
 // shareOfSections is every nth script, from seed on.
@@ -173,41 +215,13 @@ func tryStories(l *lab, mutants []*mutant, o options) error {
 		return err
 	}
 	fmt.Printf("%d of %d claims of scripts fail with a break of their rule\n", tried-len(empty), tried)
-	known, err := knownClaims(l.root)
-	if err != nil {
-		return err
+	if len(empty) == 0 {
+		return nil
 	}
-	var fresh []string
-	for _, c := range empty {
-		if !known[c.key()] {
-			fresh = append(fresh, c.String())
-		}
+	names := make([]string, len(empty))
+	for i, c := range empty {
+		names[i] = c.String()
 	}
-	if len(fresh) > 0 {
-		return fmt.Errorf("%d claims show nothing and are not listed in %s: strengthen the expectations below these rule lines, or take the rule off:\n%s",
-			len(fresh), claimsFile, strings.Join(fresh, "\n"))
-	}
-	return nil
-}
-
-// claimsFile lists the claims that no break of their rule was seen to break in the section that
-// makes them: for want of a break of that side of the rule, or of an expectation that sees it.
-const claimsFile = "test/mutate/unshown.txt"
-
-// key names a claim without its line, which moves.
-func (c claim) key() string { return c.script + " " + c.rule }
-
-// knownClaims reads the list.
-func knownClaims(root string) (map[string]bool, error) {
-	text, err := os.ReadFile(filepath.Join(root, claimsFile))
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]bool{}
-	for _, line := range strings.Split(string(text), "\n") {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			out[line] = true
-		}
-	}
-	return out, nil
+	return fmt.Errorf("%d claims show nothing: strengthen the expectations below these rule lines, break the side of the rule that they are about, or take the rule off:\n%s",
+		len(empty), strings.Join(names, "\n"))
 }

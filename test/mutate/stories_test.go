@@ -1,36 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
-// TestListedClaimsExist: the list of claims that show nothing names only claims that scripts
-// make, each once, in order.
-func TestListedClaimsExist(t *testing.T) {
+// TestEveryScriptIsRead: the scripts that ship make several hundred claims.
+func TestEveryScriptIsRead(t *testing.T) {
 	root, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	sections, err := readSections(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := map[string]bool{}
-	for _, c := range claims(sections) {
-		made[c.key()] = true
-	}
-	known, err := knownClaims(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key := range known {
-		if !made[key] {
-			t.Errorf("%s: no script makes the claim %q any more: take it off", claimsFile, key)
-		}
-	}
-	if len(sections) < 300 || len(made) < 400 {
-		t.Errorf("%d sections, %d claims: not read right", len(sections), len(made))
+	if n := len(claims(sections)); err != nil || len(sections) < 300 || n < 400 {
+		t.Errorf("%d sections, %d claims, %v: not read right", len(sections), n, err)
 	}
 }
 
@@ -40,6 +24,9 @@ func TestSections(t *testing.T) {
 	sections, err := readSections(root)
 	if err != nil || len(sections) != 2 {
 		t.Fatal(sections, err)
+	}
+	if got := fmt.Sprint(sections[0].expects, sections[1].expects); got != "[3] []" {
+		t.Error("expectations on lines", got)
 	}
 	var all []string
 	for _, c := range claims(sections) {

@@ -55,6 +55,9 @@ func (w *world) expectReceived(name string, n int, k knobs) error {
 	}
 	w.check(len(got) == n, fmt.Sprintf("%d received", n), fmt.Sprintf("%d received; %s", len(got), w.DropList()))
 	for _, c := range got {
+		if c.Status != endpoint.Success {
+			w.check(false, endpoint.Success.String(), c.Status.String())
+		}
 		octets := uint64(len(c.Octets))
 		if q.Service == endpoint.UD || q.Service == endpoint.GSI || q.Service == endpoint.SMI {
 			octets -= endpoint.GRHSize

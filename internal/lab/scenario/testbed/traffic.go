@@ -332,6 +332,8 @@ func (q *QP) poll() error {
 			case c.Op >= endpoint.OpReceive && c.Status == endpoint.Success:
 				q.received = append(q.received, c)
 				again++
+			case c.Op >= endpoint.OpReceive && c.Status != endpoint.Flushed:
+				q.received = append(q.received, c) // a failure that ends a receive request is no silence
 			case c.Op < endpoint.OpReceive:
 				q.sent = append(q.sent, c)
 			}
