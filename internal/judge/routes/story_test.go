@@ -199,6 +199,35 @@ func TestStandingEqualsTheWhole(t *testing.T) {
 	s.Check(t, "standing.txt")
 }
 
+// What was not read, and default ports, are never judged by what differs.
+func TestAgainTakesReadTables(t *testing.T) {
+	for seed := range uint64(20) {
+		c := newChanging(rand.New(rand.NewPCG(seed, 28)))
+		in := c.input(Talk(0))
+		_, standing := JudgeAndKeep(in)
+		if standing == nil {
+			continue
+		}
+		for what, change := range map[string]func(*Table){
+			"":               func(*Table) {},
+			"unread":         func(x *Table) { x.Unread = []bool{true} },
+			"a default port": func(x *Table) { x.Default = make([]bool, len(x.Exits)) },
+		} {
+			next := c.input(in.Talk)
+			for i := range next.Tables {
+				next.Tables[i].Exits = slices.Clone(in.Tables[i].Exits)
+			}
+			change(&next.Tables[0])
+			now := *standing
+			if got := now.Again(next); got != (what == "") {
+				t.Errorf("seed %d: with a table that has %q: %v", seed, what, got)
+			}
+		}
+		return
+	}
+	t.Fatal("none of the seeds is right")
+}
+
 // beside is what is said of groups beside routes that were judged.
 func (c *changing) beside(r *Result, standing *Standing) string {
 	groups := c.groups()

@@ -20,7 +20,7 @@ func TestAttributesAgree(t *testing.T) {
 		sw.RFT, sw.RFTRead = make([]smp.RandomEntry, 32), []bool{true, true}
 		sw.Info.RandomFDBCap, sw.Info.LinearFDBTop = 32, 127
 		p := f.Nodes[1].Port(1)
-		p.Info.GUIDCap = 16
+		p.Info.GUIDCap = 13 // its last block is not full
 		p.GUIDInfo = map[uint32]smp.GUIDInfo{0: {}, 1: {}}
 		p.SLToVL = map[ib.PortNum]smp.SLToVLMappingTable{0: {}}
 		p.VLArbitration = make([]smp.VLArbitrationTable, 4)

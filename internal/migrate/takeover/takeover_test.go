@@ -157,3 +157,17 @@ func TestLIDsAndKeys(t *testing.T) {
 		t.Errorf("%d ports get keys", y.OwnKeys)
 	}
 }
+
+// What a write of PortInfo is for decides how it is told.
+func TestWhatIsWritten(t *testing.T) {
+	_, d, leaves, _, _ := square()
+	p := leaves[0].Port(1)
+	for kind, want := range map[plan.Kind]string{
+		plan.Activate: "PortState Active",
+		plan.Counters: "violation counters",
+	} {
+		if got := describe(plan.Op{Kind: kind, Port: p, Attribute: smp.AttrPortInfo}, d, map[*observed.Port]bool{}); got != want {
+			t.Errorf("%v: %q, want %q", kind, got, want)
+		}
+	}
+}
