@@ -217,15 +217,24 @@ func (d *Discovery) read(p *observed.Port, attribute mad.AttributeID, block uint
 	})
 }
 
-// wasRead enters an answer, or that there was none.
-func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, block, sent uint32, r transact.Reply, then func()) {
+// answered counts a request of read that has ended, and goes on with tables.
+func (d *Discovery) answered() {
 	d.asked--
 	if d.stage == stageTables {
 		d.readTables()
 	}
+}
+
+// wasRead enters an answer, or that there was none.
+func (d *Discovery) wasRead(p *observed.Port, attribute mad.AttributeID, block, sent uint32, r transact.Reply, then func()) {
+	d.answered()
 	err := r.Err
 	if refusesBit(p, block, sent, err) {
 		d.read(p, attribute, block, then)
+		return
+	}
+	if sent != block && p == p.Agent() && p.InfoRead && errors.Is(err, transact.ErrNoAnswer) {
+		d.readWithoutBit(p, err, then)
 		return
 	}
 	if err == nil {
@@ -254,6 +263,25 @@ func refusesBit(p *observed.Port, block, sent uint32, err error) bool {
 	}
 	p.Agent().RefusesExtendedSpeeds = true
 	return true
+}
+
+// readWithoutBit asks a device without the bit of extended speeds that answered so before, and not
+// with it: if it does again, it is asked so from now on. If not, it has got another key meanwhile,
+// perhaps; it stays as it was read, and what is behind it is found all the same.
+func (d *Discovery) readWithoutBit(p *observed.Port, why error, then func()) {
+	block := p.PortInfoBlock()
+	d.asked++
+	d.get(p.Path, p.MKey(), p.RespTime(), smp.AttrPortInfo, block, func(r transact.Reply) {
+		d.answered()
+		p.RefusesExtendedSpeeds = r.Err == nil
+		if r.Err != nil {
+			d.fault(p, fmt.Errorf("PortInfo: %w", why))
+			d.doubt(p.Node, why)
+		}
+		if then != nil {
+			then()
+		}
+	})
 }
 
 // visit asks who is at the end of path; from is the port that it leaves by
