@@ -127,22 +127,23 @@ func TestRecoverKeys(t *testing.T) {
 		t.Errorf("expected again: %d, %v", len(k.Book.Entries()), err)
 	}
 	b := subnettest.New()
-	leaf := b.Switch(4, "leaf")
+	leaf := b.Switch(5, "leaf")
 	b.GUID = 0x2000
 	one := b.Host(leaf, "one")
 	b.GUID = 0x3000
 	two := b.Host(leaf, "two")
-	free, strange := b.Host(leaf, "free"), b.Host(leaf, "strange")
+	free, strange, mum := b.Host(leaf, "free"), b.Host(leaf, "strange"), b.Host(leaf, "mum")
 	b.ManagedFrom(free)
 	keys := &mkey.Keys{Ring: ring, Book: k.Book, Further: 4}
 	one.Key = ring.MKey(mkey.IDOf(one), 3)
 	one.Info.MKey, one.Info.MKeyProtectBits = one.Key, 2
 	two.Key, two.Info.MKeyProtectBits = 0x1234, 2
 	strange.Info.MKeyProtectBits = 1
+	mum.InfoRead = false // it said who it is, and no more
 	silent := &leaf.Ports[4]
 	silent.Silent = true
 	found, locked := k.Recover(keys, b.Fabric)
-	if want := "[two strange the device behind leaf:4]"; fmt.Sprint(locked) != want || found != 1 {
+	if want := "[two strange mum the device behind leaf:4]"; fmt.Sprint(locked) != want || found != 1 {
 		t.Errorf("found %d, locked %v, want 1, %v", found, locked, want)
 	}
 	if s := keys.Find(mkey.IDOf(one), mkey.PlaceOf(one.Via)); s == nil || keys.Generation(s, one.Key) != 3 {

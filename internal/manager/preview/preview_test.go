@@ -186,6 +186,9 @@ func TestFindings(t *testing.T) {
 		{"the default partition goes, and the manager is in all", shared, private, manager, []string{"default-key 0x7fff"}},
 		{"the default partition comes", private, shared, manager, []string{"default-key 0x7fff"}},
 		{"not the manager, and in all", private, private, nil, []string{"bridge 0x0000000000000104"}},
+		{"a port that did not check does not", tenants, tenants, func(f *observed.Fabric, d *observed.Desired) {
+			d.Port(&f.Nodes[0].Ports[1]).Elements = observed.ElementEnforcement
+		}, nil},
 		{"a guard goes", tenants, tenants, func(f *observed.Fabric, d *observed.Desired) {
 			q := &f.Nodes[0].Ports[1]
 			q.Info.PartitionEnforcementInbound, q.Info.PartitionEnforcementOutbound = true, true
