@@ -123,3 +123,12 @@ func TestFindAndCounters(t *testing.T) {
 		}
 	}
 }
+
+// TestTooShort: data that is shorter than an attribute is an error, and never explained as far as it goes.
+func TestTooShort(t *testing.T) {
+	for _, k := range Kinds() {
+		if fields, err := k.explain(0, []byte{1, 2}); err == nil {
+			t.Errorf("2 bytes of %s: %v", k.Name, fields)
+		}
+	}
+}
