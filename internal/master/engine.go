@@ -24,7 +24,6 @@ type Engine struct {
 	manager *engine.Engine
 	admin   *server.Server
 	tell    func(event.Event)
-	warn    func(string)
 	// changed tells that the subnet is another than the administration knows,
 	// notices what devices reported since. Both wait until the manager has
 	// done its step: events must not call back.
@@ -69,7 +68,7 @@ func New(c engine.Config, a server.Config, p *policy.Policy, observe func(event.
 	a.Profile = c.Profile
 	m := &Engine{
 		admin: server.New(a), leaves: c.LeaveMulticast,
-		tell: observe, warn: func(text string) { observe(event.Warned{Text: text}) },
+		tell: observe,
 	}
 	m.manager = engine.New(c, p, func(e event.Event) {
 		m.observe(e)
@@ -77,6 +76,8 @@ func New(c engine.Config, a server.Config, p *policy.Policy, observe func(event.
 	})
 	return m
 }
+
+func (m *Engine) warn(text string) { m.tell(event.Warned{Text: text}) }
 
 // Manager is the subnet manager.
 func (m *Engine) Manager() *engine.Engine { return m.manager }

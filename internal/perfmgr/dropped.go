@@ -8,14 +8,14 @@ import (
 )
 
 // Dropped says that a switch port discarded packets because of partition enforcement or a raw
-// filter. Of what it discards at the exit no trap tells and no violation is counted (SW-23).
+// filter. At the exit no trap reports that, and no violation is counted (SW-23).
 type Dropped struct {
 	Port    *observed.Port
 	Counter Counter // PortXmitConstraintErrors, at the exit, or PortRcvConstraintErrors, on arrival
-	// More is how many there were since the reading before; of a counter that was set back
-	// meanwhile, how many since then. Stuck tells that it has stopped: there may be more.
-	More  uint64
-	Stuck bool
+	// Packets is how many since the reading before, or since the counter was set back. Stuck
+	// reports whether the counter has stopped: then there may be more.
+	Packets uint64
+	Stuck   bool
 }
 
 // String is a line of the log.
@@ -28,10 +28,10 @@ func (d Dropped) String() string {
 	if d.Stuck {
 		least = "at least "
 	}
-	if d.More == 1 {
+	if d.Packets == 1 {
 		packets = "packet"
 	}
-	return fmt.Sprintf("%s: dropped %s%d %s %s, by partition enforcement or a raw filter (%s)", d.Port, least, d.More, packets, way, d.Counter)
+	return fmt.Sprintf("%s: dropped %s%d %s %s, by partition enforcement or a raw filter (%s)", d.Port, least, d.Packets, packets, way, d.Counter)
 }
 
 var constraintErrors = [...]Counter{PortXmitConstraintErrors, PortRcvConstraintErrors}
@@ -42,8 +42,8 @@ type drops struct {
 	value [len(constraintErrors)]uint64
 }
 
-// tellDropped enters the counters shown, and tells of those that have risen. The first reading of a
-// port tells of nothing: nobody knows since when its counters have counted.
+// tellDropped enters the counters shown, and reports those that have risen. The first reading of a
+// port reports nothing: it is not known since when its counters have counted.
 func (p *Poller) tellDropped(a *agent, q *port, shown set) {
 	for i, c := range constraintErrors {
 		if !shown.has(c) || !q.known.has(c) {
@@ -56,7 +56,7 @@ func (p *Poller) tellDropped(a *agent, q *port, shown set) {
 		first := !q.drops.read.has(c)
 		q.drops.read, q.drops.value[i] = q.drops.read|1<<c, n
 		if at := p.port(a, q.num); !first && n > before && at != nil && p.dropped != nil {
-			p.dropped(Dropped{Port: at, Counter: c, More: n - before, Stuck: q.stuck.has(c)})
+			p.dropped(Dropped{Port: at, Counter: c, Packets: n - before, Stuck: q.stuck.has(c)})
 		}
 	}
 }

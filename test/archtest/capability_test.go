@@ -65,7 +65,7 @@ var decisions = map[string]decision{
 	"smp.CapOtherLocalChangesNotice":      {ignored, "Trap 144 is followed whoever sends it; a port that sends none is read again in the rounds of monitoring.", ""},
 	"smp.CapLinkSpeedWidthPairsTable":     {ignored, "The codec does not know the attribute: settings limit width and speed one by one.", ""},
 	"smp.CapVendorMADs":                   {ignored, "The codec does not know the attribute: the texts that it is made from do not have its layout.", ""},
-	"smp.CapMulticastPKeyTrapSuppression": {ignored, "The manager has no trap suppressed: each names somebody who sends with a wrong P_Key.", ""},
+	"smp.CapMulticastPKeyTrapSuppression": {ignored, "The manager has no trap suppressed: each names a sender with a wrong P_Key.", ""},
 	"smp.CapMulticastFDBTop":              {acts, "Of MulticastForwardingTable only what MulticastFDBTop leaves in force is read, and written in an order that suits it.", "internal/manager/plan hasTop"},
 	"smp.CapHierarchyInfo":                {ignored, "The codec does not know the attribute: the texts that it is made from do not have its layout.", ""},
 

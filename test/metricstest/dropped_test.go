@@ -13,8 +13,8 @@ import (
 )
 
 // TestDroppedAtTheExit: a packet in a partition of its sender, to a host that is no member of it, passes
-// the entry and is dropped at the exit, of which no trap tells and no violation is counted (SW-23). The
-// manager reads the counter of the exit, and tells of the packet.
+// the entry and is dropped at the exit, which no trap reports and no violation counts (SW-23). The
+// manager reads the counter of the exit, and logs the packet.
 func TestDroppedAtTheExit(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "tenants.yaml"))
 	if err != nil {

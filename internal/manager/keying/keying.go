@@ -238,7 +238,7 @@ func (k *Keying) Took(until time.Duration, f *observed.Fabric, ends []*observed.
 	return locked
 }
 
-// Abandon leaves keys as they are that Want wanted: Took finds which ports have theirs all the same.
+// Abandon leaves keys as they are. Took still finds which ports have the key that Want wanted.
 func (k *Keying) Abandon() { k.Kept, k.abandoned = k.Config.Book.Version(), true }
 
 // Keep says that the book is kept at this version: what was abandoned is due again.

@@ -265,9 +265,10 @@ func refusesBit(p *observed.Port, block, sent uint32, err error) bool {
 	return true
 }
 
-// readWithoutBit asks a device without the bit of extended speeds that answered so before, and not
-// with it: if it does again, it is asked so from now on. If not, it has got another key meanwhile,
-// perhaps; it stays as it was read, and what is behind it is found all the same.
+// readWithoutBit asks once more without the bit of extended speeds, after a device answered without
+// it and not with it. If it answers again, it is asked without it from now on. If it does not, it
+// may have been given another M_Key meanwhile: it stays as it was read, and what is behind it is
+// found all the same.
 func (d *Discovery) readWithoutBit(p *observed.Port, why error, then func()) {
 	block := p.PortInfoBlock()
 	d.asked++

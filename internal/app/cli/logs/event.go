@@ -126,7 +126,7 @@ func (d *Description) seen(e event.Event) {
 	case event.Stopped:
 		d.set(slog.LevelWarn, "counter-stopped", port("port", e.Port), slog.Any("counters", e.Counters))
 	case perfmgr.Dropped:
-		d.set(slog.LevelWarn, "packets-dropped", port("port", e.Port), slog.String("counter", e.Counter.String()), slog.Uint64("more", e.More), slog.Bool("stopped", e.Stuck))
+		d.set(slog.LevelWarn, "packets-dropped", port("port", e.Port), slog.String("counter", e.Counter.String()), slog.Uint64("packets", e.Packets), slog.Bool("stopped", e.Stuck))
 	case event.Changed:
 		d.set(slog.LevelInfo, "changed")
 	case event.Flooded:

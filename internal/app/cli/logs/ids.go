@@ -31,7 +31,7 @@ func EngineIDs() (ids []string) {
 // meanings has every event id, and what it means. docs/events.md is made from it: ids are
 // stable, since programs and alerts rely on them.
 var meanings = map[string]string{
-	"packets-dropped":      "A switch port dropped `more` packets, by partition enforcement or a raw filter, between two readings of its counters (with `--metrics`; [metrics.md](metrics.md) says which partition that takes): at the exit (`counter` PortXmitConstraintErrors, of which no trap tells) or on arrival (PortRcvConstraintErrors). `stopped`: the counter has stopped, and there may be more. `port` is as in `foreign-change`.",
+	"packets-dropped":      "A switch port dropped packets (`packets` of them) because of partition enforcement or a raw filter, between two readings of its counters: at the exit (`counter` PortXmitConstraintErrors, which no trap reports) or on arrival (PortRcvConstraintErrors). `stopped`: the counter has stopped, and there may be more. It takes `--metrics`, and a partition in common with the switch ([metrics.md](metrics.md)). `port` is as in `foreign-change`.",
 	"phase":                "A phase of a pass began; `quarantine` is info, the others are debug.",
 	"found":                "A sweep ended; it found this many nodes and links.",
 	"fault":                "A sweep could not read or use this place.",

@@ -86,7 +86,7 @@ var events = []struct {
 	{event.Guarding{Reason: "0x0000000000000007 does not answer"}, slog.LevelError},
 	{charge.Flapping{Changes: 4, Within: time.Minute, Master: charge.Master{Port: 7, Name: "mgmt-2"}}, slog.LevelError},
 	{event.Stopped{Port: leafPort(), Counters: []observed.Violations{observed.PKeyViolations}}, slog.LevelWarn},
-	{perfmgr.Dropped{Port: leafPort(), Counter: perfmgr.PortXmitConstraintErrors, More: 3}, slog.LevelWarn},
+	{perfmgr.Dropped{Port: leafPort(), Counter: perfmgr.PortXmitConstraintErrors, Packets: 3}, slog.LevelWarn},
 	{event.Drifted{Op: plan.Op{Port: leafPort(), Attribute: smp.AttrPKeyTable, Modifier: 3}}, slog.LevelWarn},
 	{event.Resweeping{Reason: "why", Links: 2}, slog.LevelDebug},
 	{event.Changed{What: "leaf-1 has another CapabilityMask"}, slog.LevelInfo},
