@@ -14,18 +14,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
-	"github.com/ibwarden/ibwarden/internal/api/front"
-	"github.com/ibwarden/ibwarden/internal/api/managers"
-	"github.com/ibwarden/ibwarden/internal/api/merge"
-	"github.com/ibwarden/ibwarden/internal/api/sealed"
-	"github.com/ibwarden/ibwarden/internal/api/session"
-	"github.com/ibwarden/ibwarden/internal/api/strict"
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
-	"github.com/ibwarden/ibwarden/internal/api/talks"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -48,13 +40,13 @@ type Options struct {
 	// Judge answers questions about isolation.
 	Judge Judge
 	// Managers are the subnet managers of the fabric; nil where none of them is known.
-	Managers managers.Source
+	Managers views.ManagersSource
 	// Sweeps are those of this subnet manager; nil where none runs.
-	Sweeps sweeps.Source
+	Sweeps views.SweepsSource
 	// Traffic reads performance counters; nil where no subnet manager runs.
-	Traffic traffic.Source
+	Traffic views.CountersSource
 	// Cabling is the list of cables and the fences; nil where no subnet manager runs.
-	Cabling fabricmap.Source
+	Cabling views.MapSource
 	// StoreName says where the service keeps what, as --store does; for the provider.
 	StoreName string
 	// UFM is what UFM's calls are told besides.
@@ -79,10 +71,10 @@ type api struct {
 	mux     *http.ServeMux
 	ufm     http.Handler // of UFM's calls
 	// sessions are those of the console.
-	sessions *session.Store
-	talks    talks.Cache
-	sealed   sealed.Cursors
-	maps     fabricmap.Maker
+	sessions *listen.Sessions
+	talks    views.MatrixCache
+	sealed   listen.Cursors
+	maps     views.MapMaker
 
 	watching sync.Mutex
 	watchers int // guarded by watching
@@ -92,11 +84,11 @@ type api struct {
 func New(s *service.Service, o Options) http.Handler { return build(s, o).front() }
 
 func build(s *service.Service, o Options) *api {
-	a := &api{service: s, options: o, log: o.Log, mux: http.NewServeMux(), sealed: sealed.New()}
+	a := &api{service: s, options: o, log: o.Log, mux: http.NewServeMux(), sealed: listen.NewCursors()}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	a.sessions = session.New(s.Now, a.holder)
+	a.sessions = listen.NewSessions(s.Now, a.holder)
 	a.ufm = a.ufmCalls()
 	a.huma = humago.NewWithPrefix(a.mux, Prefix, configuration(o.Version))
 	a.huma.UseMiddleware(named)
@@ -152,7 +144,7 @@ func configuration(version string) huma.Config {
 			},
 			Security: []map[string][]string{{"token": {}}, {"certificate": {}}, {}},
 		},
-		Formats:                      map[string]huma.Format{"application/json": strict.JSON, "json": strict.JSON, merge.Type: strict.JSON},
+		Formats:                      map[string]huma.Format{"application/json": rest.JSON, "json": rest.JSON, rest.MergePatchType: rest.JSON},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 	}
@@ -176,7 +168,7 @@ func operation(method, path, id, summary string, errors ...int) huma.Operation {
 // front is what every request passes before the handlers: limits, and who it is.
 func (a *api) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &request{id: hex.EncodeToString(credential.Octets(8))}
+		req := &request{id: hex.EncodeToString(listen.SecretBytes(8))}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		if a.options.Observe != nil {
 			seen := &answered{ResponseWriter: w, begun: time.Now()}
@@ -189,7 +181,7 @@ func (a *api) front() http.Handler {
 		header.Set("Cache-Control", "no-store")
 		defer a.recovered(w, r)
 		_, local := peerOf(r.Context())
-		if p := front.Addressed(r, local); p != nil {
+		if p := listen.Addressed(r, local); p != nil {
 			refuse(w, p)
 			return
 		}
@@ -209,7 +201,7 @@ func (a *api) front() http.Handler {
 
 // admit looks at a request before its handler does.
 func (a *api) admit(w http.ResponseWriter, r *http.Request, req *request) *Problem {
-	if p := cmp.Or(front.Plain(r), front.SameSite(r)); p != nil {
+	if p := cmp.Or(listen.PlainPath(r), listen.SameSite(r)); p != nil {
 		return p
 	}
 	if r.URL.Path != Prefix+"/openapi.json" {
@@ -270,7 +262,7 @@ func refuse(w http.ResponseWriter, p *Problem) {
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = strict.JSON.Marshal(w, p) // the client may be gone
+	_ = rest.JSON.Marshal(w, p) // the client may be gone
 }
 
 // register adds an operation whose errors become Problems.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // joins is a body that makes ports members.
@@ -241,7 +241,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 			t.Errorf("%s as %q: plan %v: its words are for the provider", c.path, c.as, plan)
 		}
 	}
-	if w := s.do(call{as: "red", method: "POST", path: "/tokens?dry_run=true", body: js{}}); w.Code != 201 || strings.Contains(w.Body.String(), credential.Token) {
+	if w := s.do(call{as: "red", method: "POST", path: "/tokens?dry_run=true", body: js{}}); w.Code != 201 || strings.Contains(w.Body.String(), listen.TokenPrefix) {
 		t.Errorf("%d %s: want no secret", w.Code, w.Body)
 	}
 	if now := s.want(200, call{method: "GET", path: "/revisions"})["revision"]; now != last {
@@ -355,7 +355,7 @@ func TestTokensAreToldOnce(t *testing.T) {
 	for _, path := range []string{"/tokens", "/revisions", "/audit-log", "/audit-log/export", "/export", "/tenants", "/revisions/1", "/revisions/2", "/revisions/3"} {
 		text := s.do(call{method: "GET", path: path}).Body.String()
 		for name, secret := range s.tokens {
-			if strings.Contains(text, secret) || strings.Contains(text, credential.Sum([]byte(secret))) {
+			if strings.Contains(text, secret) || strings.Contains(text, listen.SecretSum([]byte(secret))) {
 				t.Errorf("%s tells the token of %s", path, name)
 			}
 		}

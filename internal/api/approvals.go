@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
@@ -15,11 +14,11 @@ import (
 func (a *api) approvals() {
 	type listInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/approvals", "list-approvals", "Changes of the caller's tenant that wait for a second person; all for the provider"),
-		func(ctx context.Context, in *listInput) (*Output[List[form.Approval]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[Approval]], error) {
 			caller := callerOf(ctx)
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Approval { return sortedBy(s.Approvals(), approvalID) }, approvalID,
 				func(_ *resource.State, x *resource.Approval) bool { return resource.SeesObject(caller, x) },
-				func(_ *resource.State, x *resource.Approval) form.Approval { return form.ApprovalOf(x) })
+				func(_ *resource.State, x *resource.Approval) Approval { return ApprovalOf(x) })
 		})
 	type one struct {
 		WriteParams
@@ -47,24 +46,24 @@ func (a *api) pools() {
 	type listInput struct{ PageParams }
 	key := func(p *resource.Pool) string { return p.First.String() }
 	register(a, operation(http.MethodGet, "/pools", "list-pools", "Ranges of GUIDs that were given to tenants, for virtual functions: the caller's; all for the provider"),
-		func(ctx context.Context, in *listInput) (*Output[List[form.Pool]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[Pool]], error) {
 			caller := callerOf(ctx)
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Pool { return sortedBy(s.Pools(""), key) }, key,
 				func(_ *resource.State, p *resource.Pool) bool { return resource.SeesObject(caller, p) },
-				func(_ *resource.State, p *resource.Pool) form.Pool {
-					return form.Pool{First: p.First.String(), Last: p.Last.String(), Owner: p.Owner, Released: p.Released}
+				func(_ *resource.State, p *resource.Pool) Pool {
+					return Pool{First: p.First.String(), Last: p.Last.String(), Owner: p.Owner, Released: p.Released}
 				})
 		})
 	type assign struct {
 		WriteParams
-		Body form.PoolBody
+		Body PoolBody
 	}
 	register(a, operation(http.MethodPost, "/pools", "assign-pool", "Give a range of GUIDs to a tenant; the provider may"),
 		func(ctx context.Context, in *assign) (*ChangedOutput, error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			list, err := form.Ports([]GUID{in.Body.First, in.Body.Last})
+			list, err := Ports([]GUID{in.Body.First, in.Body.Last})
 			if err != nil {
 				return nil, err
 			}

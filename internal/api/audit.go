@@ -8,8 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
@@ -22,7 +21,7 @@ func (a *api) audit() {
 		Decision string `query:"decision" enum:"accepted,refused" doc:"those with this decision"`
 	}
 	register(a, operation(http.MethodGet, "/audit-log", "list-audit-log", "Decisions on the changes of the caller's tenant, refusals included; all for the provider", http.StatusGone),
-		func(ctx context.Context, in *listInput) (*Output[List[history.Entry]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[views.Entry]], error) {
 			return a.decisions(ctx, in.PageParams, in.Oldest, in.Decision)
 		})
 	register(a, streams(operation(http.MethodGet, "/audit-log/export", "export-audit-log", "The whole audit log as JSON lines, with its hashes; for the provider"), "application/jsonl", "one entry a line"),
@@ -44,7 +43,7 @@ func (a *api) verifies() {
 		Head []string `query:"head" maxItems:"50" doc:"heads that were written down, SEQUENCE:HASH: the chain has to pass through them"`
 	}
 	register(a, operation(http.MethodGet, "/audit-log/verify", "verify-audit-log", "Check the hash chain of the audit log, and compare the objects with the revisions; for the provider"),
-		func(ctx context.Context, in *input) (*Output[Single[history.Verified]], error) {
+		func(ctx context.Context, in *input) (*Output[Single[views.Verified]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
@@ -56,11 +55,11 @@ func (a *api) verifies() {
 				}
 				heads = append(heads, h)
 			}
-			v, err := history.Verify(ctx, a.options.Store, heads)
+			v, err := views.Verify(ctx, a.options.Store, heads)
 			if err != nil {
 				return nil, err
 			}
-			return readOne(ctx, a, "", func(s *resource.State) (history.Verified, uint64, error) { return v, s.Last(), nil })
+			return readOne(ctx, a, "", func(s *resource.State) (views.Verified, uint64, error) { return v, s.Last(), nil })
 		})
 }
 
@@ -80,22 +79,22 @@ func (a *api) cut(ctx context.Context, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[history.Entry]], error) {
+func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision string) (*Output[List[views.Entry]], error) {
 	caller := callerOf(ctx)
-	next := answers.Cursor
+	next := Cursor
 	if !caller.IsProvider() {
 		var err error
 		if p.Cursor, err = a.sealed.Open(p.Cursor, caller.Tenant); err != nil {
 			return nil, err
 		}
-		next = func(key string) string { return a.sealed.Seal(answers.Cursor(key), caller.Tenant) }
+		next = func(key string) string { return a.sealed.Seal(Cursor(key), caller.Tenant) }
 	}
 	r, done, err := p.Numbered(oldest, 0)
 	if err != nil {
 		return nil, err
 	}
-	out := &Output[List[history.Entry]]{}
-	out.Body.Items = []history.Entry{}
+	out := &Output[List[views.Entry]]{}
+	out.Body.Items = []views.Entry{}
 	old := a.service.Read(func(s *resource.State) { out.Body.Revision = s.LastFor(caller) })
 	out.Aged(caller, &out.Body.Reading, old)
 	if done {
@@ -117,7 +116,7 @@ func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision
 	}
 	a.service.Read(func(s *resource.State) {
 		for _, e := range found {
-			out.Body.Items = append(out.Body.Items, history.EntryOf(s, e, caller))
+			out.Body.Items = append(out.Body.Items, views.EntryOf(s, e, caller))
 		}
 	})
 	return out, nil
@@ -126,7 +125,7 @@ func (a *api) decisions(ctx context.Context, p PageParams, oldest bool, decision
 // lifetime is backups, and what a store that was restored from one needs.
 func (a *api) lifetime() {
 	register(a, operation(http.MethodPost, "/store/accept-restored", "accept-restored-store", "Accept the store as it is, though it was rolled back and revisions are missing in it that a manager has seen; the provider may, of the manager that writes the store"),
-		func(ctx context.Context, in *history.Reason) (*ChangedOutput, error) {
+		func(ctx context.Context, in *views.Reason) (*ChangedOutput, error) {
 			r, err := a.service.AcceptRestored(ctx, service.Request{By: callerOf(ctx), Why: in.Why, ID: requestOf(ctx).id})
 			if err != nil {
 				return nil, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -99,9 +99,9 @@ func TestDevicesOfATenant(t *testing.T) {
 	f := s.manager.snap.Fabric
 	own, other := endOf(s, s.hosts[0]), endOf(s, s.hosts[4])
 	leaf := own.Peer.Node
-	fence := []fabricmap.Fence{{At: own.Peer.Place(), Reason: "not on the cable list: blue-1 is expected"}}
-	s.api.options.Cabling = &cabled{is: fabricmap.Cabling{List: listOf(f), Fences: fence, Differences: func(*observed.Fabric) []fabricmap.Difference {
-		return []fabricmap.Difference{{Node: own.Node.GUID().String(), Port: 1, Kind: "moved", Text: "expected blue-1"}, {Node: own.Node.GUID().String(), Kind: "renamed", Text: "was blue-1"}}
+	fence := []views.Fence{{At: own.Peer.Place(), Reason: "not on the cable list: blue-1 is expected"}}
+	s.api.options.Cabling = &cabled{is: views.Cabling{List: listOf(f), Fences: fence, Differences: func(*observed.Fabric) []views.Difference {
+		return []views.Difference{{Node: own.Node.GUID().String(), Port: 1, Kind: "moved", Text: "expected blue-1"}, {Node: own.Node.GUID().String(), Kind: "renamed", Text: "was blue-1"}}
 	}}}
 	own.PKeys[0] = 0x8222 // of nobody whom red sees
 	absent := s.do(call{as: "red", method: "GET", path: "/nodes/0x00000000deadbeef"}).Body.String()
@@ -152,10 +152,10 @@ func TestCables(t *testing.T) {
 		t.Errorf("without a list: %d %s", w.Code, w.Body)
 	}
 	asked := 0
-	c := fabricmap.Cabling{List: listOf(s.manager.snap.Fabric), Differences: func(*observed.Fabric) (out []fabricmap.Difference) {
+	c := views.Cabling{List: listOf(s.manager.snap.Fabric), Differences: func(*observed.Fabric) (out []views.Difference) {
 		asked++
 		for i := range 12 {
-			out = append(out, fabricmap.Difference{Node: "0x0000000000200000", Name: "leaf-1", Port: i, Kind: "missing", Text: fmt.Sprint("expected ", i)})
+			out = append(out, views.Difference{Node: "0x0000000000200000", Name: "leaf-1", Port: i, Kind: "missing", Text: fmt.Sprint("expected ", i)})
 		}
 		return out
 	}}
@@ -190,10 +190,10 @@ func TestMissingDevice(t *testing.T) {
 	s := newStand(t)
 	s.tenants()
 	list := listOf(s.manager.snap.Fabric)
-	list.Devices = append(list.Devices, fabricmap.Device{GUID: 0xdead, Type: ib.NodeCA, Name: "gone"})
+	list.Devices = append(list.Devices, views.MapDevice{GUID: 0xdead, Type: ib.NodeCA, Name: "gone"})
 	leaf := endOf(s, s.hosts[0]).Peer.Node
-	list.Cables = append(list.Cables, fabricmap.Cable{A: observed.Place{Node: leaf.GUID(), Port: 8}, B: observed.Place{Node: 0xdead, Port: 1}})
-	s.api.options.Cabling = &cabled{is: fabricmap.Cabling{List: list}}
+	list.Cables = append(list.Cables, views.Cable{A: observed.Place{Node: leaf.GUID(), Port: 8}, B: observed.Place{Node: 0xdead, Port: 1}})
+	s.api.options.Cabling = &cabled{is: views.Cabling{List: list}}
 	item := s.want(200, call{method: "GET", path: "/nodes/0x000000000000dead"})["item"].(js)
 	words := fmt.Sprint(item["words"])
 	if item["state"] != "missing" || item["description"] != "gone" || item["group"] != leaf.Description || !strings.Contains(words, "was not found") || !strings.Contains(words, "Its port 1 should be cabled to port 8 of "+leaf.Description+".") {

@@ -14,7 +14,7 @@
 // foreign object has the status and the text of one about an object that is not there.
 //
 // Writes take If-Match (the ETag of what the caller has seen), Idempotency-Key, dry_run
-// and wait; package condition says what a write without If-Match may do. Every error is a
+// and wait; package rest says what a write without If-Match may do. Every error is a
 // Problem (RFC 9457).
 //
 // UFM's calls (package ufm) are served next to it, to the same callers; they have errors

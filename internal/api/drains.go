@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -34,7 +34,7 @@ func (a *api) drains() {
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Drain { return s.Drains() }, key,
 				func(*resource.State, *resource.Drain) bool { return true },
 				func(_ *resource.State, x *resource.Drain) Drain {
-					return Drain{x.Switch.String(), x.Name, inventory.RoutesOver(snap.Fabric, x.Switch)}
+					return Drain{x.Switch.String(), x.Name, views.RoutesOver(snap.Fabric, x.Switch)}
 				})
 		})
 	type drain struct {
@@ -85,7 +85,7 @@ func (a *api) switchOf(ctx context.Context, name string) (*observed.Node, error)
 	if err != nil {
 		return nil, err
 	}
-	n, others, err := inventory.Switch(snap.Fabric, name)
+	n, others, err := views.FindSwitch(snap.Fabric, name)
 	switch {
 	case err == nil:
 		return n, nil

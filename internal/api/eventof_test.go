@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -37,7 +37,7 @@ func TestSentencesOfEventsAreForWhoMadeTheChangeAlone(t *testing.T) {
 		e := service.Event{ID: "r-1", Kind: x.kind, Revision: 9, Text: words, Tenants: x.tenants, By: x.by}
 		for tenant, want := range map[string]string{resource.Provider: x.provider, "red": x.red, "blue": x.blue} {
 			number := map[bool]uint64{true: 9, false: 3}[tenant == resource.Provider]
-			if got := history.EventOf(s, e, resource.Caller{Name: "x", Tenant: tenant}); got.Text != want || got.Revision != number || got.ID != "r-1" || got.Kind != string(x.kind) {
+			if got := views.EventOf(s, e, resource.Caller{Name: "x", Tenant: tenant}); got.Text != want || got.Revision != number || got.ID != "r-1" || got.Kind != string(x.kind) {
 				t.Errorf("%s of %q about %q: %s hears %+v, want %q", x.kind, x.by, x.tenants, tenant, got, want)
 			}
 		}

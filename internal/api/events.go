@@ -12,12 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
-
-// Event is what the stream of events says.
-type Event = history.Event
 
 func (a *api) events() {
 	type input struct {
@@ -27,7 +24,7 @@ func (a *api) events() {
 	}
 	op := operation(http.MethodGet, "/events", "watch-events", "Events as they happen (server-sent events): those that are kept first, or those after the last one seen")
 	op = streams(op, "text/event-stream", "events; the data of each is an Event in JSON. An event of the kind reset says that some are missing: read everything again")
-	a.huma.OpenAPI().Components.Schemas.Schema(typeOf[Event](), true, "Event")
+	a.huma.OpenAPI().Components.Schemas.Schema(typeOf[views.Event](), true, "Event")
 	register(a, op, func(ctx context.Context, in *input) (*huma.StreamResponse, error) {
 		after := in.Last
 		if after == "" {
@@ -79,8 +76,8 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter, after string, k
 			list = a.service.KeptEvents(req.who.Caller, after)
 		}
 		for e := range list {
-			var event Event
-			a.service.Read(func(s *resource.State) { event = history.EventOf(s, e, req.who.Caller) })
+			var event views.Event
+			a.service.Read(func(s *resource.State) { event = views.EventOf(s, e, req.who.Caller) })
 			data, err := json.Marshal(event)
 			if err != nil || !say(fmt.Sprintf("id: %s\nevent: %s\ndata: %s", e.ID, e.Kind, data)) {
 				return

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -38,12 +38,12 @@ func (a *api) fabric() {
 	a.nodes()
 	type input struct{ PageParams }
 	register(a, operation(http.MethodGet, "/links", "list-links", "Cables; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[inventory.Link]], error) {
+		func(ctx context.Context, in *input) (*Output[List[views.Link]], error) {
 			snap, err := a.whole(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return fabricList(ctx, a, in.PageParams, sortedBy(snap.Fabric.Links(), inventory.LinkKey), inventory.LinkKey, inventory.LinkOf)
+			return fabricList(ctx, a, in.PageParams, sortedBy(snap.Fabric.Links(), views.LinkKey), views.LinkKey, views.LinkOf)
 		})
 	type routesInput struct {
 		PageParams
@@ -51,7 +51,7 @@ func (a *api) fabric() {
 		LID    int  `query:"lid" minimum:"1" maximum:"49151" doc:"those to this LID"`
 	}
 	register(a, operation(http.MethodGet, "/routes", "list-routes", "Entries of the forwarding tables of switches; for the provider"),
-		func(ctx context.Context, in *routesInput) (*Output[List[inventory.Route]], error) {
+		func(ctx context.Context, in *routesInput) (*Output[List[views.Route]], error) {
 			snap, err := a.whole(ctx)
 			if err != nil {
 				return nil, err
@@ -62,7 +62,7 @@ func (a *api) fabric() {
 					return nil, err
 				}
 			}
-			return fabricList(ctx, a, in.PageParams, sortedBy(inventory.Routes(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), inventory.RouteKey), inventory.RouteKey, func(r inventory.Route) inventory.Route { return r })
+			return fabricList(ctx, a, in.PageParams, sortedBy(views.Routes(snap.Fabric, ib.NodeGUID(only), ib.LID(in.LID)), views.RouteKey), views.RouteKey, func(r views.Route) views.Route { return r })
 		})
 	type snapshotInput struct {
 		Read []string `query:"read" enum:"qos,aliases,audit" maxItems:"3" doc:"what is read now if the manager has not read it: SL-to-VL and VL arbitration tables; alias GUIDs; what only an audit looks at"`
@@ -102,7 +102,7 @@ func (a *api) nodes() {
 		Name string `query:"name" maxLength:"64" doc:"those that say this of themselves"`
 	}
 	register(a, operation(http.MethodGet, "/nodes", "list-nodes", "Devices as found: all for the provider, else those with a port of the caller's"),
-		func(ctx context.Context, in *input) (*Output[List[inventory.Node]], error) {
+		func(ctx context.Context, in *input) (*Output[List[views.Node]], error) {
 			snap, err := a.snapshot(ctx)
 			if err != nil {
 				return nil, err
@@ -112,9 +112,9 @@ func (a *api) nodes() {
 			return readList(ctx, a, in.PageParams, func(*resource.State) []*observed.Node { return sortedBy(snap.Fabric.Nodes, key) }, key,
 				func(s *resource.State, n *observed.Node) bool {
 					return (in.Type == "" || n.Type().String() == in.Type) && (in.Name == "" || n.Name() == in.Name) &&
-						(caller.IsProvider() || len(inventory.EndPortsOf(s, caller, n)) > 0)
-				}, func(s *resource.State, n *observed.Node) inventory.Node {
-					return inventory.NodeOf(s, caller, n, snap.ReadAt)
+						(caller.IsProvider() || len(views.EndPortsOf(s, caller, n)) > 0)
+				}, func(s *resource.State, n *observed.Node) views.Node {
+					return views.NodeOf(s, caller, n, snap.ReadAt)
 				})
 		})
 }

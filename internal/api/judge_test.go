@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -141,12 +141,12 @@ func (s *snapshotJudge) Audit(ctx context.Context, p audit.Profile, _ bool) (*au
 }
 
 // Past is the verdict on the fabric as it is now alone.
-func (s *snapshotJudge) Past(ctx context.Context) ([]verdict.Change, error) {
+func (s *snapshotJudge) Past(ctx context.Context) ([]views.Change, error) {
 	proof, at, err := s.Proof(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var past verdict.Past
+	var past views.Past
 	past.Add(proof, at, 1)
 	return past.List(), nil
 }

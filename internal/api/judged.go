@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -27,21 +27,21 @@ type Judge interface {
 	// audit looks at is read first, where it was not.
 	Audit(ctx context.Context, p audit.Profile, read bool) (*audit.Report, time.Time, error)
 	// Past is how the verdict changed, the newest change first.
-	Past(ctx context.Context) ([]verdict.Change, error)
+	Past(ctx context.Context) ([]views.Change, error)
 }
 
 func (a *api) judged() {
 	a.audits()
 	type none struct{}
 	register(a, operation(http.MethodGet, "/proof", "get-proof", "Whether tenants are kept apart, from what was read of the fabric"),
-		func(ctx context.Context, _ *none) (*Output[Single[verdict.Proof]], error) {
+		func(ctx context.Context, _ *none) (*Output[Single[views.Proof]], error) {
 			proof, allowed, at, err := a.proof(ctx)
 			if err != nil {
 				return nil, err
 			}
 			caller := callerOf(ctx)
-			return readOne(ctx, a, "", func(s *resource.State) (verdict.Proof, uint64, error) {
-				return verdict.ProofOf(s, caller, proof, allowed, at), s.Last(), nil
+			return readOne(ctx, a, "", func(s *resource.State) (views.Proof, uint64, error) {
+				return views.ProofOf(s, caller, proof, allowed, at), s.Last(), nil
 			})
 		})
 	type pairsInput struct {
@@ -50,23 +50,23 @@ func (a *api) judged() {
 		Verdict string `query:"verdict" maxLength:"40" doc:"those with this verdict"`
 	}
 	register(a, operation(http.MethodGet, "/proof/pairs", "list-pairs", "The verdict on each pair of partitions, of those that the caller sees"),
-		func(ctx context.Context, in *pairsInput) (*Output[List[verdict.Pair]], error) {
+		func(ctx context.Context, in *pairsInput) (*Output[List[views.Pair]], error) {
 			proof, allowed, _, err := a.proof(ctx)
 			if err != nil {
 				return nil, err
 			}
 			caller := callerOf(ctx)
-			key := func(p verdict.Pair) string { return p.PKeyA + "/" + p.PKeyB }
-			return readList(ctx, a, in.PageParams, func(s *resource.State) []verdict.Pair {
-				return sortedBy(verdict.PairsOf(s, caller, proof, allowed), key)
+			key := func(p views.Pair) string { return p.PKeyA + "/" + p.PKeyB }
+			return readList(ctx, a, in.PageParams, func(s *resource.State) []views.Pair {
+				return sortedBy(views.PairsOf(s, caller, proof, allowed), key)
 			}, key,
-				func(_ *resource.State, p verdict.Pair) bool {
+				func(_ *resource.State, p views.Pair) bool {
 					return (in.PKey == "" || p.PKeyA == string(in.PKey) || p.PKeyB == string(in.PKey)) && (in.Verdict == "" || p.Verdict == in.Verdict)
-				}, func(_ *resource.State, p verdict.Pair) verdict.Pair { return p })
+				}, func(_ *resource.State, p views.Pair) views.Pair { return p })
 		})
 	type pastInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/proof/history", "list-verdicts", "How the verdict on the fabric changed since the service started, the newest first: the last 1,000; for the provider"),
-		func(ctx context.Context, in *pastInput) (*Output[List[verdict.Change]], error) {
+		func(ctx context.Context, in *pastInput) (*Output[List[views.Change]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
@@ -74,11 +74,11 @@ func (a *api) judged() {
 			if err != nil {
 				return nil, unjudged(err)
 			}
-			return fabricList(ctx, a, in.PageParams, past, verdict.ChangeKey, func(c verdict.Change) verdict.Change { return c })
+			return fabricList(ctx, a, in.PageParams, past, views.ChangeKey, func(c views.Change) views.Change { return c })
 		})
 	type groupsInput struct{ PageParams }
 	register(a, operation(http.MethodGet, "/multicast-groups", "list-multicast-groups", "Multicast LIDs and how far the tables lead them; for the provider"),
-		func(ctx context.Context, in *groupsInput) (*Output[List[verdict.MulticastGroup]], error) {
+		func(ctx context.Context, in *groupsInput) (*Output[List[views.MulticastGroup]], error) {
 			return a.groups(ctx, in.PageParams)
 		})
 }
@@ -105,7 +105,7 @@ func (a *api) audits() {
 		Severity string `query:"severity" enum:"unknown,low,medium,high,critical" doc:"those of this severity"`
 	}
 	register(a, operation(http.MethodGet, "/audit", "list-findings", "What an audit of the fabric finds; for the provider"),
-		func(ctx context.Context, in *findingsInput) (*Output[List[verdict.Finding]], error) {
+		func(ctx context.Context, in *findingsInput) (*Output[List[views.Finding]], error) {
 			return a.findings(ctx, in.PageParams, in.Profile, in.Severity, in.Read)
 		})
 	type checksInput struct {
@@ -114,12 +114,12 @@ func (a *api) audits() {
 		Read    bool   `query:"read" doc:"read first what only an audit looks at, where the manager has not; else that is unknown"`
 	}
 	register(a, operation(http.MethodGet, "/audit/checks", "list-checks", "Every check of the audit, and what came of it; for the provider"),
-		func(ctx context.Context, in *checksInput) (*Output[List[verdict.AuditCheck]], error) {
+		func(ctx context.Context, in *checksInput) (*Output[List[views.AuditCheck]], error) {
 			report, err := a.report(ctx, in.Profile, in.Read)
 			if err != nil {
 				return nil, err
 			}
-			return fabricList(ctx, a, in.PageParams, verdict.AuditChecks(report), verdict.CheckKey, func(c verdict.AuditCheck) verdict.AuditCheck { return c })
+			return fabricList(ctx, a, in.PageParams, views.AuditChecks(report), views.CheckKey, func(c views.AuditCheck) views.AuditCheck { return c })
 		})
 }
 
@@ -144,7 +144,7 @@ func (a *api) report(ctx context.Context, profile string, read bool) (*audit.Rep
 	return report, nil
 }
 
-func (a *api) findings(ctx context.Context, p PageParams, profile, severity string, read bool) (*Output[List[verdict.Finding]], error) {
+func (a *api) findings(ctx context.Context, p PageParams, profile, severity string, read bool) (*Output[List[views.Finding]], error) {
 	report, err := a.report(ctx, profile, read)
 	if err != nil {
 		return nil, err
@@ -159,10 +159,10 @@ func (a *api) findings(ctx context.Context, p PageParams, profile, severity stri
 			all = append(all, numbered{i, f})
 		}
 	}
-	return fabricList(ctx, a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) verdict.Finding { return verdict.FindingOf(f.Finding) })
+	return fabricList(ctx, a, p, all, func(f numbered) string { return fmt.Sprintf("%09d", f.n) }, func(f numbered) views.Finding { return views.FindingOf(f.Finding) })
 }
 
-func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[verdict.MulticastGroup]], error) {
+func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[views.MulticastGroup]], error) {
 	if err := provider(ctx); err != nil {
 		return nil, err
 	}
@@ -174,5 +174,5 @@ func (a *api) groups(ctx context.Context, p PageParams) (*Output[List[verdict.Mu
 		return nil, unjudged(errors.New("multicast forwarding tables are left alone here, and were not read"))
 	}
 	key := func(s isolation.Spread) string { return fmt.Sprintf("%04x", uint16(s.MLID)) }
-	return fabricList(ctx, a, p, sortedBy(m.Spreads, key), key, verdict.MulticastGroupOf)
+	return fabricList(ctx, a, p, sortedBy(m.Spreads, key), key, views.MulticastGroupOf)
 }

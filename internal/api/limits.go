@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/front"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
@@ -72,7 +71,7 @@ func bounded(w http.ResponseWriter, r *http.Request) *Problem {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer that has no deadlines is one of a test
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.Header.Get("Idempotency-Key") != "" {
-		requestOf(r.Context()).digest = front.Digest(r, body)
+		requestOf(r.Context()).digest = listen.Digest(r, body)
 	}
 	return nil
 }

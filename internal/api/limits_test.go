@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/front"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // emptied waits until no connection is open.
@@ -111,7 +111,7 @@ func TestHalfOpenTLS(t *testing.T) {
 func TestQueriesAndStreamsAreBounded(t *testing.T) {
 	s := newStand(t)
 	s.want(422, call{method: "GET", path: "/revisions?cursor=" + strings.Repeat("a", 10)})
-	s.want(http.StatusRequestURITooLong, call{method: "GET", path: "/revisions?cursor=" + strings.Repeat("a", front.QueryMax)})
+	s.want(http.StatusRequestURITooLong, call{method: "GET", path: "/revisions?cursor=" + strings.Repeat("a", listen.QueryMax)})
 	s.api.watchers = StreamsMax
 	w := s.do(call{method: "GET", path: "/events"})
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"busy"`) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -22,19 +22,19 @@ func beginsSession(r *http.Request) bool {
 
 func (a *api) logins() {
 	type none struct{}
-	type login struct{ Body session.Login }
+	type login struct{ Body listen.Login }
 	op := operation(http.MethodPost, "/logins", "create-login", "Make a one-time code, with which a browser begins a session of the caller")
 	op.DefaultStatus = http.StatusCreated
 	register(a, op, func(ctx context.Context, _ *none) (*login, error) {
 		if err := noSession(ctx); err != nil {
 			return nil, err
 		}
-		out := &login{Body: session.Login{Address: a.options.Address}}
+		out := &login{Body: listen.Login{Address: a.options.Address}}
 		out.Body.Code, out.Body.Expires = a.sessions.Code(requestOf(ctx).who)
 		out.Body.Expires = out.Body.Expires.UTC()
 		return out, nil
 	})
-	type begun struct{ Body session.NewSession }
+	type begun struct{ Body listen.NewSession }
 	op = operation(http.MethodPost, "/session", "begin-session", "Begin a session: with a code, or as whom the caller is in any case")
 	op.DefaultStatus = http.StatusCreated
 	register(a, op, func(ctx context.Context, _ *none) (*begun, error) {
@@ -44,19 +44,19 @@ func (a *api) logins() {
 		r := requestOf(ctx)
 		secret, made, ok := a.sessions.Begin(r.who)
 		if !ok {
-			return nil, problem(http.StatusTooManyRequests, string(resource.TooFast), "too many sessions were begun just now").RetryAfter(int(session.BegunWithin / time.Second))
+			return nil, problem(http.StatusTooManyRequests, string(resource.TooFast), "too many sessions were begun just now").RetryAfter(int(listen.BegunWithin / time.Second))
 		}
 		a.begun(ctx, r.who, r.from, made.Expires)
-		return &begun{Body: session.NewSession{Secret: secret, Identity: made.Identity()}}, nil
+		return &begun{Body: listen.NewSession{Secret: secret, Identity: made.Identity()}}, nil
 	})
-	type me struct{ Body session.Identity }
+	type me struct{ Body listen.Identity }
 	register(a, operation(http.MethodGet, "/session", "get-session", "Who the caller is, and when his session ends"),
 		func(ctx context.Context, _ *none) (*me, error) {
 			r := requestOf(ctx)
 			if r.session != nil {
 				return &me{Body: r.session.Identity()}, nil
 			}
-			return &me{Body: session.IdentityOf(r.who.Caller, r.who.Until)}, nil
+			return &me{Body: listen.IdentityOf(r.who.Caller, r.who.Until)}, nil
 		})
 	op = operation(http.MethodDelete, "/session", "end-session", "End the session of the caller")
 	op.DefaultStatus = http.StatusNoContent
@@ -92,15 +92,15 @@ func from(r *http.Request) string {
 }
 
 // begun logs a session that begins.
-func (a *api) begun(ctx context.Context, who session.Who, from string, until time.Time) {
-	a.log.LogAttrs(ctx, slog.LevelInfo, who.Caller.Name+" begins a session", slog.String("event", session.Begun), slog.String("caller", who.Caller.Name),
+func (a *api) begun(ctx context.Context, who listen.LoggedIn, from string, until time.Time) {
+	a.log.LogAttrs(ctx, slog.LevelInfo, who.Caller.Name+" begins a session", slog.String("event", listen.SessionBegun), slog.String("caller", who.Caller.Name),
 		slog.String("tenant", who.Caller.Tenant), slog.String("by", who.Shown), slog.String("from", from), slog.Time("until", until))
 }
 
 // unknownCaller is the answer to somebody whom the service does not know.
 func (a *api) unknownCaller(r *http.Request, p *Problem) *Problem {
 	if a.nobody(r, beginsSession(r), p.Detail) {
-		return problem(http.StatusTooManyRequests, string(resource.TooFast), "too many logins from this address failed: "+p.Detail).RetryAfter(int(session.FailuresWithin / time.Second))
+		return problem(http.StatusTooManyRequests, string(resource.TooFast), "too many logins from this address failed: "+p.Detail).RetryAfter(int(listen.FailuresWithin / time.Second))
 	}
 	return p
 }
@@ -109,11 +109,11 @@ func (a *api) unknownCaller(r *http.Request, p *Problem) *Problem {
 // many failed, and of other requests one a minute from one address. They are not in the audit
 // log, which anybody could fill then; the metrics count them all.
 func (a *api) nobody(r *http.Request, login bool, why string) (tooMany bool) {
-	event, what := session.Refused, "a login"
+	event, what := listen.LoginRefused, "a login"
 	if login {
 		tooMany = a.sessions.Failed(from(r))
 	} else {
-		event, what = session.Unknown, "a request"
+		event, what = listen.CallerUnknown, "a request"
 	}
 	if tooMany || !login && !a.sessions.Unknown(from(r)) {
 		return tooMany

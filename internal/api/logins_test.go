@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -24,7 +23,7 @@ import (
 func (s *stand) clocked() (pass func(time.Duration)) {
 	var mu sync.Mutex
 	at := time.Now()
-	s.api.sessions = session.New(func() time.Time {
+	s.api.sessions = listen.NewSessions(func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return at
@@ -76,7 +75,7 @@ func TestLogin(t *testing.T) {
 		{"reader", s.idOf("reader"), "red", false, true},
 	} {
 		made := s.code(x.with, "code")
-		if made["address"] != "https://fabric.example:8443" || !credential.Is(credential.Code, s.tokens["code"]) {
+		if made["address"] != "https://fabric.example:8443" || !listen.IsSecret(listen.Code, s.tokens["code"]) {
 			t.Errorf("%v", made)
 		}
 		first := s.login("code", "first")
@@ -106,22 +105,22 @@ func TestLogin(t *testing.T) {
 		}
 		s.want(401, whoAmI.by("first"))
 		s.want(200, whoAmI.by("second"))
-		pass(session.BegunWithin)
+		pass(listen.BegunWithin)
 	}
 	// Nothing of a secret is in the log.
 	for name, secret := range s.tokens {
-		if text := s.log.String(); strings.Contains(text, secret[5:]) || strings.Contains(text, credential.Sum([]byte(secret))) {
+		if text := s.log.String(); strings.Contains(text, secret[5:]) || strings.Contains(text, listen.SecretSum([]byte(secret))) {
 			t.Errorf("the secret of %s is in the log", name)
 		}
 	}
-	if text := s.log.String(); strings.Count(text, "event="+session.Begun) != 8 || !strings.Contains(text, `caller="uid 0" tenant=provider by=code`) {
+	if text := s.log.String(); strings.Count(text, "event="+listen.SessionBegun) != 8 || !strings.Contains(text, `caller="uid 0" tenant=provider by=code`) {
 		t.Errorf("want 8 sessions in the log: %s", text)
 	}
 }
 
 // idOf is the ID of a token of the stand.
 func (s *stand) idOf(name string) string {
-	caller, _ := s.api.holder([]string{credential.Sum([]byte(s.tokens[name]))})
+	caller, _ := s.api.holder([]string{listen.SecretSum([]byte(s.tokens[name]))})
 	return caller.Name
 }
 
@@ -135,7 +134,7 @@ func TestSessionAttacks(t *testing.T) {
 	s.login("code", "session")
 	s.want(401, call{as: "code", method: "POST", path: "/session"})
 	s.code("red", "old")
-	pass(session.CodeLife)
+	pass(listen.CodeLife)
 	s.want(401, call{as: "old", method: "POST", path: "/session"})
 	// A code is for nothing else, and is not used up by that.
 	s.code("red", "code")
@@ -150,15 +149,15 @@ func TestSessionAttacks(t *testing.T) {
 		s.want(403, call{as: "session", method: "POST", path: path})
 	}
 	// Its secret is no code and no token, whatever stands before it.
-	rest := strings.TrimPrefix(s.tokens["session"], credential.Session)
-	for _, secret := range []string{credential.Code + rest, credential.Token + rest, rest, credential.Session + rest + "A", credential.Session, credential.Session + strings.Repeat("A", 43)} {
+	rest := strings.TrimPrefix(s.tokens["session"], listen.SessionPrefix)
+	for _, secret := range []string{listen.Code + rest, listen.TokenPrefix + rest, rest, listen.SessionPrefix + rest + "A", listen.SessionPrefix, listen.SessionPrefix + strings.Repeat("A", 43)} {
 		s.tokens["made"] = secret
 		s.want(401, whoAmI.by("made"))
 		s.want(401, call{as: "made", method: "POST", path: "/session", header: map[string]string{"Ibwarden-Background": "true"}})
-		pass(session.FailuresWithin)
+		pass(listen.FailuresWithin)
 	}
 	// A client cannot choose its secret.
-	chosen := credential.New(credential.Session)
+	chosen := listen.NewSecret(listen.SessionPrefix)
 	s.tokens["chosen"] = chosen
 	w := s.do(call{as: "red", method: "POST", path: "/session", header: map[string]string{"Cookie": "session=" + chosen, "Session": chosen}})
 	if w.Code != 201 || strings.Contains(w.Body.String(), chosen) || len(w.Result().Cookies()) > 0 {
@@ -203,9 +202,9 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 		t.Errorf("it ends at %v, its token at %v", made["expires_at"], ends)
 	}
 	// Idle: a page that asks by itself does not keep it, nor does a stream.
-	background := call{as: "session", method: "GET", path: "/session", header: map[string]string{session.Background: "true"}}
+	background := call{as: "session", method: "GET", path: "/session", header: map[string]string{listen.BackgroundHeader: "true"}}
 	kept := call{as: "session", method: "GET", path: "/events?kept=true"}
-	pass(session.Idle - time.Second)
+	pass(listen.Idle - time.Second)
 	s.want(200, background)
 	if w := s.do(kept); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -213,7 +212,7 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 	s.want(200, whoAmI.by("session"))
 	for _, c := range []call{background, kept} {
 		s.login("blue", "session")
-		pass(session.Idle - time.Second)
+		pass(listen.Idle - time.Second)
 		if w := s.do(c); w.Code != 200 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -224,12 +223,12 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 	s.login("blue", "session")
 	for range 32 {
 		s.want(200, whoAmI.by("session"))
-		pass(session.Life / 32)
+		pass(listen.SessionLife / 32)
 	}
 	s.want(401, whoAmI.by("session"))
 	// A client certificate.
 	c := &x509.Certificate{Raw: []byte("0the octets of a certificate"), NotAfter: ends.Add(-time.Minute)}
-	s.change(resource.PutToken{Token: resource.Token{ID: "crt-1", Tenant: "blue", Sum: credential.Sum(c.Raw), Expires: ends}})
+	s.change(resource.PutToken{Token: resource.Token{ID: "crt-1", Tenant: "blue", Sum: listen.SecretSum(c.Raw), Expires: ends}})
 	r := s.request(call{as: "nobody", method: "POST", path: "/session"})
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}
 	w := httptest.NewRecorder()
@@ -284,10 +283,10 @@ func TestTooManyLoginsFail(t *testing.T) {
 	s := newStand(t)
 	s.tenants()
 	pass := s.clocked()
-	s.tokens["wrong"] = credential.New(credential.Token)
-	for n := range 3 * session.FailuresMax {
+	s.tokens["wrong"] = listen.NewSecret(listen.TokenPrefix)
+	for n := range 3 * listen.FailuresMax {
 		want := 401
-		if n >= session.FailuresMax {
+		if n >= listen.FailuresMax {
 			want = 429
 		}
 		w := s.do(call{as: []string{"wrong", "nobody"}[n%2], method: "POST", path: "/session"})
@@ -295,20 +294,20 @@ func TestTooManyLoginsFail(t *testing.T) {
 			t.Fatalf("login %d: %d %v %s, want %d", n, w.Code, w.Header(), w.Body, want)
 		}
 	}
-	if n := strings.Count(s.log.String(), "event="+session.Refused); n != session.FailuresMax || !strings.Contains(s.log.String(), "from=192.0.2.1") {
-		t.Errorf("%d of them are in the log, want %d: %s", n, session.FailuresMax, s.log)
+	if n := strings.Count(s.log.String(), "event="+listen.LoginRefused); n != listen.FailuresMax || !strings.Contains(s.log.String(), "from=192.0.2.1") {
+		t.Errorf("%d of them are in the log, want %d: %s", n, listen.FailuresMax, s.log)
 	}
 	s.login("red", "session") // from the same address
 	s.want(401, call{as: "uid:65534", method: "POST", path: "/session"})
-	pass(session.FailuresWithin)
+	pass(listen.FailuresWithin)
 	s.want(401, call{as: "wrong", method: "POST", path: "/session"})
 	for n := 1; ; n++ {
 		if w := s.do(call{as: "red", method: "POST", path: "/session"}); w.Code == 429 {
-			if n != session.BegunMax+1 {
-				t.Errorf("session %d is too many, want %d", n, session.BegunMax+1)
+			if n != listen.BegunMax+1 {
+				t.Errorf("session %d is too many, want %d", n, listen.BegunMax+1)
 			}
 			break
-		} else if w.Code != 201 || n > session.BegunMax {
+		} else if w.Code != 201 || n > listen.BegunMax {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
@@ -327,12 +326,12 @@ func TestWhoIsNobodyIsLogged(t *testing.T) {
 		form := url.Values{"httpd_username": {user}, "httpd_password": {password}}.Encode()
 		return s.ufmAsk("POST", "/dologin", "-", form, func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }).Code
 	}
-	if got := dologin("red", s.tokens["red"]); got != 200 || strings.Count(s.log.String(), "event="+session.Begun) != 1 || !strings.Contains(s.log.String(), "by=password") {
+	if got := dologin("red", s.tokens["red"]); got != 200 || strings.Count(s.log.String(), "event="+listen.SessionBegun) != 1 || !strings.Contains(s.log.String(), "by=password") {
 		t.Errorf("%d, and in the log %s", got, s.log)
 	}
-	for n := range 2 * session.FailuresMax {
+	for n := range 2 * listen.FailuresMax {
 		want := 401
-		if n >= session.FailuresMax {
+		if n >= listen.FailuresMax {
 			want = 429
 		}
 		got := 0
@@ -345,23 +344,23 @@ func TestWhoIsNobodyIsLogged(t *testing.T) {
 			t.Errorf("login %d: %d, want %d", n, got, want)
 		}
 	}
-	if n := strings.Count(s.log.String(), "event="+session.Refused); n != session.FailuresMax {
-		t.Errorf("%d refused logins are in the log, want %d", n, session.FailuresMax)
+	if n := strings.Count(s.log.String(), "event="+listen.LoginRefused); n != listen.FailuresMax {
+		t.Errorf("%d refused logins are in the log, want %d", n, listen.FailuresMax)
 	}
 	if got := dologin("red", s.tokens["red"]); got != 200 { // from the same address
 		t.Errorf("the right login: %d", got)
 	}
-	s.tokens["wrong"] = credential.New(credential.Token)
+	s.tokens["wrong"] = listen.NewSecret(listen.TokenPrefix)
 	for minute := 1; minute < 3; minute++ {
 		for range 50 {
 			s.want(401, call{as: "wrong", method: "PUT", path: "/partitions/0x0100", body: js{"name": "x"}})
 			s.want(401, call{as: "nobody", method: "GET", path: "/partitions"})
 			s.ufmAsk("POST", "/ufmRest/resources/pkeys/add", "Basic x", `{"pkey":5}`, nil)
 		}
-		if n := strings.Count(s.log.String(), "event="+session.Unknown); n != minute {
+		if n := strings.Count(s.log.String(), "event="+listen.CallerUnknown); n != minute {
 			t.Errorf("in minute %d requests of nobody are in the log %d times", minute, n)
 		}
-		pass(session.FailuresWithin)
+		pass(listen.FailuresWithin)
 	}
 	if strings.Contains(s.log.String(), s.tokens["wrong"]) {
 		t.Error("a secret is in the log")

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -15,7 +15,7 @@ import (
 func (a *api) managers() {
 	type input struct{ PageParams }
 	register(a, operation(http.MethodGet, "/managers", "list-managers", "Every subnet manager of the fabric: those that count and those that do not; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[managers.SubnetManager]], error) {
+		func(ctx context.Context, in *input) (*Output[List[views.SubnetManager]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
@@ -26,17 +26,17 @@ func (a *api) managers() {
 			if err != nil {
 				return nil, err
 			}
-			list, err := managers.List(ctx, a.options.Managers, a.service, a.options.StoreName, snap.Fabric)
+			list, err := views.SubnetManagers(ctx, a.options.Managers, a.service, a.options.StoreName, snap.Fabric)
 			if err != nil {
 				return nil, err
 			}
-			key := func(m managers.SubnetManager) string { return m.Port + m.NodeGUID }
-			return fabricList(ctx, a, in.PageParams, sortedBy(list, key), key, func(m managers.SubnetManager) managers.SubnetManager { return m })
+			key := func(m views.SubnetManager) string { return m.Port + m.NodeGUID }
+			return fabricList(ctx, a, in.PageParams, sortedBy(list, key), key, func(m views.SubnetManager) views.SubnetManager { return m })
 		})
 	type handOver struct {
 		DryRun bool   `query:"dry_run" doc:"say who would be handed the subnet, and hand nothing over"`
 		Why    string `header:"Why" maxLength:"500" doc:"the reason, for the audit log"`
-		Body   managers.HandOverBody
+		Body   views.HandOverBody
 	}
 	register(a, operation(http.MethodPost, "/managers/handover", "hand-over", "Hand the subnet over to a standby that is trusted; the provider may, of the master"),
 		func(ctx context.Context, in *handOver) (*HandedOverOutput, error) {
@@ -45,14 +45,14 @@ func (a *api) managers() {
 }
 
 // HandedOverOutput is the answer of a handover.
-type HandedOverOutput struct{ Body managers.HandedOver }
+type HandedOverOutput struct{ Body views.HandedOver }
 
 // handOverAction is what the audit log calls it.
 const handOverAction = "hand over"
 
 // handOver hands the subnet over. Every try is recorded, of whomever, before anything
 // happens.
-func (a *api) handOver(ctx context.Context, b *managers.HandOverBody, why string, dryRun bool) (*HandedOverOutput, error) {
+func (a *api) handOver(ctx context.Context, b *views.HandOverBody, why string, dryRun bool) (*HandedOverOutput, error) {
 	caller := callerOf(ctx)
 	r := service.Request{By: caller, Why: why, ID: requestOf(ctx).id}
 	refused := provider(ctx)
@@ -68,8 +68,8 @@ func (a *api) handOver(ctx context.Context, b *managers.HandOverBody, why string
 	if a.options.Managers == nil {
 		return nil, noManager()
 	}
-	guid, err := managers.Meant(ctx, a.options.Managers, b.To)
-	if errors.Is(err, managers.ErrNobody) || errors.Is(err, managers.ErrSeveral) {
+	guid, err := views.Meant(ctx, a.options.Managers, b.To)
+	if errors.Is(err, views.ErrNobody) || errors.Is(err, views.ErrSeveral) {
 		err = fault(http.StatusUnprocessableEntity, string(resource.Invalid), "body.to", err.Error())
 	}
 	var to *observed.SubnetManager
@@ -79,7 +79,7 @@ func (a *api) handOver(ctx context.Context, b *managers.HandOverBody, why string
 	if err != nil {
 		return nil, a.notHandedOver(ctx, r, dryRun, err)
 	}
-	out := &HandedOverOutput{Body: managers.HandedOver{To: managers.Of(to, time.Now()), DryRun: dryRun}}
+	out := &HandedOverOutput{Body: views.HandedOver{To: views.SubnetManagerOf(to, time.Now()), DryRun: dryRun}}
 	name := to.Name + " (port " + to.Port.String() + ")"
 	if dryRun {
 		out.Body.Text = name + " would be handed the subnet"

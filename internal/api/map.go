@@ -9,9 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/device"
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -35,7 +33,7 @@ func (a *api) drawn() {
 		None   string `header:"If-None-Match" doc:"ETags of maps that the caller has"`
 	}
 	op := notModified(operation(http.MethodGet, "/map", "get-map", "The whole fabric for a picture: where each device stands, whose it is and how it is, and the cables; for a tenant its own devices alone"))
-	schema := a.huma.OpenAPI().Components.Schemas.Schema(typeOf[fabricmap.Map](), true, "Map")
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(typeOf[views.Map](), true, "Map")
 	op.Responses["200"] = &huma.Response{Description: "a map", Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 	register(a, op, func(ctx context.Context, in *mapInput) (*MapOutput, error) {
 		answer, facts, err := a.mapFor(ctx)
@@ -43,13 +41,13 @@ func (a *api) drawn() {
 			return nil, err
 		}
 		out := &MapOutput{
-			ETag: answer.ETag, Old: answers.OneLine(facts.Old), ReadAt: facts.Snapshot.ReadAt.UTC().Format(time.RFC3339Nano),
+			ETag: answer.ETag, Old: OneLine(facts.Old), ReadAt: facts.Snapshot.ReadAt.UTC().Format(time.RFC3339Nano),
 			Vary: "Accept-Encoding", Type: "application/json", Body: answer.Body,
 		}
 		if in.None != "" && answer.Has(in.None) {
-			return nil, answers.Unmodified{Header: http.Header{"Etag": {out.ETag}, "Ibwarden-Read-At": {out.ReadAt}, "Vary": {out.Vary}}}
+			return nil, Unmodified{Header: http.Header{"Etag": {out.ETag}, "Ibwarden-Read-At": {out.ReadAt}, "Vary": {out.Vary}}}
 		}
-		if fabricmap.Takes(in.Accept) {
+		if views.TakesGzip(in.Accept) {
 			out.Encoding, out.Body = "gzip", answer.Zipped
 		}
 		return out, nil
@@ -57,14 +55,14 @@ func (a *api) drawn() {
 }
 
 // mapFor is the map as a caller sees it.
-func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, error) {
+func (a *api) mapFor(ctx context.Context) (*views.MapAnswer, *views.MapFacts, error) {
 	facts, err := a.factsFor(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	old := a.service.Read(func(s *resource.State) { facts.Gather(s, callerOf(ctx)) })
 	if old != nil {
-		facts.Old = answers.WhyOld(callerOf(ctx), old)
+		facts.Old = WhyOld(callerOf(ctx), old)
 	}
 	facts.Parties = func() ([]string, map[ib.PortGUID]int) {
 		view, err := a.seen(ctx, &Reading{})
@@ -73,7 +71,7 @@ func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, 
 		}
 		return view.Parties()
 	}
-	var answer *fabricmap.Answer
+	var answer *views.MapAnswer
 	if caller := callerOf(ctx); caller.IsProvider() {
 		answer, err = a.maps.Whole(facts)
 	} else {
@@ -83,12 +81,12 @@ func (a *api) mapFor(ctx context.Context) (*fabricmap.Answer, *fabricmap.Facts, 
 }
 
 // factsFor are what is known of the whole fabric.
-func (a *api) factsFor(ctx context.Context) (*fabricmap.Facts, error) {
+func (a *api) factsFor(ctx context.Context) (*views.MapFacts, error) {
 	snap, err := a.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	facts := &fabricmap.Facts{Snapshot: snap}
+	facts := &views.MapFacts{Snapshot: snap}
 	facts.Proof, _ = a.proofIfAny(ctx)
 	if a.options.Cabling != nil {
 		if facts.Cabling, err = a.options.Cabling.Cabling(ctx); err != nil {
@@ -100,7 +98,7 @@ func (a *api) factsFor(ctx context.Context) (*fabricmap.Facts, error) {
 
 // CableList is a page of differences, and how long the list of cables is.
 type CableList struct {
-	List[fabricmap.Difference]
+	List[views.Difference]
 	Listed *int `json:"listed,omitempty" doc:"how many cables are on the list; absent where there is none"`
 }
 
@@ -118,14 +116,14 @@ func (a *api) cables() {
 			}
 			all, listed := a.maps.Differences(facts)
 			type numbered struct {
-				fabricmap.Difference
+				views.Difference
 				n int
 			}
 			list := make([]numbered, len(all))
 			for i, d := range all {
 				list[i] = numbered{d, i}
 			}
-			page, err := fabricList(ctx, a, in.PageParams, list, func(d numbered) string { return fmt.Sprintf("%09d", d.n) }, func(d numbered) fabricmap.Difference { return d.Difference })
+			page, err := fabricList(ctx, a, in.PageParams, list, func(d numbered) string { return fmt.Sprintf("%09d", d.n) }, func(d numbered) views.Difference { return d.Difference })
 			if err != nil {
 				return nil, err
 			}
@@ -139,16 +137,16 @@ func (a *api) devices() {
 		GUID GUID `path:"guid" doc:"node GUID"`
 	}
 	register(a, operation(http.MethodGet, "/nodes/{guid}", "get-node", "A device with its ports, in words; for a tenant one with an end port of its own, and these alone"),
-		func(ctx context.Context, in *one) (*Output[Single[device.Device]], error) {
-			return lookAt(a, ctx, in.GUID, device.Missing, func(v *device.View) (device.Device, error) { return v.Device(), nil })
+		func(ctx context.Context, in *one) (*Output[Single[views.Device]], error) {
+			return lookAt(a, ctx, in.GUID, views.Missing, func(v *views.DeviceView) (views.Device, error) { return v.Device(), nil })
 		})
 	type port struct {
 		GUID   GUID `path:"guid" doc:"node GUID"`
 		Number int  `path:"number" minimum:"0" maximum:"254"`
 	}
 	register(a, operation(http.MethodGet, "/nodes/{guid}/ports/{number}", "get-node-port", "A port of a device whole: in words, its P_Keys, and what it answered; for a tenant an end port of its own"),
-		func(ctx context.Context, in *port) (*Output[Single[device.PortDetails]], error) {
-			return lookAt(a, ctx, in.GUID, nil, func(v *device.View) (out device.PortDetails, err error) {
+		func(ctx context.Context, in *port) (*Output[Single[views.PortDetails]], error) {
+			return lookAt(a, ctx, in.GUID, nil, func(v *views.DeviceView) (out views.PortDetails, err error) {
 				p := v.Port(in.Number)
 				if p == nil {
 					return out, fault(http.StatusNotFound, string(resource.NotFound), "number", fmt.Sprintf("no port %d of node %s", in.Number, v.Node.GUID()))
@@ -160,7 +158,7 @@ func (a *api) devices() {
 
 // lookAt answers about a device as the caller sees it; for the provider missing, if it is not
 // nil, about one that is listed and was not found.
-func lookAt[V any](a *api, ctx context.Context, guid GUID, missing func(*device.View, ib.NodeGUID) (V, bool), show func(*device.View) (V, error)) (*Output[Single[V]], error) {
+func lookAt[V any](a *api, ctx context.Context, guid GUID, missing func(*views.DeviceView, ib.NodeGUID) (V, bool), show func(*views.DeviceView) (V, error)) (*Output[Single[V]], error) {
 	g, err := guid.Port()
 	if err != nil {
 		return nil, err
@@ -170,7 +168,7 @@ func lookAt[V any](a *api, ctx context.Context, guid GUID, missing func(*device.
 		return nil, err
 	}
 	caller := callerOf(ctx)
-	v := &device.View{Node: facts.Snapshot.Fabric.Node(ib.NodeGUID(g)), ReadAt: facts.Snapshot.ReadAt, Facts: facts}
+	v := &views.DeviceView{Node: facts.Snapshot.Fabric.Node(ib.NodeGUID(g)), ReadAt: facts.Snapshot.ReadAt, Facts: facts}
 	if caller.IsProvider() {
 		v.Differences, _ = a.maps.Differences(facts)
 		v.Level, v.Group = a.maps.Place(facts, ib.NodeGUID(g))

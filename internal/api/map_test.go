@@ -15,32 +15,32 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // cabled is a list of cables and fences of a test.
 type cabled struct {
-	is  fabricmap.Cabling
+	is  views.Cabling
 	err error
 }
 
-func (c *cabled) Cabling(context.Context) (*fabricmap.Cabling, error) { return &c.is, c.err }
+func (c *cabled) Cabling(context.Context) (*views.Cabling, error) { return &c.is, c.err }
 
 // listOf is the list of all cables of a fabric.
-func listOf(f *observed.Fabric) *fabricmap.List {
-	l := &fabricmap.List{}
+func listOf(f *observed.Fabric) *views.MapList {
+	l := &views.MapList{}
 	for _, n := range f.Nodes {
-		l.Devices = append(l.Devices, fabricmap.Device{GUID: n.GUID(), Type: n.Type(), Name: n.Description})
+		l.Devices = append(l.Devices, views.MapDevice{GUID: n.GUID(), Type: n.Type(), Name: n.Description})
 	}
 	for _, x := range f.Links() {
-		l.Cables = append(l.Cables, fabricmap.Cable{A: x.B.Place(), B: x.A.Place()})
+		l.Cables = append(l.Cables, views.Cable{A: x.B.Place(), B: x.A.Place()})
 	}
 	return l
 }
 
 // mapFor reads a map.
-func (s *stand) mapFor(as string) (m fabricmap.Map, header http.Header) {
+func (s *stand) mapFor(as string) (m views.Map, header http.Header) {
 	s.Helper()
 	w := s.do(call{as: as, method: "GET", path: "/map"})
 	if w.Code != 200 {
@@ -81,11 +81,11 @@ func TestMapIsTheSnapshot(t *testing.T) {
 	hosts[5].Ports[1].Info.PortPhysicalState, hosts[5].Ports[1].Info.PortState = smp.PhysPolling, smp.PortDown
 	hosts[6].Ports[1].Peer.PKeys[0] = 0 // on a switch: nobody's state
 	fence := hosts[7].Ports[1].Peer.Place()
-	c := &cabled{is: fabricmap.Cabling{List: listOf(f), Fences: []fabricmap.Fence{{At: fence, Reason: "a test"}}}}
-	gone := fabricmap.Device{GUID: 0xdead, Type: ib.NodeCA, Name: "gone"}
+	c := &cabled{is: views.Cabling{List: listOf(f), Fences: []views.Fence{{At: fence, Reason: "a test"}}}}
+	gone := views.MapDevice{GUID: 0xdead, Type: ib.NodeCA, Name: "gone"}
 	c.is.List.Devices = append(c.is.List.Devices, gone)
 	lost := c.is.List.Cables[0]
-	c.is.List.Cables[0] = fabricmap.Cable{A: observed.Place{Node: gone.GUID, Port: 1}, B: observed.Place{Node: switches[0].GUID(), Port: 8}}
+	c.is.List.Cables[0] = views.Cable{A: observed.Place{Node: gone.GUID, Port: 1}, B: observed.Place{Node: switches[0].GUID(), Port: 8}}
 	s.api.options.Cabling = c
 	proof, _, err := s.api.options.Judge.Proof(t.Context())
 	if err != nil {
@@ -173,7 +173,7 @@ func TestMapIsTheSnapshot(t *testing.T) {
 	want := map[[4]any]string{}
 	for _, l := range f.Links() {
 		state := "active"
-		switch (fabricmap.Cable{A: l.B.Place(), B: l.A.Place()}) {
+		switch (views.Cable{A: l.B.Place(), B: l.A.Place()}) {
 		case lost:
 			state = "unlisted"
 		default:
@@ -201,7 +201,7 @@ func TestMapOfATenant(t *testing.T) {
 	s := newStand(t)
 	s.tenants()
 	f := s.manager.snap.Fabric
-	s.api.options.Cabling = &cabled{is: fabricmap.Cabling{List: listOf(f)}}
+	s.api.options.Cabling = &cabled{is: views.Cabling{List: listOf(f)}}
 	own := map[string]bool{}
 	for _, g := range s.hosts[:4] {
 		own[g] = true

@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
-	"github.com/ibwarden/ibwarden/internal/api/form"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -28,21 +27,21 @@ func (a *api) members() {
 			caller, resolved := callerOf(ctx), a.resolved(ctx)
 			seen, revision, file := false, uint64(0), false
 			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Member {
-				if p, _ := form.DeclaredAs(s, caller, k); p != nil {
+				if p, _ := DeclaredAs(s, caller, k); p != nil {
 					seen, file = true, true
-					return form.DeclaredMembers(s, caller, k, resolved)
+					return DeclaredMembers(s, caller, k, resolved)
 				}
 				seen, revision = s.Sees(caller, k), s.NumberFor(caller, s.TouchedFor(caller, k))
 				return s.Members(k)
 			}, func(m *resource.Member) string { return m.Port.String() }, func(s *resource.State, m *resource.Member) bool {
 				return (file || s.SeesMember(caller, m)) && (in.State == "" || m.Agreed() == (in.State == "member"))
-			}, func(s *resource.State, m *resource.Member) Member { return form.MemberOf(s, caller, m) })
+			}, func(s *resource.State, m *resource.Member) Member { return MemberOf(s, caller, m) })
 			if err == nil && !seen {
 				return nil, noPartition(k)
 			}
 			if err == nil {
 				if out.Body.PKey = k.String(); !file {
-					out.ETag = condition.ETag(revision)
+					out.ETag = rest.ETag(revision)
 				}
 			}
 			return out, err
@@ -60,19 +59,19 @@ func (a *api) members() {
 		}
 		caller, resolved := callerOf(ctx), a.resolved(ctx)
 		return ofPKey[Member](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Member, uint64, error) {
-			for _, m := range form.DeclaredMembers(s, caller, k, resolved) {
+			for _, m := range DeclaredMembers(s, caller, k, resolved) {
 				if m.Port == g {
-					return form.MemberOf(s, caller, m), resource.Unseen, nil
+					return MemberOf(s, caller, m), resource.Unseen, nil
 				}
 			}
-			if p, _ := form.DeclaredAs(s, caller, k); p == nil && !s.Sees(caller, k) {
+			if p, _ := DeclaredAs(s, caller, k); p == nil && !s.Sees(caller, k) {
 				return Member{}, 0, noPartition(k)
 			}
 			m := s.Member(k, g)
 			if m == nil || !s.SeesMember(caller, m) {
 				return Member{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "port", g.String()+" is no member of "+k.String())
 			}
-			return form.MemberOf(s, caller, m), s.TouchedFor(caller, k), nil
+			return MemberOf(s, caller, m), s.TouchedFor(caller, k), nil
 		}))
 	})
 	a.memberWrites()
@@ -153,7 +152,7 @@ func (a *api) setMembers(ctx context.Context, w *WriteParams, pkey PKey, joined 
 	if err != nil {
 		return nil, err
 	}
-	members, err := form.Members(joined)
+	members, err := Members(joined)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +190,7 @@ func (a *api) removeMembers(ctx context.Context, w *WriteParams, pkey PKey, guid
 	if err != nil {
 		return nil, err
 	}
-	list, err := form.Ports(guids)
+	list, err := Ports(guids)
 	if err != nil {
 		return nil, err
 	}
@@ -210,12 +209,12 @@ func (a *api) partitionChanged(c resource.Caller, w *WriteParams, k ib.PKeyBase,
 		return out
 	}
 	if r.Repeated && slices.ContainsFunc(r.Keys, func(key string) bool { return ofPartition(key, k) }) {
-		out.ETag = condition.ETag(out.Body.Revision)
+		out.ETag = rest.ETag(out.Body.Revision)
 		return out
 	}
 	a.service.Read(func(s *resource.State) {
 		if touched := s.TouchedFor(c, k); !w.DryRun && touched > 0 && touched <= r.Revision {
-			out.ETag = condition.ETag(s.NumberFor(c, touched))
+			out.ETag = rest.ETag(s.NumberFor(c, touched))
 		}
 	})
 	return out

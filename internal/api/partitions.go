@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -23,14 +21,14 @@ func (a *api) partitions() {
 	register(a, operation(http.MethodGet, "/partitions", "list-partitions", "Partitions that the caller sees, by number"),
 		func(ctx context.Context, in *listInput) (*Output[List[Partition]], error) {
 			caller, resolved := callerOf(ctx), a.resolved(ctx)
-			chosen, err := form.Selector(in.Selector)
+			chosen, err := Selector(in.Selector)
 			if err != nil {
 				return nil, err
 			}
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []*resource.Partition {
 				all := s.Partitions(in.Owner)
 				if in.Owner == "" || in.Owner == resource.Provider {
-					all = append(all, form.DeclaredTo(s, caller)...)
+					all = append(all, DeclaredTo(s, caller)...)
 				}
 				slices.SortFunc(all, func(a, b *resource.Partition) int { return cmp.Compare(a.PKey, b.PKey) })
 				return all
@@ -38,9 +36,9 @@ func (a *api) partitions() {
 				return (s.Partition(p.PKey) != p || s.Sees(caller, p.PKey)) && (in.Name == "" || p.Name == in.Name) && chosen.Chooses(p.LabelsFor(caller))
 			}, func(s *resource.State, p *resource.Partition) Partition {
 				if s.Partition(p.PKey) != p {
-					return *form.DeclaredOf(s, caller, p.PKey, resolved)
+					return *DeclaredOf(s, caller, p.PKey, resolved)
 				}
-				return form.PartitionOf(s, caller, p)
+				return PartitionOf(s, caller, p)
 			})
 		})
 	type one struct {
@@ -55,14 +53,14 @@ func (a *api) partitions() {
 		}
 		resolved := a.resolved(ctx)
 		return ofPKey[Partition](k)(readOne(ctx, a, in.IfNone, func(s *resource.State) (Partition, uint64, error) {
-			if p := form.DeclaredOf(s, callerOf(ctx), k, resolved); p != nil {
+			if p := DeclaredOf(s, callerOf(ctx), k, resolved); p != nil {
 				return *p, resource.Unseen, nil
 			}
 			p := s.Partition(k)
 			if p == nil || !s.Sees(callerOf(ctx), k) {
 				return Partition{}, 0, noPartition(k)
 			}
-			return form.PartitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
+			return PartitionOf(s, callerOf(ctx), p), s.TouchedFor(callerOf(ctx), k), nil
 		}))
 	})
 	a.partitionWrites()
@@ -148,7 +146,7 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 	change.Create = create || seen.None
 	caller := callerOf(ctx)
 	r, err := a.do(ctx, w, change, func(s *resource.State) (uint64, error) {
-		if p, _ := form.DeclaredAs(s, caller, k); p != nil {
+		if p, _ := DeclaredAs(s, caller, k); p != nil {
 			return resource.Unseen, nil // refused as one of the policy file
 		}
 		existed := s.Partition(k) != nil && s.Sees(caller, k)
@@ -176,11 +174,11 @@ func (a *api) putPartition(ctx context.Context, w *WriteParams, k ib.PKeyBase, b
 			made = key
 		}
 	}
-	if o, is := answers.MadeBy(r, made).(*resource.Partition); is {
+	if o, is := MadeBy(r, made).(*resource.Partition); is {
 		k = o.PKey // also where none was asked for
 	}
 	out := a.partitionChanged(caller, w, k, r, a.changed(ctx, r, w))
-	if answers.MadeBy(r, made) != nil && !w.DryRun {
+	if MadeBy(r, made) != nil && !w.DryRun {
 		out.Made(Prefix + "/partitions/" + out.Body.PKey)
 	}
 	return out, nil

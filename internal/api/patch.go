@@ -5,9 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
-	"github.com/ibwarden/ibwarden/internal/api/form"
-	"github.com/ibwarden/ibwarden/internal/api/merge"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -16,8 +14,8 @@ import (
 func (a *api) patches() {
 	type partition struct {
 		WriteParams
-		PKey    PKey                `path:"pkey"`
-		Body    form.PartitionPatch `contentType:"application/merge-patch+json"`
+		PKey    PKey           `path:"pkey"`
+		Body    PartitionPatch `contentType:"application/merge-patch+json"`
 		RawBody []byte
 	}
 	register(a, operation(http.MethodPatch, "/partitions/{pkey}", "patch-partition", "Change what a merge patch (RFC 7396) names of a partition"),
@@ -32,7 +30,7 @@ func (a *api) patches() {
 				if p == nil || !s.Sees(caller, k) {
 					return resource.RemoveMembers{PKey: k, Ports: []ib.PortGUID{1}}, nil // refused as what is not there, or is of the policy file
 				}
-				b := form.BodyOf(p)
+				b := BodyOf(p)
 				if p.LabelsFor(caller) != p.Labels {
 					b.Labels = nil // who does not see them is refused, and is told nothing by that
 				}
@@ -43,7 +41,7 @@ func (a *api) patches() {
 			}
 			before := a.narrowing(ctx, w, k)
 			if in.Body.Members != nil {
-				members, err := form.Members(in.Body.Members)
+				members, err := Members(in.Body.Members)
 				if err == nil {
 					before, err = a.joining(ctx, w, k, members, true)
 				}
@@ -59,8 +57,8 @@ func (a *api) patches() {
 		})
 	type tenant struct {
 		WriteParams
-		Name    string           `path:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"`
-		Body    form.TenantPatch `contentType:"application/merge-patch+json"`
+		Name    string      `path:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"`
+		Body    TenantPatch `contentType:"application/merge-patch+json"`
 		RawBody []byte
 	}
 	register(a, operation(http.MethodPatch, "/tenants/{name}", "patch-tenant", "Change what a merge patch (RFC 7396) names of a tenant; the provider may"),
@@ -74,27 +72,27 @@ func (a *api) patches() {
 				if t == nil {
 					return nil, noTenant(in.Name)
 				}
-				b := form.TenantBodyOf(t)
+				b := TenantBodyOf(t)
 				if err := patched(in.RawBody, &b); err != nil {
 					return nil, err
 				}
 				return b.Change(in.Name)
 			}
-			return a.write(ctx, &in.WriteParams, c, c.Key(), condition.Condition.Holds)
+			return a.write(ctx, &in.WriteParams, c, c.Key(), rest.Condition.Holds)
 		})
 }
 
 // patched applies a merge patch to the body of a write. Labels that are all taken away are none, and
 // not those that were there.
-func patched[B form.PartitionBody | form.TenantBody](patch []byte, b *B) error {
-	if err := merge.Into(patch, b); err != nil {
+func patched[B PartitionBody | TenantBody](patch []byte, b *B) error {
+	if err := rest.Merge(patch, b); err != nil {
 		return fault(http.StatusUnprocessableEntity, "invalid", "body", err.Error())
 	}
 	switch b := any(b).(type) {
-	case *form.PartitionBody:
-		b.Labels = form.AllLabels(b.Labels)
-	case *form.TenantBody:
-		b.Labels = form.AllLabels(b.Labels)
+	case *PartitionBody:
+		b.Labels = AllLabels(b.Labels)
+	case *TenantBody:
+		b.Labels = AllLabels(b.Labels)
 	}
 	return nil
 }

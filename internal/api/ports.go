@@ -7,8 +7,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/form"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -34,9 +33,9 @@ func (a *api) ports() {
 		Node  string `query:"node" maxLength:"64" doc:"those of the node that says this of itself"`
 	}
 	register(a, operation(http.MethodGet, "/ports", "list-ports", "End ports that the caller sees, by GUID: those found and those given to a tenant"),
-		func(ctx context.Context, in *listInput) (*Output[List[inventory.Port]], error) {
+		func(ctx context.Context, in *listInput) (*Output[List[views.Port]], error) {
 			found, caller := a.found(ctx), callerOf(ctx)
-			file := inventory.InFile(a.resolved(ctx))
+			file := views.InFile(a.resolved(ctx))
 			return readList(ctx, a, in.PageParams, func(s *resource.State) []ib.PortGUID {
 				all := map[ib.PortGUID]bool{}
 				for g := range found {
@@ -48,29 +47,29 @@ func (a *api) ports() {
 				return slices.Sorted(maps.Keys(all))
 			}, ib.PortGUID.String, func(s *resource.State, g ib.PortGUID) bool {
 				f := found[g]
-				return inventory.Sees(s, caller, g) && (in.Owner == "" || s.Owner(g) == in.Owner) &&
+				return views.Sees(s, caller, g) && (in.Owner == "" || s.Owner(g) == in.Owner) &&
 					(in.Found == "" || (f != nil) == (in.Found == "true")) && (in.Node == "" || f != nil && f.Node.Name() == in.Node)
-			}, func(s *resource.State, g ib.PortGUID) inventory.Port {
-				return inventory.PortOf(s, caller, g, found[g], file)
+			}, func(s *resource.State, g ib.PortGUID) views.Port {
+				return views.PortOf(s, caller, g, found[g], file)
 			})
 		})
 	type one struct {
 		GUID GUID `path:"guid"`
 	}
 	register(a, operation(http.MethodGet, "/ports/{guid}", "get-port", "One end port"),
-		func(ctx context.Context, in *one) (*Output[Single[inventory.Port]], error) {
+		func(ctx context.Context, in *one) (*Output[Single[views.Port]], error) {
 			g, err := in.GUID.Port()
 			if err != nil {
 				return nil, err
 			}
 			f, caller := a.found(ctx)[g], callerOf(ctx)
-			file := inventory.InFile(a.resolved(ctx))
-			return readOne(ctx, a, "", func(s *resource.State) (inventory.Port, uint64, error) {
-				if !inventory.Sees(s, caller, g) || f == nil && s.Port(g) == nil {
-					return inventory.Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
+			file := views.InFile(a.resolved(ctx))
+			return readOne(ctx, a, "", func(s *resource.State) (views.Port, uint64, error) {
+				if !views.Sees(s, caller, g) || f == nil && s.Port(g) == nil {
+					return views.Port{}, 0, fault(http.StatusNotFound, string(resource.NotFound), "guid", "no port "+g.String())
 				}
 				_, revision := s.Object(resource.PortKey(g))
-				return inventory.PortOf(s, caller, g, f, file), revision, nil
+				return views.PortOf(s, caller, g, f, file), revision, nil
 			})
 		})
 	a.portWrites()
@@ -105,7 +104,7 @@ func (a *api) portWrites() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			list, err := form.Ports(in.Body.Ports)
+			list, err := Ports(in.Body.Ports)
 			if err != nil {
 				return nil, err
 			}

@@ -5,35 +5,34 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/problems"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Problem is the error of an answer.
-type Problem = problems.Problem
+type Problem = rest.Problem
 
 // What makes problems.
 var (
-	problem = problems.New
-	fault   = problems.Field
+	problem = rest.New
+	fault   = rest.Field
 )
 
 // Reasons of problems besides those of package resource.
 const (
-	reasonMalformed    = problems.Malformed
+	reasonMalformed    = rest.Malformed
 	reasonUnauthorized = "unauthorized"
 	reasonMethod       = "method"
-	reasonTooLarge     = problems.TooLarge
-	reasonTimeout      = problems.Timeout
+	reasonTooLarge     = rest.TooLarge
+	reasonTimeout      = rest.Timeout
 	reasonRepeat       = "repeat"
 	reasonTrimmed      = "trimmed"
 	reasonStore        = "store"
 	reasonManager      = "manager"
 	reasonBusy         = "busy"
-	reasonInternal     = problems.Internal
+	reasonInternal     = rest.Internal
 )
 
 // refusals are the statuses of resource.Reason.
@@ -70,7 +69,7 @@ func told(ctx context.Context, err error, others string) string {
 func (a *api) failed(ctx context.Context, err error) error {
 	var refusal *resource.Refusal
 	var p *Problem
-	var same answers.Unmodified
+	var same Unmodified
 	switch {
 	case err == nil:
 		return nil
@@ -81,7 +80,7 @@ func (a *api) failed(ctx context.Context, err error) error {
 	case errors.As(err, &refusal):
 		p = problem(refusals[refusal.Reason], string(refusal.Reason), refusal.Error())
 		if refusal.Field != "" {
-			p.Errors = []problems.Fault{{Field: refusal.Field, Reason: refusal.Detail}}
+			p.Errors = []rest.Fault{{Field: refusal.Field, Reason: refusal.Detail}}
 		}
 		if refusal.Reason == resource.TooFast {
 			p.RetryAfter(tooFastAfter)

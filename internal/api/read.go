@@ -8,8 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -25,7 +24,7 @@ func notModified(op huma.Operation) huma.Operation {
 // readOne reads one object: what it is, and the revision that last changed it, by the number of the
 // store; resource.Unseen for what no revision of the store changes, and which has no ETag.
 func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resource.State) (V, uint64, error)) (*Output[Single[V]], error) {
-	c, err := condition.Read("", ifNone)
+	c, err := rest.Read("", ifNone)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +43,9 @@ func readOne[V any](ctx context.Context, a *api, ifNone string, find func(*resou
 	if number == resource.Unseen {
 		return out, nil
 	}
-	out.ETag = condition.ETag(number)
+	out.ETag = rest.ETag(number)
 	if c.Has(number) {
-		return nil, answers.Unmodified{Header: http.Header{"Etag": {out.ETag}}}
+		return nil, Unmodified{Header: http.Header{"Etag": {out.ETag}}}
 	}
 	return out, nil
 }
@@ -64,7 +63,7 @@ func readList[T, V any](ctx context.Context, a *api, p PageParams, all func(*res
 				kept = append(kept, x)
 			}
 		}
-		out.Body.Items, out.Body.Next, err = answers.Page(p, kept, key, func(x T) V { return view(s, x) })
+		out.Body.Items, out.Body.Next, err = Page(p, kept, key, func(x T) V { return view(s, x) })
 		out.Body.Revision = s.LastFor(callerOf(ctx))
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/front"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -260,7 +260,7 @@ func TestSlowAndLargeClients(t *testing.T) {
 		{"slow body of UFM's", "POST /ufmRest/resources/pkeys/add HTTP/1.1\r\n" + head + "Authorization: Bearer ibw_wrong\r\nContent-Length: 100\r\n\r\n{", 401},
 		{"large header", "GET " + Prefix + "/partitions HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2*HeaderMax) + "\r\n\r\n", 431},
 		{"large body", "POST " + Prefix + "/partitions HTTP/1.1\r\n" + head + fmt.Sprintf("Content-Length: %d\r\n\r\n", BodyMax+1) + strings.Repeat(" ", BodyMax+1), 413},
-		{"long path", "GET " + Prefix + "/" + strings.Repeat("a", front.PathMax) + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
+		{"long path", "GET " + Prefix + "/" + strings.Repeat("a", listen.PathMax) + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
 		{"path with ..", "GET " + Prefix + "/partitions/../tenants HTTP/1.1\r\nHost: x\r\n\r\n", 404},
 		{"encoded ..", "GET " + Prefix + "/partitions/%2e%2e/tenants HTTP/1.1\r\nHost: x\r\n\r\n", 404},
 		{"double slash", "GET " + Prefix + "//partitions HTTP/1.1\r\nHost: x\r\n\r\n", 404},

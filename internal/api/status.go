@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/overview"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
@@ -12,15 +12,15 @@ import (
 func (a *api) status() {
 	type none struct{}
 	register(a, operation(http.MethodGet, "/status", "get-status", "How the service and the fabric are, in a few numbers: as far as the caller sees them"),
-		func(ctx context.Context, _ *none) (*Output[Single[overview.Status]], error) {
+		func(ctx context.Context, _ *none) (*Output[Single[views.Status]], error) {
 			var f *observed.Fabric
 			if snap, err := a.snapshot(ctx); err == nil {
 				f = snap.Fabric
 			}
 			proof, at := a.proofIfAny(ctx)
 			caller, store := callerOf(ctx), a.service.Refuses()
-			return readOne(ctx, a, "", func(s *resource.State) (overview.Status, uint64, error) {
-				return overview.Of(s, caller, f, proof, at, a.options.Version, store), s.Last(), nil
+			return readOne(ctx, a, "", func(s *resource.State) (views.Status, uint64, error) {
+				return views.StatusOf(s, caller, f, proof, at, a.options.Version, store), s.Last(), nil
 			})
 		})
 }

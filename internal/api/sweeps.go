@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 func (a *api) sweeps() {
 	type input struct{ PageParams }
 	register(a, operation(http.MethodGet, "/sweeps", "list-sweeps", "The last sweeps of this subnet manager, the newest first, with the time and the packets of each phase; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[sweeps.Sweep]], error) {
+		func(ctx context.Context, in *input) (*Output[List[views.Sweep]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
@@ -21,6 +21,6 @@ func (a *api) sweeps() {
 			if err != nil {
 				return nil, noManager()
 			}
-			return fabricList(ctx, a, in.PageParams, sortedBy(list, sweeps.Key), sweeps.Key, func(s sweeps.Sweep) sweeps.Sweep { return s })
+			return fabricList(ctx, a, in.PageParams, sortedBy(list, views.SweepKey), views.SweepKey, func(s views.Sweep) views.Sweep { return s })
 		})
 }

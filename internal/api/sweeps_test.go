@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // sweepsMade is a manager that has made so many sweeps.
 type sweepsMade uint64
 
-func (n sweepsMade) Sweeps(context.Context) (list []sweeps.Sweep, err error) {
+func (n sweepsMade) Sweeps(context.Context) (list []views.Sweep, err error) {
 	for i := uint64(n); i > 0; i-- {
-		cost := sweeps.Cost{Seconds: 0.5, FabricSeconds: 0.25, Sent: 10 * i, Answered: 9, Repeated: 1, Lost: 1}
-		list = append(list, sweeps.Sweep{Number: i, Reason: "a link came up", Began: time.Unix(1000, 0).UTC(), Done: i < uint64(n), Cost: cost, Phases: []sweeps.Phase{{Name: "discover", Cost: cost}}})
+		cost := views.Cost{Seconds: 0.5, FabricSeconds: 0.25, Sent: 10 * i, Answered: 9, Repeated: 1, Lost: 1}
+		list = append(list, views.Sweep{Number: i, Reason: "a link came up", Began: time.Unix(1000, 0).UTC(), Done: i < uint64(n), Cost: cost, Phases: []views.Phase{{Name: "discover", Cost: cost}}})
 	}
 	return list, nil
 }
@@ -27,10 +27,10 @@ func (n sweepsMade) Sweeps(context.Context) (list []sweeps.Sweep, err error) {
 // known of each phase. A tenant is not told: the reasons name devices of others.
 func TestSweeps(t *testing.T) {
 	s := newStand(t)
-	var got List[sweeps.Sweep]
+	var got List[views.Sweep]
 	var numbers []uint64
 	for next := ""; len(numbers) == 0 || next != ""; next = got.Next {
-		got = List[sweeps.Sweep]{}
+		got = List[views.Sweep]{}
 		path := "/sweeps?limit=2"
 		if next != "" {
 			path += "&cursor=" + next

@@ -4,21 +4,20 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/talks"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
 // MatrixBody is the matrix with what it was read from.
 type MatrixBody struct {
 	Reading
-	talks.Matrix
+	views.Matrix
 }
 
 // MatrixPortsBody is the matrix of the ports of two parties with what it was read from.
 type MatrixPortsBody struct {
 	Reading
-	talks.MatrixPorts
+	views.MatrixPorts
 }
 
 // talking registers who can talk with whom.
@@ -31,7 +30,7 @@ func (a *api) talking() {
 			if err != nil {
 				return nil, err
 			}
-			out.Old = answers.OneLine(out.Body.Old)
+			out.Old = OneLine(out.Body.Old)
 			out.Body.Matrix = a.talks.Matrix(view)
 			return out, nil
 		})
@@ -49,8 +48,8 @@ func (a *api) talking() {
 			if err != nil {
 				return nil, err
 			}
-			out.Old = answers.OneLine(out.Body.Old)
-			ports, missing := a.talks.Ports(view, in.A, in.B, talks.Window{Limit: in.Limit, Row: in.Row, Column: in.Column})
+			out.Old = OneLine(out.Body.Old)
+			ports, missing := a.talks.Ports(view, in.A, in.B, views.MatrixWindow{Limit: in.Limit, Row: in.Row, Column: in.Column})
 			if missing != "" {
 				return nil, problem(http.StatusNotFound, string(resource.NotFound), "there is no such party, or none of which you may ask: want names of parties of "+Prefix+"/matrix")
 			}
@@ -60,8 +59,8 @@ func (a *api) talking() {
 }
 
 // seen is what a caller sees of who can talk with whom.
-func (a *api) seen(ctx context.Context, r *Reading) (view *talks.View, err error) {
-	facts := &talks.Facts{}
+func (a *api) seen(ctx context.Context, r *Reading) (view *views.MatrixView, err error) {
+	facts := &views.MatrixFacts{}
 	if facts.Snapshot, err = a.snapshot(ctx); err != nil {
 		return nil, err
 	}
@@ -73,11 +72,11 @@ func (a *api) seen(ctx context.Context, r *Reading) (view *talks.View, err error
 	}
 	caller := callerOf(ctx)
 	old := a.service.Read(func(s *resource.State) {
-		view = talks.See(s, caller, facts)
+		view = views.See(s, caller, facts)
 		r.Revision = s.LastFor(caller)
 	})
 	if old != nil {
-		r.Old = answers.WhyOld(caller, old)
+		r.Old = WhyOld(caller, old)
 	}
 	return view, nil
 }

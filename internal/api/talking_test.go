@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/talks"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
@@ -123,7 +123,7 @@ func mayTalk(allowed []observed.Partition, p, q *observed.Port) bool {
 
 // matrixOf is the matrix that a caller is told, and the text of it without what another
 // revision or reading changes.
-func (s *stand) matrixOf(as string) (m talks.Matrix, text string) {
+func (s *stand) matrixOf(as string) (m views.Matrix, text string) {
 	s.Helper()
 	w := s.do(call{as: as, method: "GET", path: "/matrix"})
 	if err := json.Unmarshal(w.Body.Bytes(), &m); err != nil || w.Code != 200 {
@@ -135,7 +135,7 @@ func (s *stand) matrixOf(as string) (m talks.Matrix, text string) {
 	return m, string(b)
 }
 
-func (s *stand) portsOf(as, a, b string, limit int) (m talks.MatrixPorts) {
+func (s *stand) portsOf(as, a, b string, limit int) (m views.MatrixPorts) {
 	s.Helper()
 	w := s.do(call{as: as, method: "GET", path: fmt.Sprintf("/matrix/ports?a=%s&b=%s&limit=%d", url.QueryEscape(a), url.QueryEscape(b), limit)})
 	if err := json.Unmarshal(w.Body.Bytes(), &m); err != nil || w.Code != 200 {
@@ -199,7 +199,7 @@ func TestMatrixAgainstEveryTwoPorts(t *testing.T) {
 }
 
 // partyPorts are the ports of each party, as they are listed port by port.
-func (s *stand) partyPorts(f *observed.Fabric, m *talks.Matrix) (out [][]*observed.Port) {
+func (s *stand) partyPorts(f *observed.Fabric, m *views.Matrix) (out [][]*observed.Port) {
 	s.Helper()
 	at := map[string]*observed.Port{}
 	for _, p := range f.EndPorts() {
@@ -238,7 +238,7 @@ func (s *stand) partyPorts(f *observed.Fabric, m *talks.Matrix) (out [][]*observ
 }
 
 // checkCell holds a cell, and the ports of its parties, against a look at every two ports.
-func (s *stand) checkCell(m *talks.Matrix, c *talks.MatrixCell, a, b []*observed.Port) {
+func (s *stand) checkCell(m *views.Matrix, c *views.MatrixCell, a, b []*observed.Port) {
 	s.Helper()
 	allowed := s.allowed()
 	var pairs, talking, unread, may, wrong int
@@ -323,7 +323,7 @@ func nameOf(allowed []observed.Partition, k ib.PKeyBase) string {
 
 // checkProof holds the matrix against GET /proof: the same verdict, and every violation is in
 // a cell that says so.
-func (s *stand) checkProof(m *talks.Matrix, members [][]*observed.Port, violated int) {
+func (s *stand) checkProof(m *views.Matrix, members [][]*observed.Port, violated int) {
 	s.Helper()
 	proof := s.want(200, call{method: "GET", path: "/proof"})["item"].(map[string]any)
 	party := func(guid any) int {
@@ -471,7 +471,7 @@ func BenchmarkMatrix(b *testing.B) {
 		m, text := s.matrixOf(as)
 		b.Run(map[bool]string{true: "first", false: "first-tenant"}[as == ""], func(b *testing.B) {
 			for b.Loop() {
-				s.api.talks = talks.Cache{}
+				s.api.talks = views.MatrixCache{}
 				s.matrixOf(as)
 			}
 			b.ReportMetric(float64(len(text)), "octets")
@@ -519,7 +519,7 @@ func TestManyAskForTheMatrix(t *testing.T) {
 		all.Go(func() {
 			for range 4 {
 				w := s.do(call{as: as, method: "GET", path: "/matrix"})
-				var m talks.Matrix
+				var m views.Matrix
 				err := json.Unmarshal(w.Body.Bytes(), &m)
 				m.ReadAt = time.Time{}
 				if got, _ := json.Marshal(m); err != nil || string(got) != want {

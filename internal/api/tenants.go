@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
-	"github.com/ibwarden/ibwarden/internal/api/form"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -22,14 +20,14 @@ func (a *api) tenants() {
 	register(a, operation(http.MethodGet, "/tenants", "list-tenants", "Tenants: all for the provider, else the caller's"),
 		func(ctx context.Context, in *listInput) (*Output[List[Tenant]], error) {
 			caller := callerOf(ctx)
-			chosen, err := form.Selector(in.Selector)
+			chosen, err := Selector(in.Selector)
 			if err != nil {
 				return nil, err
 			}
 			return readList(ctx, a, in.PageParams, (*resource.State).Tenants, func(t *resource.Tenant) string { return t.Name },
 				func(_ *resource.State, t *resource.Tenant) bool {
 					return (caller.IsProvider() || t.Name == caller.Tenant) && chosen.Chooses(t.Labels)
-				}, func(s *resource.State, t *resource.Tenant) form.Tenant { return form.TenantOf(s, caller, t) })
+				}, func(s *resource.State, t *resource.Tenant) Tenant { return TenantOf(s, caller, t) })
 		})
 	type one struct {
 		Name   string `path:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"`
@@ -43,7 +41,7 @@ func (a *api) tenants() {
 			if t == nil || !caller.IsProvider() && caller.Tenant != in.Name {
 				return Tenant{}, 0, noTenant(in.Name)
 			}
-			v := form.TenantOf(s, callerOf(ctx), t)
+			v := TenantOf(s, callerOf(ctx), t)
 			return v, v.Changed, nil
 		})
 	})
@@ -65,7 +63,7 @@ func (a *api) tenants() {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
-			return a.write(ctx, &in.WriteParams, resource.DeleteTenant{Name: in.Name}, (&resource.Tenant{Name: in.Name}).Key(), condition.Condition.Holds)
+			return a.write(ctx, &in.WriteParams, resource.DeleteTenant{Name: in.Name}, (&resource.Tenant{Name: in.Name}).Key(), rest.Condition.Holds)
 		})
 }
 
@@ -77,11 +75,11 @@ func (a *api) putTenant(ctx context.Context, w *WriteParams, name string, b Tena
 	if err != nil {
 		return nil, err
 	}
-	return a.write(ctx, w, change, change.Key(), condition.Condition.Replaces)
+	return a.write(ctx, w, change, change.Key(), rest.Condition.Replaces)
 }
 
 // write makes a change of one object that has a key, under a condition.
-func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key string, check func(condition.Condition, bool, uint64) error) (*ChangedOutput, error) {
+func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key string, check func(rest.Condition, bool, uint64) error) (*ChangedOutput, error) {
 	seen, err := w.condition()
 	if err != nil {
 		return nil, err
@@ -96,15 +94,15 @@ func (a *api) write(ctx context.Context, w *WriteParams, c resource.Change, key 
 	out := a.changed(ctx, r, w)
 	a.service.Read(func(s *resource.State) {
 		if o, revision := s.Object(key); o != nil && !w.DryRun && !r.Repeated && out.ETag == "" {
-			out.ETag = condition.ETag(s.NumberFor(callerOf(ctx), revision))
+			out.ETag = rest.ETag(s.NumberFor(callerOf(ctx), revision))
 		}
 	})
 	for _, e := range r.Edits {
 		if r.Repeated && e.Key == key && e.After != nil {
-			out.ETag = condition.ETag(out.Body.Revision)
+			out.ETag = rest.ETag(out.Body.Revision)
 		}
 	}
-	if kind, id, _ := cut(key); answers.MadeBy(r, key) != nil && out.ETag != "" {
+	if kind, id, _ := cut(key); MadeBy(r, key) != nil && out.ETag != "" {
 		out.Made(Prefix + "/" + kind + "s/" + id)
 	}
 	return out, nil

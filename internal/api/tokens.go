@@ -7,8 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
-	"github.com/ibwarden/ibwarden/internal/api/form"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -32,7 +31,7 @@ func (a *api) tokens() {
 				func(_ *resource.State, t *resource.Token) bool {
 					return caller.IsProvider() || t.Tenant == caller.Tenant
 				},
-				func(s *resource.State, t *resource.Token) Token { return form.TokenFor(s, caller, t) })
+				func(s *resource.State, t *resource.Token) Token { return TokenFor(s, caller, t) })
 		})
 	type create struct {
 		WriteParams
@@ -67,7 +66,7 @@ func (a *api) tokens() {
 				t = *x
 			}
 		}
-		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: a.changed(ctx, r, &in.WriteParams).Body, Token: form.TokenOf(&t), Secret: secret}}
+		out := &made{Status: http.StatusCreated, Body: TokenMade{Changed: a.changed(ctx, r, &in.WriteParams).Body, Token: TokenOf(&t), Secret: secret}}
 		if in.DryRun || r.Repeated { // the secret of the first answer is kept nowhere
 			out.Body.Secret = ""
 		}
@@ -99,7 +98,7 @@ func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err 
 			return t, "", err
 		}
 	}
-	id := hex.EncodeToString(credential.Octets(6))
+	id := hex.EncodeToString(listen.SecretBytes(6))
 	switch {
 	case !b.Expires.IsZero() && !now.Before(b.Expires):
 		return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.expires", "want a time to come")
@@ -110,15 +109,15 @@ func NewToken(b TokenBody, now time.Time) (t resource.Token, secret string, err 
 		if err != nil || u.Scheme == "" || u.String() != b.URI {
 			return t, "", fault(http.StatusUnprocessableEntity, "invalid", "body.uri", "want a URI, such as spiffe://example.org/red")
 		}
-		t.ID, t.Sum = "uri-"+id, credential.Sum([]byte(credential.URIPrefix+b.URI))
+		t.ID, t.Sum = "uri-"+id, listen.SecretSum([]byte(listen.URIPrefix+b.URI))
 	case b.Certificate != "":
 		t.ID = "crt-" + id
-		if t.Sum, err = credential.CertificateSum(b.Certificate); err != nil {
+		if t.Sum, err = listen.CertificateSum(b.Certificate); err != nil {
 			return t, "", err
 		}
 	default:
-		secret = credential.New(credential.Token)
-		t.ID, t.Sum = "tok-"+id, credential.Sum([]byte(secret))
+		secret = listen.NewSecret(listen.TokenPrefix)
+		t.ID, t.Sum = "tok-"+id, listen.SecretSum([]byte(secret))
 	}
 	return t, secret, nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 func (a *api) traffic() {
@@ -18,7 +18,7 @@ func (a *api) traffic() {
 		Node  GUID   `query:"node" doc:"node GUID: those of this device"`
 	}
 	register(a, operation(http.MethodGet, "/counters", "list-counters", "Performance counters of ports, with what they send and receive; for the provider"),
-		func(ctx context.Context, in *input) (*Output[List[traffic.PortCounters]], error) {
+		func(ctx context.Context, in *input) (*Output[List[views.PortCounters]], error) {
 			if err := provider(ctx); err != nil {
 				return nil, err
 			}
@@ -27,7 +27,7 @@ func (a *api) traffic() {
 			}
 			list, err := a.options.Traffic.Counters(ctx)
 			switch {
-			case errors.Is(err, traffic.ErrNotRead):
+			case errors.Is(err, views.ErrNotRead):
 				return nil, problem(http.StatusConflict, "conflict", err.Error())
 			case err != nil:
 				return nil, noManager()
@@ -37,17 +37,17 @@ func (a *api) traffic() {
 				if err != nil {
 					return nil, err
 				}
-				list = slices.DeleteFunc(slices.Clone(list), func(p traffic.PortCounters) bool { return p.Node != ib.NodeGUID(g).String() })
+				list = slices.DeleteFunc(slices.Clone(list), func(p views.PortCounters) bool { return p.Node != ib.NodeGUID(g).String() })
 			}
-			traffic.Sort(list, in.Order)
+			views.SortCounters(list, in.Order)
 			type ranked struct {
-				traffic.PortCounters
+				views.PortCounters
 				rank int
 			}
 			all := make([]ranked, len(list))
 			for i, p := range list {
 				all[i] = ranked{p, i}
 			}
-			return fabricList(ctx, a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) traffic.PortCounters { return p.PortCounters })
+			return fabricList(ctx, a, in.PageParams, all, func(p ranked) string { return fmt.Sprintf("%09d", p.rank) }, func(p ranked) views.PortCounters { return p.PortCounters })
 		})
 }

@@ -6,23 +6,23 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // counted is a manager that reads counters, or why there are none.
 type counted struct {
-	list []traffic.PortCounters
+	list []views.PortCounters
 	err  error
 }
 
-func (c counted) Counters(context.Context) ([]traffic.PortCounters, error) { return c.list, c.err }
+func (c counted) Counters(context.Context) ([]views.PortCounters, error) { return c.list, c.err }
 
 // Ports come in the order that is asked for, also page by page; where nobody reads
 // counters the answer says what would.
 func TestCounters(t *testing.T) {
 	s := newStand(t)
 	rate := func(n float64) *float64 { return &n }
-	s.api.options.Traffic = counted{list: []traffic.PortCounters{
+	s.api.options.Traffic = counted{list: []views.PortCounters{
 		{Node: "a", Port: 1, Sends: rate(5), Errors: 1}, {Node: "a", Port: 2, Errors: 7}, {Node: "b", Port: 1, Sends: rate(9)}, {Node: "b", Port: 2, Sends: rate(9)},
 	}}
 	for order, want := range map[string]string{"": "a1a2b1b2", "place": "a1a2b1b2", "sends": "b1b2a1a2", "errors": "a2a1b1b2"} {
@@ -46,14 +46,14 @@ func TestCounters(t *testing.T) {
 		}
 	}
 	of := ib.NodeGUID(7)
-	s.api.options.Traffic = counted{list: []traffic.PortCounters{{Node: ib.NodeGUID(6).String(), Port: 1}, {Node: of.String(), Port: 1}, {Node: of.String(), Port: 3, Errors: 1}}}
+	s.api.options.Traffic = counted{list: []views.PortCounters{{Node: ib.NodeGUID(6).String(), Port: 1}, {Node: of.String(), Port: 1}, {Node: of.String(), Port: 3, Errors: 1}}}
 	out := items(s.want(200, call{method: "GET", path: "/counters?order=errors&node=" + of.String()}))
 	if len(out) != 2 || out[0].(js)["port"] != 3.0 || out[0].(js)["node"] != of.String() || out[1].(js)["node"] != of.String() {
 		t.Errorf("of one device: %v", out)
 	}
 	s.want(422, call{method: "GET", path: "/counters?node=leaf"})
-	s.api.options.Traffic = counted{err: traffic.ErrNotRead}
-	if out := s.want(409, call{method: "GET", path: "/counters"}); out["detail"] != traffic.ErrNotRead.Error() {
+	s.api.options.Traffic = counted{err: views.ErrNotRead}
+	if out := s.want(409, call{method: "GET", path: "/counters"}); out["detail"] != views.ErrNotRead.Error() {
 		t.Errorf("%v", out)
 	}
 	s.api.options.Traffic = counted{err: errors.New("the manager ends")}

@@ -6,8 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -20,10 +19,10 @@ type ufmHolders struct{ *api }
 // Secret implements ufm.Authenticator. What does not have the form of a secret is none:
 // the sums of certificates are of octets that are no secret.
 func (h ufmHolders) Secret(secret string) (caller resource.Caller, known bool) {
-	if !credential.Is(credential.Token, secret) {
+	if !listen.IsSecret(listen.TokenPrefix, secret) {
 		return caller, false
 	}
-	return h.holder([]string{credential.Sum([]byte(secret))})
+	return h.holder([]string{listen.SecretSum([]byte(secret))})
 }
 
 // Connection implements ufm.Authenticator.
@@ -36,8 +35,8 @@ func (h ufmHolders) Connection(r *http.Request) (caller resource.Caller, known b
 
 // NewSecret implements ufm.Authenticator.
 func (ufmHolders) NewSecret() (secret, sum string) {
-	secret = credential.New(credential.Token)
-	return secret, credential.Sum([]byte(secret))
+	secret = listen.NewSecret(listen.TokenPrefix)
+	return secret, listen.SecretSum([]byte(secret))
 }
 
 // Refused implements ufm.Authenticator.
@@ -47,7 +46,7 @@ func (h ufmHolders) Refused(r *http.Request, login bool, why string) (tooMany bo
 
 // LoggedIn implements ufm.Authenticator.
 func (h ufmHolders) LoggedIn(r *http.Request, by resource.Caller, until time.Time) {
-	if who := (session.Who{Caller: by, Shown: "password"}); h.sessions.Counted(who) {
+	if who := (listen.LoggedIn{Caller: by, Shown: "password"}); h.sessions.Counted(who) {
 		h.begun(r.Context(), who, from(r), until)
 	}
 }

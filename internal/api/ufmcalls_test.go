@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/api/credential"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -48,11 +48,11 @@ func (s *stand) change(c resource.Change) {
 func TestUFMCalls(t *testing.T) {
 	s := newStand(t)
 	s.change(resource.PutTenant{Tenant: resource.Tenant{Name: "red", Keys: resource.KeyRange{First: 1, Last: 99}}})
-	secret := credential.New(credential.Token)
+	secret := listen.NewSecret(listen.TokenPrefix)
 	uri, _ := url.Parse("spiffe://site/red")
 	certificate := &x509.Certificate{Raw: []byte("0the octets of a certificate"), URIs: []*url.URL{uri}}
-	for id, octets := range map[string][]byte{"red-1": []byte(secret), "red-2": certificate.Raw, "red-3": []byte(credential.URIPrefix + uri.String())} {
-		s.change(resource.PutToken{Token: resource.Token{ID: id, Tenant: "red", Sum: credential.Sum(octets)}})
+	for id, octets := range map[string][]byte{"red-1": []byte(secret), "red-2": certificate.Raw, "red-3": []byte(listen.URIPrefix + uri.String())} {
+		s.change(resource.PutToken{Token: resource.Token{ID: id, Tenant: "red", Sum: listen.SecretSum(octets)}})
 	}
 	withCertificate := func(c *x509.Certificate) func(*http.Request) {
 		return func(r *http.Request) {
@@ -89,9 +89,9 @@ func TestUFMCalls(t *testing.T) {
 		{"Basic " + string(certificate.Raw), nil, 401, ""},
 		{basic("red", string(certificate.Raw)), nil, 401, ""},
 		{basic("red-2", string(certificate.Raw)), nil, 401, ""},
-		{basic("red", credential.URIPrefix+uri.String()), nil, 401, ""},
-		{basic(credential.URIPrefix+uri.String(), ""), nil, 401, ""},
-		{"Bearer " + credential.URIPrefix + uri.String(), nil, 401, ""},
+		{basic("red", listen.URIPrefix+uri.String()), nil, 401, ""},
+		{basic(listen.URIPrefix+uri.String(), ""), nil, 401, ""},
+		{"Bearer " + listen.URIPrefix + uri.String(), nil, 401, ""},
 		{basic("red", secret+"x"), peer(0), 401, ""},
 	} {
 		for _, path := range []string{"/ufmRest/app/tokens", "/ufmRestV3/app/tokens/", "//ufmRestV2//app/tokens"} {
@@ -114,7 +114,7 @@ func TestUFMCalls(t *testing.T) {
 	var made struct {
 		Secret string `json:"access_token"`
 	}
-	if err := json.Unmarshal(s.ufmAsk("POST", "/ufmRest/app/tokens", basic("red", secret), "", nil).Body.Bytes(), &made); err != nil || !credential.Is(credential.Token, made.Secret) {
+	if err := json.Unmarshal(s.ufmAsk("POST", "/ufmRest/app/tokens", basic("red", secret), "", nil).Body.Bytes(), &made); err != nil || !listen.IsSecret(listen.TokenPrefix, made.Secret) {
 		t.Errorf("made the secret %q, %v", made.Secret, err)
 	}
 	s.tokens["made"] = made.Secret

@@ -8,8 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/ibwarden/ibwarden/internal/api/collection"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
@@ -29,17 +27,17 @@ type watchInput struct {
 
 // watches are the operations that follow a collection: each look takes what the list has.
 func (a *api) watches() {
-	watch(a, watchPartitions, "watch-partitions", collection.Partitions)
-	watch(a, "/watch/tenants", "watch-tenants", collection.Tenants)
+	watch(a, watchPartitions, "watch-partitions", Partitions)
+	watch(a, "/watch/tenants", "watch-tenants", Tenants)
 }
 
 // watch adds the watch of a collection.
-func watch[V any](a *api, path, id string, look collection.Look[V]) {
+func watch[V any](a *api, path, id string, look Look[V]) {
 	op := streams(operation(http.MethodGet, path, id, "Follow what the caller sees of a collection from a revision on (server-sent events)"), "text/event-stream",
 		"events; the data of each is in JSON, and the id of a bookmark is the revision to go on after")
-	a.huma.OpenAPI().Components.Schemas.Schema(typeOf[collection.Event[V]](), true, "")
+	a.huma.OpenAPI().Components.Schemas.Schema(typeOf[Event[V]](), true, "")
 	register(a, op, func(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
-		chosen, err := form.Selector(in.Selector)
+		chosen, err := Selector(in.Selector)
 		if err != nil {
 			return nil, err
 		}
@@ -50,11 +48,11 @@ func watch[V any](a *api, path, id string, look collection.Look[V]) {
 		}
 		return a.streaming(func(w http.ResponseWriter) {
 			a.send(ctx, w, ": watch", func(ctx context.Context, say func(string) bool) {
-				for reader := collection.After(in.After); ctx.Err() == nil; {
+				for reader := After(in.After); ctx.Err() == nil; {
 					stirred := a.service.Stirred()
 					var texts []string
 					resolved := a.resolved(ctx)
-					a.service.Read(func(s *resource.State) { texts = collection.Texts(reader, s, callerOf(ctx), chosen, resolved, look) })
+					a.service.Read(func(s *resource.State) { texts = Texts(reader, s, callerOf(ctx), chosen, resolved, look) })
 					for _, text := range texts {
 						if !say(text) {
 							return

@@ -9,8 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/ibwarden/ibwarden/internal/api/collection"
 )
 
 // watcher reads the events of a watch.
@@ -55,11 +53,11 @@ func (w *watcher) look() (text, id string) {
 		if !is {
 			continue
 		}
-		var e collection.Event[map[string]any]
+		var e Event[map[string]any]
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			w.Fatal(err)
 		}
-		if e.Kind == collection.Bookmark {
+		if e.Kind == Bookmark {
 			return strings.TrimSpace(text), id
 		}
 		if text += " " + e.Kind + " " + e.Key + strings.Join(e.Keys, ","); e.Item != nil {

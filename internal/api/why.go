@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
-	"github.com/ibwarden/ibwarden/internal/api/reached"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/why"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -23,14 +22,14 @@ func (a *api) reaching() {
 		SL   int    `query:"sl" minimum:"0" maximum:"15" doc:"service level of the packets"`
 	}
 	register(a, operation(http.MethodGet, "/why", "explain-pair", "Why two end ports can or cannot talk, and what would change it; of ports that the caller may ask about"),
-		func(ctx context.Context, in *whyInput) (*Output[Single[reached.Answer]], error) {
+		func(ctx context.Context, in *whyInput) (*Output[Single[views.Answer]], error) {
 			snap, err := a.snapshot(ctx)
 			if err != nil {
 				return nil, err
 			}
 			caller := callerOf(ctx)
 			proof, _ := a.proofIfAny(ctx)
-			return readOne(ctx, a, "", func(s *resource.State) (out reached.Answer, _ uint64, _ error) {
+			return readOne(ctx, a, "", func(s *resource.State) (out views.Answer, _ uint64, _ error) {
 				from, err := endPort(s, caller, snap.Fabric, "query.from", in.From)
 				if err != nil {
 					return out, 0, err
@@ -42,7 +41,7 @@ func (a *api) reaching() {
 				if from == to {
 					return out, 0, fault(http.StatusUnprocessableEntity, "invalid", "query.to", "the same port as from: want another")
 				}
-				return reached.AnswerOf(from, to, reached.ViewOf(s, caller, snap, proof, ib.SL(in.SL)), snap.ReadAt,
+				return views.AnswerOf(from, to, views.ViewOf(s, caller, snap, proof, ib.SL(in.SL)), snap.ReadAt,
 					func(k ib.PKeyBase) bool { return s.Partition(k) == nil }), s.Last(), nil
 			})
 		})
@@ -52,7 +51,7 @@ func (a *api) reaching() {
 		SL   int    `query:"sl" minimum:"0" maximum:"15" doc:"service level of the packets"`
 	}
 	register(a, operation(http.MethodGet, "/peers", "list-peers", "End ports whose keys match those of one, and whether packets get through; of ports that the caller may ask about"),
-		func(ctx context.Context, in *peersInput) (*Output[List[reached.Peer]], error) {
+		func(ctx context.Context, in *peersInput) (*Output[List[views.Peer]], error) {
 			snap, err := a.snapshot(ctx)
 			if err != nil {
 				return nil, err
@@ -60,16 +59,16 @@ func (a *api) reaching() {
 			caller := callerOf(ctx)
 			proof, _ := a.proofIfAny(ctx)
 			var missed error
-			key := func(p reached.Peer) string { return p.GUID }
-			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []reached.Peer {
+			key := func(p views.Peer) string { return p.GUID }
+			out, err := readList(ctx, a, in.PageParams, func(s *resource.State) []views.Peer {
 				from, err := endPort(s, caller, snap.Fabric, "query.port", in.Port)
 				if missed = err; err != nil {
 					return nil
 				}
-				r := why.ReachOf(snap.Fabric, from, reached.ViewOf(s, caller, snap, proof, ib.SL(in.SL)))
+				r := why.ReachOf(snap.Fabric, from, views.ViewOf(s, caller, snap, proof, ib.SL(in.SL)))
 				r.Peers = slices.DeleteFunc(r.Peers, func(p why.Peer) bool { return s.SightOf(caller, p.GUID) == resource.SightNone })
-				return sortedBy(reached.PeersOf(r), key)
-			}, key, func(*resource.State, reached.Peer) bool { return true }, func(_ *resource.State, p reached.Peer) reached.Peer { return p })
+				return sortedBy(views.PeersOf(r), key)
+			}, key, func(*resource.State, views.Peer) bool { return true }, func(_ *resource.State, p views.Peer) views.Peer { return p })
 			if missed != nil {
 				return nil, missed
 			}
@@ -93,7 +92,7 @@ func (a *api) proofIfAny(ctx context.Context) (*isolation.Proof, time.Time) {
 // endPort is the end port that a caller means, of those that he may ask about.
 func endPort(s *resource.State, c resource.Caller, f *observed.Fabric, field, name string) (*observed.Port, error) {
 	ports := slices.DeleteFunc(f.EndPorts(), func(p *observed.Port) bool { return !p.InfoRead || s.SightOf(c, p.GUID) == resource.SightNone })
-	p, err := inventory.EndPort(ports, name)
+	p, err := views.FindEndPort(ports, name)
 	if err != nil {
 		return nil, fault(http.StatusNotFound, string(resource.NotFound), field, err.Error())
 	}

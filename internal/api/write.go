@@ -7,10 +7,8 @@ import (
 	"strconv"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/answers"
-	"github.com/ibwarden/ibwarden/internal/api/condition"
-	"github.com/ibwarden/ibwarden/internal/api/history"
-	"github.com/ibwarden/ibwarden/internal/api/problems"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
@@ -27,8 +25,8 @@ type WriteParams struct {
 	amend func(*resource.State) (resource.Change, error)
 }
 
-func (w *WriteParams) condition() (condition.Condition, error) {
-	return condition.Read(w.IfMatch, w.IfNone)
+func (w *WriteParams) condition() (rest.Condition, error) {
+	return rest.Read(w.IfMatch, w.IfNone)
 }
 
 // look reads the state for a write, under the lock of the change: it returns what the
@@ -72,7 +70,7 @@ func unlessSame(l look) look {
 	}
 	return func(s *resource.State) (uint64, error) {
 		seen, err := l(s)
-		if p, is := err.(*Problem); is && p.Reason == problems.Precondition {
+		if p, is := err.(*Problem); is && p.Reason == rest.Precondition {
 			return s.Last(), service.IfChanged{Err: err}
 		}
 		return seen, err
@@ -113,16 +111,16 @@ func objectTouched(key string) func(*resource.State) uint64 {
 func (a *api) changed(ctx context.Context, r *service.Result, w *WriteParams) *ChangedOutput {
 	caller := callerOf(ctx)
 	out := &ChangedOutput{Status: http.StatusOK, Body: Changed{
-		Words: r.Words, Repeated: r.Repeated, Outcome: history.OutcomeOf(r.Outcome, caller),
+		Words: r.Words, Repeated: r.Repeated, Outcome: views.OutcomeOf(r.Outcome, caller),
 	}}
 	a.service.Read(func(s *resource.State) {
 		out.Body.Revision = s.NumberFor(caller, r.Revision)
 		if r.Touched > 0 && !w.DryRun {
-			out.ETag = condition.ETag(s.NumberFor(caller, r.Touched))
+			out.ETag = rest.ETag(s.NumberFor(caller, r.Touched))
 		}
 	})
 	if r.Plan != nil {
-		out.Body.Plan = answers.PlanOf(r.Plan, caller)
+		out.Body.Plan = PlanOf(r.Plan, caller)
 	}
 	if out.Body.Words == nil {
 		out.Body.Words = []string{}

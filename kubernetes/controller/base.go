@@ -18,7 +18,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/history"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -218,18 +217,18 @@ func (b *base) proof(ctx context.Context, c *client.Client, o object) *step {
 			return &step{err: err}
 		}
 	}
-	r, _, err := get[history.Revision](ctx, c, fmt.Sprint("/revisions/", status.Revision))
+	r, _, err := get[views.Revision](ctx, c, fmt.Sprint("/revisions/", status.Revision))
 	if err != nil {
 		return b.failed(err)
 	}
-	state := history.Outcome{State: "pending"}
+	state := views.Outcome{State: "pending"}
 	if r.Outcome != nil {
 		state = *r.Outcome
 	}
 	if state.State == "failed" {
 		// A later revision that is proved has what this one changed.
 		if n, err := newest(ctx, c); err == nil && n > status.Revision {
-			if r, _, err := get[history.Revision](ctx, c, fmt.Sprint("/revisions/", n)); err == nil && r.Outcome != nil && r.Outcome.State == "proved" {
+			if r, _, err := get[views.Revision](ctx, c, fmt.Sprint("/revisions/", n)); err == nil && r.Outcome != nil && r.Outcome.State == "proved" {
 				state = *r.Outcome
 			}
 		}
@@ -255,7 +254,7 @@ func (b *base) proof(ctx context.Context, c *client.Client, o object) *step {
 func newest(ctx context.Context, c *client.Client) (int64, error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
-	list, err := client.Page[history.Revision](ctx, c, "/revisions", 1, url.Values{})
+	list, err := client.Page[views.Revision](ctx, c, "/revisions", 1, url.Values{})
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}

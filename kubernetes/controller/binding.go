@@ -14,8 +14,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -108,12 +106,12 @@ func (r *bindings) join(ctx context.Context, c *client.Client, o binding) *step 
 		return s
 	}
 	// The ETag is read first: what changes after that is noticed.
-	_, etag, err := get[form.Partition](ctx, c, numbered(o.Status.PKey))
+	_, etag, err := get[api.Partition](ctx, c, numbered(o.Status.PKey))
 	if err != nil {
 		return r.failed(err)
 	}
-	want := form.MembershipBody{Membership: form.Membership(o.Spec.Membership), Index0: o.Spec.Index0}
-	have, _, err := get[form.Member](ctx, c, memberPath(o.Status.PKey, o.Status.Port))
+	want := api.MembershipBody{Membership: api.Membership(o.Spec.Membership), Index0: o.Spec.Index0}
+	have, _, err := get[api.Member](ctx, c, memberPath(o.Status.PKey, o.Status.Port))
 	switch {
 	case missing(err):
 	case err != nil:
@@ -125,7 +123,7 @@ func (r *bindings) join(ctx context.Context, c *client.Client, o binding) *step 
 	if s != nil {
 		return s
 	}
-	have, _, err = get[form.Member](ctx, c, memberPath(o.Status.PKey, o.Status.Port))
+	have, _, err = get[api.Member](ctx, c, memberPath(o.Status.PKey, o.Status.Port))
 	if err != nil {
 		return r.failed(err)
 	}
@@ -149,7 +147,7 @@ func (r *bindings) foreign(o binding) *step {
 // owned refuses a port that is not the tenant's. The service would take the binding of a
 // foreign port as a question to its owner, which is not what an object in Kubernetes is.
 func (r *bindings) owned(ctx context.Context, c *client.Client, o binding) *step {
-	p, _, err := get[inventory.Port](ctx, c, "/ports/"+string(o.Status.Port))
+	p, _, err := get[views.Port](ctx, c, "/ports/"+string(o.Status.Port))
 	if err == nil && p.Owner != "" {
 		return nil // a tenant is told of its own ports alone
 	}
@@ -179,7 +177,7 @@ func (r *bindings) port(ctx context.Context, c *client.Client, o binding) (v1alp
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
 	// A tenant is told of its own ports alone.
-	list, err := client.All[inventory.Port](ctx, c, "/ports", nil)
+	list, err := client.All[views.Port](ctx, c, "/ports", nil)
 	if err != nil {
 		return "", r.failed(err)
 	}
@@ -213,7 +211,7 @@ func earlier(a, b *v1alpha1.IBPortBinding) bool {
 
 // removed takes the member from the partition; nil when the fabric is proved to have lost it.
 func (r *bindings) removed(ctx context.Context, c *client.Client, o binding) *step {
-	_, etag, err := get[form.Partition](ctx, c, numbered(o.Status.PKey))
+	_, etag, err := get[api.Partition](ctx, c, numbered(o.Status.PKey))
 	if missing(err) {
 		return r.gone(ctx, c, o)
 	}
@@ -221,7 +219,7 @@ func (r *bindings) removed(ctx context.Context, c *client.Client, o binding) *st
 		return r.failed(err)
 	}
 	path := memberPath(o.Status.PKey, o.Status.Port)
-	_, _, err = get[form.Member](ctx, c, path)
+	_, _, err = get[api.Member](ctx, c, path)
 	if missing(err) {
 		return r.gone(ctx, c, o)
 	}

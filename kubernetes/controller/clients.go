@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 )
 
@@ -21,7 +20,7 @@ const tokenMax = 4096
 
 // Service is where the service is, and how to call it.
 type Service struct {
-	Server address.Server
+	Server listen.Server
 	// CA are the CAs of the server's certificate, PEM; those of the system for nil.
 	CA []byte
 	// TokenFile has the provider's token. It is read again for every use, so that the token

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -53,8 +52,8 @@ func (r *partitions) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 func numbered(k v1alpha1.PKey) string { return "/partitions/" + string(k) }
 
 // body is what the service is told of a partition.
-func body(p partition) (form.PartitionBody, error) {
-	b := form.PartitionBody{Name: p.Name, SL: int(p.Spec.ServiceLevel), MTU: int(p.Spec.MTU), IPoverIB: p.Spec.IPOverIB}
+func body(p partition) (api.PartitionBody, error) {
+	b := api.PartitionBody{Name: p.Name, SL: int(p.Spec.ServiceLevel), MTU: int(p.Spec.MTU), IPoverIB: p.Spec.IPOverIB}
 	if p.Spec.Rate != "" {
 		rate, err := strconv.ParseFloat(p.Spec.Rate, 64)
 		if err != nil {
@@ -77,7 +76,7 @@ func (r *partitions) ensure(ctx context.Context, c *client.Client, p partition) 
 	if s := r.number(ctx, c, p, want); s != nil {
 		return s
 	}
-	have, etag, err := get[form.Partition](ctx, c, numbered(p.Status.PKey))
+	have, etag, err := get[api.Partition](ctx, c, numbered(p.Status.PKey))
 	switch {
 	case missing(err):
 		if p.Status.Revision != 0 {
@@ -116,7 +115,7 @@ func (r *partitions) ensure(ctx context.Context, c *client.Client, p partition) 
 }
 
 // number decides which number the partition has, before it is made.
-func (r *partitions) number(ctx context.Context, c *client.Client, p partition, want form.PartitionBody) *step {
+func (r *partitions) number(ctx context.Context, c *client.Client, p partition, want api.PartitionBody) *step {
 	if p.Status.PKey != "" {
 		return nil
 	}
@@ -126,12 +125,12 @@ func (r *partitions) number(ctx context.Context, c *client.Client, p partition, 
 		var out api.Changed
 		ctx, stop := context.WithTimeout(ctx, callTimeout)
 		defer stop()
-		if err := c.Write(ctx, http.MethodPost, "/partitions", client.Params{DryRun: true}, form.NewPartitionBody{PartitionBody: want}, &out); err != nil {
+		if err := c.Write(ctx, http.MethodPost, "/partitions", client.Params{DryRun: true}, api.NewPartitionBody{PartitionBody: want}, &out); err != nil {
 			return r.failed(err)
 		}
 		k = v1alpha1.PKey(out.PKey)
 	}
-	have, _, err := get[form.Partition](ctx, c, numbered(k))
+	have, _, err := get[api.Partition](ctx, c, numbered(k))
 	switch {
 	case missing(err):
 	case err != nil:
@@ -168,7 +167,7 @@ func (r *partitions) removed(ctx context.Context, c *client.Client, p partition)
 			return use("IBPortBinding " + b.Name + " is of this partition: delete it first")
 		}
 	}
-	have, etag, err := get[form.Partition](ctx, c, numbered(p.Status.PKey))
+	have, etag, err := get[api.Partition](ctx, c, numbered(p.Status.PKey))
 	switch {
 	case missing(err):
 		return r.gone(ctx, c, p)

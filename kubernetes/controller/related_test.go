@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -108,7 +107,7 @@ func TestRelated(t *testing.T) {
 func TestClients(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")
-	s := &Service{Server: address.Server{Socket: filepath.Join(dir, "s")}, TokenFile: file}
+	s := &Service{Server: listen.Server{Socket: filepath.Join(dir, "s")}, TokenFile: file}
 	for _, x := range []struct{ text, want string }{
 		{"", "want a token, in at most 4096 octets"}, {" \n", "want a token, in at most 4096 octets"},
 		{strings.Repeat("x", tokenMax+1), "want a token, in at most 4096 octets"}, {strings.Repeat("x", tokenMax), ""},
@@ -129,7 +128,7 @@ func TestClients(t *testing.T) {
 	if c, err := s.provider(); err != nil || c == nil || s.clients[""].token != "" {
 		t.Errorf("a socket: %v", err)
 	}
-	if _, err := (&Service{Server: address.Server{URL: "https://127.0.0.1:1"}}).provider(); err == nil || err.Error() != "the provider's token: want a file with it" {
+	if _, err := (&Service{Server: listen.Server{URL: "https://127.0.0.1:1"}}).provider(); err == nil || err.Error() != "the provider's token: want a file with it" {
 		t.Errorf("no token for a URL: %v", err)
 	}
 	red, err := s.with("red", "a")
@@ -154,7 +153,7 @@ func TestClients(t *testing.T) {
 	if again, err := s.with("red", "b"); err != nil || again == other {
 		t.Errorf("a client outlives its tenant: %v", err)
 	}
-	if _, err := (&Service{Server: address.Server{URL: "https://127.0.0.1:1"}, CA: []byte("x")}).with("red", "a"); err == nil {
+	if _, err := (&Service{Server: listen.Server{URL: "https://127.0.0.1:1"}, CA: []byte("x")}).with("red", "a"); err == nil {
 		t.Error("CAs that are none are taken")
 	}
 }

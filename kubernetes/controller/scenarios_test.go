@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -242,7 +241,7 @@ func (x *scenario) runOn(t *testing.T, fails int, on *failing) (text string, s *
 		WithStatusSubresource(&v1alpha1.IBTenant{}, &v1alpha1.IBPartition{}, &v1alpha1.IBPortBinding{}).
 		WithInterceptorFuncs(on.funcs()).Build()
 	var seen recorded
-	b := base{Client: c, reader: c, service: &Service{Server: address.Server{Socket: socket}}, events: &seen, limits: DefaultLimits, namespace: "system"}
+	b := base{Client: c, reader: c, service: &Service{Server: listen.Server{Socket: socket}}, events: &seen, limits: DefaultLimits, namespace: "system"}
 	var r reconcile.Reconciler
 	switch x.object.(type) {
 	case *v1alpha1.IBTenant:

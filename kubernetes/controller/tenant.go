@@ -17,8 +17,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -83,9 +81,9 @@ func (r *tenants) ensure(ctx context.Context, c *client.Client, t tenant) *step 
 // describe makes the tenant itself.
 func (r *tenants) describe(ctx context.Context, c *client.Client, t tenant) *step {
 	spec := t.Spec
-	quota := form.Quota{Partitions: int(spec.Quota.Partitions), Members: int(spec.Quota.Members), KeysPerPort: int(spec.Quota.KeysPerPort), ChangesPerMinute: int(spec.Quota.ChangesPerMinute)}
-	body := form.TenantBody{Keys: &form.KeyRange{First: form.PKey(spec.PKeys.First), Last: form.PKey(spec.PKeys.Last)}, Quota: quota, KnownPortsOnly: spec.KnownPortsOnly}
-	have, etag, err := get[form.Tenant](ctx, c, path(t))
+	quota := api.Quota{Partitions: int(spec.Quota.Partitions), Members: int(spec.Quota.Members), KeysPerPort: int(spec.Quota.KeysPerPort), ChangesPerMinute: int(spec.Quota.ChangesPerMinute)}
+	body := api.TenantBody{Keys: &api.KeyRange{First: api.PKey(spec.PKeys.First), Last: api.PKey(spec.PKeys.Last)}, Quota: quota, KnownPortsOnly: spec.KnownPortsOnly}
+	have, etag, err := get[api.Tenant](ctx, c, path(t))
 	switch {
 	case missing(err):
 		if err := r.claim(ctx, t, func() { t.Status.Owned = true }); err != nil {
@@ -129,7 +127,7 @@ func (r *tenants) adopt(ctx context.Context, c *client.Client, t tenant) *step {
 		return s
 	}
 	for _, p := range gone {
-		extra = append(extra, form.GUID(p.First+"-"+p.Last))
+		extra = append(extra, api.GUID(p.First+"-"+p.Last))
 	}
 	if len(extra) > 0 {
 		return r.refused(v1alpha1.ReasonConflict, fmt.Sprintf("tenant %s has %d ports or pools that this IBTenant has not, among them %s: add them first", t.Name, len(extra), extra[0]))
@@ -151,7 +149,7 @@ func (r *tenants) authorize(ctx context.Context, c *client.Client, t tenant) *st
 		if err != nil {
 			return &step{err: err}
 		}
-		if _, _, err = get[form.Tenant](ctx, own, path(t)); err == nil {
+		if _, _, err = get[api.Tenant](ctx, own, path(t)); err == nil {
 			return nil
 		}
 		if !isStatus(err, http.StatusUnauthorized) {
@@ -192,10 +190,10 @@ func (r *tenants) authorize(ctx context.Context, c *client.Client, t tenant) *st
 
 // portsNow are the ports of the service's tenant that are too many, and those that are
 // missing or are bound to another place.
-func (r *tenants) portsNow(ctx context.Context, c *client.Client, t tenant) (extra []form.GUID, lack []api.AssignPort, s *step) {
+func (r *tenants) portsNow(ctx context.Context, c *client.Client, t tenant) (extra []api.GUID, lack []api.AssignPort, s *step) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
-	have, err := client.All[inventory.Port](ctx, c, "/ports", url.Values{"owner": {t.Name}})
+	have, err := client.All[views.Port](ctx, c, "/ports", url.Values{"owner": {t.Name}})
 	if err != nil {
 		return nil, nil, r.failed(err)
 	}
@@ -206,16 +204,16 @@ func (r *tenants) portsNow(ctx context.Context, c *client.Client, t tenant) (ext
 	pooled := func(g string) bool {
 		return slices.ContainsFunc(pools, func(p api.Pool) bool { return p.Owner == t.Name && p.First <= g && g <= p.Last })
 	}
-	now := map[string]inventory.Port{}
+	now := map[string]views.Port{}
 	for _, p := range have {
 		now[p.GUID] = p
 	}
 	want := map[string]bool{}
 	for _, p := range t.Spec.Ports {
 		want[string(p.GUID)] = true
-		a := api.AssignPort{GUID: form.GUID(p.GUID)}
+		a := api.AssignPort{GUID: api.GUID(p.GUID)}
 		if p.Bound != nil {
-			a.Bound = &inventory.Place{Switch: string(p.Bound.Switch), Port: int(p.Bound.Port)}
+			a.Bound = &views.Place{Switch: string(p.Bound.Switch), Port: int(p.Bound.Port)}
 		}
 		is, there := now[string(p.GUID)]
 		if !there || (is.Bound == nil) != (a.Bound == nil) || a.Bound != nil && *is.Bound != *a.Bound {
@@ -224,7 +222,7 @@ func (r *tenants) portsNow(ctx context.Context, c *client.Client, t tenant) (ext
 	}
 	for _, p := range have {
 		if !want[p.GUID] && !pooled(p.GUID) {
-			extra = append(extra, form.GUID(p.GUID))
+			extra = append(extra, api.GUID(p.GUID))
 		}
 	}
 	if n := int32(len(have)); t.Status.Ports != n {
@@ -316,7 +314,7 @@ func (r *tenants) pools(ctx context.Context, c *client.Client, t tenant) (troubl
 		}
 	}
 	for _, p := range lack {
-		_, s := r.write(ctx, c, t, http.MethodPost, "/pools", client.Params{}, api.PoolBody{Tenant: t.Name, First: form.GUID(p.First), Last: form.GUID(p.Last)})
+		_, s := r.write(ctx, c, t, http.MethodPost, "/pools", client.Params{}, api.PoolBody{Tenant: t.Name, First: api.GUID(p.First), Last: api.GUID(p.Last)})
 		if s != nil && s.err != nil {
 			return s
 		}
@@ -348,7 +346,7 @@ func (r *tenants) remove(ctx context.Context, c *client.Client, t tenant) (recon
 
 // removed removes the service's tenant; nil when that is proved.
 func (r *tenants) removed(ctx context.Context, c *client.Client, t tenant) *step {
-	_, _, err := get[form.Tenant](ctx, c, path(t))
+	_, _, err := get[api.Tenant](ctx, c, path(t))
 	if missing(err) {
 		return r.gone(ctx, c, t)
 	}
@@ -375,14 +373,14 @@ func (r *tenants) removed(ctx context.Context, c *client.Client, t tenant) *step
 			return s
 		}
 	}
-	ports, err := client.All[inventory.Port](ctx, c, "/ports", url.Values{"owner": {t.Name}})
+	ports, err := client.All[views.Port](ctx, c, "/ports", url.Values{"owner": {t.Name}})
 	if err != nil {
 		return r.failed(err)
 	}
 	if len(ports) > 0 {
 		body := api.ReleaseBody{}
 		for _, p := range ports {
-			body.Ports = append(body.Ports, form.GUID(p.GUID))
+			body.Ports = append(body.Ports, api.GUID(p.GUID))
 		}
 		if _, s := r.write(ctx, c, t, http.MethodPost, "/ports/release", client.Params{}, body); s != nil {
 			return s
@@ -412,7 +410,7 @@ func (r *tenants) used(ctx context.Context, c *client.Client, t tenant) *step {
 	}
 	lists, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
-	left, err := client.All[form.Partition](lists, c, "/partitions", url.Values{"owner": {t.Name}})
+	left, err := client.All[api.Partition](lists, c, "/partitions", url.Values{"owner": {t.Name}})
 	if err != nil {
 		return r.failed(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -103,7 +102,7 @@ func TestTwoNamespaces(t *testing.T) {
 		t.Error("the partition is there after its object")
 	}
 	s.gone(p.red)
-	if _, _, err := client.Get[form.Tenant](t.Context(), s.provider, "/tenants/red", nil); err == nil {
+	if _, _, err := client.Get[api.Tenant](t.Context(), s.provider, "/tenants/red", nil); err == nil {
 		t.Error("the tenant is there after its object")
 	}
 	var secret corev1.Secret

@@ -10,8 +10,6 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/device"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -90,7 +88,7 @@ func (s *stand) keys(g v1alpha1.GUID) (keys []string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	d, _, err := client.Get[device.PortDetails](s.Context(), s.provider, fmt.Sprintf("/nodes/%s/ports/%d", p.NodeGUID, p.Number), nil)
+	d, _, err := client.Get[views.PortDetails](s.Context(), s.provider, fmt.Sprintf("/nodes/%s/ports/%d", p.NodeGUID, p.Number), nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -118,9 +116,9 @@ func (s *stand) holds(g v1alpha1.GUID, want ...string) {
 }
 
 // has returns what the service has of a partition, and nil for none.
-func (s *stand) has(k v1alpha1.PKey) *form.Partition {
+func (s *stand) has(k v1alpha1.PKey) *api.Partition {
 	s.Helper()
-	list, err := client.All[form.Partition](s.Context(), s.provider, "/partitions", nil)
+	list, err := client.All[api.Partition](s.Context(), s.provider, "/partitions", nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -29,7 +29,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 	"github.com/ibwarden/ibwarden/test/need"
@@ -217,7 +216,7 @@ func newStand(t *testing.T) *stand {
 	s := &stand{T: t, cluster: c, dir: t.TempDir(), listen: freePort(t)}
 	t.Cleanup(s.clear)
 	s.serve()
-	where, err := address.Parse("unix:" + filepath.Join(s.dir, "s"))
+	where, err := listen.Parse("unix:" + filepath.Join(s.dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 )
 
@@ -43,7 +42,7 @@ func TestExample(t *testing.T) {
 	s.end(s.controller, syscall.SIGTERM)
 	s.flags = []string{"--leader-elect=true"}
 	s.control()
-	at, _, err := client.Get[inventory.Port](t.Context(), s.provider, "/ports/0x000000000010001f", nil)
+	at, _, err := client.Get[views.Port](t.Context(), s.provider, "/ports/0x000000000010001f", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestExample(t *testing.T) {
 	s.delete(placed)
 	s.holds("0x000000000010001f")
 	// The place of another's port means nothing here.
-	if at, _, err = client.Get[inventory.Port](t.Context(), s.provider, "/ports/"+string(hosts[0]), nil); err != nil {
+	if at, _, err = client.Get[views.Port](t.Context(), s.provider, "/ports/"+string(hosts[0]), nil); err != nil {
 		t.Fatal(err)
 	}
 	foreign := binding("team-red", "node-3", "training", "")

@@ -20,9 +20,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -50,7 +47,7 @@ func TestKilled(t *testing.T) {
 	for _, o := range made {
 		s.ready(o)
 	}
-	list, err := client.All[form.Partition](t.Context(), s.provider, "/partitions", nil)
+	list, err := client.All[api.Partition](t.Context(), s.provider, "/partitions", nil)
 	if err != nil || len(list) != 4 {
 		t.Errorf("the service has %+v, %v: want four partitions", list, err)
 	}
@@ -70,7 +67,7 @@ func TestKilled(t *testing.T) {
 	for _, g := range p.reds {
 		s.holds(g)
 	}
-	if list, err = client.All[form.Partition](t.Context(), s.provider, "/partitions", nil); err != nil || len(list) != 0 {
+	if list, err = client.All[api.Partition](t.Context(), s.provider, "/partitions", nil); err != nil || len(list) != 0 {
 		t.Errorf("the service has %+v, %v: want nothing", list, err)
 	}
 }
@@ -145,23 +142,23 @@ func TestConflictingEdits(t *testing.T) {
 		s.ready(one)
 		s.holds(p.reds[0], "0x0110 true")
 	}
-	_, etag, err := client.Get[form.Partition](t.Context(), s.provider, "/partitions/0x0110", nil)
+	_, etag, err := client.Get[api.Partition](t.Context(), s.provider, "/partitions/0x0110", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.provide(http.MethodPut, "/partitions/0x0110", client.Params{Match: etag}, form.PartitionBody{Name: "mine", Owner: "red", SL: 3})
+	s.provide(http.MethodPut, "/partitions/0x0110", client.Params{Match: etag}, api.PartitionBody{Name: "mine", Owner: "red", SL: 3})
 	back("the name", func() bool { got := s.has("0x0110"); return got != nil && got.Name == "training" && got.SL == 0 })
 	s.provide(http.MethodDelete, "/partitions/0x0110/members/"+string(p.reds[0]), client.Params{}, nil)
 	back("the member", func() bool { got := s.has("0x0110"); return got != nil && got.Members == 1 })
 	s.provide(http.MethodDelete, "/partitions/0x0110", client.Params{}, nil)
 	back("the partition", func() bool { got := s.has("0x0110"); return got != nil && got.Members == 1 })
-	_, etag, err = client.Get[form.Tenant](t.Context(), s.provider, "/tenants/red", nil)
+	_, etag, err = client.Get[api.Tenant](t.Context(), s.provider, "/tenants/red", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.provide(http.MethodPut, "/tenants/red", client.Params{Match: etag}, form.TenantBody{Keys: &form.KeyRange{First: "0x0100", Last: "0x01fe"}})
+	s.provide(http.MethodPut, "/tenants/red", client.Params{Match: etag}, api.TenantBody{Keys: &api.KeyRange{First: "0x0100", Last: "0x01fe"}})
 	back("the keys", func() bool {
-		got, _, err := client.Get[form.Tenant](t.Context(), s.provider, "/tenants/red", nil)
+		got, _, err := client.Get[api.Tenant](t.Context(), s.provider, "/tenants/red", nil)
 		return err == nil && got.Keys != nil && got.Keys.Last == "0x01ff"
 	})
 	// Both sides at once, many times: what Kubernetes says last is how it ends.
@@ -169,9 +166,9 @@ func TestConflictingEdits(t *testing.T) {
 		if err := s.change(training, func() { training.Spec.ServiceLevel = int32(i % 4) }); err != nil {
 			t.Fatal(err)
 		}
-		if _, etag, err := client.Get[form.Partition](t.Context(), s.provider, "/partitions/0x0110", nil); err == nil {
+		if _, etag, err := client.Get[api.Partition](t.Context(), s.provider, "/partitions/0x0110", nil); err == nil {
 			var out api.Changed
-			_ = s.provider.Write(t.Context(), http.MethodPut, "/partitions/0x0110", client.Params{Match: etag}, form.PartitionBody{Name: "training", Owner: "red", SL: 9}, &out)
+			_ = s.provider.Write(t.Context(), http.MethodPut, "/partitions/0x0110", client.Params{Match: etag}, api.PartitionBody{Name: "training", Owner: "red", SL: 9}, &out)
 		}
 	}
 	back("the level", func() bool { got := s.has("0x0110"); return got != nil && got.SL == 1 })
@@ -268,11 +265,11 @@ func TestRandom(t *testing.T) {
 	ours := map[string][]v1alpha1.GUID{p.inRed: p.reds, p.inBlue: p.blues}
 	namespaces := []string{p.inRed, p.inBlue}
 	check := func() {
-		proof, err := client.Whole[struct{ Item verdict.Proof }](t.Context(), s.provider, "/proof", nil)
+		proof, err := client.Whole[struct{ Item views.Proof }](t.Context(), s.provider, "/proof", nil)
 		if err == nil && proof.Item.Verdict == "violated" {
 			t.Fatalf("the verdict is violated: %+v", proof.Item)
 		}
-		ports, err := client.All[inventory.Port](t.Context(), s.provider, "/ports", nil)
+		ports, err := client.All[views.Port](t.Context(), s.provider, "/ports", nil)
 		if err != nil {
 			return // it is away
 		}
@@ -354,7 +351,7 @@ func (s *stand) settle(namespaces []string, ours map[string][]v1alpha1.GUID, che
 				}
 			}
 		}
-		list, err := client.All[form.Partition](s.Context(), s.provider, "/partitions", nil)
+		list, err := client.All[api.Partition](s.Context(), s.provider, "/partitions", nil)
 		if err != nil || len(list) != parts {
 			return fmt.Errorf("the service has %d partitions, %v: want %d", len(list), err, parts)
 		}

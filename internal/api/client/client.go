@@ -28,9 +28,9 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/api/merge"
+	"github.com/ibwarden/ibwarden/internal/api/rest"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // Limits of a client.
@@ -57,7 +57,7 @@ type Options struct {
 
 // Client is a client of one server. It may be used by several goroutines.
 type Client struct {
-	server address.Server
+	server listen.Server
 	base   string
 	token  string
 	http   *http.Client
@@ -69,7 +69,7 @@ type Client struct {
 var ErrNone = errors.New("no service runs there")
 
 // New returns a client. Nothing is sent.
-func New(s address.Server, o Options) (*Client, error) {
+func New(s listen.Server, o Options) (*Client, error) {
 	c := &Client{old: o.Old, server: s, base: s.URL, token: o.Token}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{
@@ -312,7 +312,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, query url.Va
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 		if method == http.MethodPatch {
-			r.Header.Set("Content-Type", merge.Type)
+			r.Header.Set("Content-Type", rest.MergePatchType)
 		}
 	}
 	if c.token != "" {
@@ -347,32 +347,32 @@ func (c *Client) Fetch(ctx context.Context, path string, query url.Values, w io.
 
 // Events yields the events after the one with an ID, or all that are kept for "", and
 // then each as it happens, until ctx ends or the stream does; then it yields an error.
-func (c *Client) Events(ctx context.Context, after string) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) {
+func (c *Client) Events(ctx context.Context, after string) iter.Seq2[views.Event, error] {
+	return func(yield func(views.Event, error) bool) {
 		if c.events(ctx, url.Values{}, after, yield) {
-			yield(api.Event{}, fmt.Errorf("%s ended the stream of events", c.Server()))
+			yield(views.Event{}, fmt.Errorf("%s ended the stream of events", c.Server()))
 		}
 	}
 }
 
 // KeptEvents yields those of Events that have happened.
-func (c *Client) KeptEvents(ctx context.Context, after string) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) { c.events(ctx, url.Values{"kept": {"true"}}, after, yield) }
+func (c *Client) KeptEvents(ctx context.Context, after string) iter.Seq2[views.Event, error] {
+	return func(yield func(views.Event, error) bool) { c.events(ctx, url.Values{"kept": {"true"}}, after, yield) }
 }
 
 // events yields what the service sends, and reports whether it ended the stream.
-func (c *Client) events(ctx context.Context, query url.Values, after string, yield func(api.Event, error) bool) (ended bool) {
+func (c *Client) events(ctx context.Context, query url.Values, after string, yield func(views.Event, error) bool) (ended bool) {
 	if after != "" {
 		query.Set("after", after)
 	}
 	answer, err := c.send(ctx, http.MethodGet, "/events", query, nil, nil)
 	if err != nil {
-		yield(api.Event{}, err)
+		yield(views.Event{}, err)
 		return false
 	}
 	defer answer.Body.Close()
 	for data, err := range lines(answer.Body) {
-		var e api.Event
+		var e views.Event
 		if err == nil {
 			err = json.Unmarshal(data, &e)
 		}

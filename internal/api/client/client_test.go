@@ -17,7 +17,8 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // served is a client of a server that answers as a test wants, and what it was asked.
@@ -45,7 +46,7 @@ func serving(t *testing.T, answers ...func(w http.ResponseWriter)) *served {
 		answers[min(len(s.asked), len(answers))-1](w)
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(address.Server{URL: server.URL}, Options{Token: "ibw_secret", Old: func(why string) { s.old = append(s.old, why) }})
+	c, err := New(listen.Server{URL: server.URL}, Options{Token: "ibw_secret", Old: func(why string) { s.old = append(s.old, why) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("a stranger: %d, %v", status, err)
 	}
 	path := filepath.Join(t.TempDir(), "s")
-	gone, err := New(address.Server{Socket: path}, Options{})
+	gone, err := New(listen.Server{Socket: path}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestProbe(t *testing.T) {
 		ours(200)(w)
 	}))
 	for _, own := range []bool{false, true} {
-		c, err := New(address.Server{Socket: path}, Options{OwnOnly: own})
+		c, err := New(listen.Server{Socket: path}, Options{OwnOnly: own})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +279,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	c, err := New(address.Server{URL: "http://" + free.Addr().String()}, Options{})
+	c, err := New(listen.Server{URL: "http://" + free.Addr().String()}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +294,7 @@ func TestOptions(t *testing.T) {
 		"CA of the server: want certificates in PEM":                                        {CA: []byte("x")},
 		"client certificate and key: tls: failed to find any PEM data in certificate input": {Certificate: []byte("x")},
 	} {
-		if _, err := New(address.Server{URL: "https://127.0.0.1:1"}, o); err == nil || err.Error() != want {
+		if _, err := New(listen.Server{URL: "https://127.0.0.1:1"}, o); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -303,7 +304,7 @@ func TestOptions(t *testing.T) {
 func TestEvents(t *testing.T) {
 	const two = "id: 1\ndata: {\"id\":\"a-1\",\"text\":\"one\"}\n\n: a comment\n\ndata: {\"id\":\"a-2\",\"text\":\"two\"}\n\n"
 	type stream = func(c *Client, ctx context.Context, after string) []string
-	collect := func(seq func(func(api.Event, error) bool)) (got []string) {
+	collect := func(seq func(func(views.Event, error) bool)) (got []string) {
 		for e, err := range seq {
 			if err != nil {
 				return append(got, err.Error())

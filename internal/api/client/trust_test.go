@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
@@ -138,7 +138,7 @@ func TestForeignServer(t *testing.T) {
 	if err := errors.Join(err, os.Chown(path, 0, 0), os.Chmod(open, 0o755), Trusted(path)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(address.Server{Socket: path}, Options{OwnOnly: true, Token: "ibw_secret"})
+	c, err := New(listen.Server{Socket: path}, Options{OwnOnly: true, Token: "ibw_secret"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/ibwarden/ibwarden/internal/api/address"
 )
 
 // Where says on what the service listens.
@@ -64,7 +62,7 @@ func Listen(w Where) (_ *Listeners, err error) {
 	if w.Listen == "" {
 		return out, nil
 	}
-	if err := address.CheckListen(w.Listen, len(w.Certificate) > 0); err != nil {
+	if err := CheckListen(w.Listen, len(w.Certificate) > 0); err != nil {
 		return nil, err
 	}
 	config, err := w.tls()
@@ -141,7 +139,7 @@ const (
 )
 
 func (l *Listeners) listenUnix(path string, shared *counter) error {
-	if err := address.CheckSocket(path); err != nil {
+	if err := CheckSocket(path); err != nil {
 		return err
 	}
 	if err := socketDirectory(filepath.Dir(path)); err != nil {

@@ -3,29 +3,29 @@ package daemon
 import (
 	"context"
 
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// Cabling implements fabricmap.Source.
-func (s *Served) Cabling(context.Context) (*fabricmap.Cabling, error) {
+// Cabling implements views.MapSource.
+func (s *Served) Cabling(context.Context) (*views.Cabling, error) {
 	j, err := s.judged()
 	if err != nil {
 		return nil, err
 	}
-	out := &fabricmap.Cabling{List: s.listed(j.cables)}
+	out := &views.Cabling{List: s.listed(j.cables)}
 	for _, x := range j.result.Fences {
-		out.Fences = append(out.Fences, fabricmap.Fence{At: x.At, Reason: x.Reason})
+		out.Fences = append(out.Fences, views.Fence{At: x.At, Reason: x.Reason})
 	}
 	if j.cables != nil {
-		out.Differences = func(f *observed.Fabric) []fabricmap.Difference { return differences(j.cables, f) }
+		out.Differences = func(f *observed.Fabric) []views.Difference { return differences(j.cables, f) }
 	}
 	return out, nil
 }
 
 // listed is a list of cables as the API has it, made once.
-func (s *Served) listed(l *cables.List) *fabricmap.List {
+func (s *Served) listed(l *cables.List) *views.MapList {
 	if l == nil {
 		return nil
 	}
@@ -34,20 +34,20 @@ func (s *Served) listed(l *cables.List) *fabricmap.List {
 	if s.drawnOf == l {
 		return s.drawn
 	}
-	out := &fabricmap.List{}
+	out := &views.MapList{}
 	for _, d := range l.Devices() {
-		out.Devices = append(out.Devices, fabricmap.Device{GUID: d.GUID, Type: d.Type, Name: d.Description})
+		out.Devices = append(out.Devices, views.MapDevice{GUID: d.GUID, Type: d.Type, Name: d.Description})
 	}
 	for _, c := range l.All() {
-		out.Cables = append(out.Cables, fabricmap.Cable{A: c.From, B: c.To})
+		out.Cables = append(out.Cables, views.Cable{A: c.From, B: c.To})
 	}
 	s.drawn, s.drawnOf = out, l
 	return out
 }
 
 // differences are where a fabric is not as a list says.
-func differences(l *cables.List, f *observed.Fabric) []fabricmap.Difference {
-	out := []fabricmap.Difference{}
+func differences(l *cables.List, f *observed.Fabric) []views.Difference {
+	out := []views.Difference{}
 	for _, d := range l.Diff(f) {
 		name := d.At.Node.String()
 		if x, is := l.Device(d.At.Node); is {
@@ -55,7 +55,7 @@ func differences(l *cables.List, f *observed.Fabric) []fabricmap.Difference {
 		} else if n := f.Node(d.At.Node); n != nil {
 			name = n.Name()
 		}
-		out = append(out, fabricmap.Difference{Node: d.At.Node.String(), Name: name, Port: int(d.At.Port), Kind: string(d.Kind), Text: d.What})
+		out = append(out, views.Difference{Node: d.At.Node.String(), Name: name, Port: int(d.At.Port), Kind: string(d.Kind), Text: d.What})
 	}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -58,7 +58,7 @@ func (s *Served) Multicast(context.Context) (*isolation.Multicast, time.Time, er
 }
 
 // Past is how the verdict changed.
-func (s *Served) Past(context.Context) ([]verdict.Change, error) { return s.past.List(), nil }
+func (s *Served) Past(context.Context) ([]views.Change, error) { return s.past.List(), nil }
 
 // Audit holds the manager's snapshot against the catalogue of package audit. What the
 // manager does not read is read first if that is asked for, and else counts as unread.

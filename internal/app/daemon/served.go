@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/api/fabricmap"
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -54,12 +53,12 @@ type Served struct {
 	// passes counts what has changed the engine's snapshot.
 	passes uint64
 	last   judged
-	past   verdict.Past // has a lock of its own
+	past   views.Past // has a lock of its own
 	// auditing is held while the fabric is audited; audits are the last ones.
 	auditing sync.Mutex
 	audits   map[auditKind]audited // guarded by auditing
 	// drawn is the last list of cables as the API has it, and of the list itself.
-	drawn   *fabricmap.List
+	drawn   *views.MapList
 	drawnOf *cables.List
 	// proved is the last revision that was proved, if some was.
 	proved    uint64

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -225,7 +225,7 @@ func saysOfPasses(t *testing.T, s *daemon.Served) {
 // saysOfManagers: it is alone, and hands over to nobody.
 func saysOfManagers(t *testing.T, s *daemon.Served) {
 	t.Helper()
-	if list, err := s.Counters(t.Context()); !errors.Is(err, traffic.ErrNotRead) || list != nil {
+	if list, err := s.Counters(t.Context()); !errors.Is(err, views.ErrNotRead) || list != nil {
 		t.Errorf("counters that nobody reads: %v, %v", list, err)
 	}
 	ctx := t.Context()

@@ -3,14 +3,14 @@ package daemon
 import (
 	"context"
 
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/service"
 )
 
-// Sweeps implements sweeps.Source.
-func (s *Served) Sweeps(ctx context.Context) ([]sweeps.Sweep, error) {
+// Sweeps implements views.SweepsSource.
+func (s *Served) Sweeps(ctx context.Context) ([]views.Sweep, error) {
 	r, err := s.running()
 	if err != nil {
 		return nil, err
@@ -19,19 +19,19 @@ func (s *Served) Sweeps(ctx context.Context) ([]sweeps.Sweep, error) {
 	if err := r.Ask(ctx, func(*engine.Engine) { kept = r.Sweeps() }); err != nil {
 		return nil, err
 	}
-	list := make([]sweeps.Sweep, 0, len(kept))
+	list := make([]views.Sweep, 0, len(kept))
 	for _, x := range kept {
-		out := sweeps.Sweep{Number: x.Number, Reason: x.Reason, Began: x.Began.UTC(), Done: x.Done, Cost: costOf(phases.Sum(x.Phases)), Phases: []sweeps.Phase{}}
+		out := views.Sweep{Number: x.Number, Reason: x.Reason, Began: x.Began.UTC(), Done: x.Done, Cost: costOf(phases.Sum(x.Phases)), Phases: []views.Phase{}}
 		for _, p := range x.Phases {
-			out.Phases = append(out.Phases, sweeps.Phase{Name: p.Name, Cost: costOf(p)})
+			out.Phases = append(out.Phases, views.Phase{Name: p.Name, Cost: costOf(p)})
 		}
 		list = append(list, out)
 	}
 	return list, nil
 }
 
-func costOf(p phases.Phase) sweeps.Cost {
-	return sweeps.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
+func costOf(p phases.Phase) views.Cost {
+	return views.Cost{Seconds: p.Seconds, FabricSeconds: p.FabricSeconds, Sent: p.Sent, Answered: p.Answered, Repeated: p.Repeated, Lost: p.Lost}
 }
 
 // running is the manager that runs.

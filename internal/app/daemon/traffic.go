@@ -5,23 +5,23 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
 )
 
-// Counters implements traffic.Source.
-func (s *Served) Counters(ctx context.Context) ([]traffic.PortCounters, error) {
+// Counters implements views.CountersSource.
+func (s *Served) Counters(ctx context.Context) ([]views.PortCounters, error) {
 	r, err := s.running()
 	if err != nil {
 		return nil, err
 	}
 	poller := r.Counters()
 	if poller == nil {
-		return nil, traffic.ErrNotRead
+		return nil, views.ErrNotRead
 	}
-	list := []traffic.PortCounters{}
+	list := []views.PortCounters{}
 	err = r.Ask(ctx, func(e *engine.Engine) {
 		f := e.Fabric()
 		for reading := range poller.Readings(r.Now()) {
@@ -44,8 +44,8 @@ var errorCounters = []perfmgr.Counter{
 
 // countersOf is a reading of a port for the API; p is nil where the port is not in the
 // snapshot any more.
-func countersOf(r *perfmgr.Reading, p *observed.Port) traffic.PortCounters {
-	out := traffic.PortCounters{Node: r.Place.Node.String(), Port: int(r.Place.Port), Age: r.Age.Round(time.Millisecond).Seconds(), Counters: map[string]uint64{}}
+func countersOf(r *perfmgr.Reading, p *observed.Port) views.PortCounters {
+	out := views.PortCounters{Node: r.Place.Node.String(), Port: int(r.Place.Port), Age: r.Age.Round(time.Millisecond).Seconds(), Counters: map[string]uint64{}}
 	if r.Fault != perfmgr.Answered {
 		out.Fault = r.Fault.String()
 	}

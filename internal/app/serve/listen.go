@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
 	"github.com/ibwarden/ibwarden/internal/app/cli/about"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -95,7 +95,7 @@ func (f *Flags) open(data daemon.DataDir, scratch string) (*api.Listeners, error
 	case NoSocket:
 		return api.Listen(w)
 	case "":
-		w.Socket = address.Socket(string(data))
+		w.Socket = listen.Socket(string(data))
 	default:
 		w.Socket = f.socket
 	}

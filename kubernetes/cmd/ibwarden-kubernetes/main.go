@@ -23,7 +23,6 @@ import (
 
 	"log/slog"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/kubernetes/admission"
 	"github.com/ibwarden/ibwarden/kubernetes/api/v1alpha1"
 	"github.com/ibwarden/ibwarden/kubernetes/controller"
@@ -67,7 +66,7 @@ func main() {
 
 // check says what is wrong with the settings, and makes of them where the service is.
 func check(s settings) (*controller.Service, error) {
-	where, err := address.Parse(s.server)
+	where, err := listen.Parse(s.server)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--server: %w", err)

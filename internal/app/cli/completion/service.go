@@ -10,9 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/history"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
-	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 )
 
@@ -63,7 +61,7 @@ var (
 	pools     = named("/pools", offersMax, func(p *api.Pool) (string, string) { return p.First, "to " + p.Last + " of " + p.Owner })
 	tokens    = named("/tokens", offersMax, func(t *api.Token) (string, string) { return t.ID, "of " + t.Tenant + " " + t.Note })
 	approvals = named("/approvals", offersMax, func(a *api.Approval) (string, string) { return a.ID, a.Action + " by " + a.By })
-	standbys  = named("/managers", offersMax, func(m *managers.SubnetManager) (string, string) {
+	standbys  = named("/managers", offersMax, func(m *views.SubnetManager) (string, string) {
 		if m.State != "standby" {
 			return "", ""
 		}
@@ -73,7 +71,7 @@ var (
 
 // revisions are the last ones, the newest first.
 func revisions(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return listed(c, "/revisions", revisionsMax, begun, func(r *history.Revision) (string, string) {
+	return listed(c, "/revisions", revisionsMax, begun, func(r *views.Revision) (string, string) {
 		about := strings.Join(r.Words, ", ")
 		if len(about) > aboutMax {
 			about = about[:aboutMax] + "..."
@@ -82,7 +80,7 @@ func revisions(c *cobra.Command, _ []string, begun string) ([]string, cobra.Shel
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-func portWord(p *inventory.Port) (string, string) { return p.GUID, p.Node + " of " + p.Owner }
+func portWord(p *views.Port) (string, string) { return p.GUID, p.Node + " of " + p.Owner }
 
 // partitions are those of a running service, by their names; by their numbers where a
 // number was begun.
@@ -124,7 +122,7 @@ func joining(c *cobra.Command, args []string, begun string) ([]string, cobra.She
 	if len(args) == 0 {
 		return partitions(c, args, begun)
 	}
-	return listed(c, "/ports", offersMax, begun, func(p *inventory.Port) (string, string) {
+	return listed(c, "/ports", offersMax, begun, func(p *views.Port) (string, string) {
 		word, about := portWord(p)
 		return word + "=", about
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 )
 
@@ -47,7 +47,7 @@ func answering(t *testing.T, mode os.FileMode, answer func(w http.ResponseWriter
 // completed is what is proposed for an argument of a command.
 func completed(t *testing.T, limit time.Duration, server string, f function, args []string, begun string) []string {
 	t.Helper()
-	t.Setenv(address.Variable, server)
+	t.Setenv(listen.ServerVariable, server)
 	c := servicecmd.Tenant() // it has no flags of a server, its commands do
 	sub, _, err := c.Find([]string{"show"})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestWhoIsAskedForNames(t *testing.T) {
 	if got := completed(t, time.Minute, s.URL, tenants, nil, ""); got != nil || plain.Load() != 0 {
 		t.Errorf("over plain HTTP: %q after %d requests", got, plain.Load())
 	}
-	if got := completed(t, time.Minute, address.None, tenants, nil, ""); got != nil {
+	if got := completed(t, time.Minute, listen.NoSocket, tenants, nil, ""); got != nil {
 		t.Errorf("none: %q", got)
 	}
 }

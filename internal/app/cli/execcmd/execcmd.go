@@ -15,7 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/umad"
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
@@ -201,11 +201,11 @@ func (f *command) keys(c *cobra.Command, gate *withkeys.Gate) error {
 
 // socket is that of the service to ask; "" for none.
 func (f *command) socket(c *cobra.Command) (string, error) {
-	if f.server == address.None {
+	if f.server == listen.NoSocket {
 		return "", nil
 	}
 	if f.server != "" {
-		s, err := address.Parse(f.server)
+		s, err := listen.Parse(f.server)
 		if err == nil && s.Socket == "" {
 			err = fmt.Errorf("%s: M_Keys are handed out on the machine of the service alone: want unix:PATH", f.server)
 		}

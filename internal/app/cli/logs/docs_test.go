@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // page is made of the events of logs_test.go, which has one of each type, and of
@@ -30,9 +30,9 @@ func TestDocs(t *testing.T) {
 
 		ReloadFailed: {[]string{"error"}, []string{"what", "reason"}},
 
-		session.Begun:   {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
-		session.Refused: {[]string{"warn"}, []string{"from", "reason"}},
-		session.Unknown: {[]string{"warn"}, []string{"from", "reason"}},
+		listen.SessionBegun:  {[]string{"info"}, []string{"caller", "tenant", "by", "from", "until"}},
+		listen.LoginRefused:  {[]string{"warn"}, []string{"from", "reason"}},
+		listen.CallerUnknown: {[]string{"warn"}, []string{"from", "reason"}},
 	}
 	for _, x := range events {
 		d := Describe(x.Event)

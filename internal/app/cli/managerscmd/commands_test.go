@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
-	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -43,7 +43,7 @@ func serving(t *testing.T, answer http.HandlerFunc) (server string) {
 // whether it went to the fabric, which is the demonstration without a manager.
 func run(t *testing.T, line ...string) (out string, status int, opened bool, err error) {
 	t.Helper()
-	t.Setenv(address.Variable, "")
+	t.Setenv(listen.ServerVariable, "")
 	t.Setenv("IBWARDEN_DATA", filepath.Join(t.TempDir(), "none")) // no service runs here
 	fabric := func(flags *pflag.FlagSet) func(*cobra.Command) (link.Link, sweep.Options, error) {
 		flags.String("fabric", "sim", "")
@@ -144,20 +144,20 @@ func TestManagersOfTheFabric(t *testing.T) {
 
 // TestInCharge: exactly one master is good, and only where everything was read.
 func TestInCharge(t *testing.T) {
-	one := managers.SubnetManager{Node: "one", State: "master"}
-	silent := managers.SubnetManager{Node: "silent", State: "master", Missed: 1}
-	other := managers.SubnetManager{Node: "other", State: "standby"}
+	one := views.SubnetManager{Node: "one", State: "master"}
+	silent := views.SubnetManager{Node: "silent", State: "master", Missed: 1}
+	other := views.SubnetManager{Node: "other", State: "standby"}
 	for _, x := range []struct {
-		list   []managers.SubnetManager
+		list   []views.SubnetManager
 		unread int
 		want   string
 	}{
-		{[]managers.SubnetManager{other, one}, 0, ""},
-		{[]managers.SubnetManager{silent, one}, 0, ""},
-		{[]managers.SubnetManager{one}, 1, "as far as the fabric was read"},
-		{[]managers.SubnetManager{silent, other}, 0, "no subnet manager is master"},
+		{[]views.SubnetManager{other, one}, 0, ""},
+		{[]views.SubnetManager{silent, one}, 0, ""},
+		{[]views.SubnetManager{one}, 1, "as far as the fabric was read"},
+		{[]views.SubnetManager{silent, other}, 0, "no subnet manager is master"},
 		{nil, 2, "2 places could not be read"},
-		{[]managers.SubnetManager{one, one}, 0, "2 subnet managers are master"},
+		{[]views.SubnetManager{one, one}, 0, "2 subnet managers are master"},
 	} {
 		err := inCharge(x.list, x.unread)
 		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {

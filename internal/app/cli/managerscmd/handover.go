@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -45,9 +45,9 @@ own priority.
 		if err != nil {
 			return err
 		}
-		var out managers.HandedOver
+		var out views.HandedOver
 		p := client.Params{DryRun: dry, Why: why}
-		if err := service.Write(c.Context(), http.MethodPost, "/managers/handover", p, managers.HandOverBody{To: to}, &out); err != nil {
+		if err := service.Write(c.Context(), http.MethodPost, "/managers/handover", p, views.HandOverBody{To: to}, &out); err != nil {
 			return server.Failed(err)
 		}
 		if asJSON {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/managers"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
@@ -73,7 +73,7 @@ Exit status 1 unless exactly one manager is master.
 }
 
 // read asks a service, or the fabric; unread is how many places of that could not be read.
-func read(c *cobra.Command, server *servicecmd.Server, open func(*cobra.Command) (link.Link, sweep.Options, error)) (list []managers.SubnetManager, unread int, err error) {
+func read(c *cobra.Command, server *servicecmd.Server, open func(*cobra.Command) (link.Link, sweep.Options, error)) (list []views.SubnetManager, unread int, err error) {
 	fabric := c.Flags().Changed("fabric")
 	if fabric && c.Flags().Changed("server") {
 		return nil, 0, exit.WithMisuse(errors.New("--server and --fabric: want one or the other"))
@@ -102,27 +102,27 @@ func read(c *cobra.Command, server *servicecmd.Server, open func(*cobra.Command)
 	}
 	reading.SayGuarded(c.ErrOrStderr(), f, false)
 	now := time.Now()
-	list = make([]managers.SubnetManager, 0, len(found))
+	list = make([]views.SubnetManager, 0, len(found))
 	for i := range found {
-		list = append(list, managers.Of(&found[i], now))
+		list = append(list, views.SubnetManagerOf(&found[i], now))
 	}
-	return managers.Named(list, f), len(faults), nil
+	return views.Named(list, f), len(faults), nil
 }
 
-func ofService(c *cobra.Command, server *servicecmd.Server) ([]managers.SubnetManager, error) {
+func ofService(c *cobra.Command, server *servicecmd.Server) ([]views.SubnetManager, error) {
 	to, err := server.Open(c)
 	if err != nil {
 		return nil, err
 	}
-	return client.All[managers.SubnetManager](c.Context(), to, "/managers", nil)
+	return client.All[views.SubnetManager](c.Context(), to, "/managers", nil)
 }
 
 // states orders the list: who is in charge comes first.
 var states = []string{"master", "standby", "discovering", "not-active", "unknown"}
 
 // printed prints the list for people.
-func printed(w io.Writer, list []managers.SubnetManager, now time.Time) error {
-	slices.SortStableFunc(list, func(a, b managers.SubnetManager) int {
+func printed(w io.Writer, list []views.SubnetManager, now time.Time) error {
+	slices.SortStableFunc(list, func(a, b views.SubnetManager) int {
 		if d := slices.Index(states, a.State) - slices.Index(states, b.State); d != 0 {
 			return d
 		}
@@ -173,14 +173,14 @@ func text(s string) any {
 }
 
 // trust says what a manager is to the one that tells of it.
-func trust(m *managers.SubnetManager) string {
+func trust(m *views.SubnetManager) string {
 	if (m.Trust == "none" || m.Trust == "unknown") && m.ShowsKey {
 		return m.Trust + ", shows a key"
 	}
 	return m.Trust
 }
 
-func seen(m *managers.SubnetManager, now time.Time) any {
+func seen(m *views.SubnetManager, now time.Time) any {
 	switch {
 	case m.Self:
 		return "now"
@@ -194,7 +194,7 @@ func seen(m *managers.SubnetManager, now time.Time) any {
 
 // inCharge is nil where exactly one manager is master. unread is how many places could not
 // be read: a manager may be there.
-func inCharge(list []managers.SubnetManager, unread int) error {
+func inCharge(list []views.SubnetManager, unread int) error {
 	masters := []string{}
 	for i := range list {
 		if m := &list[i]; m.State == "master" && m.Missed == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -74,7 +74,7 @@ func Live(c *cobra.Command, l link.Link, o sweep.Options) (daemon.Reading, error
 // it may be there: that it was not found is then no fault of the name.
 func EndPort(f *observed.Fabric, argument, name string) (*observed.Port, error) {
 	ends := f.EndPorts()
-	p, err := inventory.EndPort(ends, name)
+	p, err := views.FindEndPort(ends, name)
 	silent := len(Guarded(f))
 	switch {
 	case err == nil:

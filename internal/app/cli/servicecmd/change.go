@@ -11,8 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/history"
-	"github.com/ibwarden/ibwarden/internal/api/verdict"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -161,7 +160,7 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 	}
 	d := applied{x.plan.Document, reportOf(&out), out.Revision, out.Approval}
 	if d.Outcome == "nothing" {
-		proof, _, err := client.Get[verdict.Proof](c.Context(), x.to, "/proof", nil)
+		proof, _, err := client.Get[views.Proof](c.Context(), x.to, "/proof", nil)
 		if err != nil {
 			return failed(err)
 		}
@@ -215,7 +214,7 @@ func reportOf(out *api.Changed) *daemon.Report {
 }
 
 // print says how it ended.
-func (d *applied) print(w io.Writer, o *history.Outcome) error {
+func (d *applied) print(w io.Writer, o *views.Outcome) error {
 	switch d.Outcome {
 	case "nothing":
 		fmt.Fprintln(w, "nothing to change")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -21,7 +21,7 @@ const consolePath = "/console/"
 // Console is `ibwarden console`.
 func Console() *cobra.Command {
 	c := printer("console", "Print an address that opens the console of the service in a browser", cobra.NoArgs, func(c *cobra.Command, to *client.Client, _ []string) error {
-		var login session.Login
+		var login listen.Login
 		if err := to.Write(c.Context(), http.MethodPost, "/logins", client.Params{}, nil, &login); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func Console() *cobra.Command {
 		}
 		// By itself on standard output, for what opens it.
 		fmt.Fprintf(c.OutOrStdout(), "%s%s#code=%s\n", table.Plain(login.Address), consolePath, table.Plain(login.Code))
-		fmt.Fprintf(c.ErrOrStderr(), "Open it in a browser within %v: it logs in once, and everybody who has it can.\n", session.CodeLife)
+		fmt.Fprintf(c.ErrOrStderr(), "Open it in a browser within %v: it logs in once, and everybody who has it can.\n", listen.CodeLife)
 		return nil
 	})
 	c.Long = fmt.Sprintf(`Print an address that opens the console of the service in a browser.
@@ -45,6 +45,6 @@ did, or with the token.
 
 The service has to listen on a TCP address (ibwarden run --listen 127.0.0.1:8443). For
 one on another machine without TLS use a tunnel: ssh -L 8443:127.0.0.1:8443 HOST.
-`, session.CodeLife, int(session.Life/time.Hour), int(session.Idle/time.Minute))
+`, listen.CodeLife, int(listen.SessionLife/time.Hour), int(listen.Idle/time.Minute))
 	return c
 }

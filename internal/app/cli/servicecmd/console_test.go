@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/api/session"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 )
 
 // TestConsole: the address that is printed logs in, once, as whoever asked.
@@ -17,7 +17,7 @@ func TestConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := regexp.MustCompile(`^(http://127\.0\.0\.1:[0-9]+)/console/#code=(ibwc_[A-Za-z0-9_-]{43})\n$`)
-	login := func(code string) (status int, made session.NewSession) {
+	login := func(code string) (status int, made listen.NewSession) {
 		r, _ := http.NewRequest("POST", url+"/api/v1/session", nil)
 		r.Header.Set("Authorization", "Bearer "+code)
 		answer, err := http.DefaultClient.Do(r)

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/regular"
@@ -36,11 +36,11 @@ type serverFlags struct {
 	server, tokenFile, ca, certificate, key string
 	json                                    bool
 	// found is a service that runs on this machine and that nobody named; nil for none.
-	found *address.Server
+	found *listen.Server
 }
 
 func (f *serverFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+address.Variable+" names another default; else the socket of a service on this machine)")
+	flags.StringVar(&f.server, "server", "", "the service: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine ("+listen.ServerVariable+" names another default; else the socket of a service on this machine)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a token, which only its owner may be able to read ("+tokenVariable+" holds the token itself); over the socket, root and the owner of the service need none")
 	flags.StringVar(&f.ca, "cacert", "", "file with the CA certificate of the server, PEM (default: the CAs of the system)")
 	flags.StringVar(&f.certificate, "cert", "", "file with a client certificate, PEM")
@@ -212,7 +212,7 @@ func printText(w io.Writer, text string) error {
 }
 
 // inWords is an outcome after the number of its revision.
-func inWords(o *history.Outcome) string {
+func inWords(o *views.Outcome) string {
 	switch {
 	case o == nil:
 		return ""

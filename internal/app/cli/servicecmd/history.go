@@ -18,7 +18,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/history"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -35,7 +35,7 @@ func historyList() *cobra.Command {
 		if limit < 1 {
 			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
-		list, err := client.Page[history.Revision](c.Context(), to, "/revisions", limit, nil)
+		list, err := client.Page[views.Revision](c.Context(), to, "/revisions", limit, nil)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func historyList() *cobra.Command {
 	return c
 }
 
-func printRevision(c *cobra.Command, r *history.Revision) {
+func printRevision(c *cobra.Command, r *views.Revision) {
 	by := r.By
 	if by == "" {
 		by = "somebody else"
@@ -74,7 +74,7 @@ func historyShow() *cobra.Command {
 		if err != nil || n == 0 {
 			return exit.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
 		}
-		r, _, err := client.Get[history.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
+		r, _, err := client.Get[views.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func historyVerify() *cobra.Command {
 		if len(heads) > 0 {
 			q.Set("head", strings.Join(heads, ","))
 		}
-		v, _, err := client.Get[history.Verified](c.Context(), to, "/audit-log/verify", q)
+		v, _, err := client.Get[views.Verified](c.Context(), to, "/audit-log/verify", q)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func historyVerify() *cobra.Command {
 }
 
 // printVerified prints what was checked of a store whose log is as it was written.
-func printVerified(w io.Writer, v *history.Verified) {
+func printVerified(w io.Writer, v *views.Verified) {
 	fmt.Fprintf(w, "%s, none changed, removed, added or moved\n", table.Count(int(v.Entries), "entry"))
 	fmt.Fprintf(w, "%s as the revisions wrote them\n", table.Count(v.Objects, "object"))
 	for _, d := range v.Differences {
@@ -225,7 +225,7 @@ func Watch() *cobra.Command {
 	return c
 }
 
-func printEvent(c *cobra.Command, f *serverFlags, e *api.Event) {
+func printEvent(c *cobra.Command, f *serverFlags, e *views.Event) {
 	if f.json {
 		data, _ := json.Marshal(e) // it came as JSON
 		fmt.Fprintf(c.OutOrStdout(), "%s\n", data)
@@ -267,7 +267,7 @@ func followEvents(c *cobra.Command, f *serverFlags, to *client.Client, after str
 	}
 }
 
-func eventWords(e *api.Event) string {
+func eventWords(e *views.Event) string {
 	switch e.Kind {
 	case "revision":
 		return fmt.Sprintf("revision %d: %s", e.Revision, table.Plain(e.Text))
@@ -357,7 +357,7 @@ func historyDecisions() *cobra.Command {
 		if refused {
 			decision = "refused"
 		}
-		list, err := client.Page[history.Entry](c.Context(), to, "/audit-log", limit, only("decision", decision))
+		list, err := client.Page[views.Entry](c.Context(), to, "/audit-log", limit, only("decision", decision))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 )
@@ -81,7 +81,7 @@ func TestCompleting(t *testing.T) {
 		{"", "", []string{"--server", "http://127.0.0.1:1"}, false}, {"", "", []string{"--server", "https://127.0.0.1:1"}, true}, {"", "", []string{"--server", "what"}, false},
 		{"", "", []string{"--server", server, "--token-file", "/none"}, false}, {"", "", []string{"--server", server, "--cacert", "/none"}, false},
 	} {
-		t.Setenv(address.Variable, x.variable)
+		t.Setenv(listen.ServerVariable, x.variable)
 		var f serverFlags
 		c := &cobra.Command{Use: "x"}
 		f.add(c.Flags())
@@ -107,16 +107,16 @@ func TestServerFound(t *testing.T) {
 	dir := t.TempDir()
 	serveAt(t, dir, (&recorder{}).ServeHTTP)
 	t.Setenv(daemon.DataVariable, dir)
-	t.Setenv(address.Variable, "")
+	t.Setenv(listen.ServerVariable, "")
 	c := &cobra.Command{Use: "x"}
 	c.SetContext(t.Context())
 	c.SetErr(&bytes.Buffer{})
 	var s Server
 	s.Add(c.Flags())
-	if named, runs := s.Find(c); named || !runs || s.flags.found == nil || s.flags.found.Socket != address.Socket(dir) {
+	if named, runs := s.Find(c); named || !runs || s.flags.found == nil || s.flags.found.Socket != listen.Socket(dir) {
 		t.Errorf("named %v, runs %v, found %v", named, runs, s.flags.found)
 	}
-	if err := os.Remove(address.Socket(dir)); err != nil {
+	if err := os.Remove(listen.Socket(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if named, runs := s.Find(c); named || !runs {
@@ -126,7 +126,7 @@ func TestServerFound(t *testing.T) {
 	if named, runs := other.Find(c); named || runs || other.flags.found != nil {
 		t.Errorf("where none is: named %v, runs %v, found %v", named, runs, other.flags.found)
 	}
-	t.Setenv(address.Variable, "unix:/x")
+	t.Setenv(listen.ServerVariable, "unix:/x")
 	var third Server
 	if named, runs := third.Find(c); !named || !runs || third.flags.found != nil {
 		t.Errorf("one that is named: named %v, runs %v, found %v", named, runs, third.flags.found)
@@ -137,7 +137,7 @@ func TestServerFound(t *testing.T) {
 // else, or in that of a user and of the system.
 func TestPlaces(t *testing.T) {
 	t.Setenv(daemon.DataVariable, "/of/the/environment")
-	for _, x := range []struct{ data, want string }{{"/named", address.Socket("/named")}, {"", address.Socket("/of/the/environment")}} {
+	for _, x := range []struct{ data, want string }{{"/named", listen.Socket("/named")}, {"", listen.Socket("/of/the/environment")}} {
 		if got := Places(x.data); len(got) != 1 || got[0] != x.want {
 			t.Errorf("%q: %v, want %s", x.data, got, x.want)
 		}
@@ -145,7 +145,7 @@ func TestPlaces(t *testing.T) {
 	t.Setenv(daemon.DataVariable, "")
 	t.Setenv("XDG_STATE_HOME", "/home/ann/state")
 	got := Places("")
-	if len(got) == 0 || got[len(got)-1] != address.SystemSocket {
+	if len(got) == 0 || got[len(got)-1] != listen.SystemSocket {
 		t.Errorf("%v, want that of the system at the end", got)
 	}
 	for i, a := range got {
@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 	}
-	if dir, err := daemon.DefaultDataDir("umad"); err == nil && got[0] != address.Socket(string(dir)) {
-		t.Errorf("%v, want %s first", got, address.Socket(string(dir)))
+	if dir, err := daemon.DefaultDataDir("umad"); err == nil && got[0] != listen.Socket(string(dir)) {
+		t.Errorf("%v, want %s first", got, listen.Socket(string(dir)))
 	}
 }

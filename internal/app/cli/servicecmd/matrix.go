@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/talks"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -60,12 +60,12 @@ const (
 
 // matrixCells are the cells of a matrix by their parties, in either order.
 type matrixCells struct {
-	*talks.Matrix
-	at map[[2]int]*talks.MatrixCell
+	*views.Matrix
+	at map[[2]int]*views.MatrixCell
 }
 
-func cellsOf(m *talks.Matrix) matrixCells {
-	out := matrixCells{m, map[[2]int]*talks.MatrixCell{}}
+func cellsOf(m *views.Matrix) matrixCells {
+	out := matrixCells{m, map[[2]int]*views.MatrixCell{}}
 	for i := range m.Cells {
 		c := &m.Cells[i]
 		out.at[[2]int{c.A, c.B}], out.at[[2]int{c.B, c.A}] = c, c
@@ -87,7 +87,7 @@ func (m matrixCells) sign(a, b int) string {
 }
 
 // printMatrix prints the signs of all cells, and what is wrong.
-func printMatrix(w io.Writer, m *talks.Matrix) error {
+func printMatrix(w io.Writer, m *views.Matrix) error {
 	cells := cellsOf(m)
 	fmt.Fprintf(w, "who can talk with whom, read %s: %s\n\n", m.ReadAt.UTC().Format(time.RFC3339), table.Plain(m.Verdict))
 	names, counts := make([]string, len(m.Parties)), make([]string, len(m.Parties))
@@ -119,8 +119,8 @@ func printMatrix(w io.Writer, m *talks.Matrix) error {
 		fmt.Fprintf(w, "%*d  %-*s  %*s  %s\n", digits, i+1, wide, names[i], long, counts[i], strings.TrimRight(line.String(), " "))
 	}
 	fmt.Fprintln(w, "\n# all pairs can talk, + some, . none, ? not read, ! some can talk and may not")
-	wrong := slices.DeleteFunc(slices.Clone(m.Cells), func(c talks.MatrixCell) bool { return c.Verdict == "kept-apart" })
-	slices.SortStableFunc(wrong, func(a, b talks.MatrixCell) int { return cmp.Compare(badness[b.Verdict], badness[a.Verdict]) })
+	wrong := slices.DeleteFunc(slices.Clone(m.Cells), func(c views.MatrixCell) bool { return c.Verdict == "kept-apart" })
+	slices.SortStableFunc(wrong, func(a, b views.MatrixCell) int { return cmp.Compare(badness[b.Verdict], badness[a.Verdict]) })
 	for i := range wrong[:min(len(wrong), wrongMost)] {
 		printCell(w, m, &wrong[i])
 	}
@@ -131,10 +131,10 @@ func printMatrix(w io.Writer, m *talks.Matrix) error {
 }
 
 // printParties prints the cells of one party, or of two.
-func printParties(w io.Writer, m *talks.Matrix, args []string) error {
+func printParties(w io.Writer, m *views.Matrix, args []string) error {
 	var at []int
 	for _, name := range args {
-		i := slices.IndexFunc(m.Parties, func(p talks.MatrixParty) bool { return p.Name == name })
+		i := slices.IndexFunc(m.Parties, func(p views.MatrixParty) bool { return p.Name == name })
 		if i < 0 {
 			return exit.WithMisuse(fmt.Errorf("there is no party %q, or none that you see: ibwarden matrix lists them", name))
 		}
@@ -157,7 +157,7 @@ func printParties(w io.Writer, m *talks.Matrix, args []string) error {
 	return nil
 }
 
-func printCell(w io.Writer, m *talks.Matrix, c *talks.MatrixCell) {
+func printCell(w io.Writer, m *views.Matrix, c *views.MatrixCell) {
 	who := table.Plain(m.Parties[c.A].Name) + " among themselves"
 	if c.A != c.B {
 		who = table.Plain(m.Parties[c.A].Name) + " and " + table.Plain(m.Parties[c.B].Name)

@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/api/talks"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // TestMatrix: each cell has its sign in both halves, what is wrong is said below, and what a
 // device says of itself moves no cursor.
 func TestMatrix(t *testing.T) {
-	m := &talks.Matrix{ReadAt: time.Unix(1e9, 0), Verdict: "violated", Cells: []talks.MatrixCell{
+	m := &views.Matrix{ReadAt: time.Unix(1e9, 0), Verdict: "violated", Cells: []views.MatrixCell{
 		{A: 0, B: 0, Talk: "all", Verdict: "kept-apart", Reason: "they can talk over crimson"},
-		{A: 0, B: 1, Talk: "some", Verdict: "violated", Violations: 1, Reason: "evil\x1b[2J and red-1 can talk", Witness: &talks.MatrixWitness{From: "0x01", To: "0x02"}},
+		{A: 0, B: 1, Talk: "some", Verdict: "violated", Violations: 1, Reason: "evil\x1b[2J and red-1 can talk", Witness: &views.MatrixWitness{From: "0x01", To: "0x02"}},
 		{A: 0, B: 2, Talk: "none", Verdict: "kept-apart"},
-		{A: 1, B: 1, Talk: "some", Verdict: "kept-apart", Witness: &talks.MatrixWitness{From: "0x03", To: "0x04"}},
+		{A: 1, B: 1, Talk: "some", Verdict: "kept-apart", Witness: &views.MatrixWitness{From: "0x03", To: "0x04"}},
 		{A: 1, B: 2, Talk: "unknown", Verdict: "unknown", Reason: "leaf-1:3: P_KeyTable was not read"},
 	}}
 	for _, name := range []string{"red", "ports in \x1b[31mblue", "all others"} {
-		m.Parties = append(m.Parties, talks.MatrixParty{Name: name, Kind: "tenant", Ports: 12})
+		m.Parties = append(m.Parties, views.MatrixParty{Name: name, Kind: "tenant", Ports: 12})
 	}
 	m.Parties[2].Kind = "others"
 	var out bytes.Buffer
@@ -43,9 +43,9 @@ func TestMatrix(t *testing.T) {
 	out.Reset()
 	many := *m
 	for range 2 * wrongMost {
-		many.Cells = append(many.Cells, talks.MatrixCell{A: 1, B: 2, Talk: "none", Verdict: "unenforced", Reason: "nobody holds it"})
+		many.Cells = append(many.Cells, views.MatrixCell{A: 1, B: 2, Talk: "none", Verdict: "unenforced", Reason: "nobody holds it"})
 	}
-	many.Cells = append(many.Cells, talks.MatrixCell{A: 0, B: 2, Talk: "some", Verdict: "violated", Reason: "the worst"})
+	many.Cells = append(many.Cells, views.MatrixCell{A: 0, B: 2, Talk: "some", Verdict: "violated", Reason: "the worst"})
 	if err := printMatrix(&out, &many); err != nil || strings.Count(out.String(), "nobody holds it") != wrongMost-3 || !strings.Contains(out.String(), "the worst") || !strings.Contains(out.String(), "and 23 more") {
 		t.Errorf("%s, %v: want the worst %d", &out, err, wrongMost)
 	}

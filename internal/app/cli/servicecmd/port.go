@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/inventory"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -30,7 +30,7 @@ func portList() *cobra.Command {
 		if node != "" {
 			q.Set("node", node)
 		}
-		list, err := client.All[inventory.Port](c.Context(), to, "/ports", q)
+		list, err := client.All[views.Port](c.Context(), to, "/ports", q)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func portShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p, _, err := client.Get[inventory.Port](c.Context(), to, "/ports/"+string(g), nil)
+		p, _, err := client.Get[views.Port](c.Context(), to, "/ports/"+string(g), nil)
 		if err != nil {
 			return err
 		}
@@ -184,14 +184,14 @@ func portShow() *cobra.Command {
 }
 
 // readPlace reads the place of a port: SWITCH:PORT.
-func readPlace(text string) (*inventory.Place, error) {
+func readPlace(text string) (*views.Place, error) {
 	guid, num, _ := strings.Cut(text, ":")
 	g, err := ib.ParseNodeGUID(guid)
 	n, wrong := strconv.ParseUint(num, 10, 8)
 	if err != nil || wrong != nil || n == 0 || n == 255 {
 		return nil, exit.WithMisuse(fmt.Errorf("--bound %q: want the node GUID of a switch, a colon and a port number from 1 to 254", text))
 	}
-	return &inventory.Place{Switch: g.String(), Port: int(n)}, nil
+	return &views.Place{Switch: g.String(), Port: int(n)}, nil
 }
 
 // portTags are the ETags of ports, if the command line says what was seen: each was not

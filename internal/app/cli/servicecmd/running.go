@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -30,15 +30,15 @@ func Places(data string) []string {
 		}
 	}
 	if data != "" {
-		return []string{address.Socket(data)} // the service is there or nowhere
+		return []string{listen.Socket(data)} // the service is there or nowhere
 	}
 	var list []string
 	if dir, err := daemon.DefaultDataDir("umad"); err == nil {
-		list = append(list, address.Socket(string(dir)))
+		list = append(list, listen.Socket(string(dir)))
 	}
-	list = append(list, address.Socket(""))
-	if list[len(list)-1] != address.SystemSocket {
-		list = append(list, address.SystemSocket)
+	list = append(list, listen.Socket(""))
+	if list[len(list)-1] != listen.SystemSocket {
+		list = append(list, listen.SystemSocket)
 	}
 	return list
 }
@@ -47,12 +47,12 @@ func Places(data string) []string {
 // takes the caller. Another user of this machine who serves a socket there is not believed
 // (client.Options.OwnOnly): that, and whatever else is there and is not asked, is said
 // to w. A service that is there and does not answer is an error.
-func (f *serverFlags) running(ctx context.Context, w io.Writer, places []string) (s address.Server, some bool, err error) {
+func (f *serverFlags) running(ctx context.Context, w io.Writer, places []string) (s listen.Server, some bool, err error) {
 	for _, path := range places {
 		if _, err := os.Lstat(path); err != nil {
 			continue // nothing is there, or it is in a directory of another's
 		}
-		s = address.Server{Socket: path}
+		s = listen.Server{Socket: path}
 		why := ""
 		if err := client.Trusted(path); err != nil {
 			why = err.Error()
@@ -67,14 +67,14 @@ func (f *serverFlags) running(ctx context.Context, w io.Writer, places []string)
 			fmt.Fprintf(w, "ibwarden: %s is not asked: %s\n", s, table.Plain(why))
 		}
 	}
-	return address.Server{}, false, nil
+	return listen.Server{}, false, nil
 }
 
 // nobody is why a socket is not asked that a process left behind which is gone.
 const nobody = "nobody serves it"
 
 // probe returns why a service is not asked, "" for one that is.
-func (f *serverFlags) probe(ctx context.Context, s address.Server) (why string, err error) {
+func (f *serverFlags) probe(ctx context.Context, s listen.Server) (why string, err error) {
 	o, err := f.options()
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func (f *serverFlags) probe(ctx context.Context, s address.Server) (why string, 
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", exit.WithBad(fmt.Errorf("%w; --server %s does without the service", err, address.None))
+		return "", exit.WithBad(fmt.Errorf("%w; --server %s does without the service", err, listen.NoSocket))
 	case status == http.StatusUnauthorized && o.Token == "":
 		return "it wants a token of you (--token-file or " + tokenVariable + ")", nil
 	}
@@ -112,17 +112,17 @@ func (n *Named) Choose(c *cobra.Command, fabricVariable string) (asks bool, err 
 		case flag == nil || !flag.Changed:
 		case name == "data":
 			data = flag.Value.String()
-		case n.flags.server != "" && n.flags.server != address.None:
+		case n.flags.server != "" && n.flags.server != listen.NoSocket:
 			return false, exit.WithMisuse(fmt.Errorf("--server and --%s: want one or the other", name))
 		default:
 			return false, nil
 		}
 	}
-	named := os.Getenv(address.Variable)
+	named := os.Getenv(listen.ServerVariable)
 	switch {
 	case n.flags.server != "":
-		return n.flags.server != address.None, nil
-	case named == address.None:
+		return n.flags.server != listen.NoSocket, nil
+	case named == listen.NoSocket:
 		return false, nil
 	case named != "":
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s\n", table.Plain(named))
@@ -152,19 +152,19 @@ func (n *Named) Cables() (*cables.List, error) {
 }
 
 // find is where the service is: as named, or one that runs on this machine.
-func (f *serverFlags) find(ctx context.Context, w io.Writer) (s address.Server, named bool, err error) {
+func (f *serverFlags) find(ctx context.Context, w io.Writer) (s listen.Server, named bool, err error) {
 	if f.found != nil {
 		return *f.found, false, nil
 	}
 	text := f.server
 	if text == "" {
-		text = os.Getenv(address.Variable)
+		text = os.Getenv(listen.ServerVariable)
 	}
-	if text == address.None {
+	if text == listen.NoSocket {
 		return s, false, exit.WithMisuse(fmt.Errorf("%s: this command has to ask a service", text))
 	}
 	if text != "" {
-		if s, err = address.Parse(text); err != nil {
+		if s, err = listen.Parse(text); err != nil {
 			return s, true, exit.WithMisuse(err)
 		}
 		return s, true, nil
@@ -172,7 +172,7 @@ func (f *serverFlags) find(ctx context.Context, w io.Writer) (s address.Server, 
 	list := Places("")
 	s, some, err := f.running(ctx, w, list)
 	if err == nil && !some {
-		err = exit.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), address.Variable))
+		err = exit.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), listen.ServerVariable))
 	}
 	return s, false, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/address"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 )
@@ -21,7 +21,7 @@ import (
 // serveAt serves answers at the socket of a data directory.
 func serveAt(t *testing.T, data string, answer http.HandlerFunc) {
 	t.Helper()
-	l, err := net.Listen("unix", address.Socket(data))
+	l, err := net.Listen("unix", listen.Socket(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := t.TempDir()
-	l, err := net.Listen("unix", address.Socket(left))
+	l, err := net.Listen("unix", listen.Socket(left))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestChoose(t *testing.T) {
 		{data: closed, token: "ibw_x", asks: true, says: "asking the service"},
 		{data: broken, fails: "--server none does without the service"},
 	} {
-		t.Setenv(address.Variable, x.server)
+		t.Setenv(listen.ServerVariable, x.server)
 		t.Setenv("TEST_FABRIC", x.fabric)
 		t.Setenv(daemon.DataVariable, x.data)
 		t.Setenv(tokenVariable, x.token)
@@ -138,9 +138,9 @@ func TestFind(t *testing.T) {
 		{flag: "none", variable: "unix:/y", fails: "none: this command has to ask a service"},
 		{variable: "none", fails: "none: this command has to ask a service"},
 		{flag: "http://example.com:80", fails: "loopback", named: true},
-		{fails: "no service runs on this machine (none is asked at " + address.Socket(nothing)},
+		{fails: "no service runs on this machine (none is asked at " + listen.Socket(nothing)},
 	} {
-		t.Setenv(address.Variable, x.variable)
+		t.Setenv(listen.ServerVariable, x.variable)
 		t.Setenv(daemon.DataVariable, nothing)
 		f := &serverFlags{server: x.flag}
 		var out bytes.Buffer
@@ -162,7 +162,7 @@ func TestCables(t *testing.T) {
 	if list, err := n.Cables(); list != nil || err != nil {
 		t.Errorf("of no service: %v, %v", list, err)
 	}
-	n.flags.found = &address.Server{Socket: address.Socket(dir)}
+	n.flags.found = &listen.Server{Socket: listen.Socket(dir)}
 	if list, err := n.Cables(); list != nil || err != nil {
 		t.Errorf("of one without a list: %v, %v", list, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/api/address"
 	"github.com/ibwarden/ibwarden/internal/api/client"
+	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
@@ -26,7 +26,7 @@ type Named struct{ flags serverFlags }
 
 // Add adds the flags.
 func (n *Named) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&n.flags.server, "server", "", "ask this service, which knows the fabric, instead of reading the fabric: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine; none asks none (default: "+address.Variable+"; where neither that nor a fabric is named, the service that runs on this machine, if one does)")
+	flags.StringVar(&n.flags.server, "server", "", "ask this service, which knows the fabric, instead of reading the fabric: unix:PATH, https://HOST:PORT, or http://ADDRESS:PORT on this machine; none asks none (default: "+listen.ServerVariable+"; where neither that nor a fabric is named, the service that runs on this machine, if one does)")
 	flags.StringVar(&n.flags.tokenFile, "token-file", "", "file with the token for the service ("+tokenVariable+" holds the token itself)")
 	flags.StringVar(&n.flags.ca, "cacert", "", "file with the CA of the service's certificate, PEM (default: those of the system)")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -19,7 +19,7 @@ func Sweeps() *cobra.Command {
 		if limit < 1 {
 			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
-		list, err := client.Page[sweeps.Sweep](c.Context(), to, "/sweeps", limit, nil)
+		list, err := client.Page[views.Sweep](c.Context(), to, "/sweeps", limit, nil)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ FABRIC is the time by the fabric, which is another one where the fabric is simul
 	return c
 }
 
-func printSweep(c *cobra.Command, s *sweeps.Sweep) error {
+func printSweep(c *cobra.Command, s *views.Sweep) error {
 	reason, open := s.Reason, ""
 	if reason != "" {
 		reason = ": " + table.Plain(reason)
@@ -59,6 +59,6 @@ func printSweep(c *cobra.Command, s *sweeps.Sweep) error {
 	return t.Print(c.OutOrStdout(), "", false)
 }
 
-func addCost(t *table.Table, name string, x sweeps.Cost) {
+func addCost(t *table.Table, name string, x views.Cost) {
 	t.Add(name, fmt.Sprintf("%.4f", x.Seconds), fmt.Sprintf("%.6f", x.FabricSeconds), x.Sent, x.Answered, x.Repeated, x.Lost)
 }

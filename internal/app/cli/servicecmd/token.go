@@ -14,7 +14,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/form"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
@@ -219,7 +218,7 @@ func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) (
 	if _, err := s.Do(c.Context(), service.Request{Change: resource.PutToken{Token: token}, By: by, Why: f.why, Seen: resource.Unseen}); err != nil {
 		return nil, failed(err)
 	}
-	return &api.TokenMade{Token: form.TokenOf(&token), Secret: secret}, nil
+	return &api.TokenMade{Token: api.TokenOf(&token), Secret: secret}, nil
 }
 
 // openStore opens the store of a data directory without a manager.

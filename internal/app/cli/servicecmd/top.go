@@ -18,9 +18,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/api/overview"
-	"github.com/ibwarden/ibwarden/internal/api/sweeps"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/table"
 )
@@ -38,14 +36,14 @@ const (
 type screen struct {
 	server  string
 	at      time.Time
-	status  overview.Status
+	status  views.Status
 	tenants []api.Tenant
-	sweep   *sweeps.Sweep
-	busy    []traffic.PortCounters // those that send most
-	faulty  []traffic.PortCounters // those with most errors
+	sweep   *views.Sweep
+	busy    []views.PortCounters // those that send most
+	faulty  []views.PortCounters // those with most errors
 	// unread says why there are no counters.
 	unread string
-	events []api.Event // the last ones, the oldest first
+	events []views.Event // the last ones, the oldest first
 }
 
 // Top is `ibwarden top`.
@@ -113,7 +111,7 @@ func top(c *cobra.Command, to *client.Client, interval time.Duration) error {
 func look(ctx context.Context, to *client.Client, last *screen) (*screen, error) {
 	s := &screen{server: to.Server(), at: time.Now(), events: last.events}
 	var err error
-	if s.status, _, err = client.Get[overview.Status](ctx, to, "/status", nil); err != nil {
+	if s.status, _, err = client.Get[views.Status](ctx, to, "/status", nil); err != nil {
 		return nil, err
 	}
 	if s.tenants, err = client.Page[api.Tenant](ctx, to, "/tenants", topRows+2, nil); err != nil {
@@ -134,7 +132,7 @@ func look(ctx context.Context, to *client.Client, last *screen) (*screen, error)
 	if s.status.Fabric == nil {
 		return s, nil // a tenant
 	}
-	list, err := client.Page[sweeps.Sweep](ctx, to, "/sweeps", 1, nil)
+	list, err := client.Page[views.Sweep](ctx, to, "/sweeps", 1, nil)
 	if err != nil && !isStatus(err, http.StatusServiceUnavailable) {
 		return nil, err
 	}
@@ -143,9 +141,9 @@ func look(ctx context.Context, to *client.Client, last *screen) (*screen, error)
 	}
 	for _, x := range []struct {
 		order string
-		ports *[]traffic.PortCounters
-	}{{traffic.BySends, &s.busy}, {traffic.ByErrors, &s.faulty}} {
-		*x.ports, err = client.Page[traffic.PortCounters](ctx, to, "/counters", topRows, url.Values{"order": {x.order}})
+		ports *[]views.PortCounters
+	}{{views.BySends, &s.busy}, {views.ByErrors, &s.faulty}} {
+		*x.ports, err = client.Page[views.PortCounters](ctx, to, "/counters", topRows, url.Values{"order": {x.order}})
 		var p *api.Problem
 		switch {
 		case errors.As(err, &p) && (p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable):
@@ -261,7 +259,7 @@ func printSome(out io.Writer, t table.Table, rows int, none string) error {
 	return t.Print(out, "", false)
 }
 
-func place(p *traffic.PortCounters) string { return fmt.Sprintf("%s:%d", p.Name, p.Port) }
+func place(p *views.PortCounters) string { return fmt.Sprintf("%s:%d", p.Name, p.Port) }
 
 // octets is a rate for people.
 func octets(rate *float64) string {

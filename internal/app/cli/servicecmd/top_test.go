@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/api/overview"
-	"github.com/ibwarden/ibwarden/internal/api/traffic"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 )
 
 // A screen has what was asked for, tells what is not known, and what devices and tenants
@@ -18,13 +17,13 @@ func TestScreen(t *testing.T) {
 	at := time.Unix(1000, 0)
 	s := screen{
 		server: "unix:x", at: at,
-		status:  overview.Status{Version: "1", Verdict: "isolated\x1b[2J", ReadAt: at.Add(-3 * time.Second), Fabric: &overview.Fabric{Switches: 2, Links: 9, Inactive: 1}},
+		status:  views.Status{Version: "1", Verdict: "isolated\x1b[2J", ReadAt: at.Add(-3 * time.Second), Fabric: &views.Fabric{Switches: 2, Links: 9, Inactive: 1}},
 		tenants: []api.Tenant{{Name: "red", Partitions: 3, Ports: 4}},
-		busy: []traffic.PortCounters{
+		busy: []views.PortCounters{
 			{Name: "leaf\x1b]0;x\a", Port: 3, Peer: "red-1\u202e", Sends: rate(1.25e9), Receives: nil}, {Name: "idle", Port: 1, Sends: rate(0)}, {Name: "unknown", Port: 1},
 		},
-		faulty: []traffic.PortCounters{{Name: "leaf", Port: 4, Errors: 7}, {Name: "good", Port: 1}},
-		events: []api.Event{{Kind: "manager", Text: "hello\x1b[31m", At: at}},
+		faulty: []views.PortCounters{{Name: "leaf", Port: 4, Errors: 7}, {Name: "good", Port: 1}},
+		events: []views.Event{{Kind: "manager", Text: "hello\x1b[31m", At: at}},
 	}
 	var out bytes.Buffer
 	if err := s.print(&out); err != nil {

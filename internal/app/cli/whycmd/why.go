@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/api/reached"
+	"github.com/ibwarden/ibwarden/internal/api/views"
 	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
 	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
@@ -112,7 +112,7 @@ members of partitions that they see.
 	return c
 }
 
-func (f *flags) explain(c *cobra.Command, from, to string) (a reached.Answer, err error) {
+func (f *flags) explain(c *cobra.Command, from, to string) (a views.Answer, err error) {
 	service, err := f.source.Service(c)
 	if err != nil {
 		return a, err
@@ -135,10 +135,10 @@ func (f *flags) explain(c *cobra.Command, from, to string) (a reached.Answer, er
 	if p == q {
 		return a, exit.WithMisuse(fmt.Errorf("both are %s: want two ports", p))
 	}
-	return reached.AnswerOf(p, q, v, snap.ReadAt, func(ib.PKeyBase) bool { return true }), nil
+	return views.AnswerOf(p, q, v, snap.ReadAt, func(ib.PKeyBase) bool { return true }), nil
 }
 
-func printAnswer(out io.Writer, a *reached.Answer) error {
+func printAnswer(out io.Writer, a *views.Answer) error {
 	verdict := map[string]string{why.CauseTalk.String(): "yes", why.CauseUnknown.String(): "unknown"}[a.Cause]
 	if verdict == "" {
 		verdict = "no"
@@ -178,7 +178,7 @@ func membership(full bool) string {
 	return "limited"
 }
 
-func disposition(p *reached.Path) string {
+func disposition(p *views.Path) string {
 	if p == nil {
 		return "no match"
 	}
@@ -187,8 +187,8 @@ func disposition(p *reached.Path) string {
 
 // Reach is what `ibwarden reach --json` prints.
 type Reach struct {
-	Port  string         `json:"port"`
-	Peers []reached.Peer `json:"peers"`
+	Port  string       `json:"port"`
+	Peers []views.Peer `json:"peers"`
 }
 
 // NewReach is `ibwarden reach`.
@@ -229,7 +229,7 @@ members of partitions that they see. ibwarden why says more of a single pair.
 	return c
 }
 
-func (f *flags) peers(c *cobra.Command, name string) ([]reached.Peer, error) {
+func (f *flags) peers(c *cobra.Command, name string) ([]views.Peer, error) {
 	service, err := f.source.Service(c)
 	if err != nil {
 		return nil, err
@@ -249,10 +249,10 @@ func (f *flags) peers(c *cobra.Command, name string) ([]reached.Peer, error) {
 	if r.Unknown > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %s may be missing: not every table was read\n", table.Count(r.Unknown, "port"))
 	}
-	return reached.PeersOf(r), nil
+	return views.PeersOf(r), nil
 }
 
-func printPeers(out io.Writer, peers []reached.Peer) error {
+func printPeers(out io.Writer, peers []views.Peer) error {
 	rows := table.New("port", "guid", "lid", "over", "packets")
 	talks := 0
 	for _, p := range peers {
