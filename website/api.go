@@ -8,7 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/ibwarden/ibwarden/internal/app/helptext"
+	"github.com/ibwarden/ibwarden/internal/app/cli"
 )
 
 const schemasPath = "api-schemas.html"
@@ -67,7 +67,7 @@ func apiPages(file string) ([]*page, error) {
 }
 
 func sentence(s string) string {
-	if s = helptext.Line(s); s == "" {
+	if s = cli.HelpLine(s); s == "" {
 		return ""
 	}
 	return strings.ToUpper(s[:1]) + s[1:] + "."
@@ -77,9 +77,9 @@ func groupText(tag *openapi3.Tag, ops []operation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# API: %s\n\n%s\n\n", tag.Name, sentence(tag.Description))
 	for _, op := range ops {
-		fmt.Fprintf(&b, "## %s\n\n%s.\n\n    %s %s\n\n", op.OperationID, helptext.Line(op.Summary), op.method, op.path)
+		fmt.Fprintf(&b, "## %s\n\n%s.\n\n    %s %s\n\n", op.OperationID, cli.HelpLine(op.Summary), op.method, op.path)
 		if op.Description != "" {
-			b.WriteString(helptext.Line(op.Description) + "\n\n")
+			b.WriteString(cli.HelpLine(op.Description) + "\n\n")
 		}
 		if len(op.Parameters) > 0 {
 			b.WriteString("| parameter | in | type | meaning |\n|---|---|---|---|\n")

@@ -8,10 +8,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
-	"github.com/ibwarden/ibwarden/internal/app/helptext"
 )
 
-func commandPath(c *cobra.Command) string { return "commands/" + helptext.Page(c) + ".html" }
+func commandPath(c *cobra.Command) string { return "commands/" + cli.HelpPage(c) + ".html" }
 
 // commandPages are the list of commands, and a page for each, from their help.
 func commandPages() ([]*page, error) {
@@ -21,7 +20,7 @@ func commandPages() ([]*page, error) {
 	out := []*page{list}
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEach command with its flags and examples, as `ibwarden COMMAND --help` and the manual pages have them.\n\n| command | what it does |\n|---|---|\n")
-	for _, c := range helptext.Commands(root) {
+	for _, c := range cli.HelpCommands(root) {
 		fmt.Fprintf(&b, "| [%s](%s) | %s |\n", c.CommandPath(), commandPath(c), cell(c.Short))
 		p := &page{Path: commandPath(c)}
 		if err := p.take([]byte(commandText(c))); err != nil {
@@ -35,18 +34,18 @@ func commandPages() ([]*page, error) {
 
 // cell is a line of help as the cell of a table.
 func cell(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(helptext.Line(text), "|", `\|`), "\n", " ")
+	return strings.ReplaceAll(strings.ReplaceAll(cli.HelpLine(text), "|", `\|`), "\n", " ")
 }
 
 func commandText(c *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", c.CommandPath(), helptext.Line(c.Short))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", c.CommandPath(), cli.HelpLine(c.Short))
 	if c.Runnable() {
 		fmt.Fprintf(&b, "    %s\n\n", c.UseLine())
 	}
 	if c.Long != "" {
 		// Cobra's own help of completion has headings, of the fourth level.
-		b.WriteString(strings.ReplaceAll(helptext.Long(c.Long), "\n#### ", "\n## ") + "\n\n")
+		b.WriteString(strings.ReplaceAll(cli.HelpLong(c.Long), "\n#### ", "\n## ") + "\n\n")
 	}
 	if c.Example != "" {
 		b.WriteString("## Examples\n\n```\n" + strings.TrimRight(c.Example, "\n") + "\n```\n\n")

@@ -7,15 +7,14 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/resource"
-	"github.com/ibwarden/ibwarden/internal/resource/labels"
 )
 
 // Look is what a caller sees of a collection, of what a selector chooses. Resolved are the partitions of
 // the policy file, as the manager has found their members.
-type Look[V any] func(s *resource.State, c resource.Caller, chosen labels.Selector, resolved []observed.Partition) []Entry[V]
+type Look[V any] func(s *resource.State, c resource.Caller, chosen resource.LabelSelector, resolved []observed.Partition) []Entry[V]
 
 // Partitions are those that the list of partitions has for a caller, of those that a selector chooses.
-func Partitions(s *resource.State, c resource.Caller, chosen labels.Selector, resolved []observed.Partition) []Entry[Partition] {
+func Partitions(s *resource.State, c resource.Caller, chosen resource.LabelSelector, resolved []observed.Partition) []Entry[Partition] {
 	list := []Entry[Partition]{}
 	for _, p := range append(s.Visible(c), DeclaredTo(s, c)...) {
 		if !chosen.Chooses(p.LabelsFor(c)) {
@@ -36,7 +35,7 @@ func Partitions(s *resource.State, c resource.Caller, chosen labels.Selector, re
 }
 
 // Tenants are those that the list of tenants has for a caller, of those that a selector chooses.
-func Tenants(s *resource.State, c resource.Caller, chosen labels.Selector, _ []observed.Partition) []Entry[Tenant] {
+func Tenants(s *resource.State, c resource.Caller, chosen resource.LabelSelector, _ []observed.Partition) []Entry[Tenant] {
 	list := []Entry[Tenant]{}
 	for _, t := range s.Tenants() {
 		if _, revision := s.Object(t.Key()); resource.SeesObject(c, t) && chosen.Chooses(t.Labels) {
@@ -49,7 +48,7 @@ func Tenants(s *resource.State, c resource.Caller, chosen labels.Selector, _ []o
 
 // Texts are the server-sent events of one look, without the empty line after each; none where nothing has
 // happened since the last.
-func Texts[V any](w *Watch, s *resource.State, c resource.Caller, chosen labels.Selector, resolved []observed.Partition, look Look[V]) (texts []string) {
+func Texts[V any](w *Watch, s *resource.State, c resource.Caller, chosen resource.LabelSelector, resolved []observed.Partition, look Look[V]) (texts []string) {
 	revision := s.LastFor(c)
 	if w.Idle(revision) {
 		return nil

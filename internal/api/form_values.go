@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/rest"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/resource/labels"
+	"github.com/ibwarden/ibwarden/internal/resource"
 )
 
 // PKey is the number of a partition in a request, 15 bits.
@@ -121,16 +121,16 @@ func Rate(gbps float64) (ib.Rate, error) {
 }
 
 // Labels reads the labels of a body; keep tells that it says nothing of them.
-func Labels(of map[string]string) (set labels.Set, keep bool, err error) {
-	if set, err = labels.Make(of); err != nil {
+func Labels(of map[string]string) (set resource.LabelSet, keep bool, err error) {
+	if set, err = resource.Make(of); err != nil {
 		return "", false, rest.Field(422, "invalid", "body.labels", err.Error())
 	}
 	return set, of == nil, nil
 }
 
 // Selector reads the selector of a list.
-func Selector(text string) (labels.Selector, error) {
-	s, err := labels.Parse(text)
+func Selector(text string) (resource.LabelSelector, error) {
+	s, err := resource.Parse(text)
 	if err != nil {
 		return nil, rest.Field(422, "invalid", "query.selector", err.Error())
 	}

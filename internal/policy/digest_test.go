@@ -8,16 +8,15 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // whole is a policy in which every field says something.
 func whole() *Policy {
-	s := settings.Default()
+	s := Default()
 	at := Pos{1, 2}
 	by := Selector{Kind: SelectPlace, GUID: 4, At: Place{Switch: 5, Name: "leaf", Port: 6}, Text: "x"}
 	group := MulticastGroup{MGID: ib.GID{1}, MTU: 2, Rate: 3, SL: 4, QKey: 5, TClass: 6, FlowLabel: 7, Pos: at}
-	s.Levels = []settings.Level{{SL: 1, Share: 2}}
+	s.Levels = []Level{{SL: 1, Share: 2}}
 	s.VLArbHigh = []smp.VLArbitrationEntry{{VL: 1, Weight: 2}}
 	fill(reflect.ValueOf(&s).Elem())
 	return &Policy{
@@ -146,7 +145,7 @@ func hasPos(at string) bool {
 // What means the same has the same digest: usual settings, stated or not, groups in another
 // order, and numbers, stated or allocated.
 func TestDigestOfTheSame(t *testing.T) {
-	usual := settings.Default()
+	usual := Default()
 	a := &Policy{Default: Limited, Groups: []Group{{Name: "a"}, {Name: "b"}}, Partitions: []Partition{{Name: "x", PKey: 3}, {Name: "y", PKey: 4}}, Source: "a"}
 	b := &Policy{
 		Default: Limited, Groups: []Group{{Name: "b"}, {Name: "a"}}, Settings: &usual, Links: []LinkLimit{},

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // Limits of a policy.
@@ -70,9 +69,9 @@ type Policy struct {
 	// Aliases are further GUIDs of ports, each port and each GUID once; nil
 	// when the policy does not speak of them, so that they are left alone.
 	Aliases []PortAliases
-	// Settings are those of links and devices; nil for settings.Default. Links are
+	// Settings are those of links and devices; nil for Default. Links are
 	// limits of single links, the last for a place counts.
-	Settings *settings.Settings
+	Settings *Settings
 	Links    []LinkLimit
 	// Drained are switches that are to carry no packets from one switch to another.
 	Drained []Drained

@@ -4,15 +4,14 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // LinkLimit is the most that one link may be: both ends of the cable at a place
 // get it.
 type LinkLimit struct {
 	At    Place
-	Width settings.Width
-	Speed settings.Speed
+	Width Width
+	Speed Speed
 	Pos   Pos
 }
 
@@ -27,9 +26,9 @@ type Drained struct {
 
 // Asked are the settings that the policy asks for: those that it states, or the
 // usual ones.
-func (p *Policy) Asked() settings.Settings {
+func (p *Policy) Asked() Settings {
 	if p.Settings == nil {
-		return settings.Default()
+		return Default()
 	}
 	return *p.Settings
 }
@@ -64,7 +63,7 @@ func (p *Policy) Levels() []ib.SL {
 // to whom the provider gives it.
 func (p *Policy) GivesShare(level ib.SL) bool {
 	asked := p.Asked()
-	return level != 0 && slices.ContainsFunc(asked.Levels, func(l settings.Level) bool { return l.SL == level })
+	return level != 0 && slices.ContainsFunc(asked.Levels, func(l Level) bool { return l.SL == level })
 }
 
 // UsesLanes reports whether the policy puts traffic on a service level apart

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-
-	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
 // changes are the changes by Action.
@@ -52,7 +50,7 @@ func DecodeChange(data []byte) (Change, error) {
 		return nil, fmt.Errorf("change: unknown action %q", x.Action)
 	}
 	v := reflect.New(t)
-	if err := stored.Unmarshal(x.Fields, v.Interface()); err != nil {
+	if err := UnmarshalStored(x.Fields, v.Interface()); err != nil {
 		return nil, fmt.Errorf("change %q: %w", x.Action, err)
 	}
 	return v.Elem().Interface().(Change), nil

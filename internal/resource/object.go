@@ -8,8 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/resource/labels"
-	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
 // Provider is the name of the tenant that owns the fabric: it makes tenants, gives
@@ -55,7 +53,7 @@ type Tenant struct {
 	// Otherwise a port may be a member before it is there, as ib-kubernetes' are.
 	KnownPortsOnly bool `json:"known_ports_only,omitempty"`
 	// Labels are for the provider and the tenant itself. Nothing is decided by them.
-	Labels labels.Set `json:"labels,omitempty"`
+	Labels LabelSet `json:"labels,omitempty"`
 }
 
 // KeyRange is the partition numbers from First to Last; none when First is 0.
@@ -154,11 +152,11 @@ type Partition struct {
 	// IPoIB has the broadcast group of IP over InfiniBand made.
 	IPoIB bool `json:"ip_over_ib"`
 	// Labels are for its owner and the provider. Nothing is decided by them.
-	Labels labels.Set `json:"labels,omitempty"`
+	Labels LabelSet `json:"labels,omitempty"`
 }
 
 // LabelsFor are the labels as a caller sees them, or chooses by: its owner and the provider do.
-func (p *Partition) LabelsFor(c Caller) labels.Set {
+func (p *Partition) LabelsFor(c Caller) LabelSet {
 	if c.IsProvider() || p.Owner == c.Tenant {
 		return p.Labels
 	}
@@ -321,7 +319,7 @@ func Decode(key string, data []byte) (Object, error) {
 	default:
 		return nil, fmt.Errorf("object %q: unknown kind %q", key, kind)
 	}
-	if err := stored.Unmarshal(data, o); err != nil {
+	if err := UnmarshalStored(data, o); err != nil {
 		return nil, fmt.Errorf("object %q: %w", key, err)
 	}
 	if o.Key() != key {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/resource/stored"
 )
 
 // Rollback brings partitions and members, and for the provider the policy file, back
@@ -80,7 +79,7 @@ func (t Target) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (t *Target) UnmarshalJSON(data []byte) (err error) {
 	var y encodedTarget
-	if err := stored.Unmarshal(data, &y); err != nil {
+	if err := UnmarshalStored(data, &y); err != nil {
 		return err
 	}
 	*t = Target{Key: y.Key}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/resource/number"
 )
 
 // Edit is one object before and after a change; nil where there is none.
@@ -54,7 +53,7 @@ type State struct {
 	// Allocated are the numbers that partitions of the base got, which state none.
 	// Those of a file are in File.Numbers.
 	Allocated map[string]ib.PKeyBase
-	Numbers   number.Book
+	Numbers   NumberBook
 }
 
 // New is the state of a new store: the provider and nothing else. base is the policy
@@ -64,7 +63,7 @@ func New(base *policy.Policy) *State {
 		base = &policy.Policy{Default: policy.Limited}
 	}
 	s := &State{
-		Numbers: number.Book{}, base: base, objects: map[string]Object{}, revisions: map[string]uint64{}, touched: map[ib.PKeyBase]uint64{},
+		Numbers: NumberBook{}, base: base, objects: map[string]Object{}, revisions: map[string]uint64{}, touched: map[ib.PKeyBase]uint64{},
 		recent: map[string][]time.Time{}, index: newIndex(), compiled: newCompiled(),
 	}
 	s.written = newWritten(base)

@@ -24,7 +24,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/service"
 	"github.com/ibwarden/ibwarden/internal/store"
 	"github.com/ibwarden/ibwarden/internal/store/bolt"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // verified looks that a store is as its service wrote it.
@@ -186,7 +185,7 @@ func (p *past) tampered(bucket string, f func(*bbolt.Bucket, *bbolt.Tx) error) (
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 func sealed(bucket string, n uint64, data []byte) []byte {
-	return frame.Seal(fmt.Sprintf("%s %d", bucket, n), data)
+	return store.SealFrame(fmt.Sprintf("%s %d", bucket, n), data)
 }
 
 // object changes one object at random, and says what is to be found.
@@ -196,11 +195,11 @@ func (p *past) object() (what string, want service.Difference, f func(*bbolt.Buc
 	last := p.wrote[key]
 	put := func(value func(was []byte) []byte) func(*bbolt.Bucket, *bbolt.Tx) error {
 		return func(b *bbolt.Bucket, _ *bbolt.Tx) error {
-			was, err := frame.Open("object "+key, b.Get([]byte(key)))
+			was, err := store.OpenFrame("object "+key, b.Get([]byte(key)))
 			if err != nil {
 				was = nil
 			}
-			return b.Put([]byte(key), frame.Seal("object "+key, value(bytes.Clone(was))))
+			return b.Put([]byte(key), store.SealFrame("object "+key, value(bytes.Clone(was))))
 		}
 	}
 	switch p.random.IntN(5) {
@@ -266,7 +265,7 @@ func forged(b *bbolt.Bucket, tx *bbolt.Tx, without uint64) error {
 	var list []store.Entry
 	err := b.ForEach(func(k, v []byte) error {
 		n := binary.BigEndian.Uint64(k)
-		line, err := frame.Open(fmt.Sprintf("audit %d", n), v)
+		line, err := store.OpenFrame(fmt.Sprintf("audit %d", n), v)
 		if err != nil || n == without {
 			return err
 		}
@@ -291,14 +290,14 @@ func forged(b *bbolt.Bucket, tx *bbolt.Tx, without uint64) error {
 		return err
 	}
 	meta := tx.Bucket([]byte("meta"))
-	data, err := frame.Open("state", meta.Get([]byte("state")))
+	data, err := store.OpenFrame("state", meta.Get([]byte("state")))
 	var state store.State
 	if err = errors.Join(err, json.Unmarshal(data, &state)); err != nil {
 		return err
 	}
 	state.Audit = head
 	data, _ = json.Marshal(state)
-	return meta.Put([]byte("state"), frame.Seal("state", data))
+	return meta.Put([]byte("state"), store.SealFrame("state", data))
 }
 
 // TestVerifyNamesEntriesAndRevisions: an entry or a revision that is missing or changed is named by
@@ -331,7 +330,7 @@ func TestVerifyNamesEntriesAndRevisions(t *testing.T) {
 			t.Errorf("entry %d is missing: %v", n, v.Broken)
 		}
 		v, err = p.tampered("audit", func(b *bbolt.Bucket, _ *bbolt.Tx) error {
-			line, err := frame.Open(fmt.Sprintf("audit %d", n), b.Get(number(n)))
+			line, err := store.OpenFrame(fmt.Sprintf("audit %d", n), b.Get(number(n)))
 			if err != nil {
 				return err
 			}
@@ -346,7 +345,7 @@ func TestVerifyNamesEntriesAndRevisions(t *testing.T) {
 			t.Errorf("revision %d is missing: %v", rev, v.Broken)
 		}
 		v, err = p.tampered("revision", func(b *bbolt.Bucket, _ *bbolt.Tx) error {
-			data, err := frame.Open(fmt.Sprint("revision ", rev), b.Get(number(rev)))
+			data, err := store.OpenFrame(fmt.Sprint("revision ", rev), b.Get(number(rev)))
 			data = bytes.Replace(bytes.Clone(data), []byte(`"by":"`), []byte(`"by":"x`), 1)
 			return errors.Join(err, b.Put(number(rev), sealed("revision", rev, data)))
 		})
@@ -393,7 +392,7 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 	for what, f := range map[service.Problem]func(*bbolt.Bucket, *bbolt.Tx) error{
 		service.Deleted: func(b *bbolt.Bucket, _ *bbolt.Tx) error { return b.Delete([]byte(key)) },
 		service.Changed: func(b *bbolt.Bucket, _ *bbolt.Tx) error { // as if it were older
-			return b.Put([]byte(key), frame.Seal("object "+key, []byte(`{"revision":1,"object":{}}`)))
+			return b.Put([]byte(key), store.SealFrame("object "+key, []byte(`{"revision":1,"object":{}}`)))
 		},
 	} {
 		v, err := p.tampered("object", f)
@@ -402,7 +401,7 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 		}
 	}
 	v, err = p.tampered("object", func(b *bbolt.Bucket, _ *bbolt.Tx) error { // with the value that it had before the history begins
-		return b.Put([]byte("partition/0x0201"), frame.Seal("object partition/0x0201", old))
+		return b.Put([]byte("partition/0x0201"), store.SealFrame("object partition/0x0201", old))
 	})
 	if want := []service.Difference{{Key: "partition/0x0201", Problem: service.Added, Revision: gone}}; err != nil || old == nil || !reflect.DeepEqual(v.Differences, want) {
 		t.Errorf("brought back: %+v: %v", v, err)
@@ -410,7 +409,7 @@ func TestVerifyOfATrimmedHistory(t *testing.T) {
 	// One that says it is of a revision that is kept, or of none, and that no revision wrote.
 	for _, revision := range []uint64{0, contents.Revision} {
 		v, err := p.tampered("object", func(b *bbolt.Bucket, _ *bbolt.Tx) error {
-			return b.Put([]byte("tenant/new"), frame.Seal("object tenant/new", fmt.Appendf(nil, `{"revision":%d,"object":{"name":"new"}}`, revision)))
+			return b.Put([]byte("tenant/new"), store.SealFrame("object tenant/new", fmt.Appendf(nil, `{"revision":%d,"object":{"name":"new"}}`, revision)))
 		})
 		if want := []service.Difference{{Key: "tenant/new", Problem: service.Added}}; err != nil || !reflect.DeepEqual(v.Differences, want) {
 			t.Errorf("of revision %d: %+v: %v", revision, v, err)

@@ -14,8 +14,6 @@ import (
 	"iter"
 	"strconv"
 	"strings"
-
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // BackupFormat is the version of the format of backups that this program writes.
@@ -33,9 +31,9 @@ const backupMagic = "ibwarden-backup "
 const recordEnd RecordKind = 255
 
 const (
-	recordHeader = 1 + 8 + 8 + 2                                        // octets of kind, number, epoch and length of the key
-	maxRecord    = frame.Overhead + recordHeader + MaxKey + MaxRevision // octets of a record
-	maxFirstLine = 64                                                   // octets of the first line
+	recordHeader = 1 + 8 + 8 + 2                                       // octets of kind, number, epoch and length of the key
+	maxRecord    = FrameOverhead + recordHeader + MaxKey + MaxRevision // octets of a record
+	maxFirstLine = 64                                                  // octets of the first line
 )
 
 // Backup writes a store, as it is at one moment, and returns its state then. Outcomes may
@@ -209,12 +207,12 @@ func (r *Record) encode() []byte {
 	body = binary.BigEndian.AppendUint64(body, uint64(r.Epoch))
 	body = binary.BigEndian.AppendUint16(body, uint16(len(r.Key)))
 	body = append(append(body, r.Key...), r.Data...)
-	sealed := frame.Seal("record", body)
+	sealed := SealFrame("record", body)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(sealed))), sealed...)
 }
 
 func decodeRecord(sealed []byte) (*Record, error) {
-	body, err := frame.Open("record", sealed)
+	body, err := OpenFrame("record", sealed)
 	if err != nil {
 		return nil, err
 	}

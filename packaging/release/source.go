@@ -126,7 +126,7 @@ func processors(list string, all bool) ([]string, error) {
 
 // linkerFlags leave out symbols, and tell the program what it was built from.
 func (s *source) linkerFlags() string {
-	const about = "github.com/ibwarden/ibwarden/internal/app/cli/about."
+	const about = "github.com/ibwarden/ibwarden/internal/app/cli/terminal."
 	return fmt.Sprintf("-s -w -X %[1]sversion=%[2]s -X %[1]scommit=%[3]s -X %[1]stime=%[4]s -X %[1]smodified=%[5]t",
 		about, s.version, s.commit, s.time.Format(time.RFC3339), s.modified)
 }

@@ -46,7 +46,7 @@ var decisions = map[string]decision{
 	"smp.CapMKeyNVRAM":                    {ignored, "What a device holds after a restart is read from it, not concluded.", ""},
 	"smp.CapPKeyNVRAM":                    {ignored, "What a device holds after a restart is read from it, not concluded.", ""},
 	"smp.CapLEDInfo":                      {acts, "`ibwarden led` switches a light only where there is one.", "internal/app/daemon Light"},
-	"smp.CapSMDisabled":                   {acts, "`ibwarden doctor` says that no manager can run on such a port.", "internal/app/doctor disabled"},
+	"smp.CapSMDisabled":                   {acts, "`ibwarden doctor` says that no manager can run on such a port.", "internal/app/cli/look disabled"},
 	"smp.CapSystemImageGUID":              {ignored, "Without it NodeInfo.SystemImageGUID is 0, and 0 is taken for none.", ""},
 	"smp.CapPKeySwitchExternalPortTrap":   {ignored, "Trap 259 is taken from every switch that sends it, and none is waited for.", ""},
 	"smp.CapCableInfo":                    {ignored, "The codec does not know the attribute, and no setting depends on what a cable says of itself.", ""},

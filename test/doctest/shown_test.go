@@ -13,7 +13,7 @@ var shown = map[string]struct {
 	by     string
 }{
 	"election.md":  {1, "commands that take minutes, and print only whether they pass"},
-	"logs.md":      {3, "lines of the log: the tests of internal/app/cli/logs"},
+	"logs.md":      {3, "lines of the log: the tests of internal/app/telemetry"},
 	"policy.md":    {1, "internal/app/cli/testdata/script/absent.txtar"},
 	"scenarios.md": {1, "a part of a script that the commands below it run"},
 	"verbs.md":     {19, "the examples of ib/verbs, which write them"},

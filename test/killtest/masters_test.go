@@ -19,7 +19,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 	"github.com/ibwarden/ibwarden/test/etcdtest"
@@ -348,7 +347,7 @@ type asker struct {
 	*world
 	from, to *topology.Node
 	key      ib.PKey
-	general  *gsi.Pair
+	general  *endpoint.GSIPair
 	serial   uint64
 
 	mu    sync.Mutex
@@ -384,7 +383,7 @@ func (x *asker) turn(f *fabric.Fabric) {
 	if x.general == nil {
 		d, err := f.Device(x.from.GUID)
 		if err == nil {
-			x.general, err = gsi.Open(d, 1)
+			x.general, err = endpoint.Open(d, 1)
 		}
 		if err != nil {
 			x.Error(err)

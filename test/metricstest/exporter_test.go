@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
@@ -39,7 +38,7 @@ type site struct {
 
 func (s *site) Event(e event.Event) {
 	s.events = append(s.events, e)
-	s.observer.Event(time.Now(), logs.Describe(e).Kind, e)
+	s.observer.Event(time.Now(), telemetry.Describe(e).Kind, e)
 }
 
 func (*site) Progress(string, uint64) {}

@@ -16,10 +16,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyyaml"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -134,7 +132,7 @@ func sameTurns(table []smp.VLArbitrationEntry, want ...smp.VLArbitrationEntry) b
 // routers, and port 0 of switches.
 func TestPI119EveryEndPort(t *testing.T) {
 	list := generate(t, "random,seed=6,switches=5,hosts=12,routers=2,ca-ports=2")
-	asked := settings.Default()
+	asked := policy.Default()
 	asked.SubnetTimeOut, asked.GIDPrefix, asked.MasterSMSL = 15, 0xfe80000000000099, 1
 	w := bringUp(t, setup{list: list, policy: &policy.Policy{Default: policy.Full, Settings: &asked}})
 	count := map[string]int{}
@@ -177,13 +175,13 @@ func limitsActInOrder(t *testing.T, before ib.NodeType) {
 	}
 	l.hosts[0].to = slices.Repeat([]int{last}, 60)
 	arrived, posted, took := l.run()
-	n := func(f outcome.Outcome) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
+	n := func(f fabric.Outcome) uint64 { return w.fabric.DataCounts()[f] - l.before[f] }
 	t.Logf("%d of %d arrived, all over after %v; %v", arrived, posted, took, l.drops())
-	if n(outcome.HeadTooOld) < 7 || n(outcome.Stalled) == 0 {
-		t.Errorf("%d heads of the queue given up, %d packets of a stalled VL; want 7 or more, and some", n(outcome.HeadTooOld), n(outcome.Stalled))
+	if n(fabric.OutcomeHeadTooOld) < 7 || n(fabric.OutcomeStalled) == 0 {
+		t.Errorf("%d heads of the queue given up, %d packets of a stalled VL; want 7 or more, and some", n(fabric.OutcomeHeadTooOld), n(fabric.OutcomeStalled))
 	}
-	if n(outcome.TooOld) > 0 {
-		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(outcome.TooOld))
+	if n(fabric.OutcomeTooOld) > 0 {
+		t.Errorf("%d packets lived as long as their switch let them: the other limits are to act before", n(fabric.OutcomeTooOld))
 	}
 	if before != ib.NodeCA {
 		return
@@ -503,7 +501,7 @@ func TestPI118LinksTrainAsLimited(t *testing.T) {
 func TestVA12WeightsShowInTraffic(t *testing.T) {
 	list := topology.Demo()
 	for _, weights := range [][2]int{{198, 66}, {66, 198}} {
-		asked := settings.Default()
+		asked := policy.Default()
 		asked.MaxOperationalVLs = 2
 		asked.VLArbLow = []smp.VLArbitrationEntry{{VL: 0, Weight: uint8(weights[0])}, {VL: 1, Weight: uint8(weights[1])}}
 		w := bringUp(t, setup{

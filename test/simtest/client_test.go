@@ -7,14 +7,13 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 )
 
 // client is a host that asks for a path again and again.
 type client struct {
 	*pair
 	place place
-	gsi   *gsi.Pair
+	gsi   *endpoint.GSIPair
 	to    ib.GID
 	self  ib.GID
 	tid   uint64
@@ -32,7 +31,7 @@ func (x *pair) client(from, to int) *client {
 		x.t.Fatal(err)
 	}
 	c := &client{pair: x, place: place{nodes[from].GUID, 1}}
-	if c.gsi, err = gsi.Open(d, 1); err != nil {
+	if c.gsi, err = endpoint.Open(d, 1); err != nil {
 		x.t.Fatal(err)
 	}
 	gid := func(i int) ib.GID { return ib.MakeGID(ib.DefaultGIDPrefix, nodes[i].Ports[1].GUID) }

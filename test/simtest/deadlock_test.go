@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -55,7 +54,7 @@ func (l *load) stuck() (waiting, posted int) {
 // waits for ever where the engine says that its routes cannot deadlock: on the virtual lanes
 // that the path records name.
 func TestNoPacketWaitsForEver(t *testing.T) {
-	forever := settings.Default()
+	forever := policy.Default()
 	forever.LifeTimeValue, forever.HOQLife, forever.LeafHOQLife = 31, 31, 31
 	for _, c := range []struct {
 		engine    routing.Engine

@@ -14,7 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -195,7 +194,7 @@ func TestExtendedSpeeds(t *testing.T) {
 		for _, mixed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mixed=%v", name, mixed), func(t *testing.T) {
 				c := of.manager
-				s := settings.Default()
+				s := policy.Default()
 				if s.MKeyProtectBits = of.level; of.level != 0 {
 					c.Keys = keyed().Keys // a book of its own
 				}
@@ -217,12 +216,12 @@ func TestExtendedSpeeds(t *testing.T) {
 
 // aYear lets 12 months pass, in each of which something happens, and a few light sweeps before and
 // after it.
-func (x *extended) aYear(s settings.Settings, month time.Duration) {
+func (x *extended) aYear(s policy.Settings, month time.Duration) {
 	cable := x.switchPort("H0_1")
 	far, _ := x.peer(cable)
 	spine := x.node("SP1").GUID
 	hdr := s
-	hdr.LinkSpeed = settings.HDR
+	hdr.LinkSpeed = policy.HDR
 	limit := smp.LinkSpeedExtAll
 	unlink := func() { x.must(x.fabric.Unlink(cable.node, cable.num)) }
 	link := func() { x.must(x.fabric.Link(cable.node, cable.num, far.node, far.num)) }

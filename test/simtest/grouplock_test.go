@@ -14,7 +14,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -105,7 +104,7 @@ func (l *load) pollCaster(c *caster) {
 // Under full load, from host to host and to groups at once, no packet waits for ever: on the
 // virtual lanes that path records and the records of groups name.
 func TestNoPacketOfGroupsWaitsForEver(t *testing.T) {
-	forever := settings.Default()
+	forever := policy.Default()
 	forever.LifeTimeValue, forever.HOQLife, forever.LeafHOQLife = 31, 31, 31
 	for _, c := range []struct {
 		engine    routing.Engine

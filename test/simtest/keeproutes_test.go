@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
 )
 
@@ -97,7 +96,7 @@ func TestKeepRoutesRefuses(t *testing.T) {
 			p.Drained = []policy.Drained{{At: policy.Place{Name: "spine-2"}}}
 		}},
 		{"a LID that moves with the master", func(_ *zero, p *policy.Policy) {
-			own := settings.Default()
+			own := policy.Default()
 			own.MasterSMLID = 40
 			p.Settings = &own
 		}},

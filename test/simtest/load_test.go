@@ -12,8 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/outcome"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/profile"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -75,7 +73,7 @@ func newLoad(w *world, percent int) *load {
 			continue
 		}
 		h := &loadHost{port: place{n.GUID, 1}, qp: l.newQP(n.GUID, 0)}
-		wire := loadWire * profile.PerThousand(w.info(h.port)) / 1000
+		wire := loadWire * fabric.PerThousand(w.info(h.port)) / 1000
 		h.every = wire * 100 / time.Duration(percent)
 		l.hosts = append(l.hosts, h)
 	}
@@ -185,8 +183,8 @@ func (l *load) run() (arrived, posted int, took time.Duration) {
 // drops are the ends of packets that did not arrive, by reason.
 func (l *load) drops() (text []string) {
 	for f, n := range l.fabric.DataCounts() {
-		if n -= l.before[f]; n > 0 && (outcome.Outcome(f).IsDrop() || outcome.Outcome(f) == outcome.Refused) {
-			text = append(text, fmt.Sprintf("%d %s", n, outcome.Outcome(f)))
+		if n -= l.before[f]; n > 0 && (fabric.Outcome(f).IsDrop() || fabric.Outcome(f) == fabric.OutcomeRefused) {
+			text = append(text, fmt.Sprintf("%d %s", n, fabric.Outcome(f)))
 		}
 	}
 	return text

@@ -15,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -25,7 +24,7 @@ const masterLID = ib.LID(3)
 
 // withMasterLID has a policy set a LID aside for the master; 0 for none.
 func withMasterLID(p *policy.Policy, l ib.LID) *policy.Policy {
-	s := settings.Default()
+	s := policy.Default()
 	s.MasterSMLID = l
 	p.Settings = &s
 	return p

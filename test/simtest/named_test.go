@@ -21,7 +21,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/directed"
+	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
 // joinAs seats a manager with more of a configuration.
@@ -497,13 +497,13 @@ func (r *rivals) carry(p *mad.SMP, from, to place) (*mad.SMP, bool) {
 	at, ok := r.peer(from)
 	for hops := 0; ok && hops < mad.MaxHops; hops++ {
 		isSwitch := r.agent(at.node).SwitchInfo() != nil
-		d := directed.Direct(&octets, directed.Location{IsSwitch: isSwitch, Ports: 40, In: at.num})
-		if d.Action == directed.Take && at == to {
+		d := fabric.Direct(&octets, fabric.DirectedLocation{IsSwitch: isSwitch, Ports: 40, In: at.num})
+		if d.Action == fabric.Take && at == to {
 			var out mad.SMP
 			r.must(out.UnmarshalBinary(octets[:]))
 			return &out, true
 		}
-		if d.Action != directed.Leave {
+		if d.Action != fabric.Leave {
 			return nil, false
 		}
 		at, ok = r.peer(place{at.node, d.Port})

@@ -14,10 +14,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/profile"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -33,11 +31,11 @@ type sharer struct {
 // sharers is a policy with shares, in which no host is in the default partition. Servers are
 // in all partitions.
 func sharers(list []sharer, servers ...string) *policy.Policy {
-	s := settings.Default()
+	s := policy.Default()
 	p := &policy.Policy{Default: policy.None, TrustDescriptions: true, Settings: &s}
 	for i, x := range list {
 		if x.share > 0 {
-			s.Levels = append(s.Levels, settings.Level{SL: x.sl, Share: x.share})
+			s.Levels = append(s.Levels, policy.Level{SL: x.sl, Share: x.share})
 		}
 		part := policy.Partition{Name: x.name, PKey: ib.PKeyBase(0x10 + i), SL: x.sl}
 		for _, h := range slices.Concat(x.hosts, servers) {
@@ -114,7 +112,7 @@ func (l *rivalry) pair(tenant int, level ib.SL, from, to string, fromIndex, toIn
 	h := &stream{
 		tenant: tenant, from: l.queue(a.Node.GUID(), fromIndex, 0), to: l.queue(b.Node.GUID(), toIndex, 4*loadDepth),
 		lid: b.Info.LID, sl: l.subnet.Levels.Between(level, a, b),
-		every: profile.PerThousand(l.info(place{a.Node.GUID(), a.Num})),
+		every: fabric.PerThousand(l.info(place{a.Node.GUID(), a.Num})),
 	}
 	l.streams = append(l.streams, h)
 	l.fabric.At(l.fabric.Now(), func() { l.turn(h) })

@@ -9,7 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -22,7 +22,7 @@ import (
 // shelf is a store in memory, and what a daemon does with one that managers share.
 type shelf struct {
 	t       testing.TB
-	objects kept.Objects
+	objects files.Objects
 	full    bool // it takes nothing
 	due     map[*seat]bool
 	gave    int // how often there was something new
@@ -67,7 +67,7 @@ func (s *shelf) turn(m *seat) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	all := kept.All{Assigned: e.Assigned(), Registered: kept.Registered{State: m.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum"}
+	all := files.All{Assigned: e.Assigned(), Registered: files.Registered{State: m.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum"}
 	registered, keys := m.engine.Versions()
 	list, err := s.objects.Changes(&all, time.Now())
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *shelf) turn(m *seat) {
 }
 
 // merge enters the keys of the store in a book.
-func merge(t testing.TB, book *mkey.Book, all *kept.All) {
+func merge(t testing.TB, book *mkey.Book, all *files.All) {
 	t.Helper()
 	var b mkey.Book
 	if err := json.Unmarshal(all.Book, &b); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -28,7 +28,7 @@ import (
 type together struct {
 	*pair
 	tenancy tenancy
-	objects kept.Objects
+	objects files.Objects
 	written int // of objects
 	record  lease.Record
 	all     []*starter
@@ -125,7 +125,7 @@ func (x *together) event(m *seat, e event.Event) {
 	}
 }
 
-func (x *together) stored() (all kept.All, some bool) {
+func (x *together) stored() (all files.All, some bool) {
 	x.t.Helper()
 	all, some, err := x.objects.All(0, time.Now())
 	if err != nil {
@@ -134,7 +134,7 @@ func (x *together) stored() (all kept.All, some bool) {
 	return all, some
 }
 
-func (x *together) cablesOf(all *kept.All) *cables.List {
+func (x *together) cablesOf(all *files.All) *cables.List {
 	x.t.Helper()
 	if len(all.Cables) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func (x *together) writes(s *starter) {
 	if s.list != nil {
 		_ = s.list.Write(&text) // a Buffer takes all
 	}
-	all := kept.All{Assigned: kept.Copy(e.Assigned()), Registered: kept.Registered{State: s.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum", Cables: text.Bytes()}
+	all := files.All{Assigned: files.Copy(e.Assigned()), Registered: files.Registered{State: s.engine.Registered(), Manager: e.Fabric().Self.GUID}, Book: book, Secret: "sum", Cables: text.Bytes()}
 	registered, keys := s.engine.Versions()
 	term := s.keeper.Term()
 	give := func() {

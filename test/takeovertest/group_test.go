@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/test/need"
 )
@@ -30,7 +29,7 @@ var broadcast = ib.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xf
 // as the driver of a host does.
 type member struct {
 	*station
-	general *gsi.Pair
+	general *endpoint.GSIPair
 	flow    *flow // what it sends
 	joinAt  time.Time
 	asked   uint64   // transaction of the join under way, 0 for none
@@ -47,7 +46,7 @@ func (r *rig) join(at ...int) {
 		var in []*station
 		for _, i := range at {
 			s := t.stations[i]
-			p, err := gsi.Open(s.device, 1)
+			p, err := endpoint.Open(s.device, 1)
 			r.must(err)
 			t.members = append(t.members, &member{station: s, general: p, joinAt: time.Now()})
 			in = append(in, s)

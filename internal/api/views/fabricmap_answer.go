@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/observed/levels"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 )
 
@@ -34,7 +34,7 @@ type MapMaker struct {
 	// of devices among them.
 	nodes  []node
 	links  []mapLink
-	layout levels.Layout
+	layout observed.LevelLayout
 	place  map[ib.NodeGUID]int
 	of     *snapshot.Snapshot
 	list   *MapList

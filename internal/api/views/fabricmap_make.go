@@ -8,7 +8,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/levels"
 )
 
 // node is a device of a map: one that was found, or one that is listed alone.
@@ -86,16 +85,16 @@ func (c Cable) ordered() Cable {
 func isActive(p *observed.Port) bool { return p.InfoRead && p.Info.PortState == smp.PortActive }
 
 // layoutOf finds out where the devices stand.
-func layoutOf(nodes []node, links []mapLink, place map[ib.NodeGUID]int) levels.Layout {
-	graph := make([]levels.Node, len(nodes))
+func layoutOf(nodes []node, links []mapLink, place map[ib.NodeGUID]int) observed.LevelLayout {
+	graph := make([]observed.LevelNode, len(nodes))
 	for i, n := range nodes {
-		graph[i] = levels.Node{Switch: n.kind == ib.NodeSwitch, Key: uint64(n.guid), Name: n.name}
+		graph[i] = observed.LevelNode{Switch: n.kind == ib.NodeSwitch, Key: uint64(n.guid), Name: n.name}
 	}
-	cables := make([]levels.Link, len(links))
+	cables := make([]observed.LevelLink, len(links))
 	for i, l := range links {
-		cables[i] = levels.Link{A: int32(place[l.a.Node]), B: int32(place[l.b.Node])}
+		cables[i] = observed.LevelLink{A: int32(place[l.a.Node]), B: int32(place[l.b.Node])}
 	}
-	return levels.Of(graph, cables)
+	return observed.Of(graph, cables)
 }
 
 // kinds are the numbers of types of devices.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
@@ -35,7 +35,7 @@ func (p *policyFlags) load(c *cobra.Command) (err error) {
 		return nil
 	}
 	if p.state != "" {
-		if p.assigned, err = kept.LoadState(p.state); err != nil {
+		if p.assigned, err = files.LoadState(p.state); err != nil {
 			return misuse(err)
 		}
 	}

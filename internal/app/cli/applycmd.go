@@ -8,12 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -87,13 +86,13 @@ func (f *applyFlags) check(c *cobra.Command) error {
 		return misuse(fmt.Errorf("--batch %d: want 0 or more", f.batch))
 	case f.journal == "":
 		return misuse(errors.New("--journal: want a file"))
-	case !f.yes && !table.IsTerminal(c.InOrStdin()):
+	case !f.yes && !terminal.IsTerminal(c.InOrStdin()):
 		return misuse(errors.New("standard input is not a terminal: use --yes to apply without asking"))
 	}
 	if err := f.load(c.ErrOrStderr()); err != nil || f.state == "" {
 		return err
 	}
-	return orMisuse(kept.CheckState(f.state))
+	return orMisuse(files.CheckState(f.state))
 }
 
 func (f *applyFlags) direction() daemon.Direction {
@@ -149,14 +148,14 @@ func (f *applyFlags) run(c *cobra.Command) error {
 	}
 	// The document has both the plan and its outcome.
 	var d applyDocument
-	r := newReporter(io.Discard, logs.From(c.Context()), f.json)
+	r := newReporter(io.Discard, telemetry.From(c.Context()), f.json)
 	r.runner = daemon.NewRunner(link, config, server.Config{}, p, r)
 	out, err := daemon.Apply(c.Context(), r.runner, daemon.ApplyOptions{
 		Direction: f.direction(), Policy: p, Batch: f.batch, Canary: f.canary, Journal: journal,
 		Approve: func(x *daemon.Proposal) (bool, error) { return f.approve(c, x, r, &d) },
 		Before:  f.keepState(r),
 		Step: func(s daemon.Step) {
-			fmt.Fprintf(c.ErrOrStderr(), "%s: %s, %s, %s\n", s.Name, table.Count(s.Hosts, "host"), table.Count(s.Writes, "write"), s.Verdict)
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s, %s, %s\n", s.Name, terminal.Count(s.Hosts, "host"), terminal.Count(s.Writes, "write"), s.Verdict)
 		},
 	})
 	return f.outcome(c, out, err, r, &d)
@@ -170,7 +169,7 @@ func (f *applyFlags) keepState(r *reporter) func(desired.Assigned) error {
 	}
 	return func(a desired.Assigned) error {
 		a.Forgets = f.config.Known.Forgets
-		return kept.SaveState(f.state, a)
+		return files.SaveState(f.state, a)
 	}
 }
 
@@ -180,7 +179,7 @@ func (f *applyFlags) approve(c *cobra.Command, x *daemon.Proposal, r *reporter, 
 	if x.Direction != daemon.Forward {
 		registered = nil // an older journal says nothing of groups, and none of those before the change
 	}
-	p, err := look(x.Fabric, x.Desired, registered)
+	p, err := cliLook(x.Fabric, x.Desired, registered)
 	if err != nil {
 		return false, err
 	}
@@ -215,15 +214,15 @@ func (f *applyFlags) outcome(c *cobra.Command, out *daemon.Applied, err error, r
 	d.Report = daemon.NewReport(out, err, r.runner)
 	var said error
 	if f.json {
-		said = table.JSON(c.OutOrStdout(), d)
+		said = terminal.JSON(c.OutOrStdout(), d)
 	} else if out != nil {
 		said = d.Print(c.OutOrStdout(), f.journal)
 	}
 	switch {
-	case out == nil && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted)):
-		return bad(exit.Interrupted("the fabric was being read, or the change shown; nothing was written"))
+	case out == nil && (errors.Is(err, context.Canceled) || errors.Is(err, terminal.ErrInterrupted)):
+		return bad(terminal.ExitInterrupted("the fabric was being read, or the change shown; nothing was written"))
 	case errors.Is(err, context.Canceled):
-		return bad(exit.Interrupted(fmt.Sprintf("%v; nobody can reach more than the old or the new tables allow; to finish: apply --resume, to undo: apply --rollback", err)))
+		return bad(terminal.ExitInterrupted(fmt.Sprintf("%v; nobody can reach more than the old or the new tables allow; to finish: apply --resume, to undo: apply --rollback", err)))
 	case err == nil && said != nil:
 		return bad(said)
 	case err == nil && !out.Proof.Verdict.Holds():

@@ -15,9 +15,9 @@ import (
 	"github.com/ibwarden/ibwarden/test/need"
 )
 
-// terminal is a pseudo-terminal: what is typed goes into the first file, and what is
+// cliTerminal is a pseudo-cliTerminal: what is typed goes into the first file, and what is
 // shown comes out of it; programs have the second.
-func terminal(t *testing.T) (person, programs *os.File) {
+func cliTerminal(t *testing.T) (person, programs *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	need.Need(t, err)
@@ -38,7 +38,7 @@ func terminal(t *testing.T) (person, programs *os.File) {
 // in the foreground it does ask.
 func TestBackground(t *testing.T) {
 	bash := need.Program(t, "bash")
-	person, programs := terminal(t)
+	person, programs := cliTerminal(t)
 	shell := exec.Command(bash, "--noprofile", "--norc", "-i")
 	shell.Stdin, shell.Stdout, shell.Stderr = programs, programs, programs
 	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=dumb", "PS1=", "HOME=" + t.TempDir()}

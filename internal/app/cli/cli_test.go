@@ -8,11 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// tests removes after the tests what they have built.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return need.Main(t.m) }
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"ibwarden": func() { os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr)) },
 	})
 }

@@ -12,11 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/migratecmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/cli/tracecmd"
-	"github.com/ibwarden/ibwarden/internal/app/doctor"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -30,12 +27,12 @@ var documents = []struct {
 }{
 	{"run", document{}, []string{"json.md: `ibwarden run`", "json.md: `ibwarden prove`"}},
 	{"prove", proveReport{}, []string{"json.md: `ibwarden prove`", "json.md: What becomes of a packet"}},
-	{"trace", tracecmd.Report{}, []string{"json.md: `ibwarden trace`"}},
-	{"get", getcmd.Document{}, []string{"json.md: `ibwarden get`"}},
+	{"trace", look.TraceReport{}, []string{"json.md: `ibwarden trace`"}},
+	{"get", look.Document{}, []string{"json.md: `ibwarden get`"}},
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
-	{"doctor", doctor.Report{}, []string{"json.md: `ibwarden doctor`"}},
-	{"migrate opensm", migratecmd.Document{}, []string{"json.md: `ibwarden migrate opensm`", "plan-apply.md: plan --json"}},
+	{"doctor", look.DoctorReport{}, []string{"json.md: `ibwarden doctor`"}},
+	{"migrate opensm", Document{}, []string{"json.md: `ibwarden migrate opensm`", "plan-apply.md: plan --json"}},
 	{"plan", planDocument{}, []string{"plan-apply.md: plan --json"}},
 	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
 }
@@ -192,7 +189,7 @@ func walk(v any, yield func(name string)) {
 
 // So is every column of show and devices, each with its table.
 func TestEveryColumnIsDescribed(t *testing.T) {
-	check := func(section, name string, rows table.Table) {
+	check := func(section, name string, rows terminal.Table) {
 		t.Helper()
 		var b bytes.Buffer
 		if err := rows.Print(&b, "", false); err != nil {
@@ -209,7 +206,7 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range views {
+	for _, v := range cliViews {
 		check("json.md: `ibwarden show`", v.name, v.rows(observed.NewFabric()))
 	}
 	for _, name := range []string{"index", "pkey"} { // of an entry in pkeys
@@ -217,5 +214,5 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 			t.Errorf("show pkeys: %s is not described", name)
 		}
 	}
-	check("json.md: `ibwarden devices`", "ports", table.Devices(nil))
+	check("json.md: `ibwarden devices`", "ports", terminal.Devices(nil))
 }

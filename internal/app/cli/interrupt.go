@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // interruptGrace is how long an interrupted command may take to end by itself: its
@@ -40,7 +40,7 @@ func execute(ctx context.Context, root *cobra.Command) (command *cobra.Command, 
 	}
 }
 
-var errComputing = exit.Interrupted("in the middle of a computation; what had been written to the fabric stays, and nothing else was written")
+var errComputing = terminal.ExitInterrupted("in the middle of a computation; what had been written to the fabric stays, and nothing else was written")
 
 // ended handles the end of a run: an interrupt in the middle leaves the work half done,
 // an interrupt at rest leaves a verdict.
@@ -51,11 +51,11 @@ func (r *reporter) ended(err error, once bool) error {
 	work, busy := r.runner.Engine().UnderWay()
 	switch {
 	case busy:
-		return bad(exit.Interrupted(work.String()))
+		return bad(terminal.ExitInterrupted(work.String()))
 	case r.last == nil && r.deferred:
-		return bad(exit.Interrupted("standing by for another manager; nothing was written"))
+		return bad(terminal.ExitInterrupted("standing by for another manager; nothing was written"))
 	case once, r.last == nil:
-		return bad(exit.Interrupted("before there was a verdict"))
+		return bad(terminal.ExitInterrupted("before there was a verdict"))
 	}
 	r.log.Info("interrupted at rest: the fabric is as the last verdict says, and is no longer monitored")
 	return r.outcome(nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -84,7 +84,7 @@ func (f *keysCommand) show() *cobra.Command {
 				return misuse(err)
 			}
 			entries := []keyEntry{}
-			t := table.New("port_guid", "node_guid", "behind", "generation", "next")
+			t := terminal.New("port_guid", "node_guid", "behind", "generation", "next")
 			for _, s := range ring.Book.Entries() {
 				e := keyEntry{Node: s.ID.Node, Port: s.ID.Port, Current: s.Current, Next: s.Next, Behind: []string{}}
 				for _, at := range s.Places {
@@ -99,10 +99,10 @@ func (f *keysCommand) show() *cobra.Command {
 				if s.Next != 0 {
 					next = fmt.Sprint(s.Next)
 				}
-				t.Add(s.ID.Port, s.ID.Node, table.Plain(strings.Join(e.Behind, " ")), s.Current, next)
+				t.Add(s.ID.Port, s.ID.Node, terminal.Plain(strings.Join(e.Behind, " ")), s.Current, next)
 			}
 			if f.json {
-				return table.JSON(c.OutOrStdout(), map[string]any{"ports": entries})
+				return terminal.JSON(c.OutOrStdout(), map[string]any{"ports": entries})
 			}
 			return t.Print(c.OutOrStdout(), "ports", false)
 		},
@@ -163,7 +163,7 @@ func (f *keysCommand) read(c *cobra.Command, ring *daemon.Keyring, further int) 
 	defer link.Close()
 	k := (&keysFlags{ring: ring}).config(f.where.mKey, f.where.self)
 	k.Further = further
-	r, err := reading.Live(c, link, sweep.Options{Keys: k.Shown()})
+	r, err := look.Live(c, link, sweep.Options{Keys: k.Shown()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,9 +201,9 @@ be copied: remove it when it has served.
 			if err := daemon.ExportSAKey(args[0], ring.Ring.SAKey()); err != nil {
 				return bad(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: keys of %s\n", args[0], table.Count(n, "port"))
-			if n := len(reading.Guarded(r.Fabric)); n > 0 {
-				return bad(fmt.Errorf("%s did not answer: these are not all keys", table.Count(n, "place")))
+			fmt.Fprintf(c.OutOrStdout(), "%s: keys of %s\n", args[0], terminal.Count(n, "port"))
+			if n := len(look.Guarded(r.Fabric)); n > 0 {
+				return bad(fmt.Errorf("%s did not answer: these are not all keys", terminal.Count(n, "place")))
 			}
 			return nil
 		},
@@ -233,7 +233,7 @@ each port one of its own, and forgets them. Where OpenSM's protection level was 
 			if err != nil {
 				return misuse(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "keys of %s; the next ibwarden run replaces them\n", table.Count(n, "port"))
+			fmt.Fprintf(c.OutOrStdout(), "keys of %s; the next ibwarden run replaces them\n", terminal.Count(n, "port"))
 			return nil
 		},
 	}
@@ -277,7 +277,7 @@ a power cycle clears the key of a device.
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%d ports accept keys that are now known\n", found)
 			for _, name := range locked {
-				fmt.Fprintf(c.OutOrStdout(), "locked: %s\n", table.Plain(name))
+				fmt.Fprintf(c.OutOrStdout(), "locked: %s\n", terminal.Plain(name))
 			}
 			if len(locked) > 0 {
 				return bad(fmt.Errorf("%d places answer to no key that is known here: a power cycle of the device clears its key", len(locked)))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -24,7 +24,7 @@ type keysFlags struct {
 	secret string
 	ring   *daemon.Keyring // nil: ports get no keys of their own
 	shared bool            // other managers store which port has which key
-	// look tells that a request for other keys may wait, asked that it was taken.
+	// cliLook tells that a request for other keys may wait, asked that it was taken.
 	look, asked bool
 	unlock      func() // of the directory, nil without one
 }
@@ -119,7 +119,7 @@ func (f *keysFlags) handleRequests(engine *engine.Engine, stderr io.Writer) {
 		fmt.Fprintln(stderr, "ibwarden:", err)
 	} else if r != nil {
 		f.asked = true
-		fmt.Fprintf(stderr, "new M_Keys are requested: %s\n", table.Count(engine.RenewKeys(r.Ports...), "port"))
+		fmt.Fprintf(stderr, "new M_Keys are requested: %s\n", terminal.Count(engine.RenewKeys(r.Ports...), "port"))
 	}
 }
 

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/plan"
@@ -32,7 +31,7 @@ type changeFlags struct {
 	server        servicecmd.Named
 	policy, state string
 	cables        string
-	routing       routingcmd.Flags
+	routing       look.Flags
 	lmc           uint8
 	json          bool
 	policyOptions policyfile.Options
@@ -72,10 +71,10 @@ func (f *changeFlags) load(w io.Writer) error {
 		return err
 	}
 	if f.state != "" {
-		if f.config.Known, err = kept.LoadState(f.state); err != nil {
+		if f.config.Known, err = files.LoadState(f.state); err != nil {
 			return misuse(err)
 		}
-		known, some, err := kept.LoadRegistered(f.state, 0)
+		known, some, err := files.LoadRegistered(f.state, 0)
 		if err != nil {
 			return misuse(err)
 		}
@@ -152,7 +151,7 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if f.config.MKey = f.where.mKey; f.config.Keys != nil {
 		f.config.MKey = 0 // it is among the keys
 	}
-	read, err := reading.Live(c, link, f.config.Reading(f.loadedPolicy))
+	read, err := look.Live(c, link, f.config.Reading(f.loadedPolicy))
 	if err != nil {
 		return err
 	}
@@ -165,13 +164,13 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	if err != nil {
 		return misuse(fmt.Errorf("%s does not fit: %w", f.policy, err))
 	}
-	p, err := look(read.Fabric, want, f.registered)
+	p, err := cliLook(read.Fabric, want, f.registered)
 	if err != nil {
 		return bad(err)
 	}
 	d := planDocument{countsOf(read.Fabric.Count()), p, append([]string{}, want.Warnings...), read.SMPs, len(read.Faults)}
 	if f.json {
-		err = table.JSON(c.OutOrStdout(), d)
+		err = terminal.JSON(c.OutOrStdout(), d)
 	} else {
 		err = printPlan(c.OutOrStdout(), &d)
 	}
@@ -179,9 +178,9 @@ func (f *changeFlags) plan(c *cobra.Command) error {
 	case err != nil:
 		return bad(err)
 	case daemon.Unread(read.Faults) > 0:
-		return bad(fmt.Errorf("%s could not be read: this may not be all", table.Count(daemon.Unread(read.Faults), "place")))
+		return bad(fmt.Errorf("%s could not be read: this may not be all", terminal.Count(daemon.Unread(read.Faults), "place")))
 	case p.Unread > 0:
-		return bad(fmt.Errorf("%s could not be read whole: this may not be all", table.Count(p.Unread, "P_Key table")))
+		return bad(fmt.Errorf("%s could not be read whole: this may not be all", terminal.Count(p.Unread, "P_Key table")))
 	}
 	return nil
 }
@@ -192,12 +191,12 @@ func sayFaults(w io.Writer, faults []sweep.Fault) {
 			fmt.Fprintln(w, "ibwarden: more of the same is not shown")
 			return
 		}
-		fmt.Fprintln(w, "ibwarden:", table.Plain(f))
+		fmt.Fprintln(w, "ibwarden:", terminal.Plain(f))
 	}
 }
 
-// look previews the writing of desired values.
-func look(f *observed.Fabric, s *desired.Result, registered *server.State) (*preview.Preview, error) {
+// cliLook previews the writing of desired values.
+func cliLook(f *observed.Fabric, s *desired.Result, registered *server.State) (*preview.Preview, error) {
 	in := preview.Input{Fabric: f, Desired: s.Tables, Plan: plan.Diff(f, s.Tables)}
 	if registered != nil {
 		in.Multicast = &registered.Groups
@@ -219,7 +218,7 @@ func printPlan(w io.Writer, d *planDocument) error {
 		return err
 	}
 	for _, text := range d.Warnings {
-		fmt.Fprintf(w, "note: %s\n", table.Plain(text))
+		fmt.Fprintf(w, "note: %s\n", terminal.Plain(text))
 	}
 	_, err := fmt.Fprintf(w, "read with %d SubnGet and %d SubnSet\n", d.Read.Get, d.Read.Set)
 	return err

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/partitionsconf"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
@@ -34,7 +34,7 @@ func readPolicy(path string, o policyfile.Options, w io.Writer) (*policy.Policy,
 
 func warn(w io.Writer, path string, warnings []policy.Fault) {
 	for _, f := range warnings {
-		fmt.Fprintf(logs.At(w, slog.LevelWarn), "%s:%s (warning)\n", path, f)
+		fmt.Fprintf(telemetry.LogAt(w, slog.LevelWarn), "%s:%s (warning)\n", path, f)
 	}
 }
 
@@ -44,13 +44,13 @@ func refused(path string, err error, w io.Writer) error {
 	if !errors.As(err, &faults) {
 		return misuse(err)
 	}
-	fmt.Fprintln(logs.At(w, slog.LevelError), faults)
-	return misuse(fmt.Errorf("%s: %s; the whole policy is refused", path, table.Count(len(faults.Faults), "fault")))
+	fmt.Fprintln(telemetry.LogAt(w, slog.LevelError), faults)
+	return misuse(fmt.Errorf("%s: %s; the whole policy is refused", path, terminal.Count(len(faults.Faults), "fault")))
 }
 
 // readBounded reads a file that is not larger than any policy may be.
 func readBounded(path string) ([]byte, error) {
-	return regular.Read(path, partitionsconf.FileSizeMax)
+	return files.Read(path, partitionsconf.FileSizeMax)
 }
 
 func newPolicy() *cobra.Command {
@@ -69,8 +69,8 @@ func newPolicy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: good: %s, %s, %s, %s\n", args[0], table.Count(len(p.Partitions), "partition"),
-				table.Count(len(p.Services), "service"), table.Count(len(p.Groups), "group"), table.Count(len(p.Warnings), "warning"))
+			fmt.Fprintf(c.OutOrStdout(), "%s: good: %s, %s, %s, %s\n", args[0], terminal.Count(len(p.Partitions), "partition"),
+				terminal.Count(len(p.Services), "service"), terminal.Count(len(p.Groups), "group"), terminal.Count(len(p.Warnings), "warning"))
 			return nil
 		},
 	})

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/judge/reach"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -44,9 +44,9 @@ type proveReport struct {
 	Cut []reach.Cut `json:"cut"`
 	// Exact tells that who can talk is what the policy says, no more and no
 	// less; null without a policy.
-	Exact  *bool           `json:"exact"`
-	Faults []reading.Fault `json:"faults"`
-	SMPs   *daemon.SMPs    `json:"smps"`
+	Exact  *bool               `json:"exact"`
+	Faults []look.ReadingFault `json:"faults"`
+	SMPs   *daemon.SMPs        `json:"smps"`
 }
 
 func newProve() *cobra.Command {
@@ -152,7 +152,7 @@ func (f *proveFlags) outcome(verdict, multicast isolation.Verdict) error {
 	return nil
 }
 
-func (f *proveFlags) report(c *cobra.Command, r *reading.Reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
+func (f *proveFlags) report(c *cobra.Command, r *look.Reading, proof *isolation.Proof, spread *isolation.Multicast, allowed []observed.Partition) error {
 	d := proveReport{
 		Proof: proof, Multicast: spread, Policy: f.policy.file, Source: r.Source, ReadAt: r.Time(), Fabric: countsOf(r.Fabric.Count()),
 		Partitions: entriesOf(allowed), Classes: isolation.Classes(r.Fabric), Faults: r.Unread(), SMPs: r.SMPs,
@@ -166,7 +166,7 @@ func (f *proveFlags) report(c *cobra.Command, r *reading.Reading, proof *isolati
 		d.Exact = &exact
 	}
 	if f.json {
-		if err := table.JSON(c.OutOrStdout(), d); err != nil {
+		if err := terminal.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 		return nil
@@ -174,20 +174,20 @@ func (f *proveFlags) report(c *cobra.Command, r *reading.Reading, proof *isolati
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "%d switches, %d CAs, %d routers, %d links, read %s\n",
 		d.Fabric.Switches, d.Fabric.CAs, d.Fabric.Routers, d.Fabric.Links, d.ReadAt)
-	view := newReporter(out, logs.From(c.Context()), false)
+	view := newReporter(out, telemetry.From(c.Context()), false)
 	if f.policy.loaded == nil {
-		if err := table.PrintClasses(out, d.Classes); err != nil {
+		if err := terminal.PrintClasses(out, d.Classes); err != nil {
 			return bad(err)
 		}
 	}
 	view.reportPartitions(d.Partitions)
 	if counted {
-		if err := table.PrintPackets(out, packets); err != nil {
+		if err := terminal.PrintPackets(out, packets); err != nil {
 			return bad(err)
 		}
 	}
-	table.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
-	table.PrintWitnesses(out, "could talk against the policy if the first forged its table", proof.Exposed, proof.Counts.Exposed)
+	terminal.PrintWitnesses(out, "can talk against the policy", proof.Violations, proof.Counts.Violations)
+	terminal.PrintWitnesses(out, "could talk against the policy if the first forged its table", proof.Exposed, proof.Counts.Exposed)
 	view.reportCuts(proof, d.Cut)
 	view.reportProof(proof, f.policy.loaded != nil)
 	view.reportMulticast(spread)
@@ -204,7 +204,7 @@ const (
 func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 	if n := proof.Counts.Missing; n > 0 {
 		m := proof.Missing[0]
-		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, table.Plain(m.Name))
+		fmt.Fprintf(r.out, "\n%d keys that the policy gives are missing, first %s at %s\n", n, m.PKey, terminal.Plain(m.Name))
 	}
 	if len(cuts) == 0 {
 		return
@@ -215,6 +215,6 @@ func (r *reporter) reportCuts(proof *isolation.Proof, cuts []reach.Cut) {
 			fmt.Fprintf(r.out, "  and more (--json lists up to %d)\n", cutsListed)
 			return
 		}
-		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, table.Plain(c.Reason))
+		fmt.Fprintf(r.out, "  %s to %s over %s: %s, %s\n", c.From, c.To, c.PKey, c.Disposition, terminal.Plain(c.Reason))
 	}
 }

@@ -14,11 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/readonly"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/judge/audit"
 )
 
@@ -59,8 +57,8 @@ func (f *runFlags) watch(c *cobra.Command) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	return orBad(readonly.Run(c.Context(), readonly.Options{
-		Read: w.read, Show: auditcmd.Print, Every: func() time.Duration { return f.drift }, Hangup: hangup, Reload: w.reload,
+	return orBad(RunReadOnly(c.Context(), ReadOnlyOptions{
+		Read: w.read, Show: look.Print, Every: func() time.Duration { return f.drift }, Hangup: hangup, Reload: w.reload,
 		Metrics: f.telemetry.Address(), Out: c.OutOrStdout(), Log: c.ErrOrStderr(), Now: time.Now,
 	}))
 }
@@ -110,7 +108,7 @@ func (w *watching) load() (err error) {
 	}
 	var cables []audit.Cable
 	if w.cables.file != "" {
-		if cables, err = auditcmd.ReadCables(w.cables.file); err != nil {
+		if cables, err = look.ReadCables(w.cables.file); err != nil {
 			return misuse(fmt.Errorf("--cables: %w", err))
 		}
 	}
@@ -121,24 +119,24 @@ func (w *watching) load() (err error) {
 
 // read reads the fabric once, and audits it.
 func (w *watching) read(ctx context.Context) (*audit.Report, error) {
-	snap, _, err := w.where.read(ctx, w.command, auditcmd.Reads(w.options.Profile), nil)
+	snap, _, err := w.where.read(ctx, w.command, look.Reads(w.options.Profile), nil)
 	if err != nil {
 		return nil, err
 	}
-	reading.SayGuarded(w, snap.Fabric, false)
+	look.SayGuarded(w, snap.Fabric, false)
 	intent := w.intent
 	if partitions, aliases, some, err := w.policy.audited(w, snap.Fabric); err != nil {
 		return nil, err
 	} else if some {
 		intent.Partitions, intent.Aliases = partitions, aliases
 	}
-	return auditcmd.Judge(snap, intent, w.options), nil
+	return look.Judge(snap, intent, w.options), nil
 }
 
 // reload reads the configuration and the files that it names again.
 func (w *watching) reload() {
 	stderr := w.command.ErrOrStderr()
-	log := logs.From(w.command.Context())
+	log := telemetry.From(w.command.Context())
 	if err := w.reconfigure(w.command, nil); err != nil {
 		log.ReloadFailed("configuration", err)
 	}

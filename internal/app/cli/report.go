@@ -9,8 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -25,7 +24,7 @@ import (
 // reporter prints the results of a run.
 type reporter struct {
 	out     io.Writer
-	log     *logs.Log
+	log     *telemetry.Log
 	asJSON  bool
 	runner  *daemon.Runner
 	service *serve.Service
@@ -51,7 +50,7 @@ type reporter struct {
 	asked bool
 }
 
-func newReporter(out io.Writer, log *logs.Log, asJSON bool) *reporter {
+func newReporter(out io.Writer, log *telemetry.Log, asJSON bool) *reporter {
 	return &reporter{out: out, log: log, asJSON: asJSON, asked: true}
 }
 
@@ -191,7 +190,7 @@ func (r *reporter) report(result *event.Result) {
 		d := document{Verdict: result.Proof.Verdict, SMPs: smps, Phases: took, Proof: result.Proof, Multicast: result.Multicast, Partitions: entriesOf(result.Partitions),
 			Writes: result.Writes, Failures: result.Failures, Faults: result.Faults, Inactive: result.Inactive, Fences: fencesOf(result)}
 		d.Fabric = countsOf(result.Counts)
-		if err := table.JSON(r.out, d); err != nil {
+		if err := terminal.JSON(r.out, d); err != nil {
 			r.log.Error(err.Error())
 		}
 		return
@@ -216,7 +215,7 @@ func (r *reporter) report(result *event.Result) {
 			fmt.Fprintf(r.out, "%d more ports are fenced (--json has all)\n", len(result.Fences)-i)
 			break
 		}
-		fmt.Fprintf(r.out, "fenced: %s: %s\n", table.Plain(f.Name), table.Plain(f.Reason))
+		fmt.Fprintf(r.out, "fenced: %s: %s\n", terminal.Plain(f.Name), terminal.Plain(f.Reason))
 	}
 	if result.Failures > 0 || result.Inactive > 0 {
 		fmt.Fprintf(r.out, "not completed: %d writes failed, %d links are not Active\n", result.Failures, result.Inactive)
@@ -227,7 +226,7 @@ func (r *reporter) report(result *event.Result) {
 // there are, nor what was sent.
 func verdictOf(result *event.Result) string {
 	p := result.Proof
-	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, table.SharedPorts(p), result.Fences, result.Failures, result.Inactive)
+	text := fmt.Sprint(p.Verdict, p.Reasons, p.Caveats, terminal.SharedPorts(p), result.Fences, result.Failures, result.Inactive)
 	if result.Multicast != nil {
 		text += fmt.Sprint(result.Multicast.Verdict, result.Multicast.Reasons)
 	}
@@ -263,7 +262,7 @@ func entriesOf(partitions []observed.Partition) []partitionEntry {
 }
 
 func (r *reporter) reportPartitions(partitions []partitionEntry) {
-	t := table.New("partition", "p_key", "full", "limited")
+	t := terminal.New("partition", "p_key", "full", "limited")
 	for _, p := range partitions {
 		t.Add(p.Name, p.PKey, p.Full, p.Limited)
 	}
@@ -271,14 +270,14 @@ func (r *reporter) reportPartitions(partitions []partitionEntry) {
 	r.print(t)
 }
 
-func (r *reporter) print(t table.Table) {
+func (r *reporter) print(t terminal.Table) {
 	if err := t.Print(r.out, "", false); err != nil {
 		r.log.Error(err.Error())
 	}
 }
 
 func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
-	t := table.New("sent so far", "get", "set")
+	t := terminal.New("sent so far", "get", "set")
 	for _, a := range smps.ByAttribute {
 		t.Add(a.Attribute, a.Get, a.Set)
 	}
@@ -296,7 +295,7 @@ func (r *reporter) reportSent(smps daemon.SMPs, took []phases.Phase) {
 }
 
 func (r *reporter) reportMulticast(m *isolation.Multicast) {
-	if err := table.PrintMulticast(r.out, m); err != nil {
+	if err := terminal.PrintMulticast(r.out, m); err != nil {
 		r.log.Error(err.Error())
 	}
 }
@@ -317,7 +316,7 @@ const listMax = 20
 // policy that says something of them.
 func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 	if pairs && len(p.Pairs) > 0 {
-		t := table.New("partition", "and", "policy", "verdict", "reason")
+		t := terminal.New("partition", "and", "policy", "verdict", "reason")
 		for _, pair := range p.Pairs {
 			t.Add(pair.A, pair.B, wanted(pair.Joined), pair.Verdict, pair.Reason)
 		}
@@ -333,12 +332,12 @@ func (r *reporter) reportProof(p *isolation.Proof, pairs bool) {
 			fmt.Fprintf(r.out, "  and %d more (--json has all)\n", len(p.Reasons)-i)
 			break
 		}
-		fmt.Fprintf(r.out, "  %s\n", table.Plain(reason))
+		fmt.Fprintf(r.out, "  %s\n", terminal.Plain(reason))
 	}
 	if len(p.SharedPorts) > 0 {
-		fmt.Fprintf(r.out, "  tenants share only these ports: %s\n", table.SharedPorts(p))
+		fmt.Fprintf(r.out, "  tenants share only these ports: %s\n", terminal.SharedPorts(p))
 	}
 	for _, caveat := range p.Caveats {
-		fmt.Fprintf(r.out, "  left to the hosts: %s\n", table.Plain(caveat))
+		fmt.Fprintf(r.out, "  left to the hosts: %s\n", terminal.Plain(caveat))
 	}
 }

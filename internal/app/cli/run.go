@@ -14,11 +14,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
-	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/app/serve"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -129,7 +127,7 @@ type runFlags struct {
 	service                     *serve.Service
 	shared                      *serve.Shared
 	policy, state               string
-	routing                     routingcmd.Flags
+	routing                     look.Flags
 	lmc, priority               uint8
 	smKey                       string
 	parsedSMKey                 ib.SMKey
@@ -148,7 +146,7 @@ type runFlags struct {
 	policyOptions               policyfile.Options
 	loadedPolicy                *policy.Policy
 	loadedAssigned              desired.Assigned
-	registered                  kept.Registered
+	registered                  files.Registered
 	// forgot tells that nothing is known of what hosts registered before.
 	forgot bool
 }
@@ -302,15 +300,15 @@ func (f *runFlags) load(c *cobra.Command) (err error) {
 		f.state = f.cables.dir.State()
 	}
 	if f.state != "" {
-		if f.loadedAssigned, err = kept.LoadState(f.state); err != nil {
+		if f.loadedAssigned, err = files.LoadState(f.state); err != nil {
 			return misuse(err)
 		}
 		known := false
-		if f.registered, known, err = kept.LoadRegistered(f.state, f.parsedSAKey); err != nil {
+		if f.registered, known, err = files.LoadRegistered(f.state, f.parsedSAKey); err != nil {
 			return misuse(err)
 		}
 		f.forgot = !known
-		if err := f.tolerate(c.Context(), kept.CheckState(f.state)); err != nil {
+		if err := f.tolerate(c.Context(), files.CheckState(f.state)); err != nil {
 			return misuse(err)
 		}
 	}
@@ -326,10 +324,10 @@ func (f *runFlags) keepCables(ctx context.Context) func(*cables.List) error {
 // a fabric without a manager is worse than one whose manager forgets. Of a single pass it is
 // an error.
 func (f *runFlags) tolerate(ctx context.Context, err error) error {
-	if f.once || !regular.IsFull(err) {
+	if f.once || !files.IsFull(err) {
 		return err
 	}
-	logs.From(ctx).Warn(err.Error())
+	telemetry.From(ctx).Warn(err.Error())
 	return nil
 }
 
@@ -381,7 +379,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.tenants(c, link); err != nil {
 		return err
 	}
-	r := newReporter(c.OutOrStdout(), logs.From(c.Context()), f.json)
+	r := newReporter(c.OutOrStdout(), telemetry.From(c.Context()), f.json)
 	if r.learned = f.keepCables(c.Context()); !f.once {
 		r.log.Stamp()
 	}
@@ -429,7 +427,7 @@ func (f *runFlags) turned(c *cobra.Command, r *reporter, hangup <-chan struct{})
 	}
 	if r.completed != nil && f.state != "" {
 		if r.unsaved = f.save(engine, r.runner.Registered()); r.unsaved != nil {
-			logs.From(c.Context()).Warn(r.unsaved.Error())
+			telemetry.From(c.Context()).Warn(r.unsaved.Error())
 		}
 		r.completed = nil
 	}
@@ -462,7 +460,7 @@ func (f *runFlags) keep(r *reporter) error {
 		return nil
 	}
 	engine := r.runner.Engine()
-	r.runner.Recall(kept.In(f.state, f.parsedSAKey))
+	r.runner.Recall(files.In(f.state, f.parsedSAKey))
 	r.runner.Lacks(f.forgot)
 	f.shared.Begin(r.runner) // its Recall counts, if there is one
 	err := r.runner.Keep(f.registered.State, func(s server.State) error { return f.save(engine, s) })
@@ -474,7 +472,7 @@ func (f *runFlags) keep(r *reporter) error {
 
 // recall takes from the store that managers share what they have kept in it.
 func (f *runFlags) recall(ctx context.Context) (err error) {
-	var all kept.All
+	var all files.All
 	var some bool
 	keep := f.keepCables(ctx)
 	if f.cables.file != "" {
@@ -491,9 +489,9 @@ func (f *runFlags) recall(ctx context.Context) (err error) {
 // registrations says nothing of them: the next one has to ask for them.
 func (f *runFlags) save(engine *engine.Engine, s server.State) error {
 	if f.once && f.forgot {
-		return kept.SaveState(f.state, engine.Assigned())
+		return files.SaveState(f.state, engine.Assigned())
 	}
-	return kept.SaveStates(f.state, engine.Assigned(), kept.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
+	return files.SaveStates(f.state, engine.Assigned(), files.Registered{State: s, SAKey: f.parsedSAKey, Manager: daemon.PortOf(engine)})
 }
 
 // reload reads the configuration, the list of cables, forwarding tables and the policy file
@@ -511,7 +509,7 @@ func (f *runFlags) reload(c *cobra.Command, r *reporter) {
 	} {
 		if err := file.read(); err != nil {
 			r.log.ReloadFailed(file.what, err)
-			r.watched.Count(logs.ReloadFailed)
+			r.watched.Count(telemetry.ReloadFailed)
 		}
 	}
 }
@@ -561,7 +559,7 @@ func (f *runFlags) serve(ctx context.Context) (err error) {
 		err = f.applyFile(ctx)
 	}
 	if waits := new(serve.WaitsError); errors.As(err, &waits) {
-		logs.From(ctx).Warn(waits.Error()) // what stands is guarded meanwhile
+		telemetry.From(ctx).Warn(waits.Error()) // what stands is guarded meanwhile
 		err = nil
 	}
 	return orMisuse(err)

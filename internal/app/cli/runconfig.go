@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/configcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/config"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/app/telemetry"
@@ -40,7 +38,7 @@ func (f *configured) add(flags *pflag.FlagSet) {
 func scratchRun() (*runFlags, *cobra.Command) {
 	f, c := newRunOf()
 	root := new(cobra.Command)
-	new(logs.Options).Add(root.PersistentFlags())
+	new(telemetry.LogOptions).Add(root.PersistentFlags())
 	root.AddCommand(c)
 	c.InheritedFlags() // merges them into those of c
 	return f, c
@@ -120,7 +118,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		err = fresh.checkPeriods()
 	}
 	if level := scratch.Flags().Lookup("log-level"); err == nil && level != nil {
-		if err = new(logs.Options).Default(io.Discard).SetLevel(level.Value.String()); err != nil {
+		if err = new(telemetry.LogOptions).Default(io.Discard).SetLevel(level.Value.String()); err != nil {
 			err = fmt.Errorf("%s: log-level: %w", f.config.path, err)
 		}
 	}
@@ -145,7 +143,7 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 		case "guard-period":
 			f.guard = fresh.guard
 		case "log-level":
-			_ = logs.From(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
+			_ = telemetry.From(c.Context()).SetLevel(flag.Value.String()) // it is one of the levels
 		default:
 			waiting = append(waiting, name)
 		}
@@ -161,9 +159,9 @@ func (f *runFlags) reconfigure(c *cobra.Command, engine *engine.Engine) error {
 	return nil
 }
 
-// forConfig is a run for package configcmd.
-func forConfig() configcmd.Run {
-	return configcmd.Run{Variable: configVariable, Check: checkConfig, Flags: func() *pflag.FlagSet {
+// forConfig is a run for ibwarden config.
+func forConfig() Run {
+	return Run{Variable: configVariable, Check: checkConfig, Flags: func() *pflag.FlagSet {
 		_, c := scratchRun()
 		return c.Flags()
 	}}

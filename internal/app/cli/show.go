@@ -6,32 +6,30 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/netcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/routingcmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
-// views are what `ibwarden show` can show: a table for people and the rows
+// cliViews are what `ibwarden show` can show: a table for people and the rows
 // behind it for programs.
-var views = []struct {
+var cliViews = []struct {
 	name, about string
-	rows        func(*observed.Fabric) table.Table
+	rows        func(*observed.Fabric) terminal.Table
 	reads       sweep.Options // besides what every sweep reads
 }{
-	{"nodes", "devices", table.Nodes, sweep.Options{}},
-	{"ports", "cabled ports and end ports", table.Ports, sweep.Options{}},
-	{"links", "cables", table.Links, sweep.Options{}},
-	{"lids", "addresses of end ports", table.LIDs, sweep.Options{}},
-	{"routes", "forwarding tables", table.Routes, sweep.Options{Forwarding: true}},
-	{"pkeys", "partition key tables", table.PKeys, sweep.Options{}},
-	{"aliases", "alias GUIDs of end ports", table.Aliases, sweep.Options{Aliases: true}},
-	{"settings", "packet lifetimes and VL arbitration of ports", table.Settings, sweep.Options{QoS: true}},
-	{"diagnostics", "end ports that report a fault, and their vendor's diagnostics", table.Diagnostics, sweep.Options{}},
-	{"partitions", "partitions and their members, from the tables of end ports", table.Partitions, sweep.Options{}},
+	{"nodes", "devices", terminal.Nodes, sweep.Options{}},
+	{"ports", "cabled ports and end ports", terminal.Ports, sweep.Options{}},
+	{"links", "cables", terminal.Links, sweep.Options{}},
+	{"lids", "addresses of end ports", terminal.LIDs, sweep.Options{}},
+	{"routes", "forwarding tables", terminal.Routes, sweep.Options{Forwarding: true}},
+	{"pkeys", "partition key tables", terminal.PKeys, sweep.Options{}},
+	{"aliases", "alias GUIDs of end ports", terminal.Aliases, sweep.Options{Aliases: true}},
+	{"settings", "packet lifetimes and VL arbitration of ports", terminal.Settings, sweep.Options{QoS: true}},
+	{"diagnostics", "end ports that report a fault, and their vendor's diagnostics", terminal.Diagnostics, sweep.Options{}},
+	{"partitions", "partitions and their members, from the tables of end ports", terminal.Partitions, sweep.Options{}},
 }
 
 func newShow() *cobra.Command {
@@ -51,8 +49,8 @@ func newShow() *cobra.Command {
 	var server servicecmd.Named
 	server.Add(show.PersistentFlags())
 	add, read := forOthers()
-	show.AddCommand(routingcmd.New(add, read, fabricHelp), netcmd.New(add, read, fabricHelp))
-	for _, v := range views {
+	show.AddCommand(look.RoutingCommand(add, read, fabricHelp), look.NetCommand(add, read, fabricHelp))
+	for _, v := range cliViews {
 		show.AddCommand(&cobra.Command{
 			Use: v.name, Short: "Show " + v.about, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
@@ -74,18 +72,18 @@ func newShow() *cobra.Command {
 				if err := where.asks(&reads); err != nil {
 					return err
 				}
-				r, err := reading.Live(c, link, reads)
+				r, err := look.Live(c, link, reads)
 				if err != nil {
 					return err
 				}
 				for _, f := range r.Faults {
-					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
+					fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(f))
 				}
 				if err := v.rows(r.Fabric).Print(c.OutOrStdout(), v.name, *asJSON); err != nil {
 					return bad(err)
 				}
 				if n := unreadable(r.Faults); n > 0 {
-					return bad(fmt.Errorf("%s could not be read", table.Count(n, "place")))
+					return bad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
 				}
 				return nil
 			},

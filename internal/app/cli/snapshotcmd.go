@@ -6,19 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 )
 
 // snapshotReport is what `ibwarden snapshot --json` prints.
 type snapshotReport struct {
-	File   string          `json:"file"`
-	ReadAt string          `json:"read_at"`
-	Fabric fabricCounts    `json:"fabric"`
-	Faults []reading.Fault `json:"faults"`
-	SMPs   *daemon.SMPs    `json:"smps"`
+	File   string              `json:"file"`
+	ReadAt string              `json:"read_at"`
+	Fabric fabricCounts        `json:"fabric"`
+	Faults []look.ReadingFault `json:"faults"`
+	SMPs   *daemon.SMPs        `json:"smps"`
 }
 
 func newSnapshot() *cobra.Command {
@@ -58,11 +58,11 @@ The file tells of M_Keys and SM_Keys only which are the same. Only its owner can
 	return c
 }
 
-func reportSnapshot(c *cobra.Command, file string, r *reading.Reading, asJSON bool) error {
+func reportSnapshot(c *cobra.Command, file string, r *look.Reading, asJSON bool) error {
 	counts := countsOf(r.Fabric.Count())
 	if asJSON {
 		d := snapshotReport{File: file, ReadAt: r.Time(), Fabric: counts, SMPs: r.SMPs, Faults: r.Unread()}
-		if err := table.JSON(c.OutOrStdout(), d); err != nil {
+		if err := terminal.JSON(c.OutOrStdout(), d); err != nil {
 			return bad(err)
 		}
 	} else {
@@ -70,7 +70,7 @@ func reportSnapshot(c *cobra.Command, file string, r *reading.Reading, asJSON bo
 			file, counts.Switches, counts.CAs, counts.Routers, counts.Links, r.SMPs.Get)
 	}
 	if len(r.Faults) > 0 {
-		return bad(fmt.Errorf("%s could not be read", table.Count(len(r.Faults), "place")))
+		return bad(fmt.Errorf("%s could not be read", terminal.Count(len(r.Faults), "place")))
 	}
 	return nil
 }

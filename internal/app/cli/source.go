@@ -10,13 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/auditcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/getcmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
 	"github.com/ibwarden/ibwarden/internal/app/cli/servicecmd"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/cli/whycmd"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/judge/why"
 	"github.com/ibwarden/ibwarden/internal/link"
@@ -46,7 +42,7 @@ func (s *source) add(c *cobra.Command) {
 // read opens whichever source was named, sends SubnGet and nothing else, and
 // says on standard error what could not be read. Options count for a fabric; a
 // file has what was asked for when it was written.
-func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, error) {
+func (s *source) read(c *cobra.Command, o sweep.Options) (*look.Reading, error) {
 	if s.file != "" {
 		for _, name := range []string{"fabric", "server", "guid", "m-key-file", "data", "secret-file"} {
 			if c.Flags().Changed(name) {
@@ -54,7 +50,7 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 			}
 		}
 		var snap *snapshot.Snapshot
-		err := progress.During(c.ErrOrStderr(), "reading "+s.file, func() (err error) {
+		err := terminal.During(c.ErrOrStderr(), "reading "+s.file, func() (err error) {
 			snap, err = daemon.LoadSnapshot(s.file)
 			return err
 		})
@@ -62,8 +58,8 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 			return nil, misuse(err)
 		}
 		showFaults(c, snap.Faults)
-		reading.SayGuarded(c.ErrOrStderr(), snap.Fabric, true)
-		return &reading.Reading{Snapshot: snap}, nil
+		look.SayGuarded(c.ErrOrStderr(), snap.Fabric, true)
+		return &look.Reading{Snapshot: snap}, nil
 	}
 	asks := false
 	if !s.alone {
@@ -77,15 +73,15 @@ func (s *source) read(c *cobra.Command, o sweep.Options) (*reading.Reading, erro
 		if err != nil {
 			return nil, err
 		}
-		return &reading.Reading{Snapshot: snap}, nil
+		return &look.Reading{Snapshot: snap}, nil
 	}
-	snap, smps, err := s.where.read(c.Context(), c, o, progress.Reading(c.ErrOrStderr()))
+	snap, smps, err := s.where.read(c.Context(), c, o, terminal.ReadingProgress(c.ErrOrStderr()))
 	if err != nil {
 		return nil, err
 	}
 	showFaults(c, snap.Faults)
-	reading.SayGuarded(c.ErrOrStderr(), snap.Fabric, false)
-	return &reading.Reading{Snapshot: snap, SMPs: &smps}, nil
+	look.SayGuarded(c.ErrOrStderr(), snap.Fabric, false)
+	return &look.Reading{Snapshot: snap, SMPs: &smps}, nil
 }
 
 // served is what a service says that byService has chosen.
@@ -132,11 +128,11 @@ func (s *source) snapshot(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot
 	return r.Snapshot, nil
 }
 
-// forWhy is source for package whycmd.
-func forWhy() whycmd.Source {
+// forWhy is the source of ibwarden why.
+func forWhy() look.WhySource {
 	var s source
 	var p policyFlags
-	return whycmd.Source{
+	return look.WhySource{
 		Add: func(c *cobra.Command) {
 			s.add(c)
 			p.add(c)
@@ -176,17 +172,17 @@ func forWhy() whycmd.Source {
 	}
 }
 
-// forTrace is source for package tracecmd.
-func forTrace() reading.Source {
+// forTrace is the source of ibwarden trace.
+func forTrace() look.ReadingSource {
 	var s source
-	return reading.Source{Add: s.add, Read: s.read, Help: fabricHelp}
+	return look.ReadingSource{Add: s.add, Read: s.read, Help: fabricHelp}
 }
 
-// forAudit is source for package auditcmd.
-func forAudit() auditcmd.Source {
+// forAudit is the source of ibwarden audit.
+func forAudit() look.AuditSource {
 	var s source
 	var p policyFlags
-	return auditcmd.Source{
+	return look.AuditSource{
 		Add: func(c *cobra.Command) {
 			s.add(c)
 			p.add(c)
@@ -207,7 +203,7 @@ func showFaults(c *cobra.Command, faults []snapshot.Fault) {
 			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %d more are not shown\n", len(faults)-i)
 			return
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(f))
 	}
 }
 
@@ -227,10 +223,10 @@ func addFabric(flags *pflag.FlagSet) (open func(*cobra.Command) (link.Link, swee
 	}
 }
 
-// forGet is source for package getcmd.
-func forGet() getcmd.Source {
+// forGet is the source of ibwarden get.
+func forGet() look.GetSource {
 	var s source
-	return getcmd.Source{
+	return look.GetSource{
 		Add: s.add,
 		Open: func(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot, link.Link, sweep.Options, error) {
 			if s.file != "" {

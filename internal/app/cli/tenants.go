@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -32,7 +31,7 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 	}
 	keys := f.keys.config(f.where.mKey, f.where.self)
 	o := sweep.Options{Keys: keys.Shown(), MKey: f.where.mKey, Cables: f.cables.list}
-	read, err := daemon.ReadShowing(c.Context(), to, o, progress.Reading(c.ErrOrStderr()))
+	read, err := daemon.ReadShowing(c.Context(), to, o, terminal.ReadingProgress(c.ErrOrStderr()))
 	if err != nil {
 		return bad(err)
 	}
@@ -53,7 +52,7 @@ func (f *runFlags) tenants(c *cobra.Command, to link.Link) error {
 	}
 	return misuse(fmt.Errorf("the fabric holds %s (%s) at %s (for example %s), and no policy is given: "+
 		"want --policy FILE, or --policy %s to leave every port the default partition only; nothing was written",
-		table.Count(len(bases), "partition"), strings.Join(list, ", "), table.Count(ports, "port"), table.Plain(first), policyNone))
+		terminal.Count(len(bases), "partition"), strings.Join(list, ", "), terminal.Count(ports, "port"), terminal.Plain(first), policyNone))
 }
 
 // partitionsHeld are the partitions in the tables of end ports, without the default

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/reading"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/look"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
@@ -64,7 +64,7 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 	if err := f.where.asks(&o); err != nil {
 		return nil, err
 	}
-	r, err := reading.Live(c, link, o)
+	r, err := look.Live(c, link, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (f *topologyFlags) read(c *cobra.Command, last map[observed.Place]bool) (*d
 			fmt.Fprintf(c.ErrOrStderr(), "ibwarden: %d more are not shown\n", len(r.Faults)-i)
 			break
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(x))
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(x))
 	}
 	return &r, nil
 }
@@ -124,7 +124,7 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 				return bad(err)
 			}
 			for _, x := range left {
-				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(l.Name(x.At)+" is left out: "+x.Reason))
+				fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(l.Name(x.At)+" is left out: "+x.Reason))
 			}
 			if output == "" {
 				return l.Write(c.OutOrStdout())
@@ -142,10 +142,10 @@ Only SubnGet is sent. With neither -o nor a data directory the list is printed.
 
 // learnReport is what `ibwarden topology learn --json` prints.
 type learnReport struct {
-	File    string          `json:"file"`
-	Cables  int             `json:"cables"`
-	Devices int             `json:"devices"`
-	Left    []reading.Fault `json:"left"`
+	File    string              `json:"file"`
+	Cables  int                 `json:"cables"`
+	Devices int                 `json:"devices"`
+	Left    []look.ReadingFault `json:"left"`
 }
 
 func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.List, left []cables.Left) error {
@@ -153,11 +153,11 @@ func (f *topologyFlags) reportLearned(c *cobra.Command, file string, l *cables.L
 		fmt.Fprintf(c.OutOrStdout(), "%s: %d cables between %d devices, %d ports left out\n", file, l.Cables(), len(l.Devices()), len(left))
 		return nil
 	}
-	d := learnReport{file, l.Cables(), len(l.Devices()), []reading.Fault{}}
+	d := learnReport{file, l.Cables(), len(l.Devices()), []look.ReadingFault{}}
 	for _, x := range left {
-		d.Left = append(d.Left, reading.Fault{Where: l.Name(x.At), Why: x.Reason})
+		d.Left = append(d.Left, look.ReadingFault{Where: l.Name(x.At), Why: x.Reason})
 	}
-	return table.JSON(c.OutOrStdout(), d)
+	return terminal.JSON(c.OutOrStdout(), d)
 }
 
 func (f *topologyFlags) show() *cobra.Command {
@@ -167,7 +167,7 @@ func (f *topologyFlags) show() *cobra.Command {
 			if err := f.cables.need(f.where.spec); err != nil {
 				return err
 			}
-			t := table.New("port", "leads_to", "type", "node_guid", "port_guid")
+			t := terminal.New("port", "leads_to", "type", "node_guid", "port_guid")
 			for _, x := range f.cables.list.All() {
 				d, _ := f.cables.list.Device(x.To.Node)
 				guid := ""
@@ -197,7 +197,7 @@ func (f *topologyFlags) diff() *cobra.Command {
 				return err
 			}
 			differences := f.cables.list.Diff(r.Fabric)
-			t := table.New("where", "what")
+			t := terminal.New("where", "what")
 			for _, d := range differences {
 				t.Add(d.Where, d.What)
 			}
@@ -250,12 +250,12 @@ answer, cannot be accepted. A running manager reads the list again on SIGHUP.
 				return bad(err)
 			}
 			if f.json {
-				return table.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
+				return terminal.JSON(c.OutOrStdout(), map[string]any{"file": f.cables.path(), "changes": append([]string{}, done...)})
 			}
 			if len(done) == 0 {
 				done = []string{"the list already says so"}
 			}
-			fmt.Fprintln(c.OutOrStdout(), table.Plain(strings.Join(done, "; ")))
+			fmt.Fprintln(c.OutOrStdout(), terminal.Plain(strings.Join(done, "; ")))
 			return nil
 		},
 	}

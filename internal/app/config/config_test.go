@@ -38,8 +38,8 @@ func flags() (*pflag.FlagSet, *values) {
 	return f, v
 }
 
-// files writes files below a new directory and returns the path of the first.
-func files(t *testing.T, of ...string) string {
+// filesIn writes files below a new directory and returns the path of the first.
+func filesIn(t *testing.T, of ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, Directory), 0o755); err != nil {
@@ -62,7 +62,7 @@ func read(t *testing.T, path string) (*Settings, error) {
 // TestOrder: flags count before the environment, this before conf.d, its later files before
 // its earlier ones, these before the file, and that before the default.
 func TestOrder(t *testing.T) {
-	path := files(t, "a.yaml", "fabric: file\npriority: 1\nmax-smps: 1\nsweep-interval: 1s\ntrusted-sm: [a, \"b,c\"]\n",
+	path := filesIn(t, "a.yaml", "fabric: file\npriority: 1\nmax-smps: 1\nsweep-interval: 1s\ntrusted-sm: [a, \"b,c\"]\n",
 		"conf.d/20.yaml", "priority: 3\n", "conf.d/10.yaml", "priority: 2\nmax-smps: 2\nsweep-interval: 2s\n",
 		"conf.d/30.yaml.dpkg-old", "priority: 9\n", "conf.d/.hidden.yaml", "priority: 9\n")
 	s, err := read(t, path)
@@ -105,7 +105,7 @@ func TestOrder(t *testing.T) {
 	if err := Print(&out, f, origins, nil); err != nil {
 		t.Fatal(err)
 	}
-	again, err := read(t, files(t, "b.yaml", out.String()))
+	again, err := read(t, filesIn(t, "b.yaml", out.String()))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
@@ -143,19 +143,19 @@ func TestFaults(t *testing.T) {
 		"a: " + strings.Repeat("[", 100) + "\n":   "too deep",
 		"fabric: \"\x1b[2J\"\npriority: \"\x1b\"": "\"\\x1b\" for priority",
 	} {
-		path := files(t, "a.yaml", text)
+		path := filesIn(t, "a.yaml", text)
 		s, err := read(t, path)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) || s != nil {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
 		}
 	}
-	path := files(t, "a.yaml", "priority: 300\nfabric: {}\n", "conf.d/x.yaml", "sweep-interval: no\n")
+	path := filesIn(t, "a.yaml", "priority: 300\nfabric: {}\n", "conf.d/x.yaml", "sweep-interval: no\n")
 	_, err := read(t, path)
 	if err == nil || strings.Count(err.Error(), "expected") != 3 {
 		t.Errorf("%v: want the three faults of both files", err)
 	}
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
-		if _, err := read(t, files(t, "a.yaml", text)); err != nil {
+		if _, err := read(t, filesIn(t, "a.yaml", text)); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestEveryFormOfValue(t *testing.T) {
 			"{}": "", "{a: b}": "", "[[a]]": "", "[{a: b}]": "", "[a, {}]": "", "[~]": "", "~": "", "[a]": "trusted-sm", "[]": "trusted-sm", "true": "read-only",
 			"yes": "fabric trusted-sm", "a": "fabric trusted-sm", "7": "fabric priority max-smps trusted-sm sm-key", "7s": "fabric sweep-interval trusted-sm", "00": "", "08": "",
 		} {
-			s, err := read(t, files(t, "a.yaml", name+": "+value+"\n"))
+			s, err := read(t, filesIn(t, "a.yaml", name+": "+value+"\n"))
 			switch {
 			case strings.Contains(" "+good+" ", " "+name+" "):
 				if got, ok := s.Of(name); err != nil || !ok || got.Line != 1 {
@@ -208,7 +208,7 @@ func TestHostileFiles(t *testing.T) {
 		}, "no directory"},
 		"octets": {func(p string) error { return os.WriteFile(p, []byte("fabric: \xff\xfe\x00\n"), 0o600) }, ""},
 	} {
-		path := files(t, "a.yaml", "sm-key: 0x1234\n", "conf.d/x.yaml", "fabric: sim\n")
+		path := filesIn(t, "a.yaml", "sm-key: 0x1234\n", "conf.d/x.yaml", "fabric: sim\n")
 		if _, err := read(t, path); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 	// None, and OpenSM's default, are no secrets.
 	for _, key := range []string{"0", "1", "0x1"} {
-		path := files(t, "a.yaml", "sm-key: "+key+"\n")
+		path := filesIn(t, "a.yaml", "sm-key: "+key+"\n")
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	path := files(t, "a.yaml", "sm-key: 0x1234abcd\n")
+	path := filesIn(t, "a.yaml", "sm-key: 0x1234abcd\n")
 	s, err := read(t, path)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, refused := read(t, files(t, "a.yaml", text))
+		_, refused := read(t, filesIn(t, "a.yaml", text))
 		if err := schema.Validate(instance); (err == nil) != good || (refused == nil) != good {
 			t.Errorf("%q: by the schema %v, by Read %v: want %v of both", text, err, refused, good)
 		}
@@ -303,7 +303,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("fabric: sim\npriority: 3\ntrusted-sm: [a, b]\n")
 	f.Add("read-only: true\nsweep-interval: 1m\n# x\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		path := files(t, "a.yaml", text)
+		path := filesIn(t, "a.yaml", text)
 		s, err := read(t, path)
 		if err != nil {
 			return
@@ -317,7 +317,7 @@ func FuzzRead(f *testing.F) {
 		if err := Print(&out, set, origins, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read(t, files(t, "a.yaml", out.String())); err != nil {
+		if _, err := read(t, filesIn(t, "a.yaml", out.String())); err != nil {
 			t.Fatalf("%q is printed as\n%s\nwhich is refused: %v", text, out.String(), err)
 		}
 	})
@@ -345,7 +345,7 @@ func TestPrintedValuesReadBack(t *testing.T) {
 		if got, origin, _ := strings.Cut(line, "  # "); strings.TrimSpace(got) != "fabric: "+want || origin != "here" {
 			t.Errorf("%q is printed as %s, want %s", text, line, want)
 		}
-		s, err := read(t, files(t, "a.yaml", out.String()))
+		s, err := read(t, filesIn(t, "a.yaml", out.String()))
 		if err != nil {
 			t.Errorf("%q: %v in\n%s", text, err, out.String())
 			continue
@@ -386,22 +386,22 @@ func TestPrintedValuesReadBack(t *testing.T) {
 func TestWhoseSettingCounts(t *testing.T) {
 	t.Setenv("OF_THE_TEST", "")
 	e := Environment{"fabric": "OF_THE_TEST"}
-	with, err := read(t, files(t, "a.yaml", "fabric: one\n"))
+	with, err := read(t, filesIn(t, "a.yaml", "fabric: one\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := read(t, files(t, "a.yaml", "once: true\n"))
+	without, err := read(t, filesIn(t, "a.yaml", "once: true\n"))
 	if without == nil {
-		without, err = read(t, files(t, "a.yaml", "read-only: true\n"))
+		without, err = read(t, filesIn(t, "a.yaml", "read-only: true\n"))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := read(t, files(t, "a.yaml", "fabric: two\n"))
+	other, err := read(t, filesIn(t, "a.yaml", "fabric: two\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := read(t, files(t, "a.yaml", "\nfabric: one\n"))
+	again, err := read(t, filesIn(t, "a.yaml", "\nfabric: one\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/names"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
+	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -148,7 +148,7 @@ func writable(path string, info fs.FileInfo) error {
 
 // read reads one file.
 func (s *Settings) read(path string, scratch *pflag.FlagSet) error {
-	file, err := regular.Open(path, FileSizeMax)
+	file, err := files.Open(path, FileSizeMax)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func expected(f *pflag.Flag) string {
 	case t == "duration":
 		return "a time with its unit, such as 500ms, 10s or 1m30s"
 	case t == "uint8":
-		return source.NumberRange(0, 255)
+		return policy.NumberRange(0, 255)
 	case number(f):
 		return "a whole number"
 	case t == "stringSlice":

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -90,7 +90,7 @@ func (d DataDir) LoadCables() (*cables.List, error) {
 
 // LoadCables reads a list of cables from a topology file.
 func LoadCables(path string) (*cables.List, error) {
-	data, err := regular.Read(path, topology.FileSizeMax)
+	data, err := files.Read(path, topology.FileSizeMax)
 	if err != nil {
 		return nil, fmt.Errorf("cables: %w", err)
 	}
@@ -103,7 +103,7 @@ func LoadCables(path string) (*cables.List, error) {
 
 // SaveCables replaces the file as a whole.
 func SaveCables(path string, l *cables.List) error {
-	if err := regular.Replace(path, l.Write); err != nil {
+	if err := files.Replace(path, l.Write); err != nil {
 		return fmt.Errorf("cables %s: %w", path, err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/umad"
-	"github.com/ibwarden/ibwarden/internal/app/topologyfile"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/ibsim"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
@@ -91,7 +90,7 @@ func openUMAD(rest string, guid ib.PortGUID) (link.Link, error) {
 
 // openSim makes a simulated fabric and attaches to it.
 func openSim(rest string, guid ib.PortGUID) (link.Link, error) {
-	topology, warnings, err := topologyfile.Find(rest)
+	topology, warnings, err := FindTopology(rest)
 	for _, w := range warnings {
 		notice(w.String())
 	}

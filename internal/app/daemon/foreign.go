@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
@@ -31,7 +31,7 @@ const foreignMax = 64 << 20
 
 // fields reads lines of two words, or three; empty lines count for nothing.
 func fields(path string, n int, yield func(words []string) error) error {
-	data, err := regular.Read(path, foreignMax)
+	data, err := files.Read(path, foreignMax)
 	if err != nil {
 		return err
 	}
@@ -103,16 +103,16 @@ func (d DataDir) ImportForeign(keys, cabling string) (ports int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = regular.Replace(d.File(foreignPrefix+guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
+	err = files.Replace(d.File(foreignPrefix+guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
 	if err != nil || cabling == "" {
 		return len(of), err
 	}
 	if _, err := readNeighbors(cabling); err != nil {
 		return 0, err
 	}
-	data, err := regular.Read(cabling, foreignMax)
+	data, err := files.Read(cabling, foreignMax)
 	if err == nil {
-		err = regular.Replace(d.File(foreignPrefix+neighbors), regular.Octets(data))
+		err = files.Replace(d.File(foreignPrefix+neighbors), files.Octets(data))
 	}
 	return len(of), err
 }
@@ -177,10 +177,10 @@ func ExportKeys(path string, f *observed.Fabric) (ports int, err error) {
 			fmt.Fprintf(&cabling, "%v:%d %v:%d\n\n", ends[0].Agent().GUID, ends[0].Num, ends[1].Agent().GUID, ends[1].Num)
 		}
 	}
-	err = regular.Replace(dir.File(guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
+	err = files.Replace(dir.File(guid2mkey), func(w io.Writer) error { return writeMKeys(w, of) })
 	for name, text := range map[string]string{neighbors: cabling.String(), guid2lid: lids.String()} {
 		if err == nil {
-			err = regular.Replace(dir.File(name), regular.Octets([]byte(text)))
+			err = files.Replace(dir.File(name), files.Octets([]byte(text)))
 		}
 	}
 	return len(of), err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/change"
 	"github.com/ibwarden/ibwarden/internal/observed"
@@ -111,7 +111,7 @@ func (j FileJournal) Begin(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := regular.Replace(j.Path, regular.Octets(append(line, '\n'))); err != nil {
+	if err := files.Replace(j.Path, files.Octets(append(line, '\n'))); err != nil {
 		return fmt.Errorf("journal %s: %w", j.Path, err)
 	}
 	return nil
@@ -142,7 +142,7 @@ func (j FileJournal) Note(n Note) error {
 // Load reads the file. A last line that a crash cut short is left out; a fault
 // anywhere else is an error.
 func (j FileJournal) Load() (*Entry, error) {
-	data, err := regular.Read(j.Path, journalFileMax)
+	data, err := files.Read(j.Path, journalFileMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

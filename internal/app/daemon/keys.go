@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
 )
 
@@ -102,7 +102,7 @@ func OpenKeys(dir DataDir, file string, make bool) (*Keyring, error) {
 func makeSecret(path string) error {
 	var secret [mkey.SecretSize]byte
 	rand.Read(secret[:]) // never fails: it would end the program
-	return regular.Replace(path, regular.Octets([]byte(hex.EncodeToString(secret[:])+"\n")))
+	return files.Replace(path, files.Octets([]byte(hex.EncodeToString(secret[:])+"\n")))
 }
 
 // secretFileMax is the most octets of a file with a secret.
@@ -111,7 +111,7 @@ const secretFileMax = 4 << 10
 // readSecret reads a secret: 64 hexadecimal digits, in a regular file that nobody
 // but its owner can read.
 func readSecret(path string) (secret [mkey.SecretSize]byte, err error) {
-	data, err := regular.Secret(path, secretFileMax)
+	data, err := files.Secret(path, secretFileMax)
 	if err != nil {
 		return secret, fmt.Errorf("master secret: %w", err)
 	}
@@ -125,7 +125,7 @@ func readSecret(path string) (secret [mkey.SecretSize]byte, err error) {
 
 func (k *Keyring) load() error {
 	path := k.dir.File(keysFile)
-	data, err := regular.Read(path, keysFileMax)
+	data, err := files.Read(path, keysFileMax)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (k *Keyring) Save(b *mkey.Book) error {
 	}
 	data, err := json.MarshalIndent(keysForm{keysVersion, k.Ring.Sum(), b}, "", " ")
 	if err == nil {
-		err = regular.Replace(k.dir.File(keysFile), regular.Octets(append(data, '\n')))
+		err = files.Replace(k.dir.File(keysFile), files.Octets(append(data, '\n')))
 	}
 	if err != nil {
 		return fmt.Errorf("keys %s: %w", k.dir.File(keysFile), err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 )
 
 // keyFileMax is the most octets of a file with a key.
@@ -16,7 +16,7 @@ const keyFileMax = 4 << 10
 // 0x, alone in its file. A key that others than the file's owner can read, and
 // key 0, which guards nothing, are refused.
 func LoadMKey(path string) (ib.MKey, error) {
-	data, err := regular.Secret(path, keyFileMax)
+	data, err := files.Secret(path, keyFileMax)
 	if err != nil {
 		return 0, err
 	}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 )
 
 // recall reads what the former master kept, when this manager takes over.
 type recall struct {
-	load func() (kept.All, error) // nil: nothing is shared
+	load func() (files.All, error) // nil: nothing is shared
 	from ib.PortGUID
 	due  bool
 	// lacks tells that hosts may have registered with a former master what is not known
@@ -24,7 +24,7 @@ type recall struct {
 // if the former master wrote it. What an earlier master wrote, or this one, is older than
 // what hosts have registered since: then they are asked to register again, as if there were
 // nothing. It is called before Run.
-func (r *Runner) Recall(load func() (kept.All, error)) { r.recall.load = load }
+func (r *Runner) Recall(load func() (files.All, error)) { r.recall.load = load }
 
 func (r *Runner) recallFormer() {
 	if !r.recall.due {
@@ -47,7 +47,7 @@ func (r *Runner) recallFormer() {
 // Resume enters what another manager kept that was master while this one was stopped, and that
 // all hosts registered with, and reports whether no host has to register again. It is called in
 // the goroutine of Run.
-func (r *Runner) Resume(all *kept.All) bool {
+func (r *Runner) Resume(all *files.All) bool {
 	if all.Registered.Manager == 0 || all.Registered.Manager == PortOf(r.Engine()) {
 		return false
 	}
@@ -71,8 +71,8 @@ func (r *Runner) Lacks(all bool) { r.recall.lacks = all }
 
 // RegisteredHere is what hosts have registered, with the port of this manager where that is
 // all that they have registered.
-func (r *Runner) RegisteredHere(saKey ib.SMKey) kept.Registered {
-	out := kept.Registered{State: r.managed.Registered(), SAKey: saKey}
+func (r *Runner) RegisteredHere(saKey ib.SMKey) files.Registered {
+	out := files.Registered{State: r.managed.Registered(), SAKey: saKey}
 	if !r.recall.lacks {
 		out.Manager = PortOf(r.Engine())
 	}

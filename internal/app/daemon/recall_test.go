@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/sa/server"
@@ -27,15 +27,15 @@ func (h *hears) Event(e event.Event) {
 // it where that manager wrote it. Without it, hosts have registered with somebody what is not known here.
 func TestRecallOfTheFormer(t *testing.T) {
 	const former, earlier = ib.PortGUID(0xf0), ib.PortGUID(0xe0)
-	of := func(manager ib.PortGUID, aliases map[ib.PortGUID][]ib.PortGUID) func() (kept.All, error) {
-		return func() (kept.All, error) {
-			return kept.All{Registered: kept.Registered{State: server.State{Aliases: aliases}, Manager: manager}}, nil
+	of := func(manager ib.PortGUID, aliases map[ib.PortGUID][]ib.PortGUID) func() (files.All, error) {
+		return func() (files.All, error) {
+			return files.All{Registered: files.Registered{State: server.State{Aliases: aliases}, Manager: manager}}, nil
 		}
 	}
 	good := map[ib.PortGUID][]ib.PortGUID{0x43: {0x99}}
 	for _, x := range []struct {
 		name  string
-		load  func() (kept.All, error)
+		load  func() (files.All, error)
 		from  ib.PortGUID
 		due   bool
 		lacks bool
@@ -47,7 +47,7 @@ func TestRecallOfTheFormer(t *testing.T) {
 		{"nobody was master", of(former, good), 0, true, true, "", 0},
 		{"the former master's", of(former, good), former, true, false, "", 1},
 		{"an earlier one's", of(earlier, good), former, true, true, "", 0},
-		{"none that can be read", func() (kept.All, error) { return kept.All{}, errors.New("no store") }, former, true, true, "no store", 0},
+		{"none that can be read", func() (files.All, error) { return files.All{}, errors.New("no store") }, former, true, true, "no store", 0},
 		{"one that makes no sense", of(former, map[ib.PortGUID][]ib.PortGUID{0x43: {0x99}, 0x44: {0x99}}), former, true, true, "alias", 0},
 	} {
 		r := broughtUp(t, 0)
@@ -78,8 +78,8 @@ func TestResumeAndRegistered(t *testing.T) {
 	if own == 0 {
 		t.Fatal("the manager does not know its port")
 	}
-	list := func(manager ib.PortGUID) *kept.All {
-		return &kept.All{Registered: kept.Registered{Manager: manager, State: server.State{Aliases: map[ib.PortGUID][]ib.PortGUID{0x43: {0x99}}}}}
+	list := func(manager ib.PortGUID) *files.All {
+		return &files.All{Registered: files.Registered{Manager: manager, State: server.State{Aliases: map[ib.PortGUID][]ib.PortGUID{0x43: {0x99}}}}}
 	}
 	for _, x := range []struct {
 		manager ib.PortGUID

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -61,5 +61,5 @@ func (k *Keyring) Recover(keys *mkey.Keys, f *observed.Fabric) (found int, locke
 
 // ExportSAKey writes the key of trusted queries into a directory of exported keys.
 func ExportSAKey(path string, key ib.SMKey) error {
-	return regular.Replace(DataDir(path).File("sa_key"), regular.Octets(fmt.Appendf(nil, "0x%016x\n", uint64(key))))
+	return files.Replace(DataDir(path).File("sa_key"), files.Octets(fmt.Appendf(nil, "0x%016x\n", uint64(key))))
 }

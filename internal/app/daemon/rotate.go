@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 )
 
 const (
@@ -38,7 +38,7 @@ func (d DataDir) Lock() (unlock func(), err error) {
 	if err = f.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
-	if err != nil && !regular.IsFull(err) { // it is locked; only whose it is cannot be read
+	if err != nil && !files.IsFull(err) { // it is locked; only whose it is cannot be read
 		f.Close()
 		return nil, fmt.Errorf("data: %w", err)
 	}
@@ -47,7 +47,7 @@ func (d DataDir) Lock() (unlock func(), err error) {
 
 // owner is the process that wrote the lock last, 0 for none.
 func (d DataDir) owner() int {
-	data, _ := regular.Read(d.File(lockFile), lockMax)
+	data, _ := files.Read(d.File(lockFile), lockMax)
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
 	return pid
 }
@@ -72,7 +72,7 @@ func (d DataDir) AskRotation(r Rotation) (awake bool, err error) {
 	}
 	data, err := json.Marshal(f)
 	if err == nil {
-		err = regular.Replace(d.File(rotateFile), regular.Octets(append(data, '\n')))
+		err = files.Replace(d.File(rotateFile), files.Octets(append(data, '\n')))
 	}
 	if err != nil {
 		return false, fmt.Errorf("data: %w", err)
@@ -97,7 +97,7 @@ func (k *Keyring) AskedRotation() (*Rotation, error) {
 	if !k.Keeps() {
 		return nil, nil
 	}
-	data, err := regular.Read(k.dir.File(rotateFile), rotateMax)
+	data, err := files.Read(k.dir.File(rotateFile), rotateMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

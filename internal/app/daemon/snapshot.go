@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -71,7 +71,7 @@ const snapshotFileMax = 16 << 30
 
 // LoadSnapshot reads the file that SaveSnapshot wrote.
 func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
-	f, err := regular.Open(path, snapshotFileMax)
+	f, err := files.Open(path, snapshotFileMax)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func LoadSnapshot(path string) (*snapshot.Snapshot, error) {
 // what is in them.
 func SaveSnapshot(path string, s *snapshot.Snapshot) error {
 	s.Conceal(Secret())
-	err := regular.Replace(path, func(w io.Writer) error { return snapshot.Write(w, s) })
+	err := files.Replace(path, func(w io.Writer) error { return snapshot.Write(w, s) })
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
-	"github.com/ibwarden/ibwarden/internal/app/helptext"
 )
 
 func main() {
@@ -41,7 +40,7 @@ func write(dir string) error {
 	}
 	root := cli.Root()
 	root.DisableAutoGenTag = true
-	helptext.Prepare(root)
+	cli.PrepareHelp(root)
 	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "ibwarden", Manual: "ibwarden"}, dir); err != nil {
 		return err
 	}

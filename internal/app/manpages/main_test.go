@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibwarden/ibwarden/internal/app/cli"
-	"github.com/ibwarden/ibwarden/internal/app/helptext"
 )
 
 // TestPages: every command has a page with its flags and examples, and what Markdown
@@ -19,9 +18,9 @@ func TestPages(t *testing.T) {
 	if err := write(dir); err != nil {
 		t.Fatal(err)
 	}
-	commands := helptext.Commands(cli.Root())
+	commands := cli.HelpCommands(cli.Root())
 	for _, c := range commands {
-		text, err := os.ReadFile(filepath.Join(dir, helptext.Page(c)+".1"))
+		text, err := os.ReadFile(filepath.Join(dir, cli.HelpPage(c)+".1"))
 		if err != nil {
 			t.Error(err)
 			continue

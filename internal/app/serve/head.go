@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -58,7 +58,7 @@ func (h *headed) tell(log *slog.Logger) {
 	h.told = head
 	h.mu.Unlock()
 	if news {
-		log.Info("head of the audit log: "+head.String(), "event", logs.AuditHead, "head", head.String())
+		log.Info("head of the audit log: "+head.String(), "event", telemetry.AuditHead, "head", head.String())
 	}
 }
 

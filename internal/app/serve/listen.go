@@ -15,9 +15,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/ufm"
-	"github.com/ibwarden/ibwarden/internal/app/cli/about"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/web"
@@ -70,8 +70,8 @@ func (f *Flags) where() (w api.Where, err error) {
 		read       func(string, int64) ([]byte, error)
 		to         *[]byte
 	}{
-		{"--tls-cert", f.cert, regular.Read, &w.Certificate}, {"--tls-key", f.key, regular.Secret, &w.Key},
-		{"--tls-client-ca", f.clients, regular.Read, &w.ClientCA},
+		{"--tls-cert", f.cert, files.Read, &w.Certificate}, {"--tls-key", f.key, files.Secret, &w.Key},
+		{"--tls-client-ca", f.clients, files.Read, &w.ClientCA},
 	} {
 		if x.path == "" {
 			continue
@@ -114,7 +114,7 @@ func (s *Service) Listen(f *Flags, data daemon.DataDir, keys ufm.Keys, log *slog
 		return nil, err
 	}
 	handler := web.Handler(api.New(s.Service, api.Options{
-		Version: about.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
+		Version: terminal.This().Version, UID: os.Geteuid(), Store: s.store, Judge: s.manager, Managers: s.manager, Sweeps: s.manager, Traffic: s.manager, Cabling: s.manager, StoreName: s.where, Address: l.URL, Log: log, UFM: ufm.Options{Keys: keys},
 		Observe: s.calls.Request,
 	}))
 	s.calls.SetConnections(func() (c metrics.Connections) {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/ibwarden/ibwarden/internal/app/regular"
-	"github.com/ibwarden/ibwarden/internal/resource/stored"
+	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/resource"
 	"github.com/ibwarden/ibwarden/internal/store"
 )
 
@@ -57,13 +57,13 @@ func newSeenFiles(dir, state string) *seenFiles {
 // read is the newest copy. One that is damaged is an error.
 func (f *seenFiles) read() (seen store.Seen, err error) {
 	for _, path := range f.paths {
-		data, err := regular.Read(path, seenFileMax)
+		data, err := files.Read(path, seenFileMax)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		var x seenFile
 		if err == nil {
-			if err = stored.Unmarshal(data, &x); err == nil && x.Version != seenVersion {
+			if err = resource.UnmarshalStored(data, &x); err == nil && x.Version != seenVersion {
 				err = fmt.Errorf("version %d, want %d", x.Version, seenVersion)
 			}
 		}
@@ -81,7 +81,7 @@ func (f *seenFiles) read() (seen store.Seen, err error) {
 func (f *seenFiles) keep(seen store.Seen) {
 	data, err := json.Marshal(seenFile{seenVersion, seen})
 	for _, path := range f.paths {
-		err = cmp.Or(err, regular.Replace(path, regular.Octets(append(data, '\n'))))
+		err = cmp.Or(err, files.Replace(path, files.Octets(append(data, '\n'))))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

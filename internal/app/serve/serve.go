@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/app/cli/about"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/manager/lease"
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 		s.Service, err = service.Open(ctx, service.Config{
 			Store: s.store, Manager: s.manager, Base: o.Base, Now: time.Now, Shared: s.shared,
 			Seen: seen, KeepSeen: s.seen.keep, Witness: s.witness,
-			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", about.This().Version, os.Getpid(), host),
+			Owner: fmt.Sprintf("ibwarden %s, process %d on %s", terminal.This().Version, os.Getpid(), host),
 		})
 	}
 	if err != nil {
@@ -323,6 +323,6 @@ func (s *Service) Again() {
 // toldAs is the name under which subscribers of the service see an event. Debugging events
 // are not shown to them.
 func toldAs(e event.Event) (name string, told bool) {
-	d := logs.Describe(e)
+	d := telemetry.Describe(e)
 	return d.Kind, d.Level >= slog.LevelInfo
 }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
+	"github.com/ibwarden/ibwarden/internal/app/telemetry"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/mkey"
@@ -75,7 +74,7 @@ type Shared struct {
 
 	reading chan struct{} // held by who reads or writes the store
 	mu      sync.Mutex    // guards what follows
-	objects kept.Objects
+	objects files.Objects
 	mark    store.Mark
 	fresh   bool // objects are what the store has: in the epoch asOf nobody else has written since
 	asOf    store.Epoch
@@ -89,7 +88,7 @@ type Shared struct {
 
 // job is what is to be written.
 type job struct {
-	all              kept.All
+	all              files.All
 	registered, keys uint64 // versions
 }
 
@@ -99,7 +98,7 @@ const listName = "the list of cables in the store"
 // Kept reads what a manager has kept in the store that managers share. It enters the keys
 // in the book of ring, and hands the list of cables to keep, unless that is nil; some is false where there is nothing, and k nil where nothing is
 // shared. What is damaged, or was made with another secret, is an error.
-func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring, keep func(*cables.List) error) (k *Shared, all kept.All, some bool, err error) {
+func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring, keep func(*cables.List) error) (k *Shared, all files.All, some bool, err error) {
 	if s == nil || s.db == nil {
 		return nil, all, false, nil
 	}
@@ -116,8 +115,8 @@ func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring
 		}
 	}
 	if err == nil && some && k.ring != nil {
-		if err = k.ring.Save(k.ring.Book); regular.IsFull(err) { // the store has it
-			logs.From(ctx).Warn(err.Error())
+		if err = k.ring.Save(k.ring.Book); files.IsFull(err) { // the store has it
+			telemetry.From(ctx).Warn(err.Error())
 			err = nil
 		}
 	}
@@ -133,7 +132,7 @@ func (s *Service) Kept(ctx context.Context, saKey ib.SMKey, ring *daemon.Keyring
 }
 
 // merge enters keys in the book of this manager: between turns of the engine, or before Run.
-func (k *Shared) merge(all *kept.All) error {
+func (k *Shared) merge(all *files.All) error {
 	if k.ring == nil || len(all.Book) == 0 {
 		return nil
 	}
@@ -165,7 +164,7 @@ func (k *Shared) readHeld(ctx context.Context) (news bool, err error) {
 	k.mu.Lock()
 	after := k.mark
 	k.mu.Unlock()
-	list, at, err := k.db.Objects(ctx, kept.Prefix, after)
+	list, at, err := k.db.Objects(ctx, files.Prefix, after)
 	if err != nil {
 		return false, err
 	}
@@ -236,7 +235,7 @@ func (k *Shared) turn(e *engine.Engine) {
 func (k *Shared) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.objects, k.mark, k.fresh, k.tried = kept.Objects{}, 0, false, store.Object{}
+	k.objects, k.mark, k.fresh, k.tried = files.Objects{}, 0, false, store.Object{}
 }
 
 // isMaster reports whether a manager may write to its subnet.
@@ -244,7 +243,7 @@ func isMaster(e *engine.Engine) bool { return e.Status().State == smp.SMMaster }
 
 // job is what there is to keep now.
 func (k *Shared) job(e *engine.Engine) (j job) {
-	j.all = kept.All{Assigned: kept.Copy(e.Assigned()), Registered: k.runner.RegisteredHere(k.saKey)}
+	j.all = files.All{Assigned: files.Copy(e.Assigned()), Registered: k.runner.RegisteredHere(k.saKey)}
 	j.registered, j.keys = k.runner.Versions()
 	if l := e.Cables(); l != k.list {
 		var text bytes.Buffer
@@ -503,7 +502,7 @@ func (k *Shared) setCables(e *engine.Engine, text []byte) {
 
 // recall is what the former master kept. It is called in the goroutine of Run, which waits
 // for it.
-func (k *Shared) recall() (kept.All, error) {
+func (k *Shared) recall() (files.All, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, recallWait)
 	defer cancel()
 	_, _ = k.read(ctx) // if it does not answer, store looks back later

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
@@ -123,10 +123,10 @@ func (s *shelf) Await(ctx context.Context, after store.Mark) {
 }
 
 // said is what the store has.
-func (s *shelf) said(t *testing.T) (all kept.All, some bool) {
+func (s *shelf) said(t *testing.T) (all files.All, some bool) {
 	t.Helper()
-	var o kept.Objects
-	list, _, err := s.Objects(t.Context(), kept.Prefix, 0)
+	var o files.Objects
+	list, _, err := s.Objects(t.Context(), files.Prefix, 0)
 	if err == nil {
 		o.Enter(list)
 		all, some, err = o.All(sharedKey, time.Now())
@@ -209,7 +209,7 @@ func keyring(t *testing.T, dir, secret string) *daemon.Keyring {
 }
 
 // join is a manager that shares what is on a shelf; it runs when it is told to.
-func join(t *testing.T, s *shelf, to link.Link, ring *daemon.Keyring) (x *sharer, all kept.All, some bool) {
+func join(t *testing.T, s *shelf, to link.Link, ring *daemon.Keyring) (x *sharer, all files.All, some bool) {
 	t.Helper()
 	x = &sharer{t: t, shelf: s, ring: ring, Service: &Service{manager: daemon.NewServed("sim"), shared: true, db: s}}
 	x.Service.keep(open{s})
@@ -314,7 +314,7 @@ func (x *sharer) asks(f func(*engine.Engine)) {
 }
 
 // settle waits until the shelf has what the engine has.
-func (x *sharer) settle(what string) (all kept.All) {
+func (x *sharer) settle(what string) (all files.All) {
 	x.t.Helper()
 	x.eventually(x.t, what, func() bool {
 		var lids map[ib.PortGUID]ib.LID

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
@@ -29,7 +29,7 @@ import (
 // a list of cables.
 func wrote(t *testing.T, s *shelf, lid ib.LID, ring *daemon.Keyring, text []byte) {
 	t.Helper()
-	all := kept.All{Cables: text, Registered: kept.Registered{SAKey: sharedKey, Manager: 0x42}}
+	all := files.All{Cables: text, Registered: files.Registered{SAKey: sharedKey, Manager: 0x42}}
 	all.Assigned.LIDs = map[ib.PortGUID]ib.LID{0x43: lid}
 	if ring != nil {
 		var err error
@@ -38,7 +38,7 @@ func wrote(t *testing.T, s *shelf, lid ib.LID, ring *daemon.Keyring, text []byte
 		}
 		all.Secret = ring.Ring.Sum()
 	}
-	var o kept.Objects
+	var o files.Objects
 	s.mu.Lock()
 	o.Enter(slices.Collect(maps.Values(s.aside)))
 	s.mu.Unlock()
@@ -73,7 +73,7 @@ func TestWhatIsNotTakenFromOthers(t *testing.T) {
 	}
 	_, text := aList(t)
 	damage := func(key string) func(*shelf) {
-		return func(s *shelf) { s.put(store.Object{Key: kept.Prefix + key, Value: []byte("{")}) }
+		return func(s *shelf) { s.put(store.Object{Key: files.Prefix + key, Value: []byte("{")}) }
 	}
 	const place = "what managers share in the store (docs/managers.md): "
 	for name, x := range map[string]struct {
@@ -89,7 +89,7 @@ func TestWhatIsNotTakenFromOthers(t *testing.T) {
 		"keys that end":        {ring: daemon.ThrowAwayKeys(), lists: 1},
 		"another secret":       {ring: keyring(t, t.TempDir(), "b"), want: place + "it was written with another master secret: managers that share a store share the secret"},
 		"a list that is stuck": {keep: errors.New("no room"), want: place + "no room", lists: 1},
-		"damaged":              {with: damage("head"), want: place + kept.Prefix + "head: "},
+		"damaged":              {with: damage("head"), want: place + files.Prefix + "head: "},
 		"damaged list":         {with: func(s *shelf) { wrote(t, s, 7, given(t, "a", 0x99), []byte(damagedText)) }, want: "the list of cables in the store"},
 		"unavailable":          {with: func(s *shelf) { s.answers(store.ErrUnavailable, nil) }, want: place + store.ErrUnavailable.Error()},
 	} {
@@ -202,7 +202,7 @@ func TestWhenAMasterWrites(t *testing.T) {
 
 	// A store that was rolled back, and is accepted, is read anew and written.
 	k.back, k.mark, k.tried, k.due = true, 9, store.Object{Key: "x"}, false
-	k.objects.Enter([]store.Object{{Key: kept.Prefix + "head", Value: []byte(`{"version":1,"sequence":9}`)}})
+	k.objects.Enter([]store.Object{{Key: files.Prefix + "head", Value: []byte(`{"version":1,"sequence":9}`)}})
 	k.fresh = true
 	step("a store that is accepted", e, true)
 	if k.back || k.mark != 0 || k.tried.Key != "" || k.fresh || k.objects.Sequence() != 0 {
@@ -229,7 +229,7 @@ func TestWhenAMasterWrites(t *testing.T) {
 func TestWhatOthersWroteBetween(t *testing.T) {
 	now := time.Now()
 	all := func(lid ib.LID) *job {
-		j := &job{all: kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: 0x42}}}
+		j := &job{all: files.All{Registered: files.Registered{SAKey: sharedKey, Manager: 0x42}}}
 		j.all.Assigned.LIDs = map[ib.PortGUID]ib.LID{1: lid}
 		return j
 	}
@@ -239,7 +239,7 @@ func TestWhatOthersWroteBetween(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var o kept.Objects
+		var o files.Objects
 		o.Enter(list)
 		if len(list) > 0 {
 			got, _, err := o.All(sharedKey, now)
@@ -255,7 +255,7 @@ func TestWhatOthersWroteBetween(t *testing.T) {
 	if len(list) == 0 || by != 0x42 || k.missed {
 		t.Fatalf("the first: %d objects by %v, missed %v", len(list), by, k.missed)
 	}
-	if list[len(list)-1].Key != kept.Prefix+"head" {
+	if list[len(list)-1].Key != files.Prefix+"head" {
 		t.Fatalf("the last one is %s: it is what tells whether all was written", list[len(list)-1].Key)
 	}
 	// It was done, and nobody said so.
@@ -268,7 +268,7 @@ func TestWhatOthersWroteBetween(t *testing.T) {
 		t.Errorf("%d objects by %v, missed %v", len(list), by, k.missed)
 	}
 	// Another manager writes the same and more.
-	var theirs kept.Objects
+	var theirs files.Objects
 	theirs.Enter(list)
 	more, err := theirs.Changes(&all(9).all, now)
 	if err != nil {
@@ -308,7 +308,7 @@ func TestOneWriting(t *testing.T) {
 	k := x.shared
 	k.ctx = t.Context()
 	j := func(lid ib.LID) *job {
-		j := &job{all: kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: 0x42}}}
+		j := &job{all: files.All{Registered: files.Registered{SAKey: sharedKey, Manager: 0x42}}}
 		j.all.Assigned.LIDs = map[ib.PortGUID]ib.LID{1: lid}
 		return j
 	}
@@ -371,7 +371,7 @@ func TestAStandbyReads(t *testing.T) {
 	x.run()
 	k := x.shared
 	k.ctx = t.Context()
-	recall := func() (all kept.All, err error) {
+	recall := func() (all files.All, err error) {
 		x.asks(func(*engine.Engine) { all, err = k.recall() })
 		return all, err
 	}
@@ -450,14 +450,14 @@ func TestAStandbyReads(t *testing.T) {
 	if err := k.readKeys(); err != nil || ring.Book.Len() != 3 {
 		t.Errorf("%v, %d keys", err, ring.Book.Len())
 	}
-	s.put(store.Object{Key: kept.Prefix + "head", Value: []byte("{")})
+	s.put(store.Object{Key: files.Prefix + "head", Value: []byte("{")})
 	if err := k.followOnce(); err != nil {
 		t.Errorf("what is damaged is told at a takeover: %v", err)
 	}
-	if _, err := recall(); err == nil || !strings.HasPrefix(err.Error(), kept.Prefix+"head: ") {
+	if _, err := recall(); err == nil || !strings.HasPrefix(err.Error(), files.Prefix+"head: ") {
 		t.Errorf("recalled what is damaged: %v", err)
 	}
-	if damaged := (&kept.All{Secret: ring.Ring.Sum(), Book: []byte("{")}); !strings.HasPrefix(fmt.Sprint(k.merge(damaged)), "key book: ") {
+	if damaged := (&files.All{Secret: ring.Ring.Sum(), Book: []byte("{")}); !strings.HasPrefix(fmt.Sprint(k.merge(damaged)), "key book: ") {
 		t.Errorf("a damaged book: %v", k.merge(damaged))
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -496,9 +496,9 @@ func TestResume(t *testing.T) {
 				m.asks(func(e *engine.Engine) { knows = daemon.PortOf(e) != 0 && e.Settled() })
 				return knows
 			})
-			all := kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: x.by, State: server.State{Aliases: map[ib.PortGUID][]ib.PortGUID{aliased: {0, alias}}}}}
+			all := files.All{Registered: files.Registered{SAKey: sharedKey, Manager: x.by, State: server.State{Aliases: map[ib.PortGUID][]ib.PortGUID{aliased: {0, alias}}}}}
 			all.Assigned.LIDs = map[ib.PortGUID]ib.LID{0x43: 7}
-			list, err := new(kept.Objects).Changes(&all, time.Now())
+			list, err := new(files.Objects).Changes(&all, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -521,7 +521,7 @@ func TestResume(t *testing.T) {
 			if err := m.shared.resume(t.Context()); x.takes && err != nil {
 				t.Errorf("a second time: %v", err)
 			}
-			j := &job{all: kept.All{Registered: kept.Registered{SAKey: sharedKey, Manager: 0x41, State: has}}}
+			j := &job{all: files.All{Registered: files.Registered{SAKey: sharedKey, Manager: 0x41, State: has}}}
 			if _, err := m.shared.changes(j); err != nil || m.shared.missed != (x.by == 0) {
 				t.Errorf("hosts have to register again: %v, %v", m.shared.missed, err)
 			}
@@ -571,7 +571,7 @@ func TestRegainedStore(t *testing.T) {
 				all, _ := s.said(t)
 				all.Registered.Manager, all.Registered.SAKey = 0x42, sharedKey
 				all.Registered.Aliases = map[ib.PortGUID][]ib.PortGUID{aliased: {0, alias}}
-				var o kept.Objects
+				var o files.Objects
 				s.mu.Lock()
 				o.Enter(slices.Collect(maps.Values(s.aside)))
 				s.mu.Unlock()

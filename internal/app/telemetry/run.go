@@ -10,11 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
-	"github.com/ibwarden/ibwarden/internal/app/sdnotify"
-	"github.com/ibwarden/ibwarden/internal/app/webhook"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/manager/event"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 	"github.com/ibwarden/ibwarden/internal/perfmgr"
@@ -72,7 +69,7 @@ func (f *Flags) checkPeriod() error {
 const secretMax = 4096
 
 // openWebhook returns a sender; nil where none is wanted.
-func (f *Flags) openWebhook(w io.Writer) (*webhook.Sender, error) {
+func (f *Flags) openWebhook(w io.Writer) (*WebhookSender, error) {
 	if f.webhook == "" {
 		if f.secret != "" {
 			return nil, errors.New("--webhook-secret-file: there is no --webhook")
@@ -82,11 +79,11 @@ func (f *Flags) openWebhook(w io.Writer) (*webhook.Sender, error) {
 	if f.secret == "" {
 		return nil, errors.New("--webhook: needs --webhook-secret-file, since what is posted is signed")
 	}
-	secret, err := regular.Secret(f.secret, secretMax)
+	secret, err := files.Secret(f.secret, secretMax)
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-secret-file: %w", err)
 	}
-	s, err := webhook.New(f.webhook, bytes.TrimSpace(secret), func(err error) { fmt.Fprintln(w, "ibwarden: webhook:", err) })
+	s, err := NewWebhookSender(f.webhook, bytes.TrimSpace(secret), func(err error) { fmt.Fprintln(w, "ibwarden: webhook:", err) })
 	if err != nil {
 		return nil, fmt.Errorf("--webhook: %w", err)
 	}
@@ -97,11 +94,11 @@ func (f *Flags) openWebhook(w io.Writer) (*webhook.Sender, error) {
 type Run struct {
 	*Telemetry
 	runner   *daemon.Runner
-	notifier *sdnotify.Notifier
+	notifier *Notifier
 	server   *Server
 	observer *metrics.Observer
-	alarms   *webhook.Sender // nil for none
-	watcher  *webhook.Watcher
+	alarms   *WebhookSender // nil for none
+	watcher  *AlarmWatcher
 	status   Status
 	hosts    bool   // as State.Hosts
 	turns    int    // until the next look
@@ -117,7 +114,7 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.notifier, err = sdnotify.New(os.Getenv); err != nil {
+	if x.notifier, err = NewNotifier(os.Getenv); err != nil {
 		fmt.Fprintln(w, "ibwarden: systemd cannot be told of this service:", err)
 		x.notifier = nil
 	}
@@ -125,7 +122,7 @@ func (f *Flags) Start(w io.Writer, r *daemon.Runner) (*Run, error) {
 		return nil, err
 	}
 	if x.alarms != nil {
-		x.watcher = webhook.NewWatcher(x.alarms.Send)
+		x.watcher = NewWatcher(x.alarms.Send)
 	}
 	if f.address == "" {
 		return x, nil
@@ -148,7 +145,7 @@ func (x *Run) Event(e event.Event) {
 	if x == nil {
 		return
 	}
-	x.observer.Event(x.now(), logs.Describe(e).Kind, e)
+	x.observer.Event(x.now(), Describe(e).Kind, e)
 	if x.watcher != nil {
 		x.watcher.Event(e)
 	}

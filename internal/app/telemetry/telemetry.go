@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/logs"
 	"github.com/ibwarden/ibwarden/internal/metrics"
 )
 
@@ -80,7 +79,7 @@ func New(now func() time.Time) *Telemetry {
 	t.turned.Store(now().UnixNano())
 	t.samples = prometheus.NewRegistry()
 	t.samples.MustRegister(
-		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now, Events: logs.EngineIDs()},
+		&metrics.Collector{Latest: t.latest.Load, Turned: t.LastTurn, Now: now, Events: EngineIDs()},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux := http.NewServeMux()

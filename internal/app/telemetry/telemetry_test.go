@@ -150,8 +150,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// listen starts a server on a free port.
-func listen(t *testing.T) *Server {
+// telemetryListen starts a server on a free port.
+func telemetryListen(t *testing.T) *Server {
 	t.Helper()
 	x := New(time.Now)
 	x.Turn(Status{Manager: "standby"}, false, nil)
@@ -209,7 +209,7 @@ func status(c net.Conn, text string) int {
 
 func TestHostsAndHeaders(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := telemetryListen(t)
 	for host, want := range map[string]int{
 		s.Address(): 200, "localhost:1": 200, "[::1]:1": 200, "127.0.0.1": 200, "evil.example": 421, "evil.example:9316": 421, "192.0.2.1": 421,
 	} {
@@ -239,7 +239,7 @@ func TestHostsAndHeaders(t *testing.T) {
 // take, and are closed.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := telemetryListen(t)
 	var slow []net.Conn
 	for i := range ConnectionsMax {
 		c := dial(t, s)

@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
 // TestBrokenExpectationsFail breaks every expect line of every script that ships, operand by
@@ -77,7 +76,7 @@ func holding(t *testing.T, name string, lines []string, broken map[int]string, w
 		t.Fatalf("%v\n%v", err, which)
 	}
 	for _, n := range which {
-		if !slices.ContainsFunc(r.Failures, func(f report.Failure) bool { return f.Line == n }) {
+		if !slices.ContainsFunc(r.Failures, func(f scenario.Failure) bool { return f.Line == n }) {
 			out = append(out, n)
 		}
 	}
@@ -87,7 +86,7 @@ func holding(t *testing.T, name string, lines []string, broken map[int]string, w
 // breaks are the ways in which an expect line is broken; none for another line, and for what
 // has no operand.
 func breaks(line string) (out []string) {
-	words, err := text.Lines("", []byte(strings.TrimSpace(line)))
+	words, err := testbed.Lines("", []byte(strings.TrimSpace(line)))
 	if err != nil || len(words) != 1 || words[0].Words[0].Text != "expect" {
 		return nil
 	}
@@ -221,7 +220,7 @@ func TestAbortedScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := s.Run()
-	var fault *text.Fault
+	var fault *testbed.ScriptFault
 	if !errors.As(err, &fault) || fault.Line != 17 || r.Good() || r.Aborted != 17 {
 		t.Fatalf("%v, %+v", err, r)
 	}

@@ -9,10 +9,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
@@ -41,17 +38,17 @@ type Script struct {
 	topology *topology.Netlist
 	setup    setup
 	steps    []step
-	rules    []report.Rule
+	rules    []Rule
 	suspects []ib.NodeGUID
 	profile  protect.Profile
 }
 
 // Rules lists the rule lines of a script.
-func (s *Script) Rules() []report.Rule { return slices.Clone(s.rules) }
+func (s *Script) Rules() []Rule { return slices.Clone(s.rules) }
 
 // step is a statement ready to run.
 type step struct {
-	line *text.Line
+	line *testbed.ScriptLine
 	rule int // index of the rule line that it stands under, -1 before the first
 	run  action
 	// judges tells that the statement says what was expected of the last
@@ -68,23 +65,23 @@ type action func(*world) error
 // args reads the words of a statement.
 type args struct {
 	*compiler
-	*operand.Args
+	*Operands
 }
 
 // compiler turns lines into steps.
 type compiler struct {
 	source   Source
-	lines    []text.Line
+	lines    []testbed.ScriptLine
 	at       int // of the line after the one that is compiled
 	topology *topology.Netlist
 	setup    setup
 	steps    []step
-	rules    []report.Rule
+	rules    []Rule
 	begun    bool // a statement that is no setting was seen
 	// lastTarget is what the last get or set line is about.
-	lastTarget *operand.Target
+	lastTarget *OperandTarget
 	// lastGeneral is what the last sa or pm line asks.
-	lastGeneral *host.Request
+	lastGeneral *HostRequest
 	qps         map[string]endpoint.Service // of queue pairs that were named
 	suspects    []ib.NodeGUID               // whose knowledge of keys is asked for
 }
@@ -116,12 +113,12 @@ func Usage() [][3]string {
 	return out
 }
 
-// Compile reads a script. The error is a *text.Fault, which names line, column and
+// Compile reads a script. The error is a *testbed.ScriptFault, which names line, column and
 // what was expected.
 func Compile(source Source) (*Script, error) {
 	c := &compiler{source: source, topology: source.Fabric, setup: defaultSetup(source.Seed), qps: map[string]endpoint.Service{}}
 	var err error
-	if c.lines, err = text.Lines(source.Name, source.Text); err != nil {
+	if c.lines, err = testbed.Lines(source.Name, source.Text); err != nil {
 		return nil, err
 	}
 	table := make(map[string]verb)
@@ -136,22 +133,22 @@ func Compile(source Source) (*Script, error) {
 		}
 	}
 	if c.topology == nil {
-		return nil, &text.Fault{Name: source.Name, Line: 1, Column: 1, Text: "no fabric: want a line such as fabric fattree,radix=4"}
+		return nil, &testbed.ScriptFault{Name: source.Name, Line: 1, Column: 1, Text: "no fabric: want a line such as fabric fattree,radix=4"}
 	}
 	if err := c.everyRuleExpects(); err != nil {
 		return nil, err
 	}
 	s := &Script{name: source.Name, topology: c.topology, setup: c.setup, steps: c.steps, rules: c.rules, suspects: c.suspects, profile: source.Profile}
 	if _, err := s.begin(); err != nil {
-		return nil, &text.Fault{Name: source.Name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
+		return nil, &testbed.ScriptFault{Name: source.Name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
 	}
 	return s, nil
 }
 
 // statement compiles a line: prefixes, and statements with a semicolon between
 // them, which the prefixes are about together.
-func (c *compiler) statement(l *text.Line, table map[string]verb) error {
-	a := &args{c, &operand.Args{Args: &text.Args{Name: c.source.Name, Line: l, Words: l.Words}, Topology: c.topology}}
+func (c *compiler) statement(l *testbed.ScriptLine, table map[string]verb) error {
+	a := &args{c, &Operands{LineArgs: &testbed.LineArgs{Name: c.source.Name, Line: l, Words: l.Words}, Topology: c.topology}}
 	wrap, err := a.prefixed()
 	if err != nil {
 		return err
@@ -159,7 +156,7 @@ func (c *compiler) statement(l *text.Line, table map[string]verb) error {
 	st := step{line: l, rule: len(c.rules) - 1}
 	var runs []action
 	for rest := a.Words; ; {
-		end := slices.IndexFunc(rest, func(w text.Word) bool { return w.Text == ";" && !w.Quoted })
+		end := slices.IndexFunc(rest, func(w testbed.ScriptWord) bool { return w.Text == ";" && !w.Quoted })
 		if a.Words = rest; end >= 0 {
 			a.Words = rest[:end]
 		}
@@ -229,7 +226,7 @@ func (c *compiler) one(a *args, table map[string]verb, st *step) (action, error)
 	if err == nil {
 		err = a.Done()
 	}
-	var f *text.Fault
+	var f *testbed.ScriptFault
 	if err != nil && !errors.As(err, &f) {
 		err = a.Fault(w, "%v", err)
 	}
@@ -245,7 +242,7 @@ var ruleID = regexp.MustCompile(`^[A-Z]{2}-[0-9]{2,3}$`)
 
 // rule reads a rule line: ids, and a text in quotation marks if one is wanted.
 func (c *compiler) rule(a *args) error {
-	r := report.Rule{Line: a.Line.Number}
+	r := Rule{Line: a.Line.Number}
 	for a.More() && !a.Words[0].Quoted {
 		w, _ := a.Next("")
 		id := strings.TrimSuffix(w.Text, ",")
@@ -255,7 +252,7 @@ func (c *compiler) rule(a *args) error {
 		r.IDs = append(r.IDs, id)
 	}
 	if len(r.IDs) == 0 {
-		return a.Fault(text.Word{}, "want at least one id, as PK-12")
+		return a.Fault(testbed.ScriptWord{}, "want at least one id, as PK-12")
 	}
 	if a.More() {
 		w, _ := a.Next("")
@@ -276,7 +273,7 @@ func (c *compiler) everyRuleExpects() error {
 	}
 	for i, r := range c.rules {
 		if counts[i] == 0 {
-			return &text.Fault{Name: c.source.Name, Line: r.Line, Column: 1, Text: fmt.Sprintf("rule %s: want an expect line under it", strings.Join(r.IDs, " "))}
+			return &testbed.ScriptFault{Name: c.source.Name, Line: r.Line, Column: 1, Text: fmt.Sprintf("rule %s: want an expect line under it", strings.Join(r.IDs, " "))}
 		}
 	}
 	return nil

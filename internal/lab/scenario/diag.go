@@ -4,9 +4,7 @@ import (
 	"reflect"
 
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
 func compileDiag(a *args) (action, error) {
@@ -29,11 +27,11 @@ func compileVendorDiag(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := operand.Target{Place: p}
-	if t.Kind, err = a.Kind(text.Word{}, "VendorDiag"); err != nil {
+	t := OperandTarget{OperandPlace: p}
+	if t.AttributeKind, err = a.Kind(testbed.ScriptWord{}, "VendorDiag"); err != nil {
 		return nil, err
 	}
-	var fields []operand.Assignment
+	var fields []Assignment
 	for a.More() {
 		f, err := a.Assignment(&t, false)
 		if err != nil {
@@ -42,12 +40,12 @@ func compileVendorDiag(a *args) (action, error) {
 		fields = append(fields, f)
 	}
 	if len(fields) == 0 {
-		return nil, a.Fault(text.Word{}, "want NextIndex=NUMBER, DiagData=OCTETS or both: the content of the block")
+		return nil, a.Fault(testbed.ScriptWord{}, "want NextIndex=NUMBER, DiagData=OCTETS or both: the content of the block")
 	}
 	return func(w *world) error {
 		var block smp.VendorDiag
 		for _, f := range fields {
-			at, err := attribute.Field(reflect.ValueOf(&block).Elem(), f.Field)
+			at, err := AttributeField(reflect.ValueOf(&block).Elem(), f.Field)
 			if err != nil {
 				return err
 			}

@@ -9,11 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/names"
 )
 
@@ -63,7 +59,7 @@ func expectations() []expectation {
 }
 
 // judges tells whether the words of an expect line are about the last request or verb
-func judges(words []text.Word) bool {
+func judges(words []testbed.ScriptWord) bool {
 	for _, e := range expectations() {
 		if len(words) > 0 && !words[0].Quoted && words[0].Text == e.name {
 			return e.judges
@@ -125,7 +121,7 @@ func expectTimeout(*args) (action, error) {
 // expectAnswer compares fields of the last answer, whatever its status was.
 func expectAnswer(a *args) (action, error) {
 	if a.lastTarget == nil {
-		return nil, a.Fault(text.Word{}, "want a get or set line before it")
+		return nil, a.Fault(testbed.ScriptWord{}, "want a get or set line before it")
 	}
 	t := *a.lastTarget
 	fields, err := a.comparisons(&t)
@@ -145,15 +141,15 @@ func expectAnswer(a *args) (action, error) {
 }
 
 // comparisons takes the FIELD=VALUE words of the rest of a line.
-func (a *args) comparisons(t *operand.Target) ([]operand.Assignment, error) {
-	var fields []operand.Assignment
+func (a *args) comparisons(t *OperandTarget) ([]Assignment, error) {
+	var fields []Assignment
 	for first := true; first || a.More(); first = false {
 		f, err := a.Assignment(t, true)
 		if err != nil {
 			return nil, err
 		}
-		if n, err := text.ParseNumber(f.Value); err == nil && n == 0 && f.Relation == ">=" {
-			return nil, a.Fault(f.Word, "%q: want a comparison that can fail: this holds of every value", f.Text)
+		if n, err := testbed.ParseNumber(f.Value); err == nil && n == 0 && f.Relation == ">=" {
+			return nil, a.Fault(f.ScriptWord, "%q: want a comparison that can fail: this holds of every value", f.Text)
 		}
 		fields = append(fields, f)
 	}
@@ -184,7 +180,7 @@ func expectAttribute(a *args) (action, error) {
 	}, nil
 }
 
-func wanted(fields []operand.Assignment) string {
+func wanted(fields []Assignment) string {
 	var all []string
 	for _, f := range fields {
 		all = append(all, f.Text)
@@ -193,18 +189,18 @@ func wanted(fields []operand.Assignment) string {
 }
 
 // compare checks fields of the last answer, each an expectation of its own.
-func (w *world) compare(fields []operand.Assignment) {
+func (w *world) compare(fields []Assignment) {
 	for _, f := range fields {
 		if !w.last.Answered {
 			w.fail(f.Text, w.last.Outcome())
 			continue
 		}
-		got, err := attribute.Field(reflect.ValueOf(w.last.Attribute).Elem(), f.Field)
+		got, err := AttributeField(reflect.ValueOf(w.last.Attribute).Elem(), f.Field)
 		if err != nil {
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+ShowAttribute(got))
 	}
 }
 
@@ -219,7 +215,7 @@ func expectCounter(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := attribute.Field(reflect.ValueOf(new(smp.PortInfo)).Elem(), name.Text)
+	f, err := AttributeField(reflect.ValueOf(new(smp.PortInfo)).Elem(), name.Text)
 	if err != nil {
 		return nil, a.Fault(name, "%v", err)
 	}
@@ -228,11 +224,11 @@ func expectCounter(a *args) (action, error) {
 	}
 	want, err := a.Number("value", f.Type().Bits())
 	return func(w *world) error {
-		got, err := attribute.Field(reflect.ValueOf(w.Fabric.Agent(p.Node.GUID).Port(p.Exact().Port)).Elem(), name.Text)
+		got, err := AttributeField(reflect.ValueOf(w.Fabric.Agent(p.Node.GUID).Port(p.Exact().Port)).Elem(), name.Text)
 		if err != nil {
 			return err
 		}
-		w.check(attribute.Number(got) == want, fmt.Sprintf("%s=%d", name.Text, want), name.Text+"="+attribute.Show(got))
+		w.check(AttributeNumber(got) == want, fmt.Sprintf("%s=%d", name.Text, want), name.Text+"="+ShowAttribute(got))
 		return nil
 	}, err
 }
@@ -245,7 +241,7 @@ func expectTrap(a *args) (action, error) {
 		return nil, err
 	}
 	number := smp.TrapNumber(n)
-	var fields []host.TrapField
+	var fields []TrapField
 	var sl *uint64
 	for a.More() {
 		s, err := a.Setting("FIELD=VALUE", true)
@@ -253,14 +249,14 @@ func expectTrap(a *args) (action, error) {
 			return nil, err
 		}
 		if s.Name == "sl" && s.Relation == "=" {
-			v, err := a.ToNumber(s.Word, s.Value, s.Name, 4)
+			v, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 4)
 			if err != nil {
 				return nil, err
 			}
 			sl = &v
 			continue
 		}
-		f, err := host.ReadTrapField(a.Args, s, number)
+		f, err := ReadTrapField(a.Operands, s, number)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +265,7 @@ func expectTrap(a *args) (action, error) {
 	return func(w *world) error { w.expectTrap(number, sl, fields); return nil }, nil
 }
 
-func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []host.TrapField) {
+func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []TrapField) {
 	i := slices.IndexFunc(w.Traps, func(t testbed.Trap) bool { return t.IsGeneric && t.TrapNumber == n })
 	if i < 0 {
 		w.fail(fmt.Sprintf("trap %d", n), w.TrapList())
@@ -291,12 +287,12 @@ func (w *world) expectTrap(n smp.TrapNumber, sl *uint64, fields []host.TrapField
 			}
 			from = reflect.ValueOf(details).Elem()
 		}
-		got, err := attribute.Field(from, f.Field)
+		got, err := AttributeField(from, f.Field)
 		if err != nil {
 			w.fail(f.Text, err.Error())
 			continue
 		}
-		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+attribute.Show(got))
+		w.check(f.Compare(w.Testbed, f.Relation, got), f.Text, f.Name+"="+ShowAttribute(got))
 	}
 }
 

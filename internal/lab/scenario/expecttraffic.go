@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
 
@@ -87,7 +85,7 @@ func expectCompletion(a *args) (action, error) {
 	}
 	want, ok := testbed.Statuses()[w.Text]
 	if !ok {
-		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, attribute.Keys(testbed.Statuses()))
+		return nil, a.Fault(w, "%q: want one of %s, in quotation marks", w.Text, AttributeKeys(testbed.Statuses()))
 	}
 	return func(r *world) error {
 		q, err := r.pair(name)
@@ -121,7 +119,7 @@ func expectQP(a *args) (action, error) {
 	}
 	k, err := a.knobs("pkey-index", "qkey")
 	if err == nil && state == "" && len(k.Knobs) == 0 {
-		err = a.Fault(text.Word{}, "want state=, pkey-index= or qkey=")
+		err = a.Fault(testbed.ScriptWord{}, "want state=, pkey-index= or qkey=")
 	}
 	return func(w *world) error {
 		q, err := w.pair(name)
@@ -155,7 +153,7 @@ func expectEvent(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, err := a.Pick(strings.Split(attribute.Keys(eventKinds), ", ")...)
+	kind, err := a.Pick(strings.Split(AttributeKeys(eventKinds), ", ")...)
 	return func(w *world) error {
 		all, err := w.Events(p.Node.GUID)
 		if err != nil {

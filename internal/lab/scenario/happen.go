@@ -8,9 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
@@ -61,7 +59,7 @@ func compileUnlink(a *args) (action, error) {
 }
 
 // far is the other end of the cable at a port.
-func (w *world) far(p operand.Place) (observed.Place, error) {
+func (w *world) far(p OperandPlace) (observed.Place, error) {
 	node, port, ok := w.Fabric.Peer(p.Node.GUID, p.Num)
 	if !ok {
 		return observed.Place{}, fmt.Errorf("%v has no cable", p)
@@ -87,7 +85,7 @@ func compileSwap(a *args) (action, error) {
 		if farP == q.Exact() {
 			return fmt.Errorf("%v and %v are the two ends of one cable", p, q)
 		}
-		for _, x := range []operand.Place{p, q} {
+		for _, x := range []OperandPlace{p, q} {
 			if err := w.Fabric.Unlink(x.Node.GUID, x.Num); err != nil {
 				return err
 			}
@@ -164,7 +162,7 @@ func compileFault(a *args) (action, error) {
 	}
 	switch s.Name {
 	case "late":
-		d, err := a.ToDuration(s.Word, s.Value, s.Name)
+		d, err := a.ToDuration(s.ScriptWord, s.Value, s.Name)
 		return func(w *world) error {
 			return w.Misbehave(n.GUID, func(f *fabric.Fault) { f.Late = d })
 		}, err
@@ -174,7 +172,7 @@ func compileFault(a *args) (action, error) {
 			return w.Misbehave(n.GUID, func(f *fabric.Fault) { f.Drop = l.of(w) })
 		}, err
 	}
-	return nil, a.Fault(s.Word, "%q: want mute, late=TIME, loss=SHARE or none", s.Name)
+	return nil, a.Fault(s.ScriptWord, "%q: want mute, late=TIME, loss=SHARE or none", s.Name)
 }
 
 // loss is a share of the packets that arrive, of one attribute or of all.
@@ -184,13 +182,13 @@ type loss struct {
 	all   bool
 }
 
-func (a *args) toLoss(s text.Setting) (loss, error) {
+func (a *args) toLoss(s testbed.ScriptSetting) (loss, error) {
 	l := loss{all: true}
 	for i, c := range s.Value {
 		if c != ',' {
 			continue
 		}
-		k, err := a.Kind(s.Word, s.Value[i+1:])
+		k, err := a.Kind(s.ScriptWord, s.Value[i+1:])
 		if err != nil {
 			return l, err
 		}
@@ -199,7 +197,7 @@ func (a *args) toLoss(s text.Setting) (loss, error) {
 		break
 	}
 	var err error
-	l.share, err = a.ToShare(s.Word, s.Value, s.Name)
+	l.share, err = a.ToShare(s.ScriptWord, s.Value, s.Name)
 	return l, err
 }
 
@@ -231,20 +229,20 @@ func compileLie(a *args) (action, error) {
 		q.fields = append(q.fields, f)
 	}
 	if len(q.fields) == 0 {
-		return nil, a.Fault(text.Word{}, "want FIELD=VALUE: what it says that is not so")
+		return nil, a.Fault(testbed.ScriptWord{}, "want FIELD=VALUE: what it says that is not so")
 	}
 	return func(w *world) error { return w.lie(q) }, a.Fits(q.target, q.fields)
 }
 
 // lie changes the answers of a node that are about one attribute.
 func (w *world) lie(q asking) error {
-	attr := q.target.Kind.New()
+	attr := q.target.AttributeKind.New()
 	return w.Lie(q.target.Node.GUID, attr.ID(), q.target.Modifier, func(data *[mad.DataSize]byte) {
 		if attr.UnmarshalBinary(data[:]) != nil {
 			return
 		}
 		for _, f := range q.fields {
-			if at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.Field); err == nil {
+			if at, err := AttributeField(reflect.ValueOf(attr).Elem(), f.Field); err == nil {
 				f.Store(w.Testbed, at)
 			}
 		}

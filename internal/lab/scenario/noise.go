@@ -1,7 +1,7 @@
 package scenario
 
 import (
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -22,20 +22,20 @@ func compileNoise(a *args) (action, error) {
 		}
 		switch s.Name {
 		case "flips":
-			fault.Flips, err = a.ToShare(s.Word, s.Value, s.Name)
+			fault.Flips, err = a.ToShare(s.ScriptWord, s.Value, s.Name)
 		case "loss":
-			fault.Loss, err = a.ToShare(s.Word, s.Value, s.Name)
+			fault.Loss, err = a.ToShare(s.ScriptWord, s.Value, s.Name)
 		case "delay":
-			fault.Delay, err = a.ToDuration(s.Word, s.Value, s.Name)
+			fault.Delay, err = a.ToDuration(s.ScriptWord, s.Value, s.Name)
 		default:
-			err = a.Fault(s.Word, "%q: want none, flips=SHARE, loss=SHARE or delay=TIME", s.Name)
+			err = a.Fault(s.ScriptWord, "%q: want none, flips=SHARE, loss=SHARE or delay=TIME", s.Name)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if fault == (fabric.LinkFault{}) {
-		return nil, a.Fault(text.Word{}, "want a share or time above 0, or none")
+		return nil, a.Fault(testbed.ScriptWord{}, "want a share or time above 0, or none")
 	}
 	return func(w *world) error { return w.Fabric.SetLinkFault(p.Node.GUID, p.Num, fault) }, nil
 }

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
 // maxRepeat bounds what one line does.
@@ -36,7 +35,7 @@ func (a *args) prefixed() (wrap func(action) action, err error) {
 			}
 			var every time.Duration
 			if s, ok := a.keyed("every"); ok {
-				if every, err = a.ToDuration(s.Word, s.Value, s.Name); err != nil {
+				if every, err = a.ToDuration(s.ScriptWord, s.Value, s.Name); err != nil {
 					return nil, err
 				}
 			}
@@ -95,7 +94,7 @@ func compileGoal(a *args) (action, error) {
 		return nil, err
 	}
 	return func(w *world) error {
-		w.goal = &report.Goal{Line: w.step.line.Number, Statement: w.step.line.Text, Reached: true}
+		w.goal = &Goal{Line: w.step.line.Number, Statement: w.step.line.Text, Reached: true}
 		err := run(w)
 		if err != nil {
 			w.goal.Reached, w.goal.Got = false, err.Error()
@@ -107,9 +106,9 @@ func compileGoal(a *args) (action, error) {
 }
 
 // keyed takes the next word if it is a setting of this name.
-func (a *args) keyed(name string) (text.Setting, bool) {
+func (a *args) keyed(name string) (testbed.ScriptSetting, bool) {
 	if !strings.HasPrefix(a.Peek(), name+"=") {
-		return text.Setting{}, false
+		return testbed.ScriptSetting{}, false
 	}
 	s, err := a.Setting(name+"=", false)
 	return s, err == nil

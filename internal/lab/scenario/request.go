@@ -9,10 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 )
 
 func requestVerbs() []verb {
@@ -59,14 +56,14 @@ type request struct {
 
 // asking is what a get or set line says.
 type asking struct {
-	target operand.Target
+	target OperandTarget
 	set    bool
 	blank  bool // begin with zeros
-	fields []operand.Assignment
-	mkey   *operand.Datum
-	lid    *operand.Datum // LID routed
-	route  mad.Path       // nil for the shortest
-	hops   *uint8         // what it says of its hops, nil for the truth
+	fields []Assignment
+	mkey   *Datum
+	lid    *Datum   // LID routed
+	route  mad.Path // nil for the shortest
+	hops   *uint8   // what it says of its hops, nil for the truth
 }
 
 func compileRequest(set bool) func(*args) (action, error) {
@@ -82,10 +79,10 @@ func compileRequest(set bool) func(*args) (action, error) {
 			}
 		}
 		if q.lid != nil && (q.route != nil || q.hops != nil) {
-			return nil, a.Fault(text.Word{}, "to-lid=: want no route= and no hop-count=")
+			return nil, a.Fault(testbed.ScriptWord{}, "to-lid=: want no route= and no hop-count=")
 		}
 		if set && len(q.fields) == 0 && !q.blank {
-			return nil, a.Fault(text.Word{}, "want FIELD=VALUE, or blank for zeros")
+			return nil, a.Fault(testbed.ScriptWord{}, "want FIELD=VALUE, or blank for zeros")
 		}
 		if err := a.Fits(q.target, q.fields); err != nil {
 			return nil, err
@@ -113,15 +110,15 @@ func (q *asking) read(a *args) error {
 	case s.Name == "route":
 		return q.readRoute(a, s)
 	case s.Name == "hop-count":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 8)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 8)
 		if err == nil && n > mad.MaxHops {
-			err = a.Fault(s.Word, "%q: want 0 to %d", s.Text, mad.MaxHops)
+			err = a.Fault(s.ScriptWord, "%q: want 0 to %d", s.Text, mad.MaxHops)
 		}
 		hops := uint8(n)
 		q.hops = &hops
 		return err
 	case !q.set:
-		return a.Fault(s.Word, "%q: want with-mkey=KEY, to-lid=LID, route=PORT,... or hop-count=N", s.Text)
+		return a.Fault(s.ScriptWord, "%q: want with-mkey=KEY, to-lid=LID, route=PORT,... or hop-count=N", s.Text)
 	}
 	f, err := a.ToAssignment(s, &q.target)
 	q.fields = append(q.fields, f)
@@ -129,16 +126,16 @@ func (q *asking) read(a *args) error {
 }
 
 // readRoute takes the ports by which a directed route leaves each node.
-func (q *asking) readRoute(a *args, s text.Setting) error {
+func (q *asking) readRoute(a *args, s testbed.ScriptSetting) error {
 	for _, word := range strings.Split(s.Value, ",") {
-		n, err := a.ToNumber(s.Word, word, s.Name, 8)
+		n, err := a.ToNumber(s.ScriptWord, word, s.Name, 8)
 		if err != nil {
 			return err
 		}
 		q.route = append(q.route, ib.PortNum(n))
 	}
 	if len(q.route) > mad.MaxHops {
-		return a.Fault(s.Word, "route: %d hops, want %d at most", len(q.route), mad.MaxHops)
+		return a.Fault(s.ScriptWord, "route: %d hops, want %d at most", len(q.route), mad.MaxHops)
 	}
 	return nil
 }
@@ -146,12 +143,12 @@ func (q *asking) readRoute(a *args, s text.Setting) error {
 // ask sends a request and waits for its answer, or for as long as one may take.
 func (w *world) ask(q asking) error {
 	to := q.target.End()
-	attr := q.target.Kind.New()
+	attr := q.target.AttributeKind.New()
 	if q.set && !q.blank {
 		w.Held(to, q.target.Modifier, attr)
 	}
 	for _, f := range q.fields {
-		at, err := attribute.Field(reflect.ValueOf(attr).Elem(), f.Field)
+		at, err := AttributeField(reflect.ValueOf(attr).Elem(), f.Field)
 		if err != nil {
 			return err
 		}
@@ -187,18 +184,18 @@ func compilePKeys(a *args) (action, error) {
 		}
 		keys = append(keys, ib.PKey(n))
 	}
-	k, err := a.Kind(text.Word{}, "PKeyTable")
+	k, err := a.Kind(testbed.ScriptWord{}, "PKeyTable")
 	return func(w *world) error { return w.writeKeys(p, k, keys) }, err
 }
 
 // writeKeys writes a table from entry 0 on and empties what is behind.
-func (w *world) writeKeys(p operand.Place, k attribute.Kind, keys []ib.PKey) error {
+func (w *world) writeKeys(p OperandPlace, k AttributeKind, keys []ib.PKey) error {
 	total := max(len(keys), len(w.Fabric.Agent(p.Node.GUID).PKeys(p.Exact().Port)))
 	for block := 0; block*smp.PKeysPerBlock < total; block++ {
-		q := asking{target: operand.Target{Place: p, Kind: k, Modifier: k.Modifier(p.Own(), uint16(block), 0)}, set: true, blank: true}
+		q := asking{target: OperandTarget{OperandPlace: p, AttributeKind: k, Modifier: k.Modifier(p.Own(), uint16(block), 0)}, set: true, blank: true}
 		for i := range smp.PKeysPerBlock {
 			if at := block*smp.PKeysPerBlock + i; at < len(keys) {
-				q.fields = append(q.fields, operand.Assignment{Datum: operand.Number(uint64(keys[at])), Field: strconv.Itoa(i)})
+				q.fields = append(q.fields, Assignment{Datum: Number(uint64(keys[at])), Field: strconv.Itoa(i)})
 			}
 		}
 		if err := w.ask(q); err != nil {

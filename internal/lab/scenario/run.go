@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
@@ -19,12 +17,12 @@ type world struct {
 	last   *request
 	verb   *verbCall
 	reply  *reply
-	trying bool         // nothing is expected of the line under way
-	goal   *report.Goal // what is judged, nil for an expectation
+	trying bool  // nothing is expected of the line under way
+	goal   *Goal // what is judged, nil for an expectation
 	qps    map[string]*testbed.QP
 	faults uint64 // fault lines so far; each has chances of its own
 	step   *step
-	report *report.Report
+	report *Report
 
 	wardens map[observed.Place]*testbed.Warden
 }
@@ -42,7 +40,7 @@ func (s *Script) begin() (*world, error) {
 	return &world{
 		Testbed: on, script: s, qps: map[string]*testbed.QP{},
 		wardens: map[observed.Place]*testbed.Warden{},
-		report: &report.Report{
+		report: &Report{
 			Name: s.name, Seed: c.Fabric.Seed, Rules: slices.Clone(s.rules),
 		},
 	}, err
@@ -51,12 +49,12 @@ func (s *Script) begin() (*world, error) {
 // MaxFailures is how many failed expectations a run reports before it ends.
 const MaxFailures = 100
 
-// Run runs a script from its beginning. The error, a *text.Fault, says that a
+// Run runs a script from its beginning. The error, a *testbed.ScriptFault, says that a
 // statement asks for what cannot be done; the report is complete up to there.
-func (s *Script) Run() (*report.Report, error) {
+func (s *Script) Run() (*Report, error) {
 	w, err := s.begin()
 	if err != nil {
-		return nil, &text.Fault{Name: s.name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
+		return nil, &testbed.ScriptFault{Name: s.name, Line: 1, Column: 1, Text: fmt.Sprintf("the fabric: %v", err)}
 	}
 	for i := range s.steps {
 		st := &s.steps[i]
@@ -65,7 +63,7 @@ func (s *Script) Run() (*report.Report, error) {
 		}
 		w.step = st
 		if err = st.run(w); err != nil {
-			err = &text.Fault{Name: s.name, Line: st.line.Number, Column: st.line.Words[0].Column, Text: fmt.Sprintf("%s: %v", st.line.Text, err)}
+			err = &testbed.ScriptFault{Name: s.name, Line: st.line.Number, Column: st.line.Words[0].Column, Text: fmt.Sprintf("%s: %v", st.line.Text, err)}
 			w.report.Aborted = st.line.Number
 			break
 		}
@@ -126,7 +124,7 @@ func (w *world) fail(expected, got string) {
 		w.goal.Reached, w.goal.Got = false, got
 		return
 	}
-	f := report.Failure{
+	f := Failure{
 		Line: w.step.line.Number, Statement: w.step.line.Text, Expected: expected, Got: got, At: w.Fabric.Now(),
 	}
 	if w.step.rule >= 0 {

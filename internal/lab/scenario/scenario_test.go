@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/report"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -35,7 +34,7 @@ func load(name string) (*topology.Netlist, error) {
 	return l, err
 }
 
-func run(t *testing.T, name, text string) *report.Report {
+func run(t *testing.T, name, text string) *scenario.Report {
 	t.Helper()
 	s, err := compile(name, text)
 	if err != nil {
@@ -48,7 +47,7 @@ func run(t *testing.T, name, text string) *report.Report {
 	return r
 }
 
-func printed(r *report.Report) string {
+func printed(r *scenario.Report) string {
 	var b strings.Builder
 	_, _ = r.WriteTo(&b) // a Builder takes everything
 	return b.String()

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
@@ -76,7 +74,7 @@ func compileFabric(a *args) (action, error) {
 	return nil, nil
 }
 
-func (a *args) inline(w text.Word) (*topology.Netlist, error) {
+func (a *args) inline(w testbed.ScriptWord) (*topology.Netlist, error) {
 	if err := a.Done(); err != nil {
 		return nil, err
 	}
@@ -97,13 +95,13 @@ func (a *args) inline(w text.Word) (*topology.Netlist, error) {
 }
 
 // wrapTopology makes a Fault of what is wrong with a topology.
-func (a *args) wrapTopology(w text.Word, err error) error {
+func (a *args) wrapTopology(w testbed.ScriptWord, err error) error {
 	if err == nil {
 		return nil
 	}
 	var fault *topology.Fault
 	if errors.As(err, &fault) && fault.Position.Line > 0 {
-		return &text.Fault{Name: a.source.Name, Line: fault.Position.Line, Column: 1, Text: fault.Err.Error()}
+		return &testbed.ScriptFault{Name: a.source.Name, Line: fault.Position.Line, Column: 1, Text: fault.Err.Error()}
 	}
 	return a.Fault(w, "%v", err)
 }
@@ -121,13 +119,13 @@ func compileOption(a *args) (action, error) {
 		}
 		switch to, ok := durations[s.Name]; {
 		case ok:
-			*to, err = a.ToDuration(s.Word, s.Value, s.Name)
+			*to, err = a.ToDuration(s.ScriptWord, s.Value, s.Name)
 		case s.Name == "loss":
-			c.Loss, err = a.ToShare(s.Word, s.Value, s.Name)
+			c.Loss, err = a.ToShare(s.ScriptWord, s.Value, s.Name)
 		case s.Name == "repress":
-			a.setup.Repress, err = a.ToOnOff(s.Word, s.Value, s.Name)
+			a.setup.Repress, err = a.ToOnOff(s.ScriptWord, s.Value, s.Name)
 		default:
-			err = a.Fault(s.Word, "%q: want hop-delay, agent-delay, jitter, train-delay, self-test, timeout, loss or repress", s.Name)
+			err = a.Fault(s.ScriptWord, "%q: want hop-delay, agent-delay, jitter, train-delay, self-test, timeout, loss or repress", s.Name)
 		}
 		if err != nil {
 			return nil, err
@@ -138,7 +136,7 @@ func compileOption(a *args) (action, error) {
 
 func compileDevice(a *args) (action, error) {
 	if a.topology == nil {
-		return nil, a.Fault(text.Word{}, "want a fabric line before device lines")
+		return nil, a.Fault(testbed.ScriptWord{}, "want a fabric line before device lines")
 	}
 	nodes := a.topology.Nodes
 	all := a.Keyword("*")
@@ -157,22 +155,22 @@ func compileDevice(a *args) (action, error) {
 		}
 		t, ok := known[s.Name]
 		if !ok {
-			return nil, a.Fault(s.Word, "%q: want one of %s", s.Name, attribute.Keys(known))
+			return nil, a.Fault(s.ScriptWord, "%q: want one of %s", s.Name, AttributeKeys(known))
 		}
 		var number uint64
 		if t.Bits == 1 {
-			on, err := a.ToOnOff(s.Word, s.Value, s.Name)
+			on, err := a.ToOnOff(s.ScriptWord, s.Value, s.Name)
 			if err != nil {
 				return nil, err
 			}
 			if on {
 				number = 1
 			}
-		} else if number, err = a.ToNumber(s.Word, s.Value, s.Name, t.Bits); err != nil {
+		} else if number, err = a.ToNumber(s.ScriptWord, s.Value, s.Name, t.Bits); err != nil {
 			return nil, err
 		}
 		if err := a.give(nodes, t, number, all); err != nil {
-			return nil, a.Fault(s.Word, "%s: %v", s.Text, err)
+			return nil, a.Fault(s.ScriptWord, "%s: %v", s.Text, err)
 		}
 	}
 	return nil, nil

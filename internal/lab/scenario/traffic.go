@@ -6,10 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/attribute"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 )
 
@@ -48,7 +45,7 @@ func (v *verbCall) outcome() string {
 }
 
 // knobs are the name=value words of a traffic line.
-type knobs struct{ text.Knobs }
+type knobs struct{ testbed.Knobs }
 
 // knobs takes the rest of a line as settings with these names.
 func (a *args) knobs(names ...string) (knobs, error) {
@@ -80,7 +77,7 @@ func (a *args) qp() (string, error) {
 		return "", err
 	}
 	if _, made := a.qps[w.Text]; !made {
-		return "", a.Fault(w, "%q: want a queue pair that a qp line above makes: %s", w.Text, attribute.Keys(a.qps))
+		return "", a.Fault(w, "%q: want a queue pair that a qp line above makes: %s", w.Text, AttributeKeys(a.qps))
 	}
 	return w.Text, nil
 }
@@ -119,7 +116,7 @@ func compileQP(a *args) (action, error) {
 	}
 	service, ok := services[s.Value]
 	if !ok || s.Name != "service" {
-		return nil, a.Fault(s.Word, "%q: want service= one of %s", s.Text, attribute.Keys(services))
+		return nil, a.Fault(s.ScriptWord, "%q: want service= one of %s", s.Text, AttributeKeys(services))
 	}
 	k, err := a.knobs("pkey-index", "qkey", "privileged")
 	if err != nil {
@@ -178,7 +175,7 @@ func compileModify(a *args) (action, error) {
 		index = &i
 	}
 	if index == nil && k.qkey() == nil {
-		return nil, a.Fault(text.Word{}, "want pkey-index= or qkey=")
+		return nil, a.Fault(testbed.ScriptWord{}, "want pkey-index= or qkey=")
 	}
 	return func(w *world) error {
 		q, err := w.pair(name)
@@ -209,7 +206,7 @@ func compileSend(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	var router *operand.Place
+	var router *OperandPlace
 	if a.Keyword("via") {
 		p, err := a.Place()
 		if err != nil {
@@ -246,7 +243,7 @@ func compileSend(a *args) (action, error) {
 
 // fitting refuses what the messages of a service do not have: a script that asks for it
 // would show something else than it says.
-func (a *args) fitting(s endpoint.Service, words []text.Word) error {
+func (a *args) fitting(s endpoint.Service, words []testbed.ScriptWord) error {
 	for _, w := range words {
 		name, _, _ := strings.Cut(w.Text, "=")
 		switch {
@@ -275,7 +272,7 @@ func compileForge(a *args) (action, error) {
 	}
 	k, err := a.knobs("pkey", "qkey", "sl", "bytes")
 	if _, ok := k.Knobs["pkey"]; err == nil && !ok {
-		err = a.Fault(text.Word{}, "want pkey=KEY")
+		err = a.Fault(testbed.ScriptWord{}, "want pkey=KEY")
 	}
 	return func(w *world) error {
 		q, err := w.pair(to)

@@ -9,10 +9,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/host"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/operand"
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/policyfile"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
@@ -93,37 +90,37 @@ func (a *args) wardenOption(o *testbed.WardenOptions) error {
 			return nil
 		}
 		if o.Profile, err = protect.Parse(s.Value); err != nil {
-			err = a.Fault(s.Word, "%v", err)
+			err = a.Fault(s.ScriptWord, "%v", err)
 		}
 		return err
 	case "trusted":
-		places, err := host.Places(a.Args, s)
+		places, err := HostPlaces(a.Operands, s)
 		for _, p := range places {
 			o.Trusted = append(o.Trusted, p.End())
 		}
 		return err
 	case "mkey":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 64)
 		o.MKey = ib.MKey(n)
 		return err
 	case "sm-key":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 64)
 		o.SMKey = ib.SMKey(n)
 		return err
 	case "groups":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 10)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 10)
 		o.Groups = int(n)
 		return err
 	case "lmc":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 3)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 3)
 		o.LMC = ib.LMC(n)
 		return err
 	case "sa-key":
-		n, err := a.ToNumber(s.Word, s.Value, s.Name, 64)
+		n, err := a.ToNumber(s.ScriptWord, s.Value, s.Name, 64)
 		o.SAKey = ib.SMKey(n)
 		return err
 	}
-	return a.Fault(s.Word, "%q: want profile=, trusted=, mkey=, sm-key=, sa-key=, groups= or lmc=", s.Text)
+	return a.Fault(s.ScriptWord, "%q: want profile=, trusted=, mkey=, sm-key=, sa-key=, groups= or lmc=", s.Text)
 }
 
 // expectKey is about what a node has heard of a port's M_Key.
@@ -184,7 +181,7 @@ func expectHeard(a *args) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.ToDatum(text.Setting{Word: w, Name: "heard", Value: w.Text}, reflect.TypeFor[uint64]())
+	v, err := a.ToDatum(testbed.ScriptSetting{ScriptWord: w, Name: "heard", Value: w.Text}, reflect.TypeFor[uint64]())
 	return func(on *world) error {
 		word := v.Now(on.Testbed)
 		on.check(on.Heard(n.GUID, word), fmt.Sprintf("%#x heard", word), "not heard")
@@ -193,7 +190,7 @@ func expectHeard(a *args) (action, error) {
 }
 
 // warden is the manager at a place.
-func (w *world) warden(p operand.Place) (*testbed.Warden, error) {
+func (w *world) warden(p OperandPlace) (*testbed.Warden, error) {
 	if m := w.wardens[p.End()]; m != nil {
 		return m, nil
 	}

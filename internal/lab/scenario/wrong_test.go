@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/lab/scenario"
-	"github.com/ibwarden/ibwarden/internal/lab/scenario/text"
+	"github.com/ibwarden/ibwarden/internal/lab/scenario/testbed"
 )
 
 // small is what the scripts below begin with: the inline form of a topology.
@@ -247,7 +247,7 @@ func TestBadScripts(t *testing.T) {
 
 func wantFault(t *testing.T, script string, err error, line, column int, says string) {
 	t.Helper()
-	var f *text.Fault
+	var f *testbed.ScriptFault
 	if !errors.As(err, &f) {
 		t.Errorf("%q: error %v, want a fault", script, err)
 		return
@@ -353,7 +353,7 @@ func FuzzCompile(f *testing.F) {
 			t.Skip()
 		}
 		s, err := scenario.Compile(scenario.Source{Name: "fuzz", Text: []byte(script)})
-		var fault *text.Fault
+		var fault *testbed.ScriptFault
 		if err != nil {
 			if !errors.As(err, &fault) || fault.Line < 1 || fault.Column < 1 {
 				t.Fatalf("%v: want a fault with a line and a column", err)

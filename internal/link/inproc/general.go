@@ -7,7 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/link"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -20,7 +19,7 @@ type general struct {
 	fabric *fabric.Fabric
 	node   ib.NodeGUID
 	port   ib.PortNum
-	pair   *gsi.Pair
+	pair   *endpoint.GSIPair
 	out    [mad.Size]byte
 }
 
@@ -30,7 +29,7 @@ func openGeneral(f *fabric.Fabric, node ib.NodeGUID, num ib.PortNum) (*general, 
 	if err != nil {
 		return nil, err
 	}
-	pair, err := gsi.Open(device, num)
+	pair, err := endpoint.Open(device, num)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/kept"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/link/inproc"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/engine"
@@ -47,11 +47,11 @@ func startManager(t *testing.T, f *fabric.Fabric, topology *topology.Netlist, pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	assigned, err := kept.LoadState(path)
+	assigned, err := files.LoadState(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered, some, err := kept.LoadRegistered(path, key)
+	registered, some, err := files.LoadRegistered(path, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func startManager(t *testing.T, f *fabric.Fabric, topology *topology.Netlist, pa
 			return errors.New("no space left")
 		}
 		m.saves++
-		return kept.SaveStates(path, m.runner.Engine().Assigned(), kept.Registered{State: s, SAKey: key})
+		return files.SaveStates(path, m.runner.Engine().Assigned(), files.Registered{State: s, SAKey: key})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func (m *manager) run(done func() bool) {
 
 // ask has a host send a request and returns the answer; the state file is looked
 // at in the instant in which the answer arrives.
-func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.ComponentMask, r sa.Record, key ib.SMKey) (answer sa.MAD, there kept.Registered) {
+func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.ComponentMask, r sa.Record, key ib.SMKey) (answer sa.MAD, there files.Registered) {
 	m.Helper()
 	q := sa.MAD{Header: mad.Header{
 		BaseVersion: mad.BaseVersion, Class: mad.ClassSubnAdm, ClassVersion: sa.ClassVersion,
@@ -108,7 +108,7 @@ func (m *manager) ask(h *host, method mad.Method, id mad.AttributeID, mask sa.Co
 			if err := answer.UnmarshalBinary(got[i][:]); err != nil {
 				m.Fatal(err)
 			}
-			if there, _, err = kept.LoadRegistered(m.path, key); err != nil {
+			if there, _, err = files.LoadRegistered(m.path, key); err != nil {
 				m.Fatal(err)
 			}
 			return true
@@ -171,7 +171,7 @@ func (m *manager) burst(h *host, gid ib.GID, key ib.SMKey) {
 				continue
 			}
 			told++
-			there, _, err := kept.LoadRegistered(m.path, key)
+			there, _, err := files.LoadRegistered(m.path, key)
 			if err != nil {
 				m.Fatal(err)
 			}
@@ -277,7 +277,7 @@ func TestRestart(t *testing.T) {
 	m.link.Close()
 
 	// Another SA_Key: who was trusted is not any more.
-	if r, _, err := kept.LoadRegistered(path, key+1); err != nil || len(r.Subscriptions) != 1 {
+	if r, _, err := files.LoadRegistered(path, key+1); err != nil || len(r.Subscriptions) != 1 {
 		t.Errorf("with another SA_Key: %d subscriptions (%v), want the one that needs no trust", len(r.Subscriptions), err)
 	}
 	// Nothing is known: everybody is asked, once.

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 const red = ib.PKeyBase(0x10)
@@ -130,7 +129,7 @@ func TestOtherPolicy(t *testing.T) {
 	subnettest.SetPKeysThrough(ports[0], red.Full())
 	guid := ports[0].GUID
 	r := &policy.Resolution{Partitions: []observed.Partition{{Name: "red", Base: red, Full: []ib.PortGUID{guid}}}, Trusted: []ib.PortGUID{guid}}
-	loose := settings.Default()
+	loose := policy.Default()
 	loose.EnforceInbound = false
 	p := &policy.Policy{AllowRaw: true, Settings: &loose}
 	for _, other := range []bool{false, true} {

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // Result is what a policy requires on a fabric.
@@ -19,7 +18,7 @@ type Result struct {
 	Tables *observed.Desired
 	// Settings is what the policy asks of links and devices, Resolution the resolved
 	// policy, within bounds.
-	Settings   settings.Settings
+	Settings   policy.Settings
 	Resolution *policy.Resolution
 	// Withheld are partitions that nobody may be given.
 	Withheld []ib.PKeyBase

@@ -26,7 +26,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // star is one switch that can check keys, with hosts 1 to n behind its ports 1 to
@@ -535,7 +534,7 @@ func TestUpdateOrNot(t *testing.T) {
 		{"a member", func(p *policy.Policy) { p.Partitions[1].Members = p.Partitions[1].Members[:0] }, true},
 		{"both keys", func(p *policy.Policy) { p.AllowBoth = true }, false},
 		{"raw packets", func(p *policy.Policy) { p.AllowRaw = true }, false},
-		{"settings", func(p *policy.Policy) { p.Settings = &settings.Settings{SubnetTimeOut: 20} }, false},
+		{"settings", func(p *policy.Policy) { p.Settings = &policy.Settings{SubnetTimeOut: 20} }, false},
 		{"a service level", func(p *policy.Policy) { p.Partitions[0].SL = 3 }, false},
 	} {
 		f := star(4)

@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/vetting"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/group"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 )
@@ -50,7 +49,7 @@ type Input struct {
 	LMC     ib.LMC
 	Routing routing.Engine
 	// RoutingFile are the forwarding tables for routing.File.
-	RoutingFile *lfts.Tables
+	RoutingFile *observed.LFTs
 	// Workers may take parts of routing and of the judgement of routes.
 	Workers graph.Workers
 	// MKey guards every port; 0 for none. OwnKeys tells that every port has an

@@ -11,7 +11,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/unseen"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // TestKeepRoutes: forwarding tables that nobody has read stay as they are where no LID changes and no
@@ -187,7 +186,7 @@ func TestGuardsWantWhatSwitchesCan(t *testing.T) {
 		info := &f.Nodes[0].Switch.Info
 		info.InboundEnforcementCap, info.OutboundEnforcementCap = canIn, canOut
 		p := tenants([]int{2, 3})
-		s := settings.Default()
+		s := policy.Default()
 		s.EnforceInbound, s.EnforceOutbound = in, out
 		p.Settings = &s
 		want := compute(t, Input{Fabric: f}, p).Tables.Port(guardOf(f, 2))

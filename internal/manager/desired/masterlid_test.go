@@ -9,13 +9,12 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // setAside is a policy that sets a LID aside for the master; 0 for none.
 func setAside(l ib.LID) *policy.Policy {
 	p := tenants([]int{2, 3}, []int{4})
-	s := settings.Default()
+	s := policy.Default()
 	s.MasterSMLID = l
 	p.Settings = &s
 	return p

@@ -13,7 +13,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/manager/fence"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 )
 
 // cabling holds the list of cables and the state of learning one.
@@ -35,7 +34,7 @@ func (e *Engine) SetCables(l *cables.List) {
 
 // SetRoutingFile replaces the forwarding tables for routing.File. They take effect with the
 // next sweep.
-func (e *Engine) SetRoutingFile(t *lfts.Tables) {
+func (e *Engine) SetRoutingFile(t *observed.LFTs) {
 	e.config.RoutingFile = t
 	e.wantSweep("another file of forwarding tables")
 }

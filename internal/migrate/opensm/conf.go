@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // ConfSizeMax is the largest opensm.conf that is read, in octets.
@@ -44,7 +43,7 @@ type Conf struct {
 // for something else than what stands there.
 func ReadConf(t Text) (*Conf, error) {
 	c := &Conf{path: t.Path, last: map[string]int{}}
-	var n source.Notes
+	var n policy.SourceNotes
 	text := n.Clean(t.Data, ConfSizeMax)
 	for i, line := range strings.Split(text, "\n") {
 		if len(line) > lineMax {
@@ -133,7 +132,7 @@ func (s *spec) number(v string) (uint64, bool) {
 	}
 	bits := map[kind]int{u8: 8, u16: 16, u32: 32, u64: 64}[s.kind]
 	digits, negative := strings.CutPrefix(v, "-")
-	n, _, ok := source.ParseNumber(strings.TrimPrefix(digits, "+"))
+	n, _, ok := policy.ParseNumber(strings.TrimPrefix(digits, "+"))
 	if negative {
 		return -n, ok && bits == 64 && digits[0] != '+'
 	}
@@ -154,7 +153,7 @@ func limit(v string) uint64 {
 		v = v[1:]
 	}
 	for n := len(v); n > 0; n-- {
-		if x, _, ok := source.ParseNumber(v[:n]); ok {
+		if x, _, ok := policy.ParseNumber(v[:n]); ok {
 			if x = uint64(uint32(min(x, math.MaxInt64) * sign)); x <= math.MaxInt32 {
 				return x
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // migration is a Report in the making.
@@ -15,7 +15,7 @@ type migration struct {
 	conf     *Conf
 	files    map[Kind]Text
 	options  Options
-	settings settings.Settings
+	settings policy.Settings
 	// laneFaults are the options of virtual lanes that are not taken, and why; nil before
 	// they were looked at.
 	laneFaults map[string]string

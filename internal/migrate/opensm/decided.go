@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // smpsMax is the largest value of max-smps.
@@ -79,24 +79,24 @@ func init() { // some refer to others
 // numbers are options that are settings of the policy under the same name.
 var numbers = map[string]struct {
 	low, high uint64
-	of        func(*settings.Settings) any
+	of        func(*policy.Settings) any
 }{
-	"packet_life_time":            {0, 31, func(s *settings.Settings) any { return &s.LifeTimeValue }},
-	"head_of_queue_lifetime":      {0, 31, func(s *settings.Settings) any { return &s.HOQLife }},
-	"leaf_head_of_queue_lifetime": {0, 31, func(s *settings.Settings) any { return &s.LeafHOQLife }},
-	"vl_stall_count":              {0, 7, func(s *settings.Settings) any { return &s.VLStallCount }},
-	"leaf_vl_stall_count":         {0, 7, func(s *settings.Settings) any { return &s.LeafVLStallCount }},
-	"max_op_vls":                  {1, 5, func(s *settings.Settings) any { return &s.MaxOperationalVLs }},
-	"overrun_errors_threshold":    {0, 15, func(s *settings.Settings) any { return &s.OverrunErrors }},
-	"local_phy_errors_threshold":  {0, 15, func(s *settings.Settings) any { return &s.LocalPhyErrors }},
-	"subnet_timeout":              {0, 31, func(s *settings.Settings) any { return &s.SubnetTimeOut }},
-	"sm_sl":                       {0, 15, func(s *settings.Settings) any { return &s.MasterSMSL }},
+	"packet_life_time":            {0, 31, func(s *policy.Settings) any { return &s.LifeTimeValue }},
+	"head_of_queue_lifetime":      {0, 31, func(s *policy.Settings) any { return &s.HOQLife }},
+	"leaf_head_of_queue_lifetime": {0, 31, func(s *policy.Settings) any { return &s.LeafHOQLife }},
+	"vl_stall_count":              {0, 7, func(s *policy.Settings) any { return &s.VLStallCount }},
+	"leaf_vl_stall_count":         {0, 7, func(s *policy.Settings) any { return &s.LeafVLStallCount }},
+	"max_op_vls":                  {1, 5, func(s *policy.Settings) any { return &s.MaxOperationalVLs }},
+	"overrun_errors_threshold":    {0, 15, func(s *policy.Settings) any { return &s.OverrunErrors }},
+	"local_phy_errors_threshold":  {0, 15, func(s *policy.Settings) any { return &s.LocalPhyErrors }},
+	"subnet_timeout":              {0, 31, func(s *policy.Settings) any { return &s.SubnetTimeOut }},
+	"sm_sl":                       {0, 15, func(s *policy.Settings) any { return &s.MasterSMSL }},
 }
 
 // numeral puts a number into the policy's settings.
 func (m *migration) numeral(o *option, f struct {
 	low, high uint64
-	of        func(*settings.Settings) any
+	of        func(*policy.Settings) any
 }) answer {
 	n := m.conf.number(o.name)
 	if n < f.low || n > f.high {
@@ -243,7 +243,7 @@ const (
 )
 
 func (m *migration) limitSpeed(name string) answer {
-	speed, ok := settings.ParseSpeed(name)
+	speed, ok := policy.ParseSpeed(name)
 	if !ok {
 		return no("there is no such speed")
 	}
@@ -286,7 +286,7 @@ func (m *migration) width(*option) answer {
 		if n&w.bit == 0 {
 			continue
 		}
-		if m.settings.LinkWidth, _ = settings.ParseWidth(w.name); m.settings.LinkWidth == 0 {
+		if m.settings.LinkWidth, _ = policy.ParseWidth(w.name); m.settings.LinkWidth == 0 {
 			break
 		}
 		a := setting("link_width", w.name)

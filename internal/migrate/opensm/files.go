@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // Kind is what a file is to OpenSM: the name that it has by default, or the option that names it.
@@ -186,7 +185,7 @@ func (m *migration) lists() error {
 // list says what becomes of the lines of a file that mean something, each line that follows
 // one with the same answer together with it.
 func (m *migration) list(t Text, sizeMax int, answer func(line int, words []string) (Line, bool)) error {
-	var n source.Notes
+	var n policy.SourceNotes
 	content := n.Clean(t.Data, sizeMax)
 	if err := n.Err(t.Path); err != nil {
 		return err

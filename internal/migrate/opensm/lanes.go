@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 const whyNoQoS = "qos is FALSE, so that OpenSM does nothing with it"
@@ -71,19 +71,19 @@ func (m *migration) tables() {
 	m.settings.VLHighLimit, m.settings.VLArbHigh, m.settings.VLArbLow, m.settings.SLToVL = s.VLHighLimit, s.VLArbHigh, s.VLArbLow, s.SLToVL
 }
 
-func setTable(s *settings.Settings, name string, c *Conf) error {
+func setTable(s *policy.Settings, name string, c *Conf) error {
 	switch name {
 	case "qos_high_limit":
 		s.VLHighLimit = uint8(c.number(name)) // at most 255, else OpenSM has its default
 		return nil
 	case "qos_sl2vl":
-		m, err := settings.ParseMapping(c.value(name))
+		m, err := policy.ParseMapping(c.value(name))
 		if err == nil {
 			s.SLToVL = m
 		}
 		return err
 	}
-	table, err := settings.ParseArbitration(c.value(name))
+	table, err := policy.ParseArbitration(c.value(name))
 	switch {
 	case err != nil:
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // interval is a range of numbers, both ends included.
@@ -262,8 +261,8 @@ func intervals(text string) (out []interval, ok bool) {
 		if !isRange {
 			high = low
 		}
-		first, _, good := source.ParseNumber(strings.TrimSpace(low))
-		last, _, good2 := source.ParseNumber(strings.TrimSpace(high))
+		first, _, good := policy.ParseNumber(strings.TrimSpace(low))
+		last, _, good2 := policy.ParseNumber(strings.TrimSpace(high))
 		if !good || !good2 || first > last {
 			return nil, false
 		}
@@ -278,7 +277,7 @@ func (m *migration) qosPolicy() error {
 	if !ok {
 		return nil
 	}
-	var n source.Notes
+	var n policy.SourceNotes
 	content := n.Clean(t.Data, ListSizeMax)
 	if err := n.Err(t.Path); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // confFlags are the flags of a definition, which its members and multicast
@@ -35,10 +34,10 @@ var memberships = []string{policy.Limited.String(), policy.Full.String(), policy
 var portKeywords = []string{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF", "NONE"}
 
 // number reads a number between low and high, both included.
-func (r *reader) number(t source.Text, what string, low, high uint64) (uint64, bool) {
-	v, octal, ok := source.ParseNumber(t.S)
+func (r *reader) number(t policy.SourceText, what string, low, high uint64) (uint64, bool) {
+	v, octal, ok := policy.ParseNumber(t.S)
 	if !ok || v < low || v > high {
-		r.Fault(t.Pos, source.NumberRange(low, high), "%s %q", what, t.S)
+		r.Fault(t.Pos, policy.NumberRange(low, high), "%s %q", what, t.S)
 		return 0, false
 	}
 	if octal {
@@ -47,11 +46,11 @@ func (r *reader) number(t source.Text, what string, low, high uint64) (uint64, b
 	return v, true
 }
 
-func (r *reader) headerFlags(flags source.Text, more bool) confFlags {
+func (r *reader) headerFlags(flags policy.SourceText, more bool) confFlags {
 	f := confFlags{member: policy.Limited}
 	f.group = policy.MulticastGroup{MTU: policy.DefaultMTU, Rate: policy.DefaultRate, Pos: flags.Pos}
 	for more {
-		var item source.Text
+		var item policy.SourceText
 		item, flags, more = flags.Cut(',')
 		name, value, hasValue := item.Cut('=')
 		name, value = name.Trim(), value.Trim()
@@ -83,15 +82,15 @@ func (r *reader) headerFlags(flags source.Text, more bool) confFlags {
 }
 
 // groupFlag sets the parameter that word names.
-func (r *reader) groupFlag(g *policy.MulticastGroup, scopes *uint16, word string, value source.Text) {
+func (r *reader) groupFlag(g *policy.MulticastGroup, scopes *uint16, word string, value policy.SourceText) {
 	switch word {
 	case "mtu":
-		v, _, _ := source.ParseNumber(value.S)
+		v, _, _ := policy.ParseNumber(value.S)
 		if g.MTU = ib.MTU(min(v, math.MaxUint8)); !g.MTU.IsValid() {
 			r.Fault(value.Pos, "a code from 1 to 5 (4 is 2048 octets, 5 is 4096)", "mtu %q", value.S)
 		}
 	case "rate":
-		v, _, _ := source.ParseNumber(value.S)
+		v, _, _ := policy.ParseNumber(value.S)
 		if g.Rate = ib.Rate(min(v, math.MaxUint8)); !g.Rate.IsValid() {
 			r.Fault(value.Pos, "the code of a rate (3 is 10 Gb/s, 7 is 40, 16 is 100)", "rate %q", value.S)
 		}
@@ -115,12 +114,12 @@ func (r *reader) groupFlag(g *policy.MulticastGroup, scopes *uint16, word string
 }
 
 // word finds which of the words t stands for; OpenSM takes prefixes.
-func (r *reader) word(t source.Text, what string, words []string) (string, bool) {
+func (r *reader) word(t policy.SourceText, what string, words []string) (string, bool) {
 	if t.S == "" {
-		r.Fault(t.Pos, source.OrList(words), "no %s", what)
+		r.Fault(t.Pos, policy.OrList(words), "no %s", what)
 		return "", false
 	}
-	word, candidates := source.MatchWord(t.S, words)
+	word, candidates := policy.MatchWord(t.S, words)
 	switch {
 	case word != "":
 		if word != t.S {
@@ -128,14 +127,14 @@ func (r *reader) word(t source.Text, what string, words []string) (string, bool)
 		}
 		return word, true
 	case len(candidates) > 0:
-		r.Fault(t.Pos, "it written out", "%s %q, which can be %s", what, t.S, source.OrList(candidates))
+		r.Fault(t.Pos, "it written out", "%s %q, which can be %s", what, t.S, policy.OrList(candidates))
 	default:
-		r.Fault(t.Pos, source.OrList(words), "%s %q", what, t.S)
+		r.Fault(t.Pos, policy.OrList(words), "%s %q", what, t.S)
 	}
 	return "", false
 }
 
-func (r *reader) membership(t source.Text) policy.Membership {
+func (r *reader) membership(t policy.SourceText) policy.Membership {
 	word, _ := r.word(t, "membership", memberships)
 	switch word {
 	case policy.Full.String():
@@ -150,9 +149,9 @@ func (r *reader) membership(t source.Text) policy.Membership {
 }
 
 // properties reads the members and groups on one line of a statement.
-func (r *reader) properties(piece source.Text) {
+func (r *reader) properties(piece policy.SourceText) {
 	for more := true; more; {
-		var item source.Text
+		var item policy.SourceText
 		item, piece, more = piece.Cut(',')
 		name, value, hasValue := item.Cut('=')
 		switch name = name.Trim(); {
@@ -172,14 +171,14 @@ func (r *reader) properties(piece source.Text) {
 	}
 }
 
-func (r *reader) member(name, value source.Text, hasValue bool) {
+func (r *reader) member(name, value policy.SourceText, hasValue bool) {
 	m := policy.Member{Membership: r.open.member, Index0: r.open.index0, Pos: name.Pos}
 	if hasValue {
 		m.Membership = r.membership(value)
 	}
 	switch {
 	case name.S == "":
-		r.Fault(name.Pos, "a port GUID or "+source.OrList(portKeywords), "a membership without a port")
+		r.Fault(name.Pos, "a port GUID or "+policy.OrList(portKeywords), "a membership without a port")
 		return
 	case name.S[0] >= '0' && name.S[0] <= '9':
 		v, ok := r.number(name, "port GUID", 1, math.MaxUint64)
@@ -188,9 +187,9 @@ func (r *reader) member(name, value source.Text, hasValue bool) {
 		}
 		m.Selector = policy.Selector{Kind: policy.SelectPort, GUID: v}
 	default:
-		word, candidates := source.MatchWord(name.S, portKeywords)
+		word, candidates := policy.MatchWord(name.S, portKeywords)
 		if word == "" && len(candidates) == 0 {
-			r.Fault(name.Pos, "a port GUID or "+source.OrList(portKeywords), "%q", name.S)
+			r.Fault(name.Pos, "a port GUID or "+policy.OrList(portKeywords), "%q", name.S)
 			return
 		}
 		word, _ = r.word(name, "keyword", portKeywords)
@@ -215,7 +214,7 @@ func (r *reader) member(name, value source.Text, hasValue bool) {
 }
 
 // multicast reads an mgid item: the address and the flags after it.
-func (r *reader) multicast(address, flags source.Text, more bool) {
+func (r *reader) multicast(address, flags policy.SourceText, more bool) {
 	before := len(r.Faults)
 	header := r.open.confFlags
 	g, scopes := header.group, header.scopes
@@ -225,7 +224,7 @@ func (r *reader) multicast(address, flags source.Text, more bool) {
 		r.Fault(address.Pos, "a multicast GID (an IPv6 address that begins with ff)", "mgid %q", address.S)
 	}
 	for more {
-		var item source.Text
+		var item policy.SourceText
 		item, flags, more = flags.Cut(',')
 		name, value, hasValue := item.Cut('=')
 		if name = name.Trim(); name.S == "" && !hasValue {

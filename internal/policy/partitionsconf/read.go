@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // FileSizeMax is the largest file that is read, in octets.
@@ -52,7 +51,7 @@ func ReadStatements(data []byte, name string, opts Options) (*policy.Policy, []S
 		byName:       map[string][]*numbered{},
 		nextAuto:     1,
 	}
-	r.groups.Notes = &r.Notes
+	r.groups.SourceNotes = &r.SourceNotes
 	implicit := &numbered{name: policy.DefaultName, key: ib.PKeyBaseDefault, index: -1}
 	r.byKey[implicit.key] = implicit
 	r.byName[implicit.name] = append(r.byName[implicit.name], implicit)
@@ -60,7 +59,7 @@ func ReadStatements(data []byte, name string, opts Options) (*policy.Policy, []S
 	src := r.Clean(data, FileSizeMax)
 	if len(r.Faults) == 0 {
 		for number, line := range strings.Split(src, "\n") {
-			r.line(source.Text{S: line, Pos: policy.Pos{Line: number + 1, Column: 1}})
+			r.line(policy.SourceText{S: line, Pos: policy.Pos{Line: number + 1, Column: 1}})
 			if r.Full() {
 				break
 			}
@@ -93,9 +92,9 @@ func (r *reader) unclosed(src string) {
 
 // reader reads a partitions.conf line by line.
 type reader struct {
-	source.Notes
+	policy.SourceNotes
 	policy *policy.Policy
-	groups source.Groups
+	groups policy.SourceGroups
 	// byKey and byName find the partitions as OpenSM would: it numbers the
 	// automatic ones while it reads, and knows several by one name.
 	byKey    map[ib.PKeyBase]*numbered
@@ -132,7 +131,7 @@ type statement struct {
 	skip bool
 }
 
-func (r *reader) line(line source.Text) {
+func (r *reader) line(line policy.SourceText) {
 	rest, _, _ := line.Cut('#')
 	for {
 		rest = rest.Trim()
@@ -157,7 +156,7 @@ func (r *reader) line(line source.Text) {
 }
 
 // definition opens a statement and returns what stands after its colon.
-func (r *reader) definition(piece source.Text) source.Text {
+func (r *reader) definition(piece policy.SourceText) policy.SourceText {
 	r.started = true
 	r.open = &statement{}
 	head, properties, found := piece.Cut(':')
@@ -181,11 +180,11 @@ func (r *reader) definition(piece source.Text) source.Text {
 }
 
 // partition finds or makes the partition that a definition's title names.
-func (r *reader) partition(title source.Text) *numbered {
+func (r *reader) partition(title policy.SourceText) *numbered {
 	name, id, hasID := title.Cut('=')
 	name, id = name.Trim(), id.Trim()
 	if !hasID && name.S != "" && name.S[0] >= '0' && name.S[0] <= '9' {
-		name, id, hasID = source.Text{Pos: name.Pos}, name, true
+		name, id, hasID = policy.SourceText{Pos: name.Pos}, name, true
 	}
 	if name.S != "" {
 		if bad := policy.BadName(name.S); bad != "" {
@@ -210,7 +209,7 @@ func (r *reader) partition(title source.Text) *numbered {
 }
 
 // explicit finds or makes the partition with a stated number.
-func (r *reader) explicit(name source.Text, key ib.PKeyBase) *numbered {
+func (r *reader) explicit(name policy.SourceText, key ib.PKeyBase) *numbered {
 	p := r.byKey[key]
 	switch {
 	case p == nil:
@@ -227,7 +226,7 @@ func (r *reader) explicit(name source.Text, key ib.PKeyBase) *numbered {
 
 // automatic finds the partition of that name, or makes one with the number
 // that OpenSM would choose. Policy leaves the number to Allocate.
-func (r *reader) automatic(name source.Text) *numbered {
+func (r *reader) automatic(name policy.SourceText) *numbered {
 	if same := r.byName[name.S]; len(same) > 0 && name.S != "" {
 		p := slices.MinFunc(same, func(a, b *numbered) int {
 			return int(bits.ReverseBytes16(uint16(a.key))) - int(bits.ReverseBytes16(uint16(b.key)))

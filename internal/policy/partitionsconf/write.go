@@ -7,8 +7,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // Write writes p with the same meaning: on any fabric, what is read back resolves to the
@@ -35,7 +33,7 @@ func Write(p *policy.Policy, name string) ([]byte, error) {
 	if p.AllowRaw {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "raw: allow")
 	}
-	if asked, usual := p.Asked(), settings.Default(); !asked.Equal(&usual) || len(p.Links) > 0 || len(p.Drained) > 0 {
+	if asked, usual := p.Asked(), policy.Default(); !asked.Equal(&usual) || len(p.Links) > 0 || len(p.Drained) > 0 {
 		w.Fault(policy.Pos{}, "a policy without it: partitions.conf knows none", "settings")
 	}
 	for i := range p.Partitions {
@@ -94,7 +92,7 @@ func (w *writer) state() error {
 
 type writer struct {
 	bytes.Buffer
-	source.Notes
+	policy.SourceNotes
 	policy *policy.Policy
 	groups map[string]*policy.Group
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -64,7 +63,7 @@ func (r *reader) aliasList(node ast.Node, seen map[ib.PortGUID]policy.Pos) (out 
 		if !ok {
 			continue
 		}
-		v, octal, ok := source.ParseNumber(digits.S)
+		v, octal, ok := policy.ParseNumber(digits.S)
 		guid := ib.PortGUID(v)
 		if ok && !octal && guid == 0 {
 			out = append(out, 0) // an entry that stays empty

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -58,7 +57,7 @@ func (r *reader) rate(node ast.Node, name string) ib.Rate {
 func (r *reader) scope(node ast.Node) uint8 {
 	if t, ok := node.(*ast.StringNode); ok {
 		if _, known := scopeNames[t.Value]; !known {
-			r.Fault(yamltree.Pos(node), source.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", yamltree.Describe(node))
+			r.Fault(yamltree.Pos(node), policy.OrList(slices.Sorted(maps.Keys(scopeNames)))+" or a number", "%s for scope", yamltree.Describe(node))
 		}
 		return scopeNames[t.Value]
 	}

@@ -9,20 +9,18 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
 // qosLevels reads the shares of service levels.
-func (r *reader) qosLevels(node ast.Node) []settings.Level {
-	levels := []settings.Level{}
+func (r *reader) qosLevels(node ast.Node) []policy.Level {
+	levels := []policy.Level{}
 	seen := map[ib.SL]policy.Pos{}
 	for _, entry := range r.List(node, "qos_levels") {
 		if r.Full() {
 			break
 		}
-		var l settings.Level
+		var l policy.Level
 		at, stated := yamltree.Pos(entry), false
 		faults := len(r.Faults)
 		r.Fields(entry, "an entry of qos_levels", map[string]func(ast.Node){
@@ -48,7 +46,7 @@ func (r *reader) qosLevels(node ast.Node) []settings.Level {
 	if len(levels) == 0 && len(r.Faults) == 0 {
 		r.Fault(yamltree.Pos(node), "at least one level", "qos_levels of nothing")
 	}
-	settings.SortLevels(levels)
+	policy.SortLevels(levels)
 	return levels
 }
 
@@ -59,8 +57,8 @@ func (r *reader) percent(node ast.Node) uint8 {
 	if !ok {
 		return 0
 	}
-	v, octal, ok := source.ParseNumber(strings.TrimSpace(strings.TrimSuffix(t.S, "%")))
-	if !ok || octal || v == 0 || v > settings.ShareMax {
+	v, octal, ok := policy.ParseNumber(strings.TrimSpace(strings.TrimSuffix(t.S, "%")))
+	if !ok || octal || v == 0 || v > policy.ShareMax {
 		r.Fault(t.Pos, want, "%q for share", t.S)
 		return 0
 	}
@@ -111,7 +109,7 @@ func (r *reader) serviceIDs(node ast.Node) (rules []policy.ServiceLevel) {
 }
 
 // levelsText are the lines of settings about shares.
-func levelsText(levels []settings.Level) string {
+func levelsText(levels []policy.Level) string {
 	var b strings.Builder
 	b.WriteString("  qos_levels:\n")
 	for _, l := range levels {

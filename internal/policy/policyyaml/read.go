@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -37,7 +36,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 		keys:       map[ib.PKeyBase]policy.Pos{},
 		ofServices: map[string]bool{},
 	}
-	r.groups.Notes = &r.Notes
+	r.groups.SourceNotes = &r.SourceNotes
 	src := r.Clean(data, FileSizeMax)
 	if len(r.Faults) == 0 {
 		if root := r.Parse(src, "a policy, with at least version: 1"); root != nil {
@@ -50,7 +49,7 @@ func Read(data []byte, name string) (*policy.Policy, error) {
 type reader struct {
 	yamltree.Tree
 	policy  *policy.Policy
-	groups  source.Groups
+	groups  policy.SourceGroups
 	members int
 	// groupNames, names and keys are those of the groups and partitions so far.
 	groupNames map[string]bool

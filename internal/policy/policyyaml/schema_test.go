@@ -15,7 +15,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // asJSON is a policy in YAML as schemas see it.
@@ -156,7 +155,7 @@ func TestSchemaHasEveryKey(t *testing.T) {
 			t.Fatalf("%s: %v: want the unknown key among it", text, err)
 		}
 		at, _ := walk(root, strings.Split(place, "/")).(map[string]any)
-		if want := source.OrList(slices.Sorted(maps.Keys(at))); refused.Faults[i].Expected != want {
+		if want := policy.OrList(slices.Sorted(maps.Keys(at))); refused.Faults[i].Expected != want {
 			t.Errorf("%s: Read knows %s\nthe schema has %s", text, refused.Faults[i].Expected, want)
 		}
 	}

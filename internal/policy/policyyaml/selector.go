@@ -12,7 +12,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -51,7 +50,7 @@ func (r *reader) selectorMapping(node ast.Node, inPartition bool) (s policy.Sele
 	read := func(f func(v ast.Node) (policy.Selector, bool)) func(ast.Node) {
 		return func(v ast.Node) { count++; s, ok = f(v) }
 	}
-	readText := func(f func(t source.Text) (policy.Selector, bool)) func(ast.Node) {
+	readText := func(f func(t policy.SourceText) (policy.Selector, bool)) func(ast.Node) {
 		return read(func(v ast.Node) (policy.Selector, bool) {
 			t, ok := r.Scalar(v, "a selector", "text")
 			if !ok {
@@ -145,7 +144,7 @@ func (r *reader) guid(node ast.Node, kind policy.SelectorKind) (policy.Selector,
 	return policy.Selector{Kind: kind, GUID: guid}, guid != 0
 }
 
-func (r *reader) described(t source.Text) (policy.Selector, bool) {
+func (r *reader) described(t policy.SourceText) (policy.Selector, bool) {
 	if !policy.IsPattern(t.S) {
 		if t.S == "" {
 			r.Fault(t.Pos, "the description of a node", "no text")
@@ -165,7 +164,7 @@ func (r *reader) described(t source.Text) (policy.Selector, bool) {
 	return s, true
 }
 
-func (r *reader) groupNamed(t source.Text) (policy.Selector, bool) {
+func (r *reader) groupNamed(t policy.SourceText) (policy.Selector, bool) {
 	if !r.groupNames[t.S] {
 		r.Fault(t.Pos, "the name of a group; a node is named by {description: ...}", "no group %q%s", t.S,
 			names.DidYouMean(t.S, slices.Sorted(maps.Keys(r.groupNames))))

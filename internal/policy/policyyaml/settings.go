@@ -11,7 +11,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 	"github.com/ibwarden/ibwarden/internal/policy/yamltree"
 )
 
@@ -31,9 +30,9 @@ func field[T uintOf](r *reader, name string, to *T, low, high uint64) func(ast.N
 }
 
 // settings reads what is asked of links and devices. Whatever is not named is as
-// settings.Default has it.
+// policy.Default has it.
 func (r *reader) settings(node ast.Node) {
-	s := settings.Default()
+	s := policy.Default()
 	faults := len(r.Faults)
 	r.Fields(node, "settings", map[string]func(ast.Node){
 		"packet_life_time":            field(r, "packet_life_time", &s.LifeTimeValue, 0, 31),
@@ -45,10 +44,10 @@ func (r *reader) settings(node ast.Node) {
 		"overrun_errors_threshold":    field(r, "overrun_errors_threshold", &s.OverrunErrors, 0, 15),
 		"local_phy_errors_threshold":  field(r, "local_phy_errors_threshold", &s.LocalPhyErrors, 0, 15),
 		"qos":                         func(v ast.Node) { s.Lanes = r.Truth(v, "qos") },
-		"qos_sl2vl":                   func(v ast.Node) { s.SLToVL = parsed(r, v, "qos_sl2vl", settings.ParseMapping) },
+		"qos_sl2vl":                   func(v ast.Node) { s.SLToVL = parsed(r, v, "qos_sl2vl", policy.ParseMapping) },
 		"qos_high_limit":              field(r, "qos_high_limit", &s.VLHighLimit, 0, math.MaxUint8),
-		"qos_vlarb_high":              func(v ast.Node) { s.VLArbHigh = parsed(r, v, "qos_vlarb_high", settings.ParseArbitration) },
-		"qos_vlarb_low":               func(v ast.Node) { s.VLArbLow = parsed(r, v, "qos_vlarb_low", settings.ParseArbitration) },
+		"qos_vlarb_high":              func(v ast.Node) { s.VLArbHigh = parsed(r, v, "qos_vlarb_high", policy.ParseArbitration) },
+		"qos_vlarb_low":               func(v ast.Node) { s.VLArbLow = parsed(r, v, "qos_vlarb_low", policy.ParseArbitration) },
 		"qos_levels":                  func(v ast.Node) { s.Levels = r.qosLevels(v) },
 		"qos_enforce":                 func(v ast.Node) { s.EnforceLevels = r.Truth(v, "qos_enforce") },
 		"part_enforce": func(v ast.Node) {
@@ -59,7 +58,7 @@ func (r *reader) settings(node ast.Node) {
 		"part_enforce_switches":  func(v ast.Node) { s.EnforceBetweenSwitches = r.Truth(v, "part_enforce_switches") },
 		"subnet_timeout":         field(r, "subnet_timeout", &s.SubnetTimeOut, 0, 31),
 		"subnet_prefix":          field(r, "subnet_prefix", &s.GIDPrefix, 1, math.MaxUint64),
-		"sm_sl":                  field(r, "sm_sl", &s.MasterSMSL, 0, settings.SLs-1),
+		"sm_sl":                  field(r, "sm_sl", &s.MasterSMSL, 0, policy.SLs-1),
 		"master_sm_lid":          field(r, "master_sm_lid", &s.MasterSMLID, uint64(ib.LIDUnicastMin), uint64(ib.LIDUnicastMax)),
 		"m_key_protection_level": field(r, "m_key_protection_level", &s.MKeyProtectBits, 1, 3),
 		"m_key_lease_period":     field(r, "m_key_lease_period", &s.MKeyLeasePeriod, 0, math.MaxUint16),
@@ -91,15 +90,15 @@ func parsed[T any](r *reader, node ast.Node, name string, parse func(string) (T,
 	return value
 }
 
-func (r *reader) width(node ast.Node) settings.Width {
-	word, _ := r.Choice(node, "a width", settings.WidthNames())
-	w, _ := settings.ParseWidth(word)
+func (r *reader) width(node ast.Node) policy.Width {
+	word, _ := r.Choice(node, "a width", policy.WidthNames())
+	w, _ := policy.ParseWidth(word)
 	return w
 }
 
-func (r *reader) speed(node ast.Node) settings.Speed {
-	word, _ := r.Choice(node, "a speed", settings.SpeedNames())
-	s, _ := settings.ParseSpeed(word)
+func (r *reader) speed(node ast.Node) policy.Speed {
+	word, _ := r.Choice(node, "a speed", policy.SpeedNames())
+	s, _ := policy.ParseSpeed(word)
 	return s
 }
 
@@ -166,9 +165,9 @@ func (r *reader) drained(node ast.Node) {
 	}
 }
 
-// writeSettings writes what differs from settings.Default.
+// writeSettings writes what differs from policy.Default.
 func writeSettings(w *bytes.Buffer, p *policy.Policy) {
-	s, usual := p.Asked(), settings.Default()
+	s, usual := p.Asked(), policy.Default()
 	var lines []string
 	line := func(name string, differs bool, value any) {
 		if differs {
@@ -184,11 +183,11 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	line("overrun_errors_threshold", s.OverrunErrors != usual.OverrunErrors, s.OverrunErrors)
 	line("local_phy_errors_threshold", s.LocalPhyErrors != usual.LocalPhyErrors, s.LocalPhyErrors)
 	line("qos", s.Lanes != usual.Lanes, s.Lanes)
-	line("qos_sl2vl", s.SLToVL != nil, strconv.Quote(settings.MappingText(s.SLToVL)))
+	line("qos_sl2vl", s.SLToVL != nil, strconv.Quote(policy.MappingText(s.SLToVL)))
 	line("qos_high_limit", s.VLHighLimit != usual.VLHighLimit, s.VLHighLimit)
 	for _, t := range []struct{ name, has, usual string }{
-		{"qos_vlarb_high", settings.ArbitrationText(s.VLArbHigh), settings.ArbitrationText(usual.VLArbHigh)},
-		{"qos_vlarb_low", settings.ArbitrationText(s.VLArbLow), settings.ArbitrationText(usual.VLArbLow)},
+		{"qos_vlarb_high", policy.ArbitrationText(s.VLArbHigh), policy.ArbitrationText(usual.VLArbHigh)},
+		{"qos_vlarb_low", policy.ArbitrationText(s.VLArbLow), policy.ArbitrationText(usual.VLArbLow)},
 	} {
 		line(t.name, t.has != t.usual, strconv.Quote(t.has))
 	}
@@ -234,7 +233,7 @@ func writeSettings(w *bytes.Buffer, p *policy.Policy) {
 	}
 }
 
-func direction(s *settings.Settings) string {
+func direction(s *policy.Settings) string {
 	if s.EnforceInbound {
 		return enforceIn
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 const everySetting = `version: 1
@@ -47,13 +46,13 @@ settings:
     - "0x0000000000200002"
 `
 
-func everySettingWants() settings.Settings {
-	return settings.Settings{
+func everySettingWants() policy.Settings {
+	return policy.Settings{
 		LifeTimeValue: 17, HOQLife: 14, LeafHOQLife: 12, VLStallCount: 6, LeafVLStallCount: 5, MaxOperationalVLs: 2,
-		OverrunErrors: 3, LocalPhyErrors: 4, Lanes: true, SLToVL: &[settings.SLs]ib.VL{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 15},
+		OverrunErrors: 3, LocalPhyErrors: 4, Lanes: true, SLToVL: &[policy.SLs]ib.VL{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 15},
 		VLHighLimit: 7, VLArbHigh: []smp.VLArbitrationEntry{{VL: 1, Weight: 9}}, VLArbLow: []smp.VLArbitrationEntry{{VL: 0, Weight: 3}, {VL: 1, Weight: 1}},
 		EnforceOutbound: true, EnforceBetweenSwitches: true, SubnetTimeOut: 16, GIDPrefix: 0xfe80000000000077, MasterSMSL: 1, MasterSMLID: 77,
-		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: settings.HDR, BalanceTenants: true,
+		MKeyProtectBits: 3, MKeyLeasePeriod: 15, LinkWidth: 4, LinkSpeed: policy.HDR, BalanceTenants: true,
 	}
 }
 
@@ -65,7 +64,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("settings (-want +got)\n%s", d)
 	}
 	if len(p.Links) != 2 || p.Links[0].At != (policy.Place{Name: "leaf 1", Port: 5}) || p.Links[1].At != (policy.Place{Switch: 0x200001, Port: 36}) ||
-		p.Links[0].Width != 1 || p.Links[0].Speed != 0 || p.Links[1].Width != 2 || p.Links[1].Speed != settings.QDR {
+		p.Links[0].Width != 1 || p.Links[0].Speed != 0 || p.Links[1].Width != 2 || p.Links[1].Speed != policy.QDR {
 		t.Errorf("links %+v", p.Links)
 	}
 	if len(p.Drained) != 2 || p.Drained[0].At != (policy.Place{Name: "spine 1"}) || p.Drained[1].At != (policy.Place{Switch: 0x200002}) {
@@ -75,7 +74,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("written (-read +written)\n%s", cmp.Diff(everySetting, got))
 	}
 	usual := mustRead(t, "version: 1\nsettings: {packet_life_time: 18, part_enforce: both}\n")
-	if asked, want := usual.Asked(), settings.Default(); !asked.Equal(&want) || strings.Contains(string(Write(usual)), "settings") {
+	if asked, want := usual.Asked(), policy.Default(); !asked.Equal(&want) || strings.Contains(string(Write(usual)), "settings") {
 		t.Errorf("%+v\n%s", asked, Write(usual))
 	}
 	if one := mustRead(t, "version: 1\nsettings: {sm_sl: 2}\n").Asked(); one.LifeTimeValue != 18 || one.MasterSMSL != 2 || !one.UsesLanes() {
@@ -112,7 +111,7 @@ services:
 func TestLevelsAndLimits(t *testing.T) {
 	p := mustRead(t, everyPath)
 	asked := p.Asked()
-	if d := cmp.Diff([]settings.Level{{SL: 1, Share: 30}, {SL: 4, Share: 50}}, asked.Levels); d != "" || !asked.EnforceLevels || !asked.UsesLanes() {
+	if d := cmp.Diff([]policy.Level{{SL: 1, Share: 30}, {SL: 4, Share: 50}}, asked.Levels); d != "" || !asked.EnforceLevels || !asked.UsesLanes() {
 		t.Errorf("settings %+v\n%s", asked, d)
 	}
 	red, limit := &p.Partitions[0], func(gbps int) ib.Rate {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/names"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/source"
 )
 
 // nestingMax is how deep lists and mappings may nest; a policy needs 6, a configuration 2.
@@ -23,7 +22,7 @@ const nestingMax = 16
 
 // Tree reads the parts of a YAML tree and notes what is wrong with them.
 type Tree struct {
-	source.Notes
+	policy.SourceNotes
 }
 
 // Parse turns the text into the root of its tree, or notes why it cannot. Nothing in the
@@ -157,7 +156,7 @@ func (t *Tree) Fields(node ast.Node, what string, readers map[string]func(ast.No
 		t.Fault(Pos(node), "a mapping", "%s for %s", Describe(node), what)
 		return
 	}
-	want := source.OrList(slices.Sorted(maps.Keys(readers)))
+	want := policy.OrList(slices.Sorted(maps.Keys(readers)))
 	if readers[""] != nil {
 		want = "a name"
 	}
@@ -197,22 +196,22 @@ func (t *Tree) List(node ast.Node, what string) []ast.Node {
 }
 
 // Scalar gives the text of a single value.
-func (t *Tree) Scalar(node ast.Node, what, want string) (source.Text, bool) {
+func (t *Tree) Scalar(node ast.Node, what, want string) (policy.SourceText, bool) {
 	switch v := node.(type) {
 	case *ast.StringNode:
-		return source.Text{S: v.Value, Pos: Pos(v)}, true
+		return policy.SourceText{S: v.Value, Pos: Pos(v)}, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return source.Text{S: v.GetToken().Value, Pos: Pos(v)}, true
+		return policy.SourceText{S: v.GetToken().Value, Pos: Pos(v)}, true
 	}
 	t.Fault(Pos(node), want, "%s for %s", Describe(node), what)
-	return source.Text{}, false
+	return policy.SourceText{}, false
 }
 
 // Choice reads one of some words.
 func (t *Tree) Choice(node ast.Node, what string, words []string) (string, bool) {
-	word, ok := t.Scalar(node, what, source.OrList(words))
+	word, ok := t.Scalar(node, what, policy.OrList(words))
 	if ok && !slices.Contains(words, word.S) {
-		t.Fault(word.Pos, source.OrList(words), "%q for %s", word.S, what)
+		t.Fault(word.Pos, policy.OrList(words), "%q for %s", word.S, what)
 		ok = false
 	}
 	return word.S, ok
@@ -229,12 +228,12 @@ func (t *Tree) Truth(node ast.Node, what string) bool {
 // Numeral reads a number between low and high; unlike in partitions.conf, a
 // leading zero is refused, since people differ on what it means.
 func (t *Tree) Numeral(node ast.Node, what string, low, high uint64) uint64 {
-	want := source.NumberRange(low, high)
+	want := policy.NumberRange(low, high)
 	digits, ok := t.Scalar(node, what, want)
 	if !ok {
 		return 0
 	}
-	v, octal, ok := source.ParseNumber(digits.S)
+	v, octal, ok := policy.ParseNumber(digits.S)
 	if !ok || octal || v < low || v > high {
 		t.Fault(digits.Pos, want, "%q for %s", digits.S, what)
 		return 0

@@ -3,8 +3,6 @@ package endpoint
 import (
 	"fmt"
 	"time"
-
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // context is what queue pairs and EE contexts share: attributes, a state, and a
@@ -19,10 +17,10 @@ type context struct {
 	destroyed bool
 	attr      Attr
 
-	end      connection.End // of a connected service
-	queued   bool           // in its port's ready queue
-	timer    int            // place in the device's timers, from 1; 0 for none
-	deadline time.Duration  // when that is not 0
+	end      ConnectionEnd // of a connected service
+	queued   bool          // in its port's ready queue
+	timer    int           // place in the device's timers, from 1; 0 for none
+	deadline time.Duration // when that is not 0
 }
 
 func (c *context) port() *port { return &c.d.ports[c.attr.Port] }
@@ -164,7 +162,7 @@ func (c *context) enter(from State) {
 	case c.state == StateRTR:
 		c.end.Open(reach{c.d, c.domain}, c.settings())
 	default:
-		c.end.Settings = c.settings()
+		c.end.ConnectionSettings = c.settings()
 		if from == StateRTR {
 			c.end.Start()
 		}
@@ -172,9 +170,9 @@ func (c *context) enter(from State) {
 	c.kick()
 }
 
-func (c *context) settings() connection.Settings {
+func (c *context) settings() ConnectionSettings {
 	a := &c.attr
-	return connection.Settings{
+	return ConnectionSettings{
 		Transport: c.service.transport(), MTU: a.PathMTU.Octets(), ReceivePSN: a.ReceivePSN, SendPSN: a.SendPSN,
 		MinRNRTimer: a.MinRNRTimer, Timeout: a.Timeout, RetryCount: a.RetryCount, RNRRetryCount: a.RNRRetryCount,
 	}

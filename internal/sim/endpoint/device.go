@@ -7,10 +7,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
-// Limits of a device. Those of a connection are in package connection.
+// Limits of a device. Those of a connection are in connection_end.go.
 const (
 	MaxQPs           = 1 << 16 // queue pairs, QP0 and QP1 not counted
 	MaxEEContexts    = 1 << 12 // EE contexts
@@ -74,7 +73,7 @@ type Device struct {
 	groups    map[group][]*QP
 	attached  int // in all groups
 	timers    timers
-	events    connection.Queue[Event]
+	events    ConnectionQueue[Event]
 	wakeUp    func(n ib.PortNum)
 	view      packet.View // of the packet that was received last
 	outgoing  packet.View // of the packet that was sent last

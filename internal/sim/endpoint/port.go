@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // Port is what an end port is at the moment; the agent of the device holds it.
@@ -26,7 +25,7 @@ type Port interface {
 type port struct {
 	Port
 	number ib.PortNum
-	ready  connection.Queue[*context]
+	ready  ConnectionQueue[*context]
 	smi    *QP
 	gsi    *QP
 	raw    []*QP // in order of creation

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // SendRequest asks for a message to be sent, or for memory to be read.
@@ -91,7 +90,7 @@ func (q *QP) PostSend(r SendRequest) error {
 	case q.service.isDatagram():
 		q.sends.Push(r)
 	default:
-		c.end.Post(connection.Request{
+		c.end.Post(ConnectionRequest{
 			Owner: owner{q}, ID: r.ID, Op: r.Op, Data: r.Data, HasImm: r.HasImm, Imm: r.Imm, Solicited: r.Solicited,
 			RemoteAddress: r.RemoteAddress, RKey: r.RKey, RemoteQP: r.RemoteQP, RemoteQKey: r.RemoteQKey,
 		})

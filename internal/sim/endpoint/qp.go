@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // QP is a queue pair.
 type QP struct {
 	context
-	sends       connection.Queue[SendRequest] // of datagrams
-	psn         uint32                        // of the next one
-	receives    connection.Queue[ReceiveRequest]
-	completions connection.Queue[Completion]
+	sends       ConnectionQueue[SendRequest] // of datagrams
+	psn         uint32                       // of the next one
+	receives    ConnectionQueue[ReceiveRequest]
+	completions ConnectionQueue[Completion]
 
 	sendDepth, receiveDepth int // limits of the two below
 	sendOpen, receiveOpen   int // requests posted whose completion was not polled
@@ -60,7 +59,7 @@ func (q *QP) resetAttr(n ib.PortNum) {
 func (c *context) reset() {
 	c.unready()
 	c.fail()
-	c.end = connection.End{}
+	c.end = ConnectionEnd{}
 	c.state = StateReset
 	if c.qp == nil {
 		c.attr = Attr{}
@@ -70,7 +69,7 @@ func (c *context) reset() {
 	if p := q.port(); q.service.isRaw() {
 		p.raw = slices.DeleteFunc(p.raw, func(other *QP) bool { return other == q })
 	}
-	q.completions = connection.Queue[Completion]{}
+	q.completions = ConnectionQueue[Completion]{}
 	q.sendOpen, q.receiveOpen = 0, 0
 	q.resetAttr(q.attr.Port)
 }
@@ -108,33 +107,10 @@ func (q *QP) flushReceives() {
 	}
 }
 
-// Operation is what a request does.
-type Operation = connection.Operation
-
 // The operations. The last two are those of completions at a receiver.
 const (
-	OpSend         = connection.OpSend
-	OpWrite        = connection.OpWrite
-	OpRead         = connection.OpRead
-	OpReceive      = connection.OpRead + 1 // of a SEND
-	OpReceiveWrite = connection.OpRead + 2 // of an RDMA WRITE with immediate data
-)
-
-// Status is how a request ended.
-type Status = connection.Status
-
-// The ways to end.
-const (
-	Success                = connection.Success
-	LocalLengthError       = connection.LocalLengthError
-	Flushed                = connection.Flushed
-	BadResponse            = connection.BadResponse
-	RemoteInvalidRequest   = connection.RemoteInvalidRequest
-	RemoteAccessError      = connection.RemoteAccessError
-	RemoteOperationError   = connection.RemoteOperationError
-	RemoteInvalidRDRequest = connection.RemoteInvalidRDRequest
-	RetryExceeded          = connection.RetryExceeded
-	RNRRetryExceeded       = connection.RNRRetryExceeded
+	OpReceive      = OpRead + 1 // of a SEND
+	OpReceiveWrite = OpRead + 2 // of an RDMA WRITE with immediate data
 )
 
 // Completion is the end of a request.
@@ -180,7 +156,7 @@ func (q *QP) complete(c Completion) { q.completions.Push(c) }
 type owner struct{ *QP }
 
 // Sent completes a send request.
-func (o owner) Sent(r *connection.Request, s Status) {
+func (o owner) Sent(r *ConnectionRequest, s Status) {
 	c := Completion{ID: r.ID, Op: r.Op, Status: s}
 	if r.Op == OpRead && s == Success {
 		c.Octets = r.Data
@@ -192,13 +168,13 @@ func (o owner) Sent(r *connection.Request, s Status) {
 func (o owner) Rooms() int { return o.receives.Len() }
 
 // TakeRoom takes the oldest receive request.
-func (o owner) TakeRoom() connection.Room { return connection.Room(o.receives.Pop()) }
+func (o owner) TakeRoom() ConnectionRoom { return ConnectionRoom(o.receives.Pop()) }
 
 // ReturnRoom puts one back.
-func (o owner) ReturnRoom(r connection.Room) { o.receives.PushFront(ReceiveRequest(r)) }
+func (o owner) ReturnRoom(r ConnectionRoom) { o.receives.PushFront(ReceiveRequest(r)) }
 
 // Received completes one.
-func (o owner) Received(r connection.Room, a connection.Arrival) {
+func (o owner) Received(r ConnectionRoom, a ConnectionArrival) {
 	c := Completion{ID: r.ID, Op: OpReceive, Status: LocalLengthError}
 	if !a.TooLong {
 		c.Status = Success

@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // Reason says why a packet was dropped.
@@ -142,11 +141,11 @@ func (d *Device) receive(now time.Duration, p *port, v *packet.View, octets []by
 	return q.deliver(v, index)
 }
 
-// outcomes are the reasons of package connection.
+// outcomes are the reasons that a ConnectionOutcome stands for.
 var outcomes = [...]Reason{
-	connection.Taken: Taken, connection.NoRoom: ReasonNoReceive, connection.Length: ReasonLength,
-	connection.Sequence: ReasonSequence, connection.Duplicate: ReasonDuplicate, connection.OpCode: ReasonOpCode,
-	connection.Access: ReasonAccess, connection.Full: ReasonFull, connection.Refused: ReasonRefused,
+	ConnectionTaken: Taken, NoRoom: ReasonNoReceive, Length: ReasonLength,
+	Sequence: ReasonSequence, Duplicate: ReasonDuplicate, OpCode: ReasonOpCode,
+	ConnectionAccess: ReasonAccess, Full: ReasonFull, Refused: ReasonRefused,
 }
 
 // answered takes an answer of the peer.
@@ -161,7 +160,7 @@ func (c *context) answered(now time.Duration, v *packet.View) Reason {
 
 // requested takes a request of the peer, for q if that is not nil.
 func (c *context) requested(v *packet.View, q *QP) Reason {
-	var to connection.Owner
+	var to ConnectionOwner
 	if q != nil {
 		to = owner{q}
 	}

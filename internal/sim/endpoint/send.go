@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/packet"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/connection"
 )
 
 // ServiceLevels is a set of service levels, bit n for SL n.
@@ -127,7 +126,7 @@ func (c *context) level() ib.SL {
 }
 
 // appendPacket makes a packet of a connection.
-func (c *context) appendPacket(dst []byte, o *connection.Outgoing) []byte {
+func (c *context) appendPacket(dst []byte, o *Outgoing) []byte {
 	v := &c.d.outgoing
 	b, err := v.Append(dst, o.OpCode, c.attr.Path.Global, o.Payload)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/directed"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
@@ -13,8 +12,8 @@ import (
 // router that it is to leave by, and 0 on a switch.
 func (f *Fabric) launch(p *carried, at int32, in ib.PortNum) {
 	p.node, p.port, p.crossed = at, in, 0
-	if p.isDirected() && !directed.StartsByLID(&p.mad) {
-		f.follow(p, directed.Location{Origin: true})
+	if p.isDirected() && !StartsByLID(&p.mad) {
+		f.follow(p, DirectedLocation{Origin: true})
 		return
 	}
 	f.relay(p, true)
@@ -31,7 +30,7 @@ func (f *Fabric) arrive(p *carried) {
 	case p.dlid != ib.LIDPermissive:
 		f.relay(p, false)
 	case p.isDirected():
-		f.follow(p, directed.Location{})
+		f.follow(p, DirectedLocation{})
 	default:
 		f.take(p)
 	}
@@ -39,21 +38,21 @@ func (f *Fabric) arrive(p *carried) {
 
 // follow does with a directed-route packet what its route says. Of at, only
 // origin and byLID are set.
-func (f *Fabric) follow(p *carried, at directed.Location) {
+func (f *Fabric) follow(p *carried, at DirectedLocation) {
 	n := &f.nodes[p.node]
 	at.IsSwitch, at.Ports, at.In = n.IsSwitch, n.Last, p.port
-	d := directed.Direct(&p.mad, at)
+	d := Direct(&p.mad, at)
 	switch d.Action {
-	case directed.Leave:
+	case Leave:
 		if at.ByLID {
 			p.dlid = ib.LIDPermissive
 		}
 		f.depart(p, d.Port)
-	case directed.Take:
+	case Take:
 		f.take(p)
-	case directed.TakeByManager:
+	case TakeByManager:
 		f.deliver(p)
-	case directed.RouteByLID:
+	case RouteByLID:
 		// The hop pointer has moved, so that a packet that comes back here in
 		// relay, being for this very node, ends.
 		end := n.EndPort(p.port)
@@ -105,7 +104,7 @@ func (f *Fabric) forward(p *carried, origin bool) {
 // reach ends the LID-routed part of a packet's way.
 func (f *Fabric) reach(p *carried) {
 	if p.isDirected() {
-		f.follow(p, directed.Location{ByLID: true})
+		f.follow(p, DirectedLocation{ByLID: true})
 		return
 	}
 	f.take(p)
@@ -241,7 +240,7 @@ func (f *Fabric) answer(p *carried) {
 	p.slid, p.dlid = orPermissive(from), p.slid
 	in := p.port
 	if p.isDirected() {
-		if !directed.StartsByLID(&p.mad) {
+		if !StartsByLID(&p.mad) {
 			p.slid, p.dlid = ib.LIDPermissive, ib.LIDPermissive
 		}
 		in = n.EndPort(in)

@@ -6,8 +6,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/dataplane"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/profile"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -22,11 +20,6 @@ const (
 	MaxKinds = 1 << 12
 	// MaxInbox is how many packets may wait to be received at one Attachment.
 	MaxInbox = 1 << 16
-	// MaxCrossings is how many links one packet may cross. It stands for the
-	// lifetime limit that ends a packet whose forwarding tables form a loop;
-	// a directed route with both LID-routed parts stays below it on any
-	// fabric without loops of that size.
-	MaxCrossings = dataplane.MaxCrossings
 )
 
 // Config says how a fabric behaves. The zero value is a fabric without delays,
@@ -91,7 +84,7 @@ func (c *Config) check() error {
 
 // device is the configuration of a node's agent.
 func (c *Config) device(n *topology.Node) sma.Config {
-	d := profile.Device(n)
+	d := DeviceProfile(n)
 	if c.Profile != nil {
 		c.Profile(n, &d)
 	}

@@ -7,27 +7,8 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/dataplane"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
 	"github.com/ibwarden/ibwarden/internal/sim/pma"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
-)
-
-// Data packets are the affair of package dataplane; what follows is the way to it.
-
-// DataSighting is what Config.DataTrace is told.
-type DataSighting = dataplane.Sighting
-
-// DataCounts is the number of data packets so far, by Outcome. Left counts links crossed.
-type DataCounts = dataplane.Counts
-
-// LinkFault is how one direction of a link misbehaves.
-type LinkFault = dataplane.LinkFault
-
-// Limits of data packets.
-const (
-	InputBlocks = dataplane.InputBlocks
-	MaxFlips    = dataplane.MaxFlips
 )
 
 // carrier is the fabric as the data path knows it.
@@ -113,7 +94,7 @@ func (f *Fabric) Flap(g ib.NodeGUID, num ib.PortNum, after time.Duration) error 
 		return fmt.Errorf("flap: %w", err)
 	case after < 0:
 		return fmt.Errorf("flap: after %v: want no time below 0", after)
-	case f.ports[i].Peer == wiring.None:
+	case f.ports[i].Peer == NoPort:
 		return fmt.Errorf("flap: port %d of node %v has no cable", num, g)
 	}
 	f.fail(i)

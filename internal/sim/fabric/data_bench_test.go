@@ -34,7 +34,7 @@ import (
 //     and counted by the performance counters of all four ports.
 //
 // The VCRC is not computed a second time at a hop where nobody has touched the
-// octets since (see package dataplane); where a bit was flipped, a virtual lane changed or a
+// bytes since (see dataplane_end.go); where a bit was flipped, a virtual lane changed or a
 // host injected its own octets, it is.
 //
 // Metrics: packets/s by the clock; packets/cpu-s, by the processor time that the

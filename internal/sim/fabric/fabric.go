@@ -10,10 +10,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/dataplane"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/pool"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
@@ -21,15 +17,15 @@ import (
 // Fabric is a simulated subnet; see New.
 type Fabric struct {
 	config    Config
-	queue     timeline.Queue
+	queue     TimelineQueue
 	random    *rand.Rand
-	wiring    *wiring.Wiring
-	nodes     []wiring.Node // of wiring
-	ports     []wiring.Port // of wiring
-	data      *dataplane.Plane
+	wiring    *Wiring
+	nodes     []WiredNode // of wiring
+	ports     []WiredPort // of wiring
+	data      *Plane
 	behaviour []behaviour   // of nodes
 	attached  []*Attachment // of ports, nil for none
-	pool      pool.Pool[carried]
+	pool      PacketPool[carried]
 	calls     []func() // of At
 	freeCalls []int32  // places in calls of those that have happened
 	// processors are the management processors of nodes; nil without Config.Hardware.
@@ -66,7 +62,7 @@ func New(l *topology.Netlist, c Config) (*Fabric, error) {
 		received:  make(map[Received]uint64),
 	}
 	var err error
-	if f.wiring, err = wiring.New(l, f.newAgent); err != nil {
+	if f.wiring, err = NewWiring(l, f.newAgent); err != nil {
 		return nil, fmt.Errorf("simulated fabric: %w", err)
 	}
 	f.nodes, f.ports = f.wiring.Nodes, f.wiring.Ports
@@ -74,7 +70,7 @@ func New(l *topology.Netlist, c Config) (*Fabric, error) {
 	if f.queues() {
 		f.processors = make([]processor, len(f.nodes))
 	}
-	f.data = dataplane.New(dataplane.Config{
+	f.data = NewPlane(DataplaneConfig{
 		Wiring: f.wiring, Queue: &f.queue, Random: f.random, Carrier: (*carrier)(f),
 		HopDelay: c.HopDelay, WireTime: c.WireTime, Loss: c.Loss, Trace: c.DataTrace,
 	})
@@ -170,7 +166,7 @@ func (f *Fabric) step(limit time.Duration) bool {
 	return ok
 }
 
-func (f *Fabric) happen(e timeline.Event) {
+func (f *Fabric) happen(e TimelineEvent) {
 	switch e.Kind {
 	case kindArrive:
 		f.arrive(f.pool.Get(e.Subject))
@@ -203,7 +199,7 @@ func (f *Fabric) At(t time.Duration, call func()) {
 	} else {
 		f.calls = append(f.calls, call)
 	}
-	f.queue.Push(timeline.NoLane, max(t, f.queue.Now), kindCall, at)
+	f.queue.Push(NoLane, max(t, f.queue.Now), kindCall, at)
 }
 
 func (f *Fabric) call(i int32) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
 )
 
 // Hardware are the delays of subnet management packets on real devices, where the managed
@@ -145,7 +144,7 @@ func (f *Fabric) think(p *carried) (time.Duration, bool) {
 func (a *Attachment) depart(p *carried) {
 	f := a.fabric
 	if h := f.config.Hardware; h != nil && h.Send > 0 {
-		f.queue.Push(timeline.NoLane, a.program.takes(f.queue.Now, h.Send), kindLaunch, p.index)
+		f.queue.Push(NoLane, a.program.takes(f.queue.Now, h.Send), kindLaunch, p.index)
 		return
 	}
 	f.launch(p, a.node, a.port)
@@ -155,7 +154,7 @@ func (a *Attachment) depart(p *carried) {
 func (a *Attachment) hand(p *carried) {
 	f := a.fabric
 	if h := f.config.Hardware; h != nil && h.Receive > 0 {
-		f.queue.Push(timeline.NoLane, a.program.takes(f.queue.Now, h.Receive), kindHand, p.index)
+		f.queue.Push(NoLane, a.program.takes(f.queue.Now, h.Receive), kindHand, p.index)
 		return
 	}
 	a.enter(p)

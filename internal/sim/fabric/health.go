@@ -6,7 +6,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
@@ -89,7 +88,7 @@ func (f *Fabric) testItself(at int32) {
 
 // training tells the agents at both ends of a cable whether their link trains.
 func (f *Fabric) training(i int32, on bool) {
-	if f.ports[i].Peer == wiring.None {
+	if f.ports[i].Peer == NoPort {
 		return
 	}
 	for _, end := range []int32{i, f.ports[i].Peer} {

@@ -7,8 +7,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/mad"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/timeline"
-	"github.com/ibwarden/ibwarden/internal/sim/fabric/wiring"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 )
 
@@ -26,7 +24,7 @@ func (f *Fabric) Link(a ib.NodeGUID, aPort ib.PortNum, b ib.NodeGUID, bPort ib.P
 		return fmt.Errorf("link: port %d of node %v cannot be cabled to itself", aPort, a)
 	}
 	for _, i := range []int32{x, y} {
-		if p := &f.ports[i]; p.Peer != wiring.None {
+		if p := &f.ports[i]; p.Peer != NoPort {
 			return fmt.Errorf("link: port %d of node %v has a cable already", p.Num, f.nodes[p.Node].Source.GUID)
 		}
 	}
@@ -42,12 +40,12 @@ func (f *Fabric) Unlink(g ib.NodeGUID, num ib.PortNum) error {
 		return fmt.Errorf("unlink: %w", err)
 	}
 	peer := f.ports[i].Peer
-	if peer == wiring.None {
+	if peer == NoPort {
 		return fmt.Errorf("unlink: port %d of node %v has no cable", num, g)
 	}
 	f.fail(i)
 	f.training(i, false)
-	f.ports[i].Peer, f.ports[peer].Peer = wiring.None, wiring.None
+	f.ports[i].Peer, f.ports[peer].Peer = NoPort, NoPort
 	return nil
 }
 
@@ -112,7 +110,7 @@ func (f *Fabric) Reboot(g ib.NodeGUID) error {
 // agree on a width and a speed.
 func (f *Fabric) train(i int32) {
 	at := &f.ports[i]
-	if at.Peer == wiring.None || at.Up {
+	if at.Peer == NoPort || at.Up {
 		return
 	}
 	f.training(i, false)
@@ -142,7 +140,7 @@ func (f *Fabric) trainLater(i int32) {
 	if !f.ports[i].Up {
 		f.training(i, true)
 	}
-	f.queue.Push(timeline.NoLane, f.queue.Now+f.config.TrainDelay, kindTrain, i)
+	f.queue.Push(NoLane, f.queue.Now+f.config.TrainDelay, kindTrain, i)
 }
 
 // fail takes down the link at a port, if it is up, as something that both ends count.
@@ -165,7 +163,7 @@ func (f *Fabric) lose(i int32) {
 	at.Up, peer.Up = false, false
 	f.data.LinkLost(i)
 	f.data.LinkLost(at.Peer)
-	for _, end := range []*wiring.Port{at, peer} {
+	for _, end := range []*WiredPort{at, peer} {
 		if n := &f.nodes[end.Node]; !n.Off {
 			f.follows(end.Node, n.Agent.LinkDown(f.queue.Now, end.Num))
 		}
@@ -185,7 +183,7 @@ func (f *Fabric) retrains(at int32, effects []sma.Effect) (moved ib.PortNum, ok 
 			continue
 		}
 		end := &f.ports[n.First+int32(e.Port)]
-		if end.Peer == wiring.None || n.Off {
+		if end.Peer == NoPort || n.Off {
 			return 0, false
 		}
 		peer := &f.ports[end.Peer]
@@ -235,12 +233,12 @@ func (f *Fabric) arm(at int32) {
 		return
 	}
 	own.timer = max(due, f.queue.Now+1) // an agent that is never content does not stop time
-	f.queue.Push(timeline.NoLane, own.timer, kindTimer, at)
+	f.queue.Push(NoLane, own.timer, kindTimer, at)
 }
 
 // timer lets an agent do what is due. Events that another has overtaken find a
 // different time in the node.
-func (f *Fabric) timer(e timeline.Event) {
+func (f *Fabric) timer(e TimelineEvent) {
 	n, own := &f.nodes[e.Subject], &f.behaviour[e.Subject]
 	if n.Off || own.timer != e.At {
 		return

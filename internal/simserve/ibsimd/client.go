@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
+	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -30,8 +29,8 @@ const (
 // client is a program that is attached.
 type client struct {
 	slot    int
-	control dgram.Address // where its control requests come from
-	data    dgram.Address
+	control DgramAddress // where its control requests come from
+	data    DgramAddress
 	place   *place
 	isSM    bool
 	replies int // to control requests, since all clients had read theirs
@@ -58,7 +57,7 @@ type place struct {
 	attachment attachment
 	// gsi is queue pair 1; came says by which entry of the P_Key table a request of
 	// others came by it.
-	gsi     *gsi.Pair
+	gsi     *endpoint.GSIPair
 	came    map[origin]uint16
 	clients []*client
 }
@@ -188,7 +187,7 @@ func (o *outbox) push() *datagram {
 }
 
 // empty sends what can be sent without waiting.
-func (o *outbox) empty(s *dgram.Sender, fd int) (sent int, err error) {
+func (o *outbox) empty(s *DgramSender, fd int) (sent int, err error) {
 	for o.count > 0 {
 		n := min(o.count, packetsPerTurn)
 		moved, err := s.Send(fd, n, func(i int) []byte { return o.packets[(o.first+i)&(len(o.packets)-1)][:] })

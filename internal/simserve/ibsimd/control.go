@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/ibwarden/ibwarden/ib"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
+	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/simserve/door"
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
 // takeControls answers control requests.
@@ -49,7 +48,7 @@ func (s *Server) admits(i int) bool {
 }
 
 // clientAt is the client with this control socket, nil when there is none.
-func (s *Server) clientAt(control *dgram.Address) *client {
+func (s *Server) clientAt(control *DgramAddress) *client {
 	for _, c := range s.clients {
 		if c != nil && c.control == *control {
 			return c
@@ -60,7 +59,7 @@ func (s *Server) clientAt(control *dgram.Address) *client {
 
 // obey turns a control request into its answer, and reports whether it could be
 // done.
-func (s *Server) obey(c *control, from *dgram.Address) bool {
+func (s *Server) obey(c *control, from *DgramAddress) bool {
 	payload := c.payload()
 	if c.kind() == controlConnect {
 		return s.connect(payload, from)
@@ -134,7 +133,7 @@ func (s *Server) portInfo(p *place, n ib.PortNum, payload *[payloadSize]byte) bo
 }
 
 // connect gives a client a place and tells it its number and its node.
-func (s *Server) connect(payload *[payloadSize]byte, from *dgram.Address) bool {
+func (s *Server) connect(payload *[payloadSize]byte, from *DgramAddress) bool {
 	name := nodeName(payload)
 	node, port, err := s.topology.Attach(name)
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *dgram.Address) bool {
 		return false
 	}
 	data := s.names.in(from, binary.NativeEndian.Uint32(payload[offConnectID:]))
-	if dgram.Connect(s.out[slot], data) != nil {
+	if ConnectDgram(s.out[slot], data) != nil {
 		return false // there is no such socket, or it is connected to another peer
 	}
 	if !s.drain(slot) {
@@ -169,7 +168,7 @@ func (s *Server) connect(payload *[payloadSize]byte, from *dgram.Address) bool {
 
 // slotFor finds a number for a client, -1 for none: the one that it has, when it
 // begins anew.
-func (s *Server) slotFor(from *dgram.Address) int {
+func (s *Server) slotFor(from *DgramAddress) int {
 	if c := s.clientAt(from); c != nil {
 		s.forget(c)
 		return c.slot
@@ -206,7 +205,7 @@ func (s *Server) enter(at end) (*place, error) {
 	p := &place{node: s.counters.Node(at.node), port: at.port, attachment: a, came: make(map[origin]uint16)}
 	device, err := s.fabric.Device(at.node)
 	if err == nil {
-		p.gsi, err = gsi.Open(device, at.port)
+		p.gsi, err = endpoint.Open(device, at.port)
 	}
 	if err != nil {
 		a.Detach()
@@ -255,7 +254,7 @@ func (s *Server) forget(c *client) {
 func (s *Server) bury() {
 	s.deathAt = time.Since(s.origin) + deathPeriod
 	for _, c := range s.clients {
-		if c != nil && !dgram.Answers(c.data) {
+		if c != nil && !DgramAnswers(c.data) {
 			s.forget(c)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -38,8 +37,8 @@ func FuzzSockets(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(s.Close)
-	attach := func(id uint32, node string) *dgram.Address {
-		from := dgram.Abstract(fmt.Sprintf("%s:ctl%d", s.Name(), id))
+	attach := func(id uint32, node string) *DgramAddress {
+		from := Abstract(fmt.Sprintf("%s:ctl%d", s.Name(), id))
 		data, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("@%s:in%d\x00", s.Name(), id)})
 		if err != nil {
 			f.Fatal(err)
@@ -53,7 +52,7 @@ func FuzzSockets(f *testing.F) {
 		}
 		return &from
 	}
-	from := []*dgram.Address{attach(1, l.Nodes[0].ID), attach(2, l.Nodes[1].ID)}
+	from := []*DgramAddress{attach(1, l.Nodes[0].ID), attach(2, l.Nodes[1].ID)}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < 2 {
 			return

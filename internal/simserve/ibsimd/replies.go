@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
 // replies sends the answers to control requests. All leave by one socket, and unread
@@ -18,7 +16,7 @@ type replies struct {
 
 	// shunned are clients that were expelled for what they left unread, which
 	// is lost octets. All is forgiven when everything has been read.
-	shunned []dgram.Address
+	shunned []DgramAddress
 	lost    int
 }
 
@@ -35,7 +33,7 @@ const (
 func newReplies(fd int) replies {
 	room, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
 	if err != nil {
-		room = dgram.Buffer
+		room = DgramBuffer
 	}
 	return replies{fd: fd, room: room}
 }
@@ -43,7 +41,7 @@ func newReplies(fd int) replies {
 // unread is how many octets of the buffer are taken; when none are, all counts
 // start again.
 func (r *replies) unread(clients []*client) int {
-	octets, err := dgram.Unread(r.fd)
+	octets, err := Unread(r.fd)
 	r.lost = min(r.lost, octets)
 	if err != nil || octets == 0 {
 		r.shunned = r.shunned[:0]
@@ -62,12 +60,12 @@ func startAgain(clients []*client) {
 }
 
 // isShunned reports whether nobody should listen to a sender.
-func (r *replies) isShunned(from *dgram.Address) bool { return slices.Contains(r.shunned, *from) }
+func (r *replies) isShunned(from *DgramAddress) bool { return slices.Contains(r.shunned, *from) }
 
 // refuse answers a client without a slot, as long as those do not leave too much unread.
-func (r *replies) refuse(answer *control, to *dgram.Address, unread int) {
+func (r *replies) refuse(answer *control, to *DgramAddress, unread int) {
 	if unread <= r.room/refusedShare {
-		dgram.SendTo(r.fd, answer[:], to)
+		SendTo(r.fd, answer[:], to)
 	}
 }
 
@@ -85,7 +83,7 @@ func (r *replies) answer(answer *control, c *client, clients []*client, unread i
 		}
 	}
 	if expelled != c {
-		dgram.SendTo(r.fd, answer[:], &c.control)
+		SendTo(r.fd, answer[:], &c.control)
 	}
 	return expelled
 }

@@ -15,8 +15,6 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/simserve/door"
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/counters"
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 	"github.com/ibwarden/ibwarden/internal/topology"
 )
 
@@ -101,7 +99,7 @@ type Server struct {
 	config     Config
 	topology   *topology.Netlist
 	fabric     *fabric.Fabric
-	counters   *counters.Counters
+	counters   *Counters
 	recorder   *recorder // nil for none
 	companions []Companion
 
@@ -114,8 +112,8 @@ type Server struct {
 	replies replies
 	refused uint64 // control requests
 
-	controls, packets *dgram.Receiver
-	sender            *dgram.Sender
+	controls, packets *DgramReceiver
+	sender            *DgramSender
 	polled            [2 + maxClients]unix.PollFd // wake, control, clients
 	delivery          fabric.Delivery
 
@@ -140,9 +138,9 @@ type Server struct {
 func Listen(l *topology.Netlist, c Config) (*Server, error) {
 	s := &Server{
 		config: c, topology: l, control: -1,
-		controls: dgram.NewReceiver(controlsPerTurn, controlSize, true),
-		packets:  dgram.NewReceiver(packetsPerTurn, packetSize, false),
-		sender:   dgram.NewSender(packetsPerTurn),
+		controls: NewReceiver(controlsPerTurn, controlSize, true),
+		packets:  NewReceiver(packetsPerTurn, packetSize, false),
+		sender:   NewSender(packetsPerTurn),
 		ended:    make(chan struct{}),
 	}
 	for i := range s.out {
@@ -152,7 +150,7 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 		return nil, errors.New("the topology has no nodes")
 	}
 	f := c.Fabric
-	s.counters = counters.New(l)
+	s.counters = New(l)
 	f.Trace = s.sighted
 	if c.Capture != nil {
 		f.DataTrace = s.sightedData
@@ -183,24 +181,24 @@ func Listen(l *topology.Netlist, c Config) (*Server, error) {
 }
 
 func (s *Server) open() (err error) {
-	wake, err := dgram.EventCounter()
+	wake, err := EventCounter()
 	if err != nil {
 		return err
 	}
 	s.wake = os.NewFile(uintptr(wake), "wake")
 	s.polled[pollWake] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
-	if s.control, err = dgram.Listen(s.names.control()); err != nil {
+	if s.control, err = ListenDgram(s.names.control()); err != nil {
 		return fmt.Errorf("%s: control socket: %w", s.Name(), inUse(err))
 	}
 	if !s.names.udp {
-		if err := dgram.NoteUsers(s.control); err != nil {
+		if err := NoteUsers(s.control); err != nil {
 			return fmt.Errorf("%s: control socket: %w", s.Name(), err)
 		}
 	}
 	s.replies = newReplies(s.control)
 	s.polled[pollControl] = unix.PollFd{Fd: int32(s.control), Events: unix.POLLIN}
 	for i := range s.out {
-		if s.out[i], err = dgram.Listen(s.names.out(i)); err != nil {
+		if s.out[i], err = ListenDgram(s.names.out(i)); err != nil {
 			return fmt.Errorf("%s: data socket %d: %w", s.Name(), i, inUse(err))
 		}
 	}
@@ -399,7 +397,7 @@ func (s *Server) wait() (whom, error) {
 		return w, nil
 	}
 	s.unpolled = 0
-	err := dgram.Poll(s.polled[:], patience, s.lively)
+	err := PollDgram(s.polled[:], patience, s.lively)
 	s.lively = err == nil
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return w, fmt.Errorf("waiting for packets: %w", err)
@@ -447,7 +445,7 @@ func (s *Server) prepare() (patience time.Duration, w whom) {
 	}
 	clock := time.Since(s.origin)
 	patience = s.patience(clock)
-	if s.wakeAt = dgram.Forever; patience != dgram.Forever {
+	if s.wakeAt = Forever; patience != Forever {
 		s.wakeAt = clock + patience
 	}
 	return patience, everybody
@@ -471,7 +469,7 @@ func (s *Server) isLone() bool {
 
 // awaitMax is more than waiting for one client ever takes: two ticks of a kernel
 // that has few of them.
-const awaitMax = 30 * dgram.AwaitTime
+const awaitMax = 30 * AwaitTime
 
 // heard processes what arrived while waiting for one client alone.
 func (s *Server) heard() {
@@ -500,7 +498,7 @@ func (s *Server) patience(clock time.Duration) time.Duration {
 	if s.more {
 		return 0
 	}
-	wait := dgram.Forever
+	wait := Forever
 	if s.config.Quiet != nil {
 		if s.fabric.InFlight() > 0 {
 			return quietLook

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
 // namespace says how the sockets of a simulator are called.
@@ -45,23 +43,23 @@ func newNamespace(base, udp string) (namespace, error) {
 	return namespace{base: base}, nil
 }
 
-func (n namespace) control() dgram.Address { return n.at("ctl", 0) }
+func (n namespace) control() DgramAddress { return n.at("ctl", 0) }
 
 // out is the data socket of client i.
-func (n namespace) out(i int) dgram.Address { return n.at("out"+strconv.Itoa(i), 1+uint16(i)) }
+func (n namespace) out(i int) DgramAddress { return n.at("out"+strconv.Itoa(i), 1+uint16(i)) }
 
-func (n namespace) at(name string, port uint16) dgram.Address {
+func (n namespace) at(name string, port uint16) DgramAddress {
 	if n.udp {
-		return dgram.Internet(n.remote.Addr(), n.remote.Port()+port)
+		return Internet(n.remote.Addr(), n.remote.Port()+port)
 	}
-	return dgram.Abstract(n.base + ":" + name)
+	return Abstract(n.base + ":" + name)
 }
 
 // in is the data socket of a client that sent a connect request from its
 // control socket with this number in it.
-func (n namespace) in(from *dgram.Address, id uint32) dgram.Address {
+func (n namespace) in(from *DgramAddress, id uint32) DgramAddress {
 	if n.udp {
-		return dgram.Internet(from.IPv4(), uint16(id))
+		return Internet(from.IPv4(), uint16(id))
 	}
-	return dgram.Abstract(n.base + ":in" + strconv.FormatUint(uint64(id), 10))
+	return Abstract(n.base + ":in" + strconv.FormatUint(uint64(id), 10))
 }

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/ibwarden/ibwarden/internal/simserve/ibsimd/dgram"
 )
 
 // quietLook is the time between two looks whether the programs of clients sleep.
@@ -18,7 +16,7 @@ func (s *Server) keepStep() {
 	if s.heardAny() || s.fabric.InFlight() == 0 || !s.config.Quiet() {
 		return
 	}
-	if err := dgram.Poll(s.polled[:], 0, false); err != nil || s.heardAny() {
+	if err := PollDgram(s.polled[:], 0, false); err != nil || s.heardAny() {
 		return // the next turn hears it, as its wait finds it again
 	}
 	for s.deliver(); s.fabric.InFlight() > 0 && !s.owes() && s.fabric.Step(); {

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/ib/umad"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/sim/sma"
 	"github.com/ibwarden/ibwarden/internal/simserve/kernel"
@@ -31,7 +30,7 @@ type port struct {
 	num     ib.PortNum
 	layer   *kernel.Layer
 	smi     *fabric.Attachment
-	gsi     *gsi.Pair
+	gsi     *endpoint.GSIPair
 	files   map[*kernel.File]func() // what tells of news
 	waiting []*managerOpening       // for the place of the subnet manager
 
@@ -76,7 +75,7 @@ func newPort(h *host, device *endpoint.Device, agent *sma.Agent, num ib.PortNum)
 	if p.smi, err = h.fabric.Attach(h.guid, num); err != nil {
 		return nil, err
 	}
-	p.gsi, err = gsi.Open(device, num)
+	p.gsi, err = endpoint.Open(device, num)
 	if err != nil {
 		p.leave()
 		return nil, fmt.Errorf("node %v: %w", h.guid, err)

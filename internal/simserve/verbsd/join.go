@@ -10,14 +10,13 @@ import (
 	"github.com/ibwarden/ibwarden/ib/sa"
 	"github.com/ibwarden/ibwarden/ib/verbs"
 	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
 )
 
 // general is queue pair 1 of a port, which is taken while a call waits for an answer of
 // subnet administration.
 type general struct {
 	port  ib.PortNum
-	pair  *gsi.Pair
+	pair  *endpoint.GSIPair
 	asked map[uint64]*asked // by transaction identifier
 }
 
@@ -47,7 +46,7 @@ func (h *host) general(port ib.PortNum) (*general, error) {
 	if g := h.joining[port]; g != nil {
 		return g, nil
 	}
-	pair, err := gsi.Open(h.device, port)
+	pair, err := endpoint.Open(h.device, port)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", verbs.ErrBusy, err) // not of the kind that err is: no room
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/verbs"
-	"github.com/ibwarden/ibwarden/internal/sim/endpoint/gsi"
+	"github.com/ibwarden/ibwarden/internal/sim/endpoint"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 )
 
@@ -97,10 +97,10 @@ func TestNobodyAnswers(t *testing.T) {
 	b.idle(t)
 	under("")
 	c := b.raw(t, "red-1")
-	var pair *gsi.Pair
+	var pair *endpoint.GSIPair
 	_ = b.Do(func(*fabric.Fabric) {
 		var err error
-		if pair, err = gsi.Open(b.server.hosts[0].device, 1); err != nil {
+		if pair, err = endpoint.Open(b.server.hosts[0].device, 1); err != nil {
 			t.Fatal(err) // the programs that are gone have it
 		}
 	})

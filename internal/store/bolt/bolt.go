@@ -19,7 +19,6 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // FileName is the name of the store in its directory.
@@ -301,7 +300,7 @@ func (s *Store) corrupt(part string, err error) error {
 
 func (s *Store) state(tx *bbolt.Tx) (*store.State, error) {
 	var out store.State
-	data, err := frame.Open("state", tx.Bucket(metaBucket).Get(stateKey))
+	data, err := store.OpenFrame("state", tx.Bucket(metaBucket).Get(stateKey))
 	if err == nil {
 		err = json.Unmarshal(data, &out)
 	}
@@ -316,7 +315,7 @@ func putState(tx *bbolt.Tx, state *store.State) error {
 	if err != nil {
 		return err
 	}
-	return tx.Bucket(metaBucket).Put(stateKey, frame.Seal("state", data))
+	return tx.Bucket(metaBucket).Put(stateKey, store.SealFrame("state", data))
 }
 
 // number is the key of a number.

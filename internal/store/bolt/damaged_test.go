@@ -15,7 +15,6 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 const oldRevisions = 4
@@ -191,12 +190,12 @@ func TestDamagedValues(t *testing.T) {
 			"revisions newest": "[4 3] " + file + "revision 2" + sum, "revisions from 2": "[] " + file + "revision 2" + sum,
 			"watch": "[1] " + file + "revision 2" + sum,
 		}},
-		"revision without an epoch": {edit: put(revisionBucket, number(3), frame.Seal("revision 3", []byte("1234567"))), says: map[string]string{
+		"revision without an epoch": {edit: put(revisionBucket, number(3), store.SealFrame("revision 3", []byte("1234567"))), says: map[string]string{
 			"revision 3": file + "revision 3: too short for its epoch", "revisions oldest": "[1 2] " + file + "revision 3: too short for its epoch",
 			"revisions newest": "[4] " + file + "revision 3: too short for its epoch", "revisions from 2": "[2] " + file + "revision 3: too short for its epoch",
 			"watch": "[1 2] " + file + "revision 3: too short for its epoch",
 		}},
-		"revision that is only an epoch": {edit: put(revisionBucket, number(3), frame.Seal("revision 3", number(1))), says: map[string]string{
+		"revision that is only an epoch": {edit: put(revisionBucket, number(3), store.SealFrame("revision 3", number(1))), says: map[string]string{
 			"revision 3": "3 of 1: , outcome 3",
 		}},
 		"no revision": {edit: drop(revisionBucket, 2), says: map[string]string{
@@ -231,7 +230,7 @@ func TestDamagedValues(t *testing.T) {
 		"no last entry": {edit: drop(auditBucket, oldRevisions), opens: file + "the audit log: its last entry is 3, and the state says 4"},
 		"last entry":    {edit: flip(auditBucket, number(oldRevisions)), opens: file + "audit entry 4" + sum},
 		"last entry that is none": {
-			edit: put(auditBucket, number(oldRevisions), frame.Seal("audit 4", []byte("x"))), opens: file + "audit entry 4: ",
+			edit: put(auditBucket, number(oldRevisions), store.SealFrame("audit 4", []byte("x"))), opens: file + "audit entry 4: ",
 		},
 		"another last entry": {edit: state(func(s *store.State) { s.Audit.Hash[0] ^= 1 }), opens: file + "the audit log: its last entry has the hash "},
 		"revision of the state": {
@@ -239,7 +238,7 @@ func TestDamagedValues(t *testing.T) {
 		},
 		"state": {edit: flip(metaBucket, stateKey), opens: file + "its state" + sum},
 		"state that is none": {
-			edit: put(metaBucket, stateKey, frame.Seal("state", []byte("x"))), opens: file + "its state: invalid character",
+			edit: put(metaBucket, stateKey, store.SealFrame("state", []byte("x"))), opens: file + "its state: invalid character",
 		},
 		"no state":        {edit: func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Delete(stateKey) }, opens: file + "its state: too short for its checksum"},
 		"no bucket":       {edit: func(tx *bbolt.Tx) error { return tx.DeleteBucket(outcomeBucket) }, opens: file + `the file: it has no bucket "outcome"`},

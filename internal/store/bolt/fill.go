@@ -10,7 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // fillOctets is about how much Fill writes in one transaction.
@@ -104,13 +103,13 @@ func (s *Store) empty(tx *bbolt.Tx) error {
 func putRecord(tx *bbolt.Tx, r *store.Record) error {
 	switch r.Kind {
 	case store.RecordObject:
-		return tx.Bucket(objectBucket).Put([]byte(r.Key), frame.Seal("object "+r.Key, r.Data))
+		return tx.Bucket(objectBucket).Put([]byte(r.Key), store.SealFrame("object "+r.Key, r.Data))
 	case store.RecordRevision:
 		return putRevision(tx, r.Number, r.Epoch, r.Data)
 	case store.RecordOutcome:
 		return putOutcome(tx, r.Number, r.Data)
 	case store.RecordEntry:
-		return numbered(tx, auditBucket).Put(number(r.Number), frame.Seal(named(auditBucket, r.Number), r.Data))
+		return numbered(tx, auditBucket).Put(number(r.Number), store.SealFrame(named(auditBucket, r.Number), r.Data))
 	}
 	return errors.New("a record of no known kind")
 }

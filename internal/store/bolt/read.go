@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // A page is how much an iterator reads at a time, in one short transaction: a
@@ -34,7 +33,7 @@ func (s *Store) Load(ctx context.Context) (*store.Contents, error) {
 			Epoch: state.Epoch, Owner: state.Owner,
 		}
 		return tx.Bucket(objectBucket).ForEach(func(k, v []byte) error {
-			value, err := frame.Open("object "+string(k), v)
+			value, err := store.OpenFrame("object "+string(k), v)
 			if err != nil {
 				return s.corrupt(fmt.Sprintf("object %q", k), err)
 			}
@@ -82,7 +81,7 @@ func (s *Store) Audit(ctx context.Context, r store.Range) iter.Seq2[store.Entry,
 
 // revision reads a revision, of which value is nil if it is not there.
 func (s *Store) revision(tx *bbolt.Tx, n uint64, value []byte) (out store.Revision, err error) {
-	data, err := frame.Open(named(revisionBucket, n), value)
+	data, err := store.OpenFrame(named(revisionBucket, n), value)
 	if err == nil && len(data) < 8 {
 		err = errors.New("too short for its epoch")
 	}
@@ -93,7 +92,7 @@ func (s *Store) revision(tx *bbolt.Tx, n uint64, value []byte) (out store.Revisi
 	if value = tx.Bucket(outcomeBucket).Get(number(n)); value == nil {
 		return out, nil
 	}
-	if data, err = frame.Open(named(outcomeBucket, n), value); err != nil {
+	if data, err = store.OpenFrame(named(outcomeBucket, n), value); err != nil {
 		return out, s.corrupt(fmt.Sprintf("the outcome of revision %d", n), err)
 	}
 	out.Outcome = bytes.Clone(data)
@@ -102,7 +101,7 @@ func (s *Store) revision(tx *bbolt.Tx, n uint64, value []byte) (out store.Revisi
 
 // entry reads an entry, of which value is nil if it is not there.
 func (s *Store) entry(n uint64, value []byte) (store.Entry, error) {
-	line, err := frame.Open(named(auditBucket, n), value)
+	line, err := store.OpenFrame(named(auditBucket, n), value)
 	var e store.Entry
 	if err == nil {
 		e, err = store.ParseEntry(line)

@@ -7,7 +7,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // Acquire is store.Store's.
@@ -35,7 +34,7 @@ func (s *Store) Acquire(ctx context.Context, owner string) (store.Epoch, error) 
 func writeObjects(tx *bbolt.Tx, c *store.Commit) error {
 	objects := tx.Bucket(objectBucket)
 	for _, o := range c.Puts {
-		if err := objects.Put([]byte(o.Key), frame.Seal("object "+o.Key, o.Value)); err != nil {
+		if err := objects.Put([]byte(o.Key), store.SealFrame("object "+o.Key, o.Value)); err != nil {
 			return err
 		}
 	}
@@ -58,15 +57,15 @@ func numbered(tx *bbolt.Tx, bucket []byte) *bbolt.Bucket {
 
 func putRevision(tx *bbolt.Tx, n uint64, epoch store.Epoch, data []byte) error {
 	value := append(number(uint64(epoch)), data...)
-	return numbered(tx, revisionBucket).Put(number(n), frame.Seal(named(revisionBucket, n), value))
+	return numbered(tx, revisionBucket).Put(number(n), store.SealFrame(named(revisionBucket, n), value))
 }
 
 func putOutcome(tx *bbolt.Tx, n uint64, data []byte) error {
-	return numbered(tx, outcomeBucket).Put(number(n), frame.Seal(named(outcomeBucket, n), data))
+	return numbered(tx, outcomeBucket).Put(number(n), store.SealFrame(named(outcomeBucket, n), data))
 }
 
 func putEntry(tx *bbolt.Tx, e *store.Entry) error {
-	return numbered(tx, auditBucket).Put(number(e.Sequence), frame.Seal(named(auditBucket, e.Sequence), e.Line()))
+	return numbered(tx, auditBucket).Put(number(e.Sequence), store.SealFrame(named(auditBucket, e.Sequence), e.Line()))
 }
 
 // Trim is store.Store's.

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ibwarden/ibwarden/internal/store/frame"
+	"github.com/ibwarden/ibwarden/internal/store"
 )
 
 // Sizes. A transaction that commits has at most: inlineRevision, inlineOutcome for
@@ -52,7 +52,7 @@ const (
 // first, and adds the operation that enters them.
 func (s *Store) value(ctx context.Context, at seen, name string, data []byte, most int, ops []clientv3.Op) (string, []clientv3.Op, error) {
 	if len(data) <= most {
-		return string(frame.Seal(name, append([]byte{inline}, data...))), ops, nil
+		return string(store.SealFrame(name, append([]byte{inline}, data...))), ops, nil
 	}
 	b, err := s.writeParts(ctx, at, data)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) value(ctx context.Context, at seen, name string, data []byte, mo
 		return "", nil, err
 	}
 	ops = append(ops, clientv3.OpPut(s.prefix+"blob/"+b.ID, name))
-	return string(frame.Seal(name, append([]byte{inParts}, ref...))), ops, nil
+	return string(store.SealFrame(name, append([]byte{inParts}, ref...))), ops, nil
 }
 
 // writeParts writes data under a new ID, which no earlier request can name.
@@ -72,7 +72,7 @@ func (s *Store) writeParts(ctx context.Context, at seen, data []byte) (*blob, er
 	for ; len(data) > 0; b.Parts++ {
 		n := min(len(data), partOctets)
 		key := s.partKey(b.ID, b.Parts)
-		if err := s.put(ctx, at, clientv3.OpPut(key, string(frame.Seal(key[len(s.prefix):], data[:n])))); err != nil {
+		if err := s.put(ctx, at, clientv3.OpPut(key, string(store.SealFrame(key[len(s.prefix):], data[:n])))); err != nil {
 			return nil, err
 		}
 		data = data[n:]
@@ -106,7 +106,7 @@ var errMoved = errors.New("the state of the store has changed")
 
 // data is the data of a revision or an outcome.
 func (s *Store) data(ctx context.Context, name string, value []byte, mayLack bool) ([]byte, error) {
-	v, err := frame.Open(name, value)
+	v, err := store.OpenFrame(name, value)
 	if err == nil && len(v) == 0 {
 		err = errors.New("no octets")
 	}
@@ -136,7 +136,7 @@ func (s *Store) readParts(ctx context.Context, name string, b blob, revision int
 		}
 		for _, kv := range r.Kvs {
 			key := s.partKey(b.ID, n)
-			data, err := frame.Open(key[len(s.prefix):], kv.Value)
+			data, err := store.OpenFrame(key[len(s.prefix):], kv.Value)
 			if err != nil || string(kv.Key) != key {
 				return nil, s.corrupt(name, fmt.Errorf("part %d of %d: %w", n, b.Parts, err))
 			}

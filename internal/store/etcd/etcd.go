@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // Time-outs, of which a Config can say others. An election among members takes one to
@@ -269,7 +268,7 @@ func refused(err error) bool {
 
 func encodeState(st *state) (string, error) {
 	data, err := json.Marshal(st)
-	return string(frame.Seal("state", data)), err
+	return string(store.SealFrame("state", data)), err
 }
 
 // decodeState reads the answer to a Get of the key state.
@@ -278,7 +277,7 @@ func (s *Store) decodeState(r rangeResponse) (out seen, err error) {
 		return out, s.corrupt("its state", errors.New("the key is gone"))
 	}
 	kv := r.GetKvs()[0]
-	data, err := frame.Open("state", kv.Value)
+	data, err := store.OpenFrame("state", kv.Value)
 	if err == nil {
 		err = json.Unmarshal(data, &out.state)
 	}

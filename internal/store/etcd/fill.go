@@ -10,7 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // Fill is store.Store's. The store has another ID afterwards, so that handles which were
@@ -106,7 +105,7 @@ func (s *Store) fillOne(ctx context.Context, b *batch, r *store.Record) error {
 	}
 	for _, op := range ops {
 		if err == nil {
-			err = b.add(ctx, op, most+frame.Overhead+store.MaxKey)
+			err = b.add(ctx, op, most+store.FrameOverhead+store.MaxKey)
 		}
 	}
 	return err

@@ -18,7 +18,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // How much is read at a time.
@@ -103,7 +102,7 @@ func (s *Store) readObjects(ctx context.Context, prefix string, after, moment in
 		}
 		for _, kv := range r.Kvs {
 			name := string(kv.Key[len(s.prefix):])
-			value, err := frame.Open(name, kv.Value)
+			value, err := store.OpenFrame(name, kv.Value)
 			if err != nil {
 				return nil, s.corrupt(fmt.Sprintf("object %q", strings.TrimPrefix(name, "object/")), err)
 			}
@@ -164,7 +163,7 @@ func (s *Store) Audit(ctx context.Context, r store.Range) iter.Seq2[store.Entry,
 	return pages(ctx, s, r, "audit/", func(st *store.State) (uint64, uint64) { return st.Checkpoint.Sequence + 1, st.Audit.Sequence },
 		func(n uint64, value, _ []byte) (store.Entry, error) {
 			name := "audit/" + number(n)
-			line, err := frame.Open(name, value)
+			line, err := store.OpenFrame(name, value)
 			var e store.Entry
 			if err == nil {
 				e, err = store.ParseEntry(line)

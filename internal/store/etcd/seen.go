@@ -7,7 +7,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 var _ store.Witness = (*Store)(nil)
@@ -22,7 +21,7 @@ func (s *Store) Told(ctx context.Context) (out store.Seen, err error) {
 	if err != nil || len(r.Kvs) == 0 {
 		return out, err
 	}
-	data, err := frame.Open(seenName, r.Kvs[0].Value)
+	data, err := store.OpenFrame(seenName, r.Kvs[0].Value)
 	if err == nil {
 		err = json.Unmarshal(data, &out)
 	}
@@ -39,7 +38,7 @@ func (s *Store) Tell(ctx context.Context, seen store.Seen) error {
 		return err
 	}
 	return s.retry(ctx, s.config.ReadTimeout, func(ctx context.Context) error {
-		_, _, err := s.txn(ctx, nil, []clientv3.Op{clientv3.OpPut(s.prefix+seenName, string(frame.Seal(seenName, data)))})
+		_, _, err := s.txn(ctx, nil, []clientv3.Op{clientv3.OpPut(s.prefix+seenName, string(store.SealFrame(seenName, data)))})
 		return err
 	})
 }

@@ -11,7 +11,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ibwarden/ibwarden/internal/store"
-	"github.com/ibwarden/ibwarden/internal/store/frame"
 )
 
 // change makes the operations of a commit out of the state that it is to follow, and
@@ -244,7 +243,7 @@ func (s *Store) outcomeOps(ctx context.Context, at seen, n uint64, data []byte, 
 
 func (s *Store) entryOp(n uint64, line []byte) clientv3.Op {
 	name := "audit/" + number(n)
-	return clientv3.OpPut(s.prefix+name, string(frame.Seal(name, line)))
+	return clientv3.OpPut(s.prefix+name, string(store.SealFrame(name, line)))
 }
 
 // objectName is where an object is, below the prefix.
@@ -257,7 +256,7 @@ func objectName(key string) string {
 
 func (s *Store) objectOp(o store.Object) clientv3.Op {
 	name := objectName(o.Key)
-	return clientv3.OpPut(s.prefix+name, string(frame.Seal(name, o.Value)))
+	return clientv3.OpPut(s.prefix+name, string(store.SealFrame(name, o.Value)))
 }
 
 // pending is what a commit does to objects, as it is written in parts.

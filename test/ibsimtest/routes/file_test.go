@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/test/ibsimtest"
 	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/routingtest"
@@ -38,7 +38,7 @@ func TestFileIsOpenSMs(t *testing.T) {
 		s.LFTRead = slices.Repeat([]bool{true}, len(s.LFT)/64+1)
 	}
 	var text bytes.Buffer
-	if unread, err := lfts.Write(&text, b.Fabric); err != nil || unread > 0 {
+	if unread, err := observed.WriteLFTs(&text, b.Fabric); err != nil || unread > 0 {
 		t.Fatal(unread, err)
 	}
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func TestFileIsOpenSMs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dump.Close()
-	read, err := lfts.Parse(dump)
+	read, err := observed.ParseLFTs(dump)
 	if err != nil {
 		t.Fatal(err)
 	}

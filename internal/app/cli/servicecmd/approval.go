@@ -11,8 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Approval is `ibwarden approval`.
@@ -28,18 +27,18 @@ func approvalList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"approvals": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"approvals": list})
 		}
 		if len(list) == 0 {
 			fmt.Fprintln(c.OutOrStdout(), "no change waits for a second person")
 		}
 		for _, a := range list {
-			fmt.Fprintf(c.OutOrStdout(), "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), table.Plain(a.By), table.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
+			fmt.Fprintf(c.OutOrStdout(), "%s, %s, by %s of %s: %s, until %s\n", a.ID, a.At.UTC().Format(time.RFC3339), terminal.Plain(a.By), terminal.Plain(a.Tenant), a.Action, a.Expires.UTC().Format(time.RFC3339))
 			if a.Why != "" {
-				fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", table.Plain(a.Why))
+				fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", terminal.Plain(a.Why))
 			}
 			for _, words := range a.Words {
-				fmt.Fprintf(c.OutOrStdout(), "  %s\n", table.Plain(words))
+				fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(words))
 			}
 		}
 		return nil
@@ -58,7 +57,7 @@ func Rollback() *cobra.Command {
 	c := writer("rollback REVISION", "Roll partitions and members back to a revision", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 53)
 		if err != nil {
-			return exit.WithMisuse(fmt.Errorf("revision %q: want a number", args[0]))
+			return terminal.WithMisuse(fmt.Errorf("revision %q: want a number", args[0]))
 		}
 		etag := ""
 		if seen := seenRevision(c); seen > 0 {

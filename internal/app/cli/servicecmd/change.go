@@ -12,10 +12,9 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/judge/isolation"
 	"github.com/ibwarden/ibwarden/internal/manager/phases"
 	"github.com/ibwarden/ibwarden/internal/service"
@@ -43,12 +42,12 @@ const policyFileMax = 1 << 20
 func (n *Named) change(c *cobra.Command, path string, allowBoth bool) (*policyChange, error) {
 	for _, name := range byItself {
 		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
-			return nil, exit.WithMisuse(fmt.Errorf("--%s and a service: the service does this by itself (ibwarden rollback undoes a revision); to do without it, give --fabric", name))
+			return nil, terminal.WithMisuse(fmt.Errorf("--%s and a service: the service does this by itself (ibwarden rollback undoes a revision); to do without it, give --fabric", name))
 		}
 	}
-	text, err := regular.Read(path, policyFileMax)
+	text, err := files.Read(path, policyFileMax)
 	if err != nil {
-		return nil, exit.WithMisuse(err)
+		return nil, terminal.WithMisuse(err)
 	}
 	f := api.PolicyFile{Name: path, Text: string(text), AllowBoth: allowBoth}
 	to, err := n.flags.open(c.Context(), c.ErrOrStderr())
@@ -94,7 +93,7 @@ func (x *policyChange) print(w io.Writer) error {
 		return err
 	}
 	for _, text := range d.Warnings {
-		fmt.Fprintf(w, "note: %s\n", table.Plain(text))
+		fmt.Fprintf(w, "note: %s\n", terminal.Plain(text))
 	}
 	_, err := fmt.Fprintln(w, "read with 0 SubnGet and 0 SubnSet")
 	return err
@@ -107,15 +106,15 @@ func (n *Named) Plan(c *cobra.Command, path string, allowBoth, asJSON bool) erro
 		return err
 	}
 	if asJSON {
-		err = table.JSON(c.OutOrStdout(), x.plan.Document)
+		err = terminal.JSON(c.OutOrStdout(), x.plan.Document)
 	} else {
 		err = x.print(c.OutOrStdout())
 	}
 	if err == nil && x.plan.Unread > 0 {
-		err = fmt.Errorf("%s could not be read: this may not be all", table.Count(x.plan.Unread, "place"))
+		err = fmt.Errorf("%s could not be read: this may not be all", terminal.Count(x.plan.Unread, "place"))
 	}
 	if err != nil {
-		return exit.WithBad(err)
+		return terminal.WithBad(err)
 	}
 	return nil
 }
@@ -144,12 +143,12 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 	}
 	if !asJSON || approve != nil {
 		if err := x.print(w); err != nil {
-			return exit.WithBad(err)
+			return terminal.WithBad(err)
 		}
 	}
 	if approve != nil {
 		if err := approve(); err != nil {
-			return exit.WithBad(err)
+			return terminal.WithBad(err)
 		}
 	}
 	params := x.seen
@@ -165,21 +164,21 @@ func (n *Named) Apply(c *cobra.Command, path string, allowBoth, asJSON bool, app
 			return failed(err)
 		}
 		if err := d.Verdict.UnmarshalText([]byte(proof.Verdict)); err != nil {
-			return exit.WithBad(err)
+			return terminal.WithBad(err)
 		}
 	}
 	if asJSON {
-		err = table.JSON(c.OutOrStdout(), &d)
+		err = terminal.JSON(c.OutOrStdout(), &d)
 	} else {
 		err = d.print(w, out.Outcome)
 	}
 	switch {
 	case err != nil:
-		return exit.WithBad(err)
+		return terminal.WithBad(err)
 	case d.Approval != "":
-		return exit.WithBad(errors.New(d.Reason))
+		return terminal.WithBad(errors.New(d.Reason))
 	case d.Outcome == "stopped", !d.Verdict.Holds():
-		return exit.WithBad(errNotProved)
+		return terminal.WithBad(errNotProved)
 	}
 	return nil
 }
@@ -222,12 +221,12 @@ func (d *applied) print(w io.Writer, o *views.Outcome) error {
 		_, err := fmt.Fprintln(w, "waits for a second person, as approval", d.Approval)
 		return err
 	default:
-		fmt.Fprintf(w, "\nrevision %d%s\nsent %s\n", d.Revision, inWords(o), table.Count(d.Writes, "write"))
+		fmt.Fprintf(w, "\nrevision %d%s\nsent %s\n", d.Revision, inWords(o), terminal.Count(d.Writes, "write"))
 	}
 	_, err := fmt.Fprintf(w, "verdict: %s\n", d.Verdict)
 	if o != nil {
 		for _, reason := range o.Reasons {
-			fmt.Fprintf(w, "  %s\n", table.Plain(reason))
+			fmt.Fprintf(w, "  %s\n", terminal.Plain(reason))
 		}
 	}
 	return err

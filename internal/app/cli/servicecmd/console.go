@@ -11,8 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // consolePath is where the service has its console.
@@ -29,10 +28,10 @@ func Console() *cobra.Command {
 			login.Address = to.Server()
 		}
 		if login.Address == "" {
-			return exit.WithBad(errors.New("the service listens on no TCP address, and a browser opens no Unix socket: start it with --listen 127.0.0.1:8443 too"))
+			return terminal.WithBad(errors.New("the service listens on no TCP address, and a browser opens no Unix socket: start it with --listen 127.0.0.1:8443 too"))
 		}
 		// By itself on standard output, for what opens it.
-		fmt.Fprintf(c.OutOrStdout(), "%s%s#code=%s\n", table.Plain(login.Address), consolePath, table.Plain(login.Code))
+		fmt.Fprintf(c.OutOrStdout(), "%s%s#code=%s\n", terminal.Plain(login.Address), consolePath, terminal.Plain(login.Code))
 		fmt.Fprintf(c.ErrOrStderr(), "Open it in a browser within %v: it logs in once, and everybody who has it can.\n", listen.CodeLife)
 		return nil
 	})

@@ -9,8 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Drain is `ibwarden drain`.
@@ -37,13 +36,13 @@ func Undrain() *cobra.Command {
 		for _, x := range list {
 			if x.Switch == args[0] || x.Name == args[0] {
 				if guid != "" {
-					return exit.WithMisuse(fmt.Errorf("several drained switches are called %s: name one by its node GUID", table.Plain(args[0])))
+					return terminal.WithMisuse(fmt.Errorf("several drained switches are called %s: name one by its node GUID", terminal.Plain(args[0])))
 				}
 				guid = x.Switch
 			}
 		}
 		if guid == "" {
-			return exit.WithMisuse(fmt.Errorf("%s is not drained (ibwarden drained lists those that are)", table.Plain(args[0])))
+			return terminal.WithMisuse(fmt.Errorf("%s is not drained (ibwarden drained lists those that are)", terminal.Plain(args[0])))
 		}
 		return f.change(c, to, http.MethodDelete, "/drains/"+url.PathEscape(guid), f.params(""), nil)
 	})
@@ -57,9 +56,9 @@ func Drained() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"drains": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"drains": list})
 		}
-		t := table.New("switch", "name", "routes")
+		t := terminal.New("switch", "name", "routes")
 		for _, x := range list {
 			t.Add(x.Switch, x.Name, x.Routes)
 		}

@@ -20,9 +20,8 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 )
 
 // tokenVariable holds the token of commands that are given no file with one.
@@ -54,12 +53,12 @@ func (f *serverFlags) addJSON(flags *pflag.FlagSet) {
 // options are what the flags and the environment say of a client.
 func (f *serverFlags) options() (o client.Options, err error) {
 	o = client.Options{Token: os.Getenv(tokenVariable), Old: func(why string) {
-		fmt.Fprintln(os.Stderr, "ibwarden: this may be old:", table.Plain(why))
+		fmt.Fprintln(os.Stderr, "ibwarden: this may be old:", terminal.Plain(why))
 	}}
 	if f.tokenFile != "" {
-		b, err := regular.Secret(f.tokenFile, secretMax)
+		b, err := files.Secret(f.tokenFile, secretMax)
 		if err != nil {
-			return o, exit.WithMisuse(fmt.Errorf("--token-file: %w", err))
+			return o, terminal.WithMisuse(fmt.Errorf("--token-file: %w", err))
 		}
 		o.Token = strings.TrimSpace(string(b))
 	}
@@ -68,14 +67,14 @@ func (f *serverFlags) options() (o client.Options, err error) {
 		read       func(string, int64) ([]byte, error)
 		to         *[]byte
 	}{
-		{"--cacert", f.ca, regular.Read, &o.CA}, {"--cert", f.certificate, regular.Read, &o.Certificate},
-		{"--key", f.key, regular.Secret, &o.Key},
+		{"--cacert", f.ca, files.Read, &o.CA}, {"--cert", f.certificate, files.Read, &o.Certificate},
+		{"--key", f.key, files.Secret, &o.Key},
 	} {
 		if x.path == "" {
 			continue
 		}
 		if *x.to, err = x.read(x.path, secretMax); err != nil {
-			return o, exit.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
+			return o, terminal.WithMisuse(fmt.Errorf("%s: %w", x.flag, err))
 		}
 	}
 	return o, nil
@@ -94,7 +93,7 @@ func (f *serverFlags) open(ctx context.Context, w io.Writer) (*client.Client, er
 	o.OwnOnly = !named
 	c, err := client.New(s, o)
 	if err != nil {
-		return nil, exit.WithMisuse(err)
+		return nil, terminal.WithMisuse(err)
 	}
 	return c, nil
 }
@@ -103,7 +102,7 @@ func (f *serverFlags) open(ctx context.Context, w io.Writer) (*client.Client, er
 // misuse.
 func failed(err error) error {
 	var p *api.Problem
-	var done *exit.Error
+	var done *terminal.ExitError
 	switch {
 	case err == nil:
 		return nil
@@ -119,12 +118,12 @@ func failed(err error) error {
 		if p.Status == http.StatusPreconditionRequired {
 			text += " (" + seenFlag + ")"
 		}
-		err = errors.New(table.Plain(text))
+		err = errors.New(terminal.Plain(text))
 		if p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity {
-			return exit.WithMisuse(err)
+			return terminal.WithMisuse(err)
 		}
 	}
-	return exit.WithBad(err)
+	return terminal.WithBad(err)
 }
 
 // writeFlags are those of commands that change something.
@@ -158,31 +157,31 @@ func (f *writeFlags) change(c *cobra.Command, to *client.Client, method, path st
 
 func (f *writeFlags) say(c *cobra.Command, out *api.Changed) error {
 	if f.json {
-		if err := table.JSON(c.OutOrStdout(), out); err != nil {
-			return exit.WithBad(err)
+		if err := terminal.JSON(c.OutOrStdout(), out); err != nil {
+			return terminal.WithBad(err)
 		}
 	} else {
 		f.inWords(c.OutOrStdout(), out)
 	}
 	if out.Approval != "" && f.wait && !f.dryRun {
-		return exit.WithBad(fmt.Errorf("it is not done: it waits for the approval of a second person as %s", out.Approval))
+		return terminal.WithBad(fmt.Errorf("it is not done: it waits for the approval of a second person as %s", out.Approval))
 	}
 	if o := out.Outcome; f.wait && !f.dryRun && o != nil && o.State != "proved" {
-		return exit.WithBad(fmt.Errorf("revision %d is not proved: %s", out.Revision, o.State))
+		return terminal.WithBad(fmt.Errorf("revision %d is not proved: %s", out.Revision, o.State))
 	}
 	return nil
 }
 
 func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 	for _, words := range out.Words {
-		fmt.Fprintln(w, table.Plain(words))
+		fmt.Fprintln(w, terminal.Plain(words))
 	}
 	switch p := out.Plan; {
 	case f.dryRun && p != nil && p.Text != "":
 		_ = printText(w, p.Text) // as the words before it
 	case f.dryRun && p != nil:
 		fmt.Fprintf(w, "%s would change, with %s; %d pairs of end ports come to talk, %d cease to\n",
-			table.Count(p.Ports, "port"), table.Count(p.Sets, "write"), p.Gained, p.Lost)
+			terminal.Count(p.Ports, "port"), terminal.Count(p.Sets, "write"), p.Gained, p.Lost)
 	}
 	switch {
 	case f.dryRun:
@@ -202,7 +201,7 @@ func (f *writeFlags) inWords(w io.Writer, out *api.Changed) {
 func printText(w io.Writer, text string) error {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			line = table.Plain(line)
+			line = terminal.Plain(line)
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
@@ -226,7 +225,7 @@ func inWords(o *views.Outcome) string {
 		text += ", " + o.Verdict
 	}
 	if len(o.Reasons) > 0 {
-		text += ": " + table.Plain(o.Reasons[0])
+		text += ": " + terminal.Plain(o.Reasons[0])
 	}
 	return text
 }
@@ -241,12 +240,12 @@ func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return exit.WithMisuse(fmt.Errorf("%s has no command %q: want %s", c.CommandPath(), args[0], listed(names)))
+				return terminal.WithMisuse(fmt.Errorf("%s has no command %q: want %s", c.CommandPath(), args[0], listed(names)))
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return exit.WithMisuse(fmt.Errorf("%s needs a command: %s", c.Name(), listed(names)))
+			return terminal.WithMisuse(fmt.Errorf("%s needs a command: %s", c.Name(), listed(names)))
 		},
 	}
 	c.AddCommand(sub...)

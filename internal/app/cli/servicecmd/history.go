@@ -19,8 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // History is `ibwarden history`.
@@ -33,14 +32,14 @@ func historyList() *cobra.Command {
 	var limit int
 	c := reader("list", "List the last changes, the newest first", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		if limit < 1 {
-			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
+			return terminal.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
 		list, err := client.Page[views.Revision](c.Context(), to, "/revisions", limit, nil)
 		if err != nil {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"revisions": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"revisions": list})
 		}
 		for i := range list {
 			printRevision(c, &list[i])
@@ -59,12 +58,12 @@ func printRevision(c *cobra.Command, r *views.Revision) {
 	if r.Tenant != "" {
 		by += " of " + r.Tenant
 	}
-	fmt.Fprintf(c.OutOrStdout(), "revision %d, %s, by %s: %s%s\n", r.Number, r.At.UTC().Format(time.RFC3339), table.Plain(by), r.Action, inWords(r.Outcome))
+	fmt.Fprintf(c.OutOrStdout(), "revision %d, %s, by %s: %s%s\n", r.Number, r.At.UTC().Format(time.RFC3339), terminal.Plain(by), r.Action, inWords(r.Outcome))
 	if r.Why != "" {
-		fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", table.Plain(r.Why))
+		fmt.Fprintf(c.OutOrStdout(), "  because: %s\n", terminal.Plain(r.Why))
 	}
 	for _, words := range r.Words {
-		fmt.Fprintf(c.OutOrStdout(), "  %s\n", table.Plain(words))
+		fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(words))
 	}
 }
 
@@ -72,25 +71,25 @@ func historyShow() *cobra.Command {
 	return reader("show REVISION", "Show one change, with its objects before and after", cobra.ExactArgs(1), func(c *cobra.Command, f *serverFlags, to *client.Client, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 53)
 		if err != nil || n == 0 {
-			return exit.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
+			return terminal.WithMisuse(fmt.Errorf("revision %q: want a number from 1", args[0]))
 		}
 		r, _, err := client.Get[views.Revision](c.Context(), to, "/revisions/"+strconv.FormatUint(n, 10), nil)
 		if err != nil {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), r)
+			return terminal.JSON(c.OutOrStdout(), r)
 		}
 		printRevision(c, &r)
 		for _, e := range r.Edits {
-			fmt.Fprintf(c.OutOrStdout(), "  %s\n", table.Plain(e.Key))
+			fmt.Fprintf(c.OutOrStdout(), "  %s\n", terminal.Plain(e.Key))
 			for _, x := range []struct {
 				sign  string
 				value any
 			}{{"-", e.Before}, {"+", e.After}} {
 				if x.value != nil {
 					data, _ := json.Marshal(x.value) // it came as JSON
-					fmt.Fprintf(c.OutOrStdout(), "    %s %s\n", x.sign, table.Plain(string(data)))
+					fmt.Fprintf(c.OutOrStdout(), "    %s %s\n", x.sign, terminal.Plain(string(data)))
 				}
 			}
 		}
@@ -110,21 +109,21 @@ func historyVerify() *cobra.Command {
 			return err
 		}
 		if f.json {
-			if err := table.JSON(c.OutOrStdout(), v); err != nil {
+			if err := terminal.JSON(c.OutOrStdout(), v); err != nil {
 				return err
 			}
 		}
 		if v.Head == "" { // else the log is as it was written
 			if v.Sequence == 0 {
-				return exit.WithBad(errors.New(table.Plain(v.Reason)))
+				return terminal.WithBad(errors.New(terminal.Plain(v.Reason)))
 			}
-			return exit.WithBad(fmt.Errorf("the audit log breaks at entry %d: %s", v.Sequence, table.Plain(v.Reason)))
+			return terminal.WithBad(fmt.Errorf("the audit log breaks at entry %d: %s", v.Sequence, terminal.Plain(v.Reason)))
 		}
 		if !f.json {
 			printVerified(c.OutOrStdout(), &v)
 		}
 		if !v.Holds {
-			return exit.WithBad(errors.New(table.Plain(v.Reason)))
+			return terminal.WithBad(errors.New(terminal.Plain(v.Reason)))
 		}
 		return nil
 	})
@@ -134,16 +133,16 @@ func historyVerify() *cobra.Command {
 
 // printVerified prints what was checked of a store whose log is as it was written.
 func printVerified(w io.Writer, v *views.Verified) {
-	fmt.Fprintf(w, "%s, none changed, removed, added or moved\n", table.Count(int(v.Entries), "entry"))
-	fmt.Fprintf(w, "%s as the revisions wrote them\n", table.Count(v.Objects, "object"))
+	fmt.Fprintf(w, "%s, none changed, removed, added or moved\n", terminal.Count(int(v.Entries), "entry"))
+	fmt.Fprintf(w, "%s as the revisions wrote them\n", terminal.Count(v.Objects, "object"))
 	for _, d := range v.Differences {
-		fmt.Fprintln(w, table.Plain(d.String()))
+		fmt.Fprintln(w, terminal.Plain(d.String()))
 	}
 	if more := v.Differ - len(v.Differences); more > 0 {
 		fmt.Fprintf(w, "and %d more\n", more)
 	}
 	for _, what := range v.NotCompared {
-		fmt.Fprintf(w, "not compared: %s\n", table.Plain(what))
+		fmt.Fprintf(w, "not compared: %s\n", terminal.Plain(what))
 	}
 	fmt.Fprintf(w, "head %s\n", v.Head)
 }
@@ -167,7 +166,7 @@ list what the store ends with, and accept it with a reason. From then on its pol
 force: who was removed in a revision that is missing has his keys again until he is removed again.`
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if why == "" {
-			return exit.WithMisuse(errors.New("want --why REASON"))
+			return terminal.WithMisuse(errors.New("want --why REASON"))
 		}
 		to, err := f.open(c.Context(), c.ErrOrStderr())
 		if err != nil {
@@ -270,11 +269,11 @@ func followEvents(c *cobra.Command, f *serverFlags, to *client.Client, after str
 func eventWords(e *views.Event) string {
 	switch e.Kind {
 	case "revision":
-		return fmt.Sprintf("revision %d: %s", e.Revision, table.Plain(e.Text))
+		return fmt.Sprintf("revision %d: %s", e.Revision, terminal.Plain(e.Text))
 	case "outcome":
 		return fmt.Sprintf("revision %d%s", e.Revision, inWords(e.Outcome))
 	}
-	return e.Kind + ": " + table.Plain(e.Text)
+	return e.Kind + ": " + terminal.Plain(e.Text)
 }
 
 // Backup is `ibwarden backup`.
@@ -292,7 +291,7 @@ func Backup() *cobra.Command {
 func fetchFile(ctx context.Context, to *client.Client, path, file string) (err error) {
 	out, err := os.CreateTemp(filepath.Dir(file), ".ibwarden-*")
 	if err != nil {
-		return exit.WithMisuse(err)
+		return terminal.WithMisuse(err)
 	}
 	defer func() {
 		if err != nil {
@@ -324,7 +323,7 @@ func Export() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), e)
+			return terminal.JSON(c.OutOrStdout(), e)
 		}
 		_, err = fmt.Fprint(c.OutOrStdout(), strings.TrimRight(e.Text, "\n")+"\n")
 		return err
@@ -340,7 +339,7 @@ func exportApplied(c *cobra.Command, f *serverFlags, to *client.Client) error {
 		return err
 	}
 	if f.json {
-		return table.JSON(c.OutOrStdout(), p)
+		return terminal.JSON(c.OutOrStdout(), p)
 	}
 	_, err = io.WriteString(c.OutOrStdout(), p.Text)
 	return err
@@ -351,7 +350,7 @@ func historyDecisions() *cobra.Command {
 	var refused bool
 	c := reader("decisions", "List the last decisions of the audit log, refusals included, the newest first", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		if limit < 1 {
-			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
+			return terminal.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
 		decision := ""
 		if refused {
@@ -362,11 +361,11 @@ func historyDecisions() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"decisions": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"decisions": list})
 		}
 		for i := range list {
 			e := &list[i]
-			text := fmt.Sprintf("entry %d, %s, by %s of %s: %s: %s", e.Sequence, e.Time.UTC().Format(time.RFC3339), table.Plain(e.Caller), table.Plain(e.Tenant), table.Plain(e.Action), e.Decision)
+			text := fmt.Sprintf("entry %d, %s, by %s of %s: %s: %s", e.Sequence, e.Time.UTC().Format(time.RFC3339), terminal.Plain(e.Caller), terminal.Plain(e.Tenant), terminal.Plain(e.Action), e.Decision)
 			if e.Revision != 0 {
 				text += fmt.Sprintf(" as revision %d", e.Revision)
 			}
@@ -374,7 +373,7 @@ func historyDecisions() *cobra.Command {
 				text += fmt.Sprintf(" %d times more since %s", e.Count, e.Since.UTC().Format(time.RFC3339))
 			}
 			if e.Reason != "" {
-				text += ": " + table.Plain(e.Reason)
+				text += ": " + terminal.Plain(e.Reason)
 			}
 			fmt.Fprintln(c.OutOrStdout(), text)
 		}

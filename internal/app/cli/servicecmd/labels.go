@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // addSelector adds -l to a list.
@@ -45,7 +45,7 @@ func labelled(old map[string]string, flags []string) (map[string]string, error) 
 			continue
 		}
 		if !is || key == "" {
-			return nil, exit.WithMisuse(fmt.Errorf("--label %q: want KEY=VALUE, or KEY- to remove one", f))
+			return nil, terminal.WithMisuse(fmt.Errorf("--label %q: want KEY=VALUE, or KEY- to remove one", f))
 		}
 		out[key] = value
 	}

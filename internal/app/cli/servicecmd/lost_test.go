@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 )
 
@@ -53,7 +53,7 @@ func TestOutputThatIsLost(t *testing.T) {
 			continue // it fails as it is, or prints nothing
 		}
 		filled, _ = fill(t, line)
-		if err := printing(t, Commands(), server, filled, &full{}); !errors.Is(err, errFull) || strings.HasPrefix(line, "tenant") && statusOf(err) != exit.Bad {
+		if err := printing(t, Commands(), server, filled, &full{}); !errors.Is(err, errFull) || strings.HasPrefix(line, "tenant") && statusOf(err) != terminal.Bad {
 			t.Errorf("%s: %v", line, err)
 		}
 		if line = strings.TrimSuffix(line, " --json") + " --json"; strings.HasPrefix(line, "events") || !strings.Contains(lines+"\n", line+"\n") {

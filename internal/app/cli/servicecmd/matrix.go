@@ -13,8 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Matrix is `ibwarden matrix`.
@@ -25,7 +24,7 @@ func Matrix() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), m)
+			return terminal.JSON(c.OutOrStdout(), m)
 		}
 		if len(args) == 0 {
 			return printMatrix(c.OutOrStdout(), &m.Matrix)
@@ -89,11 +88,11 @@ func (m matrixCells) sign(a, b int) string {
 // printMatrix prints the signs of all cells, and what is wrong.
 func printMatrix(w io.Writer, m *views.Matrix) error {
 	cells := cellsOf(m)
-	fmt.Fprintf(w, "who can talk with whom, read %s: %s\n\n", m.ReadAt.UTC().Format(time.RFC3339), table.Plain(m.Verdict))
+	fmt.Fprintf(w, "who can talk with whom, read %s: %s\n\n", m.ReadAt.UTC().Format(time.RFC3339), terminal.Plain(m.Verdict))
 	names, counts := make([]string, len(m.Parties)), make([]string, len(m.Parties))
 	wide, long := len("party"), len("ports")
 	for i, p := range m.Parties {
-		names[i], counts[i] = table.Plain(p.Name), fmt.Sprint(p.Ports)
+		names[i], counts[i] = terminal.Plain(p.Name), fmt.Sprint(p.Ports)
 		if p.Kind == "others" || p.Kind == "manager" {
 			counts[i] = "-"
 		}
@@ -136,7 +135,7 @@ func printParties(w io.Writer, m *views.Matrix, args []string) error {
 	for _, name := range args {
 		i := slices.IndexFunc(m.Parties, func(p views.MatrixParty) bool { return p.Name == name })
 		if i < 0 {
-			return exit.WithMisuse(fmt.Errorf("there is no party %q, or none that you see: ibwarden matrix lists them", name))
+			return terminal.WithMisuse(fmt.Errorf("there is no party %q, or none that you see: ibwarden matrix lists them", name))
 		}
 		at = append(at, i)
 	}
@@ -152,22 +151,22 @@ func printParties(w io.Writer, m *views.Matrix, args []string) error {
 	case !printed && m.Sparse:
 		fmt.Fprintln(w, "none of their ports can talk, and they are kept apart")
 	case !printed:
-		return exit.WithBad(fmt.Errorf("how these two stand to each other is not told"))
+		return terminal.WithBad(fmt.Errorf("how these two stand to each other is not told"))
 	}
 	return nil
 }
 
 func printCell(w io.Writer, m *views.Matrix, c *views.MatrixCell) {
-	who := table.Plain(m.Parties[c.A].Name) + " among themselves"
+	who := terminal.Plain(m.Parties[c.A].Name) + " among themselves"
 	if c.A != c.B {
-		who = table.Plain(m.Parties[c.A].Name) + " and " + table.Plain(m.Parties[c.B].Name)
+		who = terminal.Plain(m.Parties[c.A].Name) + " and " + terminal.Plain(m.Parties[c.B].Name)
 	}
-	fmt.Fprintf(w, "%s: %s; %s\n", who, c.Verdict, table.Plain(c.Reason))
+	fmt.Fprintf(w, "%s: %s; %s\n", who, c.Verdict, terminal.Plain(c.Reason))
 	if x := c.Witness; x != nil && x.To != "" {
 		kind := "for example"
 		if c.Violations > 0 {
 			kind = "witness"
 		}
-		fmt.Fprintf(w, "  %s: %s and %s (ibwarden why %s %s)\n", kind, table.Plain(x.From), table.Plain(x.To), table.Plain(x.From), table.Plain(x.To))
+		fmt.Fprintf(w, "  %s: %s and %s (ibwarden why %s %s)\n", kind, terminal.Plain(x.From), terminal.Plain(x.To), terminal.Plain(x.From), terminal.Plain(x.To))
 	}
 }

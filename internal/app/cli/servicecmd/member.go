@@ -11,8 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Member is `ibwarden member`.
@@ -33,7 +32,7 @@ func memberList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"members": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"members": list})
 		}
 		return printMembers(c, list)
 	})
@@ -42,7 +41,7 @@ func memberList() *cobra.Command {
 }
 
 func printMembers(c *cobra.Command, list []api.Member) error {
-	t := table.New("port", "membership", "owner", "state", "waits_for")
+	t := terminal.New("port", "membership", "owner", "state", "waits_for")
 	for _, m := range list {
 		t.Add(m.Port, m.Membership, m.Owner, m.State, m.Waits)
 	}
@@ -56,7 +55,7 @@ func readMembers(list []string) ([]api.Joined, error) {
 	for _, text := range list {
 		guid, membership, _ := strings.Cut(text, "=")
 		if membership != "full" && membership != "limited" && membership != "both" {
-			return nil, exit.WithMisuse(fmt.Errorf("member %q: want GUID=full, GUID=limited or GUID=both", text))
+			return nil, terminal.WithMisuse(fmt.Errorf("member %q: want GUID=full, GUID=limited or GUID=both", text))
 		}
 		g, err := readGUID(guid)
 		if err != nil {
@@ -73,7 +72,7 @@ func readGUID(text string) (api.GUID, error) {
 	}
 	g, err := ib.ParsePortGUID(text)
 	if err != nil {
-		return "", exit.WithMisuse(err)
+		return "", terminal.WithMisuse(err)
 	}
 	return api.GUID(g.String()), nil
 }

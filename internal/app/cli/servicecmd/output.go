@@ -5,8 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // output keeps the first error of what is written to it.
@@ -33,14 +32,14 @@ func whole(list ...*cobra.Command) []*cobra.Command {
 			continue
 		}
 		c.RunE = func(c *cobra.Command, args []string) error {
-			if table.IsTerminal(c.OutOrStdout()) {
+			if terminal.IsTerminal(c.OutOrStdout()) {
 				return run(c, args)
 			}
 			out := &output{Writer: c.OutOrStdout()}
 			c.SetOut(out)
 			err := run(c, args)
 			if err == nil && out.err != nil {
-				err = exit.WithBad(out.err)
+				err = terminal.WithBad(out.err)
 			}
 			return err
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Partition is `ibwarden partition`.
@@ -28,7 +27,7 @@ func find(ctx context.Context, to *client.Client, text string) (string, error) {
 	if strings.HasPrefix(strings.ToLower(text), "0x") {
 		k, err := ib.ParsePKeyBase(text)
 		if err != nil {
-			return "", exit.WithMisuse(err)
+			return "", terminal.WithMisuse(err)
 		}
 		return k.String(), nil
 	}
@@ -37,9 +36,9 @@ func find(ctx context.Context, to *client.Client, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(list) == 0:
-		return "", exit.WithBad(fmt.Errorf("no partition %q", text))
+		return "", terminal.WithBad(fmt.Errorf("no partition %q", text))
 	case len(list) > 1:
-		return "", exit.WithMisuse(fmt.Errorf("%q is %s of %s and %s of %s: give the number", text, list[0].PKey, list[0].Owner, list[1].PKey, list[1].Owner))
+		return "", terminal.WithMisuse(fmt.Errorf("%q is %s of %s and %s of %s: give the number", text, list[0].PKey, list[0].Owner, list[1].PKey, list[1].Owner))
 	}
 	return list[0].PKey, nil
 }
@@ -52,14 +51,14 @@ func partitionList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"partitions": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"partitions": list})
 		}
 		columns := []string{"pkey", "name", "owner", "members", "waiting", "sl", "ip_over_ib", "changed"}
 		declared := slices.ContainsFunc(list, func(p api.Partition) bool { return p.File != "" })
 		if declared {
 			columns = append(columns, "file")
 		}
-		t := table.New(columns...)
+		t := terminal.New(columns...)
 		for _, p := range list {
 			row := []any{p.PKey, p.Name, p.Owner, p.Members, p.Waiting, p.SL, p.IPoverIB, p.Changed}
 			if declared {
@@ -89,7 +88,7 @@ func partitionShow() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"partition": p, "members": members})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"partition": p, "members": members})
 		}
 		from := fmt.Sprintf("changed last in revision %d", p.Changed)
 		if p.File != "" {

@@ -9,8 +9,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Pool is `ibwarden pool`.
@@ -25,9 +24,9 @@ func poolList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"pools": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"pools": list})
 		}
-		t := table.New("first", "last", "owner", "released")
+		t := terminal.New("first", "last", "owner", "released")
 		for _, p := range list {
 			var released any
 			if p.Released != 0 {
@@ -44,7 +43,7 @@ func poolAssign() *cobra.Command {
 	c := writer("assign --tenant NAME FIRST-LAST", "Assign a range of port GUIDs to a tenant", cobra.ExactArgs(1), func(c *cobra.Command, f *writeFlags, to *client.Client, args []string) error {
 		first, last, both := strings.Cut(args[0], "-")
 		if !both {
-			return exit.WithMisuse(fmt.Errorf("range %q: want two GUIDs, FIRST-LAST", args[0]))
+			return terminal.WithMisuse(fmt.Errorf("range %q: want two GUIDs, FIRST-LAST", args[0]))
 		}
 		body := api.PoolBody{Tenant: tenant}
 		var err error

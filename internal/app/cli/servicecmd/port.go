@@ -14,8 +14,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Port is `ibwarden port`.
@@ -35,9 +34,9 @@ func portList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"ports": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"ports": list})
 		}
-		t := table.New("guid", "owner", "node", "port", "lid", "state", "partitions")
+		t := terminal.New("guid", "owner", "node", "port", "lid", "state", "partitions")
 		for _, p := range list {
 			var number, lid any
 			if p.Found {
@@ -67,7 +66,7 @@ func portAssign() *cobra.Command {
 		if bound != "" {
 			at, err := readPlace(bound)
 			if err == nil && len(body.Ports) > 1 {
-				err = exit.WithMisuse(errors.New("--bound: want one port: two cannot be in one place"))
+				err = terminal.WithMisuse(errors.New("--bound: want one port: two cannot be in one place"))
 			}
 			if err != nil {
 				return err
@@ -138,9 +137,9 @@ func (f *writeFlags) losing(c *cobra.Command, to *client.Client, path string, p 
 		w = c.ErrOrStderr()
 	}
 	if err := printText(w, out.Plan.Text); err != nil {
-		return exit.WithBad(err)
+		return terminal.WithBad(err)
 	}
-	fmt.Fprintf(w, "%s of end ports cease to talk: no partition of the policy file counts for these ports until they are released\n", table.Count(out.Plan.Lost, "pair"))
+	fmt.Fprintf(w, "%s of end ports cease to talk: no partition of the policy file counts for these ports until they are released\n", terminal.Count(out.Plan.Lost, "pair"))
 	return Ask(c.Context(), c.InOrStdin(), c.ErrOrStderr())
 }
 
@@ -155,15 +154,15 @@ func portShow() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), p)
+			return terminal.JSON(c.OutOrStdout(), p)
 		}
 		owner := "between two owners"
 		if p.Owner != "" {
-			owner = "of " + table.Plain(p.Owner)
+			owner = "of " + terminal.Plain(p.Owner)
 		}
 		fmt.Fprintf(c.OutOrStdout(), "port %s, %s\n", p.GUID, owner)
 		if p.Found {
-			fmt.Fprintf(c.OutOrStdout(), "  port %d of %s (node GUID %s), LID %d, %s\n", p.Number, table.Plain(p.Node), p.NodeGUID, p.LID, p.State)
+			fmt.Fprintf(c.OutOrStdout(), "  port %d of %s (node GUID %s), LID %d, %s\n", p.Number, terminal.Plain(p.Node), p.NodeGUID, p.LID, p.State)
 		} else {
 			fmt.Fprintln(c.OutOrStdout(), "  not seen on the fabric")
 		}
@@ -189,7 +188,7 @@ func readPlace(text string) (*views.Place, error) {
 	g, err := ib.ParseNodeGUID(guid)
 	n, wrong := strconv.ParseUint(num, 10, 8)
 	if err != nil || wrong != nil || n == 0 || n == 255 {
-		return nil, exit.WithMisuse(fmt.Errorf("--bound %q: want the node GUID of a switch, a colon and a port number from 1 to 254", text))
+		return nil, terminal.WithMisuse(fmt.Errorf("--bound %q: want the node GUID of a switch, a colon and a port number from 1 to 254", text))
 	}
 	return &views.Place{Switch: g.String(), Port: int(n)}, nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -195,7 +195,7 @@ func asking() []*cobra.Command {
 			return n.Apply(c, args[0], false, asJSON, func() error { return nil })
 		}),
 		command("declined", func(c *cobra.Command, args []string) error {
-			return n.Apply(c, args[0], false, asJSON, func() error { return exit.WithMisuse(fmt.Errorf("declined")) })
+			return n.Apply(c, args[0], false, asJSON, func() error { return terminal.WithMisuse(fmt.Errorf("declined")) })
 		}),
 		command("why", func(c *cobra.Command, args []string) error {
 			a, err := n.Why(c, args[0], args[1], 2)
@@ -449,7 +449,7 @@ var now = regexp.MustCompile(`20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|read \d\S+ ago
 
 // statusOf is the exit status that an error carries; cobra's own errors have none.
 func statusOf(err error) int {
-	var e *exit.Error
+	var e *terminal.ExitError
 	if errors.As(err, &e) {
 		return e.Status
 	}
@@ -478,7 +478,7 @@ func TestNoErrorIsLost(t *testing.T) {
 		for n := 1; n <= len(requests); n++ {
 			filled, _ := fill(t, line)
 			_, asked, err := s.again(t, server, filled, n, http.StatusInternalServerError)
-			if err == nil || !strings.Contains(err.Error(), "the service is broken") || statusOf(err) != exit.Bad {
+			if err == nil || !strings.Contains(err.Error(), "the service is broken") || statusOf(err) != terminal.Bad {
 				t.Errorf("%s: request %d fails, and the command ends with %v", line, n, err)
 			}
 			if len(asked) != n {

@@ -15,8 +15,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 	"github.com/ibwarden/ibwarden/internal/manager/cables"
 )
@@ -64,7 +63,7 @@ func (f *serverFlags) running(ctx context.Context, w io.Writer, places []string)
 			return s, true, nil
 		case nobody:
 		default:
-			fmt.Fprintf(w, "ibwarden: %s is not asked: %s\n", s, table.Plain(why))
+			fmt.Fprintf(w, "ibwarden: %s is not asked: %s\n", s, terminal.Plain(why))
 		}
 	}
 	return listen.Server{}, false, nil
@@ -82,7 +81,7 @@ func (f *serverFlags) probe(ctx context.Context, s listen.Server) (why string, e
 	o.OwnOnly = true
 	c, err := client.New(s, o)
 	if err != nil {
-		return "", exit.WithMisuse(err)
+		return "", terminal.WithMisuse(err)
 	}
 	status, err := c.Probe(ctx)
 	switch {
@@ -93,7 +92,7 @@ func (f *serverFlags) probe(ctx context.Context, s listen.Server) (why string, e
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", exit.WithBad(fmt.Errorf("%w; --server %s does without the service", err, listen.NoSocket))
+		return "", terminal.WithBad(fmt.Errorf("%w; --server %s does without the service", err, listen.NoSocket))
 	case status == http.StatusUnauthorized && o.Token == "":
 		return "it wants a token of you (--token-file or " + tokenVariable + ")", nil
 	}
@@ -113,7 +112,7 @@ func (n *Named) Choose(c *cobra.Command, fabricVariable string) (asks bool, err 
 		case name == "data":
 			data = flag.Value.String()
 		case n.flags.server != "" && n.flags.server != listen.NoSocket:
-			return false, exit.WithMisuse(fmt.Errorf("--server and --%s: want one or the other", name))
+			return false, terminal.WithMisuse(fmt.Errorf("--server and --%s: want one or the other", name))
 		default:
 			return false, nil
 		}
@@ -125,7 +124,7 @@ func (n *Named) Choose(c *cobra.Command, fabricVariable string) (asks bool, err 
 	case named == listen.NoSocket:
 		return false, nil
 	case named != "":
-		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s\n", table.Plain(named))
+		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s\n", terminal.Plain(named))
 		return true, nil
 	case os.Getenv(fabricVariable) != "":
 		return false, nil
@@ -133,7 +132,7 @@ func (n *Named) Choose(c *cobra.Command, fabricVariable string) (asks bool, err 
 	found, some, err := n.flags.running(c.Context(), c.ErrOrStderr(), Places(data))
 	if some {
 		n.flags.found = &found
-		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s, which runs on this machine\n", table.Plain(found.String()))
+		fmt.Fprintf(c.ErrOrStderr(), "ibwarden: asking the service at %s, which runs on this machine\n", terminal.Plain(found.String()))
 	}
 	return some, err
 }
@@ -161,18 +160,18 @@ func (f *serverFlags) find(ctx context.Context, w io.Writer) (s listen.Server, n
 		text = os.Getenv(listen.ServerVariable)
 	}
 	if text == listen.NoSocket {
-		return s, false, exit.WithMisuse(fmt.Errorf("%s: this command has to ask a service", text))
+		return s, false, terminal.WithMisuse(fmt.Errorf("%s: this command has to ask a service", text))
 	}
 	if text != "" {
 		if s, err = listen.Parse(text); err != nil {
-			return s, true, exit.WithMisuse(err)
+			return s, true, terminal.WithMisuse(err)
 		}
 		return s, true, nil
 	}
 	list := Places("")
 	s, some, err := f.running(ctx, w, list)
 	if err == nil && !some {
-		err = exit.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), listen.ServerVariable))
+		err = terminal.WithMisuse(fmt.Errorf("no service runs on this machine (none is asked at %s): start one with ibwarden run, or name one with --server or %s", strings.Join(list, ", "), listen.ServerVariable))
 	}
 	return s, false, err
 }

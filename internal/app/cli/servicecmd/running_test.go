@@ -14,7 +14,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
 )
 
@@ -146,7 +146,7 @@ func TestFind(t *testing.T) {
 		var out bytes.Buffer
 		s, named, err := f.find(t.Context(), &out)
 		if x.fails != "" {
-			if err == nil || !strings.Contains(err.Error(), x.fails) || statusOf(err) != exit.Misuse {
+			if err == nil || !strings.Contains(err.Error(), x.fails) || statusOf(err) != terminal.Misuse {
 				t.Errorf("%+v: %v", x, err)
 			}
 		} else if err != nil || s.String() != x.want || named != x.named {
@@ -184,7 +184,7 @@ func TestGroups(t *testing.T) {
 			root.SetArgs(append([]string{c.Name()}, args...))
 			err := root.Execute()
 			for _, s := range c.Commands() {
-				if err == nil || statusOf(err) != exit.Misuse || !strings.Contains(err.Error(), s.Name()) {
+				if err == nil || statusOf(err) != terminal.Misuse || !strings.Contains(err.Error(), s.Name()) {
 					t.Errorf("%s %v: %v, want one that names %s", c.Name(), args, err, s.Name())
 				}
 			}

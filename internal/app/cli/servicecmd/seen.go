@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // seenFlag is what a command line says where the API wants If-Match.
@@ -42,9 +42,9 @@ func unchanged(c *cobra.Command, etag, what string) error {
 	n, err := strconv.ParseUint(strings.Trim(etag, `"`), 10, 64)
 	switch {
 	case err != nil:
-		return exit.WithBad(fmt.Errorf("%s: the service sent the ETag %q: want a revision", what, etag))
+		return terminal.WithBad(fmt.Errorf("%s: the service sent the ETag %q: want a revision", what, etag))
 	case n > seen:
-		return exit.WithBad(fmt.Errorf("%s was changed in revision %d, after revision %d, the last that you have seen", what, n, seen))
+		return terminal.WithBad(fmt.Errorf("%s was changed in revision %d, after revision %d, the last that you have seen", what, n, seen))
 	}
 	return nil
 }

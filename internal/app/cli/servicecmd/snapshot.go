@@ -12,9 +12,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/listen"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/progress"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/manager/sweep"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
@@ -52,7 +50,7 @@ func (n *Named) Snapshot(c *cobra.Command, o sweep.Options) (*snapshot.Snapshot,
 		query.Set("read", strings.Join(parts, ","))
 	}
 	var snap *snapshot.Snapshot
-	err = progress.During(c.ErrOrStderr(), "asking the service", func() (err error) {
+	err = terminal.During(c.ErrOrStderr(), "asking the service", func() (err error) {
 		snap, err = fetch(c.Context(), to, query)
 		return err
 	})
@@ -83,13 +81,13 @@ func (n *Named) Show(c *cobra.Command, reads sweep.Options, show func(*observed.
 		return err
 	}
 	for _, f := range snap.Faults {
-		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", table.Plain(f))
+		fmt.Fprintln(c.ErrOrStderr(), "ibwarden:", terminal.Plain(f))
 	}
 	if err := show(snap.Fabric); err != nil {
-		return exit.WithBad(err)
+		return terminal.WithBad(err)
 	}
 	if len(snap.Faults) > 0 {
-		return exit.WithBad(fmt.Errorf("%s could not be read", table.Count(len(snap.Faults), "place")))
+		return terminal.WithBad(fmt.Errorf("%s could not be read", terminal.Count(len(snap.Faults), "place")))
 	}
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Sweeps is `ibwarden sweeps`.
@@ -17,14 +16,14 @@ func Sweeps() *cobra.Command {
 	var limit int
 	c := reader("sweeps", "List the last sweeps of the manager, with the time and the packets of each phase", cobra.NoArgs, func(c *cobra.Command, f *serverFlags, to *client.Client, _ []string) error {
 		if limit < 1 {
-			return exit.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
+			return terminal.WithMisuse(fmt.Errorf("--limit %d: want 1 or more", limit))
 		}
 		list, err := client.Page[views.Sweep](c.Context(), to, "/sweeps", limit, nil)
 		if err != nil {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"sweeps": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"sweeps": list})
 		}
 		for i := range list {
 			if err := printSweep(c, &list[i]); err != nil {
@@ -45,20 +44,20 @@ FABRIC is the time by the fabric, which is another one where the fabric is simul
 func printSweep(c *cobra.Command, s *views.Sweep) error {
 	reason, open := s.Reason, ""
 	if reason != "" {
-		reason = ": " + table.Plain(reason)
+		reason = ": " + terminal.Plain(reason)
 	}
 	if !s.Done {
 		open = ", under way"
 	}
 	fmt.Fprintf(c.OutOrStdout(), "sweep %d, %s%s%s\n", s.Number, s.Began.UTC().Format(time.RFC3339), open, reason)
-	t := table.New("phase", "seconds", "fabric", "sent", "answered", "repeated", "lost")
+	t := terminal.New("phase", "seconds", "fabric", "sent", "answered", "repeated", "lost")
 	for _, p := range s.Phases {
-		addCost(&t, table.Plain(p.Name), p.Cost)
+		addCost(&t, terminal.Plain(p.Name), p.Cost)
 	}
 	addCost(&t, "all", s.Cost)
 	return t.Print(c.OutOrStdout(), "", false)
 }
 
-func addCost(t *table.Table, name string, x views.Cost) {
+func addCost(t *terminal.Table, name string, x views.Cost) {
 	t.Add(name, fmt.Sprintf("%.4f", x.Seconds), fmt.Sprintf("%.6f", x.FabricSeconds), x.Sent, x.Answered, x.Repeated, x.Lost)
 }

@@ -11,8 +11,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 // Tenant is `ibwarden tenant`.
@@ -28,9 +27,9 @@ func tenantList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"tenants": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"tenants": list})
 		}
-		t := table.New("name", "keys", "partitions", "ports", "changed")
+		t := terminal.New("name", "keys", "partitions", "ports", "changed")
 		for _, x := range list {
 			var keys any
 			if x.Keys != nil {
@@ -68,7 +67,7 @@ func (f *tenantFlags) body(flags *pflag.FlagSet, old api.TenantBody) (api.Tenant
 	if flags.Changed("keys") {
 		first, last, both := strings.Cut(f.keys, "-")
 		if !both {
-			return old, exit.WithMisuse(fmt.Errorf("--keys %q: want two numbers, such as 0x0100-0x01ff", f.keys))
+			return old, terminal.WithMisuse(fmt.Errorf("--keys %q: want two numbers, such as 0x0100-0x01ff", f.keys))
 		}
 		old.Keys = &api.KeyRange{First: api.PKey(first), Last: api.PKey(last)}
 	}
@@ -153,13 +152,13 @@ func tenantShow() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), x)
+			return terminal.JSON(c.OutOrStdout(), x)
 		}
-		fmt.Fprintf(c.OutOrStdout(), "tenant %s, changed last in revision %d\n", table.Plain(x.Name), x.Changed)
+		fmt.Fprintf(c.OutOrStdout(), "tenant %s, changed last in revision %d\n", terminal.Plain(x.Name), x.Changed)
 		if len(x.Labels) > 0 {
 			fmt.Fprintln(c.OutOrStdout(), "labels", labelsText(x.Labels))
 		}
-		t := table.New("setting", "limit", "used")
+		t := terminal.New("setting", "limit", "used")
 		var keys any
 		if x.Keys != nil {
 			keys = string(x.Keys.First) + "-" + string(x.Keys.Last)

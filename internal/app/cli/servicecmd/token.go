@@ -14,10 +14,9 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 	"github.com/ibwarden/ibwarden/internal/app/daemon"
-	"github.com/ibwarden/ibwarden/internal/app/regular"
+	"github.com/ibwarden/ibwarden/internal/app/files"
 	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/resource"
@@ -42,9 +41,9 @@ func tokenList() *cobra.Command {
 			return err
 		}
 		if f.json {
-			return table.JSON(c.OutOrStdout(), map[string]any{"tokens": list})
+			return terminal.JSON(c.OutOrStdout(), map[string]any{"tokens": list})
 		}
-		t := table.New("id", "kind", "tenant", "read_only", "created", "expires", "made_by", "note")
+		t := terminal.New("id", "kind", "tenant", "read_only", "created", "expires", "made_by", "note")
 		for _, x := range list {
 			var expires any
 			if x.Expires != nil {
@@ -91,32 +90,32 @@ registered for the tenant, and its ID is printed.
 	f := new(writeFlags)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if lasts < 0 {
-			return exit.WithMisuse(fmt.Errorf("--expires-in %v: want a time that is not negative", lasts))
+			return terminal.WithMisuse(fmt.Errorf("--expires-in %v: want a time that is not negative", lasts))
 		}
 		if lasts > 0 {
 			body.Expires = time.Now().Add(lasts).UTC().Truncate(time.Second)
 		}
 		if certificate != "" {
-			b, err := regular.Read(certificate, secretMax)
+			b, err := files.Read(certificate, secretMax)
 			if err != nil {
-				return exit.WithMisuse(fmt.Errorf("--certificate: %w", err))
+				return terminal.WithMisuse(fmt.Errorf("--certificate: %w", err))
 			}
 			body.Certificate = string(b)
 		}
 		if output != "" && (f.dryRun || certificate != "" || body.URI != "") {
-			return exit.WithMisuse(errors.New("--output: with --dry-run, --certificate and --uri there is no token to write"))
+			return terminal.WithMisuse(errors.New("--output: with --dry-run, --certificate and --uri there is no token to write"))
 		}
 		if keys != "" {
 			first, last, both := strings.Cut(keys, "-")
 			if !both {
-				return exit.WithMisuse(fmt.Errorf("--keys %q: want two numbers, such as 0x0100-0x01ff", keys))
+				return terminal.WithMisuse(fmt.Errorf("--keys %q: want two numbers, such as 0x0100-0x01ff", keys))
 			}
 			body.Keys = &api.KeyRange{First: api.PKey(first), Last: api.PKey(last)}
 		}
 		if data != "" {
 			for _, name := range []string{"dry-run", "wait", "server"} {
 				if c.Flags().Changed(name) {
-					return exit.WithMisuse(fmt.Errorf("--%s and --data: want one or the other", name))
+					return terminal.WithMisuse(fmt.Errorf("--%s and --data: want one or the other", name))
 				}
 			}
 		}
@@ -150,9 +149,9 @@ func printed(c *cobra.Command, output string, asJSON bool, make func() (*api.Tok
 		}
 		return printToken(c, asJSON, out)
 	}
-	file, err := regular.NewSecret(output)
+	file, err := files.NewSecret(output)
 	if err != nil {
-		return exit.WithMisuse(fmt.Errorf("--output: %w", err))
+		return terminal.WithMisuse(fmt.Errorf("--output: %w", err))
 	}
 	out, err := make()
 	if err == nil {
@@ -166,14 +165,14 @@ func printed(c *cobra.Command, output string, asJSON bool, make func() (*api.Tok
 		return err
 	}
 	if out.Secret = ""; asJSON {
-		return failed(table.JSON(c.OutOrStdout(), out))
+		return failed(terminal.JSON(c.OutOrStdout(), out))
 	}
 	return nil
 }
 
 func printToken(c *cobra.Command, asJSON bool, out *api.TokenMade) error {
 	if asJSON {
-		return failed(table.JSON(c.OutOrStdout(), out))
+		return failed(terminal.JSON(c.OutOrStdout(), out))
 	}
 	text := out.Secret
 	if text == "" {
@@ -225,19 +224,19 @@ func inStore(c *cobra.Command, data string, body api.TokenBody, f *writeFlags) (
 func openStore(ctx context.Context, data string) (*service.Service, func(), error) {
 	dir, err := daemon.OpenDataDir(data)
 	if err != nil {
-		return nil, nil, exit.WithMisuse(err)
+		return nil, nil, terminal.WithMisuse(err)
 	}
 	db, err := bolt.Open(dir.File(storeName))
 	if errors.Is(err, store.ErrLocked) {
-		return nil, nil, exit.WithMisuse(fmt.Errorf("%w: leave out --data, so that the service makes the token", err))
+		return nil, nil, terminal.WithMisuse(fmt.Errorf("%w: leave out --data, so that the service makes the token", err))
 	}
 	if err != nil {
-		return nil, nil, exit.WithMisuse(err)
+		return nil, nil, terminal.WithMisuse(err)
 	}
 	s, err := service.Open(ctx, service.Config{Store: db, Manager: absent{}, Base: &policy.Policy{}, Owner: "ibwarden token", Now: time.Now})
 	if err != nil {
 		db.Close()
-		return nil, nil, exit.WithBad(err)
+		return nil, nil, terminal.WithBad(err)
 	}
 	return s, func() { s.Close(); db.Close() }, nil
 }
@@ -267,23 +266,23 @@ func Restore() *cobra.Command {
 yet and that no service has open. The next ibwarden run --data DIR goes on from it.
 `,
 		RunE: func(c *cobra.Command, args []string) error {
-			in, err := regular.Open(args[0], backupMax)
+			in, err := files.Open(args[0], backupMax)
 			if err != nil {
-				return exit.WithMisuse(err)
+				return terminal.WithMisuse(err)
 			}
 			defer in.Close()
 			dir, err := daemon.OpenDataDir(data)
 			if err != nil {
-				return exit.WithMisuse(err)
+				return terminal.WithMisuse(err)
 			}
 			db, err := bolt.Open(dir.File(storeName))
 			if err != nil {
-				return exit.WithMisuse(err)
+				return terminal.WithMisuse(err)
 			}
 			defer db.Close()
 			state, err := store.Restore(c.Context(), db, in, args[0])
 			if err != nil {
-				return exit.WithMisuse(err)
+				return terminal.WithMisuse(err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: as of revision %d\nhead %s\n", dir.File(storeName), state.Revision, state.Audit)
 			return nil

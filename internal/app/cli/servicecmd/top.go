@@ -19,8 +19,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/api"
 	"github.com/ibwarden/ibwarden/internal/api/client"
 	"github.com/ibwarden/ibwarden/internal/api/views"
-	"github.com/ibwarden/ibwarden/internal/app/cli/exit"
-	"github.com/ibwarden/ibwarden/internal/app/cli/table"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
 )
 
 const (
@@ -61,7 +60,7 @@ Load and errors are known where ibwarden run reads the counters of ports (--metr
 `,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if interval < topLeast {
-				return exit.WithMisuse(fmt.Errorf("--interval %v: want at least %v", interval, topLeast))
+				return terminal.WithMisuse(fmt.Errorf("--interval %v: want at least %v", interval, topLeast))
 			}
 			to, err := f.open(c.Context(), c.ErrOrStderr())
 			if err != nil {
@@ -92,7 +91,7 @@ func top(c *cobra.Command, to *client.Client, interval time.Duration) error {
 		if err := last.print(&text); err != nil {
 			return err
 		}
-		if !table.IsTerminal(out) {
+		if !terminal.IsTerminal(out) {
 			_, err := out.Write(text.Bytes())
 			return err
 		}
@@ -162,12 +161,12 @@ func isStatus(err error, status int) bool {
 
 func (s *screen) print(out io.Writer) error {
 	x := &s.status
-	fmt.Fprintf(out, "ibwarden %s at %s, %s\n", table.Plain(x.Version), table.Plain(s.server), s.at.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "ibwarden %s at %s, %s\n", terminal.Plain(x.Version), terminal.Plain(s.server), s.at.UTC().Format(time.RFC3339))
 	read := "the fabric has not been proved yet"
 	if !x.ReadAt.IsZero() {
 		read = fmt.Sprintf("read %v ago", s.at.Sub(x.ReadAt).Round(time.Second))
 	}
-	fmt.Fprintf(out, "verdict: %s, %s\n", table.Plain(x.Verdict), read)
+	fmt.Fprintf(out, "verdict: %s, %s\n", terminal.Plain(x.Verdict), read)
 	if f := x.Fabric; f != nil {
 		fmt.Fprintf(out, "fabric: switches %d (drained %d), CAs %d, routers %d, links %d (not active %d)\n", f.Switches, f.Drained, f.CAs, f.Routers, f.Links, f.Inactive)
 		fmt.Fprintf(out, "policy file: partitions %d\n", f.Declared)
@@ -176,7 +175,7 @@ func (s *screen) print(out io.Writer) error {
 	if w := s.sweep; w != nil {
 		reason := ""
 		if w.Reason != "" {
-			reason = ": " + table.Plain(w.Reason)
+			reason = ": " + terminal.Plain(w.Reason)
 		}
 		fmt.Fprintf(out, "last sweep: %s, %.3f s, %d packets%s\n", w.Began.UTC().Format(time.RFC3339), w.Seconds, w.Sent, reason)
 	}
@@ -198,7 +197,7 @@ func (s *screen) print(out io.Writer) error {
 }
 
 func (s *screen) printTenants(out io.Writer) error {
-	t := table.New("tenant", "partitions", "ports")
+	t := terminal.New("tenant", "partitions", "ports")
 	more := false
 	n := 0
 	for _, x := range s.tenants {
@@ -227,10 +226,10 @@ func (s *screen) printTenants(out io.Writer) error {
 func (s *screen) printLoad(out io.Writer) error {
 	fmt.Fprintln(out)
 	if s.unread != "" {
-		fmt.Fprintln(out, table.Plain(s.unread))
+		fmt.Fprintln(out, terminal.Plain(s.unread))
 		return nil
 	}
-	busy, faulty := table.New("port", "to", "sends", "receives"), table.New("port", "to", "errors")
+	busy, faulty := terminal.New("port", "to", "sends", "receives"), terminal.New("port", "to", "errors")
 	sending, erring := 0, 0
 	for _, p := range s.busy {
 		if p.Sends != nil && *p.Sends > 0 {
@@ -251,7 +250,7 @@ func (s *screen) printLoad(out io.Writer) error {
 }
 
 // printSome prints a table, or why it is empty.
-func printSome(out io.Writer, t table.Table, rows int, none string) error {
+func printSome(out io.Writer, t terminal.Table, rows int, none string) error {
 	if rows == 0 {
 		_, err := fmt.Fprintln(out, none)
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // chain is three switches in a row, each with a host: a holds red, b blue, c green and a limited
@@ -126,7 +125,7 @@ func TestUnchecked(t *testing.T) {
 }
 
 func TestEndAndGuard(t *testing.T) {
-	s := settings.Default()
+	s := policy.Default()
 	s.SubnetTimeOut, s.MKeyProtectBits, s.MKeyLeasePeriod = 21, 1, 60
 	var want observed.DesiredPort
 	End(&want, &s, 0xfe80<<48, 7, 3)
@@ -163,7 +162,7 @@ func TestEndAndGuard(t *testing.T) {
 // TestLimits gives both ends of a link what a policy says, as far as they are there and can.
 func TestLimits(t *testing.T) {
 	limit := func(name string, port ib.PortNum) []policy.LinkLimit {
-		return []policy.LinkLimit{{At: policy.Place{Name: name, Port: port}, Width: settings.Width(1)}}
+		return []policy.LinkLimit{{At: policy.Place{Name: name, Port: port}, Width: policy.Width(1)}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -177,7 +176,7 @@ func TestLimits(t *testing.T) {
 		{"no such switch", limit("w", 3), nil, []string{fmt.Sprintf("links: no port %s", limit("w", 3)[0].At)}, nil},
 		{"an end that was not reached", limit("y", 3), func(f *observed.Fabric) { facts.PortAt(f, limit("z", 1)[0].At).Reached = false }, nil, []string{"y:3"}},
 		{"an end that can only more", limit("y", 3), func(f *observed.Fabric) { facts.PortAt(f, limit("z", 1)[0].At).Info.LinkWidthSupported = 2 },
-			[]string{fmt.Sprintf("links: z:1 cannot be limited to %s, %s: left as it is", settings.Width(1), settings.Speed(0))}, []string{"y:3"}},
+			[]string{fmt.Sprintf("links: z:1 cannot be limited to %s, %s: left as it is", policy.Width(1), policy.Speed(0))}, []string{"y:3"}},
 	} {
 		f, d, _, _, _ := chain(t, 4)
 		for _, n := range f.Nodes {
@@ -208,7 +207,7 @@ func TestLimits(t *testing.T) {
 // TestSame changes one thing at a time that a policy asks of links and devices.
 func TestSame(t *testing.T) {
 	base := func() *policy.Policy {
-		s := settings.Default()
+		s := policy.Default()
 		return &policy.Policy{
 			Settings: &s, Drained: []policy.Drained{{At: policy.Place{Name: "x"}, Pos: policy.Pos{Line: 1}}},
 			Links: []policy.LinkLimit{{At: policy.Place{Name: "x", Port: 1}, Width: 1, Speed: 2}},

@@ -9,11 +9,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/facts"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // End wants of an end port where the manager is, and how to reach it: on which service level.
-func End(want *observed.DesiredPort, s *settings.Settings, prefix uint64, manager ib.LID, level ib.SL) {
+func End(want *observed.DesiredPort, s *policy.Settings, prefix uint64, manager ib.LID, level ib.SL) {
 	want.Elements |= observed.ElementGIDPrefix | observed.ElementMasterSMLID |
 		observed.ElementMasterSMSL | observed.ElementSubnetTimeOut
 	want.Info.GIDPrefix, want.Info.MasterSMLID = prefix, manager
@@ -38,7 +37,7 @@ func GuardOf(p *policy.Policy, least uint8) Guard {
 const SharedKeyBits = 1
 
 // Warnings say what it costs to ask for less than is safe.
-func (g Guard) Warnings(s *settings.Settings) (out []string) {
+func (g Guard) Warnings(s *policy.Settings) (out []string) {
 	if asked := s.MKeyProtectBits; asked != 0 && asked < g.Bits {
 		out = append(out, fmt.Sprintf("m_key_protection_level %d is less than the profile asks: ports get %d", asked, g.Bits))
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // groups puts together the service levels that share virtual lanes: those that the settings
@@ -24,7 +24,7 @@ type groups struct {
 
 // groupsOf puts the levels of a policy together on links of so many virtual lanes. With
 // fewer lanes than levels with a share, some of these share a group.
-func groupsOf(s *settings.Settings, levels []ib.SL, lanes int) *groups {
+func groupsOf(s *policy.Settings, levels []ib.SL, lanes int) *groups {
 	if s.Levels != nil {
 		return sharesOf(s, lanes)
 	}
@@ -51,7 +51,7 @@ func groupsOf(s *settings.Settings, levels []ib.SL, lanes int) *groups {
 	return g
 }
 
-func sharesOf(s *settings.Settings, lanes int) *groups {
+func sharesOf(s *policy.Settings, lanes int) *groups {
 	shares := s.Shares()
 	g := &groups{n: min(len(shares), lanes)}
 	g.share = make([]int, g.n)

@@ -6,7 +6,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // kind is what the tables of a port depend on.
@@ -31,7 +31,7 @@ type tables struct {
 // virtual lanes and of levels with shares, nil for others. Where allowed is not nil, switches
 // drop what comes in from an end port on a service level that is not in its set. Lanes
 // fails when a setting is out of its range.
-func Lanes(f *observed.Fabric, s *settings.Settings, levels *Levels, allowed func(end *observed.Port) uint16, d *observed.Desired) ([]Fault, []Short, error) {
+func Lanes(f *observed.Fabric, s *policy.Settings, levels *Levels, allowed func(end *observed.Port) uint16, d *observed.Desired) ([]Fault, []Short, error) {
 	if err := s.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +83,7 @@ func Lanes(f *observed.Fabric, s *settings.Settings, levels *Levels, allowed fun
 }
 
 // fitting are the tables for as many of the virtual lanes as a port has entries for.
-func fitting(s *settings.Settings, levels *Levels, p *observed.Port, k kind) *tables {
+func fitting(s *policy.Settings, levels *Levels, p *observed.Port, k kind) *tables {
 	wantLow, wantHigh := s.VLArbLow, s.VLArbHigh
 	if levels != nil && levels.share == nil {
 		wantLow, wantHigh = levels.arbitration(wantLow), levels.arbitration(wantHigh)
@@ -103,8 +103,8 @@ func fitting(s *settings.Settings, levels *Levels, p *observed.Port, k kind) *ta
 			wantHigh = nil
 		}
 		var lowFits, highFits bool
-		t.low, lowFits = settings.Arbitration(wantLow, lanes, k.low)
-		t.high, highFits = settings.Arbitration(wantHigh, lanes, k.high)
+		t.low, lowFits = policy.Arbitration(wantLow, lanes, k.low)
+		t.high, highFits = policy.Arbitration(wantHigh, lanes, k.high)
 		if lanes == 1 || shares && lowFits && highFits && t.serves() {
 			return t
 		}
@@ -156,7 +156,7 @@ func (t *tables) serves() bool {
 }
 
 // tooFew notes a port whose link has fewer virtual lanes than levels have shares.
-func (l *Levels) tooFew(short []Short, p *observed.Port, lanes int, s *settings.Settings) []Short {
+func (l *Levels) tooFew(short []Short, p *observed.Port, lanes int, s *policy.Settings) []Short {
 	if l != nil && l.share != nil && lanes < len(s.Shares()) {
 		short = append(short, Short{Port: p, Lanes: lanes, Levels: len(s.Shares())})
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/ibwarden/ibwarden/ib/smp"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // RoomFor is the room that a policy leaves routes when packets are on these levels, in
 // rising order: each of them needs service levels of its own, and those that the settings
 // put on different virtual lanes stay on different ones.
-func RoomFor(f *observed.Fabric, s *settings.Settings, levels []ib.SL) graph.Room {
+func RoomFor(f *observed.Fabric, s *policy.Settings, levels []ib.SL) graph.Room {
 	between := lanesBetween(f, s)
 	return graph.Room{VLs: max(1, between/groupsOf(s, levels, between).n), Layers: 1 + (smp.SLCount-len(levels))/len(levels)}
 }
 
 // lanesBetween is the least number of data virtual lanes of a link between switches, as far as
 // VL arbitration serves them; all that there can be where there is no such link.
-func lanesBetween(f *observed.Fabric, s *settings.Settings) int {
+func lanesBetween(f *observed.Fabric, s *policy.Settings) int {
 	least := smp.DataVLs(mostVLCap)
 	trained(f, func(p *observed.Port) {
 		if p.Node.Switch == nil || p.Peer.Node.Switch == nil {
@@ -57,7 +57,7 @@ type Levels struct {
 
 // NewLevels shares them out. The lanes are those that the routes need, nil for one. It
 // fails when the routes need more than the room for them.
-func NewLevels(f *observed.Fabric, s *settings.Settings, levels []ib.SL, g *graph.Graph, lanes *graph.Lanes) (*Levels, error) {
+func NewLevels(f *observed.Fabric, s *policy.Settings, levels []ib.SL, g *graph.Graph, lanes *graph.Lanes) (*Levels, error) {
 	if lanes == nil {
 		lanes = &graph.Lanes{VLs: 1, Layers: 1}
 	}

@@ -2,14 +2,14 @@ package qos
 
 import (
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Limit wants of a port that its link is no wider and no faster than this when it
 // trains next. A width or speed that leaves nothing of what the port supports
 // leaves that alone, and the answer is false: such a link would never come up. So does a speed
 // limit of a port that has XDR.
-func Limit(p *observed.Port, w settings.Width, s settings.Speed, d *observed.Desired) (ok bool) {
+func Limit(p *observed.Port, w policy.Width, s policy.Speed, d *observed.Desired) (ok bool) {
 	want, info := d.Port(p), &p.Info
 	ok = true
 	if w != 0 {

@@ -2,12 +2,12 @@ package qos
 
 import (
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // Links enters the wanted elements of PortInfo, and of SwitchInfo, in d. It fails when a setting
 // is out of its range.
-func Links(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fault, error) {
+func Links(f *observed.Fabric, s *policy.Settings, d *observed.Desired) ([]Fault, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -45,6 +45,6 @@ func Links(f *observed.Fabric, s *settings.Settings, d *observed.Desired) ([]Fau
 
 // operationalVLs is the code of the virtual lanes that both ends of p's link have, and
 // the settings allow.
-func operationalVLs(p *observed.Port, s *settings.Settings) uint8 {
+func operationalVLs(p *observed.Port, s *policy.Settings) uint8 {
 	return min(vlCap(p), vlCap(p.Peer), s.MaxOperationalVLs)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/observed/subnettest"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
+	"github.com/ibwarden/ibwarden/internal/policy"
 )
 
 // served has a table serve lanes that always have packets, of so many blocks each, and tells
@@ -101,8 +101,8 @@ func TestArbitrateRandom(t *testing.T) {
 	}
 }
 
-func shared(levels ...settings.Level) settings.Settings {
-	s := settings.Default()
+func shared(levels ...policy.Level) policy.Settings {
+	s := policy.Default()
 	s.Levels = levels
 	return s
 }
@@ -121,7 +121,7 @@ func given(want *observed.DesiredPort) [ib.VLManagement]float64 {
 // Every level with a share has a virtual lane of its own, and all others have that of level 0.
 func TestLevelsWithShares(t *testing.T) {
 	f, left, _ := pair()
-	s := shared(settings.Level{SL: 3, Share: 30}, settings.Level{SL: 5, Share: 50})
+	s := shared(policy.Level{SL: 3, Share: 30}, policy.Level{SL: 5, Share: 50})
 	levels := []ib.SL{0, 3, 5, 9}
 	l, err := NewLevels(f, &s, levels, graph.New(f, nil), nil)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestSharesAreDividedAmongLanes(t *testing.T) {
 	}
 	x, y := g.Index[left.Index], g.Index[right.Index]
 	layer[x][y], layer[y][x] = 1, 1
-	s := shared(settings.Level{SL: 1, Share: 60})
+	s := shared(policy.Level{SL: 1, Share: 60})
 	l, err := NewLevels(f, &s, []ib.SL{0, 1}, g, &graph.Lanes{Layers: 2, VLs: 2, Layer: layer})
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestLinksThatAreShort(t *testing.T) {
 	f, left, _ := pair()
 	host := left.Ports[2].Peer
 	host.Info.VLCap = 2
-	s := shared(settings.Level{SL: 1, Share: 30}, settings.Level{SL: 2, Share: 30})
+	s := shared(policy.Level{SL: 1, Share: 30}, policy.Level{SL: 2, Share: 30})
 	l, err := NewLevels(f, &s, []ib.SL{0, 1, 2}, graph.New(f, nil), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestLinksThatAreShort(t *testing.T) {
 		t.Errorf("levels 0 and 2 together, and 1: %v", got[:2])
 	}
 	left.Ports[1].Info.VLArbitrationLowCap = 3
-	s = shared(settings.Level{SL: 1, Share: 3}, settings.Level{SL: 2, Share: 3})
+	s = shared(policy.Level{SL: 1, Share: 3}, policy.Level{SL: 2, Share: 3})
 	d = observed.NewDesired(f)
 	if l, err = NewLevels(f, &s, []ib.SL{0, 1, 2}, graph.New(f, nil), nil); err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestLinksThatAreShort(t *testing.T) {
 // else.
 func TestLevelsOfOthersAreDropped(t *testing.T) {
 	f, left, right := pair()
-	s := settings.Default()
+	s := policy.Default()
 	s.EnforceLevels = true
 	a, b := left.Ports[2].Peer, right.Ports[2].Peer
 	d := observed.NewDesired(f)

@@ -16,7 +16,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/mend"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 )
 
 // Engine names a way to choose paths, or several with commas between: the first of these
@@ -159,7 +158,7 @@ type Request struct {
 	// behind them.
 	Drained []*observed.Node
 	// File are the tables for engine File.
-	File *lfts.Tables
+	File *observed.LFTs
 	// Workers may take parts of the work; they have no say in the result.
 	Workers graph.Workers
 	// Tenants are those for whose flows links are balanced, by engines that balance by

@@ -5,14 +5,13 @@ import (
 
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/observed"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
 )
 
 // TestEqualRequests changes one field of a request at a time: routes are kept only where the
 // question is the same.
 func TestEqualRequests(t *testing.T) {
 	drained := []*observed.Node{{}}
-	file := &lfts.Tables{}
+	file := &observed.LFTs{}
 	base := func() *Request { return &Request{Engine: File, File: file, Drained: drained} }
 	for _, x := range []struct {
 		name        string
@@ -22,7 +21,7 @@ func TestEqualRequests(t *testing.T) {
 		{"nothing", func(*Request) {}, true, true},
 		{"the engine", func(r *Request) { r.Engine = MinHop }, false, false},
 		{"the room", func(r *Request) { r.Room.VLs++ }, false, false},
-		{"the file", func(r *Request) { r.File = &lfts.Tables{} }, false, false},
+		{"the file", func(r *Request) { r.File = &observed.LFTs{} }, false, false},
 		{"balance for tenants", func(r *Request) { r.Tenants = []graph.Tenant{} }, false, false},
 		{"drained switches", func(r *Request) { r.Drained = nil }, true, false},
 		{"the last routes", func(r *Request) { r.Last = &Tables{} }, true, true},

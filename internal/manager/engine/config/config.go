@@ -13,7 +13,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/manager/election"
 	"github.com/ibwarden/ibwarden/internal/manager/keying"
 	"github.com/ibwarden/ibwarden/internal/manager/peers"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/protocol/transact"
 )
@@ -32,7 +32,7 @@ type Config struct {
 	// Routing is the routing engine, RoutingFile the forwarding tables for routing.File;
 	// Workers take parts of its work and of the judge's.
 	Routing     routing.Engine
-	RoutingFile *lfts.Tables
+	RoutingFile *observed.LFTs
 	Workers     graph.Workers
 	// Profile says how far the manager goes to hold the subnet against hosts.
 	Profile protect.Profile

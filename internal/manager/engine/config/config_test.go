@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing"
@@ -14,7 +15,6 @@ import (
 	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/internal/policy"
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
-	"github.com/ibwarden/ibwarden/internal/policy/settings"
 )
 
 // TestSetDefaults fills in what is not given, and leaves what is.
@@ -72,7 +72,7 @@ func TestDesiredAndReading(t *testing.T) {
 	if in = c.Desired(f); in.OwnKeys || in.ProtectBits != 1 || !in.Newcomer {
 		t.Errorf("without keys of its own, for the first time: %+v", in)
 	}
-	s := settings.Default()
+	s := policy.Default()
 	s.Lanes = true
 	for _, x := range []struct {
 		name         string

@@ -22,7 +22,7 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
+	"github.com/ibwarden/ibwarden/internal/observed"
 )
 
 // maxNamed bounds what a note names.
@@ -159,7 +159,7 @@ func (t *tables) take() error {
 }
 
 // enter enters an exit, if what is behind it works.
-func (t *tables) enter(s uint16, x *lfts.Switch, e lfts.Entry, lid ib.LID) error {
+func (t *tables) enter(s uint16, x *observed.LFTSwitch, e observed.LFTEntry, lid ib.LID) error {
 	node := t.Nodes[s]
 	if e.Port == ib.PortNone || lid == ib.LIDReserved {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/ibwarden/ibwarden/ib"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/graph"
 	"github.com/ibwarden/ibwarden/internal/manager/desired/routing/updn"
-	"github.com/ibwarden/ibwarden/internal/observed/lfts"
+	"github.com/ibwarden/ibwarden/internal/observed"
 	"github.com/ibwarden/ibwarden/test/routingtest"
 )
 
 // tablesOf are routes as a file has them.
-func tablesOf(b *routingtest.Builder, r *graph.Routes) *lfts.Tables {
-	t := &lfts.Tables{Owners: map[ib.LID]ib.PortGUID{}}
+func tablesOf(b *routingtest.Builder, r *graph.Routes) *observed.LFTs {
+	t := &observed.LFTs{Owners: map[ib.LID]ib.PortGUID{}}
 	for _, d := range b.Destinations {
 		for i := range d.LMC.Count() {
 			t.Owners[d.LID+ib.LID(i)] = d.Port.GUID
 		}
 	}
 	for i, n := range b.Fabric.Switches() {
-		s := lfts.Switch{GUID: n.GUID(), Line: i + 1}
+		s := observed.LFTSwitch{GUID: n.GUID(), Line: i + 1}
 		for lid, port := range r.Linear[n.Index] {
 			if port != ib.PortNone {
-				s.Entries = append(s.Entries, lfts.Entry{LID: ib.LID(lid), Port: port})
+				s.Entries = append(s.Entries, observed.LFTEntry{LID: ib.LID(lid), Port: port})
 			}
 		}
 		t.Switches = append(t.Switches, s)
@@ -55,7 +55,7 @@ func TestFile(t *testing.T) {
 		lost := map[[2]uint64]bool{}
 		for i := range in.File.Switches {
 			s := &in.File.Switches[i]
-			var kept []lfts.Entry
+			var kept []observed.LFTEntry
 			for _, e := range s.Entries {
 				if rng.IntN(8) == 0 {
 					lost[[2]uint64{uint64(s.GUID), uint64(e.LID)}] = true
@@ -90,14 +90,14 @@ func TestWhatDoesNotFit(t *testing.T) {
 	first, _ := updn.UpDown(in)
 	good := tablesOf(b, first)
 	// The same ports had other LIDs.
-	moved := &lfts.Tables{Owners: map[ib.LID]ib.PortGUID{}}
+	moved := &observed.LFTs{Owners: map[ib.LID]ib.PortGUID{}}
 	for lid, guid := range good.Owners {
 		moved.Owners[lid+100] = guid
 	}
 	for _, s := range good.Switches {
-		x := lfts.Switch{GUID: s.GUID, Line: s.Line}
+		x := observed.LFTSwitch{GUID: s.GUID, Line: s.Line}
 		for _, e := range s.Entries {
-			x.Entries = append(x.Entries, lfts.Entry{LID: e.LID + 100, Port: e.Port})
+			x.Entries = append(x.Entries, observed.LFTEntry{LID: e.LID + 100, Port: e.Port})
 		}
 		moved.Switches = append(moved.Switches, x)
 	}
@@ -105,7 +105,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	if r, err := File(in); err != nil || fmt.Sprint(r.Linear) != fmt.Sprint(first.Linear) {
 		t.Errorf("%v: LIDs of the file were not taken for their ports", err)
 	}
-	good.Switches = append(good.Switches, lfts.Switch{GUID: 0xabc})
+	good.Switches = append(good.Switches, observed.LFTSwitch{GUID: 0xabc})
 	good.Switches[0].GUID = 0xdef
 	good.Owners[99] = 0x999
 	in.File = good
@@ -120,10 +120,10 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	}
 	b.EachRoute(t, r, nil)
-	for want, file := range map[string]*lfts.Tables{
+	for want, file := range map[string]*observed.LFTs{
 		"no file of forwarding tables": nil,
-		"none of the 5 switches":       {Switches: []lfts.Switch{{GUID: 1}}},
-		"the switch of line 7, switch 0,0: the exit for LID 0x1 is port 77, want 0 to": {Switches: []lfts.Switch{{GUID: b.Fabric.Switches()[0].GUID(), Line: 7, Entries: []lfts.Entry{{LID: 1, Port: 77}}}}},
+		"none of the 5 switches":       {Switches: []observed.LFTSwitch{{GUID: 1}}},
+		"the switch of line 7, switch 0,0: the exit for LID 0x1 is port 77, want 0 to": {Switches: []observed.LFTSwitch{{GUID: b.Fabric.Switches()[0].GUID(), Line: 7, Entries: []observed.LFTEntry{{LID: 1, Port: 77}}}}},
 	} {
 		in.File = file
 		if _, err := File(in); err == nil || !strings.Contains(err.Error(), want) {

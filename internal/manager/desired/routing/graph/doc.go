@@ -11,14 +11,14 @@
 // of its kind or where Input asks for what it cannot do; then nothing is written.
 package graph
 
-import "github.com/ibwarden/ibwarden/internal/observed/lfts"
+import "github.com/ibwarden/ibwarden/internal/observed"
 
 // Input is what a routing engine is given.
 type Input struct {
 	*Graph
 	Room
 	// File are forwarding tables that were given; nil: none were.
-	File *lfts.Tables
+	File *observed.LFTs
 	// Workers may take parts of the work: what they do has no say in the result.
 	Workers Workers
 	// Senders are those that engines which count the load of links count; nil: all send to

@@ -1,0 +1,186 @@
+// Net: implements `ibwarden show topology`: a fabric as ibnetdiscover prints it.
+
+package look
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibwarden/ibwarden/ib"
+	"github.com/ibwarden/ibwarden/internal/app/cli/terminal"
+	"github.com/ibwarden/ibwarden/internal/manager/sweep"
+	"github.com/ibwarden/ibwarden/internal/observed"
+	"github.com/ibwarden/ibwarden/internal/observed/snapshot"
+	"github.com/ibwarden/ibwarden/internal/topology"
+)
+
+// formatIbnetdiscover is the one value of --format.
+const formatIbnetdiscover = "ibnetdiscover"
+
+// NetCommand returns the command. Add adds the flags that say what is read, read reads it; help says
+// how a fabric is named.
+func NetCommand(add func(*cobra.Command), read func(*cobra.Command, sweep.Options) (*snapshot.Snapshot, error), help string) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "topology", Short: "Show the fabric as ibnetdiscover prints it", Args: cobra.NoArgs,
+		Long: `Show the fabric as ibnetdiscover prints it: nodes, cables, LIDs and rates, in the same order
+and to the same letter but for the time. Programs that read ibnetdiscover's output take
+it, and so do --fabric sim:FILE and ibwarden topology; ibnetdiscover itself finds
+nothing where ports have M_Keys, unless ibwarden exec runs it.
+
+` + help,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if format != formatIbnetdiscover {
+				return terminal.WithMisuse(fmt.Errorf("--format %q: want %s", format, formatIbnetdiscover))
+			}
+			if as := c.Flags().Lookup("json"); as != nil && as.Value.String() == "true" {
+				return terminal.WithMisuse(fmt.Errorf("--json: the format is that of ibnetdiscover; ibwarden show nodes --json and show links --json have what is in it"))
+			}
+			s, err := read(c, sweep.Options{})
+			if err != nil {
+				return err
+			}
+			if err := Write(c.OutOrStdout(), s.Fabric, s.ReadAt); err != nil {
+				return terminal.WithBad(err)
+			}
+			if n := len(s.Faults); n > 0 {
+				return terminal.WithBad(fmt.Errorf("%s could not be read", terminal.Count(n, "place")))
+			}
+			return nil
+		},
+	}
+	add(c)
+	c.Flags().StringVar(&format, "format", formatIbnetdiscover, "how it is printed: "+formatIbnetdiscover)
+	return c
+}
+
+// Write writes a fabric that was read at a time as ibnetdiscover prints it.
+func Write(w io.Writer, f *observed.Fabric, at time.Time) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "#\n# Topology file: generated on %s\n#\n", at.Format(time.ANSIC))
+	if p := f.Self; p != nil {
+		fmt.Fprintf(out, "# Initiated from node %016x port %016x\n", uint64(p.Node.GUID()), uint64(p.Agent().GUID))
+	}
+	nodes := discovered(f)
+	slices.Reverse(nodes) // it lists first what it found last
+	for _, t := range []ib.NodeType{ib.NodeSwitch, ib.NodeCA, ib.NodeRouter} {
+		for _, n := range nodes {
+			if n.Type() == t {
+				writeNode(out, n)
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// discovered are the nodes in the order in which ibnetdiscover finds them: it asks one question
+// after the other, each answer adding some at the end, and goes on behind each port as that
+// says that its link is up. Nodes that no link leads to come last.
+func discovered(f *observed.Fabric) (out []*observed.Node) {
+	type question struct {
+		node *observed.Node
+		port *observed.Port // nil: who the node is; else what the port is like
+		by   *observed.Port // of the node, by which it was asked
+	}
+	seen := make(map[*observed.Node]bool)
+	var queue []question
+	if f.Self != nil {
+		queue = append(queue, question{node: f.Self.Node, by: f.Self})
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		q := queue[0]
+		switch {
+		case q.port != nil:
+			if q.port.Num != 0 && q.port.Peer != nil && (q.node.Switch != nil && q.port != q.by || q.port == f.Self) {
+				queue = append(queue, question{node: q.port.Peer.Node, by: q.port.Peer})
+			}
+		case !seen[q.node]:
+			seen[q.node] = true
+			out = append(out, q.node)
+			if q.node.Switch == nil {
+				queue = append(queue, question{q.node, q.by, q.by})
+				continue
+			}
+			for i := range q.node.Ports {
+				queue = append(queue, question{q.node, &q.node.Ports[i], q.by})
+			}
+		}
+	}
+	for _, n := range f.Nodes {
+		if !seen[n] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// words are what a kind of node is called: its keyword, and the setting with its GUID.
+var words = map[ib.NodeType][2]string{
+	ib.NodeSwitch: {"Switch", "switchguid"}, ib.NodeCA: {"Ca", "caguid"}, ib.NodeRouter: {"Rt", "rtguid"},
+}
+
+func writeNode(out io.Writer, n *observed.Node) {
+	info := &n.Info
+	fmt.Fprintf(out, "\nvendid=0x%x\ndevid=0x%x\n", info.VendorID, info.DeviceID)
+	if info.SystemImageGUID != 0 {
+		fmt.Fprintf(out, "sysimgguid=0x%x\n", uint64(info.SystemImageGUID))
+	}
+	fmt.Fprintf(out, "%s=0x%x", words[n.Type()][1], uint64(n.GUID()))
+	if n.Switch != nil {
+		fmt.Fprintf(out, "(%x)", uint64(n.Ports[0].GUID))
+	}
+	fmt.Fprintf(out, "\n%s\t%d %s\t\t# %s", words[n.Type()][0], info.NumPorts, named(n), quoted(n))
+	if n.Switch != nil {
+		kind := "base"
+		if n.Switch.Info.EnhancedPort0 {
+			kind = "enhanced"
+		}
+		fmt.Fprintf(out, " %s port 0 lid %d lmc %d", kind, n.Ports[0].Info.LID, n.Ports[0].Info.LMC)
+	}
+	fmt.Fprintln(out)
+	for i := range n.Ports {
+		if p := &n.Ports[i]; p.Peer != nil {
+			writePort(out, p)
+		}
+	}
+}
+
+func writePort(out io.Writer, p *observed.Port) {
+	peer, end := p.Peer, p.Node.Switch == nil
+	fmt.Fprintf(out, "[%d]", p.Num)
+	if end {
+		fmt.Fprintf(out, "(%x) ", uint64(p.GUID))
+	}
+	fmt.Fprintf(out, "\t%s[%d]", named(peer.Node), peer.Num)
+	if peer.Node.Switch == nil {
+		if end {
+			fmt.Fprint(out, " ")
+		}
+		fmt.Fprintf(out, "(%x) ", uint64(peer.GUID))
+	}
+	fmt.Fprint(out, "\t\t# ")
+	if end {
+		fmt.Fprintf(out, "lid %d lmc %d ", p.Info.LID, p.Info.LMC)
+	}
+	rate := topology.Rates{Width: uint8(p.Info.LinkWidthActive), Speed: uint8(p.Info.LinkSpeedActive), ExtSpeed: uint8(p.Info.LinkSpeedExtActive)}
+	fmt.Fprintf(out, "%s lid %d %v\n", quoted(peer.Node), peer.Agent().Info.LID, rate)
+}
+
+// named is a node's identifier.
+func named(n *observed.Node) string { return `"` + topology.DiscoveredID(n.Type(), n.GUID()) + `"` }
+
+// quoted is a node's description, with blanks for what cannot be printed.
+func quoted(n *observed.Node) string {
+	text := []byte(n.Description)
+	for i, c := range text {
+		if c < ' ' || c > '~' {
+			text[i] = ' '
+		}
+	}
+	return `"` + string(text) + `"`
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package simcmd
-
-import "io/fs"
-
-// ownerOf is known where commands run inside simulated fabrics, on Linux.
-func ownerOf(fs.FileInfo) (uid int, known bool) { return 0, false }

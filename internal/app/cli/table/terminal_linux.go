@@ -1,6 +1,0 @@
-package table
-
-import "golang.org/x/sys/unix"
-
-// getTermios is the ioctl that only a terminal answers.
-const getTermios = unix.TCGETS

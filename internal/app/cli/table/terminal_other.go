@@ -1,8 +1,0 @@
-//go:build !linux
-
-package table
-
-import "golang.org/x/sys/unix"
-
-// getTermios is the ioctl that only a terminal answers, as BSD and macOS name it.
-const getTermios = unix.TIOCGETA

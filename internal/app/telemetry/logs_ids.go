@@ -1,0 +1,99 @@
+package telemetry
+
+import (
+	"slices"
+
+	"github.com/ibwarden/ibwarden/internal/api/listen"
+)
+
+// The ids of events that do not come from the manager's engine.
+const (
+	idRepeated = "repeated"
+	idProgress = "progress"
+	// AuditHead is that of the head of the audit log.
+	AuditHead = "audit-head"
+	// ReloadFailed is that of a file with a fault, which was to be read again.
+	ReloadFailed = "reload-failed"
+)
+
+// EngineIDs are the ids of the events of the manager's engine, ordered.
+func EngineIDs() (ids []string) {
+	others := []string{idRepeated, idProgress, AuditHead, listen.SessionBegun, listen.LoginRefused, listen.CallerUnknown}
+	for id := range meanings {
+		if !slices.Contains(others, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// meanings has every event id, and what it means. docs/events.md is made from it: ids are
+// stable, since programs and alerts rely on them.
+var meanings = map[string]string{
+	"packets-dropped":      "A switch port dropped packets (`packets` of them) because of partition enforcement or a raw filter, between two readings of its counters: at the exit (`counter` PortXmitConstraintErrors, which no trap reports) or on arrival (PortRcvConstraintErrors). `stopped`: the counter has stopped, and there may be more. It takes `--metrics`, and a partition in common with the switch ([metrics.md](metrics.md)). `port` is as in `foreign-change`.",
+	"phase":                "A phase of a pass began; `quarantine` is info, the others are debug.",
+	"found":                "A sweep ended; it found this many nodes and links.",
+	"fault":                "A sweep could not read or use this place.",
+	"warning":              "Something unusual that does not stop a pass. It is repeated once an hour while it lasts.",
+	"refused":              "The policy does not fit, or addresses or routes cannot be assigned; nothing was written.",
+	"routing":              "What the routing engine saw of the fabric: at the start, and when it differs.",
+	"policy-given":         "The manager was given a policy: `verdict` or `refused` follows.",
+	"write-failed":         "A write was lost, or the value read back was different.",
+	"forgotten":            "Devices accept these settings but do not keep them; they are not written again.",
+	"fenced":               "From now on nobody behind this switch port is admitted.",
+	"unfenced":             "This switch port is no longer fenced.",
+	"cables-learned":       "A list of cables was learned and is enforced from now on; `left` are ports that were not learned, and why.",
+	"standby":              "Another manager is master; nothing was written.",
+	"takeover":             "This manager was standby and takes over from the manager at port `master`.",
+	"other-policy-guarded": "This manager took over from one with another policy: until the policy is read again no port is given what the tables did not hold.",
+	"other-policy":         "Managers that share the secret have had another policy than this one for 10 s; `managers` are port GUIDs, 8 at most.",
+	"same-policy":          "No manager that answers has another policy any more, after `other-policy`.",
+	"unexpected-master":    "An untrusted manager is master, and this one has not managed the fabric before: it leaves the fabric alone.",
+	"locked-out":           "Devices do not accept the M_Keys known here; those that other managers stored are read again. `refused` follows if that does not help.",
+	"slept":                "This manager is master and did not run `for` so many nanoseconds: it writes nothing until the other managers have been asked.",
+	"may-not-write":        "This manager is master, and has had no right to write to the fabric for 3 s: the store did not give it, and the managers at the ports `silent` did not say that they stand by ([managers.md](managers.md)).",
+	"may-write":            "This manager has the right to write to the fabric again, after `may-not-write`.",
+	"managers-asked":       "This manager is master and has asked the others for their state; `alone` if none of them is master too.",
+	"master-changed":       "The master changed: `from` and `to` are port GUIDs.",
+	"master-flapping":      "The master changed `changes` times `within` nanoseconds. It is not logged again until the master has not changed for 10 minutes.",
+	"no-master":            "No subnet manager has been master for 5 s; `last` is the port GUID of the one before.",
+	"one-master":           "Exactly one subnet manager is master again, after `no-master` or `several-masters`.",
+	"several-masters":      "More than one subnet manager has been master for 3 s, untrusted ones included; `masters` are port GUIDs, 8 at most.",
+	"rogue-manager":        "An untrusted subnet manager, or a port that sends requests as if it were one.",
+	"counter-stopped":      "Violation counters of PortInfo (`counters`) had stopped at 65535; they are set back to 0, and metrics go on rising. `port` is as in `foreign-change`.",
+	"foreign-change":       "Somebody else changed a table or setting; it is corrected. `port` is `{name,node_guid,num,lid}`.",
+	"multicast":            "The multicast tables were updated for the groups; a warning if writes failed or isolation is not proved.",
+	"verdict":              "A pass ended with this verdict.",
+	"link-down":            "Links went down: `links[{a,b}]` with ends `{name,node_guid,port}`; `gone[{name,node_guid}]` are the devices that are no longer reached.",
+	"link-up":              "Links came up; `new` are the devices found behind them.",
+	"link-changed":         "Links were checked again and lead to the same ports as before; `reason` is that of the first.",
+	"link-flapping":        "A link goes up and down too often; it is left down for a while.",
+	"rerouted":             "Forwarding tables lead around links between switches that went down: `writes` blocks were written.",
+	"sweep":                "The subnet is swept again: all of it, or the part behind `links` links.",
+	"changed":              "A port or device changed, and the policy is computed again.",
+	"too-many-traps":       "A port sends traps faster than they are processed.",
+	"m-key-tried":          "A trap reports a request with a wrong M_Key.",
+	"trap-disbelieved":     "A trap that claims to come from another port; it is ignored.",
+	"manager":              "SMInfo is answered from now on.",
+	"m-keys-released":      "The M_Keys of ports were cleared: the manager at `port_guid` takes over and does not know them.",
+	"m-keys":               "M_Keys were set; a warning if some ports did not take theirs.",
+	"trap-64":              "A GID is in service (see Traps in [logs.md](logs.md)).",
+	"trap-128":             "The state of a link changed.",
+	"trap-129":             "A port exceeded its threshold of local link integrity errors.",
+	"trap-130":             "A port exceeded its threshold of buffer overruns.",
+	"trap-131":             "A port's flow control watchdog expired.",
+	"trap-144":             "The capabilities or the description of a device changed.",
+	"trap-145":             "The system image GUID of a device changed.",
+	"trap-256":             "A request with a wrong M_Key was refused.",
+	"trap-257":             "A packet with a wrong P_Key was refused by an end port.",
+	"trap-258":             "A packet with a wrong Q_Key was refused.",
+	"trap-259":             "A packet with a wrong P_Key was refused by a switch port.",
+	idRepeated:             "The event `of` occurred `times` more times within `within` nanoseconds; the level is that of the event.",
+	AuditHead:              "The head of the audit log, SEQUENCE:HASH, for `ibwarden history verify --head`: logged at the start, at most once an hour if it has changed, and at the end.",
+	listen.SessionBegun:    "Somebody logged in to the console: `caller` is the ID of a token or uid N, `by` is what he showed (token, certificate, peer of the Unix socket, or one-time code, or password of UFM's `/dologin`), `from` the address.",
+	listen.CallerUnknown:   "Requests without a valid token, certificate or session come from an address: logged once a minute for each, with the `reason` of the first; the metrics count all.",
+	listen.LoginRefused:    "A login to the console, or by UFM's `/dologin`, was refused; after 10 from one address within a minute no more of them are logged.",
+	ReloadFailed:           "SIGHUP had a file read again that has a fault: `what` is the configuration, list of cables, forwarding tables or policy, of which the previous one stays in force.",
+	idProgress:             "A phase takes a long time; info in the first pass.",
+}
