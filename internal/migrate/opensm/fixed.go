@@ -50,7 +50,7 @@ const (
 	whySweep     = "a trap has the port that it is about looked at, and what is found is followed"
 	whyLash      = "it is about the routing engine lash, which ibwarden does not have"
 	whyNue       = "it is about the routing engine nue, which ibwarden does not have"
-	whyBalance   = "how routes are spread over links is up to the routing engine (docs/routing-engines.md)"
+	whyBalance   = "how routes are spread over links is up to the routing engine (docs/dev/routing-engines.md)"
 	whyLevels    = "levels of switches are found in the graph"
 	whyLog       = "the log goes to standard error, and from there to the journal (docs/logs.md)"
 	whyDump      = "ibwarden show, snapshot and export print and keep what OpenSM dumps"
