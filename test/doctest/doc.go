@@ -4,7 +4,8 @@
 // standard error.
 //
 // The commands of a page run in order, in one shell, in a copy of examples/, with
-// the ibwarden of this tree first in PATH. The output is compared with the
+// the ibwarden of this tree first in PATH; "go run ./cmd/ibwarden" is that program too. The
+// output is compared with the
 // page line by line; only what testdata/varies.txt lists (times, durations,
 // process ids) may differ. A line "[...]" stands for any number of lines.
 //

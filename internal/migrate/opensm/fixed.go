@@ -58,7 +58,7 @@ const (
 	whyPlugin    = "no code is loaded into the manager; --webhook posts alarms, and `ibwarden events` follows the log of events"
 	whyCC        = "congestion control is not configured; what devices hold of it stays as it is"
 	whyCCOff     = "it says how to configure congestion control, which is FALSE"
-	whyValidated = "joins are always checked against the group, and groups against the partition (docs/multicast.md)"
+	whyValidated = "joins are always checked against the group, and groups against the partition (docs/routing.md)"
 	whyConsole   = "ibwarden's commands ask the service over its socket; there is no console without a password"
 	whyThreads   = "it is about OpenSM's own threads and queues"
 )
