@@ -133,7 +133,7 @@ func TestLinks(t *testing.T) {
 }
 
 // TestPagesArePlain: a page has one heading of the first level, landmarks and a way past them, a text
-// for each picture, no script and no style of its own.
+// for each picture, no style of its own, and no script but that of the search.
 func TestPagesArePlain(t *testing.T) {
 	for name, text := range files(t) {
 		if path.Ext(name) != ".html" {
@@ -168,7 +168,10 @@ func TestPagesArePlain(t *testing.T) {
 				}
 			}
 		}
-		for _, tag := range []string{"script", "style", "iframe", "object", "embed", "form", "base"} {
+		if count["script"] != 1 || bytes.Count(text, []byte("search.js\" defer></script>")) != 1 {
+			t.Errorf("%s: %d of <script>, want that of the search", name, count["script"])
+		}
+		for _, tag := range []string{"style", "iframe", "object", "embed", "form", "base"} {
 			if count[tag] > 0 {
 				t.Errorf("%s has <%s>", name, tag)
 			}
@@ -216,8 +219,8 @@ func TestNavNamesEveryPage(t *testing.T) {
 	}
 }
 
-// TestSameOctets: the same sources give the same site.
-func TestSameOctets(t *testing.T) {
+// TestSameBytes: the same sources give the same site.
+func TestSameBytes(t *testing.T) {
 	first := files(t)
 	s, err := build(root)
 	if err != nil {
@@ -318,7 +321,7 @@ func TestRefused(t *testing.T) {
 	} {
 		s := &site{root: root, byName: map[string]*page{}, files: map[string][]byte{}}
 		p := &page{Name: "docs/x.md", Path: "x.html", read: parse([]byte(x.text))}
-		body, err := p.read.html(func(to string) (string, error) { return s.lead(p, to) })
+		body, err := p.read.html(func(to string) (string, string, error) { return s.lead(p, to) })
 		if err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("%q: %q, %v: want an error about %q", x.text, body, err, x.says)
 		}
