@@ -66,7 +66,7 @@ vulnerabilities: ## look for known vulnerabilities with govulncheck, if the netw
 fuzz: ## run every fuzz target for FUZZTIME each (default 5s)
 	@scripts/fuzz-all $(FUZZTIME)
 
-mutate: tools ## break every rule of docs/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
+mutate: tools ## break every rule of docs/dev/conformance.md and write there what tests notice; a share with EVERY=10, one with RULE=PK-09
 	$(GO) run ./test/mutate $(if $(RULE),-v -rule $(RULE),$(if $(EVERY),-every $(EVERY),-write))
 
 claims: tools ## ask of each rule line in scenarios/ whether what is below it fails with a break of its rule; a share with EVERY=10, rules with RULE=SM

@@ -120,25 +120,33 @@ func plain(n ast.Node, source []byte) string {
 	return html.UnescapeString(b.String())
 }
 
-// html renders the document, with its links as lead says.
-func (d *document) html(lead func(destination string) (string, error)) (template.HTML, error) {
+// fileName is the text of a link that has the name of a page's file, as pages have it for those
+// who read them in the repository.
+var fileName = regexp.MustCompile(`^[\w./-]+\.md$`)
+
+// html renders the document, with its links as lead says. A link with the name of a file for a text
+// gets the title of the page there.
+func (d *document) html(lead func(destination string) (to, title string, err error)) (template.HTML, error) {
 	var faults []error
 	ast.Walk(d.root, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
 		if !enter {
 			return ast.WalkContinue, nil
 		}
 		var err error
-		var to string
+		var to, title string
 		switch n := n.(type) {
 		case *ast.Link:
-			to, err = lead(string(n.Destination))
-			n.Destination = []byte(to)
+			to, title, err = lead(string(n.Destination))
+			if n.Destination = []byte(to); title != "" && fileName.MatchString(plain(n, d.source)) {
+				n.RemoveChildren(n)
+				n.AppendChild(n, ast.NewString([]byte(title)))
+			}
 		case *ast.Image:
 			if plain(n, d.source) == "" {
 				err = fmt.Errorf("the image %s has no text for those who do not see it", n.Destination)
 				break
 			}
-			to, err = lead(string(n.Destination))
+			to, _, err = lead(string(n.Destination))
 			n.Destination = []byte(to)
 		}
 		if err != nil {

@@ -16,6 +16,8 @@ type section struct {
 	// where nothing is said.
 	Path  string
 	About string
+	// Aside is a section that stands at the foot of pages, not at their head.
+	Aside bool
 	Names []string `yaml:"pages"`
 	Pages []*page  `yaml:"-"`
 }

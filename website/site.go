@@ -27,6 +27,9 @@ var style []byte
 //go:embed icon.svg
 var icon []byte
 
+//go:embed search.js
+var searchScript []byte
+
 var layout = template.Must(template.New("layout").Parse(layoutText))
 
 // page is one of the site.
@@ -55,7 +58,7 @@ type site struct {
 
 // build makes the site of the repository at root.
 func build(root string) (*site, error) {
-	s := &site{root: root, byName: map[string]*page{}, files: map[string][]byte{"style.css": style, "icon.svg": icon}}
+	s := &site{root: root, byName: map[string]*page{}, files: map[string][]byte{"style.css": style, "icon.svg": icon, "search.js": searchScript}}
 	var err error
 	if s.sections, err = readNav(filepath.Join(root, "website", "nav.yaml")); err != nil {
 		return nil, err
@@ -63,12 +66,15 @@ func build(root string) (*site, error) {
 	if err := s.gather(); err != nil {
 		return nil, err
 	}
+	if s.files[indexFile], err = indexOf(s.pages).script(); err != nil {
+		return nil, err
+	}
 	var faults []error
 	for _, p := range s.pages {
 		if p.read == nil {
 			continue
 		}
-		if p.Body, err = p.read.html(func(to string) (string, error) { return s.lead(p, to) }); err != nil {
+		if p.Body, err = p.read.html(func(to string) (string, string, error) { return s.lead(p, to) }); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", p.Name, err))
 		}
 	}
@@ -163,32 +169,39 @@ func (s *section) list() *page {
 	return &page{Path: s.Path + ".html", Title: s.Title, Summary: s.About, Body: template.HTML(body)}
 }
 
-// lead is where a link of a page leads in the site. What it names in the repository becomes part of it.
-func (s *site) lead(p *page, to string) (string, error) {
+// lead is where a link of a page leads in the site, and the title of the page there, if it is
+// one. What it names in the repository becomes part of the site.
+func (s *site) lead(p *page, to string) (where, title string, err error) {
 	u, err := url.Parse(to)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if u.Scheme != "" || u.Host != "" {
 		if u.Scheme != "https" {
-			return "", fmt.Errorf("link %s: want https", to)
+			return "", "", fmt.Errorf("link %s: want https", to)
 		}
-		return to, nil
+		return to, "", nil
 	}
 	if u.Path == "" || p.Name == "" { // what is made here names paths of the site
-		return to, nil
+		return to, "", nil
 	}
-	name := path.Join(path.Dir(p.Name), u.Path)
-	if path.IsAbs(u.Path) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("link %s leads out of the repository", to)
+	name := pathOf(p.Name, u.Path)
+	if strings.HasPrefix(u.Path, "/") || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", "", fmt.Errorf("link %s leads out of the repository", to)
 	}
 	at, err := s.place(name)
 	if err != nil {
-		return "", fmt.Errorf("link %s: %w", to, err)
+		return "", "", fmt.Errorf("link %s: %w", to, err)
+	}
+	if there := s.byName[name]; there != nil {
+		title = there.Title
 	}
 	u.Path = relative(p.Path, at)
-	return u.String(), nil
+	return u.String(), title, nil
 }
+
+// pathOf is what a link of a file names in the repository.
+func pathOf(file, to string) string { return path.Join(path.Dir(file), to) }
 
 // copied are the kinds of files that stand in the site as they are.
 var copied = map[string]bool{".png": true, ".json": true}

@@ -133,7 +133,7 @@ func TestLinks(t *testing.T) {
 }
 
 // TestPagesArePlain: a page has one heading of the first level, landmarks and a way past them, a text
-// for each picture, no script and no style of its own.
+// for each picture, no style of its own, and no script but that of the search.
 func TestPagesArePlain(t *testing.T) {
 	for name, text := range files(t) {
 		if path.Ext(name) != ".html" {
@@ -168,7 +168,10 @@ func TestPagesArePlain(t *testing.T) {
 				}
 			}
 		}
-		for _, tag := range []string{"script", "style", "iframe", "object", "embed", "form", "base"} {
+		if count["script"] != 1 || bytes.Count(text, []byte("search.js\" defer></script>")) != 1 {
+			t.Errorf("%s: %d of <script>, want that of the search", name, count["script"])
+		}
+		for _, tag := range []string{"style", "iframe", "object", "embed", "form", "base"} {
 			if count[tag] > 0 {
 				t.Errorf("%s has <%s>", name, tag)
 			}
@@ -196,26 +199,28 @@ func TestNavNamesEveryPage(t *testing.T) {
 			count[n]++
 		}
 	}
-	there, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(there) < 30 {
-		t.Fatalf("%d pages in docs (%v)", len(there), err)
-	}
-	for _, f := range there {
-		if name := "docs/" + filepath.Base(f); count[name] != 1 {
-			t.Errorf("nav.yaml names %s %d times, want once", name, count[name])
+	for folder, least := range map[string]int{"docs": 25, "docs/dev": 10} {
+		there, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil || len(there) < least {
+			t.Fatalf("%d pages in %s (%v)", len(there), folder, err)
+		}
+		for _, f := range there {
+			if name := folder + "/" + filepath.Base(f); count[name] != 1 {
+				t.Errorf("nav.yaml names %s %d times, want once", name, count[name])
+			}
 		}
 	}
 	var titles []string
 	for _, s := range sections {
 		titles = append(titles, s.Title)
 	}
-	if want := []string{"Tutorials", "How-to guides", "Reference", "Explanation"}; !slices.Equal(titles, want) {
+	if want := []string{"Tutorials", "How-to guides", "Reference", "Explanation", "Development"}; !slices.Equal(titles, want) {
 		t.Errorf("sections %q, want %q", titles, want)
 	}
 }
 
-// TestSameOctets: the same sources give the same site.
-func TestSameOctets(t *testing.T) {
+// TestSameBytes: the same sources give the same site.
+func TestSameBytes(t *testing.T) {
 	first := files(t)
 	s, err := build(root)
 	if err != nil {
@@ -316,7 +321,7 @@ func TestRefused(t *testing.T) {
 	} {
 		s := &site{root: root, byName: map[string]*page{}, files: map[string][]byte{}}
 		p := &page{Name: "docs/x.md", Path: "x.html", read: parse([]byte(x.text))}
-		body, err := p.read.html(func(to string) (string, error) { return s.lead(p, to) })
+		body, err := p.read.html(func(to string) (string, string, error) { return s.lead(p, to) })
 		if err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("%q: %q, %v: want an error about %q", x.text, body, err, x.says)
 		}

@@ -30,7 +30,7 @@ type Plan struct {
 	Gained   int    `json:"gained" doc:"pairs of end ports that come to talk"`
 	Lost     int    `json:"lost" doc:"pairs of end ports that cease to talk"`
 	Text     string `json:"text,omitempty" doc:"as ibwarden plan prints it; for the provider"`
-	// Document is not described further: docs/plan-apply.md does that.
+	// Document is not described further: docs/json.md does that.
 	Document json.RawMessage `json:"document,omitempty" doc:"what ibwarden plan --json prints; for the provider"`
 	Unread   int             `json:"unread,omitempty" doc:"places that could not be read, so that this may not be all; for the provider"`
 }

@@ -1,11 +1,15 @@
 package metrics
 
-import "github.com/ibwarden/ibwarden/internal/perfmgr"
+import (
+	"strings"
+
+	"github.com/ibwarden/ibwarden/internal/perfmgr"
+)
 
 // counterNames has the middle of each counter's metric name, its unit and its meaning.
 var counterNames = [perfmgr.Counters]struct{ name, unit, help string }{
-	perfmgr.PortXmitData:                 {"transmit_data_bytes", "bytes", "Octets sent"},
-	perfmgr.PortRcvData:                  {"receive_data_bytes", "bytes", "Octets received"},
+	perfmgr.PortXmitData:                 {"transmit_data_bytes", "bytes", "Bytes sent"},
+	perfmgr.PortRcvData:                  {"receive_data_bytes", "bytes", "Bytes received"},
 	perfmgr.PortXmitPkts:                 {"transmit_packets", "packets", "Packets sent"},
 	perfmgr.PortRcvPkts:                  {"receive_packets", "packets", "Packets received"},
 	perfmgr.PortUnicastXmitPkts:          {"unicast_transmit_packets", "packets", "Unicast packets sent"},
@@ -47,10 +51,10 @@ func newFamily(device, kind, what string) *family {
 	counter, gauge := written(counter), written(gauge)
 	prefix := "infiniband_" + kind + "_"
 	for c, x := range counterNames {
-		f.counters[c] = counter(prefix+"port_"+x.name+"_total", x.unit, x.help+" ("+perfmgr.Counter(c).String()+"), at a port of a "+what+".", "guid", "port")
+		f.counters[c] = counter(prefix+"port_"+x.name+"_total", x.unit, x.help+" ("+perfmgr.Counter(c).String()+"), at a port of a "+strings.TrimSuffix(what, " port")+".", "guid", "port")
 	}
 	f.info = gauge(prefix+"info", "", "Always 1; the description and the LID of a "+what+".", "guid", kind, "lid")
-	f.uplink = gauge(prefix+"uplink_info", "", "Always 1; what a port of a "+what+" is connected to.", "guid", "port", kind, "uplink", "uplink_guid", "uplink_type", "uplink_port", "uplink_lid")
+	f.uplink = gauge(prefix+"uplink_info", "", "Always 1; what a port of a "+strings.TrimSuffix(what, " port")+" is connected to.", "guid", "port", kind, "uplink", "uplink_guid", "uplink_type", "uplink_port", "uplink_lid")
 	if kind == "switch" {
 		f.rate = gauge(prefix+"port_rate_bytes_per_second", "bytes per second", "Data rate of the link of a port of a "+what+", without the line code.", "guid", "port")
 		f.rawRate = gauge(prefix+"port_raw_rate_bytes_per_second", "bytes per second", "Signalling rate of the link of a port of a "+what+".", "guid", "port")

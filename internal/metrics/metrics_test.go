@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,26 @@ const (
 	end   = "<!-- end of metrics -->\n"
 )
 
+const (
+	ofSwitches, ofCAs = "infiniband_switch_", "infiniband_hca_"
+	atSwitch, atCA    = ", at a port of a switch.", ", at a port of a CA."
+)
+
+// twinOf is the metric of the other kind of device that counts the same: both have one row. Empty if
+// there is none.
+func twinOf(m Metric) string {
+	name, help := strings.Replace(m.Name, ofSwitches, ofCAs, 1), strings.Replace(m.Help, atSwitch, atCA, 1)
+	if strings.HasPrefix(m.Name, ofCAs) {
+		name, help = strings.Replace(m.Name, ofCAs, ofSwitches, 1), strings.Replace(m.Help, atCA, atSwitch, 1)
+	}
+	for _, other := range All() {
+		if other.Name == name && name != m.Name && other.Help == help && help != m.Help && other.Type == m.Type && other.Unit == m.Unit && slices.Equal(other.Labels, m.Labels) {
+			return name
+		}
+	}
+	return ""
+}
+
 // TestDocs: docs/metrics.md lists every metric as the code has it.
 // IBWARDEN_UPDATE=1 writes it.
 func TestDocs(t *testing.T) {
@@ -46,7 +67,14 @@ func TestDocs(t *testing.T) {
 		if len(m.Labels) == 0 {
 			labels = ""
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, m.Unit, labels, m.Help)
+		names, help := "`"+m.Name+"`", m.Help
+		if twin := twinOf(m); twin != "" && strings.HasPrefix(m.Name, ofCAs) {
+			continue // it stands in the row of its twin
+		} else if twin != "" {
+			names += ", `" + twin + "`"
+			help = strings.Replace(help, atSwitch, ", at a port of a switch or of a CA.", 1)
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", names, m.Type, m.Unit, labels, help)
 	}
 	table.WriteString("\n")
 	if want := before + begin + table.String() + end + after; want != string(old) {

@@ -102,7 +102,7 @@ var (
 	drift         = counter("ibwarden_drift_total", "", "Tables and settings that somebody else changed, by attribute; they are corrected.", "attribute")
 	rogues        = counter("ibwarden_rogue_manager_alarms_total", "", "Alarms about subnet managers that are not trusted.")
 	violations    = counter("ibwarden_key_violation_traps_total", "", "Traps about packets with a wrong key.", "key")
-	events        = counter("ibwarden_events_total", "", "Events by their id in the log (docs/events.md).", "event")
+	events        = counter("ibwarden_events_total", "", "Events by their id in the log (docs/logs.md).", "event")
 	saRequests    = counter("ibwarden_sa_requests_total", "", "Requests to subnet administration that were answered. Unknown methods and attributes are counted as other.", "method", "attribute", "status")
 	saRefused     = counter("ibwarden_sa_unserved_total", "", "Requests to subnet administration that were refused, answered with BUSY, dropped or malformed, by reason.", "reason")
 	saReports     = counter("ibwarden_sa_reports_total", "", "Reports to subscribers by result; untold ones were not sent.", "result")

@@ -23,7 +23,7 @@ import (
 
 // decision says what ibwarden makes of a capability bit, and why.
 type decision struct {
-	what string // acts, shown or ignored, as docs/capabilities.md explains them
+	what string // acts, shown or ignored, as docs/dev/capabilities.md explains them
 	why  string // what is done, or why nothing is; with a full stop
 	at   string // "package Function": what acts on the bit
 }
@@ -270,9 +270,9 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// checkCapabilityPage compares the tables of docs/capabilities.md with the decisions.
+// checkCapabilityPage compares the tables of docs/dev/capabilities.md with the decisions.
 func checkCapabilityPage(t *testing.T, all []capability) {
-	file := filepath.Join("..", "..", "docs", "capabilities.md")
+	file := filepath.Join("..", "..", "docs", "dev", "capabilities.md")
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func checkCapabilityPage(t *testing.T, all []capability) {
 	before, rest, ok := strings.Cut(string(page), "<!-- capabilities -->\n")
 	_, after, ends := strings.Cut(rest, "<!-- end of capabilities -->")
 	if !ok || !ends {
-		t.Fatal("docs/capabilities.md has no tables between its two marks")
+		t.Fatal("docs/dev/capabilities.md has no tables between its two marks")
 	}
 	count := map[string]int{}
 	for _, d := range decisions {
@@ -315,7 +315,7 @@ func checkCapabilityPage(t *testing.T, all []capability) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/capabilities.md does not have the decisions of capability_test.go: go test ./test/archtest -update")
+		t.Fatal("docs/dev/capabilities.md does not have the decisions of capability_test.go: go test ./test/archtest -update")
 	}
 	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ var (
 	unshown = regexp.MustCompile(`^- ([A-Z]{2}), (\d+): ([\d, -]+); .`)
 )
 
-// row is one line of docs/conformance.md, or of a page in its form: id, rule, source, where, test.
+// row is one line of docs/dev/conformance.md, or of a page in its form: id, rule, source, where, test.
 type row struct {
 	line  int
 	cells []string
@@ -33,7 +33,7 @@ func conformanceLines(t *testing.T) []string { return pageLines(t, "conformance.
 
 func pageLines(t *testing.T, page string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "dev", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func conformanceRows(t *testing.T) []row {
 	t.Helper()
 	out := pageRows(t, "conformance.md")
 	if len(out) < 50 {
-		t.Fatalf("docs/conformance.md has %d rows: not read right, or nearly empty", len(out))
+		t.Fatalf("docs/dev/conformance.md has %d rows: not read right, or nearly empty", len(out))
 	}
 	return out
 }

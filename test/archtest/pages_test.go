@@ -24,8 +24,8 @@ func TestPlacesOnPages(t *testing.T) {
 		tables []string // headings below which every row names a place
 		least  int      // rows in them
 	}{
-		{"ARCHITECTURE.md", []string{"## Where a thing is"}, 20},
-		{"CONTRIBUTING.md", []string{"## Where to look"}, 20},
+		{"ARCHITECTURE.md", []string{"## Where a thing is"}, 40},
+		{"CONTRIBUTING.md", nil, 0},
 		{"docs/glossary.md", nil, 0},
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page.file)))

@@ -1,6 +1,7 @@
 package consoletest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -10,8 +11,8 @@ import (
 )
 
 // docsPolicy is what a server of the documentation may tell browsers: nothing but its own
-// pictures and style, and no script at all.
-const docsPolicy = "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// pictures, style and scripts, which are those of the search.
+const docsPolicy = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // TestDocs opens pages of the documentation as a site, one of each kind: axe finds nothing in them,
 // light and dark, and they fit a telephone.
@@ -50,6 +51,24 @@ func TestDocs(t *testing.T) {
 		p.visit("/" + name)
 		p.fits(name, telephone)
 	}
+	p.size(1440, 900, 1)
+	p.visit("/")
+	const column = 700
+	var wide int
+	if p.evaluate("document.querySelector('main').offsetWidth", &wide); wide < column {
+		t.Errorf("the text of the home page is %d wide, want %d at least", wide, column)
+	}
+	p.visit("/commands/ibwarden-led.html") // from a folder, the index is elsewhere
+	p.find("searchbox", "Search these pages").fill("two managers")
+	p.eventually("the search shows where two managers are set up", func() error {
+		var first string
+		err := p.tryEvaluate("document.querySelector('#found a')?.href || ''", &first)
+		if err == nil && first != server.URL+"/managers.html#set-up-two-managers" {
+			err = fmt.Errorf("the first is %q", first)
+		}
+		return err
+	})
+	p.accessible("with what was found, wide, dark")
 }
 
 // fits fails the test if the page is wider than the screen.

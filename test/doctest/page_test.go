@@ -43,7 +43,7 @@ const (
 	notRun = "Not run by the tests: "
 )
 
-// pages reads README.md and docs/*.md.
+// pages reads README.md, docs/*.md and docs/dev/*.md.
 func pages(t *testing.T) (out []*page) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -51,7 +51,11 @@ func pages(t *testing.T) (out []*page) {
 	if err != nil || len(names) == 0 {
 		t.Fatal("no pages in docs:", err)
 	}
-	for _, name := range append([]string{filepath.Join(root, "README.md")}, names...) {
+	forDevelopers, err := filepath.Glob(filepath.Join(root, "docs", "dev", "*.md"))
+	if err != nil || len(forDevelopers) == 0 {
+		t.Fatal("no pages in docs/dev:", err)
+	}
+	for _, name := range slices.Concat([]string{filepath.Join(root, "README.md")}, names, forDevelopers) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ var (
 // shortestReason is how many octets a row that names nothing has to say why.
 const shortestReason = 40
 
-// seedsPage reads docs/seeds.md: the rows of its tables, by the text that they are
+// seedsPage reads docs/dev/seeds.md: the rows of its tables, by the text that they are
 // about.
 func seedsPage(t *testing.T) (p *page, rows map[string][][]string) {
 	t.Helper()
@@ -31,7 +31,7 @@ func seedsPage(t *testing.T) (p *page, rows map[string][][]string) {
 		}
 	}
 	if p == nil {
-		t.Fatal("docs/seeds.md is missing")
+		t.Fatal("docs/dev/seeds.md is missing")
 	}
 	for i, line := range p.lines {
 		if name, ok := strings.CutPrefix(line, "## "); ok {

@@ -47,6 +47,9 @@ type session struct {
 // machine's: pages that run at the same time must not share one.
 var demo = regexp.MustCompile(`(--socket |ibsim:|IBSIM_SOCKNAME=)demo\b`)
 
+// goRun is how a reader in a clone starts the program. Here it is built already.
+const goRun = "go run ./cmd/ibwarden "
+
 // open starts a shell in a copy of the examples.
 func open(t *testing.T, program, socket string) *session {
 	t.Helper()
@@ -129,6 +132,9 @@ func (s *session) close() {
 func (s *session) run(c *command, wait time.Duration, enough func(lines []string) bool) ([]string, error) {
 	s.count++
 	text := demo.ReplaceAllString(c.text, "${1}"+s.socket)
+	if own, ok := strings.CutPrefix(text, goRun); ok {
+		text = "ibwarden " + own
+	}
 	file := filepath.Join(s.dir, fmt.Sprintf("command-%d", s.count))
 	background := file + ".out"
 	if c.background() {

@@ -142,7 +142,7 @@ func (a *asked) sharesAForeignKey() bool {
 // that only one of them gives has to be explained by one of these, and each of
 // these has to be seen.
 var differences = []struct {
-	name   string // as in docs/sa.md
+	name   string // as in docs/dev/opensm.md
 	theirs func(*asked) bool
 	ours   func(*asked) bool
 }{
@@ -389,7 +389,7 @@ func TestSaqueryInExec(t *testing.T) {
 			compareWithOpenSM(t, "fattree,radix=36,levels=2", 8, false, []int{0, 1, 10, 648 - 1}, seen)
 		})
 	}
-	page, err := os.ReadFile("../../docs/sa.md")
+	page, err := os.ReadFile("../../docs/dev/opensm.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestSaqueryInExec(t *testing.T) {
 			t.Errorf("the difference %q was not seen: is it one still?", differences[k].name)
 		}
 		if !strings.Contains(string(page), "\n| "+differences[k].name+" |") {
-			t.Errorf("docs/sa.md does not have the difference %q", differences[k].name)
+			t.Errorf("docs/dev/opensm.md does not have the difference %q", differences[k].name)
 		}
 	}
 }

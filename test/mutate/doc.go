@@ -1,5 +1,5 @@
 // Command mutate runs mutation tests: it breaks the code of every rule of
-// docs/conformance.md, docs/routing-rules.md and docs/service-rules.md once and checks that
+// docs/dev/conformance.md, docs/dev/routing-rules.md and docs/dev/service-rules.md once and checks that
 // the tests in the rule's row fail.
 //
 // Each such change is a mutant. The files in mutants have them, one file for each

@@ -35,7 +35,7 @@ func main() {
 	flag.BoolVar(&o.lines, "lines", false, "with -stories: make every break, and list the expectations that no break of the rules of their section breaks")
 	flag.BoolVar(&o.check, "check", false, "look whether all mutants apply and compile, and run nothing")
 	flag.IntVar(&o.every, "every", 1, "only every `n`th rule that has a mutant")
-	flag.IntVar(&o.random, "random", 0, "try `n` breaks at random in the packages named (docs/service-rules.md's when none are), by -seed")
+	flag.IntVar(&o.random, "random", 0, "try `n` breaks at random in the packages named (docs/dev/service-rules.md's when none are), by -seed")
 	flag.IntVar(&o.seed, "seed", -1, "which of them -every begins with, by the code that is broken when negative; or the breaks of -random")
 	flag.IntVar(&o.workers, "workers", 2, "how many tests run at a time")
 	flag.BoolVar(&o.verbose, "v", false, "say of every mutant by which test it is caught")

@@ -33,7 +33,7 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestScoreIsOfTheseMutants: the score in docs/conformance.md was made with the rows
+// TestScoreIsOfTheseMutants: the score in docs/dev/conformance.md was made with the rows
 // and mutants that there are now; make mutate makes it.
 func TestScoreIsOfTheseMutants(t *testing.T) {
 	root, err := findRoot()
@@ -155,7 +155,7 @@ func TestSkipped(t *testing.T) { t.Skip("not here") }
 
 func TestFails(t *testing.T) { t.Error("always") }
 `,
-	"docs/conformance.md": "" +
+	"docs/dev/conformance.md": "" +
 		"| XX-01 | a | b | `code/code.go` `Put` | `code TestPile` |\n" +
 		"| XX-02 | a | b | `code/code.go` | `code TestWords/XX-02` |\n" +
 		"| XX-03 | a | b | `code/code.go` | `code TestWords/XX-03` |\n" +
@@ -163,8 +163,8 @@ func TestFails(t *testing.T) { t.Error("always") }
 		"| XX-05 | a | b | `code/code.go` | `code TestCount` |\n" +
 		"| XX-06 | a | b | `code/code.go` | `code TestNothing` |\n" +
 		scoreBegin + "\nold\n" + scoreEnd + "\nthe end\n",
-	"docs/routing-rules.md": "| XX-07 | a | b | `code/code.go` | `code TestSkipped`, `code TestFails` |\n",
-	"docs/service-rules.md": "| XX-08 | a | b | `code/code.go` | `code TestPile` |\n",
+	"docs/dev/routing-rules.md": "| XX-07 | a | b | `code/code.go` | `code TestSkipped`, `code TestFails` |\n",
+	"docs/dev/service-rules.md": "| XX-08 | a | b | `code/code.go` | `code TestPile` |\n",
 	mutantsDir + "/XX.txt": `# Comments and empty lines say nothing.
 
 XX-01 counts twice

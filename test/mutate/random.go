@@ -17,7 +17,7 @@ import (
 )
 
 // wings are the packages that random breaks are drawn from when none are named: those of
-// docs/service-rules.md.
+// docs/dev/service-rules.md.
 var wings = []string{
 	"internal/api/...", "internal/resource", "internal/service", "internal/store/...", "internal/master", "internal/manager/...",
 	"internal/judge/routes", "internal/migrate/...", "internal/app/...", "internal/simserve/...", "internal/web", "internal/metrics",

@@ -14,9 +14,9 @@ import (
 // the repository; routingRules has those of the routing engines, serviceRules those of the
 // service, in the same form.
 const (
-	conformance  = "docs/conformance.md"
-	routingRules = "docs/routing-rules.md"
-	serviceRules = "docs/service-rules.md"
+	conformance  = "docs/dev/conformance.md"
+	routingRules = "docs/dev/routing-rules.md"
+	serviceRules = "docs/dev/service-rules.md"
 )
 
 // row is what the page says of a rule.

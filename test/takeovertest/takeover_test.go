@@ -27,7 +27,7 @@ const (
 )
 
 // announced is what ibwarden changes at a takeover from OpenSM beside the P_Key tables in
-// front of hosts, on the first time and on every other: docs/takeover.md lists it.
+// front of hosts, on the first time and on every other: docs/migrate.md lists it.
 var announced = []string{
 	"host: CapabilityMask", // of its own port, which now has a manager
 	"host: MasterSMLID", "switch's own port: MasterSMLID",
@@ -315,7 +315,7 @@ func (r *rig) wantSorts(what string, before, now state, expected, optional []str
 	}
 	for _, s := range expected {
 		if got[s] == 0 && !slices.Contains(optional, s) {
-			r.Errorf("%s: all of %q are as they were, and docs/takeover.md says that they are not", what, s)
+			r.Errorf("%s: all of %q are as they were, and docs/migrate.md says that they are not", what, s)
 		}
 	}
 }

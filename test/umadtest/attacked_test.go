@@ -236,10 +236,10 @@ func TestTenantsNonsense(t *testing.T) {
 	a.unchanged()
 }
 
-// TestProgramTable holds the table of programs in docs/attacks.md to the programs.
+// TestProgramTable holds the table of programs in docs/dev/attacks.md to the programs.
 // With IBWARDEN_WRITE_TABLE set it writes it.
 func TestProgramTable(t *testing.T) {
-	page := filepath.Join("..", "..", "docs", "attacks.md")
+	page := filepath.Join("..", "..", "docs", "dev", "attacks.md")
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +269,6 @@ func TestProgramTable(t *testing.T) {
 		return
 	}
 	if got != want.String() {
-		t.Errorf("docs/attacks.md is not what the programs are; IBWARDEN_WRITE_TABLE=1 go test -run TestProgramTable writes it:\n%s", want.String())
+		t.Errorf("docs/dev/attacks.md is not what the programs are; IBWARDEN_WRITE_TABLE=1 go test -run TestProgramTable writes it:\n%s", want.String())
 	}
 }

@@ -78,7 +78,7 @@ func speakChannel([]string) (n int, err error) {
 
 // TestAttackManagementChannel: programs of two tenants that both want to send to each other in
 // management packets, past every partition, where one has IsSM set. No manager can stop that
-// (docs/limits.md): the verdict names the port, and profile strict fences it, though it answers
+// (docs/status.md): the verdict names the port, and profile strict fences it, though it answers
 // nothing.
 func TestAttackManagementChannel(t *testing.T) {
 	for _, profile := range []string{"tenant", "strict"} {
@@ -97,7 +97,7 @@ func TestAttackManagementChannel(t *testing.T) {
 			}
 			t.Logf("%d packets with data of another tenant", n)
 			if n == 0 {
-				t.Error("nothing is heard: docs/limits.md says that it can be")
+				t.Error("nothing is heard: docs/status.md says that it can be")
 			}
 			said := a.said()
 			if !strings.Contains(said, isolation.CaveatManagers) || !strings.Contains(said, listener) {

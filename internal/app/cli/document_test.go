@@ -32,9 +32,9 @@ var documents = []struct {
 	{"snapshot", snapshotReport{}, []string{"json.md: `ibwarden snapshot`"}},
 	{"audit", audit.Report{}, []string{"audit.md: JSON"}},
 	{"doctor", look.DoctorReport{}, []string{"json.md: `ibwarden doctor`"}},
-	{"migrate opensm", Document{}, []string{"json.md: `ibwarden migrate opensm`", "plan-apply.md: plan --json"}},
-	{"plan", planDocument{}, []string{"plan-apply.md: plan --json"}},
-	{"apply", applyDocument{}, []string{"plan-apply.md: plan --json", "plan-apply.md: apply --json", "json.md: `ibwarden prove`"}},
+	{"migrate opensm", Document{}, []string{"json.md: `ibwarden migrate opensm`", "json.md: `ibwarden plan`"}},
+	{"plan", planDocument{}, []string{"json.md: `ibwarden plan`"}},
+	{"apply", applyDocument{}, []string{"json.md: `ibwarden plan`", "json.md: `ibwarden apply`", "json.md: `ibwarden prove`"}},
 }
 
 const common = "json.md: Common fields"

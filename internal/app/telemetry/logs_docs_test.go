@@ -19,7 +19,7 @@ const (
 	end   = "<!-- end of events -->\n"
 )
 
-// TestDocs: docs/events.md lists every event id with its levels and fields.
+// TestDocs: docs/logs.md lists every event id with its levels and fields.
 // IBWARDEN_UPDATE=1 writes it.
 func TestDocs(t *testing.T) {
 	type row struct{ levels, fields []string }
@@ -68,7 +68,7 @@ func TestDocs(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", id, strings.Join(rows[id].levels, ", "), fields, meanings[id])
 	}
 	table.WriteString("\n")
-	path := filepath.Join("..", "..", "..", "..", "docs", "events.md")
+	path := filepath.Join("..", "..", "..", "..", "docs", "logs.md")
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

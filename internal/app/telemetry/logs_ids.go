@@ -28,7 +28,7 @@ func EngineIDs() (ids []string) {
 	return ids
 }
 
-// meanings has every event id, and what it means. docs/events.md is made from it: ids are
+// meanings has every event id, and what it means. docs/logs.md is made from it: ids are
 // stable, since programs and alerts rely on them.
 var meanings = map[string]string{
 	"packets-dropped":      "A switch port dropped packets (`packets` of them) because of partition enforcement or a raw filter, between two readings of its counters: at the exit (`counter` PortXmitConstraintErrors, which no trap reports) or on arrival (PortRcvConstraintErrors). `stopped`: the counter has stopped, and there may be more. It takes `--metrics`, and a partition in common with the switch ([metrics.md](metrics.md)). `port` is as in `foreign-change`.",
@@ -78,7 +78,7 @@ var meanings = map[string]string{
 	"manager":              "SMInfo is answered from now on.",
 	"m-keys-released":      "The M_Keys of ports were cleared: the manager at `port_guid` takes over and does not know them.",
 	"m-keys":               "M_Keys were set; a warning if some ports did not take theirs.",
-	"trap-64":              "A GID is in service (see Traps in [logs.md](logs.md)).",
+	"trap-64":              "A GID is in service (see [Traps](#traps)).",
 	"trap-128":             "The state of a link changed.",
 	"trap-129":             "A port exceeded its threshold of local link integrity errors.",
 	"trap-130":             "A port exceeded its threshold of buffer overruns.",

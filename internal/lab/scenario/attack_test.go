@@ -125,9 +125,9 @@ func TestAttacks(t *testing.T) {
 }
 
 // page is where the table of the catalogue stands.
-var page = filepath.Join(attackRoot, "docs", "attacks.md")
+var page = filepath.Join(attackRoot, "docs", "dev", "attacks.md")
 
-// TestTable holds the table of docs/attacks.md to the scripts. With
+// TestTable holds the table of docs/dev/attacks.md to the scripts. With
 // IBWARDEN_WRITE_TABLE set it writes it.
 func TestTable(t *testing.T) {
 	data, err := os.ReadFile(page)
@@ -148,7 +148,7 @@ func TestTable(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/attacks.md is not what the scripts say; IBWARDEN_WRITE_TABLE=1 go test -run TestTable writes it:\n%s", diff)
+		t.Errorf("docs/dev/attacks.md is not what the scripts say; IBWARDEN_WRITE_TABLE=1 go test -run TestTable writes it:\n%s", diff)
 	}
 }
 

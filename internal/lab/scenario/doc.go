@@ -6,7 +6,7 @@
 //	report.Report  what held, what did not, under which rules
 //	Usage          every statement of the language
 //
-// docs/scenarios.md describes the language; scenarios/ has the scripts that
+// docs/dev/scenarios.md describes the language; scenarios/ has the scripts that
 // the project ships.
 //
 // An error in a script is a *text.Fault with line and column. Compile finds most of

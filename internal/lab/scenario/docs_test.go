@@ -11,10 +11,10 @@ import (
 	"github.com/ibwarden/ibwarden/internal/lab/scenario/property"
 )
 
-// TestDocumentation runs every example of docs/scenarios.md, and checks that
+// TestDocumentation runs every example of docs/dev/scenarios.md, and checks that
 // the page shows every statement.
 func TestDocumentation(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs", "scenarios.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs", "dev", "scenarios.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,13 @@ func TestDocumentation(t *testing.T) {
 
 // The page names every word that a device line knows.
 func TestDeviceWordsAreDocumented(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs", "scenarios.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs", "dev", "scenarios.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range property.All() {
 		if !strings.Contains(string(data), "`"+name+"`") {
-			t.Errorf("docs/scenarios.md does not name %s", name)
+			t.Errorf("docs/dev/scenarios.md does not name %s", name)
 		}
 	}
 }

@@ -89,17 +89,17 @@ func TestStories(t *testing.T) {
 }
 
 // TestStoryRules checks that every rule that a story names has a row in
-// docs/conformance.md or stands in its closing list.
+// docs/dev/conformance.md or stands in its closing list.
 func TestStoryRules(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs", "dev", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := conformanceRules(string(data))
 	if len(known) != 460 {
-		t.Fatalf("docs/conformance.md knows %d rules, want the 460 of the checklist", len(known))
+		t.Fatalf("docs/dev/conformance.md knows %d rules, want the 460 of the checklist", len(known))
 	}
-	own, err := os.ReadFile("../../../docs/service-rules.md")
+	own, err := os.ReadFile("../../../docs/dev/service-rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestStoryRules(t *testing.T) {
 		for _, r := range s.Rules() {
 			for _, id := range r.IDs {
 				if !known[id] {
-					t.Errorf("%s:%d: neither docs/conformance.md nor docs/service-rules.md knows %s", name, r.Line, id)
+					t.Errorf("%s:%d: neither docs/dev/conformance.md nor docs/dev/service-rules.md knows %s", name, r.Line, id)
 				}
 			}
 		}
@@ -129,7 +129,7 @@ var (
 	notShown = regexp.MustCompile(`(?m)^- ([A-Z]{2}), [0-9]+: ([0-9, -]+);`)
 )
 
-// conformanceRules are the rules that docs/conformance.md has in a row or in its
+// conformanceRules are the rules that docs/dev/conformance.md has in a row or in its
 // closing list.
 func conformanceRules(text string) map[string]bool {
 	known := map[string]bool{}

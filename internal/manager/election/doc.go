@@ -41,7 +41,7 @@
 // (HandOver). It tells a lower rank than that one's until it is master again, so that
 // nobody hands the subnet back; where no rank is lower, the new master remembers it.
 //
-// docs/election.md names what is promised of several managers, and how it is searched.
+// docs/dev/election.md names what is promised of several managers, and how it is searched.
 //
 // An Engine is not safe for concurrent use.
 package election

@@ -50,7 +50,7 @@ const (
 	whySweep     = "a trap has the port that it is about looked at, and what is found is followed"
 	whyLash      = "it is about the routing engine lash, which ibwarden does not have"
 	whyNue       = "it is about the routing engine nue, which ibwarden does not have"
-	whyBalance   = "how routes are spread over links is up to the routing engine (docs/routing-engines.md)"
+	whyBalance   = "how routes are spread over links is up to the routing engine (docs/dev/routing-engines.md)"
 	whyLevels    = "levels of switches are found in the graph"
 	whyLog       = "the log goes to standard error, and from there to the journal (docs/logs.md)"
 	whyDump      = "ibwarden show, snapshot and export print and keep what OpenSM dumps"
@@ -58,7 +58,7 @@ const (
 	whyPlugin    = "no code is loaded into the manager; --webhook posts alarms, and `ibwarden events` follows the log of events"
 	whyCC        = "congestion control is not configured; what devices hold of it stays as it is"
 	whyCCOff     = "it says how to configure congestion control, which is FALSE"
-	whyValidated = "joins are always checked against the group, and groups against the partition (docs/multicast.md)"
+	whyValidated = "joins are always checked against the group, and groups against the partition (docs/routing.md)"
 	whyConsole   = "ibwarden's commands ask the service over its socket; there is no console without a password"
 	whyThreads   = "it is about OpenSM's own threads and queues"
 )

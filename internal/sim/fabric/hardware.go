@@ -8,7 +8,7 @@ import (
 )
 
 // Hardware are the delays of subnet management packets on real devices, where the managed
-// time matters: how long does a bring-up take there? docs/hardware.md says where each default
+// time matters: how long does a bring-up take there? docs/dev/hardware.md says where each default
 // is from. With it HopDelay, AgentDelay and Jitter count for data packets only.
 //
 // The management processor of a device takes one packet at a time: those that its agent

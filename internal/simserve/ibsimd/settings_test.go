@@ -126,17 +126,17 @@ func turnsOf(table []smp.VLArbitrationEntry) string {
 	return strings.Join(out, ",")
 }
 
-// documented are the rows of docs/settings.md on what OpenSM sets otherwise: for each
+// documented are the rows of docs/dev/opensm.md on what OpenSM sets otherwise: for each
 // case, by kind and field, the two values.
 func documented(t *testing.T, title string) map[string][2]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/settings.md")
+	text, err := os.ReadFile("../../../docs/dev/opensm.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, part, found := strings.Cut(string(text), "### "+title+"\n")
 	if !found {
-		t.Fatalf("docs/settings.md has no part %q", title)
+		t.Fatalf("docs/dev/opensm.md has no part %q", title)
 	}
 	part, _, _ = strings.Cut(part, "\n#")
 	rows := map[string][2]string{}
@@ -156,13 +156,13 @@ func documented(t *testing.T, title string) map[string][2]string {
 		}
 	}
 	if len(rows) < 5 {
-		t.Fatalf("docs/settings.md, %q: %d rows: not read right", title, len(rows))
+		t.Fatalf("docs/dev/opensm.md, %q: %d rows: not read right", title, len(rows))
 	}
 	return rows
 }
 
 // What OpenSM sets on a fabric, and what ibwarden does, attribute by attribute:
-// every difference is in docs/settings.md, and no other one is.
+// every difference is in docs/dev/opensm.md, and no other one is.
 func TestSettingsComparedWithOpenSM(t *testing.T) {
 	tools := needTools(t)
 	path, err := ibwarden()
@@ -206,16 +206,16 @@ func compareSettings(t *testing.T, theirs, ours held, rows map[string][2]string)
 		said, known := rows[name]
 		switch {
 		case pair[0] == pair[1] && known && said[0] != said[1]:
-			t.Errorf("%s: docs/settings.md says %q and %q; both have %q", name, said[0], said[1], pair[0])
+			t.Errorf("%s: docs/dev/opensm.md says %q and %q; both have %q", name, said[0], said[1], pair[0])
 		case pair[0] != pair[1] && !known:
-			t.Errorf("not in docs/settings.md: | %s | `%s` | `%s` |", name, pair[0], pair[1])
+			t.Errorf("not in docs/dev/opensm.md: | %s | `%s` | `%s` |", name, pair[0], pair[1])
 		case pair[0] != pair[1] && said != pair:
-			t.Errorf("%s: docs/settings.md says %q, the fabric %q", name, said, pair)
+			t.Errorf("%s: docs/dev/opensm.md says %q, the fabric %q", name, said, pair)
 		}
 	}
 	for name := range rows {
 		if names[name] == nil {
-			t.Errorf("docs/settings.md speaks of %s, which no port has", name)
+			t.Errorf("docs/dev/opensm.md speaks of %s, which no port has", name)
 		}
 	}
 }
