@@ -119,6 +119,7 @@ var first = sync.OnceValues(func() (string, error) {
 
 func released(t *testing.T) string {
 	t.Helper()
+	need.Long(t, "builds every kind of package")
 	needPrograms(t, "go", "git")
 	dir, err := first()
 	if err != nil {
