@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // version is that of the packages, earlier that of those before them.
