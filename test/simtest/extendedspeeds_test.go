@@ -194,6 +194,9 @@ func TestExtendedSpeeds(t *testing.T) {
 	} {
 		for _, mixed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mixed=%v", name, mixed), func(t *testing.T) {
+				if !mixed {
+					need.Long(t, "months of a fabric without older devices")
+				}
 				c := of.manager
 				s := settings.Default()
 				if s.MKeyProtectBits = of.level; of.level != 0 {

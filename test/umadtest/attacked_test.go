@@ -160,6 +160,7 @@ func (a *attacked) unchanged() {
 // TestTenantsDiagnostics runs Debian's diagnostics, unmodified, on a tenant's
 // host: they see what is the tenant's, and change nothing.
 func TestTenantsDiagnostics(t *testing.T) {
+	need.Long(t, "every diagnostic")
 	needPrograms(t, "saquery", "smpquery", "ibnetdiscover", "perfquery", "ibdiagnet")
 	a := newAttacked(t)
 	defer a.manager("tenant")()
