@@ -16,6 +16,7 @@ import (
 	"github.com/ibwarden/ibwarden/internal/policy/protect"
 	"github.com/ibwarden/ibwarden/internal/sim/fabric"
 	"github.com/ibwarden/ibwarden/internal/topology"
+	"github.com/ibwarden/ibwarden/test/need"
 )
 
 // everyKey lists all keys that a book can come to.
@@ -111,7 +112,7 @@ func TestStrangersWriteNothing(t *testing.T) {
 	w := bringUp(t, setup{list: list, policy: y.policy(), manager: keyed()})
 	s := w.stranger("blue-2")
 	before := w.isolating()
-	for round := range 3 {
+	for round := range need.Share(1, 3) {
 		for _, n := range list.Nodes {
 			to := place{n.GUID, 1}
 			if n.GUID == s.at.node {

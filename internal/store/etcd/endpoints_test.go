@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ibwarden/ibwarden/internal/store"
+	"github.com/ibwarden/ibwarden/test/need"
 	"github.com/ibwarden/ibwarden/test/storetest"
 )
 
@@ -87,6 +88,7 @@ func TestAsk(t *testing.T) {
 // TestStoppedMember stops the member that is asked first: requests, watches and the lease
 // go on by another one, which is asked first from then on.
 func TestStoppedMember(t *testing.T) {
+	need.Long(t, "a cluster whose member hangs")
 	t.Parallel()
 	c := startCluster(t)
 	place := c.place(t)
