@@ -109,13 +109,13 @@ func corrupted(rng *rand.Rand) (all []badPolicy) {
 	if need.Soak() {
 		times = soakDamages
 	}
-	for range bitFlips * times {
+	for range need.Share(bitFlips/8, bitFlips) * times {
 		data := []byte(goodPolicy)
 		at, bit := rng.IntN(len(data)), rng.IntN(8)
 		data[at] ^= 1 << bit
 		all = append(all, badPolicy{name: fmt.Sprintf("bit %d of octet %d flipped", bit, at), text: string(data)})
 	}
-	for range truncations * times {
+	for range need.Share(truncations/4, truncations) * times {
 		at := rng.IntN(len(goodPolicy))
 		all = append(all, badPolicy{name: fmt.Sprintf("cut to %d octets", at), text: goodPolicy[:at]})
 	}
