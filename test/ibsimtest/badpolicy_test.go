@@ -109,13 +109,13 @@ func corrupted(rng *rand.Rand) (all []badPolicy) {
 	if need.Soak() {
 		times = soakDamages
 	}
-	for range need.Share(bitFlips/8, bitFlips) * times {
+	for range bitFlips * times {
 		data := []byte(goodPolicy)
 		at, bit := rng.IntN(len(data)), rng.IntN(8)
 		data[at] ^= 1 << bit
 		all = append(all, badPolicy{name: fmt.Sprintf("bit %d of octet %d flipped", bit, at), text: string(data)})
 	}
-	for range need.Share(truncations/4, truncations) * times {
+	for range truncations * times {
 		at := rng.IntN(len(goodPolicy))
 		all = append(all, badPolicy{name: fmt.Sprintf("cut to %d octets", at), text: goodPolicy[:at]})
 	}
@@ -125,6 +125,7 @@ func corrupted(rng *rand.Rand) (all []badPolicy) {
 // A file with a fault is refused whole and leaves the fabric as it was, to the
 // last table; one that is taken does what it says.
 func TestBadPolicyLeavesTheFabric(t *testing.T) {
+	need.Long(t, "ibwarden on a hundred policies, one by one")
 	l := topologyOf(t, badPolicyFabric)
 	r := newRig(t, l, "")
 	seed := baseSeed()

@@ -194,8 +194,8 @@ func TestExtendedSpeeds(t *testing.T) {
 	} {
 		for _, mixed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mixed=%v", name, mixed), func(t *testing.T) {
-				if !mixed {
-					need.Long(t, "months of a fabric without older devices")
+				if !mixed || name == "keys" {
+					need.Long(t, "months of other fabrics")
 				}
 				c := of.manager
 				s := settings.Default()
